@@ -1,0 +1,1 @@
+// A room whose headers say everything still is a library.

@@ -1,0 +1,54 @@
+// The AWS face: takes requests off the one port, finds out who asks and what for, and answers in the shapes and errors
+// that AWS clients know.
+//
+//   auth/        SigV4 -> Principal; temporary keys of roles
+//   protocol/    bytes <-> generated shapes, generic over shapes: json 1.0/1.1, query, rest-xml
+//   shapes/      made at build time from the botocore models: structures, constraints
+//   operations/  one file per family of calls; operations.cpp is the one table of them all
+//   errors.cpp   the only file that knows AWS error names
+//
+// Threads: the handler is called from many threads at once. Lifetime: everything passed in must outlive it.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/random.hpp"
+#include "base/time.hpp"
+#include "control/control.hpp"
+#include "domain/image.hpp"
+#include "host/http_server.hpp"
+#include "objects/objects.hpp"
+#include "observe/logs.hpp"
+#include "observe/metrics.hpp"
+
+namespace trainyard::api {
+
+struct LastingKey {
+  std::string id;
+  std::string secret;
+};
+
+struct Settings {
+  std::string account;             // twelve digits
+  std::vector<LastingKey> keys;    // the owner's
+  std::string temporary_key_secret;// 32 random bytes of this data directory: signs the session tokens of roles
+  size_t body_bytes_max = 4 << 20; // of control-plane requests
+  std::function<Result<domain::Image>(const std::string& name)> find_image;
+  bool serve_objects = true;       // false: an external object store is configured, S3 requests are told where
+};
+
+struct Services {
+  control::Control& control;
+  observe::Logs& logs;
+  observe::Metrics& metrics;
+  objects::Objects& objects;
+  Clock& clock;
+  Random& random;
+};
+
+std::unique_ptr<host::Handler> make_api(const Settings& settings, const Services& services);
+
+}  // namespace trainyard::api

@@ -1,0 +1,66 @@
+#include "base/json.hpp"
+
+#include "base/text.hpp"
+
+namespace trainyard {
+namespace {
+
+constexpr int kDepthMax = 100;  // deeper documents are nothing that people write
+
+const Json* member(const Json& object, std::string_view name) {
+  if (!object.is_object()) return nullptr;
+  const auto found = object.find(name);
+  return found == object.end() ? nullptr : &*found;
+}
+
+Error wrong(const Json* found, std::string_view name, std::string_view wanted) {
+  return invalid("'" + std::string(name) + "' must be " + std::string(wanted) +
+                 (found ? ", not " + shorten(dump(*found), 60) : ", but it is missing"));
+}
+
+}  // namespace
+
+Result<Json> parse_json(std::string_view text) {
+  bool too_deep = false;
+  const auto limit = [&](int depth, Json::parse_event_t, Json&) {
+    if (depth > kDepthMax) too_deep = true;
+    return !too_deep;
+  };
+  try {
+    Json value = Json::parse(text, limit);
+    if (too_deep) return invalid("JSON nested deeper than " + std::to_string(kDepthMax));
+    return value;
+  } catch (const Json::exception& fault) {
+    return invalid("not JSON: " + std::string(fault.what()));
+  }
+}
+
+Result<std::string> string_at(const Json& object, std::string_view name) {
+  const Json* found = member(object, name);
+  if (!found || !found->is_string()) return wrong(found, name, "a string");
+  return found->get<std::string>();
+}
+
+Result<int64_t> int_at(const Json& object, std::string_view name) {
+  const Json* found = member(object, name);
+  if (!found || !found->is_number_integer()) return wrong(found, name, "a whole number");
+  return found->get<int64_t>();
+}
+
+Result<double> double_at(const Json& object, std::string_view name) {
+  const Json* found = member(object, name);
+  if (!found || !found->is_number()) return wrong(found, name, "a number");
+  return found->get<double>();
+}
+
+Result<bool> bool_at(const Json& object, std::string_view name) {
+  const Json* found = member(object, name);
+  if (!found || !found->is_boolean()) return wrong(found, name, "true or false");
+  return found->get<bool>();
+}
+
+std::string dump(const Json& value, int indent) {
+  return value.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace trainyard

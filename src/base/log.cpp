@@ -1,0 +1,70 @@
+#include "base/log.hpp"
+
+#include <cstdio>
+#include <mutex>
+
+#include "base/text.hpp"
+
+namespace trainyard {
+namespace {
+
+constexpr size_t kFieldBytesMax = 2000;  // a line stays readable, whatever a peer sent
+
+struct State {
+  LogSink sink;
+  Clock* clock = nullptr;
+  Level least = Level::warning;
+};
+
+State& state() {
+  static State the_state;
+  return the_state;
+}
+
+std::string_view name(Level level) {
+  switch (level) {
+    case Level::debug: return "debug";
+    case Level::info: return "info";
+    case Level::warning: return "warning";
+    case Level::error: return "error";
+  }
+  return "";
+}
+
+// Values with blanks or control characters are quoted, so that one event stays one line.
+void append_value(std::string& line, std::string_view value) {
+  const std::string shown = to_utf8(shorten(value, kFieldBytesMax));
+  const bool plain = !shown.empty() && shown.find_first_of(" \"\\\n\r\t=") == std::string::npos;
+  if (plain) {
+    line += shown;
+    return;
+  }
+  line += '"';
+  for (const char c : shown) {
+    if (c == '"' || c == '\\') line += '\\';
+    if (c == '\n') line += "\\n";
+    else if (uint8_t(c) < 0x20) line += ' ';
+    else line += c;
+  }
+  line += '"';
+}
+
+}  // namespace
+
+void set_log(LogSink sink, Clock& clock, Level least) { state() = {std::move(sink), &clock, least}; }
+
+void log(Level level, std::string_view room, std::string_view what, std::initializer_list<Field> fields) {
+  if (level < state().least) return;
+  std::string line = state().clock ? to_iso8601(state().clock->now()) + " " : std::string();
+  line.append(name(level)).append(" ").append(room).append(": ").append(what);
+  for (const auto& [key, value] : fields) {
+    line.append(" ").append(key).append("=");
+    append_value(line, value);
+  }
+  static std::mutex one_line_at_a_time;
+  const std::lock_guard lock(one_line_at_a_time);
+  if (state().sink) state().sink(level, line);
+  else std::fprintf(stderr, "%s\n", line.c_str());
+}
+
+}  // namespace trainyard

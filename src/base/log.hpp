@@ -1,0 +1,32 @@
+// The program's own log: one line an event, for the people who operate it. (Logs of jobs are observe's.)
+//
+//   log(Level::info, "control", "placed gang", {{"job", name}, {"hosts", "2"}});
+//   2026-11-20T09:45:00.123Z info control: placed gang job=mnist-1 hosts=2
+//
+// Never a secret, never a body. The sink is set once by main; until then lines go to standard error.
+// Threads: callable from anywhere; a line is written whole.
+#pragma once
+
+#include <functional>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/time.hpp"
+
+namespace trainyard {
+
+enum class Level { debug, info, warning, error };
+
+using Field = std::pair<std::string_view, std::string>;
+
+// `line` has no newline at its end.
+using LogSink = std::function<void(Level level, std::string_view line)>;
+
+// Requires: called by main before any thread starts. Lines below `least` are dropped.
+void set_log(LogSink sink, Clock& clock, Level least);
+
+void log(Level level, std::string_view room, std::string_view what, std::initializer_list<Field> fields = {});
+
+}  // namespace trainyard

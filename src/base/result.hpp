@@ -1,0 +1,121 @@
+// Result<T>: a value, or why there is none.
+//
+// The world's faults (a missing file, a bad request, a dead peer) are values; our own faults are assertions (check.hpp).
+// An Error has one of a small closed set of kinds, named by what the caller may do about it, and a message for people.
+// Context is added as an error climbs, outermost first: "reading channel train: GET s3://b/k: 503 Slow Down".
+//
+// Threads: plain values.
+#pragma once
+
+#include <cassert>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+namespace trainyard {
+
+enum class Kind {
+  invalid,      // the request is wrong: change it
+  denied,       // not allowed: get the right
+  not_found,    // it is not there: look elsewhere
+  conflict,     // it clashes with what is there: read again, then decide
+  exhausted,    // a limit was reached: free something, or wait
+  unavailable,  // not now: try again later
+  cancelled,    // the caller or a deadline gave up
+  corrupt,      // bytes are not what they must be: restore them
+  internal,     // a fault of ours that was caught at the edge of a room: report it
+};
+
+std::string_view to_string(Kind kind);
+
+struct Error {
+  Kind kind = Kind::internal;
+  std::string message;
+
+  // The same error, seen from one step higher: what was being done.
+  Error in(std::string_view doing) && {
+    message.insert(0, ": ").insert(0, doing);
+    return std::move(*this);
+  }
+};
+
+inline Error invalid(std::string message) { return {Kind::invalid, std::move(message)}; }
+inline Error denied(std::string message) { return {Kind::denied, std::move(message)}; }
+inline Error not_found(std::string message) { return {Kind::not_found, std::move(message)}; }
+inline Error conflict(std::string message) { return {Kind::conflict, std::move(message)}; }
+inline Error exhausted(std::string message) { return {Kind::exhausted, std::move(message)}; }
+inline Error unavailable(std::string message) { return {Kind::unavailable, std::move(message)}; }
+inline Error cancelled(std::string message) { return {Kind::cancelled, std::move(message)}; }
+inline Error corrupt(std::string message) { return {Kind::corrupt, std::move(message)}; }
+inline Error internal(std::string message) { return {Kind::internal, std::move(message)}; }
+
+// "MESSAGE: No such file or directory", with the kind that fits errno. Reads errno when called.
+Error from_errno(std::string message);
+Error from_errno(std::string message, int error_number);
+
+template <class T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
+  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
+
+  explicit operator bool() const { return state_.index() == 0; }
+
+  // Requires: *this holds a value.
+  T& value() & { return assert(*this), std::get<0>(state_); }
+  const T& value() const& { return assert(*this), std::get<0>(state_); }
+  T&& value() && { return assert(*this), std::get<0>(std::move(state_)); }
+  T& operator*() & { return value(); }
+  const T& operator*() const& { return value(); }
+  T&& operator*() && { return std::move(*this).value(); }
+  T* operator->() { return &value(); }
+  const T* operator->() const { return &value(); }
+
+  // Requires: *this holds an error.
+  const Error& error() const& { return assert(!*this), std::get<1>(state_); }
+  Error&& error() && { return assert(!*this), std::get<1>(std::move(state_)); }
+
+  // The same result with context added to its error.
+  Result in(std::string_view doing) && {
+    if (!*this) return std::move(*this).error().in(doing);
+    return std::move(*this);
+  }
+
+ private:
+  std::variant<T, Error> state_;
+};
+
+template <>
+class [[nodiscard]] Result<void> {
+ public:
+  Result() = default;
+  Result(Error error) : error_(std::move(error)) {}
+
+  explicit operator bool() const { return !error_; }
+  void value() const { assert(!error_); }
+  const Error& error() const& { return assert(error_), *error_; }
+  Error&& error() && { return assert(error_), *std::move(error_); }
+
+  Result in(std::string_view doing) && {
+    if (error_) return std::move(*error_).in(doing);
+    return {};
+  }
+
+ private:
+  std::optional<Error> error_;
+};
+
+inline Result<void> ok() { return {}; }
+
+}  // namespace trainyard
+
+// The value of EXPRESSION, a Result; on error returns that error from the enclosing function (which returns a Result).
+//   auto bytes = TRY(read_file(path).in("reading the config"));
+#define TRY(expression)                                        \
+  ({                                                           \
+    auto try_result_ = (expression);                           \
+    if (!try_result_) return std::move(try_result_).error();   \
+    std::move(try_result_).value();                            \
+  })

@@ -1,0 +1,84 @@
+// The job contract: the files, variables and exit rules that a training container meets (SageMaker's), written by the
+// agent and read by entry, trainers and jobs.
+//
+// Pure: it makes and reads text; where files lie is below `base` (/opt/ml), who writes them is the agent's.
+//
+// Threads: pure functions. Errors: invalid, naming file and member.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.hpp"
+#include "base/result.hpp"
+
+namespace trainyard::contract {
+
+inline constexpr std::string_view kBase = "/opt/ml";
+inline constexpr size_t kFailureCharactersMax = 1024;  // of /opt/ml/output/failure that reach FailureReason
+
+struct ChannelConfig {
+  std::string name;
+  std::string content_type;      // "" when none
+  std::string input_mode;        // "File", "Pipe", "FastFile"
+  std::string distribution;      // "FullyReplicated", "ShardedByS3Key"
+  std::string record_wrapper;    // "None", "RecordIO"
+  std::string compression;       // "None", "Gzip"
+  std::string s3_data_type;
+  std::string s3_uri;
+};
+
+struct GroupConfig {
+  std::string name;
+  std::string instance_type;
+  std::vector<std::string> hosts;
+};
+
+// What one host is told of the job.
+struct HostConfig {
+  std::string job_name;
+  std::string job_arn;
+  std::string region;
+  std::string current_host;
+  std::string current_instance_type;
+  std::string current_group;
+  std::vector<std::string> hosts;
+  std::vector<GroupConfig> groups;
+  std::string network_interface = "eth0";
+  std::map<std::string, std::string> hyperparameters;
+  std::map<std::string, std::string> environment;  // of the request
+  std::vector<ChannelConfig> channels;
+  Json metric_definitions = Json::array();
+  Json request = Json::object();                   // the Create request, verbatim
+};
+
+// Path below /opt/ml -> content: input/config/hyperparameters.json and its neighbours.
+std::map<std::string, std::string> input_files(const HostConfig& host);
+
+// What the platform adds; `endpoint` is the in-job relay's URL of API and object store, `credentials_uri` and
+// `credentials_token` those of the in-job credentials endpoint. The request's own environment wins where names meet.
+struct EndpointConfig {
+  std::string api_url;          // AWS_ENDPOINT_URL, S3_ENDPOINT_URL
+  std::string objects_url;      // where the object store is another's
+  std::string credentials_url;  // AWS_CONTAINER_CREDENTIALS_FULL_URI
+  std::string credentials_token;// AWS_CONTAINER_AUTHORIZATION_TOKEN
+  std::string ca_bundle;        // path inside the container
+};
+std::map<std::string, std::string> environment(const HostConfig& host, const EndpointConfig& endpoint);
+
+// resourceconfig.json, as a job reads it.
+struct Resources {
+  std::string current_host;
+  std::vector<std::string> hosts;
+  std::string network_interface;
+};
+Result<Resources> read_resources(std::string_view json);
+Result<std::map<std::string, std::string>> read_hyperparameters(std::string_view json);
+
+// "AlgorithmError: <failure text>, exit code: N". `failure` is the failure file's content, "" when there is none.
+std::string failure_reason(std::string_view failure, int exit_code);
+
+}  // namespace trainyard::contract

@@ -1,0 +1,81 @@
+// The control plane's heart: admits commands, keeps them, and makes what runs match what the ledger wants.
+//
+// Two loops, each a step that a thread repeats (apps) or the simulator calls (one thread, one seed):
+//
+//   commit_step     takes every command that waits, applies each to the state in memory (pure: state.hpp), writes all
+//                   of them in one ledger transaction, answers. The only writer of the ledger.
+//   reconcile_step  snapshot -> decide() (pure: reconcile.hpp, schedule) -> commands to itself, calls to the launcher,
+//                   orders to agents. Keeps no list of effects: it compares what the ledger wants with what the
+//                   launcher shows.
+//
+// Threads: submit(), find(), list(), tags() from anywhere; commit_step() and reconcile_step() each from one thread.
+//          Answers are called on the thread of commit_step and must not block.
+// Errors:  answers carry them: conflict (name taken; illegal move), not_found, invalid, exhausted (backlog full, disk
+//          full), unavailable (stopping).
+// Lifetime: everything passed to the constructor must outlive it.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/random.hpp"
+#include "base/result.hpp"
+#include "base/time.hpp"
+#include "domain/image.hpp"
+#include "domain/job.hpp"
+#include "launch/launcher.hpp"
+#include "ledger/ledger.hpp"
+#include "observe/logs.hpp"
+#include "observe/metrics.hpp"
+
+namespace trainyard::control {
+
+struct Settings {
+  std::string account;
+  bool scale_gangs = true;         // dev mode: no machines in the config, so gangs scale to what there is
+  size_t backlog_commands_max = 10'000;
+  Duration stop_grace = 120s;      // between SIGTERM and SIGKILL
+  Duration reconcile_interval = 500ms;  // when nothing happens
+  std::string api_address;         // of this server, for orders: "127.0.0.1:4566"
+  std::string wire_address;        // "unix:/.../agents.sock"
+  std::string objects_endpoint;    // "http://127.0.0.1:4566", or the external one
+};
+
+// What the face hands over to create a job; control adds number, account, times.
+struct NewJob {
+  domain::JobKey key;
+  domain::JobSpec spec;
+  std::vector<domain::Tag> tags;
+};
+
+using Answer = std::function<void(Result<domain::Job>)>;
+using TagAnswer = std::function<void(Result<std::vector<domain::Tag>>)>;
+
+class Control {
+ public:
+  virtual ~Control() = default;
+
+  // -- commands: answered once durable
+  virtual void create_job(NewJob job, Answer answer) = 0;
+  virtual void stop_job(domain::JobKey key, Answer answer) = 0;
+  virtual void set_tags(std::string arn, std::vector<domain::Tag> add, std::vector<std::string> remove_keys,
+                        TagAnswer answer) = 0;
+
+  // -- reads: from an immutable view or from tables, never behind the writer
+  virtual Result<std::shared_ptr<const domain::Job>> find(const domain::JobKey& key) = 0;
+  virtual Result<ledger::JobPage> list(const ledger::JobQuery& query) = 0;
+  virtual Result<std::vector<domain::Tag>> tags(const std::string& arn) = 0;
+
+  // -- the loops
+  virtual void commit_step() = 0;
+  virtual void reconcile_step() = 0;
+};
+
+// The ARN of a training job.
+std::string job_arn(const std::string& account, const domain::JobKey& key);
+
+}  // namespace trainyard::control

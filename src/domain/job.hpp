@@ -1,0 +1,173 @@
+// The one noun: a job is a gang of hosts, each running one container or process under the job contract, started
+// together or not at all, watched, retried by policy, and accounted. AWS shapes are faces on it (api translates).
+//
+//   job      what a user submits
+//   attempt  one try at it: has one identity for ever (job, number, token)
+//   host     a member of an attempt's gang: algo-1 .. algo-n
+//   machine  capacity that a launcher offers; several hosts may share one
+//
+// States and their legal moves are in job_state.hpp. JSON forms (to_json/from_json) are what the ledger and the wire
+// carry: adding a field is compatible, a missing one takes its default.
+//
+// Threads: plain values. Units: seconds are of wall time; bytes are bytes; cpus may be fractions.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json.hpp"
+#include "base/result.hpp"
+#include "base/time.hpp"
+#include "domain/job_state.hpp"
+
+namespace trainyard::domain {
+
+// A job's name is its own within its region.
+struct JobKey {
+  std::string region;
+  std::string name;
+  auto operator<=>(const JobKey&) const = default;
+};
+
+// Given by the ledger, never used again.
+using JobNumber = uint64_t;
+
+// An attempt's identity. It names directories, bridges and cgroups: "j17a1".
+struct AttemptId {
+  JobNumber job = 0;
+  uint32_t number = 0;  // 1, 2, .. within the job
+  auto operator<=>(const AttemptId&) const = default;
+  std::string text() const { return "j" + std::to_string(job) + "a" + std::to_string(number); }
+};
+// Errors: invalid, when text is not of the form "j17a1".
+Result<AttemptId> parse_attempt_id(std::string_view text);
+
+// Which member of the gang, from 0. Its name is algo-(index+1).
+using HostIndex = uint32_t;
+inline std::string host_name(HostIndex index) { return "algo-" + std::to_string(index + 1); }
+
+enum class InputMode { file, pipe, fast_file };
+enum class Distribution { fully_replicated, sharded_by_s3_key };
+
+struct Channel {
+  std::string name;
+  std::string content_type;   // "" when none was given
+  InputMode input_mode = InputMode::file;
+  std::string compression;    // "None", "Gzip"
+  std::string record_wrapper; // "None", "RecordIO"
+  std::string s3_data_type;   // "S3Prefix", "ManifestFile", "AugmentedManifestFile"
+  std::string s3_uri;         // s3://bucket/prefix
+  Distribution distribution = Distribution::fully_replicated;
+};
+
+struct MetricDefinition {
+  std::string name;
+  std::string regex;  // RE2; the first group is the value
+};
+
+struct InstanceGroup {
+  std::string name;  // "homogeneousCluster" when the request named no groups
+  std::string instance_type;
+  uint32_t count = 1;
+};
+
+struct Tag {
+  std::string key;
+  std::string value;
+};
+
+// What the user asked for, face removed. `request` is the face's own words, kept verbatim: Describe echoes it and the
+// container finds it as trainingjobconfig.json.
+struct JobSpec {
+  std::string image;
+  std::vector<std::string> entrypoint;
+  std::vector<std::string> arguments;
+  std::map<std::string, std::string> environment;
+  std::map<std::string, std::string> hyperparameters;
+  std::vector<Channel> channels;
+  std::vector<MetricDefinition> metrics;
+  std::vector<InstanceGroup> groups;  // at least one
+  int64_t volume_gib = 1;
+  std::string role_arn;
+  std::string output_uri;   // s3://bucket/prefix, without a slash at its end
+  std::string output_kms_key;
+  int64_t max_runtime_seconds = 86400;
+  bool network_isolation = false;
+  Json request;
+
+  uint32_t hosts() const;  // over all groups
+  const std::string& instance_type(HostIndex host) const;
+};
+
+// What one host is given of a machine.
+struct Share {
+  double cpus = 0;
+  int64_t memory_bytes = 0;
+  int64_t gpus = 0;
+};
+
+// A host as control knows it.
+struct Host {
+  HostState state = HostState::placed;
+  std::string machine;              // where it was placed
+  Share share;
+  uint64_t facts_applied = 0;       // the number of the last fact: later ones are new, others are repeats
+  std::optional<int> exit_code;     // of the user's process; 128+n for signal n
+  std::string failure;              // what it said went wrong, for FailureReason
+  std::optional<Fault> fault;       // whose fault it was
+  Instant state_since;
+};
+
+struct Attempt {
+  uint32_t number = 1;
+  std::string token;        // fencing: an agent with another token is old and must leave
+  AttemptState state = AttemptState::starting;
+  std::vector<Host> hosts;
+  Instant started;
+  std::optional<Instant> training_started;
+  std::optional<Instant> ended;
+};
+
+// One line of SecondaryStatusTransitions.
+struct Transition {
+  Phase phase = Phase::starting;
+  std::string message;
+  Instant start;
+  std::optional<Instant> end;
+};
+
+struct Job {
+  JobNumber number = 0;
+  JobKey key;
+  std::string account;
+  JobSpec spec;
+  JobState state = JobState::waiting;
+  Instant created;
+  Instant modified;
+  std::vector<Transition> transitions;  // the last one is the present phase
+  std::string wait_reason;              // "" unless waiting: why, how much is missing, who holds it
+  std::string note;                     // what the user should know: "each host was scaled to 1/2 of ml.m5.4xlarge .."
+  std::optional<Instant> stop_requested;
+  StopCause stop_cause = StopCause::none;
+  std::vector<Attempt> attempts;        // the last one is the present one
+  std::string failure_reason;           // as the face shows it
+  std::string model_uri;                // set when it was uploaded
+  std::string output_uri;
+  std::optional<Instant> training_start;  // first host began to run; TrainingStartTime
+  std::optional<Instant> training_end;
+
+  Phase phase() const { return transitions.empty() ? Phase::starting : transitions.back().phase; }
+  bool finished() const { return is_final(state); }
+  const Attempt* attempt() const { return attempts.empty() ? nullptr : &attempts.back(); }
+};
+
+Json to_json(const JobSpec&);
+Json to_json(const Job&);
+Result<JobSpec> job_spec_from_json(const Json&);
+Result<Job> job_from_json(const Json&);
+
+}  // namespace trainyard::domain

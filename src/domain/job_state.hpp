@@ -1,0 +1,68 @@
+// The states of jobs, attempts and hosts, and their legal moves. One function each says what an event does, or why it
+// may not happen; a test walks all pairs.
+//
+//   job       waiting --place--> active --finish--> completed | failed | stopped
+//             waiting --stop--> stopped      active --stop--> stopping --finish--> stopped | completed | failed
+//             active --retry--> waiting      (its attempt is lost and may be tried again)
+//
+//   attempt   starting --run--> running --drain--> draining --end--> ended
+//             any --lose--> ended            (agent or machine gone)
+//
+//   host      placed -> preparing -> downloading -> running -> draining -> uploading -> finished
+//             any but finished -> failed     (its agent said so)      any but finished, failed -> lost (agent gone)
+//
+// Threads: pure.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+
+namespace trainyard::domain {
+
+enum class JobState { waiting, active, stopping, completed, failed, stopped };
+enum class JobEvent { place, stop, complete, fail, finish_stopped, retry };
+
+enum class AttemptState { starting, running, draining, ended };
+enum class AttemptEvent { run, drain, end, lose };
+
+// Each is reached by a fact of that name from the host's agent, `lost` by the launcher's word.
+enum class HostState { placed, preparing, downloading, running, draining, uploading, finished, failed, lost };
+
+// What the user sees of an active job (SecondaryStatus).
+enum class Phase {
+  starting, pending, downloading, training, uploading, interrupted, restarting,
+  stopping, completed, failed, stopped, max_runtime_exceeded, max_wait_time_exceeded,
+};
+
+// Why a stop is under way.
+enum class StopCause { none, user, max_runtime, max_wait, host_failed };
+
+// Whose fault a failure is: decides the first word of FailureReason (AlgorithmError, ClientError, InternalServerError).
+enum class Fault { algorithm, client, internal };
+
+std::string_view to_string(JobState);
+std::string_view to_string(AttemptState);
+std::string_view to_string(HostState);
+std::string_view to_string(Phase);  // as AWS writes it: "Starting", "MaxRuntimeExceeded"
+std::string_view to_string(StopCause);
+std::string_view to_string(Fault);
+Result<JobState> parse_job_state(std::string_view);
+Result<AttemptState> parse_attempt_state(std::string_view);
+Result<HostState> parse_host_state(std::string_view);
+Result<Phase> parse_phase(std::string_view);
+Result<StopCause> parse_stop_cause(std::string_view);
+Result<Fault> parse_fault(std::string_view);
+
+bool is_final(JobState);
+bool is_final(HostState);
+
+// Errors: conflict, with a sentence that names both.
+Result<JobState> next(JobState, JobEvent);
+Result<AttemptState> next(AttemptState, AttemptEvent);
+// Hosts may skip states forward (a job without channels has nothing to download) but never go back.
+Result<HostState> next(HostState from, HostState to);
+
+}  // namespace trainyard::domain

@@ -1,0 +1,124 @@
+// One port for plain HTTP and TLS alike: the first byte of a connection tells (0x16 opens a TLS handshake).
+//
+// The server decodes heads and hands requests to a Handler in one of two ways, which the handler chooses by the head:
+//   buffered   the whole body is read first (up to a limit), handle() runs on an I/O thread and must not block; it may
+//              answer later, from any thread, through its Responder. For the control plane's small requests.
+//   streamed   stream() runs on a thread of its own pool and reads and writes the body with blocking calls through a
+//              bounded buffer. For objects.
+// Expect: 100-continue is answered when the body is first wanted. Keep-alive and pipelining as in HTTP/1.1.
+//
+// Threads: the handler is called from many threads at once. Lifetime: the handler must outlive the server; stop()
+// ends accepting, lets requests under way finish until the deadline, and joins all threads.
+// Errors: listening: conflict (address in use), denied. Malformed heads are answered 400, heads past head_bytes_max
+// 431, bodies past the handler's limit 413, slow ones 408, by the server itself.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.hpp"
+#include "base/time.hpp"
+
+namespace trainyard::host {
+
+// Header fields in the order of arrival; names are compared ignoring case.
+class Headers {
+ public:
+  void add(std::string name, std::string value) { fields_.emplace_back(std::move(name), std::move(value)); }
+  void set(std::string_view name, std::string value);  // replaces all of that name
+  // The first value; "" when there is none.
+  std::string_view get(std::string_view name) const;
+  bool has(std::string_view name) const;
+  const std::vector<std::pair<std::string, std::string>>& fields() const { return fields_; }
+
+ private:
+  std::vector<std::pair<std::string, std::string>> fields_;
+};
+
+struct RequestHead {
+  std::string method;  // as sent: "GET"
+  std::string target;  // as sent, undecoded: "/bucket/a%20b?list-type=2"
+  Headers headers;
+  bool tls = false;
+  std::string peer;    // "127.0.0.1:51234"
+  std::optional<uint64_t> content_length;
+
+  std::string_view path() const;   // undecoded, before '?'
+  std::string_view query() const;  // undecoded, after '?'; "" when there is none
+};
+
+struct Request : RequestHead {
+  std::string body;
+};
+
+struct Response {
+  int status = 200;
+  Headers headers;   // Content-Length, Date, Connection are added
+  std::string body;
+};
+
+// Answers one buffered request, once, from any thread. Destroyed unanswered, it answers 500.
+class Responder {
+ public:
+  virtual ~Responder() = default;
+  virtual void reply(Response response) = 0;
+};
+
+// One streamed request. Confined to the thread stream() runs on. Every call blocks for at most the idle limit.
+class Stream {
+ public:
+  virtual ~Stream() = default;
+  virtual const RequestHead& head() const = 0;
+  // The next bytes of the body (transfer coding removed); 0 at its end.
+  virtual Result<size_t> read(std::span<char> buffer) = 0;
+  // Sends the head. `content_length` unset: chunked. Requires: once, before write().
+  virtual Result<void> start(int status, const Headers& headers, std::optional<uint64_t> content_length) = 0;
+  virtual Result<void> write(std::span<const char> bytes) = 0;
+  // start + write of a whole response.
+  virtual Result<void> reply(const Response& response) = 0;
+};
+
+enum class Intake { buffered, streamed };
+
+class Handler {
+ public:
+  virtual ~Handler() = default;
+  // How to take this request's body, and for buffered ones how much of it at most.
+  struct Choice {
+    Intake intake = Intake::buffered;
+    size_t body_bytes_max = 4 << 20;
+  };
+  virtual Choice choose(const RequestHead& head) = 0;
+  virtual void handle(Request request, std::unique_ptr<Responder> responder) = 0;
+  virtual void stream(Stream& stream) = 0;
+};
+
+struct HttpSettings {
+  std::string listen = "127.0.0.1:4566";  // port 0: any free one
+  bool plain_http = true;                 // false: only TLS; plain requests are answered 403 in words
+  std::string certificate_file;           // PEM; "" = no TLS
+  std::string key_file;
+  size_t io_threads = 2;
+  size_t stream_threads_max = 64;         // streams beyond wait for one to end
+  size_t connections_max = 4096;
+  size_t head_bytes_max = 64 << 10;
+  Duration idle_limit = 60s;              // no byte for so long ends a connection
+};
+
+class HttpServer {
+ public:
+  virtual ~HttpServer() = default;
+  virtual uint16_t port() const = 0;
+  virtual void stop(Duration grace) = 0;
+};
+
+Result<std::unique_ptr<HttpServer>> serve_http(const HttpSettings& settings, Handler& handler);
+
+}  // namespace trainyard::host

@@ -1,0 +1,55 @@
+// Links: connections that carry whole frames (u32 little-endian length + that many bytes), in order or not at all.
+// Agents and server speak over them. An address is "unix:/path" or "tcp:127.0.0.1:4570".
+//
+// Events of one link come one at a time, from one thread of the implementation; different links may come at once.
+// After closed() no event follows. send() never blocks: past queue_bytes_max the link is closed with `exhausted`.
+//
+// Threads: send() and close() from anywhere. Errors: listening: conflict, denied; connecting: unavailable, not_found.
+// Lifetime: a Link lives as long as someone holds its shared_ptr: the transport until closed(), and whoever may send.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/result.hpp"
+#include "base/time.hpp"
+
+namespace trainyard::host {
+
+class Link {
+ public:
+  virtual ~Link() = default;
+  virtual void send(std::string frame) = 0;
+  virtual void close() = 0;
+};
+
+struct LinkEvents {
+  std::function<void(const std::shared_ptr<Link>&)> opened;
+  std::function<void(const std::shared_ptr<Link>&, std::string frame)> frame;
+  std::function<void(const std::shared_ptr<Link>&, Error why)> closed;  // also after our own close()
+};
+
+struct LinkLimits {
+  size_t frame_bytes_max = 8 << 20;
+  size_t queue_bytes_max = 64 << 20;  // unsent bytes
+};
+
+class LinkListener {
+ public:
+  virtual ~LinkListener() = default;  // stops: closes the listener and its links, joins its thread
+};
+
+// A unix socket is made with mode 0600; one that is there and that nobody listens on is replaced. Paths may be longer
+// than sockaddr_un allows.
+Result<std::unique_ptr<LinkListener>> listen_links(const std::string& address, LinkEvents events, LinkLimits limits = {});
+
+// Connects and keeps a thread for the link until it closes. Retrying is the caller's.
+class LinkClient {
+ public:
+  virtual ~LinkClient() = default;  // closes the link, joins its thread
+};
+Result<std::unique_ptr<LinkClient>> connect_link(const std::string& address, LinkEvents events, LinkLimits limits = {});
+
+}  // namespace trainyard::host

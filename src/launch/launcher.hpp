@@ -1,0 +1,63 @@
+// Plan -> agents running somewhere. One interface over this machine, Slurm and Kubernetes (local/ is the first).
+//
+// Level-triggered: control calls ensure() and remove() as often as it likes; each repeats harmlessly. A launcher knows
+// of an agent its command line and where it runs, nothing of what it does. What a former server started is found again
+// by list().
+//
+// Threads: callable from one thread at a time (control's reconcile loop).
+// Errors: ensure: exhausted (a named resource ran out), unavailable (try again), denied or internal (this machine
+//         cannot do it; the message says what to install or allow).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "domain/job.hpp"
+
+namespace trainyard::launch {
+
+struct Machine {
+  std::string name;
+  double cpus = 0;
+  int64_t memory_bytes = 0;
+  int64_t gpus = 0;
+};
+
+// One member of a gang to start.
+struct Member {
+  std::string machine;
+  domain::Share share;
+  std::string order;  // bytes of the order file, opaque here
+};
+
+struct Gang {
+  domain::AttemptId attempt;
+  std::string token;
+  bool network_isolation = false;  // no way out of the gang's own network
+  std::vector<Member> members;     // by host index
+};
+
+// One agent that a launcher knows of, whoever started it.
+struct Agent {
+  domain::AttemptId attempt;
+  std::string token;
+  domain::HostIndex host = 0;
+  bool alive = false;
+};
+
+class Launcher {
+ public:
+  virtual ~Launcher() = default;
+  // What there is to place hosts on.
+  virtual std::vector<Machine> machines() = 0;
+  // Starts the gang or finds it running; on error nothing of it is left. A member that died stays dead: it shows in
+  // list() and control decides.
+  virtual Result<void> ensure(const Gang& gang) = 0;
+  virtual std::vector<Agent> list() = 0;
+  // Kills whatever of the attempt still runs and removes every trace: agents, containers, bridge, namespaces, NAT
+  // rules, mounts, cgroups, spool. Harmless when there is nothing.
+  virtual Result<void> remove(domain::AttemptId attempt) = 0;
+};
+
+}  // namespace trainyard::launch

@@ -1,0 +1,74 @@
+// What the control plane remembers: a log of commands, and the tables that applying them yields. control is the only
+// writer; anyone may read. Embedded in SQLite (WAL, synchronous FULL): one commit() is one fsync, however many commands
+// it holds.
+//
+// Threads: commit() from one thread at a time; reads from anywhere, they do not wait for a commit.
+// Errors:  exhausted (disk full), corrupt, unavailable (locked), not_found, conflict (a newer version wrote it).
+// Format:  docs/formats/ledger.md.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json.hpp"
+#include "base/result.hpp"
+#include "base/time.hpp"
+#include "domain/job.hpp"
+
+namespace trainyard::ledger {
+
+// A command as it is remembered: enough to replay it.
+struct CommandRecord {
+  uint64_t sequence = 0;  // from 1, without gaps
+  Instant at;
+  std::string kind;
+  Json body;
+};
+
+// What one group of commands changed.
+struct Batch {
+  std::vector<CommandRecord> commands;
+  std::vector<domain::Job> jobs;                                            // rows to insert or replace
+  std::vector<std::pair<std::string, std::vector<domain::Tag>>> tags;       // arn -> all its tags; empty = none left
+};
+
+struct JobQuery {
+  std::string region;
+  std::string name_contains;
+  std::optional<Instant> created_after, created_before, modified_after, modified_before;
+  std::vector<domain::JobState> states;  // empty: all
+  enum class Sort { name, created, state } sort = Sort::created;
+  bool descending = true;
+  std::string token;  // "" at first; from a page
+  size_t jobs_max = 10;
+};
+
+struct JobPage {
+  std::vector<domain::Job> jobs;
+  std::string next_token;  // "" at the end
+};
+
+class Ledger {
+ public:
+  virtual ~Ledger() = default;
+  // All of it is durable when it returns, or none of it happened.
+  virtual Result<void> commit(const Batch& batch) = 0;
+  virtual uint64_t last_sequence() = 0;
+  virtual domain::JobNumber last_job_number() = 0;
+  // Jobs that are not finished: what lives in memory.
+  virtual Result<std::vector<domain::Job>> live_jobs() = 0;
+  virtual Result<domain::Job> find_job(const domain::JobKey& key) = 0;
+  virtual Result<JobPage> list_jobs(const JobQuery& query) = 0;
+  virtual Result<std::vector<domain::Tag>> tags(const std::string& arn) = 0;
+  // Every command in order, for replay.
+  virtual Result<void> replay(const std::function<Result<void>(const CommandRecord&)>& each) = 0;
+};
+
+// `path` of the database file; ":memory:" for tests and the simulator.
+Result<std::unique_ptr<Ledger>> open_sqlite(const std::string& path);
+
+}  // namespace trainyard::ledger

@@ -1,0 +1,70 @@
+// Metrics at rest: points by region, namespace, name and dimensions. Append is durable when it returns.
+//
+// Threads: callable from anywhere. Errors: invalid, exhausted (disk full), corrupt.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "base/time.hpp"
+
+namespace trainyard::observe {
+
+struct MetricKey {
+  std::string region;
+  std::string name_space;
+  std::string name;
+  std::map<std::string, std::string> dimensions;
+  auto operator<=>(const MetricKey&) const = default;
+};
+
+// One or more samples taken together: a plain value has count 1, sum = minimum = maximum = value.
+struct Sample {
+  Instant at;
+  double count = 1;
+  double sum = 0;
+  double minimum = 0;
+  double maximum = 0;
+  std::string unit = "None";
+};
+Sample sample_of(Instant at, double value, std::string unit = "None");
+
+struct MetricRecord {
+  MetricKey key;
+  Sample sample;
+};
+
+struct StatisticsQuery {
+  MetricKey key;
+  Instant from;  // inclusive
+  Instant to;    // exclusive
+  Duration period = 60s;
+  std::string unit;  // "" = any
+};
+
+struct Datapoint {
+  Instant at;  // start of its period
+  double count = 0, sum = 0, minimum = 0, maximum = 0;
+  std::string unit;
+  double average() const { return count == 0 ? 0 : sum / count; }
+};
+
+class Metrics {
+ public:
+  virtual ~Metrics() = default;
+  virtual Result<void> append(const std::vector<MetricRecord>& records) = 0;
+  virtual Result<std::vector<Datapoint>> statistics(const StatisticsQuery& query) = 0;  // by time
+  // The latest sample, for FinalMetricDataList. Nothing when there is none.
+  virtual Result<std::optional<Sample>> last(const MetricKey& key) = 0;
+  virtual Result<std::vector<MetricKey>> list(const std::string& region, const std::string& name_space,
+                                              const std::string& name) = 0;  // "" = any
+};
+
+// Metrics in one file below `directory`. Format: docs/formats/metrics.md.
+Result<std::unique_ptr<Metrics>> open_metrics(const std::string& directory);
+
+}  // namespace trainyard::observe

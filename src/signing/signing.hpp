@@ -1,0 +1,75 @@
+// AWS Signature Version 4, both ways: sign and presign for our clients, verify for our server. Pure: keys and instants
+// are arguments.
+//
+// Algorithm: https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
+//
+// Threads: pure functions. Errors: of verify: invalid (malformed), denied (wrong signature, expired, skewed); the
+// message is what AWS would say.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.hpp"
+#include "base/time.hpp"
+
+namespace trainyard::signing {
+
+using HeaderList = std::vector<std::pair<std::string, std::string>>;
+
+struct Keys {
+  std::string access_key_id;
+  std::string secret_access_key;
+  std::string session_token;  // "" for lasting keys
+};
+
+struct Scope {
+  std::string region;
+  std::string service;
+};
+
+inline constexpr std::string_view kUnsignedPayload = "UNSIGNED-PAYLOAD";
+
+std::string sha256_hex(std::string_view bytes);
+std::string hmac_sha256(std::string_view key, std::string_view bytes);
+// Equal in a time that does not depend on where they differ.
+bool equal_in_constant_time(std::string_view a, std::string_view b);
+
+// The headers to add to a request: Authorization, X-Amz-Date, X-Amz-Security-Token, x-amz-content-sha256.
+// `headers` holds those that will be sent and must be signed; Host is among them. `target` as it will be sent.
+HeaderList sign(std::string_view method, std::string_view target, const HeaderList& headers,
+                std::string_view payload_sha256, const Keys& keys, const Scope& scope, Instant now);
+
+// The target with X-Amz-* query parameters and signature. Valid for `lifetime` from now.
+std::string presign(std::string_view method, std::string_view target, std::string_view host, const Keys& keys,
+                    const Scope& scope, Instant now, Duration lifetime);
+
+// What a request says of its signer, before anything is checked.
+struct Claim {
+  std::string access_key_id;
+  std::string session_token;
+  std::string date;       // "20261120"
+  Scope scope;
+  std::string signature;
+  std::vector<std::string> signed_headers;  // lower-case, ordered
+  Instant signed_at;
+  std::optional<Duration> lifetime;         // presigned
+  std::string payload_sha256;               // x-amz-content-sha256, or UNSIGNED-PAYLOAD, or STREAMING-..; "" = absent
+};
+
+// Nothing: the request carries no signature at all (anonymous). Errors: invalid.
+Result<std::optional<Claim>> read_claim(std::string_view target, const HeaderList& headers);
+
+inline constexpr Duration kSkewMax = 15min;          // as AWS
+inline constexpr Duration kPresignMax = 7 * 24h;
+
+// Checks the claim's signature with the secret, and its times against now. The payload's hash is not compared with the
+// body here: the caller has the body. Errors: denied.
+Result<void> verify(std::string_view method, std::string_view target, const HeaderList& headers, const Claim& claim,
+                    std::string_view secret_access_key, Instant now);
+
+}  // namespace trainyard::signing

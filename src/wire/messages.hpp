@@ -1,0 +1,142 @@
+// What control plane and agent say to each other. Grammar and sizes: docs/formats/wire.md; codec: wire/codec.hpp.
+//
+// An agent opens a connection and says Hello; the server answers Welcome (how far it has everything) or Refused (the
+// attempt is over or the token is old: kill your processes and leave). Then facts come up on two tracks, each numbered
+// from 1 without gaps by the agent and spooled until acknowledged:
+//
+//   state track  StateFact: applied by control, acknowledged once the ledger has it. Never dropped.
+//   data track   LogBatch, MetricBatch: acknowledged once observe has it. At spool_bytes_max the oldest unsent log
+//                bytes go, and a line says how many.
+//
+// and orders go down: Stop, Credentials, PeersDrained. Orders are repeated after each Welcome; repeating one is
+// harmless.
+//
+// Threads: plain values.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/time.hpp"
+#include "domain/image.hpp"
+#include "domain/job.hpp"
+
+namespace trainyard::wire {
+
+inline constexpr uint32_t kVersion = 1;
+inline constexpr size_t kFrameBytesMax = 8 << 20;  // an agent's batches are far smaller; more is an attack
+
+// -- up -----------------------------------------------------------------------------------------
+
+struct Hello {
+  uint32_t version = kVersion;
+  domain::AttemptId attempt;
+  domain::HostIndex host = 0;
+  std::string token;
+};
+
+// A host reached a state. Which further fields mean something depends on it.
+struct StateFact {
+  uint64_t number = 0;
+  Instant at;
+  domain::HostState state = domain::HostState::preparing;
+  std::string message;               // for people: "Downloading the training image", why it failed
+  std::optional<int> exit_code;      // draining, failed: of the user's process; 128+n for signal n
+  std::optional<domain::Fault> fault;// failed
+  std::string staged_model;          // uploading, hosts after the first: key of its model tar to merge; "" = no files
+  std::string model_uri;             // finished, first host: where model.tar.gz is
+  std::string output_uri;            // finished: where output.tar.gz is, when there is one
+};
+
+struct LogLine {
+  Instant at;
+  std::string text;  // UTF-8, no newline
+};
+
+struct LogBatch {
+  uint64_t number = 0;
+  std::vector<LogLine> lines;
+};
+
+struct MetricPoint {
+  std::string name;
+  Instant at;
+  double value = 0;
+  bool of_host = false;  // utilisation of the host (dimension Host), else the algorithm's (dimension TrainingJobName)
+};
+
+struct MetricBatch {
+  uint64_t number = 0;
+  std::vector<MetricPoint> points;
+};
+
+// -- down ---------------------------------------------------------------------------------------
+
+struct Welcome {
+  uint64_t state_acknowledged = 0;
+  uint64_t data_acknowledged = 0;
+};
+
+struct Refused {
+  std::string reason;
+};
+
+enum class Track : uint8_t { state, data };
+
+struct Acknowledge {
+  Track track = Track::state;
+  uint64_t number = 0;  // this and all before it are durable
+};
+
+// SIGTERM the user's process, wait, SIGKILL; then drain and upload as after an exit.
+struct Stop {
+  domain::StopCause cause = domain::StopCause::user;
+  Duration grace = 120s;
+};
+
+// Temporary keys of the job's role. Sent after Welcome and again well before they expire.
+struct Credentials {
+  std::string access_key_id;
+  std::string secret_access_key;
+  std::string session_token;
+  Instant expires;
+};
+
+// To the first host: every other host has staged its model files; merge them. Keys in host order, "" = had no files.
+struct PeersDrained {
+  std::vector<std::string> staged_models;
+};
+
+// The server has applied the host's final fact: the agent may remove its spool and end.
+struct Goodbye {};
+
+using Message = std::variant<Hello, StateFact, LogBatch, MetricBatch, Welcome, Refused, Acknowledge, Stop, Credentials,
+                             PeersDrained, Goodbye>;
+
+// -- the order an agent is started with (a file; never on the command line) ------------------------
+
+// Everything that one host must know to run its part of one attempt. What the launcher adds (network namespace,
+// address, host table) is on the agent's command line.
+struct Order {
+  uint32_t version = kVersion;
+  domain::AttemptId attempt;
+  std::string token;
+  domain::HostIndex host = 0;
+  domain::JobKey job;
+  std::string job_arn;
+  std::string account;
+  domain::JobSpec spec;
+  domain::Share share;
+  Instant created;            // of the attempt
+  std::string wire_address;   // where the server listens for agents: "unix:/path"
+  std::string api_address;    // "127.0.0.1:PORT" of the server's one port: what the in-job relay connects to
+  std::string objects_endpoint;  // URL of the object store for the agent itself: "http://127.0.0.1:PORT"
+  domain::Image image;        // what spec.image stands for
+  domain::Outward outward;
+  std::string log_stream;     // "<job>/algo-1-1763631900"
+};
+
+}  // namespace trainyard::wire
