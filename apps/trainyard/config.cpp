@@ -1,0 +1,199 @@
+#include "trainyard/config.hpp"
+
+#include <algorithm>
+#include <initializer_list>
+#include <set>
+#include <sstream>
+#include <toml.hpp>
+
+#include "host/files.hpp"
+#include "trainyard/images.hpp"
+
+namespace trainyard::apps {
+namespace {
+
+// Reads one table of the file, noting which keys were asked for, so that what is left over can be named.
+class Table {
+ public:
+  Table(const toml::value& value, std::string place) : value_(value), place_(std::move(place)) {}
+
+  template <class T>
+  Result<void> read(const char* key, T& into) {
+    known_.insert(key);
+    if (!value_.contains(key)) return {};
+    try {
+      into = toml::get<T>(value_.at(key));
+      return {};
+    } catch (const std::exception&) {
+      return invalid(name(key) + " must be " + wanted(into));
+    }
+  }
+
+  // Each element of an array of tables, or the one table of that name.
+  template <class F>
+  Result<void> each(const char* key, F read_one) {
+    known_.insert(key);
+    if (!value_.contains(key)) return {};
+    const auto& found = value_.at(key);
+    if (found.is_table()) {
+      TRY(read_one(Table(found, name(key))));
+      return {};
+    }
+    if (!found.is_array()) return invalid(name(key) + " must be a table, [" + key + "] or [[" + key + "]]");
+    size_t index = 0;
+    for (const auto& element : found.as_array()) {
+      if (!element.is_table()) return invalid(name(key) + " must be written as tables, [[" + key + "]]");
+      TRY(read_one(Table(element, name(key) + "[" + std::to_string(index++) + "]")));
+    }
+    return {};
+  }
+
+  // Each member of a table of tables, with its name.
+  template <class F>
+  Result<void> each_named(const char* key, F read_one) {
+    known_.insert(key);
+    if (!value_.contains(key)) return {};
+    if (!value_.at(key).is_table()) return invalid(name(key) + " must be tables, [" + key + ".\"NAME\"]");
+    for (const auto& [member, element] : value_.at(key).as_table()) {
+      if (!element.is_table()) return invalid(name(key) + "." + member + " must be a table");
+      TRY(read_one(member, Table(element, name(key) + ".\"" + member + "\"")));
+    }
+    return {};
+  }
+
+  // Requires: every key that may stand here was asked for.
+  Result<void> nothing_else() const {
+    for (const auto& [key, value] : value_.as_table()) {
+      if (known_.count(key)) continue;
+      std::string names;
+      for (const auto& one : known_) names += (names.empty() ? "" : ", ") + one;
+      return invalid("'" + key + "' is not known" + (place_.empty() ? "" : " in " + place_) + "; what may stand there: " + names);
+    }
+    return {};
+  }
+
+  bool has(const char* key) const { return value_.contains(key); }
+  std::string name(const std::string& key) const { return place_.empty() ? key : place_ + "." + key; }
+
+ private:
+  static std::string wanted(const std::string&) { return "a string"; }
+  static std::string wanted(bool) { return "true or false"; }
+  static std::string wanted(double) { return "a number with a decimal point"; }
+  static std::string wanted(int64_t) { return "a whole number"; }
+  static std::string wanted(const std::vector<std::string>&) { return "a list of strings"; }
+  static std::string wanted(const std::map<std::string, std::string>&) { return "a table of strings"; }
+
+  const toml::value& value_;
+  std::string place_;
+  std::set<std::string> known_;
+};
+
+Result<void> read_machine(Table table, std::vector<launch::Machine>& machines) {
+  launch::Machine machine;
+  double cpus = 0, memory_gib = 0;
+  TRY(table.read("name", machine.name));
+  TRY(table.read("cpus", cpus));
+  TRY(table.read("memory_gib", memory_gib));
+  TRY(table.read("gpus", machine.gpus));
+  TRY(table.nothing_else());
+  if (machine.name.empty()) return invalid(table.name("name") + " is missing: each machine needs one");
+  if (cpus <= 0 || memory_gib <= 0)
+    return invalid(table.name("cpus") + " and memory_gib must be greater than 0: they are what the machine offers to jobs");
+  machine.cpus = cpus;
+  machine.memory_bytes = int64_t(memory_gib * (1 << 30));
+  const bool taken = std::any_of(machines.begin(), machines.end(), [&](const auto& other) { return other.name == machine.name; });
+  if (taken) return invalid("two machines are named '" + machine.name + "'");
+  machines.push_back(machine);
+  return {};
+}
+
+Result<void> read_image(const std::string& name, Table table, std::map<std::string, domain::Image>& images) {
+  domain::Image image;
+  std::string runtime, source;
+  TRY(table.read("runtime", runtime));
+  TRY(table.read("image", source));
+  TRY(table.read("mounts", image.mounts));
+  TRY(table.read("entrypoint", image.entrypoint));
+  TRY(table.read("environment", image.environment));
+  TRY(table.nothing_else());
+  if (runtime.empty() == source.empty())
+    return invalid("images.\"" + name + "\" needs either runtime = \"machine\" or image = \"oci:PATH:TAG\" or \"containers-storage:NAME\"");
+  if (!runtime.empty()) {
+    if (runtime != "machine") return invalid(table.name("runtime") + " must be \"machine\", not \"" + runtime + "\"");
+  } else {
+    image = TRY(parse_image_source(source).in(table.name("image")));
+    if (table.has("mounts")) return invalid(table.name("mounts") + " is for runtimes; an image brings its own files");
+  }
+  images[name] = image;
+  return {};
+}
+
+Result<Config> from_value(const toml::value& file) {
+  Config config;
+  Table root(file, "");
+  TRY(root.read("account_id", config.account_id));
+  TRY(root.read("region", config.region));
+  TRY(root.each("access_key", [&](Table table) -> Result<void> {
+    api::LastingKey key;
+    TRY(table.read("id", key.id));
+    TRY(table.read("secret", key.secret));
+    TRY(table.nothing_else());
+    if (key.id.empty() || key.secret.empty()) return invalid(table.name("id") + " and secret must both be given");
+    config.access_keys.push_back(key);
+    return {};
+  }));
+  TRY(root.each("server", [&](Table table) -> Result<void> {
+    TRY(table.read("listen", config.listen));
+    TRY(table.read("allow_plain_http_from_other_machines", config.allow_plain_http_from_other_machines));
+    TRY(table.read("certificate_names", config.certificate_names));
+    return table.nothing_else();
+  }));
+  TRY(root.each("objects", [&](Table table) -> Result<void> {
+    ExternalObjects objects;
+    TRY(table.read("endpoint", objects.endpoint));
+    TRY(table.read("region", objects.region));
+    TRY(table.read("access_key_id", objects.access_key_id));
+    TRY(table.read("secret_access_key", objects.secret_access_key));
+    TRY(table.read("ca_bundle", objects.ca_bundle));
+    TRY(table.nothing_else());
+    if (!objects.endpoint.starts_with("http://") && !objects.endpoint.starts_with("https://"))
+      return invalid(table.name("endpoint") + " must be a URL, http:// or https://");
+    config.objects = objects;
+    return {};
+  }));
+  TRY(root.each("machine", [&](Table table) { return read_machine(table, config.machines); }));
+  TRY(root.each_named("images", [&](const std::string& name, Table table) { return read_image(name, table, config.images); }));
+  TRY(root.each("network", [&](Table table) -> Result<void> {
+    TRY(table.read("pool", config.network_pool));
+    TRY(table.read("name_servers", config.outward.name_servers));
+    TRY(table.read("http_proxy", config.outward.http_proxy));
+    TRY(table.read("https_proxy", config.outward.https_proxy));
+    TRY(table.read("no_proxy", config.outward.no_proxy));
+    TRY(table.read("ca_bundle", config.outward.ca_bundle));
+    TRY(table.read("package_index", config.outward.package_index));
+    return table.nothing_else();
+  }));
+  TRY(root.nothing_else());
+
+  const bool twelve_digits = config.account_id.size() == 12 &&
+                             std::all_of(config.account_id.begin(), config.account_id.end(), [](char c) { return c >= '0' && c <= '9'; });
+  if (!config.account_id.empty() && !twelve_digits) return invalid("account_id must be twelve digits, not '" + config.account_id + "'");
+  return config;
+}
+
+}  // namespace
+
+Result<Config> parse_config(const std::string& text, const std::string& path) {
+  std::istringstream stream(text);
+  try {
+    return from_value(toml::parse(stream, path)).in("reading the config " + path);
+  } catch (const std::exception& fault) {
+    return invalid("reading the config " + path + ": " + fault.what());
+  }
+}
+
+Result<Config> read_config(const std::string& path) {
+  return parse_config(TRY(host::read_file(path, 1 << 20).in("reading the config")), path);
+}
+
+}  // namespace trainyard::apps

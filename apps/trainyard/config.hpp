@@ -1,0 +1,45 @@
+// What the operator decided: the TOML file given to `trainyard serve --config FILE`. Every member has a default, so an
+// empty file is a config. A key that nobody knows is an error that names its neighbours.
+//
+// Threads: plain values. Errors: invalid, with file, key and what it should be.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/api.hpp"
+#include "base/result.hpp"
+#include "domain/image.hpp"
+#include "launch/launcher.hpp"
+
+namespace trainyard::apps {
+
+struct ExternalObjects {
+  std::string endpoint;  // "https://minio.lan:9000"
+  std::string region = "us-east-1";
+  std::string access_key_id;
+  std::string secret_access_key;
+  std::string ca_bundle;
+};
+
+struct Config {
+  std::string account_id;                      // "" = made up at the first start
+  std::vector<api::LastingKey> access_keys;    // empty = one is made up at the first start
+  std::string region = "us-east-1";            // what `env` names as the default one
+  std::string listen = "127.0.0.1:4566";
+  bool allow_plain_http_from_other_machines = false;
+  std::vector<std::string> certificate_names;  // besides 127.0.0.1, localhost, this machine's name and the listen address
+  std::optional<ExternalObjects> objects;      // unset: the embedded directory
+  std::vector<launch::Machine> machines;       // empty: dev mode, this machine as it is
+  std::map<std::string, domain::Image> images;
+  domain::Outward outward;
+  std::string network_pool = "10.201.0.0/16";
+};
+
+Result<Config> read_config(const std::string& path);
+// The same from text; `path` only names it in errors.
+Result<Config> parse_config(const std::string& text, const std::string& path);
+
+}  // namespace trainyard::apps

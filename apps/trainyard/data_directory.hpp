@@ -1,0 +1,64 @@
+// The data directory: everything that a server remembers, in one place that one server at a time may hold.
+//
+//   VERSION           format of all below; a newer one is refused
+//   lock              held by the server (or by doctor --clean)
+//   identity.json     account, access keys, the secret that signs temporary keys (0600)
+//   server.json       how the running (or last) server is reached: what `env` reads
+//   tls/              ca.pem and the server's certificate
+//   clients/          endpoints.json for clients that do not know AWS_ENDPOINT_URL
+//   ledger.db objects/ logs/ metrics/ images/ attempts/ agents.sock
+//
+// Threads: confined to main. Errors: conflict (another server holds it; newer version), denied, corrupt, exhausted.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "api/api.hpp"
+#include "base/random.hpp"
+#include "base/result.hpp"
+#include "host/files.hpp"
+
+namespace trainyard::apps {
+
+inline constexpr int kDataVersion = 1;
+
+struct Identity {
+  std::string account;
+  std::vector<api::LastingKey> keys;  // the first is the one that `env` hands out
+  std::string temporary_key_secret;   // 32 bytes
+};
+
+// $TRAINYARD_DATA, else ~/.local/share/trainyard.
+std::string default_data_directory();
+
+class DataDirectory {
+ public:
+  // Makes it when absent (0700) and takes its lock.
+  static Result<DataDirectory> open(const std::string& path);
+
+  const std::string& path() const { return path_; }
+  std::string file(const std::string& name) const { return path_ + "/" + name; }
+
+  // Reads the identity, making up at the first start what the config (account and keys) does not fix. What the config
+  // fixes wins and is written down.
+  Result<Identity> identity(const std::string& account, const std::vector<api::LastingKey>& keys, Random& random) const;
+
+ private:
+  DataDirectory(std::string path, host::FileLock lock) : path_(std::move(path)), lock_(std::move(lock)) {}
+  std::string path_;
+  host::FileLock lock_;
+};
+
+// How clients find a server: written by serve, read by env.
+struct ServerRecord {
+  std::string endpoint;          // what AWS_ENDPOINT_URL becomes
+  std::string host_and_port;     // "127.0.0.1:4566"
+  std::string region;
+  std::string objects_endpoint;  // "" unless an external object store is configured
+  api::LastingKey key;
+};
+Result<void> write_server_record(const std::string& data_directory, const ServerRecord& record);
+Result<ServerRecord> read_server_record(const std::string& data_directory);
+
+}  // namespace trainyard::apps
