@@ -1,7 +1,7 @@
 // Logs at rest: groups of streams of timed lines, per region. Append is durable when it returns.
 //
-// Threads: callable from anywhere. Errors: not_found (group or stream), conflict (exists), exhausted (disk full),
-// invalid (names, tokens), corrupt.
+// Threads: callable from anywhere. Errors: not_found (group or stream), conflict (exists), exhausted (disk
+// full), invalid (names, tokens), corrupt.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@ namespace trainyard::observe {
 
 struct LogEvent {
   Instant at;
-  Instant ingested;
+  Instant ingested;  // given to append as 1970: the time of the append
   std::string message;
 };
 
@@ -26,7 +26,7 @@ struct LogStreamInfo {
   std::optional<Instant> first_event;
   std::optional<Instant> last_event;
   std::optional<Instant> last_ingestion;
-  uint64_t stored_bytes = 0;
+  uint64_t stored_bytes = 0;  // on disk, with the records' headers
 };
 
 struct LogGroupInfo {
@@ -40,7 +40,7 @@ struct ReadQuery {
   std::optional<Instant> from;  // inclusive
   std::optional<Instant> to;    // exclusive
   std::optional<uint64_t> position;
-  bool forward = true;          // false: the page that ends at position (or at the end)
+  bool forward = true;  // false: the page that ends at position (or at the end)
   size_t events_max = 10'000;
   size_t bytes_max = 1 << 20;
 };
@@ -54,9 +54,9 @@ struct LogPage {
 struct FilterQuery {
   std::vector<std::string> streams;  // empty: all
   std::string stream_prefix;
-  std::string pattern;               // CloudWatch filter pattern; "" matches all
+  std::string pattern;  // CloudWatch filter pattern; "" matches all
   std::optional<Instant> from, to;
-  std::string token;                 // "" at first
+  std::string token;  // "" at first
   size_t events_max = 10'000;
 };
 
@@ -86,19 +86,43 @@ class Logs {
   virtual Result<void> create_stream(const StreamKey& key) = 0;
   // Makes group and stream when they are not there (the platform's own streams).
   virtual Result<void> ensure_stream(const StreamKey& key) = 0;
-  // Durable when it returns. `batch`, when not 0, numbers the batches of one writer from 1: one that was appended
-  // before is not appended again (an agent repeats what was not acknowledged).
-  virtual Result<void> append(const StreamKey& key, const std::vector<LogEvent>& events, uint64_t batch = 0) = 0;
+  // Durable when it returns. `batch`, when not 0, numbers the batches of one writer from 1: one that was
+  // appended before is not appended again (an agent repeats what was not acknowledged).
+  virtual Result<void> append(const StreamKey& key, const std::vector<LogEvent>& events,
+                              uint64_t batch = 0) = 0;
   // The number of the last appended batch; 0 when there is none.
   virtual Result<uint64_t> last_batch(const StreamKey& key) = 0;
   virtual Result<LogPage> read(const StreamKey& key, const ReadQuery& query) = 0;
-  virtual Result<FilterPage> filter(const std::string& region, const std::string& group, const FilterQuery& query) = 0;
+  virtual Result<FilterPage> filter(const std::string& region, const std::string& group,
+                                    const FilterQuery& query) = 0;
   virtual Result<std::vector<LogStreamInfo>> streams(const std::string& region, const std::string& group,
                                                      const std::string& prefix) = 0;  // by name
   virtual Result<std::vector<LogGroupInfo>> groups(const std::string& region, const std::string& prefix) = 0;
+  // Removes what is older than the retention of the settings; nothing when there is none. Called now and
+  // then.
+  virtual Result<void> retire(Instant now) = 0;
+};
+
+struct LogSettings {
+  // Events and streams whose last event is older are removed. None: kept for ever, as on AWS.
+  std::optional<Duration> retention;
+  // A segment is one file: small enough to remove old events in steps, large enough that a gigabyte is 16
+  // files.
+  uint64_t segment_bytes = 64 << 20;
+  // One entry of the sparse index per so many bytes: what a read may have to look through in vain.
+  uint64_t block_bytes = 64 << 10;
+  // A stream that nobody asked for during this time is forgotten in memory.
+  Duration idle_time = 10min;
+  // Streams held in memory at once (some hundred bytes each, and 40 bytes per block).
+  size_t streams_open_max = 4096;
+  // What one call of filter looks through before it answers with a token: bounds its time, some tens of
+  // milliseconds.
+  uint64_t filter_scan_bytes_max = 32 << 20;
 };
 
 // Logs below `directory`, which it makes. Format: docs/formats/logs.md.
-Result<std::unique_ptr<Logs>> open_logs(const std::string& directory, Clock& clock);
+// Requires: one process at a time (the data directory's lock). Torn tails of a crash are cut off here.
+Result<std::unique_ptr<Logs>> open_logs(const std::string& directory, Clock& clock,
+                                        const LogSettings& settings = {});
 
 }  // namespace trainyard::observe

@@ -57,14 +57,31 @@ class Metrics {
  public:
   virtual ~Metrics() = default;
   virtual Result<void> append(const std::vector<MetricRecord>& records) = 0;
+  // Exactly once: `writer` (any text that names one agent) numbers its batches upwards from 1; a batch that
+  // was appended before is not appended again.
+  virtual Result<void> append_batch(const std::string& writer, uint64_t batch,
+                                    const std::vector<MetricRecord>& records) = 0;
+  // The number of the writer's last appended batch; 0 when there is none.
+  virtual Result<uint64_t> last_batch(const std::string& writer) = 0;
   virtual Result<std::vector<Datapoint>> statistics(const StatisticsQuery& query) = 0;  // by time
   // The latest sample, for FinalMetricDataList. Nothing when there is none.
   virtual Result<std::optional<Sample>> last(const MetricKey& key) = 0;
   virtual Result<std::vector<MetricKey>> list(const std::string& region, const std::string& name_space,
                                               const std::string& name) = 0;  // "" = any
+  // Thins out what is old, by the settings. Called now and then.
+  virtual Result<void> retire(Instant now) = 0;
+};
+
+// Points grow coarser with age, as on AWS: raw, then one per 5 minutes and unit, then one per hour, then
+// none.
+struct MetricSettings {
+  Duration raw_time = 15 * 24h;
+  Duration five_minutes_time = 63 * 24h;
+  Duration hours_time = 455 * 24h;
 };
 
 // Metrics in one file below `directory`. Format: docs/formats/metrics.md.
-Result<std::unique_ptr<Metrics>> open_metrics(const std::string& directory);
+Result<std::unique_ptr<Metrics>> open_metrics(const std::string& directory,
+                                              const MetricSettings& settings = {});
 
 }  // namespace trainyard::observe
