@@ -1,0 +1,19 @@
+// `trainyard serve`: opens the data directory, wires the rooms, and runs until SIGTERM or SIGINT. The jobs go on
+// without it; the next server finds them.
+#pragma once
+
+#include <string>
+
+#include "base/result.hpp"
+
+namespace trainyard::apps {
+
+struct ServeOptions {
+  std::string data_directory;
+  std::string config_file;  // "" = none
+  std::string listen;       // "" = the config's
+};
+
+Result<void> serve(const ServeOptions& options);
+
+}  // namespace trainyard::apps
