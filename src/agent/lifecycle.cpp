@@ -1,0 +1,230 @@
+#include "agent/lifecycle.hpp"
+
+#include <utility>
+
+namespace trainyard::agent {
+
+using domain::HostState;
+using domain::StopCause;
+
+std::string_view to_string(Stage stage) {
+  switch (stage) {
+    case Stage::prepare:
+      return "prepare";
+    case Stage::pull:
+      return "pull";
+    case Stage::mount:
+      return "mount";
+    case Stage::run:
+      return "run";
+    case Stage::drain:
+      return "drain";
+    case Stage::upload:
+      return "upload";
+    case Stage::report:
+      return "report";
+    case Stage::gone:
+      return "gone";
+  }
+  return "?";
+}
+
+namespace {
+
+wire::StateFact fact(HostState state, std::string message) {
+  wire::StateFact fact;
+  fact.state = state;
+  fact.message = std::move(message);
+  return fact;
+}
+
+// One decision under way: the run as it changes and the actions so far.
+class Deciding {
+ public:
+  explicit Deciding(HostRun run) : run_(std::move(run)) {}
+
+  Result<Decision> on(const Event& event) {
+    return std::visit([&](const auto& each) { return on_event(each); }, event);
+  }
+
+ private:
+  Result<Decision> decided() { return Decision{std::move(run_), std::move(actions_)}; }
+  Result<Decision> cannot(std::string_view event) const {
+    return conflict("lifecycle: " + std::string(event) + " cannot come in " +
+                    std::string(to_string(run_.stage)));
+  }
+  template <class Kind>
+  void act(Kind action) {
+    actions_.emplace_back(std::in_place_type<Kind>, std::move(action));
+  }
+  bool before_process() const {
+    return run_.stage < Stage::run || (run_.stage == Stage::run && !run_.process_started);
+  }
+
+  Result<Decision> on_event(const Begin&) {
+    if (run_.stage != Stage::prepare || run_.begun) return cannot("begin");
+    run_.begun = true;
+    act(Report{fact(HostState::preparing, "Preparing the instances for training.")});
+    act(Work{Stage::prepare});
+    return decided();
+  }
+
+  Result<Decision> on_event(const StepsDone& done) {
+    if (!run_.begun) return cannot("steps done before begin");
+    // A stop that came while the host was still being made ready: nothing ran, so nothing is drained or
+    // uploaded.
+    if (run_.stage < Stage::run && run_.stop != StopCause::none) return finish(done);
+    switch (run_.stage) {
+      case Stage::prepare:
+        run_.stage = Stage::pull;
+        act(Report{fact(HostState::downloading, "Downloading input data")});
+        act(Work{Stage::pull});
+        return decided();
+      case Stage::pull:
+      case Stage::mount:
+        run_.stage = run_.stage == Stage::pull ? Stage::mount : Stage::run;
+        act(Work{run_.stage});
+        return decided();
+      case Stage::run:
+        if (run_.process_started) return cannot("a second start of the process");
+        run_.process_started = true;
+        act(Report{fact(HostState::running, "Training image download completed. Training in progress.")});
+        if (run_.stop != StopCause::none) act(Terminate{run_.grace});
+        return decided();
+      case Stage::drain:
+        run_.staged_model = done.staged_model;
+        return begin_upload();
+      case Stage::upload:
+        if (!run_.upload_ordered) return cannot("steps done while waiting for the peers");
+        return finish(done);
+      case Stage::report:
+      case Stage::gone:
+        return cannot("steps done");
+    }
+    return cannot("steps done");
+  }
+
+  Result<Decision> on_event(const StepsFailed& failed) {
+    if (!run_.begun) return cannot("steps failed before begin");
+    switch (run_.stage) {
+      case Stage::prepare:
+      case Stage::pull:
+      case Stage::mount:
+      case Stage::run:
+        if (run_.process_started) return cannot("a failed start of a process that runs");
+        // What a stop interrupted has not failed.
+        if (run_.stop == StopCause::none) run_.failure = failed.failure;
+        return finish({});
+      case Stage::drain:
+        if (!run_.failure) run_.failure = failed.failure;
+        return begin_upload();
+      case Stage::upload:
+        if (!run_.upload_ordered) return cannot("steps failed while waiting for the peers");
+        if (!run_.failure) run_.failure = failed.failure;
+        return finish({});
+      case Stage::report:
+      case Stage::gone:
+        return cannot("steps failed");
+    }
+    return cannot("steps failed");
+  }
+
+  Result<Decision> on_event(const ProcessExited& exited) {
+    if (run_.stage != Stage::run || !run_.process_started) return cannot("process exited");
+    run_.exit_code = exited.code;
+    // After a stop every exit is the stop's doing.
+    if (exited.code != 0 && run_.stop == StopCause::none) run_.failure = Failure{exited.fault, exited.reason};
+    run_.stage = Stage::drain;
+    auto draining = fact(HostState::draining, "");
+    draining.exit_code = exited.code;
+    act(Report{std::move(draining)});
+    act(Work{Stage::drain});
+    return decided();
+  }
+
+  Result<Decision> on_event(const StopOrdered& order) {
+    if (run_.stage >= Stage::report) return decided();
+    const bool first = run_.stop == StopCause::none;
+    // The first order's grace counts; that the gang has failed is news whenever it comes.
+    if (first || order.cause == StopCause::host_failed) run_.stop = order.cause;
+    if (first) run_.grace = order.grace;
+    if (before_process()) {
+      if (first && run_.begun) act(Interrupt{});
+    } else if (run_.stage == Stage::run) {
+      if (first) act(Terminate{run_.grace});
+    } else if (run_.stage == Stage::upload) {
+      order_upload_when_ready();  // no peers to wait for any more
+    }
+    return decided();
+  }
+
+  Result<Decision> on_event(const GraceOver&) {
+    if (run_.stage == Stage::run && run_.process_started && run_.stop != StopCause::none) act(Kill{});
+    return decided();
+  }
+
+  Result<Decision> on_event(const PeersDrained& peers) {
+    if (run_.merges() && !run_.peers) run_.peers = peers.staged_models;
+    if (run_.stage == Stage::upload) order_upload_when_ready();
+    return decided();
+  }
+
+  Result<Decision> on_event(const Fenced&) {
+    if (run_.stage == Stage::gone) return decided();
+    run_.stage = Stage::gone;
+    act(Interrupt{});
+    act(Kill{});
+    act(Undo{});
+    act(Leave{});
+    return decided();
+  }
+
+  Result<Decision> on_event(const Dismissed&) {
+    if (run_.stage != Stage::report) return decided();
+    run_.stage = Stage::gone;
+    act(Leave{});
+    return decided();
+  }
+
+  Result<Decision> begin_upload() {
+    run_.stage = Stage::upload;
+    auto uploading = fact(HostState::uploading, "Uploading generated training model");
+    uploading.exit_code = run_.exit_code;
+    uploading.staged_model = run_.staged_model;
+    act(Report{std::move(uploading)});
+    order_upload_when_ready();
+    return decided();
+  }
+
+  void order_upload_when_ready() {
+    if (run_.upload_ordered) return;
+    if (run_.merges() && run_.keeps_model() && !run_.peers) return;
+    run_.upload_ordered = true;
+    act(Work{Stage::upload});
+  }
+
+  Result<Decision> finish(const StepsDone& done) {
+    run_.stage = Stage::report;
+    auto last = fact(HostState::finished, "");
+    last.exit_code = run_.exit_code;
+    last.model_uri = done.model_uri;
+    last.output_uri = done.output_uri;
+    if (run_.failure) {
+      last.state = HostState::failed;
+      last.message = run_.failure->message;
+      last.fault = run_.failure->fault;
+    }
+    act(Report{std::move(last)});
+    act(Undo{});
+    return decided();
+  }
+
+  HostRun run_;
+  std::vector<Action> actions_;
+};
+
+}  // namespace
+
+Result<Decision> next(HostRun run, const Event& event) { return Deciding(std::move(run)).on(event); }
+
+}  // namespace trainyard::agent

@@ -1,0 +1,128 @@
+// What one host of an attempt does next: the pure heart of the agent. The agent's loop and the simulated host
+// run the same function; only what carries out its actions differs.
+//
+//   prepare --> pull --> mount --> run --> drain --> upload --> report --> gone
+//      |          |        |        |        ^          ^          ^
+//      |          |        |        +--exit--+          |          |
+//      |          |        |        |  (a failure of drain goes on to upload, so that output data is kept)
+//      +----------+--------+--------+---- failed or stopped before the process ran ----+
+//   any --fenced--> gone
+//
+//   stage     its work                                              the fact when it begins
+//   prepare   directories, temporary keys                           preparing
+//   pull      channels' data, image                                 downloading
+//   mount     contract files, mounts, in-job endpoints
+//   run       start the process; then it runs until it exits        running, once it has started
+//   drain     last log lines; hosts after the first stage their     draining, with the exit code
+//             model files next to the output
+//   upload    first host: wait for the peers, merge, upload         uploading, with the staged key
+//   report    undo what the steps did; wait for the server's word   finished or failed
+//   gone      nothing: the program ends
+//
+// Events of our own steps that cannot come in a stage are conflicts. What the server says may come at any
+// time, twice, late: it is remembered or ignored, never an error.
+//
+// Threads: pure. Errors: conflict, naming stage and event.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/result.hpp"
+#include "base/time.hpp"
+#include "domain/job.hpp"
+#include "wire/messages.hpp"
+
+namespace trainyard::agent {
+
+enum class Stage { prepare, pull, mount, run, drain, upload, report, gone };
+inline constexpr int kStages = 8;
+std::string_view to_string(Stage);
+
+struct Failure {
+  domain::Fault fault = domain::Fault::internal;
+  std::string message;  // for FailureReason, without its first word
+};
+
+// All of a host's run that decisions read. Made with host and hosts; changed only by next().
+struct HostRun {
+  domain::HostIndex host = 0;
+  uint32_t hosts = 1;
+
+  Stage stage = Stage::prepare;
+  bool begun = false;  // the first stage's work was ordered
+  bool process_started = false;
+  bool upload_ordered = false;  // in upload: false while the first host waits for its peers
+  domain::StopCause stop = domain::StopCause::none;
+  Duration grace{};
+  std::optional<int> exit_code;
+  std::optional<Failure> failure;  // the first one: what follows from it is not news
+  std::string staged_model;
+  std::optional<std::vector<std::string>> peers;  // what PeersDrained named
+
+  // Whether the model is to be uploaded: after an exit with 0 or a stop by user or deadline, not for a failed
+  // gang.
+  bool keeps_model() const { return !failure && stop != domain::StopCause::host_failed; }
+  bool merges() const { return host == 0 && hosts > 1; }
+};
+
+// -- events ---------------------------------------------------------------------------------------
+
+struct Begin {};             // the program has started
+struct StepsDone {           // the ordered work is done; in run: the process has started
+  std::string staged_model;  // of drain: "" = had no files
+  std::string model_uri;     // of upload
+  std::string output_uri;    // of upload
+};
+struct StepsFailed {  // in any stage with work
+  Failure failure;
+};
+struct ProcessExited {
+  int code = 0;                                    // 128+n when ended by signal n
+  domain::Fault fault = domain::Fault::algorithm;  // whose it is, when the code is not 0
+  std::string reason;                              // why, when the code is not 0: the failure file's words
+};
+struct StopOrdered {
+  domain::StopCause cause = domain::StopCause::user;
+  Duration grace{};
+};
+struct GraceOver {};  // the time given by Terminate is over
+struct PeersDrained {
+  std::vector<std::string> staged_models;
+};
+struct Fenced {};     // Refused: another attempt has taken over, or this one is over
+struct Dismissed {};  // Goodbye: the final fact is applied
+
+using Event = std::variant<Begin, StepsDone, StepsFailed, ProcessExited, StopOrdered, GraceOver, PeersDrained,
+                           Fenced, Dismissed>;
+inline constexpr int kEvents = std::variant_size_v<Event>;
+
+// -- actions, to be carried out in order ----------------------------------------------------------
+
+struct Report {  // spool and send this fact; number and time are the carrier's
+  wire::StateFact fact;
+};
+struct Work {  // carry out the steps of the stage; answer StepsDone or StepsFailed once
+  Stage stage;
+};
+struct Interrupt {};  // end the work under way early; it still answers
+struct Terminate {    // SIGTERM to the process, and GraceOver after `grace` if it has not exited
+  Duration grace{};
+};
+struct Kill {};   // SIGKILL to every process of the host
+struct Undo {};   // undo every step, in reverse, even those that never ran; end the work under way first
+struct Leave {};  // end the program
+
+using Action = std::variant<Report, Work, Interrupt, Terminate, Kill, Undo, Leave>;
+
+struct Decision {
+  HostRun run;
+  std::vector<Action> actions;
+};
+
+Result<Decision> next(HostRun run, const Event& event);
+
+}  // namespace trainyard::agent

@@ -1,0 +1,258 @@
+#include "agent/lifecycle.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "base/random.hpp"
+
+namespace trainyard::agent {
+namespace {
+
+using domain::Fault;
+using domain::HostState;
+using domain::StopCause;
+
+constexpr const char* kStates[] = {"placed",    "preparing", "downloading", "running", "draining",
+                                   "uploading", "finished",  "failed",      "lost"};
+
+// One host's run, told what happens; remembers what it was told to do, as words.
+class Story {
+ public:
+  explicit Story(domain::HostIndex host = 0, uint32_t hosts = 1) {
+    run.host = host;
+    run.hosts = hosts;
+  }
+
+  // What to do about the event, as "report running, terminate".
+  std::string on(const Event& event) {
+    auto decision = next(run, event);
+    if (!decision) return "conflict";
+    run = decision->run;
+    std::string words;
+    for (const auto& action : decision->actions) {
+      if (!words.empty()) words += ", ";
+      if (const auto* report = std::get_if<Report>(&action)) {
+        facts.push_back(report->fact);
+        words += std::string("report ") + kStates[static_cast<int>(report->fact.state)];
+      } else if (const auto* work = std::get_if<Work>(&action)) {
+        words += "work " + std::string(to_string(work->stage));
+      } else if (std::holds_alternative<Interrupt>(action)) {
+        words += "interrupt";
+      } else if (std::holds_alternative<Terminate>(action)) {
+        words += "terminate";
+      } else if (std::holds_alternative<Kill>(action)) {
+        words += "kill";
+      } else if (std::holds_alternative<Undo>(action)) {
+        words += "undo";
+      } else {
+        words += "leave";
+      }
+    }
+    return words;
+  }
+
+  void until_running() {
+    on(Begin{});
+    for (int i = 0; i < 4; ++i) on(StepsDone{});
+  }
+
+  HostRun run;
+  std::vector<wire::StateFact> facts;
+};
+
+TEST(Lifecycle, OneHostWalksAllStages) {
+  Story story;
+  EXPECT_EQ(story.on(Begin{}), "report preparing, work prepare");
+  EXPECT_EQ(story.on(StepsDone{}), "report downloading, work pull");
+  EXPECT_EQ(story.on(StepsDone{}), "work mount");
+  EXPECT_EQ(story.on(StepsDone{}), "work run");
+  EXPECT_EQ(story.on(StepsDone{}), "report running");
+  EXPECT_EQ(story.on(ProcessExited{}), "report draining, work drain");
+  EXPECT_EQ(story.on(StepsDone{}), "report uploading, work upload");
+  EXPECT_EQ(story.on(StepsDone{.model_uri = "s3://b/model.tar.gz"}), "report finished, undo");
+  EXPECT_EQ(story.on(Dismissed{}), "leave");
+  EXPECT_EQ(story.facts.back().model_uri, "s3://b/model.tar.gz");
+  EXPECT_EQ(story.facts.back().exit_code, 0);
+}
+
+TEST(Lifecycle, TheFirstHostWaitsForItsPeers) {
+  Story story(0, 2);
+  story.until_running();
+  story.on(ProcessExited{});
+  EXPECT_EQ(story.on(StepsDone{}), "report uploading");
+  EXPECT_EQ(story.on(PeersDrained{{"staged/algo-2"}}), "work upload");
+  EXPECT_EQ(story.on(PeersDrained{{"staged/algo-2"}}), "");
+  EXPECT_EQ(story.run.peers->at(0), "staged/algo-2");
+  EXPECT_EQ(story.on(StepsDone{}), "report finished, undo");
+}
+
+TEST(Lifecycle, PeersThatDrainedEarlyAreRemembered) {
+  Story story(0, 2);
+  story.until_running();
+  EXPECT_EQ(story.on(PeersDrained{{""}}), "");
+  story.on(ProcessExited{});
+  EXPECT_EQ(story.on(StepsDone{}), "report uploading, work upload");
+}
+
+TEST(Lifecycle, LaterHostsNameWhatTheyStaged) {
+  Story story(1, 2);
+  story.until_running();
+  story.on(ProcessExited{});
+  EXPECT_EQ(story.on(StepsDone{.staged_model = "k"}), "report uploading, work upload");
+  EXPECT_EQ(story.facts.back().staged_model, "k");
+}
+
+TEST(Lifecycle, AStopTerminatesThenKillsThenUploads) {
+  Story story;
+  story.until_running();
+  EXPECT_EQ(story.on(StopOrdered{StopCause::user, 120s}), "terminate");
+  EXPECT_EQ(story.on(StopOrdered{StopCause::user, 120s}), "");
+  EXPECT_EQ(story.on(GraceOver{}), "kill");
+  EXPECT_EQ(story.on(ProcessExited{137, {}, {}}), "report draining, work drain");
+  EXPECT_TRUE(story.run.keeps_model());
+  story.on(StepsDone{});
+  EXPECT_EQ(story.on(StepsDone{}), "report finished, undo");
+  EXPECT_EQ(story.facts.back().exit_code, 137);
+}
+
+TEST(Lifecycle, AStopBeforeTheProcessRanEndsWithoutUpload) {
+  Story story;
+  story.on(Begin{});
+  story.on(StepsDone{});
+  EXPECT_EQ(story.on(StopOrdered{StopCause::user, 120s}), "interrupt");
+  EXPECT_EQ(story.on(StepsFailed{{Fault::internal, "interrupted"}}), "report finished, undo");
+  EXPECT_FALSE(story.facts.back().fault);
+}
+
+TEST(Lifecycle, AStopThatMeetsTheStartTerminatesOnceStarted) {
+  Story story;
+  story.on(Begin{});
+  for (int i = 0; i < 3; ++i) story.on(StepsDone{});
+  ASSERT_EQ(story.run.stage, Stage::run);
+  EXPECT_EQ(story.on(StopOrdered{StopCause::user, 120s}), "interrupt");
+  EXPECT_EQ(story.on(StepsDone{}), "report running, terminate");
+}
+
+TEST(Lifecycle, AFailedProcessKeepsItsOutputAndNoModel) {
+  Story story;
+  story.until_running();
+  story.on(ProcessExited{3, Fault::algorithm, "AlgorithmError: no, exit code: 3"});
+  EXPECT_FALSE(story.run.keeps_model());
+  story.on(StepsDone{});
+  EXPECT_EQ(story.on(StepsDone{.output_uri = "s3://b/output.tar.gz"}), "report failed, undo");
+  EXPECT_EQ(story.facts.back().message, "AlgorithmError: no, exit code: 3");
+  EXPECT_EQ(story.facts.back().output_uri, "s3://b/output.tar.gz");
+  EXPECT_EQ(story.facts.back().fault, Fault::algorithm);
+}
+
+TEST(Lifecycle, AFailedGangFreesTheFirstHostFromWaiting) {
+  Story story(0, 2);
+  story.until_running();
+  story.on(ProcessExited{});
+  EXPECT_EQ(story.on(StepsDone{}), "report uploading");
+  EXPECT_EQ(story.on(StopOrdered{StopCause::host_failed, 120s}), "work upload");
+  EXPECT_FALSE(story.run.keeps_model());
+}
+
+TEST(Lifecycle, AFailedDownloadIsTheEnd) {
+  Story story;
+  story.on(Begin{});
+  story.on(StepsDone{});
+  EXPECT_EQ(story.on(StepsFailed{{Fault::client, "no objects"}}), "report failed, undo");
+  EXPECT_EQ(story.on(Dismissed{}), "leave");
+}
+
+TEST(Lifecycle, TheFirstFailureIsTheOneTold) {
+  Story story;
+  story.until_running();
+  story.on(ProcessExited{1, Fault::algorithm, "first"});
+  story.on(StepsFailed{{Fault::internal, "second"}});
+  story.on(StepsFailed{{Fault::internal, "third"}});
+  EXPECT_EQ(story.facts.back().message, "first");
+}
+
+// Every event in every stage (and both halves of run and upload): decided, or a conflict, but what the server
+// says is never a conflict; stages never go back; states reported are legal moves of domain; nothing follows
+// leaving.
+TEST(Lifecycle, AllPairsOfStageAndEvent) {
+  const std::vector<Event> events = {Begin{},       StepsDone{}, StepsFailed{},  ProcessExited{1, {}, {}},
+                                     StopOrdered{}, GraceOver{}, PeersDrained{}, Fenced{},
+                                     Dismissed{}};
+  ASSERT_EQ(events.size(), static_cast<size_t>(kEvents));
+  const std::set<size_t> from_server = {4, 5, 6, 7, 8};
+  for (int stage = 0; stage < kStages; ++stage) {
+    for (int variant = 0; variant < 4; ++variant) {
+      HostRun run;
+      run.hosts = 2;
+      run.stage = static_cast<Stage>(stage);
+      run.begun = run.stage != Stage::prepare || (variant & 1) != 0;
+      run.process_started = run.stage > Stage::run || (run.stage == Stage::run && (variant & 1) != 0);
+      run.upload_ordered = run.stage > Stage::upload || (run.stage == Stage::upload && (variant & 1) != 0);
+      if ((variant & 2) != 0) run.stop = StopCause::user;
+      for (size_t i = 0; i < events.size(); ++i) {
+        const auto decision = next(run, events[i]);
+        if (!decision) {
+          EXPECT_FALSE(from_server.contains(i)) << to_string(run.stage) << " event " << i;
+          continue;
+        }
+        EXPECT_GE(decision->run.stage, run.stage);
+        EXPECT_TRUE(run.stage != Stage::gone || decision->actions.empty());
+      }
+    }
+  }
+}
+
+// Random walks of everything that can happen end, and report only legal moves.
+TEST(Lifecycle, EveryWalkEnds) {
+  for (uint64_t seed = 1; seed <= 2000; ++seed) {
+    SeededRandom random(seed);
+    HostRun run;
+    run.hosts = 1 + static_cast<uint32_t>(random.below(3));
+    run.host = static_cast<domain::HostIndex>(random.below(run.hosts));
+    HostState state = HostState::placed;
+    bool left = false, working = false;
+    std::vector<Event> coming = {Begin{}};
+    for (int step = 0; step < 200 && !left; ++step) {
+      if (random.chance(8))
+        coming.insert(coming.begin(),
+                      StopOrdered{random.chance(2) ? StopCause::user : StopCause::host_failed, 1s});
+      if (random.chance(8)) coming.insert(coming.begin(), PeersDrained{{"", ""}});
+      if (run.stage == Stage::report && random.chance(3)) coming.push_back(Dismissed{});
+      if (coming.empty()) {
+        if (working) {
+          working = false;
+          coming.push_back(random.chance(6) ? Event(StepsFailed{}) : Event(StepsDone{}));
+        } else if (run.stage == Stage::run && run.process_started) {
+          coming.push_back(ProcessExited{random.chance(3) ? 1 : 0, {}, {}});
+        } else if (run.stage == Stage::upload) {
+          coming.push_back(PeersDrained{{"", ""}});
+        } else {
+          ASSERT_EQ(run.stage, Stage::report) << "nothing can happen any more; seed " << seed;
+          coming.push_back(Dismissed{});
+        }
+      }
+      const Event event = coming.front();
+      coming.erase(coming.begin());
+      auto decision = next(run, event);
+      ASSERT_TRUE(decision) << decision.error().message << "; seed " << seed;
+      run = decision->run;
+      for (const auto& action : decision->actions) {
+        if (const auto* report = std::get_if<Report>(&action)) {
+          EXPECT_GT(report->fact.state, state) << "seed " << seed;
+          state = report->fact.state;
+        }
+        if (std::holds_alternative<Work>(action)) {
+          EXPECT_FALSE(working) << "two works at once; seed " << seed;
+          working = true;
+        }
+        left |= std::holds_alternative<Leave>(action);
+      }
+    }
+    EXPECT_TRUE(left) << "seed " << seed;
+  }
+}
+
+}  // namespace
+}  // namespace trainyard::agent
