@@ -18,8 +18,8 @@ struct Image {
   };
   Kind kind = Kind::machine;
   std::string source;
-  // For runtimes: what else is bound in, read-only, inside path -> path on the machine; what runs when the request
-  // names no entrypoint; variables it needs.
+  // For runtimes: what else is bound in, read-only, inside path -> path on the machine; what runs when the
+  // request names no entrypoint; variables it needs.
   std::map<std::string, std::string> mounts;
   std::vector<std::string> entrypoint;
   std::map<std::string, std::string> environment;

@@ -1,4 +1,5 @@
-// AWS's instance types: what a name like ml.m5.large promises. Facts of the published tables, kept as one table.
+// AWS's instance types: what a name like ml.m5.large promises. Facts of the published tables, kept as one
+// table.
 #pragma once
 
 #include <cstdint>

@@ -1,13 +1,14 @@
-// The one noun: a job is a gang of hosts, each running one container or process under the job contract, started
-// together or not at all, watched, retried by policy, and accounted. AWS shapes are faces on it (api translates).
+// The one noun: a job is a gang of hosts, each running one container or process under the job contract,
+// started together or not at all, watched, retried by policy, and accounted. AWS shapes are faces on it (api
+// translates).
 //
 //   job      what a user submits
 //   attempt  one try at it: has one identity for ever (job, number, token)
 //   host     a member of an attempt's gang: algo-1 .. algo-n
 //   machine  capacity that a launcher offers; several hosts may share one
 //
-// States and their legal moves are in job_state.hpp. JSON forms (to_json/from_json) are what the ledger and the wire
-// carry: adding a field is compatible, a missing one takes its default.
+// States and their legal moves are in job_state.hpp. JSON forms (to_json/from_json) are what the ledger and
+// the wire carry: adding a field is compatible, a missing one takes its default.
 //
 // Threads: plain values. Units: seconds are of wall time; bytes are bytes; cpus may be fractions.
 #pragma once
@@ -55,12 +56,12 @@ enum class Distribution { fully_replicated, sharded_by_s3_key };
 
 struct Channel {
   std::string name;
-  std::string content_type;   // "" when none was given
+  std::string content_type;  // "" when none was given
   InputMode input_mode = InputMode::file;
-  std::string compression;    // "None", "Gzip"
-  std::string record_wrapper; // "None", "RecordIO"
-  std::string s3_data_type;   // "S3Prefix", "ManifestFile", "AugmentedManifestFile"
-  std::string s3_uri;         // s3://bucket/prefix
+  std::string compression;     // "None", "Gzip"
+  std::string record_wrapper;  // "None", "RecordIO"
+  std::string s3_data_type;    // "S3Prefix", "ManifestFile", "AugmentedManifestFile"
+  std::string s3_uri;          // s3://bucket/prefix
   Distribution distribution = Distribution::fully_replicated;
 };
 
@@ -80,8 +81,8 @@ struct Tag {
   std::string value;
 };
 
-// What the user asked for, face removed. `request` is the face's own words, kept verbatim: Describe echoes it and the
-// container finds it as trainingjobconfig.json.
+// What the user asked for, face removed. `request` is the face's own words, kept verbatim: Describe echoes it
+// and the container finds it as trainingjobconfig.json.
 struct JobSpec {
   std::string image;
   std::vector<std::string> entrypoint;
@@ -93,7 +94,7 @@ struct JobSpec {
   std::vector<InstanceGroup> groups;  // at least one
   int64_t volume_gib = 1;
   std::string role_arn;
-  std::string output_uri;   // s3://bucket/prefix, without a slash at its end
+  std::string output_uri;  // s3://bucket/prefix, without a slash at its end
   std::string output_kms_key;
   int64_t max_runtime_seconds = 86400;
   bool network_isolation = false;
@@ -113,18 +114,19 @@ struct Share {
 // A host as control knows it.
 struct Host {
   HostState state = HostState::placed;
-  std::string machine;              // where it was placed
+  std::string machine;  // where it was placed
   Share share;
-  uint64_t facts_applied = 0;       // the number of the last fact: later ones are new, others are repeats
-  std::optional<int> exit_code;     // of the user's process; 128+n for signal n
-  std::string failure;              // what it said went wrong, for FailureReason
-  std::optional<Fault> fault;       // whose fault it was
+  uint64_t facts_applied = 0;    // the number of the last fact: later ones are new, others are repeats
+  std::optional<int> exit_code;  // of the user's process; 128+n for signal n
+  std::string failure;           // what it said went wrong, for FailureReason
+  std::optional<Fault> fault;    // whose fault it was
+  std::string staged_model;      // uploading, hosts after the first: key of its model tar; "" = had no files
   Instant state_since;
 };
 
 struct Attempt {
   uint32_t number = 1;
-  std::string token;        // fencing: an agent with another token is old and must leave
+  std::string token;  // fencing: an agent with another token is old and must leave
   AttemptState state = AttemptState::starting;
   std::vector<Host> hosts;
   Instant started;
@@ -150,12 +152,12 @@ struct Job {
   Instant modified;
   std::vector<Transition> transitions;  // the last one is the present phase
   std::string wait_reason;              // "" unless waiting: why, how much is missing, who holds it
-  std::string note;                     // what the user should know: "each host was scaled to 1/2 of ml.m5.4xlarge .."
+  std::string note;  // what the user should know: "each host was scaled to 1/2 of ml.m5.4xlarge .."
   std::optional<Instant> stop_requested;
   StopCause stop_cause = StopCause::none;
-  std::vector<Attempt> attempts;        // the last one is the present one
-  std::string failure_reason;           // as the face shows it
-  std::string model_uri;                // set when it was uploaded
+  std::vector<Attempt> attempts;  // the last one is the present one
+  std::string failure_reason;     // as the face shows it
+  std::string model_uri;          // set when it was uploaded
   std::string output_uri;
   std::optional<Instant> training_start;  // first host began to run; TrainingStartTime
   std::optional<Instant> training_end;
@@ -165,8 +167,14 @@ struct Job {
   const Attempt* attempt() const { return attempts.empty() ? nullptr : &attempts.back(); }
 };
 
+Json to_json(const Share&);
+Json to_json(const Tag&);
+Json to_json(const JobKey&);
 Json to_json(const JobSpec&);
 Json to_json(const Job&);
+Result<Share> share_from_json(const Json&);
+Result<Tag> tag_from_json(const Json&);
+Result<JobKey> job_key_from_json(const Json&);
 Result<JobSpec> job_spec_from_json(const Json&);
 Result<Job> job_from_json(const Json&);
 

@@ -1,15 +1,17 @@
-// The states of jobs, attempts and hosts, and their legal moves. One function each says what an event does, or why it
-// may not happen; a test walks all pairs.
+// The states of jobs, attempts and hosts, and their legal moves. One function each says what an event does,
+// or why it may not happen; a test walks all pairs.
 //
 //   job       waiting --place--> active --finish--> completed | failed | stopped
-//             waiting --stop--> stopped      active --stop--> stopping --finish--> stopped | completed | failed
-//             active --retry--> waiting      (its attempt is lost and may be tried again)
+//             waiting --stop--> stopped      active --stop--> stopping --finish--> stopped | completed |
+//             failed active --retry--> waiting      (its attempt is lost and may be tried again)
 //
 //   attempt   starting --run--> running --drain--> draining --end--> ended
-//             any --lose--> ended            (agent or machine gone)
+//             starting --drain--> draining   (stopped or failed before every host ran)
+//             any but ended --lose--> ended  (agent or machine gone)
 //
 //   host      placed -> preparing -> downloading -> running -> draining -> uploading -> finished
-//             any but finished -> failed     (its agent said so)      any but finished, failed -> lost (agent gone)
+//             any of these but finished -> failed (its agent said so) or lost (its agent is gone); the three
+//             are final
 //
 // Threads: pure.
 #pragma once
@@ -28,19 +30,32 @@ enum class JobEvent { place, stop, complete, fail, finish_stopped, retry };
 enum class AttemptState { starting, running, draining, ended };
 enum class AttemptEvent { run, drain, end, lose };
 
-// Each is reached by a fact of that name from the host's agent, `lost` by the launcher's word.
+// Each is reached by a fact of that name from the host's agent, `lost` by the launcher's word. In the order
+// of a host's life: next() compares.
 enum class HostState { placed, preparing, downloading, running, draining, uploading, finished, failed, lost };
 
 // What the user sees of an active job (SecondaryStatus).
 enum class Phase {
-  starting, pending, downloading, training, uploading, interrupted, restarting,
-  stopping, completed, failed, stopped, max_runtime_exceeded, max_wait_time_exceeded,
+  starting,
+  pending,
+  downloading,
+  training,
+  uploading,
+  interrupted,
+  restarting,
+  stopping,
+  completed,
+  failed,
+  stopped,
+  max_runtime_exceeded,
+  max_wait_time_exceeded,
 };
 
 // Why a stop is under way.
 enum class StopCause { none, user, max_runtime, max_wait, host_failed };
 
-// Whose fault a failure is: decides the first word of FailureReason (AlgorithmError, ClientError, InternalServerError).
+// Whose fault a failure is: decides the first word of FailureReason (AlgorithmError, ClientError,
+// InternalServerError).
 enum class Fault { algorithm, client, internal };
 
 std::string_view to_string(JobState);

@@ -1,0 +1,208 @@
+#include <gtest/gtest.h>
+
+#include "domain/image.hpp"
+#include "domain/instance_type.hpp"
+#include "domain/job.hpp"
+
+namespace trainyard::domain {
+namespace {
+
+using std::optional;
+
+constexpr JobState kJobStates[] = {JobState::waiting,   JobState::active, JobState::stopping,
+                                   JobState::completed, JobState::failed, JobState::stopped};
+constexpr JobEvent kJobEvents[] = {JobEvent::place, JobEvent::stop,           JobEvent::complete,
+                                   JobEvent::fail,  JobEvent::finish_stopped, JobEvent::retry};
+
+TEST(JobState, EveryPairOfStateAndEvent) {
+  using S = JobState;
+  const optional<S> no;
+  // place, stop, complete, fail, finish_stopped, retry
+  const optional<S> expected[6][6] = {
+      {S::active, S::stopped, no, no, no, no},
+      {no, S::stopping, S::completed, S::failed, S::stopped, S::waiting},
+      {no, no, S::completed, S::failed, S::stopped, no},
+      {no, no, no, no, no, no},
+      {no, no, no, no, no, no},
+      {no, no, no, no, no, no},
+  };
+  for (size_t s = 0; s < 6; ++s)
+    for (size_t e = 0; e < 6; ++e) {
+      const auto found = next(kJobStates[s], kJobEvents[e]);
+      EXPECT_EQ(bool(found), expected[s][e].has_value()) << s << " " << e;
+      if (found)
+        EXPECT_EQ(*found, *expected[s][e]) << s << " " << e;
+      else
+        EXPECT_EQ(found.error().kind, Kind::conflict);
+    }
+  EXPECT_EQ(next(S::completed, JobEvent::stop).error().message, "a job that is completed cannot stop");
+}
+
+TEST(AttemptState, EveryPairOfStateAndEvent) {
+  using S = AttemptState;
+  const optional<S> no;
+  const S states[] = {S::starting, S::running, S::draining, S::ended};
+  const AttemptEvent events[] = {AttemptEvent::run, AttemptEvent::drain, AttemptEvent::end,
+                                 AttemptEvent::lose};
+  const optional<S> expected[4][4] = {
+      {S::running, S::draining, no, S::ended},
+      {no, S::draining, no, S::ended},
+      {no, no, S::ended, S::ended},
+      {no, no, no, no},
+  };
+  for (size_t s = 0; s < 4; ++s)
+    for (size_t e = 0; e < 4; ++e) {
+      const auto found = next(states[s], events[e]);
+      EXPECT_EQ(bool(found), expected[s][e].has_value()) << s << " " << e;
+      if (found)
+        EXPECT_EQ(*found, *expected[s][e]) << s << " " << e;
+      else
+        EXPECT_EQ(found.error().kind, Kind::conflict);
+    }
+}
+
+TEST(HostState, ForwardOnlyAndFinalForEver) {
+  using S = HostState;
+  const S states[] = {S::placed,    S::preparing, S::downloading, S::running, S::draining,
+                      S::uploading, S::finished,  S::failed,      S::lost};
+  for (size_t from = 0; from < 9; ++from)
+    for (size_t to = 0; to < 9; ++to) {
+      const bool legal = from < 6 && to > from;
+      EXPECT_EQ(bool(next(states[from], states[to])), legal) << from << " -> " << to;
+    }
+}
+
+TEST(States, NamesRoundTrip) {
+  for (int i = 0; i < 6; ++i) EXPECT_EQ(*parse_job_state(to_string(JobState(i))), JobState(i));
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(*parse_attempt_state(to_string(AttemptState(i))), AttemptState(i));
+  for (int i = 0; i < 9; ++i) EXPECT_EQ(*parse_host_state(to_string(HostState(i))), HostState(i));
+  for (int i = 0; i < 13; ++i) EXPECT_EQ(*parse_phase(to_string(Phase(i))), Phase(i));
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(*parse_stop_cause(to_string(StopCause(i))), StopCause(i));
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(*parse_fault(to_string(Fault(i))), Fault(i));
+  EXPECT_FALSE(parse_phase("training"));
+  EXPECT_EQ(to_string(Phase::max_runtime_exceeded), "MaxRuntimeExceeded");
+}
+
+TEST(AttemptId, OneNameEach) {
+  EXPECT_EQ(*parse_attempt_id("j17a1"), (AttemptId{17, 1}));
+  for (const char* text :
+       {"", "j", "j17", "17a1", "j17a", "ja1", "j0a1", "j1a0", "j017a1", "j1a1 ", "j-1a1", "j1a9999999999"})
+    EXPECT_FALSE(parse_attempt_id(text)) << text;
+}
+
+Job a_job() {
+  Job job;
+  job.number = 17;
+  job.key = {"eu-west-1", "digits"};
+  job.account = "123456789012";
+  job.spec.image = "oci:/images/a:latest";
+  job.spec.entrypoint = {"/bin/bash"};
+  job.spec.arguments = {"-c", "train"};
+  job.spec.environment = {{"A", "1"}};
+  job.spec.hyperparameters = {{"epochs", "10"}};
+  job.spec.channels = {{"train", "text/csv", InputMode::fast_file, "None", "RecordIO", "S3Prefix", "s3://b/p",
+                        Distribution::sharded_by_s3_key}};
+  job.spec.metrics = {{"loss", "loss=([0-9.]+)"}};
+  job.spec.groups = {{"first", "ml.m5.large", 2}, {"second", "ml.c5.xlarge", 1}};
+  job.spec.volume_gib = 30;
+  job.spec.role_arn = "arn:aws:iam::123456789012:role/r";
+  job.spec.output_uri = "s3://b/out";
+  job.spec.output_kms_key = "k";
+  job.spec.max_runtime_seconds = 60;
+  job.spec.network_isolation = true;
+  job.spec.request = {{"TrainingJobName", "digits"}};
+  job.state = JobState::stopping;
+  job.created = from_milliseconds(1000);
+  job.modified = from_milliseconds(2000);
+  job.transitions = {{Phase::starting, "m", from_milliseconds(1000), from_milliseconds(1500)},
+                     {Phase::training, "n", from_milliseconds(1500), {}}};
+  job.note = "note";
+  job.stop_requested = from_milliseconds(1900);
+  job.stop_cause = StopCause::user;
+  Attempt attempt;
+  attempt.token = "t";
+  attempt.state = AttemptState::draining;
+  attempt.started = from_milliseconds(1100);
+  attempt.training_started = from_milliseconds(1200);
+  Host host;
+  host.state = HostState::failed;
+  host.machine = "box-1";
+  host.share = {0.5, int64_t{3} << 30, 1};
+  host.facts_applied = 4;
+  host.exit_code = 137;
+  host.failure = "no";
+  host.fault = Fault::algorithm;
+  host.staged_model = "k";
+  host.state_since = from_milliseconds(1700);
+  attempt.hosts = {host, Host{}};
+  job.attempts = {attempt};
+  job.failure_reason = "AlgorithmError: no";
+  job.model_uri = "s3://b/out/model.tar.gz";
+  job.output_uri = "s3://b/out/output.tar.gz";
+  job.training_start = from_milliseconds(1200);
+  return job;
+}
+
+TEST(Job, JsonRoundTrips) {
+  const Json json = to_json(a_job());
+  const auto again = job_from_json(json);
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(dump(to_json(*again)), dump(json));
+  EXPECT_EQ(again->spec.channels[0].distribution, Distribution::sharded_by_s3_key);
+  EXPECT_EQ(again->attempts[0].hosts[0].exit_code, 137);
+  EXPECT_FALSE(again->training_end);
+}
+
+TEST(Job, MissingMembersTakeTheirDefaults) {
+  Json json = to_json(a_job());
+  json.erase("note");
+  json["spec"].erase("volume_gib");
+  json["attempts"][0]["hosts"][0].erase("share");
+  const auto job = job_from_json(json);
+  ASSERT_TRUE(job);
+  EXPECT_EQ(job->spec.volume_gib, 1);
+  EXPECT_EQ(job->attempts[0].hosts[0].share.cpus, 0);
+}
+
+TEST(Job, WrongMembersAreNamed) {
+  Json json = to_json(a_job());
+  json["attempts"][0]["hosts"][0]["state"] = "asleep";
+  EXPECT_EQ(job_from_json(json).error().message,
+            "job.attempts: attempt.hosts: host.state: 'asleep' is not a host state");
+  json = to_json(a_job());
+  json["number"] = -1;
+  EXPECT_EQ(job_from_json(json).error().message,
+            "job.number must be a whole number that is not negative, not -1");
+  json = to_json(a_job());
+  json["spec"]["groups"] = Json::array();
+  EXPECT_FALSE(job_from_json(json));
+}
+
+TEST(JobSpec, HostsOverGroups) {
+  const Job job = a_job();
+  EXPECT_EQ(job.spec.hosts(), 3u);
+  EXPECT_EQ(job.spec.instance_type(1), "ml.m5.large");
+  EXPECT_EQ(job.spec.instance_type(2), "ml.c5.xlarge");
+}
+
+TEST(Image, JsonRoundTrips) {
+  const Image image{Image::Kind::oci, "/images/a:latest", {{"/opt/x", "/srv/x"}}, {"train"}, {{"A", "1"}}};
+  EXPECT_EQ(to_json(*image_from_json(to_json(image))), to_json(image));
+  EXPECT_FALSE(image_from_json({{"kind", "floppy"}}));
+  const Outward outward{{"10.0.0.1"}, "http://p", "http://q", "localhost", "/ca.pem", "http://index"};
+  EXPECT_EQ(to_json(*outward_from_json(to_json(outward))), to_json(outward));
+}
+
+TEST(InstanceType, Table) {
+  const auto found = find_instance_type("ml.m5.large");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->cpus, 2u);
+  EXPECT_EQ(found->memory_gib, 8);
+  EXPECT_EQ(find_instance_type("ml.p3.16xlarge")->gpus, 8u);
+  EXPECT_FALSE(find_instance_type("m5.large"));
+  EXPECT_FALSE(find_instance_type("ml.zz.large"));
+  for (const auto& type : instance_types()) EXPECT_EQ(find_instance_type(type.name)->name, type.name);
+}
+
+}  // namespace
+}  // namespace trainyard::domain

@@ -1,0 +1,316 @@
+#include "domain/job.hpp"
+
+#include <limits>
+#include <numeric>
+
+#include "base/check.hpp"
+#include "base/text.hpp"
+#include "domain/json_fields.hpp"
+
+namespace trainyard::domain {
+namespace {
+
+std::string_view to_string(InputMode mode) {
+  switch (mode) {
+    case InputMode::file:
+      return "File";
+    case InputMode::pipe:
+      return "Pipe";
+    case InputMode::fast_file:
+      return "FastFile";
+  }
+  return "File";
+}
+
+Result<InputMode> parse_input_mode(std::string_view text) {
+  for (const InputMode mode : {InputMode::file, InputMode::pipe, InputMode::fast_file})
+    if (to_string(mode) == text) return mode;
+  return invalid("'" + shorten(text, 60) + "' is not an input mode");
+}
+
+std::string_view to_string(Distribution distribution) {
+  return distribution == Distribution::sharded_by_s3_key ? "ShardedByS3Key" : "FullyReplicated";
+}
+
+Result<Distribution> parse_distribution(std::string_view text) {
+  for (const Distribution each : {Distribution::fully_replicated, Distribution::sharded_by_s3_key})
+    if (to_string(each) == text) return each;
+  return invalid("'" + shorten(text, 60) + "' is not a distribution");
+}
+
+Json to_json(const Channel&);
+Json to_json(const MetricDefinition&);
+Json to_json(const InstanceGroup&);
+Json to_json(const Host&);
+Json to_json(const Attempt&);
+Json to_json(const Transition&);
+
+template <class T>
+Json list_json(const std::vector<T>& values) {
+  Json list = Json::array();
+  for (const T& value : values) list.push_back(to_json(value));
+  return list;
+}
+
+Json to_json(const Channel& channel) {
+  return {{"name", channel.name},
+          {"content_type", channel.content_type},
+          {"input_mode", to_string(channel.input_mode)},
+          {"compression", channel.compression},
+          {"record_wrapper", channel.record_wrapper},
+          {"s3_data_type", channel.s3_data_type},
+          {"s3_uri", channel.s3_uri},
+          {"distribution", to_string(channel.distribution)}};
+}
+
+Result<Channel> channel_from_json(const Json& json) {
+  Channel channel;
+  Fields fields(json, "channel");
+  fields.read("name", channel.name)
+      .read("content_type", channel.content_type)
+      .read("input_mode", channel.input_mode, parse_input_mode)
+      .read("compression", channel.compression)
+      .read("record_wrapper", channel.record_wrapper)
+      .read("s3_data_type", channel.s3_data_type)
+      .read("s3_uri", channel.s3_uri)
+      .read("distribution", channel.distribution, parse_distribution);
+  TRY(fields.result());
+  return channel;
+}
+
+Json to_json(const MetricDefinition& metric) { return {{"name", metric.name}, {"regex", metric.regex}}; }
+
+Result<MetricDefinition> metric_from_json(const Json& json) {
+  MetricDefinition metric;
+  TRY(Fields(json, "metric").read("name", metric.name).read("regex", metric.regex).result());
+  return metric;
+}
+
+Json to_json(const InstanceGroup& group) {
+  return {{"name", group.name}, {"instance_type", group.instance_type}, {"count", group.count}};
+}
+
+Result<InstanceGroup> group_from_json(const Json& json) {
+  InstanceGroup group;
+  Fields fields(json, "group");
+  fields.read("name", group.name).read("instance_type", group.instance_type).read("count", group.count);
+  TRY(fields.result());
+  return group;
+}
+
+Json to_json(const Host& host) {
+  Json json{{"state", to_string(host.state)},
+            {"machine", host.machine},
+            {"share", to_json(host.share)},
+            {"facts_applied", host.facts_applied},
+            {"state_since", instant_json(host.state_since)}};
+  if (host.exit_code) json["exit_code"] = *host.exit_code;
+  if (!host.failure.empty()) json["failure"] = host.failure;
+  if (host.fault) json["fault"] = to_string(*host.fault);
+  if (!host.staged_model.empty()) json["staged_model"] = host.staged_model;
+  return json;
+}
+
+Result<Host> host_from_json(const Json& json) {
+  Host host;
+  Fields fields(json, "host");
+  fields.read("state", host.state, parse_host_state)
+      .read("machine", host.machine)
+      .read("share", host.share, share_from_json)
+      .read("facts_applied", host.facts_applied)
+      .read("exit_code", host.exit_code)
+      .read("failure", host.failure)
+      .read("fault", host.fault, parse_fault)
+      .read("staged_model", host.staged_model)
+      .read("state_since", host.state_since);
+  TRY(fields.result());
+  return host;
+}
+
+Json to_json(const Attempt& attempt) {
+  return {{"number", attempt.number},
+          {"token", attempt.token},
+          {"state", to_string(attempt.state)},
+          {"hosts", list_json(attempt.hosts)},
+          {"started", instant_json(attempt.started)},
+          {"training_started", instant_json(attempt.training_started)},
+          {"ended", instant_json(attempt.ended)}};
+}
+
+Result<Attempt> attempt_from_json(const Json& json) {
+  Attempt attempt;
+  Fields fields(json, "attempt");
+  fields.read("number", attempt.number)
+      .read("token", attempt.token)
+      .read("state", attempt.state, parse_attempt_state)
+      .read("hosts", attempt.hosts, host_from_json)
+      .read("started", attempt.started)
+      .read("training_started", attempt.training_started)
+      .read("ended", attempt.ended);
+  TRY(fields.result());
+  return attempt;
+}
+
+Json to_json(const Transition& transition) {
+  return {{"phase", to_string(transition.phase)},
+          {"message", transition.message},
+          {"start", instant_json(transition.start)},
+          {"end", instant_json(transition.end)}};
+}
+
+Result<Transition> transition_from_json(const Json& json) {
+  Transition transition;
+  Fields fields(json, "transition");
+  fields.read("phase", transition.phase, parse_phase)
+      .read("message", transition.message)
+      .read("start", transition.start)
+      .read("end", transition.end);
+  TRY(fields.result());
+  return transition;
+}
+
+}  // namespace
+
+Result<AttemptId> parse_attempt_id(std::string_view text) {
+  const auto bad = [&] { return invalid("'" + shorten(text, 60) + "' is not an attempt, like j17a1"); };
+  const size_t middle = text.find('a');
+  if (!text.starts_with('j') || middle == std::string_view::npos) return bad();
+  const auto job = parse_int(text.substr(1, middle - 1));
+  const auto number = parse_int(text.substr(middle + 1));
+  if (!job || !number || *job < 1 || *number < 1 || *number > std::numeric_limits<uint32_t>::max())
+    return bad();
+  const AttemptId id{JobNumber(*job), uint32_t(*number)};
+  if (id.text() != text) return bad();  // "j017a1" would be a second name of the same attempt
+  return id;
+}
+
+uint32_t JobSpec::hosts() const {
+  return std::accumulate(groups.begin(), groups.end(), uint32_t{0},
+                         [](uint32_t sum, const InstanceGroup& group) { return sum + group.count; });
+}
+
+const std::string& JobSpec::instance_type(HostIndex host) const {
+  for (const InstanceGroup& group : groups) {
+    if (host < group.count) return group.instance_type;
+    host -= group.count;
+  }
+  CHECK(!groups.empty(), "a job has at least one group");
+  return groups.back().instance_type;
+}
+
+Json to_json(const Share& share) {
+  return {{"cpus", share.cpus}, {"memory_bytes", share.memory_bytes}, {"gpus", share.gpus}};
+}
+
+Result<Share> share_from_json(const Json& json) {
+  Share share;
+  Fields fields(json, "share");
+  fields.read("cpus", share.cpus).read("memory_bytes", share.memory_bytes).read("gpus", share.gpus);
+  TRY(fields.result());
+  return share;
+}
+
+Json to_json(const Tag& tag) { return {{"key", tag.key}, {"value", tag.value}}; }
+
+Result<Tag> tag_from_json(const Json& json) {
+  Tag tag;
+  TRY(Fields(json, "tag").read("key", tag.key).read("value", tag.value).result());
+  return tag;
+}
+
+Json to_json(const JobKey& key) { return {{"region", key.region}, {"name", key.name}}; }
+
+Result<JobKey> job_key_from_json(const Json& json) {
+  JobKey key;
+  TRY(Fields(json, "key").read("region", key.region).read("name", key.name).result());
+  return key;
+}
+
+Json to_json(const JobSpec& spec) {
+  return {{"image", spec.image},
+          {"entrypoint", spec.entrypoint},
+          {"arguments", spec.arguments},
+          {"environment", spec.environment},
+          {"hyperparameters", spec.hyperparameters},
+          {"channels", list_json(spec.channels)},
+          {"metrics", list_json(spec.metrics)},
+          {"groups", list_json(spec.groups)},
+          {"volume_gib", spec.volume_gib},
+          {"role_arn", spec.role_arn},
+          {"output_uri", spec.output_uri},
+          {"output_kms_key", spec.output_kms_key},
+          {"max_runtime_seconds", spec.max_runtime_seconds},
+          {"network_isolation", spec.network_isolation},
+          {"request", spec.request}};
+}
+
+Result<JobSpec> job_spec_from_json(const Json& json) {
+  JobSpec spec;
+  Fields fields(json, "spec");
+  fields.read("image", spec.image)
+      .read("entrypoint", spec.entrypoint)
+      .read("arguments", spec.arguments)
+      .read("environment", spec.environment)
+      .read("hyperparameters", spec.hyperparameters)
+      .read("channels", spec.channels, channel_from_json)
+      .read("metrics", spec.metrics, metric_from_json)
+      .read("groups", spec.groups, group_from_json)
+      .read("volume_gib", spec.volume_gib)
+      .read("role_arn", spec.role_arn)
+      .read("output_uri", spec.output_uri)
+      .read("output_kms_key", spec.output_kms_key)
+      .read("max_runtime_seconds", spec.max_runtime_seconds)
+      .read("network_isolation", spec.network_isolation)
+      .read("request", spec.request);
+  TRY(fields.result());
+  if (spec.groups.empty()) return invalid("spec.groups must name at least one instance group");
+  return spec;
+}
+
+Json to_json(const Job& job) {
+  return {{"number", job.number},
+          {"key", to_json(job.key)},
+          {"account", job.account},
+          {"spec", to_json(job.spec)},
+          {"state", to_string(job.state)},
+          {"created", instant_json(job.created)},
+          {"modified", instant_json(job.modified)},
+          {"transitions", list_json(job.transitions)},
+          {"wait_reason", job.wait_reason},
+          {"note", job.note},
+          {"stop_requested", instant_json(job.stop_requested)},
+          {"stop_cause", to_string(job.stop_cause)},
+          {"attempts", list_json(job.attempts)},
+          {"failure_reason", job.failure_reason},
+          {"model_uri", job.model_uri},
+          {"output_uri", job.output_uri},
+          {"training_start", instant_json(job.training_start)},
+          {"training_end", instant_json(job.training_end)}};
+}
+
+Result<Job> job_from_json(const Json& json) {
+  Job job;
+  Fields fields(json, "job");
+  fields.read("number", job.number)
+      .read("key", job.key, job_key_from_json)
+      .read("account", job.account)
+      .read("spec", job.spec, job_spec_from_json)
+      .read("state", job.state, parse_job_state)
+      .read("created", job.created)
+      .read("modified", job.modified)
+      .read("transitions", job.transitions, transition_from_json)
+      .read("wait_reason", job.wait_reason)
+      .read("note", job.note)
+      .read("stop_requested", job.stop_requested)
+      .read("stop_cause", job.stop_cause, parse_stop_cause)
+      .read("attempts", job.attempts, attempt_from_json)
+      .read("failure_reason", job.failure_reason)
+      .read("model_uri", job.model_uri)
+      .read("output_uri", job.output_uri)
+      .read("training_start", job.training_start)
+      .read("training_end", job.training_end);
+  TRY(fields.result());
+  return job;
+}
+
+}  // namespace trainyard::domain
