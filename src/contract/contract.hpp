@@ -1,5 +1,5 @@
-// The job contract: the files, variables and exit rules that a training container meets (SageMaker's), written by the
-// agent and read by entry, trainers and jobs.
+// The job contract: the files, variables and exit rules that a training container meets (SageMaker's),
+// written by the agent and read by entry, trainers and jobs.
 //
 // Pure: it makes and reads text; where files lie is below `base` (/opt/ml), who writes them is the agent's.
 //
@@ -22,11 +22,11 @@ inline constexpr size_t kFailureCharactersMax = 1024;  // of /opt/ml/output/fail
 
 struct ChannelConfig {
   std::string name;
-  std::string content_type;      // "" when none
-  std::string input_mode;        // "File", "Pipe", "FastFile"
-  std::string distribution;      // "FullyReplicated", "ShardedByS3Key"
-  std::string record_wrapper;    // "None", "RecordIO"
-  std::string compression;       // "None", "Gzip"
+  std::string content_type;    // "" when none
+  std::string input_mode;      // "File", "Pipe", "FastFile"
+  std::string distribution;    // "FullyReplicated", "ShardedByS3Key"
+  std::string record_wrapper;  // "None", "RecordIO"
+  std::string compression;     // "None", "Gzip"
   std::string s3_data_type;
   std::string s3_uri;
 };
@@ -52,20 +52,27 @@ struct HostConfig {
   std::map<std::string, std::string> environment;  // of the request
   std::vector<ChannelConfig> channels;
   Json metric_definitions = Json::array();
-  Json request = Json::object();                   // the Create request, verbatim
+  Json request = Json::object();  // the Create request, verbatim
 };
 
 // Path below /opt/ml -> content: input/config/hyperparameters.json and its neighbours.
 std::map<std::string, std::string> input_files(const HostConfig& host);
 
+// Directories below /opt/ml that are there before the container starts.
+std::vector<std::string> directories(const HostConfig& host);
+
+// /opt/ml/input/data/<channel>-manifest: which objects below `prefix_uri` this host was given.
+std::string channel_manifest(const std::string& prefix_uri, const std::vector<std::string>& relative_keys);
+
 // What the platform adds; `endpoint` is the in-job relay's URL of API and object store, `credentials_uri` and
-// `credentials_token` those of the in-job credentials endpoint. The request's own environment wins where names meet.
+// `credentials_token` those of the in-job credentials endpoint. The request's own environment wins where
+// names meet.
 struct EndpointConfig {
-  std::string api_url;          // AWS_ENDPOINT_URL, S3_ENDPOINT_URL
-  std::string objects_url;      // where the object store is another's
-  std::string credentials_url;  // AWS_CONTAINER_CREDENTIALS_FULL_URI
-  std::string credentials_token;// AWS_CONTAINER_AUTHORIZATION_TOKEN
-  std::string ca_bundle;        // path inside the container
+  std::string api_url;            // AWS_ENDPOINT_URL, S3_ENDPOINT_URL
+  std::string objects_url;        // where the object store is another's
+  std::string credentials_url;    // AWS_CONTAINER_CREDENTIALS_FULL_URI
+  std::string credentials_token;  // AWS_CONTAINER_AUTHORIZATION_TOKEN
+  std::string ca_bundle;          // path inside the container
 };
 std::map<std::string, std::string> environment(const HostConfig& host, const EndpointConfig& endpoint);
 
@@ -77,8 +84,16 @@ struct Resources {
 };
 Result<Resources> read_resources(std::string_view json);
 Result<std::map<std::string, std::string>> read_hyperparameters(std::string_view json);
+// inputdataconfig.json, ordered by name: name, content_type, input_mode, distribution and record_wrapper are
+// set.
+Result<std::vector<ChannelConfig>> read_channels(std::string_view json);
 
-// "AlgorithmError: <failure text>, exit code: N". `failure` is the failure file's content, "" when there is none.
+// What of the failure file is told: UTF-8, without blanks around it, its first kFailureCharactersMax
+// characters.
+std::string failure_text(std::string_view file);
+
+// "AlgorithmError: <failure text>, exit code: N". `failure` is the failure file's content, "" when there is
+// none.
 std::string failure_reason(std::string_view failure, int exit_code);
 
 }  // namespace trainyard::contract

@@ -1,0 +1,221 @@
+#include "contract/contract.hpp"
+
+#include <algorithm>
+
+#include "base/text.hpp"
+
+namespace trainyard::contract {
+namespace {
+
+// "/opt/ml/input/config/.." readers are small documents; more is not one of them.
+constexpr size_t kDocumentBytesMax = 8 << 20;
+
+// "FullyReplicated" -> "FULLY_REPLICATED": how init-config.json writes enumerations. A run of capitals or
+// digits is one word ("ShardedByS3Key" -> "SHARDED_BY_S3_KEY").
+std::string in_capitals(std::string_view text) {
+  std::string capitals;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const bool upper = text[i] >= 'A' && text[i] <= 'Z';
+    const bool word_begins = upper && i > 0 && !(text[i - 1] >= 'A' && text[i - 1] <= 'Z');
+    if (word_begins) capitals += '_';
+    capitals += text[i] >= 'a' && text[i] <= 'z' ? static_cast<char>(text[i] - 'a' + 'A') : text[i];
+  }
+  return capitals;
+}
+
+Json input_data_config(const HostConfig& host) {
+  Json config = Json::object();
+  for (const auto& channel : host.channels) {
+    Json entry = {
+        {"TrainingInputMode", channel.input_mode},
+        {"S3DistributionType", channel.distribution.empty() ? "FullyReplicated" : channel.distribution},
+        {"RecordWrapperType", channel.record_wrapper.empty() ? "None" : channel.record_wrapper}};
+    if (!channel.content_type.empty()) entry["ContentType"] = channel.content_type;
+    config[channel.name] = std::move(entry);
+  }
+  return config;
+}
+
+Json resource_config(const HostConfig& host) {
+  Json groups = Json::array();
+  for (const auto& group : host.groups) {
+    groups.push_back({{"instance_group_name", group.name},
+                      {"instance_type", group.instance_type},
+                      {"hosts", group.hosts}});
+  }
+  return {{"current_host", host.current_host},
+          {"current_instance_type", host.current_instance_type},
+          {"current_group_name", host.current_group},
+          // The toolkit's documentation has this name, its code the other: both are given.
+          {"current_instance_group", host.current_group},
+          {"hosts", host.hosts},
+          {"instance_groups", std::move(groups)},
+          {"network_interface_name", host.network_interface}};
+}
+
+Json init_config(const HostConfig& host) {
+  Json channels = Json::object();
+  bool all_file = true;
+  for (const auto& channel : host.channels) {
+    const bool sharded = channel.distribution == "ShardedByS3Key";
+    all_file = all_file && channel.input_mode == "File";
+    channels[channel.name] = {
+        {"s3DataSource",
+         {{"s3DataType", in_capitals(channel.s3_data_type.empty() ? "S3Prefix" : channel.s3_data_type)},
+          {"s3Uri", channel.s3_uri},
+          {"s3DataDistributionType",
+           in_capitals(channel.distribution.empty() ? "FullyReplicated" : channel.distribution)},
+          {"attributeNames", nullptr}}},
+        {"fileSystemDataSource", nullptr},
+        {"compressionType", in_capitals(channel.compression.empty() ? "None" : channel.compression)},
+        {"recordWrapper", in_capitals(channel.record_wrapper.empty() ? "None" : channel.record_wrapper)},
+        {"shuffleConfig", nullptr},
+        {"inputMode", in_capitals(channel.input_mode)},
+        {"sharded", sharded}};
+  }
+  const auto position = std::find(host.hosts.begin(), host.hosts.end(), host.current_host);
+  return {{"inputMode", all_file ? "FILE" : in_capitals(host.channels.front().input_mode)},
+          {"channels", std::move(channels)},
+          {"checkpointChannel", nullptr},
+          {"hostConfig",
+           {{"clusterSize", host.hosts.size()}, {"hostNumber", (position - host.hosts.begin()) + 1}}},
+          {"enableDataAgentDownloads", false},
+          {"jobRunInfo", nullptr}};
+}
+
+Result<Json> read_object(std::string_view json, std::string_view file) {
+  if (json.size() > kDocumentBytesMax) {
+    return invalid(std::string(file) + ": more than " + human_bytes(kDocumentBytesMax));
+  }
+  auto document = TRY(parse_json(json).in(file));
+  if (!document.is_object()) return invalid(std::string(file) + ": must be a JSON object");
+  return document;
+}
+
+}  // namespace
+
+std::map<std::string, std::string> input_files(const HostConfig& host) {
+  return {{"input/config/hyperparameters.json", dump(Json(host.hyperparameters))},
+          {"input/config/inputdataconfig.json", dump(input_data_config(host))},
+          {"input/config/resourceconfig.json", dump(resource_config(host))},
+          {"input/config/init-config.json", dump(init_config(host))},
+          {"input/config/trainingjobconfig.json", dump(host.request)},
+          {"input/config/metric-definition-regex.json", dump(host.metric_definitions)},
+          {"input/config/upstreamoutputdataconfig.json", "[]"}};
+}
+
+std::vector<std::string> directories(const HostConfig& host) {
+  std::vector<std::string> paths = {
+      "input/config", "input/data", "model", "output/data", "output/metrics/sagemaker",
+      "code",         "checkpoints"};
+  for (const auto& channel : host.channels) paths.push_back("input/data/" + channel.name);
+  return paths;
+}
+
+std::string channel_manifest(const std::string& prefix_uri, const std::vector<std::string>& relative_keys) {
+  Json manifest = Json::array({{{"prefix", prefix_uri}}});
+  for (const auto& key : relative_keys) manifest.push_back(key);
+  return dump(manifest);
+}
+
+std::map<std::string, std::string> environment(const HostConfig& host, const EndpointConfig& endpoint) {
+  std::map<std::string, std::string> variables = {
+      {"TRAINING_JOB_NAME", host.job_name},
+      {"TRAINING_JOB_ARN", host.job_arn},
+      {"AWS_REGION", host.region},
+      {"AWS_DEFAULT_REGION", host.region},
+      {"DMLC_INTERFACE", host.network_interface},
+      {"HOSTNAME", host.current_host},
+      {"PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
+      {"LANG", "C.UTF-8"},
+      {"LC_ALL", "C.UTF-8"},
+      {"HOME", "/root"},
+  };
+  const auto add = [&](const std::string& name, const std::string& value) {
+    if (!value.empty()) variables[name] = value;
+  };
+  add("AWS_ENDPOINT_URL", endpoint.api_url);
+  const auto& objects_url = endpoint.objects_url.empty() ? endpoint.api_url : endpoint.objects_url;
+  add("S3_ENDPOINT_URL", objects_url);      // SageMaker's own toolkit asks for this one
+  add("AWS_ENDPOINT_URL_S3", objects_url);  // and the SDKs for this one
+  add("AWS_CONTAINER_CREDENTIALS_FULL_URI", endpoint.credentials_url);
+  add("AWS_CONTAINER_AUTHORIZATION_TOKEN", endpoint.credentials_token);
+  // Clients complete the relative form with this one address; SDKs too old for the full form know only it.
+  constexpr std::string_view relative_to = "http://169.254.170.2/";
+  if (endpoint.credentials_url.starts_with(relative_to)) {
+    variables["AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"] =
+        endpoint.credentials_url.substr(relative_to.size() - 1);
+  }
+  add("AWS_CA_BUNDLE", endpoint.ca_bundle);
+  for (const auto& [name, value] : host.environment) variables[name] = value;
+  return variables;
+}
+
+Result<Resources> read_resources(std::string_view json) {
+  constexpr std::string_view file = "resourceconfig.json";
+  const auto document = TRY(read_object(json, file));
+  Resources resources;
+  resources.current_host = TRY(string_at(document, "current_host").in(file));
+  const auto hosts = document.find("hosts");
+  if (hosts == document.end() || !hosts->is_array())
+    return invalid("resourceconfig.json: hosts must be an array of names");
+  for (const auto& name : *hosts) {
+    if (!name.is_string()) return invalid("resourceconfig.json: hosts must be an array of names");
+    resources.hosts.push_back(name.get<std::string>());
+  }
+  if (std::find(resources.hosts.begin(), resources.hosts.end(), resources.current_host) ==
+      resources.hosts.end()) {
+    return invalid("resourceconfig.json: current_host '" + shorten(resources.current_host, 64) +
+                   "' is not one of hosts");
+  }
+  resources.network_interface = TRY(string_at(document, "network_interface_name").in(file));
+  return resources;
+}
+
+Result<std::map<std::string, std::string>> read_hyperparameters(std::string_view json) {
+  constexpr std::string_view file = "hyperparameters.json";
+  const auto document = TRY(read_object(json, file));
+  std::map<std::string, std::string> values;
+  for (const auto& [name, value] : document.items()) {
+    if (!value.is_string())
+      return invalid("hyperparameters.json: " + shorten(name, 64) + " must be a string");
+    values[name] = value.get<std::string>();
+  }
+  return values;
+}
+
+Result<std::vector<ChannelConfig>> read_channels(std::string_view json) {
+  constexpr std::string_view file = "inputdataconfig.json";
+  const auto document = TRY(read_object(json, file));
+  std::vector<ChannelConfig> channels;
+  for (const auto& [name, entry] : document.items()) {
+    const std::string where = "inputdataconfig.json: " + shorten(name, 64);
+    if (!entry.is_object()) return invalid(where + " must be an object");
+    ChannelConfig channel;
+    channel.name = name;
+    channel.input_mode = TRY(string_at(entry, "TrainingInputMode").in(where));
+    channel.distribution = TRY(string_at(entry, "S3DistributionType").in(where));
+    if (entry.contains("ContentType")) channel.content_type = TRY(string_at(entry, "ContentType").in(where));
+    if (entry.contains("RecordWrapperType"))
+      channel.record_wrapper = TRY(string_at(entry, "RecordWrapperType").in(where));
+    channels.push_back(std::move(channel));
+  }
+  return channels;
+}
+
+std::string failure_text(std::string_view file) {
+  const auto text = to_utf8(trim(file));
+  size_t characters = 0, end = 0;
+  while (end < text.size()) {
+    const bool begins_character = (static_cast<unsigned char>(text[end]) & 0xC0) != 0x80;
+    if (begins_character && ++characters > kFailureCharactersMax) break;
+    ++end;
+  }
+  return text.substr(0, end);
+}
+
+std::string failure_reason(std::string_view failure, int exit_code) {
+  return "AlgorithmError: " + failure_text(failure) + ", exit code: " + std::to_string(exit_code);
+}
+
+}  // namespace trainyard::contract

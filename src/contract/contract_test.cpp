@@ -1,0 +1,122 @@
+#include "contract/contract.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+
+namespace trainyard::contract {
+namespace {
+
+HostConfig two_hosts() {
+  HostConfig host;
+  host.job_name = "digits-1";
+  host.job_arn = "arn:aws:sagemaker:eu-west-1:123456789012:training-job/digits-1";
+  host.region = "eu-west-1";
+  host.current_host = "algo-2";
+  host.current_instance_type = "ml.m5.large";
+  host.current_group = "homogeneousCluster";
+  host.hosts = {"algo-1", "algo-2"};
+  host.groups = {{"homogeneousCluster", "ml.m5.large", {"algo-1", "algo-2"}}};
+  host.hyperparameters = {{"epochs", "10"}, {"name", "\"abc\""}};
+  host.environment = {{"LANG", "de_DE.UTF-8"}, {"MINE", "1"}};
+  host.channels = {
+      {"train", "text/csv", "File", "ShardedByS3Key", "None", "None", "S3Prefix", "s3://data/digits/train"},
+      {"val", "", "File", "FullyReplicated", "None", "None", "S3Prefix", "s3://data/digits/val"}};
+  host.metric_definitions = Json::array({{{"Name", "loss"}, {"Regex", "loss=([0-9.]+)"}}});
+  host.request = {{"TrainingJobName", "digits-1"}};
+  return host;
+}
+
+std::string golden(const std::string& name) {
+  std::ifstream file("golden/" + name, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// Laid out over lines in the golden files, for those who read them; compared as documents.
+TEST(Contract, InputFilesAreAsTheGoldenOnes) {
+  const auto files = input_files(two_hosts());
+  ASSERT_EQ(files.size(), 7u);
+  for (const auto& [path, content] : files) {
+    const auto name = path.substr(path.rfind('/') + 1);
+    const auto expected = parse_json(golden(name));
+    ASSERT_TRUE(expected) << name;
+    EXPECT_EQ(*parse_json(content), *expected) << name << ":\n" << parse_json(content)->dump(2);
+  }
+}
+
+TEST(Contract, EnvironmentIsAsTheGoldenOne) {
+  EndpointConfig endpoint{"http://169.254.170.2:4566", "", "http://169.254.170.2/v2/credentials/11-22",
+                          "secret", "/ca.pem"};
+  std::string text;
+  for (const auto& [name, value] : environment(two_hosts(), endpoint)) text += name + "=" + value + "\n";
+  EXPECT_EQ(text, golden("environment.txt"));
+}
+
+TEST(Contract, AnotherObjectStoreIsNamedToItsClients) {
+  const auto variables = environment(two_hosts(), {"http://a", "http://b", "", "", ""});
+  EXPECT_EQ(variables.at("AWS_ENDPOINT_URL"), "http://a");
+  EXPECT_EQ(variables.at("S3_ENDPOINT_URL"), "http://b");
+  EXPECT_EQ(variables.at("AWS_ENDPOINT_URL_S3"), "http://b");
+  EXPECT_FALSE(variables.contains("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"));
+}
+
+TEST(Contract, WithoutHyperparametersTheFileIsAnEmptyObject) {
+  auto host = two_hosts();
+  host.hyperparameters.clear();
+  host.channels.clear();
+  EXPECT_EQ(input_files(host).at("input/config/hyperparameters.json"), "{}");
+  EXPECT_EQ(input_files(host).at("input/config/inputdataconfig.json"), "{}");
+}
+
+TEST(Contract, ReadersReadWhatWritersWrote) {
+  const auto files = input_files(two_hosts());
+  const auto resources = read_resources(files.at("input/config/resourceconfig.json"));
+  ASSERT_TRUE(resources);
+  EXPECT_EQ(resources->current_host, "algo-2");
+  EXPECT_EQ(resources->hosts, (std::vector<std::string>{"algo-1", "algo-2"}));
+  EXPECT_EQ(resources->network_interface, "eth0");
+  EXPECT_EQ(read_hyperparameters(files.at("input/config/hyperparameters.json"))->at("name"), "\"abc\"");
+  const auto channels = read_channels(files.at("input/config/inputdataconfig.json"));
+  ASSERT_TRUE(channels);
+  ASSERT_EQ(channels->size(), 2u);
+  EXPECT_EQ(channels->at(0).distribution, "ShardedByS3Key");
+  EXPECT_EQ(channels->at(0).content_type, "text/csv");
+}
+
+TEST(Contract, ReadersNameFileAndMember) {
+  const std::vector<std::pair<std::string, std::string>> faults = {
+      {"[]", "must be a JSON object"},
+      {"{", "resourceconfig.json"},
+      {R"({"hosts":["a"],"network_interface_name":"eth0"})", "current_host"},
+      {R"({"current_host":"a","network_interface_name":"eth0"})", "hosts"},
+      {R"({"current_host":"a","hosts":[1],"network_interface_name":"eth0"})", "hosts"},
+      {R"({"current_host":"b","hosts":["a"],"network_interface_name":"eth0"})", "not one of hosts"},
+      {R"({"current_host":"a","hosts":["a"]})", "network_interface_name"}};
+  for (const auto& [json, word] : faults) {
+    const auto read = read_resources(json);
+    ASSERT_FALSE(read) << json;
+    EXPECT_EQ(read.error().kind, Kind::invalid);
+    EXPECT_NE(read.error().message.find(word), std::string::npos) << read.error().message;
+  }
+  EXPECT_FALSE(read_hyperparameters(R"({"epochs":10})"));
+  EXPECT_FALSE(read_channels(R"({"train":7})"));
+  EXPECT_FALSE(read_channels(R"({"train":{}})"));
+}
+
+TEST(Contract, ManifestNamesPrefixThenKeys) {
+  EXPECT_EQ(channel_manifest("s3://b/p/", {"a", "c/d"}), R"([{"prefix":"s3://b/p/"},"a","c/d"])");
+}
+
+TEST(Contract, FailureReason) {
+  EXPECT_EQ(failure_reason("no memory\n", 3), "AlgorithmError: no memory, exit code: 3");
+  EXPECT_EQ(failure_reason("", 1), "AlgorithmError: , exit code: 1");
+  // 1024 characters, whatever their bytes; what is not UTF-8 is replaced.
+  std::string umlauts;
+  for (int i = 0; i < 2000; ++i) umlauts += "\xC3\xA4";
+  EXPECT_EQ(failure_text(umlauts).size(), 2 * kFailureCharactersMax);
+  EXPECT_EQ(failure_text("\xFF!"), "\xEF\xBF\xBD!");
+}
+
+}  // namespace
+}  // namespace trainyard::contract
