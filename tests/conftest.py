@@ -1,0 +1,33 @@
+import pytest
+
+import trainyard_server
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    """A server for the tests of one file."""
+    one = trainyard_server.Server(tmp_path_factory.mktemp("yard") / "data")
+    one.start()
+    yield one
+    one.clean()
+
+
+@pytest.fixture(params=[trainyard_server.TODAYS_AWS, trainyard_server.DEBIANS_AWS], ids=["todays", "debians"])
+def aws(request, server):
+    """Today's AWS CLI, then Debian's: aws("s3", "ls")."""
+    return lambda *arguments, **more: server.aws(*arguments, program=request.param, **more)
+
+
+@pytest.fixture(scope="module")
+def start(tmp_path_factory):
+    """start(config="..") -> a server of the test's own."""
+    servers = []
+
+    def make(config="", **more):
+        one = trainyard_server.Server(tmp_path_factory.mktemp("yard") / "data", config, **more)
+        servers.append(one)
+        return one.start()
+
+    yield make
+    for one in servers:
+        one.clean()

@@ -1,0 +1,63 @@
+"""Training jobs as tests say them: a shell line on n hosts."""
+
+import trainyard_server
+
+ROLE = "arn:aws:iam::123456789012:role/trainer"
+FINAL = ("Completed", "Failed", "Stopped")
+
+
+def request(name, script="true", hosts=1, instance_type="ml.t3.medium", channels=None, bucket="yard", image="trainyard/machine", **more):
+    """A CreateTrainingJob request: /bin/sh runs `script` on each host."""
+    body = {
+        "TrainingJobName": name,
+        "AlgorithmSpecification": {
+            "TrainingImage": image, "TrainingInputMode": "File",
+            "ContainerEntrypoint": ["/bin/sh", "-c"], "ContainerArguments": [script],
+        },
+        "RoleArn": ROLE,
+        "OutputDataConfig": {"S3OutputPath": f"s3://{bucket}/models"},
+        "ResourceConfig": {"InstanceType": instance_type, "InstanceCount": hosts, "VolumeSizeInGB": 1},
+        "StoppingCondition": {"MaxRuntimeInSeconds": 300},
+    }
+    if channels:
+        body["InputDataConfig"] = [
+            {"ChannelName": channel, "DataSource": {"S3DataSource": {
+                "S3DataType": "S3Prefix", "S3Uri": uri, "S3DataDistributionType": distribution}}}
+            for channel, (uri, distribution) in channels.items()
+        ]
+    for key, value in more.items():
+        if isinstance(value, dict) and key in body:
+            body[key] = body[key] | value
+        else:
+            body[key] = value
+    return body
+
+
+def wait_until(sagemaker, name, statuses=FINAL, seconds_max=trainyard_server.WAIT_SECONDS_MAX):
+    """Describe's answer once TrainingJobStatus or SecondaryStatus is one of `statuses`."""
+    seen = {}
+
+    def reached():
+        seen.update(sagemaker.describe_training_job(TrainingJobName=name))
+        return seen if seen["TrainingJobStatus"] in statuses or seen["SecondaryStatus"] in statuses else None
+
+    try:
+        return trainyard_server.wait_for(reached, f"{name} to be one of {statuses}", seconds_max)
+    except AssertionError as late:
+        raise AssertionError(f"{late}; it is {seen.get('TrainingJobStatus')}/{seen.get('SecondaryStatus')}: {seen.get('SecondaryStatusTransitions')}") from None
+
+
+def log_lines(logs, name, host=None):
+    """Every line of a job's log, of all hosts or of one (1, 2, ..)."""
+    group = "/aws/sagemaker/TrainingJobs"
+    prefix = f"{name}/" if host is None else f"{name}/algo-{host}-"
+    lines = []
+    for stream in logs.describe_log_streams(logGroupName=group, logStreamNamePrefix=prefix)["logStreams"]:
+        token = {}
+        while True:
+            page = logs.get_log_events(logGroupName=group, logStreamName=stream["logStreamName"], startFromHead=True, **token)
+            lines += [event["message"] for event in page["events"]]
+            if not page["events"]:
+                break
+            token = {"nextToken": page["nextForwardToken"]}
+    return lines

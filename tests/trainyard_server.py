@@ -1,0 +1,120 @@
+"""A real server for tests: started on a free loopback port with a data directory of its own, reached as people reach it
+(`trainyard env`), killed as machines kill it."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+PROGRAM = os.path.join(ROOT, "build", "release", "bin", "trainyard")
+TODAYS_AWS = os.path.join(ROOT, "build", "venv", "bin", "aws")
+DEBIANS_AWS = "/usr/bin/aws"
+START_SECONDS_MAX = 30
+WAIT_SECONDS_MAX = 120
+
+
+def wait_for(condition, what, seconds_max=WAIT_SECONDS_MAX, interval_seconds=0.05):
+    """The first true value of condition(); fails with `what` when there is none in time."""
+    end = time.monotonic() + seconds_max
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise AssertionError(f"waited {seconds_max} s for {what}")
+        time.sleep(interval_seconds)
+
+
+class Server:
+    """`config` is TOML text. start() may be called again after stop() or kill(): same data, same port."""
+
+    def __init__(self, data, config="", listen="127.0.0.1:0"):
+        self.data = str(data)
+        self.config = config
+        self.listen = listen
+        self.process = None
+        self.env = {}
+
+    def start(self):
+        os.makedirs(self.data, exist_ok=True)
+        arguments = [PROGRAM, "serve", "--data", self.data, "--listen", self.listen]
+        if self.config:
+            config_file = self.data.rstrip("/") + ".toml"
+            with open(config_file, "w", encoding="utf-8") as file:
+                file.write(self.config)
+            arguments += ["--config", config_file]
+        record = os.path.join(self.data, "server.json")
+        if os.path.exists(record):
+            os.remove(record)
+        self.log = open(self.data.rstrip("/") + ".log", "ab")
+        self.process = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
+
+        def ready():
+            if self.process.poll() is not None:
+                raise AssertionError(f"the server ended with {self.process.returncode}: {self.log_text()[-3000:]}")
+            return os.path.exists(record)
+
+        wait_for(ready, "the server to say where it listens", START_SECONDS_MAX)
+        with open(record, encoding="utf-8") as file:
+            self.listen = json.load(file)["host_and_port"]
+        exports = subprocess.run([PROGRAM, "env", "--data", self.data], check=True, capture_output=True, text=True).stdout
+        self.env = dict(re.findall(r"^export (\w+)='(.*)'$", exports, re.M))
+        return self
+
+    def log_text(self):
+        with open(self.data.rstrip("/") + ".log", encoding="utf-8", errors="replace") as file:
+            return file.read()
+
+    def reload(self, config):
+        """Another config, taken over by SIGHUP."""
+        self.config = config
+        with open(self.data.rstrip("/") + ".toml", "w", encoding="utf-8") as file:
+            file.write(config)
+        self.process.send_signal(signal.SIGHUP)
+
+    def stop(self):
+        if self.process and self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            assert self.process.wait(START_SECONDS_MAX) == 0, self.log_text()[-3000:]
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def clean(self):
+        """Stops the server and everything of its jobs."""
+        if self.process and self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        subprocess.run([PROGRAM, "doctor", "--data", self.data, "--clean"], check=True, capture_output=True)
+
+    # -- clients ------------------------------------------------------------------------------------
+
+    def environment(self):
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+        return kept | self.env | {"HOME": self.data, "AWS_PAGER": "", "AWS_MAX_ATTEMPTS": "1"}
+
+    def boto(self, service, **more):
+        """An unmodified boto3 client of today's."""
+        import boto3
+        from botocore.config import Config
+
+        more.setdefault("config", Config(retries={"max_attempts": 0}, s3={"addressing_style": "path"}))
+        return boto3.session.Session(
+            aws_access_key_id=self.env["AWS_ACCESS_KEY_ID"], aws_secret_access_key=self.env["AWS_SECRET_ACCESS_KEY"],
+            region_name=self.env["AWS_DEFAULT_REGION"],
+        ).client(service, **({"endpoint_url": self.env["AWS_ENDPOINT_URL"]} | more))
+
+    def aws(self, *arguments, program=TODAYS_AWS, check=True):
+        """An unmodified AWS CLI; its standard output, decoded when it is JSON."""
+        done = subprocess.run([program, *arguments], env=self.environment(), capture_output=True, text=True, timeout=WAIT_SECONDS_MAX)
+        if not check:
+            return done
+        assert done.returncode == 0, f"aws {' '.join(arguments)}: {done.stderr}"
+        try:
+            return json.loads(done.stdout)
+        except ValueError:
+            return done.stdout
