@@ -1,13 +1,14 @@
-// AWS Signature Version 4, both ways: sign and presign for our clients, verify for our server. Pure: keys and instants
-// are arguments.
+// AWS Signature Version 4, both ways: sign and presign for our clients, verify for our server. Pure: keys and
+// instants are arguments.
 //
 // Algorithm: https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
 //
-// Threads: pure functions. Errors: of verify: invalid (malformed), denied (wrong signature, expired, skewed); the
-// message is what AWS would say.
+// Threads: pure functions. Errors: of verify: invalid (malformed), denied (wrong signature, expired, skewed);
+// the message is what AWS would say.
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -35,12 +36,25 @@ struct Scope {
 inline constexpr std::string_view kUnsignedPayload = "UNSIGNED-PAYLOAD";
 
 std::string sha256_hex(std::string_view bytes);
+// The same for bytes that come piece by piece. Confined to one thread.
+class Sha256 {
+ public:
+  Sha256();
+  ~Sha256();
+  Sha256(Sha256&&) noexcept;
+  void add(std::string_view bytes);
+  std::string finish_hex();  // Requires: called once, last
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
 std::string hmac_sha256(std::string_view key, std::string_view bytes);
 // Equal in a time that does not depend on where they differ.
 bool equal_in_constant_time(std::string_view a, std::string_view b);
 
 // The headers to add to a request: Authorization, X-Amz-Date, X-Amz-Security-Token, x-amz-content-sha256.
-// `headers` holds those that will be sent and must be signed; Host is among them. `target` as it will be sent.
+// `headers` holds those that will be sent and must be signed; Host is among them. `target` as it will be
+// sent.
 HeaderList sign(std::string_view method, std::string_view target, const HeaderList& headers,
                 std::string_view payload_sha256, const Keys& keys, const Scope& scope, Instant now);
 
@@ -52,24 +66,34 @@ std::string presign(std::string_view method, std::string_view target, std::strin
 struct Claim {
   std::string access_key_id;
   std::string session_token;
-  std::string date;       // "20261120"
+  std::string date;  // "20261120"
   Scope scope;
   std::string signature;
   std::vector<std::string> signed_headers;  // lower-case, ordered
   Instant signed_at;
-  std::optional<Duration> lifetime;         // presigned
-  std::string payload_sha256;               // x-amz-content-sha256, or UNSIGNED-PAYLOAD, or STREAMING-..; "" = absent
+  std::optional<Duration> lifetime;  // presigned
+  // x-amz-content-sha256, or UNSIGNED-PAYLOAD, or STREAMING-..; "" = absent: then the client signed the hash
+  // of the body, and the caller, who has it, puts that here before verify().
+  std::string payload_sha256;
 };
 
 // Nothing: the request carries no signature at all (anonymous). Errors: invalid.
 Result<std::optional<Claim>> read_claim(std::string_view target, const HeaderList& headers);
 
-inline constexpr Duration kSkewMax = 15min;          // as AWS
+inline constexpr Duration kSkewMax = 15min;  // as AWS
 inline constexpr Duration kPresignMax = 7 * 24h;
 
-// Checks the claim's signature with the secret, and its times against now. The payload's hash is not compared with the
-// body here: the caller has the body. Errors: denied.
-Result<void> verify(std::string_view method, std::string_view target, const HeaderList& headers, const Claim& claim,
-                    std::string_view secret_access_key, Instant now);
+// The key that signs one day's requests to one service in one region: worth keeping (four HMACs make it).
+std::string signing_key(std::string_view secret_access_key, std::string_view date, const Scope& scope);
+
+// What verify() finds, for callers that answer each fault in its own words.
+enum class Verdict { good, wrong_signature, skewed, expired };
+Verdict judge(std::string_view method, std::string_view target, const HeaderList& headers, const Claim& claim,
+              std::string_view signing_key, Instant now);
+
+// Checks the claim's signature with the secret, and its times against now. The payload's hash is not compared
+// with the body here: the caller has the body. Errors: denied.
+Result<void> verify(std::string_view method, std::string_view target, const HeaderList& headers,
+                    const Claim& claim, std::string_view secret_access_key, Instant now);
 
 }  // namespace trainyard::signing

@@ -1,0 +1,492 @@
+#include "signing/signing.hpp"
+
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "base/check.hpp"
+#include "base/text.hpp"
+
+namespace trainyard::signing {
+namespace {
+
+constexpr std::string_view kAlgorithm = "AWS4-HMAC-SHA256";
+constexpr size_t kDigestBytes = 32;
+constexpr size_t kBlockBytes = 64;         // of SHA-256, for HMAC
+constexpr size_t kSignedHeadersMax = 100;  // clients sign fewer than twenty
+
+// Fetched once: looking an algorithm up by name costs more than hashing a small request.
+const EVP_MD* sha256() {
+  static EVP_MD* const fetched = EVP_MD_fetch(nullptr, "SHA256", nullptr);
+  CHECK(fetched != nullptr, "OpenSSL's default provider has SHA-256");
+  return fetched;
+}
+
+struct ContextFree {
+  void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
+};
+using DigestContext = std::unique_ptr<EVP_MD_CTX, ContextFree>;
+
+EVP_MD_CTX* thread_context() {
+  thread_local const DigestContext context{EVP_MD_CTX_new()};
+  return context.get();
+}
+
+using Digest = std::array<char, kDigestBytes>;
+
+// SHA-256 over the pieces, one after another.
+Digest digest(std::initializer_list<std::string_view> pieces) {
+  EVP_MD_CTX* const context = thread_context();
+  Digest out;
+  bool good = EVP_DigestInit_ex2(context, sha256(), nullptr) == 1;
+  for (const auto piece : pieces) good = good && EVP_DigestUpdate(context, piece.data(), piece.size()) == 1;
+  unsigned length = 0;
+  good = good && EVP_DigestFinal_ex(context, reinterpret_cast<unsigned char*>(out.data()), &length) == 1;
+  CHECK(good && length == kDigestBytes, "hashing memory cannot fail");
+  return out;
+}
+
+std::string_view view(const Digest& digest) { return {digest.data(), digest.size()}; }
+
+// RFC 2104 over digest(): two hashes, no context of its own to set up.
+Digest hmac(std::string_view key, std::string_view bytes) {
+  std::array<char, kBlockBytes> inner{}, outer{};
+  if (key.size() > kBlockBytes) {
+    const Digest hashed = digest({key});
+    std::memcpy(inner.data(), hashed.data(), hashed.size());
+  } else {
+    std::memcpy(inner.data(), key.data(), key.size());
+  }
+  for (size_t i = 0; i < kBlockBytes; ++i) {
+    outer[i] = char(inner[i] ^ 0x5c);
+    inner[i] = char(inner[i] ^ 0x36);
+  }
+  const Digest first = digest({{inner.data(), inner.size()}, bytes});
+  return digest({{outer.data(), outer.size()}, view(first)});
+}
+
+std::string_view path_of(std::string_view target) { return target.substr(0, target.find('?')); }
+std::string_view query_of(std::string_view target) {
+  const auto mark = target.find('?');
+  return mark == std::string_view::npos ? std::string_view() : target.substr(mark + 1);
+}
+
+// "." and ".." and empty segments go, as RFC 3986 says; a slash at the end stays.
+std::string without_dots(std::string_view path) {
+  std::vector<std::string_view> kept;
+  for (const auto segment : split(path, '/')) {
+    if (segment.empty() || segment == ".") continue;
+    if (segment == "..") {
+      if (!kept.empty()) kept.pop_back();
+    } else {
+      kept.push_back(segment);
+    }
+  }
+  std::string out;
+  for (const auto segment : kept) out.append("/").append(segment);
+  if (out.empty() || (path.size() > 1 && path.ends_with('/'))) out += '/';
+  return out;
+}
+
+// S3 takes the path as the client encoded it (once); every other service normalises it and encodes it again.
+std::string canonical_path(std::string_view target, std::string_view service) {
+  const std::string_view path = path_of(target);
+  if (path.empty() || path == "/") return "/";
+  if (service == "s3") {
+    // Encoded anew from the decoded form, so that a client's %7e and ~ mean the same key and sign the same
+    // text.
+    auto decoded = percent_decode(path);
+    return percent_encode(decoded ? *decoded : std::string(path), true);
+  }
+  return percent_encode(without_dots(path), true);
+}
+
+// Parameters sorted by name and value, each encoded once. X-Amz-Signature is no part of what it signs.
+std::string canonical_query(std::string_view query) {
+  if (query.empty()) return "";
+  std::vector<std::pair<std::string, std::string>> parameters;
+  for (const auto part : split(query, '&')) {
+    if (part.empty()) continue;
+    const auto equals = part.find('=');
+    const auto encode = [](std::string_view raw) {
+      auto decoded = percent_decode(raw);
+      return percent_encode(decoded ? *decoded : std::string(raw));
+    };
+    std::string name = encode(part.substr(0, equals));
+    if (name == "X-Amz-Signature") continue;
+    parameters.emplace_back(
+        std::move(name), equals == std::string_view::npos ? std::string() : encode(part.substr(equals + 1)));
+  }
+  std::sort(parameters.begin(), parameters.end());
+  std::string out;
+  for (const auto& [name, value] : parameters) {
+    if (!out.empty()) out += '&';
+    out.append(name).append("=").append(value);
+  }
+  return out;
+}
+
+// Blanks at the ends go, runs of blanks inside become one.
+void append_folded(std::string& out, std::string_view value) {
+  bool blank = false, begun = false;
+  for (const char c : value) {
+    if (c == ' ' || c == '\t' || c == '\n' || c == '\r') {
+      blank = begun;
+      continue;
+    }
+    if (blank) out += ' ';
+    blank = false;
+    begun = true;
+    out += c;
+  }
+}
+
+// One line a signed header, values of equal names joined by commas in the order of arrival.
+std::string canonical_headers(const HeaderList& headers, const std::vector<std::string>& signed_headers) {
+  std::string out;
+  for (const auto& name : signed_headers) {
+    out.append(name).append(":");
+    bool first = true;
+    for (const auto& [given, value] : headers) {
+      if (!equals_ignoring_case(given, name)) continue;
+      if (!first) out += ',';
+      first = false;
+      append_folded(out, value);
+    }
+    out += '\n';
+  }
+  return out;
+}
+
+std::string joined(const std::vector<std::string>& names) {
+  std::string out;
+  for (const auto& name : names) {
+    if (!out.empty()) out += ';';
+    out += name;
+  }
+  return out;
+}
+
+std::string scope_text(std::string_view date, const Scope& scope) {
+  return std::string(date)
+      .append("/")
+      .append(scope.region)
+      .append("/")
+      .append(scope.service)
+      .append("/aws4_request");
+}
+
+struct ToSign {
+  std::string_view method, target;
+  const HeaderList& headers;
+  const std::vector<std::string>& signed_headers;
+  std::string_view payload_sha256;
+  std::string_view time;  // "20261120T094500Z"
+  const Scope& scope;
+};
+
+std::string signature_of(const ToSign& request, std::string_view key) {
+  std::string canonical(request.method);
+  canonical.append("\n").append(canonical_path(request.target, request.scope.service)).append("\n");
+  canonical.append(canonical_query(query_of(request.target))).append("\n");
+  canonical.append(canonical_headers(request.headers, request.signed_headers)).append("\n");
+  canonical.append(joined(request.signed_headers)).append("\n").append(request.payload_sha256);
+  std::string text(kAlgorithm);
+  text.append("\n")
+      .append(request.time)
+      .append("\n")
+      .append(scope_text(request.time.substr(0, 8), request.scope));
+  text.append("\n").append(to_hex(view(digest({canonical}))));
+  return to_hex(view(hmac(key, text)));
+}
+
+std::string_view header(const HeaderList& headers, std::string_view name) {
+  for (const auto& [given, value] : headers)
+    if (equals_ignoring_case(given, name)) return value;
+  return "";
+}
+
+struct Query {
+  std::optional<std::string> algorithm, credential, date, expires, signed_headers, signature, token, payload;
+};
+
+Result<Query> read_query(std::string_view query) {
+  Query out;
+  const std::pair<std::string_view, std::optional<std::string>*> wanted[] = {
+      {"x-amz-algorithm", &out.algorithm},
+      {"x-amz-credential", &out.credential},
+      {"x-amz-date", &out.date},
+      {"x-amz-expires", &out.expires},
+      {"x-amz-signedheaders", &out.signed_headers},
+      {"x-amz-signature", &out.signature},
+      {"x-amz-security-token", &out.token},
+      {"x-amz-content-sha256", &out.payload}};
+  for (const auto part : split(query, '&')) {
+    if (part.size() < 6 || !equals_ignoring_case(part.substr(0, 6), "x-amz-")) continue;
+    const auto equals = part.find('=');
+    const std::string name = to_lower(part.substr(0, equals));
+    for (const auto& [key, slot] : wanted) {
+      if (name != key || equals == std::string_view::npos) continue;
+      if (*slot) return invalid("query parameter " + std::string(key) + " is given twice");
+      *slot = TRY(percent_decode(part.substr(equals + 1)));
+    }
+  }
+  return out;
+}
+
+bool is_date(std::string_view text) {
+  return text.size() == 8 && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+// "AKIA.../20261120/eu-west-1/s3/aws4_request"
+Result<void> read_credential(std::string_view credential, Claim& claim) {
+  const auto fault = [&] {
+    return invalid(
+        "Credential must have exactly 5 slash-delimited elements, e.g. keyid/date/region/service/term, got "
+        "'" +
+        shorten(credential, 200) + "'");
+  };
+  // A key id of ours holds no slash; were there more of them, the id would be the part before the last four.
+  std::string_view rest = credential;
+  std::array<std::string_view, 4> last;
+  for (int i = 3; i >= 0; --i) {
+    const auto slash = rest.rfind('/');
+    if (slash == std::string_view::npos) return fault();
+    last[i] = rest.substr(slash + 1);
+    rest = rest.substr(0, slash);
+  }
+  if (rest.empty() || !is_date(last[0]) || last[1].empty() || last[2].empty() || last[3] != "aws4_request")
+    return fault();
+  claim.access_key_id = rest;
+  claim.date = last[0];
+  claim.scope = {std::string(last[1]), std::string(last[2])};
+  return ok();
+}
+
+Result<void> read_signed_headers(std::string_view text, Claim& claim) {
+  for (const auto name : split(text, ';')) {
+    if (name.empty()) continue;
+    if (claim.signed_headers.size() == kSignedHeadersMax) return invalid("too many signed headers");
+    claim.signed_headers.push_back(to_lower(name));
+  }
+  if (!std::is_sorted(claim.signed_headers.begin(), claim.signed_headers.end()))
+    std::sort(claim.signed_headers.begin(), claim.signed_headers.end());
+  if (std::find(claim.signed_headers.begin(), claim.signed_headers.end(), "host") ==
+      claim.signed_headers.end())
+    return invalid("'Host' or ':authority' must be a 'SignedHeader' in the AWS Authorization.");
+  return ok();
+}
+
+Result<std::optional<Claim>> claim_of_query(const Query& query, const HeaderList& headers) {
+  Claim claim;
+  if (query.algorithm.value_or("") != kAlgorithm)
+    return invalid("X-Amz-Algorithm only supports \"AWS4-HMAC-SHA256\"");
+  if (!query.credential || !query.date || !query.signed_headers || !query.signature)
+    return invalid(
+        "AWS query-string parameters must include X-Amz-Algorithm, X-Amz-Credential, X-Amz-Signature, "
+        "X-Amz-Date, X-Amz-SignedHeaders and X-Amz-Expires");
+  TRY(read_credential(*query.credential, claim));
+  TRY(read_signed_headers(*query.signed_headers, claim));
+  claim.signature = *query.signature;
+  claim.signed_at = TRY(parse_basic_iso8601(*query.date));
+  claim.session_token = query.token.value_or(std::string(header(headers, "x-amz-security-token")));
+  if (query.expires) {
+    const int64_t seconds = TRY(parse_int(*query.expires));
+    if (seconds < 0) return invalid("X-Amz-Expires must be non-negative");
+    if (std::chrono::seconds(std::min<int64_t>(seconds, int64_t(1) << 32)) > kPresignMax)
+      return invalid("X-Amz-Expires must be less than a week (in seconds) that is 604800");
+    claim.lifetime = std::chrono::seconds(seconds);
+  }
+  claim.payload_sha256 = query.payload.value_or(std::string(header(headers, "x-amz-content-sha256")));
+  if (claim.payload_sha256.empty() && claim.scope.service == "s3") claim.payload_sha256 = kUnsignedPayload;
+  return std::optional(std::move(claim));
+}
+
+}  // namespace
+
+std::string sha256_hex(std::string_view bytes) { return to_hex(view(digest({bytes}))); }
+
+std::string hmac_sha256(std::string_view key, std::string_view bytes) {
+  return std::string(view(hmac(key, bytes)));
+}
+
+bool equal_in_constant_time(std::string_view a, std::string_view b) {
+  return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
+}
+
+struct Sha256::State {
+  DigestContext context{EVP_MD_CTX_new()};
+};
+
+Sha256::Sha256() : state_(std::make_unique<State>()) {
+  CHECK(EVP_DigestInit_ex2(state_->context.get(), sha256(), nullptr) == 1,
+        "SHA-256 needs no outside resource");
+}
+Sha256::~Sha256() = default;
+Sha256::Sha256(Sha256&&) noexcept = default;
+
+void Sha256::add(std::string_view bytes) {
+  CHECK(EVP_DigestUpdate(state_->context.get(), bytes.data(), bytes.size()) == 1,
+        "hashing memory cannot fail");
+}
+
+std::string Sha256::finish_hex() {
+  Digest out;
+  unsigned length = 0;
+  CHECK(EVP_DigestFinal_ex(state_->context.get(), reinterpret_cast<unsigned char*>(out.data()), &length) == 1,
+        "finish_hex is called once");
+  return to_hex(view(out));
+}
+
+std::string signing_key(std::string_view secret_access_key, std::string_view date, const Scope& scope) {
+  const Digest day = hmac(std::string("AWS4").append(secret_access_key), date);
+  const Digest region = hmac(view(day), scope.region);
+  const Digest service = hmac(view(region), scope.service);
+  return std::string(view(hmac(view(service), "aws4_request")));
+}
+
+HeaderList sign(std::string_view method, std::string_view target, const HeaderList& headers,
+                std::string_view payload_sha256, const Keys& keys, const Scope& scope, Instant now) {
+  const std::string time = to_basic_iso8601(now);
+  HeaderList added{{"X-Amz-Date", time}};
+  if (!keys.session_token.empty()) added.emplace_back("X-Amz-Security-Token", keys.session_token);
+  added.emplace_back("x-amz-content-sha256", std::string(payload_sha256));
+
+  HeaderList all = headers;
+  std::erase_if(all, [&](const auto& field) {
+    return std::any_of(added.begin(), added.end(),
+                       [&](const auto& other) { return equals_ignoring_case(field.first, other.first); });
+  });
+  all.insert(all.end(), added.begin(), added.end());
+  std::vector<std::string> names;
+  for (const auto& [name, value] : all) names.push_back(to_lower(name));
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+
+  const std::string date = time.substr(0, 8);
+  const std::string signature = signature_of({method, target, all, names, payload_sha256, time, scope},
+                                             signing_key(keys.secret_access_key, date, scope));
+  std::string authorization(kAlgorithm);
+  authorization.append(" Credential=").append(keys.access_key_id).append("/").append(scope_text(date, scope));
+  authorization.append(", SignedHeaders=").append(joined(names)).append(", Signature=").append(signature);
+  added.emplace_back("Authorization", std::move(authorization));
+  return added;
+}
+
+std::string presign(std::string_view method, std::string_view target, std::string_view host, const Keys& keys,
+                    const Scope& scope, Instant now, Duration lifetime) {
+  const std::string time = to_basic_iso8601(now);
+  const std::string date = time.substr(0, 8);
+  std::string out(target);
+  const auto add = [&](std::string_view name, std::string_view value) {
+    out += out.find('?') == std::string::npos ? '?' : '&';
+    out.append(name).append("=").append(percent_encode(value));
+  };
+  add("X-Amz-Algorithm", kAlgorithm);
+  add("X-Amz-Credential", keys.access_key_id + "/" + scope_text(date, scope));
+  add("X-Amz-Date", time);
+  add("X-Amz-Expires", std::to_string(std::chrono::duration_cast<std::chrono::seconds>(lifetime).count()));
+  add("X-Amz-SignedHeaders", "host");
+  if (!keys.session_token.empty()) add("X-Amz-Security-Token", keys.session_token);
+  const HeaderList headers{{"host", std::string(host)}};
+  const std::vector<std::string> names{"host"};
+  // S3 takes any body with a presigned URL; the other services take the hash of an empty one.
+  const std::string payload = scope.service == "s3" ? std::string(kUnsignedPayload) : sha256_hex("");
+  add("X-Amz-Signature", signature_of({method, out, headers, names, payload, time, scope},
+                                      signing_key(keys.secret_access_key, date, scope)));
+  return out;
+}
+
+Result<std::optional<Claim>> read_claim(std::string_view target, const HeaderList& headers) {
+  const std::string_view authorization = header(headers, "authorization");
+  if (authorization.empty()) {
+    const Query query = TRY(read_query(query_of(target)));
+    if (!query.algorithm && !query.credential && !query.signature) return std::optional<Claim>();
+    return claim_of_query(query, headers);
+  }
+  if (!authorization.starts_with(kAlgorithm) ||
+      (authorization.size() > kAlgorithm.size() && authorization[kAlgorithm.size()] != ' '))
+    return invalid("Unsupported authorization type: '" +
+                   shorten(authorization.substr(0, authorization.find(' ')), 60) +
+                   "'; this server takes AWS4-HMAC-SHA256");
+  Claim claim;
+  bool credential = false, names = false;
+  for (const auto part : split(authorization.substr(kAlgorithm.size()), ',')) {
+    const std::string_view field = trim(part);
+    const auto equals = field.find('=');
+    if (equals == std::string_view::npos) continue;
+    const std::string_view name = field.substr(0, equals), value = field.substr(equals + 1);
+    if (name == "Credential" && !credential) {
+      TRY(read_credential(value, claim));
+      credential = true;
+    } else if (name == "SignedHeaders" && !names) {
+      TRY(read_signed_headers(value, claim));
+      names = true;
+    } else if (name == "Signature") {
+      claim.signature = value;
+    }
+  }
+  if (!credential) return invalid("Authorization header requires 'Credential' parameter.");
+  if (claim.signature.empty()) return invalid("Authorization header requires 'Signature' parameter.");
+  if (!names) return invalid("Authorization header requires 'SignedHeaders' parameter.");
+
+  const std::string_view amz_date = header(headers, "x-amz-date");
+  if (!amz_date.empty()) {
+    claim.signed_at = TRY(parse_basic_iso8601(amz_date).in("X-Amz-Date"));
+  } else {
+    const std::string_view date = header(headers, "date");
+    if (date.empty())
+      return invalid("Authorization header requires existence of either a 'X-Amz-Date' or a 'Date' header.");
+    claim.signed_at = TRY(parse_http_date(date).in("Date"));
+  }
+  if (to_basic_iso8601(claim.signed_at).substr(0, 8) != claim.date)
+    return invalid(
+        "Date in Credential scope does not match YYYYMMDD from ISO-8601 version of date from HTTP");
+  claim.session_token = header(headers, "x-amz-security-token");
+  claim.payload_sha256 = header(headers, "x-amz-content-sha256");
+  return std::optional(std::move(claim));
+}
+
+Verdict judge(std::string_view method, std::string_view target, const HeaderList& headers, const Claim& claim,
+              std::string_view signing_key, Instant now) {
+  // Times first: they cost nothing, and are no secret.
+  if (claim.lifetime) {
+    if (claim.signed_at > now + kSkewMax) return Verdict::skewed;
+    if (now > claim.signed_at + *claim.lifetime) return Verdict::expired;
+  } else if (claim.signed_at > now + kSkewMax || claim.signed_at < now - kSkewMax) {
+    return Verdict::skewed;
+  }
+  const std::string time = to_basic_iso8601(claim.signed_at);
+  if (time.substr(0, 8) != claim.date) return Verdict::wrong_signature;
+  // Without the header, only a client that signs no body hash can mean one: that of the body, which the
+  // caller put in.
+  const std::string signature = signature_of(
+      {method, target, headers, claim.signed_headers, claim.payload_sha256, time, claim.scope}, signing_key);
+  return equal_in_constant_time(signature, claim.signature) ? Verdict::good : Verdict::wrong_signature;
+}
+
+Result<void> verify(std::string_view method, std::string_view target, const HeaderList& headers,
+                    const Claim& claim, std::string_view secret_access_key, Instant now) {
+  switch (
+      judge(method, target, headers, claim, signing_key(secret_access_key, claim.date, claim.scope), now)) {
+    case Verdict::good:
+      return ok();
+    case Verdict::skewed:
+      return denied("Signature " + std::string(claim.signed_at < now ? "expired: " : "not yet current: ") +
+                    to_basic_iso8601(claim.signed_at) + " is more than 15 minutes from " +
+                    to_basic_iso8601(now));
+    case Verdict::expired:
+      return denied("Request has expired");
+    case Verdict::wrong_signature:
+      break;
+  }
+  return denied(
+      "The request signature we calculated does not match the signature you provided. Check your AWS Secret "
+      "Access Key "
+      "and signing method. Consult the service documentation for details.");
+}
+
+}  // namespace trainyard::signing
