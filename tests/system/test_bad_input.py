@@ -1,0 +1,241 @@
+"""Bad input: a clear error, and nothing is lost."""
+
+import http.client
+import json
+import os
+import re
+import subprocess
+import time
+import uuid
+
+import botocore.auth
+import botocore.awsrequest
+import botocore.credentials
+import botocore.exceptions
+import pytest
+
+import jobs
+from trainyard_server import Server, wait_for
+
+SETTINGS = "[jobs]\nstop_grace_seconds = 2\n"
+
+
+@pytest.fixture(scope="module")
+def yard(start):
+    server = start(SETTINGS)
+    server.boto("s3").create_bucket(Bucket="yard")
+    return server
+
+
+def post(server, target, body, sign=True, secret=None, headers=None, method="POST", path="/", service="sagemaker"):
+    """A request signed by botocore, sent as it is: (status, headers, body)."""
+    head = {"Content-Type": "application/x-amz-json-1.1"} | ({"X-Amz-Target": target} if target else {}) | (headers or {})
+    request = botocore.awsrequest.AWSRequest(method, f"http://{server.listen}{path}", head, body)
+    if sign:
+        keys = botocore.credentials.Credentials(server.env["AWS_ACCESS_KEY_ID"], secret or server.env["AWS_SECRET_ACCESS_KEY"])
+        botocore.auth.SigV4Auth(keys, service, "us-east-1").add_auth(request)
+    connection = http.client.HTTPConnection(server.listen, timeout=30)
+    try:
+        connection.request(method, path, body, dict(request.headers))
+        answer = connection.getresponse()
+        return answer.status, dict(answer.getheaders()), answer.read()
+    finally:
+        connection.close()
+
+
+def alive(server):
+    return server.boto("sts").get_caller_identity()["Account"]
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"\"text\"", b"{\"TrainingJobName\": 7}", b"\xff\xfe", b"{\"a\":" * 5000, b"null"])
+def test_malformed_bodies(yard, body):
+    status, headers, answer = post(yard, "SageMaker.DescribeTrainingJob", body)
+    assert status == 400, answer
+    assert json.loads(answer)["__type"] in ("SerializationException", "ValidationException"), answer
+    assert headers["x-amzn-requestid"]
+    assert alive(yard)
+
+
+def test_unknown_operations_are_400(yard):
+    status, _, answer = post(yard, "SageMaker.CreateWorldPeace", b"{}")
+    assert status == 400 and json.loads(answer)["__type"] == "UnknownOperationException"
+    status, _, answer = post(yard, None, b"Action=CreateWorldPeace&Version=2011-06-15", headers={"Content-Type": "application/x-www-form-urlencoded"}, service="sts")
+    assert status == 400, answer
+
+
+def test_wrong_signatures(yard):
+    status, _, answer = post(yard, "SageMaker.ListTrainingJobs", b"{}", secret="wrong")
+    assert status in (400, 403) and "signature" in json.loads(answer)["message"].lower()
+    status, _, answer = post(yard, "SageMaker.ListTrainingJobs", b"{}", sign=False)
+    assert status in (400, 403)
+    assert b"MissingAuthenticationToken" in answer
+
+
+def test_every_request_id_is_in_the_log(yard):
+    _, headers, _ = post(yard, "SageMaker.ListTrainingJobs", b"{}")
+    wait_for(lambda: headers["x-amzn-requestid"] in yard.log_text(), "the request id in the server's log", 10)
+
+
+def test_oversized_bodies(yard):
+    connection = http.client.HTTPConnection(yard.listen, timeout=30)
+    connection.putrequest("POST", "/")
+    connection.putheader("X-Amz-Target", "SageMaker.CreateTrainingJob")
+    connection.putheader("Content-Length", str(1 << 40))
+    connection.endheaders()
+    assert connection.getresponse().status == 413
+    connection.close()
+    assert alive(yard)
+
+
+def test_keys_do_not_traverse(yard):
+    s3 = yard.boto("s3")
+    for key in ("../../escaped", "a/../../../escaped", "..", "/etc/passwd", "a//b", "%2e%2e/x"):
+        s3.put_object(Bucket="yard", Key=key, Body=key.encode())
+        assert s3.get_object(Bucket="yard", Key=key)["Body"].read() == key.encode()
+        s3.delete_object(Bucket="yard", Key=key)
+    assert not subprocess.run(["find", os.path.dirname(yard.data), "-name", "*escaped*"], capture_output=True).stdout
+
+
+def test_a_channel_with_a_traversing_key_is_refused(yard):
+    yard.boto("s3").put_object(Bucket="yard", Key="trap/../../../escaped", Body=b"x")
+    yard.boto("sagemaker").create_training_job(**jobs.request("traversal", channels={"train": ("s3://yard/trap/", "FullyReplicated")}))
+    done = jobs.wait_until(yard.boto("sagemaker"), "traversal")
+    assert done["TrainingJobStatus"] == "Failed" and done["FailureReason"].startswith("ClientError") and ".." in done["FailureReason"]
+
+
+def test_a_missing_bucket(yard):
+    with pytest.raises(botocore.exceptions.ClientError, match="NoSuchBucket"):
+        yard.boto("s3").get_object(Bucket="never-made", Key="k")
+    yard.boto("sagemaker").create_training_job(**jobs.request("no-bucket", "echo x > /opt/ml/model/x", bucket="never-made"))
+    done = jobs.wait_until(yard.boto("sagemaker"), "no-bucket")
+    assert done["TrainingJobStatus"] == "Failed" and "never-made" in done["FailureReason"]
+
+
+def test_a_process_that_forks_is_bounded_and_removed(yard):
+    yard.boto("sagemaker").create_training_job(**jobs.request(
+        "forks", "(sleep 1000 &) ; (setsid sleep 1001 &); for i in 1 2 3 4 5 6 7 8 9; do (sleep 1002 &) ; done; exit 0"))
+    assert jobs.wait_until(yard.boto("sagemaker"), "forks")["TrainingJobStatus"] == "Completed"
+    assert not re.search(r"sleep 100[012]", subprocess.run(["ps", "ax"], capture_output=True, text=True).stdout)
+
+
+def test_a_fork_bomb_hits_its_limit(yard):
+    yard.boto("sagemaker").create_training_job(**jobs.request("bomb", "b() { b | b & }; b; sleep 2; exit 0"))
+    done = jobs.wait_until(yard.boto("sagemaker"), "bomb")
+    assert done["TrainingJobStatus"] in ("Completed", "Failed")
+    assert alive(yard)
+
+
+def test_one_that_ignores_sigterm_is_killed(yard):
+    sagemaker = yard.boto("sagemaker")
+    sagemaker.create_training_job(**jobs.request("deaf", "trap '' TERM; echo deaf; echo kept > /opt/ml/model/kept; while true; do sleep 1; done"))
+    wait_for(lambda: jobs.log_lines(yard.boto("logs"), "deaf") == ["deaf"], "the process")
+    sagemaker.stop_training_job(TrainingJobName="deaf")
+    done = jobs.wait_until(sagemaker, "deaf", seconds_max=60)
+    assert done["TrainingJobStatus"] == "Stopped"
+
+
+def test_a_flood_of_output(yard):
+    """1 GB of stdout: the job ends, its last line is there, and what had to go is counted."""
+    sagemaker, logs = yard.boto("sagemaker"), yard.boto("logs")
+    sagemaker.create_training_job(**jobs.request("flood", "yes 0123456789012345678901234567890123456789012345678901234567890 | head -c 1000000000; echo; echo last"))
+    done = jobs.wait_until(sagemaker, "flood", seconds_max=300)
+    assert done["TrainingJobStatus"] == "Completed", done.get("FailureReason")
+    stream = logs.describe_log_streams(logGroupName="/aws/sagemaker/TrainingJobs", logStreamNamePrefix="flood/")["logStreams"][0]["logStreamName"]
+    tail = logs.get_log_events(logGroupName="/aws/sagemaker/TrainingJobs", logStreamName=stream, startFromHead=False, limit=10)["events"]
+    assert tail[-1]["message"] == "last"
+    assert alive(yard)
+
+
+def test_binary_output(yard):
+    yard.boto("sagemaker").create_training_job(**jobs.request("binary", "head -c 100000 /dev/urandom; echo; printf 'a\\000b\\377c\\n'; echo end"))
+    assert jobs.wait_until(yard.boto("sagemaker"), "binary")["TrainingJobStatus"] == "Completed"
+    assert jobs.log_lines(yard.boto("logs"), "binary")[-1] == "end"
+
+
+def test_out_of_memory_is_named(yard):
+    yard.boto("sagemaker").create_training_job(**jobs.request("hungry", "exec python3 -c 'x = b\"x\" * (1 << 40)' || exit; "))
+    assert jobs.wait_until(yard.boto("sagemaker"), "hungry")["TrainingJobStatus"] == "Failed"
+    yard.boto("sagemaker").create_training_job(**jobs.request(
+        "eats", "exec python3 -c 'x = []\nwhile True: x.append(bytearray(50_000_000))'", instance_type="ml.t3.medium"))
+    done = jobs.wait_until(yard.boto("sagemaker"), "eats")
+    assert done["TrainingJobStatus"] == "Failed" and "OutOfMemory" in done["FailureReason"], done["FailureReason"]
+
+
+def test_a_full_disk(tmp_path):
+    """Puts fail in words, what was acknowledged stays, and there is room again once something is deleted."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=48m", "tmpfs", str(disk)], check=True)
+    server = Server(disk / "data")
+    try:
+        server.start()
+        s3, acknowledged = server.boto("s3"), {}
+        s3.create_bucket(Bucket="yard")
+        with pytest.raises(botocore.exceptions.ClientError) as caught:
+            for number in range(40):
+                body = os.urandom(2 << 20)
+                s3.put_object(Bucket="yard", Key=f"k{number}", Body=body)
+                acknowledged[f"k{number}"] = body
+        assert re.search("full|space", caught.value.response["Error"]["Message"], re.I), caught.value
+        assert acknowledged
+        for key, body in acknowledged.items():
+            assert s3.get_object(Bucket="yard", Key=key)["Body"].read() == body
+        for key in acknowledged:
+            s3.delete_object(Bucket="yard", Key=key)
+        s3.put_object(Bucket="yard", Key="again", Body=b"room")
+        assert alive(server)
+    finally:
+        server.clean()
+        subprocess.run(["umount", "-l", str(disk)], check=True)
+
+
+def test_a_job_waits_for_exactly_what_its_sentence_says(start):
+    machine = "[[machine]]\nname = 'box'\ncpus = {cpus}\nmemory_gib = 64.0\n"
+    server = start(machine.format(cpus="2.0"))
+    server.boto("s3").create_bucket(Bucket="yard")
+    sagemaker = server.boto("sagemaker")
+    sagemaker.create_training_job(**jobs.request("wide", instance_type="ml.m5.xlarge"))  # 4 vCPU
+
+    def reason():
+        described = sagemaker.describe_training_job(TrainingJobName="wide")
+        found = re.search(r"([\d.]+) more vCPU|at least ([\d.]+) vCPU", described["SecondaryStatusTransitions"][-1]["StatusMessage"])
+        return found and float(found[1] or found[2]) + (2.0 if found[1] else 0.0)
+
+    cpus = wait_for(reason, "a sentence that says what is missing")
+    assert sagemaker.describe_training_job(TrainingJobName="wide")["TrainingJobStatus"] == "InProgress"
+    server.reload(machine.format(cpus=cpus))
+    assert jobs.wait_until(sagemaker, "wide")["TrainingJobStatus"] == "Completed"
+    assert cpus == 4.0
+
+
+def test_a_newer_data_directory_is_refused(tmp_path):
+    server = Server(tmp_path / "data").start()
+    server.stop()
+    (tmp_path / "data" / "VERSION").write_text("999\n")
+    with pytest.raises(AssertionError, match="newer trainyard"):
+        server.start()
+
+
+def test_a_data_directory_has_one_server(yard):
+    with pytest.raises(AssertionError, match="another|holds|locked"):
+        second = Server(yard.data, listen="127.0.0.1:0")
+        os.rename(yard.data + "/server.json", yard.data + "/server.json.kept")
+        try:
+            second.start()
+        finally:
+            os.rename(yard.data + "/server.json.kept", yard.data + "/server.json")
+
+
+def test_plain_http_beyond_loopback_is_refused(start):
+    server = start(listen="0.0.0.0:0")
+    port = server.listen.rsplit(":", 1)[1]
+    assert server.env["AWS_ENDPOINT_URL"].startswith("https://")
+    connection = http.client.HTTPConnection("127.0.0.1", int(port), timeout=30)
+    connection.request("GET", "/")
+    answer = connection.getresponse()
+    assert answer.status == 403 and b"allow_plain_http_from_other_machines" in answer.read()
+
+
+def test_a_config_with_an_unknown_key_is_refused(tmp_path):
+    with pytest.raises(AssertionError, match="'accunt_id' is not known.*account_id"):
+        Server(tmp_path / "data", "accunt_id = '1'\n").start()

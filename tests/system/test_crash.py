@@ -1,0 +1,132 @@
+"""Server and agents are killed under load; nothing that was acknowledged is lost, nothing stays behind."""
+
+import glob
+import os
+import random
+import signal
+import threading
+import time
+import uuid
+
+import botocore.exceptions
+
+import jobs
+import leftovers
+from trainyard_server import Server, wait_for
+
+KILLS = 24
+SEED = int(os.environ.get("TRAINYARD_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 30)
+
+
+def agents(server):
+    """(pid, attempt directory) of every agent that runs."""
+    found = []
+    for path in glob.glob("/proc/[0-9]*/cmdline"):
+        try:
+            with open(path, "rb") as file:
+                words = file.read().split(b"\0")
+        except OSError:
+            continue
+        if words[0].endswith(b"trainyard-agent") and any(server.data.encode() in word for word in words):
+            found.append(int(path.split("/")[2]))
+    return found
+
+
+class Load(threading.Thread):
+    """Submits short jobs until told to end, remembering which were acknowledged."""
+
+    def __init__(self, server):
+        super().__init__()
+        self.server, self.acknowledged, self.ending = server, [], threading.Event()
+
+    def run(self):
+        while not self.ending.is_set():
+            name = f"load-{uuid.uuid4().hex[:10]}"
+            hosts = 2 if len(self.acknowledged) % 3 == 0 else 1
+            try:
+                self.server.boto("sagemaker").create_training_job(**jobs.request(
+                    name, "echo begins; sleep 0.7; echo $(hostname) > /opt/ml/model/$(hostname); echo ends", hosts=hosts))
+                self.acknowledged.append((name, hosts))
+            except (botocore.exceptions.BotoCoreError, botocore.exceptions.ClientError, OSError):
+                pass  # not acknowledged: nothing is promised
+            self.ending.wait(0.4)
+
+
+def test_kills_under_load(tmp_path):
+    print(f"note: repeat with TRAINYARD_SEED={SEED}")
+    chance = random.Random(SEED)
+    server = Server(tmp_path / "data", "[[machine]]\nname = 'box'\ncpus = 16.0\nmemory_gib = 64.0\n")
+    before = leftovers.picture(server.data)
+    server.start()
+    try:
+        server.boto("s3").create_bucket(Bucket="yard")
+        load = Load(server)
+        load.start()
+        killed_agents = found_again = 0
+        for _ in range(KILLS):
+            time.sleep(chance.uniform(0.1, 1.2))
+            running = agents(server)
+            if running and chance.random() < 0.35:
+                try:
+                    os.kill(chance.choice(running), signal.SIGKILL)
+                    killed_agents += 1
+                except ProcessLookupError:
+                    pass  # it ended by itself in this moment
+            else:
+                server.kill()
+                outlived = set(agents(server))
+                server.start()
+                found_again += len(outlived & set(agents(server)))
+        load.ending.set()
+        load.join()
+        assert len(load.acknowledged) >= KILLS / 4, "there was load"
+        assert found_again, "agents outlived a server"
+
+        sagemaker, logs = server.boto("sagemaker"), server.boto("logs")
+        failed = 0
+        for name, hosts in load.acknowledged:
+            done = jobs.wait_until(sagemaker, name)
+            if done["TrainingJobStatus"] == "Failed":
+                assert done["FailureReason"].startswith("InternalServerError"), (name, done["FailureReason"])
+                failed += 1
+            else:
+                assert done["TrainingJobStatus"] == "Completed", (name, done["TrainingJobStatus"])
+                for host in range(1, hosts + 1):
+                    assert jobs.log_lines(logs, name, host) == ["begins", "ends"], "each line once, in order"
+        assert failed <= killed_agents, "only a job whose agent was killed may fail"
+        wait_for(lambda: not leftovers.left(before, leftovers.picture(server.data)), "everything to be removed", 60)
+    finally:
+        left = leftovers.left(before, leftovers.picture(server.data))
+        server.clean()
+    assert not left
+    assert not leftovers.left(before, leftovers.picture(server.data))
+
+
+def test_a_job_outlives_the_server(start, tmp_path):
+    server = start()
+    server.boto("s3").create_bucket(Bucket="yard")
+    sagemaker = server.boto("sagemaker")
+    sagemaker.create_training_job(**jobs.request("outlives", "for i in 1 2 3 4 5 6; do echo line $i; sleep 0.5; done"))
+    jobs.wait_until(sagemaker, "outlives", ("Training",))
+    server.stop()
+    running = agents(server)
+    assert running, "SIGTERM ends the server, not the job"
+    wait_for(lambda: not any("sleep 0.5" in command for command in leftovers.picture(server.data)["processes"]), "the job to go on alone")
+    server.start()
+    done = jobs.wait_until(server.boto("sagemaker"), "outlives")
+    assert done["TrainingJobStatus"] == "Completed"
+    assert jobs.log_lines(server.boto("logs"), "outlives") == [f"line {i}" for i in range(1, 7)]
+
+
+def test_the_sweep_cleans_what_a_dead_yard_left(tmp_path):
+    server = Server(tmp_path / "data")
+    before = leftovers.picture(server.data)
+    server.start()
+    server.boto("s3").create_bucket(Bucket="yard")
+    server.boto("sagemaker").create_training_job(**jobs.request("abandoned", "sleep 1000", hosts=2))
+    jobs.wait_until(server.boto("sagemaker"), "abandoned", ("Training",))
+    server.kill()
+    for pid in agents(server):
+        os.kill(pid, signal.SIGKILL)
+    server.clean()
+    assert not leftovers.left(before, leftovers.picture(server.data))
