@@ -1,0 +1,96 @@
+#include "collectives/transport/tcp/frame.hpp"
+
+#include <cstring>
+
+#include "base/check.hpp"
+#include "base/text.hpp"
+
+namespace trainyard::collectives {
+namespace {
+
+constexpr uint32_t kMagic = 0x31525954;  // "TYR1"
+
+template <class Number>
+void put(std::byte* place, Number number) {
+  for (size_t i = 0; i < sizeof(Number); ++i) place[i] = std::byte(uint8_t(number >> (8 * i)));
+}
+
+template <class Number>
+Number get(const std::byte* place) {
+  Number number = 0;
+  for (size_t i = 0; i < sizeof(Number); ++i) number = Number(number | Number(uint8_t(place[i])) << (8 * i));
+  return number;
+}
+
+uint32_t number_at(std::string_view payload, size_t offset) {
+  return get<uint32_t>(reinterpret_cast<const std::byte*>(payload.data()) + offset);
+}
+
+std::string frame(FrameKind kind, std::initializer_list<uint32_t> numbers, std::string_view text) {
+  const size_t length = numbers.size() * sizeof(uint32_t) + text.size();
+  CHECK(length <= control_payload_bytes_max, "what we say ourselves fits");
+  const HeaderBytes header = encode({kind, {}, length});
+  std::string bytes(reinterpret_cast<const char*>(header.data()), header.size());
+  for (const uint32_t number : numbers) {
+    std::byte encoded[sizeof number];
+    put(encoded, number);
+    bytes.append(reinterpret_cast<const char*>(encoded), sizeof encoded);
+  }
+  return bytes.append(text);
+}
+
+}  // namespace
+
+HeaderBytes encode(const FrameHeader& header) {
+  HeaderBytes bytes{};
+  put(&bytes[0], kMagic);
+  bytes[4] = std::byte(header.kind);
+  put(&bytes[8], header.tag.operation);
+  put(&bytes[16], header.tag.label);
+  put(&bytes[24], header.length);
+  return bytes;
+}
+
+Result<FrameHeader> decode_header(std::span<const std::byte, frame_header_bytes> bytes) {
+  if (get<uint32_t>(&bytes[0]) != kMagic) return corrupt("not a frame of ours: wrong magic");
+  const auto kind = uint8_t(bytes[4]);
+  if (kind < uint8_t(FrameKind::hello) || kind > uint8_t(FrameKind::goodbye)) {
+    return corrupt("unknown kind of frame: " + std::to_string(kind));
+  }
+  if (bytes[5] != std::byte{} || bytes[6] != std::byte{} || bytes[7] != std::byte{}) {
+    return corrupt("a frame's reserved bytes are not zero");
+  }
+  const FrameHeader header{
+      FrameKind(kind), {get<uint64_t>(&bytes[8]), get<uint64_t>(&bytes[16])}, get<uint64_t>(&bytes[24])};
+  if (header.kind == FrameKind::data) return header;
+  if (header.tag != Tag{}) return corrupt("a frame that is not data belongs to no operation");
+  if (header.length > control_payload_bytes_max) {
+    return corrupt("a frame of " + std::to_string(header.length) + " bytes that is not data");
+  }
+  if (header.kind == FrameKind::goodbye && header.length != 0) return corrupt("a goodbye with a payload");
+  return header;
+}
+
+std::string encode(const Hello& hello) {
+  return frame(FrameKind::hello, {hello.rank, hello.ranks}, hello.shared_value);
+}
+
+std::string encode(const Failed& failed) {
+  return frame(FrameKind::failed, {failed.rank},
+               shorten(failed.why, control_payload_bytes_max - sizeof(uint32_t)));
+}
+
+Result<Hello> decode_hello(std::string_view payload) {
+  if (payload.size() < 2 * sizeof(uint32_t)) return corrupt("a hello that is too short");
+  Hello hello{number_at(payload, 0), number_at(payload, 4), std::string(payload.substr(8))};
+  if (hello.rank >= hello.ranks)
+    return corrupt("a hello of rank " + std::to_string(hello.rank) + " of " + std::to_string(hello.ranks));
+  return hello;
+}
+
+Result<Failed> decode_failed(std::string_view payload) {
+  if (payload.size() < sizeof(uint32_t)) return corrupt("a failed that is too short");
+  return Failed{number_at(payload, 0), to_utf8(payload.substr(4))};
+}
+
+}  // namespace trainyard::collectives

@@ -1,0 +1,67 @@
+// The frames that ranks send each other over TCP: a header of 32 bytes, then `length` bytes of payload.
+//
+//   offset  size  field (little-endian)
+//        0     4  magic        "TYR1": trainyard ranks, version 1 of this layout
+//        4     1  kind         1 hello, 2 data, 3 failed, 4 goodbye
+//        5     3  zero
+//        8     8  operation    data: the operation's number in the life of the group; else 0
+//       16     8  label        data: the digest of what the operation is; else 0
+//       24     8  length       of the payload
+//
+//   hello    u32 rank, u32 ranks, then the shared value: the first frame on a connection, both ways
+//   data     elements as they lie in memory: ranks of one group have the same byte order
+//   failed   u32 rank at fault, then why, as text: the sender's last frame
+//   goodbye  nothing: the sender is done and closes; its earlier frames were all there is
+//
+// Threads: pure functions. Errors: corrupt, saying which field.
+// Limits: control_payload_bytes_max for all but data, whose length the receiver compares with what it waits
+// for.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+#include "collectives/transport.hpp"
+
+namespace trainyard::collectives {
+
+enum class FrameKind : uint8_t { hello = 1, data = 2, failed = 3, goodbye = 4 };
+
+inline constexpr size_t frame_header_bytes = 32;
+inline constexpr size_t control_payload_bytes_max = 1024;  // a shared value or a sentence, with room to spare
+
+struct FrameHeader {
+  FrameKind kind = FrameKind::goodbye;
+  Tag tag;
+  uint64_t length = 0;
+};
+
+struct Hello {
+  uint32_t rank = 0;
+  uint32_t ranks = 0;
+  std::string shared_value;
+};
+
+struct Failed {
+  uint32_t rank = 0;
+  std::string why;
+};
+
+using HeaderBytes = std::array<std::byte, frame_header_bytes>;
+
+HeaderBytes encode(const FrameHeader& header);
+Result<FrameHeader> decode_header(std::span<const std::byte, frame_header_bytes> bytes);
+
+// The whole frame, header and payload.
+std::string encode(const Hello& hello);
+std::string encode(const Failed& failed);  // `why` is shortened to fit
+// The payload alone.
+Result<Hello> decode_hello(std::string_view payload);
+Result<Failed> decode_failed(std::string_view payload);
+
+}  // namespace trainyard::collectives

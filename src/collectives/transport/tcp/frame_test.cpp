@@ -1,0 +1,83 @@
+#include "collectives/transport/tcp/frame.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "base/text.hpp"
+
+namespace trainyard::collectives {
+namespace {
+
+std::string as_hex(const HeaderBytes& bytes) {
+  return to_hex(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+}
+
+HeaderBytes from_text(std::string_view hex) {
+  HeaderBytes bytes;
+  std::memcpy(bytes.data(), from_hex(hex)->data(), bytes.size());
+  return bytes;
+}
+
+TEST(Frame, golden_bytes) {
+  EXPECT_EQ(as_hex(encode(FrameHeader{FrameKind::data, {7, 0x0102030405060708}, 4096})),
+            "545952310200000007000000000000000807060504030201"
+            "0010000000000000");
+  EXPECT_EQ(to_hex(encode(Hello{1, 2, "job"})),
+            "5459523101000000000000000000000000000000000000000b00000000000000"
+            "01000000"
+            "02000000"
+            "6a6f62");
+  EXPECT_EQ(to_hex(encode(Failed{3, "gone"})),
+            "5459523103000000000000000000000000000000000000000800000000000000"
+            "03000000"
+            "676f6e65");
+}
+
+TEST(Frame, decodes_what_it_encodes) {
+  const auto header =
+      decode_header(encode(FrameHeader{FrameKind::data, {~uint64_t{0}, 1}, uint64_t{1} << 40}));
+  ASSERT_TRUE(header);
+  EXPECT_EQ(header->kind, FrameKind::data);
+  EXPECT_EQ(header->tag, (Tag{~uint64_t{0}, 1}));
+  EXPECT_EQ(header->length, uint64_t{1} << 40);
+
+  const auto hello = decode_hello(std::string_view(encode(Hello{4, 9, "value"})).substr(frame_header_bytes));
+  ASSERT_TRUE(hello);
+  EXPECT_EQ(hello->rank, 4u);
+  EXPECT_EQ(hello->ranks, 9u);
+  EXPECT_EQ(hello->shared_value, "value");
+
+  const auto failed =
+      decode_failed(std::string_view(encode(Failed{4, std::string(5000, 'x')})).substr(frame_header_bytes));
+  ASSERT_TRUE(failed);
+  EXPECT_EQ(failed->rank, 4u);
+  EXPECT_LE(failed->why.size(), control_payload_bytes_max);
+}
+
+TEST(Frame, refuses_what_makes_no_sense) {
+  const struct {
+    const char* bytes;
+    const char* why;
+  } rows[] = {
+      {"474554202f20485454502f312e310d0a000000000000000000000000000000ff", "magic"},
+      {"5459523100000000000000000000000000000000000000000000000000000000", "kind"},
+      {"5459523105000000000000000000000000000000000000000000000000000000", "kind"},
+      {"5459523102000001000000000000000000000000000000000000000000000000", "reserved"},
+      {"5459523101000000010000000000000000000000000000000900000000000000", "operation"},
+      {"5459523103000000000000000000000000000000000000000104000000000000", "bytes"},
+      {"5459523104000000000000000000000000000000000000000100000000000000", "goodbye"},
+  };
+  for (const auto& row : rows) {
+    const auto header = decode_header(from_text(row.bytes));
+    ASSERT_FALSE(header) << row.bytes;
+    EXPECT_EQ(header.error().kind, Kind::corrupt);
+    EXPECT_NE(header.error().message.find(row.why), std::string::npos) << header.error().message;
+  }
+  EXPECT_FALSE(decode_hello("short"));
+  EXPECT_FALSE(decode_hello(std::string("\2\0\0\0\2\0\0\0value", 13)));  // rank 2 of 2
+  EXPECT_FALSE(decode_failed("abc"));
+}
+
+}  // namespace
+}  // namespace trainyard::collectives
