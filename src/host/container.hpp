@@ -1,12 +1,23 @@
 // Containers through an OCI runtime (crun), for images and for plain processes of this machine alike.
 //
-// A spec says what the inside looks like; start() makes the bundle and runs it. The container survives nothing of ours:
-// who started it kills it, and remove_container() sweeps what a crash left (runtime state, cgroup, bundle).
+// A spec says what the inside looks like; start_container() makes the bundle and runs it. The container
+// survives nothing of ours: who started it kills it, and remove_container() sweeps what a crash left (runtime
+// state, cgroup, bundle). All mounts of a container are made in a mount namespace of its own, so they end
+// with its last process; the caller needs no namespace of its own.
 //
-// Threads: one Container is confined to one thread at a time, but signal() may come from any.
-// Errors: not_found (no runtime, no such program inside), denied, exhausted, invalid (spec), internal (runtime's words).
+// Inside: new mount, UTS, PID, IPC and (unless given) network namespaces; no capability at all; no new
+// privileges; a system call filter (oci_bundle.hpp); its own /proc, /dev, /dev/shm, /tmp; /sys read-only. The
+// first process is PID 1 of its namespace: when it ends, the kernel kills the rest, and a signal that it does
+// not handle is not delivered.
+//
+// Threads: one Container is confined to one thread at a time, but signal(), kill_all() and usage() may come
+// from any. Errors: not_found (no runtime, no such program inside), denied (this machine does not let us, in
+// words), exhausted,
+//         invalid (spec), internal (the runtime's words).
+// Limits: as root only; an ordinary user is answered `denied`.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -23,25 +34,31 @@ struct Mount {
   std::string source;       // path on the machine; "" for tmpfs
   std::string destination;  // absolute, inside
   bool read_only = true;
-  uint64_t tmpfs_bytes = 0; // for tmpfs: its size limit
+  uint64_t tmpfs_bytes = 0;  // for tmpfs: its size limit
 };
 
 struct ContainerSpec {
-  std::string id;            // also its cgroup's last name: "j17a1-0"
-  std::string directory;     // where the bundle is made; owned by the caller
-  // The root: an unpacked image (a directory; a writable layer is put over it), or "" for this machine's own system by
-  // allow-list: a fresh tmpfs with /usr, /bin, /sbin, /lib* and chosen files of /etc bound read-only.
+  std::string id;         // also the start of its cgroup's name: "j17a1-0"
+  std::string directory;  // where the bundle is made; owned by the caller, nothing else's; made when absent
+  // The root: an unpacked image (a directory; a writable layer is put over it), or "" for this machine's own
+  // system by allow-list: a fresh tmpfs with /usr, /bin, /sbin, /lib* and chosen files of /etc bound
+  // read-only.
   std::string image_root;
+  // In order; one whose destination is /tmp or /dev/shm takes the place of the usual one. A missing
+  // destination is made.
   std::vector<Mount> mounts;
   std::vector<std::string> arguments;  // arguments[0] is found on PATH inside
   std::map<std::string, std::string> environment;
   std::string working_directory = "/";
   std::string hostname;
-  std::string network_namespace;       // path; "" = a new empty one
-  double cpus = 0;                     // 0 = no limit
-  int64_t memory_bytes = 0;            // 0 = no limit
+  std::string network_namespace;  // path; "" = a new empty one
+  double cpus = 0;                // 0 = no limit
+  int64_t memory_bytes = 0;       // 0 = no limit; swap is not given on top
   int64_t pids_max = 4096;
   uint64_t shared_memory_bytes = 64 << 20;  // /dev/shm
+  uint32_t user_id = 0;                     // as whom the first process runs (image.hpp resolves names)
+  uint32_t group_id = 0;
+  std::vector<std::string> devices;  // device files of this machine that appear inside: "/dev/nvidia0"
 };
 
 struct ContainerExit {
@@ -49,19 +66,29 @@ struct ContainerExit {
   bool out_of_memory = false;  // the memory limit killed a process of it
 };
 
+// What a container has used so far, and holds now.
+struct ContainerUsage {
+  std::chrono::nanoseconds cpu{0};  // of all its processes, added up
+  int64_t memory_bytes = 0;         // without the page cache that can be given back
+};
+
 class Container {
  public:
-  virtual ~Container() = default;  // kills what still runs, removes runtime state and cgroup
+  virtual ~Container() = default;               // kills what still runs, removes runtime state and cgroup
   virtual Result<void> signal(int number) = 0;  // to its first process
   virtual void kill_all() = 0;                  // SIGKILL to every process in it
   // Blocks until the first process ends or the duration is over (nothing then).
   virtual Result<std::optional<ContainerExit>> wait(Duration at_most) = 0;
+  // Errors: unavailable, where this machine does not count.
+  virtual Result<ContainerUsage> usage() { return unavailable("this container's usage is not counted"); }
 };
 
-// `output` receives stdout and stderr of every process inside: the write end of a pipe, taken over.
+// `output` receives stdout and stderr of every process inside: the write end of a pipe, taken over. Returns
+// once the first process is about to run (some 20 ms).
 Result<std::unique_ptr<Container>> start_container(const ContainerSpec& spec, int output);
 
-// Sweeps what is left of a container whose starter died. Harmless when there is nothing.
+// Sweeps what is left of a container whose starter died. Harmless when there is nothing. `directory` itself
+// goes too.
 Result<void> remove_container(const std::string& id, const std::string& directory);
 
 }  // namespace trainyard::host

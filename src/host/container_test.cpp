@@ -1,0 +1,341 @@
+#include "host/container.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <functional>
+#include <map>
+
+#include "host/cgroup.hpp"
+#include "host/files.hpp"
+#include "host/oci_bundle.hpp"
+#include "host/process.hpp"
+
+namespace trainyard::host {
+namespace {
+
+// -- pure ---------------------------------------------------------------------------------------
+
+ContainerSpec a_spec() {
+  ContainerSpec spec;
+  spec.id = "j1a1-0";
+  spec.directory = "/data/attempts/j1a1/0/bundle";
+  spec.arguments = {"train"};
+  spec.hostname = "algo-1";
+  spec.network_namespace = "/run/netns/x";
+  return spec;
+}
+
+const std::vector<SystemEntry> kSystem = {{"/usr", SystemEntry::Kind::directory, ""},
+                                          {"/bin", SystemEntry::Kind::link, "usr/bin"},
+                                          {"/etc/passwd", SystemEntry::Kind::file, ""},
+                                          {"/etc/ssl/certs", SystemEntry::Kind::directory, ""}};
+
+Json mount_at(const Json& config, const std::string& destination) {
+  for (const auto& mount : config["mounts"])
+    if (mount["destination"] == destination) return mount;
+  return {};
+}
+
+TEST(Bundle, GivesNoCapabilityAndNoNewPrivileges) {
+  const auto bundle = make_bundle(a_spec(), kSystem, "/data/root", "x86_64");
+  ASSERT_TRUE(bundle) << bundle.error().message;
+  const Json& process = bundle->config["process"];
+  for (const auto& [set, names] : process["capabilities"].items()) EXPECT_TRUE(names.empty()) << set;
+  EXPECT_EQ(process["capabilities"].size(), 5u);
+  EXPECT_EQ(process["noNewPrivileges"], true);
+  EXPECT_TRUE(process["rlimits"].empty());
+}
+
+TEST(Bundle, JoinsTheGivenNetworkAndMakesTheOtherNamespaces) {
+  const auto bundle = make_bundle(a_spec(), kSystem, "/data/root", "x86_64");
+  ASSERT_TRUE(bundle);
+  std::map<std::string, std::string> found;
+  for (const auto& each : bundle->config["linux"]["namespaces"])
+    found[each["type"].get<std::string>()] = each.value("path", "");
+  const std::map<std::string, std::string> expected = {
+      {"mount", ""}, {"uts", ""}, {"pid", ""}, {"ipc", ""}, {"network", "/run/netns/x"}};
+  EXPECT_EQ(found, expected);
+}
+
+TEST(Bundle, BindsTheMachineReadOnlyAndKeepsLinksAsLinks) {
+  const auto bundle = make_bundle(a_spec(), kSystem, "/data/root", "x86_64");
+  ASSERT_TRUE(bundle);
+  const std::vector<std::string> options = {"bind", "ro", "nosuid", "nodev"};
+  EXPECT_EQ(mount_at(bundle->config, "/usr")["options"], Json(options));
+  EXPECT_EQ(mount_at(bundle->config, "/etc/passwd")["options"], Json(options));
+  EXPECT_TRUE(mount_at(bundle->config, "/bin").is_null());
+  bool linked = false;
+  for (const auto& step : bundle->root)
+    linked |= step.kind == RootStep::Kind::link && step.path == "bin" && step.target == "usr/bin";
+  EXPECT_TRUE(linked);
+}
+
+TEST(Bundle, NeverShowsWhatMustNotBeRead) {
+  for (const auto& path : system_allow_list())
+    for (const char* secret :
+         {"shadow", "ssh", "sudoers", "/etc/hosts", "resolv.conf", "private", "/root", "/home", "/var"})
+      EXPECT_EQ(path.find(secret), std::string::npos) << path;
+}
+
+TEST(Bundle, RefusesAMountBelowTheMachinesOwnSystem) {
+  auto spec = a_spec();
+  spec.mounts = {{"/somewhere", "/usr/lib/mine"}};
+  const auto bundle = make_bundle(spec, kSystem, "/data/root", "x86_64");
+  ASSERT_FALSE(bundle);
+  EXPECT_EQ(bundle.error().kind, Kind::invalid);
+}
+
+TEST(Bundle, RefusesWhatCannotBePassedOn) {
+  const std::pair<const char*, std::function<void(ContainerSpec&)>> cases[] = {
+      {"id", [](ContainerSpec& s) { s.id = "../x"; }},
+      {"relative directory", [](ContainerSpec& s) { s.directory = "x"; }},
+      {"no program", [](ContainerSpec& s) { s.arguments.clear(); }},
+      {"dots in a mount",
+       [](ContainerSpec& s) {
+         s.mounts = {{"/a", "/opt/../etc"}};
+       }},
+      {"mount over the root",
+       [](ContainerSpec& s) {
+         s.mounts = {{"/a", "/"}};
+       }},
+      {"zero byte", [](ContainerSpec& s) { s.arguments = {std::string("a\0b", 3)}; }},
+      {"variable's name",
+       [](ContainerSpec& s) {
+         s.environment = {{"A=B", "c"}};
+       }},
+      {"comma in an overlay's path", [](ContainerSpec& s) { s.image_root = "/a,b"; }},
+      {"memory", [](ContainerSpec& s) { s.memory_bytes = 4096; }},
+      {"cpus", [](ContainerSpec& s) { s.cpus = 0.001; }},
+      {"device", [](ContainerSpec& s) { s.devices = {"/etc/passwd"}; }}};
+  for (const auto& [what, change] : cases) {
+    auto spec = a_spec();
+    change(spec);
+    EXPECT_FALSE(make_bundle(spec, kSystem, "/data/root", "x86_64")) << what;
+  }
+}
+
+TEST(Bundle, FilterDeniesEveryNamespaceFlagOfClone) {
+  const Json profile = seccomp_profile("x86_64");
+  uint64_t flags = 0;
+  for (const auto& rule : profile["syscalls"])
+    if (rule["names"] == Json::array({"clone"})) flags |= rule["args"][0]["value"].get<uint64_t>();
+  EXPECT_EQ(flags, 0x7E020000u);
+}
+
+TEST(CgroupLayout, ReadsV1HybridAndV2) {
+  const auto hybrid = parse_cgroup_layout(
+      "35 31 0:31 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory\n"
+      "33 31 0:31 / /sys/fs/cgroup/cpu,cpuacct rw shared:3 - cgroup cgroup rw,cpu,cpuacct\n"
+      "40 31 0:37 / /sys/fs/cgroup/systemd rw,relatime - cgroup cgroup rw,xattr,name=systemd\n"
+      "41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw\n");
+  EXPECT_EQ(hybrid.mode, CgroupMode::hybrid);
+  EXPECT_EQ(hybrid.hybrid_unified, "/sys/fs/cgroup/unified");
+  ASSERT_TRUE(hybrid.with("cpuacct"));
+  EXPECT_EQ(hybrid.with("cpuacct")->path, "/sys/fs/cgroup/cpu,cpuacct");
+  EXPECT_FALSE(hybrid.with("pids"));
+  const auto v2 =
+      parse_cgroup_layout("30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n");
+  EXPECT_EQ(v2.mode, CgroupMode::v2);
+  EXPECT_EQ(v2.hybrid_unified, "");
+  EXPECT_EQ(parse_cgroup_layout("22 27 0:21 / /proc rw - proc proc rw\n").mode, CgroupMode::none);
+}
+
+TEST(CgroupLayout, NamesDifferByDirectory) {
+  EXPECT_EQ(cgroup_name("j1a1-0", "/a/b"), cgroup_name("j1a1-0", "/a/b/"));
+  EXPECT_NE(cgroup_name("j1a1-0", "/a/b"), cgroup_name("j1a1-0", "/a/c"));
+}
+
+// -- with a kernel --------------------------------------------------------------------------------
+
+class RealContainer : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (::geteuid() != 0 || !on_path("crun")) GTEST_SKIP() << "needs root and crun";
+    char name[] = "/tmp/container_test.XXXXXX";
+    ASSERT_TRUE(::mkdtemp(name));
+    directory_ = name;
+    spec_ = a_spec();
+    spec_.directory = directory_ + "/bundle";
+    spec_.network_namespace = "";
+    spec_.memory_bytes = 256 << 20;
+    spec_.cpus = 1;
+    spec_.pids_max = 64;
+  }
+  void TearDown() override {
+    if (directory_.empty()) return;
+    EXPECT_TRUE(remove_container(spec_.id, spec_.directory));
+    EXPECT_TRUE(remove_all(directory_));
+    EXPECT_FALSE(Cgroup::named(cgroup_name(spec_.id, spec_.directory)).exists());
+    const auto mounts = read_file("/proc/self/mountinfo");
+    ASSERT_TRUE(mounts);
+    EXPECT_EQ(mounts->find(directory_), std::string::npos);
+  }
+
+  Result<std::unique_ptr<Container>> start(const std::string& script) {
+    spec_.arguments = {"sh", "-c", script};
+    return start_program();
+  }
+  Result<std::unique_ptr<Container>> start_program() {
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0) return from_errno("pipe");
+    reading_ = File(ends[0]);
+    return start_container(spec_, ends[1]);
+  }
+  std::string output() {
+    std::string all;
+    char buffer[4096];
+    for (ssize_t got; (got = ::read(reading_.descriptor(), buffer, sizeof buffer)) > 0;)
+      all.append(buffer, size_t(got));
+    return all;
+  }
+  // Runs to its end.
+  ContainerExit run(const std::string& script) {
+    auto container = start(script);
+    EXPECT_TRUE(container) << container.error().message;
+    if (!container) return {};
+    text_ = output();
+    const auto exit = (*container)->wait(30s);
+    EXPECT_TRUE(exit && *exit);
+    return exit && *exit ? **exit : ContainerExit{};
+  }
+
+  std::string directory_;
+  ContainerSpec spec_;
+  File reading_;
+  std::string text_;
+};
+
+TEST_F(RealContainer, RunsAProgramOfThisMachine) {
+  spec_.environment = {{"GREETING", "hello"}};
+  EXPECT_EQ(run("echo $GREETING from $(hostname) as $$; exit 3").code, 3);
+  EXPECT_EQ(text_, "hello from algo-1 as 1\n");
+}
+
+TEST_F(RealContainer, SeesOnlyTheAllowList) {
+  EXPECT_EQ(run("ls -d /etc/shadow /etc/ssh /etc/hosts /home/* /root/* /work /var/lib/* /boot 2>/dev/null; "
+                "ls /usr/bin/env")
+                .code,
+            0);
+  EXPECT_EQ(text_, "/usr/bin/env\n");
+}
+
+TEST_F(RealContainer, CannotWriteToTheMachine) {
+  run("touch /usr/x /usr/bin/x /etc/passwd /etc/ssl/certs/x /sys/x /proc/sys/kernel/core_pattern; "
+      "echo x >/etc/passwd; echo x >/proc/sys/kernel/core_pattern; echo x >/proc/sysrq-trigger; echo ok "
+      ">/etc/environment && cat /etc/environment");
+  EXPECT_NE(text_.find("ok\n"), std::string::npos) << text_;
+  EXPECT_FALSE(exists("/usr/x"));
+  EXPECT_NE(text_.find("Read-only file system"), std::string::npos) << text_;
+}
+
+TEST_F(RealContainer, MountsWhatItIsGiven) {
+  ASSERT_TRUE(make_directories(directory_ + "/ml/input"));
+  ASSERT_TRUE(write_file(directory_ + "/hosts", "10.0.0.2 algo-1\n"));
+  spec_.mounts = {{directory_ + "/ml", "/opt/ml", false},
+                  {directory_ + "/hosts", "/etc/hosts"},
+                  {"", "/scratch", false, 1 << 20}};
+  EXPECT_EQ(run("echo model >/opt/ml/model.txt && cat /etc/hosts && ! echo x 2>/dev/null >/etc/hosts && "
+                "! head -c 2000000 /dev/zero 2>/dev/null >/scratch/big")
+                .code,
+            0)
+      << text_;
+  EXPECT_EQ(text_, "10.0.0.2 algo-1\n");
+  const auto model = read_file(directory_ + "/ml/model.txt");
+  ASSERT_TRUE(model);
+  EXPECT_EQ(*model, "model\n");
+}
+
+TEST_F(RealContainer, SaysWhenThereIsNoSuchProgram) {
+  spec_.arguments = {"no-such-program"};
+  const auto container = start_program();
+  ASSERT_FALSE(container);
+  EXPECT_EQ(container.error().kind, Kind::not_found) << container.error().message;
+  EXPECT_NE(container.error().message.find("no-such-program"), std::string::npos);
+}
+
+TEST_F(RealContainer, ForwardsSignals) {
+  auto container = start("trap 'echo stopping; exit 7' TERM; echo ready; while :; do sleep 0.01; done");
+  ASSERT_TRUE(container) << container.error().message;
+  char byte;
+  ASSERT_EQ(::read(reading_.descriptor(), &byte, 1), 1);
+  ASSERT_TRUE((*container)->signal(SIGTERM));
+  const auto exit = (*container)->wait(30s);
+  ASSERT_TRUE(exit && *exit);
+  EXPECT_EQ((*exit)->code, 7);
+}
+
+TEST_F(RealContainer, EndsWithItsFirstProcessAndIsKilledWhole) {
+  auto container = start("sleep 1000 & sleep 1000 & echo ready; wait");
+  ASSERT_TRUE(container) << container.error().message;
+  char byte;
+  ASSERT_EQ(::read(reading_.descriptor(), &byte, 1), 1);
+  const auto still = (*container)->wait(0ms);
+  ASSERT_TRUE(still);
+  EXPECT_FALSE(*still);
+  (*container)->kill_all();
+  const auto exit = (*container)->wait(30s);
+  ASSERT_TRUE(exit && *exit);
+  EXPECT_EQ((*exit)->code, 137);
+  EXPECT_FALSE((*exit)->out_of_memory);
+  EXPECT_TRUE(Cgroup::named(cgroup_name(spec_.id, spec_.directory)).processes().empty());
+}
+
+TEST_F(RealContainer, TellsThatMemoryRanOut) {
+  spec_.memory_bytes = 32 << 20;
+  const auto exit = run("head -c 200000000 /dev/zero | tail");
+  EXPECT_TRUE(exit.out_of_memory);
+}
+
+TEST_F(RealContainer, LimitsProcesses) {
+  run("i=0; while [ $i -lt 200 ]; do sleep 5 & i=$((i+1)); done; echo end");
+  EXPECT_NE(text_.find("ork"), std::string::npos) << text_;  // "Cannot fork"
+}
+
+TEST_F(RealContainer, CountsWhatItUses) {
+  auto container = start("i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; echo done; sleep 100");
+  ASSERT_TRUE(container) << container.error().message;
+  char byte;
+  ASSERT_EQ(::read(reading_.descriptor(), &byte, 1), 1);
+  const auto usage = (*container)->usage();
+  ASSERT_TRUE(usage) << usage.error().message;
+  EXPECT_GT(usage->cpu.count(), 0);
+  EXPECT_GT(usage->memory_bytes, 0);
+}
+
+TEST_F(RealContainer, PutsAWritableLayerOverAnImage) {
+  const std::string image = directory_ + "/image";
+  ASSERT_TRUE(make_directories(image + "/bin"));
+  ASSERT_TRUE(run_or_fail({{"cp", "/bin/busybox", image + "/bin/sh"}}));
+  spec_.image_root = image;
+  spec_.mounts = {{"/etc/hostname", "/etc/hosts"}};
+  EXPECT_EQ(run("echo mine >/new; echo $(ls /) ; read line </new; echo $line").code, 0);
+  EXPECT_NE(text_.find("mine\n"), std::string::npos) << text_;
+  EXPECT_FALSE(exists(image + "/new"));
+  EXPECT_FALSE(exists(image + "/etc"));
+}
+
+TEST_F(RealContainer, IsSweptWhenItsStarterIsKilled) {
+  const pid_t starter = ::fork();
+  if (starter == 0) {
+    auto container = start("sleep 1000 & sleep 1000");
+    ::kill(::getpid(), container ? SIGKILL : SIGTERM);
+    ::_exit(1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(starter, &status, 0), starter);
+  ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+  const Cgroup cgroup = Cgroup::named(cgroup_name(spec_.id, spec_.directory));
+  EXPECT_FALSE(cgroup.processes().empty());
+  ASSERT_TRUE(remove_container(spec_.id, spec_.directory));
+  EXPECT_TRUE(cgroup.processes().empty());
+  EXPECT_FALSE(exists(spec_.directory));
+}
+
+}  // namespace
+}  // namespace trainyard::host

@@ -1,0 +1,393 @@
+#include "host/oci_bundle.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <climits>
+#include <set>
+
+#include "base/text.hpp"
+
+namespace trainyard::host {
+namespace {
+
+// tmpfs inside is memory of the container and counted in its limit, so these only keep one use from starving
+// another.
+constexpr uint64_t kTmpfsBytesLeast = 64 << 20;        // a package cache fits
+constexpr uint64_t kTmpfsBytesUnlimited = 1ull << 30;  // where the container has no memory limit
+constexpr uint64_t kDeviceBytes = 64 << 10;            // /dev holds names only
+// The out-of-memory killer must take a process of the job, not the runtime that waits for it in the same
+// cgroup.
+constexpr int kOutOfMemoryScore = 500;
+// The kernel refuses less than a millisecond of each 100 ms period.
+constexpr double kCpusLeast = 0.01;
+// The runtime itself starts inside the limit.
+constexpr int64_t kMemoryBytesLeast = 8 << 20;
+
+// Flags of clone() that make a namespace: NEWNS NEWCGROUP NEWUTS NEWIPC NEWUSER NEWPID NEWNET.
+constexpr uint64_t kNamespaceFlags = 0x7E020000;
+constexpr int kEperm = 1, kEnosys = 38;
+// Socket families that lead out of the network namespace (AF_VSOCK reaches the hypervisor) or that only widen
+// what of the kernel can be attacked (AF_ALG).
+constexpr int kAfAlg = 38, kAfVsock = 40;
+
+bool is_clean_absolute(std::string_view path) {
+  if (path.empty() || path[0] != '/' || path.find('\0') != std::string_view::npos) return false;
+  if (path == "/") return true;
+  for (const auto part : split(path.substr(1), '/'))
+    if (part.empty() || part == "." || part == "..") return false;
+  return true;
+}
+
+bool lies_below(std::string_view path, std::string_view folder) {
+  return path.size() > folder.size() && path.starts_with(folder) && path[folder.size()] == '/';
+}
+
+Json mount(std::string destination, std::string type, std::string source, std::vector<std::string> options) {
+  return {{"destination", std::move(destination)},
+          {"type", std::move(type)},
+          {"source", std::move(source)},
+          {"options", std::move(options)}};
+}
+
+Json tmpfs(const std::string& destination, uint64_t bytes) {
+  return mount(destination, "tmpfs", "tmpfs",
+               {"nosuid", "nodev", "mode=1777", "size=" + std::to_string(bytes)});
+}
+
+Json denied_calls(std::vector<std::string> names, int error_number) {
+  return {{"names", std::move(names)}, {"action", "SCMP_ACT_ERRNO"}, {"errnoRet", error_number}};
+}
+
+Json denied_when(std::string name, int error_number, unsigned index, uint64_t mask, uint64_t value,
+                 const char* operation) {
+  return {
+      {"names", {std::move(name)}},
+      {"action", "SCMP_ACT_ERRNO"},
+      {"errnoRet", error_number},
+      {"args", Json::array({{{"index", index}, {"value", mask}, {"valueTwo", value}, {"op", operation}}})}};
+}
+
+Result<void> check(const ContainerSpec& spec) {
+  if (spec.id.empty() ||
+      spec.id.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") !=
+          std::string::npos ||
+      spec.id[0] == '.')
+    return invalid("a container's id '" + shorten(spec.id, 80) +
+                   "' must be of letters, digits, '-', '_' and '.'");
+  if (!is_clean_absolute(spec.directory)) return invalid("a container's directory must be an absolute path");
+  if (!spec.image_root.empty() && !is_clean_absolute(spec.image_root))
+    return invalid("a container's image root must be an absolute path");
+  // The overlay's options are one comma-separated text.
+  for (const auto* path : {&spec.directory, &spec.image_root})
+    if (path->find_first_of(",:\\") != std::string::npos)
+      return invalid("the path " + *path + " must not contain ',', ':' or '\\'");
+  if (spec.arguments.empty() || spec.arguments[0].empty())
+    return invalid("a container needs a program to run");
+  if (!is_clean_absolute(spec.working_directory))
+    return invalid("a container's working directory must be absolute");
+  if (spec.cpus != 0 && spec.cpus < kCpusLeast) return invalid("a container needs at least 0.01 cpus");
+  if (spec.memory_bytes != 0 && spec.memory_bytes < kMemoryBytesLeast)
+    return invalid("a container needs at least " + human_bytes(kMemoryBytesLeast) + " of memory");
+  for (const auto& argument : spec.arguments)
+    if (argument.find('\0') != std::string::npos) return invalid("an argument contains a zero byte");
+  for (const auto& [name, value] : spec.environment)
+    if (name.empty() || name.find_first_of(std::string_view("=\0", 2)) != std::string::npos ||
+        value.find('\0') != std::string::npos)
+      return invalid("a variable's name or value cannot be passed on: " + shorten(name, 80));
+  for (const auto& each : spec.mounts)
+    if (!is_clean_absolute(each.destination) || each.destination == "/" ||
+        (!each.source.empty() && !is_clean_absolute(each.source)))
+      return invalid("mounting " + each.source + " at " + each.destination +
+                     ": paths must be absolute and clean");
+  for (const auto& device : spec.devices)
+    if (!lies_below(device, "/dev") || !is_clean_absolute(device))
+      return invalid("no device file: " + device);
+  return ok();
+}
+
+}  // namespace
+
+const std::vector<std::string>& system_allow_list() {
+  static const std::vector<std::string> list = {
+      "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/libo32",
+      // Names and how to look them up.
+      "/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/host.conf", "/etc/gai.conf", "/etc/services",
+      "/etc/protocols", "/etc/networks", "/etc/rpc", "/etc/ethertypes",
+      // The dynamic linker.
+      "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives",
+      // Trust: certificates, never /etc/ssl/private.
+      "/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/ca-certificates", "/etc/ca-certificates.conf",
+      "/etc/pki/tls/certs", "/etc/pki/ca-trust", "/etc/crypto-policies",
+      // Time, language, terminal.
+      "/etc/localtime", "/etc/timezone", "/etc/locale.alias", "/etc/locale.conf", "/etc/default/locale",
+      "/etc/inputrc", "/etc/terminfo", "/etc/bash.bashrc", "/etc/bashrc", "/etc/profile", "/etc/profile.d",
+      "/etc/skel",
+      // What programs ask of the system.
+      "/etc/os-release", "/etc/debian_version", "/etc/lsb-release", "/etc/mime.types", "/etc/magic",
+      "/etc/fonts", "/etc/python3", "/etc/python3.11", "/etc/python3.12", "/etc/python3.13",
+      "/etc/matplotlibrc", "/etc/perl", "/etc/R", "/etc/openmpi", "/etc/openmpi-mca-params.conf",
+      "/etc/libibverbs.d", "/etc/OpenCL", "/etc/vulkan", "/etc/nvidia"};
+  return list;
+}
+
+std::vector<SystemEntry> system_entries() {
+  std::vector<SystemEntry> entries;
+  for (const auto& path : system_allow_list()) {
+    struct stat status;
+    if (::lstat(path.c_str(), &status) != 0) continue;
+    SystemEntry entry{path, SystemEntry::Kind::directory, ""};
+    if (S_ISLNK(status.st_mode)) {
+      char target[PATH_MAX];
+      const ssize_t length = ::readlink(path.c_str(), target, sizeof target);
+      if (length <= 0 || size_t(length) == sizeof target) continue;
+      entry.kind = SystemEntry::Kind::link;
+      entry.target.assign(target, size_t(length));
+    } else if (S_ISREG(status.st_mode)) {
+      entry.kind = SystemEntry::Kind::file;
+    } else if (!S_ISDIR(status.st_mode)) {
+      continue;
+    }
+    entries.push_back(std::move(entry));
+  }
+  return entries;
+}
+
+std::vector<RootStep> root_steps(const std::vector<SystemEntry>& system) {
+  std::vector<RootStep> steps;
+  std::set<std::string> made;
+  const auto directory = [&](const std::string& path, unsigned mode) {
+    if (made.insert(path).second) steps.push_back({RootStep::Kind::directory, path, "", mode});
+  };
+  for (const char* path : {"etc", "dev", "proc", "sys", "run", "var", "opt", "home", "mnt", "srv"})
+    directory(path, 0755);
+  directory("root", 0700);
+  directory("tmp", 01777);
+  directory("var/tmp", 01777);
+  for (const char* path : {"var/lib", "var/cache", "var/log", "run/lock"}) directory(path, 0755);
+  for (const auto& entry : system) {
+    const std::string path = entry.path.substr(1);
+    for (size_t slash = path.find('/'); slash != std::string::npos; slash = path.find('/', slash + 1))
+      directory(path.substr(0, slash), 0755);
+    switch (entry.kind) {
+      case SystemEntry::Kind::directory:
+        directory(path, 0755);
+        break;
+      case SystemEntry::Kind::file:
+        steps.push_back({RootStep::Kind::file, path, "", 0644});
+        break;
+      case SystemEntry::Kind::link:
+        steps.push_back({RootStep::Kind::link, path, entry.target});
+        break;
+    }
+  }
+  steps.push_back({RootStep::Kind::link, "var/run", "../run"});
+  steps.push_back({RootStep::Kind::link, "etc/mtab", "../proc/self/mounts"});
+  return steps;
+}
+
+Json seccomp_profile(std::string_view architecture) {
+  Json architectures = Json::array();
+  // Only the native one: calls of another architecture's table end the process, so they are no way around the
+  // filter.
+  if (architecture == "x86_64") architectures.push_back("SCMP_ARCH_X86_64");
+  if (architecture == "aarch64") architectures.push_back("SCMP_ARCH_AARCH64");
+  Json calls = Json::array();
+  calls.push_back(denied_calls({"mount",
+                                "umount",
+                                "umount2",
+                                "pivot_root",
+                                "chroot",
+                                "move_mount",
+                                "open_tree",
+                                "fsopen",
+                                "fsconfig",
+                                "fsmount",
+                                "fspick",
+                                "mount_setattr",
+                                "unshare",
+                                "setns",
+                                "ptrace",
+                                "process_vm_readv",
+                                "process_vm_writev",
+                                "process_madvise",
+                                "kcmp",
+                                "pidfd_getfd",
+                                "keyctl",
+                                "add_key",
+                                "request_key",
+                                "bpf",
+                                "perf_event_open",
+                                "userfaultfd",
+                                "lookup_dcookie",
+                                "kexec_load",
+                                "kexec_file_load",
+                                "init_module",
+                                "finit_module",
+                                "delete_module",
+                                "create_module",
+                                "get_kernel_syms",
+                                "query_module",
+                                "reboot",
+                                "swapon",
+                                "swapoff",
+                                "acct",
+                                "quotactl",
+                                "quotactl_fd",
+                                "syslog",
+                                "open_by_handle_at",
+                                "name_to_handle_at",
+                                "fanotify_init",
+                                "settimeofday",
+                                "stime",
+                                "clock_settime",
+                                "clock_adjtime",
+                                "adjtimex",
+                                "iopl",
+                                "ioperm",
+                                "modify_ldt",
+                                "vm86",
+                                "vm86old",
+                                "vhangup",
+                                "nfsservctl",
+                                "uselib",
+                                "ustat",
+                                "sysfs",
+                                "_sysctl",
+                                "sethostname",
+                                "setdomainname",
+                                "move_pages",
+                                "migrate_pages"},
+                               kEperm));
+  // A filter compares for equality under a mask, so each flag is a rule of its own.
+  for (uint64_t flag = 1; flag <= kNamespaceFlags; flag <<= 1)
+    if (kNamespaceFlags & flag)
+      calls.push_back(denied_when("clone", kEperm, 0, flag, flag, "SCMP_CMP_MASKED_EQ"));
+  // clone3 hides its flags in memory, where a filter cannot look; the C library falls back to clone on
+  // ENOSYS.
+  calls.push_back(denied_calls({"clone3"}, kEnosys));
+  for (const int family : {kAfVsock, kAfAlg})
+    calls.push_back(denied_when("socket", kEperm, 0, uint64_t(family), 0, "SCMP_CMP_EQ"));
+  return {{"defaultAction", "SCMP_ACT_ALLOW"}, {"architectures", architectures}, {"syscalls", calls}};
+}
+
+Result<Bundle> make_bundle(const ContainerSpec& spec, const std::vector<SystemEntry>& system,
+                           const std::string& root_path, std::string_view architecture) {
+  TRY(check(spec));
+  Bundle bundle;
+  const uint64_t memory = spec.memory_bytes > 0 ? uint64_t(spec.memory_bytes) : 0;
+  const auto part_of_memory = [&](uint64_t divisor) {
+    return memory ? std::max(kTmpfsBytesLeast, memory / divisor) : kTmpfsBytesUnlimited;
+  };
+  bundle.root_bytes = part_of_memory(4);
+
+  const auto replaced = [&](std::string_view destination) {
+    return std::any_of(spec.mounts.begin(), spec.mounts.end(),
+                       [&](const Mount& m) { return m.destination == destination; });
+  };
+  Json mounts = Json::array();
+  mounts.push_back(mount("/proc", "proc", "proc", {"nosuid", "noexec", "nodev"}));
+  mounts.push_back(mount("/dev", "tmpfs", "tmpfs",
+                         {"nosuid", "noexec", "mode=755", "size=" + std::to_string(kDeviceBytes)}));
+  mounts.push_back(mount("/dev/pts", "devpts", "devpts",
+                         {"nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620"}));
+  mounts.push_back(mount("/dev/mqueue", "mqueue", "mqueue", {"nosuid", "noexec", "nodev"}));
+  if (!replaced("/dev/shm")) mounts.push_back(tmpfs("/dev/shm", spec.shared_memory_bytes));
+  mounts.push_back(mount("/sys", "sysfs", "sysfs", {"nosuid", "noexec", "nodev", "ro"}));
+  if (spec.image_root.empty()) {
+    bundle.root = root_steps(system);
+    for (const auto& entry : system) {
+      if (entry.kind == SystemEntry::Kind::link) continue;
+      // Not recursive: what this machine mounts below /usr is not part of its system.
+      mounts.push_back(mount(entry.path, "none", entry.path, {"bind", "ro", "nosuid", "nodev"}));
+      // The runtime makes missing mount points, and would make them on the machine itself.
+      for (const auto& wanted : spec.mounts)
+        if (lies_below(wanted.destination, entry.path))
+          return invalid("mounting at " + wanted.destination + ": " + entry.path +
+                         " is this machine's own and read-only");
+    }
+    for (const auto& entry : system)
+      if (entry.kind == SystemEntry::Kind::link)
+        for (const auto& wanted : spec.mounts)
+          if (lies_below(wanted.destination, entry.path))
+            return invalid("mounting at " + wanted.destination + ": " + entry.path +
+                           " is a link of this machine's system");
+  }
+  if (!replaced("/tmp")) mounts.push_back(tmpfs("/tmp", part_of_memory(2)));
+  for (const auto& each : spec.mounts) {
+    if (each.source.empty()) {
+      mounts.push_back(tmpfs(each.destination, each.tmpfs_bytes ? each.tmpfs_bytes : kTmpfsBytesLeast));
+    } else {
+      mounts.push_back(mount(each.destination, "none", each.source,
+                             {"rbind", each.read_only ? "ro" : "rw", "nosuid", "nodev", "rprivate"}));
+    }
+  }
+  for (const auto& device : spec.devices)
+    mounts.push_back(mount(device, "none", device, {"bind", "rw", "nosuid"}));
+
+  Json environment = Json::array();
+  for (const auto& [name, value] : spec.environment) environment.push_back(name + "=" + value);
+  if (!spec.environment.contains("PATH"))
+    environment.push_back("PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+
+  Json namespaces =
+      Json::array({{{"type", "mount"}}, {{"type", "uts"}}, {{"type", "pid"}}, {{"type", "ipc"}}});
+  Json network = {{"type", "network"}};
+  if (!spec.network_namespace.empty()) network["path"] = spec.network_namespace;
+  namespaces.push_back(network);
+
+  const Json none = Json::array();
+  bundle.config = {
+      {"ociVersion", "1.0.2"},
+      {"process",
+       {{"terminal", false},
+        {"user", {{"uid", spec.user_id}, {"gid", spec.group_id}}},
+        {"args", spec.arguments},
+        {"env", environment},
+        {"cwd", spec.working_directory},
+        {"capabilities",
+         {{"bounding", none},
+          {"effective", none},
+          {"inheritable", none},
+          {"permitted", none},
+          {"ambient", none}}},
+        // A machine may forbid raising limits, so none is set: the container has ours.
+        {"rlimits", none},
+        {"noNewPrivileges", true},
+        {"oomScoreAdj", kOutOfMemoryScore}}},
+      {"root", {{"path", root_path}, {"readonly", false}}},
+      {"hostname", spec.hostname},
+      {"mounts", mounts},
+      {"linux",
+       {{"namespaces", namespaces},
+        {"rootfsPropagation", "private"},
+        {"seccomp", seccomp_profile(architecture)},
+        {"maskedPaths",
+         {"/proc/acpi",
+          "/proc/asound",
+          "/proc/kcore",
+          "/proc/keys",
+          "/proc/key-users",
+          "/proc/latency_stats",
+          "/proc/timer_list",
+          "/proc/timer_stats",
+          "/proc/sched_debug",
+          "/proc/scsi",
+          "/proc/pressure",
+          "/proc/kallsyms",
+          "/proc/kmsg",
+          "/proc/vmallocinfo",
+          "/proc/config.gz",
+          "/sys/firmware",
+          "/sys/kernel",
+          "/sys/fs",
+          "/sys/devices/virtual/powercap",
+          "/sys/module"}},
+        {"readonlyPaths",
+         {"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger", "/proc/driver"}}}}};
+  if (spec.hostname.empty()) bundle.config.erase("hostname");
+  return bundle;
+}
+
+}  // namespace trainyard::host
