@@ -122,6 +122,7 @@ Job a_job() {
   Attempt attempt;
   attempt.token = "t";
   attempt.state = AttemptState::draining;
+  attempt.first_failed = 0;
   attempt.started = from_milliseconds(1100);
   attempt.training_started = from_milliseconds(1200);
   Host host;
@@ -191,6 +192,17 @@ TEST(Image, JsonRoundTrips) {
   EXPECT_FALSE(image_from_json({{"kind", "floppy"}}));
   const Outward outward{{"10.0.0.1"}, "http://p", "http://q", "localhost", "/ca.pem", "http://index"};
   EXPECT_EQ(to_json(*outward_from_json(to_json(outward))), to_json(outward));
+}
+
+TEST(Image, NamesAreResolved) {
+  const std::map<std::string, Image> images{{"machine", {}}};
+  EXPECT_EQ(resolve_image(images, "machine")->kind, Image::Kind::machine);
+  EXPECT_EQ(resolve_image(images, "oci:/images/a:latest")->source, "/images/a:latest");
+  EXPECT_EQ(resolve_image(images, "containers-storage:localhost/a")->kind, Image::Kind::containers_storage);
+  EXPECT_EQ(resolve_image(images, "oci:").error().kind, Kind::invalid);
+  EXPECT_EQ(resolve_image(images, "debian").error().message,
+            "image 'debian' is neither a name of the config's images (machine), nor oci:PATH:TAG, nor "
+            "containers-storage:NAME");
 }
 
 TEST(InstanceType, Table) {

@@ -46,6 +46,23 @@ Result<Image> image_from_json(const Json& json) {
   return image;
 }
 
+Result<Image> resolve_image(const std::map<std::string, Image>& images, const std::string& name) {
+  if (const auto found = images.find(name); found != images.end()) return found->second;
+  for (const Image::Kind kind : {Image::Kind::oci, Image::Kind::containers_storage}) {
+    const std::string prefix = std::string(to_string(kind)) + ":";
+    if (!name.starts_with(prefix) || name.size() == prefix.size()) continue;
+    Image image;
+    image.kind = kind;
+    image.source = name.substr(prefix.size());
+    return image;
+  }
+  std::string known;
+  for (const auto& [each, image] : images) known += (known.empty() ? "" : ", ") + each;
+  return invalid("image '" + shorten(name, 200) + "' is neither a name of the config's images (" +
+                 (known.empty() ? "there are none" : known) +
+                 "), nor oci:PATH:TAG, nor containers-storage:NAME");
+}
+
 Json to_json(const Outward& outward) {
   return {{"name_servers", outward.name_servers}, {"http_proxy", outward.http_proxy},
           {"https_proxy", outward.https_proxy},   {"no_proxy", outward.no_proxy},

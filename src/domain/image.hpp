@@ -28,6 +28,10 @@ struct Image {
 Json to_json(const Image&);
 Result<Image> image_from_json(const Json&);
 
+// What `name` stands for: a key of `images`, else "oci:PATH:TAG" or "containers-storage:NAME". Errors:
+// invalid, with what would be understood.
+Result<Image> resolve_image(const std::map<std::string, Image>& images, const std::string& name);
+
 // How a job reaches the outside, from the config. Empty members say nothing.
 struct Outward {
   std::vector<std::string> name_servers;

@@ -128,13 +128,15 @@ Result<Host> host_from_json(const Json& json) {
 }
 
 Json to_json(const Attempt& attempt) {
-  return {{"number", attempt.number},
-          {"token", attempt.token},
-          {"state", to_string(attempt.state)},
-          {"hosts", list_json(attempt.hosts)},
-          {"started", instant_json(attempt.started)},
-          {"training_started", instant_json(attempt.training_started)},
-          {"ended", instant_json(attempt.ended)}};
+  Json json{{"number", attempt.number},
+            {"token", attempt.token},
+            {"state", to_string(attempt.state)},
+            {"hosts", list_json(attempt.hosts)},
+            {"started", instant_json(attempt.started)},
+            {"training_started", instant_json(attempt.training_started)},
+            {"ended", instant_json(attempt.ended)}};
+  if (attempt.first_failed) json["first_failed"] = *attempt.first_failed;
+  return json;
 }
 
 Result<Attempt> attempt_from_json(const Json& json) {
@@ -144,6 +146,7 @@ Result<Attempt> attempt_from_json(const Json& json) {
       .read("token", attempt.token)
       .read("state", attempt.state, parse_attempt_state)
       .read("hosts", attempt.hosts, host_from_json)
+      .read("first_failed", attempt.first_failed)
       .read("started", attempt.started)
       .read("training_started", attempt.training_started)
       .read("ended", attempt.ended);
@@ -268,10 +271,15 @@ Result<JobSpec> job_spec_from_json(const Json& json) {
 }
 
 Json to_json(const Job& job) {
+  Json json = progress_json(job);
+  json["spec"] = to_json(job.spec);
+  return json;
+}
+
+Json progress_json(const Job& job) {
   return {{"number", job.number},
           {"key", to_json(job.key)},
           {"account", job.account},
-          {"spec", to_json(job.spec)},
           {"state", to_string(job.state)},
           {"created", instant_json(job.created)},
           {"modified", instant_json(job.modified)},

@@ -129,6 +129,7 @@ struct Attempt {
   std::string token;  // fencing: an agent with another token is old and must leave
   AttemptState state = AttemptState::starting;
   std::vector<Host> hosts;
+  std::optional<HostIndex> first_failed;  // whose failure ended the gang: its reason is the job's
   Instant started;
   std::optional<Instant> training_started;
   std::optional<Instant> ended;
@@ -172,6 +173,8 @@ Json to_json(const Tag&);
 Json to_json(const JobKey&);
 Json to_json(const JobSpec&);
 Json to_json(const Job&);
+// All of a job but its spec, which never changes once it was created.
+Json progress_json(const Job&);
 Result<Share> share_from_json(const Json&);
 Result<Tag> tag_from_json(const Json&);
 Result<JobKey> job_key_from_json(const Json&);

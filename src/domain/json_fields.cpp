@@ -107,6 +107,14 @@ Fields& Fields::read(std::string_view name, std::optional<int>& value) {
   return *this;
 }
 
+Fields& Fields::read(std::string_view name, std::optional<uint32_t>& value) {
+  if (!present(name)) return *this;
+  uint32_t found = 0;
+  read(name, found);
+  if (!error_) value = found;
+  return *this;
+}
+
 Fields& Fields::read(std::string_view name, std::vector<std::string>& value) {
   const Json* found = present(name);
   if (!found) return *this;

@@ -33,6 +33,7 @@ class Fields {
   Fields& read(std::string_view name, Instant& value);  // milliseconds since 1970
   Fields& read(std::string_view name, std::optional<Instant>& value);
   Fields& read(std::string_view name, std::optional<int>& value);
+  Fields& read(std::string_view name, std::optional<uint32_t>& value);
   Fields& read(std::string_view name, std::vector<std::string>& value);
   Fields& read(std::string_view name, std::map<std::string, std::string>& value);
 

@@ -1,9 +1,13 @@
-// What the control plane remembers: a log of commands, and the tables that applying them yields. control is the only
-// writer; anyone may read. Embedded in SQLite (WAL, synchronous FULL): one commit() is one fsync, however many commands
-// it holds.
+// What the control plane remembers: a log of commands, and the tables that applying them yields. control is
+// the only writer; anyone may read. Embedded in SQLite (WAL, synchronous FULL): one commit() is one fsync,
+// however many commands it holds.
 //
-// Threads: commit() from one thread at a time; reads from anywhere, they do not wait for a commit.
-// Errors:  exhausted (disk full), corrupt, unavailable (locked), not_found, conflict (a newer version wrote it).
+// Threads: commit() from one thread at a time; reads from anywhere, they do not wait for a commit. (In
+// ":memory:" there
+//          is one connection, and they take turns.)
+// Errors:  exhausted (disk full), corrupt, unavailable (locked), not_found, invalid (a token that is none of
+// ours),
+//          conflict (a newer version, or another program, wrote it; a sequence number that is not the next).
 // Format:  docs/formats/ledger.md.
 #pragma once
 
@@ -32,8 +36,9 @@ struct CommandRecord {
 // What one group of commands changed.
 struct Batch {
   std::vector<CommandRecord> commands;
-  std::vector<domain::Job> jobs;                                            // rows to insert or replace
-  std::vector<std::pair<std::string, std::vector<domain::Tag>>> tags;       // arn -> all its tags; empty = none left
+  std::vector<domain::Job> jobs;  // rows to insert or replace
+  std::vector<std::pair<std::string, std::vector<domain::Tag>>>
+      tags;  // arn -> all its tags; empty = none left
 };
 
 struct JobQuery {
@@ -62,11 +67,17 @@ class Ledger {
   // Jobs that are not finished: what lives in memory.
   virtual Result<std::vector<domain::Job>> live_jobs() = 0;
   virtual Result<domain::Job> find_job(const domain::JobKey& key) = 0;
+  virtual Result<domain::Job> find_job(domain::JobNumber number) = 0;
   virtual Result<JobPage> list_jobs(const JobQuery& query) = 0;
   virtual Result<std::vector<domain::Tag>> tags(const std::string& arn) = 0;
   // Every command in order, for replay.
   virtual Result<void> replay(const std::function<Result<void>(const CommandRecord&)>& each) = 0;
 };
+
+// Pages of list_jobs are cut at jobs_max, which is at most this.
+inline constexpr size_t kPageJobsMax = 1'000;
+// Readers beyond these wait for one that ends: each is a connection with its own cache.
+inline constexpr size_t kReadersMax = 8;
 
 // `path` of the database file; ":memory:" for tests and the simulator.
 Result<std::unique_ptr<Ledger>> open_sqlite(const std::string& path);

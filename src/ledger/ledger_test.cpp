@@ -1,0 +1,282 @@
+#include "ledger/ledger.hpp"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <thread>
+
+#include "base/random.hpp"
+#include "host/temporary_directory.hpp"
+#include "ledger/sqlite.hpp"
+
+namespace trainyard::ledger {
+namespace {
+
+using domain::JobState;
+
+domain::Job a_job(uint64_t number, const std::string& name, JobState state = JobState::waiting,
+                  int64_t created = 0) {
+  domain::Job job;
+  job.number = number;
+  job.key = {"us-east-1", name};
+  job.spec.groups = {{"homogeneousCluster", "ml.m5.large", 1}};
+  job.state = state;
+  job.created = from_milliseconds(created ? created : int64_t(number));
+  job.modified = job.created;
+  return job;
+}
+
+CommandRecord a_command(uint64_t sequence) {
+  return {sequence, from_milliseconds(5), "create", {{"n", sequence}}};
+}
+
+// Path of a database: in a fresh directory, or in memory.
+class LedgerTest : public testing::TestWithParam<bool> {
+ protected:
+  std::string path() const { return GetParam() ? ":memory:" : directory_.path() + "/ledger.db"; }
+  std::unique_ptr<Ledger> open() {
+    auto ledger = open_sqlite(path());
+    EXPECT_TRUE(ledger) << ledger.error().message;
+    return *std::move(ledger);
+  }
+  static std::vector<std::string> names(const JobPage& page) {
+    std::vector<std::string> names;
+    for (const auto& job : page.jobs) names.push_back(job.key.name);
+    return names;
+  }
+  host::TemporaryDirectory directory_;
+};
+INSTANTIATE_TEST_SUITE_P(InFileAndInMemory, LedgerTest, testing::Bool());
+
+TEST_P(LedgerTest, RemembersJobsAndTags) {
+  auto ledger = open();
+  EXPECT_EQ(ledger->last_sequence(), 0u);
+  ASSERT_TRUE(ledger->commit(
+      {{a_command(1)}, {a_job(1, "a"), a_job(2, "b", JobState::completed)}, {{"arn:a", {{"k", "v"}}}}}));
+  EXPECT_EQ(ledger->last_sequence(), 1u);
+  EXPECT_EQ(ledger->last_job_number(), 2u);
+  EXPECT_EQ(ledger->live_jobs()->size(), 1u);
+  EXPECT_EQ(ledger->find_job({"us-east-1", "b"})->state, JobState::completed);
+  EXPECT_EQ(ledger->find_job(1)->key.name, "a");
+  EXPECT_EQ(ledger->find_job({"eu-west-1", "b"}).error().kind, Kind::not_found);
+  EXPECT_EQ(ledger->tags("arn:a")->at(0).value, "v");
+  EXPECT_TRUE(ledger->tags("arn:b")->empty());
+  ASSERT_TRUE(ledger->commit({{a_command(2)}, {a_job(1, "a", JobState::stopped)}, {{"arn:a", {}}}}));
+  EXPECT_TRUE(ledger->live_jobs()->empty());
+  EXPECT_TRUE(ledger->tags("arn:a")->empty());
+  EXPECT_EQ(ledger->find_job(1)->spec.hosts(), 1u) << "the spec is kept from the first time";
+}
+
+TEST_P(LedgerTest, ABatchIsAllOrNothing) {
+  auto ledger = open();
+  ASSERT_TRUE(ledger->commit({{a_command(1)}, {a_job(1, "a")}, {}}));
+  const auto twice = ledger->commit({{a_command(2)}, {a_job(2, "b"), a_job(3, "a")}, {}});
+  ASSERT_FALSE(twice) << "a name is its job's for ever";
+  EXPECT_EQ(twice.error().kind, Kind::conflict);
+  EXPECT_FALSE(ledger->find_job(2));
+  EXPECT_EQ(ledger->last_sequence(), 1u);
+  EXPECT_EQ(ledger->commit({{a_command(4)}, {}, {}}).error().message,
+            "ledger: command 4 came where 2 is next");
+  ASSERT_TRUE(ledger->commit({{a_command(2)}, {a_job(2, "b")}, {}}));
+}
+
+TEST_P(LedgerTest, PagesGoThroughAllOnceInEveryOrder) {
+  auto ledger = open();
+  Batch batch;
+  const JobState states[] = {JobState::waiting, JobState::completed, JobState::failed, JobState::active};
+  for (uint64_t n = 1; n <= 23; ++n)
+    batch.jobs.push_back(a_job(n, "job-" + std::to_string(n * 7 % 23), states[n % 4], int64_t(1000 + n / 3)));
+  batch.jobs.push_back(a_job(24, "elsewhere"));
+  batch.jobs.back().key.region = "eu-west-1";
+  ASSERT_TRUE(ledger->commit(batch));
+  for (const auto sort : {JobQuery::Sort::name, JobQuery::Sort::created, JobQuery::Sort::state})
+    for (const bool descending : {false, true}) {
+      JobQuery query;
+      query.region = "us-east-1";
+      query.sort = sort;
+      query.descending = descending;
+      query.jobs_max = 1000;
+      const auto whole = names(*ledger->list_jobs(query));
+      EXPECT_EQ(whole.size(), 23u);
+      query.jobs_max = 4;
+      std::vector<std::string> paged;
+      for (int page = 0; page < 7; ++page) {
+        const auto found = ledger->list_jobs(query);
+        ASSERT_TRUE(found);
+        for (const auto& name : names(*found)) paged.push_back(name);
+        query.token = found->next_token;
+        if (query.token.empty()) break;
+      }
+      EXPECT_EQ(paged, whole);
+    }
+}
+
+TEST_P(LedgerTest, Filters) {
+  auto ledger = open();
+  ASSERT_TRUE(
+      ledger->commit({{},
+                      {a_job(1, "alpha", JobState::completed, 10), a_job(2, "beta", JobState::active, 20),
+                       a_job(3, "alphabet", JobState::failed, 30)},
+                      {}}));
+  const auto found = [&](auto&& change) {
+    JobQuery query;
+    query.region = "us-east-1";
+    query.descending = false;
+    change(query);
+    return names(*ledger->list_jobs(query));
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(found([](JobQuery& q) { q.name_contains = "alpha"; }), (Names{"alpha", "alphabet"}));
+  EXPECT_EQ(found([](JobQuery& q) { q.name_contains = "%"; }), Names{});
+  EXPECT_EQ(found([](JobQuery& q) { q.created_after = from_milliseconds(10); }), (Names{"beta", "alphabet"}));
+  EXPECT_EQ(found([](JobQuery& q) { q.created_before = from_milliseconds(20); }), Names{"alpha"});
+  EXPECT_EQ(found([](JobQuery& q) { q.modified_after = from_milliseconds(20); }), Names{"alphabet"});
+  EXPECT_EQ(found([](JobQuery& q) { q.modified_before = from_milliseconds(11); }), Names{"alpha"});
+  EXPECT_EQ(found([](JobQuery& q) {
+              q.states = {JobState::active, JobState::failed};
+            }),
+            (Names{"beta", "alphabet"}));
+  EXPECT_EQ(found([](JobQuery& q) { q.sort = JobQuery::Sort::state; }), (Names{"alpha", "alphabet", "beta"}));
+}
+
+TEST_P(LedgerTest, TokensOfOthersAreInvalid) {
+  auto ledger = open();
+  for (const char* token : {"x", "bm8=", "WzEsMiwzLDRd"}) {
+    JobQuery query;
+    query.token = token;
+    EXPECT_EQ(ledger->list_jobs(query).error().kind, Kind::invalid) << token;
+  }
+}
+
+TEST_P(LedgerTest, ReplaysCommandsInOrder) {
+  auto ledger = open();
+  ASSERT_TRUE(ledger->commit({{a_command(1), a_command(2)}, {}, {}}));
+  ASSERT_TRUE(ledger->commit({{a_command(3)}, {}, {}}));
+  uint64_t expected = 0;
+  ASSERT_TRUE(ledger->replay([&](const CommandRecord& command) -> Result<void> {
+    EXPECT_EQ(command.sequence, ++expected);
+    EXPECT_EQ(command.body["n"], expected);
+    EXPECT_EQ(command.at, from_milliseconds(5));
+    return {};
+  }));
+  EXPECT_EQ(expected, 3u);
+  EXPECT_EQ(
+      ledger->replay([](const CommandRecord&) -> Result<void> { return cancelled("enough"); }).error().kind,
+      Kind::cancelled);
+}
+
+TEST(LedgerFile, AForeignOrNewerDatabaseIsRefused) {
+  host::TemporaryDirectory directory;
+  const std::string path = directory.path() + "/ledger.db";
+  ASSERT_TRUE((*Connection::open(path))->run("CREATE TABLE cats (name TEXT)"));
+  EXPECT_EQ(open_sqlite(path).error().kind, Kind::conflict);
+  const std::string newer = directory.path() + "/newer.db";
+  ASSERT_TRUE(open_sqlite(newer));
+  ASSERT_TRUE((*Connection::open(newer))->run("PRAGMA user_version = 2"));
+  const auto refused = open_sqlite(newer);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, Kind::conflict);
+  EXPECT_NE(refused.error().message.find("of version 2"), std::string::npos) << refused.error().message;
+  EXPECT_EQ(open_sqlite(directory.path() + "/no/ledger.db").error().kind, Kind::not_found);
+}
+
+TEST(LedgerFile, ReadersDoNotWaitForACommit) {
+  host::TemporaryDirectory directory;
+  const std::string path = directory.path() + "/ledger.db";
+  auto ledger = *open_sqlite(path);
+  ASSERT_TRUE(ledger->commit({{a_command(1)}, {a_job(1, "a")}, {}}));
+  // Another connection holds the write lock, as commit() does while it syncs.
+  auto writer = *Connection::open(path);
+  ASSERT_TRUE(writer->run("BEGIN IMMEDIATE"));
+  ASSERT_TRUE(writer->run("UPDATE jobs SET state = 'failed'"));
+  EXPECT_EQ(ledger->find_job(1)->state, JobState::waiting);
+  ASSERT_TRUE(writer->run("COMMIT"));
+}
+
+TEST(LedgerFile, ManyReadersTakeTurns) {
+  host::TemporaryDirectory directory;
+  auto ledger = *open_sqlite(directory.path() + "/ledger.db");
+  ASSERT_TRUE(ledger->commit({{a_command(1)}, {a_job(1, "a")}, {}}));
+  std::vector<std::thread> threads;
+  std::atomic<int> found = 0;
+  for (size_t i = 0; i < kReadersMax * 2; ++i)
+    threads.emplace_back([&] {
+      for (int round = 0; round < 50; ++round) found += bool(ledger->find_job(1));
+    });
+  for (uint64_t n = 2; n < 40; ++n)
+    EXPECT_TRUE(ledger->commit({{a_command(n)}, {a_job(n, std::to_string(n))}, {}}));
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(found, int(kReadersMax * 2 * 50));
+}
+
+TEST(LedgerFile, AFullDiskIsAnErrorAndNothingHappened) {
+  host::TemporaryDirectory directory;
+  auto ledger = *open_sqlite(directory.path() + "/ledger.db");
+  ASSERT_TRUE(ledger->commit({{a_command(1)}, {a_job(1, "a")}, {}}));
+  // A file size limit stands for the full disk; the signal that comes with it is refused.
+  struct rlimit before;
+  getrlimit(RLIMIT_FSIZE, &before);
+  struct rlimit small = before;
+  small.rlim_cur = 200 << 10;
+  signal(SIGXFSZ, SIG_IGN);
+  setrlimit(RLIMIT_FSIZE, &small);
+  domain::Job big = a_job(2, "big");
+  big.note = std::string(2 << 20, 'x');
+  const auto full = ledger->commit({{a_command(2)}, {big}, {}});
+  setrlimit(RLIMIT_FSIZE, &before);
+  ASSERT_FALSE(full);
+  EXPECT_EQ(full.error().kind, Kind::exhausted) << full.error().message;
+  EXPECT_EQ(ledger->last_sequence(), 1u);
+  EXPECT_FALSE(ledger->find_job(2));
+  ASSERT_TRUE(ledger->commit({{a_command(2)}, {big}, {}})) << "there is room again";
+}
+
+// A child commits numbered batches and says each number once it is acknowledged, until it is killed at a
+// random time. Whatever it said is there.
+TEST(LedgerFile, WhatWasAcknowledgedSurvivesKill) {
+  host::TemporaryDirectory directory;
+  const std::string path = directory.path() + "/ledger.db";
+  SeededRandom random(11);
+  uint64_t acknowledged = 0;
+  for (int round = 0; round < 20; ++round) {
+    int pipe_ends[2];
+    ASSERT_EQ(pipe(pipe_ends), 0);
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      close(pipe_ends[0]);
+      auto ledger = open_sqlite(path);
+      for (uint64_t n = ledger ? (*ledger)->last_sequence() + 1 : 0; ledger; ++n) {
+        if (!(*ledger)->commit({{a_command(n)}, {a_job(n, "job-" + std::to_string(n))}, {}})) break;
+        if (write(pipe_ends[1], &n, sizeof n) != sizeof n) break;
+      }
+      _exit(1);
+    }
+    close(pipe_ends[1]);
+    // Killed after a random number of acknowledgements, at whatever it does then.
+    const uint64_t until = 1 + random.below(30);
+    for (uint64_t seen = 0; seen < until; ++seen) {
+      uint64_t n = 0;
+      ASSERT_EQ(read(pipe_ends[0], &n, sizeof n), ssize_t(sizeof n));
+      acknowledged = n;
+    }
+    kill(child, SIGKILL);
+    int status = 0;
+    waitpid(child, &status, 0);
+    EXPECT_TRUE(WIFSIGNALED(status));
+    for (uint64_t n = 0; read(pipe_ends[0], &n, sizeof n) == ssize_t(sizeof n);) acknowledged = n;
+    close(pipe_ends[0]);
+    auto ledger = open_sqlite(path);
+    ASSERT_TRUE(ledger) << ledger.error().message;
+    EXPECT_GE((*ledger)->last_sequence(), acknowledged);
+    EXPECT_LE((*ledger)->last_sequence(), acknowledged + 1) << "at most the one that was under way";
+    EXPECT_EQ((*ledger)->last_job_number(), (*ledger)->last_sequence()) << "commands and tables agree";
+    for (uint64_t n = 1; n <= acknowledged; n += 1 + n / 10) EXPECT_TRUE((*ledger)->find_job(n)) << n;
+  }
+}
+
+}  // namespace
+}  // namespace trainyard::ledger

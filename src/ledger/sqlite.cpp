@@ -1,0 +1,151 @@
+#include "ledger/sqlite.hpp"
+
+#include <sqlite3.h>
+
+#include <utility>
+
+#include "base/check.hpp"
+
+namespace trainyard::ledger {
+namespace {
+
+// A reader meets a lock only while a crashed writer's log is recovered; longer than this is another program's
+// lock.
+constexpr int kBusyMillisecondsMax = 5'000;
+
+Error error_of(sqlite3* database, std::string_view doing) {
+  const int code = sqlite3_extended_errcode(database);
+  Kind kind = Kind::internal;
+  switch (code & 0xff) {
+    case SQLITE_FULL:
+      kind = Kind::exhausted;
+      break;
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      kind = Kind::unavailable;
+      break;
+    case SQLITE_PERM:
+    case SQLITE_READONLY:
+    case SQLITE_AUTH:
+      kind = Kind::denied;
+      break;
+    case SQLITE_CANTOPEN:
+      kind = Kind::not_found;
+      break;
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+      kind = Kind::corrupt;
+      break;
+    case SQLITE_CONSTRAINT:
+      kind = Kind::conflict;
+      break;
+    // The file system says that it is full when a write or a growing of the shared index fails, not as
+    // SQLITE_FULL.
+    case SQLITE_IOERR:
+      kind = code == SQLITE_IOERR_READ || code == SQLITE_IOERR_SHORT_READ ? Kind::corrupt : Kind::exhausted;
+      break;
+    default:
+      break;
+  }
+  return {kind, std::string(doing) + ": " + sqlite3_errmsg(database)};
+}
+
+}  // namespace
+
+Statement::Statement(Statement&& other) noexcept
+    : database_(other.database_),
+      statement_(std::exchange(other.statement_, nullptr)),
+      kept_(other.kept_),
+      bound_(other.bound_) {}
+
+Statement::~Statement() {
+  if (!statement_) return;
+  if (!kept_) {
+    sqlite3_finalize(statement_);
+    return;
+  }
+  sqlite3_reset(statement_);
+  sqlite3_clear_bindings(statement_);
+}
+
+Statement& Statement::bind(int64_t value) {
+  CHECK(sqlite3_bind_int64(statement_, ++bound_, value) == SQLITE_OK, "the statement has this parameter");
+  return *this;
+}
+
+Statement& Statement::bind(std::string_view value) {
+  CHECK(sqlite3_bind_text64(statement_, ++bound_, value.data() ? value.data() : "", value.size(),
+                            SQLITE_TRANSIENT, SQLITE_UTF8) == SQLITE_OK,
+        "the statement has this parameter, and the text is below SQLite's limit of a gigabyte");
+  return *this;
+}
+
+Result<bool> Statement::step() {
+  const int code = sqlite3_step(statement_);
+  if (code == SQLITE_ROW) return true;
+  if (code == SQLITE_DONE) return false;
+  return error_of(database_, "ledger");
+}
+
+Result<void> Statement::run() {
+  const bool row = TRY(step());
+  CHECK(!row, "a statement that is run has no rows");
+  return {};
+}
+
+int64_t Statement::integer(int column) const { return sqlite3_column_int64(statement_, column); }
+
+std::string Statement::text(int column) const {
+  const auto* bytes = reinterpret_cast<const char*>(sqlite3_column_text(statement_, column));
+  return bytes ? std::string(bytes, size_t(sqlite3_column_bytes(statement_, column))) : std::string();
+}
+
+Result<std::unique_ptr<Connection>> Connection::open(const std::string& path) {
+  sqlite3* database = nullptr;
+  const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
+  const int code = sqlite3_open_v2(path.c_str(), &database, flags, nullptr);
+  std::unique_ptr<Connection> connection(new Connection(database));
+  if (code != SQLITE_OK) return error_of(database, "opening " + path);
+  sqlite3_busy_timeout(database, kBusyMillisecondsMax);
+  return connection;
+}
+
+Connection::~Connection() {
+  for (auto& [sql, statement] : prepared_) sqlite3_finalize(statement);
+  sqlite3_close(database_);
+}
+
+Result<Statement> Connection::prepare(const std::string& sql) {
+  auto found = prepared_.find(sql);
+  if (found == prepared_.end()) {
+    sqlite3_stmt* statement = nullptr;
+    if (sqlite3_prepare_v3(database_, sql.c_str(), int(sql.size()), SQLITE_PREPARE_PERSISTENT, &statement,
+                           nullptr) != SQLITE_OK)
+      return error_of(database_, "ledger");
+    found = prepared_.emplace(sql, statement).first;
+  }
+  return Statement(database_, found->second, true);
+}
+
+Result<Statement> Connection::prepare_once(const std::string& sql) {
+  sqlite3_stmt* statement = nullptr;
+  if (sqlite3_prepare_v2(database_, sql.c_str(), int(sql.size()), &statement, nullptr) != SQLITE_OK)
+    return error_of(database_, "ledger");
+  return Statement(database_, statement, false);
+}
+
+Result<void> Connection::run(const std::string& sql) {
+  if (sqlite3_exec(database_, sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK)
+    return error_of(database_, "ledger");
+  return {};
+}
+
+Result<int64_t> Connection::integer(const std::string& sql) {
+  Statement statement = TRY(prepare(sql));
+  if (!TRY(statement.step())) return not_found("no row: " + sql);
+  return statement.integer(0);
+}
+
+int64_t Connection::changes() const { return sqlite3_changes64(database_); }
+
+}  // namespace trainyard::ledger

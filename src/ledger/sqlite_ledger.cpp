@@ -1,0 +1,376 @@
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <utility>
+#include <variant>
+
+#include "base/check.hpp"
+#include "base/text.hpp"
+#include "ledger/ledger.hpp"
+#include "ledger/sqlite.hpp"
+
+namespace trainyard::ledger {
+namespace {
+
+constexpr int64_t kApplication = 0x54594c47;  // "TYLG", in the file's header
+constexpr int64_t kVersion = 1;
+
+constexpr const char* kTables = R"(
+CREATE TABLE commands (
+  sequence INTEGER PRIMARY KEY,
+  at INTEGER NOT NULL,
+  kind TEXT NOT NULL,
+  body TEXT NOT NULL
+);
+CREATE TABLE jobs (
+  number INTEGER PRIMARY KEY,
+  region TEXT NOT NULL,
+  name TEXT NOT NULL,
+  state TEXT NOT NULL,
+  live INTEGER NOT NULL,
+  status_order INTEGER NOT NULL,
+  created INTEGER NOT NULL,
+  modified INTEGER NOT NULL,
+  spec TEXT NOT NULL,
+  progress TEXT NOT NULL
+);
+CREATE UNIQUE INDEX jobs_by_name ON jobs (region, name);
+CREATE INDEX jobs_by_created ON jobs (region, created, name);
+CREATE INDEX jobs_by_status ON jobs (region, status_order, name);
+CREATE INDEX jobs_live ON jobs (number) WHERE live = 1;
+CREATE TABLE tags (
+  arn TEXT PRIMARY KEY,
+  tags TEXT NOT NULL
+) WITHOUT ROWID;
+)";
+
+// The order of the names that the face gives the states: Completed, Failed, InProgress, Stopped, Stopping.
+int64_t status_order(domain::JobState state) {
+  switch (state) {
+    case domain::JobState::completed:
+      return 0;
+    case domain::JobState::failed:
+      return 1;
+    case domain::JobState::waiting:
+    case domain::JobState::active:
+      return 2;
+    case domain::JobState::stopped:
+      return 3;
+    case domain::JobState::stopping:
+      return 4;
+  }
+  return 0;
+}
+
+// Columns `spec` and `progress` of the row at hand.
+Result<domain::Job> job_of(const Statement& row) {
+  auto progress = parse_json(row.text(1));
+  auto spec = parse_json(row.text(0));
+  if (!progress || !spec) return corrupt("ledger: a job's record is not JSON");
+  (*progress)["spec"] = *std::move(spec);
+  auto job = domain::job_from_json(*progress);
+  if (!job) return corrupt("ledger: a job's record: " + job.error().message);
+  return job;
+}
+
+std::string token_of(const JobQuery& query, const domain::Job& last) {
+  const Json sort_value = query.sort == JobQuery::Sort::created ? Json(to_milliseconds(last.created))
+                          : query.sort == JobQuery::Sort::state ? Json(status_order(last.state))
+                                                                : Json(0);
+  return to_base64(dump(Json::array({int(query.sort), query.descending, sort_value, last.key.name})));
+}
+
+struct Position {
+  int64_t sort_value = 0;
+  std::string name;
+};
+
+Result<Position> position_of(const JobQuery& query) {
+  const auto bad = [] { return invalid("NextToken is not one that this list gave"); };
+  const auto text = from_base64(query.token);
+  if (!text) return bad();
+  const auto json = parse_json(*text);
+  if (!json || !json->is_array() || json->size() != 4) return bad();
+  const Json& token = *json;
+  if (token[0] != int(query.sort) || token[1] != query.descending || !token[2].is_number_integer() ||
+      !token[3].is_string())
+    return bad();
+  return Position{token[2].get<int64_t>(), token[3].get<std::string>()};
+}
+
+// SQL that grows with the parameters it takes, in order.
+struct Question {
+  std::string sql;
+  std::vector<std::variant<int64_t, std::string>> parameters;
+
+  void add(std::string_view condition, std::variant<int64_t, std::string> parameter) {
+    sql += condition;
+    parameters.push_back(std::move(parameter));
+  }
+};
+
+Result<Question> question_of(const JobQuery& query) {
+  Question question;
+  question.add("SELECT spec, progress FROM jobs WHERE region = ?", query.region);
+  if (!query.name_contains.empty()) question.add(" AND instr(name, ?) > 0", query.name_contains);
+  if (query.created_after) question.add(" AND created > ?", to_milliseconds(*query.created_after));
+  if (query.created_before) question.add(" AND created < ?", to_milliseconds(*query.created_before));
+  if (query.modified_after) question.add(" AND modified > ?", to_milliseconds(*query.modified_after));
+  if (query.modified_before) question.add(" AND modified < ?", to_milliseconds(*query.modified_before));
+  for (size_t i = 0; i < query.states.size(); ++i)
+    question.add(i == 0 ? " AND state IN (?" : ", ?", std::string(to_string(query.states[i])));
+  if (!query.states.empty()) question.sql += ")";
+
+  const std::string beyond = query.descending ? "<" : ">";
+  const std::string way = query.descending ? " DESC" : "";
+  const std::string column = query.sort == JobQuery::Sort::created ? "created" : "status_order";
+  if (!query.token.empty()) {
+    const Position position = TRY(position_of(query));
+    if (query.sort == JobQuery::Sort::name) {
+      question.add(" AND name " + beyond + " ?", position.name);
+    } else {
+      question.add(" AND (" + column + ", name) " + beyond + " (?", position.sort_value);
+      question.add(", ?)", position.name);
+    }
+  }
+  question.sql += query.sort == JobQuery::Sort::name ? " ORDER BY name" + way
+                                                     : " ORDER BY " + column + way + ", name" + way;
+  // One more than asked: whether there is a next page.
+  question.add(" LIMIT ?", int64_t(std::min(query.jobs_max, kPageJobsMax)) + 1);
+  return question;
+}
+
+class SqliteLedger final : public Ledger {
+ public:
+  static Result<std::unique_ptr<Ledger>> open(const std::string& path) {
+    auto ledger = std::make_unique<SqliteLedger>(path);
+    TRY(ledger->prepare().in("opening the ledger " + path));
+    return std::unique_ptr<Ledger>(std::move(ledger));
+  }
+
+  explicit SqliteLedger(std::string path) : path_(std::move(path)), in_memory_(path_ == ":memory:") {}
+
+  Result<void> commit(const Batch& batch) override {
+    std::unique_lock<std::mutex> turn;
+    if (in_memory_) turn = std::unique_lock(mutex_);
+    TRY(writer_->run("BEGIN IMMEDIATE"));
+    const auto written = write(batch);
+    const auto done = written ? writer_->run("COMMIT") : written;
+    if (!done) {
+      // Fails only when SQLite has rolled back by itself (as on a full disk).
+      const auto rolled_back = writer_->run("ROLLBACK");
+      static_cast<void>(rolled_back);
+      return done;
+    }
+    last_sequence_ += batch.commands.size();
+    for (const domain::Job& job : batch.jobs)
+      if (job.number > last_job_number_) last_job_number_ = job.number;
+    return {};
+  }
+
+  uint64_t last_sequence() override { return last_sequence_; }
+  domain::JobNumber last_job_number() override { return last_job_number_; }
+
+  Result<std::vector<domain::Job>> live_jobs() override {
+    return read([](Connection& connection) -> Result<std::vector<domain::Job>> {
+      Statement rows =
+          TRY(connection.prepare("SELECT spec, progress FROM jobs WHERE live = 1 ORDER BY number"));
+      std::vector<domain::Job> jobs;
+      while (TRY(rows.step())) jobs.push_back(TRY(job_of(rows)));
+      return jobs;
+    });
+  }
+
+  Result<domain::Job> find_job(const domain::JobKey& key) override {
+    return read([&](Connection& connection) -> Result<domain::Job> {
+      Statement rows =
+          TRY(connection.prepare("SELECT spec, progress FROM jobs WHERE region = ? AND name = ?"));
+      rows.bind(key.region).bind(key.name);
+      if (!TRY(rows.step())) return not_found("there is no job " + key.name + " in " + key.region);
+      return job_of(rows);
+    });
+  }
+
+  Result<domain::Job> find_job(domain::JobNumber number) override {
+    return read([&](Connection& connection) -> Result<domain::Job> {
+      Statement rows = TRY(connection.prepare("SELECT spec, progress FROM jobs WHERE number = ?"));
+      rows.bind(int64_t(number));
+      if (!TRY(rows.step())) return not_found("there is no job " + std::to_string(number));
+      return job_of(rows);
+    });
+  }
+
+  Result<JobPage> list_jobs(const JobQuery& query) override {
+    if (query.jobs_max == 0) return invalid("a page has room for at least one job");
+    const Question question = TRY(question_of(query));
+    return read([&](Connection& connection) -> Result<JobPage> {
+      Statement rows = TRY(connection.prepare_once(question.sql));
+      for (const auto& parameter : question.parameters)
+        std::visit([&](const auto& value) { rows.bind(value); }, parameter);
+      JobPage page;
+      while (TRY(rows.step())) page.jobs.push_back(TRY(job_of(rows)));
+      const size_t jobs_max = std::min(query.jobs_max, kPageJobsMax);
+      if (page.jobs.size() > jobs_max) {
+        page.jobs.resize(jobs_max);
+        page.next_token = token_of(query, page.jobs.back());
+      }
+      return page;
+    });
+  }
+
+  Result<std::vector<domain::Tag>> tags(const std::string& arn) override {
+    return read([&](Connection& connection) -> Result<std::vector<domain::Tag>> {
+      Statement rows = TRY(connection.prepare("SELECT tags FROM tags WHERE arn = ?"));
+      rows.bind(arn);
+      std::vector<domain::Tag> tags;
+      if (!TRY(rows.step())) return tags;
+      const auto json = parse_json(rows.text(0));
+      if (!json || !json->is_array()) return corrupt("ledger: the tags of " + arn + " are not a list");
+      for (const Json& each : *json) {
+        auto tag = domain::tag_from_json(each);
+        if (!tag) return corrupt("ledger: the tags of " + arn + ": " + tag.error().message);
+        tags.push_back(*std::move(tag));
+      }
+      return tags;
+    });
+  }
+
+  Result<void> replay(const std::function<Result<void>(const CommandRecord&)>& each) override {
+    return read([&](Connection& connection) -> Result<void> {
+      Statement rows =
+          TRY(connection.prepare("SELECT sequence, at, kind, body FROM commands ORDER BY sequence"));
+      while (TRY(rows.step())) {
+        auto body = parse_json(rows.text(3));
+        if (!body)
+          return corrupt("ledger: command " + std::to_string(rows.integer(0)) + ": " + body.error().message);
+        TRY(each(
+            {uint64_t(rows.integer(0)), from_milliseconds(rows.integer(1)), rows.text(2), *std::move(body)}));
+      }
+      return {};
+    });
+  }
+
+ private:
+  Result<void> prepare() {
+    writer_ = TRY(Connection::open(path_));
+    const int64_t application = TRY(writer_->integer("PRAGMA application_id"));
+    const int64_t version = TRY(writer_->integer("PRAGMA user_version"));
+    const int64_t tables = TRY(writer_->integer("SELECT count(*) FROM sqlite_master"));
+    if (tables > 0 && application != kApplication)
+      return conflict("this database is not a ledger of Trainyard");
+    if (version > kVersion)
+      return conflict("it is of version " + std::to_string(version) + ", and this program knows up to " +
+                      std::to_string(kVersion) + ": run the newer program");
+    // A reader sees the last commit while the next is being written, and a commit is one append and one sync.
+    TRY(writer_->run("PRAGMA journal_mode = WAL"));
+    TRY(writer_->run("PRAGMA synchronous = FULL"));
+    if (tables == 0) {
+      TRY(writer_->run("BEGIN IMMEDIATE"));
+      TRY(writer_->run(kTables));
+      TRY(writer_->run("PRAGMA application_id = " + std::to_string(kApplication)));
+      TRY(writer_->run("PRAGMA user_version = " + std::to_string(kVersion)));
+      TRY(writer_->run("COMMIT"));
+    }
+    last_sequence_ = uint64_t(TRY(writer_->integer("SELECT coalesce(max(sequence), 0) FROM commands")));
+    last_job_number_ = uint64_t(TRY(writer_->integer("SELECT coalesce(max(number), 0) FROM jobs")));
+    return {};
+  }
+
+  Result<void> write(const Batch& batch) {
+    uint64_t sequence = last_sequence_;
+    for (const CommandRecord& command : batch.commands) {
+      if (command.sequence != ++sequence)
+        return conflict("ledger: command " + std::to_string(command.sequence) + " came where " +
+                        std::to_string(sequence) + " is next");
+      Statement insert =
+          TRY(writer_->prepare("INSERT INTO commands (sequence, at, kind, body) VALUES (?, ?, ?, ?)"));
+      insert.bind(int64_t(command.sequence))
+          .bind(to_milliseconds(command.at))
+          .bind(command.kind)
+          .bind(dump(command.body));
+      TRY(insert.run());
+    }
+    for (const domain::Job& job : batch.jobs) TRY(write_job(job));
+    for (const auto& [arn, tags] : batch.tags) TRY(write_tags(arn, tags));
+    return {};
+  }
+
+  Result<void> write_job(const domain::Job& job) {
+    const std::string progress = dump(progress_json(job));
+    Statement update =
+        TRY(writer_->prepare("UPDATE jobs SET state = ?, live = ?, status_order = ?, modified = ?, progress "
+                             "= ? WHERE number = ?"));
+    update.bind(to_string(job.state)).bind(int64_t(!job.finished())).bind(status_order(job.state));
+    update.bind(to_milliseconds(job.modified)).bind(progress).bind(int64_t(job.number));
+    TRY(update.run());
+    if (writer_->changes() == 1) return {};
+    Statement insert =
+        TRY(writer_->prepare("INSERT INTO jobs (number, region, name, state, live, status_order, created, "
+                             "modified, spec, progress) "
+                             "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
+    insert.bind(int64_t(job.number)).bind(job.key.region).bind(job.key.name).bind(to_string(job.state));
+    insert.bind(int64_t(!job.finished())).bind(status_order(job.state)).bind(to_milliseconds(job.created));
+    insert.bind(to_milliseconds(job.modified)).bind(dump(to_json(job.spec))).bind(progress);
+    return insert.run();
+  }
+
+  Result<void> write_tags(const std::string& arn, const std::vector<domain::Tag>& tags) {
+    if (tags.empty()) {
+      Statement gone = TRY(writer_->prepare("DELETE FROM tags WHERE arn = ?"));
+      return gone.bind(arn).run();
+    }
+    Json list = Json::array();
+    for (const domain::Tag& tag : tags) list.push_back(to_json(tag));
+    Statement replace = TRY(writer_->prepare("INSERT OR REPLACE INTO tags (arn, tags) VALUES (?, ?)"));
+    return replace.bind(arn).bind(dump(list)).run();
+  }
+
+  // Lends a reader to `body`; in memory that is the writer itself, in turns.
+  template <class Body>
+  auto read(Body body) -> decltype(body(std::declval<Connection&>())) {
+    std::unique_lock lock(mutex_);
+    if (in_memory_) return body(*writer_);
+    reader_returned_.wait(lock, [&] { return !idle_readers_.empty() || readers_ < kReadersMax; });
+    std::unique_ptr<Connection> reader;
+    if (!idle_readers_.empty()) {
+      reader = std::move(idle_readers_.back());
+      idle_readers_.pop_back();
+    } else {
+      auto opened = open_reader();
+      if (!opened) return std::move(opened).error();
+      reader = *std::move(opened);
+      ++readers_;
+    }
+    lock.unlock();
+    auto result = body(*reader);
+    lock.lock();
+    idle_readers_.push_back(std::move(reader));
+    lock.unlock();
+    reader_returned_.notify_one();
+    return result;
+  }
+
+  Result<std::unique_ptr<Connection>> open_reader() {
+    auto reader = TRY(Connection::open(path_));
+    TRY(reader->run("PRAGMA query_only = 1"));
+    return reader;
+  }
+
+  const std::string path_;
+  const bool in_memory_;
+  std::unique_ptr<Connection> writer_;  // commit()'s; in memory, whoever holds mutex_
+  std::atomic<uint64_t> last_sequence_ = 0;
+  std::atomic<domain::JobNumber> last_job_number_ = 0;
+
+  std::mutex mutex_;
+  std::condition_variable reader_returned_;
+  std::vector<std::unique_ptr<Connection>> idle_readers_;  // guarded by mutex_
+  size_t readers_ = 0;                                     // guarded by mutex_: lent and idle
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Ledger>> open_sqlite(const std::string& path) { return SqliteLedger::open(path); }
+
+}  // namespace trainyard::ledger
