@@ -1,13 +1,17 @@
-// Blobs by key, behind one interface: a directory (the embedded S3's disk), memory (tests), an S3 endpoint (client).
+// Blobs by key, behind one interface: a directory (the embedded S3's disk), memory (tests), an S3 endpoint
+// (client).
 //
-// Calls block; the data plane's threads make them, never a control loop. Readers and writers stream with the caller's
-// buffer. A put is seen whole or not at all: after commit() returns it survives power loss; a writer that is destroyed
-// without commit() leaves nothing.
+// Calls block; the data plane's threads make them, never a control loop. Readers and writers stream with the
+// caller's buffer. A put is seen whole or not at all: after commit() returns it survives power loss; a writer
+// that is destroyed without commit() leaves nothing.
 //
 // Threads: Objects is callable from anywhere; one reader or writer is confined to one thread at a time.
-// Errors: not_found (bucket or key; `bucket_missing` in the message says which), conflict (bucket exists, is not
-//         empty), exhausted (disk full), invalid (name, part order), unavailable and denied (remote endpoints), corrupt
-//         (content does not match the checksum or length given).
+// Errors: not_found (bucket, key, upload), conflict (bucket exists, is not empty), exhausted (disk full),
+// invalid (name,
+//         range, parts), unavailable and denied (remote endpoints), corrupt (content does not match the
+//         checksum or length given). Where a kind alone does not say what happened, the message holds one of
+//         the words of `fault` followed by ": ", and fault_of() finds it: "bucket_missing: there is no bucket
+//         'data'".
 // Lifetime: readers and writers must not outlive their Objects.
 #pragma once
 
@@ -36,21 +40,50 @@ struct ObjectInfo {
   std::string etag;  // hex MD5, or "MD5-of-MD5s-parts" for multipart; without quotes
   Instant modified;
   std::string content_type;
-  std::map<std::string, std::string> headers;   // Content-Encoding, Cache-Control .. given at put, lower-case names
-  std::map<std::string, std::string> metadata;  // x-amz-meta-*, without that prefix
-  std::map<std::string, std::string> checksums; // "crc32" -> base64, as given and verified at put
+  std::map<std::string, std::string>
+      headers;  // Content-Encoding, Cache-Control .. given at put, lower-case names
+  std::map<std::string, std::string> metadata;   // x-amz-meta-*, without that prefix
+  std::map<std::string, std::string> checksums;  // "crc32" -> base64, as given and verified at put
 };
 
-// Bytes first..last inclusive; last is clamped to the object's end.
+namespace fault {
+inline constexpr std::string_view kBucketMissing = "bucket_missing";     // not_found
+inline constexpr std::string_view kKeyMissing = "key_missing";           // not_found
+inline constexpr std::string_view kUploadMissing = "upload_missing";     // not_found
+inline constexpr std::string_view kBucketExists = "bucket_exists";       // conflict
+inline constexpr std::string_view kBucketNotEmpty = "bucket_not_empty";  // conflict
+inline constexpr std::string_view kKeyExists = "key_exists";             // conflict, of only_if_absent
+inline constexpr std::string_view kBadBucketName = "bad_bucket_name";    // invalid
+inline constexpr std::string_view kKeyTooLong = "key_too_long";          // invalid
+inline constexpr std::string_view kBadRange = "bad_range";               // invalid
+inline constexpr std::string_view kPartInvalid = "part_invalid";     // invalid: not there, or another ETag
+inline constexpr std::string_view kPartOrder = "part_order";         // invalid
+inline constexpr std::string_view kPartTooSmall = "part_too_small";  // invalid
+inline constexpr std::string_view kChecksumMismatch = "checksum_mismatch";  // corrupt
+inline constexpr std::string_view kLengthMismatch = "length_mismatch";      // corrupt
+}  // namespace fault
+
+// The word of `fault` that the error carries; "" when it carries none.
+std::string_view fault_of(const Error& error);
+
+inline constexpr size_t kKeyBytesMax = 1024;        // as S3
+inline constexpr uint32_t kPartsMax = 10'000;       // as S3
+inline constexpr uint64_t kPartBytesMin = 5 << 20;  // as S3; the last part may be smaller
+
+// Bytes first..last inclusive; last is clamped to the object's end. With `from_end`, the last so many bytes
+// instead (all of them when the object is shorter).
 struct Range {
   uint64_t first = 0;
   uint64_t last = UINT64_MAX;
+  std::optional<uint64_t> from_end;
 };
 
 class Reader {
  public:
   virtual ~Reader() = default;
   virtual const ObjectInfo& info() const = 0;
+  // What is read, resolved: first..last of this object; last = first - 1 when it is empty.
+  virtual Range range() const = 0;
   // At most buffer.size() bytes; 0 at the end.
   virtual Result<size_t> read(std::span<char> buffer) = 0;
 };
@@ -59,17 +92,22 @@ struct PutOptions {
   std::string content_type = "binary/octet-stream";
   std::map<std::string, std::string> headers;
   std::map<std::string, std::string> metadata;
-  std::optional<uint64_t> bytes;       // when known ahead: commit() fails with corrupt if it differs
-  std::optional<std::string> md5;      // base64; verified
-  std::map<std::string, std::string> checksums;  // verified: "crc32", "crc32c", "sha1", "sha256" -> base64
-  bool only_if_absent = false;         // If-None-Match: *
+  std::optional<uint64_t> bytes;   // when known ahead: commit() fails with corrupt if it differs
+  std::optional<std::string> md5;  // base64; verified
+  // "crc32", "crc32c", "crc64nvme", "sha1", "sha256" -> base64, verified. With "" it is computed and kept,
+  // and expect_checksum() may still bring the value to verify. Of an upload: the algorithms its parts will
+  // bring.
+  std::map<std::string, std::string> checksums;
+  bool checksum_of_whole = false;  // of an upload: over the whole object, not over its parts' checksums
+  bool only_if_absent = false;     // If-None-Match: *
 };
 
 class Writer {
  public:
   virtual ~Writer() = default;
   virtual Result<void> write(std::span<const char> bytes) = 0;
-  // A checksum that became known at the end (a trailer). Requires: before commit().
+  // A checksum that became known at the end (a trailer), of an algorithm that PutOptions.checksums announced
+  // with ""; of another, commit() fails with invalid. Requires: before commit().
   virtual void expect_checksum(std::string algorithm, std::string base64) = 0;
   // Makes the object visible and durable. Errors also: conflict (only_if_absent and it is there).
   virtual Result<ObjectInfo> commit() = 0;
@@ -83,9 +121,9 @@ struct ListQuery {
 };
 
 struct ListPage {
-  std::vector<ObjectInfo> objects;    // ordered by key bytes; key, bytes, etag, modified are set
+  std::vector<ObjectInfo> objects;  // ordered by key bytes; key, bytes, etag, modified are set
   std::vector<std::string> prefixes;
-  std::string next;                   // start_after of the next page; "" when this is the last
+  std::string next;  // start_after of the next page; "" when this is the last
 };
 
 struct PartInfo {
@@ -93,6 +131,7 @@ struct PartInfo {
   std::string etag;
   uint64_t bytes = 0;
   Instant modified;
+  std::map<std::string, std::string> checksums;  // at complete: compared when given
 };
 
 struct UploadInfo {
@@ -110,6 +149,7 @@ class Objects {
   virtual Result<BucketInfo> head_bucket(const std::string& bucket) = 0;
   virtual Result<std::vector<BucketInfo>> list_buckets() = 0;
 
+  // Errors also: invalid (bad_range) when the range holds no byte of the object.
   virtual Result<std::unique_ptr<Reader>> get(const std::string& bucket, const std::string& key,
                                               std::optional<Range> range = {}) = 0;
   virtual Result<ObjectInfo> head(const std::string& bucket, const std::string& key) = 0;
@@ -123,12 +163,17 @@ class Objects {
   virtual Result<std::unique_ptr<Writer>> put_part(const std::string& bucket, const std::string& key,
                                                    const std::string& upload_id, uint32_t part,
                                                    const PutOptions& options = {}) = 0;
+  // The upload becomes the object. `parts` are ordered by number; those of the upload that are not named are
+  // dropped. Asked again after it succeeded, it answers the same while the object is still that one.
   virtual Result<ObjectInfo> complete_upload(const std::string& bucket, const std::string& key,
-                                             const std::string& upload_id, const std::vector<PartInfo>& parts) = 0;
-  virtual Result<void> abort_upload(const std::string& bucket, const std::string& key, const std::string& upload_id) = 0;
+                                             const std::string& upload_id,
+                                             const std::vector<PartInfo>& parts) = 0;
+  virtual Result<void> abort_upload(const std::string& bucket, const std::string& key,
+                                    const std::string& upload_id) = 0;
   virtual Result<std::vector<PartInfo>> list_parts(const std::string& bucket, const std::string& key,
                                                    const std::string& upload_id) = 0;
-  virtual Result<std::vector<UploadInfo>> list_uploads(const std::string& bucket, const std::string& prefix) = 0;
+  virtual Result<std::vector<UploadInfo>> list_uploads(const std::string& bucket,
+                                                       const std::string& prefix) = 0;
 };
 
 // "s3://bucket/some/key" -> {"bucket", "some/key"}. Errors: invalid.
@@ -139,8 +184,9 @@ struct Location {
 Result<Location> parse_s3_uri(std::string_view uri);
 
 // Reads the whole object. Requires: it is small. Errors also: exhausted, past bytes_max.
-Result<std::string> read_all(Objects& objects, const std::string& bucket, const std::string& key, size_t bytes_max);
-Result<ObjectInfo> write_all(Objects& objects, const std::string& bucket, const std::string& key, std::string_view bytes,
-                             const PutOptions& options = {});
+Result<std::string> read_all(Objects& objects, const std::string& bucket, const std::string& key,
+                             size_t bytes_max);
+Result<ObjectInfo> write_all(Objects& objects, const std::string& bucket, const std::string& key,
+                             std::string_view bytes, const PutOptions& options = {});
 
 }  // namespace trainyard::objects

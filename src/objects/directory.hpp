@@ -1,0 +1,26 @@
+// The embedded S3's disk: objects in a directory of the machine.
+//
+// Durable: a put is written to a file in temporary/, synced, renamed to its place, and the directories on the
+// way are synced before commit() returns. A put that a crash cut off is a file in temporary/, which the next
+// opening sweeps. Readers hold the file they opened, so they go on reading an object that is replaced or
+// removed. Nothing is kept in memory but the buckets' names: a key's path is computed from the key, and a
+// listing walks the tree.
+//
+// Layout and file format: docs/formats/objects.md.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/random.hpp"
+#include "base/result.hpp"
+#include "base/time.hpp"
+#include "objects/objects.hpp"
+
+namespace trainyard::objects {
+
+// Makes the directory when it is absent. One process at a time: it is locked while open.
+// Errors: conflict (another process has it open), invalid (written by a newer version), and those of files.
+Result<std::unique_ptr<Objects>> open_directory(const std::string& path, Clock& clock, Random& random);
+
+}  // namespace trainyard::objects

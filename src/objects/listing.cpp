@@ -1,0 +1,65 @@
+#include "objects/listing.hpp"
+
+#include <algorithm>
+
+namespace trainyard::objects {
+namespace {
+
+// The prefix that a key rolls up into: up to and with the first delimiter after the query's prefix; "" when
+// it stands for itself.
+std::string_view rolled_up(std::string_view key, const ListQuery& query) {
+  if (query.delimiter.empty() || key.size() <= query.prefix.size()) return "";
+  const size_t at = key.find(query.delimiter, query.prefix.size());
+  return at == key.npos ? "" : key.substr(0, at + query.delimiter.size());
+}
+
+}  // namespace
+
+std::string after_all_of(std::string beginning) {
+  while (!beginning.empty() && uint8_t(beginning.back()) == 0xff) beginning.pop_back();
+  if (!beginning.empty()) beginning.back() = char(uint8_t(beginning.back()) + 1);
+  return beginning;
+}
+
+Result<ListPage> list_page(Cursor& cursor, const ListQuery& query) {
+  ListPage page;
+  if (query.keys_max == 0) return page;
+
+  std::string bound = query.prefix;
+  if (!query.start_after.empty()) {
+    // A page that ended on a rolled-up prefix goes on behind everything in it.
+    const bool after_a_prefix = query.start_after.starts_with(query.prefix) &&
+                                rolled_up(query.start_after, query) == query.start_after;
+    const std::string next = after_a_prefix ? after_all_of(query.start_after) : query.start_after + '\0';
+    if (next.empty()) return page;
+    bound = std::max(bound, next);
+  }
+
+  const auto rolls_up = [&](std::string_view beginning) {
+    return beginning.starts_with(query.prefix) && !rolled_up(beginning, query).empty();
+  };
+  std::string last;  // key or prefix that was added last
+  for (;;) {
+    const auto key = TRY(cursor.at_or_after(bound, rolls_up));
+    if (!key || !key->starts_with(query.prefix)) return page;
+    const std::string prefix(rolled_up(*key, query));
+    if (page.objects.size() + page.prefixes.size() == query.keys_max) {
+      page.next = last;
+      return page;
+    }
+    if (prefix.empty()) {
+      auto info = TRY(cursor.describe(*key));
+      bound = *key + '\0';
+      if (!info) continue;
+      last = *key;
+      page.objects.push_back(std::move(*info));
+    } else {
+      last = prefix;
+      page.prefixes.push_back(prefix);
+      bound = after_all_of(prefix);
+      if (bound.empty()) return page;
+    }
+  }
+}
+
+}  // namespace trainyard::objects

@@ -1,0 +1,79 @@
+#include "objects/multipart.hpp"
+
+#include "base/text.hpp"
+#include "objects/checksum.hpp"
+
+namespace trainyard::objects {
+namespace {
+
+Error bad(std::string_view word, const std::string& what) { return invalid(std::string(word) + ": " + what); }
+
+std::string unquoted(std::string_view etag) {
+  if (etag.size() >= 2 && etag.front() == '"' && etag.back() == '"') etag = etag.substr(1, etag.size() - 2);
+  return std::string(etag);
+}
+
+// One algorithm's checksum of the whole. Without all parts' sums there is none: "".
+Result<std::string> join_checksums(const std::string& algorithm, const std::vector<PartInfo>& parts,
+                                   bool of_whole) {
+  std::string sums, whole;
+  for (const auto& part : parts) {
+    const auto sum = part.checksums.find(algorithm);
+    if (sum == part.checksums.end()) return std::string();
+    const std::string bytes = TRY(from_base64(sum->second));
+    sums += bytes;
+    if (of_whole) whole = whole.empty() ? bytes : TRY(combine_checksums(algorithm, whole, bytes, part.bytes));
+  }
+  if (of_whole) return to_base64(whole);
+  return to_base64(checksum_of(algorithm, sums)) + "-" + std::to_string(parts.size());
+}
+
+}  // namespace
+
+Result<void> check_part_number(uint32_t part) {
+  if (part >= 1 && part <= kPartsMax) return ok();
+  return invalid("a part number must lie between 1 and " + std::to_string(kPartsMax));
+}
+
+Result<Joined> join_parts(const std::vector<PartInfo>& asked, const std::map<uint32_t, PartInfo>& stored,
+                          const PutOptions& options) {
+  if (asked.empty()) return bad(fault::kPartInvalid, "an upload needs at least one part");
+  for (size_t i = 1; i < asked.size(); ++i)
+    if (asked[i].number <= asked[i - 1].number)
+      return bad(fault::kPartOrder, "part " + std::to_string(asked[i].number) + " comes after part " +
+                                        std::to_string(asked[i - 1].number));
+  Joined joined;
+  std::string md5s;
+  std::vector<PartInfo> parts;
+  for (size_t i = 0; i < asked.size(); ++i) {
+    const PartInfo& want = asked[i];
+    const std::string name = "part " + std::to_string(want.number);
+    const auto found = stored.find(want.number);
+    if (found == stored.end()) return bad(fault::kPartInvalid, name + " was not uploaded");
+    const PartInfo& part = found->second;
+    if (unquoted(want.etag) != part.etag)
+      return bad(fault::kPartInvalid, name + " has the ETag " + part.etag + ", not the one given");
+    for (const auto& [algorithm, base64] : want.checksums) {
+      const auto kept = part.checksums.find(algorithm);
+      if (kept != part.checksums.end() && kept->second != base64)
+        return bad(fault::kPartInvalid, name + " has another " + algorithm + " than the one given");
+    }
+    if (i + 1 < asked.size() && part.bytes < kPartBytesMin)
+      return bad(fault::kPartTooSmall, name + " has " + std::to_string(part.bytes) +
+                                           " bytes; all but the last must have " +
+                                           std::to_string(kPartBytesMin));
+    md5s += TRY(from_hex(part.etag));
+    joined.bytes += part.bytes;
+    parts.push_back(part);
+  }
+  joined.etag = to_hex(checksum_of("md5", md5s)) + "-" + std::to_string(parts.size());
+  for (const auto& [algorithm, announced] : options.checksums) {
+    // S3 gives the 64-bit CRC over the whole only.
+    const bool of_whole = options.checksum_of_whole || algorithm == "crc64nvme";
+    std::string sum = TRY(join_checksums(algorithm, parts, of_whole));
+    if (!sum.empty()) joined.checksums[algorithm] = std::move(sum);
+  }
+  return joined;
+}
+
+}  // namespace trainyard::objects

@@ -1,0 +1,106 @@
+#include "objects/names.hpp"
+
+#include <algorithm>
+
+#include "base/text.hpp"
+
+namespace trainyard::objects {
+namespace {
+
+constexpr size_t kMetadataBytesMax = 2 << 10;  // as S3
+constexpr size_t kHeaderBytesMax = 8 << 10;    // as S3's limit on all headers of a PUT
+
+std::string quoted(std::string_view text) { return "'" + shorten(to_utf8(text), 200) + "'"; }
+
+Error with_word(Error (*kind)(std::string), std::string_view word, const std::string& what) {
+  return kind(std::string(word) + ": " + what);
+}
+
+}  // namespace
+
+Result<void> check_bucket_name(std::string_view bucket) {
+  const auto bad = [&](const char* why) {
+    return with_word(invalid, fault::kBadBucketName, quoted(bucket) + " is no bucket name: " + why);
+  };
+  const auto letter_or_digit = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
+  if (bucket.size() < 3 || bucket.size() > 63) return bad("it must have 3 to 63 characters");
+  for (const char c : bucket)
+    if (!letter_or_digit(c) && c != '.' && c != '-') return bad("only a-z, 0-9, '.' and '-' may be in it");
+  if (!letter_or_digit(bucket.front()) || !letter_or_digit(bucket.back()))
+    return bad("it must begin and end with a letter or a digit");
+  if (bucket.find("..") != bucket.npos) return bad("two dots may not follow each other");
+  const auto parts = split(bucket, '.');
+  const bool address =
+      parts.size() == 4 && std::all_of(parts.begin(), parts.end(), [](std::string_view part) {
+        return !part.empty() && part.size() <= 3 && part.find_first_not_of("0123456789") == part.npos;
+      });
+  if (address) return bad("it may not look like an IP address");
+  return ok();
+}
+
+Result<void> check_key(std::string_view key) {
+  if (key.empty()) return invalid("a key must have at least one byte");
+  if (key.size() > kKeyBytesMax)
+    return with_word(invalid, fault::kKeyTooLong,
+                     "a key may have " + std::to_string(kKeyBytesMax) + " bytes, this one has " +
+                         std::to_string(key.size()));
+  if (key.find('\0') != key.npos) return invalid("a key may not hold a NUL byte: " + quoted(key));
+  if (!is_utf8(key)) return invalid("a key must be UTF-8: " + quoted(key));
+  return ok();
+}
+
+Result<void> check_options(const PutOptions& options) {
+  const auto bytes_of = [](const std::map<std::string, std::string>& fields) {
+    size_t bytes = 0;
+    for (const auto& [name, value] : fields) bytes += name.size() + value.size();
+    return bytes;
+  };
+  if (bytes_of(options.metadata) > kMetadataBytesMax)
+    return invalid("the metadata has more than " + std::to_string(kMetadataBytesMax) + " bytes");
+  if (bytes_of(options.headers) + options.content_type.size() > kHeaderBytesMax)
+    return invalid("the headers have more than " + std::to_string(kHeaderBytesMax) + " bytes");
+  for (const auto* fields : {&options.metadata, &options.headers})
+    for (const auto& [name, value] : *fields)
+      if (!is_utf8(name) || !is_utf8(value)) return invalid("metadata must be UTF-8: " + quoted(name));
+  if (!is_utf8(options.content_type)) return invalid("the content type must be UTF-8");
+  return ok();
+}
+
+Error no_bucket(std::string_view bucket) {
+  return with_word(not_found, fault::kBucketMissing, "there is no bucket " + quoted(bucket));
+}
+Error no_key(std::string_view bucket, std::string_view key) {
+  return with_word(not_found, fault::kKeyMissing,
+                   "there is no key " + quoted(key) + " in bucket " + quoted(bucket));
+}
+Error no_upload(std::string_view upload_id) {
+  return with_word(not_found, fault::kUploadMissing,
+                   "there is no upload " + quoted(upload_id) + "; it may have been completed or aborted");
+}
+Error key_exists(std::string_view bucket, std::string_view key) {
+  return with_word(conflict, fault::kKeyExists,
+                   "bucket " + quoted(bucket) + " has a key " + quoted(key) + " already");
+}
+Error bucket_exists(std::string_view bucket) {
+  return with_word(conflict, fault::kBucketExists, "there is a bucket " + quoted(bucket) + " already");
+}
+Error bucket_not_empty(std::string_view bucket) {
+  return with_word(conflict, fault::kBucketNotEmpty, "bucket " + quoted(bucket) + " still holds objects");
+}
+
+Result<Range> resolve_range(const std::optional<Range>& range, uint64_t bytes) {
+  if (!range) return Range{0, bytes - 1, {}};
+  const auto bad = [&] {
+    return with_word(invalid, fault::kBadRange,
+                     "the range holds none of the object's " + std::to_string(bytes) + " bytes");
+  };
+  if (bytes == 0) return bad();
+  if (range->from_end) {
+    if (*range->from_end == 0) return bad();
+    return Range{bytes - std::min(bytes, *range->from_end), bytes - 1, {}};
+  }
+  if (range->first >= bytes || range->last < range->first) return bad();
+  return Range{range->first, std::min(range->last, bytes - 1), {}};
+}
+
+}  // namespace trainyard::objects
