@@ -1,0 +1,30 @@
+// Little-endian numbers in byte strings, and the CRC-32 (IEEE) that guards them.
+//
+// Threads: pure.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+namespace trainyard::observe {
+
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers in files are copied as they lie in memory");
+
+template <class Number>
+void put(std::string& bytes, Number number) {
+  bytes.append(reinterpret_cast<const char*>(&number), sizeof number);
+}
+
+// Requires: at + sizeof(Number) <= bytes.size().
+template <class Number>
+Number get(std::string_view bytes, size_t at) {
+  Number number;
+  std::memcpy(&number, bytes.data() + at, sizeof number);
+  return number;
+}
+
+uint32_t crc32(std::string_view bytes);
+
+}  // namespace trainyard::observe

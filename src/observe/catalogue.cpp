@@ -1,0 +1,246 @@
+#include "observe/catalogue.hpp"
+
+namespace trainyard::observe {
+namespace {
+
+constexpr int kVersion = 1;
+
+// Names are BLOBs: compared as bytes, and any bytes may stand in them.
+constexpr const char* kSchema = R"(
+  CREATE TABLE IF NOT EXISTS groups (
+    id INTEGER PRIMARY KEY, region BLOB NOT NULL, name BLOB NOT NULL, created INTEGER NOT NULL, UNIQUE (region, name));
+  CREATE TABLE IF NOT EXISTS streams (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, group_id INTEGER NOT NULL REFERENCES groups, name BLOB NOT NULL,
+    created INTEGER NOT NULL, open INTEGER NOT NULL, first_segment INTEGER NOT NULL DEFAULT 0,
+    bytes INTEGER NOT NULL DEFAULT 0, first_event INTEGER, last_event INTEGER, last_ingestion INTEGER,
+    UNIQUE (group_id, name));
+  CREATE INDEX IF NOT EXISTS streams_open ON streams (id) WHERE open)";
+
+#define STREAM_COLUMNS                                                                                  \
+  "SELECT s.id, g.region, g.name, s.name, s.created, s.open, s.first_segment, s.bytes, s.first_event, " \
+  "s.last_event, "                                                                                      \
+  "s.last_ingestion FROM streams s JOIN groups g ON g.id = s.group_id "
+
+Result<std::vector<StreamRow>> rows(Statement statement) {
+  const auto instant = [&](int column) -> std::optional<Instant> {
+    if (statement.empty(column)) return {};
+    return from_milliseconds(statement.number(column));
+  };
+  std::vector<StreamRow> found;
+  while (TRY(statement.step())) {
+    found.push_back({.id = uint64_t(statement.number(0)),
+                     .key = {statement.bytes(1), statement.bytes(2), statement.bytes(3)},
+                     .created = from_milliseconds(statement.number(4)),
+                     .open = statement.number(5) != 0,
+                     .first_segment = uint64_t(statement.number(6)),
+                     .summary = {uint64_t(statement.number(7)), instant(8), instant(9), instant(10)}});
+  }
+  return found;
+}
+
+void bind_instant(Statement& statement, const std::optional<Instant>& instant) {
+  if (instant) {
+    statement.bind(to_milliseconds(*instant));
+  } else {
+    statement.bind_nothing();
+  }
+}
+
+Result<std::optional<int64_t>> group_id(Connection& connection, const std::string& region,
+                                        const std::string& group) {
+  auto statement = TRY(connection.prepare("SELECT id FROM groups WHERE region = ? AND name = ?"));
+  if (!TRY(statement.bind(region).bind(group).step())) return std::optional<int64_t>();
+  return std::optional<int64_t>(statement.number(0));
+}
+
+Error no_group(const std::string& group) { return not_found("log group '" + group + "' does not exist"); }
+
+// False when it was there already.
+Result<bool> insert_group(Connection& connection, const std::string& region, const std::string& group,
+                          Instant now) {
+  auto statement =
+      TRY(connection.prepare("INSERT OR IGNORE INTO groups (region, name, created) VALUES (?, ?, ?)"));
+  TRY(statement.bind(region).bind(group).bind(to_milliseconds(now)).run());
+  return connection.changes() != 0;
+}
+
+Result<bool> insert_stream(Connection& connection, const StreamKey& key, Instant now) {
+  const auto group = TRY(group_id(connection, key.region, key.group));
+  if (!group) return no_group(key.group);
+  auto statement = TRY(connection.prepare(
+      "INSERT OR IGNORE INTO streams (group_id, name, created, open) VALUES (?, ?, ?, 1)"));
+  TRY(statement.bind(*group).bind(key.stream).bind(to_milliseconds(now)).run());
+  return connection.changes() != 0;
+}
+
+// The least text above all that begin with `prefix`; nothing when there is none.
+std::optional<std::string> after_prefix(std::string prefix) {
+  while (!prefix.empty() && uint8_t(prefix.back()) == 0xff) prefix.pop_back();
+  if (prefix.empty()) return {};
+  prefix.back() = char(uint8_t(prefix.back()) + 1);
+  return prefix;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Catalogue>> Catalogue::open(const std::string& path) {
+  return std::unique_ptr<Catalogue>(new Catalogue(TRY(Database::open(path, kVersion, kSchema))));
+}
+
+Result<void> Catalogue::create_group(const std::string& region, const std::string& group, Instant now) {
+  return database_->write([&](Connection& connection) -> Result<void> {
+    if (!TRY(insert_group(connection, region, group, now)))
+      return conflict("log group '" + group + "' exists");
+    return ok();
+  });
+}
+
+Result<void> Catalogue::create_stream(const StreamKey& key, Instant now) {
+  return database_->write([&](Connection& connection) -> Result<void> {
+    if (!TRY(insert_stream(connection, key, now))) return conflict("log stream '" + key.stream + "' exists");
+    return ok();
+  });
+}
+
+Result<void> Catalogue::ensure_stream(const StreamKey& key, Instant now) {
+  if (auto row = find(key); row || row.error().kind != Kind::not_found)
+    return row ? ok() : Result<void>(std::move(row).error());
+  return database_->write([&](Connection& connection) -> Result<void> {
+    TRY(insert_group(connection, key.region, key.group, now));
+    TRY(insert_stream(connection, key, now));
+    return ok();
+  });
+}
+
+Result<StreamRow> Catalogue::find(const StreamKey& key) {
+  std::optional<StreamRow> found;
+  TRY(database_->read([&](Connection& connection) -> Result<void> {
+    auto statement =
+        TRY(connection.prepare(STREAM_COLUMNS "WHERE g.region = ? AND g.name = ? AND s.name = ?"));
+    statement.bind(key.region).bind(key.group).bind(key.stream);
+    auto all = TRY(rows(std::move(statement)));
+    if (!all.empty()) {
+      found = std::move(all[0]);
+      return ok();
+    }
+    if (!TRY(group_id(connection, key.region, key.group))) return no_group(key.group);
+    return not_found("log stream '" + key.stream + "' does not exist");
+  }));
+  return *std::move(found);
+}
+
+Result<void> Catalogue::mark_open(uint64_t id) {
+  return database_->write([&](Connection& connection) -> Result<void> {
+    auto statement = TRY(connection.prepare("UPDATE streams SET open = 1 WHERE id = ?"));
+    return statement.bind(int64_t(id)).run();
+  });
+}
+
+Result<void> Catalogue::close(const std::vector<Closed>& streams) {
+  if (streams.empty()) return ok();
+  return database_->write([&](Connection& connection) -> Result<void> {
+    for (const auto& stream : streams) {
+      auto statement =
+          TRY(connection.prepare("UPDATE streams SET open = 0, bytes = ?, first_event = ?, last_event = ?, "
+                                 "last_ingestion = ? WHERE id = ?"));
+      statement.bind(int64_t(stream.summary.bytes));
+      bind_instant(statement, stream.summary.first_event);
+      bind_instant(statement, stream.summary.last_event);
+      bind_instant(statement, stream.summary.last_ingestion);
+      TRY(statement.bind(int64_t(stream.id)).run());
+    }
+    return ok();
+  });
+}
+
+Result<void> Catalogue::retire_segments(uint64_t id, uint64_t first_segment) {
+  return database_->write([&](Connection& connection) -> Result<void> {
+    auto statement = TRY(connection.prepare("UPDATE streams SET first_segment = ? WHERE id = ?"));
+    return statement.bind(int64_t(first_segment)).bind(int64_t(id)).run();
+  });
+}
+
+Result<void> Catalogue::remove(const std::vector<uint64_t>& streams) {
+  if (streams.empty()) return ok();
+  return database_->write([&](Connection& connection) -> Result<void> {
+    for (const uint64_t id : streams) {
+      auto statement = TRY(connection.prepare("DELETE FROM streams WHERE id = ?"));
+      TRY(statement.bind(int64_t(id)).run());
+    }
+    return ok();
+  });
+}
+
+Result<std::vector<StreamRow>> Catalogue::streams(const std::string& region, const std::string& group,
+                                                  const std::string& prefix) {
+  std::vector<StreamRow> found;
+  TRY(database_->read([&](Connection& connection) -> Result<void> {
+    const auto id = TRY(group_id(connection, region, group));
+    if (!id) return no_group(group);
+    const auto after = after_prefix(prefix);
+    auto statement = TRY(connection.prepare(
+        after ? STREAM_COLUMNS "WHERE s.group_id = ? AND s.name >= ? AND s.name < ? ORDER BY s.name"
+              : STREAM_COLUMNS "WHERE s.group_id = ? AND s.name >= ? ORDER BY s.name"));
+    statement.bind(*id).bind(prefix);
+    if (after) statement.bind(*after);
+    found = TRY(rows(std::move(statement)));
+    return ok();
+  }));
+  return found;
+}
+
+Result<std::vector<StreamRow>> Catalogue::open_streams() {
+  std::vector<StreamRow> found;
+  TRY(database_->read([&](Connection& connection) -> Result<void> {
+    found = TRY(rows(TRY(connection.prepare(STREAM_COLUMNS "WHERE s.open"))));
+    return ok();
+  }));
+  return found;
+}
+
+Result<std::vector<StreamRow>> Catalogue::ended_before(Instant before) {
+  std::vector<StreamRow> found;
+  TRY(database_->read([&](Connection& connection) -> Result<void> {
+    auto statement =
+        TRY(connection.prepare(STREAM_COLUMNS "WHERE NOT s.open AND coalesce(s.last_event, s.created) < ?"));
+    statement.bind(to_milliseconds(before));
+    found = TRY(rows(std::move(statement)));
+    return ok();
+  }));
+  return found;
+}
+
+Result<std::vector<StreamRow>> Catalogue::started_before(Instant before) {
+  std::vector<StreamRow> found;
+  TRY(database_->read([&](Connection& connection) -> Result<void> {
+    auto statement = TRY(connection.prepare(STREAM_COLUMNS "WHERE s.open OR s.first_event < ?"));
+    statement.bind(to_milliseconds(before));
+    found = TRY(rows(std::move(statement)));
+    return ok();
+  }));
+  return found;
+}
+
+Result<std::vector<Catalogue::GroupRow>> Catalogue::groups(const std::string& region,
+                                                           const std::string& prefix) {
+  std::vector<GroupRow> found;
+  TRY(database_->read([&](Connection& connection) -> Result<void> {
+    auto statement =
+        TRY(connection.prepare("SELECT id, name, created, (SELECT coalesce(sum(bytes), 0) FROM streams WHERE "
+                               "group_id = groups.id AND NOT open) "
+                               "FROM groups WHERE region = ? AND substr(name, 1, ?) = ? ORDER BY name"));
+    statement.bind(region).bind(int64_t(prefix.size())).bind(prefix);
+    while (TRY(statement.step())) {
+      GroupRow row{.info = {statement.bytes(1), from_milliseconds(statement.number(2)),
+                            uint64_t(statement.number(3))}};
+      auto open = TRY(connection.prepare("SELECT id FROM streams WHERE open AND group_id = ?"));
+      open.bind(statement.number(0));
+      while (TRY(open.step())) row.open_streams.push_back(uint64_t(open.number(0)));
+      found.push_back(std::move(row));
+    }
+    return ok();
+  }));
+  return found;
+}
+
+}  // namespace trainyard::observe

@@ -1,0 +1,77 @@
+// Which groups and streams there are: names, numbers, and a summary of each stream that nobody has open.
+//
+// A stream's row says `open` from before its first byte is written until its summary is stored: after a crash
+// the open rows are the streams whose tails must be looked at, and no others.
+//
+// Threads: callable from anywhere. Errors: those of database.hpp; not_found, conflict.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "base/time.hpp"
+#include "observe/database.hpp"
+#include "observe/logs.hpp"
+
+namespace trainyard::observe {
+
+struct StreamSummary {
+  uint64_t bytes = 0;
+  std::optional<Instant> first_event;
+  std::optional<Instant> last_event;
+  std::optional<Instant> last_ingestion;
+};
+
+struct StreamRow {
+  uint64_t id = 0;
+  StreamKey key;
+  Instant created;
+  bool open = false;
+  uint64_t first_segment = 0;  // earlier ones were retired
+  StreamSummary summary;       // of when it was last closed
+};
+
+class Catalogue {
+ public:
+  static Result<std::unique_ptr<Catalogue>> open(const std::string& path);
+
+  Result<void> create_group(const std::string& region, const std::string& group, Instant now);
+  // The new stream is open. Errors: conflict (it exists), not_found (the group).
+  Result<void> create_stream(const StreamKey& key, Instant now);
+  // Makes what is missing of both.
+  Result<void> ensure_stream(const StreamKey& key, Instant now);
+
+  // Errors: not_found; the message says which of the two.
+  Result<StreamRow> find(const StreamKey& key);
+  Result<void> mark_open(uint64_t id);
+  struct Closed {
+    uint64_t id = 0;
+    StreamSummary summary;
+  };
+  Result<void> close(const std::vector<Closed>& streams);
+  Result<void> retire_segments(uint64_t id, uint64_t first_segment);
+  Result<void> remove(const std::vector<uint64_t>& streams);
+
+  // Streams by name. Errors: not_found (the group).
+  Result<std::vector<StreamRow>> streams(const std::string& region, const std::string& group,
+                                         const std::string& prefix);
+  Result<std::vector<StreamRow>> open_streams();
+  // Streams that are closed and whose last event (or, having none, creation) is before `before`.
+  Result<std::vector<StreamRow>> ended_before(Instant before);
+  Result<std::vector<StreamRow>> started_before(Instant before);
+  struct GroupRow {
+    LogGroupInfo info;  // stored_bytes: of the closed streams
+    std::vector<uint64_t> open_streams;
+  };
+  Result<std::vector<GroupRow>> groups(const std::string& region, const std::string& prefix);
+
+ private:
+  explicit Catalogue(std::unique_ptr<Database> database) : database_(std::move(database)) {}
+  std::unique_ptr<Database> database_;
+};
+
+}  // namespace trainyard::observe

@@ -1,0 +1,99 @@
+#include "observe/filter_pattern.hpp"
+
+#include <gtest/gtest.h>
+
+namespace trainyard::observe {
+namespace {
+
+TEST(FilterPattern, Matches) {
+  const std::string json =
+      R"({"step": 12, "loss": 0.25, "host": "algo-2", "ok": true, "error": null, "tags": ["a", "b"], "deep": {"x y": [1, {"z": -3e2}]}})";
+  const struct {
+    const char* pattern;
+    std::string message;
+    bool matches;
+  } kTable[] = {
+      {"", "anything", true},
+      {"   ", "anything", true},
+      {"ERROR", "an ERROR here", true},
+      {"ERROR", "an error here", false},
+      {"ERROR disk", "disk: ERROR", true},
+      {"ERROR disk", "ERROR", false},
+      {R"("disk full")", "the disk full again", true},
+      {R"("disk full")", "full disk", false},
+      {R"("say \"hi\"")", R"(say "hi")", true},
+      {"?ERROR ?WARN", "WARN: x", true},
+      {"?ERROR ?WARN", "INFO: x", false},
+      {"?ERROR INFO", "INFO only", true},
+      {"ERROR -retry", "ERROR retry", false},
+      {"ERROR -retry", "ERROR", true},
+      {R"(-"exit code")", "exit code 1", false},
+      {"-debug", "info", true},
+      {"loss=0.5;", "step 1 loss=0.5; done", true},
+      {"{ $.step = 12 }", json, true},
+      {"{ $.step != 12 }", json, false},
+      {"{ $.step > 11 && $.loss < 0.3 }", json, true},
+      {"{ $.step >= 13 || $.loss <= 0.25 }", json, true},
+      {"{ ($.step >= 13 || $.loss <= 0.25) && $.host = algo-1 }", json, false},
+      {R"({ $.host = "algo-*" })", json, true},
+      {R"({ $.host = "*-3" })", json, false},
+      {"{ $.host = algo-* }", json, true},
+      {R"({ $.step = "12" })", json, false},
+      {"{ $.ok IS TRUE }", json, true},
+      {"{ $.ok is false }", json, false},
+      {"{ $.ok = true }", json, true},
+      {"{ $.error IS NULL }", json, true},
+      {"{ $.missing IS NULL }", json, false},
+      {"{ $.missing NOT EXISTS }", json, true},
+      {"{ $.step NOT EXISTS }", json, false},
+      {"{ $.missing != 1 }", json, false},
+      {R"({ $.tags[1] = "b" })", json, true},
+      {R"({ $.tags[*] = "a" })", json, true},
+      {R"({ $.tags[7] = "a" })", json, false},
+      {"{ $.deep['x y'][1].z = -300 }", json, true},
+      {"{ $.step = 12 }", "step = 12", false},
+      {"{ $.step = 12 }", "{ broken", false},
+      {"{ $.a = 1.5e1 }", R"({"a": 15})", true},
+      {R"({ $.a = "a\"b" })", R"({"a": "a\"b"})", true},
+  };
+  for (const auto& row : kTable) {
+    const auto pattern = FilterPattern::parse(row.pattern);
+    ASSERT_TRUE(pattern) << row.pattern << ": " << pattern.error().message;
+    EXPECT_EQ(pattern->matches(row.message), row.matches) << row.pattern << " on " << row.message;
+  }
+}
+
+TEST(FilterPattern, RefusesWhatItCannotSay) {
+  const std::pair<std::string, const char*> kTable[] = {
+      {R"("open)", "quotation mark"},
+      {"[a, b]", "space-delimited"},
+      {"%x+%", "regular expressions"},
+      {"{ $.a = %x% }", "regular expressions"},
+      {"{ $.a = 1", "'}'"},
+      {"{ $.a = 1 } more", "nothing more"},
+      {"{ a = 1 }", "$.name"},
+      {"{ $ = 1 }", "$.name"},
+      {"{ $. = 1 }", "the name of a property"},
+      {"{ $.a[x] = 1 }", "an index"},
+      {"{ $.a['x = 1 }", "ends with '"},
+      {"{ $.a[1 = 1 }", "']'"},
+      {"{ $.a }", "an operator"},
+      {"{ $.a > b }", "a number"},
+      {"{ $.a = }", "a value"},
+      {"{ $.a IS }", "NULL"},
+      {"{ $.a NOT }", "EXISTS"},
+      {"{ ($.a = 1 }", "')'"},
+      {"{ $.a = \"x }", "closing"},
+      {"{ " + std::string(200, '(') + "$.a = 1" + std::string(200, ')') + " }", "nested"},
+      {std::string(1025, 'x'), "1024"},
+  };
+  for (const auto& [text, says] : kTable) {
+    const auto pattern = FilterPattern::parse(text);
+    ASSERT_FALSE(pattern) << text;
+    EXPECT_NE(pattern.error().message.find(says), std::string::npos)
+        << text << ": " << pattern.error().message;
+  }
+}
+
+}  // namespace
+}  // namespace trainyard::observe

@@ -1,0 +1,28 @@
+// Searches streams and merges what matches by time: what stands behind Logs::filter.
+//
+// Threads: callable from anywhere. Errors: invalid (pattern, token) and those of Stream.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "observe/logs.hpp"
+#include "observe/stream.hpp"
+
+namespace trainyard::observe {
+
+struct FilterSource {
+  uint64_t id = 0;
+  std::string name;
+  std::optional<Instant> first_event;
+  std::optional<Instant> last_event;
+  std::function<Result<std::shared_ptr<Stream>>()> open;  // called when its time has come
+};
+
+Result<FilterPage> run_filter(std::vector<FilterSource> sources, const FilterQuery& query,
+                              uint64_t scan_bytes_max);
+
+}  // namespace trainyard::observe

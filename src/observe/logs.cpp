@@ -1,0 +1,270 @@
+#include "observe/logs.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <mutex>
+#include <unordered_map>
+
+#include "base/log.hpp"
+#include "base/text.hpp"
+#include "observe/catalogue.hpp"
+#include "observe/disk.hpp"
+#include "observe/filter_run.hpp"
+#include "observe/stream.hpp"
+
+namespace trainyard::observe {
+namespace {
+
+constexpr size_t kNameBytesMax = 4 * 512;  // 512 characters of UTF-8
+constexpr Duration kSweepInterval = 60s;   // how often idle streams are looked for
+static_assert(3 * kNameBytesMax < kSegmentHeaderBytesMax);
+
+Result<void> check_name(std::string_view what, const std::string& name) {
+  if (name.empty()) return invalid("the name of a " + std::string(what) + " may not be empty");
+  if (name.size() > kNameBytesMax)
+    return invalid("the name of a " + std::string(what) + " is too long: " + std::to_string(name.size()) +
+                   " bytes");
+  return ok();
+}
+
+Result<void> check_key(const StreamKey& key) {
+  TRY(check_name("region", key.region));
+  TRY(check_name("log group", key.group));
+  return check_name("log stream", key.stream);
+}
+
+class LogDirectory final : public Logs {
+ public:
+  LogDirectory(std::string segments, std::unique_ptr<Catalogue> catalogue, Clock& clock,
+               const LogSettings& settings)
+      : segments_(std::move(segments)),
+        catalogue_(std::move(catalogue)),
+        clock_(clock),
+        settings_(settings) {}
+
+  ~LogDirectory() override {
+    std::lock_guard lock(mutex_);
+    if (auto closed = close_locked([](const Entry&) { return true; }); !closed)
+      log(Level::warning, "observe", "closing the logs failed; the next start looks at more files",
+          {{"why", closed.error().message}});
+  }
+
+  // Looks at what a crash left open.
+  Result<void> recover() {
+    std::vector<Catalogue::Closed> closed;
+    for (const auto& row : TRY(catalogue_->open_streams())) {
+      Stream stream(segments_, row, settings_, *catalogue_);
+      auto summary = stream.summary();
+      if (!summary) {
+        // One bad file must not keep the server down; the stream stays open in the catalogue and its readers
+        // are told.
+        log(Level::error, "observe", "a log stream cannot be read",
+            {{"stream", row.key.stream}, {"why", summary.error().message}});
+        continue;
+      }
+      closed.push_back({row.id, *summary});
+    }
+    return catalogue_->close(closed);
+  }
+
+  Result<void> create_group(const std::string& region, const std::string& group) override {
+    TRY(check_name("region", region));
+    TRY(check_name("log group", group));
+    return catalogue_->create_group(region, group, clock_.now());
+  }
+
+  Result<void> create_stream(const StreamKey& key) override {
+    TRY(check_key(key));
+    return catalogue_->create_stream(key, clock_.now());
+  }
+
+  Result<void> ensure_stream(const StreamKey& key) override {
+    TRY(check_key(key));
+    {
+      std::lock_guard lock(mutex_);
+      if (open_.contains(key)) return ok();
+    }
+    return catalogue_->ensure_stream(key, clock_.now());
+  }
+
+  Result<void> append(const StreamKey& key, const std::vector<LogEvent>& events, uint64_t batch) override {
+    return TRY(stream(key))->append(events, batch, clock_.now());
+  }
+
+  Result<uint64_t> last_batch(const StreamKey& key) override { return TRY(stream(key))->last_batch(); }
+
+  Result<LogPage> read(const StreamKey& key, const ReadQuery& query) override {
+    return TRY(stream(key))->read(query);
+  }
+
+  Result<FilterPage> filter(const std::string& region, const std::string& group,
+                            const FilterQuery& query) override {
+    auto rows = TRY(catalogue_->streams(region, group, query.stream_prefix));
+    if (!query.streams.empty()) {
+      std::erase_if(rows, [&](const StreamRow& row) {
+        return std::ranges::find(query.streams, row.key.stream) == query.streams.end();
+      });
+      for (const auto& name : query.streams)
+        if (std::ranges::none_of(rows, [&](const StreamRow& row) { return row.key.stream == name; }))
+          return not_found("log stream '" + name + "' does not exist");
+    }
+    std::vector<FilterSource> sources;
+    for (auto& row : rows) {
+      const auto summary = TRY(summary_of(row));
+      FilterSource source{.id = row.id,
+                          .name = row.key.stream,
+                          .first_event = summary.first_event,
+                          .last_event = summary.last_event};
+      source.open = [this, key = row.key] { return stream(key); };
+      sources.push_back(std::move(source));
+    }
+    return run_filter(std::move(sources), query, settings_.filter_scan_bytes_max);
+  }
+
+  Result<std::vector<LogStreamInfo>> streams(const std::string& region, const std::string& group,
+                                             const std::string& prefix) override {
+    std::vector<LogStreamInfo> infos;
+    for (auto& row : TRY(catalogue_->streams(region, group, prefix))) {
+      row.summary = TRY(summary_of(row));
+      infos.push_back({.name = std::move(row.key.stream),
+                       .created = row.created,
+                       .first_event = row.summary.first_event,
+                       .last_event = row.summary.last_event,
+                       .last_ingestion = row.summary.last_ingestion,
+                       .stored_bytes = row.summary.bytes});
+    }
+    return infos;
+  }
+
+  Result<std::vector<LogGroupInfo>> groups(const std::string& region, const std::string& prefix) override {
+    std::unordered_map<uint64_t, std::shared_ptr<Stream>> live;
+    {
+      std::lock_guard lock(mutex_);
+      for (const auto& [key, entry] : open_) live.emplace(entry.stream->id(), entry.stream);
+    }
+    std::vector<LogGroupInfo> infos;
+    for (auto& row : TRY(catalogue_->groups(region, prefix))) {
+      for (const uint64_t id : row.open_streams)
+        if (const auto found = live.find(id); found != live.end())
+          row.info.stored_bytes += TRY(found->second->summary()).bytes;
+      infos.push_back(std::move(row.info));
+    }
+    return infos;
+  }
+
+  Result<void> retire(Instant now) override {
+    {
+      std::lock_guard lock(mutex_);
+      TRY(close_idle_locked());
+    }
+    if (!settings_.retention) return ok();
+    const Instant before = now - *settings_.retention;
+    for (const auto& row : TRY(catalogue_->ended_before(before))) {
+      {
+        std::lock_guard lock(mutex_);
+        if (open_.contains(row.key)) continue;  // somebody reads it: next time
+        TRY(catalogue_->remove({row.id}));
+      }
+      TRY(Stream(segments_, row, settings_, *catalogue_).remove_files());
+    }
+    for (const auto& row : TRY(catalogue_->started_before(before))) {
+      if (row.open && !find_open(row.key)) continue;
+      auto found = stream(row.key);
+      if (!found && found.error().kind == Kind::not_found) continue;
+      TRY(TRY(std::move(found))->retire(before));
+    }
+    return ok();
+  }
+
+ private:
+  struct Entry {
+    // Shared with the calls that are under way; the last one ends it. Only a stream with no such call is
+    // closed.
+    std::shared_ptr<Stream> stream;
+    std::chrono::nanoseconds used{};
+  };
+
+  std::shared_ptr<Stream> find_open(const StreamKey& key) {
+    std::lock_guard lock(mutex_);
+    const auto found = open_.find(key);
+    return found == open_.end() ? nullptr : found->second.stream;
+  }
+
+  // What holds now; `row` was read a moment ago.
+  Result<StreamSummary> summary_of(const StreamRow& row) {
+    if (!row.open) return row.summary;
+    if (const auto live = find_open(row.key)) return live->summary();
+    // Made, and nothing was written yet; or closed since the row was read.
+    const auto again = catalogue_->find(row.key);
+    return again && !again->open ? again->summary : StreamSummary();
+  }
+
+  Result<std::shared_ptr<Stream>> stream(const StreamKey& key) {
+    std::lock_guard lock(mutex_);
+    const auto now = clock_.monotonic();
+    if (now - swept_ > kSweepInterval || open_.size() >= settings_.streams_open_max) TRY(close_idle_locked());
+    auto found = open_.find(key);
+    if (found == open_.end()) {
+      const auto row = TRY(catalogue_->find(key));
+      found =
+          open_.emplace(key, Entry{std::make_shared<Stream>(segments_, row, settings_, *catalogue_)}).first;
+    }
+    found->second.used = now;
+    return found->second.stream;
+  }
+
+  Result<void> close_idle_locked() {
+    swept_ = clock_.monotonic();
+    TRY(close_locked([&](const Entry& entry) { return swept_ - entry.used > settings_.idle_time; }));
+    if (open_.size() < settings_.streams_open_max) return ok();
+    // Too many at once: the half that was used least lately goes. (Those in use stay, so the limit may be
+    // passed by as many as there are calls under way.)
+    std::vector<std::chrono::nanoseconds> used;
+    for (const auto& [key, entry] : open_) used.push_back(entry.used);
+    const auto middle = used.begin() + ptrdiff_t(used.size() / 2);
+    std::nth_element(used.begin(), middle, used.end());
+    return close_locked([limit = *middle](const Entry& entry) { return entry.used <= limit; });
+  }
+
+  template <class Which>
+  Result<void> close_locked(const Which& which) {
+    std::vector<Catalogue::Closed> closed;
+    std::vector<StreamKey> keys;
+    for (const auto& [key, entry] : open_) {
+      if (entry.stream.use_count() > 1 || !which(entry)) continue;
+      if (entry.stream->open_in_catalogue()) {
+        auto summary = entry.stream->summary();
+        if (!summary) continue;  // its state stays as it is; the next start looks at it
+        closed.push_back({entry.stream->id(), *summary});
+      }
+      keys.push_back(key);
+    }
+    TRY(catalogue_->close(closed));
+    for (const auto& key : keys) open_.erase(key);
+    return ok();
+  }
+
+  const std::string segments_;
+  const std::unique_ptr<Catalogue> catalogue_;
+  Clock& clock_;
+  const LogSettings settings_;
+  std::mutex mutex_;
+  std::map<StreamKey, Entry> open_;   // guarded by mutex_
+  std::chrono::nanoseconds swept_{};  // guarded by mutex_
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Logs>> open_logs(const std::string& directory, Clock& clock,
+                                        const LogSettings& settings) {
+  const std::string segments = directory + "/segments";
+  TRY(make_directory(segments));
+  auto catalogue = TRY(Catalogue::open(directory + "/catalogue.sqlite"));
+  TRY(sync_directory(directory));
+  auto logs = std::make_unique<LogDirectory>(segments, std::move(catalogue), clock, settings);
+  TRY(logs->recover());
+  return std::unique_ptr<Logs>(std::move(logs));
+}
+
+}  // namespace trainyard::observe

@@ -1,0 +1,289 @@
+#include "observe/metrics.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/json.hpp"
+#include "observe/database.hpp"
+#include "observe/disk.hpp"
+
+namespace trainyard::observe {
+namespace {
+
+constexpr int kVersion = 1;
+
+// Points lie by series and time, so that a question reads one run of pages. Several may have one instant.
+constexpr const char* kSchema = R"(
+  CREATE TABLE IF NOT EXISTS series (
+    id INTEGER PRIMARY KEY, region BLOB NOT NULL, name_space BLOB NOT NULL, name BLOB NOT NULL,
+    dimensions BLOB NOT NULL, five_minutes_to INTEGER NOT NULL DEFAULT 0, hours_to INTEGER NOT NULL DEFAULT 0,
+    UNIQUE (region, name_space, name, dimensions));
+  CREATE TABLE IF NOT EXISTS points (
+    series INTEGER NOT NULL, at INTEGER NOT NULL, sequence INTEGER NOT NULL, unit BLOB NOT NULL,
+    count REAL NOT NULL, sum REAL NOT NULL, minimum REAL NOT NULL, maximum REAL NOT NULL,
+    PRIMARY KEY (series, at, sequence)) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS writers (
+    name BLOB PRIMARY KEY, batch INTEGER NOT NULL, used INTEGER NOT NULL) WITHOUT ROWID)";
+
+// Equal dimensions have equal bytes: the map is ordered.
+std::string to_bytes(const std::map<std::string, std::string>& dimensions) {
+  Json pairs = Json::array();
+  for (const auto& [name, value] : dimensions) pairs.push_back({name, value});
+  return dump(pairs);
+}
+
+Result<std::map<std::string, std::string>> to_dimensions(const std::string& bytes) {
+  const auto pairs = TRY(parse_json(bytes));
+  std::map<std::string, std::string> dimensions;
+  for (const auto& pair : pairs) {
+    if (!pair.is_array() || pair.size() != 2 || !pair[0].is_string() || !pair[1].is_string())
+      return corrupt("dimensions of a metric: " + dump(pair));
+    dimensions.emplace(pair[0].get<std::string>(), pair[1].get<std::string>());
+  }
+  return dimensions;
+}
+
+// 0 when there is none.
+Result<int64_t> find_series(Connection& connection, const MetricKey& key, const std::string& dimensions) {
+  auto statement = TRY(connection.prepare(
+      "SELECT id FROM series WHERE region = ? AND name_space = ? AND name = ? AND dimensions = ?"));
+  if (!TRY(statement.bind(key.region).bind(key.name_space).bind(key.name).bind(dimensions).step())) return 0;
+  return statement.number(0);
+}
+
+Result<int64_t> ensure_series(Connection& connection, const MetricKey& key) {
+  const auto dimensions = to_bytes(key.dimensions);
+  if (const int64_t found = TRY(find_series(connection, key, dimensions))) return found;
+  auto statement = TRY(
+      connection.prepare("INSERT INTO series (region, name_space, name, dimensions) VALUES (?, ?, ?, ?)"));
+  TRY(statement.bind(key.region).bind(key.name_space).bind(key.name).bind(dimensions).run());
+  return connection.last_row();
+}
+
+// As AWS, metrics know no NaN and no infinity: such samples are left out.
+bool is_finite(const Sample& sample) {
+  return std::isfinite(sample.count) && std::isfinite(sample.sum) && std::isfinite(sample.minimum) &&
+         std::isfinite(sample.maximum);
+}
+
+Result<void> insert(Connection& connection, const std::vector<MetricRecord>& records) {
+  for (const auto& [key, sample] : records) {
+    if (!is_finite(sample)) continue;
+    const int64_t series = TRY(ensure_series(connection, key));
+    const int64_t at = to_milliseconds(sample.at);
+    auto statement =
+        TRY(connection.prepare("INSERT INTO points SELECT ?1, ?2, coalesce(max(sequence) + 1, 0), ?3, ?4, "
+                               "?5, ?6, ?7 FROM points WHERE series = ?1 AND at = ?2"));
+    TRY(statement.bind(series)
+            .bind(at)
+            .bind(sample.unit)
+            .bind(sample.count)
+            .bind(sample.sum)
+            .bind(sample.minimum)
+            .bind(sample.maximum)
+            .run());
+  }
+  return ok();
+}
+
+Result<int64_t> batch_of(Connection& connection, const std::string& writer) {
+  auto statement = TRY(connection.prepare("SELECT batch FROM writers WHERE name = ?"));
+  if (!TRY(statement.bind(writer).step())) return 0;
+  return statement.number(0);
+}
+
+class MetricFile final : public Metrics {
+ public:
+  MetricFile(std::unique_ptr<Database> database, const MetricSettings& settings)
+      : database_(std::move(database)), settings_(settings) {}
+
+  Result<void> append(const std::vector<MetricRecord>& records) override {
+    if (records.empty()) return ok();
+    return database_->write([&](Connection& connection) { return insert(connection, records); });
+  }
+
+  Result<void> append_batch(const std::string& writer, uint64_t batch,
+                            const std::vector<MetricRecord>& records) override {
+    return database_->write([&](Connection& connection) -> Result<void> {
+      if (int64_t(batch) <= TRY(batch_of(connection, writer))) return ok();
+      TRY(insert(connection, records));
+      Instant used{};
+      for (const auto& record : records) used = std::max(used, record.sample.at);
+      auto statement =
+          TRY(connection.prepare("INSERT INTO writers VALUES (?1, ?2, ?3) ON CONFLICT (name) DO UPDATE SET "
+                                 "batch = ?2, used = max(used, ?3)"));
+      return statement.bind(writer).bind(int64_t(batch)).bind(to_milliseconds(used)).run();
+    });
+  }
+
+  Result<uint64_t> last_batch(const std::string& writer) override {
+    uint64_t batch = 0;
+    TRY(database_->read([&](Connection& connection) -> Result<void> {
+      batch = uint64_t(TRY(batch_of(connection, writer)));
+      return ok();
+    }));
+    return batch;
+  }
+
+  Result<std::vector<Datapoint>> statistics(const StatisticsQuery& query) override {
+    if (query.period <= 0ms) return invalid("the period must be positive");
+    std::vector<Datapoint> points;
+    TRY(database_->read([&](Connection& connection) -> Result<void> {
+      const int64_t series = TRY(find_series(connection, query.key, to_bytes(query.key.dimensions)));
+      if (series == 0) return ok();
+      auto statement =
+          TRY(connection.prepare("SELECT (at / ?1) * ?1 AS start, unit, sum(count), sum(sum), min(minimum), "
+                                 "max(maximum) FROM points "
+                                 "WHERE series = ?2 AND at >= ?3 AND at < ?4 AND (?5 = x'' OR unit = ?5) "
+                                 "GROUP BY start, unit ORDER BY start, unit"));
+      statement.bind(int64_t(query.period.count()))
+          .bind(series)
+          .bind(to_milliseconds(query.from))
+          .bind(to_milliseconds(query.to))
+          .bind(query.unit);
+      while (TRY(statement.step()))
+        points.push_back({.at = from_milliseconds(statement.number(0)),
+                          .count = statement.real(2),
+                          .sum = statement.real(3),
+                          .minimum = statement.real(4),
+                          .maximum = statement.real(5),
+                          .unit = statement.bytes(1)});
+      return ok();
+    }));
+    return points;
+  }
+
+  Result<std::optional<Sample>> last(const MetricKey& key) override {
+    std::optional<Sample> found;
+    TRY(database_->read([&](Connection& connection) -> Result<void> {
+      const int64_t series = TRY(find_series(connection, key, to_bytes(key.dimensions)));
+      auto statement =
+          TRY(connection.prepare("SELECT at, count, sum, minimum, maximum, unit FROM points WHERE series = ? "
+                                 "ORDER BY at DESC, sequence DESC LIMIT 1"));
+      if (TRY(statement.bind(series).step()))
+        found = Sample{.at = from_milliseconds(statement.number(0)),
+                       .count = statement.real(1),
+                       .sum = statement.real(2),
+                       .minimum = statement.real(3),
+                       .maximum = statement.real(4),
+                       .unit = statement.bytes(5)};
+      return ok();
+    }));
+    return found;
+  }
+
+  Result<std::vector<MetricKey>> list(const std::string& region, const std::string& name_space,
+                                      const std::string& name) override {
+    std::vector<MetricKey> keys;
+    TRY(database_->read([&](Connection& connection) -> Result<void> {
+      auto statement =
+          TRY(connection.prepare("SELECT name_space, name, dimensions FROM series WHERE region = ?1 AND (?2 "
+                                 "= x'' OR name_space = ?2) AND (?3 = x'' OR name = ?3) "
+                                 "ORDER BY name_space, name, dimensions"));
+      statement.bind(region).bind(name_space).bind(name);
+      while (TRY(statement.step()))
+        keys.push_back(
+            {region, statement.bytes(0), statement.bytes(1), TRY(to_dimensions(statement.bytes(2)))});
+      return ok();
+    }));
+    return keys;
+  }
+
+  Result<void> retire(Instant now) override {
+    std::vector<int64_t> all;
+    TRY(database_->read([&](Connection& connection) -> Result<void> {
+      auto statement = TRY(connection.prepare("SELECT id FROM series"));
+      while (TRY(statement.step())) all.push_back(statement.number(0));
+      return ok();
+    }));
+    // One transaction a series: appends get their turn between them.
+    for (const int64_t series : all)
+      TRY(database_->write([&](Connection& connection) -> Result<void> {
+        TRY(thin_out(connection, series, "five_minutes_to", 5min, now - settings_.raw_time));
+        TRY(thin_out(connection, series, "hours_to", 1h, now - settings_.five_minutes_time));
+        return forget(connection, series, now - settings_.hours_time);
+      }));
+    return database_->write([&](Connection& connection) -> Result<void> {
+      auto statement = TRY(connection.prepare("DELETE FROM writers WHERE used < ?"));
+      return statement.bind(to_milliseconds(now - settings_.raw_time)).run();
+    });
+  }
+
+ private:
+  // Joins the points between what was thinned out before (`column` says how far) and `to`, one per period and
+  // unit.
+  static Result<void> thin_out(Connection& connection, int64_t series, const std::string& column,
+                               Duration period, Instant to) {
+    const int64_t step = period.count();
+    const int64_t end = to_milliseconds(to) / step * step;
+    struct Joined {
+      int64_t at;
+      std::string unit;
+      double numbers[4];
+    };
+    std::vector<Joined> joined;
+    const std::string select = "SELECT " + column + " FROM series WHERE id = ?";
+    int64_t begin;
+    {
+      auto statement = TRY(connection.prepare(select.c_str()));
+      if (!TRY(statement.bind(series).step())) return ok();
+      begin = statement.number(0);
+    }
+    if (begin >= end) return ok();
+    {
+      auto statement = TRY(connection.prepare(
+          "SELECT (at / ?1) * ?1 AS start, unit, sum(count), sum(sum), min(minimum), max(maximum) FROM "
+          "points "
+          "WHERE series = ?2 AND at >= ?3 AND at < ?4 GROUP BY start, unit ORDER BY start, unit"));
+      statement.bind(step).bind(series).bind(begin).bind(end);
+      while (TRY(statement.step()))
+        joined.push_back({statement.number(0),
+                          statement.bytes(1),
+                          {statement.real(2), statement.real(3), statement.real(4), statement.real(5)}});
+    }
+    {
+      auto statement = TRY(connection.prepare("DELETE FROM points WHERE series = ? AND at >= ? AND at < ?"));
+      TRY(statement.bind(series).bind(begin).bind(end).run());
+    }
+    for (size_t i = 0; i < joined.size(); ++i) {
+      const auto& point = joined[i];
+      const int64_t sequence = i > 0 && joined[i - 1].at == point.at ? int64_t(i) : 0;
+      auto statement = TRY(connection.prepare("INSERT INTO points VALUES (?, ?, ?, ?, ?, ?, ?, ?)"));
+      statement.bind(series).bind(point.at).bind(sequence).bind(point.unit);
+      for (const double number : point.numbers) statement.bind(number);
+      TRY(statement.run());
+    }
+    const std::string update = "UPDATE series SET " + column + " = ? WHERE id = ?";
+    auto statement = TRY(connection.prepare(update.c_str()));
+    return statement.bind(end).bind(series).run();
+  }
+
+  // Removes points before `before`, and the series when it has none left.
+  static Result<void> forget(Connection& connection, int64_t series, Instant before) {
+    {
+      auto statement = TRY(connection.prepare("DELETE FROM points WHERE series = ? AND at < ?"));
+      TRY(statement.bind(series).bind(to_milliseconds(before)).run());
+    }
+    auto statement = TRY(connection.prepare(
+        "DELETE FROM series WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM points WHERE series = ?1)"));
+    return statement.bind(series).run();
+  }
+
+  const std::unique_ptr<Database> database_;
+  const MetricSettings settings_;
+};
+
+}  // namespace
+
+Sample sample_of(Instant at, double value, std::string unit) {
+  return {.at = at, .count = 1, .sum = value, .minimum = value, .maximum = value, .unit = std::move(unit)};
+}
+
+Result<std::unique_ptr<Metrics>> open_metrics(const std::string& directory, const MetricSettings& settings) {
+  TRY(make_directory(directory));
+  auto database = TRY(Database::open(directory + "/metrics.sqlite", kVersion, kSchema));
+  TRY(sync_directory(directory));
+  return std::unique_ptr<Metrics>(std::make_unique<MetricFile>(std::move(database), settings));
+}
+
+}  // namespace trainyard::observe

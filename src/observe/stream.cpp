@@ -1,0 +1,575 @@
+#include "observe/stream.hpp"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "base/check.hpp"
+#include "base/log.hpp"
+#include "base/text.hpp"
+#include "observe/disk.hpp"
+
+namespace trainyard::observe {
+namespace {
+
+// What one write may hold when appenders share it: bounds the memory of a burst; more gains nothing over the
+// sync.
+constexpr size_t kGroupBytesMax = 8 << 20;
+// One append, its records' headers included. An agent's batch is a frame of at most 8 MiB; lines of one byte
+// grow by this much.
+constexpr size_t kAppendBytesMax = 32 << 20;
+// What is read at a time while looking for the end of a segment: several records of the greatest length.
+constexpr uint64_t kScanBytes = 2 << 20;
+// AWS counts this many bytes per event on top of its message.
+constexpr size_t kEventOverheadBytes = 26;
+
+constexpr Block empty_block(uint64_t position, uint64_t last_batch) {
+  return {.begin = position,
+          .end = position,
+          .first = INT64_MAX,
+          .last = INT64_MIN,
+          .ingested = INT64_MIN,
+          .last_batch = last_batch};
+}
+
+void widen(Block& block, int64_t first, int64_t last, int64_t ingested) {
+  block.first = std::min(block.first, first);
+  block.last = std::max(block.last, last);
+  block.ingested = std::max(block.ingested, ingested);
+}
+
+// Where a message that is too long may be cut: before a UTF-8 continuation byte never, unless the text is no
+// UTF-8.
+size_t piece_bytes(std::string_view message) {
+  if (message.size() <= kMessageBytesMax) return message.size();
+  size_t length = kMessageBytesMax;
+  while (length > kMessageBytesMax - 4 && (uint8_t(message[length]) & 0xc0) == 0x80) --length;
+  return length;
+}
+
+struct Interval {
+  int64_t from = INT64_MIN;  // inclusive
+  int64_t to = INT64_MAX;    // exclusive, INT64_MAX: without end
+  explicit Interval(const ReadQuery& query) {
+    if (query.from) from = to_milliseconds(*query.from);
+    if (query.to) to = to_milliseconds(*query.to);
+  }
+  bool has(int64_t at) const { return at >= from && (at < to || to == INT64_MAX); }
+  bool meets(const Block& block) const {
+    return block.first <= block.last && block.last >= from && (block.first < to || to == INT64_MAX);
+  }
+};
+
+LogEvent to_event(const EventRecord& record) {
+  return {from_milliseconds(record.at), from_milliseconds(record.ingested), std::string(record.message)};
+}
+
+// A page that is being filled, up to its limits. The first event always fits.
+struct Budget {
+  size_t events;
+  size_t bytes;
+  bool first = true;
+  bool take(size_t message_bytes) {
+    const size_t cost = message_bytes + kEventOverheadBytes;
+    if (!first && (events == 0 || cost > bytes)) return false;
+    first = false;
+    events -= std::min<size_t>(events, 1);
+    bytes -= std::min(bytes, cost);
+    return true;
+  }
+};
+
+Error bad_position(uint64_t position) {
+  return invalid("position " + std::to_string(position) + " is not the beginning of an event");
+}
+
+}  // namespace
+
+Stream::Stream(std::string directory, const StreamRow& row, const LogSettings& settings, Catalogue& catalogue)
+    : directory_(directory + "/" + std::to_string(row.id / 1000)),
+      id_(row.id),
+      key_(row.key),
+      settings_(settings),
+      catalogue_(catalogue),
+      open_in_catalogue_(row.open),
+      first_segment_(row.first_segment),
+      open_(empty_block(0, 0)) {}
+
+std::string Stream::path(uint64_t segment) const {
+  return directory_ + "/" + std::to_string(id_) + "-" + std::to_string(segment) + ".log";
+}
+std::string Stream::index_path(uint64_t segment) const {
+  return directory_ + "/" + std::to_string(id_) + "-" + std::to_string(segment) + ".index";
+}
+
+bool Stream::open_in_catalogue() {
+  std::lock_guard lock(mutex_);
+  return open_in_catalogue_;
+}
+
+// -- opening --------------------------------------------------------------------------------------
+
+Result<void> Stream::load_locked() {
+  if (loaded_) return ok();
+  segments_.clear();
+  blocks_.clear();
+  open_ = empty_block(0, 0);
+  last_batch_ = 0;
+  for (uint64_t number = first_segment_; TRY(load_segment(number)); ++number) continue;
+  loaded_ = true;
+  return ok();
+}
+
+Result<bool> Stream::load_segment(uint64_t number) {
+  auto opened = Descriptor::open(path(number), open_in_catalogue_ ? O_RDWR : O_RDONLY);
+  if (!opened && opened.error().kind == Kind::not_found) return false;
+  const Descriptor file = TRY(std::move(opened));
+  const uint64_t file_bytes = TRY(file.length());
+
+  const auto header_bytes = TRY(file.read(0, kSegmentHeaderBytesMax));
+  auto header = decode_segment_header(header_bytes);
+  if (!header) {
+    // A crash while the segment was made: nothing in it was acknowledged. It is put aside, not removed: if a
+    // disk spoilt it instead, an operator may want it.
+    log(Level::warning, "observe", "putting aside a segment without a header",
+        {{"file", path(number)}, {"why", header.error().message}});
+    TRY(rename_file(path(number), path(number) + ".torn"));
+    return false;
+  }
+  if (!segments_.empty() && header->header.base != end())
+    return corrupt(path(number) + " begins at " + std::to_string(header->header.base) +
+                   ", but what is before it ends at " + std::to_string(end()));
+  if (header->header.stream != id_)
+    return corrupt(path(number) + " belongs to stream " + std::to_string(header->header.stream));
+  const Segment segment{number, header->header.base, header->bytes};
+  if (segments_.empty()) {
+    open_ = empty_block(segment.base, 0);
+  } else {
+    close_block();
+    write_index();
+  }
+  segments_.push_back(segment);
+  indexed_to_ = segment.base;
+
+  // The index is a hint that is not synced: what of it fits is used, the rest is found by reading.
+  if (auto index = Descriptor::open(index_path(number), O_RDONLY)) {
+    const auto entries = TRY(index->read(0, TRY(index->length())));
+    for (size_t at = 0; at + kIndexEntryBytes <= entries.size(); at += kIndexEntryBytes) {
+      const auto block = decode_index_entry(std::string_view(entries).substr(at));
+      if (!block || block->begin != end() || block->end - segment.base + segment.header_bytes > file_bytes)
+        break;
+      blocks_.push_back(*block);
+      open_ = empty_block(block->end, block->last_batch);
+      indexed_to_ = block->end;
+    }
+  }
+  uint64_t at = segment.header_bytes + (end() - segment.base);
+  for (uint64_t window = kScanBytes; at < file_bytes;) {
+    const uint64_t before = end();
+    scan(TRY(file.read(at, window)));
+    at += end() - before;
+    if (end() != before) continue;
+    if (window >= kAppendBytesMax + kScanBytes || at + window >= file_bytes) break;
+    window = kAppendBytesMax + kScanBytes;
+  }
+  if (end() == segment.base) {
+    // A crash while the first append of this segment was written.
+    segments_.pop_back();
+    if (open_in_catalogue_) TRY(remove_file(path(number)));
+    return false;
+  }
+  last_batch_ = open_.last_batch;
+  if (at < file_bytes && open_in_catalogue_) {
+    log(Level::info, "observe", "cutting off what a crash left",
+        {{"file", path(number)}, {"bytes", std::to_string(file_bytes - at)}});
+    TRY(file.truncate(at));
+  }
+  if (open_in_catalogue_) {
+    // What was found may never have been synced: it counts from now on, so it must not vanish.
+    TRY(file.sync());
+    TRY(sync_directory(directory_));
+  }
+  write_index();
+  return true;
+}
+
+void Stream::scan(const std::string& bytes) {
+  RecordReader reader(bytes);
+  const uint64_t base = end();
+  Block append = empty_block(base, 0);
+  for (;;) {
+    const auto record = reader.next();
+    if (!record || !*record) return;
+    if (const auto& event = (*record)->event) {
+      widen(append, event->at, event->at, event->ingested);
+    } else {
+      widen(open_, append.first, append.last, append.ingested);
+      open_.end = base + (*record)->end;
+      open_.last_batch = *(*record)->last_batch;
+      append = empty_block(open_.end, 0);
+      if (open_.end - open_.begin >= settings_.block_bytes) close_block();
+    }
+  }
+}
+
+void Stream::close_block() {
+  if (open_.begin == open_.end) return;
+  blocks_.push_back(open_);
+  open_ = empty_block(open_.end, open_.last_batch);
+}
+
+void Stream::write_index() {
+  const Segment& segment = segments_.back();
+  std::string entries;
+  size_t before = 0;
+  for (auto block = std::lower_bound(blocks_.begin(), blocks_.end(), segment.base,
+                                     [](const Block&b, uint64_t p) { return b.begin < p; });
+       block != blocks_.end(); ++block) {
+    if (block->begin < indexed_to_) {
+      before += kIndexEntryBytes;
+    } else {
+      encode_index_entry(entries, *block);
+    }
+  }
+  if (entries.empty()) return;
+  const auto written = [&]() -> Result<void> {
+    const Descriptor index = TRY(Descriptor::open(index_path(segment.number), O_WRONLY | O_CREAT));
+    return index.write(before, entries);
+  }();
+  // Without an index the stream is only slower to open.
+  if (!written)
+    return log(Level::warning, "observe", "writing an index failed", {{"why", written.error().message}});
+  indexed_to_ = blocks_.back().end;
+}
+
+// -- appending ------------------------------------------------------------------------------------
+
+Result<void> Stream::append(const std::vector<LogEvent>& events, uint64_t batch, Instant now) {
+  Pending mine{.batch = batch};
+  for (const auto& event : events) {
+    const int64_t at = to_milliseconds(event.at);
+    const int64_t ingested = to_milliseconds(event.ingested == Instant{} ? now : event.ingested);
+    std::string_view message = event.message;
+    do {
+      const size_t length = piece_bytes(message);
+      encode_event(mine.records, {at, ingested, message.substr(0, length)});
+      message.remove_prefix(length);
+    } while (!message.empty());
+    mine.first = std::min(mine.first, at);
+    mine.last = std::max(mine.last, at);
+    mine.ingested = std::max(mine.ingested, ingested);
+  }
+  if (mine.records.empty() && batch == 0) return ok();
+  if (mine.records.size() > kAppendBytesMax)
+    return invalid("one append may have " + human_bytes(kAppendBytesMax) + ", this one has " +
+                   human_bytes(mine.records.size()));
+
+  std::unique_lock lock(mutex_);
+  TRY(load_locked());
+  waiting_.push_back(&mine);
+  while (!mine.result) {
+    if (leading_) {
+      changed_.wait(lock);
+    } else {
+      lead(lock);
+    }
+  }
+  return *std::move(mine.result);
+}
+
+void Stream::lead(std::unique_lock<std::mutex>& lock) {
+  leading_ = true;
+  std::vector<Pending*> group;
+  for (size_t bytes = 0;
+       !waiting_.empty() && (group.empty() || bytes + waiting_.front()->records.size() <= kGroupBytesMax);) {
+    bytes += waiting_.front()->records.size();
+    group.push_back(waiting_.front());
+    waiting_.pop_front();
+  }
+
+  // One commit record per append, so that each is whole or absent after a crash.
+  struct Written {
+    const Pending* pending;
+    uint64_t end;
+    uint64_t last_batch;
+  };
+  std::vector<Written> written;
+  std::string bytes;
+  const uint64_t position = end();
+  uint64_t last_batch = last_batch_;
+  for (Pending* each : group) {
+    if (each->batch != 0 && each->batch <= last_batch) continue;
+    last_batch = std::max(last_batch, each->batch);
+    bytes += each->records;
+    encode_commit(bytes, last_batch);
+    written.push_back({each, position + bytes.size(), last_batch});
+  }
+
+  Result<void> result = broken_ ? Result<void>(*broken_) : ok();
+  if (result && !written.empty()) {
+    const bool is_new = segments_.empty() || position - segments_.back().base >= settings_.segment_bytes;
+    Segment segment =
+        is_new ? Segment{segments_.empty() ? first_segment_ : segments_.back().number + 1, position, 0}
+               : segments_.back();
+    std::string header;
+    if (is_new) {
+      header = encode_segment_header({id_, position, key_});
+      segment.header_bytes = header.size();
+    }
+    const bool mark = !open_in_catalogue_;
+    lock.unlock();
+    if (mark) result = catalogue_.mark_open(id_);
+    const bool marked = bool(result);
+    if (result) result = write(segment, is_new, position, header + bytes);
+    lock.lock();
+    if (marked) open_in_catalogue_ = true;
+    if (result) {
+      if (is_new) {
+        if (!segments_.empty()) {
+          close_block();
+          write_index();
+        }
+        segments_.push_back(segment);
+        indexed_to_ = segment.base;
+      }
+      for (const auto& each : written) {
+        widen(open_, each.pending->first, each.pending->last, each.pending->ingested);
+        open_.end = each.end;
+        open_.last_batch = each.last_batch;
+        if (open_.end - open_.begin >= settings_.block_bytes) close_block();
+      }
+      last_batch_ = last_batch;
+      write_index();
+    }
+  }
+  for (Pending* each : group) each->result = result;
+  leading_ = false;
+  changed_.notify_all();
+}
+
+Result<void> Stream::write(const Segment& segment, bool is_new, uint64_t position, const std::string& bytes) {
+  const std::string file_path = path(segment.number);
+  const uint64_t offset = is_new ? 0 : segment.header_bytes + (position - segment.base);
+  const auto written = [&]() -> Result<void> {
+    if (is_new) TRY(make_directory(directory_));
+    const Descriptor file =
+        TRY(Descriptor::open(file_path, is_new ? O_WRONLY | O_CREAT | O_TRUNC : O_WRONLY));
+    TRY(file.write(offset, bytes));
+    TRY(file.sync());
+    if (is_new) {
+      TRY(sync_directory(directory_));
+      TRY(sync_directory(directory_ + "/.."));
+    }
+    return ok();
+  }();
+  if (written) return ok();
+  // Take back what was written in part: what was not acknowledged must not be found later. (A new segment
+  // without a commit record counts as absent; an old one is cut back.)
+  const auto undone = [&]() -> Result<void> {
+    if (is_new) return remove_file(file_path);
+    const Descriptor file = TRY(Descriptor::open(file_path, O_WRONLY));
+    TRY(file.truncate(offset));
+    return file.sync();
+  }();
+  if (!undone) {
+    std::lock_guard lock(mutex_);
+    broken_ = undone.error();
+    broken_->message.insert(0, "the stream takes no more events until the server starts again: ");
+  }
+  return written.error();
+}
+
+Result<uint64_t> Stream::last_batch() {
+  std::lock_guard lock(mutex_);
+  TRY(load_locked());
+  return last_batch_;
+}
+
+// -- reading --------------------------------------------------------------------------------------
+
+Stream::Span Stream::span_of(const Block& block) const {
+  auto segment = std::upper_bound(segments_.begin(), segments_.end(), block.begin,
+                                  [](uint64_t p, const Segment& s) { return p < s.base; });
+  CHECK(segment != segments_.begin(), "every block lies in a segment");
+  --segment;
+  return {block, path(segment->number), segment->header_bytes + (block.begin - segment->base)};
+}
+
+Result<std::optional<Stream::Span>> Stream::span_at(uint64_t position) {
+  std::lock_guard lock(mutex_);
+  TRY(load_locked());
+  if (position > end()) return bad_position(position);
+  const auto block = std::upper_bound(blocks_.begin(), blocks_.end(), position,
+                                      [](uint64_t p, const Block& b) { return p < b.end; });
+  if (block != blocks_.end()) return std::optional<Span>(span_of(*block));
+  if (position < open_.end) return std::optional<Span>(span_of(open_));
+  return std::optional<Span>();
+}
+
+Result<std::optional<Stream::Span>> Stream::span_before(uint64_t position) {
+  std::lock_guard lock(mutex_);
+  TRY(load_locked());
+  if (position > end()) return bad_position(position);
+  if (open_.begin < open_.end && open_.begin < position) return std::optional<Span>(span_of(open_));
+  auto block = std::lower_bound(blocks_.begin(), blocks_.end(), position,
+                                [](const Block& b, uint64_t p) { return b.begin < p; });
+  if (block == blocks_.begin()) return std::optional<Span>();
+  return std::optional<Span>(span_of(*--block));
+}
+
+Result<std::string> Stream::load(const Span& span, uint64_t position) {
+  const Descriptor file = TRY(Descriptor::open(span.path, O_RDONLY));
+  auto bytes = TRY(file.read(span.file_offset + (position - span.block.begin), span.block.end - position));
+  if (bytes.size() != span.block.end - position) return corrupt(span.path + " is shorter than it was");
+  return bytes;
+}
+
+Result<LogPage> Stream::read(const ReadQuery& query) {
+  const Interval interval(query);
+  Budget budget{query.events_max, query.bytes_max};
+  LogPage page;
+  uint64_t stream_begin, stream_end;
+  {
+    std::lock_guard lock(mutex_);
+    TRY(load_locked());
+    stream_begin = begin();
+    stream_end = end();
+  }
+  // Positions before the first segment are of events that retention removed.
+  uint64_t position =
+      std::max(stream_begin, query.position.value_or(query.forward ? stream_begin : stream_end));
+  if (position > stream_end) return bad_position(position);
+
+  if (query.forward) {
+    page.begin = page.end = position;
+    while (position < stream_end) {
+      const auto span = TRY(span_at(position));
+      if (!span) break;
+      if (!interval.meets(span->block)) {
+        page.end = position = span->block.end;
+        continue;
+      }
+      position = std::max(position, span->block.begin);
+      const auto bytes = TRY(load(*span, position));
+      RecordReader reader(bytes);
+      bool full = false;
+      for (;;) {
+        auto record = reader.next();
+        if (!record) {
+          if (position == span->block.begin || page.end != position)
+            return std::move(record).error().in(span->path);
+          return bad_position(position);
+        }
+        if (!*record) break;
+        if (const auto& event = (*record)->event; event && interval.has(event->at)) {
+          if (full || !budget.take(event->message.size())) {
+            full = true;
+            break;
+          }
+          if (page.events.empty()) page.begin = position + (*record)->begin;
+          page.events.push_back(to_event(*event));
+        }
+        page.end = position + (*record)->end;
+      }
+      if (full) return page;
+      position = page.end;
+    }
+    return page;
+  }
+
+  page.begin = page.end = position;
+  std::vector<std::vector<LogEvent>> parts;  // latest block first
+  while (position > stream_begin) {
+    const auto span = TRY(span_before(position));
+    if (!span) break;
+    if (!interval.meets(span->block)) {
+      page.begin = position = span->block.begin;
+      continue;
+    }
+    const auto bytes = TRY(load(*span, span->block.begin));
+    const std::string_view part =
+        std::string_view(bytes).substr(0, std::min<uint64_t>(bytes.size(), position - span->block.begin));
+    RecordReader reader(part);
+    std::vector<RecordReader::Record> found;
+    for (;;) {
+      auto record = reader.next();
+      if (!record) {
+        if (part.size() == bytes.size()) return std::move(record).error().in(span->path);
+        return bad_position(position);
+      }
+      if (!*record) break;
+      if (const auto& event = (*record)->event; event && interval.has(event->at)) found.push_back(**record);
+    }
+    auto first = found.end();
+    while (first != found.begin() && budget.take(std::prev(first)->event->message.size())) --first;
+    std::vector<LogEvent> events;
+    for (auto record = first; record != found.end(); ++record) events.push_back(to_event(*record->event));
+    if (first != found.end()) page.begin = span->block.begin + first->begin;
+    parts.push_back(std::move(events));
+    if (first != found.begin()) break;
+    page.begin = position = span->block.begin;
+  }
+  for (auto part = parts.rbegin(); part != parts.rend(); ++part)
+    page.events.insert(page.events.end(), std::make_move_iterator(part->begin()),
+                       std::make_move_iterator(part->end()));
+  return page;
+}
+
+Result<StreamSummary> Stream::summary() {
+  std::lock_guard lock(mutex_);
+  TRY(load_locked());
+  Block all = open_;
+  for (const auto& block : blocks_) widen(all, block.first, block.last, block.ingested);
+  StreamSummary summary{.bytes = end() - begin()};
+  if (all.first <= all.last) {
+    summary.first_event = from_milliseconds(all.first);
+    summary.last_event = from_milliseconds(all.last);
+    summary.last_ingestion = from_milliseconds(all.ingested);
+  }
+  return summary;
+}
+
+// -- retention ------------------------------------------------------------------------------------
+
+Result<void> Stream::retire(Instant before) {
+  std::unique_lock lock(mutex_);
+  TRY(load_locked());
+  changed_.wait(lock, [&] { return !leading_; });
+  const uint64_t old_first = first_segment_;
+  uint64_t keep = 0;  // segments that go
+  while (keep + 1 < segments_.size()) {
+    const uint64_t segment_end = segments_[keep + 1].base;
+    const bool old = std::all_of(blocks_.begin(),
+                                 std::lower_bound(blocks_.begin(), blocks_.end(), segment_end,
+                                                  [](const Block& b, uint64_t p) { return b.begin < p; }),
+                                 [&](const Block& block) { return block.last < to_milliseconds(before); });
+    if (!old) break;
+    ++keep;
+  }
+  if (keep > 0) {
+    const uint64_t first = segments_[keep].number;
+    TRY(catalogue_.retire_segments(id_, first));
+    first_segment_ = first;
+    segments_.erase(segments_.begin(), segments_.begin() + ptrdiff_t(keep));
+    while (!blocks_.empty() && blocks_.front().begin < segments_.front().base) blocks_.pop_front();
+  }
+  // Also what a crash between the catalogue and the removal left.
+  for (uint64_t number = first_segment_; number-- > 0;) {
+    if (number < old_first && !Descriptor::open(path(number), O_RDONLY)) break;
+    TRY(remove_file(path(number)));
+    TRY(remove_file(index_path(number)));
+  }
+  return ok();
+}
+
+Result<void> Stream::remove_files() {
+  for (uint64_t number = first_segment_;; ++number) {
+    if (auto file = Descriptor::open(path(number), O_RDONLY); !file)
+      return file.error().kind == Kind::not_found ? ok() : Result<void>(file.error());
+    TRY(remove_file(path(number)));
+    TRY(remove_file(index_path(number)));
+  }
+}
+
+}  // namespace trainyard::observe

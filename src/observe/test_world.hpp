@@ -1,0 +1,44 @@
+// What the tests of this room share: a directory that goes away, a clock that stands still.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <string>
+
+#include "base/time.hpp"
+
+namespace trainyard::observe {
+
+class ManualClock final : public Clock {
+ public:
+  Instant now() override { return at; }
+  std::chrono::nanoseconds monotonic() override { return at.time_since_epoch(); }
+  Instant at = from_milliseconds(1'763'632'000'000);
+};
+
+class TemporaryDirectory {
+ public:
+  TemporaryDirectory() {
+    path_ = (std::filesystem::temp_directory_path() / "observe_test_XXXXXX").string();
+    EXPECT_NE(::mkdtemp(path_.data()), nullptr);
+  }
+  ~TemporaryDirectory() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  const std::string& path() const { return path_; }
+  operator const std::string&() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+#define ASSERT_OK(expression)                                               \
+  do {                                                                      \
+    const auto& result_ = (expression);                                     \
+    ASSERT_TRUE(bool(result_)) << (result_ ? "" : result_.error().message); \
+  } while (false)
+
+}  // namespace trainyard::observe
