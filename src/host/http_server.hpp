@@ -1,15 +1,18 @@
 // One port for plain HTTP and TLS alike: the first byte of a connection tells (0x16 opens a TLS handshake).
 //
-// The server decodes heads and hands requests to a Handler in one of two ways, which the handler chooses by the head:
-//   buffered   the whole body is read first (up to a limit), handle() runs on an I/O thread and must not block; it may
+// The server decodes heads and hands requests to a Handler in one of two ways, which the handler chooses by
+// the head:
+//   buffered   the whole body is read first (up to a limit), handle() runs on an I/O thread and must not
+//   block; it may
 //              answer later, from any thread, through its Responder. For the control plane's small requests.
-//   streamed   stream() runs on a thread of its own pool and reads and writes the body with blocking calls through a
+//   streamed   stream() runs on a thread of its own pool and reads and writes the body with blocking calls
+//   through a
 //              bounded buffer. For objects.
 // Expect: 100-continue is answered when the body is first wanted. Keep-alive and pipelining as in HTTP/1.1.
 //
-// Threads: the handler is called from many threads at once. Lifetime: the handler must outlive the server; stop()
-// ends accepting, lets requests under way finish until the deadline, and joins all threads.
-// Errors: listening: conflict (address in use), denied. Malformed heads are answered 400, heads past head_bytes_max
+// Threads: the handler is called from many threads at once. Lifetime: the handler must outlive the server;
+// stop() ends accepting, lets requests under way finish until the deadline, and joins all threads. Errors:
+// listening: conflict (address in use), denied. Malformed heads are answered 400, heads past head_bytes_max
 // 431, bodies past the handler's limit 413, slow ones 408, by the server itself.
 #pragma once
 
@@ -37,6 +40,7 @@ class Headers {
   std::string_view get(std::string_view name) const;
   bool has(std::string_view name) const;
   const std::vector<std::pair<std::string, std::string>>& fields() const { return fields_; }
+  void reserve(size_t count) { fields_.reserve(count); }
 
  private:
   std::vector<std::pair<std::string, std::string>> fields_;
@@ -47,7 +51,7 @@ struct RequestHead {
   std::string target;  // as sent, undecoded: "/bucket/a%20b?list-type=2"
   Headers headers;
   bool tls = false;
-  std::string peer;    // "127.0.0.1:51234"
+  std::string peer;  // "127.0.0.1:51234"
   std::optional<uint64_t> content_length;
 
   std::string_view path() const;   // undecoded, before '?'
@@ -60,26 +64,34 @@ struct Request : RequestHead {
 
 struct Response {
   int status = 200;
-  Headers headers;   // Content-Length, Date, Connection are added
+  // Content-Length, Date, Connection are added. "Connection: close" here ends the connection after this
+  // answer; a Content-Length here is kept in an answer to HEAD. Control characters in values go out as
+  // blanks.
+  Headers headers;
   std::string body;
 };
 
-// Answers one buffered request, once, from any thread. Destroyed unanswered, it answers 500.
+// Answers one buffered request, once, from any thread. Destroyed unanswered, it answers 500. It may outlive
+// connection and server: then nobody hears it.
 class Responder {
  public:
   virtual ~Responder() = default;
   virtual void reply(Response response) = 0;
 };
 
-// One streamed request. Confined to the thread stream() runs on. Every call blocks for at most the idle limit.
+// One streamed request. Confined to the thread stream() runs on. Every call blocks for at most the idle
+// limit.
 class Stream {
  public:
   virtual ~Stream() = default;
   virtual const RequestHead& head() const = 0;
   // The next bytes of the body (transfer coding removed); 0 at its end.
   virtual Result<size_t> read(std::span<char> buffer) = 0;
-  // Sends the head. `content_length` unset: chunked. Requires: once, before write().
+  // Sends the head (with the first bytes of the body, where its length is known). `content_length` unset:
+  // chunked. Requires: once, before write().
   virtual Result<void> start(int status, const Headers& headers, std::optional<uint64_t> content_length) = 0;
+  // Fewer bytes than were promised end the connection, so that the client sees that something is missing;
+  // more are our own fault. In an answer to HEAD they are dropped.
   virtual Result<void> write(std::span<const char> bytes) = 0;
   // start + write of a whole response.
   virtual Result<void> reply(const Response& response) = 0;
@@ -106,16 +118,20 @@ struct HttpSettings {
   std::string certificate_file;           // PEM; "" = no TLS
   std::string key_file;
   size_t io_threads = 2;
-  size_t stream_threads_max = 64;         // streams beyond wait for one to end
+  size_t stream_threads_max = 64;  // streams beyond wait for one to end
   size_t connections_max = 4096;
   size_t head_bytes_max = 64 << 10;
-  Duration idle_limit = 60s;              // no byte for so long ends a connection
+  // No byte for so long ends a connection, and so does a head that is not whole by then (looked at four times
+  // in that time, or every second).
+  Duration idle_limit = 60s;
 };
 
 class HttpServer {
  public:
-  virtual ~HttpServer() = default;
+  virtual ~HttpServer() = default;  // stops without grace
   virtual uint16_t port() const = 0;
+  // Ends accepting, closes idle connections, lets requests under way finish for at most `grace`, cuts off the
+  // rest, and joins all threads. Requires: not called from a handler.
   virtual void stop(Duration grace) = 0;
 };
 
