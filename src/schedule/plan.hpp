@@ -1,0 +1,91 @@
+// Decides which waiting jobs start now, and on which machines.
+//
+// Reads a snapshot and answers with a plan; touches nothing else. Equal arguments give equal plans, so a plan
+// can be replayed from the ledger and a bug from its seed.
+//
+// In the order of submission, without overtaking: the first job that must wait for others to end holds back
+// all after it, so that a large gang is not starved by small ones. A gang that not even empty machines could
+// hold waits too, but holds nobody back: no end of another job would help it, only more machines.
+//
+// A gang is placed whole or not at all. Machines are filled in the launcher's order.
+//
+// Threads: stateless, call from anywhere.
+// Errors:  none. A job that fits nowhere is an answer (Wait, with its reason).
+// Units:   cpus are vCPU, may be fractions; memory is bytes.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "base/time.hpp"
+#include "domain/job.hpp"
+
+namespace trainyard::schedule {
+
+struct Machine {
+  std::string name;
+  domain::Share total;
+};
+
+// A part of a machine that a placed host holds.
+struct Held {
+  std::string holder;  // as people know it: "training-job/mnist"
+  std::string machine;
+  domain::Share share;
+};
+
+// What one host of a gang asks for.
+struct Ask {
+  std::string instance_type;
+  domain::Share share;
+};
+
+struct Waiting {
+  domain::JobNumber job = 0;
+  std::string name;  // as people know it
+  std::vector<Ask> hosts;
+};
+
+struct Snapshot {
+  std::vector<Machine> machines;
+  std::vector<Held> held;
+  std::vector<Waiting> waiting;
+};
+
+struct Policy {
+  // On one machine, a gang that asks for more than there is at all is scaled down as a whole, each host to
+  // 1/n of the machine. GPUs are not divided: hosts get what whole GPUs there are for each, or none.
+  bool scale_gangs = false;
+};
+
+struct Placement {
+  std::string machine;
+  domain::Share share;
+};
+
+struct Start {  // one placement per host of the gang: all or none
+  domain::JobNumber job = 0;
+  std::vector<Placement> hosts;
+  std::string note;  // what the user should know of it; "" when he got what he asked for
+};
+
+struct Wait {  // shown to the user as is
+  domain::JobNumber job = 0;
+  std::string reason;
+};
+
+struct Plan {
+  std::vector<Start> starts;
+  std::vector<Wait> waits;
+};
+
+// Requires: snapshot.waiting is ordered by submission, without repeats; names of machines differ.
+// Ensures:  no machine is promised more than it has; each waiting job appears exactly once.
+Plan plan(const Snapshot& snapshot, const Policy& policy, Instant now);
+
+// What a host of this type asks for. Errors: invalid, for a type whose size is not known.
+Result<Ask> ask_for(std::string_view instance_type);
+
+}  // namespace trainyard::schedule
