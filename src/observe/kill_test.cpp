@@ -1,0 +1,131 @@
+// kill -9 at random places: a child appends and acknowledges through a pipe, and dies; whatever was acknowledged is
+// there, nothing twice, nothing torn.
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <mutex>
+#include <thread>
+
+#include "base/random.hpp"
+#include "observe/logs.hpp"
+#include "observe/metrics.hpp"
+#include "observe/test_world.hpp"
+
+namespace trainyard::observe {
+namespace {
+
+constexpr int kWriters = 3;
+constexpr int kKills = 20;
+constexpr int kPollMilliseconds = 20'000;  // a child that says nothing for so long has failed
+
+LogSettings small_files() { return {.segment_bytes = 20'000, .block_bytes = 1000}; }
+
+// The lines of a batch are a function of writer and number, so that a repeated one can be told from a new one.
+std::vector<LogEvent> lines_of(int writer, uint64_t batch) {
+  std::vector<LogEvent> events;
+  const size_t count = 1 + batch % 7;
+  for (size_t i = 0; i < count; ++i)
+    events.push_back({from_milliseconds(int64_t(batch)), Instant{},
+                      std::to_string(writer) + ":" + std::to_string(batch) + ":" + std::to_string(i) + "/" + std::to_string(count) +
+                          std::string(batch * 37 % 300, '.')});
+  return events;
+}
+
+StreamKey key_of(int writer) { return {"r", "g", "writer/" + std::to_string(writer)}; }
+const MetricKey kCount{"r", "n", "count", {}};
+
+struct Acknowledged {
+  int writer;
+  uint64_t batch;
+};
+
+// Never returns. Each writer is an agent: it asks for the last batch and goes on from there, repeating that one.
+[[noreturn]] void run_child(const std::string& directory, int pipe) {
+  ManualClock clock;
+  auto logs = open_logs(directory + "/logs", clock, small_files());
+  auto metrics = open_metrics(directory + "/metrics");
+  if (!logs || !metrics) ::_exit(3);
+  std::vector<std::thread> threads;
+  for (int writer = 0; writer < kWriters; ++writer)
+    threads.emplace_back([&, writer] {
+      if (!(*logs)->ensure_stream(key_of(writer))) ::_exit(4);
+      const auto last = (*logs)->last_batch(key_of(writer));
+      if (!last) ::_exit(5);
+      for (uint64_t batch = std::max<uint64_t>(1, *last);; ++batch) {
+        if (!(*metrics)->append_batch("writer" + std::to_string(writer), batch, {{kCount, sample_of(clock.at, 1)}})) ::_exit(6);
+        if (!(*logs)->append(key_of(writer), lines_of(writer, batch), batch)) ::_exit(7);
+        const Acknowledged acknowledged{writer, batch};
+        if (::write(pipe, &acknowledged, sizeof acknowledged) != sizeof acknowledged) ::_exit(8);
+      }
+    });
+  for (auto& thread : threads) thread.join();
+  ::_exit(9);
+}
+
+TEST(Kill, AcknowledgedLinesSurviveAndNothingIsTwice) {
+  TemporaryDirectory directory;
+  SeededRandom random(7);
+  uint64_t acknowledged[kWriters] = {};
+  for (int kill = 0; kill < kKills; ++kill) {
+    int pipe[2];
+    ASSERT_EQ(::pipe(pipe), 0);
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      ::close(pipe[0]);
+      run_child(directory, pipe[1]);
+    }
+    ::close(pipe[1]);
+    for (uint64_t left = random.below(40); left-- > 0;) {
+      pollfd waiting{.fd = pipe[0], .events = POLLIN, .revents = 0};
+      ASSERT_EQ(::poll(&waiting, 1, kPollMilliseconds), 1) << "the child hangs";
+      Acknowledged each;
+      ASSERT_EQ(::read(pipe[0], &each, sizeof each), ssize_t(sizeof each)) << "the child failed";
+      acknowledged[each.writer] = std::max(acknowledged[each.writer], each.batch);
+    }
+    ::kill(child, SIGKILL);
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFSIGNALED(status)) << "the child failed by itself: " << WEXITSTATUS(status);
+    for (Acknowledged each; ::read(pipe[0], &each, sizeof each) == ssize_t(sizeof each);)
+      acknowledged[each.writer] = std::max(acknowledged[each.writer], each.batch);
+    ::close(pipe[0]);
+
+    ManualClock clock;
+    auto logs = open_logs(directory.path() + "/logs", clock, small_files());
+    ASSERT_OK(logs);
+    uint64_t batches = 0;
+    for (int writer = 0; writer < kWriters; ++writer) {
+      ASSERT_OK((*logs)->ensure_stream(key_of(writer)));
+      const uint64_t last = *(*logs)->last_batch(key_of(writer));
+      EXPECT_GE(last, acknowledged[writer]);
+      batches += last;
+      std::vector<std::string> expected, found;
+      for (uint64_t batch = 1; batch <= last; ++batch)
+        for (const auto& event : lines_of(writer, batch)) expected.push_back(event.message);
+      ReadQuery query;
+      for (int pages = 0; pages < 1000; ++pages) {
+        const auto page = (*logs)->read(key_of(writer), query);
+        ASSERT_OK(page);
+        for (const auto& event : page->events) found.push_back(event.message);
+        if (query.position == page->end) break;
+        query.position = page->end;
+      }
+      ASSERT_EQ(found, expected) << "after kill " << kill;
+    }
+    auto metrics = open_metrics(directory.path() + "/metrics");
+    ASSERT_OK(metrics);
+    const auto points = (*metrics)->statistics({.key = kCount, .from = clock.at, .to = clock.at + 1s});
+    ASSERT_OK(points);
+    const double count = points->empty() ? 0 : (*points)[0].count;
+    EXPECT_GE(count, double(batches));
+    EXPECT_LE(count, double(batches + kWriters)) << "a point goes before its batch of lines, and at most one batch is under way";
+  }
+}
+
+}  // namespace
+}  // namespace trainyard::observe
