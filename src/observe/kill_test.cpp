@@ -1,5 +1,5 @@
-// kill -9 at random places: a child appends and acknowledges through a pipe, and dies; whatever was acknowledged is
-// there, nothing twice, nothing torn.
+// kill -9 at random places: a child appends and acknowledges through a pipe, and dies; whatever was
+// acknowledged is there, nothing twice, nothing torn.
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
@@ -24,14 +24,15 @@ constexpr int kPollMilliseconds = 20'000;  // a child that says nothing for so l
 
 LogSettings small_files() { return {.segment_bytes = 20'000, .block_bytes = 1000}; }
 
-// The lines of a batch are a function of writer and number, so that a repeated one can be told from a new one.
+// The lines of a batch are a function of writer and number, so that a repeated one can be told from a new
+// one.
 std::vector<LogEvent> lines_of(int writer, uint64_t batch) {
   std::vector<LogEvent> events;
   const size_t count = 1 + batch % 7;
   for (size_t i = 0; i < count; ++i)
     events.push_back({from_milliseconds(int64_t(batch)), Instant{},
-                      std::to_string(writer) + ":" + std::to_string(batch) + ":" + std::to_string(i) + "/" + std::to_string(count) +
-                          std::string(batch * 37 % 300, '.')});
+                      std::to_string(writer) + ":" + std::to_string(batch) + ":" + std::to_string(i) + "/" +
+                          std::to_string(count) + std::string(batch * 37 % 300, '.')});
   return events;
 }
 
@@ -43,7 +44,8 @@ struct Acknowledged {
   uint64_t batch;
 };
 
-// Never returns. Each writer is an agent: it asks for the last batch and goes on from there, repeating that one.
+// Never returns. Each writer is an agent: it asks for the last batch and goes on from there, repeating that
+// one.
 [[noreturn]] void run_child(const std::string& directory, int pipe) {
   ManualClock clock;
   auto logs = open_logs(directory + "/logs", clock, small_files());
@@ -56,7 +58,9 @@ struct Acknowledged {
       const auto last = (*logs)->last_batch(key_of(writer));
       if (!last) ::_exit(5);
       for (uint64_t batch = std::max<uint64_t>(1, *last);; ++batch) {
-        if (!(*metrics)->append_batch("writer" + std::to_string(writer), batch, {{kCount, sample_of(clock.at, 1)}})) ::_exit(6);
+        if (!(*metrics)->append_batch("writer" + std::to_string(writer), batch,
+                                      {{kCount, sample_of(clock.at, 1)}}))
+          ::_exit(6);
         if (!(*logs)->append(key_of(writer), lines_of(writer, batch), batch)) ::_exit(7);
         const Acknowledged acknowledged{writer, batch};
         if (::write(pipe, &acknowledged, sizeof acknowledged) != sizeof acknowledged) ::_exit(8);
@@ -123,7 +127,8 @@ TEST(Kill, AcknowledgedLinesSurviveAndNothingIsTwice) {
     ASSERT_OK(points);
     const double count = points->empty() ? 0 : (*points)[0].count;
     EXPECT_GE(count, double(batches));
-    EXPECT_LE(count, double(batches + kWriters)) << "a point goes before its batch of lines, and at most one batch is under way";
+    EXPECT_LE(count, double(batches + kWriters))
+        << "a point goes before its batch of lines, and at most one batch is under way";
   }
 }
 

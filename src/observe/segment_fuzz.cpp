@@ -21,7 +21,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (!record || !*record) break;
     if ((*record)->event) {
       encode_event(again, *(*record)->event);
-      CHECK((*record)->end - (*record)->begin == event_record_bytes((*record)->event->message.size()), "sizes agree");
+      CHECK((*record)->end - (*record)->begin == event_record_bytes((*record)->event->message.size()),
+            "sizes agree");
     } else {
       encode_commit(again, *(*record)->last_batch);
       CHECK((*record)->end - (*record)->begin == commit_record_bytes(), "sizes agree");

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <string>
@@ -18,10 +19,15 @@ class ManualClock final : public Clock {
   Instant at = from_milliseconds(1'763'632'000'000);
 };
 
+// In memory where there is such a file system: these tests sync thousands of times, and show nothing about
+// disks.
 class TemporaryDirectory {
  public:
   TemporaryDirectory() {
-    path_ = (std::filesystem::temp_directory_path() / "observe_test_XXXXXX").string();
+    const bool memory = ::access("/dev/shm", W_OK) == 0;
+    path_ = ((memory ? std::filesystem::path("/dev/shm") : std::filesystem::temp_directory_path()) /
+             "observe_test_XXXXXX")
+                .string();
     EXPECT_NE(::mkdtemp(path_.data()), nullptr);
   }
   ~TemporaryDirectory() {
