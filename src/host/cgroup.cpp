@@ -17,6 +17,7 @@
 
 #include "base/text.hpp"
 #include "host/files.hpp"
+#include "host/mounts.hpp"
 
 namespace trainyard::host {
 namespace {
@@ -60,20 +61,6 @@ std::optional<int64_t> read_member(const std::string& path, std::string_view nam
     return number ? std::optional(*number) : std::nullopt;
   }
   return {};
-}
-
-// /proc/self/mountinfo writes blanks and the like as \040.
-std::string unescape(std::string_view text) {
-  std::string plain;
-  for (size_t i = 0; i < text.size(); i++) {
-    if (text[i] == '\\' && i + 3 < text.size()) {
-      plain += char((text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8 + (text[i + 3] - '0'));
-      i += 3;
-    } else {
-      plain += text[i];
-    }
-  }
-  return plain;
 }
 
 Result<void> make_directory(const std::string& path) {
@@ -129,7 +116,7 @@ CgroupLayout parse_cgroup_layout(std::string_view mountinfo) {
     const auto before = split(line.substr(0, dash), ' ');
     const auto after = split(line.substr(dash + 3), ' ');
     if (before.size() < 5 || after.size() < 3) continue;
-    const std::string path = unescape(before[4]);
+    const std::string path = unescape_mount_path(before[4]);
     if (after[0] == "cgroup2") {
       if (unified.empty()) unified = path;
     } else if (after[0] == "cgroup") {

@@ -26,6 +26,7 @@
 #include "host/files.hpp"
 #include "host/oci_bundle.hpp"
 #include "host/process.hpp"
+#include "host/process_identity.hpp"
 
 extern char** environ;
 
@@ -42,6 +43,10 @@ constexpr int kStartPollMilliseconds = 1;
 // waits for a disk.
 constexpr Duration kKillMax = 10s;
 constexpr size_t kRuntimeLogBytesMax = 64 << 10;
+
+// Who started which container: one file each, by the cgroup's name, "PID START DIRECTORY". What a sweep goes
+// by.
+constexpr const char* kRecords = "/run/trainyard/containers";
 
 // Names below a container's directory.
 constexpr const char* kConfigFile = "config.json";
@@ -215,16 +220,47 @@ void remove_what_we_made(const std::string& directory) {
       log(Level::warning, "host", "cleaning up after a container: " + removed.error().message);
 }
 
+Result<void> write_record(const std::string& name, const std::string& directory) {
+  const auto ours = identify(::getpid());
+  if (!ours) return internal("this process does not find itself in /proc");
+  TRY(make_directories(kRecords, 0755));
+  return write_file(std::string(kRecords) + "/" + name,
+                    std::to_string(ours->process) + " " + std::to_string(ours->started) + " " + directory,
+                    0600);
+}
+
+// Whether the process that started the container of this cgroup still runs. Without a record nobody claims
+// it.
+bool starter_is_alive(const std::string& name) {
+  const auto text = read_file(std::string(kRecords) + "/" + name, 64 << 10);
+  if (!text) return false;
+  const auto members = split(*text, ' ');
+  if (members.size() < 3) return false;
+  const auto process = parse_int(members[0]), started = parse_int(members[1]);
+  return process && started && is_alive({pid_t(*process), uint64_t(*started)});
+}
+
+void remove_record(const std::string& name) { ::unlink((std::string(kRecords) + "/" + name).c_str()); }
+
+Result<void> remove_cgroup(const std::string& name) {
+  const Cgroup cgroup = Cgroup::named(name);
+  TRY(cgroup.kill(kKillMax));
+  TRY(cgroup.remove());
+  remove_record(name);
+  return ok();
+}
+
 class CrunContainer final : public Container {
  public:
-  CrunContainer(std::string directory, Cgroup cgroup)
-      : directory_(std::move(directory)), cgroup_(std::move(cgroup)) {}
+  CrunContainer(std::string directory, std::string cgroup_name, Cgroup cgroup)
+      : directory_(std::move(directory)), cgroup_name_(std::move(cgroup_name)), cgroup_(std::move(cgroup)) {}
 
   ~CrunContainer() override {
     kill_all();
     if (auto killed = cgroup_.kill(kKillMax); !killed) log(Level::warning, "host", killed.error().message);
     reap();
     if (auto removed = cgroup_.remove(); !removed) log(Level::warning, "host", removed.error().message);
+    remove_record(cgroup_name_);
     remove_what_we_made(directory_);
   }
 
@@ -316,6 +352,7 @@ class CrunContainer final : public Container {
   }
 
   const std::string directory_;
+  const std::string cgroup_name_;
   const Cgroup cgroup_;
   pid_t runtime_process_ = -1;
   File runtime_;
@@ -453,13 +490,15 @@ Result<std::unique_ptr<Container>> start_container(const ContainerSpec& spec, in
     for (const char* name : {kUpper, kWork}) TRY(make_directories(spec.directory + "/" + name, 0755));
   }
 
-  auto cgroup = Cgroup::make(cgroup_name(spec.id, spec.directory),
-                             {spec.cpus, spec.memory_bytes, spec.pids_max, spec.devices});
+  const std::string name = cgroup_name(spec.id, spec.directory);
+  // Before there is anything to sweep.
+  TRY(write_record(name, spec.directory));
+  auto cgroup = Cgroup::make(name, {spec.cpus, spec.memory_bytes, spec.pids_max, spec.devices});
   if (!cgroup) {
-    (void)Cgroup::named(cgroup_name(spec.id, spec.directory)).remove();
+    (void)remove_cgroup(name);
     return std::move(cgroup).error().in("limiting the container " + spec.id);
   }
-  auto container = std::make_unique<CrunContainer>(spec.directory, *cgroup);
+  auto container = std::make_unique<CrunContainer>(spec.directory, name, *cgroup);
   for (;;) {
     const ChildPlan plan = make_plan(spec, bundle, *cgroup, kind);
     auto forked = TRY(fork_runtime(plan, runtime, spec.directory, spec.id, output.descriptor()));
@@ -483,10 +522,31 @@ Result<std::unique_ptr<Container>> start_container(const ContainerSpec& spec, in
 }
 
 Result<void> remove_container(const std::string& id, const std::string& directory) {
-  const Cgroup cgroup = Cgroup::named(cgroup_name(id, directory));
-  TRY(cgroup.kill(kKillMax));
-  TRY(cgroup.remove());
+  TRY(remove_cgroup(cgroup_name(id, directory)));
   return remove_all(directory);
+}
+
+Result<void> remove_containers_in(const std::string& directory) {
+  std::vector<std::string> directories = {directory};
+  if (const auto names = list_directory(directory))
+    for (const auto& name : *names) directories.push_back(directory + "/" + name);
+  for (const auto& name : Cgroup::names()) {
+    // Whatever its id: the name ends in what only the directory decides.
+    const std::string_view id = std::string_view(name).substr(0, name.rfind('.'));
+    for (const auto& candidate : directories)
+      if (cgroup_name(id, candidate) == name) TRY(remove_cgroup(name).in("removing container " + name));
+  }
+  return ok();
+}
+
+Result<std::vector<std::string>> sweep_containers() {
+  std::vector<std::string> removed;
+  for (const auto& name : Cgroup::names()) {
+    if (starter_is_alive(name)) continue;
+    TRY(remove_cgroup(name).in("removing container " + name));
+    removed.push_back(name);
+  }
+  return removed;
 }
 
 }  // namespace trainyard::host

@@ -91,4 +91,10 @@ Result<std::unique_ptr<Container>> start_container(const ContainerSpec& spec, in
 // goes too.
 Result<void> remove_container(const std::string& id, const std::string& directory);
 
+// Kills and removes every container whose directory is `directory` or lies right in it. Directories stay.
+Result<void> remove_containers_in(const std::string& directory);
+
+// Kills and removes every container of this machine whose starter is no more; their names.
+Result<std::vector<std::string>> sweep_containers();
+
 }  // namespace trainyard::host

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <functional>
 #include <map>
 
@@ -332,9 +333,25 @@ TEST_F(RealContainer, IsSweptWhenItsStarterIsKilled) {
   ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
   const Cgroup cgroup = Cgroup::named(cgroup_name(spec_.id, spec_.directory));
   EXPECT_FALSE(cgroup.processes().empty());
-  ASSERT_TRUE(remove_container(spec_.id, spec_.directory));
+  const auto swept = sweep_containers();
+  ASSERT_TRUE(swept);
+  const std::string name = cgroup_name(spec_.id, spec_.directory);
+  EXPECT_NE(std::find(swept->begin(), swept->end(), name), swept->end());
   EXPECT_TRUE(cgroup.processes().empty());
+  EXPECT_FALSE(cgroup.exists());
+  ASSERT_TRUE(remove_container(spec_.id, spec_.directory));
   EXPECT_FALSE(exists(spec_.directory));
+}
+
+TEST_F(RealContainer, IsLeftAloneBySweepsWhileItsStarterLives) {
+  auto container = start("sleep 1000");
+  ASSERT_TRUE(container) << container.error().message;
+  ASSERT_TRUE(sweep_containers());
+  EXPECT_FALSE(Cgroup::named(cgroup_name(spec_.id, spec_.directory)).processes().empty());
+  ASSERT_TRUE(remove_containers_in(directory_ + "/elsewhere"));
+  EXPECT_FALSE(Cgroup::named(cgroup_name(spec_.id, spec_.directory)).processes().empty());
+  ASSERT_TRUE(remove_containers_in(directory_));
+  EXPECT_FALSE(Cgroup::named(cgroup_name(spec_.id, spec_.directory)).exists());
 }
 
 }  // namespace

@@ -1,0 +1,21 @@
+// What is mounted where on this machine.
+//
+// Threads: callable from anywhere. Errors: by errno.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace trainyard::host {
+
+// Pure: /proc/self/mountinfo writes blanks and the like as \040.
+std::string unescape_mount_path(std::string_view text);
+// Pure: mount points at or below `directory`, the last mounted first, from the text of /proc/self/mountinfo.
+std::vector<std::string> mounts_below(std::string_view mountinfo, const std::string& directory);
+// Detaches all of them. Harmless when there is none.
+Result<void> unmount_below(const std::string& directory);
+
+}  // namespace trainyard::host

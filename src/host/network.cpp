@@ -1,0 +1,487 @@
+#include "host/network.hpp"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <ifaddrs.h>
+#include <linux/if_link.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <linux/veth.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <thread>
+
+#include "base/check.hpp"
+#include "base/text.hpp"
+#include "host/files.hpp"
+#include "host/process.hpp"
+
+namespace trainyard::host {
+namespace {
+
+constexpr size_t kMessageBytesMax = 1024;  // of one request; ours are below 300
+constexpr size_t kReplyBytesMax = 32 << 10;
+// The kernel answers at once; a stuck one must not hold the caller for ever.
+constexpr int kReplySecondsMax = 10;
+// Where clouds serve a machine's own keys, among others.
+constexpr std::string_view kLinkLocal = "169.254.0.0/16";
+
+// One request to the kernel's routing socket, built up attribute by attribute.
+class Request {
+ public:
+  Request(uint16_t type, uint16_t flags) {
+    header()->nlmsg_len = NLMSG_HDRLEN;
+    header()->nlmsg_type = type;
+    header()->nlmsg_flags = uint16_t(NLM_F_REQUEST | NLM_F_ACK | flags);
+  }
+  template <class T>
+  T& body() {
+    T* at = reinterpret_cast<T*>(buffer_ + header()->nlmsg_len);
+    grow(NLMSG_ALIGN(sizeof(T)));
+    return *at;
+  }
+  void put(uint16_t type, const void* bytes, size_t size) {
+    auto* attribute = reinterpret_cast<rtattr*>(buffer_ + header()->nlmsg_len);
+    grow(RTA_SPACE(size));
+    attribute->rta_type = type;
+    attribute->rta_len = uint16_t(RTA_LENGTH(size));
+    if (size > 0) std::memcpy(RTA_DATA(attribute), bytes, size);
+  }
+  void put(uint16_t type, const std::string& text) { put(type, text.c_str(), text.size() + 1); }
+  void put_number(uint16_t type, uint32_t number) { put(type, &number, sizeof number); }
+  void put_address(uint16_t type, Address address) { put_number(type, htonl(address)); }
+  // What is put between open() and close() lies inside one attribute.
+  size_t open(uint16_t type) {
+    const size_t at = header()->nlmsg_len;
+    put(type, nullptr, 0);
+    return at;
+  }
+  void close(size_t at) {
+    reinterpret_cast<rtattr*>(buffer_ + at)->rta_len = uint16_t(header()->nlmsg_len - at);
+  }
+  nlmsghdr* header() { return reinterpret_cast<nlmsghdr*>(buffer_); }
+
+ private:
+  void grow(size_t bytes) {
+    CHECK(header()->nlmsg_len + bytes <= sizeof buffer_, "a request is of a few attributes of bounded size");
+    header()->nlmsg_len += uint32_t(bytes);
+  }
+  alignas(NLMSG_ALIGNTO) char buffer_[kMessageBytesMax] = {};
+};
+
+// A routing socket. It stays in the network namespace in which it was opened, whoever uses it.
+class Netlink {
+ public:
+  static Result<Netlink> open() {
+    File socket(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
+    if (!socket) return from_errno("opening a routing socket");
+    const timeval limit{kReplySecondsMax, 0};
+    ::setsockopt(socket.descriptor(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    return Netlink(std::move(socket));
+  }
+
+  // 0 or an error number.
+  int ask(Request& request, unsigned* index = nullptr) {
+    request.header()->nlmsg_seq = ++sequence_;
+    if (::send(socket_.descriptor(), request.header(), request.header()->nlmsg_len, 0) < 0) return errno;
+    alignas(NLMSG_ALIGNTO) char reply[kReplyBytesMax];
+    for (;;) {
+      const ssize_t got = ::recv(socket_.descriptor(), reply, sizeof reply, 0);
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) return errno == EAGAIN ? ETIMEDOUT : errno;
+      int left = int(got);
+      for (auto* message = reinterpret_cast<nlmsghdr*>(reply); NLMSG_OK(message, unsigned(left));
+           message = NLMSG_NEXT(message, left)) {
+        if (message->nlmsg_seq != sequence_) continue;
+        if (message->nlmsg_type == RTM_NEWLINK && index)
+          *index = unsigned(reinterpret_cast<ifinfomsg*>(NLMSG_DATA(message))->ifi_index);
+        if (message->nlmsg_type != NLMSG_ERROR) continue;
+        return -reinterpret_cast<nlmsgerr*>(NLMSG_DATA(message))->error;
+      }
+    }
+  }
+
+  // Of an interface in this socket's namespace.
+  Result<unsigned> index_of(const std::string& name) {
+    Request request(RTM_GETLINK, 0);
+    request.body<ifinfomsg>().ifi_family = AF_UNSPEC;
+    request.put(IFLA_IFNAME, name);
+    unsigned index = 0;
+    if (const int error = ask(request, &index)) return from_errno("looking for the interface " + name, error);
+    return index;
+  }
+
+ private:
+  explicit Netlink(File socket) : socket_(std::move(socket)) {}
+  File socket_;
+  uint32_t sequence_ = 0;
+};
+
+Error refused(const std::string& doing, int error_number) {
+  Error error = from_errno(doing, error_number);
+  if (error_number == EOPNOTSUPP) error = denied(doing + ": this kernel has no such kind of interface");
+  return error;
+}
+
+// The kernel's word for interfaces that belong together: those of one network are removed in one stroke,
+// since the kernel waits for its readers at each removal (some 30 ms). Far from the small numbers that people
+// use.
+uint32_t group_of(const std::string& bridge) {
+  uint32_t hash = 0x811c9dc5;  // FNV-1a
+  for (const char byte : bridge) hash = (hash ^ uint8_t(byte)) * 0x01000193;
+  return hash | 0x80000000;
+}
+
+Result<void> make_bridge(Netlink& netlink, const std::string& name, const std::string& alias) {
+  Request request(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL);
+  request.body<ifinfomsg>().ifi_family = AF_UNSPEC;
+  request.put(IFLA_IFNAME, name);
+  request.put_number(IFLA_GROUP, group_of(name));
+  const size_t info = request.open(IFLA_LINKINFO);
+  request.put(IFLA_INFO_KIND, "bridge", 6);
+  request.close(info);
+  if (const int error = netlink.ask(request)) return refused("making the bridge " + name, error);
+  // Not at creation, where kernels differ in what they take.
+  Request named(RTM_SETLINK, 0);
+  named.body<ifinfomsg>().ifi_index = int(TRY(netlink.index_of(name)));
+  named.put(IFLA_IFALIAS, alias.substr(0, 255));
+  (void)netlink.ask(named);
+  return ok();
+}
+
+// A pair of interfaces: `name` here, enslaved to the bridge and up, and eth0 in the namespace.
+Result<void> make_pair(Netlink& netlink, const std::string& name, const std::string& bridge_name,
+                       unsigned bridge, int namespace_descriptor) {
+  Request request(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL);
+  auto& header = request.body<ifinfomsg>();
+  header.ifi_family = AF_UNSPEC;
+  header.ifi_flags = header.ifi_change = IFF_UP;
+  request.put(IFLA_IFNAME, name);
+  request.put_number(IFLA_MASTER, bridge);
+  request.put_number(IFLA_GROUP, group_of(bridge_name));
+  const size_t info = request.open(IFLA_LINKINFO);
+  request.put(IFLA_INFO_KIND, "veth", 4);
+  const size_t data = request.open(IFLA_INFO_DATA);
+  const size_t peer = request.open(VETH_INFO_PEER);
+  request.body<ifinfomsg>().ifi_family = AF_UNSPEC;
+  request.put(IFLA_IFNAME, std::string("eth0"));
+  request.put_number(IFLA_NET_NS_FD, uint32_t(namespace_descriptor));
+  request.close(peer);
+  request.close(data);
+  request.close(info);
+  if (const int error = netlink.ask(request)) return refused("making the interface " + name, error);
+  return ok();
+}
+
+Result<void> set_up(Netlink& netlink, unsigned index, const std::string& name) {
+  Request request(RTM_SETLINK, 0);
+  auto& header = request.body<ifinfomsg>();
+  header.ifi_index = int(index);
+  header.ifi_flags = header.ifi_change = IFF_UP;
+  if (const int error = netlink.ask(request)) return refused("setting " + name + " up", error);
+  return ok();
+}
+
+Result<void> add_address(Netlink& netlink, unsigned index, Address address, int prefix) {
+  Request request(RTM_NEWADDR, NLM_F_CREATE | NLM_F_REPLACE);
+  auto& header = request.body<ifaddrmsg>();
+  header.ifa_family = AF_INET;
+  header.ifa_prefixlen = uint8_t(prefix);
+  header.ifa_index = index;
+  // A link-local address on lo is for this host only.
+  header.ifa_scope = RT_SCOPE_UNIVERSE;
+  request.put_address(IFA_LOCAL, address);
+  request.put_address(IFA_ADDRESS, address);
+  if (const int error = netlink.ask(request)) return refused("giving the address " + to_text(address), error);
+  return ok();
+}
+
+Result<void> add_default_route(Netlink& netlink, Address gateway) {
+  Request request(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_REPLACE);
+  auto& header = request.body<rtmsg>();
+  header.rtm_family = AF_INET;
+  header.rtm_table = RT_TABLE_MAIN;
+  header.rtm_protocol = RTPROT_BOOT;
+  header.rtm_scope = RT_SCOPE_UNIVERSE;
+  header.rtm_type = RTN_UNICAST;
+  request.put_address(RTA_GATEWAY, gateway);
+  if (const int error = netlink.ask(request)) return refused("routing through " + to_text(gateway), error);
+  return ok();
+}
+
+// A new network namespace: a descriptor that holds it, and a routing socket inside.
+struct Namespace {
+  File held;
+  Netlink netlink;
+};
+
+// Requires: runs on a thread of its own, which it moves from namespace to namespace.
+Result<Namespace> make_namespace() {
+  if (::unshare(CLONE_NEWNET) != 0) return from_errno("making a network namespace");
+  // IPv6 would only look for neighbours that are not there; loopback keeps it.
+  (void)write_file("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
+  // Inside there is no capability, and the network is the job's own: any port, and ping.
+  (void)write_file("/proc/sys/net/ipv4/ip_unprivileged_port_start", "0");
+  (void)write_file("/proc/sys/net/ipv4/ping_group_range", "0 2147483647");
+  File held(::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC));
+  if (!held) return from_errno("opening a network namespace");
+  auto netlink = TRY(Netlink::open());
+  return Namespace{std::move(held), std::move(netlink)};
+}
+
+Result<void> keep_namespace(const Namespace& made, const std::string& path) {
+  const File file(::open(path.c_str(), O_RDONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!file) return from_errno("making " + path);
+  const std::string source = "/proc/self/fd/" + std::to_string(made.held.descriptor());
+  if (::mount(source.c_str(), path.c_str(), nullptr, MS_BIND, nullptr) != 0)
+    return from_errno("keeping a network namespace at " + path);
+  return ok();
+}
+
+Result<void> configure_namespace(Namespace& made, const PrivateNetwork& network, const PrivateHost& host) {
+  constexpr unsigned kLoopback = 1;  // in every new namespace
+  TRY(set_up(made.netlink, kLoopback, "lo"));
+  for (const Address relay : network.relays) TRY(add_address(made.netlink, kLoopback, relay, 32));
+  const unsigned eth0 = TRY(made.netlink.index_of("eth0"));
+  TRY(add_address(made.netlink, eth0, host.address, network.subnet.prefix));
+  TRY(set_up(made.netlink, eth0, "eth0"));
+  if (!network.isolated) TRY(add_default_route(made.netlink, network.gateway));
+  return ok();
+}
+
+Result<void> run_nft(const std::string& text) {
+  auto done = run_or_fail({{"nft", "-f", "-"}, {}, text, "", 60s});
+  if (done) return ok();
+  if (done.error().kind == Kind::not_found)
+    return denied("a job's network needs 'nft' on PATH: install the package nftables");
+  return std::move(done).error().in("setting up the firewall");
+}
+
+Result<void> forward_packets() {
+  constexpr const char* kSwitch = "/proc/sys/net/ipv4/ip_forward";
+  const auto now = read_file(kSwitch, 16);
+  if (now && trim(*now) == "1") return ok();
+  auto written = write_file(kSwitch, "1");
+  if (!written)
+    return denied("jobs' way to the outside needs net.ipv4.ip_forward=1, which cannot be set here: " +
+                  written.error().message);
+  return ok();
+}
+
+Result<void> make_links(const PrivateNetwork& network, std::vector<Namespace>& namespaces) {
+  Netlink netlink = TRY(Netlink::open());
+  TRY(make_bridge(netlink, network.bridge, network.comment));
+  (void)write_file("/proc/sys/net/ipv6/conf/" + network.bridge + "/disable_ipv6", "1");
+  const unsigned bridge = TRY(netlink.index_of(network.bridge));
+  if (!network.isolated) TRY(add_address(netlink, bridge, network.gateway, network.subnet.prefix));
+  TRY(set_up(netlink, bridge, network.bridge));
+  for (size_t i = 0; i < network.hosts.size(); i++) {
+    const PrivateHost& host = network.hosts[i];
+    TRY(keep_namespace(namespaces[i], host.namespace_file));
+    TRY(make_pair(netlink, host.link, network.bridge, bridge, namespaces[i].held.descriptor()));
+    (void)write_file("/proc/sys/net/ipv6/conf/" + host.link + "/disable_ipv6", "1");
+    TRY(configure_namespace(namespaces[i], network, host).in("host " + to_text(host.address)));
+  }
+  return ok();
+}
+
+// Removes what an earlier, killed maker may have left under the same names, so that making starts from
+// nothing.
+Result<void> remove_link(Netlink& netlink, const std::string& name) {
+  Request request(RTM_DELLINK, 0);
+  request.body<ifinfomsg>().ifi_family = AF_UNSPEC;
+  request.put(IFLA_IFNAME, name);
+  const int error = netlink.ask(request);
+  if (error == 0 || error == ENODEV) return ok();
+  return from_errno("removing the interface " + name, error);
+}
+
+Result<void> remove_group(Netlink& netlink, uint32_t group) {
+  Request request(RTM_DELLINK, 0);
+  request.body<ifinfomsg>().ifi_family = AF_UNSPEC;
+  request.put_number(IFLA_GROUP, group);
+  const int error = netlink.ask(request);
+  if (error == 0 || error == ENODEV) return ok();
+  return from_errno("removing a group of interfaces", error);
+}
+
+}  // namespace
+
+std::string to_text(Address address) {
+  return std::to_string(address >> 24) + "." + std::to_string(address >> 16 & 255) + "." +
+         std::to_string(address >> 8 & 255) + "." + std::to_string(address & 255);
+}
+
+Result<Address> parse_address(std::string_view text) {
+  in_addr address;
+  if (::inet_pton(AF_INET, std::string(text).c_str(), &address) != 1)
+    return invalid("'" + shorten(text, 64) + "' is not an IPv4 address");
+  return ntohl(address.s_addr);
+}
+
+std::string Subnet::text() const { return to_text(base) + "/" + std::to_string(prefix); }
+
+Result<Subnet> parse_subnet(std::string_view text) {
+  const size_t slash = text.find('/');
+  if (slash == std::string_view::npos)
+    return invalid("'" + shorten(text, 64) + "' is not a network like 10.201.0.0/16");
+  const Address base = TRY(parse_address(text.substr(0, slash)));
+  const int64_t prefix = TRY(parse_int(text.substr(slash + 1)));
+  if (prefix < 1 || prefix > 32 || (uint64_t(base) & ((uint64_t(1) << (32 - prefix)) - 1)) != 0)
+    return invalid("'" + shorten(text, 64) + "' is not a network: its address has bits beyond its prefix");
+  return Subnet{base, int(prefix)};
+}
+
+std::string firewall_text(const PrivateNetwork& network) {
+  const std::string ours = "\"" + network.bridge + "\"";
+  std::string comment;
+  for (const char byte : network.comment.substr(0, 120))
+    comment += byte == '"' || byte == '\\' || byte < ' ' ? '_' : byte;
+  std::string text;
+  // Added and deleted first, all in one transaction: making it again replaces it.
+  text += "add table inet " + network.table + "\n";
+  text += "delete table inet " + network.table + "\n";
+  text += "table inet " + network.table + " {\n";
+  text += "  comment \"" + comment + "\"\n";
+  text += "  chain input {\n    type filter hook input priority filter; policy accept;\n";
+  text += "    iifname != " + ours + " accept\n";
+  text += "    ct state established,related accept\n";
+  text += "    drop\n  }\n";
+  text += "  chain forward {\n    type filter hook forward priority filter; policy accept;\n";
+  text += "    iifname != " + ours + " oifname != " + ours + " accept\n";
+  text += "    iifname " + ours + " oifname " + ours + " accept\n";
+  if (!network.isolated) {
+    text += "    oifname " + ours + " ct state established,related accept\n";
+    text += "    oifname " + ours + " drop\n";
+    text += "    ip saddr != " + network.subnet.text() + " drop\n";
+    text += "    meta nfproto ipv6 drop\n";
+    text += "    oifname \"" + std::string(kBridgePrefix) + "*\" drop\n";
+    text += "    ip daddr { " + network.pool.text() + ", " + std::string(kLinkLocal) + " } drop\n";
+    text += "    accept\n  }\n";
+    text += "  chain postrouting {\n    type nat hook postrouting priority srcnat; policy accept;\n";
+    text += "    ip saddr " + network.subnet.text() + " oifname != " + ours + " masquerade\n  }\n";
+  } else {
+    text += "    drop\n  }\n";
+  }
+  text += "}\n";
+  return text;
+}
+
+Result<void> make_network(const PrivateNetwork& network) {
+  if (!network.isolated) TRY(forward_packets());
+  // The firewall program takes as long as all the rest, and needs no interface to exist.
+  Result<void> firewall;
+  std::thread firewall_thread([&] { firewall = run_nft(firewall_text(network)); });
+  Result<std::vector<Namespace>> namespaces = std::vector<Namespace>();
+  std::thread namespace_thread([&] {
+    std::vector<Namespace> all;
+    for (size_t i = 0; i < network.hosts.size(); i++) {
+      auto made = make_namespace();
+      if (!made) {
+        namespaces = std::move(made).error();
+        return;
+      }
+      all.push_back(std::move(*made));
+    }
+    namespaces = std::move(all);
+  });
+  namespace_thread.join();
+  Result<void> links = ok();
+  if (!namespaces)
+    links = namespaces.error();
+  else
+    links = make_links(network, *namespaces);
+  firewall_thread.join();
+  if (links && firewall) return ok();
+  Error error = !links ? std::move(links).error() : std::move(firewall).error();
+  (void)remove_network(network);
+  if (error.message.find("Operation not permitted") != std::string::npos) error.kind = Kind::denied;
+  return std::move(error).in("making the network " + network.subnet.text());
+}
+
+Result<void> remove_network(const PrivateNetwork& network) {
+  std::optional<Error> first;
+  const auto keep = [&](Result<void> result) {
+    if (!result && !first) first = std::move(result).error();
+  };
+  Result<void> firewall;
+  std::thread firewall_thread([&] { firewall = remove_firewall_tables({network.table}); });
+  for (const auto& host : network.hosts) keep(remove_namespace_file(host.namespace_file));
+  std::vector<std::string> names;
+  for (const auto& host : network.hosts) names.push_back(host.link);
+  names.push_back(network.bridge);
+  if (auto netlink = Netlink::open()) keep(remove_group(*netlink, group_of(network.bridge)));
+  keep(remove_links(names));
+  firewall_thread.join();
+  keep(std::move(firewall));
+  if (first) return std::move(*first);
+  return ok();
+}
+
+Result<std::vector<Subnet>> networks_in_use() {
+  ifaddrs* list = nullptr;
+  if (::getifaddrs(&list) != 0) return from_errno("listing the interfaces");
+  std::vector<Subnet> used;
+  for (const ifaddrs* each = list; each; each = each->ifa_next) {
+    if (!each->ifa_addr || each->ifa_addr->sa_family != AF_INET || !each->ifa_netmask) continue;
+    const Address address = ntohl(reinterpret_cast<const sockaddr_in*>(each->ifa_addr)->sin_addr.s_addr);
+    const Address mask = ntohl(reinterpret_cast<const sockaddr_in*>(each->ifa_netmask)->sin_addr.s_addr);
+    used.push_back({address & mask, __builtin_popcount(mask)});
+  }
+  ::freeifaddrs(list);
+  return used;
+}
+
+std::vector<std::string> links_named(std::string_view prefix) {
+  std::vector<std::string> names;
+  const auto all = list_directory("/sys/class/net");
+  if (!all) return names;
+  for (const auto& name : *all)
+    if (name.starts_with(prefix)) names.push_back(name);
+  return names;
+}
+
+Result<std::vector<std::string>> firewall_tables_named(std::string_view prefix) {
+  const std::string text = TRY(run_or_fail({{"nft", "list", "tables"}, {}, "", "", 60s}));
+  std::vector<std::string> names;
+  for (const auto line : split(text, '\n')) {
+    const auto words = split(trim(line), ' ');  // table inet NAME
+    if (words.size() == 3 && words[1] == "inet" && words[2].starts_with(prefix)) names.emplace_back(words[2]);
+  }
+  return names;
+}
+
+Result<void> remove_links(const std::vector<std::string>& names) {
+  if (names.empty()) return ok();
+  Netlink netlink = TRY(Netlink::open());
+  std::optional<Error> first;
+  for (const auto& name : names)
+    if (auto removed = remove_link(netlink, name); !removed && !first) first = std::move(removed).error();
+  if (first) return std::move(*first);
+  return ok();
+}
+
+Result<void> remove_firewall_tables(const std::vector<std::string>& names) {
+  if (names.empty()) return ok();
+  std::string text;
+  for (const auto& name : names) text += "add table inet " + name + "\ndelete table inet " + name + "\n";
+  return run_nft(text);
+}
+
+Result<void> remove_namespace_file(const std::string& path) {
+  while (::umount2(path.c_str(), MNT_DETACH) == 0) {
+  }
+  if (errno != EINVAL && errno != ENOENT) return from_errno("unmounting " + path);
+  if (::unlink(path.c_str()) != 0 && errno != ENOENT) return from_errno("removing " + path);
+  return ok();
+}
+
+}  // namespace trainyard::host

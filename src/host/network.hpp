@@ -1,0 +1,86 @@
+// Private networks on this machine: a bridge, and behind it network namespaces with one address each.
+//
+//   namespace            this machine
+//   lo   127.0.0.1, and the link-local addresses on which a relay listens
+//   eth0 10.201.0.2/28 ---- tv..0002 --- bridge ty..0000 (10.201.0.1) --- masquerade --- outside
+//
+// One firewall table a network says what may pass: its hosts reach each other and (unless isolated) the
+// outside, never this machine's own addresses, another private network or the link-local range (where clouds
+// serve the machine's own keys); from outside nothing gets in. A namespace is kept by a bind mount on a file,
+// so it outlives its maker.
+//
+// Everything can be made twice and removed twice. What exists is found by name: names start with
+// kBridgePrefix, kLinkPrefix and kTablePrefix, so that a sweep finds what nobody remembers.
+//
+// Threads: callable from anywhere. Errors: denied (no right to make networks; a tool is missing, in words),
+// conflict (a name is taken by something else), exhausted, internal.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace trainyard::host {
+
+inline constexpr std::string_view kBridgePrefix = "ty";
+inline constexpr std::string_view kLinkPrefix = "tv";
+inline constexpr std::string_view kTablePrefix = "trainyard_";
+
+// An IPv4 address as a number: 10.0.0.1 is 0x0a000001.
+using Address = uint32_t;
+std::string to_text(Address address);
+Result<Address> parse_address(std::string_view text);
+
+struct Subnet {
+  Address base = 0;
+  int prefix = 32;  // bits that all its addresses share
+  auto operator<=>(const Subnet&) const = default;
+  uint64_t size() const { return uint64_t(1) << (32 - prefix); }
+  bool contains(Address address) const { return address >= base && uint64_t(address) - base < size(); }
+  bool overlaps(const Subnet& other) const { return contains(other.base) || other.contains(base); }
+  std::string text() const;  // "10.201.0.0/16"
+};
+// Errors: invalid, also when bits beyond the prefix are set.
+Result<Subnet> parse_subnet(std::string_view text);
+
+struct PrivateHost {
+  std::string link;            // this machine's end: at most 15 characters
+  std::string namespace_file;  // made here; its folder must be there
+  Address address = 0;
+};
+
+struct PrivateNetwork {
+  std::string bridge;  // at most 15 characters
+  std::string table;
+  Subnet subnet;
+  Address gateway = 0;  // the bridge's own, when not isolated
+  Subnet pool;          // where all private networks of this kind lie: not reachable from this one
+  bool isolated = false;
+  std::vector<Address> relays;  // further addresses of every host's lo
+  std::string comment;          // whose it is, for people who look at the machine
+  std::vector<PrivateHost> hosts;
+};
+
+// Pure: what is given to nft.
+std::string firewall_text(const PrivateNetwork& network);
+
+// On error nothing of it is left.
+Result<void> make_network(const PrivateNetwork& network);
+// Harmless when there is nothing. Goes on past what fails, and tells the first failure.
+Result<void> remove_network(const PrivateNetwork& network);
+
+// Every IPv4 network that an interface of this machine is in.
+Result<std::vector<Subnet>> networks_in_use();
+// Names of this machine's interfaces, and of its firewall tables, that start with `prefix`.
+std::vector<std::string> links_named(std::string_view prefix);
+Result<std::vector<std::string>> firewall_tables_named(std::string_view prefix);
+Result<void> remove_links(const std::vector<std::string>& names);
+Result<void> remove_firewall_tables(const std::vector<std::string>& names);
+Result<void> remove_namespace_file(const std::string& path);
+
+}  // namespace trainyard::host

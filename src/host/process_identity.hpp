@@ -1,0 +1,40 @@
+// Which process, for ever: its number may be another's tomorrow, its number and start time may not.
+//
+// And how to find processes that nobody remembers: by a mark in their environment, which their children
+// inherit.
+//
+// Threads: callable from anywhere. Errors: denied; unavailable (it does not end).
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "base/time.hpp"
+
+namespace trainyard::host {
+
+struct ProcessIdentity {
+  pid_t process = -1;
+  uint64_t started = 0;  // clock ticks since the machine's start
+  bool operator==(const ProcessIdentity&) const = default;
+};
+
+// Nothing when there is no such process, or only its exit status is left.
+std::optional<ProcessIdentity> identify(pid_t process);
+bool is_alive(const ProcessIdentity& identity);
+// SIGKILL, and waits until it is gone. Harmless when it is.
+Result<void> kill_and_wait(const ProcessIdentity& identity, Duration at_most);
+
+struct MarkedProcess {
+  ProcessIdentity identity;
+  std::string value;
+};
+// All processes (but ourselves) whose environment at their start had a variable of that name.
+std::vector<MarkedProcess> find_marked(const std::string& name);
+
+}  // namespace trainyard::host

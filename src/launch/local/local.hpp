@@ -1,0 +1,60 @@
+// The launcher of this machine: gangs are namespaces behind a bridge, one detached agent per host.
+//
+// What it knows lies in DATA/attempts/ATTEMPT, and what exists on the machine is found by name, so a server
+// killed at any instant continues where it was:
+//
+//   launch.json    written before anything is made: names and addresses of all that will be
+//   0/ 1/ ..       one directory a host, the agent's own; the launcher puts there
+//     order.json   what the agent is told (0600)
+//     hosts        the start of its /etc/hosts
+//     agent.json   which process the agent is: written once it was started
+//     agent.log    its standard streams
+//
+// An agent is started as
+//   trainyard-agent --order FILE --directory DIR --network-namespace FILE --address ADDRESS --host-table FILE
+// with kAttemptVariable naming its attempt's directory and kHostVariable its own: its children have them too,
+// so whatever it leaves behind is found. On its host's lo the address 169.254.170.2 is ready for its relay to
+// listen on.
+//
+// A gang whose start was interrupted by our own death is completed by ensure(): from nothing when no agent
+// had been started, else by starting the missing ones. Until then list() shows those that were started.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "base/time.hpp"
+#include "launch/launcher.hpp"
+
+namespace trainyard::launch {
+
+inline constexpr const char* kAttemptVariable = "TRAINYARD_ATTEMPT_DIRECTORY";
+inline constexpr const char* kHostVariable = "TRAINYARD_HOST_DIRECTORY";
+inline constexpr const char* kRelayAddress = "169.254.170.2";
+
+struct LocalSettings {
+  std::string data_directory;     // absolute
+  std::string agent_program;      // path of trainyard-agent
+  std::vector<Machine> machines;  // from the config; none: this machine, all of it
+  std::string network_pool = "10.201.0.0/16";
+  std::map<std::string, std::string> agent_environment;
+  std::string run_directory = "/run/trainyard";  // gone after a reboot, as all that it speaks of
+};
+
+// Errors: invalid (settings), and those of files. Loads what a former server left.
+Result<std::unique_ptr<Launcher>> make_local(const LocalSettings& settings, Clock& clock);
+
+// Removes from this machine what crashes left and nobody uses: containers whose agent is gone; bridges,
+// namespaces and firewall tables of attempts without a living agent; everything of servers whose data
+// directory is no more. Attempts' directories stay, for the server to read and remove. Says what went, one
+// sentence each.
+//
+// Requires: no server runs on data_directory (the caller holds its lock). "" sweeps only what belongs to no
+// server.
+Result<std::vector<std::string>> sweep(const std::string& data_directory,
+                                       const std::string& run_directory = LocalSettings().run_directory);
+
+}  // namespace trainyard::launch

@@ -1,0 +1,128 @@
+#include "launch/local/plan.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "base/check.hpp"
+
+namespace trainyard::launch {
+namespace {
+
+constexpr int kRecordVersion = 1;
+constexpr uint64_t kReservedAddresses = 3;  // the network's own, the bridge's, the broadcast
+constexpr int kSmallestPrefix = 28;  // 13 hosts: small enough for 4,096 gangs in a /16, large enough for most
+
+std::string hex(uint64_t number, int digits) {
+  std::string text;
+  for (int i = digits - 1; i >= 0; i--) text += "0123456789abcdef"[number >> (4 * i) & 15];
+  return text;
+}
+
+}  // namespace
+
+std::string server_mark(std::string_view data_directory) {
+  while (data_directory.size() > 1 && data_directory.back() == '/') data_directory.remove_suffix(1);
+  uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+  for (const char byte : data_directory) hash = (hash ^ uint8_t(byte)) * 0x100000001b3;
+  return hex((hash ^ (hash >> 24) ^ (hash >> 48)) & 0xffffff, 6);
+}
+
+Result<host::Subnet> choose_subnet(const host::Subnet& pool, size_t hosts,
+                                   const std::vector<host::Subnet>& taken, host::Address start) {
+  const uint64_t size =
+      std::max(std::bit_ceil(uint64_t(hosts) + kReservedAddresses), uint64_t(1) << (32 - kSmallestPrefix));
+  if (size > pool.size())
+    return exhausted("a gang of " + std::to_string(hosts) + " hosts does not fit into the network pool " +
+                     pool.text());
+  const uint64_t blocks = pool.size() / size;
+  const uint64_t first = pool.contains(start) ? (start - pool.base + size - 1) / size : 0;
+  const int prefix = 32 - std::countr_zero(size);
+  for (uint64_t i = 0; i < blocks; i++) {
+    const host::Subnet candidate{host::Address(pool.base + (first + i) % blocks * size), prefix};
+    const bool free = std::none_of(taken.begin(), taken.end(),
+                                   [&](const host::Subnet& used) { return used.overlaps(candidate); });
+    if (free) return candidate;
+  }
+  return exhausted("the network pool " + pool.text() + " has no room for a gang of " + std::to_string(hosts) +
+                   " hosts: " + std::to_string(taken.size()) + " networks are in use");
+}
+
+host::PrivateNetwork plan_network(const NetworkRequest& request, const host::Subnet& pool,
+                                  const host::Subnet& subnet) {
+  CHECK(request.hosts + kReservedAddresses <= subnet.size(), "choose_subnet made room for all hosts");
+  const int digits = (32 - pool.prefix + 3) / 4;
+  host::PrivateNetwork network;
+  network.bridge = std::string(host::kBridgePrefix) + request.mark + hex(subnet.base - pool.base, digits);
+  network.table = std::string(host::kTablePrefix) + request.mark + "_" + hex(subnet.base - pool.base, digits);
+  network.subnet = subnet;
+  network.gateway = subnet.base + 1;
+  network.pool = pool;
+  network.isolated = request.isolated;
+  network.relays = request.relays;
+  network.comment = request.comment;
+  for (size_t i = 0; i < request.hosts; i++) {
+    const host::Address address = network.gateway + 1 + host::Address(i);
+    network.hosts.push_back(
+        {std::string(host::kLinkPrefix) + request.mark + hex(address - pool.base, digits),
+         request.namespace_directory + "/" + request.attempt.text() + "-" + std::to_string(i), address});
+  }
+  return network;
+}
+
+std::string host_table(const host::PrivateNetwork& network) {
+  std::string text = "127.0.0.1 localhost\n";
+  for (size_t i = 0; i < network.hosts.size(); i++)
+    text += host::to_text(network.hosts[i].address) + " " + domain::host_name(domain::HostIndex(i)) + "\n";
+  return text;
+}
+
+Json to_json(const Record& record) {
+  Json hosts = Json::array();
+  for (const auto& host : record.network.hosts)
+    hosts.push_back(
+        {{"link", host.link}, {"namespace", host.namespace_file}, {"address", host::to_text(host.address)}});
+  Json relays = Json::array();
+  for (const auto relay : record.network.relays) relays.push_back(host::to_text(relay));
+  return {{"version", kRecordVersion},
+          {"attempt", record.attempt.text()},
+          {"token", record.token},
+          {"bridge", record.network.bridge},
+          {"table", record.network.table},
+          {"subnet", record.network.subnet.text()},
+          {"gateway", host::to_text(record.network.gateway)},
+          {"pool", record.network.pool.text()},
+          {"isolated", record.network.isolated},
+          {"comment", record.network.comment},
+          {"relays", relays},
+          {"hosts", hosts}};
+}
+
+Result<Record> record_from_json(const Json& json) {
+  if (TRY(int_at(json, "version")) != kRecordVersion)
+    return invalid("an attempt's record of another version");
+  Record record;
+  record.attempt = TRY(domain::parse_attempt_id(TRY(string_at(json, "attempt"))));
+  record.token = TRY(string_at(json, "token"));
+  auto& network = record.network;
+  network.bridge = TRY(string_at(json, "bridge"));
+  network.table = TRY(string_at(json, "table"));
+  network.subnet = TRY(host::parse_subnet(TRY(string_at(json, "subnet"))));
+  network.gateway = TRY(host::parse_address(TRY(string_at(json, "gateway"))));
+  network.pool = TRY(host::parse_subnet(TRY(string_at(json, "pool"))));
+  network.isolated = TRY(bool_at(json, "isolated"));
+  network.comment = TRY(string_at(json, "comment"));
+  for (const char* list : {"relays", "hosts"})
+    if (!json.contains(list) || !json[list].is_array())
+      return invalid(std::string("an attempt's record lacks its ") + list);
+  for (const auto& relay : json["relays"]) {
+    if (!relay.is_string()) return invalid("an attempt's record has a relay that is no text");
+    network.relays.push_back(TRY(host::parse_address(relay.get<std::string>())));
+  }
+  for (const auto& each : json["hosts"])
+    network.hosts.push_back({TRY(string_at(each, "link")), TRY(string_at(each, "namespace")),
+                             TRY(host::parse_address(TRY(string_at(each, "address"))))});
+  if (network.hosts.empty()) return invalid("an attempt's record has no host");
+  return record;
+}
+
+}  // namespace trainyard::launch

@@ -1,0 +1,56 @@
+// Decides what a gang's network on this machine is called and which addresses it has. Pure.
+//
+// Names carry a short mark of the server's data directory, so that two servers on one machine do not meet,
+// and the place of the address in the pool, so that two gangs do not:
+//
+//   bridge     ty3fa91c0010          ty + mark + first address of the gang, counted from the pool's (hex)
+//   links      tv3fa91c0012          tv + mark + the host's address, counted likewise
+//   table      trainyard_3fa91c_0010
+//   namespace  /run/trainyard/3fa91c/j17a1-0
+//
+// Threads: pure functions. Errors: exhausted, when the pool has no room left.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/json.hpp"
+#include "base/result.hpp"
+#include "domain/job.hpp"
+#include "host/network.hpp"
+
+namespace trainyard::launch {
+
+// Three bytes of the path's hash as six digits.
+std::string server_mark(std::string_view data_directory);
+
+// The smallest free subnet with room for that many hosts (and the network's, the bridge's and the broadcast
+// address), at or after `start`, else from the pool's beginning.
+Result<host::Subnet> choose_subnet(const host::Subnet& pool, size_t hosts,
+                                   const std::vector<host::Subnet>& taken, host::Address start);
+
+struct NetworkRequest {
+  domain::AttemptId attempt;
+  size_t hosts = 1;
+  bool isolated = false;
+  std::string mark;
+  std::string namespace_directory;  // "/run/trainyard/3fa91c"
+  std::string comment;
+  std::vector<host::Address> relays;
+};
+host::PrivateNetwork plan_network(const NetworkRequest& request, const host::Subnet& pool,
+                                  const host::Subnet& subnet);
+
+// What /etc/hosts of every host starts from: loopback, and all members by name.
+std::string host_table(const host::PrivateNetwork& network);
+
+// What a launcher writes down about an attempt before it makes anything of it.
+struct Record {
+  domain::AttemptId attempt;
+  std::string token;
+  host::PrivateNetwork network;
+};
+Json to_json(const Record& record);
+Result<Record> record_from_json(const Json& json);
+
+}  // namespace trainyard::launch

@@ -1,0 +1,114 @@
+#include "launch/local/plan.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace trainyard::launch {
+namespace {
+
+host::Subnet subnet(const char* text) { return *host::parse_subnet(text); }
+
+TEST(ChooseSubnet, TakesTheFirstFreeOneThatIsLargeEnough) {
+  const auto pool = subnet("10.201.0.0/16");
+  EXPECT_EQ(choose_subnet(pool, 1, {}, 0)->text(), "10.201.0.0/28");
+  EXPECT_EQ(choose_subnet(pool, 13, {}, 0)->text(), "10.201.0.0/28");
+  EXPECT_EQ(choose_subnet(pool, 14, {}, 0)->text(), "10.201.0.0/27");
+  EXPECT_EQ(choose_subnet(pool, 200, {}, 0)->text(), "10.201.0.0/24");
+  EXPECT_EQ(choose_subnet(pool, 2, {subnet("10.201.0.0/24")}, 0)->text(), "10.201.1.0/28");
+  EXPECT_EQ(choose_subnet(pool, 200, {subnet("10.201.0.16/28")}, 0)->text(), "10.201.1.0/24");
+}
+
+TEST(ChooseSubnet, GoesOnAfterTheLastAndComesAround) {
+  const auto pool = subnet("10.201.0.0/24");
+  EXPECT_EQ(choose_subnet(pool, 1, {}, *host::parse_address("10.201.0.32"))->text(), "10.201.0.32/28");
+  EXPECT_EQ(choose_subnet(pool, 30, {}, *host::parse_address("10.201.0.32"))->text(), "10.201.0.64/26");
+  EXPECT_EQ(choose_subnet(pool, 1, {}, *host::parse_address("10.201.1.0"))->text(), "10.201.0.0/28");
+  EXPECT_EQ(choose_subnet(pool, 1, {subnet("10.201.0.240/28")}, *host::parse_address("10.201.0.240"))->text(),
+            "10.201.0.0/28");
+}
+
+TEST(ChooseSubnet, NeverGivesTwoGangsTheSameAddresses) {
+  const auto pool = subnet("10.201.0.0/24");
+  std::vector<host::Subnet> taken;
+  for (;;) {
+    const auto chosen = choose_subnet(pool, 1 + taken.size() % 20, taken, pool.base);
+    if (!chosen) {
+      EXPECT_EQ(chosen.error().kind, Kind::exhausted);
+      break;
+    }
+    for (const auto& other : taken)
+      EXPECT_FALSE(other.overlaps(*chosen)) << other.text() << " " << chosen->text();
+    taken.push_back(*chosen);
+    ASSERT_LE(taken.size(), 16u);
+  }
+  EXPECT_GE(taken.size(), 8u);
+}
+
+TEST(ChooseSubnet, SaysWhenAGangIsTooLarge) {
+  const auto chosen = choose_subnet(subnet("10.201.0.0/28"), 14, {}, 0);
+  ASSERT_FALSE(chosen);
+  EXPECT_EQ(chosen.error().kind, Kind::exhausted);
+}
+
+NetworkRequest a_request() {
+  NetworkRequest request;
+  request.attempt = {17, 1};
+  request.hosts = 2;
+  request.mark = "3fa91c";
+  request.namespace_directory = "/run/trainyard/3fa91c";
+  request.comment = "DATA/attempts/j17a1";
+  request.relays = {*host::parse_address("169.254.170.2")};
+  return request;
+}
+
+TEST(PlanNetwork, NamesEverythingByServerAndAddress) {
+  const auto network = plan_network(a_request(), subnet("10.201.0.0/16"), subnet("10.201.1.16/28"));
+  EXPECT_EQ(network.bridge, "ty3fa91c0110");
+  EXPECT_EQ(network.table, "trainyard_3fa91c_0110");
+  EXPECT_EQ(host::to_text(network.gateway), "10.201.1.17");
+  ASSERT_EQ(network.hosts.size(), 2u);
+  EXPECT_EQ(network.hosts[1].link, "tv3fa91c0113");
+  EXPECT_EQ(network.hosts[1].namespace_file, "/run/trainyard/3fa91c/j17a1-1");
+  EXPECT_EQ(host::to_text(network.hosts[1].address), "10.201.1.19");
+  EXPECT_EQ(host_table(network), "127.0.0.1 localhost\n10.201.1.18 algo-1\n10.201.1.19 algo-2\n");
+}
+
+TEST(PlanNetwork, NamesFitTheKernelInTheLargestPool) {
+  const auto network = plan_network(a_request(), subnet("10.0.0.0/8"), subnet("10.255.255.224/28"));
+  EXPECT_LE(network.bridge.size(), 15u);
+  EXPECT_LE(network.hosts[0].link.size(), 15u);
+}
+
+TEST(ServerMark, TellsDataDirectoriesApart) {
+  std::set<std::string> marks;
+  for (int i = 0; i < 200; i++) marks.insert(server_mark("/var/lib/trainyard" + std::to_string(i)));
+  EXPECT_EQ(marks.size(), 200u);
+  EXPECT_EQ(server_mark("/data"), server_mark("/data/"));
+  for (const auto& mark : marks) EXPECT_EQ(mark.size(), 6u);
+}
+
+TEST(Record, ComesBackAsItWas) {
+  Record record{
+      {17, 1}, "secret", plan_network(a_request(), subnet("10.201.0.0/16"), subnet("10.201.1.16/28"))};
+  record.network.isolated = true;
+  const auto back = record_from_json(to_json(record));
+  ASSERT_TRUE(back) << back.error().message;
+  EXPECT_EQ(to_json(*back), to_json(record));
+}
+
+TEST(Record, RefusesWhatIsIncomplete) {
+  const Record record{
+      {17, 1}, "t", plan_network(a_request(), subnet("10.201.0.0/16"), subnet("10.201.1.16/28"))};
+  const Json whole = to_json(record);
+  for (const auto& [name, value] : whole.items()) {
+    Json less = whole;
+    less.erase(name);
+    EXPECT_FALSE(record_from_json(less)) << name;
+    less[name] = Json::array({nullptr});
+    EXPECT_FALSE(record_from_json(less)) << name;
+  }
+}
+
+}  // namespace
+}  // namespace trainyard::launch
