@@ -1,7 +1,7 @@
 #include "collectives/group.hpp"
 
 #include <algorithm>
-#include <cstring>
+#include <functional>
 #include <utility>
 
 #include "base/check.hpp"
@@ -27,32 +27,40 @@ uint64_t label(Operation operation, uint64_t size, uint64_t detail) {
   return digest;
 }
 
-template <class Combine>
-void combine_floats(std::span<std::byte> data, std::span<const std::byte> received, Combine combine) {
-  // Both point into buffers that began as floats' own or as new std::byte[]: aligned for float at whole
-  // elements.
-  auto* ours = reinterpret_cast<float*>(data.data());
-  const auto* theirs = reinterpret_cast<const float*>(received.data());
-  const size_t elements = data.size() / sizeof(float);
-  for (size_t i = 0; i < elements; ++i) ours[i] = combine(theirs[i], ours[i]);
-}
-
 using Reduce = void (*)(std::span<std::byte>, std::span<const std::byte>);
 
-Reduce reduce_floats(Reduction reduction) {
+// Both point into buffers of whole numbers, aligned for them: the caller's own, or one from operator new.
+template <class Number, class Combine>
+void combine(std::span<std::byte> data, std::span<const std::byte> received) {
+  auto* ours = reinterpret_cast<Number*>(data.data());
+  const auto* theirs = reinterpret_cast<const Number*>(received.data());
+  const size_t numbers = data.size() / sizeof(Number);
+  for (size_t i = 0; i < numbers; ++i) ours[i] = Combine()(theirs[i], ours[i]);
+}
+
+struct Smaller {
+  template <class Number>
+  Number operator()(Number a, Number b) const {
+    return std::min(a, b);
+  }
+};
+
+struct Larger {
+  template <class Number>
+  Number operator()(Number a, Number b) const {
+    return std::max(a, b);
+  }
+};
+
+template <class Number>
+Reduce reduce_by(Reduction reduction) {
   switch (reduction) {
     case Reduction::sum:
-      return [](std::span<std::byte> data, std::span<const std::byte> received) {
-        combine_floats(data, received, [](float a, float b) { return a + b; });
-      };
+      return combine<Number, std::plus<Number>>;
     case Reduction::minimum:
-      return [](std::span<std::byte> data, std::span<const std::byte> received) {
-        combine_floats(data, received, [](float a, float b) { return std::min(a, b); });
-      };
+      return combine<Number, Smaller>;
     case Reduction::maximum:
-      return [](std::span<std::byte> data, std::span<const std::byte> received) {
-        combine_floats(data, received, [](float a, float b) { return std::max(a, b); });
-      };
+      return combine<Number, Larger>;
   }
   return nullptr;
 }
@@ -65,14 +73,24 @@ Group::~Group() = default;
 int Group::rank() const { return transport_->rank(); }
 int Group::size() const { return transport_->size(); }
 
-Result<void> Group::allreduce(std::span<float> values, Reduction reduction) {
-  const Tag tag{operations_++, label(Operation::allreduce, values.size(), uint64_t(reduction))};
+template <class Number>
+Result<void> Group::allreduce_numbers(std::span<Number> values, Reduction reduction) {
+  const uint64_t detail = uint64_t(reduction) << 8 | sizeof(Number);
+  const Tag tag{operations_++, label(Operation::allreduce, values.size(), detail)};
   const auto data = std::as_writable_bytes(values);
   scratch_.resize(std::max(scratch_.size(), data.size()));
-  const Buffer buffer{data, std::span(scratch_).first(data.size()), sizeof(float), reduce_floats(reduction)};
+  const Buffer buffer{data, std::span(scratch_).first(data.size()), sizeof(Number),
+                      reduce_by<Number>(reduction)};
   return Run(plan::ring_allreduce(rank(), size(), values.size()), tag, buffer, *transport_)
       .finish()
       .in("allreduce");
+}
+
+Result<void> Group::allreduce(std::span<float> values, Reduction reduction) {
+  return allreduce_numbers(values, reduction);
+}
+Result<void> Group::allreduce(std::span<double> values, Reduction reduction) {
+  return allreduce_numbers(values, reduction);
 }
 
 Result<void> Group::broadcast(std::span<std::byte> bytes, int root) {
@@ -129,6 +147,8 @@ Result<void> Group::barrier() {
   auto all = std::vector<std::byte>(size_t(size()));
   return all_gather(std::span(&here, 1), std::span(all)).in("barrier");
 }
+
+void Group::abandon(std::string_view why) { transport_->abandon(why); }
 
 Result<std::unique_ptr<Group>> join_over_tcp(TcpOptions options) {
   auto transport = TRY(connect_tcp(std::move(options)).in("joining the ranks"));

@@ -45,6 +45,7 @@ class Group {
 
   // In place: every rank's values combined element by element.
   Result<void> allreduce(std::span<float> values, Reduction reduction = Reduction::sum);
+  Result<void> allreduce(std::span<double> values, Reduction reduction = Reduction::sum);
   // `bytes` of `root` to all; the others' are overwritten. Equally long everywhere.
   Result<void> broadcast(std::span<std::byte> bytes, int root);
   // What every rank brought, by rank. Equally long everywhere: all.size() == size() * mine.size().
@@ -54,10 +55,17 @@ class Group {
   // Returns when every rank has called it.
   Result<void> barrier();
 
+  // Ends the group because this rank cannot go on: the others' operations fail with our name and `why`, at
+  // once.
+  void abandon(std::string_view why);
+
   // A bound on what one peer's announced length can make us allocate.
   static constexpr uint64_t gather_bytes_max = uint64_t{256} << 20;
 
  private:
+  template <class Number>
+  Result<void> allreduce_numbers(std::span<Number> values, Reduction reduction);
+
   std::unique_ptr<Transport> transport_;
   std::vector<std::byte> scratch_;  // kept between operations: gradients have the same size each time
   uint64_t operations_ = 0;

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 #include "base/result.hpp"
 
@@ -39,6 +40,9 @@ class Transport {
   virtual Result<bool> advance() = 0;
   // Waits until advance() may get further, a peer failed, or a limit is over.
   virtual Result<void> wait() = 0;
+
+  // Ends the group because of us: the others' operations fail with our name and `why`.
+  virtual void abandon(std::string_view why) = 0;
 };
 
 }  // namespace trainyard::collectives

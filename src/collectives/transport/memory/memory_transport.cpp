@@ -24,7 +24,7 @@ struct Table {
   std::mutex mutex;
   std::condition_variable changed;
   std::map<std::pair<int, int>, std::deque<Message>> messages;  // by (from, to)
-  std::optional<int> dead;
+  std::optional<std::string> ended;                             // by whom and why
   uint64_t changes = 0;  // so that a wait cannot miss what happened before it began
 };
 
@@ -37,9 +37,9 @@ class Seat final : public MemoryTransport {
   int size() const override { return size_; }
   uint64_t bytes_sent() const override { return bytes_sent_; }
 
-  void die() override {
+  void abandon(std::string_view why) override {
     const std::scoped_lock lock(table_->mutex);
-    table_->dead = rank_;
+    if (!table_->ended) table_->ended = "rank " + std::to_string(rank_) + ": " + std::string(why);
     change();
   }
 
@@ -57,7 +57,7 @@ class Seat final : public MemoryTransport {
 
   Result<bool> advance() override {
     const std::scoped_lock lock(table_->mutex);
-    if (table_->dead) return unavailable("rank " + std::to_string(*table_->dead) + " died");
+    if (table_->ended) return unavailable(*table_->ended);
     seen_ = table_->changes;
     // Receives of one peer are met in their order: the first that is still open blocks the peer's later ones.
     std::vector<int> waiting_for;

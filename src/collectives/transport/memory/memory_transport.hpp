@@ -14,8 +14,6 @@ namespace trainyard::collectives {
 
 class MemoryTransport : public Transport {
  public:
-  // As if the rank's process died: the others' operations end with an error that names it.
-  virtual void die() = 0;
   virtual uint64_t bytes_sent() const = 0;
 };
 

@@ -33,13 +33,35 @@ TcpTransport::TcpTransport(TcpOptions options, std::vector<Socket> sockets)
 }
 
 TcpTransport::~TcpTransport() {
-  if (failure_) return;
+  if (failure_) {
+    hear_out();
+    return;
+  }
   const HeaderBytes goodbye = encode(FrameHeader{});
   for (Link& link : links_) {
     // Best effort: a peer that does not hear it sees the connection close.
     if (link.socket && link.outgoing.empty()) {
       (void)::send(link.socket.descriptor(), goodbye.data(), goodbye.size(), MSG_NOSIGNAL);
     }
+  }
+}
+
+void TcpTransport::hear_out() {
+  const auto until = SteadyClock::now() + farewell_max;
+  for (auto now = until - farewell_max; now < until; now = SteadyClock::now()) {
+    std::vector<pollfd> open;
+    for (Link& link : links_) {
+      char unread[4096];
+      while (link.socket && !link.closed) {
+        const ssize_t got = ::recv(link.socket.descriptor(), unread, sizeof unread, 0);
+        if (got < 0 && would_block(errno)) break;
+        if (got == 0 || (got < 0 && errno != EINTR)) link.closed = true;
+        if (SteadyClock::now() >= until) return;
+      }
+      if (link.socket && !link.closed) open.push_back({link.socket.descriptor(), POLLIN, 0});
+    }
+    if (open.empty()) return;
+    (void)::poll(open.data(), open.size(), int(std::chrono::ceil<Duration>(until - now).count()));
   }
 }
 
@@ -70,7 +92,10 @@ Result<bool> TcpTransport::advance() {
     const Link& link = links_[size_t(peer)];
     if (peer == rank()) continue;
     auto fault = pull(peer);
-    if (!fault) fault = push(peer);
+    if (!fault && (fault = push(peer))) {
+      // Who closed on us may have said why just before.
+      if (auto last_words = pull(peer)) fault = std::move(last_words);
+    }
     if (fault) faults.push_back(*std::move(fault));
     done = done && link.outgoing.empty() && link.expected.empty();
   }
@@ -225,6 +250,10 @@ Result<void> TcpTransport::wait() {
   return fail(
       unavailable("nothing from " + silent + " for " + std::to_string(options_.silence_max.count()) + " ms"),
       guilty);
+}
+
+void TcpTransport::abandon(std::string_view why) {
+  if (!failure_) fail(unavailable(name(rank()) + ": " + std::string(why)), rank());
 }
 
 Error TcpTransport::fail(Error error, int guilty) {

@@ -54,6 +54,7 @@ class TcpTransport final : public Transport {
   void receive(int peer, Tag tag, std::span<std::byte> bytes) override;
   Result<bool> advance() override;
   Result<void> wait() override;
+  void abandon(std::string_view why) override;
 
  private:
   struct Outgoing {
@@ -92,6 +93,11 @@ class TcpTransport final : public Transport {
   std::optional<Fault> compare(int peer) const;
   Fault gone(int peer, std::string why) const;
   bool holds_unwanted_data(const Link& link) const { return link.frame && link.expected.empty(); }
+  // Reads what the others still send, until they have closed or farewell_max is over: closing a connection
+  // with unread bytes resets it, and a reset may overtake our last words.
+  void hear_out();
+  static constexpr Duration farewell_max =
+      500ms;  // for peers in the middle of a step; a computing one reads later
   // Remembers the error, tells the others, ends all sending. Returns the error.
   Error fail(Error error, int guilty);
 
