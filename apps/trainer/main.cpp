@@ -1,0 +1,127 @@
+// trainyard-trainer: the built-in trainer, as it runs inside a job, and what one does with its models.
+//
+//   trainyard-trainer train [--base DIR]                    one host of a job, under the contract below
+//   /opt/ml trainyard-trainer predict --model DIR --csv FILE        uses a model trainyard-trainer compare
+//   DIR DIR [--tolerance NUMBER]  how far two models lie apart
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/text.hpp"
+#include "host/files.hpp"
+#include "host/machine_clock.hpp"
+#include "train/evaluate.hpp"
+#include "train/job.hpp"
+#include "train/shards.hpp"
+
+namespace {
+
+using namespace trainyard;
+
+constexpr std::string_view kUsage =
+    "trainyard-trainer train [--base DIR]                    one host of a job, under the contract below "
+    "/opt/ml\n"
+    "trainyard-trainer predict --model DIR --csv FILE        uses a model [--show N: draws N images]\n"
+    "trainyard-trainer compare DIR DIR [--tolerance NUMBER]  how far two models lie apart\n";
+
+std::atomic<bool> stop = false;
+
+struct CommandLine {
+  std::vector<std::string> words;
+  std::map<std::string, std::string> options;  // without the dashes
+
+  std::string option(const std::string& name, const std::string& otherwise) const {
+    const auto place = options.find(name);
+    return place == options.end() ? otherwise : place->second;
+  }
+};
+
+Result<CommandLine> parse(int argc, char** argv) {
+  CommandLine line;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    if (!word.starts_with("--")) {
+      line.words.push_back(word);
+    } else if (i + 1 < argc) {
+      line.options[word.substr(2)] = argv[++i];
+    } else {
+      return invalid(word + " needs a value");
+    }
+  }
+  return line;
+}
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+Result<int> train_job(const CommandLine& line) {
+  std::signal(SIGTERM, [](int) { stop = true; });
+  std::signal(SIGINT, [](int) { stop = true; });
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // whoever follows the log sees each line when it is said
+  host::MachineClock clock;
+  const std::string arn = variable("TRAINING_JOB_ARN");
+  const train::JobOptions options{line.option("base", "/opt/ml"),
+                                  arn.empty() ? variable("TRAINING_JOB_NAME") : arn};
+  TRY(train::run_job(options, clock, stop,
+                     [](std::string_view text) { std::printf("%.*s\n", int(text.size()), text.data()); }));
+  return 0;
+}
+
+Result<int> predict(const CommandLine& line) {
+  const auto model = TRY(train::load_model(line.option("model", "")).in("--model"));
+  const std::string path = line.option("csv", "");
+  const auto table =
+      TRY(train::parse_csv(TRY(host::read_file(path, train::shard_bytes_max).in("--csv"))).in(path));
+  const auto evaluation = TRY(train::evaluate(model, table));
+  const auto show = size_t(TRY(parse_int(line.option("show", "4")).in("--show")));
+  if (model.image_width > 0 && show > 0) {
+    std::printf("%s",
+                train::draw_predictions(model, table, evaluation, train::first_rows(table, show)).c_str());
+    const auto mistakes = train::first_mistakes(table, evaluation, show);
+    if (!mistakes.empty()) {
+      std::printf("where it is wrong:\n\n%s",
+                  train::draw_predictions(model, table, evaluation, mistakes).c_str());
+    }
+  }
+  std::printf("rows=%zu correct=%zu accuracy=%.4f\n", table.rows(), evaluation.correct,
+              evaluation.accuracy());
+  return 0;
+}
+
+Result<int> compare(const CommandLine& line) {
+  if (line.words.size() != 3) return invalid("compare takes two models");
+  const auto first = TRY(train::load_model(line.words[1]));
+  const auto second = TRY(train::load_model(line.words[2]));
+  const auto difference = TRY(train::compare(first, second));
+  std::printf("largest_relative_difference=%.3g largest_absolute_difference=%.3g tensor=%s\n",
+              difference.relative, difference.absolute,
+              difference.tensor.empty() ? "none" : difference.tensor.c_str());
+  const double tolerance = TRY(parse_double(line.option("tolerance", "inf")).in("--tolerance"));
+  return difference.relative <= tolerance ? 0 : 1;
+}
+
+Result<int> run(const CommandLine& line) {
+  const std::string command = line.words.empty() ? "help" : line.words[0];
+  if (command == "train") return train_job(line);
+  if (command == "predict") return predict(line);
+  if (command == "compare") return compare(line);
+  std::fputs(std::string(kUsage).c_str(), command == "help" ? stdout : stderr);
+  return command == "help" ? 0 : 2;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const auto line = parse(argc, argv);
+  const auto code = line ? run(*line) : Result<int>(line.error());
+  if (code) return *code;
+  std::fprintf(stderr, "trainyard-trainer: %s\n", code.error().message.c_str());
+  return 1;
+}

@@ -1,0 +1,81 @@
+#include "train/evaluate.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/check.hpp"
+#include "train/image.hpp"
+
+namespace trainyard::train {
+namespace {
+
+constexpr size_t images_per_line = 4;
+constexpr std::string_view kGap = "   ";
+
+// To a width in characters that are one byte each.
+std::string padded(std::string text, size_t width) {
+  text.resize(std::max(text.size(), width), ' ');
+  return text;
+}
+
+}  // namespace
+
+Result<Evaluation> evaluate(const Model& model, const Table& table) {
+  if (table.rows() > 0 && table.columns != model.shape.inputs) {
+    return invalid("rows of " + std::to_string(table.columns) + " features, but the model takes " +
+                   std::to_string(model.shape.inputs));
+  }
+  Evaluation evaluation;
+  Workspace workspace;
+  std::vector<float> input(table.columns);
+  for (size_t row = 0; row < table.rows(); ++row) {
+    const auto features = table.row(row);
+    for (size_t i = 0; i < features.size(); ++i) input[i] = features[i] / model.input_scale;
+    evaluation.predicted.push_back(predict(model.shape, model.parameters, input, workspace));
+    evaluation.correct += evaluation.predicted.back() == table.labels[row] ? 1 : 0;
+  }
+  return evaluation;
+}
+
+std::vector<size_t> first_rows(const Table& table, size_t count) {
+  std::vector<size_t> rows(std::min(count, table.rows()));
+  std::iota(rows.begin(), rows.end(), size_t{0});
+  return rows;
+}
+
+std::vector<size_t> first_mistakes(const Table& table, const Evaluation& evaluation, size_t count) {
+  std::vector<size_t> rows;
+  for (size_t row = 0; row < table.rows() && rows.size() < count; ++row) {
+    if (evaluation.predicted[row] != table.labels[row]) rows.push_back(row);
+  }
+  return rows;
+}
+
+std::string draw_predictions(const Model& model, const Table& table, const Evaluation& evaluation,
+                             const std::vector<size_t>& rows) {
+  CHECK(model.image_width > 0, "the rows are images");
+  std::string text;
+  for (size_t begin = 0; begin < rows.size(); begin += images_per_line) {
+    const size_t end = std::min(begin + images_per_line, rows.size());
+    std::vector<std::vector<std::string>> images;
+    for (size_t i = begin; i < end; ++i) {
+      images.push_back(draw_image(table.row(rows[i]), model.image_width, model.input_scale));
+    }
+    for (size_t line = 0; line < images[0].size(); ++line) {
+      for (const auto& image : images) text.append(kGap).append(image[line]);
+      text += '\n';
+    }
+    for (size_t i = begin; i < end; ++i) {
+      const int32_t said = evaluation.predicted[rows[i]];
+      const int32_t truth = table.labels[rows[i]];
+      const std::string caption = said == truth
+                                      ? "says " + std::to_string(said)
+                                      : "says " + std::to_string(said) + ", is " + std::to_string(truth);
+      text.append(kGap).append(padded(caption, 2 * model.image_width));
+    }
+    text += "\n\n";
+  }
+  return text;
+}
+
+}  // namespace trainyard::train

@@ -1,0 +1,33 @@
+// A model at work on labelled rows: what it says, how often it is right, and some of it to look at.
+//
+// Threads: pure functions. Errors: invalid, when rows and model do not fit.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "train/model.hpp"
+#include "train/table.hpp"
+
+namespace trainyard::train {
+
+struct Evaluation {
+  std::vector<int32_t> predicted;  // by row
+  size_t correct = 0;
+  double accuracy() const { return predicted.empty() ? 0 : double(correct) / double(predicted.size()); }
+};
+
+Result<Evaluation> evaluate(const Model& model, const Table& table);
+
+// The images of some rows side by side, with what the model says of each under it. Four fit on a line of a
+// terminal. Requires: model.image_width > 0; rows within the table.
+std::string draw_predictions(const Model& model, const Table& table, const Evaluation& evaluation,
+                             const std::vector<size_t>& rows);
+
+// The first `count` rows, and the first `count` that the model got wrong.
+std::vector<size_t> first_rows(const Table& table, size_t count);
+std::vector<size_t> first_mistakes(const Table& table, const Evaluation& evaluation, size_t count);
+
+}  // namespace trainyard::train

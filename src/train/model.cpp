@@ -1,0 +1,185 @@
+#include "train/model.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "base/check.hpp"
+#include "base/json.hpp"
+#include "host/files.hpp"
+
+namespace trainyard::train {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "safetensors are little-endian, as we are");
+
+constexpr std::string_view kFormat = "trainyard-mlp";
+constexpr std::string_view kWeightsFile = "model.safetensors";
+constexpr std::string_view kDescriptionFile = "model.json";
+constexpr int64_t kVersion = 1;
+constexpr size_t header_bytes_max = 1 << 20;           // four tensors need some 300
+constexpr size_t weights_bytes_max = size_t{1} << 32;  // far beyond what this trainer makes
+constexpr int64_t dimension_max = 1 << 20;             // of inputs, hidden, classes: no product overflows
+
+struct Tensor {
+  std::string name;
+  std::vector<size_t> shape;
+  size_t begin;  // in the row of parameters
+  size_t size;
+};
+
+std::vector<Tensor> tensors(const Shape& shape) {
+  return {
+      {"hidden.weight", {shape.inputs, shape.hidden}, shape.hidden_weight(), shape.inputs * shape.hidden},
+      {"hidden.bias", {shape.hidden}, shape.hidden_bias(), shape.hidden},
+      {"class.weight", {shape.hidden, shape.classes}, shape.class_weight(), shape.hidden * shape.classes},
+      {"class.bias", {shape.classes}, shape.class_bias(), shape.classes},
+  };
+}
+
+Result<size_t> dimension(const Json& description, std::string_view name) {
+  const int64_t value = TRY(int_at(description, name));
+  if (value < 1 || value > dimension_max) return corrupt(std::string(name) + " is " + std::to_string(value));
+  return size_t(value);
+}
+
+Result<std::vector<float>> decode_weights(const Shape& shape, std::string_view bytes) {
+  uint64_t header_bytes = 0;
+  if (bytes.size() < sizeof header_bytes) return corrupt("too short for a header");
+  std::memcpy(&header_bytes, bytes.data(), sizeof header_bytes);
+  bytes.remove_prefix(sizeof header_bytes);
+  if (header_bytes > header_bytes_max || header_bytes > bytes.size())
+    return corrupt("the header's length is wrong");
+  const Json header = TRY(parse_json(bytes.substr(0, header_bytes)));
+  const std::string_view numbers = bytes.substr(header_bytes);
+  if (numbers.size() != shape.parameters() * sizeof(float)) {
+    return corrupt(std::to_string(numbers.size()) + " bytes of numbers, not " +
+                   std::to_string(shape.parameters() * sizeof(float)));
+  }
+
+  std::vector<float> parameters(shape.parameters());
+  for (const Tensor& tensor : tensors(shape)) {
+    if (!header.is_object() || !header.contains(tensor.name)) return corrupt("no tensor " + tensor.name);
+    const Json& told = header[tensor.name];
+    const Json expected_shape = tensor.shape;
+    if (TRY(string_at(told, "dtype")) != "F32" || told.value("shape", Json()) != expected_shape) {
+      return corrupt("tensor " + tensor.name + " is not F32 of shape " + expected_shape.dump());
+    }
+    const Json offsets = told.value("data_offsets", Json());
+    if (!offsets.is_array() || offsets.size() != 2 || !offsets[0].is_number_unsigned() ||
+        !offsets[1].is_number_unsigned()) {
+      return corrupt("tensor " + tensor.name + " lies nowhere");
+    }
+    const auto begin = offsets[0].get<uint64_t>();
+    const auto end = offsets[1].get<uint64_t>();
+    if (begin > end || end > numbers.size() || end - begin != tensor.size * sizeof(float)) {
+      return corrupt("tensor " + tensor.name + " lies outside the numbers");
+    }
+    std::memcpy(&parameters[tensor.begin], &numbers[begin], end - begin);
+  }
+  return parameters;
+}
+
+double mean_square(std::span<const float> values) {
+  double sum = 0;
+  for (const float value : values) sum += double(value) * double(value);
+  return values.empty() ? 0 : sum / double(values.size());
+}
+
+}  // namespace
+
+std::string encode_weights(const Model& model) {
+  CHECK(model.parameters.size() == model.shape.parameters(), "a model has all its parameters");
+  Json header = Json::object();
+  for (const Tensor& tensor : tensors(model.shape)) {
+    header[tensor.name] = {
+        {"dtype", "F32"},
+        {"shape", tensor.shape},
+        {"data_offsets", {tensor.begin * sizeof(float), (tensor.begin + tensor.size) * sizeof(float)}}};
+  }
+  std::string text = dump(header);
+  text.resize((text.size() + 7) / 8 * 8,
+              ' ');  // the numbers begin at a multiple of 8, as readers that map files like
+  const uint64_t length = text.size();
+  std::string bytes(reinterpret_cast<const char*>(&length), sizeof length);
+  bytes += text;
+  bytes.append(reinterpret_cast<const char*>(model.parameters.data()),
+               model.parameters.size() * sizeof(float));
+  return bytes;
+}
+
+std::string encode_description(const Model& model) {
+  const Json description = {{"format", kFormat},
+                            {"version", kVersion},
+                            {"inputs", model.shape.inputs},
+                            {"hidden", model.shape.hidden},
+                            {"classes", model.shape.classes},
+                            {"input_scale", model.input_scale},
+                            {"image_width", model.image_width},
+                            {"weights", kWeightsFile}};
+  return dump(description, 2) + "\n";
+}
+
+Result<Model> decode_model(std::string_view description_text, std::string_view weights) {
+  const auto description = TRY(parse_json(description_text).in(kDescriptionFile));
+  const auto read = [&]() -> Result<Model> {
+    if (!description.is_object()) return corrupt("not an object");
+    if (TRY(string_at(description, "format")) != kFormat) return corrupt("not a model of ours");
+    if (const int64_t version = TRY(int_at(description, "version")); version != kVersion) {
+      return corrupt("version " + std::to_string(version) + " is not known");
+    }
+    Model model;
+    model.shape = {TRY(dimension(description, "inputs")), TRY(dimension(description, "hidden")),
+                   TRY(dimension(description, "classes"))};
+    model.input_scale = float(TRY(double_at(description, "input_scale")));
+    const int64_t width = TRY(int_at(description, "image_width"));
+    if (!(model.input_scale > 0)) return corrupt("input_scale must be more than 0");
+    if (width < 0 || (width > 0 && model.shape.inputs % size_t(width) != 0)) {
+      return corrupt("images of " + std::to_string(width) + " pixels a line do not fill the inputs");
+    }
+    model.image_width = size_t(width);
+    return model;
+  };
+  Model model = TRY(read().in(kDescriptionFile));
+  model.parameters = TRY(decode_weights(model.shape, weights).in(kWeightsFile));
+  return model;
+}
+
+Result<void> save_model(const Model& model, const std::string& folder) {
+  TRY(host::make_directories(folder));
+  TRY(host::write_file_durably(folder + "/" + std::string(kWeightsFile), encode_weights(model), 0644));
+  return host::write_file_durably(folder + "/" + std::string(kDescriptionFile), encode_description(model),
+                                  0644);
+}
+
+Result<Model> load_model(const std::string& folder) {
+  const auto description =
+      TRY(host::read_file(folder + "/" + std::string(kDescriptionFile), header_bytes_max));
+  const auto weights = TRY(host::read_file(folder + "/" + std::string(kWeightsFile), weights_bytes_max));
+  return decode_model(description, weights).in(folder);
+}
+
+Result<Difference> compare(const Model& a, const Model& b) {
+  if (a.shape != b.shape) return invalid("the models are not of the same shape");
+  Difference difference;
+  for (const Tensor& tensor : tensors(a.shape)) {
+    const auto ours = std::span(a.parameters).subspan(tensor.begin, tensor.size);
+    const auto theirs = std::span(b.parameters).subspan(tensor.begin, tensor.size);
+    double largest = 0;
+    for (size_t i = 0; i < tensor.size; ++i) {
+      const double apart = std::abs(double(ours[i]) - double(theirs[i]));
+      largest = apart <= largest ? largest : apart;  // a NaN stays: it is a difference
+    }
+    const double scale = std::sqrt((mean_square(ours) + mean_square(theirs)) / 2);
+    const double relative = largest == 0 ? 0 : largest / scale;
+    difference.absolute = largest <= difference.absolute ? difference.absolute : largest;
+    if (!(relative <= difference.relative)) {
+      difference.relative = relative;
+      difference.tensor = tensor.name;
+    }
+  }
+  return difference;
+}
+
+}  // namespace trainyard::train

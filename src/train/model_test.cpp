@@ -1,0 +1,126 @@
+#include "train/model.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "base/json.hpp"
+#include "host/files.hpp"
+#include "host/temporary_directory.hpp"
+#include "train/evaluate.hpp"
+#include "train/image.hpp"
+
+namespace trainyard::train {
+namespace {
+
+Model small_model() {
+  Model model;
+  model.shape = {4, 3, 2};
+  model.input_scale = 16;
+  model.image_width = 2;
+  model.parameters = initial_parameters(model.shape, 1);
+  return model;
+}
+
+TEST(Model, is_read_as_it_was_saved) {
+  const host::TemporaryDirectory folder;
+  const Model model = small_model();
+  ASSERT_TRUE(save_model(model, folder.path()));
+  const auto read = load_model(folder.path());
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->shape, model.shape);
+  EXPECT_EQ(read->parameters, model.parameters);
+  EXPECT_EQ(read->input_scale, 16);
+  EXPECT_EQ(read->image_width, 2u);
+}
+
+TEST(Model, its_weights_are_a_safetensors_file) {
+  const std::string bytes = encode_weights(small_model());
+  uint64_t length;
+  std::memcpy(&length, bytes.data(), sizeof length);
+  EXPECT_EQ(length % 8, 0u);
+  const auto header = parse_json(std::string_view(bytes).substr(8, length));
+  ASSERT_TRUE(header);
+  EXPECT_EQ(header->dump(), R"({"class.bias":{"data_offsets":[84,92],"dtype":"F32","shape":[2]},)"
+                            R"("class.weight":{"data_offsets":[60,84],"dtype":"F32","shape":[3,2]},)"
+                            R"("hidden.bias":{"data_offsets":[48,60],"dtype":"F32","shape":[3]},)"
+                            R"("hidden.weight":{"data_offsets":[0,48],"dtype":"F32","shape":[4,3]}})");
+  EXPECT_EQ(bytes.size(), 8 + length + 92);
+}
+
+TEST(Model, damaged_files_are_refused) {
+  const std::string description = encode_description(small_model());
+  const std::string weights = encode_weights(small_model());
+  EXPECT_FALSE(decode_model("", weights));
+  EXPECT_FALSE(decode_model("[]", weights));
+  EXPECT_FALSE(decode_model(description, ""));
+  EXPECT_FALSE(decode_model(description, weights.substr(0, weights.size() - 1)));
+  const auto replaced = [](std::string text, std::string_view old, std::string_view by) {
+    const size_t at = text.find(old);
+    EXPECT_NE(at, std::string::npos) << old;
+    return text.replace(at, old.size(), by);
+  };
+  EXPECT_FALSE(decode_model(replaced(description, "\"inputs\": 4", "\"inputs\": 5"), weights));
+  EXPECT_FALSE(decode_model(replaced(description, "\"inputs\": 4", "\"inputs\": 9999999999"), weights));
+  EXPECT_FALSE(decode_model(replaced(description, "\"version\": 1", "\"version\": 2"), weights));
+  EXPECT_FALSE(decode_model(replaced(description, "\"image_width\": 2", "\"image_width\": 3"), weights));
+  EXPECT_FALSE(decode_model(replaced(description, "16.0", "0.00"), weights));
+  EXPECT_FALSE(decode_model(description, replaced(weights, "F32", "F64")));
+  EXPECT_FALSE(decode_model(description, replaced(weights, "[84,92]", "[88,96]")));
+  EXPECT_FALSE(decode_model(description, replaced(weights, "hidden.bias", "hidden.BIAS")));
+}
+
+TEST(Model, compare_measures_by_the_size_of_the_tensor) {
+  const Model model = small_model();
+  EXPECT_EQ(compare(model, model)->relative, 0);
+  Model other = model;
+  other.parameters[0] += 0.5f;
+  const auto difference = compare(model, other);
+  ASSERT_TRUE(difference);
+  EXPECT_NEAR(difference->absolute, 0.5, 1e-6);
+  EXPECT_GT(difference->relative, 0.1);
+  EXPECT_EQ(difference->tensor, "hidden.weight");
+  other.shape = {4, 2, 2};
+  EXPECT_FALSE(compare(model, other));
+}
+
+TEST(Image, can_be_moved_and_turned) {
+  const std::vector<float> image{1, 2, 3, 4};
+  std::vector<float> out(4);
+  move_image(image, 2, {}, out);
+  EXPECT_EQ(out, image);
+  move_image(image, 2, {.right = 1}, out);
+  EXPECT_EQ(out, (std::vector<float>{0, 1, 0, 3}));
+  move_image(image, 2, {.down = 0.5f}, out);
+  EXPECT_EQ(out, (std::vector<float>{0.5f, 1, 2, 3}));
+  move_image(image, 2, {.turn = 90}, out);
+  const std::vector<float> turned{3, 1, 4, 2};
+  for (size_t i = 0; i < 4; ++i) EXPECT_NEAR(out[i], turned[i], 1e-5);
+
+  const Motion motion = random_motion(0.7f, 10, 5);
+  EXPECT_LE(std::abs(motion.right), 0.7f);
+  EXPECT_LE(std::abs(motion.turn), 10.0f);
+  EXPECT_EQ(motion.turn, random_motion(0.7f, 10, 5).turn);
+}
+
+TEST(Evaluate, counts_and_draws) {
+  Model model;
+  model.shape = {2, 2, 2};
+  model.input_scale = 16;
+  model.image_width = 1;
+  // The hidden units repeat the inputs, the classes the hidden units: the class is the brighter pixel.
+  model.parameters = {1, 0, 0, 1, 0, 0, 1, 0, 0, 1, 0, 0};
+  const auto table = parse_csv("16,0,0\n0,16,1\n0,8,0\n");
+  const auto evaluation = evaluate(model, *table);
+  ASSERT_TRUE(evaluation);
+  EXPECT_EQ(evaluation->predicted, (std::vector<int32_t>{0, 1, 1}));
+  EXPECT_EQ(evaluation->correct, 2u);
+  EXPECT_EQ(first_mistakes(*table, *evaluation, 9), std::vector<size_t>{2});
+  const std::string drawn = draw_predictions(model, *table, *evaluation, first_rows(*table, 9));
+  EXPECT_NE(drawn.find("██"), std::string::npos);
+  EXPECT_NE(drawn.find("says 1, is 0"), std::string::npos);
+  EXPECT_FALSE(evaluate(model, *parse_csv("1,2,3,4\n")));
+}
+
+}  // namespace
+}  // namespace trainyard::train

@@ -1,0 +1,110 @@
+#include "train/settings.hpp"
+
+#include <functional>
+#include <limits>
+#include <vector>
+
+#include "base/json.hpp"
+#include "base/text.hpp"
+
+namespace trainyard::train {
+namespace {
+
+using Read = std::function<Result<void>(Settings&, const std::string&)>;
+
+struct Hyperparameter {
+  std::string name;
+  Read read;
+};
+
+template <class Number>
+Read number(Number Settings::*member, double least, double most) {
+  return [=](Settings& settings, const std::string& text) -> Result<void> {
+    const double value = TRY(parse_double(text));
+    if (!(value >= least && value <= most) ||
+        (std::is_integral_v<Number> && value != double(Number(value)))) {
+      return invalid("'" + text + "' is not " + (std::is_integral_v<Number> ? "a whole number" : "a number") +
+                     " from " + Json(least).dump() + " to " + Json(most).dump());
+    }
+    settings.*member = Number(value);
+    return ok();
+  };
+}
+
+Read optimizer_number(float OptimizerSettings::*member, double least, double most) {
+  return [=](Settings& settings, const std::string& text) -> Result<void> {
+    const double value = TRY(parse_double(text));
+    if (!(value >= least && value <= most)) {
+      return invalid("'" + text + "' is not a number from " + Json(least).dump() + " to " +
+                     Json(most).dump());
+    }
+    settings.optimizer.*member = float(value);
+    return ok();
+  };
+}
+
+const std::vector<Hyperparameter>& hyperparameters() {
+  static const std::vector<Hyperparameter> table = {
+      {"batch_size", number(&Settings::batch_size, 1, 1 << 20)},
+      {"channel",
+       [](Settings& settings, const std::string& text) -> Result<void> {
+         if (text.empty() || text.find('/') != std::string::npos || text.starts_with('.')) {
+           return invalid("'" + text + "' is not a channel's name");
+         }
+         settings.channel = text;
+         return ok();
+       }},
+      {"classes", number(&Settings::classes, 0, 1 << 20)},
+      {"epochs", number(&Settings::epochs, 1, 1000000)},
+      {"hidden", number(&Settings::hidden, 1, 1 << 16)},
+      {"image_width", number(&Settings::image_width, 0, 1 << 16)},
+      {"input_scale", number(&Settings::input_scale, 1e-6, 1e9)},
+      {"learning_rate", number(&Settings::learning_rate, 0, 1000)},
+      {"momentum", optimizer_number(&OptimizerSettings::momentum, 0, 0.9999)},
+      {"optimizer",
+       [](Settings& settings, const std::string& text) -> Result<void> {
+         settings.optimizer.method = TRY(parse_method(text));
+         return ok();
+       }},
+      {"port", number(&Settings::port, 1, 65535)},
+      {"rotate", number(&Settings::rotate, 0, 180)},
+      {"seed", number(&Settings::seed, 0, 9007199254740992)},  // what a JSON number carries exactly
+      {"shift", number(&Settings::shift, 0, 1 << 16)},
+      {"weight_decay", optimizer_number(&OptimizerSettings::weight_decay, 0, 1)},
+  };
+  return table;
+}
+
+bool belongs_to_the_sdk(const std::string& name) {
+  return name.starts_with("sagemaker_") || name == "_tuning_objective_metric";
+}
+
+// "\"adam\"" -> adam; what is no JSON string stays as it is.
+std::string without_quotes(const std::string& text) {
+  if (text.size() < 2 || text.front() != '"') return text;
+  const auto value = parse_json(text);
+  return value && value->is_string() ? value->get<std::string>() : text;
+}
+
+}  // namespace
+
+Result<Settings> parse_settings(const std::map<std::string, std::string>& given) {
+  Settings settings;
+  for (const auto& [name, text] : given) {
+    if (belongs_to_the_sdk(name)) continue;
+    const Hyperparameter* known = nullptr;
+    std::string names;
+    for (const Hyperparameter& each : hyperparameters()) {
+      if (each.name == name) known = &each;
+      names += (names.empty() ? "" : ", ") + each.name;
+    }
+    if (!known) return invalid("unknown hyperparameter '" + shorten(name, 64) + "'; known are " + names);
+    TRY(known->read(settings, without_quotes(text)).in("hyperparameter " + name));
+  }
+  if ((settings.shift > 0 || settings.rotate > 0) && settings.image_width == 0) {
+    return invalid("hyperparameters shift and rotate need image_width: only images can be moved");
+  }
+  return settings;
+}
+
+}  // namespace trainyard::train
