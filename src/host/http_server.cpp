@@ -822,6 +822,9 @@ class ConnectionStream final : public Stream {
     return flush_head();
   }
 
+  // An answer that was begun cannot be taken back, but it must not look whole.
+  void break_off() { failed_ = started_; }
+
   // After the handler: whether the connection can go on.
   bool finish() {
     if (!started_ && !failed_) {
@@ -925,6 +928,7 @@ asio::awaitable<bool> Connection::streamed_request() {
         self->server_.handler().stream(stream);
       } catch (const std::exception& error) {
         log(Level::error, "host", "a stream's handler threw", {{"what", error.what()}});
+        stream.break_off();
       }
       goes_on = stream.finish();
     }

@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <openssl/ssl.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -14,7 +15,10 @@
 #include <thread>
 
 #include "base/text.hpp"
+#include "host/certificates.hpp"
 #include "host/files.hpp"
+#include "host/machine_clock.hpp"
+#include "host/temporary_directory.hpp"
 
 namespace trainyard::host {
 namespace {
@@ -60,10 +64,23 @@ class RawClient {
     ::setsockopt(socket_.descriptor(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
   }
 
+  // From here on over TLS, trusting only that authority. False when the handshake failed.
+  bool start_tls(const std::string& authority) {
+    context_.reset(SSL_CTX_new(TLS_client_method()));
+    EXPECT_EQ(SSL_CTX_load_verify_locations(context_.get(), authority.c_str(), nullptr), 1);
+    SSL_CTX_set_verify(context_.get(), SSL_VERIFY_PEER, nullptr);
+    tls_.reset(SSL_new(context_.get()));
+    X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(tls_.get()), "127.0.0.1");
+    SSL_set_fd(tls_.get(), socket_.descriptor());
+    return SSL_connect(tls_.get()) == 1;
+  }
+
   // False when the server has closed.
   bool say(std::string_view bytes) {
     while (!bytes.empty()) {
-      const ssize_t sent = ::send(socket_.descriptor(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      const ssize_t sent =
+          tls_ ? SSL_write(tls_.get(), bytes.data(), int(std::min<size_t>(bytes.size(), 1 << 20)))
+               : ::send(socket_.descriptor(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
       if (sent <= 0) return false;
       bytes.remove_prefix(size_t(sent));
     }
@@ -72,7 +89,8 @@ class RawClient {
 
   std::string hear_some() {
     std::string bytes(64 << 10, 0);
-    const ssize_t got = ::recv(socket_.descriptor(), bytes.data(), bytes.size(), 0);
+    const ssize_t got = tls_ ? SSL_read(tls_.get(), bytes.data(), int(bytes.size()))
+                             : ::recv(socket_.descriptor(), bytes.data(), bytes.size(), 0);
     bytes.resize(got > 0 ? size_t(got) : 0);
     return bytes;
   }
@@ -135,9 +153,53 @@ class RawClient {
   int descriptor() const { return socket_.descriptor(); }
 
  private:
+  struct Free {
+    void operator()(SSL* tls) const { SSL_free(tls); }
+    void operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
+  };
   File socket_;
+  std::unique_ptr<SSL_CTX, Free> context_;
+  std::unique_ptr<SSL, Free> tls_;
   std::string heard_;
 };
+
+// A body whose every byte is known from its place.
+char byte_at(uint64_t place) { return char((place * 31 + place / 4096) % 251); }
+
+std::string body_from(uint64_t place, size_t size) {
+  std::string bytes(size, 0);
+  for (size_t i = 0; i < size; i++) bytes[i] = byte_at(place + i);
+  return bytes;
+}
+
+bool is_body_from(uint64_t place, std::string_view bytes) {
+  for (size_t i = 0; i < bytes.size(); i++)
+    if (bytes[i] != byte_at(place + i)) return false;
+  return true;
+}
+
+constexpr uint64_t kLarge = 64 << 20;
+
+// Reads a stream's body to its end; how much it was, or nothing when a byte was wrong or it broke off.
+std::optional<uint64_t> take_in(Stream& stream, size_t buffer_bytes = 16 << 10) {
+  std::vector<char> buffer(buffer_bytes);
+  uint64_t place = 0;
+  for (;;) {
+    const auto got = stream.read(buffer);
+    if (!got || !is_body_from(place, {buffer.data(), *got})) return std::nullopt;
+    if (*got == 0) return place;
+    place += *got;
+  }
+}
+
+Result<void> give_out(Stream& stream, uint64_t size, size_t part_bytes = 16 << 10) {
+  for (uint64_t place = 0; place < size;) {
+    const size_t part = size_t(std::min<uint64_t>(part_bytes, size - place));
+    TRY(stream.write(body_from(place, part)));
+    place += part;
+  }
+  return ok();
+}
 
 struct Http : testing::Test {
   TestHandler handler;
@@ -150,6 +212,17 @@ struct Http : testing::Test {
     server = std::move(*served);
   }
   RawClient client() { return RawClient(server->port()); }
+
+  void with_tls() {
+    tls_directory.emplace();
+    const auto made = ensure_certificates(tls_directory->path(), {"127.0.0.1"}, MachineClock().now());
+    ASSERT_TRUE(made) << made.error().message;
+    settings.certificate_file = made->certificate;
+    settings.key_file = made->key;
+    authority = made->authority;
+  }
+  std::optional<TemporaryDirectory> tls_directory;
+  std::string authority;
 };
 
 TEST_F(Http, AnswersOneAfterAnotherOnOneConnection) {
@@ -267,6 +340,488 @@ TEST_F(Http, SmallStreams) {
   serve();
   RawClient client = this->client();
   for (int i = 0; i < 3; i++) EXPECT_EQ(client.ask("GET /stream HTTP/1.1\r\n\r\n").body, "streamed");
+}
+
+// -- TLS ------------------------------------------------------------------------------------------
+
+TEST_F(Http, OnePortSpeaksBoth) {
+  with_tls();
+  handler.on_handle = [](Request request, std::unique_ptr<Responder> responder) {
+    responder->reply({200, {}, request.tls ? "secret" : "open"});
+  };
+  serve();
+  RawClient plain = client(), tls = client();
+  ASSERT_TRUE(tls.start_tls(authority));
+  for (int i = 0; i < 3; i++) {
+    EXPECT_EQ(plain.ask("GET / HTTP/1.1\r\n\r\n").body, "open");
+    EXPECT_EQ(tls.ask("GET / HTTP/1.1\r\n\r\n").body, "secret");
+  }
+  EXPECT_EQ(tls.ask("GET / HTTP/1.1\r\nConnection: close\r\n\r\n").body, "secret");
+  EXPECT_TRUE(tls.closed());
+}
+
+TEST_F(Http, RefusesPlainInWordsWhereOnlyTlsIsSpoken) {
+  with_tls();
+  settings.plain_http = false;
+  serve();
+  RawClient plain = client(), tls = client();
+  const Answer answer = plain.ask("POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc");
+  EXPECT_EQ(answer.status, 403);
+  EXPECT_NE(answer.body.find("https://"), std::string::npos);
+  EXPECT_TRUE(plain.closed());
+  ASSERT_TRUE(tls.start_tls(authority));
+  EXPECT_EQ(tls.ask("GET /x HTTP/1.1\r\n\r\n").body, "/x|");
+}
+
+TEST_F(Http, AHandshakeThatIsNoneHarmsNobody) {
+  with_tls();
+  serve();
+  for (const std::string_view garbage : {"\x16", "\x16\x03\x01\xff\xff garbage", "\x16\x03\x01"}) {
+    RawClient client = this->client();
+    client.say(garbage);
+  }
+  RawClient late = client();
+  EXPECT_EQ(late.ask("GET /x HTTP/1.1\r\n\r\n").body, "/x|");
+}
+
+TEST_F(Http, TlsWithoutACertificateIsClosed) {
+  serve();
+  RawClient client = this->client();
+  client.say("\x16\x03\x01\x02");
+  EXPECT_TRUE(client.closed());
+}
+
+// -- limits ---------------------------------------------------------------------------------------
+
+TEST_F(Http, MalformedHeadsAreAnswered400) {
+  serve();
+  for (const std::string_view garbage :
+       {"\r\n\r\n\r\n", "GET\r\n\r\n", "GET / HTTP/2.0\r\n\r\n", "GET / HTTP/1.1\nHost: h\n\n",
+        "\x01\x02\x03\x04\r\n\r\n", "GET / HTTP/1.1\r\nNo colon\r\n\r\n",
+        "GET / HTTP/1.1\r\nContent-Length: x\r\n\r\n",
+        "GET / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+        "GET / HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
+        "POST / HTTP/1.1\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n",
+        "POST / HTTP/1.1\r\nContent-Length: 99999999999999999999999\r\n\r\n"}) {
+    RawClient client = this->client();
+    client.say(garbage);
+    EXPECT_EQ(client.hear().status, 400) << garbage;
+    EXPECT_TRUE(client.closed());
+  }
+  RawClient client = this->client();
+  EXPECT_EQ(client.ask("POST / HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\n").status, 501);
+}
+
+TEST_F(Http, HeadsPastTheLimitAreAnswered431) {
+  settings.head_bytes_max = 8000;
+  serve();
+  const std::string fits = "GET /x HTTP/1.1\r\nA: " + std::string(7000, 'a') + "\r\n\r\n";
+  RawClient good = client();
+  EXPECT_EQ(good.ask(fits + fits).status, 200);
+  EXPECT_EQ(good.hear().status, 200);
+  for (const std::string& large : {"GET /x HTTP/1.1\r\nA: " + std::string(100'000, 'a') + "\r\n\r\n",
+                                   "GET /" + std::string(100'000, 'x'), std::string(100'000, 'A')}) {
+    RawClient client = this->client();
+    client.say(large);
+    const int status = client.hear().status;
+    EXPECT_TRUE(status == 431 || status == 400) << status << large.substr(0, 20);
+    EXPECT_TRUE(client.closed());
+  }
+}
+
+TEST_F(Http, BodiesPastTheLimitAreAnswered413EvenWhileTheyAreSent) {
+  serve();  // the limit is 1 MiB
+  const std::string body(8 << 20, 'b');
+  RawClient announced = client();
+  announced.say("POST / HTTP/1.1\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n");
+  announced.say(body);
+  EXPECT_EQ(announced.hear().status, 413);
+  EXPECT_TRUE(announced.closed());
+  RawClient chunked = client();
+  chunked.say("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n800000\r\n");
+  chunked.say(body);
+  EXPECT_EQ(chunked.hear().status, 413);
+  RawClient asking = client();
+  EXPECT_EQ(asking.ask("POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 8000000\r\n\r\n").status,
+            413);
+  RawClient just_fits = client();
+  just_fits.say("POST /f HTTP/1.1\r\nContent-Length: 1048576\r\n\r\n");
+  just_fits.say(body.substr(0, 1 << 20));
+  EXPECT_EQ(just_fits.hear().body.size(), (1u << 20) + 3);
+}
+
+TEST_F(Http, SlowHeadsAreAnswered408HoweverSteadilyTheyDrip) {
+  settings.idle_limit = 200ms;
+  serve();
+  RawClient client = this->client();
+  pollfd answered = {client.descriptor(), POLLIN, 0};
+  client.say("GET / HTTP/1.1\r\nA: ");
+  for (int i = 0; i < 2000 && ::poll(&answered, 1, 30) == 0; i++) client.say("a");
+  EXPECT_EQ(client.hear().status, 408);
+}
+
+TEST_F(Http, SlowBodiesAreAnswered408AndIdleConnectionsClosed) {
+  settings.idle_limit = 200ms;
+  serve();
+  RawClient slow = client(), idle = client(), untouched = client();
+  slow.say("POST / HTTP/1.1\r\nContent-Length: 10\r\n\r\n123");
+  EXPECT_EQ(idle.ask("GET / HTTP/1.1\r\n\r\n").status, 200);
+  EXPECT_EQ(slow.hear().status, 408);
+  EXPECT_TRUE(idle.closed());
+  EXPECT_TRUE(untouched.closed());
+}
+
+TEST_F(Http, WhoComesBeyondTheLimitIsTurnedAwayInWords) {
+  settings.connections_max = 2;
+  serve();
+  RawClient first = client(), second = client();
+  EXPECT_EQ(first.ask("GET / HTTP/1.1\r\n\r\n").status, 200);
+  EXPECT_EQ(second.ask("GET / HTTP/1.1\r\n\r\n").status, 200);
+  RawClient third = client();
+  EXPECT_EQ(third.hear().status, 503);
+  first.close();
+  int status = 0;
+  for (int i = 0; i < 1000 && status != 200; i++) {  // until the server has seen the first one go
+    RawClient fourth = client();
+    status = fourth.ask("GET / HTTP/1.1\r\n\r\n").status;
+  }
+  EXPECT_EQ(status, 200);
+}
+
+// -- answers --------------------------------------------------------------------------------------
+
+TEST_F(Http, ValuesCannotEndTheirLine) {
+  handler.on_handle = [](Request, std::unique_ptr<Responder> responder) {
+    Response response;
+    response.headers.add("X-Name", "a\r\nSet-Cookie: evil\n\x01");
+    response.headers.add("Content-Length", "7");
+    response.headers.add("Transfer-Encoding", "chunked");
+    response.body = "body";
+    responder->reply(std::move(response));
+  };
+  serve();
+  RawClient client = this->client();
+  const Answer answer = client.ask("GET / HTTP/1.1\r\n\r\n");
+  EXPECT_EQ(answer.headers.get("X-Name"), "a  Set-Cookie: evil");
+  EXPECT_FALSE(answer.headers.has("Set-Cookie"));
+  EXPECT_FALSE(answer.headers.has("Transfer-Encoding"));
+  EXPECT_EQ(answer.body, "body");
+}
+
+TEST_F(Http, AnswersOfAllSizesArriveWhole) {
+  handler.on_handle = [](Request request, std::unique_ptr<Responder> responder) {
+    responder->reply({200, {}, body_from(0, size_t(parse_int(request.path().substr(1)).value()))});
+  };
+  serve();
+  RawClient client = this->client();
+  for (const size_t size : {0u, 1u, 16384u, 16385u, 1'000'000u, 20'000'000u}) {
+    const Answer answer = client.ask("GET /" + std::to_string(size) + " HTTP/1.1\r\n\r\n");
+    EXPECT_EQ(answer.body.size(), size);
+    EXPECT_TRUE(is_body_from(0, answer.body));
+  }
+}
+
+TEST_F(Http, OldClientsAreServed) {
+  serve();
+  RawClient closing = client();
+  EXPECT_EQ(closing.ask("GET /a HTTP/1.0\r\n\r\n").body, "/a|");
+  EXPECT_TRUE(closing.closed());
+  RawClient staying = client();
+  for (int i = 0; i < 2; i++) {
+    const Answer answer = staying.ask("GET /b HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
+    EXPECT_EQ(answer.headers.get("Connection"), "keep-alive");
+    EXPECT_EQ(answer.body, "/b|");
+  }
+}
+
+TEST_F(Http, SomeStatusesHaveNoBody) {
+  handler.on_handle = [](Request request, std::unique_ptr<Responder> responder) {
+    responder->reply({int(parse_int(request.path().substr(1)).value()), {}, "unsendable"});
+  };
+  serve();
+  RawClient client = this->client();
+  for (const int status : {204, 304}) {
+    const Answer answer = client.ask("GET /" + std::to_string(status) + " HTTP/1.1\r\n\r\n");
+    EXPECT_EQ(answer.status, status);
+    EXPECT_FALSE(answer.headers.has("Content-Length"));
+  }
+  EXPECT_EQ(client.ask("GET /200 HTTP/1.1\r\n\r\n").body, "unsendable");
+}
+
+TEST_F(Http, AHandlerThatThrowsAnswers500) {
+  handler.on_handle = [](Request, std::unique_ptr<Responder>) {
+    throw std::runtime_error("a fault of ours");
+  };
+  handler.on_stream = [](Stream&) { throw std::runtime_error("a fault of ours"); };
+  serve();
+  RawClient client = this->client();
+  EXPECT_EQ(client.ask("GET / HTTP/1.1\r\n\r\n").status, 500);
+  EXPECT_EQ(client.ask("GET /stream HTTP/1.1\r\n\r\n").status, 500);
+}
+
+// -- streams --------------------------------------------------------------------------------------
+
+TEST_F(Http, LargeStreamsPassBothWays) {
+  with_tls();
+  handler.on_stream = [](Stream& stream) {
+    if (stream.head().method == "PUT") {
+      const auto taken = take_in(stream);
+      stream.reply({200, {}, taken ? std::to_string(*taken) : "broken"}).value();
+    } else {
+      const uint64_t size = uint64_t(parse_int(stream.head().query()).value());
+      const bool sized = stream.head().path() == "/stream/sized";
+      stream.start(200, {}, sized ? std::optional(size) : std::nullopt).value();
+      give_out(stream, size, 100'000).value();
+    }
+  };
+  serve();
+  for (const bool secret : {false, true}) {
+    const uint64_t size = secret ? kLarge / 8 : kLarge;
+    const std::string body = body_from(0, size);
+    RawClient client = this->client();
+    if (secret) {
+      ASSERT_TRUE(client.start_tls(authority));
+    }
+    client.say("PUT /stream HTTP/1.1\r\nContent-Length: " + std::to_string(size) + "\r\n\r\n");
+    client.say(body);
+    EXPECT_EQ(client.hear().body, std::to_string(size));
+    client.say("PUT /stream HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n");
+    for (uint64_t place = 0; place < size; place += 1 << 20) {
+      client.say("100000\r\n");
+      client.say(std::string_view(body).substr(place, 1 << 20));
+      client.say("\r\n");
+    }
+    client.say("0\r\n\r\n");
+    EXPECT_EQ(client.hear().body, std::to_string(size));
+    for (const std::string path : {"/stream/sized", "/stream/chunked"})
+      EXPECT_TRUE(client.ask("GET " + path + "?" + std::to_string(size) + " HTTP/1.1\r\n\r\n").body == body);
+  }
+}
+
+TEST_F(Http, AStreamContinuesWhenItsBodyIsFirstWanted) {
+  std::promise<void> may_read;
+  handler.on_stream = [&](Stream& stream) {
+    may_read.get_future().wait();
+    const auto taken = take_in(stream);
+    stream.reply({200, {}, taken ? std::to_string(*taken) : "broken"}).value();
+  };
+  serve();
+  RawClient client = this->client();
+  client.say("PUT /stream HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 1000\r\n\r\n");
+  pollfd heard = {client.descriptor(), POLLIN, 0};
+  EXPECT_EQ(::poll(&heard, 1, 50), 0) << "nothing is said before the handler reads";
+  may_read.set_value();
+  EXPECT_EQ(client.hear().status, 100);
+  EXPECT_EQ(client.ask(body_from(0, 1000)).body, "1000");
+}
+
+TEST_F(Http, ARefusedBodyIsNeverAskedFor) {
+  handler.on_stream = [](Stream& stream) { stream.reply({403, {}, "no"}).value(); };
+  serve();
+  RawClient client = this->client();
+  const Answer answer =
+      client.ask("PUT /stream HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 1000\r\n\r\n");
+  EXPECT_EQ(answer.status, 403);
+  EXPECT_EQ(answer.headers.get("Connection"), "close") << "whether the body follows cannot be known";
+  EXPECT_TRUE(client.closed());
+}
+
+TEST_F(Http, AnUnreadBodyIsPassedOverWhenSmallAndClosedOnWhenLarge) {
+  handler.on_stream = [](Stream& stream) { stream.reply({403, {}, "no"}).value(); };
+  serve();
+  RawClient small = client();
+  for (int i = 0; i < 3; i++)
+    EXPECT_EQ(
+        small.ask("PUT /stream HTTP/1.1\r\nContent-Length: 1000\r\n\r\n" + std::string(1000, 'b')).status,
+        403);
+  RawClient large = client();
+  large.say("PUT /stream HTTP/1.1\r\nContent-Length: 8000000\r\n\r\n" + std::string(8'000'000, 'b'));
+  const Answer answer = large.hear();
+  EXPECT_EQ(answer.status, 403);
+  EXPECT_EQ(answer.headers.get("Connection"), "close");
+}
+
+TEST_F(Http, AStreamThatBreaksOffIsSeenToBeBroken) {
+  handler.on_stream = [](Stream& stream) {
+    const bool sized = stream.head().path() == "/stream/sized";
+    stream.start(200, {}, sized ? std::optional<uint64_t>(1000) : std::nullopt).value();
+    stream.write(std::string(500, 'x')).value();
+    if (!sized) throw std::runtime_error("a fault of ours");
+  };
+  serve();
+  RawClient client = this->client();
+  EXPECT_EQ(client.ask("GET /stream/sized HTTP/1.1\r\n\r\n").status, 0);
+  RawClient other = this->client();
+  EXPECT_EQ(other.ask("GET /stream/chunked HTTP/1.1\r\n\r\n").status, 0);
+}
+
+TEST_F(Http, AStreamWhoseClientDiesEnds) {
+  std::promise<Kind> how;
+  handler.on_stream = [&](Stream& stream) {
+    stream.start(200, {}, kLarge).value();
+    const auto given = give_out(stream, kLarge);
+    how.set_value(given ? Kind::internal : given.error().kind);
+  };
+  serve();
+  {
+    RawClient client = this->client();
+    client.say("GET /stream HTTP/1.1\r\n\r\n");
+    EXPECT_FALSE(client.hear_some().empty());
+  }
+  EXPECT_EQ(how.get_future().get(), Kind::unavailable);
+}
+
+TEST_F(Http, AStreamWhoseClientStallsIsCancelled) {
+  settings.idle_limit = 200ms;
+  std::promise<Kind> reading, writing;
+  handler.on_stream = [&](Stream& stream) {
+    if (stream.head().method == "PUT") {
+      std::vector<char> buffer(1000);
+      auto got = stream.read(buffer);
+      while (got && *got > 0) got = stream.read(buffer);
+      reading.set_value(got ? Kind::internal : got.error().kind);
+    } else {
+      stream.start(200, {}, std::nullopt).value();
+      const auto given = give_out(stream, kLarge);
+      writing.set_value(given ? Kind::internal : given.error().kind);
+    }
+  };
+  serve();
+  RawClient sender = client(), reader = client();
+  sender.say("PUT /stream HTTP/1.1\r\nContent-Length: 1000\r\n\r\nabc");
+  reader.say("GET /stream HTTP/1.1\r\n\r\n");
+  EXPECT_EQ(reading.get_future().get(), Kind::cancelled);
+  EXPECT_EQ(writing.get_future().get(), Kind::cancelled);
+}
+
+TEST_F(Http, StreamsBeyondTheThreadsWaitForOneToEnd) {
+  settings.stream_threads_max = 2;
+  std::atomic<int> inside = 0, most = 0;
+  handler.on_stream = [&](Stream& stream) {
+    const int now = ++inside;
+    for (int seen = most; now > seen && !most.compare_exchange_weak(seen, now);) {
+    }
+    std::this_thread::yield();
+    inside--;
+    stream.reply({200, {}, "done"}).value();
+  };
+  serve();
+  std::vector<std::thread> threads;
+  std::atomic<int> right = 0;
+  for (int t = 0; t < 8; t++)
+    threads.emplace_back([&] {
+      RawClient client = this->client();
+      for (int i = 0; i < 20; i++)
+        if (client.ask("GET /stream HTTP/1.1\r\n\r\n").body == "done") right++;
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(right, 160);
+  EXPECT_LE(most, 2);
+}
+
+// -- the end --------------------------------------------------------------------------------------
+
+TEST_F(Http, StoppingLetsRequestsUnderWayFinish) {
+  std::promise<std::unique_ptr<Responder>> asked;
+  std::promise<void> streaming, may_stream;
+  handler.on_handle = [&](Request, std::unique_ptr<Responder> responder) {
+    asked.set_value(std::move(responder));
+  };
+  handler.on_stream = [&](Stream& stream) {
+    streaming.set_value();
+    may_stream.get_future().wait();
+    stream.reply({200, {}, "streamed to the end"}).value();
+  };
+  serve();
+  RawClient buffered = client(), streamed = client(), idle = client();
+  buffered.say("GET / HTTP/1.1\r\n\r\n");
+  streamed.say("GET /stream HTTP/1.1\r\n\r\n");
+  std::unique_ptr<Responder> responder = asked.get_future().get();
+  streaming.get_future().wait();
+  std::thread stopper([&] { server->stop(60s); });
+  EXPECT_TRUE(idle.closed());
+  responder->reply({200, {}, "late but whole"});
+  may_stream.set_value();
+  const Answer answer = buffered.hear();
+  EXPECT_EQ(answer.body, "late but whole");
+  EXPECT_EQ(answer.headers.get("Connection"), "close");
+  EXPECT_EQ(streamed.hear().body, "streamed to the end");
+  stopper.join();
+}
+
+TEST_F(Http, StoppingWithoutGraceCutsOffAndALateAnswerHarmsNobody) {
+  std::promise<std::unique_ptr<Responder>> asked;
+  std::promise<void> streaming;
+  std::promise<Kind> how;
+  handler.on_handle = [&](Request, std::unique_ptr<Responder> responder) {
+    asked.set_value(std::move(responder));
+  };
+  handler.on_stream = [&](Stream& stream) {
+    streaming.set_value();
+    std::vector<char> buffer(1000);
+    const auto got = stream.read(buffer);
+    how.set_value(got ? Kind::internal : got.error().kind);
+  };
+  with_tls();
+  serve();
+  RawClient buffered = client(), streamed = client(), secret = client(), half = client();
+  ASSERT_TRUE(secret.start_tls(authority));
+  EXPECT_EQ(secret.say("GET"), true);
+  half.say("GET / HT");
+  buffered.say("GET / HTTP/1.1\r\n\r\n");
+  streamed.say("PUT /stream HTTP/1.1\r\nContent-Length: 10\r\n\r\n");
+  const std::unique_ptr<Responder> responder = asked.get_future().get();
+  streaming.get_future().wait();
+  server->stop(0ms);
+  EXPECT_TRUE(buffered.closed());
+  EXPECT_TRUE(streamed.closed());
+  EXPECT_TRUE(half.closed());
+  EXPECT_EQ(how.get_future().get(), Kind::cancelled);
+  server.reset();
+  responder->reply({200, {}, "to nobody"});
+}
+
+TEST_F(Http, WhatCannotBeListenedOnIsAnError) {
+  serve();
+  HttpSettings same = settings;
+  same.listen = "127.0.0.1:" + std::to_string(server->port());
+  EXPECT_EQ(serve_http(same, handler).error().kind, Kind::conflict);
+  for (const std::string listen :
+       {"127.0.0.1", "127.0.0.1:x", "127.0.0.1:70000", "nowhere.example:1", ":0:0"}) {
+    same.listen = listen;
+    EXPECT_EQ(serve_http(same, handler).error().kind, Kind::invalid) << listen;
+  }
+  same.listen = "127.0.0.1:0";
+  same.certificate_file = "/no/such/certificate";
+  EXPECT_EQ(serve_http(same, handler).error().kind, Kind::invalid);
+}
+
+TEST_F(Http, ManyClientsAtOnce) {
+  with_tls();
+  handler.on_stream = [](Stream& stream) {
+    const auto taken = take_in(stream);
+    stream.reply({200, {}, taken ? std::to_string(*taken) : "broken"}).value();
+  };
+  serve();
+  std::vector<std::thread> threads;
+  std::atomic<int> right = 0;
+  constexpr int kClients = 16, kRounds = 30;
+  for (int t = 0; t < kClients; t++)
+    threads.emplace_back([&, t] {
+      for (int round = 0; round < kRounds; round++) {
+        RawClient client = this->client();
+        if ((t + round) % 4 == 0 && !client.start_tls(authority)) continue;
+        const std::string body = body_from(0, size_t(round * 1000 + t));
+        const std::string length = "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n";
+        const bool one =
+            client.ask("PUT /stream HTTP/1.1\r\n" + length + body).body == std::to_string(body.size());
+        const bool two = client.ask("POST /x HTTP/1.1\r\n" + length + body).body == "/x|" + body;
+        if (one && two) right++;
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(right, kClients * kRounds);
 }
 
 }  // namespace

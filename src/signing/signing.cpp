@@ -327,6 +327,7 @@ Sha256::Sha256() : state_(std::make_unique<State>()) {
 }
 Sha256::~Sha256() = default;
 Sha256::Sha256(Sha256&&) noexcept = default;
+Sha256& Sha256::operator=(Sha256&&) noexcept = default;
 
 void Sha256::add(std::string_view bytes) {
   CHECK(EVP_DigestUpdate(state_->context.get(), bytes.data(), bytes.size()) == 1,

@@ -42,6 +42,7 @@ class Sha256 {
   Sha256();
   ~Sha256();
   Sha256(Sha256&&) noexcept;
+  Sha256& operator=(Sha256&&) noexcept;
   void add(std::string_view bytes);
   std::string finish_hex();  // Requires: called once, last
  private:

@@ -1,0 +1,56 @@
+#include "agent/lines.hpp"
+
+#include <algorithm>
+
+#include "base/text.hpp"
+
+namespace trainyard::agent {
+namespace {
+
+// Where to cut text of more than bytes_max: before a character that would cross it.
+size_t boundary(std::string_view text, size_t bytes_max) {
+  size_t end = bytes_max;
+  while (end > 0 && bytes_max - end < 4 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  return bytes_max - end < 4 && end > 0 ? end : bytes_max;
+}
+
+void store(std::string_view raw, std::vector<std::string>& lines) {
+  if (raw.empty()) return;
+  // Replacing can make text longer, so it is cut after that.
+  std::string text = is_utf8(raw) ? std::string(raw) : to_utf8(raw);
+  std::string_view rest = text;
+  while (rest.size() > kLineBytesMax) {
+    const size_t end = boundary(rest, kLineBytesMax);
+    lines.emplace_back(rest.substr(0, end));
+    rest.remove_prefix(end);
+  }
+  lines.emplace_back(rest);
+}
+
+}  // namespace
+
+void LineSplitter::add(std::string_view bytes, std::vector<std::string>& lines) {
+  while (!bytes.empty()) {
+    const size_t end = std::min(bytes.find_first_of("\r\n"), bytes.size());
+    const bool ends = end < bytes.size();
+    if (ends && partial_.empty()) {
+      store(bytes.substr(0, end), lines);
+    } else {
+      partial_ += bytes.substr(0, end);
+      if (ends) flush(lines);
+    }
+    bytes.remove_prefix(end + (ends ? 1 : 0));
+    while (partial_.size() > kLineBytesMax) {
+      const size_t cut = boundary(partial_, kLineBytesMax);
+      store(std::string_view(partial_).substr(0, cut), lines);
+      partial_.erase(0, cut);
+    }
+  }
+}
+
+void LineSplitter::flush(std::vector<std::string>& lines) {
+  store(partial_, lines);
+  partial_.clear();
+}
+
+}  // namespace trainyard::agent

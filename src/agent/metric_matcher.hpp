@@ -1,0 +1,31 @@
+// Finds the metrics that a job's regexes name in its log lines.
+//
+// A regex is searched in the line as it is stored; its first group (or, without one, the whole match) is the
+// value. A value that is not a finite number is not a metric. The documented regexes of AWS's own algorithms
+// were written for logs in which a tab reads "#011": a regex that holds "#011" is searched in the line with
+// its tabs written so. Lines keep their tabs, so that regexes with \t or \s match as well.
+//
+// Threads: immutable after make(). Errors: invalid, naming the metric and what RE2 cannot do.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "domain/job.hpp"
+#include "wire/messages.hpp"
+
+namespace trainyard::agent {
+
+class MetricMatcher {
+ public:
+  virtual ~MetricMatcher() = default;
+  // Appends a point for every definition that the line matches, at most one each.
+  virtual void match(const std::string& line, Instant at, std::vector<wire::MetricPoint>& points) const = 0;
+};
+
+Result<std::unique_ptr<MetricMatcher>> make_metric_matcher(
+    const std::vector<domain::MetricDefinition>& definitions);
+
+}  // namespace trainyard::agent

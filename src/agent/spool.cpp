@@ -1,0 +1,425 @@
+#include "agent/spool.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <set>
+
+#include "base/check.hpp"
+#include "base/log.hpp"
+#include "base/text.hpp"
+#include "host/files.hpp"
+#include "wire/codec.hpp"
+
+namespace trainyard::agent {
+namespace {
+
+constexpr size_t kHeaderBytes = 8;
+constexpr char kStateFile[] = "state";
+constexpr char kDataFilePrefix[] = "data-";
+
+uint32_t crc32(std::string_view bytes) {
+  static const auto table = [] {
+    std::array<uint32_t, 256> entries{};
+    for (uint32_t i = 0; i < 256; ++i) {
+      uint32_t value = i;
+      for (int bit = 0; bit < 8; ++bit) value = (value & 1) != 0 ? (value >> 1) ^ 0xEDB88320u : value >> 1;
+      entries[i] = value;
+    }
+    return entries;
+  }();
+  uint32_t crc = ~0u;
+  for (const char byte : bytes) crc = table[(crc ^ static_cast<uint8_t>(byte)) & 0xFF] ^ (crc >> 8);
+  return ~crc;
+}
+
+void put_u32(std::string& bytes, uint32_t value) {
+  for (int i = 0; i < 4; ++i) bytes += static_cast<char>(value >> (8 * i));
+}
+
+uint32_t get_u32(std::string_view bytes) {
+  uint32_t value = 0;
+  for (size_t i = 0; i < 4; ++i) value |= static_cast<uint32_t>(static_cast<uint8_t>(bytes[i])) << (8 * i);
+  return value;
+}
+
+Result<void> write_whole(int descriptor, std::string_view bytes, const std::string& path) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(descriptor, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return from_errno("writing " + path);
+    bytes.remove_prefix(static_cast<size_t>(written));
+  }
+  return {};
+}
+
+uint64_t text_bytes(const std::vector<wire::LogLine>& lines) {
+  uint64_t bytes = 0;
+  for (const auto& line : lines) bytes += line.text.size() + 1;
+  return bytes;
+}
+
+struct Dropped {
+  uint64_t log_bytes = 0;
+  uint64_t points = 0;
+};
+
+// One batch of the data track. Lies in a segment, or, when it tells what was dropped, only here.
+struct Batch {
+  uint32_t segment = 0;  // 0: a notice
+  uint64_t offset = 0;
+  uint32_t bytes = 0;   // of the payload
+  uint64_t number = 0;  // 0: not yet taken
+  Dropped content;      // of a notice: what it tells; else: what it holds
+};
+
+class FileSpool final : public Spool {
+ public:
+  FileSpool(std::string directory, Clock& clock, SpoolReason& why, const SpoolLimits& limits)
+      : directory_(std::move(directory)), clock_(clock), why_(why), limits_(limits) {}
+
+  Result<void> open() {
+    TRY(host::make_directories(directory_, 0700));
+    TRY(open_state());
+    std::set<uint32_t> numbers;  // by number: names would put data-10 before data-9
+    for (const auto& name : TRY(host::list_directory(directory_))) {
+      if (!name.starts_with(kDataFilePrefix)) continue;
+      const auto number = parse_int(name.substr(sizeof kDataFilePrefix - 1));
+      if (number && *number > 0 && *number < UINT32_MAX) numbers.insert(static_cast<uint32_t>(*number));
+    }
+    for (const uint32_t number : numbers) TRY(read_segment(number));
+    return {};
+  }
+
+  Result<void> add_state(wire::StateFact fact) override {
+    const std::lock_guard lock(mutex_);
+    fact.number = ++last_state_;
+    const std::string record = spool_record(wire::encode(fact));
+    states_.push_back(std::move(fact));
+    TRY(write_whole(state_file_.descriptor(), record, path_of(kStateFile)));
+    if (::fdatasync(state_file_.descriptor()) != 0) return from_errno("syncing " + path_of(kStateFile));
+    return {};
+  }
+
+  void add_logs(std::vector<wire::LogLine> lines) override {
+    if (lines.empty()) return;
+    const Dropped content{text_bytes(lines), 0};
+    add_data(wire::encode(wire::LogBatch{0, std::move(lines)}), content);
+  }
+
+  void add_metrics(std::vector<wire::MetricPoint> points) override {
+    if (points.empty()) return;
+    const Dropped content{0, points.size()};
+    add_data(wire::encode(wire::MetricBatch{0, std::move(points)}), content);
+  }
+
+  std::optional<wire::StateFact> take_state() override {
+    const std::lock_guard lock(mutex_);
+    if (next_state_ >= states_.size()) return {};
+    return states_[next_state_++];
+  }
+
+  std::optional<wire::Message> take_data() override {
+    const std::lock_guard lock(mutex_);
+    if (next_batch_ >= batches_.size()) return {};
+    Batch& batch = batches_[next_batch_];
+    wire::Message message = read_batch(batch);
+    if (batch.number == 0) batch.number = ++last_data_;
+    std::visit(
+        [&](auto& each) {
+          if constexpr (requires { each.number; }) each.number = batch.number;
+        },
+        message);
+    in_flight_bytes_ += batch.bytes;
+    ++next_batch_;
+    return message;
+  }
+
+  void rewind(uint64_t state_acknowledged, uint64_t data_acknowledged) override {
+    const std::lock_guard lock(mutex_);
+    acknowledge_states(state_acknowledged);
+    acknowledge_batches(data_acknowledged);
+    next_state_ = 0;
+    next_batch_ = 0;
+    in_flight_bytes_ = 0;
+    // After an agent died its successor takes up the numbers where the server has them.
+    last_data_ = std::max(last_data_, data_acknowledged);
+    last_state_ = std::max(last_state_, state_acknowledged);
+  }
+
+  void acknowledge(wire::Track track, uint64_t number) override {
+    const std::lock_guard lock(mutex_);
+    if (track == wire::Track::state) {
+      acknowledge_states(number);
+    } else {
+      acknowledge_batches(number);
+    }
+  }
+
+  bool states_empty() const override {
+    const std::lock_guard lock(mutex_);
+    return states_.empty();
+  }
+  bool data_empty() const override {
+    const std::lock_guard lock(mutex_);
+    return batches_.empty();
+  }
+  uint64_t data_in_flight_bytes() const override {
+    const std::lock_guard lock(mutex_);
+    return in_flight_bytes_;
+  }
+  bool found_facts() const override { return found_facts_; }
+
+ private:
+  struct Segment {
+    uint64_t bytes = 0;
+    size_t batches = 0;  // of batches_ that lie in it
+  };
+
+  std::string path_of(const std::string& name) const { return directory_ + "/" + name; }
+  std::string segment_path(uint32_t segment) const {
+    return path_of(kDataFilePrefix + std::to_string(segment));
+  }
+
+  Result<void> open_state() {
+    const std::string path = path_of(kStateFile);
+    uint64_t whole = 0;
+    if (host::exists(path)) {
+      const std::string bytes = TRY(host::read_file(path));
+      const auto records = read_spool_records(bytes);
+      whole = records.whole_bytes;
+      for (const auto payload : records.payloads) {
+        auto message = TRY(wire::decode(payload).in(path));
+        auto* fact = std::get_if<wire::StateFact>(&message);
+        if (fact == nullptr) return corrupt(path + ": holds something else than state facts");
+        last_state_ = std::max(last_state_, fact->number);
+        states_.push_back(std::move(*fact));
+      }
+      found_facts_ = !states_.empty();
+    }
+    state_file_ = host::File(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_APPEND, 0600));
+    if (!state_file_) return from_errno("opening " + path);
+    if (::ftruncate(state_file_.descriptor(), static_cast<off_t>(whole)) != 0)
+      return from_errno("cutting " + path);
+    return host::sync_directory(directory_);
+  }
+
+  Result<void> read_segment(uint32_t number) {
+    const std::string bytes =
+        TRY(host::read_file(segment_path(number), limits_.segment_bytes * 2 + wire::kFrameBytesMax));
+    Segment segment{bytes.size(), 0};
+    uint64_t offset = 0;
+    for (const auto payload : read_spool_records(bytes).payloads) {
+      const auto message = wire::decode(payload);
+      Batch batch{number, offset + kHeaderBytes, static_cast<uint32_t>(payload.size()), 0, {}};
+      offset += kHeaderBytes + payload.size();
+      if (!message) continue;
+      if (const auto* logs = std::get_if<wire::LogBatch>(&*message))
+        batch.content.log_bytes = text_bytes(logs->lines);
+      if (const auto* metrics = std::get_if<wire::MetricBatch>(&*message))
+        batch.content.points = metrics->points.size();
+      if (batch.content.log_bytes == 0 && batch.content.points == 0) continue;
+      batches_.push_back(batch);
+      ++segment.batches;
+    }
+    last_segment_ = std::max(last_segment_, number);
+    data_bytes_ += segment.bytes;
+    segments_[number] = segment;
+    return {};
+  }
+
+  void add_data(const std::string& payload, Dropped content) {
+    const std::lock_guard lock(mutex_);
+    const auto written = write_data(payload);
+    if (!written) {
+      log(Level::warning, "agent", "cannot spool a batch of data", {{"error", written.error().message}});
+      note_dropped(batches_.size(), content);
+      return;
+    }
+    Batch batch = *written;
+    batch.content = content;
+    batches_.push_back(batch);
+    ++segments_[batch.segment].batches;
+    while ((data_bytes_ > limits_.data_bytes_max || batches_.size() > limits_.batches_max) && drop_oldest()) {
+    }
+  }
+
+  Result<Batch> write_data(const std::string& payload) {
+    if (!data_file_ || segments_[last_segment_].bytes >= limits_.segment_bytes) {
+      data_file_ = {};
+      const uint32_t number = ++last_segment_;
+      remove_segment_when_empty(number - 1);  // it was kept while it was written
+      data_file_ =
+          host::File(::open(segment_path(number).c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_APPEND, 0600));
+      if (!data_file_) return from_errno("opening " + segment_path(number));
+      segments_[number] = {};
+    }
+    Segment& segment = segments_[last_segment_];
+    const std::string record = spool_record(payload);
+    const uint64_t offset = segment.bytes;
+    if (auto written = write_whole(data_file_.descriptor(), record, segment_path(last_segment_)); !written) {
+      // What was written of it must not stand before the next record.
+      if (::ftruncate(data_file_.descriptor(), static_cast<off_t>(offset)) != 0) data_file_ = {};
+      return std::move(written).error();
+    }
+    segment.bytes += record.size();
+    data_bytes_ += record.size();
+    return Batch{last_segment_, offset + kHeaderBytes, static_cast<uint32_t>(payload.size()), 0, {}};
+  }
+
+  // Drops the oldest segment of which nothing was sent. False when there is none.
+  bool drop_oldest() {
+    size_t first = 0;
+    while (first < batches_.size() && (batches_[first].number != 0 || batches_[first].segment == 0)) ++first;
+    // A segment of which some was sent stays; the one being written too.
+    uint32_t sent_from = 0;
+    for (size_t i = 0; i < first; ++i) sent_from = std::max(sent_from, batches_[i].segment);
+    while (first < batches_.size() && (batches_[first].segment <= sent_from || batches_[first].number != 0))
+      ++first;
+    if (first >= batches_.size() || batches_[first].segment == last_segment_) return false;
+    const uint32_t segment = batches_[first].segment;
+    Dropped dropped;
+    size_t end = first;
+    for (; end < batches_.size() && batches_[end].segment == segment; ++end) {
+      dropped.log_bytes += batches_[end].content.log_bytes;
+      dropped.points += batches_[end].content.points;
+    }
+    batches_.erase(batches_.begin() + static_cast<ptrdiff_t>(first),
+                   batches_.begin() + static_cast<ptrdiff_t>(end));
+    segments_[segment].batches = 0;
+    remove_segment_when_empty(segment);
+    note_dropped(first, dropped);
+    return true;
+  }
+
+  // Puts a notice at `position`, or adds to the one that stands before it.
+  void note_dropped(size_t position, Dropped dropped) {
+    if (position > 0 && batches_[position - 1].segment == 0 && batches_[position - 1].number == 0) {
+      batches_[position - 1].content.log_bytes += dropped.log_bytes;
+      batches_[position - 1].content.points += dropped.points;
+      return;
+    }
+    Batch notice;
+    notice.content = dropped;
+    batches_.insert(batches_.begin() + static_cast<ptrdiff_t>(position), notice);
+  }
+
+  wire::Message notice(const Batch& batch) {
+    std::string text = "trainyard: " + std::to_string(batch.content.log_bytes) + " bytes of log";
+    if (batch.content.points > 0) text += " and " + std::to_string(batch.content.points) + " metric points";
+    text += " were dropped here " + why_.reason();
+    return wire::LogBatch{0, {{clock_.now(), std::move(text)}}};
+  }
+
+  wire::Message read_batch(const Batch& batch) {
+    if (batch.segment == 0) return notice(batch);
+    const std::string path = segment_path(batch.segment);
+    std::string payload(batch.bytes, '\0');
+    const host::File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    size_t have = 0;
+    while (file && have < payload.size()) {
+      const ssize_t got = ::pread(file.descriptor(), payload.data() + have, payload.size() - have,
+                                  static_cast<off_t>(batch.offset + have));
+      if (got < 0 && errno == EINTR) continue;
+      if (got <= 0) break;
+      have += static_cast<size_t>(got);
+    }
+    if (have == payload.size()) {
+      auto message = wire::decode(payload);
+      if (message) return std::move(*message);
+    }
+    log(Level::error, "agent", "a spooled batch cannot be read back", {{"file", path}});
+    return notice(batch);
+  }
+
+  void acknowledge_states(uint64_t number) {
+    while (!states_.empty() && states_.front().number <= number) {
+      states_.pop_front();
+      if (next_state_ > 0) --next_state_;
+    }
+  }
+
+  void acknowledge_batches(uint64_t number) {
+    while (!batches_.empty() && batches_.front().number != 0 && batches_.front().number <= number) {
+      const Batch batch = batches_.front();
+      batches_.pop_front();
+      if (next_batch_ > 0) {
+        --next_batch_;
+        in_flight_bytes_ -= std::min<uint64_t>(in_flight_bytes_, batch.bytes);
+      }
+      if (batch.segment == 0) continue;
+      --segments_[batch.segment].batches;
+      remove_segment_when_empty(batch.segment);
+    }
+  }
+
+  void remove_segment_when_empty(uint32_t number) {
+    const auto segment = segments_.find(number);
+    if (segment == segments_.end() || segment->second.batches > 0 || number == last_segment_) return;
+    data_bytes_ -= segment->second.bytes;
+    segments_.erase(segment);
+    ::unlink(segment_path(number).c_str());
+  }
+
+  const std::string directory_;
+  Clock& clock_;
+  SpoolReason& why_;
+  const SpoolLimits limits_;
+  bool found_facts_ = false;  // set by open() only
+
+  mutable std::mutex mutex_;
+  host::File state_file_;
+  std::deque<wire::StateFact> states_;  // not acknowledged, in order
+  size_t next_state_ = 0;               // into states_: the first not taken
+  uint64_t last_state_ = 0;
+
+  host::File data_file_;       // of segment last_segment_
+  std::deque<Batch> batches_;  // not acknowledged, in order; numbered ones first
+  size_t next_batch_ = 0;      // into batches_: the first not taken
+  uint64_t last_data_ = 0;
+  uint64_t in_flight_bytes_ = 0;
+  std::map<uint32_t, Segment> segments_;
+  uint32_t last_segment_ = 0;
+  uint64_t data_bytes_ = 0;  // of all segments
+};
+
+}  // namespace
+
+std::string spool_record(std::string_view payload) {
+  CHECK(payload.size() <= wire::kFrameBytesMax, "a spooled fact must fit a frame");
+  std::string record;
+  record.reserve(kHeaderBytes + payload.size());
+  put_u32(record, static_cast<uint32_t>(payload.size()));
+  put_u32(record, crc32(payload));
+  record += payload;
+  return record;
+}
+
+SpoolRecords read_spool_records(std::string_view bytes) {
+  SpoolRecords records;
+  for (;;) {
+    const auto rest = bytes.substr(records.whole_bytes);
+    if (rest.size() < kHeaderBytes) return records;
+    const uint32_t length = get_u32(rest);
+    if (length == 0 || length > wire::kFrameBytesMax || length > rest.size() - kHeaderBytes) return records;
+    const auto payload = rest.substr(kHeaderBytes, length);
+    if (crc32(payload) != get_u32(rest.substr(4))) return records;
+    records.payloads.push_back(payload);
+    records.whole_bytes += kHeaderBytes + length;
+  }
+}
+
+Result<std::unique_ptr<Spool>> open_spool(const std::string& directory, Clock& clock, SpoolReason& why,
+                                          const SpoolLimits& limits) {
+  auto spool = std::make_unique<FileSpool>(directory, clock, why, limits);
+  TRY(spool->open().in("opening the spool"));
+  return std::unique_ptr<Spool>(std::move(spool));
+}
+
+}  // namespace trainyard::agent

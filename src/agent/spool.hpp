@@ -1,0 +1,82 @@
+// What an agent has said and the server has not yet acknowledged, in files: a server that was away for an
+// hour gets all of it, once, in order. Grammar of the files: docs/formats/spool.md.
+//
+// Two tracks, each numbered from 1 without gaps (wire/messages.hpp):
+//
+//   state   every fact is fsynced before it may be sent, and never dropped
+//   data    log lines and metric points, not fsynced. At data_bytes_max the oldest that were not sent are
+//   dropped, a
+//           segment at a time; a line in their place says how much, so that its reader knows. A batch gets
+//           its number when it is first taken, so dropping leaves no gap.
+//
+// A directory in which an agent died is read again: what it had spooled whole is there, a torn end is not.
+//
+// Threads: callable from anywhere (one mutex). Errors: those of files. A data batch that cannot be written
+// (full disk) is counted as dropped, not an error: the job goes on.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "base/time.hpp"
+#include "wire/messages.hpp"
+
+namespace trainyard::agent {
+
+struct SpoolLimits {
+  // An hour of a chatty job (18 KiB/s); small beside a job's volume.
+  uint64_t data_bytes_max = 64 << 20;
+  // What is dropped at once: fine enough to keep most, coarse enough to be one unlink.
+  uint64_t segment_bytes = 4 << 20;
+  // Bounds the index in memory when batches are tiny: some 6 MiB.
+  size_t batches_max = 100'000;
+};
+
+class Spool {
+ public:
+  virtual ~Spool() = default;
+
+  // Numbers the fact and makes it durable. On error the fact is kept in memory all the same, and is sent.
+  virtual Result<void> add_state(wire::StateFact fact) = 0;
+  virtual void add_logs(std::vector<wire::LogLine> lines) = 0;
+  virtual void add_metrics(std::vector<wire::MetricPoint> points) = 0;
+
+  // The oldest fact of the track that was not taken since it was added or rewound, numbered.
+  virtual std::optional<wire::StateFact> take_state() = 0;
+  virtual std::optional<wire::Message> take_data() = 0;  // LogBatch or MetricBatch
+  // After a Welcome: what the server has is acknowledged, all else will be taken again.
+  virtual void rewind(uint64_t state_acknowledged, uint64_t data_acknowledged) = 0;
+  virtual void acknowledge(wire::Track track, uint64_t number) = 0;
+
+  virtual bool states_empty() const = 0;  // every fact is acknowledged
+  virtual bool data_empty() const = 0;
+  virtual uint64_t data_in_flight_bytes() const = 0;  // taken, not acknowledged
+  // Whether facts were found here when it was opened: an agent ran here before.
+  virtual bool found_facts() const = 0;
+};
+
+// Why data is dropped when it is: the words that the user sees.
+class SpoolReason {
+ public:
+  virtual ~SpoolReason() = default;
+  virtual std::string reason() = 0;  // "because the server was away"
+};
+
+Result<std::unique_ptr<Spool>> open_spool(const std::string& directory, Clock& clock, SpoolReason& why,
+                                          const SpoolLimits& limits = {});
+
+// The records of one file's bytes, up to the first that is torn or wrong. Pure; for open_spool and its
+// fuzzer.
+struct SpoolRecords {
+  std::vector<std::string_view> payloads;
+  size_t whole_bytes = 0;  // where the first torn or wrong one begins
+};
+SpoolRecords read_spool_records(std::string_view bytes);
+std::string spool_record(std::string_view payload);
+
+}  // namespace trainyard::agent

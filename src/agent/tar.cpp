@@ -1,0 +1,240 @@
+#include "agent/tar.hpp"
+
+#include <archive.h>
+#include <archive_entry.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <vector>
+
+#include "base/text.hpp"
+
+namespace trainyard::agent {
+namespace {
+
+constexpr size_t kBufferBytes = 256 << 10;
+
+struct ArchiveCloser {
+  void operator()(struct archive* archive) const { archive_free(archive); }
+};
+struct EntryCloser {
+  void operator()(struct archive_entry* entry) const { archive_entry_free(entry); }
+};
+using Archive = std::unique_ptr<struct archive, ArchiveCloser>;
+using ArchiveEntry = std::unique_ptr<struct archive_entry, EntryCloser>;
+
+std::string words_of(struct archive* archive) {
+  const char* words = archive_error_string(archive);
+  return words != nullptr ? words : "no reason given";
+}
+
+class Writer final : public TarWriter {
+ public:
+  explicit Writer(Sink sink) : sink_(std::move(sink)), archive_(archive_write_new()) {}
+  ~Writer() override {
+    // Freeing writes the archive's end: an unfinished one must not look whole.
+    closed_ = true;
+  }
+
+  Result<void> open(Compression compression) {
+    auto* archive = archive_.get();
+    // GNU's form takes names as bytes, whatever the locale; libarchive's pax writer does not survive those it
+    // cannot translate.
+    archive_write_set_format_gnutar(archive);
+    if (compression == Compression::gzip) {
+      archive_write_add_filter_gzip(archive);
+      archive_write_set_filter_option(archive, "gzip", "compression-level", "1");
+      archive_write_set_filter_option(archive, "gzip", "timestamp", nullptr);  // equal files, equal bytes
+    }
+    archive_write_set_bytes_per_block(archive, static_cast<int>(kBufferBytes));
+    archive_write_set_bytes_in_last_block(archive, 1);
+    return answer(archive_write_open(archive, this, nullptr, &Writer::on_bytes, nullptr));
+  }
+
+  Result<void> add(const TarEntry& entry, const Source& content) override {
+    const ArchiveEntry header(archive_entry_new());
+    archive_entry_set_pathname(header.get(), entry.name.c_str());
+    archive_entry_set_mtime(header.get(), entry.modified, 0);
+    archive_entry_set_perm(header.get(), entry.mode & 0777);
+    switch (entry.type) {
+      case TarEntry::Type::file:
+        archive_entry_set_filetype(header.get(), AE_IFREG);
+        archive_entry_set_size(header.get(), static_cast<int64_t>(entry.bytes));
+        break;
+      case TarEntry::Type::directory:
+        archive_entry_set_filetype(header.get(), AE_IFDIR);
+        break;
+      case TarEntry::Type::link:
+        archive_entry_set_filetype(header.get(), AE_IFLNK);
+        archive_entry_set_symlink(header.get(), entry.link_target.c_str());
+        break;
+    }
+    TRY(answer(archive_write_header(archive_.get(), header.get())));
+    if (entry.type == TarEntry::Type::file) {
+      uint64_t rest = entry.bytes;
+      while (rest > 0) {
+        const size_t wanted = static_cast<size_t>(std::min<uint64_t>(rest, buffer_.size()));
+        const size_t got = TRY(content(std::span(buffer_.data(), wanted)));
+        if (got == 0) break;  // it became shorter: the rest is zeros
+        if (archive_write_data(archive_.get(), buffer_.data(), got) < 0) return answer(ARCHIVE_FATAL);
+        rest -= got;
+      }
+    }
+    return answer(archive_write_finish_entry(archive_.get()));
+  }
+
+  Result<void> finish() override { return answer(archive_write_close(archive_.get())); }
+
+ private:
+  static la_ssize_t on_bytes(struct archive* archive, void* self, const void* bytes, size_t size) {
+    auto& writer = *static_cast<Writer*>(self);
+    if (writer.closed_) return static_cast<la_ssize_t>(size);
+    auto taken = writer.sink_({static_cast<const char*>(bytes), size});
+    if (taken) return static_cast<la_ssize_t>(size);
+    archive_set_error(archive, EIO, "%s", taken.error().message.c_str());
+    if (!writer.sink_error_) writer.sink_error_ = taken.error();
+    return -1;
+  }
+
+  Result<void> answer(int code) {
+    if (sink_error_) return *sink_error_;
+    if (code >= ARCHIVE_WARN) return {};
+    return internal("writing a tar: " + words_of(archive_.get()));
+  }
+
+  const Sink sink_;
+  std::optional<Error> sink_error_;
+  bool closed_ = false;
+  std::vector<char> buffer_ = std::vector<char>(kBufferBytes);
+  Archive archive_;
+};
+
+class Reader final : public TarReader {
+ public:
+  explicit Reader(Source source) : source_(std::move(source)), archive_(archive_read_new()) {}
+
+  Result<void> open() {
+    archive_read_support_format_tar(archive_.get());
+    archive_read_support_format_empty(archive_.get());
+    return answer(archive_read_open(archive_.get(), this, nullptr, &Reader::on_wanted, nullptr));
+  }
+
+  Result<std::optional<TarEntry>> next() override {
+    struct archive_entry* header = nullptr;
+    const int code = archive_read_next_header(archive_.get(), &header);
+    if (code == ARCHIVE_EOF) return std::optional<TarEntry>();
+    TRY(answer(code));
+    const char* name = archive_entry_pathname(header);
+    TarEntry entry;
+    entry.name = TRY(clean_name(name != nullptr ? name : ""));
+    entry.mode = archive_entry_perm(header) & 0777;
+    entry.modified = archive_entry_mtime(header);
+    if (archive_entry_hardlink(header) != nullptr)
+      return corrupt("'" + shorten(entry.name, 200) + "' is a hard link");
+    switch (archive_entry_filetype(header)) {
+      case AE_IFREG: {
+        const int64_t bytes = archive_entry_size(header);
+        if (bytes < 0) return corrupt("'" + shorten(entry.name, 200) + "' has no length");
+        entry.bytes = static_cast<uint64_t>(bytes);
+        break;
+      }
+      case AE_IFDIR:
+        entry.type = TarEntry::Type::directory;
+        break;
+      case AE_IFLNK: {
+        entry.type = TarEntry::Type::link;
+        const char* target = archive_entry_symlink(header);
+        entry.link_target = target != nullptr ? target : "";
+        if (!link_stays_inside(entry.name, entry.link_target)) {
+          return corrupt("'" + shorten(entry.name, 200) + "' is a link that leads out of the archive");
+        }
+        break;
+      }
+      default:
+        return corrupt("'" + shorten(entry.name, 200) + "' is neither file nor directory nor link");
+    }
+    return std::optional<TarEntry>(std::move(entry));
+  }
+
+  Result<size_t> read(std::span<char> buffer) override {
+    const la_ssize_t got = archive_read_data(archive_.get(), buffer.data(), buffer.size());
+    if (got < 0) {
+      TRY(answer(ARCHIVE_FATAL));
+      return internal("reading a tar");
+    }
+    return static_cast<size_t>(got);
+  }
+
+ private:
+  static la_ssize_t on_wanted(struct archive* archive, void* self, const void** bytes) {
+    auto& reader = *static_cast<Reader*>(self);
+    auto got = reader.source_(reader.buffer_);
+    if (!got) {
+      archive_set_error(archive, EIO, "%s", got.error().message.c_str());
+      if (!reader.source_error_) reader.source_error_ = got.error();
+      return -1;
+    }
+    *bytes = reader.buffer_.data();
+    return static_cast<la_ssize_t>(*got);
+  }
+
+  Result<void> answer(int code) {
+    if (source_error_) return *source_error_;
+    if (code >= ARCHIVE_WARN) return {};
+    return corrupt("reading a tar: " + words_of(archive_.get()));
+  }
+
+  const Source source_;
+  std::optional<Error> source_error_;
+  std::vector<char> buffer_ = std::vector<char>(kBufferBytes);
+  Archive archive_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<TarWriter>> write_tar(Compression compression, Sink sink) {
+  auto writer = std::make_unique<Writer>(std::move(sink));
+  TRY(writer->open(compression));
+  return std::unique_ptr<TarWriter>(std::move(writer));
+}
+
+Result<std::unique_ptr<TarReader>> read_tar(Source source) {
+  auto reader = std::make_unique<Reader>(std::move(source));
+  TRY(reader->open());
+  return std::unique_ptr<TarReader>(std::move(reader));
+}
+
+Result<std::string> clean_name(std::string_view name) {
+  if (name.starts_with('/')) return corrupt("the name '" + shorten(name, 200) + "' is absolute");
+  if (name.find('\0') != std::string_view::npos) return corrupt("a name holds a NUL");
+  std::string clean;
+  for (const auto part : split(name, '/')) {
+    if (part == "..") return corrupt("the name '" + shorten(name, 200) + "' leads out of its place");
+    if (part.empty() || part == ".") continue;
+    if (!clean.empty()) clean += '/';
+    clean += part;
+  }
+  if (clean.empty()) return corrupt("a name is empty");
+  return clean;
+}
+
+bool link_stays_inside(std::string_view name, std::string_view target) {
+  if (target.empty() || target.starts_with('/')) return false;
+  // Depth of the folder that the link lies in, then along its target. Going up through another link could
+  // leave, so up is allowed only at the start, where the folders are known.
+  int depth = 0;
+  for (const auto part : split(name, '/')) depth += part.empty() || part == "." ? 0 : 1;
+  --depth;
+  bool descended = false;
+  for (const auto part : split(target, '/')) {
+    if (part.empty() || part == ".") continue;
+    if (part == "..") {
+      if (descended || --depth < 0) return false;
+    } else {
+      descended = true;
+    }
+  }
+  return true;
+}
+
+}  // namespace trainyard::agent

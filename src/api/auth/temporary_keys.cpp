@@ -1,0 +1,103 @@
+#include "api/auth/temporary_keys.hpp"
+
+#include <array>
+
+#include "base/check.hpp"
+#include "base/text.hpp"
+#include "signing/signing.hpp"
+
+namespace trainyard::api {
+namespace {
+
+constexpr char kVersion = 1;
+constexpr size_t kSealBytes = 32;
+constexpr size_t kTokenBytesMax = 8192;  // of base64; ours are about 300
+constexpr size_t kFieldBytesMax = 2048;
+constexpr std::string_view kPrefix = "ASIA";
+
+void put_number(std::string& out, uint64_t value, int bytes) {
+  for (int i = bytes - 1; i >= 0; --i) out += char(value >> (8 * i));
+}
+
+void put_text(std::string& out, std::string_view text) {
+  CHECK(text.size() <= kFieldBytesMax, "the caller keeps the fields short");
+  put_number(out, text.size(), 2);
+  out += text;
+}
+
+// Reads what put_number and put_text wrote; `good` turns false at the first thing that is not there.
+struct Cursor {
+  std::string_view rest;
+  bool good = true;
+
+  uint64_t number(size_t bytes) {
+    if (rest.size() < bytes) return good = false, 0;
+    uint64_t value = 0;
+    for (size_t i = 0; i < bytes; ++i) value = value << 8 | static_cast<unsigned char>(rest[i]);
+    rest.remove_prefix(bytes);
+    return value;
+  }
+  std::string text() {
+    const size_t size = number(2);
+    if (!good || rest.size() < size) return good = false, std::string();
+    std::string out(rest.substr(0, size));
+    rest.remove_prefix(size);
+    return out;
+  }
+};
+
+std::string secret_of(const std::string& sealing_secret, std::string_view access_key_id) {
+  return to_base64(signing::hmac_sha256(sealing_secret, "secret " + std::string(access_key_id)))
+      .substr(0, 40);
+}
+
+std::string seal_of(const std::string& sealing_secret, std::string_view payload) {
+  return signing::hmac_sha256(sealing_secret, std::string("session token ").append(payload));
+}
+
+}  // namespace
+
+TemporaryKeys issue_keys(const std::string& sealing_secret, const RoleSession& session, Instant now,
+                         Duration lifetime, Random& random) {
+  static constexpr char kLetters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+  TemporaryKeys keys;
+  keys.access_key_id = kPrefix;
+  std::array<std::byte, 16> bytes;
+  random.fill(bytes);
+  for (const auto byte : bytes) keys.access_key_id += kLetters[std::to_integer<unsigned>(byte) % 32];
+  keys.secret_access_key = secret_of(sealing_secret, keys.access_key_id);
+  keys.expires = now + lifetime;
+
+  std::string payload(1, kVersion);
+  put_number(payload, static_cast<uint64_t>(to_milliseconds(keys.expires)), 8);
+  put_text(payload, keys.access_key_id);
+  put_text(payload, session.role_arn);
+  put_text(payload, session.session_name);
+  keys.session_token = to_base64(payload + seal_of(sealing_secret, payload));
+  return keys;
+}
+
+ResolvedKeys resolve_keys(const std::string& sealing_secret, std::string_view access_key_id,
+                          std::string_view session_token, Instant now) {
+  ResolvedKeys out;
+  if (session_token.size() > kTokenBytesMax) return out;
+  const auto bytes = from_base64(session_token);
+  if (!bytes || bytes->size() <= kSealBytes) return out;
+  const std::string_view payload = std::string_view(*bytes).substr(0, bytes->size() - kSealBytes);
+  const std::string_view seal = std::string_view(*bytes).substr(payload.size());
+  if (!signing::equal_in_constant_time(seal, seal_of(sealing_secret, payload))) return out;
+
+  // Sealed by us: what follows is as put together above, unless an older version wrote it.
+  Cursor cursor{payload};
+  if (cursor.number(1) != uint64_t(kVersion)) return out;
+  const Instant expires = from_milliseconds(static_cast<int64_t>(cursor.number(8)));
+  const std::string id = cursor.text();
+  out.session.role_arn = cursor.text();
+  out.session.session_name = cursor.text();
+  if (!cursor.good || !cursor.rest.empty() || id != access_key_id) return out;
+  out.secret_access_key = secret_of(sealing_secret, id);
+  out.state = now >= expires ? ResolvedKeys::State::expired : ResolvedKeys::State::good;
+  return out;
+}
+
+}  // namespace trainyard::api

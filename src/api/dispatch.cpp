@@ -1,0 +1,337 @@
+// From a request to its operation and back: route, authenticate, authorise, decode, check, call, encode, log.
+#include <map>
+#include <stdexcept>
+
+#include "api/api.hpp"
+#include "api/auth/auth.hpp"
+#include "api/body.hpp"
+#include "api/errors.hpp"
+#include "api/operations/operations.hpp"
+#include "api/protocol/constraints.hpp"
+#include "api/protocol/json.hpp"
+#include "api/protocol/query.hpp"
+#include "api/protocol/replies.hpp"
+#include "api/protocol/rest_xml.hpp"
+#include "api/protocol/route.hpp"
+#include "base/check.hpp"
+#include "base/log.hpp"
+#include "base/text.hpp"
+
+namespace trainyard::api {
+namespace {
+
+constexpr Duration kDeadline = 60s;  // botocore's read timeout: nobody waits for an answer later
+constexpr size_t kRequestIdBytes = 16;
+
+class Api final : public host::Handler {
+ public:
+  Api(const Settings& settings, const Services& services)
+      : settings_(settings),
+        services_(services),
+        authenticator_(settings_),
+        table_(all_operations(settings_, services_)) {
+    for (const auto* service : all_services())
+      constraints_.emplace(service, std::make_unique<Constraints>(*service));
+  }
+
+  // By the head alone: whatever may block runs on a stream's thread.
+  Choice choose(const host::RequestHead& head) override {
+    const Route where = route(all_services(), head);
+    if (where.protocol == Protocol::rest_xml) return {host::Intake::streamed, settings_.body_bytes_max};
+    bool blocking = false;
+    if (where.operation) {
+      const Entry* entry = table_.find(*where.operation);
+      blocking = entry && entry->runs == Runs::blocking;
+    } else if (where.service && where.protocol == Protocol::query) {
+      for (const auto& operation : where.service->operations) {
+        const Entry* entry = table_.find(operation);
+        blocking = blocking || (entry && entry->runs == Runs::blocking);
+      }
+    }
+    return {blocking ? host::Intake::streamed : host::Intake::buffered, settings_.body_bytes_max};
+  }
+
+  void handle(host::Request request, std::unique_ptr<host::Responder> responder) override {
+    // Shared by the call and its answer, which may come from another thread; whoever answers is last.
+    const std::shared_ptr<host::Responder> to(std::move(responder));
+    guarded(
+        request,
+        [&](Call& call) {
+          run(call, request.body, [to](host::Response response) { to->reply(std::move(response)); });
+        },
+        [&](host::Response response) { to->reply(std::move(response)); });
+  }
+
+  void stream(host::Stream& stream) override {
+    const auto reply = [&](host::Response response) {
+      if (auto sent = send(stream, std::move(response)); !sent)
+        log(Level::debug, "api", "the client left before its answer", {{"why", sent.error().message}});
+    };
+    guarded(
+        stream.head(),
+        [&](Call& call) {
+          if (call.route.protocol == Protocol::rest_xml) return run_s3(call, stream);
+          auto body = read_whole(stream, settings_.body_bytes_max);
+          if (!body)
+            return reply(fail(call, body.error().kind == Kind::exhausted
+                                        ? too_large(service_of(call), settings_.body_bytes_max)
+                                        : failure_of(service_of(call), body.error())));
+          run(call, *body, reply);
+        },
+        reply);
+  }
+
+ private:
+  // One request on its way through.
+  struct Call {
+    const host::RequestHead& head;
+    Route route;
+    Context context;
+    std::chrono::nanoseconds begun;
+  };
+  using Reply = std::function<void(host::Response)>;
+
+  template <class Work>
+  void guarded(const host::RequestHead& head, const Work& work, const Reply& reply) {
+    Call call{head, route(all_services(), head), {}, services_.clock.monotonic()};
+    call.context.now = services_.clock.now();
+    call.context.deadline = call.context.now + kDeadline;
+    call.context.request_id = request_id();
+    try {
+      work(call);
+    } catch (const std::exception& fault) {  // of the standard library or a foreign one: our own faults abort
+      log(Level::error, "api", "an operation threw",
+          {{"what", fault.what()}, {"request", call.context.request_id}});
+      reply(fail(call, failure_of(service_of(call),
+                                  internal("We encountered an internal error. Please try again."))));
+    }
+  }
+
+  std::string request_id() {
+    std::string hex = services_.random.hex(kRequestIdBytes);
+    for (const size_t dash : {20, 16, 12, 8}) hex.insert(dash, 1, '-');
+    return hex;
+  }
+
+  // Failures of requests to no service are told in JSON's words.
+  static const shapes::Service& service_of(const Call& call) {
+    return call.route.service ? *call.route.service : *all_services()[0];
+  }
+
+  // -- everything but S3: the whole body is here
+
+  void run(Call& call, const std::string& body, const Reply& reply) {
+    NameValues parameters;
+    if (call.route.protocol == Protocol::query) {
+      auto read = read_form(call.head.method == "GET" ? call.head.query() : std::string_view(body));
+      if (!read) return reply(fail(call, unreadable_body(service_of(call), read.error().message)));
+      parameters = std::move(*read);
+      for (const auto& [name, value] : parameters)
+        if (name == "Action") call.route.operation_name = value;
+      if (call.route.service)
+        call.route.operation = find_operation(*call.route.service, call.route.operation_name);
+    }
+    const shapes::Service& service = service_of(call);
+    if (!call.route.service) return reply(fail(call, unknown_operation(nullptr, call.route.operation_name)));
+    auto signer = authenticator_.check(service, call.head, &body, call.context.now);
+    if (!signer) return reply(fail(call, signer.failure(service)));
+    accept(call, *signer);
+    const Entry* entry = call.route.operation ? table_.find(*call.route.operation) : nullptr;
+    if (!entry || !entry->call)
+      return reply(fail(call, unknown_operation(&service, call.route.operation_name)));
+    if (!authorise(call.context.principal, *entry->shape)) return reply(fail(call, denied_to(call, *entry)));
+
+    const Decode decode = [&](void* input) { return decode_into(call, *entry, body, parameters, input); };
+    // The head is gone when an answer comes later, so the answer carries a call without one.
+    static const host::RequestHead kNoHead;
+    auto later = std::make_shared<Call>(Call{kNoHead, call.route, call.context, call.begun});
+    entry->call(call.context, decode, [this, later, reply](const void* output, const Failure* failure) {
+      reply(failure ? fail(*later, *failure) : succeed(*later, output));
+    });
+  }
+
+  std::optional<Failure> decode_into(const Call& call, const Entry& entry, const std::string& body,
+                                     const NameValues& parameters, void* input) {
+    const shapes::OperationShape& shape = *entry.shape;
+    if (!shape.input) return {};
+    const auto read = call.route.protocol == Protocol::query ? read_query(*shape.input, parameters, input)
+                                                             : read_json(*shape.input, body, input);
+    if (!read) return unreadable_body(*shape.service, read.error().message);
+    if (auto violations = constraints_.at(shape.service)->check(*shape.input, input))
+      return validation(*shape.service, std::move(*violations));
+    return {};
+  }
+
+  static void accept(Call& call, const Signer& signer) {
+    call.context.principal = signer.principal;
+    call.context.region = signer.claim.scope.region;
+  }
+
+  static Failure denied_to(const Call& call, const Entry& entry) {
+    return access_denied(*entry.shape->service, call.context.principal.arn,
+                         std::string(entry.shape->service->scope) + ":" + std::string(entry.shape->name));
+  }
+
+  host::Response succeed(const Call& call, const void* output) {
+    host::Response response = call.route.protocol == Protocol::query
+                                  ? query_reply(*call.route.operation, output, call.context.request_id)
+                                  : json_reply(*call.route.operation, output, call.context.request_id);
+    record(call, response.status, "");
+    return response;
+  }
+
+  host::Response fail(const Call& call, const Failure& failure) {
+    record(call, failure.status, failure.code);
+    switch (call.route.protocol) {
+      case Protocol::json:
+        return json_failure(call.route.service, failure, call.context.request_id);
+      case Protocol::query:
+        return query_failure(call.route.service, failure, call.context.request_id);
+      case Protocol::rest_xml:
+        break;
+    }
+    return s3_failure_reply(call.head, failure, call.context.request_id);
+  }
+
+  void record(const Call& call, int status, std::string_view code) {
+    const auto took =
+        std::chrono::duration_cast<std::chrono::microseconds>(services_.clock.monotonic() - call.begun);
+    log(status >= 500 ? Level::warning : Level::info, "api",
+        call.route.operation ? call.route.operation->name : "unknown operation",
+        {{"request", call.context.request_id},
+         {"status", std::to_string(status)},
+         {"error", std::string(code.empty() ? "none" : code)},
+         {"principal", call.context.principal.arn.empty() ? "unknown" : call.context.principal.arn},
+         {"region", call.context.region.empty() ? "unknown" : call.context.region},
+         {"microseconds", std::to_string(took.count())}});
+  }
+
+  // -- S3: on a stream's thread, bodies pass through
+
+  void run_s3(Call& call, host::Stream& stream) {
+    const auto reply = [&](const Failure& failure) { finish_s3(call, stream, fail(call, failure), {}); };
+    const shapes::Service& s3 = *call.route.service;
+    auto signer = authenticator_.check(s3, call.head, nullptr, call.context.now);
+    if (!signer) return reply(signer.failure(s3));
+    accept(call, *signer);
+    if (!settings_.serve_objects)
+      return reply(
+          invalid_request("This server holds no objects: its configuration names another object store"));
+    auto address = read_s3_address(call.head);
+    if (!address)
+      return reply(
+          s3_failure(400, "InvalidURI", "Couldn't parse the specified URI: " + address.error().message));
+    std::string missing;
+    call.route.operation = find_s3_operation(s3, call.head, *address, missing);
+    const Entry* entry = call.route.operation ? table_.find(*call.route.operation) : nullptr;
+    if (!entry)
+      return reply(
+          unknown_operation(&s3, missing.empty() ? std::string(call.route.operation->name) : missing));
+    if (!authorise(call.context.principal, *entry->shape)) return reply(denied_to(call, *entry));
+
+    auto body = Body::open(stream, *signer);
+    if (!body) return reply(malformed_authentication(s3, body.error().message));
+    S3Exchange ends(*this, call, stream, **body);
+    const Finish finish = [&](const void* output, const Failure* failure) {
+      // What is wrong with the body's own seal says more than what the operation made of it.
+      if (failure) return reply((*body)->failure() ? *(*body)->failure() : *failure);
+      S3Reply made = s3_reply(*call.route.operation, output, call.context.request_id);
+      record(call, made.response.status, "");
+      finish_s3(call, stream, std::move(made.response), made.content_length);
+    };
+    const Decode decode = [&](void* input) -> std::optional<Failure> {
+      std::string text;
+      if (!entry->stream) {
+        auto read = (*body)->read_whole(settings_.body_bytes_max);
+        if (!read)
+          return read.error().kind == Kind::exhausted ? too_large(s3, settings_.body_bytes_max)
+                                                      : failure_of(s3, read.error());
+        text = std::move(*read);
+      }
+      return decode_s3(*entry, call.head, *address, text, input);
+    };
+    if (entry->stream) {
+      entry->stream(call.context, decode, ends, finish);
+      if (ends.started()) record(call, ends.status(), "");
+    } else {
+      entry->call(call.context, decode, finish);
+    }
+  }
+
+  std::optional<Failure> decode_s3(const Entry& entry, const host::RequestHead& head, S3Address& address,
+                                   const std::string& body, void* input) {
+    const shapes::Shape* shape = entry.shape->input;
+    if (!shape) return {};
+    const NameValues headers = without_chunked_encoding(head.headers.fields());
+    const RestRequest request{
+        {{"Bucket", address.bucket}, {"Key", address.key}}, address.query, headers, body};
+    if (auto read = read_rest(*shape, request, input); !read)
+      return read.error().message.starts_with("the XML")
+                 ? unreadable_body(*entry.shape->service,
+                                   "The XML you provided was not well-formed or did not validate against our "
+                                   "published schema")
+                 : invalid_argument(read.error().message);
+    // S3 has error names of its own for what the models constrain, so only what is missing is told here.
+    for (const auto& member : shape->members)
+      if (member.required && !member.find(input) && !member.streaming)
+        return member.location == shapes::Location::body
+                   ? Failure{400, "MissingRequestBodyError", "Request Body is empty"}
+                   : invalid_request("Missing required member: " + std::string(member.wire_name));
+    return {};
+  }
+
+  void finish_s3(const Call& call, host::Stream& stream, host::Response response,
+                 std::optional<uint64_t> content_length) {
+    // A HEAD's answer has the length of what GET would send, and no bytes.
+    const bool head_only = call.head.method == "HEAD" || response.status == 304 || response.status == 204;
+    Result<void> sent;
+    if (head_only)
+      sent = stream.start(response.status, response.headers, content_length.value_or(0));
+    else
+      sent = send(stream, std::move(response));
+    if (!sent) log(Level::debug, "api", "the client left before its answer", {{"why", sent.error().message}});
+  }
+
+  static Result<void> send(host::Stream& stream, host::Response response) { return stream.reply(response); }
+
+  class S3Exchange final : public ExchangeEnds {
+   public:
+    S3Exchange(Api& api, const Call& call, host::Stream& stream, Body& body)
+        : api_(api), call_(call), stream_(stream), body_(body) {}
+    const host::RequestHead& head() const override { return call_.head; }
+    Result<size_t> read(std::span<char> buffer) override { return body_.read(buffer); }
+    std::optional<uint64_t> body_bytes() const override { return body_.bytes(); }
+    const std::map<std::string, std::string>& trailers() const override { return body_.trailers(); }
+    Result<void> start_erased(const void* output, std::optional<uint64_t> content_length,
+                              int status) override {
+      CHECK(!started(), "a reply starts once");
+      S3Reply made = s3_reply(*call_.route.operation, output, call_.context.request_id);
+      status_ = status == 0 ? made.response.status : status;
+      return stream_.start(status_, made.response.headers, content_length);
+    }
+    Result<void> write(std::span<const char> bytes) override { return stream_.write(bytes); }
+    bool started() const { return status_ != 0; }
+    int status() const { return status_; }
+
+   private:
+    Api& api_;
+    const Call& call_;
+    host::Stream& stream_;
+    Body& body_;
+    int status_ = 0;
+  };
+
+  const Settings settings_;
+  const Services services_;
+  Authenticator authenticator_;
+  OperationTable table_;
+  std::map<const shapes::Service*, std::unique_ptr<Constraints>> constraints_;
+};
+
+}  // namespace
+
+std::unique_ptr<host::Handler> make_api(const Settings& settings, const Services& services) {
+  return std::make_unique<Api>(settings, services);
+}
+
+}  // namespace trainyard::api

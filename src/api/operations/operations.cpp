@@ -1,0 +1,38 @@
+#include "api/operations/operations.hpp"
+
+#include "api/shapes/cloudwatch.hpp"
+#include "api/shapes/logs.hpp"
+#include "api/shapes/s3.hpp"
+#include "api/shapes/sagemaker.hpp"
+#include "api/shapes/sts.hpp"
+#include "base/check.hpp"
+
+namespace trainyard::api {
+
+OperationTable all_operations(const Settings& settings, const Services& services) {
+  OperationTable table;
+  add_sts(table, settings, services);
+  return table;
+}
+
+std::span<const shapes::Service* const> all_services() {
+  static constexpr const shapes::Service* kAll[] = {&shapes::sagemaker::kService, &shapes::logs::kService,
+                                                    &shapes::cloudwatch::kService, &shapes::sts::kService,
+                                                    &shapes::s3::kService};
+  return kAll;
+}
+
+const Entry* OperationTable::find(const shapes::OperationShape& shape) const {
+  const auto found = entries_.find(&shape);
+  return found == entries_.end() ? nullptr : &found->second;
+}
+
+Entry& OperationTable::entry_of(const shapes::OperationShape& shape, Runs runs) {
+  const auto [at, made] = entries_.try_emplace(&shape);
+  CHECK(made, "an operation is added once");
+  at->second.shape = &shape;
+  at->second.runs = runs;
+  return at->second;
+}
+
+}  // namespace trainyard::api

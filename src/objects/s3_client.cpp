@@ -1,0 +1,661 @@
+#include "objects/s3_client.hpp"
+
+#include <algorithm>
+#include <mutex>
+
+#include "base/log.hpp"
+#include "base/text.hpp"
+#include "objects/checksum.hpp"
+#include "objects/names.hpp"
+#include "objects/s3_client/answers.hpp"
+#include "objects/s3_client/connection.hpp"
+#include "objects/xml.hpp"
+
+namespace trainyard::objects {
+namespace {
+
+constexpr uint64_t kPartHeldBytesMax = 256 << 20;  // of put_part: what a writer of one part may hold
+constexpr int kPagesMax = 100'000;  // of a listing of uploads or parts: ends one that never ends
+
+using Fields = std::vector<std::pair<std::string, std::string>>;
+
+struct Ask {
+  std::string method;
+  std::string bucket;
+  std::string key;
+  Fields query;
+  Fields headers;
+  std::string_view body;
+  bool repeatable = true;  // doing it twice is as doing it once
+
+  std::string words() const {
+    std::string text = method;
+    if (bucket.empty()) return text + " buckets";
+    text += " s3://" + bucket;
+    if (!key.empty()) text += "/" + shorten(to_utf8(key), 200);
+    return text;
+  }
+};
+
+std::string upper(std::string_view text) {
+  std::string result(text);
+  for (char& c : result)
+    if (c >= 'a' && c <= 'z') c = char(c - 'a' + 'A');
+  return result;
+}
+
+class Client {
+ public:
+  Client(S3Settings settings, std::string authority, Clock& clock)
+      : settings_(std::move(settings)), authority_(std::move(authority)), clock_(clock) {}
+
+  const S3Settings& settings() const { return settings_; }
+  Clock& clock() { return clock_; }
+
+  // A connection that goes back when it is dropped.
+  struct Return {
+    Client* client;
+    void operator()(Connection* connection) const {
+      client->give_back(std::unique_ptr<Connection>(connection));
+    }
+  };
+  using Loan = std::unique_ptr<Connection, Return>;
+
+  // The whole answer, of an ask that succeeded.
+  Result<HttpAnswer> ask(const Ask& what) {
+    const Loan connection = borrow();
+    return attempts<HttpAnswer>(*connection, what,
+                                [&](const HttpRequest& request) { return connection->perform(request); });
+  }
+  Result<XmlNode> ask_for_xml(const Ask& what) {
+    const HttpAnswer answer = TRY(ask(what));
+    auto xml = parse_xml(answer.body);
+    if (!xml) return corrupt(what.words() + ": the endpoint's answer cannot be read: " + xml.error().message);
+    return xml;
+  }
+  // The head of an answer that succeeded; its body is to be read from the connection.
+  struct Opened {
+    Loan connection;
+    HttpHead head;
+  };
+  Result<Opened> open(const Ask& what) {
+    Loan connection = borrow();
+    const auto start = [&](const HttpRequest& request) -> Result<HttpAnswer> {
+      HttpAnswer answer;
+      static_cast<HttpHead&>(answer) = TRY(connection->start(request));
+      if (answer.status >= 300) answer.body = TRY(connection->read_rest());
+      return answer;
+    };
+    HttpHead head = TRY(attempts<HttpAnswer>(*connection, what, start));
+    return Opened{std::move(connection), std::move(head)};
+  }
+
+ private:
+  template <class Answer, class Send>
+  Result<Answer> attempts(Connection& connection, const Ask& what, Send send) {
+    Duration pause = settings_.first_pause;
+    for (int attempt = 1;; ++attempt) {
+      const std::string target = target_of(what);
+      auto answer = send(request_of(what, target));
+      if (answer && answer->status < 300) return std::move(*answer);
+      Refusal refusal{};
+      if (answer) {
+        refusal = refusal_of(*answer, what.words());
+      } else {
+        refusal.error = Error(answer.error()).in(what.words() + " at " + settings_.endpoint);
+        refusal.may_pass = answer.error().kind == Kind::unavailable;
+      }
+      const bool again = refusal.not_done || (refusal.may_pass && what.repeatable);
+      if (!again || attempt >= settings_.attempts_max) {
+        if (again) refusal.error.message += " (" + std::to_string(attempt) + " attempts)";
+        return std::move(refusal.error);
+      }
+      log(Level::debug, "objects", "trying again", {{"why", refusal.error.message}});
+      // Between half and all of the pause, so that many who failed together do not come back together.
+      const auto part = Duration(clock_.monotonic().count() % std::max<int64_t>(1, pause.count() / 2));
+      connection.wait(pause - part);
+      pause = std::min(pause * 2, settings_.pause_max);
+    }
+  }
+
+  std::string target_of(const Ask& what) const {
+    std::string target = "/";
+    if (!what.bucket.empty()) target += percent_encode(what.bucket);
+    if (!what.key.empty()) target += "/" + percent_encode(what.key, true);
+    Fields query = what.query;
+    std::sort(query.begin(), query.end());
+    char separator = '?';
+    for (const auto& [name, value] : query) {
+      target += separator + percent_encode(name) + "=" + percent_encode(value);
+      separator = '&';
+    }
+    return target;
+  }
+
+  HttpRequest request_of(const Ask& what, const std::string& target) {
+    HttpRequest request{what.method, settings_.endpoint + target, what.headers, what.body};
+    request.headers.emplace_back("Host", authority_);
+    const signing::Keys keys = settings_.keys ? settings_.keys() : signing::Keys{};
+    if (keys.access_key_id.empty()) return request;
+    const auto added = signing::sign(what.method, target, request.headers, signing::sha256_hex(what.body),
+                                     keys, {settings_.region, "s3"}, clock_.now());
+    for (const auto& header : added) request.headers.push_back(header);
+    return request;
+  }
+
+  Loan borrow() {
+    {
+      std::lock_guard lock(mu_);
+      if (!idle_.empty()) {
+        auto connection = std::move(idle_.back());
+        idle_.pop_back();
+        return Loan(connection.release(), Return{this});
+      }
+    }
+    const ConnectionSettings of_connection{settings_.ca_bundle, settings_.proxy, settings_.connect_limit,
+                                           settings_.idle_limit};
+    return Loan(new Connection(of_connection), Return{this});
+  }
+  void give_back(std::unique_ptr<Connection> connection) {
+    connection->finish();
+    std::lock_guard lock(mu_);
+    if (idle_.size() < settings_.idle_connections_max) idle_.push_back(std::move(connection));
+  }
+
+  const S3Settings settings_;
+  const std::string authority_;  // host and port, as the Host header says it
+  Clock& clock_;
+  std::mutex mu_;
+  std::vector<std::unique_ptr<Connection>> idle_;  // guarded by mu_
+};
+
+// Goes on where it was when the connection breaks off, as long as the object is the same.
+class S3Reader final : public Reader {
+ public:
+  S3Reader(Client& client, Ask what, Client::Opened opened, ObjectInfo info, Range range)
+      : client_(client),
+        what_(std::move(what)),
+        connection_(std::move(opened.connection)),
+        info_(std::move(info)),
+        range_(range),
+        at_(range.first) {}
+  const ObjectInfo& info() const override { return info_; }
+  Range range() const override { return range_; }
+
+  Result<size_t> read(std::span<char> buffer) override {
+    const uint64_t left = range_.last + 1 - at_;
+    if (left == 0 || buffer.empty()) return size_t(0);
+    for (int attempt = 1;; ++attempt) {
+      auto bytes = connection_->read(buffer.first(std::min<uint64_t>(buffer.size(), left)));
+      if (bytes && *bytes == 0) bytes = unavailable("the answer ended early");
+      if (bytes) {
+        at_ += *bytes;
+        if (at_ == range_.last + 1) connection_.reset();  // for others
+        return bytes;
+      }
+      if (bytes.error().kind != Kind::unavailable || attempt >= client_.settings().attempts_max)
+        return Error(bytes.error()).in("reading " + what_.words() + " at byte " + std::to_string(at_));
+      TRY(resume());
+    }
+  }
+
+ private:
+  Result<void> resume() {
+    Ask rest = what_;
+    rest.headers = {{"Range", "bytes=" + std::to_string(at_) + "-" + std::to_string(range_.last)},
+                    {"If-Match", "\"" + info_.etag + "\""}};
+    connection_.reset();
+    auto opened = client_.open(rest);
+    if (!opened && opened.error().kind == Kind::conflict)
+      return unavailable(what_.words() + " was replaced while it was read");
+    auto again = TRY(std::move(opened));
+    if (again.head.status != 206)
+      return unavailable(what_.words() + ": the endpoint does not give parts of an object");
+    connection_ = std::move(again.connection);
+    return ok();
+  }
+
+  Client& client_;
+  const Ask what_;
+  Client::Loan connection_;
+  const ObjectInfo info_;
+  const Range range_;
+  uint64_t at_;
+};
+
+Fields headers_of(const PutOptions& options) {
+  Fields headers = {{"Content-Type", options.content_type}};
+  for (const auto& [name, value] : options.headers) headers.emplace_back(name, value);
+  for (const auto& [name, value] : options.metadata) headers.emplace_back("x-amz-meta-" + name, value);
+  return headers;
+}
+
+void add_checksums(Fields& headers, const std::map<std::string, std::string>& checksums) {
+  for (const auto& [algorithm, base64] : checksums) {
+    headers.emplace_back("x-amz-sdk-checksum-algorithm", upper(algorithm));
+    headers.emplace_back("x-amz-checksum-" + algorithm, base64);
+  }
+}
+
+std::string element_of(const std::string& algorithm) { return "Checksum" + upper(algorithm); }
+
+class S3 final : public Objects {
+ public:
+  S3(S3Settings settings, std::string authority, Clock& clock)
+      : client_(std::move(settings), std::move(authority), clock) {}
+
+  // -- buckets
+
+  Result<void> create_bucket(const std::string& bucket, const std::string& region) override {
+    TRY(check_bucket_name(bucket));
+    std::string body;
+    if (!region.empty() && region != "us-east-1")
+      body =
+          "<CreateBucketConfiguration "
+          "xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"><LocationConstraint>" +
+          escape_xml(region) + "</LocationConstraint></CreateBucketConfiguration>";
+    TRY(client_.ask({.method = "PUT", .bucket = bucket, .body = body, .repeatable = false}));
+    return ok();
+  }
+
+  Result<void> delete_bucket(const std::string& bucket) override {
+    TRY(client_.ask({.method = "DELETE", .bucket = bucket, .repeatable = false}));
+    return ok();
+  }
+
+  Result<BucketInfo> head_bucket(const std::string& bucket) override {
+    const auto answer = client_.ask({.method = "HEAD", .bucket = bucket});
+    if (!answer && answer.error().kind == Kind::not_found) return no_bucket(bucket);
+    if (!answer) return answer.error();
+    return BucketInfo{bucket, answer->get("x-amz-bucket-region"), {}};
+  }
+
+  Result<std::vector<BucketInfo>> list_buckets() override {
+    const XmlNode xml = TRY(client_.ask_for_xml({.method = "GET"}));
+    std::vector<BucketInfo> all;
+    if (const XmlNode* const buckets = xml.child("Buckets"))
+      for (const auto& one : buckets->children)
+        all.push_back(
+            {one.text_of("Name"), one.text_of("BucketRegion"), TRY(instant_of(one.text_of("CreationDate")))});
+    return all;
+  }
+
+  // -- objects
+
+  Result<std::unique_ptr<Reader>> get(const std::string& bucket, const std::string& key,
+                                      std::optional<Range> range) override {
+    TRY(check_key(key));
+    Ask what{.method = "GET", .bucket = bucket, .key = key};
+    if (range && range->from_end)
+      what.headers.emplace_back("Range", "bytes=-" + std::to_string(*range->from_end));
+    else if (range)
+      what.headers.emplace_back("Range", "bytes=" + std::to_string(range->first) + "-" +
+                                             (range->last == UINT64_MAX ? "" : std::to_string(range->last)));
+    what.headers.emplace_back("x-amz-checksum-mode", "ENABLED");
+    auto opened = TRY(client_.open(what));
+    ObjectInfo info = TRY(object_info_of(opened.head, key));
+    if (opened.head.status != 206) range.reset();
+    const Range resolved = TRY(resolve_range(range, info.bytes));
+    what.headers.clear();
+    return std::unique_ptr<Reader>(
+        new S3Reader(client_, std::move(what), std::move(opened), std::move(info), resolved));
+  }
+
+  Result<ObjectInfo> head(const std::string& bucket, const std::string& key) override {
+    TRY(check_key(key));
+    const auto answer = client_.ask(
+        {.method = "HEAD", .bucket = bucket, .key = key, .headers = {{"x-amz-checksum-mode", "ENABLED"}}});
+    if (answer) return object_info_of(*answer, key);
+    if (answer.error().kind != Kind::not_found) return answer.error();
+    TRY(head_bucket(bucket));  // a HEAD's answer has no words: which of the two is missing?
+    return no_key(bucket, key);
+  }
+
+  Result<std::unique_ptr<Writer>> put(const std::string& bucket, const std::string& key,
+                                      const PutOptions& options) override;
+
+  Result<void> remove(const std::string& bucket, const std::string& key) override {
+    TRY(check_key(key));
+    TRY(client_.ask({.method = "DELETE", .bucket = bucket, .key = key}));
+    return ok();
+  }
+
+  Result<ListPage> list(const std::string& bucket, const ListQuery& query) override {
+    Ask what{.method = "GET",
+             .bucket = bucket,
+             .query = {{"list-type", "2"},
+                       {"encoding-type", "url"},
+                       {"max-keys", std::to_string(query.keys_max)},
+                       {"prefix", query.prefix}}};
+    if (!query.delimiter.empty()) what.query.emplace_back("delimiter", query.delimiter);
+    if (!query.start_after.empty()) what.query.emplace_back("start-after", query.start_after);
+    const XmlNode xml = TRY(client_.ask_for_xml(what));
+    ListPage page;
+    for (const auto& one : xml.children) {
+      if (one.name == "Contents") {
+        page.objects.push_back({.key = TRY(percent_decode(one.text_of("Key"), true)),
+                                .bytes = TRY(number_of(one.text_of("Size"), "size")),
+                                .etag = without_quotes(one.text_of("ETag")),
+                                .modified = TRY(instant_of(one.text_of("LastModified")))});
+      } else if (one.name == "CommonPrefixes") {
+        page.prefixes.push_back(TRY(percent_decode(one.text_of("Prefix"), true)));
+      }
+    }
+    if (xml.text_of("IsTruncated") != "true") return page;
+    const std::string last_key = page.objects.empty() ? "" : page.objects.back().key;
+    const std::string last_prefix = page.prefixes.empty() ? "" : page.prefixes.back();
+    // Behind everything in a prefix is behind its greatest character.
+    page.next = last_prefix > last_key ? last_prefix + "\xf4\x8f\xbf\xbf" : last_key;
+    if (page.next.empty())
+      return corrupt(what.words() + ": the endpoint says that a page without keys is not the last");
+    return page;
+  }
+
+  // -- uploads
+
+  Result<std::string> start_upload(const std::string& bucket, const std::string& key,
+                                   const PutOptions& options) override {
+    TRY(check_key(key));
+    TRY(check_options(options));
+    Ask what{.method = "POST",
+             .bucket = bucket,
+             .key = key,
+             .query = {{"uploads", ""}},
+             .headers = headers_of(options)};
+    for (const auto& [algorithm, value] : options.checksums) {
+      what.headers.emplace_back("x-amz-checksum-algorithm", upper(algorithm));
+      what.headers.emplace_back("x-amz-checksum-type", options.checksum_of_whole || algorithm == "crc64nvme"
+                                                           ? "FULL_OBJECT"
+                                                           : "COMPOSITE");
+    }
+    const XmlNode xml = TRY(client_.ask_for_xml(what));
+    const std::string id = xml.text_of("UploadId");
+    if (id.empty()) return corrupt(what.words() + ": the endpoint gave no upload id");
+    return id;
+  }
+
+  Result<std::unique_ptr<Writer>> put_part(const std::string& bucket, const std::string& key,
+                                           const std::string& upload_id, uint32_t part,
+                                           const PutOptions& options) override;
+
+  // One part, held by the caller. `promised` are its checksums.
+  Result<PartInfo> send_part(const std::string& bucket, const std::string& key, const std::string& upload_id,
+                             uint32_t part, std::string_view bytes,
+                             const std::map<std::string, std::string>& checksums) {
+    Ask what{.method = "PUT",
+             .bucket = bucket,
+             .key = key,
+             .query = {{"partNumber", std::to_string(part)}, {"uploadId", upload_id}},
+             .body = bytes};
+    add_checksums(what.headers, checksums);
+    const HttpAnswer answer = TRY(client_.ask(what));
+    return PartInfo{part, without_quotes(answer.get("etag")), bytes.size(), client_.clock().now(), checksums};
+  }
+
+  Result<ObjectInfo> complete_upload(const std::string& bucket, const std::string& key,
+                                     const std::string& upload_id,
+                                     const std::vector<PartInfo>& parts) override {
+    return complete(bucket, key, upload_id, parts, false);
+  }
+  Result<ObjectInfo> complete(const std::string& bucket, const std::string& key, const std::string& upload_id,
+                              const std::vector<PartInfo>& parts, bool only_if_absent) {
+    if (upload_id.empty()) return no_upload(upload_id);
+    std::string body = "<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">";
+    uint64_t bytes = 0;
+    for (const auto& part : parts) {
+      body += "<Part><PartNumber>" + std::to_string(part.number) + "</PartNumber><ETag>" +
+              escape_xml(part.etag) + "</ETag>";
+      for (const auto& [algorithm, base64] : part.checksums) {
+        const std::string element = element_of(algorithm);
+        body += "<" + element + ">" + escape_xml(base64) + "</" + element + ">";
+      }
+      body += "</Part>";
+      bytes += part.bytes;
+    }
+    body += "</CompleteMultipartUpload>";
+    Ask what{
+        .method = "POST", .bucket = bucket, .key = key, .query = {{"uploadId", upload_id}}, .body = body};
+    if (only_if_absent) what.headers.emplace_back("If-None-Match", "*");
+    const HttpAnswer answer = TRY(client_.ask(what));
+    auto xml = parse_xml(answer.body);
+    if (!xml) return corrupt(what.words() + ": the endpoint's answer cannot be read: " + xml.error().message);
+    // The head was sent before it was known how joining the parts would end.
+    if (xml->name == "Error") return refusal_of(answer, what.words()).error;
+    ObjectInfo info{.key = key,
+                    .bytes = bytes,
+                    .etag = without_quotes(xml->text_of("ETag")),
+                    .modified = client_.clock().now()};
+    for (const char* algorithm : {"crc32", "crc32c", "crc64nvme", "sha1", "sha256"}) {
+      std::string base64 = xml->text_of(element_of(algorithm));
+      if (!base64.empty()) info.checksums[algorithm] = std::move(base64);
+    }
+    return info;
+  }
+
+  Result<void> abort_upload(const std::string& bucket, const std::string& key,
+                            const std::string& upload_id) override {
+    if (upload_id.empty()) return no_upload(upload_id);
+    TRY(client_.ask({.method = "DELETE", .bucket = bucket, .key = key, .query = {{"uploadId", upload_id}}}));
+    return ok();
+  }
+
+  Result<std::vector<PartInfo>> list_parts(const std::string& bucket, const std::string& key,
+                                           const std::string& upload_id) override {
+    if (upload_id.empty()) return no_upload(upload_id);
+    std::vector<PartInfo> parts;
+    std::string marker = "0";
+    for (int page = 0; page < kPagesMax; ++page) {
+      const XmlNode xml =
+          TRY(client_.ask_for_xml({.method = "GET",
+                                   .bucket = bucket,
+                                   .key = key,
+                                   .query = {{"uploadId", upload_id}, {"part-number-marker", marker}}}));
+      for (const auto& one : xml.children) {
+        if (one.name != "Part") continue;
+        PartInfo part{uint32_t(TRY(number_of(one.text_of("PartNumber"), "part number"))),
+                      without_quotes(one.text_of("ETag")), TRY(number_of(one.text_of("Size"), "size")),
+                      TRY(instant_of(one.text_of("LastModified")))};
+        for (const char* algorithm : {"crc32", "crc32c", "crc64nvme", "sha1", "sha256"}) {
+          std::string base64 = one.text_of(element_of(algorithm));
+          if (!base64.empty()) part.checksums[algorithm] = std::move(base64);
+        }
+        parts.push_back(std::move(part));
+      }
+      if (xml.text_of("IsTruncated") != "true") return parts;
+      marker = xml.text_of("NextPartNumberMarker");
+    }
+    return corrupt("listing the parts of " + upload_id + ": the endpoint's pages do not end");
+  }
+
+  Result<std::vector<UploadInfo>> list_uploads(const std::string& bucket,
+                                               const std::string& prefix) override {
+    std::vector<UploadInfo> uploads;
+    Fields marker;
+    for (int page = 0; page < kPagesMax; ++page) {
+      Ask what{.method = "GET",
+               .bucket = bucket,
+               .query = {{"uploads", ""}, {"prefix", prefix}, {"encoding-type", "url"}}};
+      what.query.insert(what.query.end(), marker.begin(), marker.end());
+      const XmlNode xml = TRY(client_.ask_for_xml(what));
+      for (const auto& one : xml.children) {
+        if (one.name != "Upload") continue;
+        uploads.push_back({TRY(percent_decode(one.text_of("Key"), true)), one.text_of("UploadId"),
+                           TRY(instant_of(one.text_of("Initiated")))});
+      }
+      if (xml.text_of("IsTruncated") != "true") return uploads;
+      marker = {{"key-marker", TRY(percent_decode(xml.text_of("NextKeyMarker"), true))},
+                {"upload-id-marker", xml.text_of("NextUploadIdMarker")}};
+    }
+    return corrupt("listing the uploads of " + bucket + ": the endpoint's pages do not end");
+  }
+
+  Client& client() { return client_; }
+
+ private:
+  Client client_;
+};
+
+// Holds one part's bytes. What fits in one part is a plain PUT; more becomes an upload.
+class S3Writer final : public Writer {
+ public:
+  S3Writer(S3& s3, std::string bucket, std::string key, PutOptions options, Promises promises)
+      : s3_(s3),
+        bucket_(std::move(bucket)),
+        key_(std::move(key)),
+        options_(std::move(options)),
+        promises_(std::move(promises)) {
+    part_bytes_ = std::max(s3.client().settings().part_bytes, kPartBytesMin);
+    if (options_.bytes) part_bytes_ = std::max(part_bytes_, (*options_.bytes + kPartsMax - 1) / kPartsMax);
+  }
+  ~S3Writer() override { drop_upload(); }
+
+  Result<void> write(std::span<const char> bytes) override {
+    promises_.add(bytes);
+    while (!bytes.empty()) {
+      if (part_.size() == part_bytes_) TRY(send_part());
+      const size_t taken = std::min<uint64_t>(bytes.size(), part_bytes_ - part_.size());
+      part_.append(bytes.data(), taken);
+      bytes = bytes.subspan(taken);
+    }
+    return ok();
+  }
+
+  void expect_checksum(std::string algorithm, std::string base64) override {
+    promises_.expect(std::move(algorithm), std::move(base64));
+  }
+
+  Result<ObjectInfo> commit() override {
+    const auto kept = TRY(promises_.finish());
+    if (!upload_id_.empty()) {
+      TRY(send_part());
+      ObjectInfo info = TRY(s3_.complete(bucket_, key_, upload_id_, parts_, options_.only_if_absent));
+      upload_id_.clear();
+      info.content_type = options_.content_type;
+      info.headers = options_.headers;
+      info.metadata = options_.metadata;
+      return info;
+    }
+    Ask what{.method = "PUT",
+             .bucket = bucket_,
+             .key = key_,
+             .headers = headers_of(options_),
+             .body = part_,
+             .repeatable = !options_.only_if_absent};
+    if (options_.md5) what.headers.emplace_back("Content-MD5", *options_.md5);
+    if (options_.only_if_absent) what.headers.emplace_back("If-None-Match", "*");
+    add_checksums(what.headers, kept.checksums);
+    const HttpAnswer answer = TRY(s3_.client().ask(what));
+    return ObjectInfo{key_,
+                      kept.bytes,
+                      without_quotes(answer.get("etag")),
+                      s3_.client().clock().now(),
+                      options_.content_type,
+                      options_.headers,
+                      options_.metadata,
+                      kept.checksums};
+  }
+
+ private:
+  static constexpr size_t kPartsBeforeGrowing = 1000;
+
+  Result<void> send_part() {
+    if (upload_id_.empty()) upload_id_ = TRY(s3_.start_upload(bucket_, key_, options_));
+    std::map<std::string, std::string> checksums;
+    for (const auto& [algorithm, value] : options_.checksums)
+      checksums[algorithm] = to_base64(checksum_of(algorithm, part_));
+    parts_.push_back(
+        TRY(s3_.send_part(bucket_, key_, upload_id_, uint32_t(parts_.size() + 1), part_, checksums)));
+    part_.clear();
+    // A length that is not known ahead must fit in kPartsMax parts all the same: with 8 MiB at first, this
+    // reaches 7.8 TiB.
+    if (!options_.bytes && parts_.size() % kPartsBeforeGrowing == 0) part_bytes_ *= 2;
+    return ok();
+  }
+
+  void drop_upload() {
+    if (upload_id_.empty()) return;
+    const auto aborted = s3_.abort_upload(bucket_, key_, upload_id_);
+    if (!aborted)
+      log(Level::warning, "objects", "an upload was left behind", {{"why", aborted.error().message}});
+  }
+
+  S3& s3_;
+  const std::string bucket_;
+  const std::string key_;
+  const PutOptions options_;
+  Promises promises_;
+  uint64_t part_bytes_;
+  std::string part_;
+  std::string upload_id_;
+  std::vector<PartInfo> parts_;
+};
+
+class S3PartWriter final : public Writer {
+ public:
+  S3PartWriter(S3& s3, std::string bucket, std::string key, std::string upload_id, uint32_t part,
+               Promises promises)
+      : s3_(s3),
+        bucket_(std::move(bucket)),
+        key_(std::move(key)),
+        upload_id_(std::move(upload_id)),
+        part_(part),
+        promises_(std::move(promises)) {}
+
+  Result<void> write(std::span<const char> bytes) override {
+    promises_.add(bytes);
+    if (bytes_.size() + bytes.size() > kPartHeldBytesMax)
+      return exhausted("a part may have " + human_bytes(kPartHeldBytesMax) + " here");
+    bytes_.append(bytes.data(), bytes.size());
+    return ok();
+  }
+  void expect_checksum(std::string algorithm, std::string base64) override {
+    promises_.expect(std::move(algorithm), std::move(base64));
+  }
+  Result<ObjectInfo> commit() override {
+    const auto kept = TRY(promises_.finish());
+    const PartInfo part = TRY(s3_.send_part(bucket_, key_, upload_id_, part_, bytes_, kept.checksums));
+    return ObjectInfo{.key = key_,
+                      .bytes = part.bytes,
+                      .etag = part.etag,
+                      .modified = part.modified,
+                      .checksums = kept.checksums};
+  }
+
+ private:
+  S3& s3_;
+  const std::string bucket_, key_, upload_id_;
+  const uint32_t part_;
+  Promises promises_;
+  std::string bytes_;
+};
+
+Result<std::unique_ptr<Writer>> S3::put(const std::string& bucket, const std::string& key,
+                                        const PutOptions& options) {
+  TRY(check_key(key));
+  TRY(check_options(options));
+  auto promises = TRY(Promises::make(options));
+  return std::unique_ptr<Writer>(new S3Writer(*this, bucket, key, options, std::move(promises)));
+}
+
+Result<std::unique_ptr<Writer>> S3::put_part(const std::string& bucket, const std::string& key,
+                                             const std::string& upload_id, uint32_t part,
+                                             const PutOptions& options) {
+  TRY(check_key(key));
+  auto promises = TRY(Promises::make(options));
+  return std::unique_ptr<Writer>(new S3PartWriter(*this, bucket, key, upload_id, part, std::move(promises)));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Objects>> open_s3(S3Settings settings, Clock& clock) {
+  while (settings.endpoint.ends_with('/')) settings.endpoint.pop_back();
+  const bool plain = settings.endpoint.starts_with("http://"),
+             tls = settings.endpoint.starts_with("https://");
+  const std::string authority = plain ? settings.endpoint.substr(7) : tls ? settings.endpoint.substr(8) : "";
+  if (authority.empty() || authority.find_first_of("/?#@ \t\r\n") != authority.npos)
+    return invalid("'" + shorten(settings.endpoint, 200) +
+                   "' is no endpoint: http://HOST:PORT or https://HOST:PORT is expected");
+  return std::unique_ptr<Objects>(new S3(std::move(settings), authority, clock));
+}
+
+}  // namespace trainyard::objects

@@ -1,0 +1,43 @@
+// Objects at an S3 endpoint: AWS's, another Trainyard's, or our own.
+//
+// Path style, signed by signing::sign. Bodies stream: a get through a bounded buffer, a put in parts of
+// part_bytes (one plain PUT when it fits in one), each held until it is acknowledged, so that each can be
+// sent again. Calls that may be repeated are, after connection errors, 429 and 5xx, with growing pauses; a
+// get that breaks off in the middle goes on where it was, if the object is still the same.
+//
+// Threads: callable from anywhere; each call uses a connection of its own, kept for the next.
+// Errors: the endpoint's own words, with the kind that fits; unavailable when the attempts are used up.
+// Requires: the program ignores SIGPIPE.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/result.hpp"
+#include "base/time.hpp"
+#include "objects/objects.hpp"
+#include "signing/signing.hpp"
+
+namespace trainyard::objects {
+
+struct S3Settings {
+  std::string endpoint;  // "https://s3.eu-west-1.amazonaws.com", "http://127.0.0.1:4566"
+  std::string region;
+  std::function<signing::Keys()> keys;  // asked before each attempt: temporary keys may have been renewed
+  std::string ca_bundle;                // PEM file; "" = the system's
+  std::string proxy;                    // "" = none; the environment is not asked
+
+  int attempts_max = 8;          // with the pauses below some 15 s: a restart of the endpoint is outlived
+  Duration first_pause = 200ms;  // before the second attempt; doubles, up to
+  Duration pause_max = 5s;
+  Duration connect_limit = 10s;
+  Duration idle_limit = 60s;         // no byte for so long ends an attempt
+  uint64_t part_bytes = 8 << 20;     // of a put: what one writer holds. At least kPartBytesMin
+  size_t idle_connections_max = 16;  // kept for the next calls
+};
+
+// Errors: invalid (endpoint). Nothing is sent yet.
+Result<std::unique_ptr<Objects>> open_s3(S3Settings settings, Clock& clock);
+
+}  // namespace trainyard::objects

@@ -1,0 +1,125 @@
+#include "objects/s3_client/answers.hpp"
+
+#include "base/text.hpp"
+#include "objects/names.hpp"
+
+namespace trainyard::objects {
+namespace {
+
+struct Meaning {
+  std::string_view code;
+  Kind kind;
+  std::string_view word;  // of fault; "" = none
+};
+
+constexpr Meaning kMeanings[] = {
+    {"NoSuchBucket", Kind::not_found, fault::kBucketMissing},
+    {"NoSuchKey", Kind::not_found, fault::kKeyMissing},
+    {"NoSuchUpload", Kind::not_found, fault::kUploadMissing},
+    {"BucketAlreadyExists", Kind::conflict, fault::kBucketExists},
+    {"BucketAlreadyOwnedByYou", Kind::conflict, fault::kBucketExists},
+    {"BucketNotEmpty", Kind::conflict, fault::kBucketNotEmpty},
+    {"PreconditionFailed", Kind::conflict, fault::kKeyExists},
+    {"ConditionalRequestConflict", Kind::conflict, ""},
+    {"InvalidBucketName", Kind::invalid, fault::kBadBucketName},
+    {"KeyTooLongError", Kind::invalid, fault::kKeyTooLong},
+    {"InvalidRange", Kind::invalid, fault::kBadRange},
+    {"InvalidPart", Kind::invalid, fault::kPartInvalid},
+    {"InvalidPartOrder", Kind::invalid, fault::kPartOrder},
+    {"EntityTooSmall", Kind::invalid, fault::kPartTooSmall},
+    {"BadDigest", Kind::corrupt, fault::kChecksumMismatch},
+    {"XAmzContentSHA256Mismatch", Kind::corrupt, fault::kChecksumMismatch},
+    {"XAmzContentChecksumMismatch", Kind::corrupt, fault::kChecksumMismatch},
+    {"IncompleteBody", Kind::corrupt, fault::kLengthMismatch},
+    {"AccessDenied", Kind::denied, ""},
+    {"InvalidAccessKeyId", Kind::denied, ""},
+    {"SignatureDoesNotMatch", Kind::denied, ""},
+    {"ExpiredToken", Kind::denied, ""},
+    {"SlowDown", Kind::unavailable, ""},
+    {"RequestTimeout", Kind::unavailable, ""},
+};
+
+Kind kind_of_status(int status) {
+  if (status == 401 || status == 403) return Kind::denied;
+  if (status == 404) return Kind::not_found;
+  if (status == 409 || status == 412) return Kind::conflict;
+  if (status == 429 || status == 408) return Kind::unavailable;
+  if (status == 507) return Kind::exhausted;
+  if (status >= 500) return Kind::unavailable;
+  return Kind::invalid;
+}
+
+}  // namespace
+
+Refusal refusal_of(const HttpAnswer& answer, const std::string& doing) {
+  std::string code, words;
+  if (const auto xml = parse_xml(answer.body); xml && xml->name == "Error") {
+    code = xml->text_of("Code");
+    words = xml->text_of("Message");
+  }
+  std::string message = doing + ": " + std::to_string(answer.status);
+  if (!code.empty()) message += " " + shorten(to_utf8(code), 100);
+  if (!words.empty()) message += ": " + shorten(to_utf8(words), 500);
+  if (code.empty() && !answer.body.empty()) message += ": " + shorten(to_utf8(answer.body), 200);
+
+  Refusal refusal{{kind_of_status(answer.status), std::move(message)}};
+  for (const auto& meaning : kMeanings) {
+    if (meaning.code != code) continue;
+    refusal.error.kind = meaning.kind;
+    if (!meaning.word.empty())
+      refusal.error.message = std::string(meaning.word) + ": " + refusal.error.message;
+  }
+  if (code.empty() && answer.status == 416)
+    refusal.error.message = std::string(fault::kBadRange) + ": " + refusal.error.message;
+  if (code.empty() && answer.status == 412) {
+    refusal.error.message = std::string(fault::kKeyExists) + ": " + refusal.error.message;
+  }
+  refusal.not_done = answer.status == 503 || answer.status == 429;
+  // Temporary keys that ended may have been renewed when they are asked for again.
+  refusal.may_pass = refusal.not_done || answer.status == 500 || answer.status == 502 ||
+                     answer.status == 504 || code == "RequestTimeout" || code == "ExpiredToken";
+  return refusal;
+}
+
+std::string without_quotes(std::string etag) {
+  if (etag.size() >= 2 && etag.front() == '"' && etag.back() == '"') return etag.substr(1, etag.size() - 2);
+  return etag;
+}
+
+Result<uint64_t> number_of(const std::string& text, const char* what) {
+  const auto number = parse_int(text);
+  if (!number || *number < 0)
+    return corrupt(std::string("the endpoint's answer has no ") + what + ": '" + shorten(to_utf8(text), 40) +
+                   "'");
+  return uint64_t(*number);
+}
+
+Result<Instant> instant_of(const std::string& text) {
+  auto instant = parse_iso8601(text);
+  if (!instant) return corrupt("the endpoint's answer has no time: '" + shorten(to_utf8(text), 40) + "'");
+  return instant;
+}
+
+Result<ObjectInfo> object_info_of(const HttpHead& head, const std::string& key) {
+  ObjectInfo info;
+  info.key = key;
+  info.etag = without_quotes(head.get("etag"));
+  info.content_type = head.get("content-type");
+  const auto modified = parse_http_date(head.get("last-modified"));
+  if (modified) info.modified = *modified;
+  const std::string range = head.get("content-range");  // "bytes 0-9/1234"
+  info.bytes = TRY(range.empty() ? number_of(head.get("content-length"), "length")
+                                 : number_of(range.substr(range.rfind('/') + 1), "length"));
+  for (const auto& [name, value] : head.headers) {
+    constexpr std::string_view kMetadata = "x-amz-meta-", kChecksum = "x-amz-checksum-";
+    if (name.starts_with(kMetadata)) info.metadata[name.substr(kMetadata.size())] = value;
+    if (name.starts_with(kChecksum) && name != "x-amz-checksum-type")
+      info.checksums[name.substr(kChecksum.size())] = value;
+    for (const char* kept :
+         {"cache-control", "content-disposition", "content-encoding", "content-language", "expires"})
+      if (name == kept) info.headers[name] = value;
+  }
+  return info;
+}
+
+}  // namespace trainyard::objects
