@@ -1,5 +1,5 @@
-// The AWS face: takes requests off the one port, finds out who asks and what for, and answers in the shapes and errors
-// that AWS clients know.
+// The AWS face: takes requests off the one port, finds out who asks and what for, and answers in the shapes
+// and errors that AWS clients know.
 //
 //   auth/        SigV4 -> Principal; temporary keys of roles
 //   protocol/    bytes <-> generated shapes, generic over shapes: json 1.0/1.1, query, rest-xml
@@ -32,12 +32,13 @@ struct LastingKey {
 };
 
 struct Settings {
-  std::string account;             // twelve digits
-  std::vector<LastingKey> keys;    // the owner's
-  std::string temporary_key_secret;// 32 random bytes of this data directory: signs the session tokens of roles
-  size_t body_bytes_max = 4 << 20; // of control-plane requests
+  std::string account;           // twelve digits
+  std::vector<LastingKey> keys;  // the owner's
+  std::string
+      temporary_key_secret;  // 32 random bytes of this data directory: signs the session tokens of roles
+  size_t body_bytes_max = 4 << 20;  // of control-plane requests
   std::function<Result<domain::Image>(const std::string& name)> find_image;
-  bool serve_objects = true;       // false: an external object store is configured, S3 requests are told where
+  bool serve_objects = true;  // false: an external object store is configured, S3 requests are told where
 };
 
 struct Services {

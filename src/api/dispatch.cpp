@@ -196,7 +196,7 @@ class Api final : public host::Handler {
   void record(const Call& call, int status, std::string_view code) {
     const auto took =
         std::chrono::duration_cast<std::chrono::microseconds>(services_.clock.monotonic() - call.begun);
-    log(status >= 500 ? Level::warning : Level::info, "api",
+    log(status >= 500 && status != 501 ? Level::warning : Level::info, "api",
         call.route.operation ? call.route.operation->name : "unknown operation",
         {{"request", call.context.request_id},
          {"status", std::to_string(status)},

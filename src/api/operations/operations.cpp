@@ -11,6 +11,7 @@ namespace trainyard::api {
 
 OperationTable all_operations(const Settings& settings, const Services& services) {
   OperationTable table;
+  add_sagemaker(table, settings, services);
   add_sts(table, settings, services);
   return table;
 }

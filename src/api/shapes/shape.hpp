@@ -1,8 +1,9 @@
-// What the generated tables say of a shape: enough for one generic reader, writer and checker to work on all of them.
+// What the generated tables say of a shape: enough for one generic reader, writer and checker to work on all
+// of them.
 //
-// shapes/generate.py makes, for each service of operations.txt, the structures (plain C++, every member optional) and
-// tables of the types below. The generic code walks the tables and touches the structures through the functions that
-// stand in them; it has no template per shape.
+// shapes/generate.py makes, for each service of operations.txt, the structures (plain C++, every member
+// optional) and tables of the types below. The generic code walks the tables and touches the structures
+// through the functions that stand in them; it has no template per shape.
 //
 // Threads: all tables are constants. Lifetime: of the program.
 #pragma once
@@ -27,8 +28,8 @@ enum class Location : uint8_t { body, header, prefixed_headers, uri, query_strin
 
 struct Shape;
 
-// In C++: structure -> its struct, list -> std::vector, map -> std::map by string, string and blob -> std::string,
-// integer -> int64_t, floating -> double, boolean -> bool, timestamp -> Instant.
+// In C++: structure -> its struct, list -> std::vector, map -> std::map by string, string and blob ->
+// std::string, integer -> int64_t, floating -> double, boolean -> bool, timestamp -> Instant.
 struct Member {
   std::string_view name;       // in the model: "TrainingJobName"
   std::string_view path_name;  // in messages: "trainingJobName"
@@ -51,7 +52,7 @@ struct Shape {
   // Constraints. Of strings, lists and maps: length. Of numbers: value.
   std::optional<double> minimum = {}, maximum = {};
   std::string_view pattern = {};
-  uint32_t pattern_index = 0;  // over the service, for the cache of compiled patterns
+  uint32_t pattern_index = 0;                     // over the service, for the cache of compiled patterns
   std::span<const std::string_view> values = {};  // of an enumeration
   TimestampFormat timestamp_format = TimestampFormat::unset;
   // structure
@@ -93,10 +94,10 @@ struct Service {
   std::string_view json_version;   // "1.1"
   std::string_view api_version;    // of the query protocol: "2010-08-01"
   std::string_view xml_namespace;
-  bool query;                      // speaks the query protocol
-  bool query_compatible;           // its JSON errors carry the query protocol's codes
+  bool query;             // speaks the query protocol
+  bool query_compatible;  // its JSON errors carry the query protocol's codes
   std::span<const OperationShape> operations;
-  uint32_t patterns;               // how many there are
+  uint32_t patterns;  // how many there are
 };
 
 // -- what the generated tables are made of ---------------------------------------------------------
@@ -120,12 +121,18 @@ class Box {
 };
 
 template <class T>
-void* address(T& value) { return &value; }
+void* address(T& value) {
+  return &value;
+}
 template <class T>
-void* address(Box<T>& value) { return &*value; }
+void* address(Box<T>& value) {
+  return &*value;
+}
 
 template <auto member, class Structure>
-void* emplace_member(void* structure) { return address((static_cast<Structure*>(structure)->*member).emplace()); }
+void* emplace_member(void* structure) {
+  return address((static_cast<Structure*>(structure)->*member).emplace());
+}
 template <auto member, class Structure>
 const void* find_member(const void* structure) {
   auto& found = const_cast<Structure*>(static_cast<const Structure*>(structure))->*member;
@@ -133,18 +140,25 @@ const void* find_member(const void* structure) {
 }
 
 template <class T>
-void* append_to(void* list) { return &static_cast<std::vector<T>*>(list)->emplace_back(); }
+void* append_to(void* list) {
+  return &static_cast<std::vector<T>*>(list)->emplace_back();
+}
 template <class T>
-size_t size_of(const void* list) { return static_cast<const T*>(list)->size(); }
+size_t size_of(const void* list) {
+  return static_cast<const T*>(list)->size();
+}
 template <class T>
-const void* at_of(const void* list, size_t index) { return &(*static_cast<const std::vector<T>*>(list))[index]; }
+const void* at_of(const void* list, size_t index) {
+  return &(*static_cast<const std::vector<T>*>(list))[index];
+}
 template <class T>
 void* insert_into(void* map, std::string&& key) {
   return &static_cast<std::map<std::string, T>*>(map)->insert_or_assign(std::move(key), T()).first->second;
 }
 template <class T>
 void each_of(const void* map, void* context, void (*visit)(void*, const std::string&, const void*)) {
-  for (const auto& [key, value] : *static_cast<const std::map<std::string, T>*>(map)) visit(context, key, &value);
+  for (const auto& [key, value] : *static_cast<const std::map<std::string, T>*>(map))
+    visit(context, key, &value);
 }
 
 }  // namespace trainyard::api::shapes

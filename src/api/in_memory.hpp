@@ -1,0 +1,193 @@
+// The whole face without sockets, for tests: requests are signed, handed to the handler as the server would,
+// and answered in memory.
+//
+//   Face face;
+//   auto reply = face.json("SageMaker.DescribeTrainingJob", R"({"TrainingJobName":"a"})");
+//   EXPECT_EQ(reply.status, 400);
+//
+// Threads: confined to the test's. Limits: none; bodies are small.
+#pragma once
+
+#include <chrono>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "api/api.hpp"
+#include "base/check.hpp"
+#include "base/json.hpp"
+#include "base/random.hpp"
+#include "signing/signing.hpp"
+
+namespace trainyard::api::in_memory {
+
+class SetClock final : public Clock {
+ public:
+  Instant at = *parse_basic_iso8601("20261120T094500Z");
+  Instant now() override { return at; }
+  std::chrono::nanoseconds monotonic() override { return at.time_since_epoch(); }
+};
+
+// Control that keeps what it is told and answers at once, or, when `hold` is set, when told to.
+class PlainControl final : public control::Control {
+ public:
+  explicit PlainControl(Clock& clock) : clock_(clock) {}
+  std::map<domain::JobKey, std::shared_ptr<const domain::Job>> jobs;
+  std::map<std::string, std::vector<domain::Tag>> tags_of;
+  std::vector<ledger::JobQuery> queries;
+  ledger::JobPage page;
+  bool hold = false;
+  std::vector<std::function<void()>> held;
+
+  void create_job(control::NewJob job, control::Answer answer) override {
+    run([this, job = std::move(job), answer = std::move(answer)] {
+      if (jobs.contains(job.key)) return answer(conflict("taken"));
+      domain::Job made;
+      made.number = jobs.size() + 1;
+      made.key = job.key;
+      made.spec = job.spec;
+      made.account = "123456789012";
+      made.created = made.modified = clock_.now();
+      made.transitions.push_back({domain::Phase::starting, "Starting the training job.", clock_.now(), {}});
+      jobs[job.key] = std::make_shared<const domain::Job>(made);
+      tags_of[control::job_arn(made.account, made.key)] = job.tags;
+      answer(made);
+    });
+  }
+  void stop_job(domain::JobKey key, control::Answer answer) override {
+    run([this, key = std::move(key), answer = std::move(answer)] {
+      const auto found = jobs.find(key);
+      if (found == jobs.end()) return answer(not_found("no job " + key.name));
+      if (found->second->finished()) return answer(conflict("it is finished"));
+      answer(*found->second);
+    });
+  }
+  void set_tags(std::string arn, std::vector<domain::Tag> add, std::vector<std::string> remove_keys,
+                control::TagAnswer answer) override {
+    auto& tags = tags_of[arn];
+    for (const auto& key : remove_keys) std::erase_if(tags, [&](const auto& tag) { return tag.key == key; });
+    for (auto& tag : add) {
+      std::erase_if(tags, [&](const auto& other) { return other.key == tag.key; });
+      tags.push_back(tag);
+    }
+    answer(tags);
+  }
+  Result<std::shared_ptr<const domain::Job>> find(const domain::JobKey& key) override {
+    const auto found = jobs.find(key);
+    if (found == jobs.end()) return not_found("no job " + key.name);
+    return found->second;
+  }
+  Result<ledger::JobPage> list(const ledger::JobQuery& query) override {
+    queries.push_back(query);
+    return page;
+  }
+  Result<std::vector<domain::Tag>> tags(const std::string& arn) override { return tags_of[arn]; }
+  void commit_step() override {}
+  void reconcile_step() override {}
+
+ private:
+  void run(std::function<void()> work) {
+    if (hold)
+      held.push_back(std::move(work));
+    else
+      work();
+  }
+  Clock& clock_;
+};
+
+struct Reply {
+  int status = 0;
+  host::Headers headers;
+  std::string body;
+  std::optional<uint64_t> content_length;  // as a streamed reply gave it
+  bool answered = false;
+
+  Json json() const { return *parse_json(body); }
+  std::string code() const { return json().value("__type", ""); }
+  std::string message() const { return json().value("message", ""); }
+};
+
+class MemoryStream final : public host::Stream {
+ public:
+  MemoryStream(host::Request request, Reply& reply, size_t piece_bytes)
+      : request_(std::move(request)), reply_(reply), piece_bytes_(piece_bytes) {}
+  const host::RequestHead& head() const override { return request_; }
+  Result<size_t> read(std::span<char> buffer) override {
+    const size_t count = std::min({buffer.size(), piece_bytes_, request_.body.size() - taken_});
+    std::memcpy(buffer.data(), request_.body.data() + taken_, count);
+    taken_ += count;
+    return count;
+  }
+  Result<void> start(int status, const host::Headers& headers,
+                     std::optional<uint64_t> content_length) override {
+    CHECK(!reply_.answered, "a reply starts once");
+    reply_.answered = true;
+    reply_.status = status;
+    reply_.headers = headers;
+    reply_.content_length = content_length;
+    return ok();
+  }
+  Result<void> write(std::span<const char> bytes) override {
+    CHECK(reply_.answered, "start() comes first");
+    reply_.body.append(bytes.data(), bytes.size());
+    return ok();
+  }
+  Result<void> reply(const host::Response& response) override {
+    TRY(start(response.status, response.headers, response.body.size()));
+    return write(response.body);
+  }
+
+ private:
+  const host::Request request_;
+  Reply& reply_;
+  const size_t piece_bytes_;
+  size_t taken_ = 0;
+};
+
+struct MemoryResponder final : host::Responder {
+  explicit MemoryResponder(std::shared_ptr<Reply> to) : reply_(std::move(to)) {}
+  void reply(host::Response response) override {
+    CHECK(!reply_->answered, "a request is answered once");
+    *reply_ = {response.status, std::move(response.headers), std::move(response.body), {}, true};
+  }
+  std::shared_ptr<Reply> reply_;
+};
+
+// Hands `request` to the handler as the server would.
+inline std::shared_ptr<Reply> hand_over(host::Handler& handler, host::Request request,
+                                        size_t piece_bytes = 7) {
+  auto reply = std::make_shared<Reply>();
+  if (!request.content_length) request.content_length = request.body.size();
+  if (handler.choose(request).intake == host::Intake::buffered) {
+    handler.handle(std::move(request), std::make_unique<MemoryResponder>(reply));
+  } else {
+    MemoryStream stream(std::move(request), *reply, piece_bytes);
+    handler.stream(stream);
+  }
+  return reply;
+}
+
+// Who signs, and how.
+struct Signing {
+  signing::Keys keys{"AKIAOWNER", "owner-secret", ""};
+  std::string region = "eu-west-1";
+};
+
+inline host::Request signed_request(std::string method, std::string target, signing::HeaderList headers,
+                                    std::string body, const std::string& service, Instant now,
+                                    const Signing& by = {}) {
+  host::Request request;
+  headers.emplace_back("Host", "127.0.0.1:4566");
+  for (auto& field :
+       signing::sign(method, target, headers, signing::sha256_hex(body), by.keys, {by.region, service}, now))
+    headers.push_back(std::move(field));
+  request.method = std::move(method);
+  request.target = std::move(target);
+  for (auto& [name, value] : headers) request.headers.add(std::move(name), std::move(value));
+  request.body = std::move(body);
+  return request;
+}
+
+}  // namespace trainyard::api::in_memory

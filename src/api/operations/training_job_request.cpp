@@ -1,0 +1,263 @@
+// CreateTrainingJob's request -> domain::JobSpec.
+#include <re2/re2.h>
+
+#include <algorithm>
+#include <set>
+
+#include "api/operations/training_job.hpp"
+#include "api/protocol/json.hpp"
+#include "base/json.hpp"
+#include "base/text.hpp"
+#include "domain/instance_type.hpp"
+#include "objects/objects.hpp"
+
+namespace trainyard::api {
+namespace {
+
+namespace sagemaker = shapes::sagemaker;
+
+// One answer for all that later versions bring: what, and what to do meanwhile.
+Failure not_yet(std::string_view member, std::string_view instead) {
+  return validation_exception(std::string(member) +
+                              " is not supported by this server yet: " + std::string(instead));
+}
+
+bool given(const std::optional<std::string>& text) { return text && !text->empty(); }
+
+std::string without_last_slashes(std::string text) {
+  while (text.ends_with('/')) text.pop_back();
+  return text;
+}
+
+Outcome<std::string> s3_uri(const std::string& uri, const std::string& where) {
+  auto location = objects::parse_s3_uri(uri);
+  if (!location)
+    return validation_exception("Invalid S3 URI '" + shorten(uri, 200) + "' at " + where + ": " +
+                                location.error().message);
+  return uri;
+}
+
+Outcome<Done> refuse_what_is_not_here(const sagemaker::CreateTrainingJobRequest& request) {
+  if (request.checkpoint_config)
+    return not_yet("CheckpointConfig", "write checkpoints to S3 from the training script");
+  if (request.enable_inter_container_traffic_encryption.value_or(false))
+    return not_yet("EnableInterContainerTrafficEncryption",
+                   "hosts of a job share a network of their own, which is not encrypted");
+  if (request.retry_strategy) return not_yet("RetryStrategy", "create the job again when it failed");
+  if (request.debug_rule_configurations && !request.debug_rule_configurations->empty())
+    return not_yet("DebugRuleConfigurations", "leave the rules out");
+  if (request.tensor_board_output_config)
+    return not_yet("TensorBoardOutputConfig", "write the summaries below /opt/ml/output/data");
+  if (request.remote_debug_config && request.remote_debug_config->enable_remote_debug.value_or(false))
+    return not_yet("RemoteDebugConfig", "leave it out");
+  if (request.session_chaining_config &&
+      request.session_chaining_config->enable_session_tag_chaining.value_or(false))
+    return not_yet("SessionChainingConfig", "leave it out");
+  if (request.serverless_job_config)
+    return not_yet("ServerlessJobConfig", "name a TrainingImage and a ResourceConfig");
+  if (request.mlflow_config) return not_yet("MlflowConfig", "leave it out");
+  if (request.model_package_config) return not_yet("ModelPackageConfig", "leave it out");
+  return Done{};
+}
+
+Outcome<Done> read_algorithm(const sagemaker::CreateTrainingJobRequest& request, const FindImage& find_image,
+                             domain::JobSpec& spec) {
+  if (!request.algorithm_specification)
+    return validation_exception("AlgorithmSpecification is required: it names the TrainingImage");
+  const auto& algorithm = *request.algorithm_specification;
+  if (given(algorithm.algorithm_name))
+    return not_yet("AlgorithmSpecification.AlgorithmName",
+                   "name an image as AlgorithmSpecification.TrainingImage");
+  if (!given(algorithm.training_image))
+    return validation_exception(
+        "AlgorithmSpecification.TrainingImage is required: it names what the job runs");
+  if (algorithm.training_input_mode.value_or("File") != "File")
+    return not_yet("TrainingInputMode " + *algorithm.training_input_mode, "use File");
+  spec.image = *algorithm.training_image;
+  if (auto image = find_image(spec.image); !image)
+    return validation_exception("TrainingImage '" + shorten(spec.image, 255) + "': " + image.error().message);
+  spec.entrypoint = algorithm.container_entrypoint.value_or(std::vector<std::string>());
+  spec.arguments = algorithm.container_arguments.value_or(std::vector<std::string>());
+
+  std::set<std::string> names;
+  for (const auto& metric :
+       algorithm.metric_definitions.value_or(std::vector<sagemaker::MetricDefinition>())) {
+    const std::string where = "The regex '" + shorten(*metric.regex, 500) + "' of metric " + *metric.name;
+    const re2::RE2 regex(*metric.regex, re2::RE2::Quiet);
+    if (!regex.ok()) return validation_exception(where + " cannot be used: " + regex.error());
+    if (regex.NumberOfCapturingGroups() < 1)
+      return validation_exception(where + " needs a group, in parentheses, that holds the value");
+    if (!names.insert(*metric.name).second)
+      return validation_exception("Metric names must be unique, but " + *metric.name + " is defined twice");
+    spec.metrics.push_back({*metric.name, *metric.regex});
+  }
+  return Done{};
+}
+
+Outcome<domain::Channel> read_channel(const sagemaker::Channel& channel, const domain::JobSpec& spec) {
+  domain::Channel out;
+  out.name = *channel.channel_name;
+  const std::string where = "Channel " + out.name + ": ";
+  if (!channel.data_source || !channel.data_source->s3_data_source) {
+    if (channel.data_source &&
+        (channel.data_source->file_system_data_source || channel.data_source->dataset_source))
+      return not_yet(where + "this DataSource", "use an S3DataSource");
+    return validation_exception(where + "DataSource.S3DataSource is required");
+  }
+  const auto& source = *channel.data_source->s3_data_source;
+  out.content_type = channel.content_type.value_or("");
+  out.compression = channel.compression_type.value_or("None");
+  out.record_wrapper = channel.record_wrapper_type.value_or("None");
+  out.s3_data_type = *source.s3_data_type;
+  out.s3_uri = TRY(s3_uri(*source.s3_uri, "channel " + out.name));
+  if (channel.input_mode.value_or("File") != "File")
+    return not_yet(where + "InputMode " + *channel.input_mode, "use File");
+  if (out.s3_data_type != "S3Prefix")
+    return not_yet(where + "S3DataType " + out.s3_data_type, "use S3Prefix");
+  if (out.compression != "None")
+    return not_yet(where + "CompressionType " + out.compression, "store the objects as they are read");
+  if (out.record_wrapper != "None")
+    return not_yet(where + "RecordWrapperType " + out.record_wrapper, "store the objects as they are read");
+  if (source.attribute_names && !source.attribute_names->empty())
+    return not_yet(where + "AttributeNames", "leave them out");
+  if (source.hub_access_config) return not_yet(where + "HubAccessConfig", "copy the data into a bucket");
+  if (source.instance_group_names) {
+    for (const auto& group : spec.groups)
+      if (std::find(source.instance_group_names->begin(), source.instance_group_names->end(), group.name) ==
+          source.instance_group_names->end())
+        return not_yet(where + "InstanceGroupNames that leave out a group", "give the channel to all groups");
+  }
+  out.distribution = source.s3_data_distribution_type.value_or("FullyReplicated") == "ShardedByS3Key"
+                         ? domain::Distribution::sharded_by_s3_key
+                         : domain::Distribution::fully_replicated;
+  return out;
+}
+
+Outcome<Done> read_channels(const sagemaker::CreateTrainingJobRequest& request, domain::JobSpec& spec) {
+  std::set<std::string> names;
+  for (const auto& channel : request.input_data_config.value_or(std::vector<sagemaker::Channel>())) {
+    if (!names.insert(*channel.channel_name).second)
+      return validation_exception("Channel names must be unique, but " + *channel.channel_name +
+                                  " is given twice");
+    spec.channels.push_back(TRY(read_channel(channel, spec)));
+  }
+  return Done{};
+}
+
+Outcome<Done> add_group(std::string name, const std::string& type, int64_t count, domain::JobSpec& spec) {
+  if (!domain::find_instance_type(type))
+    return validation_exception("The instance type " + type + " is not known to this server");
+  if (count < 1)
+    return validation_exception("An instance group needs at least one instance, but " + name + " has none");
+  spec.groups.push_back({std::move(name), type, static_cast<uint32_t>(count)});
+  return Done{};
+}
+
+Outcome<Done> read_resources(const sagemaker::CreateTrainingJobRequest& request, domain::JobSpec& spec) {
+  if (!request.resource_config) return validation_exception("ResourceConfig is required");
+  const auto& resources = *request.resource_config;
+  if (resources.keep_alive_period_in_seconds.value_or(0) > 0)
+    return not_yet("ResourceConfig.KeepAlivePeriodInSeconds",
+                   "jobs start in a fraction of a second without a warm pool");
+  if (given(resources.volume_kms_key_id))
+    return not_yet("ResourceConfig.VolumeKmsKeyId", "keep the data directory on an encrypted disk");
+  if (given(resources.training_plan_arn)) return not_yet("ResourceConfig.TrainingPlanArn", "leave it out");
+  if (resources.instance_preferences && !resources.instance_preferences->empty())
+    return not_yet("ResourceConfig.InstancePreferences", "name one InstanceType");
+  spec.volume_gib = resources.volume_size_in_gb.value_or(kVolumeGibDefault);
+  const bool groups = resources.instance_groups && !resources.instance_groups->empty();
+  if (groups && (resources.instance_type || resources.instance_count))
+    return validation_exception(
+        "ResourceConfig takes either InstanceGroups or InstanceType and InstanceCount, not both");
+  if (!groups) {
+    if (!resources.instance_type || !resources.instance_count)
+      return validation_exception("ResourceConfig needs InstanceType and InstanceCount, or InstanceGroups");
+    return add_group("homogeneousCluster", *resources.instance_type, *resources.instance_count, spec);
+  }
+  std::set<std::string> names;
+  for (const auto& group : *resources.instance_groups) {
+    if (!group.instance_type || !group.instance_count || !group.instance_group_name)
+      return validation_exception(
+          "Every instance group needs InstanceType, InstanceCount and InstanceGroupName");
+    if (!names.insert(*group.instance_group_name).second)
+      return validation_exception("Instance group names must be unique, but " + *group.instance_group_name +
+                                  " is given twice");
+    TRY(add_group(*group.instance_group_name, *group.instance_type, *group.instance_count, spec));
+  }
+  return Done{};
+}
+
+Outcome<Done> read_output(const sagemaker::CreateTrainingJobRequest& request, domain::JobSpec& spec) {
+  if (!request.output_data_config || !given(request.output_data_config->s3_output_path))
+    return validation_exception("OutputDataConfig.S3OutputPath is required");
+  const auto& output = *request.output_data_config;
+  if (given(output.kms_key_id))
+    return not_yet("OutputDataConfig.KmsKeyId", "keep the data directory on an encrypted disk");
+  if (output.compression_type.value_or("GZIP") != "GZIP")
+    return not_yet("OutputDataConfig.CompressionType " + *output.compression_type, "use GZIP");
+  spec.output_uri =
+      without_last_slashes(TRY(s3_uri(*output.s3_output_path, "OutputDataConfig.S3OutputPath")));
+  return Done{};
+}
+
+Outcome<Done> read_times(const sagemaker::CreateTrainingJobRequest& request, domain::JobSpec& spec) {
+  const auto stopping = request.stopping_condition.value_or(sagemaker::StoppingCondition());
+  spec.max_runtime_seconds = stopping.max_runtime_in_seconds.value_or(kMaxRuntimeSecondsDefault);
+  if (spec.max_runtime_seconds > kMaxRuntimeSecondsMax)
+    return validation_exception("MaxRuntimeInSeconds must be at most " +
+                                std::to_string(kMaxRuntimeSecondsMax) + " (28 days)");
+  if (!request.enable_managed_spot_training.value_or(false)) {
+    if (stopping.max_wait_time_in_seconds)
+      return validation_exception(
+          "Invalid MaxWaitTimeInSeconds. It is supported only when EnableManagedSpotTraining is set to true");
+  } else {
+    if (!stopping.max_wait_time_in_seconds || *stopping.max_wait_time_in_seconds < spec.max_runtime_seconds)
+      return validation_exception(
+          "Invalid MaxWaitTimeInSeconds. It must be present and be greater than or equal to "
+          "MaxRuntimeInSeconds");
+    return not_yet("EnableManagedSpotTraining", "machines of this server are not taken away: leave it out");
+  }
+  if (stopping.max_pending_time_in_seconds)
+    return not_yet("StoppingCondition.MaxPendingTimeInSeconds",
+                   "stop the job when it has waited long enough");
+  return Done{};
+}
+
+}  // namespace
+
+Outcome<domain::JobSpec> job_spec_of(const sagemaker::CreateTrainingJobRequest& request,
+                                     const FindImage& find_image) {
+  domain::JobSpec spec;
+  TRY(refuse_what_is_not_here(request));
+  TRY(read_algorithm(request, find_image, spec));
+  TRY(read_resources(request, spec));
+  TRY(read_channels(request, spec));
+  TRY(read_output(request, spec));
+  TRY(read_times(request, spec));
+  spec.role_arn = *request.role_arn;
+  spec.hyperparameters = request.hyper_parameters.value_or(std::map<std::string, std::string>());
+  spec.environment = request.environment.value_or(std::map<std::string, std::string>());
+  spec.network_isolation = request.enable_network_isolation.value_or(false);
+  std::string words;
+  write_json(*sagemaker::CreateTrainingJob::shape().input, &request, words);
+  spec.request = TRY(parse_json(words));
+  return spec;
+}
+
+Outcome<std::vector<domain::Tag>> tags_of(const std::vector<sagemaker::Tag>& tags) {
+  std::vector<domain::Tag> out;
+  std::set<std::string> keys;
+  for (const auto& tag : tags) {
+    if (!keys.insert(to_lower(*tag.key)).second)
+      return validation_exception(
+          "Duplicate tag keys found. Please note that Tag keys are case insensitive.");
+    if (to_lower(*tag.key).starts_with("aws:"))
+      return validation_exception("Tag keys that begin with aws: are reserved: " + *tag.key);
+    out.push_back({*tag.key, *tag.value});
+  }
+  if (out.size() > kTagsMax)
+    return validation_exception("A resource has at most " + std::to_string(kTagsMax) + " tags");
+  return out;
+}
+
+}  // namespace trainyard::api
