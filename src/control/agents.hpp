@@ -1,8 +1,9 @@
-// Where agents call in: the server's end of every agent's link. State facts go to control's writer and are acknowledged
-// once the ledger has them; log lines and metric points go straight to observe and are acknowledged once durable there;
-// orders go down when control or a Welcome asks for them.
+// Where agents call in: the server's end of every agent's link. State facts go to control's writer and are
+// acknowledged once the ledger has them; log lines and metric points go straight to observe and are
+// acknowledged once durable there; orders go down when control or a Welcome asks for them.
 //
-// Threads: the events may come from any of the links' threads. Lifetime: must outlive the listener that feeds it.
+// Threads: the events may come from any of the links' threads. Lifetime: must outlive the listener that feeds
+// it.
 #pragma once
 
 #include <functional>
@@ -21,11 +22,19 @@ namespace trainyard::control {
 using IssueCredentials =
     std::function<wire::Credentials(const domain::Job& job, const domain::AttemptId& attempt, Instant now)>;
 
+// Keys are renewed when they have less than this left: an agent that lost its link finds it again in time.
+inline constexpr Duration kCredentialsLeftMin = 15min;
+
 class Agents {
  public:
+  // Requires: the listener and the loops have stopped.
   virtual ~Agents() = default;
   // What to give to host::listen_links.
   virtual host::LinkEvents events() = 0;
 };
+
+// Lifetime: all arguments outlive it. Requires: made before control's loops start.
+std::unique_ptr<Agents> make_agents(Control& control, observe::Logs& logs, observe::Metrics& metrics,
+                                    Clock& clock, Duration stop_grace, IssueCredentials issue_credentials);
 
 }  // namespace trainyard::control

@@ -2,15 +2,19 @@
 //
 // Two loops, each a step that a thread repeats (apps) or the simulator calls (one thread, one seed):
 //
-//   commit_step     takes every command that waits, applies each to the state in memory (pure: state.hpp), writes all
+//   commit_step     takes every command that waits, applies each to the state in memory (pure: state.hpp),
+//   writes all
 //                   of them in one ledger transaction, answers. The only writer of the ledger.
-//   reconcile_step  snapshot -> decide() (pure: reconcile.hpp, schedule) -> commands to itself, calls to the launcher,
-//                   orders to agents. Keeps no list of effects: it compares what the ledger wants with what the
-//                   launcher shows.
+//   reconcile_step  snapshot -> decide() (pure: reconcile.hpp, schedule) -> commands to itself, calls to the
+//   launcher,
+//                   orders to agents. Keeps no list of effects: it compares what the ledger wants with what
+//                   the launcher shows.
 //
-// Threads: submit(), find(), list(), tags() from anywhere; commit_step() and reconcile_step() each from one thread.
+// Threads: commands, reports and reads from anywhere; commit_step() and reconcile_step() each from one
+// thread.
 //          Answers are called on the thread of commit_step and must not block.
-// Errors:  answers carry them: conflict (name taken; illegal move), not_found, invalid, exhausted (backlog full, disk
+// Errors:  answers carry them: conflict (name taken; illegal move), not_found, invalid, exhausted (backlog
+// full, disk
 //          full), unavailable (stopping).
 // Lifetime: everything passed to the constructor must outlive it.
 #pragma once
@@ -32,17 +36,29 @@
 #include "observe/logs.hpp"
 #include "observe/metrics.hpp"
 
+namespace trainyard::wire {
+struct StateFact;
+}
+
 namespace trainyard::control {
 
 struct Settings {
   std::string account;
-  bool scale_gangs = true;         // dev mode: no machines in the config, so gangs scale to what there is
-  size_t backlog_commands_max = 10'000;
-  Duration stop_grace = 120s;      // between SIGTERM and SIGKILL
-  Duration reconcile_interval = 500ms;  // when nothing happens
-  std::string api_address;         // of this server, for orders: "127.0.0.1:4566"
-  std::string wire_address;        // "unix:/.../agents.sock"
-  std::string objects_endpoint;    // "http://127.0.0.1:4566", or the external one
+  std::map<std::string, domain::Image>
+      images;               // what TrainingImage names stand for, beside oci: and containers-storage:
+  domain::Outward outward;  // how jobs reach the outside
+  bool scale_gangs = true;  // dev mode: no machines in the config, so gangs scale to what there is
+  size_t backlog_commands_max = 10'000;  // that wait for their commit; more are refused with `exhausted`
+  size_t group_commands_max =
+      1'000;  // in one commit: what waits behind it waits some milliseconds, not seconds
+  Duration reconcile_interval = 500ms;    // when nothing happens
+  Duration launch_patience = 5min;        // to start a gang that the launcher cannot start just now
+  Duration stop_grace = 120s;             // between SIGTERM and SIGKILL
+  Duration stop_upload_patience = 60min;  // to upload after a stop: a large model over a slow line
+  Duration leave_patience = 30s;  // for an agent whose job is over to ship its last lines and end by itself
+  std::string api_address;        // of this server, for orders: "127.0.0.1:4566"
+  std::string wire_address;       // "unix:/.../agents.sock"
+  std::string objects_endpoint;   // "http://127.0.0.1:4566", or the external one
 };
 
 // What the face hands over to create a job; control adds number, account, times.
@@ -53,10 +69,25 @@ struct NewJob {
 };
 
 using Answer = std::function<void(Result<domain::Job>)>;
+// What became of a fact: how many of this host's facts are durable, and whether the job needs no more of it.
+struct FactApplied {
+  uint64_t facts_applied = 0;
+  bool final = false;
+};
+using FactAnswer = std::function<void(Result<FactApplied>)>;
 using TagAnswer = std::function<void(Result<std::vector<domain::Tag>>)>;
+
+// Who must know of what happens. Both are called on the loops' threads and must not block.
+struct Watcher {
+  // After a commit that changed it.
+  std::function<void(const std::shared_ptr<const domain::Job>& job)> changed;
+  // At the end of each reconcile_step, for what depends on time.
+  std::function<void(Instant now)> reconciled;
+};
 
 class Control {
  public:
+  // Answers what is still waiting with `unavailable`. Requires: the loops have stopped.
   virtual ~Control() = default;
 
   // -- commands: answered once durable
@@ -65,15 +96,29 @@ class Control {
   virtual void set_tags(std::string arn, std::vector<domain::Tag> add, std::vector<std::string> remove_keys,
                         TagAnswer answer) = 0;
 
+  // A fact of a host's agent (control::Agents hands it in).
+  virtual void report(domain::AttemptId attempt, domain::HostIndex host, wire::StateFact fact,
+                      FactAnswer answer) = 0;
+
   // -- reads: from an immutable view or from tables, never behind the writer
   virtual Result<std::shared_ptr<const domain::Job>> find(const domain::JobKey& key) = 0;
+  virtual Result<std::shared_ptr<const domain::Job>> find(domain::JobNumber number) = 0;
   virtual Result<ledger::JobPage> list(const ledger::JobQuery& query) = 0;
   virtual Result<std::vector<domain::Tag>> tags(const std::string& arn) = 0;
 
   // -- the loops
   virtual void commit_step() = 0;
   virtual void reconcile_step() = 0;
+  // Called, from any thread, when a step has something to do. Requires: set before the loops start.
+  virtual void on_due(std::function<void()> commit, std::function<void()> reconcile) = 0;
+  // Requires: called before the loops start. Lifetime: what the watcher refers to outlives the loops.
+  virtual void watch(Watcher watcher) = 0;
 };
+
+// Loads what is not finished from the ledger. Errors: the ledger's.
+Result<std::unique_ptr<Control>> make_control(Settings settings, ledger::Ledger& ledger,
+                                              launch::Launcher& launcher, observe::Logs& logs, Clock& clock,
+                                              Random& random);
 
 // The ARN of a training job.
 std::string job_arn(const std::string& account, const domain::JobKey& key);

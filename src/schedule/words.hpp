@@ -38,8 +38,7 @@ std::string too_large_sentence(size_t placed, const std::vector<Ask>& unplaced,
 std::string turn_sentence(const std::string& first, const std::string& its_reason);
 
 // "this machine has 2 vCPU and 23.5 GiB; ml.m5.4xlarge x 2 asks for 32 vCPU and 128 GiB: each host gets 1/2
-// of the machine: 1 vCPU, 11.7 GiB". `given` is what each host gets; `without_gpus` when they asked for GPUs
-// that are not there.
+// of the machine: 1 vCPU, 11.7 GiB". `given` is what each host gets.
 std::string scaled_note(const Machine& machine, const std::vector<Ask>& asked,
                         const std::vector<domain::Share>& given);
 

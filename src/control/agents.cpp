@@ -1,0 +1,320 @@
+#include "control/agents.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "base/log.hpp"
+#include "base/text.hpp"
+#include "control/state.hpp"
+#include "wire/codec.hpp"
+
+namespace trainyard::control {
+namespace {
+
+using domain::HostState;
+using domain::StopCause;
+
+// Takes as long for a wrong token as for the right one.
+bool same_secret(std::string_view a, std::string_view b) {
+  if (a.size() != b.size()) return false;
+  volatile uint8_t difference = 0;
+  for (size_t i = 0; i < a.size(); ++i) difference = difference | (uint8_t(a[i]) ^ uint8_t(b[i]));
+  return difference == 0;
+}
+
+// One link and the host behind it. Fields are guarded by the server's mutex_, except `data_applied`, which
+// only the link's own events touch.
+struct Session {
+  std::shared_ptr<host::Link> link;
+  bool greeted = false;  // its Hello was believed
+  bool open = true;
+  domain::AttemptId attempt;
+  domain::HostIndex host = 0;
+  domain::JobKey job;
+  observe::StreamKey stream;
+  std::string writer;  // of metric batches
+  uint64_t data_applied = 0;
+
+  // What was sent on this link: orders are repeated on the next one, not on this.
+  StopCause stop_sent = StopCause::none;
+  bool peers_sent = false;
+  bool goodbye_sent = false;
+  std::optional<Instant> credentials_expire;
+
+  void say(const wire::Message& message) {
+    if (open) link->send(wire::encode(message));
+  }
+};
+
+class AgentServer final : public Agents {
+ public:
+  AgentServer(Control& control, observe::Logs& logs, observe::Metrics& metrics, Clock& clock,
+              Duration stop_grace, IssueCredentials issue_credentials)
+      : control_(control),
+        logs_(logs),
+        metrics_(metrics),
+        clock_(clock),
+        stop_grace_(stop_grace),
+        issue_credentials_(std::move(issue_credentials)) {
+    control_.watch({[this](const auto& job) { changed(*job); }, [this](Instant now) { refresh(now); }});
+  }
+
+  host::LinkEvents events() override {
+    return {[this](const auto& link) { opened(link); },
+            [this](const auto& link, std::string frame) { received(link, frame); },
+            [this](const auto& link, const Error&) { closed(link); }};
+  }
+
+ private:
+  void opened(const std::shared_ptr<host::Link>& link) {
+    auto session = std::make_shared<Session>();
+    session->link = link;
+    const std::lock_guard lock(mutex_);
+    sessions_[link.get()] = std::move(session);
+  }
+
+  void closed(const std::shared_ptr<host::Link>& link) {
+    const std::lock_guard lock(mutex_);
+    const auto found = sessions_.find(link.get());
+    if (found == sessions_.end()) return;
+    found->second->open = false;
+    sessions_.erase(found);
+  }
+
+  void received(const std::shared_ptr<host::Link>& link, std::string_view frame) {
+    std::shared_ptr<Session> session;
+    {
+      const std::lock_guard lock(mutex_);
+      const auto found = sessions_.find(link.get());
+      if (found == sessions_.end()) return;
+      session = found->second;
+    }
+    const auto message = wire::decode(frame);
+    const Result<void> done = message ? obey(session, *message) : Result<void>(message.error());
+    if (done) return;
+    log(Level::warning, "control", "an agent's link is closed",
+        {{"attempt", session->greeted ? session->attempt.text() : "unknown"}, {"why", done.error().message}});
+    link->close();
+  }
+
+  // An error closes the link: the agent says Hello again and repeats what was not acknowledged.
+  Result<void> obey(const std::shared_ptr<Session>& session, const wire::Message& message) {
+    if (const auto* hello = std::get_if<wire::Hello>(&message)) return greet(session, *hello);
+    if (!session->greeted) return denied("the first message must be Hello");
+    if (const auto* fact = std::get_if<wire::StateFact>(&message)) return apply_fact(session, *fact);
+    if (const auto* batch = std::get_if<wire::LogBatch>(&message)) return keep(session, *batch);
+    if (const auto* batch = std::get_if<wire::MetricBatch>(&message)) return keep(session, *batch);
+    return invalid("a message that only the server says");
+  }
+
+  // -- Hello
+
+  Result<void> greet(const std::shared_ptr<Session>& session, const wire::Hello& hello) {
+    if (session->greeted) return invalid("a second Hello");
+    const auto job = control_.find(hello.attempt.job);
+    if (!job && job.error().kind != Kind::not_found) return job.error();
+    const std::string refusal = job ? refusal_of(**job, hello) : "there is no such job";
+    if (!refusal.empty()) {
+      log(Level::warning, "control", "an agent is refused",
+          {{"attempt", hello.attempt.text()}, {"why", refusal}});
+      const std::lock_guard lock(mutex_);
+      session->say(wire::Refused{refusal});
+      return {};
+    }
+    const domain::Attempt& attempt = *(*job)->attempt();
+    const observe::StreamKey stream{(*job)->key.region, std::string(kLogGroup),
+                                    log_stream_of(**job, attempt, hello.host)};
+    const std::string writer = hello.attempt.text() + "/" + domain::host_name(hello.host);
+    TRY(logs_.ensure_stream(stream));
+    const uint64_t data_applied = std::max(TRY(logs_.last_batch(stream)), TRY(metrics_.last_batch(writer)));
+
+    const std::lock_guard lock(mutex_);
+    // The newest link of a host is the one it listens on.
+    for (auto& [link, other] : sessions_)
+      if (other != session && other->greeted && other->attempt == hello.attempt && other->host == hello.host)
+        other->link->close();
+    session->greeted = true;
+    session->attempt = hello.attempt;
+    session->host = hello.host;
+    session->job = (*job)->key;
+    session->stream = stream;
+    session->writer = writer;
+    session->data_applied = data_applied;
+    session->say(wire::Welcome{attempt.hosts[hello.host].facts_applied, data_applied});
+    give_orders(*session, **job);
+    give_credentials(*session, **job, clock_.now());
+    return {};
+  }
+
+  static std::string refusal_of(const domain::Job& job, const wire::Hello& hello) {
+    if (hello.version != wire::kVersion)
+      return "version " + std::to_string(hello.version) + " is spoken, and the server speaks " +
+             std::to_string(wire::kVersion);
+    const domain::Attempt* attempt = job.attempt();
+    if (!attempt || attempt->number != hello.attempt.number)
+      return "the attempt is over: it is not the job's present one";
+    if (!same_secret(attempt->token, hello.token)) return "the token is not that of the attempt";
+    if (hello.host >= attempt->hosts.size()) return "the attempt has no such host";
+    if (attempt->hosts[hello.host].state == HostState::lost) return "the host was given up for lost";
+    return "";
+  }
+
+  // -- state track
+
+  Result<void> apply_fact(const std::shared_ptr<Session>& session, const wire::StateFact& fact) {
+    control_.report(session->attempt, session->host, fact, [this, session](Result<FactApplied> applied) {
+      std::unique_lock lock(mutex_);
+      if (applied) {
+        session->say(wire::Acknowledge{wire::Track::state, applied->facts_applied});
+        if (applied->final) dismiss(*session);
+      } else if (applied.error().kind == Kind::denied || applied.error().kind == Kind::not_found) {
+        session->say(wire::Refused{applied.error().message});
+      } else {
+        lock.unlock();
+        log(Level::warning, "control", "a fact was not kept",
+            {{"attempt", session->attempt.text()}, {"why", applied.error().message}});
+        session->link->close();
+      }
+    });
+    return {};
+  }
+
+  static void dismiss(Session& session) {
+    if (std::exchange(session.goodbye_sent, true)) return;
+    session.say(wire::Goodbye{});
+  }
+
+  // -- data track
+
+  // True when the batch is to be stored; false when it has been.
+  Result<bool> is_next(const std::shared_ptr<Session>& session, uint64_t number) {
+    if (number <= session->data_applied) {
+      acknowledge_data(*session);
+      return false;
+    }
+    if (number != session->data_applied + 1)
+      return conflict("batch " + std::to_string(number) + " came where " +
+                      std::to_string(session->data_applied + 1) + " is next");
+    return true;
+  }
+
+  void acknowledge_data(Session& session) {
+    const std::lock_guard lock(mutex_);
+    session.say(wire::Acknowledge{wire::Track::data, session.data_applied});
+  }
+
+  Result<void> keep(const std::shared_ptr<Session>& session, const wire::LogBatch& batch) {
+    if (!TRY(is_next(session, batch.number))) return {};
+    const Instant now = clock_.now();
+    std::vector<observe::LogEvent> events;
+    events.reserve(batch.lines.size());
+    for (const wire::LogLine& line : batch.lines) events.push_back({line.at, now, to_utf8(line.text)});
+    TRY(logs_.append(session->stream, events, batch.number).in("keeping log lines"));
+    session->data_applied = batch.number;
+    acknowledge_data(*session);
+    return {};
+  }
+
+  Result<void> keep(const std::shared_ptr<Session>& session, const wire::MetricBatch& batch) {
+    if (!TRY(is_next(session, batch.number))) return {};
+    std::vector<observe::MetricRecord> records;
+    for (const wire::MetricPoint& point : batch.points) {
+      if (!std::isfinite(point.value)) continue;  // a loss that diverged; statistics have no word for it
+      observe::MetricRecord record;
+      record.key = {session->stream.region, std::string(kMetricNameSpace), point.name, {}};
+      if (point.of_host)
+        record.key.dimensions["Host"] = session->job.name + "/" + domain::host_name(session->host);
+      else
+        record.key.dimensions["TrainingJobName"] = session->job.name;
+      record.sample = observe::sample_of(point.at, point.value);
+      records.push_back(std::move(record));
+    }
+    TRY(metrics_.append_batch(session->writer, batch.number, records).in("keeping metrics"));
+    session->data_applied = batch.number;
+    acknowledge_data(*session);
+    return {};
+  }
+
+  // -- orders: worked out from the job as it is, and sent when this link has not carried them yet
+
+  void changed(const domain::Job& job) {
+    const std::lock_guard lock(mutex_);
+    for (auto& [link, session] : sessions_)
+      if (session->greeted && session->attempt.job == job.number) give_orders(*session, job);
+  }
+
+  // Requires: mutex_ is held.
+  void give_orders(Session& session, const domain::Job& job) {
+    const domain::Attempt* attempt = job.attempt();
+    if (!attempt || attempt->number != session.attempt.number ||
+        attempt->hosts[session.host].state == HostState::lost) {
+      session.say(wire::Refused{"the host was given up for lost"});
+      return;
+    }
+    const domain::Host& host = attempt->hosts[session.host];
+    if (is_final(host.state)) return dismiss(session);
+    const StopCause stop = attempt->first_failed ? StopCause::host_failed : job.stop_cause;
+    if (stop != StopCause::none && session.stop_sent != stop) {
+      session.say(wire::Stop{stop, stop_grace_});
+      session.stop_sent = stop;
+    }
+    if (session.host == 0 && attempt->hosts.size() > 1 && !session.peers_sent && peers_drained(*attempt)) {
+      wire::PeersDrained peers;
+      for (size_t i = 1; i < attempt->hosts.size(); ++i)
+        peers.staged_models.push_back(attempt->hosts[i].staged_model);
+      session.say(peers);
+      session.peers_sent = true;
+    }
+  }
+
+  static bool peers_drained(const domain::Attempt& attempt) {
+    return std::all_of(attempt.hosts.begin() + 1, attempt.hosts.end(),
+                       [](const domain::Host& host) { return host.state >= HostState::uploading; });
+  }
+
+  // Requires: mutex_ is held.
+  void give_credentials(Session& session, const domain::Job& job, Instant now) {
+    if (job.finished()) return;
+    if (session.credentials_expire && *session.credentials_expire - now > kCredentialsLeftMin) return;
+    const wire::Credentials credentials = issue_credentials_(job, session.attempt, now);
+    session.credentials_expire = credentials.expires;
+    session.say(credentials);
+  }
+
+  // What depends on time; and what a commit changed between a Hello's look at the job and its session's being
+  // known.
+  void refresh(Instant now) {
+    const std::lock_guard lock(mutex_);
+    for (auto& [link, session] : sessions_) {
+      if (!session->greeted || session->goodbye_sent) continue;
+      const auto job = control_.find(session->attempt.job);
+      if (!job) continue;
+      give_orders(*session, **job);
+      give_credentials(*session, **job, now);
+    }
+  }
+
+  Control& control_;
+  observe::Logs& logs_;
+  observe::Metrics& metrics_;
+  Clock& clock_;
+  const Duration stop_grace_;
+  const IssueCredentials issue_credentials_;
+
+  std::mutex mutex_;
+  // A session is shared with the answers to facts under way; the last of them ends it.
+  std::map<host::Link*, std::shared_ptr<Session>> sessions_;  // guarded by mutex_
+};
+
+}  // namespace
+
+std::unique_ptr<Agents> make_agents(Control& control, observe::Logs& logs, observe::Metrics& metrics,
+                                    Clock& clock, Duration stop_grace, IssueCredentials issue_credentials) {
+  return std::make_unique<AgentServer>(control, logs, metrics, clock, stop_grace,
+                                       std::move(issue_credentials));
+}
+
+}  // namespace trainyard::control

@@ -1,0 +1,513 @@
+#include "control/control.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <deque>
+#include <mutex>
+#include <set>
+#include <shared_mutex>
+#include <utility>
+
+#include "base/check.hpp"
+#include "base/log.hpp"
+#include "base/text.hpp"
+#include "control/reconcile.hpp"
+#include "control/state.hpp"
+#include "wire/codec.hpp"
+
+namespace trainyard::control {
+namespace {
+
+using domain::AttemptId;
+using domain::Job;
+using domain::JobNumber;
+using domain::JobState;
+
+constexpr size_t kTokenBytes = 16;  // cannot be guessed
+
+// A command that waits, and who is told what became of it.
+struct Waiting {
+  Command command;
+  std::optional<domain::JobKey> key;  // the job that is meant, when its number is not known yet
+  // Called with the job after the command (nothing for tags), or why not.
+  std::function<void(Result<std::shared_ptr<const Job>>)> job_answer;
+  TagAnswer tag_answer;
+
+  void refuse(const Error& error) const {
+    if (job_answer) job_answer(error);
+    if (tag_answer) tag_answer(error);
+  }
+};
+
+// What lives in memory: jobs that are not finished, and finished ones of which the launcher still shows
+// something. Threads: guarded by its own lock; written by the committing thread (and `reasons` by the
+// reconciling one).
+class Live {
+ public:
+  std::shared_ptr<const Job> find(JobNumber number) const {
+    const std::shared_lock lock(mutex_);
+    return shown(number);
+  }
+  std::shared_ptr<const Job> find(const domain::JobKey& key) const {
+    const std::shared_lock lock(mutex_);
+    const auto number = by_key_.find(key);
+    return number == by_key_.end() ? nullptr : shown(number->second);
+  }
+  // As the ledger has it: without the reason for which it waits.
+  std::shared_ptr<const Job> kept(JobNumber number) const {
+    const std::shared_lock lock(mutex_);
+    const auto found = jobs_.find(number);
+    return found == jobs_.end() ? nullptr : found->second;
+  }
+  std::vector<std::shared_ptr<const Job>> all() const {
+    const std::shared_lock lock(mutex_);
+    std::vector<std::shared_ptr<const Job>> all;
+    all.reserve(jobs_.size());
+    for (const auto& [number, job] : jobs_) all.push_back(job);
+    return all;
+  }
+  void put(std::vector<std::shared_ptr<const Job>> jobs) {
+    const std::unique_lock lock(mutex_);
+    for (auto& job : jobs) {
+      by_key_[job->key] = job->number;
+      if (job->state != JobState::waiting) reasons_.erase(job->number);
+      // A job that was never placed has left nothing anywhere.
+      if (job->finished() && job->attempts.empty()) {
+        by_key_.erase(job->key);
+        jobs_.erase(job->number);
+      } else {
+        jobs_[job->number] = std::move(job);
+      }
+    }
+  }
+  void forget(JobNumber number) {
+    const std::unique_lock lock(mutex_);
+    const auto found = jobs_.find(number);
+    if (found == jobs_.end()) return;
+    by_key_.erase(found->second->key);
+    jobs_.erase(found);
+  }
+  void say_why(std::vector<schedule::Wait> waits) {
+    const std::unique_lock lock(mutex_);
+    reasons_.clear();
+    for (schedule::Wait& wait : waits) {
+      const auto found = jobs_.find(wait.job);
+      if (found != jobs_.end() && found->second->state == JobState::waiting)
+        reasons_[wait.job] = std::move(wait.reason);
+    }
+  }
+
+ private:
+  std::shared_ptr<const Job> shown(JobNumber number) const {
+    const auto found = jobs_.find(number);
+    if (found == jobs_.end()) return nullptr;
+    const auto reason = reasons_.find(number);
+    if (reason == reasons_.end()) return found->second;
+    auto job = std::make_shared<Job>(*found->second);
+    job->wait_reason = reason->second;
+    job->transitions.back().message = reason->second;
+    return job;
+  }
+
+  mutable std::shared_mutex mutex_;
+  std::map<JobNumber, std::shared_ptr<const Job>> jobs_;
+  std::map<domain::JobKey, JobNumber> by_key_;
+  // Why jobs wait is worked out again by each reconcile_step, so it is not the ledger's.
+  std::map<JobNumber, std::string> reasons_;
+};
+
+class ControlPlane final : public Control {
+ public:
+  ControlPlane(Settings settings, ledger::Ledger& ledger, launch::Launcher& launcher, observe::Logs& logs,
+               Clock& clock, Random& random)
+      : settings_(std::move(settings)),
+        ledger_(ledger),
+        launcher_(launcher),
+        logs_(logs),
+        clock_(clock),
+        random_(random) {}
+
+  ~ControlPlane() override {
+    for (const Waiting& waiting : backlog_) waiting.refuse(unavailable("the server is stopping"));
+  }
+
+  Result<void> load() {
+    std::vector<std::shared_ptr<const Job>> jobs;
+    for (Job& job : TRY(ledger_.live_jobs().in("loading live jobs")))
+      jobs.push_back(std::make_shared<Job>(std::move(job)));
+    const size_t count = jobs.size();
+    live_.put(std::move(jobs));
+    log(Level::info, "control", "loaded", {{"live_jobs", std::to_string(count)}});
+    return {};
+  }
+
+  // -- commands
+
+  void create_job(NewJob request, Answer answer) override {
+    if (const auto fits = admit(request.spec); !fits) return answer(fits.error());
+    Create create;
+    create.arn = job_arn(settings_.account, request.key);
+    create.job.key = request.key;
+    create.job.account = settings_.account;
+    create.job.spec = std::move(request.spec);
+    create.tags = std::move(request.tags);
+    enqueue({std::move(create), std::move(request.key), by_value(std::move(answer)), {}});
+  }
+
+  void stop_job(domain::JobKey key, Answer answer) override {
+    enqueue({StopJob{}, std::move(key), by_value(std::move(answer)), {}});
+  }
+
+  void set_tags(std::string arn, std::vector<domain::Tag> add, std::vector<std::string> remove_keys,
+                TagAnswer answer) override {
+    enqueue({SetTags{std::move(arn), std::move(add), std::move(remove_keys)}, {}, {}, std::move(answer)});
+  }
+
+  void report(AttemptId attempt, domain::HostIndex host, wire::StateFact fact, FactAnswer answer) override {
+    const auto told = [attempt, host, answer = std::move(answer)](Result<std::shared_ptr<const Job>> job) {
+      if (!job) return answer(std::move(job).error());
+      const domain::Attempt* present = (*job)->attempt();
+      CHECK(present && present->number == attempt.number && host < present->hosts.size(), "apply() looked");
+      const domain::Host& state = present->hosts[host];
+      answer(FactApplied{state.facts_applied, is_final(state.state)});
+    };
+    enqueue({Fact{attempt, host, std::move(fact)}, {}, told, {}});
+  }
+
+  // -- reads
+
+  Result<std::shared_ptr<const Job>> find(const domain::JobKey& key) override {
+    if (auto job = live_.find(key)) return job;
+    return std::shared_ptr<const Job>(std::make_shared<Job>(TRY(ledger_.find_job(key))));
+  }
+
+  Result<std::shared_ptr<const Job>> find(JobNumber number) override {
+    if (auto job = live_.find(number)) return job;
+    return std::shared_ptr<const Job>(std::make_shared<Job>(TRY(ledger_.find_job(number))));
+  }
+
+  Result<ledger::JobPage> list(const ledger::JobQuery& query) override { return ledger_.list_jobs(query); }
+
+  Result<std::vector<domain::Tag>> tags(const std::string& arn) override { return ledger_.tags(arn); }
+
+  // -- the loops
+
+  void commit_step() override;
+  void reconcile_step() override;
+
+  void on_due(std::function<void()> commit, std::function<void()> reconcile) override {
+    commit_due_ = std::move(commit);
+    reconcile_due_ = std::move(reconcile);
+  }
+
+  void watch(Watcher watcher) override { watchers_.push_back(std::move(watcher)); }
+
+ private:
+  struct Group;
+
+  // What is refused whatever the state is.
+  Result<void> admit(const domain::JobSpec& spec) const {
+    if (spec.groups.empty()) return invalid("a job has at least one instance");
+    for (const domain::InstanceGroup& group : spec.groups) TRY(schedule::ask_for(group.instance_type));
+    TRY(domain::resolve_image(settings_.images, spec.image));
+    return {};
+  }
+
+  static std::function<void(Result<std::shared_ptr<const Job>>)> by_value(Answer answer) {
+    return [answer = std::move(answer)](Result<std::shared_ptr<const Job>> job) {
+      if (job)
+        answer(**job);
+      else
+        answer(std::move(job).error());
+    };
+  }
+
+  void enqueue(Waiting waiting) {
+    {
+      std::unique_lock lock(backlog_mutex_);
+      if (backlog_.size() >= settings_.backlog_commands_max) {
+        lock.unlock();
+        return waiting.refuse(exhausted("the server has " + std::to_string(settings_.backlog_commands_max) +
+                                        " commands waiting: try again"));
+      }
+      backlog_.push_back(std::move(waiting));
+    }
+    if (commit_due_) commit_due_();
+  }
+
+  void carry_out(const Decision& decision, Instant now);
+  void submit(Command command);
+  void ensure(AttemptId id, Instant now);
+  Result<launch::Gang> gang_of(const Job& job, AttemptId id) const;
+  void remember_leaving(const std::vector<launch::Agent>& agents);
+
+  const Settings settings_;
+  ledger::Ledger& ledger_;
+  launch::Launcher& launcher_;
+  observe::Logs& logs_;
+  Clock& clock_;
+  Random& random_;
+  std::function<void()> commit_due_, reconcile_due_;
+  std::vector<Watcher> watchers_;
+
+  std::mutex backlog_mutex_;
+  std::deque<Waiting> backlog_;  // guarded by backlog_mutex_
+
+  Live live_;
+
+  // Commands of the last reconcile_step that are not committed yet: until they are, its snapshot is still the
+  // truth.
+  std::atomic<size_t> own_commands_ = 0;
+
+  // Confined to the reconciling thread.
+  std::map<AttemptId, Error> launch_failures_;
+  std::set<AttemptId> removing_failed_;  // said once in the log
+};
+
+// -- committing -----------------------------------------------------------------------------------
+
+// Commands that share a transaction: each is applied to what those before it made of the state, and nothing
+// of it is seen by anybody until all of it is durable.
+struct ControlPlane::Group {
+  ControlPlane& control;
+  Instant now;
+  ledger::Batch batch;
+  std::map<JobNumber, std::shared_ptr<const Job>> jobs;  // as changed by this group
+  std::map<domain::JobKey, JobNumber> created;
+  std::map<std::string, std::vector<domain::Tag>> tags;
+  JobNumber last_number;
+  uint64_t last_sequence;
+
+  Result<std::shared_ptr<const Job>> job(JobNumber number) {
+    if (const auto found = jobs.find(number); found != jobs.end()) return found->second;
+    if (auto live = control.live_.kept(number)) return live;
+    return std::shared_ptr<const Job>(std::make_shared<Job>(TRY(control.ledger_.find_job(number))));
+  }
+
+  Result<std::shared_ptr<const Job>> job(const domain::JobKey& key) {
+    if (const auto found = created.find(key); found != created.end()) return job(found->second);
+    if (const auto live = control.live_.find(key)) return job(live->number);
+    return std::shared_ptr<const Job>(std::make_shared<Job>(TRY(control.ledger_.find_job(key))));
+  }
+
+  // The command's job after it. Nothing when there is none (tags).
+  Result<std::shared_ptr<const Job>> add(Waiting& waiting) {
+    std::shared_ptr<const Job> subject;
+    std::vector<domain::Tag> present_tags;
+    if (auto* create = std::get_if<Create>(&waiting.command)) {
+      const auto taken = job(*waiting.key);
+      if (taken) return conflict("a job named " + waiting.key->name + " exists already");
+      if (taken.error().kind != Kind::not_found) return taken.error();
+      create->job.number = last_number + 1;
+    } else if (auto* set = std::get_if<SetTags>(&waiting.command)) {
+      const auto found = tags.find(set->arn);
+      present_tags = found != tags.end() ? found->second : TRY(control.ledger_.tags(set->arn));
+    } else if (auto* stop = std::get_if<StopJob>(&waiting.command)) {
+      subject = TRY(job(*waiting.key));
+      stop->job = subject->number;
+    } else {
+      subject = TRY(job(*job_of(waiting.command)));
+    }
+    Change change = TRY(apply({subject.get(), &present_tags}, waiting.command, now));
+    if (change.nothing()) return subject;
+    batch.commands.push_back(
+        {++last_sequence, now, std::string(kind_of(waiting.command)), body_of(waiting.command)});
+    if (change.tags) tags[change.tags->first] = std::move(change.tags->second);
+    if (!change.job) return subject;
+    auto changed = std::make_shared<const Job>(*std::move(change.job));
+    if (std::holds_alternative<Create>(waiting.command)) {
+      last_number = changed->number;
+      created[changed->key] = changed->number;
+    }
+    jobs[changed->number] = changed;
+    return changed;
+  }
+
+  Result<void> commit() {
+    if (batch.commands.empty()) return {};
+    for (const auto& [number, job] : jobs) batch.jobs.push_back(*job);
+    for (auto& each : tags) batch.tags.push_back(each);
+    return control.ledger_.commit(batch);
+  }
+};
+
+void ControlPlane::commit_step() {
+  std::vector<Waiting> taken;
+  bool more = false;
+  {
+    const std::lock_guard lock(backlog_mutex_);
+    const size_t count = std::min(backlog_.size(), settings_.group_commands_max);
+    std::move(backlog_.begin(), backlog_.begin() + ptrdiff_t(count), std::back_inserter(taken));
+    backlog_.erase(backlog_.begin(), backlog_.begin() + ptrdiff_t(count));
+    more = !backlog_.empty();
+  }
+  if (taken.empty()) return;
+  Group group{*this, clock_.now(), {}, {}, {}, {}, ledger_.last_job_number(), ledger_.last_sequence()};
+  std::vector<Result<std::shared_ptr<const Job>>> results;
+  results.reserve(taken.size());
+  for (Waiting& waiting : taken) results.push_back(group.add(waiting));
+
+  const auto committed = group.commit();
+  if (!committed) {
+    log(Level::error, "control", "commit failed",
+        {{"why", committed.error().message}, {"commands", std::to_string(taken.size())}});
+    for (const Waiting& waiting : taken) waiting.refuse(committed.error());
+    if (more && commit_due_) commit_due_();
+    return;
+  }
+  std::vector<std::shared_ptr<const Job>> changed;
+  for (const auto& [number, job] : group.jobs) changed.push_back(job);
+  live_.put(changed);
+
+  for (size_t i = 0; i < taken.size(); ++i) {
+    if (taken[i].job_answer) taken[i].job_answer(std::move(results[i]));
+    if (!taken[i].tag_answer) continue;
+    if (results[i])
+      taken[i].tag_answer(group.tags[std::get<SetTags>(taken[i].command).arn]);
+    else
+      taken[i].tag_answer(std::move(results[i]).error());
+  }
+  for (const auto& job : changed)
+    for (const Watcher& watcher : watchers_)
+      if (watcher.changed) watcher.changed(job);
+  if (!changed.empty() && reconcile_due_) reconcile_due_();
+  if (more && commit_due_) commit_due_();
+}
+
+// -- reconciling ----------------------------------------------------------------------------------
+
+void ControlPlane::reconcile_step() {
+  if (own_commands_ > 0) return;  // their commit wakes us
+  const Instant now = clock_.now();
+  Snapshot snapshot;
+  // The launcher first: an agent that reports its end after this was asked is not taken for lost.
+  snapshot.agents = launcher_.list();
+  snapshot.machines = launcher_.machines();
+  remember_leaving(snapshot.agents);
+  snapshot.jobs = live_.all();
+  snapshot.launch_failures = launch_failures_;
+  const Patience patience{settings_.launch_patience, settings_.stop_grace, settings_.stop_upload_patience,
+                          settings_.leave_patience};
+  carry_out(decide(snapshot, {.scale_gangs = settings_.scale_gangs}, patience, now), now);
+  for (const Watcher& watcher : watchers_)
+    if (watcher.reconciled) watcher.reconciled(now);
+}
+
+// Finished jobs stay in memory as long as the launcher shows something of theirs, since that uses machines.
+void ControlPlane::remember_leaving(const std::vector<launch::Agent>& agents) {
+  std::set<JobNumber> shown;
+  for (const launch::Agent& agent : agents) shown.insert(agent.attempt.job);
+  for (const auto& job : live_.all())
+    if (job->finished() && !shown.contains(job->number)) live_.forget(job->number);
+  for (const JobNumber number : shown) {
+    if (live_.kept(number)) continue;
+    auto job = ledger_.find_job(number);
+    // Only finished jobs can be missing here; of what the ledger does not know at all, decide() makes a
+    // stranger.
+    if (job && job->finished()) live_.put({std::make_shared<const Job>(*std::move(job))});
+  }
+}
+
+void ControlPlane::carry_out(const Decision& decision, Instant now) {
+  live_.say_why(decision.waits);
+  for (const AttemptId id : decision.remove) {
+    const auto removed = launcher_.remove(id);
+    if (removed) {
+      removing_failed_.erase(id);
+    } else if (removing_failed_.insert(id).second) {
+      log(Level::warning, "control", "removing an attempt failed",
+          {{"attempt", id.text()}, {"why", removed.error().message}});
+    }
+  }
+  for (const AttemptId id : decision.ensure) ensure(id, now);
+  std::erase_if(launch_failures_, [&](const auto& failure) {
+    return std::ranges::find(decision.ensure, failure.first) == decision.ensure.end();
+  });
+  own_commands_ += decision.commands.size();
+  for (const Command& command : decision.commands) submit(command);
+}
+
+void ControlPlane::submit(Command command) {
+  if (auto* place = std::get_if<Place>(&command)) place->token = random_.hex(kTokenBytes);
+  const std::string kind(kind_of(command));
+  enqueue({std::move(command),
+           {},
+           [this, kind](const Result<std::shared_ptr<const Job>>& job) {
+             if (!job)
+               log(Level::warning, "control", "a decision could not be kept",
+                   {{"command", kind}, {"why", job.error().message}});
+             if (--own_commands_ == 0 && reconcile_due_) reconcile_due_();
+           },
+           {}});
+}
+
+void ControlPlane::ensure(AttemptId id, Instant now) {
+  const auto job = live_.kept(id.job);
+  if (!job || !job->attempt() || job->attempt()->number != id.number) return;
+  const auto started = [&]() -> Result<void> {
+    // Clients show nothing of any stream until all of them are there.
+    for (domain::HostIndex host = 0; host < job->attempt()->hosts.size(); ++host)
+      TRY(logs_.ensure_stream(
+          {job->key.region, std::string(kLogGroup), log_stream_of(*job, *job->attempt(), host)}));
+    return launcher_.ensure(TRY(gang_of(*job, id)));
+  }();
+  if (started) {
+    launch_failures_.erase(id);
+    log(Level::info, "control", "started",
+        {{"job", job->key.name},
+         {"attempt", id.text()},
+         {"hosts", std::to_string(job->attempt()->hosts.size())},
+         {"after_ms", std::to_string((now - job->created).count())}});
+    return;
+  }
+  if (!launch_failures_.contains(id))
+    log(Level::warning, "control", "cannot start",
+        {{"job", job->key.name}, {"attempt", id.text()}, {"why", started.error().message}});
+  launch_failures_.insert_or_assign(id, started.error());
+  if (reconcile_due_ && started.error().kind != Kind::unavailable && started.error().kind != Kind::exhausted)
+    reconcile_due_();
+}
+
+Result<launch::Gang> ControlPlane::gang_of(const Job& job, AttemptId id) const {
+  const domain::Attempt& attempt = *job.attempt();
+  launch::Gang gang;
+  gang.attempt = id;
+  gang.token = attempt.token;
+  gang.network_isolation = job.spec.network_isolation;
+  wire::Order order;
+  order.attempt = id;
+  order.token = attempt.token;
+  order.job = job.key;
+  order.job_arn = job_arn(job.account, job.key);
+  order.account = job.account;
+  order.spec = job.spec;
+  order.created = attempt.started;
+  order.wire_address = settings_.wire_address;
+  order.api_address = settings_.api_address;
+  order.objects_endpoint = settings_.objects_endpoint;
+  order.image = TRY(domain::resolve_image(settings_.images, job.spec.image));
+  order.outward = settings_.outward;
+  for (domain::HostIndex host = 0; host < attempt.hosts.size(); ++host) {
+    order.host = host;
+    order.share = attempt.hosts[host].share;
+    order.log_stream = log_stream_of(job, attempt, host);
+    gang.members.push_back({attempt.hosts[host].machine, order.share, wire::encode_order(order)});
+  }
+  return gang;
+}
+
+}  // namespace
+
+std::string job_arn(const std::string& account, const domain::JobKey& key) {
+  return "arn:aws:sagemaker:" + key.region + ":" + account + ":training-job/" + key.name;
+}
+
+Result<std::unique_ptr<Control>> make_control(Settings settings, ledger::Ledger& ledger,
+                                              launch::Launcher& launcher, observe::Logs& logs, Clock& clock,
+                                              Random& random) {
+  auto control = std::make_unique<ControlPlane>(std::move(settings), ledger, launcher, logs, clock, random);
+  TRY(control->load());
+  return std::unique_ptr<Control>(std::move(control));
+}
+
+}  // namespace trainyard::control

@@ -1,0 +1,391 @@
+#include "control/control.hpp"
+
+#include <gtest/gtest.h>
+
+#include "control/state.hpp"
+#include "control/test_world.hpp"
+#include "wire/codec.hpp"
+
+namespace trainyard::control {
+namespace {
+
+using domain::AttemptId;
+using domain::HostState;
+using domain::JobState;
+using domain::Phase;
+
+// A yard whose loops turn when the test says so. `run()` turns them until nothing moves.
+class Yard {
+ public:
+  test::SetClock clock;
+  test::MemoryLogs logs;
+  test::KeptLauncher launcher;
+  SeededRandom random{1};
+  Settings settings;
+  std::unique_ptr<ledger::Ledger> ledger = *ledger::open_sqlite(":memory:");
+  std::unique_ptr<Control> control;
+
+  Yard() {
+    settings.account = "123456789012";
+    settings.images["machine"] = {};
+    settings.scale_gangs = false;
+    restart();
+  }
+
+  // As after a crash: all that was in memory is gone.
+  void restart() {
+    control.reset();
+    control = *make_control(settings, *ledger, launcher, logs, clock, random);
+  }
+
+  void run() {
+    for (int turn = 0; turn < 6; ++turn) {
+      control->commit_step();
+      control->reconcile_step();
+    }
+    control->commit_step();
+  }
+
+  static NewJob job(const std::string& name, uint32_t hosts = 1, const std::string& type = "ml.m5.large") {
+    NewJob job;
+    job.key = {"us-east-1", name};
+    job.spec.image = "machine";
+    job.spec.groups = {{"homogeneousCluster", type, hosts}};
+    return job;
+  }
+
+  Result<domain::Job> create(NewJob job) {
+    Result<domain::Job> result = internal("not answered");
+    control->create_job(std::move(job), [&](Result<domain::Job> answer) { result = std::move(answer); });
+    run();
+    return result;
+  }
+  Result<domain::Job> stop(const std::string& name) {
+    Result<domain::Job> result = internal("not answered");
+    control->stop_job({"us-east-1", name}, [&](Result<domain::Job> answer) { result = std::move(answer); });
+    run();
+    return result;
+  }
+  std::shared_ptr<const domain::Job> find(const std::string& name) {
+    return *control->find({"us-east-1", name});
+  }
+
+  // The host's next fact.
+  Result<FactApplied> report(const std::string& name, domain::HostIndex host, wire::StateFact fact) {
+    const auto job = find(name);
+    if (fact.number == 0) fact.number = job->attempt()->hosts[host].facts_applied + 1;
+    if (fact.at == Instant{}) fact.at = clock.now();
+    Result<FactApplied> result = internal("not answered");
+    control->report({job->number, job->attempt()->number}, host, fact,
+                    [&](Result<FactApplied> answer) { result = std::move(answer); });
+    run();
+    return result;
+  }
+  Result<FactApplied> report(const std::string& name, domain::HostIndex host, HostState state) {
+    wire::StateFact fact;
+    fact.state = state;
+    return report(name, host, fact);
+  }
+  void walk(const std::string& name, domain::HostIndex host, HostState until) {
+    for (int state = int(HostState::preparing); state <= int(until); ++state)
+      ASSERT_TRUE(report(name, host, HostState(state)));
+  }
+  std::vector<std::string> phases(const std::string& name) {
+    std::vector<std::string> phases;
+    const auto job = find(name);
+    for (const auto& transition : job->transitions)
+      phases.push_back(std::string(to_string(transition.phase)) + ": " + transition.message);
+    return phases;
+  }
+};
+using Lines = std::vector<std::string>;
+
+TEST(Control, AJobOfTwoHostsGoesThroughItsPhases) {
+  Yard yard;
+  ASSERT_TRUE(yard.create(Yard::job("a", 2)));
+  ASSERT_EQ(yard.find("a")->state, JobState::active);
+  ASSERT_EQ(yard.launcher.agents.size(), 2u);
+  const auto order = wire::decode_order(yard.launcher.gangs.at({1, 1}).members[1].order);
+  ASSERT_TRUE(order) << order.error().message;
+  EXPECT_EQ(order->job_arn, "arn:aws:sagemaker:us-east-1:123456789012:training-job/a");
+  EXPECT_EQ(order->log_stream, "a/algo-2-1763631900");
+  EXPECT_EQ(yard.logs.streams("us-east-1", "/aws/sagemaker/TrainingJobs", "a/algo-")->size(), 2u)
+      << "before any host ran";
+
+  yard.walk("a", 0, HostState::running);
+  EXPECT_EQ(yard.find("a")->phase(), Phase::downloading) << "one of two runs";
+  yard.clock.advance(5s);
+  yard.walk("a", 1, HostState::running);
+  EXPECT_EQ(yard.find("a")->phase(), Phase::training);
+  yard.clock.advance(60s);
+  yard.walk("a", 0, HostState::uploading);
+  yard.walk("a", 1, HostState::uploading);
+  wire::StateFact done;
+  done.state = HostState::finished;
+  done.model_uri = "s3://b/a/output/model.tar.gz";
+  ASSERT_TRUE(yard.report("a", 0, done));
+  EXPECT_EQ(yard.find("a")->state, JobState::active);
+  EXPECT_TRUE(yard.report("a", 1, HostState::finished)->final);
+
+  const auto job = yard.find("a");
+  EXPECT_EQ(job->state, JobState::completed);
+  EXPECT_EQ(job->model_uri, "s3://b/a/output/model.tar.gz");
+  EXPECT_EQ(yard.phases("a"),
+            (Lines{"Starting: Preparing the instances for training.", "Downloading: Downloading input data",
+                   "Training: Training image download completed. Training in progress.",
+                   "Uploading: Uploading generated training model", "Completed: Training job completed"}));
+  EXPECT_EQ(*job->training_end - *job->training_start, 65s);
+  for (size_t i = 1; i < job->transitions.size(); ++i)
+    EXPECT_EQ(job->transitions[i - 1].end, job->transitions[i].start);
+
+  // Its agents have a while to leave by themselves, then the launcher is told.
+  EXPECT_EQ(yard.launcher.agents.size(), 2u);
+  yard.clock.advance(31s);
+  yard.run();
+  EXPECT_TRUE(yard.launcher.agents.empty());
+}
+
+TEST(Control, AFailedHostEndsTheGangWithItsReason) {
+  Yard yard;
+  ASSERT_TRUE(yard.create(Yard::job("a", 2)));
+  yard.walk("a", 0, HostState::running);
+  yard.walk("a", 1, HostState::running);
+  wire::StateFact exited;
+  exited.state = HostState::draining;
+  exited.exit_code = 3;
+  ASSERT_TRUE(yard.report("a", 1, exited));
+  EXPECT_EQ(yard.find("a")->stop_cause, domain::StopCause::host_failed)
+      << "the others need not wait for its upload";
+  yard.walk("a", 0, HostState::finished);
+  wire::StateFact failed;
+  failed.state = HostState::failed;
+  failed.fault = domain::Fault::algorithm;
+  failed.message = "ValueError: no such column";
+  ASSERT_TRUE(yard.report("a", 1, failed));
+  EXPECT_EQ(yard.find("a")->state, JobState::failed);
+  EXPECT_EQ(yard.find("a")->failure_reason,
+            "AlgorithmError: algo-2: ValueError: no such column, exit code: 3");
+  EXPECT_EQ(yard.phases("a").back(),
+            "Failed: AlgorithmError: algo-2: ValueError: no such column, exit code: 3");
+}
+
+TEST(Control, ALostAgentFailsItsJobByName) {
+  Yard yard;
+  ASSERT_TRUE(yard.create(Yard::job("a", 2)));
+  yard.walk("a", 0, HostState::running);
+  yard.launcher.kill({1, 1}, 1);
+  yard.restart();
+  yard.run();
+  EXPECT_EQ(yard.find("a")->attempt()->hosts[1].state, HostState::lost)
+      << "noticed by the server that came back";
+  EXPECT_EQ(yard.find("a")->state, JobState::active) << "the other host is told to stop first";
+  yard.walk("a", 0, HostState::finished);
+  EXPECT_EQ(yard.find("a")->failure_reason,
+            "InternalServerError: algo-2: the host's agent on machine box-1 is gone");
+}
+
+TEST(Control, StopsWaitingJobsAtOnceAndActiveOnesInOrder) {
+  Yard yard;
+  ASSERT_TRUE(yard.create(Yard::job("a", 1, "ml.m5.2xlarge")));
+  ASSERT_TRUE(yard.create(Yard::job("b")));
+  EXPECT_EQ(yard.find("b")->wait_reason,
+            "waits for 2 more vCPU on machine box-1 (needs 2, 0 free): held by training-job/a (8)"
+            "; and for 8 more GiB of memory on machine box-1 (needs 8, 0 free): held by training-job/a (32)");
+  EXPECT_EQ(yard.phases("b"), Lines{"Starting: " + yard.find("b")->wait_reason});
+  EXPECT_EQ(yard.stop("b")->state, JobState::stopped);
+  EXPECT_EQ(yard.stop("b").error().kind, Kind::conflict);
+  EXPECT_EQ(yard.stop("c").error().kind, Kind::not_found);
+
+  yard.walk("a", 0, HostState::running);
+  EXPECT_EQ(yard.stop("a")->state, JobState::stopping);
+  EXPECT_EQ(yard.stop("a")->state, JobState::stopping) << "twice is harmless";
+  wire::StateFact killed;
+  killed.state = HostState::draining;
+  killed.exit_code = 143;
+  ASSERT_TRUE(yard.report("a", 0, killed));
+  yard.walk("a", 0, HostState::finished);
+  EXPECT_EQ(yard.find("a")->state, JobState::stopped);
+  EXPECT_EQ(yard.find("a")->failure_reason, "");
+  EXPECT_EQ(yard.phases("a").back(), "Stopped: Training job stopped");
+}
+
+TEST(Control, AStopBeforeTheLauncherCouldStartItEndsTheJob) {
+  Yard yard;
+  yard.launcher.refuses = unavailable("not now");
+  ASSERT_TRUE(yard.create(Yard::job("a")));
+  EXPECT_EQ(yard.find("a")->state, JobState::active);
+  ASSERT_TRUE(yard.stop("a"));
+  EXPECT_EQ(yard.find("a")->state, JobState::stopped);
+}
+
+TEST(Control, MaxRuntimeCountsFromTraining) {
+  Yard yard;
+  NewJob job = Yard::job("a");
+  job.spec.max_runtime_seconds = 60;
+  ASSERT_TRUE(yard.create(job));
+  yard.clock.advance(300s);
+  yard.walk("a", 0, HostState::running);
+  yard.clock.advance(59s);
+  yard.run();
+  EXPECT_EQ(yard.find("a")->state, JobState::active);
+  yard.clock.advance(1s);
+  yard.run();
+  EXPECT_EQ(yard.find("a")->state, JobState::stopping);
+  yard.walk("a", 0, HostState::finished);
+  EXPECT_EQ(yard.find("a")->phase(), Phase::max_runtime_exceeded);
+  EXPECT_EQ(yard.find("a")->state, JobState::stopped);
+}
+
+TEST(Control, ALauncherThatCannotSaysWhyInTheJob) {
+  Yard yard;
+  yard.launcher.refuses = denied("user namespaces are switched off");
+  ASSERT_TRUE(yard.create(Yard::job("a")));
+  EXPECT_EQ(yard.find("a")->failure_reason,
+            "InternalServerError: the hosts could not be started: user namespaces are switched off");
+}
+
+TEST(Control, ALauncherThatCannotNowIsAskedAgainForAWhile) {
+  Yard yard;
+  yard.launcher.refuses = exhausted("no addresses left");
+  ASSERT_TRUE(yard.create(Yard::job("a")));
+  ASSERT_TRUE(yard.create(Yard::job("b")));
+  const int before = yard.launcher.ensured;
+  yard.run();
+  EXPECT_GT(yard.launcher.ensured, before);
+  EXPECT_EQ(yard.find("a")->state, JobState::active);
+  yard.clock.advance(yard.settings.launch_patience);
+  yard.run();
+  EXPECT_EQ(yard.find("a")->state, JobState::failed);
+}
+
+TEST(Control, RefusesWhatCannotBe) {
+  Yard yard;
+  ASSERT_TRUE(yard.create(Yard::job("a")));
+  EXPECT_EQ(yard.create(Yard::job("a")).error().kind, Kind::conflict);
+  EXPECT_EQ(yard.create(Yard::job("b", 1, "ml.zz.large")).error().kind, Kind::invalid);
+  NewJob job = Yard::job("c");
+  job.spec.image = "debian";
+  EXPECT_EQ(yard.create(job).error().kind, Kind::invalid);
+  yard.settings.backlog_commands_max = 0;
+  yard.restart();
+  EXPECT_EQ(yard.create(Yard::job("d")).error().kind, Kind::exhausted);
+}
+
+TEST(Control, FactsAreAppliedOnceAndInOrder) {
+  Yard yard;
+  ASSERT_TRUE(yard.create(Yard::job("a")));
+  wire::StateFact fact;
+  fact.number = 1;
+  fact.state = HostState::preparing;
+  EXPECT_EQ(yard.report("a", 0, fact)->facts_applied, 1u);
+  EXPECT_EQ(yard.report("a", 0, fact)->facts_applied, 1u) << "a repeat is acknowledged";
+  fact.number = 3;
+  EXPECT_EQ(yard.report("a", 0, fact).error().kind, Kind::conflict) << "a gap is not";
+  fact.number = 2;
+  fact.state = HostState::placed;
+  EXPECT_EQ(yard.report("a", 0, fact)->facts_applied, 2u) << "what cannot be is counted";
+  EXPECT_EQ(yard.find("a")->attempt()->hosts[0].state, HostState::preparing);
+}
+
+TEST(Control, TagsAreMergedAndRemoved) {
+  Yard yard;
+  NewJob job = Yard::job("a");
+  job.tags = {{"team", "red"}, {"cost", "1"}};
+  ASSERT_TRUE(yard.create(job));
+  const std::string arn = job_arn("123456789012", job.key);
+  std::vector<domain::Tag> all;
+  yard.control->set_tags(arn, {{"team", "blue"}}, {"cost"}, [&](auto answer) { all = *answer; });
+  yard.run();
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0].value, "blue");
+  EXPECT_EQ(yard.control->tags(arn)->size(), 1u);
+  Kind kind{};
+  yard.control->set_tags(arn, std::vector<domain::Tag>(1, {"x", ""}), {},
+                         [&](auto answer) { all = *answer; });
+  std::vector<domain::Tag> many;
+  for (int i = 0; i < 50; ++i) many.push_back({std::to_string(i), ""});
+  yard.control->set_tags(arn, many, {}, [&](auto answer) { kind = answer.error().kind; });
+  yard.run();
+  EXPECT_EQ(all.size(), 2u);
+  EXPECT_EQ(kind, Kind::invalid);
+}
+
+TEST(Control, StrangersAreRemovedAtTheStart) {
+  Yard yard;
+  yard.launcher.agents.push_back({{99, 1}, "old", 0, true});
+  ASSERT_TRUE(yard.create(Yard::job("a")));
+  ASSERT_EQ(yard.launcher.agents.size(), 1u);
+  EXPECT_EQ(yard.launcher.agents[0].attempt, (AttemptId{1, 1}));
+}
+
+// What a finished job's machines still hold counts until it is removed, also after a restart.
+TEST(Control, WhatIsLeftOfAJobHoldsItsMachine) {
+  Yard yard;
+  ASSERT_TRUE(yard.create(Yard::job("a", 1, "ml.m5.2xlarge")));
+  yard.walk("a", 0, HostState::finished);
+  yard.restart();
+  ASSERT_TRUE(yard.create(Yard::job("b", 1, "ml.m5.2xlarge")));
+  EXPECT_EQ(yard.find("b")->state, JobState::waiting);
+  EXPECT_EQ(
+      yard.find("b")->wait_reason,
+      "waits for 8 more vCPU on machine box-1 (needs 8, 0 free): held by training-job/a (8)"
+      "; and for 32 more GiB of memory on machine box-1 (needs 32, 0 free): held by training-job/a (32)");
+  yard.launcher.kill({1, 1}, 0);
+  yard.run();
+  EXPECT_EQ(yard.find("b")->state, JobState::active);
+}
+
+TEST(Control, WaitingReasonsOfAJobAreObeyedByAddingAMachine) {
+  Yard yard;
+  ASSERT_TRUE(yard.create(Yard::job("a", 1, "ml.m5.12xlarge")));
+  EXPECT_EQ(yard.find("a")->wait_reason,
+            "needs 48 vCPU on one machine, the largest has 8: add 1 machine with at least 48 vCPU and 192 "
+            "GiB of memory");
+  yard.launcher.the_machines.push_back({"box-2", 48, int64_t{192} << 30, 0});
+  yard.run();
+  EXPECT_EQ(yard.find("a")->attempt()->hosts[0].machine, "box-2");
+  EXPECT_EQ(yard.find("a")->wait_reason, "");
+}
+
+// The tables are what replaying the commands yields.
+TEST(Control, ReplayRebuildsTheTables) {
+  Yard yard;
+  NewJob first = Yard::job("a", 2);
+  first.tags = {{"k", "v"}};
+  ASSERT_TRUE(yard.create(first));
+  ASSERT_TRUE(yard.create(Yard::job("b", 1, "ml.m5.2xlarge")));
+  yard.walk("a", 0, HostState::running);
+  ASSERT_TRUE(yard.stop("a"));
+  yard.walk("a", 0, HostState::finished);
+  yard.launcher.kill({1, 1}, 1);
+  yard.run();
+  yard.clock.advance(60s);
+  yard.run();
+  yard.walk("b", 0, HostState::running);
+  yard.clock.advance(86400s);
+  yard.run();
+
+  std::map<domain::JobNumber, domain::Job> jobs;
+  std::map<std::string, std::vector<domain::Tag>> tags;
+  ASSERT_TRUE(yard.ledger->replay([&](const ledger::CommandRecord& record) -> Result<void> {
+    const Command command = TRY(command_of(record));
+    const auto number = job_of(command);
+    const auto job = number ? jobs.find(*number) : jobs.end();
+    const auto* set = std::get_if<SetTags>(&command);
+    const Change change = TRY(apply(
+        {job == jobs.end() ? nullptr : &job->second, set ? &tags[set->arn] : nullptr}, command, record.at));
+    EXPECT_FALSE(change.nothing()) << "only what changed something is kept";
+    if (change.job) jobs[change.job->number] = *change.job;
+    if (change.tags) tags[change.tags->first] = change.tags->second;
+    return {};
+  }));
+  ASSERT_EQ(jobs.size(), 2u);
+  for (const auto& [number, job] : jobs)
+    EXPECT_EQ(dump(to_json(*yard.ledger->find_job(number)), 1), dump(to_json(job), 1));
+  EXPECT_EQ(tags.size(), 1u);
+  EXPECT_EQ(jobs.at(1).state, JobState::stopped) << "the lost host had not run yet";
+  EXPECT_EQ(jobs.at(2).stop_cause, domain::StopCause::max_runtime);
+}
+
+}  // namespace
+}  // namespace trainyard::control

@@ -1,0 +1,57 @@
+#include "control/loops.hpp"
+
+namespace trainyard::control {
+
+Loops::Loops(Control& control, Duration reconcile_interval) : control_(control) {
+  control.on_due([this] { commit_due_.set(); }, [this] { reconcile_due_.set(); });
+  commit_due_.set();  // for commands that came before
+  commit_thread_ = std::thread([this] {
+    while (commit_due_.wait()) control_.commit_step();
+  });
+  reconcile_thread_ = std::thread([this, reconcile_interval] {
+    do {
+      control_.reconcile_step();
+    } while (reconcile_due_.wait_for(reconcile_interval));
+  });
+}
+
+Loops::~Loops() {
+  // Reconciling first: its last commands may still be committed.
+  reconcile_due_.stop();
+  reconcile_thread_.join();
+  commit_due_.stop();
+  commit_thread_.join();
+  control_.on_due({}, {});
+}
+
+void Loops::Due::set() {
+  {
+    const std::lock_guard lock(mutex_);
+    due_ = true;
+  }
+  changed_.notify_one();
+}
+
+void Loops::Due::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+  }
+  changed_.notify_one();
+}
+
+bool Loops::Due::wait() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return due_ || stopped_; });
+  due_ = false;
+  return !stopped_;
+}
+
+bool Loops::Due::wait_for(Duration longest) {
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, longest, [&] { return due_ || stopped_; });
+  due_ = false;
+  return !stopped_;
+}
+
+}  // namespace trainyard::control

@@ -1,0 +1,46 @@
+// The two threads that repeat control's steps: one commits, one reconciles. Each sleeps until its step is
+// due; the reconciling one also looks every reconcile_interval.
+//
+// Threads: made and destroyed by one. Lifetime: control outlives it.
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "control/control.hpp"
+
+namespace trainyard::control {
+
+class Loops {
+ public:
+  // Starts both.
+  Loops(Control& control, Duration reconcile_interval);
+  // Ends both, after the steps that they are in; what is committed stays so. Requires: nobody hands in
+  // commands any more (what still waits is answered when control ends).
+  ~Loops();
+  Loops(const Loops&) = delete;
+
+ private:
+  // A flag that a thread sleeps on.
+  class Due {
+   public:
+    void set();
+    void stop();
+    // False when stopped.
+    bool wait();
+    bool wait_for(Duration longest);
+
+   private:
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    bool due_ = false;      // guarded by mutex_
+    bool stopped_ = false;  // guarded by mutex_
+  };
+
+  Control& control_;
+  Due commit_due_, reconcile_due_;
+  std::thread commit_thread_, reconcile_thread_;
+};
+
+}  // namespace trainyard::control

@@ -1,0 +1,195 @@
+#include "control/reconcile.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+
+namespace trainyard::control {
+namespace {
+
+using namespace domain;
+
+bool try_again(const Error& error) {
+  return error.kind == Kind::exhausted || error.kind == Kind::unavailable;
+}
+
+// What the launcher shows of one attempt, under its present token.
+struct Shown {
+  std::vector<bool> alive;  // by host
+  bool any = false;         // also dead agents
+  bool any_alive = false;
+  bool foreign = false;  // agents under another token
+};
+
+Shown shown_of(const Attempt& attempt, AttemptId id, const std::vector<launch::Agent>& agents) {
+  Shown shown;
+  shown.alive.resize(attempt.hosts.size());
+  for (const launch::Agent& agent : agents) {
+    if (agent.attempt != id) continue;
+    if (agent.token != attempt.token || agent.host >= attempt.hosts.size()) {
+      shown.foreign = true;
+      continue;
+    }
+    shown.any = true;
+    shown.any_alive |= agent.alive;
+    if (agent.alive) shown.alive[agent.host] = true;
+  }
+  return shown;
+}
+
+std::vector<HostIndex> hosts_where(const Attempt& attempt, auto&& condition) {
+  std::vector<HostIndex> hosts;
+  for (HostIndex index = 0; index < attempt.hosts.size(); ++index)
+    if (condition(index)) hosts.push_back(index);
+  return hosts;
+}
+
+class Deciding {
+ public:
+  Deciding(const Snapshot& snapshot, const schedule::Policy& policy, const Patience& patience, Instant now)
+      : snapshot_(snapshot), policy_(policy), patience_(patience), now_(now) {}
+
+  Decision decide() {
+    for (const auto& job : snapshot_.jobs)
+      if (job->attempt()) supervise(*job, *job->attempt());
+    remove_strangers();
+    place();
+    return std::move(decision_);
+  }
+
+ private:
+  void supervise(const Job& job, const Attempt& attempt) {
+    const AttemptId id{job.number, attempt.number};
+    const Shown shown = shown_of(attempt, id, snapshot_.agents);
+    if (shown.foreign) return remove(id);  // whoever they are, they are in our attempt's place
+    if (attempt.state == AttemptState::ended) {
+      if (shown.any && (!shown.any_alive || now_ >= *attempt.ended + patience_.leave)) remove(id);
+      return;
+    }
+    const bool never_seen = std::ranges::all_of(attempt.hosts, [](const Host& host) {
+      return host.state == HostState::placed && host.facts_applied == 0;
+    });
+    if (never_seen && !shown.any) {
+      start(job, attempt, id);
+    } else {
+      const auto gone = hosts_where(attempt, [&](HostIndex host) {
+        return !is_final(attempt.hosts[host].state) && !shown.alive[host];
+      });
+      if (!gone.empty()) {
+        lose(id, gone, Fault::internal,
+             "the host's agent on machine " + attempt.hosts[gone.front()].machine + " is gone");
+      } else if (overdue(job, attempt)) {
+        lose(id, hosts_where(attempt, [&](HostIndex host) { return !is_final(attempt.hosts[host].state); }),
+             Fault::internal, "the host did not end in the time that it was given to stop");
+      }
+    }
+    const bool out_of_time = job.training_start &&
+                             now_ - *job.training_start >= std::chrono::seconds(job.spec.max_runtime_seconds);
+    if (job.state == JobState::active && job.stop_cause == StopCause::none && out_of_time)
+      decision_.commands.push_back(Expire{job.number});
+  }
+
+  // Nothing runs of an attempt that nothing was heard of: it was not started yet, or not to the end.
+  void start(const Job& job, const Attempt& attempt, AttemptId id) {
+    const auto all = hosts_where(attempt, [](HostIndex) { return true; });
+    const auto failure = snapshot_.launch_failures.find(id);
+    if (job.state == JobState::stopping) {
+      lose(id, all, Fault::internal, "stopped before it was started");
+    } else if (failure == snapshot_.launch_failures.end()) {
+      decision_.ensure.push_back(id);
+    } else if (!try_again(failure->second) || now_ - attempt.started >= patience_.launch) {
+      const bool clients = failure->second.kind == Kind::invalid || failure->second.kind == Kind::not_found;
+      lose(id, all, clients ? Fault::client : Fault::internal,
+           "the hosts could not be started: " + failure->second.message);
+    } else {
+      decision_.ensure.push_back(id);
+    }
+  }
+
+  // Was told to end, and has had all the time that this may take.
+  bool overdue(const Job& job, const Attempt& attempt) const {
+    std::optional<Instant> told = job.stop_requested;
+    if (attempt.first_failed)
+      told = std::max(told.value_or(Instant{}), attempt.hosts[*attempt.first_failed].state_since);
+    return told && now_ >= *told + patience_.stop_grace + patience_.stop_upload;
+  }
+
+  // Agents of attempts that are not, or no more, any job's present one.
+  void remove_strangers() {
+    for (const launch::Agent& agent : snapshot_.agents) {
+      const auto job = std::ranges::lower_bound(snapshot_.jobs, agent.attempt.job, {},
+                                                [](const auto& each) { return each->number; });
+      const bool known = job != snapshot_.jobs.end() && (*job)->number == agent.attempt.job &&
+                         (*job)->attempt() && (*job)->attempt()->number == agent.attempt.number;
+      if (!known) remove(agent.attempt);
+    }
+  }
+
+  void place() {
+    schedule::Snapshot yard;
+    for (const launch::Machine& machine : snapshot_.machines)
+      yard.machines.push_back({machine.name, {machine.cpus, machine.memory_bytes, machine.gpus}});
+    for (const auto& job : snapshot_.jobs) {
+      if (job->state == JobState::waiting) {
+        auto waiting = waiting_of(*job);
+        if (waiting)
+          yard.waiting.push_back(*std::move(waiting));
+        else
+          decision_.waits.push_back({job->number, waiting.error().message});
+      } else if (holds(*job)) {
+        for (const Host& host : job->attempt()->hosts)
+          yard.held.push_back({job_title(job->key), host.machine, host.share});
+      }
+    }
+    schedule::Plan plan = schedule::plan(yard, policy_, now_);
+    for (schedule::Start& start : plan.starts) {
+      Place place;
+      place.job = start.job;
+      for (schedule::Placement& each : start.hosts)
+        place.hosts.push_back({std::move(each.machine), each.share});
+      place.note = std::move(start.note);
+      decision_.commands.push_back(std::move(place));
+    }
+    std::ranges::move(plan.waits, std::back_inserter(decision_.waits));
+  }
+
+  // Until an ended attempt is removed, what is left of it may still use its machines.
+  bool holds(const Job& job) const {
+    const Attempt& attempt = *job.attempt();
+    if (attempt.state != AttemptState::ended) return true;
+    const AttemptId id{job.number, attempt.number};
+    return std::ranges::any_of(snapshot_.agents,
+                               [&](const launch::Agent& agent) { return agent.attempt == id; });
+  }
+
+  // Jobs of types without a size are refused when they are created; a former version may have known more.
+  static Result<schedule::Waiting> waiting_of(const Job& job) {
+    schedule::Waiting waiting{job.number, job_title(job.key), {}};
+    for (const InstanceGroup& group : job.spec.groups)
+      waiting.hosts.insert(waiting.hosts.end(), group.count, TRY(schedule::ask_for(group.instance_type)));
+    return waiting;
+  }
+
+  void lose(AttemptId id, std::vector<HostIndex> hosts, Fault fault, std::string reason) {
+    decision_.commands.push_back(Lose{id, std::move(hosts), fault, std::move(reason)});
+  }
+
+  void remove(AttemptId id) {
+    if (std::ranges::find(decision_.remove, id) == decision_.remove.end()) decision_.remove.push_back(id);
+  }
+
+  const Snapshot& snapshot_;
+  const schedule::Policy& policy_;
+  const Patience& patience_;
+  const Instant now_;
+  Decision decision_;
+};
+
+}  // namespace
+
+Decision decide(const Snapshot& snapshot, const schedule::Policy& policy, const Patience& patience,
+                Instant now) {
+  return Deciding(snapshot, policy, patience, now).decide();
+}
+
+}  // namespace trainyard::control

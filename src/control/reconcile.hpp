@@ -1,0 +1,46 @@
+// What to do next so that what runs is what the ledger wants. Pure: a snapshot of jobs, of the launcher's
+// agents and machines, and the instant, to commands (for the ledger), attempts to start or find, and attempts
+// to remove. It keeps nothing: asked again, it answers again.
+//
+// Threads: pure. Errors: none.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "control/state.hpp"
+#include "launch/launcher.hpp"
+#include "schedule/plan.hpp"
+
+namespace trainyard::control {
+
+struct Snapshot {
+  // By number: jobs that are not finished, and finished ones of which the launcher still shows something.
+  std::vector<std::shared_ptr<const domain::Job>> jobs;
+  std::vector<launch::Agent> agents;
+  std::vector<launch::Machine> machines;
+  // Attempts that the launcher could not start when last asked, and why.
+  std::map<domain::AttemptId, Error> launch_failures;
+};
+
+// How long things may take before control gives up on them.
+struct Patience {
+  Duration launch = 5min;        // to start a gang that the launcher could not start just now
+  Duration stop_grace = 120s;    // between SIGTERM and SIGKILL
+  Duration stop_upload = 60min;  // to upload after a stop: a large model over a slow line
+  Duration leave = 30s;  // for an agent whose job is over to ship its last log lines and end by itself
+};
+
+struct Decision {
+  std::vector<Command> commands;  // Place has no token yet: who carries it out draws one
+  std::vector<schedule::Wait> waits;
+  std::vector<domain::AttemptId> ensure;
+  std::vector<domain::AttemptId> remove;
+};
+
+Decision decide(const Snapshot& snapshot, const schedule::Policy& policy, const Patience& patience,
+                Instant now);
+
+}  // namespace trainyard::control

@@ -1,0 +1,106 @@
+// What commands do to jobs. Pure: apply() takes the job that a command concerns, and the instant, and answers
+// with the job as it is afterwards. The ledger keeps each command that changed something; applying them again
+// in order yields the same jobs and tags (a test does).
+//
+// Threads: pure.
+// Errors:  conflict (the job's state does not allow it; a gap in facts), not_found, invalid, denied (an old
+// attempt).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/json.hpp"
+#include "base/result.hpp"
+#include "base/time.hpp"
+#include "domain/job.hpp"
+#include "ledger/ledger.hpp"
+#include "wire/messages.hpp"
+
+namespace trainyard::control {
+
+struct Create {
+  domain::Job job;  // with number, key, account and spec
+  std::string arn;
+  std::vector<domain::Tag> tags;
+};
+
+struct StopJob {
+  domain::JobNumber job = 0;
+};
+
+struct SetTags {
+  std::string arn;
+  std::vector<domain::Tag> add;
+  std::vector<std::string> remove_keys;
+};
+
+// A waiting job gets machines, and its next attempt.
+struct Place {
+  domain::JobNumber job = 0;
+  std::string token;
+  struct At {
+    std::string machine;
+    domain::Share share;
+  };
+  std::vector<At> hosts;
+  std::string note;
+};
+
+// What a host's agent reported.
+struct Fact {
+  domain::AttemptId attempt;
+  domain::HostIndex host = 0;
+  wire::StateFact fact;
+};
+
+// Hosts that will never report again, and why.
+struct Lose {
+  domain::AttemptId attempt;
+  std::vector<domain::HostIndex> hosts;
+  domain::Fault fault = domain::Fault::internal;
+  std::string reason;
+};
+
+// The job has run for as long as it may.
+struct Expire {
+  domain::JobNumber job = 0;
+};
+
+using Command = std::variant<Create, StopJob, SetTags, Place, Fact, Lose, Expire>;
+
+// What a command concerns, as it is before the command. Nothing where there is none.
+struct Subject {
+  const domain::Job* job = nullptr;
+  const std::vector<domain::Tag>* tags = nullptr;  // of the arn that is named
+};
+
+// What a command changed. Empty: it had been done before, or came too late to matter.
+struct Change {
+  std::optional<domain::Job> job;
+  std::optional<std::pair<std::string, std::vector<domain::Tag>>> tags;  // arn -> all of them
+  bool nothing() const { return !job && !tags; }
+};
+
+Result<Change> apply(const Subject& subject, const Command& command, Instant at);
+
+// The job that a command concerns: by number; nothing for tags.
+std::optional<domain::JobNumber> job_of(const Command& command);
+
+// -- as the ledger keeps them
+std::string_view kind_of(const Command& command);
+Json body_of(const Command& command);
+Result<Command> command_of(const ledger::CommandRecord& record);
+
+// -- words and names that the face shows
+std::string job_title(const domain::JobKey& key);  // "training-job/mnist", for sentences
+// "<job>/algo-1-1763631900"
+std::string log_stream_of(const domain::Job& job, const domain::Attempt& attempt, domain::HostIndex host);
+inline constexpr std::string_view kLogGroup = "/aws/sagemaker/TrainingJobs";
+inline constexpr std::string_view kMetricNameSpace = "/aws/sagemaker/TrainingJobs";
+inline constexpr size_t kTagsMax = 50;                   // AWS's limit for a resource
+inline constexpr size_t kFailureReasonBytesMax = 1'024;  // the model's limit for FailureReason
+
+}  // namespace trainyard::control

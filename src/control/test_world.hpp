@@ -1,0 +1,170 @@
+// The world around control, in memory: for its tests and for the simulator. A clock that is set, a launcher
+// that starts nothing, logs and metrics that forget at the end.
+//
+// Threads: the clock and the logs from anywhere; the launcher from one thread at a time.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <set>
+
+#include "control/control.hpp"
+#include "launch/launcher.hpp"
+#include "observe/logs.hpp"
+#include "observe/metrics.hpp"
+
+namespace trainyard::control::test {
+
+class SetClock final : public Clock {
+ public:
+  explicit SetClock(Instant start = from_milliseconds(1'763'631'900'000))
+      : milliseconds_(to_milliseconds(start)) {}
+  Instant now() override { return from_milliseconds(milliseconds_); }
+  std::chrono::nanoseconds monotonic() override { return std::chrono::milliseconds(milliseconds_); }
+  void advance(Duration by) { milliseconds_ += by.count(); }
+
+ private:
+  std::atomic<int64_t> milliseconds_;
+};
+
+class MemoryLogs final : public observe::Logs {
+ public:
+  struct Stream {
+    std::vector<observe::LogEvent> events;
+    uint64_t last_batch = 0;
+  };
+
+  Result<void> create_group(const std::string&, const std::string&) override { return {}; }
+  Result<void> create_stream(const observe::StreamKey& key) override { return ensure_stream(key); }
+  Result<void> ensure_stream(const observe::StreamKey& key) override {
+    const std::lock_guard lock(mutex_);
+    streams_[key];
+    return {};
+  }
+  Result<void> append(const observe::StreamKey& key, const std::vector<observe::LogEvent>& events,
+                      uint64_t batch) override {
+    const std::lock_guard lock(mutex_);
+    const auto found = streams_.find(key);
+    if (found == streams_.end()) return not_found("no stream " + key.stream);
+    if (batch != 0 && batch <= found->second.last_batch) return {};
+    found->second.events.insert(found->second.events.end(), events.begin(), events.end());
+    if (batch != 0) found->second.last_batch = batch;
+    return {};
+  }
+  Result<uint64_t> last_batch(const observe::StreamKey& key) override {
+    const std::lock_guard lock(mutex_);
+    return streams_[key].last_batch;
+  }
+  Result<observe::LogPage> read(const observe::StreamKey& key, const observe::ReadQuery&) override {
+    const std::lock_guard lock(mutex_);
+    const auto found = streams_.find(key);
+    if (found == streams_.end()) return not_found("no stream " + key.stream);
+    return observe::LogPage{found->second.events, 0, found->second.events.size()};
+  }
+  Result<observe::FilterPage> filter(const std::string&, const std::string&,
+                                     const observe::FilterQuery&) override {
+    return observe::FilterPage{};
+  }
+  Result<std::vector<observe::LogStreamInfo>> streams(const std::string& region, const std::string& group,
+                                                      const std::string& prefix) override {
+    const std::lock_guard lock(mutex_);
+    std::vector<observe::LogStreamInfo> infos;
+    for (const auto& [key, stream] : streams_) {
+      if (key.region != region || key.group != group || !key.stream.starts_with(prefix)) continue;
+      infos.emplace_back();
+      infos.back().name = key.stream;
+    }
+    return infos;
+  }
+  Result<std::vector<observe::LogGroupInfo>> groups(const std::string&, const std::string&) override {
+    return std::vector<observe::LogGroupInfo>{};
+  }
+  Result<void> retire(Instant) override { return {}; }
+
+ private:
+  std::mutex mutex_;
+  std::map<observe::StreamKey, Stream> streams_;  // guarded by mutex_
+};
+
+class MemoryMetrics final : public observe::Metrics {
+ public:
+  Result<void> append(const std::vector<observe::MetricRecord>& records) override {
+    const std::lock_guard lock(mutex_);
+    for (const auto& record : records) samples_[record.key].push_back(record.sample);
+    return {};
+  }
+  Result<void> append_batch(const std::string& writer, uint64_t batch,
+                            const std::vector<observe::MetricRecord>& records) override {
+    {
+      const std::lock_guard lock(mutex_);
+      if (batch <= last_batch_[writer]) return {};
+      last_batch_[writer] = batch;
+    }
+    return append(records);
+  }
+  Result<uint64_t> last_batch(const std::string& writer) override {
+    const std::lock_guard lock(mutex_);
+    return last_batch_[writer];
+  }
+  Result<std::vector<observe::Datapoint>> statistics(const observe::StatisticsQuery&) override {
+    return std::vector<observe::Datapoint>{};
+  }
+  Result<std::optional<observe::Sample>> last(const observe::MetricKey& key) override {
+    const std::lock_guard lock(mutex_);
+    const auto found = samples_.find(key);
+    if (found == samples_.end()) return std::optional<observe::Sample>{};
+    return std::optional(found->second.back());
+  }
+  Result<std::vector<observe::MetricKey>> list(const std::string&, const std::string&,
+                                               const std::string&) override {
+    const std::lock_guard lock(mutex_);
+    std::vector<observe::MetricKey> keys;
+    for (const auto& [key, samples] : samples_) keys.push_back(key);
+    return keys;
+  }
+  Result<void> retire(Instant) override { return {}; }
+  size_t samples(const observe::MetricKey& key) {
+    const std::lock_guard lock(mutex_);
+    return samples_[key].size();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<observe::MetricKey, std::vector<observe::Sample>> samples_;  // guarded by mutex_
+  std::map<std::string, uint64_t> last_batch_;                          // guarded by mutex_
+};
+
+// Keeps what it was asked to start. Its agents live until a test ends them.
+class KeptLauncher final : public launch::Launcher {
+ public:
+  std::vector<launch::Machine> the_machines{{"box-1", 8, int64_t{32} << 30, 0}};
+  std::map<domain::AttemptId, launch::Gang> gangs;
+  std::vector<launch::Agent> agents;
+  std::optional<Error> refuses;  // every ensure()
+  int ensured = 0;
+
+  std::vector<launch::Machine> machines() override { return the_machines; }
+  Result<void> ensure(const launch::Gang& gang) override {
+    ++ensured;
+    if (refuses) return *refuses;
+    if (!gangs.emplace(gang.attempt, gang).second) return {};
+    for (domain::HostIndex host = 0; host < gang.members.size(); ++host)
+      agents.push_back({gang.attempt, gang.token, host, true});
+    return {};
+  }
+  std::vector<launch::Agent> list() override { return agents; }
+  Result<void> remove(domain::AttemptId attempt) override {
+    gangs.erase(attempt);
+    std::erase_if(agents, [&](const launch::Agent& agent) { return agent.attempt == attempt; });
+    return {};
+  }
+
+  void kill(domain::AttemptId attempt, domain::HostIndex host) {
+    for (launch::Agent& agent : agents)
+      if (agent.attempt == attempt && agent.host == host) agent.alive = false;
+  }
+};
+
+}  // namespace trainyard::control::test
