@@ -243,6 +243,7 @@ class Server final : public HttpServer {
   Duration tick_interval() const { return std::clamp<Duration>(settings_.idle_limit / 4, 1ms, 1s); }
   void connection_ended();
   void tick(Loop& loop);
+  std::atomic<size_t>& buffered_bytes() { return buffered_bytes_; }
 
  private:
   Result<void> prepare_tls();
@@ -260,6 +261,7 @@ class Server final : public HttpServer {
   std::optional<ThreadPool> pool_;
   std::optional<tcp::acceptor> acceptor_;  // confined to the first loop
   uint16_t port_ = 0;
+  std::atomic<size_t> buffered_bytes_ = 0;
   std::atomic<bool> stopping_ = false;
   bool stopped_ = false;
 
@@ -491,6 +493,23 @@ asio::awaitable<size_t> Connection::read_body_some(std::span<char> room) {
   co_return got;
 }
 
+// What one buffered body takes of the memory for all of them, until its request is answered.
+class Charge {
+ public:
+  explicit Charge(std::atomic<size_t>& all) : all_(all) {}
+  Charge(const Charge&) = delete;
+  ~Charge() { all_.fetch_sub(mine_, std::memory_order_relaxed); }
+  // The sum of all after adding.
+  size_t add(size_t bytes) {
+    mine_ += bytes;
+    return all_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  }
+
+ private:
+  std::atomic<size_t>& all_;
+  size_t mine_ = 0;
+};
+
 // -- a connection: requests -----------------------------------------------------------------------
 
 // False when the connection is over.
@@ -551,6 +570,7 @@ asio::awaitable<bool> Connection::buffered_request(size_t body_bytes_max) {
     co_return co_await refuse(413,
                               "The request's body is larger than " + human_bytes(body_bytes_max) + ".\n");
   const int64_t begun = steady_now();
+  Charge charge(server_.buffered_bytes());
   while (body_left()) {
     // Room grows with what has arrived, not with what was announced.
     const size_t length = request.body.size();
@@ -565,6 +585,8 @@ asio::awaitable<bool> Connection::buffered_request(size_t body_bytes_max) {
       if (overdue_) co_return co_await refuse(408, "The request's body did not arrive in time.\n");
       co_return false;
     }
+    if (charge.add(got) > server_.settings().buffered_bytes_max)
+      co_return co_await refuse(503, "Too many large requests are under way.\n");
     if (request.body.size() > body_bytes_max)
       co_return co_await refuse(413,
                                 "The request's body is larger than " + human_bytes(body_bytes_max) + ".\n");

@@ -121,6 +121,7 @@ struct HttpSettings {
   size_t stream_threads_max = 64;  // streams beyond wait for one to end
   size_t connections_max = 4096;
   size_t head_bytes_max = 64 << 10;
+  size_t buffered_bytes_max = 256 << 20;  // bodies of all buffered requests together; beyond, 503
   // No byte for so long ends a connection, and so does a head that is not whole by then (looked at four times
   // in that time, or every second).
   Duration idle_limit = 60s;

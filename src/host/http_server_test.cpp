@@ -451,6 +451,26 @@ TEST_F(Http, BodiesPastTheLimitAreAnswered413EvenWhileTheyAreSent) {
   EXPECT_EQ(just_fits.hear().body.size(), (1u << 20) + 3);
 }
 
+TEST_F(Http, BodiesTogetherHaveALimitToo) {
+  settings.buffered_bytes_max = 1'000'000;
+  std::promise<std::unique_ptr<Responder>> asked;
+  handler.on_handle = [&](Request request, std::unique_ptr<Responder> responder) {
+    if (request.path() == "/held")
+      asked.set_value(std::move(responder));
+    else
+      responder->reply({});
+  };
+  serve();
+  const std::string request = " HTTP/1.1\r\nContent-Length: 600000\r\n\r\n" + std::string(600'000, 'b');
+  RawClient holder = client(), other = client(), later = client();
+  holder.say("POST /held" + request);
+  const std::unique_ptr<Responder> responder = asked.get_future().get();
+  EXPECT_EQ(other.ask("POST /" + request).status, 503);
+  responder->reply({});
+  EXPECT_EQ(holder.hear().status, 200);
+  EXPECT_EQ(later.ask("POST /" + request).status, 200);
+}
+
 TEST_F(Http, SlowHeadsAreAnswered408HoweverSteadilyTheyDrip) {
   settings.idle_limit = 200ms;
   serve();
