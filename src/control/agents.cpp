@@ -51,7 +51,7 @@ struct Session {
 
 class AgentServer final : public Agents {
  public:
-  AgentServer(Control& control, observe::Logs& logs, observe::Metrics& metrics, Clock& clock,
+  AgentServer(ControlPlane& control, observe::Logs& logs, observe::Metrics& metrics, Clock& clock,
               Duration stop_grace, IssueCredentials issue_credentials)
       : control_(control),
         logs_(logs),
@@ -297,7 +297,7 @@ class AgentServer final : public Agents {
     }
   }
 
-  Control& control_;
+  ControlPlane& control_;
   observe::Logs& logs_;
   observe::Metrics& metrics_;
   Clock& clock_;
@@ -311,7 +311,7 @@ class AgentServer final : public Agents {
 
 }  // namespace
 
-std::unique_ptr<Agents> make_agents(Control& control, observe::Logs& logs, observe::Metrics& metrics,
+std::unique_ptr<Agents> make_agents(ControlPlane& control, observe::Logs& logs, observe::Metrics& metrics,
                                     Clock& clock, Duration stop_grace, IssueCredentials issue_credentials) {
   return std::make_unique<AgentServer>(control, logs, metrics, clock, stop_grace,
                                        std::move(issue_credentials));

@@ -34,7 +34,7 @@ class Agents {
 };
 
 // Lifetime: all arguments outlive it. Requires: made before control's loops start.
-std::unique_ptr<Agents> make_agents(Control& control, observe::Logs& logs, observe::Metrics& metrics,
+std::unique_ptr<Agents> make_agents(ControlPlane& control, observe::Logs& logs, observe::Metrics& metrics,
                                     Clock& clock, Duration stop_grace, IssueCredentials issue_credentials);
 
 }  // namespace trainyard::control

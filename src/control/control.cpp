@@ -116,9 +116,9 @@ class Live {
   std::map<JobNumber, std::string> reasons_;
 };
 
-class ControlPlane final : public Control {
+class SingleWriter final : public ControlPlane {
  public:
-  ControlPlane(Settings settings, ledger::Ledger& ledger, launch::Launcher& launcher, observe::Logs& logs,
+  SingleWriter(Settings settings, ledger::Ledger& ledger, launch::Launcher& launcher, observe::Logs& logs,
                Clock& clock, Random& random)
       : settings_(std::move(settings)),
         ledger_(ledger),
@@ -127,7 +127,7 @@ class ControlPlane final : public Control {
         clock_(clock),
         random_(random) {}
 
-  ~ControlPlane() override {
+  ~SingleWriter() override {
     for (const Waiting& waiting : backlog_) waiting.refuse(unavailable("the server is stopping"));
   }
 
@@ -268,8 +268,8 @@ class ControlPlane final : public Control {
 
 // Commands that share a transaction: each is applied to what those before it made of the state, and nothing
 // of it is seen by anybody until all of it is durable.
-struct ControlPlane::Group {
-  ControlPlane& control;
+struct SingleWriter::Group {
+  SingleWriter& control;
   Instant now;
   ledger::Batch batch;
   std::map<JobNumber, std::shared_ptr<const Job>> jobs;  // as changed by this group
@@ -331,7 +331,7 @@ struct ControlPlane::Group {
   }
 };
 
-void ControlPlane::commit_step() {
+void SingleWriter::commit_step() {
   std::vector<Waiting> taken;
   bool more = false;
   {
@@ -376,7 +376,7 @@ void ControlPlane::commit_step() {
 
 // -- reconciling ----------------------------------------------------------------------------------
 
-void ControlPlane::reconcile_step() {
+void SingleWriter::reconcile_step() {
   if (own_commands_ > 0) return;  // their commit wakes us
   const Instant now = clock_.now();
   Snapshot snapshot;
@@ -394,7 +394,7 @@ void ControlPlane::reconcile_step() {
 }
 
 // Finished jobs stay in memory as long as the launcher shows something of theirs, since that uses machines.
-void ControlPlane::remember_leaving(const std::vector<launch::Agent>& agents) {
+void SingleWriter::remember_leaving(const std::vector<launch::Agent>& agents) {
   std::set<JobNumber> shown;
   for (const launch::Agent& agent : agents) shown.insert(agent.attempt.job);
   for (const auto& job : live_.all())
@@ -408,7 +408,7 @@ void ControlPlane::remember_leaving(const std::vector<launch::Agent>& agents) {
   }
 }
 
-void ControlPlane::carry_out(const Decision& decision, Instant now) {
+void SingleWriter::carry_out(const Decision& decision, Instant now) {
   live_.say_why(decision.waits);
   for (const AttemptId id : decision.remove) {
     const auto removed = launcher_.remove(id);
@@ -427,7 +427,7 @@ void ControlPlane::carry_out(const Decision& decision, Instant now) {
   for (const Command& command : decision.commands) submit(command);
 }
 
-void ControlPlane::submit(Command command) {
+void SingleWriter::submit(Command command) {
   if (auto* place = std::get_if<Place>(&command)) place->token = random_.hex(kTokenBytes);
   const std::string kind(kind_of(command));
   enqueue({std::move(command),
@@ -441,7 +441,7 @@ void ControlPlane::submit(Command command) {
            {}});
 }
 
-void ControlPlane::ensure(AttemptId id, Instant now) {
+void SingleWriter::ensure(AttemptId id, Instant now) {
   const auto job = live_.kept(id.job);
   if (!job || !job->attempt() || job->attempt()->number != id.number) return;
   const auto started = [&]() -> Result<void> {
@@ -468,7 +468,7 @@ void ControlPlane::ensure(AttemptId id, Instant now) {
     reconcile_due_();
 }
 
-Result<launch::Gang> ControlPlane::gang_of(const Job& job, AttemptId id) const {
+Result<launch::Gang> SingleWriter::gang_of(const Job& job, AttemptId id) const {
   const domain::Attempt& attempt = *job.attempt();
   launch::Gang gang;
   gang.attempt = id;
@@ -502,12 +502,12 @@ std::string job_arn(const std::string& account, const domain::JobKey& key) {
   return "arn:aws:sagemaker:" + key.region + ":" + account + ":training-job/" + key.name;
 }
 
-Result<std::unique_ptr<Control>> make_control(Settings settings, ledger::Ledger& ledger,
-                                              launch::Launcher& launcher, observe::Logs& logs, Clock& clock,
-                                              Random& random) {
-  auto control = std::make_unique<ControlPlane>(std::move(settings), ledger, launcher, logs, clock, random);
+Result<std::unique_ptr<ControlPlane>> make_control(Settings settings, ledger::Ledger& ledger,
+                                                   launch::Launcher& launcher, observe::Logs& logs,
+                                                   Clock& clock, Random& random) {
+  auto control = std::make_unique<SingleWriter>(std::move(settings), ledger, launcher, logs, clock, random);
   TRY(control->load());
-  return std::unique_ptr<Control>(std::move(control));
+  return std::unique_ptr<ControlPlane>(std::move(control));
 }
 
 }  // namespace trainyard::control

@@ -96,19 +96,24 @@ class Control {
   virtual void set_tags(std::string arn, std::vector<domain::Tag> add, std::vector<std::string> remove_keys,
                         TagAnswer answer) = 0;
 
-  // A fact of a host's agent (control::Agents hands it in).
-  virtual void report(domain::AttemptId attempt, domain::HostIndex host, wire::StateFact fact,
-                      FactAnswer answer) = 0;
-
   // -- reads: from an immutable view or from tables, never behind the writer
   virtual Result<std::shared_ptr<const domain::Job>> find(const domain::JobKey& key) = 0;
-  virtual Result<std::shared_ptr<const domain::Job>> find(domain::JobNumber number) = 0;
   virtual Result<ledger::JobPage> list(const ledger::JobQuery& query) = 0;
   virtual Result<std::vector<domain::Tag>> tags(const std::string& arn) = 0;
 
   // -- the loops
   virtual void commit_step() = 0;
   virtual void reconcile_step() = 0;
+};
+
+// The same with what only its own parts may do: agents report, loops are woken, watchers are told.
+class ControlPlane : public Control {
+ public:
+  using Control::find;
+  virtual Result<std::shared_ptr<const domain::Job>> find(domain::JobNumber number) = 0;
+  // A fact of a host's agent (control::Agents hands it in).
+  virtual void report(domain::AttemptId attempt, domain::HostIndex host, wire::StateFact fact,
+                      FactAnswer answer) = 0;
   // Called, from any thread, when a step has something to do. Requires: set before the loops start.
   virtual void on_due(std::function<void()> commit, std::function<void()> reconcile) = 0;
   // Requires: called before the loops start. Lifetime: what the watcher refers to outlives the loops.
@@ -116,9 +121,9 @@ class Control {
 };
 
 // Loads what is not finished from the ledger. Errors: the ledger's.
-Result<std::unique_ptr<Control>> make_control(Settings settings, ledger::Ledger& ledger,
-                                              launch::Launcher& launcher, observe::Logs& logs, Clock& clock,
-                                              Random& random);
+Result<std::unique_ptr<ControlPlane>> make_control(Settings settings, ledger::Ledger& ledger,
+                                                   launch::Launcher& launcher, observe::Logs& logs,
+                                                   Clock& clock, Random& random);
 
 // The ARN of a training job.
 std::string job_arn(const std::string& account, const domain::JobKey& key);

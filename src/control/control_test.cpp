@@ -23,7 +23,7 @@ class Yard {
   SeededRandom random{1};
   Settings settings;
   std::unique_ptr<ledger::Ledger> ledger = *ledger::open_sqlite(":memory:");
-  std::unique_ptr<Control> control;
+  std::unique_ptr<ControlPlane> control;
 
   Yard() {
     settings.account = "123456789012";

@@ -2,7 +2,7 @@
 
 namespace trainyard::control {
 
-Loops::Loops(Control& control, Duration reconcile_interval) : control_(control) {
+Loops::Loops(ControlPlane& control, Duration reconcile_interval) : control_(control) {
   control.on_due([this] { commit_due_.set(); }, [this] { reconcile_due_.set(); });
   commit_due_.set();  // for commands that came before
   commit_thread_ = std::thread([this] {

@@ -15,7 +15,7 @@ namespace trainyard::control {
 class Loops {
  public:
   // Starts both.
-  Loops(Control& control, Duration reconcile_interval);
+  Loops(ControlPlane& control, Duration reconcile_interval);
   // Ends both, after the steps that they are in; what is committed stays so. Requires: nobody hands in
   // commands any more (what still waits is answered when control ends).
   ~Loops();
@@ -38,7 +38,7 @@ class Loops {
     bool stopped_ = false;  // guarded by mutex_
   };
 
-  Control& control_;
+  ControlPlane& control_;
   Due commit_due_, reconcile_due_;
   std::thread commit_thread_, reconcile_thread_;
 };

@@ -15,14 +15,16 @@ bool try_again(const Error& error) {
 
 // What the launcher shows of one attempt, under its present token.
 struct Shown {
-  std::vector<bool> alive;  // by host
-  bool any = false;         // also dead agents
+  std::vector<bool> listed;  // by host: also dead
+  std::vector<bool> alive;   // by host
+  bool any = false;          // also dead agents
   bool any_alive = false;
   bool foreign = false;  // agents under another token
 };
 
 Shown shown_of(const Attempt& attempt, AttemptId id, const std::vector<launch::Agent>& agents) {
   Shown shown;
+  shown.listed.resize(attempt.hosts.size());
   shown.alive.resize(attempt.hosts.size());
   for (const launch::Agent& agent : agents) {
     if (agent.attempt != id) continue;
@@ -31,6 +33,7 @@ Shown shown_of(const Attempt& attempt, AttemptId id, const std::vector<launch::A
       continue;
     }
     shown.any = true;
+    shown.listed[agent.host] = true;
     shown.any_alive |= agent.alive;
     if (agent.alive) shown.alive[agent.host] = true;
   }
@@ -66,22 +69,24 @@ class Deciding {
       if (shown.any && (!shown.any_alive || now_ >= *attempt.ended + patience_.leave)) remove(id);
       return;
     }
-    const bool never_seen = std::ranges::all_of(attempt.hosts, [](const Host& host) {
-      return host.state == HostState::placed && host.facts_applied == 0;
+    // Not started yet, or not to the end: nothing was ever heard of these, and the launcher does not know
+    // them.
+    const auto missing = hosts_where(attempt, [&](HostIndex host) {
+      return attempt.hosts[host].state == HostState::placed && attempt.hosts[host].facts_applied == 0 &&
+             !shown.listed[host];
     });
-    if (never_seen && !shown.any) {
-      start(job, attempt, id);
-    } else {
-      const auto gone = hosts_where(attempt, [&](HostIndex host) {
-        return !is_final(attempt.hosts[host].state) && !shown.alive[host];
-      });
-      if (!gone.empty()) {
-        lose(id, gone, Fault::internal,
-             "the host's agent on machine " + attempt.hosts[gone.front()].machine + " is gone");
-      } else if (overdue(job, attempt)) {
-        lose(id, hosts_where(attempt, [&](HostIndex host) { return !is_final(attempt.hosts[host].state); }),
-             Fault::internal, "the host did not end in the time that it was given to stop");
-      }
+    const auto gone = hosts_where(attempt, [&](HostIndex host) {
+      return !is_final(attempt.hosts[host].state) && !shown.alive[host] &&
+             std::ranges::find(missing, host) == missing.end();
+    });
+    if (!gone.empty()) {
+      lose(id, gone, Fault::internal,
+           "the host's agent on machine " + attempt.hosts[gone.front()].machine + " is gone");
+    } else if (!missing.empty()) {
+      start(job, attempt, id, missing);
+    } else if (overdue(job, attempt)) {
+      lose(id, hosts_where(attempt, [&](HostIndex host) { return !is_final(attempt.hosts[host].state); }),
+           Fault::internal, "the host did not end in the time that it was given to stop");
     }
     const bool out_of_time = job.training_start &&
                              now_ - *job.training_start >= std::chrono::seconds(job.spec.max_runtime_seconds);
@@ -89,17 +94,16 @@ class Deciding {
       decision_.commands.push_back(Expire{job.number});
   }
 
-  // Nothing runs of an attempt that nothing was heard of: it was not started yet, or not to the end.
-  void start(const Job& job, const Attempt& attempt, AttemptId id) {
-    const auto all = hosts_where(attempt, [](HostIndex) { return true; });
+  // The launcher completes a gang that a former server began to start.
+  void start(const Job& job, const Attempt& attempt, AttemptId id, const std::vector<HostIndex>& missing) {
     const auto failure = snapshot_.launch_failures.find(id);
-    if (job.state == JobState::stopping) {
-      lose(id, all, Fault::internal, "stopped before it was started");
+    if (job.state == JobState::stopping || attempt.first_failed) {
+      lose(id, missing, Fault::internal, "stopped before it was started");
     } else if (failure == snapshot_.launch_failures.end()) {
       decision_.ensure.push_back(id);
     } else if (!try_again(failure->second) || now_ - attempt.started >= patience_.launch) {
       const bool clients = failure->second.kind == Kind::invalid || failure->second.kind == Kind::not_found;
-      lose(id, all, clients ? Fault::client : Fault::internal,
+      lose(id, missing, clients ? Fault::client : Fault::internal,
            "the hosts could not be started: " + failure->second.message);
     } else {
       decision_.ensure.push_back(id);
