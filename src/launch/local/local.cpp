@@ -294,6 +294,7 @@ class LocalLauncher final : public Launcher {
       auto environment = settings_.agent_environment;
       environment[kAttemptVariable] = attempt_directory;
       environment[kHostVariable] = directory;
+      environment[kImagesVariable] = places_.data + "/images";
       const pid_t process = TRY(
           host::start_detached({settings_.agent_program, "--order", directory + "/order.json", "--directory",
                                 directory, "--network-namespace", host.namespace_file, "--address",

@@ -33,6 +33,8 @@ namespace trainyard::launch {
 
 inline constexpr const char* kAttemptVariable = "TRAINYARD_ATTEMPT_DIRECTORY";
 inline constexpr const char* kHostVariable = "TRAINYARD_HOST_DIRECTORY";
+// Where agents keep unpacked images, shared by all of a server's: DATA/images.
+inline constexpr const char* kImagesVariable = "TRAINYARD_IMAGES_DIRECTORY";
 inline constexpr const char* kRelayAddress = "169.254.170.2";
 
 struct LocalSettings {
