@@ -143,10 +143,13 @@ Result<UnpackedImage> load(const std::string& directory) {
   image.config.user = TRY(string_at(json, "user"));
   image.user_id = uint32_t(TRY(int_at(json, "user_id")));
   image.group_id = uint32_t(TRY(int_at(json, "group_id")));
-  image.config.entrypoint = TRY(read_texts(member(json, "entrypoint"), "entrypoint"));
-  image.config.command = TRY(read_texts(member(json, "command"), "command"));
-  for (const auto& [name, value] : member(json, "environment").items())
-    image.config.environment[name] = text_of(value);
+  try {
+    image.config.entrypoint = json.at("entrypoint").get<std::vector<std::string>>();
+    image.config.command = json.at("command").get<std::vector<std::string>>();
+    image.config.environment = json.at("environment").get<std::map<std::string, std::string>>();
+  } catch (const Json::exception& error) {
+    return corrupt(error.what());
+  }
   return image;
 }
 
