@@ -108,7 +108,7 @@ Result<int> compare(const CommandLine& line) {
 }
 
 Result<int> run(const CommandLine& line) {
-  const std::string command = line.words.empty() ? "help" : line.words[0];
+  const std::string command = line.words.empty() ? "" : line.words[0];
   if (command == "train") return train_job(line);
   if (command == "predict") return predict(line);
   if (command == "compare") return compare(line);
