@@ -146,10 +146,12 @@ Result<std::unique_ptr<Body>> Body::open(host::Stream& stream, const Signer& sig
 }
 
 Result<std::string> Body::read_whole(size_t bytes_max) {
+  if (bytes().value_or(0) > bytes_max) return exhausted("the body is too large");
   return gather(bytes_max, [&](std::span<char> buffer) { return read(buffer); });
 }
 
 Result<std::string> read_whole(host::Stream& stream, size_t bytes_max) {
+  if (stream.head().content_length.value_or(0) > bytes_max) return exhausted("the body is too large");
   return gather(bytes_max, [&](std::span<char> buffer) { return stream.read(buffer); });
 }
 

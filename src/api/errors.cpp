@@ -79,10 +79,6 @@ Failure unknown_operation(const shapes::Service* service, std::string_view name)
     return {501, "NotImplemented",
             "A header or query you provided implies functionality that is not implemented: " +
                 shorten(name, 200)};
-  if (service && service->query && !service->query_compatible)
-    return {400, "InvalidAction",
-            "Could not find operation " + shorten(name, 200) + " for version " +
-                std::string(service->api_version)};
   return {400, "UnknownOperationException",
           name.empty() ? "The request names no operation of this server"
                        : "The requested operation " + shorten(name, 200) + " is not known to this server"};
