@@ -8,7 +8,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <functional>
 #include <map>
 
@@ -333,10 +332,8 @@ TEST_F(RealContainer, IsSweptWhenItsStarterIsKilled) {
   ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
   const Cgroup cgroup = Cgroup::named(cgroup_name(spec_.id, spec_.directory));
   EXPECT_FALSE(cgroup.processes().empty());
-  const auto swept = sweep_containers();
-  ASSERT_TRUE(swept);
-  const std::string name = cgroup_name(spec_.id, spec_.directory);
-  EXPECT_NE(std::find(swept->begin(), swept->end(), name), swept->end());
+  // Another test may have swept it before us.
+  ASSERT_TRUE(sweep_containers());
   EXPECT_TRUE(cgroup.processes().empty());
   EXPECT_FALSE(cgroup.exists());
   ASSERT_TRUE(remove_container(spec_.id, spec_.directory));

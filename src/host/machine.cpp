@@ -229,7 +229,7 @@ Finding bridges() {
   if (!on_path("ip"))
     return {"bridge, veth", State::limited, "not tried: ip is not on PATH", "install the package iproute2"};
   const auto tried = run(
-      {{"unshare", "--net", "sh", "-c", "ip link add b type bridge && ip link add v type veth peer name w"},
+      {{"unshare", "--net", "sh", "-c", "ip link add name b0 type bridge && ip link add name v0 type veth peer name v1"},
        {},
        "",
        "",
