@@ -351,5 +351,83 @@ TEST_F(RealContainer, IsLeftAloneBySweepsWhileItsStarterLives) {
   EXPECT_FALSE(Cgroup::named(cgroup_name(spec_.id, spec_.directory)).exists());
 }
 
+// What a program tries that wants out: as root inside, with every number of the system call table at hand.
+constexpr const char* kHostile = R"(
+import ctypes, errno, glob, os, platform, socket
+libc = ctypes.CDLL(None, use_errno=True)
+def attempt(name, reach):
+    try:
+        got = reach()
+    except OSError as fault:
+        print(name, 'refused', errno.errorcode.get(fault.errno, fault), flush=True)
+        return
+    print(name, 'REACHED' if got else 'refused', got or '', flush=True)
+def call(number, *arguments):
+    result = libc.syscall(number, *arguments)
+    if result < 0:
+        raise OSError(ctypes.get_errno(), '')
+    return 'returned ' + str(result)
+buffer = ctypes.create_string_buffer(256)
+if platform.machine() == 'x86_64':
+    attempt('mount', lambda: call(165, b'none', b'/tmp', b'tmpfs', 0, None))
+    attempt('remount', lambda: call(165, None, b'/usr', None, 32 | 4096, None))
+    attempt('umount', lambda: call(166, b'/proc', 2))
+    attempt('fsopen', lambda: call(430, b'tmpfs', 0))
+    attempt('open_tree', lambda: call(428, -100, b'/usr', 1))
+    attempt('pivot_root', lambda: call(155, b'/tmp', b'/tmp'))
+    attempt('chroot', lambda: call(161, b'/tmp'))
+    attempt('ptrace', lambda: call(101, 0, 0, 0, 0))
+    attempt('process_vm_readv', lambda: call(310, os.getpid(), None, 0, None, 0, 0))
+    attempt('unshare-user', lambda: call(272, 0x10000000))
+    attempt('unshare-mount', lambda: call(272, 0x00020000))
+    attempt('setns', lambda: call(308, os.open('/proc/self/ns/uts', os.O_RDONLY), 0))
+    attempt('clone-user', lambda: call(56, 0x10000000 | 17, None, None, None, None))
+    attempt('clone3', lambda: call(435, buffer, 64))
+    attempt('keyctl', lambda: call(250, 0, -3, 0))
+    attempt('add_key', lambda: call(248, b'user', b'x', b'y', 1, -3))
+    attempt('bpf', lambda: call(321, 0, buffer, 64))
+    attempt('perf_event_open', lambda: call(298, buffer, 0, -1, -1, 0))
+    attempt('userfaultfd', lambda: call(323, 1))
+    attempt('init_module', lambda: call(175, buffer, 16, b''))
+    attempt('kexec_load', lambda: call(246, 0, 0, None, 0))
+    attempt('reboot', lambda: call(169, 0xfee1dead, 672274793, 0, None))
+    attempt('swapon', lambda: call(167, b'/tmp/x', 0))
+    attempt('syslog', lambda: call(103, 3, buffer, 256))
+    attempt('settimeofday', lambda: call(164, None, buffer))
+    attempt('open_by_handle_at', lambda: call(304, -100, buffer, 0))
+    attempt('sethostname', lambda: call(170, b'x', 1))
+    attempt('iopl', lambda: call(172, 3))
+attempt('vsock', lambda: socket.socket(40, socket.SOCK_STREAM) and 'socket')
+attempt('alg', lambda: socket.socket(38, socket.SOCK_SEQPACKET) and 'socket')
+attempt('raw', lambda: socket.socket(socket.AF_INET, socket.SOCK_RAW, 1) and 'socket')
+attempt('packet', lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 3) and 'socket')
+attempt('mknod', lambda: os.mknod('/tmp/disk', 0o60660, os.makedev(254, 0)) or 'made')
+attempt('setuid', lambda: os.setuid(1000) or 'changed')
+attempt('chown', lambda: [open('/tmp/f', 'w'), os.chown('/tmp/f', 1000, 1000)] and 'changed')
+for path in ('/proc/sys/kernel/core_pattern', '/proc/sys/kernel/hostname', '/proc/sys/vm/drop_caches', '/proc/sysrq-trigger',
+             '/proc/irq/default_smp_affinity', '/sys/kernel/uevent_helper', '/sys/power/state', '/usr/bin/env', '/etc/passwd'):
+    attempt('write ' + path, lambda: os.open(path, os.O_WRONLY) and 'opened')
+for path in ('/proc/kcore', '/proc/kmsg', '/dev/mem', '/dev/vda', '/dev/kmsg', '/etc/shadow', '/proc/1/root/work', '/var/lib/dpkg'):
+    attempt('read ' + path, lambda: os.open(path, os.O_RDONLY) and os.read(os.open(path, os.O_RDONLY), 1))
+attempt('cgroup', lambda: [os.mkdir(path + '/owned') or path for path in glob.glob('/sys/fs/cgroup/*')])
+attempt('processes', lambda: [one for one in os.listdir('/proc') if one.isdigit() and int(one) not in (1, os.getpid())])
+attempt('sysv', lambda: len(open('/proc/sysvipc/shm').readlines()) > 1)
+attempt('shared memory', lambda: os.listdir('/dev/shm'))
+attempt('interfaces', lambda: [name for _, name in socket.if_nameindex() if name != 'lo'
+                               and not name.startswith(('tunl', 'sit', 'gre', 'erspan', 'ip', 'ifb'))])
+attempt('nice', lambda: os.nice(-5) < 0 and 'nice')
+print('attempts over', flush=True)
+)";
+
+TEST_F(RealContainer, RefusesAHostileProgram) {
+  if (!exists("/usr/bin/python3")) GTEST_SKIP() << "needs python3";
+  spec_.arguments = {"/usr/bin/python3", "-c", kHostile};
+  auto container = start_program();
+  ASSERT_TRUE(container) << container.error().message;
+  const std::string said = output();
+  EXPECT_NE(said.find("attempts over"), std::string::npos) << said;
+  EXPECT_EQ(said.find("REACHED"), std::string::npos) << said;
+}
+
 }  // namespace
 }  // namespace trainyard::host

@@ -228,12 +228,12 @@ Finding forwarding() {
 Finding bridges() {
   if (!on_path("ip"))
     return {"bridge, veth", State::limited, "not tried: ip is not on PATH", "install the package iproute2"};
-  const auto tried = run(
-      {{"unshare", "--net", "sh", "-c", "ip link add name b0 type bridge && ip link add name v0 type veth peer name v1"},
-       {},
-       "",
-       "",
-       kToolMax});
+  const auto tried = run({{"unshare", "--net", "sh", "-c",
+                           "ip link add name b0 type bridge && ip link add name v0 type veth peer name v1"},
+                          {},
+                          "",
+                          "",
+                          kToolMax});
   if (tried && tried->code == 0) return {"bridge, veth", State::ok, "can be made", ""};
   return {
       "bridge, veth", State::missing,

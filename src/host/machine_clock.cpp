@@ -8,9 +8,13 @@
 
 namespace trainyard::host {
 
-Instant MachineClock::now() { return std::chrono::time_point_cast<Duration>(std::chrono::system_clock::now()); }
+Instant MachineClock::now() {
+  return std::chrono::time_point_cast<Duration>(std::chrono::system_clock::now());
+}
 
-std::chrono::nanoseconds MachineClock::monotonic() { return std::chrono::steady_clock::now().time_since_epoch(); }
+std::chrono::nanoseconds MachineClock::monotonic() {
+  return std::chrono::steady_clock::now().time_since_epoch();
+}
 
 void MachineRandom::fill(std::span<std::byte> bytes) {
   while (!bytes.empty()) {

@@ -30,7 +30,8 @@ TEST(Machine, IsExaminedInSentencesAndLeftAsItWas) {
     const bool missing = finding.state == Finding::State::missing;
     EXPECT_TRUE(!missing || !finding.remedy.empty()) << finding.name;
   }
-  for (const char* expected : {"OCI runtime", "namespaces", "cgroups", "FUSE", "GPUs", "disk", "nftables", "overlayfs"})
+  for (const char* expected :
+       {"OCI runtime", "namespaces", "cgroups", "FUSE", "GPUs", "disk", "nftables", "overlayfs"})
     EXPECT_TRUE(names.contains(expected)) << expected;
   for (const auto& name : Cgroup::names())
     EXPECT_NE(name, "doctor." + std::to_string(::getpid())) << "it was tried, and must be gone";
