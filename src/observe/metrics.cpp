@@ -132,7 +132,7 @@ class MetricFile final : public Metrics {
       const int64_t series = TRY(find_series(connection, query.key, to_bytes(query.key.dimensions)));
       if (series == 0) return ok();
       auto statement =
-          TRY(connection.prepare("SELECT (at / ?1) * ?1 AS start, unit, sum(count), sum(sum), min(minimum), "
+          TRY(connection.prepare("SELECT (at - ?3) / ?1 * ?1 + ?3 AS start, unit, sum(count), sum(sum), min(minimum), "
                                  "max(maximum) FROM points "
                                  "WHERE series = ?2 AND at >= ?3 AND at < ?4 AND (?5 = x'' OR unit = ?5) "
                                  "GROUP BY start, unit ORDER BY start, unit"));

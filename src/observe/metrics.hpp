@@ -40,7 +40,7 @@ struct MetricRecord {
 
 struct StatisticsQuery {
   MetricKey key;
-  Instant from;  // inclusive
+  Instant from;  // inclusive; periods are counted from here, as on AWS
   Instant to;    // exclusive
   Duration period = 60s;
   std::string unit;  // "" = any

@@ -13,6 +13,8 @@ OperationTable all_operations(const Settings& settings, const Services& services
   OperationTable table;
   add_sagemaker(table, settings, services);
   add_sts(table, settings, services);
+  add_logs(table, settings, services);
+  add_cloudwatch(table, settings, services);
   return table;
 }
 
