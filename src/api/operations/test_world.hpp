@@ -1,0 +1,62 @@
+// Operations called as dispatch calls them, over real logs and metrics in a directory that goes away.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include "api/in_memory.hpp"
+#include "api/operations/operations.hpp"
+#include "objects/memory.hpp"
+#include "observe/test_world.hpp"
+
+namespace trainyard::api {
+
+struct OperationsWorld {
+  observe::TemporaryDirectory directory;
+  in_memory::SetClock clock;
+  SeededRandom random{1};
+  in_memory::PlainControl control{clock};
+  std::unique_ptr<objects::Objects> objects = objects::make_memory(clock, random);
+  std::unique_ptr<observe::Logs> logs = *observe::open_logs(directory.path() + "/logs", clock);
+  std::unique_ptr<observe::Metrics> metrics = *observe::open_metrics(directory.path() + "/metrics");
+  Settings settings;
+  Services services{control, *logs, *metrics, *objects, clock, random};
+  OperationTable table;
+  Context context{.principal = {.account = "123456789012"}, .region = "eu-west-1", .now = clock.at};
+
+  OperationsWorld() {
+    add_logs(table, settings, services);
+    add_cloudwatch(table, settings, services);
+  }
+
+  template <class Operation>
+  Outcome<typename Operation::Output> call(const typename Operation::Input& input) {
+    context.now = clock.at;
+    Outcome<typename Operation::Output> outcome = internal("not answered");
+    table.find(Operation::shape())
+        ->call(
+            context,
+            [&](void* to) {
+              *static_cast<typename Operation::Input*>(to) = input;
+              return std::optional<Failure>();
+            },
+            [&](const void* output, const Failure* failure) {
+              if (failure) {
+                outcome = *failure;
+              } else {
+                outcome = *static_cast<const typename Operation::Output*>(output);
+              }
+            });
+    return outcome;
+  }
+
+  // "Code: message" of what must fail.
+  template <class Operation>
+  std::string refusal(const typename Operation::Input& input) {
+    const auto outcome = call<Operation>(input);
+    if (outcome) return "it was answered";
+    const Failure failure = outcome.failure(*Operation::shape().service);
+    return failure.code + ": " + failure.message;
+  }
+};
+
+}  // namespace trainyard::api
