@@ -1,0 +1,210 @@
+#include "agent/agent.hpp"
+
+#include "agent/job_config.hpp"
+#include "agent/steps.hpp"
+#include "agent/tree.hpp"
+#include "base/check.hpp"
+#include "base/log.hpp"
+#include "base/text.hpp"
+#include "contract/contract.hpp"
+
+namespace trainyard::agent {
+namespace {
+
+// POSIX's numbers, which Linux keeps; <csignal> is host's.
+constexpr int kTerminate = 15;
+constexpr int kSignalExitBase = 128;
+// How long the watcher waits at once: it looks up in between to see whether the container is to end.
+constexpr Duration kWatchInterval = 1s;
+// The failure file is read as far as its characters may count: four bytes each.
+constexpr size_t kFailureBytesMax = 4 * contract::kFailureCharactersMax + 64;
+// After the first process has ended the kernel ends the others; what they printed is read within this.
+constexpr Duration kLastWordsMax = 5s;
+
+}  // namespace
+
+Agent::Agent(const wire::Order& order, const Place& place, World& world, JobKeys& keys, bool died_before)
+    : order_(order), world_(world), keys_(keys), site_{order,     place,       world, keys, interruption_,
+                                                       greeting_, died_before, {},    {},   {},
+                                                       {},        {},          {},    {}} {
+  run_.host = order.host;
+  run_.hosts = order.spec.hosts();
+}
+
+Agent::~Agent() {
+  interruption_.order();
+  join_worker();
+  if (site_.container) site_.container->kill_all();
+  join_watcher();
+}
+
+void Agent::deliver(const wire::Message& message) {
+  if (std::holds_alternative<wire::Welcome>(message)) greeting_.hear();
+  if (const auto* refused = std::get_if<wire::Refused>(&message)) {
+    log(Level::warning, "agent", "the server refuses this attempt", {{"why", refused->reason}});
+    post(Fenced{});
+  }
+  if (const auto* credentials = std::get_if<wire::Credentials>(&message)) keys_.set(*credentials);
+  if (const auto* stop = std::get_if<wire::Stop>(&message)) post(StopOrdered{stop->cause, stop->grace});
+  if (const auto* peers = std::get_if<wire::PeersDrained>(&message)) post(PeersDrained{peers->staged_models});
+  if (std::holds_alternative<wire::Goodbye>(message)) post(Dismissed{});
+}
+
+void Agent::fence() { post(Fenced{}); }
+
+void Agent::post(Event event) {
+  {
+    const std::lock_guard lock(mutex_);
+    events_.push_back(std::move(event));
+  }
+  changed_.notify_all();
+}
+
+void Agent::run() {
+  post(Begin{});
+  while (!left_) {
+    const Event event = wait_event();
+    const bool ran = run_.process_started;
+    auto decision = next(run_, event);
+    CHECK(decision, "our own steps answer only what was asked of them");
+    const Stage before = run_.stage;
+    run_ = std::move(decision->run);
+    if (run_.stage != before)
+      log(Level::info, "agent", "stage", {{"stage", std::string(to_string(run_.stage))}});
+    if (!ran && run_.process_started) watch_process();
+    for (const auto& action : decision->actions) carry_out(action);
+  }
+  join_worker();
+  join_watcher();
+}
+
+Event Agent::wait_event() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    if (!events_.empty()) {
+      Event event = std::move(events_.front());
+      events_.pop_front();
+      return event;
+    }
+    const auto now = world_.clock.monotonic();
+    if (grace_ends_ && now >= *grace_ends_) {
+      grace_ends_.reset();
+      return GraceOver{};
+    }
+    std::chrono::nanoseconds wait = kMeasureInterval;
+    if (run_.stage == Stage::run && run_.process_started) {
+      if (now - measured_at_ >= kMeasureInterval) {
+        measured_at_ = now;
+        lock.unlock();
+        measure();
+        lock.lock();
+        continue;
+      }
+      wait = measured_at_ + kMeasureInterval - now;
+    }
+    if (grace_ends_) wait = std::min(wait, *grace_ends_ - now);
+    changed_.wait_for(lock, wait, [&] { return !events_.empty(); });
+  }
+}
+
+void Agent::carry_out(const Action& action) {
+  if (const auto* report = std::get_if<Report>(&action)) {
+    world_.facts.state(report->fact);
+  } else if (const auto* ordered = std::get_if<Work>(&action)) {
+    work(ordered->stage);
+  } else if (std::holds_alternative<Interrupt>(action)) {
+    interruption_.order();
+  } else if (const auto* terminate = std::get_if<Terminate>(&action)) {
+    if (auto sent = site_.container->signal(kTerminate); !sent) {
+      log(Level::warning, "agent", "the process cannot be told to stop", {{"error", sent.error().message}});
+    }
+    grace_ends_ = world_.clock.monotonic() + terminate->grace;
+  } else if (std::holds_alternative<Kill>(action)) {
+    // Only while it runs: before, the worker may be making the container, and after, it takes it down.
+    if (run_.process_started && !run_.exit_code) site_.container->kill_all();
+  } else if (std::holds_alternative<Undo>(action)) {
+    interruption_.order();
+    join_worker();
+    if (site_.container) site_.container->kill_all();
+    join_watcher();
+    undo_all(site_);
+  } else {
+    left_ = true;
+  }
+}
+
+void Agent::work(Stage stage) {
+  join_worker();  // the former stage's has answered and is about to end
+  if (stage == Stage::drain) join_watcher();
+  interruption_.clear();
+  grace_ends_.reset();
+  site_.run = run_;
+  site_.done = {};
+  worker_ = std::thread([this, stage] {
+    auto failure = agent::carry_out(site_, stage);
+    if (failure) {
+      post(StepsFailed{std::move(*failure)});
+    } else {
+      post(site_.done);
+    }
+  });
+}
+
+void Agent::join_worker() {
+  if (worker_.joinable()) worker_.join();
+}
+
+// Started when the lifecycle knows that the process runs, so that its exit never comes before its start.
+void Agent::watch_process() {
+  meter_ = {};
+  measured_at_ = {};
+  watcher_ = std::thread([this] {
+    for (;;) {
+      auto exited = site_.container->wait(kWatchInterval);
+      if (exited && !*exited) continue;
+      if (exited) {
+        post(explain_exit(**exited));
+      } else {
+        site_.container->kill_all();
+        post(ProcessExited{kSignalExitBase + 9, domain::Fault::internal,
+                           "the process was lost: " + exited.error().message});
+      }
+      return;
+    }
+  });
+}
+
+void Agent::join_watcher() {
+  if (watcher_.joinable()) watcher_.join();
+}
+
+ProcessExited Agent::explain_exit(const host::ContainerExit& exited) {
+  ProcessExited event;
+  event.code = exited.code;
+  if (exited.code == 0) return event;
+  site_.container->kill_all();
+  site_.pump->finish(kLastWordsMax);
+  std::string failure;
+  if (const auto tree = Tree::open(site_.ml())) {
+    failure = contract::failure_text(tree->read_start("output/failure", kFailureBytesMax));
+  }
+  if (exited.out_of_memory) {
+    event.reason = "OutOfMemory: the memory limit of " + share_in_words(order_) + " was hit";
+    if (!failure.empty()) event.reason += "; " + failure;
+  } else if (!failure.empty()) {
+    event.reason = failure;
+  } else {
+    const auto words = site_.pump->last_words();
+    event.reason = words.empty() ? "the process left no failure file and printed nothing" : words;
+  }
+  return event;
+}
+
+void Agent::measure() {
+  const auto usage = site_.container->usage();
+  if (!usage) return;
+  world_.facts.points(meter_.measure(*usage, order_.share.memory_bytes, disk_usage(site_.place.directory),
+                                     world_.clock.now(), world_.clock.monotonic()));
+}
+
+}  // namespace trainyard::agent

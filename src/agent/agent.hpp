@@ -1,0 +1,71 @@
+// One host of one attempt, from its order to its last fact: the loop that carries out what the lifecycle
+// decides.
+//
+//   events (steps done, process exited, orders from above, time) --> next() --> actions --> steps, signals,
+//   facts
+//
+// Everything of the world comes through World, Place and the functions below, so tests run it without root,
+// network or server.
+//
+// Threads: run() on one thread; deliver() and fence() from anywhere. It starts a worker for the steps and a
+// watcher for the process, and has joined both when run() returns. Lifetime: what is passed to the
+// constructor must outlive it.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "agent/site.hpp"
+#include "agent/usage_meter.hpp"
+
+namespace trainyard::agent {
+
+class Agent {
+ public:
+  // `keys` is what the world's object store asks; the agent fills it from the server's orders.
+  Agent(const wire::Order& order, const Place& place, World& world, JobKeys& keys, bool died_before);
+  ~Agent();
+
+  // What the server said.
+  void deliver(const wire::Message& message);
+  // Kills everything and leaves, as after Refused.
+  void fence();
+
+  // Until the server has the last fact, or refused us.
+  void run();
+
+ private:
+  void post(Event event);
+  Event wait_event();
+  void carry_out(const Action& action);
+  void work(Stage stage);
+  void join_worker();
+  void watch_process();
+  void join_watcher();
+  ProcessExited explain_exit(const host::ContainerExit& exited);
+  void measure();
+
+  const wire::Order& order_;
+  World& world_;
+  JobKeys& keys_;
+  Interruption interruption_;
+  Greeting greeting_;
+  Site site_;
+  HostRun run_;
+  UsageMeter meter_;
+  bool left_ = false;
+  std::optional<std::chrono::nanoseconds> grace_ends_;
+  std::chrono::nanoseconds measured_at_{};
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Event> events_;  // guarded by mutex_
+
+  std::thread worker_, watcher_;
+};
+
+}  // namespace trainyard::agent

@@ -1,0 +1,112 @@
+#include "agent/channels.hpp"
+
+#include <gtest/gtest.h>
+
+#include "base/random.hpp"
+#include "host/files.hpp"
+#include "host/machine_clock.hpp"
+#include "host/temporary_directory.hpp"
+#include "objects/memory.hpp"
+
+namespace trainyard::agent {
+namespace {
+
+domain::Channel channel_of(std::string uri,
+                           domain::Distribution distribution = domain::Distribution::fully_replicated) {
+  domain::Channel channel;
+  channel.name = "train";
+  channel.s3_uri = std::move(uri);
+  channel.distribution = distribution;
+  return channel;
+}
+
+// "a.csv b/c.csv" of the plan, or why there is none.
+std::string plan(const std::string& prefix, const std::vector<std::string>& keys, domain::HostIndex host = 0,
+                 uint32_t hosts = 1) {
+  std::vector<objects::ObjectInfo> listed(keys.size());
+  for (size_t i = 0; i < keys.size(); ++i) listed[i].key = keys[i];
+  const auto channel = channel_of("s3://b/" + prefix, hosts > 1 ? domain::Distribution::sharded_by_s3_key
+                                                                : domain::Distribution::fully_replicated);
+  const auto downloads = plan_channel(channel, prefix, listed, host, hosts);
+  if (!downloads) return downloads.error().message;
+  std::string text;
+  for (const auto& download : *downloads) text += (text.empty() ? "" : " ") + download.path;
+  return text;
+}
+
+TEST(PlanChannel, PathsFollowThePrefix) {
+  EXPECT_EQ(plan("data/train", {"data/train/a.csv", "data/train/b/c.csv"}), "a.csv b/c.csv");
+  EXPECT_EQ(plan("data/train/", {"data/train/a.csv"}), "a.csv");
+  EXPECT_EQ(plan("data/train", {"data/train-2/a.csv", "data/train/b.csv"}), "train-2/a.csv b.csv");
+  EXPECT_EQ(plan("data/file.csv", {"data/file.csv"}), "file.csv");
+  EXPECT_EQ(plan("", {"a", "b/c"}), "a b/c");
+  EXPECT_EQ(plan("a", {"ab"}), "ab");
+  EXPECT_EQ(plan("d/", {"d/", "d/x/", "d/x//y"}), "x/y");
+}
+
+TEST(PlanChannel, WhatCannotBeAFileIsRefusedInWords) {
+  EXPECT_NE(plan("d/", {"d/../evil"}).find("would lead out of its place"), std::string::npos);
+  EXPECT_NE(plan("d", {"d/a/../../../etc/passwd"}).find("would lead out of its place"), std::string::npos);
+  EXPECT_NE(plan("d/", {"d/./a"}).find("would lead out of its place"), std::string::npos);
+  EXPECT_NE(plan("d/", {"d/" + std::string(300, 'x')}).find("255"), std::string::npos);
+  EXPECT_NE(plan("d/", {std::string("d/a\0b", 5)}).find("NUL"), std::string::npos);
+  EXPECT_NE(plan("d/a", {"d/a/a", "d/a"}).find("would be the same file"), std::string::npos);
+  EXPECT_NE(plan("d/", {"d/x", "d/x/y"}).find("needs a directory"), std::string::npos);
+  EXPECT_EQ(plan("d/", {}), "no objects under s3://b/d/");
+  EXPECT_EQ(plan("d/", {"d/", "d/x/"}), "no objects under s3://b/d/");
+}
+
+TEST(PlanChannel, ShardsAreDealtInTurnAndMayBeEmpty) {
+  const std::vector<std::string> keys = {"d/", "d/0", "d/1", "d/2", "d/3", "d/4"};
+  EXPECT_EQ(plan("d/", keys, 0, 2), "0 2 4");
+  EXPECT_EQ(plan("d/", keys, 1, 2), "1 3");
+  EXPECT_EQ(plan("d/", {"d/0"}, 1, 2), "");
+}
+
+class DownloadTest : public testing::Test {
+ protected:
+  DownloadTest() { EXPECT_TRUE(objects_->create_bucket("data", "eu-west-1")); }
+  void put(const std::string& key, const std::string& content) {
+    ASSERT_TRUE(objects::write_all(*objects_, "data", key, content));
+  }
+  Result<Downloaded> download(const domain::Channel& channel) {
+    return download_channel(*objects_, channel, 0, 1, directory_.path() + "/train", interruption_);
+  }
+
+  host::MachineClock clock_;
+  SeededRandom random_{1};
+  std::unique_ptr<objects::Objects> objects_ = objects::make_memory(clock_, random_);
+  host::TemporaryDirectory directory_;
+  Interruption interruption_;
+};
+
+TEST_F(DownloadTest, BringsEveryObject) {
+  for (int i = 0; i < 50; ++i)
+    put("in/" + std::to_string(i % 5) + "/" + std::to_string(i),
+        std::string(static_cast<size_t>(i) * 1000, 'x'));
+  put("other", "not asked for");
+  const auto done = download(channel_of("s3://data/in/"));
+  ASSERT_TRUE(done) << done.error().message;
+  EXPECT_EQ(done->files, 50u);
+  EXPECT_EQ(done->bytes, 49u * 50 / 2 * 1000);
+  EXPECT_EQ(done->prefix_uri, "s3://data/in/");
+  for (int i = 0; i < 50; ++i) {
+    const auto path = directory_.path() + "/train/" + std::to_string(i % 5) + "/" + std::to_string(i);
+    EXPECT_EQ(host::read_file(path)->size(), static_cast<size_t>(i) * 1000);
+  }
+}
+
+TEST_F(DownloadTest, MissingBucketAndEmptyPrefixAreSaidInWords) {
+  EXPECT_EQ(download(channel_of("s3://nowhere/in")).error().message,
+            "there is no bucket nowhere (s3://nowhere/in)");
+  EXPECT_EQ(download(channel_of("s3://data/none")).error().message, "no objects under s3://data/none");
+}
+
+TEST_F(DownloadTest, AnInterruptionEndsIt) {
+  put("in/a", "1");
+  interruption_.order();
+  EXPECT_EQ(download(channel_of("s3://data/in")).error().kind, Kind::cancelled);
+}
+
+}  // namespace
+}  // namespace trainyard::agent

@@ -1,0 +1,138 @@
+#include "agent/job_config.hpp"
+
+#include <cmath>
+
+#include "agent/endpoints.hpp"
+#include "base/text.hpp"
+#include "domain/instance_type.hpp"
+
+namespace trainyard::agent {
+namespace {
+
+std::string words(domain::InputMode mode) {
+  switch (mode) {
+    case domain::InputMode::file:
+      return "File";
+    case domain::InputMode::pipe:
+      return "Pipe";
+    case domain::InputMode::fast_file:
+      return "FastFile";
+  }
+  return "File";
+}
+
+}  // namespace
+
+contract::HostConfig host_config(const wire::Order& order) {
+  const auto& spec = order.spec;
+  contract::HostConfig config;
+  config.job_name = order.job.name;
+  config.job_arn = order.job_arn;
+  config.region = order.job.region;
+  config.current_host = domain::host_name(order.host);
+  config.hyperparameters = spec.hyperparameters;
+  config.environment = spec.environment;
+  config.request = spec.request;
+  domain::HostIndex next = 0;
+  for (const auto& group : spec.groups) {
+    contract::GroupConfig entry{group.name, group.instance_type, {}};
+    for (uint32_t i = 0; i < group.count; ++i, ++next) {
+      if (next == order.host) {
+        config.current_group = group.name;
+        config.current_instance_type = group.instance_type;
+      }
+      entry.hosts.push_back(domain::host_name(next));
+      config.hosts.push_back(domain::host_name(next));
+    }
+    config.groups.push_back(std::move(entry));
+  }
+  for (const auto& channel : spec.channels) {
+    contract::ChannelConfig entry;
+    entry.name = channel.name;
+    entry.content_type = channel.content_type;
+    entry.input_mode = words(channel.input_mode);
+    entry.distribution = channel.distribution == domain::Distribution::sharded_by_s3_key ? "ShardedByS3Key"
+                                                                                         : "FullyReplicated";
+    entry.record_wrapper = channel.record_wrapper;
+    entry.compression = channel.compression;
+    entry.s3_data_type = channel.s3_data_type;
+    entry.s3_uri = channel.s3_uri;
+    config.channels.push_back(std::move(entry));
+  }
+  for (const auto& metric : spec.metrics) {
+    config.metric_definitions.push_back({{"Name", metric.name}, {"Regex", metric.regex}});
+  }
+  return config;
+}
+
+std::map<std::string, std::string> container_environment(
+    const wire::Order& order, const contract::EndpointConfig& endpoint,
+    const std::map<std::string, std::string>& image_environment) {
+  const auto config = host_config(order);
+  auto variables = contract::environment(config, endpoint);
+  const auto unless_requested = [&](const std::string& name, const std::string& value) {
+    if (!value.empty() && !config.environment.contains(name)) variables[name] = value;
+  };
+  for (const auto& [name, value] : image_environment) unless_requested(name, value);
+  const auto& outward = order.outward;
+  // curl reads only the small names, others only the capital ones.
+  unless_requested("http_proxy", outward.http_proxy);
+  unless_requested("HTTP_PROXY", outward.http_proxy);
+  unless_requested("https_proxy", outward.https_proxy);
+  unless_requested("HTTPS_PROXY", outward.https_proxy);
+  if (!outward.http_proxy.empty() || !outward.https_proxy.empty()) {
+    std::string direct = std::string("localhost,127.0.0.1,") + kLinkLocalAddress;
+    for (const auto& host : config.hosts) direct += "," + host;
+    if (!outward.no_proxy.empty()) direct += "," + outward.no_proxy;
+    unless_requested("no_proxy", direct);
+    unless_requested("NO_PROXY", direct);
+  }
+  unless_requested("PIP_INDEX_URL", outward.package_index);
+  if (!endpoint.ca_bundle.empty()) {
+    for (const char* name : {"REQUESTS_CA_BUNDLE", "SSL_CERT_FILE", "CURL_CA_BUNDLE", "PIP_CERT"}) {
+      unless_requested(name, endpoint.ca_bundle);
+    }
+  }
+  return variables;
+}
+
+std::string share_in_words(const wire::Order& order) {
+  const auto bytes = order.share.memory_bytes;
+  std::string text = human_bytes(static_cast<uint64_t>(bytes));
+  const auto& name = order.spec.instance_type(order.host);
+  const auto type = domain::find_instance_type(name);
+  if (!type) return text + ", the share of " + name;
+  const double promised = type->memory_gib * 1024 * 1024 * 1024;
+  const double part = promised / static_cast<double>(bytes);
+  if (part < 1.01) return text + ", all of " + name;
+  const double whole = std::round(part);
+  if (std::abs(part - whole) < 0.02)
+    return text + ", 1/" + std::to_string(static_cast<int>(whole)) + " of " + name;
+  return text + " of the " + human_bytes(static_cast<uint64_t>(promised)) + " of " + name;
+}
+
+std::string hosts_file(std::string_view host_table) {
+  std::string text;
+  if (host_table.find("localhost") == std::string_view::npos) text = "127.0.0.1 localhost\n";
+  text += host_table;
+  if (!text.ends_with('\n')) text += '\n';
+  return text;
+}
+
+std::string resolver_file(const domain::Outward& outward, std::string_view of_machine) {
+  std::string text;
+  for (const auto& server : outward.name_servers) text += "nameserver " + server + "\n";
+  if (!text.empty()) return text;
+  for (const auto line : split(of_machine, '\n')) {
+    const auto trimmed = trim(line);
+    if (trimmed.starts_with('#') || trimmed.starts_with(';')) continue;
+    // A resolver on the machine's own loopback cannot be reached from the host's namespace.
+    if (trimmed.starts_with("nameserver") &&
+        (trimmed.find("127.") != std::string_view::npos || trimmed.find("::1") != std::string_view::npos))
+      continue;
+    if (!trimmed.empty()) text += std::string(trimmed) + "\n";
+  }
+  return text;
+}
+
+}  // namespace trainyard::agent

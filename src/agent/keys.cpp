@@ -1,0 +1,37 @@
+#include "agent/keys.hpp"
+
+namespace trainyard::agent {
+namespace {
+// How often a wait looks up to see whether it was interrupted or the keys have expired.
+constexpr Duration kLookUpInterval = 50ms;
+}  // namespace
+
+void JobKeys::set(wire::Credentials credentials) {
+  {
+    const std::lock_guard lock(mutex_);
+    credentials_ = std::move(credentials);
+  }
+  changed_.notify_all();
+}
+
+std::optional<wire::Credentials> JobKeys::get() const {
+  const std::lock_guard lock(mutex_);
+  return credentials_;
+}
+
+Result<wire::Credentials> JobKeys::wait(Clock& clock, const Interruption& interruption) const {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    TRY(interruption.check());
+    if (credentials_ && credentials_->expires > clock.now()) return *credentials_;
+    changed_.wait_for(lock, kLookUpInterval);
+  }
+}
+
+bool JobKeys::wait_for_others(const std::string& session_token, Duration at_most) const {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, at_most,
+                           [&] { return credentials_ && credentials_->session_token != session_token; });
+}
+
+}  // namespace trainyard::agent

@@ -1,0 +1,97 @@
+// What the steps of one host's run share: the order, where its files lie, the world, and what earlier steps
+// made.
+//
+// Threads: steps run one after another on the agent's worker; what other threads touch says so.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "agent/endpoints.hpp"
+#include "agent/facts.hpp"
+#include "agent/interruption.hpp"
+#include "agent/keys.hpp"
+#include "agent/lifecycle.hpp"
+#include "agent/log_pump.hpp"
+#include "agent/metric_matcher.hpp"
+#include "base/random.hpp"
+#include "host/container.hpp"
+#include "objects/objects.hpp"
+#include "wire/messages.hpp"
+
+namespace trainyard::agent {
+
+// Where an agent works; from its command line.
+struct Place {
+  std::string directory;          // all that it makes lies below
+  std::string network_namespace;  // path
+  std::string address;            // of the host in its gang's network
+  std::string host_table;         // file: the names of all hosts, in the form of /etc/hosts
+};
+
+// An image made ready to run.
+struct ReadyImage {
+  std::string root;  // "" = this machine's own system
+  std::vector<std::string> entrypoint;
+  std::map<std::string, std::string> environment;
+  std::string working_directory = "/";
+  uint32_t user_id = 0, group_id = 0;
+  std::vector<host::Mount> mounts;
+};
+
+// The outside, as the agent meets it. Tests give their own.
+struct World {
+  objects::Objects& objects;  // asks for keys through JobKeys
+  std::function<Result<std::unique_ptr<host::Container>>(const host::ContainerSpec&, int output)>
+      start_container;
+  std::function<Result<void>(const std::string& id, const std::string& directory)> remove_container;
+  std::function<Result<ReadyImage>(const domain::Image&, const std::string& directory)> unpack_image;
+  std::function<Result<std::unique_ptr<Endpoints>>()> open_endpoints;
+  Facts& facts;
+  Clock& clock;
+  Random& random;
+};
+
+// Lets steps wait for the server's first word.
+class Greeting {
+ public:
+  void hear();
+  Result<void> wait(const Interruption& interruption) const;  // Errors: cancelled
+ private:
+  mutable std::mutex mutex_;
+  mutable std::condition_variable changed_;
+  bool heard_ = false;  // guarded by mutex_
+};
+
+struct Site {
+  const wire::Order& order;
+  const Place& place;
+  World& world;
+  JobKeys& keys;
+  Interruption& interruption;
+  Greeting& greeting;
+  bool died_before = false;  // the spool held facts: an agent ran here and died
+
+  // Set by steps, in the order of the list.
+  ReadyImage image;
+  std::unique_ptr<Endpoints> endpoints;
+  std::unique_ptr<MetricMatcher> metrics;
+  std::unique_ptr<LogPump> pump;
+  std::unique_ptr<host::Container> container;
+
+  // Of the present stage's work.
+  HostRun run;     // as it was when the work was ordered
+  StepsDone done;  // what it answers
+
+  std::string path(const std::string& name) const { return place.directory + "/" + name; }
+  std::string ml(const std::string& name = "") const { return path("ml") + (name.empty() ? "" : "/" + name); }
+  std::string host_name() const { return domain::host_name(order.host); }
+  std::string container_id() const { return order.attempt.text() + "-" + std::to_string(order.host); }
+};
+
+}  // namespace trainyard::agent

@@ -1,0 +1,35 @@
+// The files that a training container finds, and its /etc.
+#include "contract/contract.hpp"
+
+#include "agent/job_config.hpp"
+#include "agent/steps.hpp"
+#include "host/files.hpp"
+
+namespace trainyard::agent {
+namespace {
+
+Result<void> write_all_files(Site& site) {
+  const auto config = host_config(site.order);
+  // Writable for any user that an image may run as: SageMaker's own toolkit writes below /opt/ml/input.
+  for (const auto& directory : contract::directories(config))
+    TRY(host::make_directories(site.ml(directory), 0777));
+  for (const auto& [name, content] : contract::input_files(config))
+    TRY(host::write_file(site.ml(name), content));
+  const std::string table = site.place.host_table.empty() ? "" : TRY(host::read_file(site.place.host_table));
+  TRY(host::write_file(site.path("etc/hosts"), hosts_file(table)));
+  const auto of_machine = host::read_file("/etc/resolv.conf");
+  const std::string resolver = site.order.spec.network_isolation
+                                   ? ""
+                                   : resolver_file(site.order.outward, of_machine ? *of_machine : "");
+  return host::write_file(site.path("etc/resolv.conf"), resolver);
+}
+
+}  // namespace
+
+std::optional<Failure> write_contract(Site& site) {
+  auto written = write_all_files(site);
+  if (!written) return failure_of(written.error(), "writing the job's files");
+  return {};
+}
+
+}  // namespace trainyard::agent

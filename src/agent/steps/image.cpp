@@ -1,0 +1,27 @@
+// The image, ready to run: a runtime is this machine's own system and needs nothing; others are unpacked.
+#include "agent/steps.hpp"
+
+namespace trainyard::agent {
+
+std::optional<Failure> ready_image(Site& site) {
+  const auto& image = site.order.image;
+  if (image.kind == domain::Image::Kind::machine) {
+    site.image = {};
+  } else {
+    auto unpacked = site.world.unpack_image(image, site.path("image"));
+    if (!unpacked)
+      return failure_of(unpacked.error(), "The image " + site.order.spec.image + " cannot be used");
+    site.image = std::move(*unpacked);
+  }
+  if (!image.entrypoint.empty()) site.image.entrypoint = image.entrypoint;
+  for (const auto& [name, value] : image.environment) site.image.environment[name] = value;
+  for (const auto& [inside, outside] : image.mounts) {
+    host::Mount mount;
+    mount.source = outside;
+    mount.destination = inside;
+    site.image.mounts.push_back(std::move(mount));
+  }
+  return {};
+}
+
+}  // namespace trainyard::agent

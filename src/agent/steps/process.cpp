@@ -1,0 +1,86 @@
+// The user's process, in its container.
+#include "agent/job_config.hpp"
+#include "agent/steps.hpp"
+#include "base/text.hpp"
+#include "host/oci_image.hpp"
+
+namespace trainyard::agent {
+namespace {
+
+constexpr const char* kCaInside = "/etc/trainyard-ca.pem";
+// After the last process has gone the pipe has at most what it holds; reading that takes no longer.
+constexpr Duration kDrainLogMax = 10s;
+
+host::Mount bound(std::string source, std::string destination, bool read_only) {
+  host::Mount mount;
+  mount.source = std::move(source);
+  mount.destination = std::move(destination);
+  mount.read_only = read_only;
+  return mount;
+}
+
+host::ContainerSpec container_spec(Site& site) {
+  const auto& order = site.order;
+  auto endpoint = site.endpoints->config();
+  host::ContainerSpec spec;
+  spec.id = site.container_id();
+  spec.directory = site.path("bundle");
+  spec.image_root = site.image.root;
+  spec.mounts = site.image.mounts;
+  spec.mounts.push_back(bound(site.ml(), std::string(contract::kBase), false));
+  spec.mounts.push_back(bound(site.path("etc/hosts"), "/etc/hosts", false));
+  spec.mounts.push_back(bound(site.path("etc/resolv.conf"), "/etc/resolv.conf", false));
+  if (!order.outward.ca_bundle.empty()) {
+    spec.mounts.push_back(bound(order.outward.ca_bundle, kCaInside, true));
+    endpoint.ca_bundle = kCaInside;
+  }
+  spec.arguments = host::command_line(site.image.entrypoint, order.spec.entrypoint, order.spec.arguments);
+  spec.environment = container_environment(order, endpoint, site.image.environment);
+  spec.working_directory = site.image.working_directory;
+  spec.hostname = site.host_name();
+  spec.network_namespace = site.place.network_namespace;
+  spec.cpus = order.share.cpus;
+  spec.memory_bytes = order.share.memory_bytes;
+  // Half of its memory, as much as machines give: PyTorch's loaders die of bus errors in the usual 64 MiB.
+  if (order.share.memory_bytes > 0)
+    spec.shared_memory_bytes = static_cast<uint64_t>(order.share.memory_bytes) / 2;
+  spec.user_id = site.image.user_id;
+  spec.group_id = site.image.group_id;
+  return spec;
+}
+
+}  // namespace
+
+std::optional<Failure> start_process(Site& site) {
+  auto metrics = make_metric_matcher(site.order.spec.metrics);
+  if (!metrics) return failure_of(metrics.error(), "The metric definitions cannot be used");
+  site.metrics = std::move(*metrics);
+  auto pipe = make_pipe();
+  if (!pipe) return failure_of(pipe.error(), "starting the process");
+  site.pump =
+      std::make_unique<LogPump>(std::move(pipe->read_end), *site.metrics, site.world.facts, site.world.clock);
+  const auto spec = container_spec(site);
+  auto container = site.world.start_container(spec, pipe->write_end.release());
+  if (!container) {
+    if (container.error().kind == Kind::not_found) {
+      return Failure{domain::Fault::client, "The container cannot be started: " + container.error().message};
+    }
+    return Failure{domain::Fault::internal, "the container cannot be started: " + container.error().message};
+  }
+  site.container = std::move(*container);
+  return {};
+}
+
+std::optional<Failure> drain_log(Site& site) {
+  site.container
+      .reset();  // ends what the first process left behind, and with it the last writers of the pipe
+  site.pump->finish(kDrainLogMax);
+  return {};
+}
+
+void end_process(Site& site) {
+  site.container.reset();
+  site.pump.reset();
+}
+
+}  // namespace trainyard::agent
