@@ -1,0 +1,161 @@
+// trainyard-agent: runs one host of one attempt. Started by the launcher; see agent/agent.hpp. Only wires.
+#include <pthread.h>
+#include <signal.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <string>
+#include <thread>
+
+#include "agent/agent.hpp"
+#include "agent/endpoints.hpp"
+#include "agent/spool.hpp"
+#include "agent/uplink.hpp"
+#include "base/log.hpp"
+#include "host/container.hpp"
+#include "host/files.hpp"
+#include "host/image.hpp"
+#include "host/link.hpp"
+#include "host/machine_clock.hpp"
+#include "objects/s3_client.hpp"
+#include "wire/codec.hpp"
+
+namespace trainyard {
+namespace {
+
+constexpr const char* kUsage =
+    "usage: trainyard-agent --order FILE --directory DIR --network-namespace PATH --address ADDRESS "
+    "--host-table FILE\n";
+// After the last fact was acknowledged the log is too, unless the server cannot keep it; we do not stay for
+// that.
+constexpr Duration kLastDataMax = 5s;
+
+struct Options {
+  std::string order;
+  agent::Place place;
+};
+
+Result<Options> read_options(int argc, char** argv) {
+  Options options;
+  const std::map<std::string, std::string*> known = {
+      {"--order", &options.order},
+      {"--directory", &options.place.directory},
+      {"--network-namespace", &options.place.network_namespace},
+      {"--address", &options.place.address},
+      {"--host-table", &options.place.host_table}};
+  for (int i = 1; i < argc; i += 2) {
+    const auto option = known.find(argv[i]);
+    if (option == known.end()) return invalid(std::string("unknown option ") + argv[i]);
+    if (i + 1 >= argc) return invalid(std::string(argv[i]) + " needs a value");
+    *option->second = argv[i + 1];
+  }
+  if (options.order.empty() || options.place.directory.empty())
+    return invalid("--order and --directory must be given");
+  return options;
+}
+
+// SIGTERM and SIGINT mean: kill what runs, clean up, leave. Taken by one thread, blocked in all others.
+class SignalWatch {
+ public:
+  SignalWatch() {
+    ::signal(SIGPIPE, SIG_IGN);
+    sigemptyset(&signals_);
+    for (const int number : {SIGTERM, SIGINT, SIGUSR1}) sigaddset(&signals_, number);
+    pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
+  }
+  void start(agent::Agent& agent) {
+    thread_ = std::thread([this, &agent] {
+      int number = 0;
+      while (sigwait(&signals_, &number) == 0 && number != SIGUSR1) agent.fence();
+    });
+  }
+  ~SignalWatch() {
+    if (!thread_.joinable()) return;
+    pthread_kill(thread_.native_handle(), SIGUSR1);  // our own word to end
+    thread_.join();
+  }
+
+ private:
+  sigset_t signals_{};
+  std::thread thread_;
+};
+
+// Unpacked images are shared by all hosts of a launcher, where it says so.
+Result<agent::ReadyImage> unpack_image(const domain::Image& image, const std::string& own_directory) {
+  const char* shared = std::getenv("TRAINYARD_IMAGES_DIRECTORY");
+  const bool oci = image.kind == domain::Image::Kind::oci;
+  auto unpacked = TRY(host::unpack_image((oci ? "oci:" : "containers-storage:") + image.source,
+                                         shared != nullptr && *shared != '\0' ? shared : own_directory));
+  agent::ReadyImage ready;
+  ready.root = std::move(unpacked.root);
+  ready.entrypoint = std::move(unpacked.config.entrypoint);
+  ready.environment = std::move(unpacked.config.environment);
+  ready.working_directory = std::move(unpacked.config.working_directory);
+  ready.user_id = unpacked.user_id;
+  ready.group_id = unpacked.group_id;
+  return ready;
+}
+
+Result<void> run(const Options& options) {
+  host::MachineClock clock;
+  host::MachineRandom random;
+  SignalWatch signals;  // before any other thread, so that all have them blocked
+  TRY(host::make_directories(options.place.directory, 0700));
+  const auto alive = TRY(host::FileLock::take(options.place.directory + "/alive"));
+  const auto order = TRY(wire::decode_order(TRY(host::read_file(options.order))).in(options.order));
+
+  agent::Presence presence;
+  const auto spool = TRY(agent::open_spool(options.place.directory + "/spool", clock, presence));
+  agent::JobKeys keys;
+  objects::S3Settings store;
+  store.endpoint = order.objects_endpoint;
+  store.region = order.job.region;
+  store.ca_bundle = order.outward.ca_bundle;
+  store.keys = [&keys] {
+    const auto present = keys.get();
+    return present ? signing::Keys{present->access_key_id, present->secret_access_key, present->session_token}
+                   : signing::Keys{};
+  };
+  const auto objects = TRY(objects::open_s3(std::move(store), clock));
+
+  agent::Agent* hearer = nullptr;  // set before the uplink starts
+  agent::Uplink uplink(
+      {wire::kVersion, order.attempt, order.host, order.token}, *spool, presence,
+      [&](host::LinkEvents events) { return host::connect_link(order.wire_address, std::move(events)); },
+      clock, random, [&](wire::Message message) { hearer->deliver(message); });
+  agent::World world{
+      *objects,
+      host::start_container,
+      host::remove_container,
+      unpack_image,
+      [&] { return agent::open_endpoints(order, options.place.network_namespace, keys, random); },
+      uplink,
+      clock,
+      random};
+  agent::Agent agent(order, options.place, world, keys, spool->found_facts());
+  hearer = &agent;
+  signals.start(agent);
+  uplink.start();
+  agent.run();
+  uplink.wait_acknowledged(kLastDataMax);
+  uplink.stop();
+  return host::remove_all(options.place.directory + "/spool");
+}
+
+}  // namespace
+}  // namespace trainyard
+
+int main(int argc, char** argv) {
+  using namespace trainyard;
+  const auto options = read_options(argc, argv);
+  if (!options) {
+    std::fprintf(stderr, "trainyard-agent: %s\n%s", options.error().message.c_str(), kUsage);
+    return 2;
+  }
+  if (const auto done = run(*options); !done) {
+    std::fprintf(stderr, "trainyard-agent: %s\n", done.error().message.c_str());
+    return 1;
+  }
+  return 0;
+}

@@ -1,0 +1,235 @@
+"""What an agent meets, small enough to look into: a server's end of the wire (docs/formats/wire.md) and an object store
+that keeps everything in a dictionary and asks for no signature."""
+
+import http.server
+import os
+import socket
+import struct
+import threading
+import time
+import urllib.parse
+import xml.sax.saxutils
+
+STATES = ["placed", "preparing", "downloading", "running", "draining", "uploading", "finished", "failed", "lost"]
+FAULTS = ["algorithm", "client", "internal"]
+CAUSES = {"user": 1, "max_runtime": 2, "host_failed": 4}
+
+
+class Fields:
+    def __init__(self, payload):
+        self.payload, self.at = payload, 0
+
+    def take(self, form):
+        size = struct.calcsize("<" + form)
+        values = struct.unpack_from("<" + form, self.payload, self.at)
+        self.at += size
+        return values[0]
+
+    def text(self):
+        size = self.take("I")
+        self.at += size
+        return self.payload[self.at - size:self.at].decode()
+
+    def optional(self, form):
+        return self.take(form) if self.take("B") else None
+
+
+def text(value):
+    value = value.encode()
+    return struct.pack("<I", len(value)) + value
+
+
+class WireServer:
+    """Listens for one agent at a time; remembers what it said; acknowledges everything, unless told to be away."""
+
+    def __init__(self, path):
+        self.path = str(path)
+        self.facts, self.lines, self.points, self.hellos = [], [], [], []
+        self.state_acknowledged = self.data_acknowledged = 0
+        self.refuse = None
+        self.peers = None
+        self.acknowledges_data = True
+        self.link = None
+        self.lock = threading.Lock()
+        self.listener = None
+        self.open()
+
+    @property
+    def address(self):
+        return "unix:" + self.path
+
+    def open(self):
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(self.path)
+        self.listener.listen()
+        threading.Thread(target=self.accept, args=(self.listener,), daemon=True).start()
+
+    def go_away(self):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+        os.unlink(self.path)
+        if self.link:
+            self.link.shutdown(socket.SHUT_RDWR)
+
+    def accept(self, listener):
+        while True:
+            try:
+                link, _ = listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self.serve, args=(link,), daemon=True).start()
+
+    def say(self, kind, body, link=None):
+        payload = struct.pack("<B", kind) + body
+        (link or self.link).sendall(struct.pack("<I", len(payload)) + payload)
+
+    def stop(self, cause="user", grace_seconds=120):
+        self.say(8, struct.pack("<Bq", CAUSES[cause], grace_seconds * 1000))
+
+    def drained(self, staged):
+        self.peers = staged
+        if self.link:
+            self.say(10, struct.pack("<I", len(staged)) + b"".join(text(key) for key in staged))
+
+    def serve(self, link):
+        file = link.makefile("rb")
+        try:
+            while True:
+                head = file.read(4)
+                if len(head) < 4:
+                    return
+                payload = file.read(struct.unpack("<I", head)[0])
+                self.hear(link, Fields(payload))
+        except (OSError, struct.error):
+            return
+
+    def hear(self, link, fields):
+        kind = fields.take("B")
+        if kind == 1:
+            self.hellos.append((fields.take("I"), fields.take("Q"), fields.take("I"), fields.take("I"), fields.text()))
+            if self.refuse:
+                return self.say(6, text(self.refuse), link)
+            self.link = link
+            self.say(5, struct.pack("<QQ", self.state_acknowledged, self.data_acknowledged))
+            self.say(9, text("AKIATEST") + text("secret") + text("session") + struct.pack("<q", int((time.time() + 3600) * 1000)))
+            if self.peers is not None:
+                self.drained(self.peers)
+        elif kind == 2:
+            number, _, state, message = fields.take("Q"), fields.take("q"), STATES[fields.take("B")], fields.text()
+            fact = {"state": state, "message": message, "exit_code": fields.optional("i"), "fault": fields.optional("B")}
+            fact["fault"] = None if fact["fault"] is None else FAULTS[fact["fault"]]
+            fact.update(staged_model=fields.text(), model_uri=fields.text(), output_uri=fields.text())
+            with self.lock:
+                if number == self.state_acknowledged + 1:
+                    self.state_acknowledged = number
+                    self.facts.append(fact)
+                    # By then everything that was logged is here, as it must be.
+                    fact["lines_before"] = len(self.lines)
+            self.say(7, struct.pack("<BQ", 0, self.state_acknowledged), link)
+            if state in ("finished", "failed"):
+                self.say(11, b"", link)
+        elif kind in (3, 4):
+            number = fields.take("Q")
+            new = number == self.data_acknowledged + 1
+            for _ in range(fields.take("I")):
+                if kind == 3:
+                    _, line = fields.take("q"), fields.text()
+                    if new:
+                        self.lines.append(line)
+                else:
+                    name, _, value, of_host = fields.text(), fields.take("q"), fields.take("d"), fields.take("B")
+                    if new:
+                        self.points.append((name, value, bool(of_host)))
+            if new:
+                self.data_acknowledged = number
+            if self.acknowledges_data:
+                self.say(7, struct.pack("<BQ", 1, self.data_acknowledged), link)
+
+    def states(self):
+        return [fact["state"] for fact in self.facts]
+
+
+class Store(http.server.ThreadingHTTPServer):
+    """S3 enough for an agent: objects by (bucket, key)."""
+
+    daemon_threads = True
+
+    def __init__(self, buckets):
+        self.buckets = set(buckets)
+        self.objects = {}
+        self.parts = {}
+        super().__init__(("127.0.0.1", 0), StoreHandler)
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    @property
+    def authority(self):
+        return f"127.0.0.1:{self.server_address[1]}"
+
+
+class StoreHandler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        pass
+
+    def answer(self, status, body=b"", **headers):
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def fault(self, status, code):
+        self.answer(status, f"<Error><Code>{code}</Code><Message>{code}</Message></Error>".encode())
+
+    def place(self):
+        url = urllib.parse.urlsplit(self.path)
+        bucket, _, key = url.path[1:].partition("/")
+        return bucket, urllib.parse.unquote(key), dict(urllib.parse.parse_qsl(url.query, keep_blank_values=True))
+
+    def body(self):
+        return self.rfile.read(int(self.headers.get("Content-Length", 0)))
+
+    def do_GET(self):
+        bucket, key, query = self.place()
+        if bucket not in self.server.buckets:
+            return self.fault(404, "NoSuchBucket")
+        if key:
+            content = self.server.objects.get((bucket, key))
+            if content is None:
+                return self.fault(404, "NoSuchKey")
+            return self.answer(200, content, ETag='"e"', Last_Modified="Fri, 20 Nov 2026 09:45:00 GMT")
+        keys = sorted(k for b, k in self.server.objects if b == bucket and k.startswith(query.get("prefix", "")))
+        contents = "".join(f"<Contents><Key>{xml.sax.saxutils.escape(urllib.parse.quote(k))}</Key><Size>{len(self.server.objects[bucket, k])}</Size>"
+                           "<ETag>&quot;e&quot;</ETag><LastModified>2026-11-20T09:45:00.000Z</LastModified></Contents>" for k in keys)
+        self.answer(200, f"<ListBucketResult><EncodingType>url</EncodingType><IsTruncated>false</IsTruncated>{contents}</ListBucketResult>".encode())
+
+    do_HEAD = do_GET
+
+    def do_PUT(self):
+        bucket, key, query = self.place()
+        content = self.body()
+        if bucket not in self.server.buckets:
+            return self.fault(404, "NoSuchBucket")
+        if "partNumber" in query:
+            self.server.parts[bucket, key][int(query["partNumber"])] = content
+        else:
+            self.server.objects[bucket, key] = content
+        self.answer(200, ETag='"e"')
+
+    def do_POST(self):
+        bucket, key, query = self.place()
+        self.body()
+        if "uploads" in query:
+            self.server.parts[bucket, key] = {}
+            return self.answer(200, f"<InitiateMultipartUploadResult><Bucket>{bucket}</Bucket><Key>{key}</Key><UploadId>1</UploadId></InitiateMultipartUploadResult>".encode())
+        parts = self.server.parts.pop((bucket, key))
+        self.server.objects[bucket, key] = b"".join(parts[number] for number in sorted(parts))
+        self.answer(200, b"<CompleteMultipartUploadResult><ETag>&quot;e&quot;</ETag></CompleteMultipartUploadResult>")
+
+    def do_DELETE(self):
+        bucket, key, _ = self.place()
+        self.server.objects.pop((bucket, key), None)
+        self.answer(204)
