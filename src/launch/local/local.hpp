@@ -16,8 +16,10 @@
 // so whatever it leaves behind is found. On its host's lo the address 169.254.170.2 is ready for its relay to
 // listen on.
 //
-// A gang whose start was interrupted by our own death is completed by ensure(): from nothing when no agent
-// had been started, else by starting the missing ones. Until then list() shows those that were started.
+// A gang whose start was interrupted by our own death is completed by ensure(): the missing agents are
+// started; what died before any agent was started leaves nothing. remove() returns once nothing of the
+// attempt runs any more; its network and files go on a thread of ours, in the order of the calls. What cannot
+// be removed shows in list() again.
 #pragma once
 
 #include <map>
