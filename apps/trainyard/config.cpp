@@ -7,7 +7,6 @@
 #include <toml.hpp>
 
 #include "host/files.hpp"
-#include "trainyard/images.hpp"
 
 namespace trainyard::apps {
 namespace {
@@ -121,7 +120,7 @@ Result<void> read_image(const std::string& name, Table table, std::map<std::stri
   if (!runtime.empty()) {
     if (runtime != "machine") return invalid(table.name("runtime") + " must be \"machine\", not \"" + runtime + "\"");
   } else {
-    image = TRY(parse_image_source(source).in(table.name("image")));
+    image = TRY(domain::resolve_image({}, source).in(table.name("image")));
     if (table.has("mounts")) return invalid(table.name("mounts") + " is for runtimes; an image brings its own files");
   }
   images[name] = image;
@@ -163,6 +162,14 @@ Result<Config> from_value(const toml::value& file) {
   }));
   TRY(root.each("machine", [&](Table table) { return read_machine(table, config.machines); }));
   TRY(root.each_named("images", [&](const std::string& name, Table table) { return read_image(name, table, config.images); }));
+  TRY(root.each("jobs", [&](Table table) -> Result<void> {
+    int64_t stop_grace_seconds = config.stop_grace / 1s;
+    TRY(table.read("stop_grace_seconds", stop_grace_seconds));
+    if (stop_grace_seconds < 0 || stop_grace_seconds > 3600)
+      return invalid(table.name("stop_grace_seconds") + " must be between 0 and 3600");
+    config.stop_grace = std::chrono::seconds(stop_grace_seconds);
+    return table.nothing_else();
+  }));
   TRY(root.each("network", [&](Table table) -> Result<void> {
     TRY(table.read("pool", config.network_pool));
     TRY(table.read("name_servers", config.outward.name_servers));

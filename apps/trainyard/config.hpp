@@ -11,6 +11,7 @@
 
 #include "api/api.hpp"
 #include "base/result.hpp"
+#include "base/time.hpp"
 #include "domain/image.hpp"
 #include "launch/launcher.hpp"
 
@@ -35,6 +36,7 @@ struct Config {
   std::vector<launch::Machine> machines;       // empty: dev mode, this machine as it is
   std::map<std::string, domain::Image> images;
   domain::Outward outward;
+  Duration stop_grace = 120s;                  // between SIGTERM and SIGKILL, as on SageMaker
   std::string network_pool = "10.201.0.0/16";
 };
 

@@ -29,8 +29,14 @@ std::string endpoints_json(const std::string& host_and_port) {
       {"regionRegex", "^[a-z]{2}(-[a-z]+)+-\\d+$"},
       {"defaults", {{"hostname", host_and_port}, {"protocols", {"https"}}, {"signatureVersions", {"v4"}}}},
       {"regions", regions},
-      // s3 must say which signature it takes, or old clients fall back to version 2.
-      {"services", {{"s3", {{"defaults", {{"protocols", {"https"}}, {"signatureVersions", {"s3v4"}}}}, {"endpoints", Json::object()}}}}},
+      // s3 must say which signature it takes, or old clients fall back to version 2. Where a client has no region yet,
+      // it asks for a global endpoint.
+      {"services",
+       {{"s3",
+         {{"partitionEndpoint", "aws-global"},
+          {"isRegionalized", true},
+          {"defaults", {{"protocols", {"https"}}, {"signatureVersions", {"s3v4"}}}},
+          {"endpoints", {{"aws-global", {{"credentialScope", {{"region", "us-east-1"}}}}}}}}}}},
   };
   return dump(Json{{"version", 3}, {"partitions", {partition}}}, 2) + "\n";
 }

@@ -1,31 +1,18 @@
-// Which images there are: those of the config, those that a name spells out itself (oci:PATH:TAG,
-// containers-storage:NAME), and two that are always there:
+// The images that are there without a line in the config:
 //
 //   trainyard/machine   this machine's own system as a runtime
 //   trainyard/trainer   the same, with our built-in trainers; their entrypoint is trainyard-trainer
-//
-// Threads: immutable after construction. Errors: invalid, naming the images that there are.
 #pragma once
 
 #include <map>
 #include <string>
 
-#include "base/result.hpp"
 #include "domain/image.hpp"
 
 namespace trainyard::apps {
 
-// "oci:PATH:TAG" or "containers-storage:NAME". Errors: invalid.
-Result<domain::Image> parse_image_source(const std::string& source);
-
-class Images {
- public:
-  // `program_directory`: where trainyard-trainer lies.
-  Images(std::map<std::string, domain::Image> configured, const std::string& program_directory);
-  Result<domain::Image> find(const std::string& name) const;
-
- private:
-  std::map<std::string, domain::Image> images_;
-};
+// `configured` and the built-in ones; the config wins where names meet. `program_directory`: where
+// trainyard-trainer lies.
+std::map<std::string, domain::Image> all_images(std::map<std::string, domain::Image> configured, const std::string& program_directory);
 
 }  // namespace trainyard::apps

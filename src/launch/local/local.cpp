@@ -1,14 +1,10 @@
 #include "launch/local/local.hpp"
 
 #include <algorithm>
-#include <condition_variable>
-#include <deque>
 #include <filesystem>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <thread>
-#include <utility>
 
 #include "base/log.hpp"
 #include "base/text.hpp"
@@ -149,105 +145,18 @@ Result<void> kill_marked(const std::string& attempt_directory) {
   return unavailable("processes of " + attempt_directory + " start others faster than they are killed");
 }
 
-// Ends all that runs for the attempt: from here on it uses nothing of the machine.
-Result<void> end_processes(const std::string& attempt_directory, const std::vector<KnownAgent>& agents) {
-  for (const auto& agent : agents)
-    if (agent.started) TRY(host::kill_and_wait(agent.identity, kKillMax));
+// All on the machine that is not in the attempt's directory.
+Result<void> remove_from_machine(const std::string& attempt_directory, const KnownAttempt* known) {
+  if (known)
+    for (const auto& agent : known->agents)
+      if (agent.started) TRY(host::kill_and_wait(agent.identity, kKillMax));
   TRY(kill_marked(attempt_directory));
   if (const auto names = host::list_directory(attempt_directory))
     for (const auto& name : *names) TRY(host::remove_containers_in(attempt_directory + "/" + name));
+  TRY(host::unmount_below(attempt_directory));
+  if (known) TRY(host::remove_network(known->record.network));
   return ok();
 }
-
-// Removes what ended: mounts, network, files. The record goes last: until then a server that takes over knows
-// what there is to remove.
-Result<void> remove_remains(const std::string& attempt_directory, const host::PrivateNetwork& network) {
-  TRY(host::remove_network(network));
-  TRY(host::unmount_below(attempt_directory));
-  if (const auto names = host::list_directory(attempt_directory))
-    for (const auto& name : *names)
-      if (name != kRecordFile) TRY(host::remove_all(attempt_directory + "/" + name));
-  return host::remove_all(attempt_directory);
-}
-
-// Removes, on a thread of its own, what is left of attempts that have ended: deleting a large model or taking
-// down a network takes far longer than starting the next gang may wait.
-//
-// Threads: all but run() from one thread; what is shared is guarded by mutex_.
-class Remover {
- public:
-  Remover() : thread_([this] { run(); }) {}
-  // Ends after the removal under way; what waits is found again by the next server.
-  ~Remover() {
-    {
-      const std::lock_guard lock(mutex_);
-      stopping_ = true;
-    }
-    changed_.notify_one();
-    thread_.join();
-  }
-
-  void give(std::string attempt_directory, KnownAttempt known) {
-    {
-      const std::lock_guard lock(mutex_);
-      waiting_.push_back({std::move(attempt_directory), std::move(known)});
-    }
-    changed_.notify_one();
-  }
-  bool holds(const domain::AttemptId& attempt) const {
-    const std::lock_guard lock(mutex_);
-    return std::any_of(waiting_.begin(), waiting_.end(),
-                       [&](const auto& each) { return each.known.record.attempt == attempt; });
-  }
-  bool idle() const {
-    const std::lock_guard lock(mutex_);
-    return waiting_.empty() && failed_.empty();
-  }
-  // Not to be given to others yet.
-  std::vector<host::Subnet> subnets() const {
-    const std::lock_guard lock(mutex_);
-    std::vector<host::Subnet> all;
-    for (const auto& each : waiting_) all.push_back(each.known.record.network.subnet);
-    return all;
-  }
-  // Those that could not be removed: they are the caller's again.
-  std::vector<KnownAttempt> take_failed() {
-    const std::lock_guard lock(mutex_);
-    return std::exchange(failed_, {});
-  }
-
- private:
-  struct Remains {
-    std::string directory;
-    KnownAttempt known;
-  };
-
-  void run() {
-    std::unique_lock lock(mutex_);
-    for (;;) {
-      changed_.wait(lock, [this] { return stopping_ || !waiting_.empty(); });
-      if (stopping_) return;
-      // It stays the first of those that wait until it is gone: a deque does not move what others are added
-      // to.
-      Remains& remains = waiting_.front();
-      lock.unlock();
-      const auto removed = remove_remains(remains.directory, remains.known.record.network);
-      if (!removed)
-        log(Level::warning, "launch", "removing what is left of an attempt: " + removed.error().message,
-            {{"attempt", remains.known.record.attempt.text()}});
-      lock.lock();
-      if (!removed) failed_.push_back(std::move(remains.known));
-      waiting_.pop_front();
-    }
-  }
-
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<Remains> waiting_;
-  std::vector<KnownAttempt> failed_;
-  bool stopping_ = false;
-  std::thread thread_;  // last: it uses all of the above
-};
 
 Result<host::FileLock> lock_networks(const std::string& run_directory) {
   TRY(host::make_directories(run_directory, 0755));
@@ -274,25 +183,25 @@ class LocalLauncher final : public Launcher {
         continue;
       }
       auto known = load_attempt(directory);
-      if (known && known->any_started()) {
+      if (known) {
         attempts_.emplace(*id, std::move(*known));
         continue;
       }
-      // No agent was started, so nothing of it is worth keeping; what it named on the machine is found by
-      // name below.
-      if (!known)
-        log(Level::warning, "launch", "an attempt without a record is removed",
-            {{"attempt", name}, {"why", known.error().message}});
-      TRY(end_processes(directory, {}));
-      TRY(host::unmount_below(directory));
+      // Its record is missing or unreadable. Before it was written nothing had been made; if it was lost
+      // later, what it named is found by name below.
+      log(Level::warning, "launch", "an attempt without a record is removed",
+          {{"attempt", name}, {"why", known.error().message}});
+      TRY(remove_from_machine(directory, nullptr));
       TRY(host::remove_all(directory));
     }
     return remove_strays();
   }
 
   std::vector<Machine> machines() override {
-    if (!settings_.machines.empty()) return settings_.machines;
-    return {{capacity_.name, capacity_.cpus, capacity_.memory_bytes, capacity_.gpus}};
+    if (settings_.machines)
+      if (auto offered = settings_.machines(); !offered.empty()) return offered;
+    const host::MachineCapacity capacity = host::machine_capacity();
+    return {{capacity.name, capacity.cpus, capacity.memory_bytes, capacity.gpus}};
   }
 
   Result<void> ensure(const Gang& gang) override {
@@ -305,10 +214,9 @@ class LocalLauncher final : public Launcher {
         return conflict("attempt " + gang.attempt.text() + " was started with another number of hosts");
       if (known.complete()) return ok();
       if (known.any_started()) return start_agents(gang, known);
+      // Nothing runs yet, and how far its network was made nobody knows.
       TRY(remove(gang.attempt));
     }
-    if (remover_.holds(gang.attempt))
-      return unavailable("what is left of attempt " + gang.attempt.text() + " is still being removed");
     auto started = start(gang);
     if (started) return started;
     if (auto removed = remove(gang.attempt); !removed)
@@ -318,7 +226,6 @@ class LocalLauncher final : public Launcher {
   }
 
   std::vector<Agent> list() override {
-    take_back();
     std::vector<Agent> agents;
     for (const auto& [id, known] : attempts_)
       for (size_t i = 0; i < known.agents.size(); i++)
@@ -329,13 +236,18 @@ class LocalLauncher final : public Launcher {
   }
 
   Result<void> remove(domain::AttemptId attempt) override {
-    take_back();
-    const auto found = attempts_.find(attempt);
-    if (found == attempts_.end()) return ok();
     const std::string directory = places_.attempt(attempt);
-    TRY(end_processes(directory, found->second.agents).in("removing attempt " + attempt.text()));
-    remover_.give(directory, std::move(found->second));
-    attempts_.erase(found);
+    const auto found = attempts_.find(attempt);
+    if (found == attempts_.end() && !host::exists(directory)) return ok();
+    TRY(remove_from_machine(directory, found == attempts_.end() ? nullptr : &found->second)
+            .in("removing attempt " + attempt.text()));
+    // The record goes last: until then a server that takes over knows what there is to remove.
+    if (const auto names = host::list_directory(directory))
+      for (const auto& name : *names)
+        if (name != kRecordFile) TRY(host::remove_all(directory + "/" + name));
+    TRY(host::remove_all(directory));
+    if (found != attempts_.end()) attempts_.erase(found);
+    if (attempts_.empty()) (void)host::remove_all(places_.namespaces());
     return ok();
   }
 
@@ -344,7 +256,6 @@ class LocalLauncher final : public Launcher {
     const std::string directory = places_.attempt(gang.attempt);
     TRY(host::make_directories(directory, 0700));
     TRY(host::make_directories(places_.namespaces(), 0700));
-    run_directory_made_ = true;
     TRY(host::write_file(places_.namespaces() + "/" + kOwnerFile, places_.data, 0600));
     KnownAttempt known;
     {
@@ -352,7 +263,6 @@ class LocalLauncher final : public Launcher {
       const auto lock = TRY(lock_networks(places_.run_directory));
       auto taken = TRY(host::networks_in_use());
       for (const auto& [id, other] : attempts_) taken.push_back(other.record.network.subnet);
-      for (const auto& subnet : remover_.subnets()) taken.push_back(subnet);
       const host::Subnet subnet = TRY(choose_subnet(pool_, gang.members.size(), taken, next_address_));
       next_address_ = host::Address(subnet.base + subnet.size());
       NetworkRequest request{gang.attempt,
@@ -399,26 +309,15 @@ class LocalLauncher final : public Launcher {
     return ok();
   }
 
-  void take_back() {
-    for (auto& known : remover_.take_failed()) attempts_.emplace(known.record.attempt, std::move(known));
-    if (run_directory_made_ && attempts_.empty() && remover_.idle()) {
-      (void)host::remove_all(places_.namespaces());
-      run_directory_made_ = false;
-    }
-  }
-
   // What bears our mark and belongs to no attempt that we know.
   Result<void> remove_strays();
 
   const LocalSettings settings_;
   const Places places_;
   const host::Subnet pool_;
-  const host::MachineCapacity capacity_ = host::machine_capacity();
   host::Address
       next_address_;  // subnets are given in turn: what is late for an old gang does not reach a new one
   std::map<domain::AttemptId, KnownAttempt> attempts_;
-  bool run_directory_made_ = false;
-  Remover remover_;
 };
 
 // Names on this machine that belong to one server's attempts.
@@ -467,7 +366,7 @@ Result<void> LocalLauncher::remove_strays() {
   for (const auto& what :
        TRY(remove_unused(places_.run_directory, places_.mark, used).in("removing what a crash left")))
     log(Level::warning, "launch", "removed what a crash left", {{"what", what}});
-  run_directory_made_ = true;
+  if (attempts_.empty()) (void)host::remove_all(places_.namespaces());
   return ok();
 }
 
@@ -530,8 +429,7 @@ Result<std::vector<std::string>> sweep(const std::string& data_directory, const 
         used.add(known->record.network);
         continue;
       }
-      TRY(end_processes(directory, known ? known->agents : std::vector<KnownAgent>()));
-      TRY(host::unmount_below(directory));
+      TRY(remove_from_machine(directory, known ? &*known : nullptr));
     }
     append(said, TRY(remove_unused(run_directory, own_mark, used)));
   }

@@ -16,12 +16,11 @@
 // so whatever it leaves behind is found. On its host's lo the address 169.254.170.2 is ready for its relay to
 // listen on.
 //
-// A gang whose start was interrupted by our own death is completed by ensure(): the missing agents are
-// started; what died before any agent was started leaves nothing. remove() returns once nothing of the
-// attempt runs any more; its network and files go on a thread of ours, in the order of the calls. What cannot
-// be removed shows in list() again.
+// A gang whose start was interrupted by our own death is completed by ensure(): from nothing when no agent
+// had been started, else by starting the missing ones. Until then list() shows those that were started.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -42,7 +41,8 @@ inline constexpr const char* kRelayAddress = "169.254.170.2";
 struct LocalSettings {
   std::string data_directory;     // absolute
   std::string agent_program;      // path of trainyard-agent
-  std::vector<Machine> machines;  // from the config; none: this machine, all of it
+  // What the config offers, asked at each look; nothing, or none: this machine, all of it.
+  std::function<std::vector<Machine>()> machines;
   std::string network_pool = "10.201.0.0/16";
   std::map<std::string, std::string> agent_environment;
   std::string run_directory = "/run/trainyard";  // gone after a reboot, as all that it speaks of

@@ -1,0 +1,215 @@
+#include "trainyard/serve.hpp"
+
+#include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "api/api.hpp"
+#include "api/auth/temporary_keys.hpp"
+#include "base/log.hpp"
+#include "base/text.hpp"
+#include "control/agents.hpp"
+#include "control/control.hpp"
+#include "control/loops.hpp"
+#include "host/certificates.hpp"
+#include "host/http_server.hpp"
+#include "host/link.hpp"
+#include "host/machine_clock.hpp"
+#include "host/process.hpp"
+#include "launch/local/local.hpp"
+#include "ledger/ledger.hpp"
+#include "objects/directory.hpp"
+#include "objects/s3_client.hpp"
+#include "observe/logs.hpp"
+#include "observe/metrics.hpp"
+#include "trainyard/config.hpp"
+#include "trainyard/data_directory.hpp"
+#include "trainyard/environment.hpp"
+#include "trainyard/images.hpp"
+#include "trainyard/late_handler.hpp"
+#include "trainyard/terminal.hpp"
+
+namespace trainyard::apps {
+namespace {
+
+constexpr Duration kStopGrace = 5s;               // requests under way may finish
+constexpr Duration kCredentialsLifetime = 1h;     // as roles' sessions on AWS
+constexpr rlim_t kOpenFilesWanted = 65536;        // connections and agents' links; less where the machine allows less
+
+// What SIGHUP may change while the server runs: the machines of the config.
+class Machines {
+ public:
+  explicit Machines(std::vector<launch::Machine> machines) : machines_(std::move(machines)) {}
+  std::vector<launch::Machine> now() const {
+    const std::lock_guard lock(mutex_);
+    return machines_;
+  }
+  void take(std::vector<launch::Machine> machines) {
+    const std::lock_guard lock(mutex_);
+    machines_ = std::move(machines);
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<launch::Machine> machines_;  // guarded by mutex_
+};
+
+std::string host_of(const std::string& listen) { return listen.substr(0, listen.rfind(':')); }
+
+bool is_loopback(const std::string& host) { return host.starts_with("127.") || host == "localhost" || host == "[::1]"; }
+
+std::string machine_name() {
+  char name[256] = {};
+  return ::gethostname(name, sizeof name - 1) == 0 ? name : "localhost";
+}
+
+// Signals are taken by sigwait alone: blocked before any thread starts, so that none is ever interrupted.
+sigset_t block_signals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int number : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, number);
+  ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  ::signal(SIGPIPE, SIG_IGN);
+  return signals;
+}
+
+void raise_open_files() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = std::min(limit.rlim_max, kOpenFilesWanted);
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+Result<std::unique_ptr<objects::Objects>> open_objects(const Config& config, const DataDirectory& data, Clock& clock, Random& random) {
+  if (!config.objects) return objects::open_directory(data.file("objects"), clock, random);
+  const ExternalObjects& external = *config.objects;
+  objects::S3Settings settings;
+  settings.endpoint = external.endpoint;
+  settings.region = external.region;
+  settings.ca_bundle = external.ca_bundle;
+  settings.keys = [external] { return signing::Keys{external.access_key_id, external.secret_access_key, ""}; };
+  return objects::open_s3(std::move(settings), clock);
+}
+
+void greet(const ServerRecord& record, const DataDirectory& data, const Config& config) {
+  std::printf("%s listens on %s\n", paint(Paint::bold, "trainyard").c_str(), paint(Paint::green, record.endpoint).c_str());
+  std::printf("  data    %s\n", data.path().c_str());
+  if (config.machines.empty()) {
+    std::printf("  mode    dev: this machine as it is; gangs that ask for more are scaled\n");
+  } else {
+    std::printf("  mode    %zu machine%s of the config\n", config.machines.size(), config.machines.size() == 1 ? "" : "s");
+  }
+  std::printf("  clients eval \"$(trainyard env --data %s)\"\n", data.path().c_str());
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+Result<void> serve(const ServeOptions& options) {
+  const sigset_t signals = block_signals();
+  raise_open_files();
+  host::MachineClock clock;
+  host::MachineRandom random;
+  set_log({}, clock, Level::info);
+
+  Config config;
+  if (!options.config_file.empty()) config = TRY(read_config(options.config_file));
+  if (!options.listen.empty()) config.listen = options.listen;
+  auto data = TRY(DataDirectory::open(options.data_directory));
+  Identity identity = TRY(data.identity(config.account_id, config.access_keys, random));
+  // Clients hold one key for everything, so an external object store's key opens this server too.
+  if (config.objects) identity.keys.insert(identity.keys.begin(), {config.objects->access_key_id, config.objects->secret_access_key});
+  const auto images = all_images(config.images, host::program_directory());
+  Machines machines(config.machines);
+
+  // What is remembered.
+  auto ledger = TRY(ledger::open_sqlite(data.file("ledger.db")).in("opening the ledger"));
+  auto logs = TRY(observe::open_logs(data.file("logs"), clock).in("opening the logs"));
+  auto metrics = TRY(observe::open_metrics(data.file("metrics")).in("opening the metrics"));
+  auto objects = TRY(open_objects(config, data, clock, random).in("opening the object store"));
+
+  // What runs. The port must be known before the first order is written, so the face listens first.
+  const std::string host = host_of(config.listen);
+  const bool plain_http = is_loopback(host) || config.allow_plain_http_from_other_machines;
+  std::vector<std::string> names{"127.0.0.1", "169.254.170.2", "localhost", machine_name()};
+  if (host != "0.0.0.0" && host != "[::]" && std::find(names.begin(), names.end(), host) == names.end()) names.push_back(host);
+  names.insert(names.end(), config.certificate_names.begin(), config.certificate_names.end());
+  const auto certificates = TRY(host::ensure_certificates(data.file("tls"), names, clock.now()).in("making the server's certificate"));
+
+  launch::LocalSettings local;
+  local.data_directory = data.path();
+  local.agent_program = host::program_directory() + "/trainyard-agent";
+  local.machines = [&] { return machines.now(); };
+  local.network_pool = config.network_pool;
+  auto launcher = TRY(launch::make_local(local, clock).in("preparing this machine to launch jobs"));
+
+  control::Settings control_settings;
+  control_settings.account = identity.account;
+  control_settings.scale_gangs = config.machines.empty();
+  control_settings.stop_grace = config.stop_grace;
+  control_settings.images = images;
+  control_settings.outward = config.outward;
+  control_settings.wire_address = "unix:" + data.file("agents.sock");
+
+  api::Settings api_settings;
+  api_settings.account = identity.account;
+  api_settings.keys = identity.keys;
+  api_settings.temporary_key_secret = identity.temporary_key_secret;
+  api_settings.find_image = [&](const std::string& name) { return domain::resolve_image(images, name); };
+  api_settings.serve_objects = !config.objects;
+
+  LateHandler face;
+  host::HttpSettings http;
+  http.listen = config.listen;
+  http.plain_http = plain_http;
+  http.certificate_file = certificates.certificate;
+  http.key_file = certificates.key;
+  auto server = TRY(host::serve_http(http, face).in("listening on " + config.listen));
+
+  const std::string reachable = (host == "0.0.0.0" ? std::string("127.0.0.1") : host) + ":" + std::to_string(server->port());
+  control_settings.api_address = reachable;
+  control_settings.objects_endpoint = config.objects ? config.objects->endpoint : (plain_http ? "http://" : "https://") + reachable;
+  auto control = TRY(control::make_control(control_settings, *ledger, *launcher, *logs, clock, random).in("reading the ledger"));
+
+  const control::IssueCredentials issue = [&](const domain::Job& job, const domain::AttemptId& attempt, Instant now) {
+    if (config.objects) return wire::Credentials{config.objects->access_key_id, config.objects->secret_access_key, "", now + kCredentialsLifetime};
+    const api::RoleSession session{job.spec.role_arn, "SageMaker-" + attempt.text()};
+    const auto keys = api::issue_keys(identity.temporary_key_secret, session, now, kCredentialsLifetime, random);
+    return wire::Credentials{keys.access_key_id, keys.secret_access_key, keys.session_token, keys.expires};
+  };
+  auto agents = control::make_agents(*control, *logs, *metrics, clock, config.stop_grace, issue);
+  auto listener = TRY(host::listen_links(control_settings.wire_address, agents->events()).in("listening for agents"));
+  auto api = api::make_api(api_settings, {*control, *logs, *metrics, *objects, clock, random});
+
+  ServerRecord record{(plain_http ? "http://" : "https://") + reachable, reachable, config.region,
+                      config.objects ? config.objects->endpoint : "", identity.keys.front()};
+  TRY(host::make_directories(data.file("clients")));
+  TRY(host::write_file_durably(data.file("clients/endpoints.json"), endpoints_json(reachable), 0644));
+  TRY(write_server_record(data.path(), record));
+
+  control::Loops loops(*control, control_settings.reconcile_interval);
+  face.open(*api);
+  greet(record, data, config);
+  log(Level::info, "serve", "ready", {{"endpoint", record.endpoint}, {"data", data.path()}});
+
+  for (int number = 0; ::sigwait(&signals, &number) == 0 && number == SIGHUP;) {
+    const auto fresh = options.config_file.empty() ? Result<Config>(config) : read_config(options.config_file);
+    if (!fresh) {
+      log(Level::error, "serve", "the config was not taken over", {{"why", fresh.error().message}});
+      continue;
+    }
+    machines.take(fresh->machines);
+    log(Level::info, "serve", "took over the machines of the config", {{"machines", std::to_string(fresh->machines.size())}});
+  }
+  log(Level::info, "serve", "ending; jobs go on");
+  server->stop(kStopGrace);
+  return {};
+}
+
+}  // namespace trainyard::apps

@@ -1,0 +1,147 @@
+// Loads a live server with signed requests, beside a server that is nothing but the same HTTP and the same SigV4 and
+// answers a constant: what is lost to the operation itself.
+//
+//   load_api describe --server HOST:PORT --id KEY --secret SECRET --job NAME
+//   load_api create   --server HOST:PORT --id KEY --secret SECRET --request FILE --prefix NAME
+//
+// Prints a line of JSON for each round. Rounds are interleaved: ours, peer, ours, peer.
+
+#include <cstdio>
+#include <map>
+#include <memory>
+
+#include "base/json.hpp"
+#include "base/text.hpp"
+#include "host/files.hpp"
+#include "host/http_server.hpp"
+#include "bench/load_client.hpp"
+#include "host/machine_clock.hpp"
+#include "signing/signing.hpp"
+
+namespace trainyard::bench {
+namespace {
+
+constexpr int kRounds = 7;
+constexpr size_t kConstantBytes = 2048;  // about what a Describe answers
+constexpr Duration kDescribeLasts = 2s;
+constexpr uint64_t kCreateRequests = 2'000;
+
+// Who is loaded, and how its requests are signed.
+struct Target {
+  std::string address;
+  std::string amz_target;
+  signing::Keys keys;
+};
+
+std::string signed_request(const Target& target, const std::string& body, Instant now) {
+  signing::HeaderList headers{{"Host", target.address}, {"Content-Type", "application/x-amz-json-1.1"}, {"X-Amz-Target", target.amz_target}};
+  const auto added = signing::sign("POST", "/", headers, signing::sha256_hex(body), target.keys, {"us-east-1", "sagemaker"}, now);
+  headers.insert(headers.end(), added.begin(), added.end());
+  std::string request = "POST / HTTP/1.1\r\n";
+  for (const auto& [name, value] : headers) request.append(name).append(": ").append(value).append("\r\n");
+  return request.append("Content-Length: ").append(std::to_string(body.size())).append("\r\n\r\n").append(body);
+}
+
+// One round; an answer that is a refusal ends the bench.
+Result<LoadResult> run(const Target& target, Load load, const std::function<std::string(uint64_t)>& body) {
+  host::MachineClock clock;
+  load.address = target.address;
+  load.make_request = [&](uint64_t number) { return signed_request(target, body(number), clock.now()); };
+  auto result = TRY(run_load(load));
+  if (result.refusals) return internal("refused: " + result.first_refusal);
+  return result;
+}
+
+// Verifies each request as the API does, and answers the same bytes to all.
+class Constant final : public host::Handler {
+ public:
+  Constant(signing::Keys keys, std::string answer) : keys_(std::move(keys)), answer_(std::move(answer)) {}
+
+  Choice choose(const host::RequestHead&) override { return {}; }
+  void stream(host::Stream&) override {}
+  void handle(host::Request request, std::unique_ptr<host::Responder> responder) override {
+    host::Response response;
+    const auto& headers = request.headers.fields();
+    const auto claim = signing::read_claim(request.target, headers);
+    const bool good = claim && *claim && (*claim)->payload_sha256 == signing::sha256_hex(request.body) &&
+                      signing::verify(request.method, request.target, headers, **claim, keys_.secret_access_key, clock_.now());
+    response.status = good ? 200 : 403;
+    response.headers.add("Content-Type", "application/x-amz-json-1.1");
+    response.body = answer_;
+    responder->reply(std::move(response));
+  }
+
+ private:
+  host::MachineClock clock_;
+  const signing::Keys keys_;
+  const std::string answer_;
+};
+
+void print_round(const char* side, int round, const LoadResult& result) {
+  std::printf("%s\n", dump(Json{{"side", side}, {"round", round}, {"requests_per_second", result.answers_per_second},
+                                {"p50_ms", result.p50_ms}, {"p99_ms", result.p99_ms}, {"client_busy", result.busy_share}}).c_str());
+  std::fflush(stdout);
+}
+
+Result<void> describe(const Target& ours, const std::string& job) {
+  const std::string body = dump(Json{{"TrainingJobName", job}});
+  const auto same_body = [&](uint64_t) { return body; };
+  Constant constant(ours.keys, std::string(kConstantBytes, ' '));
+  host::HttpSettings settings;
+  settings.listen = "127.0.0.1:0";
+  auto server = TRY(host::serve_http(settings, constant));
+  Target peer = ours;
+  peer.address = "127.0.0.1:" + std::to_string(server->port());
+  Load load;
+  load.lasts = kDescribeLasts;
+  for (int round = 0; round < kRounds; ++round) {
+    print_round("ours", round, TRY(run(ours, load, same_body).in("describing " + job)));
+    print_round("peer", round, TRY(run(peer, load, same_body)));
+  }
+  server->stop(1s);
+  return {};
+}
+
+// Many connections, whose creates share commits, beside one, whose creates cannot.
+Result<void> create(const Target& ours, const Json& request, const std::string& prefix) {
+  for (int round = 0; round < kRounds; ++round) {
+    for (const size_t connections : {size_t(64), size_t(1)}) {
+      Load load;
+      load.connections = connections;
+      load.warm_up = 0ms;
+      load.lasts = 60s;
+      load.requests_max = connections == 1 ? kCreateRequests / 8 : kCreateRequests;
+      const auto body = [&](uint64_t number) {
+        Json one = request;
+        one["TrainingJobName"] = prefix + "-" + std::to_string(round) + "-" + std::to_string(connections) + "-" + std::to_string(number);
+        return dump(one);
+      };
+      print_round(connections == 1 ? "peer" : "ours", round, TRY(run(ours, load, body)));
+    }
+  }
+  return {};
+}
+
+Result<void> main_of(const std::string& what, std::map<std::string, std::string> options) {
+  Target ours{options["--server"], "", {options["--id"], options["--secret"], ""}};
+  if (what == "describe") {
+    ours.amz_target = "SageMaker.DescribeTrainingJob";
+    return describe(ours, options["--job"]);
+  }
+  if (what == "create") {
+    ours.amz_target = "SageMaker.CreateTrainingJob";
+    return create(ours, TRY(parse_json(TRY(host::read_file(options["--request"])))), options["--prefix"]);
+  }
+  return invalid("load_api describe|create");
+}
+
+}  // namespace
+}  // namespace trainyard::bench
+
+int main(int argc, char** argv) {
+  std::map<std::string, std::string> options;
+  for (int i = 2; i + 1 < argc; i += 2) options[argv[i]] = argv[i + 1];
+  const auto done = trainyard::bench::main_of(argc > 1 ? argv[1] : "", options);
+  if (!done) std::fprintf(stderr, "load_api: %s\n", done.error().message.c_str());
+  return done ? 0 : 1;
+}

@@ -1,0 +1,222 @@
+"""Measures beside peers, in one run, interleaved; prints a table and writes bench/results/NAME.json.
+
+  ./yard bench            all of them
+  ./yard bench NAME       one of them (an unknown NAME lists them)
+
+A row: {bench, case, unit, ours, peer, peer_name, ratio, target, met}; ours and peer are [min, median, max]. Ratios are of
+medians. Machines are shared and noisy: a ratio of one run says more than a time of two.
+"""
+
+import datetime
+import json
+import os
+import platform
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+BIN = os.path.join(ROOT, "build", "release", "bin")
+RESULTS = os.path.join(ROOT, "bench", "results")
+sys.path.insert(0, os.path.join(ROOT, "tests"))
+
+import jobs
+import trainyard_server
+
+START_ROUNDS = 15
+IMAGE = "localhost/trainyard-bench:1"
+
+
+def spread(values):
+    return [round(min(values), 4), round(statistics.median(values), 4), round(max(values), 4)]
+
+
+def row(bench, case, unit, ours, peer, peer_name, target, met):
+    """`met` is a function of (ours median, peer median)."""
+    ours, peer = spread(ours), spread(peer) if peer else None
+    ratio = round(ours[1] / peer[1], 4) if peer and peer[1] else None
+    return {"bench": bench, "case": case, "unit": unit, "ours": ours, "peer": peer, "peer_name": peer_name, "ratio": ratio,
+            "target": target, "met": bool(met(ours[1], peer[1] if peer else None))}
+
+
+def rounds(program, *arguments):
+    """side -> list of the round's measurements, as a C++ bench prints them."""
+    done = subprocess.run([os.path.join(BIN, program), *arguments], check=True, capture_output=True, text=True)
+    sides = {"ours": [], "peer": []}
+    for line in done.stdout.splitlines():
+        one = json.loads(line)
+        sides[one["side"]].append(one)
+    return sides
+
+
+def values(side, name):
+    return [one[name] for one in side]
+
+
+def with_server(config=""):
+    directory = tempfile.mkdtemp(prefix="trainyard-bench-", dir=os.path.join(ROOT, "build"))
+    return trainyard_server.Server(os.path.join(directory, "data"), config)
+
+
+# -- benches --------------------------------------------------------------------------------------
+
+
+def ledger():
+    """Group commit beside one fsync a command."""
+    with tempfile.TemporaryDirectory(dir=os.path.join(ROOT, "build")) as directory:
+        sides = rounds("commit_ledger", directory)
+    return [row("ledger", "commit, groups of 64", "commands/s", values(sides["ours"], "commands_per_second"),
+                values(sides["peer"], "commands_per_second"), "one by one", "more than one by one", lambda ours, peer: ours > peer)]
+
+
+def describe():
+    """DescribeTrainingJob beside the same HTTP and SigV4 answering a constant."""
+    server = with_server("[[machine]]\nname = 'small'\ncpus = 1.0\nmemory_gib = 1.0\n").start()
+    try:
+        server.boto("sagemaker").create_training_job(**jobs.request("described", instance_type="ml.m5.24xlarge"))
+        sides = rounds("load_api", "describe", *keys(server), "--job", "described")
+    finally:
+        server.clean()
+    return [row("describe", "16 connections", "requests/s", values(sides["ours"], "requests_per_second"),
+                values(sides["peer"], "requests_per_second"), "same HTTP and SigV4, a constant", "ratio >= 0.5", lambda ours, peer: ours >= 0.5 * peer),
+            row("describe", "16 connections, p50", "ms", values(sides["ours"], "p50_ms"), values(sides["peer"], "p50_ms"),
+                "same HTTP and SigV4, a constant", "shown", lambda ours, peer: True)]
+
+
+def create():
+    """CreateTrainingJob with durability on: many clients share commits, one cannot."""
+    server = with_server("[[machine]]\nname = 'small'\ncpus = 1.0\nmemory_gib = 1.0\n").start()
+    try:
+        request = os.path.join(server.data, "request.json")
+        with open(request, "w", encoding="utf-8") as file:
+            json.dump(jobs.request("x", instance_type="ml.m5.24xlarge"), file)
+        sides = rounds("load_api", "create", *keys(server), "--request", request, "--prefix", "made")
+    finally:
+        server.clean()
+    return [row("create", "64 connections, durable", "jobs/s", values(sides["ours"], "requests_per_second"),
+                values(sides["peer"], "requests_per_second"), "one connection, a commit each", "more than one by one", lambda ours, peer: ours > peer)]
+
+
+def keys(server):
+    return ["--server", server.listen, "--id", server.env["AWS_ACCESS_KEY_ID"], "--secret", server.env["AWS_SECRET_ACCESS_KEY"]]
+
+
+def podman_environment(directory):
+    """podman where it must be helped: hybrid cgroups and no right to raise limits (docs/operating)."""
+    config = os.path.join(directory, "containers.conf")
+    with open(config, "w", encoding="utf-8") as file:
+        file.write('[containers]\ndefault_ulimits = ["nofile=1024:1024", "nproc=4096:4096"]\n[engine]\ncgroup_manager = "cgroupfs"\n')
+    return dict(os.environ, CONTAINERS_CONF=config)
+
+
+def podman(environment, *arguments):
+    hide = "umount /sys/fs/cgroup/unified 2>/dev/null; exec podman \"$@\""
+    return subprocess.run(["unshare", "-m", "sh", "-c", hide, "podman", *arguments], env=environment, check=True, capture_output=True, text=True).stdout
+
+
+def make_image(environment):
+    script = f"""set -e; c=$(buildah from scratch); m=$(buildah mount $c); mkdir -p $m/bin; cp /bin/busybox $m/bin/busybox
+        for a in sh date cat sleep; do ln -s busybox $m/bin/$a; done; buildah umount $c >/dev/null
+        buildah config --env PATH=/bin $c; buildah commit -q $c {IMAGE} >/dev/null; buildah rm $c >/dev/null"""
+    subprocess.run(["unshare", "-m", "sh", "-c", "umount /sys/fs/cgroup/unified 2>/dev/null; " + script], env=environment, check=True, capture_output=True)
+
+
+def start():
+    """Accepted -> the user's process, beside `podman run` with a bridge. The process prints its clock first of all."""
+    server = with_server("[[machine]]\nname = 'box'\ncpus = 64.0\nmemory_gib = 256.0\n").start()
+    cases = {1: [], 2: []}
+    peers = []
+    try:
+        server.boto("s3").create_bucket(Bucket="yard")
+        environment = podman_environment(server.data)
+        make_image(environment)
+        sagemaker, logs = server.boto("sagemaker"), server.boto("logs")
+        for number in range(START_ROUNDS):
+            for hosts in (1, 2):
+                name = f"start-{hosts}-{number}"
+                sagemaker.create_training_job(**jobs.request(name, "date +%s.%N", hosts=hosts))
+                accepted = time.time()
+                jobs.wait_until(sagemaker, name)
+                began = [float(line) for line in jobs.log_lines(logs, name) if re.fullmatch(r"\d+\.\d+", line)]
+                assert len(began) == hosts, (name, began)
+                cases[hosts].append((max(began) - accepted) * 1000)
+            asked = time.time()
+            said = float(podman(environment, "run", "--rm", "--network=bridge", IMAGE, "sh", "-c", "cat /proc/uptime").split()[0])
+            with open("/proc/uptime", encoding="utf-8") as file:
+                now_uptime, now = float(file.read().split()[0]), time.time()
+            peers.append(((now - (now_uptime - said)) - asked) * 1000)
+    finally:
+        server.clean()
+    return [row("start", f"accepted -> user process, {hosts} host{'s' if hosts > 1 else ''}, runtime, no channel", "ms", measured, peers,
+                "podman run --network=bridge", "p50 < 100 ms and ratio <= 0.5", lambda ours, peer: ours < 100 and ours <= 0.5 * peer)
+            for hosts, measured in cases.items()]
+
+
+def idle():
+    """What a server that does nothing holds in memory."""
+    samples = []
+    for _ in range(3):
+        server = with_server().start()
+        try:
+            server.boto("sts").get_caller_identity()
+            server.boto("sagemaker").list_training_jobs()
+            time.sleep(1)
+            with open(f"/proc/{server.process.pid}/status", encoding="utf-8") as file:
+                samples.append(int(re.search(r"VmRSS:\s+(\d+) kB", file.read())[1]) / 1024)
+        finally:
+            server.clean()
+    return [row("idle", "resident memory after first requests", "MiB", samples, None, None, "< 40 MiB", lambda ours, _: ours < 40)]
+
+
+BENCHES = {one.__name__: one for one in (ledger, describe, create, start, idle)}
+
+# -- showing and keeping ----------------------------------------------------------------------------
+
+
+def machine():
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        model = re.search(r"model name\s*:\s*(.+)", file.read())
+    with open("/proc/meminfo", encoding="utf-8") as file:
+        memory = int(re.search(r"MemTotal:\s+(\d+)", file.read())[1]) / 1024 / 1024
+    return {"cpu": model[1].strip() if model else platform.machine(), "cores": os.cpu_count(), "memory_gib": round(memory, 1),
+            "kernel": platform.release().split("-")[0]}
+
+
+def paint(code, text):
+    return f"\033[{code}m{text}\033[0m" if sys.stdout.isatty() else text
+
+
+def number(value):
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+
+
+def show(rows):
+    for one in rows:
+        print(f"  {one['case']:<58} {number(one['ours'][1]):>10} {one['unit']:<11}", end="")
+        if one["peer"]:
+            print(f" beside {number(one['peer'][1]):>10}  ({one['peer_name']})  ratio {paint('1', str(one['ratio']))}", end="")
+        print(f"  target: {one['target']}  {paint('32', 'met') if one['met'] else paint('31', 'missed')}")
+
+
+def main(names):
+    unknown = [name for name in names if name not in BENCHES]
+    if unknown:
+        sys.exit(f"no bench named {', '.join(unknown)}; there are: {', '.join(BENCHES)}")
+    os.makedirs(RESULTS, exist_ok=True)
+    missed = 0
+    for name in names or BENCHES:
+        print(f"{paint('1', name)}: {BENCHES[name].__doc__}", flush=True)
+        rows = BENCHES[name]()
+        show(rows)
+        missed += sum(not one["met"] for one in rows)
+        with open(os.path.join(RESULTS, name + ".json"), "w", encoding="utf-8") as file:
+            json.dump({"date": datetime.date.today().isoformat(), "machine": machine(), "rows": rows}, file, indent=1)
+            file.write("\n")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,52 @@
+"""The sources as text, and rooms.txt as a table."""
+
+import functools
+import os
+import re
+import subprocess
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+@functools.cache
+def tracked():
+    """Every file that git tracks, and new ones that it does not ignore."""
+    listed = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT, check=True, capture_output=True, text=True)
+    return [path for path in listed.stdout.splitlines() if os.path.exists(os.path.join(ROOT, path))]
+
+
+def cpp(*suffixes):
+    return [path for path in tracked() if path.endswith(suffixes or (".hpp", ".cpp"))]
+
+
+@functools.cache
+def read(path):
+    with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+        return file.read()
+
+
+@functools.cache
+def code(path):
+    """The file without comments and string contents; lines keep their numbers."""
+    text = re.sub(r'R"(\w*)\((.*?)\)\1"', lambda found: '""' + "\n" * found[0].count("\n"), read(path), flags=re.S)
+    text = re.sub(r'"(?:[^"\\\n]|\\.)*"', '""', text)
+    text = re.sub(r"/\*.*?\*/", lambda found: "\n" * found[0].count("\n"), text, flags=re.S)
+    return re.sub(r"//[^\n]*", "", text)
+
+
+def room_of(path):
+    """src/schedule/plan.cpp -> schedule; apps/.. -> apps; None for what is in no room."""
+    parts = path.split("/")
+    if parts[0] == "src" and len(parts) > 2:
+        return parts[1]
+    return parts[0] if parts[0] in ("apps", "sim", "bench") else None
+
+
+@functools.cache
+def rooms():
+    """room -> (rooms, libraries, facilities) of rooms.txt."""
+    table = {}
+    for line in read("rooms.txt").splitlines():
+        if found := re.match(r"([a-z_]+):([^|]*)\|([^|]*)\|(.*)$", line):
+            table[found[1]] = tuple(set(part.split()) for part in found.groups()[1:])
+    return table

@@ -1,0 +1,29 @@
+"""Every header compiles alone."""
+
+import concurrent.futures
+import os
+import shutil
+import subprocess
+
+import sources
+
+
+OUT = os.path.join(sources.ROOT, "build", "test", "headers")
+
+
+def complaint(path):
+    include = path.removeprefix("src/").removeprefix("apps/").removeprefix("bench/")
+    alone = os.path.join(OUT, path.replace("/", "_") + ".cpp")
+    with open(alone, "w", encoding="utf-8") as file:
+        file.write(f'#include "{include}"\n')
+    command = [*(["ccache"] if shutil.which("ccache") else []), "g++", "-std=c++20", "-O0", "-Wall", "-Wextra", "-Werror", "-Wno-missing-field-initializers",
+               "-Isrc", "-Iapps", "-Ibench", "-I.", "-Ibuild/release/src", "-c", "-o", alone + ".o", alone]
+    done = subprocess.run(command, cwd=sources.ROOT, capture_output=True, text=True)
+    return None if done.returncode == 0 else f"{path}: " + "\n".join(done.stderr.splitlines()[:5])
+
+
+def test_headers_compile_alone():
+    os.makedirs(OUT, exist_ok=True)
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        wrong = [one for one in pool.map(complaint, sources.cpp(".hpp")) if one]
+    assert not wrong, "\n" + "\n".join(wrong)
