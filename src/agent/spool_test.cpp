@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/text.hpp"
 #include "host/files.hpp"
 #include "host/temporary_directory.hpp"
 
@@ -170,6 +171,14 @@ TEST_F(SpoolTest, ACrashAtAnyByteLosesOnlyTheTornEnd) {
     batches_before = batches;
   }
   EXPECT_EQ(batches_before, 2u);
+}
+
+TEST_F(SpoolTest, GoldenBytes) {
+  // u32 length | u32 CRC-32 (IEEE: that of "123456789" is cbf43926) | payload. docs/formats/spool.md.
+  EXPECT_EQ(to_hex(spool_record("123456789")),
+            "09000000"
+            "2639f4cb"
+            "313233343536373839");
 }
 
 TEST_F(SpoolTest, AFlippedBitEndsTheReading) {
