@@ -17,10 +17,6 @@
 #include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <boost/beast/core/flat_buffer.hpp>
-#include <boost/beast/http/buffer_body.hpp>
-#include <boost/beast/http/error.hpp>
-#include <boost/beast/http/parser.hpp>
 #include <condition_variable>
 #include <list>
 #include <mutex>
@@ -29,6 +25,7 @@
 #include "base/check.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "host/http_decoder.hpp"
 #include "host/http_message.hpp"
 #include "host/machine_clock.hpp"
 #include "host/thread_pool.hpp"
@@ -37,10 +34,8 @@ namespace trainyard::host {
 namespace {
 
 namespace asio = boost::asio;
-namespace http = boost::beast::http;
 using asio::ip::tcp;
 using boost::system::error_code;
-using Parser = http::request_parser<http::buffer_body>;
 
 // First room for what a client sends: a signed request of the control plane fits twice.
 constexpr size_t kReadBytes = 4 << 10;
@@ -156,7 +151,6 @@ class Connection final : public std::enable_shared_from_this<Connection> {
  private:
   friend class ConnectionStream;
   enum class State { idle, busy, waiting, streaming };
-  enum class Body { none, sized, chunked };
 
   asio::awaitable<bool> open();
   asio::awaitable<bool> read_some();
@@ -171,9 +165,6 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   asio::awaitable<void> end();
 
   void wake();
-  bool decode_head(error_code& error);
-  size_t take_from_buffer(std::span<char> room);
-  size_t take_chunked(std::span<char> room, error_code& error, bool& more);
   bool continue_wanted();
   void append_answer(const Response& response);
   void move_deadline();
@@ -182,10 +173,6 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   }
   void no_deadline() { deadline_.store(kNever, std::memory_order_relaxed); }
   void shut_down() { ::shutdown(descriptor_, SHUT_RDWR); }
-  bool body_left() const {
-    return body_ == Body::sized ? body_remaining_ > 0 : body_ == Body::chunked && !body_ended_;
-  }
-
   // For the pool's thread, while streaming.
   size_t read_now(std::span<char> room, error_code& error);
   void send_now(std::span<const asio::const_buffer> parts, error_code& error);
@@ -205,15 +192,10 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   std::atomic<bool> cut_off_ = false;      // the server stops
   int64_t head_deadline_ = kNever;
 
-  boost::beast::flat_buffer in_;
+  HttpDecoder in_;
   std::string out_;
-  std::optional<Parser> parser_;
   RequestHead head_;
-  Body body_ = Body::none;
-  uint64_t body_remaining_ = 0;
-  bool body_ended_ = false;
   bool continue_expected_ = false;
-  bool http_1_0_ = false;
   bool keep_alive_ = true;
 
   uint64_t exchange_ = 0;  // counts requests, so that a responder answers no other than its own
@@ -311,7 +293,8 @@ Connection::Connection(Server& server, Loop& loop, std::shared_ptr<Gate> gate, t
       gate_(std::move(gate)),
       place_(loop.connections.insert(loop.connections.end(), this)),
       socket_(std::move(socket)),
-      descriptor_(socket_.native_handle()) {
+      descriptor_(socket_.native_handle()),
+      in_(server.settings().head_bytes_max) {
   error_code ignored;
   socket_.set_option(tcp::no_delay(true), ignored);
   const tcp::endpoint remote = socket_.remote_endpoint(ignored);
@@ -355,13 +338,14 @@ asio::awaitable<bool> Connection::open() {
 asio::awaitable<bool> Connection::read_some() {
   error_code error;
   size_t got = 0;
-  const auto room = in_.prepare(std::max(kReadBytes, std::min(in_.size(), kStreamBytes)));
+  const std::span<char> space = in_.room(std::max(kReadBytes, std::min(in_.waiting(), kStreamBytes)));
+  const auto room = asio::buffer(space.data(), space.size());
   if (tls_) {
     got = co_await tls_->async_read_some(room, asio::redirect_error(asio::use_awaitable, error));
   } else {
     got = co_await socket_.async_read_some(room, asio::redirect_error(asio::use_awaitable, error));
   }
-  in_.commit(got);
+  in_.filled(got);
   co_return !error && got > 0;
 }
 
@@ -370,127 +354,69 @@ void Connection::move_deadline() {
                   std::memory_order_relaxed);
 }
 
-// Feeds what is in in_. True when the head is whole.
-bool Connection::decode_head(error_code& error) {
-  while (!parser_->is_header_done() && in_.size() > 0) {
-    const size_t used = parser_->put(in_.data(), error);
-    in_.consume(used);
-    if (error) return false;
-    if (used == 0) break;
-  }
-  return parser_->is_header_done();
-}
-
 asio::awaitable<bool> Connection::read_head() {
   const HttpSettings& settings = server_.settings();
-  parser_.emplace();
-  parser_->header_limit(uint32_t(settings.head_bytes_max));
-  parser_->body_limit(boost::none);
-  state_ = in_.size() == 0 ? State::idle : State::busy;
-  head_deadline_ = kNever;
-  if (in_.size() == 0 && in_.capacity() > kIdleBufferBytesMax) in_.shrink_to_fit();
+  in_.begin();
+  bool begun = in_.waiting() > 0;
+  state_ = begun ? State::busy : State::idle;
+  if (!begun) in_.shrink_to(kIdleBufferBytesMax);
   if (out_.capacity() > kIdleBufferBytesMax) std::string().swap(out_);
-  move_deadline();
-  if (server_.stopping() && state_ == State::idle) co_return false;
-  size_t seen = in_.size();
+  if (server_.stopping() && !begun) co_return false;
+  head_deadline_ = begun ? steady_now() + settings.idle_limit.count() : kNever;
   for (;;) {
-    error_code error;
-    if (in_.size() > 0 && decode_head(error)) co_return true;
-    if (error == http::error::header_limit ||
-        (error == http::error::need_more && in_.size() > settings.head_bytes_max))
-      co_return co_await refuse(
-          431, "The request's head is larger than " + human_bytes(settings.head_bytes_max) + ".\n");
-    if (error && error != http::error::need_more)
-      co_return co_await refuse(400, "Not an HTTP/1.1 request: " + error.message() + ".\n");
-    if (seen > 0 && head_deadline_ == kNever) head_deadline_ = steady_now() + settings.idle_limit.count();
+    const HttpDecoder::Step step = in_.head();
+    if (step == HttpDecoder::Step::done) co_return true;
+    if (step == HttpDecoder::Step::fault) co_return co_await refuse(in_.fault().status, in_.fault().words);
     move_deadline();
     const bool more = co_await read_some();
-    if (!more) {
-      if (overdue_ && seen > 0)
-        co_return co_await refuse(408, "The request's head did not arrive in time.\n");
-      co_return false;
-    }
-    seen++;
+    if (!more && overdue_ && begun)
+      co_return co_await refuse(408, "The request's head did not arrive in time.\n");
+    if (!more) co_return false;
+    if (!begun) head_deadline_ = steady_now() + settings.idle_limit.count();
+    begun = true;
     state_ = State::busy;
   }
-}
-
-size_t Connection::take_from_buffer(std::span<char> room) {
-  const size_t part = size_t(std::min<uint64_t>({room.size(), in_.size(), body_remaining_}));
-  std::memcpy(room.data(), in_.data().data(), part);
-  in_.consume(part);
-  body_remaining_ -= part;
-  return part;
-}
-
-// Decodes chunks that are in in_. `more`: there must come more bytes before it can say anything.
-size_t Connection::take_chunked(std::span<char> room, error_code& error, bool& more) {
-  auto& body = parser_->get().body();
-  body.data = room.data();
-  body.size = room.size();
-  more = false;
-  while (!parser_->is_done() && body.size == room.size()) {
-    if (in_.size() == 0) {
-      more = true;
-      break;
-    }
-    const size_t used = parser_->put(in_.data(), error);
-    in_.consume(used);
-    if (error == http::error::need_buffer) error = {};
-    if (error == http::error::need_more) {
-      error = {};
-      more = true;
-      if (in_.size() > server_.settings().head_bytes_max) error = http::error::header_limit;
-      break;
-    }
-    if (error) break;
-  }
-  body_ended_ = parser_->is_done();
-  const size_t got = room.size() - body.size;
-  if (got > 0 || body_ended_) more = false;
-  return got;
 }
 
 // Whether the client waits to be told that its body is wanted. Once.
 bool Connection::continue_wanted() {
   // A client that sends already, without waiting, needs no word.
-  return std::exchange(continue_expected_, false) && in_.size() == 0;
+  return std::exchange(continue_expected_, false) && in_.waiting() == 0;
 }
 
-// The next bytes of a buffered body; 0 when the connection failed. Requires: body_left().
+// The next bytes of a buffered body. 0 when it has ended, and when the connection has failed or was refused:
+// then there is still some left.
 asio::awaitable<size_t> Connection::read_body_some(std::span<char> room) {
   if (continue_wanted()) {
     const bool sent = co_await send("HTTP/1.1 100 Continue\r\n\r\n", {});
     if (!sent) co_return 0;
   }
-  if (body_ == Body::chunked) {
-    for (;;) {
-      error_code error;
-      bool more = false;
-      const size_t got = take_chunked(room, error, more);
-      if (error) {
-        co_await refuse(400, "The request's chunks are malformed: " + error.message() + ".\n");
-        co_return 0;
-      }
-      if (!more) co_return got;
-      move_deadline();
-      const bool read = co_await read_some();
-      if (!read) co_return 0;
+  for (;;) {
+    size_t got = 0;
+    const HttpDecoder::Step step = in_.take_body(room, got);
+    if (step == HttpDecoder::Step::done) co_return got;
+    if (step == HttpDecoder::Step::fault) {
+      co_await refuse(in_.fault().status, in_.fault().words);
+      co_return 0;
     }
+    move_deadline();
+    if (!in_.may_pass_by()) {
+      const bool more = co_await read_some();
+      if (!more) co_return 0;
+      continue;
+    }
+    error_code error;
+    const auto space =
+        asio::buffer(room.data(), size_t(std::min<uint64_t>(room.size(), in_.announced_left())));
+    if (tls_) {
+      got = co_await tls_->async_read_some(space, asio::redirect_error(asio::use_awaitable, error));
+    } else {
+      got = co_await socket_.async_read_some(space, asio::redirect_error(asio::use_awaitable, error));
+    }
+    if (error) co_return 0;
+    in_.passed_by(got);
+    co_return got;
   }
-  if (in_.size() > 0) co_return take_from_buffer(room);
-  move_deadline();
-  error_code error;
-  size_t got = 0;
-  const auto space = asio::buffer(room.data(), size_t(std::min<uint64_t>(room.size(), body_remaining_)));
-  if (tls_) {
-    got = co_await tls_->async_read_some(space, asio::redirect_error(asio::use_awaitable, error));
-  } else {
-    got = co_await socket_.async_read_some(space, asio::redirect_error(asio::use_awaitable, error));
-  }
-  if (error) co_return 0;
-  body_remaining_ -= got;
-  co_return got;
 }
 
 // What one buffered body takes of the memory for all of them, until its request is answered.
@@ -516,42 +442,13 @@ class Charge {
 asio::awaitable<bool> Connection::one_request() {
   const bool have_head = co_await read_head();
   if (!have_head) co_return false;
-  const auto& message = parser_->get();
-  http_1_0_ = message.version() == 10;
-  keep_alive_ = parser_->keep_alive() && !server_.stopping();
+  keep_alive_ = in_.keep_alive() && !server_.stopping();
   if (!tls_ && !server_.settings().plain_http) co_return co_await refuse(403, kOnlyTls);
-
-  head_.method = std::string_view(message.method_string().data(), message.method_string().size());
-  head_.target = std::string_view(message.target().data(), message.target().size());
-  head_.headers = Headers();
-  head_.headers.reserve(16);
-  bool coded = false;
-  std::string_view expect;
-  for (const auto& field : message) {
-    const std::string_view name(field.name_string().data(), field.name_string().size());
-    const std::string_view value(field.value().data(), field.value().size());
-    if (field.name() == http::field::transfer_encoding) coded = true;
-    if (field.name() == http::field::expect) expect = value;
-    head_.headers.add(std::string(name), std::string(value));
-  }
+  if (in_.take_head(head_) == HttpDecoder::Step::fault)
+    co_return co_await refuse(in_.fault().status, in_.fault().words);
   head_.tls = tls_.has_value();
   head_.peer = peer_;
-  head_.content_length.reset();
-  body_ = Body::none;
-  body_remaining_ = 0;
-  body_ended_ = false;
-  if (parser_->chunked()) {
-    body_ = Body::chunked;
-  } else if (coded) {
-    co_return co_await refuse(501, "The only transfer coding known here is chunked.\n");
-  } else if (const auto length = parser_->content_length()) {
-    head_.content_length = *length;
-    body_remaining_ = *length;
-    body_ = Body::sized;
-  }
-  if (!expect.empty() && !equals_ignoring_case(expect, "100-continue"))
-    co_return co_await refuse(417, "The only expectation known here is 100-continue.\n");
-  continue_expected_ = !expect.empty() && !http_1_0_ && body_left();
+  continue_expected_ = in_.expects_continue();
 
   const Handler::Choice choice = server_.handler().choose(head_);
   exchange_++;
@@ -566,22 +463,22 @@ asio::awaitable<bool> Connection::one_request() {
 
 asio::awaitable<bool> Connection::buffered_request(size_t body_bytes_max) {
   Request request;
-  if (body_remaining_ > body_bytes_max)
+  if (in_.announced_left() > body_bytes_max)
     co_return co_await refuse(413,
                               "The request's body is larger than " + human_bytes(body_bytes_max) + ".\n");
   const int64_t begun = steady_now();
   Charge charge(server_.buffered_bytes());
-  while (body_left()) {
+  while (in_.body_left()) {
     // Room grows with what has arrived, not with what was announced.
     const size_t length = request.body.size();
     size_t room = std::max(kReadBytes, length);
-    if (body_ == Body::sized) room = size_t(std::min<uint64_t>(room, body_remaining_));
+    if (in_.announced_left() > 0) room = size_t(std::min<uint64_t>(room, in_.announced_left()));
     request.body.resize(length + room);
     head_deadline_ =
         begun + server_.settings().idle_limit.count() + int64_t(length / kBodyBytesPerSecondMin) * 1000;
     const size_t got = co_await read_body_some({request.body.data() + length, room});
     request.body.resize(length + got);
-    if (got == 0 && body_left()) {
+    if (got == 0 && in_.body_left()) {
       if (overdue_) co_return co_await refuse(408, "The request's body did not arrive in time.\n");
       co_return false;
     }
@@ -592,7 +489,6 @@ asio::awaitable<bool> Connection::buffered_request(size_t body_bytes_max) {
                                 "The request's body is larger than " + human_bytes(body_bytes_max) + ".\n");
   }
   static_cast<RequestHead&>(request) = std::move(head_);
-  const bool is_head = request.method == "HEAD";
   head_ = RequestHead();
 
   response_.reset();
@@ -613,15 +509,16 @@ asio::awaitable<bool> Connection::buffered_request(size_t body_bytes_max) {
 
   if (equals_ignoring_case(response.headers.get("Connection"), "close") || server_.stopping())
     keep_alive_ = false;
-  const bool with_body = has_body(response.status) && !is_head;
+  const bool with_body = has_body(response.status) && !in_.is_head_method();
   out_.clear();
   append_head(out_,
               {.status = response.status,
                .headers = response.headers,
                .content_length = response.body.size(),
                .keep_alive = keep_alive_,
-               .answers_http_1_0 = http_1_0_,
-               .answers_head = is_head},
+               .answers_http_1_0 = in_.is_http_1_0(),
+
+               .answers_head = in_.is_head_method()},
               loop_.date());
   std::string_view rest;
   if (with_body) {
@@ -653,8 +550,7 @@ asio::awaitable<bool> Connection::refuse(int status, std::string_view words) {
   append_head(out_,
               {.status = status, .headers = headers, .content_length = words.size(), .keep_alive = false},
               loop_.date());
-  const bool is_head = parser_ && parser_->is_header_done() && parser_->get().method() == http::verb::head;
-  if (!is_head) out_ += words;
+  if (!in_.is_head_method()) out_ += words;
   co_await send(out_, {});
   co_return false;
 }
@@ -696,8 +592,9 @@ asio::awaitable<void> Connection::end() {
   socket_.shutdown(tcp::socket::shutdown_send, error);
   uint64_t thrown_away = 0;
   while (!error && thrown_away < kLingerBytesMax) {
-    in_.clear();
-    const auto room = in_.prepare(kStreamBytes);
+    in_.forget_waiting();
+    const std::span<char> space = in_.room(kStreamBytes);
+    const auto room = asio::buffer(space.data(), space.size());
     thrown_away += co_await socket_.async_read_some(room, asio::redirect_error(asio::use_awaitable, error));
   }
 }
@@ -755,38 +652,37 @@ void Connection::cut_off() {
 class ConnectionStream final : public Stream {
  public:
   explicit ConnectionStream(Connection& connection)
-      : connection_(connection), is_head_(connection.head_.method == "HEAD") {}
+      : connection_(connection), is_head_(connection.in_.is_head_method()) {}
 
   const RequestHead& head() const override { return connection_.head_; }
 
   Result<size_t> read(std::span<char> buffer) override {
-    if (buffer.empty() || !connection_.body_left()) return size_t(0);
+    HttpDecoder& in = connection_.in_;
+    if (buffer.empty() || !in.body_left()) return size_t(0);
     if (failed_) return broken();
     error_code error;
     if (connection_.continue_wanted()) {
       send({"HTTP/1.1 100 Continue\r\n\r\n"}, error);
       if (error) return fail("sending 100 Continue", error);
     }
-    if (connection_.body_ == Connection::Body::sized) {
-      if (connection_.in_.size() > 0) return connection_.take_from_buffer(buffer);
-      const size_t part = size_t(std::min<uint64_t>(buffer.size(), connection_.body_remaining_));
-      const size_t got = connection_.read_now(buffer.first(part), error);
-      if (error) return fail("reading the request's body", error);
-      connection_.body_remaining_ -= got;
-      return got;
-    }
     for (;;) {
-      bool more = false;
-      const size_t got = connection_.take_chunked(buffer, error, more);
-      if (error) {
+      size_t got = 0;
+      const HttpDecoder::Step step = in.take_body(buffer, got);
+      if (step == HttpDecoder::Step::done) return got;
+      if (step == HttpDecoder::Step::fault) {
         failed_ = true;
-        return invalid("reading the request's body: malformed chunks: " + error.message());
+        return invalid("reading the request's body: " + in.fault().words);
       }
-      if (!more) return got;
-      const auto room = connection_.in_.prepare(kStreamBytes);
-      const size_t read = connection_.read_now({static_cast<char*>(room.data()), room.size()}, error);
-      connection_.in_.commit(read);
+      if (in.may_pass_by()) {
+        got = connection_.read_now(
+            buffer.first(size_t(std::min<uint64_t>(buffer.size(), in.announced_left()))), error);
+        if (error) return fail("reading the request's body", error);
+        in.passed_by(got);
+        return got;
+      }
+      got = connection_.read_now(in.room(kStreamBytes), error);
       if (error) return fail("reading the request's body", error);
+      in.filled(got);
     }
   }
 
@@ -794,23 +690,23 @@ class ConnectionStream final : public Stream {
     CHECK(!started_, "a stream is started once");
     started_ = true;
     with_body_ = has_body(status) && !is_head_;
-    chunked_ = !content_length && !connection_.http_1_0_;
+    chunked_ = !content_length && !connection_.in_.is_http_1_0();
     remaining_ = content_length;
     // A client that was not told to go on may or may not send its body; one that sends more than we would
     // throw away is not worth waiting for. Either way what follows on this connection cannot be told apart.
-    if (connection_.continue_expected_ || connection_.body_remaining_ > kDrainBytesMax)
+    if (connection_.continue_expected_ || connection_.in_.announced_left() > kDrainBytesMax)
       connection_.keep_alive_ = false;
     if (equals_ignoring_case(headers.get("Connection"), "close")) connection_.keep_alive_ = false;
-    if (connection_.http_1_0_ && !content_length) connection_.keep_alive_ = false;
+    if (connection_.in_.is_http_1_0() && !content_length) connection_.keep_alive_ = false;
     if (connection_.server_.stopping()) connection_.keep_alive_ = false;
-    if (!connection_.keep_alive_) connection_.linger_ = connection_.body_left();
+    if (!connection_.keep_alive_) connection_.linger_ = connection_.in_.body_left();
     append_head(pending_head_,
                 {.status = status,
                  .headers = headers,
                  .content_length = content_length,
                  .chunked = chunked_,
                  .keep_alive = connection_.keep_alive_,
-                 .answers_http_1_0 = connection_.http_1_0_,
+                 .answers_http_1_0 = connection_.in_.is_http_1_0(),
                  .answers_head = is_head_},
                 to_http_date(MachineClock().now()));
     // Chunked answers may be followed live: their head does not wait for the first bytes.
@@ -870,12 +766,12 @@ class ConnectionStream final : public Stream {
   bool drain() {
     std::array<char, 16 << 10> buffer;
     uint64_t thrown_away = 0;
-    while (connection_.body_left() && thrown_away <= kDrainBytesMax) {
+    while (connection_.in_.body_left() && thrown_away <= kDrainBytesMax) {
       const auto got = read(buffer);
       if (!got) return false;
       thrown_away += *got;
     }
-    return !connection_.body_left();
+    return !connection_.in_.body_left();
   }
 
   Result<void> flush_head() {

@@ -1,5 +1,6 @@
 // Any bytes from a client: the server answers, refuses or closes, and neither hangs nor hands the handler
 // more than was sent.
+// decoder: src/host/http_decoder.cpp
 //
 // The first byte of an input says in how many parts the rest is sent. Paths that begin with /s are streamed.
 #include <arpa/inet.h>

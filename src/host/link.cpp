@@ -26,15 +26,14 @@
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "host/files.hpp"
+#include "host/frame_decoder.hpp"
 
 namespace trainyard::host {
 namespace {
 
-constexpr size_t kLengthBytes = 4;
+constexpr size_t kLengthBytes = FrameDecoder::kLengthBytes;
 // Bytes taken from one link before the next has its turn: large enough that a call is cheap beside its bytes.
 constexpr size_t kReadBytesMax = 64 << 10;
-// What is made room for on a peer's mere word; the rest grows as bytes arrive.
-constexpr size_t kTrustedBytesMax = 64 << 10;
 // Frames handed to the kernel in one call.
 constexpr size_t kFramesAtOnceMax = 32;
 // Backlog of connections not yet accepted: what a restart of many agents at once may need.
@@ -238,10 +237,12 @@ class SocketLink final : public Link {
     if (got < 0 && (errno == EINTR || errno == EAGAIN)) return true;
     if (got < 0) return note(from_errno("reading")), false;
     if (got == 0) {
-      const bool within = length_known_ > 0;
+      const bool within = decoder_.within_frame();
       return note(unavailable(within ? "the peer closed in mid-frame" : "closed by the peer")), false;
     }
-    return take(std::string_view(buffer.data(), size_t(got)), frames);
+    auto taken = decoder_.take(std::string_view(buffer.data(), size_t(got)), frames);
+    if (!taken) note(std::move(taken).error());
+    return bool(taken);
   }
 
   // The end: closes the socket. The reason that was noted first.
@@ -311,29 +312,6 @@ class SocketLink final : public Link {
     ::epoll_ctl(poll_, EPOLL_CTL_MOD, descriptor_, &event);
   }
 
-  bool take(std::string_view bytes, std::vector<std::string>& frames) {
-    while (!bytes.empty()) {
-      if (length_known_ < kLengthBytes) {
-        length_ |= uint32_t(uint8_t(bytes.front())) << (8 * length_known_++);
-        bytes.remove_prefix(1);
-        if (length_known_ < kLengthBytes) continue;
-        if (length_ > limits_.frame_bytes_max)
-          return note(corrupt("the peer announced a frame of " + human_bytes(length_) + ": the limit is " +
-                              human_bytes(limits_.frame_bytes_max))),
-                 false;
-        arriving_.reserve(std::min<size_t>(length_, kTrustedBytesMax));
-      }
-      const size_t part = std::min<size_t>(bytes.size(), length_ - arriving_.size());
-      arriving_.append(bytes.substr(0, part));
-      bytes.remove_prefix(part);
-      if (arriving_.size() < length_) return true;
-      frames.push_back(std::exchange(arriving_, {}));
-      length_ = 0;
-      length_known_ = 0;
-    }
-    return true;
-  }
-
   const int poll_;  // valid while socket_ is
   const LinkLimits limits_;
 
@@ -349,9 +327,7 @@ class SocketLink final : public Link {
 
   // Confined to the loop's thread:
   const int descriptor_ = socket_.descriptor();
-  uint32_t length_ = 0;
-  size_t length_known_ = 0;  // how many bytes of the length have come
-  std::string arriving_;
+  FrameDecoder decoder_{limits_.frame_bytes_max};
 };
 
 // -- the loop -------------------------------------------------------------------------------------

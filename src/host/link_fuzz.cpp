@@ -1,4 +1,5 @@
 // Any bytes from a peer: whole frames come out as they went in, and what is none ends the link, once.
+// decoder: src/host/frame_decoder.cpp
 //
 // The first byte of an input says in how many parts the rest is sent.
 #include <sys/socket.h>
