@@ -220,7 +220,7 @@ class SocketLink final : public Link {
 
   int descriptor() const { return descriptor_; }
 
-  // Whether somebody on this side ended it, or sending failed.
+  // Whether somebody on this side ended it.
   bool over() {
     const std::lock_guard lock(mutex_);
     return ended_;
@@ -272,6 +272,12 @@ class SocketLink final : public Link {
     ::shutdown(socket_.descriptor(), SHUT_RDWR);
   }
 
+  // Requires: mutex_ is held. The peer has gone, but what it said before is still heard.
+  void sending_failed(Error why) {
+    if (!why_) why_ = std::move(why);
+    ::shutdown(socket_.descriptor(), SHUT_RDWR);
+  }
+
   // Requires: mutex_ is held. Hands the kernel what it takes, and asks to be told when it takes more.
   void flush() {
     while (!queue_.empty()) {
@@ -292,7 +298,7 @@ class SocketLink final : public Link {
       const ssize_t sent = ::sendmsg(socket_.descriptor(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
       if (sent < 0 && errno == EINTR) continue;
       if (sent < 0 && errno == EAGAIN) return want_writing(true);
-      if (sent < 0) return end(from_errno("sending"));
+      if (sent < 0) return sending_failed(from_errno("sending"));
       sent_of_first_ += size_t(sent);
       while (!queue_.empty() && sent_of_first_ >= kLengthBytes + queue_.front().frame.size()) {
         sent_of_first_ -= kLengthBytes + queue_.front().frame.size();
