@@ -24,6 +24,9 @@ namespace {
 
 constexpr std::string_view kParent = "trainyard";
 constexpr int kCpuPeriodMicroseconds = 100'000;  // the kernel's default
+// What the kernel gives a process, or a group, that nobody weighed; and the most it takes. v1, then v2.
+constexpr double kSharesOfCpu = 1024, kSharesMax = 262'144;
+constexpr double kWeightOfCpu = 100, kWeightMax = 10'000;
 // What a group of ours is in, of v1's hierarchies. cpuacct counts, freezer holds forks still while they are
 // killed.
 constexpr std::string_view kControllers[] = {"cpu", "cpuacct", "memory", "pids", "devices", "freezer"};
@@ -94,6 +97,17 @@ Result<void> limit_v1_devices(const std::string& directory, const std::vector<st
   }
   for (const auto& rule : allowed) TRY(write_value(directory + "/devices.allow", rule));
   return ok();
+}
+
+// Where cpus are short, each container counts for as many as it was given, and all of ours together for the
+// whole machine; otherwise a hundred processes of ours would count as one beside any other.
+void set_weights(const std::string& directory, double cpus, const char* file, double of_cpu, double most) {
+  const double machine = double(std::max(1l, ::sysconf(_SC_NPROCESSORS_ONLN)));
+  const auto weight = [&](double count) {
+    return std::to_string(std::llround(std::clamp(of_cpu * count, 2.0, most)));
+  };
+  (void)write_value(directory.substr(0, directory.rfind('/')) + file, weight(machine));
+  (void)write_value(directory + file, weight(cpus > 0 ? cpus : machine));
 }
 
 }  // namespace
@@ -210,11 +224,9 @@ Result<Cgroup> Cgroup::make(const std::string& name, const CgroupLimits& limits)
     }
     TRY(make_below_parent(parent, path));
   }
-  const std::string quota = std::to_string(std::llround(limits.cpus * kCpuPeriodMicroseconds));
   if (unified) {
     const std::string& path = group.directories_[0];
-    if (limits.cpus > 0)
-      TRY(write_value(path + "/cpu.max", quota + " " + std::to_string(kCpuPeriodMicroseconds)));
+    if (layout.with("cpu")) set_weights(path, limits.cpus, "/cpu.weight", kWeightOfCpu, kWeightMax);
     if (limits.memory_bytes > 0) {
       TRY(write_value(path + "/memory.max", std::to_string(limits.memory_bytes)));
       if (host::exists(path + "/memory.swap.max")) TRY(write_value(path + "/memory.swap.max", "0"));
@@ -222,10 +234,8 @@ Result<Cgroup> Cgroup::make(const std::string& name, const CgroupLimits& limits)
     if (limits.pids_max > 0) TRY(write_value(path + "/pids.max", std::to_string(limits.pids_max)));
     return group;
   }
-  if (limits.cpus > 0) {
-    TRY(write_value(group.directory("cpu") + "/cpu.cfs_period_us", std::to_string(kCpuPeriodMicroseconds)));
-    TRY(write_value(group.directory("cpu") + "/cpu.cfs_quota_us", quota));
-  }
+  if (layout.with("cpu"))
+    set_weights(group.directory("cpu"), limits.cpus, "/cpu.shares", kSharesOfCpu, kSharesMax);
   if (limits.memory_bytes > 0) {
     const std::string path = group.directory("memory");
     const std::string bytes = std::to_string(limits.memory_bytes);
@@ -237,6 +247,16 @@ Result<Cgroup> Cgroup::make(const std::string& name, const CgroupLimits& limits)
     TRY(write_value(group.directory("pids") + "/pids.max", std::to_string(limits.pids_max)));
   if (layout.with("devices")) TRY(limit_v1_devices(group.directory("devices"), limits.devices));
   return group;
+}
+
+Result<void> Cgroup::limit_cpus(double cpus) const {
+  if (cpus <= 0) return ok();
+  const std::string path = directory("cpu");
+  const std::string quota = std::to_string(std::llround(cpus * kCpuPeriodMicroseconds));
+  const std::string period = std::to_string(kCpuPeriodMicroseconds);
+  if (cgroup_layout().mode == CgroupMode::v2) return write_value(path + "/cpu.max", quota + " " + period);
+  TRY(write_value(path + "/cpu.cfs_period_us", period));
+  return write_value(path + "/cpu.cfs_quota_us", quota);
 }
 
 std::vector<std::string> Cgroup::names() {

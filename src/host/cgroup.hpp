@@ -67,6 +67,10 @@ class Cgroup {
   // Of all that carry our prefix.
   static std::vector<std::string> names();
 
+  // What it may use from now on. Later than the other limits, since a tenth of a cpu would hold up the start
+  // of what runs in it for a second. 0 = no limit.
+  Result<void> limit_cpus(double cpus) const;
+
   // Files into which a process writes "0" to move itself in. (v1: `tasks`, which needs no lock over all
   // processes; a caller with one thread only.)
   const std::vector<std::string>& entrances() const { return entrances_; }

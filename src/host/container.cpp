@@ -174,6 +174,9 @@ struct Launch {
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  // A group that limits cpus takes no process of a real-time policy.
+  const sched_param usual = {};
+  (void)::sched_setscheduler(0, SCHED_OTHER, &usual);
   // Directories are made with the modes that were asked for.
   ::umask(0022);
   for (size_t i = 0; i < launch.plan.size(); i++) {
@@ -518,6 +521,7 @@ Result<std::unique_ptr<Container>> start_container(const ContainerSpec& spec, in
   }
   output.close();
   TRY(container->await_start());
+  TRY(cgroup->limit_cpus(spec.cpus));
   return std::unique_ptr<Container>(std::move(container));
 }
 

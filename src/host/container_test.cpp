@@ -297,6 +297,21 @@ TEST_F(RealContainer, LimitsProcesses) {
   EXPECT_NE(text_.find("ork"), std::string::npos) << text_;  // "Cannot fork"
 }
 
+TEST_F(RealContainer, LimitsCpusOnceItRuns) {
+  spec_.cpus = 0.25;
+  auto container = start("sleep 1000");
+  ASSERT_TRUE(container) << container.error().message;
+  const auto* hierarchy = cgroup_layout().with("cpu");
+  ASSERT_TRUE(hierarchy);
+  const std::string group = hierarchy->path + "/trainyard/" + cgroup_name(spec_.id, spec_.directory);
+  const auto limit = read_file(group + (hierarchy->unified ? "/cpu.max" : "/cpu.cfs_quota_us"));
+  ASSERT_TRUE(limit) << limit.error().message;
+  EXPECT_TRUE(limit->starts_with("25000")) << *limit;
+  const auto weight = read_file(group + (hierarchy->unified ? "/cpu.weight" : "/cpu.shares"));
+  ASSERT_TRUE(weight);
+  EXPECT_EQ(*weight, hierarchy->unified ? "25\n" : "256\n");
+}
+
 TEST_F(RealContainer, CountsWhatItUses) {
   auto container = start("i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; echo done; sleep 100");
   ASSERT_TRUE(container) << container.error().message;

@@ -144,11 +144,13 @@ Finding cgroups() {
     return text;
   };
   if (!can.empty()) {
-    const auto tried =
+    auto tried =
         Cgroup::make("doctor." + std::to_string(::getpid()), {layout.with("cpu") ? 1.0 : 0,
                                                               layout.with("memory") ? int64_t(64) << 20 : 0,
                                                               layout.with("pids") ? int64_t(16) : 0,
                                                               {}});
+    if (tried && layout.with("cpu"))
+      if (auto limited = tried->limit_cpus(1); !limited) tried = limited.error();
     (void)Cgroup::named("doctor." + std::to_string(::getpid())).remove();
     if (!tried)
       return {"cgroups", State::missing,
