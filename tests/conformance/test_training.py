@@ -185,13 +185,13 @@ def test_what_is_not_there_is_told_as_aws_tells_it(sagemaker):
 def test_all_violations_in_one_message(server):
     sagemaker = server.boto("sagemaker", config=botocore.config.Config(parameter_validation=False, retries={"max_attempts": 0}))
     request = jobs.request("-bad-")
-    request["ResourceConfig"]["InstanceCount"] = 0
+    request["StoppingCondition"] = {"MaxRuntimeInSeconds": 0}
     request["AlgorithmSpecification"]["TrainingInputMode"] = "Teleport"
     code, message = refusal(sagemaker.create_training_job, **request)
     assert code == "ValidationException"
     assert message.startswith("3 validation errors detected: Value "), message
     assert "Value '-bad-' at 'trainingJobName' failed to satisfy constraint: Member must satisfy regular expression pattern:" in message
-    assert "'resourceConfig.instanceCount' failed to satisfy constraint: Member must have value greater than or equal to 1" in message
+    assert "'stoppingCondition.maxRuntimeInSeconds' failed to satisfy constraint: Member must have value greater than or equal to 1" in message
     assert "failed to satisfy constraint: Member must satisfy enum value set:" in message
 
 
