@@ -221,6 +221,182 @@ TEST(TrainingJobs, CreateMayAnswerLater) {
   EXPECT_EQ(reply->status, 200) << reply->body;
 }
 
+TEST(TrainingJobs, WhatIsNotDoneYetIsRefusedInWords) {
+  World world;
+  const auto message = [&](std::string body) {
+    const auto reply = world.json("SageMaker.CreateTrainingJob", body);
+    EXPECT_EQ(reply.code(), "ValidationException") << reply.body;
+    return reply.message();
+  };
+  const auto with = [&](const std::string& more) { return message(create_body("job", more)); };
+  // A member added at the end stands for the request's own: JSON's last one counts.
+  const std::pair<std::string, std::string> table[] = {
+      {R"(,"CheckpointConfig":{"S3Uri":"s3://b/c"})", "CheckpointConfig is not supported"},
+      {R"(,"EnableManagedSpotTraining":true,"StoppingCondition":{"MaxRuntimeInSeconds":5,"MaxWaitTimeInSeconds":5})",
+       "EnableManagedSpotTraining is not supported"},
+      {R"(,"EnableManagedSpotTraining":true)", "Invalid MaxWaitTimeInSeconds. It must be present"},
+      {R"(,"StoppingCondition":{"MaxWaitTimeInSeconds":5})",
+       "Invalid MaxWaitTimeInSeconds. It is supported only when"},
+      {R"(,"StoppingCondition":{"MaxRuntimeInSeconds":2419201})",
+       "MaxRuntimeInSeconds must be at most 2419200"},
+      {R"(,"StoppingCondition":{"MaxPendingTimeInSeconds":7200})",
+       "MaxPendingTimeInSeconds is not supported"},
+      {R"(,"RetryStrategy":{"MaximumRetryAttempts":2})", "RetryStrategy is not supported"},
+      {R"(,"EnableInterContainerTrafficEncryption":true)", "EnableInterContainerTrafficEncryption is not"},
+      {R"(,"OutputDataConfig":{"S3OutputPath":"s3://b","KmsKeyId":"k"})", "OutputDataConfig.KmsKeyId is not"},
+      {R"(,"OutputDataConfig":{"S3OutputPath":"s3://b","CompressionType":"NONE"})",
+       "CompressionType NONE is not"},
+      {R"(,"ResourceConfig":{"InstanceType":"ml.m5.large","InstanceCount":1,"KeepAlivePeriodInSeconds":60})",
+       "KeepAlivePeriodInSeconds is not"},
+      {R"(,"ResourceConfig":{"InstanceType":"ml.m5.large"})",
+       "ResourceConfig needs InstanceType and InstanceCount"},
+      {R"(,"ResourceConfig":{"InstanceType":"ml.m5.large","InstanceCount":0})",
+       "needs at least one instance"},
+      {R"(,"ResourceConfig":{"InstanceType":"ml.m5.large","InstanceCount":1,"InstanceGroups":[{"InstanceType":"ml.m5.large","InstanceCount":1,"InstanceGroupName":"a"}]})",
+       "either InstanceGroups or"},
+      {R"(,"AlgorithmSpecification":{"TrainingInputMode":"Pipe","TrainingImage":"python"})",
+       "TrainingInputMode Pipe is not"},
+      {R"(,"AlgorithmSpecification":{"TrainingInputMode":"File","AlgorithmName":"mine"})",
+       "AlgorithmName is not supported"},
+      {R"(,"AlgorithmSpecification":{"TrainingInputMode":"File"})", "TrainingImage is required"},
+      {R"(,"AlgorithmSpecification":{"TrainingInputMode":"File","TrainingImage":"other"})",
+       "there are: python"},
+      {R"~(,"AlgorithmSpecification":{"TrainingInputMode":"File","TrainingImage":"python","MetricDefinitions":[{"Name":"m","Regex":"(?=x)"}]})~",
+       "The regex '(?=x)' of metric m cannot be used"},
+      {R"(,"AlgorithmSpecification":{"TrainingInputMode":"File","TrainingImage":"python","MetricDefinitions":[{"Name":"m","Regex":"x"}]})",
+       "needs a group"},
+      {R"(,"InputDataConfig":[{"ChannelName":"a","DataSource":{}}])", "DataSource.S3DataSource is required"},
+      {R"(,"InputDataConfig":[{"ChannelName":"a","DataSource":{"S3DataSource":{"S3DataType":"ManifestFile","S3Uri":"s3://b/m"}}}])",
+       "S3DataType ManifestFile is not"},
+      {R"(,"InputDataConfig":[{"ChannelName":"a","InputMode":"FastFile","DataSource":{"S3DataSource":{"S3DataType":"S3Prefix","S3Uri":"s3://b/m"}}}])",
+       "InputMode FastFile is not"},
+      {R"(,"Tags":[{"Key":"a","Value":"1"},{"Key":"A","Value":"2"}])", "Duplicate tag keys"},
+  };
+  for (const auto& [more, wanted] : table)
+    EXPECT_NE(with(more).find(wanted), std::string::npos) << wanted << "\n" << with(more);
+  EXPECT_TRUE(world.control.jobs.empty());
+}
+
+TEST(TrainingJobs, WhatIsHarmlessIsKeptAndEchoed) {
+  World world;
+  const std::string more =
+      R"(,"VpcConfig":{"SecurityGroupIds":["sg-1"],"Subnets":["subnet-1"]},"DebugHookConfig":{"S3OutputPath":"s3://b/d"},)"
+      R"("ProfilerConfig":{"S3OutputPath":"s3://b/p","DisableProfiler":false},"ExperimentConfig":{"TrialName":"t"},)"
+      R"("InputDataConfig":[{"ChannelName":"train","DataSource":{"S3DataSource":{"S3DataType":"S3Prefix","S3Uri":"s3://b/t"}}}])";
+  ASSERT_EQ(world.json("SageMaker.CreateTrainingJob", create_body("job", more)).status, 200);
+  const Json job = world.json("SageMaker.DescribeTrainingJob", R"({"TrainingJobName":"job"})").json();
+  EXPECT_EQ(job["VpcConfig"]["Subnets"][0], "subnet-1");
+  EXPECT_EQ(job["DebugHookConfig"]["S3OutputPath"], "s3://b/d");
+  EXPECT_EQ(job["ExperimentConfig"]["TrialName"], "t");
+  EXPECT_EQ(job["ProfilingStatus"], "Enabled");
+  EXPECT_EQ(job["InputDataConfig"][0]["DataSource"]["S3DataSource"]["S3DataDistributionType"],
+            "FullyReplicated");
+  const auto spec = world.control.jobs.begin()->second->spec;
+  EXPECT_EQ(spec.output_uri, "s3://models");
+  EXPECT_EQ(spec.groups[0].name, "homogeneousCluster");
+  EXPECT_EQ(spec.groups[0].count, 2u);
+  EXPECT_EQ(spec.channels[0].s3_uri, "s3://b/t");
+  EXPECT_EQ(spec.request["TrainingJobName"], "job");
+}
+
+TEST(TrainingJobs, DescribeTellsTimesReasonsAndLastMetrics) {
+  World world;
+  const std::string body = create_body(
+      "job",
+      R"(,"AlgorithmSpecification":{"TrainingInputMode":"File","TrainingImage":"python",)"
+      R"~("MetricDefinitions":[{"Name":"loss","Regex":"loss=(.*)"},{"Name":"other","Regex":"(x)"}]})~");
+  ASSERT_EQ(world.json("SageMaker.CreateTrainingJob", body).status, 200);
+  const domain::JobKey key{"eu-west-1", "job"};
+  auto job = std::make_shared<domain::Job>(*world.control.jobs[key]);
+  job->wait_reason = "waiting for 2 CPUs, which other holds";
+  job->note = "each host was halved";
+  world.control.jobs[key] = job;
+  const auto describe = [&] {
+    return world.json("SageMaker.DescribeTrainingJob", R"({"TrainingJobName":"job"})").json();
+  };
+  EXPECT_EQ(describe()["SecondaryStatusTransitions"][0]["StatusMessage"],
+            "Starting the training job. waiting for 2 CPUs, which other holds. each host was halved");
+  EXPECT_FALSE(describe().contains("FinalMetricDataList"));
+
+  const Instant start = world.clock.at;
+  ASSERT_TRUE(world.metrics->append(
+      {{{"eu-west-1", "/aws/sagemaker/TrainingJobs", "loss", {{"TrainingJobName", "job"}}},
+        observe::sample_of(start, 0.25)}}));
+  world.clock.at += 5s;
+  job = std::make_shared<domain::Job>(*job);
+  job->state = domain::JobState::failed;
+  job->transitions.back().end = start + 1s;
+  job->transitions.push_back({domain::Phase::failed, "Training job failed", start + 5s, start + 5s});
+  job->failure_reason = "AlgorithmError: out of ideas, exit code: 3";
+  job->training_start = start;
+  job->training_end = start + 4500ms;
+  world.control.jobs[key] = job;
+  const Json done = describe();
+  EXPECT_EQ(done["TrainingJobStatus"], "Failed");
+  EXPECT_EQ(done["SecondaryStatus"], "Failed");
+  EXPECT_EQ(done["FailureReason"], "AlgorithmError: out of ideas, exit code: 3");
+  EXPECT_EQ(done["TrainingTimeInSeconds"], 5);
+  EXPECT_EQ(done["BillableTimeInSeconds"], 5);
+  EXPECT_EQ(done["SecondaryStatusTransitions"][0]["StatusMessage"], "Starting the training job.");
+  EXPECT_EQ(done["FinalMetricDataList"],
+            Json::parse(R"([{"MetricName":"loss","Value":0.25,"Timestamp":1795167900}])"));
+  EXPECT_EQ(world.json("SageMaker.StopTrainingJob", R"({"TrainingJobName":"job"})").message(),
+            "The request was rejected because the training job is in status Failed.");
+}
+
+TEST(TrainingJobs, ListPassesEveryFilterOn) {
+  World world;
+  world.control.page.jobs.emplace_back().key = {"eu-west-1", "a"};
+  world.control.page.next_token = "more";
+  const Json reply =
+      world
+          .json(
+              "SageMaker.ListTrainingJobs",
+              R"({"NameContains":"x","StatusEquals":"InProgress","SortBy":"Name","SortOrder":"Ascending","MaxResults":3,)"
+              R"("NextToken":"t","CreationTimeAfter":1,"CreationTimeBefore":2,"LastModifiedTimeAfter":3,"LastModifiedTimeBefore":4})")
+          .json();
+  EXPECT_EQ(reply["NextToken"], "more");
+  EXPECT_EQ(reply["TrainingJobSummaries"][0]["TrainingJobName"], "a");
+  const auto& query = world.control.queries.at(0);
+  EXPECT_EQ(query.region, "eu-west-1");
+  EXPECT_EQ(query.name_contains, "x");
+  EXPECT_EQ(query.states, (std::vector{domain::JobState::waiting, domain::JobState::active}));
+  EXPECT_EQ(query.sort, ledger::JobQuery::Sort::name);
+  EXPECT_FALSE(query.descending);
+  EXPECT_EQ(query.jobs_max, 3u);
+  EXPECT_EQ(query.token, "t");
+  EXPECT_EQ(query.created_after, from_milliseconds(1000));
+  EXPECT_EQ(query.modified_before, from_milliseconds(4000));
+  world.json("SageMaker.ListTrainingJobs", "{}");
+  EXPECT_EQ(world.control.queries.at(1).jobs_max, 10u);
+  EXPECT_TRUE(world.control.queries.at(1).descending);
+}
+
+TEST(TrainingJobs, Tags) {
+  World world;
+  const std::string arn =
+      world.json("SageMaker.CreateTrainingJob", create_body("job", R"(,"Tags":[{"Key":"team","Value":"a"}])"))
+          .json()["TrainingJobArn"];
+  const auto call = [&](const std::string& operation, const std::string& more) {
+    return world.json("SageMaker." + operation, R"({"ResourceArn":")" + arn + "\"" + more + "}").json();
+  };
+  EXPECT_EQ(call("AddTags", R"(,"Tags":[{"Key":"team","Value":"b"},{"Key":"x","Value":""}])")["Tags"].size(),
+            2u);
+  call("DeleteTags", R"(,"TagKeys":["team"])");
+  EXPECT_EQ(call("ListTags", "")["Tags"], Json::parse(R"([{"Key":"x","Value":""}])"));
+  EXPECT_EQ(call("AddTags", R"(,"Tags":[{"Key":"aws:x","Value":""}])")["__type"], "ValidationException");
+  EXPECT_EQ(world
+                .json("SageMaker.ListTags",
+                      R"({"ResourceArn":"arn:aws:sagemaker:eu-west-1:123456789012:training-job/none"})")
+                .message(),
+            "Requested resource not found.");
+  EXPECT_EQ(world
+                .json("SageMaker.ListTags",
+                      R"({"ResourceArn":"arn:aws:sagemaker:eu-west-1:123456789012:model/none"})")
+                .code(),
+            "ValidationException");
+}
+
 TEST(TrainingJobs, AllViolationsInOneMessage) {
   World world;
   const auto reply = world.json(

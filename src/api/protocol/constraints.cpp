@@ -36,6 +36,15 @@ std::string number_text(double value) { return double_text(value); }
 
 }  // namespace
 
+// The models are written for Java's expressions; the one class that PCRE names otherwise.
+static std::string in_pcre(std::string_view text) {
+  static constexpr std::string_view kAlnum = "\\p{Alnum}";
+  std::string out(text);
+  for (size_t at = out.find(kAlnum); at != std::string::npos; at = out.find(kAlnum, at))
+    out.replace(at, kAlnum.size(), "[:alnum:]");
+  return out;
+}
+
 class Constraints::Pattern {
  public:
   ~Pattern() {
@@ -65,8 +74,9 @@ class Constraints::Pattern {
     std::call_once(once_, [&] {
       int error = 0;
       PCRE2_SIZE where = 0;
+      const std::string expression = in_pcre(text);
       code_ = pcre2_compile(
-          reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(),
+          reinterpret_cast<PCRE2_SPTR>(expression.data()), expression.size(),
           PCRE2_UTF | PCRE2_ANCHORED | PCRE2_ENDANCHORED | PCRE2_ALT_BSUX | PCRE2_DOLLAR_ENDONLY, &error,
           &where, nullptr);
       if (!code_) return;

@@ -145,8 +145,14 @@ RestReply write_rest(const shapes::Service& service, const Shape& shape, const v
     reply.body.append("</").append(payload.wire_name).append(">");
     return reply;
   }
-  // S3's documents are called after the operation's result, "ListBucketResult": the model knows them by the
-  // shape's locationName, or not at all (then clients take any name).
+  if (shape.unwrapped) {
+    const Member& only = shape.members.front();
+    open(only.wire_name);
+    if (const void* found = only.find(structure))
+      append_xml_text(reply.body, scalar_text(*only.shape, format_of(only), found));
+    reply.body.append("</").append(only.wire_name).append(">");
+    return reply;
+  }
   const std::string_view name = shape.xml_name.empty() ? shape.name : shape.xml_name;
   open(name);
   write_xml_members(shape, structure, reply.body);

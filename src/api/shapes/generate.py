@@ -12,6 +12,15 @@ import os
 import re
 import sys
 
+# What the model does not say: how S3 calls the documents of its replies. (Clients of other languages look.)
+ROOTS = {"s3": {"ListBucketsOutput": "ListAllMyBucketsResult", "ListObjectsOutput": "ListBucketResult",
+                "ListObjectsV2Output": "ListBucketResult", "ListPartsOutput": "ListPartsResult",
+                "ListMultipartUploadsOutput": "ListMultipartUploadsResult", "DeleteObjectsOutput": "DeleteResult",
+                "CreateMultipartUploadOutput": "InitiateMultipartUploadResult",
+                "CompleteMultipartUploadOutput": "CompleteMultipartUploadResult"}}
+# And which document is its only member, without an element around it.
+UNWRAPPED = {"s3": ["GetBucketLocationOutput"]}
+
 KEYWORDS = set("""alignas and asm auto bool break case catch char class const constexpr continue default delete do double
 else enum explicit export extern false float for friend goto if inline int long mutable namespace new not operator or
 private protected public register requires return short signed sizeof static struct switch template this throw true try
@@ -227,8 +236,11 @@ def tables(service, model, operations, closure):
                 fields.append(".payload = &kMembers%d[%d]" % (index[name], list(members).index(shape["payload"])))
             if shape.get("union"):
                 fields.append(".is_union = true")
-            if "locationName" in shape:
-                fields.append(".xml_name = " + text(shape["locationName"]))
+            root = ROOTS.get(service, {}).get(name, shape.get("locationName"))
+            if root:
+                fields.append(".xml_name = " + text(root))
+            if name in UNWRAPPED.get(service, []):
+                fields.append(".unwrapped = true")
         if kind == "list":
             inner = closure.cpp_type(shape["member"]["shape"])
             fields += [".element = &kShapes[%d]" % index[shape["member"]["shape"]],

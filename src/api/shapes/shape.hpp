@@ -60,6 +60,7 @@ struct Shape {
   const Member* payload = nullptr;  // the member that is the whole body
   bool is_union = false;
   std::string_view xml_name = {};  // its root element; "" = the shape's name
+  bool unwrapped = false;          // as a document, its one member is the root element
   // list and map: what is inside
   const Shape* element = nullptr;
   const Shape* key = nullptr;
