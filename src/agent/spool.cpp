@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <deque>
 #include <map>
@@ -20,34 +19,8 @@
 namespace trainyard::agent {
 namespace {
 
-constexpr size_t kHeaderBytes = 8;
 constexpr char kStateFile[] = "state";
 constexpr char kDataFilePrefix[] = "data-";
-
-uint32_t crc32(std::string_view bytes) {
-  static const auto table = [] {
-    std::array<uint32_t, 256> entries{};
-    for (uint32_t i = 0; i < 256; ++i) {
-      uint32_t value = i;
-      for (int bit = 0; bit < 8; ++bit) value = (value & 1) != 0 ? (value >> 1) ^ 0xEDB88320u : value >> 1;
-      entries[i] = value;
-    }
-    return entries;
-  }();
-  uint32_t crc = ~0u;
-  for (const char byte : bytes) crc = table[(crc ^ static_cast<uint8_t>(byte)) & 0xFF] ^ (crc >> 8);
-  return ~crc;
-}
-
-void put_u32(std::string& bytes, uint32_t value) {
-  for (int i = 0; i < 4; ++i) bytes += static_cast<char>(value >> (8 * i));
-}
-
-uint32_t get_u32(std::string_view bytes) {
-  uint32_t value = 0;
-  for (size_t i = 0; i < 4; ++i) value |= static_cast<uint32_t>(static_cast<uint8_t>(bytes[i])) << (8 * i);
-  return value;
-}
 
 Result<void> write_whole(int descriptor, std::string_view bytes, const std::string& path) {
   while (!bytes.empty()) {
@@ -217,8 +190,8 @@ class FileSpool final : public Spool {
     uint64_t offset = 0;
     for (const auto payload : read_spool_records(bytes).payloads) {
       const auto message = wire::decode(payload);
-      Batch batch{number, offset + kHeaderBytes, static_cast<uint32_t>(payload.size()), 0, {}};
-      offset += kHeaderBytes + payload.size();
+      Batch batch{number, offset + kSpoolHeaderBytes, static_cast<uint32_t>(payload.size()), 0, {}};
+      offset += kSpoolHeaderBytes + payload.size();
       if (!message) continue;
       if (const auto* logs = std::get_if<wire::LogBatch>(&*message))
         batch.content.log_bytes = text_bytes(logs->lines);
@@ -270,7 +243,7 @@ class FileSpool final : public Spool {
     }
     segment.bytes += record.size();
     data_bytes_ += record.size();
-    return Batch{last_segment_, offset + kHeaderBytes, static_cast<uint32_t>(payload.size()), 0, {}};
+    return Batch{last_segment_, offset + kSpoolHeaderBytes, static_cast<uint32_t>(payload.size()), 0, {}};
   }
 
   // Drops the oldest segment of which nothing was sent. False when there is none.
@@ -390,30 +363,6 @@ class FileSpool final : public Spool {
 };
 
 }  // namespace
-
-std::string spool_record(std::string_view payload) {
-  CHECK(payload.size() <= wire::kFrameBytesMax, "a spooled fact must fit a frame");
-  std::string record;
-  record.reserve(kHeaderBytes + payload.size());
-  put_u32(record, static_cast<uint32_t>(payload.size()));
-  put_u32(record, crc32(payload));
-  record += payload;
-  return record;
-}
-
-SpoolRecords read_spool_records(std::string_view bytes) {
-  SpoolRecords records;
-  for (;;) {
-    const auto rest = bytes.substr(records.whole_bytes);
-    if (rest.size() < kHeaderBytes) return records;
-    const uint32_t length = get_u32(rest);
-    if (length == 0 || length > wire::kFrameBytesMax || length > rest.size() - kHeaderBytes) return records;
-    const auto payload = rest.substr(kHeaderBytes, length);
-    if (crc32(payload) != get_u32(rest.substr(4))) return records;
-    records.payloads.push_back(payload);
-    records.whole_bytes += kHeaderBytes + length;
-  }
-}
 
 Result<std::unique_ptr<Spool>> open_spool(const std::string& directory, Clock& clock, SpoolReason& why,
                                           const SpoolLimits& limits) {

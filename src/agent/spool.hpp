@@ -76,6 +76,7 @@ struct SpoolRecords {
   std::vector<std::string_view> payloads;
   size_t whole_bytes = 0;  // where the first torn or wrong one begins
 };
+inline constexpr size_t kSpoolHeaderBytes = 8;  // of a record: length and CRC
 SpoolRecords read_spool_records(std::string_view bytes);
 std::string spool_record(std::string_view payload);
 

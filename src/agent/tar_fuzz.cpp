@@ -1,5 +1,6 @@
 // The reader of what other hosts staged: a tar from a bucket that others may write to. Whatever it holds, the
 // names that are handed on stay below the archive's root.
+// decoder: src/agent/tar_reader.cpp
 #include <algorithm>
 #include <array>
 

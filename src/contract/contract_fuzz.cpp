@@ -1,4 +1,5 @@
 // The readers of the contract's files: what a job finds there may have been written by anybody.
+// decoder: src/contract/readers.cpp
 #include "contract/contract.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
