@@ -88,7 +88,9 @@ Result<Rows> Rows::agree(std::vector<Shard> shards, collectives::Group& group) {
   Rows rows;
   rows.shards_of_all_ = agreed.size();
   size_t turn = 0;
-  for (const auto& [name, shard] : agreed) {
+  for (const auto& each : agreed) {
+    const std::string& name = each.first;
+    const Announced& shard = each.second;
     if (shard.rows == 0) continue;
     if (rows.columns_ == 0) rows.columns_ = size_t(shard.columns);
     if (rows.columns_ != size_t(shard.columns)) {
