@@ -1,0 +1,120 @@
+// Bodies of uploads: plain, hashed, chunked with and without signatures, each checked by the time its end is told.
+#include "api/body.hpp"
+
+#include <gtest/gtest.h>
+
+#include "api/in_memory.hpp"
+#include "signing/chunks.hpp"
+
+namespace trainyard::api {
+namespace {
+
+constexpr std::string_view kHello = "hello world";
+
+Signer signer_of(std::string payload) {
+  Signer out;
+  out.claim.date = "20261120";
+  out.claim.scope = {"eu-west-1", "s3"};
+  out.claim.signature = std::string(64, 'a');
+  out.claim.signed_at = *parse_basic_iso8601("20261120T094500Z");
+  out.claim.payload_sha256 = std::move(payload);
+  out.signing_key = signing::signing_key("secret", out.claim.date, out.claim.scope);
+  return out;
+}
+
+struct Upload {
+  std::string bytes;
+  Result<void> result;
+  std::string code;  // of the failure the client is told
+  std::map<std::string, std::string> trailers;
+};
+
+Upload upload(const Signer& signer, std::string body, const std::string& decoded_length = "") {
+  host::Request request;
+  request.method = "PUT";
+  request.target = "/b/k";
+  if (!decoded_length.empty()) request.headers.add("x-amz-decoded-content-length", decoded_length);
+  request.content_length = body.size();
+  request.body = std::move(body);
+  in_memory::Reply reply;
+  in_memory::MemoryStream stream(request, reply, 5);
+  auto opened = Body::open(stream, signer);
+  if (!opened) return {"", std::move(opened).error(), "", {}};
+  Upload out{"", ok(), "", {}};
+  char buffer[4];
+  while (true) {
+    const auto count = (*opened)->read(buffer);
+    if (!count) out.result = count.error();
+    if (!count || *count == 0) break;
+    out.bytes.append(buffer, *count);
+  }
+  if ((*opened)->failure())
+    out.code = (*opened)->failure()->code;
+  else
+    out.trailers = (*opened)->trailers();
+  return out;
+}
+
+TEST(Body, PlainAndHashed) {
+  Upload got = upload(signer_of("UNSIGNED-PAYLOAD"), std::string(kHello));
+  EXPECT_TRUE(got.result);
+  EXPECT_EQ(got.bytes, kHello);
+  got = upload(signer_of(signing::sha256_hex(kHello)), std::string(kHello));
+  EXPECT_TRUE(got.result);
+  EXPECT_EQ(got.bytes, kHello);
+  got = upload(signer_of(signing::sha256_hex(kHello)), "hello World");
+  EXPECT_FALSE(got.result);
+  EXPECT_EQ(got.code, "XAmzContentSHA256Mismatch");
+  EXPECT_FALSE(upload(signer_of("STREAMING-UNKNOWN"), "").result);
+  EXPECT_FALSE(upload(signer_of("short"), "").result);
+}
+
+TEST(Body, ChunkedWithATrailer) {
+  const std::string body = "5\r\nhello\r\n6\r\n world\r\n0\r\nx-amz-checksum-crc32:DUoRhQ==\r\n\r\n";
+  const Signer signer = signer_of("STREAMING-UNSIGNED-PAYLOAD-TRAILER");
+  Upload got = upload(signer, body, "11");
+  EXPECT_TRUE(got.result);
+  EXPECT_EQ(got.bytes, kHello);
+  EXPECT_EQ(got.trailers.at("x-amz-checksum-crc32"), "DUoRhQ==");
+  EXPECT_EQ(upload(signer, body, "10").code, "IncompleteBody");
+  EXPECT_EQ(upload(signer, body, "12").code, "IncompleteBody");
+  EXPECT_EQ(upload(signer, body.substr(0, body.size() - 2), "11").code, "IncompleteBody");
+  EXPECT_FALSE(upload(signer, body, "x").result);
+}
+
+TEST(Body, ChunkedAndSigned) {
+  const Signer signer = signer_of("STREAMING-AWS4-HMAC-SHA256-PAYLOAD");
+  std::string previous = signer.claim.signature;
+  std::string body = signing::sign_chunk("hello", signer.claim, signer.signing_key, previous);
+  body += signing::sign_chunk(" world", signer.claim, signer.signing_key, previous);
+  body += signing::sign_chunk("", signer.claim, signer.signing_key, previous) + "\r\n";
+  Upload got = upload(signer, body, "11");
+  EXPECT_TRUE(got.result);
+  EXPECT_EQ(got.bytes, kHello);
+  body[body.find("world")] = 'W';
+  EXPECT_EQ(upload(signer, body, "11").code, "SignatureDoesNotMatch");
+}
+
+TEST(Body, WholeOnesHaveALimit) {
+  host::Request request;
+  request.body = std::string(100, 'x');
+  in_memory::Reply reply;
+  in_memory::MemoryStream stream(request, reply, 7);
+  EXPECT_EQ(read_whole(stream, 99).error().kind, Kind::exhausted);
+  in_memory::MemoryStream again(request, reply, 7);
+  EXPECT_EQ(read_whole(again, 100)->size(), 100u);
+  request.content_length = 101;
+  in_memory::MemoryStream announced(request, reply, 7);
+  EXPECT_EQ(read_whole(announced, 100).error().kind, Kind::exhausted);
+}
+
+TEST(Headers, AwsChunkedIsNoPropertyOfTheObject) {
+  using Fields = std::vector<std::pair<std::string, std::string>>;
+  EXPECT_EQ(without_chunked_encoding({{"Content-Encoding", "aws-chunked"}, {"A", "b"}}),
+            (Fields{{"A", "b"}}));
+  EXPECT_EQ(without_chunked_encoding({{"content-encoding", "gzip, aws-chunked"}}),
+            (Fields{{"content-encoding", "gzip"}}));
+}
+
+}  // namespace
+}  // namespace trainyard::api
