@@ -8,6 +8,7 @@
 #include "api/errors.hpp"
 #include "api/operations/operations.hpp"
 #include "api/protocol/constraints.hpp"
+#include "api/protocol/gzip.hpp"
 #include "api/protocol/json.hpp"
 #include "api/protocol/query.hpp"
 #include "api/protocol/replies.hpp"
@@ -120,7 +121,19 @@ class Api final : public host::Handler {
 
   // -- everything but S3: the whole body is here
 
-  void run(Call& call, const std::string& body, const Reply& reply) {
+  // `sent` is the body as it was signed.
+  void run(Call& call, const std::string& sent, const Reply& reply) {
+    std::string unpacked;
+    const bool packed = equals_ignoring_case(call.head.headers.get("content-encoding"), "gzip");
+    if (packed) {
+      auto whole = gunzip(sent, settings_.body_bytes_max);
+      if (!whole)
+        return reply(fail(call, whole.error().kind == Kind::exhausted
+                                    ? too_large(service_of(call), settings_.body_bytes_max)
+                                    : unreadable_body(service_of(call), whole.error().message)));
+      unpacked = std::move(*whole);
+    }
+    const std::string& body = packed ? unpacked : sent;
     NameValues parameters;
     if (call.route.protocol == Protocol::query) {
       auto read = read_form(call.head.method == "GET" ? call.head.query() : std::string_view(body));
@@ -133,7 +146,7 @@ class Api final : public host::Handler {
     }
     const shapes::Service& service = service_of(call);
     if (!call.route.service) return reply(fail(call, unknown_operation(nullptr, call.route.operation_name)));
-    auto signer = authenticator_.check(service, call.head, &body, call.context.now);
+    auto signer = authenticator_.check(service, call.head, &sent, call.context.now);
     if (!signer) return reply(fail(call, signer.failure(service)));
     accept(call, *signer);
     const Entry* entry = call.route.operation ? table_.find(*call.route.operation) : nullptr;

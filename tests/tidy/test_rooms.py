@@ -8,7 +8,7 @@ import sources
 # How a third-party header is known, by the library's name in rooms.txt.
 LIBRARIES = {
     "nlohmann": r"nlohmann/", "boost": r"boost/", "openssl": r"openssl/", "curl": r"curl/", "sqlite": r"sqlite3\.h",
-    "simdjson": r"simdjson", "pcre2": r"pcre2\.h", "re2": r"re2/", "archive": r"archive(_entry)?\.h", "toml": r"toml\.hpp",
+    "simdjson": r"simdjson", "pcre2": r"pcre2\.h", "re2": r"re2/", "archive": r"archive(_entry)?\.h", "toml": r"toml\.hpp", "zlib": r"zlib\.h",
     "threads": r"(thread|mutex|shared_mutex|condition_variable|future|semaphore|latch|barrier|pthread\.h)$",
 }
 # What a room may touch of the system: how it is known, and what to use instead.
@@ -22,7 +22,7 @@ FACILITIES = {
     "memory": (r"sys/mman\.h|shm_open|linux/futex\.h", "this is collectives' and host's"),
 }
 SLEEP = r"sleep_for|sleep_until|\busleep\(|\bnanosleep\(|\bsleep\("
-STANDARD_C = {"assert.h", "signal.h", "unistd.h", "errno.h", "limits.h", "stdint.h", "string.h", "stddef.h", "poll.h", "dirent.h", "sched.h", "zlib.h"}
+STANDARD_C = {"assert.h", "signal.h", "unistd.h", "errno.h", "limits.h", "stdint.h", "string.h", "stddef.h", "poll.h", "dirent.h", "sched.h"}
 
 
 def is_test(path):
