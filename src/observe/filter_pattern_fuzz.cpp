@@ -1,3 +1,5 @@
+// decoder: src/observe/filter_pattern.cpp
+//
 // Any pattern on any message: PATTERN newline MESSAGE.
 #include "base/check.hpp"
 #include "observe/filter_pattern.hpp"

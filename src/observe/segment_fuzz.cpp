@@ -1,3 +1,5 @@
+// decoder: src/observe/segment.cpp
+//
 // Whatever lies in a segment or an index: decoding ends, and what was decoded is encoded to the same bytes.
 #include "base/check.hpp"
 #include "observe/segment.hpp"
