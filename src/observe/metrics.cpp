@@ -131,11 +131,11 @@ class MetricFile final : public Metrics {
     TRY(database_->read([&](Connection& connection) -> Result<void> {
       const int64_t series = TRY(find_series(connection, query.key, to_bytes(query.key.dimensions)));
       if (series == 0) return ok();
-      auto statement =
-          TRY(connection.prepare("SELECT (at - ?3) / ?1 * ?1 + ?3 AS start, unit, sum(count), sum(sum), min(minimum), "
-                                 "max(maximum) FROM points "
-                                 "WHERE series = ?2 AND at >= ?3 AND at < ?4 AND (?5 = x'' OR unit = ?5) "
-                                 "GROUP BY start, unit ORDER BY start, unit"));
+      auto statement = TRY(connection.prepare(
+          "SELECT (at - ?3) / ?1 * ?1 + ?3 AS start, unit, sum(count), sum(sum), min(minimum), "
+          "max(maximum) FROM points "
+          "WHERE series = ?2 AND at >= ?3 AND at < ?4 AND (?5 = x'' OR unit = ?5) "
+          "GROUP BY start, unit ORDER BY start, unit"));
       statement.bind(int64_t(query.period.count()))
           .bind(series)
           .bind(to_milliseconds(query.from))

@@ -56,7 +56,8 @@ TEST(Metrics, StatisticsByPeriodAlsoAfterARestart) {
   EXPECT_EQ(points[1].minimum, 1);
   EXPECT_EQ(points[1].sum, 4);
   EXPECT_EQ(world.statistics(kLoss, kStart, kStart + 60'000, 60s).size(), 1u) << "the end is exclusive";
-  EXPECT_EQ(world.statistics(kLoss, kStart + 30'000, kStart + 120'000, 60s)[0].at, from_milliseconds(kStart + 30'000));
+  EXPECT_EQ(world.statistics(kLoss, kStart + 30'000, kStart + 120'000, 60s)[0].at,
+            from_milliseconds(kStart + 30'000));
   EXPECT_EQ(world.statistics(kLoss, kStart, kStart + 120'000, 1h).size(), 1u);
   EXPECT_TRUE(world
                   .statistics({"us-east-1", kLoss.name_space, kLoss.name, kLoss.dimensions}, kStart,
