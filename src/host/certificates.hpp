@@ -20,6 +20,7 @@ struct CertificatePaths {
 
 // Makes what is missing in `directory`: the authority once, the server's certificate again when it no longer covers
 // `names` (DNS names and IP addresses) or ends within 30 days.
-Result<CertificatePaths> ensure_certificates(const std::string& directory, const std::vector<std::string>& names, Instant now);
+Result<CertificatePaths> ensure_certificates(const std::string& directory,
+                                             const std::vector<std::string>& names, Instant now);
 
 }  // namespace trainyard::host

@@ -1,0 +1,244 @@
+#include "host/http_connection_asio.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/log.hpp"
+#include "base/text.hpp"
+
+namespace trainyard::host::http {
+namespace {
+
+// What is read and thrown away of a request whose answer did not want its body, so that the connection can go
+// on.
+constexpr uint64_t kDrainBytesMax = 256 << 10;
+
+Error from_code(std::string_view doing, const error_code& code) {
+  return unavailable(std::string(doing) + ": " + code.message());
+}
+
+}  // namespace
+
+// -- a streamed request ---------------------------------------------------------------------------
+
+class ConnectionStream final : public Stream {
+ public:
+  explicit ConnectionStream(Connection& connection)
+      : connection_(connection), is_head_(connection.in_.is_head_method()) {}
+
+  const RequestHead& head() const override { return connection_.head_; }
+
+  Result<size_t> read(std::span<char> buffer) override {
+    HttpDecoder& in = connection_.in_;
+    if (buffer.empty() || !in.body_left()) return size_t(0);
+    if (failed_) return broken();
+    error_code error;
+    if (connection_.continue_wanted()) {
+      send({"HTTP/1.1 100 Continue\r\n\r\n"}, error);
+      if (error) return fail("sending 100 Continue", error);
+    }
+    for (;;) {
+      size_t got = 0;
+      const HttpDecoder::Step step = in.take_body(buffer, got);
+      if (step == HttpDecoder::Step::done) return got;
+      if (step == HttpDecoder::Step::fault) {
+        failed_ = true;
+        return invalid("reading the request's body: " + in.fault().words);
+      }
+      if (in.may_pass_by()) {
+        got = connection_.read_now(
+            buffer.first(size_t(std::min<uint64_t>(buffer.size(), in.announced_left()))), error);
+        if (error) return fail("reading the request's body", error);
+        in.passed_by(got);
+        return got;
+      }
+      got = connection_.read_now(in.room(kStreamBytes), error);
+      if (error) return fail("reading the request's body", error);
+      in.filled(got);
+    }
+  }
+
+  Result<void> start(int status, const Headers& headers, std::optional<uint64_t> content_length) override {
+    CHECK(!started_, "a stream is started once");
+    started_ = true;
+    with_body_ = has_body(status) && !is_head_;
+    chunked_ = !content_length && !connection_.in_.is_http_1_0();
+    remaining_ = content_length;
+    // A client that was not told to go on may or may not send its body; one that sends more than we would
+    // throw away is not worth waiting for. Either way what follows on this connection cannot be told apart.
+    if (connection_.continue_expected_ || connection_.in_.announced_left() > kDrainBytesMax)
+      connection_.keep_alive_ = false;
+    if (equals_ignoring_case(headers.get("Connection"), "close")) connection_.keep_alive_ = false;
+    if (connection_.in_.is_http_1_0() && !content_length) connection_.keep_alive_ = false;
+    if (connection_.server_.stopping()) connection_.keep_alive_ = false;
+    if (!connection_.keep_alive_) connection_.linger_ = connection_.in_.body_left();
+    append_head(pending_head_,
+                {.status = status,
+                 .headers = headers,
+                 .content_length = content_length,
+                 .chunked = chunked_,
+                 .keep_alive = connection_.keep_alive_,
+                 .answers_http_1_0 = connection_.in_.is_http_1_0(),
+                 .answers_head = is_head_},
+                to_http_date(MachineClock().now()));
+    // Chunked answers may be followed live: their head does not wait for the first bytes.
+    if (chunked_ || !with_body_) return flush_head();
+    return ok();
+  }
+
+  Result<void> write(std::span<const char> bytes) override {
+    CHECK(started_, "a stream is started before it is written");
+    if (bytes.empty() || !with_body_) return ok();
+    if (failed_) return broken();
+    error_code error;
+    const std::string_view text(bytes.data(), bytes.size());
+    if (chunked_) {
+      send({pending_head_, chunk_prefix(bytes.size()), text, "\r\n"}, error);
+    } else {
+      if (remaining_) {
+        CHECK(bytes.size() <= *remaining_, "no more is written than was promised");
+        *remaining_ -= bytes.size();
+      }
+      send({pending_head_, text}, error);
+    }
+    pending_head_.clear();
+    if (error) return fail("sending the answer", error);
+    return ok();
+  }
+
+  Result<void> reply(const Response& response) override {
+    TRY(start(response.status, response.headers, response.body.size()));
+    TRY(write(response.body));
+    return flush_head();
+  }
+
+  // An answer that was begun cannot be taken back, but it must not look whole.
+  void break_off() { failed_ = started_; }
+
+  // After the handler: whether the connection can go on.
+  bool finish() {
+    if (!started_ && !failed_) {
+      (void)reply({.status = 500, .headers = {}, .body = ""});
+      return false;
+    }
+    if (failed_ || (with_body_ && remaining_ && *remaining_ > 0)) {
+      // The client must see that the answer is not whole, so without a goodbye.
+      (void)flush_head();
+      connection_.overdue_ = true;
+      return false;
+    }
+    if (!flush_head()) return false;
+    error_code error;
+    if (with_body_ && chunked_) send({"0\r\n\r\n"}, error);
+    if (error || !connection_.keep_alive_) return false;
+    return drain();
+  }
+
+ private:
+  bool drain() {
+    std::array<char, 16 << 10> buffer;
+    uint64_t thrown_away = 0;
+    while (connection_.in_.body_left() && thrown_away <= kDrainBytesMax) {
+      const auto got = read(buffer);
+      if (!got) return false;
+      thrown_away += *got;
+    }
+    return !connection_.in_.body_left();
+  }
+
+  Result<void> flush_head() {
+    if (pending_head_.empty()) return ok();
+    if (failed_) return broken();
+    error_code error;
+    send({pending_head_}, error);
+    pending_head_.clear();
+    if (error) return fail("sending the answer", error);
+    return ok();
+  }
+
+  void send(std::initializer_list<std::string_view> parts, error_code& error) {
+    std::array<asio::const_buffer, 4> buffers;
+    size_t count = 0;
+    for (const std::string_view part : parts)
+      if (!part.empty()) buffers[count++] = asio::const_buffer(part.data(), part.size());
+    connection_.send_now({buffers.data(), count}, error);
+  }
+
+  Error fail(std::string_view doing, const error_code& error) {
+    failed_ = true;
+    if (connection_.cut_off_) return cancelled(std::string(doing) + ": the server stops");
+    if (connection_.overdue_) return cancelled(std::string(doing) + ": the client let too much time pass");
+    return from_code(doing, error);
+  }
+  Error broken() const { return unavailable("the connection has failed before"); }
+
+  Connection& connection_;
+  const bool is_head_;
+  bool started_ = false;
+  bool failed_ = false;
+  bool with_body_ = false;
+  bool chunked_ = false;
+  std::optional<uint64_t> remaining_;
+  std::string pending_head_;
+};
+
+size_t Connection::read_now(std::span<char> room, error_code& error) {
+  set_deadline(server_.settings().idle_limit);
+  const auto space = asio::buffer(room.data(), room.size());
+  const size_t got = tls_ ? tls_->read_some(space, error) : socket_.read_some(space, error);
+  no_deadline();
+  return got;
+}
+
+void Connection::send_now(std::span<const asio::const_buffer> parts, error_code& error) {
+  std::array<asio::const_buffer, 4> left;
+  std::copy(parts.begin(), parts.end(), left.begin());
+  size_t first = 0;
+  const size_t count = parts.size();
+  while (first < count && !error) {
+    set_deadline(server_.settings().idle_limit);
+    const std::span<const asio::const_buffer> rest(left.data() + first, count - first);
+    size_t sent = tls_ ? tls_->write_some(rest, error) : socket_.write_some(rest, error);
+    while (first < count && sent >= left[first].size()) sent -= left[first++].size();
+    if (first < count) left[first] += sent;
+  }
+  no_deadline();
+}
+
+asio::awaitable<bool> Connection::streamed_request() {
+  if (cut_off_) co_return false;
+  bool goes_on = false;
+  woken_ = false;
+  state_ = State::streaming;
+  no_deadline();
+  const bool runs = server_.pool().run([self = shared_from_this(), &goes_on]() mutable {
+    {
+      ConnectionStream stream(*self);
+      try {
+        self->server_.handler().stream(stream);
+      } catch (const std::exception& error) {
+        log(Level::error, "host", "a stream's handler threw", {{"what", error.what()}});
+        stream.break_off();
+      }
+      goes_on = stream.finish();
+    }
+    // Given away whole: the last owner must be on the loop.
+    asio::io_context& context = self->loop_.context;
+    asio::post(context, [self = std::move(self)] { self->wake(); });
+  });
+  if (!runs) {
+    state_ = State::busy;
+    co_return co_await refuse(503, "No thread is left to serve this request.\n");
+  }
+  while (!std::exchange(woken_, false)) {
+    co_await asio::async_initiate<const asio::use_awaitable_t<>&, void()>(
+        [this](auto handler) { waiter_ = std::make_unique<WaiterOf<decltype(handler)>>(std::move(handler)); },
+        asio::use_awaitable);
+    woken_ = true;
+  }
+  state_ = State::busy;
+  co_return goes_on && !cut_off_ && !overdue_;
+}
+
+}  // namespace trainyard::host::http

@@ -1,0 +1,176 @@
+#include "host/http_server.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <future>
+#include <thread>
+
+#include "base/text.hpp"
+#include "host/http_test_client.hpp"
+
+namespace trainyard::host {
+namespace {
+
+using HttpStreams = Http;
+
+TEST_F(HttpStreams, LargeStreamsPassBothWays) {
+  with_tls();
+  handler.on_stream = [](Stream& stream) {
+    if (stream.head().method == "PUT") {
+      const auto taken = take_in(stream);
+      stream.reply({200, {}, taken ? std::to_string(*taken) : "broken"}).value();
+    } else {
+      const uint64_t size = uint64_t(parse_int(stream.head().query()).value());
+      const bool sized = stream.head().path() == "/stream/sized";
+      stream.start(200, {}, sized ? std::optional(size) : std::nullopt).value();
+      give_out(stream, size, 100'000).value();
+    }
+  };
+  serve();
+  for (const bool secret : {false, true}) {
+    const uint64_t size = secret ? kLarge / 8 : kLarge;
+    const std::string body = body_from(0, size);
+    RawClient client = this->client();
+    if (secret) {
+      ASSERT_TRUE(client.start_tls(authority));
+    }
+    client.say("PUT /stream HTTP/1.1\r\nContent-Length: " + std::to_string(size) + "\r\n\r\n");
+    client.say(body);
+    EXPECT_EQ(client.hear().body, std::to_string(size));
+    client.say("PUT /stream HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n");
+    for (uint64_t place = 0; place < size; place += 1 << 20) {
+      client.say("100000\r\n");
+      client.say(std::string_view(body).substr(place, 1 << 20));
+      client.say("\r\n");
+    }
+    client.say("0\r\n\r\n");
+    EXPECT_EQ(client.hear().body, std::to_string(size));
+    for (const std::string path : {"/stream/sized", "/stream/chunked"})
+      EXPECT_TRUE(client.ask("GET " + path + "?" + std::to_string(size) + " HTTP/1.1\r\n\r\n").body == body);
+  }
+}
+
+TEST_F(HttpStreams, AStreamContinuesWhenItsBodyIsFirstWanted) {
+  std::promise<void> may_read;
+  handler.on_stream = [&](Stream& stream) {
+    may_read.get_future().wait();
+    const auto taken = take_in(stream);
+    stream.reply({200, {}, taken ? std::to_string(*taken) : "broken"}).value();
+  };
+  serve();
+  RawClient client = this->client();
+  client.say("PUT /stream HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 1000\r\n\r\n");
+  pollfd heard = {client.descriptor(), POLLIN, 0};
+  EXPECT_EQ(::poll(&heard, 1, 50), 0) << "nothing is said before the handler reads";
+  may_read.set_value();
+  EXPECT_EQ(client.hear().status, 100);
+  EXPECT_EQ(client.ask(body_from(0, 1000)).body, "1000");
+}
+
+TEST_F(HttpStreams, ARefusedBodyIsNeverAskedFor) {
+  handler.on_stream = [](Stream& stream) { stream.reply({403, {}, "no"}).value(); };
+  serve();
+  RawClient client = this->client();
+  const Answer answer =
+      client.ask("PUT /stream HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 1000\r\n\r\n");
+  EXPECT_EQ(answer.status, 403);
+  EXPECT_EQ(answer.headers.get("Connection"), "close") << "whether the body follows cannot be known";
+  EXPECT_TRUE(client.closed());
+}
+
+TEST_F(HttpStreams, AnUnreadBodyIsPassedOverWhenSmallAndClosedOnWhenLarge) {
+  handler.on_stream = [](Stream& stream) { stream.reply({403, {}, "no"}).value(); };
+  serve();
+  RawClient small = client();
+  for (int i = 0; i < 3; i++)
+    EXPECT_EQ(
+        small.ask("PUT /stream HTTP/1.1\r\nContent-Length: 1000\r\n\r\n" + std::string(1000, 'b')).status,
+        403);
+  RawClient large = client();
+  large.say("PUT /stream HTTP/1.1\r\nContent-Length: 8000000\r\n\r\n" + std::string(8'000'000, 'b'));
+  const Answer answer = large.hear();
+  EXPECT_EQ(answer.status, 403);
+  EXPECT_EQ(answer.headers.get("Connection"), "close");
+}
+
+TEST_F(HttpStreams, AStreamThatBreaksOffIsSeenToBeBroken) {
+  handler.on_stream = [](Stream& stream) {
+    const bool sized = stream.head().path() == "/stream/sized";
+    stream.start(200, {}, sized ? std::optional<uint64_t>(1000) : std::nullopt).value();
+    stream.write(std::string(500, 'x')).value();
+    if (!sized) throw std::runtime_error("a fault of ours");
+  };
+  serve();
+  RawClient client = this->client();
+  EXPECT_EQ(client.ask("GET /stream/sized HTTP/1.1\r\n\r\n").status, 0);
+  RawClient other = this->client();
+  EXPECT_EQ(other.ask("GET /stream/chunked HTTP/1.1\r\n\r\n").status, 0);
+}
+
+TEST_F(HttpStreams, AStreamWhoseClientDiesEnds) {
+  std::promise<Kind> how;
+  handler.on_stream = [&](Stream& stream) {
+    stream.start(200, {}, kLarge).value();
+    const auto given = give_out(stream, kLarge);
+    how.set_value(given ? Kind::internal : given.error().kind);
+  };
+  serve();
+  {
+    RawClient client = this->client();
+    client.say("GET /stream HTTP/1.1\r\n\r\n");
+    EXPECT_FALSE(client.hear_some().empty());
+  }
+  EXPECT_EQ(how.get_future().get(), Kind::unavailable);
+}
+
+TEST_F(HttpStreams, AStreamWhoseClientStallsIsCancelled) {
+  settings.idle_limit = 200ms;
+  std::promise<Kind> reading, writing;
+  handler.on_stream = [&](Stream& stream) {
+    if (stream.head().method == "PUT") {
+      std::vector<char> buffer(1000);
+      auto got = stream.read(buffer);
+      while (got && *got > 0) got = stream.read(buffer);
+      reading.set_value(got ? Kind::internal : got.error().kind);
+    } else {
+      stream.start(200, {}, std::nullopt).value();
+      const auto given = give_out(stream, kLarge);
+      writing.set_value(given ? Kind::internal : given.error().kind);
+    }
+  };
+  serve();
+  RawClient sender = client(), reader = client();
+  sender.say("PUT /stream HTTP/1.1\r\nContent-Length: 1000\r\n\r\nabc");
+  reader.say("GET /stream HTTP/1.1\r\n\r\n");
+  EXPECT_EQ(reading.get_future().get(), Kind::cancelled);
+  EXPECT_EQ(writing.get_future().get(), Kind::cancelled);
+}
+
+TEST_F(HttpStreams, StreamsBeyondTheThreadsWaitForOneToEnd) {
+  settings.stream_threads_max = 2;
+  std::atomic<int> inside = 0, most = 0;
+  handler.on_stream = [&](Stream& stream) {
+    const int now = ++inside;
+    for (int seen = most; now > seen && !most.compare_exchange_weak(seen, now);) {
+    }
+    std::this_thread::yield();
+    inside--;
+    stream.reply({200, {}, "done"}).value();
+  };
+  serve();
+  std::vector<std::thread> threads;
+  std::atomic<int> right = 0;
+  for (int t = 0; t < 8; t++)
+    threads.emplace_back([&] {
+      RawClient client = this->client();
+      for (int i = 0; i < 20; i++)
+        if (client.ask("GET /stream HTTP/1.1\r\n\r\n").body == "done") right++;
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(right, 160);
+  EXPECT_LE(most, 2);
+}
+
+}  // namespace
+}  // namespace trainyard::host
