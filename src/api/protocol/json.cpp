@@ -253,11 +253,12 @@ class Writer {
     out_ += '}';
   }
 
+  // As AWS writes them, with a point: clients of dynamic languages take 2 for a whole number and 2.0 for what it is.
   void floating(double value) {
-    if (std::isfinite(value))
-      out_ += double_text(value);
-    else
-      append_json_string(out_, double_text(value));
+    const std::string text = double_text(value);
+    if (!std::isfinite(value)) return append_json_string(out_, text);
+    out_ += text;
+    if (text.find_first_of(".e") == std::string::npos) out_ += ".0";
   }
 
   std::string& out_;

@@ -232,7 +232,7 @@ TEST(Json, WritesWhatClientsRead) {
   EXPECT_EQ(out,
             "{\"Datapoints\":[{\"Timestamp\":1795167900.123,\"Average\":0.1,\"Unit\":"
             "\"a\\\"b\\\\c\\n\\u0001\xc3\xa9\"},"
-            "{\"SampleCount\":3,\"Sum\":\"NaN\",\"Minimum\":1e+300,\"Maximum\":\"-Infinity\"}]}");
+            "{\"SampleCount\":3.0,\"Sum\":\"NaN\",\"Minimum\":1e+300,\"Maximum\":\"-Infinity\"}]}");
   shapes::cloudwatch::GetMetricStatisticsOutput again;
   ASSERT_TRUE(read_json(*shapes::cloudwatch::GetMetricStatistics::shape().output, out, &again));
   EXPECT_TRUE(std::isnan(*(*again.datapoints)[1].sum));
