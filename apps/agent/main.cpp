@@ -97,8 +97,7 @@ Result<agent::ReadyImage> unpack_image(const domain::Image& image, const std::st
   return ready;
 }
 
-Result<void> run(const Options& options) {
-  host::MachineClock clock;
+Result<void> run(const Options& options, Clock& clock) {
   host::MachineRandom random;
   SignalWatch signals;  // before any other thread, so that all have them blocked
   TRY(host::make_directories(options.place.directory, 0700));
@@ -137,8 +136,7 @@ Result<void> run(const Options& options) {
   hearer = &agent;
   signals.start(agent);
   uplink.start();
-  agent.run();
-  uplink.wait_acknowledged(kLastDataMax);
+  if (agent.run()) uplink.wait_acknowledged(kLastDataMax);
   uplink.stop();
   return host::remove_all(options.place.directory + "/spool");
 }
@@ -153,7 +151,13 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "trainyard-agent: %s\n%s", options.error().message.c_str(), kUsage);
     return 2;
   }
-  if (const auto done = run(*options); !done) {
+  host::MachineClock clock;
+  set_log(
+      [](Level, std::string_view line) {
+        std::fprintf(stderr, "%.*s\n", static_cast<int>(line.size()), line.data());
+      },
+      clock, Level::info);
+  if (const auto done = run(*options, clock); !done) {
     std::fprintf(stderr, "trainyard-agent: %s\n", done.error().message.c_str());
     return 1;
   }

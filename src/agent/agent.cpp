@@ -60,11 +60,12 @@ void Agent::post(Event event) {
   changed_.notify_all();
 }
 
-void Agent::run() {
+bool Agent::run() {
   post(Begin{});
   while (!left_) {
     const Event event = wait_event();
     const bool ran = run_.process_started;
+    dismissed_ |= run_.stage == Stage::report && std::holds_alternative<Dismissed>(event);
     auto decision = next(run_, event);
     CHECK(decision, "our own steps answer only what was asked of them");
     const Stage before = run_.stage;
@@ -76,6 +77,7 @@ void Agent::run() {
   }
   join_worker();
   join_watcher();
+  return dismissed_;
 }
 
 Event Agent::wait_event() {

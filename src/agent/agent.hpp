@@ -35,8 +35,8 @@ class Agent {
   // Kills everything and leaves, as after Refused.
   void fence();
 
-  // Until the server has the last fact, or refused us.
-  void run();
+  // Until the server has the last fact (true) or refused us, or fence() was called (false).
+  bool run();
 
  private:
   void post(Event event);
@@ -58,6 +58,7 @@ class Agent {
   HostRun run_;
   UsageMeter meter_;
   bool left_ = false;
+  bool dismissed_ = false;
   std::optional<std::chrono::nanoseconds> grace_ends_;
   std::chrono::nanoseconds measured_at_{};
 
