@@ -1,6 +1,7 @@
 """A real server for tests: started on a free loopback port with a data directory of its own, reached as people reach it
 (`trainyard env`), killed as machines kill it."""
 
+import glob
 import json
 import os
 import re
@@ -84,11 +85,26 @@ class Server:
         self.process.kill()
         self.process.wait()
 
+    def agents(self):
+        """The process ids of its agents that run."""
+        found = []
+        for path in glob.glob("/proc/[0-9]*/cmdline"):
+            try:
+                with open(path, "rb") as file:
+                    words = file.read().split(b"\0")
+            except OSError:
+                continue
+            if words[0].endswith(b"trainyard-agent") and any(self.data.encode() + b"/" in word for word in words):
+                found.append(int(path.split("/")[2]))
+        return found
+
     def clean(self):
-        """Stops the server and everything of its jobs."""
+        """Ends the server and everything of its jobs, as a crash would, and sweeps."""
         if self.process and self.process.poll() is None:
             self.process.kill()
             self.process.wait()
+        for agent in self.agents():
+            os.kill(agent, signal.SIGKILL)
         subprocess.run([PROGRAM, "doctor", "--data", self.data, "--clean"], check=True, capture_output=True)
 
     # -- clients ------------------------------------------------------------------------------------

@@ -1,6 +1,5 @@
 """Server and agents are killed under load; nothing that was acknowledged is lost, nothing stays behind."""
 
-import glob
 import os
 import random
 import signal
@@ -16,20 +15,6 @@ from trainyard_server import Server, wait_for
 
 KILLS = 24
 SEED = int(os.environ.get("TRAINYARD_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 30)
-
-
-def agents(server):
-    """(pid, attempt directory) of every agent that runs."""
-    found = []
-    for path in glob.glob("/proc/[0-9]*/cmdline"):
-        try:
-            with open(path, "rb") as file:
-                words = file.read().split(b"\0")
-        except OSError:
-            continue
-        if words[0].endswith(b"trainyard-agent") and any(server.data.encode() in word for word in words):
-            found.append(int(path.split("/")[2]))
-    return found
 
 
 class Load(threading.Thread):
@@ -65,7 +50,7 @@ def test_kills_under_load(tmp_path):
         killed_agents = found_again = 0
         for _ in range(KILLS):
             time.sleep(chance.uniform(0.1, 1.2))
-            running = agents(server)
+            running = server.agents()
             if running and chance.random() < 0.35:
                 try:
                     os.kill(chance.choice(running), signal.SIGKILL)
@@ -74,9 +59,9 @@ def test_kills_under_load(tmp_path):
                     pass  # it ended by itself in this moment
             else:
                 server.kill()
-                outlived = set(agents(server))
+                outlived = set(server.agents())
                 server.start()
-                found_again += len(outlived & set(agents(server)))
+                found_again += len(outlived & set(server.agents()))
         load.ending.set()
         load.join()
         assert len(load.acknowledged) >= KILLS / 4, "there was load"
@@ -109,7 +94,7 @@ def test_a_job_outlives_the_server(start, tmp_path):
     sagemaker.create_training_job(**jobs.request("outlives", "for i in 1 2 3 4 5 6; do echo line $i; sleep 0.5; done"))
     jobs.wait_until(sagemaker, "outlives", ("Training",))
     server.stop()
-    running = agents(server)
+    running = server.agents()
     assert running, "SIGTERM ends the server, not the job"
     wait_for(lambda: not any("sleep 0.5" in command for command in leftovers.picture(server.data)["processes"]), "the job to go on alone")
     server.start()
@@ -126,7 +111,7 @@ def test_the_sweep_cleans_what_a_dead_yard_left(tmp_path):
     server.boto("sagemaker").create_training_job(**jobs.request("abandoned", "sleep 1000", hosts=2))
     jobs.wait_until(server.boto("sagemaker"), "abandoned", ("Training",))
     server.kill()
-    for pid in agents(server):
+    for pid in server.agents():
         os.kill(pid, signal.SIGKILL)
     server.clean()
     assert not leftovers.left(before, leftovers.picture(server.data))
