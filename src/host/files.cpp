@@ -7,11 +7,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <thread>
 
 #include "base/text.hpp"
 #include "host/machine_clock.hpp"
@@ -328,6 +330,17 @@ Result<FileLock> FileLock::take(const std::string& path) {
     return FileLock(std::move(file));
   }
   return unavailable("locking " + path + ": it is replaced again and again");
+}
+
+// Nothing tells when a lock of another process goes, but the blocking call, which has no deadline: so it is tried.
+Result<FileLock> FileLock::take_within(const std::string& path, Duration at_most) {
+  constexpr Duration kPause = 5ms;
+  const auto deadline = std::chrono::steady_clock::now() + at_most;
+  for (;;) {
+    auto lock = take(path);
+    if (lock || lock.error().kind != Kind::conflict || std::chrono::steady_clock::now() >= deadline) return lock;
+    std::this_thread::sleep_for(kPause);
+  }
 }
 
 bool FileLock::held(const std::string& path) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "base/time.hpp"
 
 namespace trainyard::host {
 
@@ -55,6 +56,8 @@ bool exists(const std::string& path);                                      // li
 class FileLock {
  public:
   static Result<FileLock> take(const std::string& path);
+  // The same, waiting for whoever holds it.
+  static Result<FileLock> take_within(const std::string& path, Duration at_most);
   // Whether somebody holds it now. Asking disturbs nobody.
   static bool held(const std::string& path);
 

@@ -13,7 +13,7 @@ def documents():
 def test_links_lead_somewhere():
     wrong = []
     for path in documents():
-        for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", sources.read(path)):
+        for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)\s]*)?\)", sources.read(path)):
             if "://" in target:
                 continue
             if not os.path.exists(os.path.join(sources.ROOT, os.path.dirname(path), target)):

@@ -17,7 +17,7 @@ FACILITIES = {
     "random": (r"random_device|getrandom|\brand\(\)|mt19937", "take a Random (base/random.hpp)"),
     "sockets": (r"sys/socket\.h|netinet/|arpa/inet\.h|sys/un\.h|sys/epoll\.h", "use host/link.hpp or host/http_server.hpp"),
     "processes": (r"sys/wait\.h|spawn\.h|\bfork\(|\bexecv|\bposix_spawn", "use host/process.hpp"),
-    "files": (r"<fstream>|<filesystem>|<fcntl\.h>|sys/stat\.h|\bfopen\(|::open\(", "use host/files.hpp"),
+    "files": (r"<fstream>|<filesystem>|<fcntl\.h>|sys/stat\.h|\bfopen\(|(?<!\w)::open\(", "use host/files.hpp"),
     "environment": (r"\bgetenv\(|\bsetenv\(|\benviron\b", "let main read it and pass a value"),
     "memory": (r"sys/mman\.h|shm_open|linux/futex\.h", "this is collectives' and host's"),
 }

@@ -27,8 +27,7 @@ constexpr Duration kKillMax = 10s;
 // Processes that start others while we kill them: each pass gets what the one before left.
 constexpr int kKillPassesMax = 20;
 // Two servers of one machine choose networks in turn; each holds the lock for some 20 ms.
-constexpr int kLockTriesMax = 2000;
-constexpr Duration kLockPause = 5ms;
+constexpr Duration kLockWaitMax = 10s;
 constexpr const char* kRecordFile = "launch.json";
 constexpr const char* kAgentFile = "agent.json";
 constexpr const char* kOwnerFile = "data-directory";
@@ -160,11 +159,7 @@ Result<void> remove_from_machine(const std::string& attempt_directory, const Kno
 
 Result<host::FileLock> lock_networks(const std::string& run_directory) {
   TRY(host::make_directories(run_directory, 0755));
-  for (int attempt = 0;; attempt++) {
-    auto lock = host::FileLock::take(run_directory + "/lock");
-    if (lock || lock.error().kind != Kind::conflict || attempt >= kLockTriesMax) return lock;
-    std::this_thread::sleep_for(kLockPause);
-  }
+  return host::FileLock::take_within(run_directory + "/lock", kLockWaitMax);
 }
 
 class LocalLauncher final : public Launcher {
