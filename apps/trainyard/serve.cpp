@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <memory>
 #include <mutex>
@@ -39,6 +40,7 @@ namespace trainyard::apps {
 namespace {
 
 constexpr Duration kStopGrace = 5s;               // requests under way may finish
+constexpr timespec kUpkeepInterval{3600, 0};      // logs and metrics age by days
 constexpr Duration kCredentialsLifetime = 1h;     // as roles' sessions on AWS
 constexpr rlim_t kOpenFilesWanted = 65536;        // connections and agents' links; less where the machine allows less
 
@@ -95,6 +97,12 @@ Result<std::unique_ptr<objects::Objects>> open_objects(const Config& config, con
   settings.ca_bundle = external.ca_bundle;
   settings.keys = [external] { return signing::Keys{external.access_key_id, external.secret_access_key, ""}; };
   return objects::open_s3(std::move(settings), clock);
+}
+
+// What grows with history is thinned out.
+void keep_up(observe::Logs& logs, observe::Metrics& metrics, Instant now) {
+  for (const auto& [what, done] : {std::pair{"logs", logs.retire(now)}, std::pair{"metrics", metrics.retire(now)}})
+    if (!done) log(Level::warning, "serve", "upkeep failed, and is tried again later", {{"of", what}, {"why", done.error().message}});
 }
 
 void greet(const ServerRecord& record, const DataDirectory& data, const Config& config) {
@@ -198,7 +206,14 @@ Result<void> serve(const ServeOptions& options) {
   greet(record, data, config);
   log(Level::info, "serve", "ready", {{"endpoint", record.endpoint}, {"data", data.path()}});
 
-  for (int number = 0; ::sigwait(&signals, &number) == 0 && number == SIGHUP;) {
+  for (;;) {
+    const int number = ::sigtimedwait(&signals, nullptr, &kUpkeepInterval);
+    if (number < 0 && errno == EINTR) continue;
+    if (number < 0 && errno == EAGAIN) {
+      keep_up(*logs, *metrics, clock.now());
+      continue;
+    }
+    if (number != SIGHUP) break;
     const auto fresh = options.config_file.empty() ? Result<Config>(config) : read_config(options.config_file);
     if (!fresh) {
       log(Level::error, "serve", "the config was not taken over", {{"why", fresh.error().message}});
