@@ -10,6 +10,13 @@
 
 using namespace trainyard;
 
+// What the server takes for a header's name, and a client may sign.
+static bool is_name(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_';
+  });
+}
+
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto lines = split(text, '\n');
@@ -34,9 +41,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const signing::Scope scope{"eu-west-1", size % 3 ? "s3" : "sagemaker"};
   auto signed_headers = headers;
   std::erase_if(signed_headers, [](const auto& field) {
-    return field.first.empty() || field.first.find(';') != std::string::npos ||
-           to_lower(field.first).starts_with("x-amz-") ||
-           equals_ignoring_case(field.first, "authorization") || trim(field.first) != field.first;
+    return !is_name(field.first) || to_lower(field.first).starts_with("x-amz-") ||
+           equals_ignoring_case(field.first, "authorization");
   });
   if (signed_headers.size() > 50) return 0;
   signed_headers.emplace_back("host", "127.0.0.1");
