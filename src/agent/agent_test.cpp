@@ -33,7 +33,12 @@ class Said final : public Facts {
   }
   void points(std::vector<wire::MetricPoint> points) override {
     const std::lock_guard lock(mutex_);
+    largest_batch_ = std::max(largest_batch_, points.size());
     points_.insert(points_.end(), points.begin(), points.end());
+  }
+  size_t largest_batch() {
+    const std::lock_guard lock(mutex_);
+    return largest_batch_;
   }
   void say(const std::string& text) override { lines({{{}, "trainyard: " + text}}); }
 
@@ -64,6 +69,7 @@ class Said final : public Facts {
   std::vector<wire::StateFact> states_;
   std::vector<std::string> lines_;
   std::vector<wire::MetricPoint> points_;
+  size_t largest_batch_ = 0;
 };
 
 // A container whose process is a function of ours.
@@ -348,6 +354,32 @@ TEST_F(AgentTest, AnImageThatIsNotThereIsTheUsersFault) {
   order_.image.kind = domain::Image::Kind::oci;
   start([](Played::Hands&) { return 0; });
   EXPECT_EQ(finish().fault, domain::Fault::client);
+}
+
+TEST_F(AgentTest, AChannelNamedLikeItsParentIsRefused) {
+  domain::Channel channel;
+  channel.name = "..";
+  channel.s3_uri = "s3://data/in/";
+  order_.spec.channels = {channel};
+  start([](Played::Hands&) { return 0; });
+  EXPECT_EQ(finish().fault, domain::Fault::client);
+}
+
+// Forty regexes that match every line of a flood: what they find goes up in frames that fit.
+TEST_F(AgentTest, AFloodOfMetricsIsCutIntoBatches) {
+  for (int i = 0; i < 40; ++i)
+    order_.spec.metrics.push_back({std::string(200, 'm') + std::to_string(i), "([0-9])"});
+  start([](Played::Hands& hands) {
+    std::string lines;
+    for (int i = 0; i < 5000; ++i) lines += "1\n";
+    for (int i = 0; i < 2; ++i) hands.print(lines);
+    return 0;
+  });
+  finish();
+  size_t points = 0;
+  for (const auto& point : said_.points()) points += point.of_host ? 0 : 1;
+  EXPECT_EQ(points, 400'000u);
+  EXPECT_LE(said_.largest_batch(), kBatchPointsMax + 40);
 }
 
 TEST_F(AgentTest, UndoMayRunTwiceAndWithoutItsStep) {

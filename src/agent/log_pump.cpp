@@ -30,7 +30,7 @@ class Batch {
       metrics_.match(line, at, points_);
       bytes_ += line.size() + 16;  // and what a line costs beside its text
       lines_.push_back({at, std::move(line)});
-      if (bytes_ >= kBatchBytesMax) send();
+      if (bytes_ >= kBatchBytesMax || points_.size() >= kBatchPointsMax) send();
     }
   }
   bool empty() const { return lines_.empty(); }

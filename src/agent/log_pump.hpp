@@ -24,6 +24,8 @@ namespace trainyard::agent {
 // A batch is sent when it holds so much, or its oldest line is so old: small enough to watch a job live,
 // large enough that a flood is few messages.
 inline constexpr size_t kBatchBytesMax = 512 << 10;
+// A point is its name (255 bytes) and little else; forty regexes may match every line.
+inline constexpr size_t kBatchPointsMax = 10'000;
 inline constexpr Duration kBatchAgeMax = 200ms;
 inline constexpr Duration kPartialLineMax = 1s;
 // What is kept for the failure reason of a process that left no failure file.

@@ -12,6 +12,10 @@ std::optional<Failure> download_channels(Site& site) {
   const auto& spec = site.order.spec;
   for (const auto& channel : spec.channels) {
     const std::string doing = "Data download failed: channel " + channel.name;
+    // AWS's pattern for names allows dots; these two are directories already.
+    if (channel.name == "." || channel.name == "..") {
+      return Failure{domain::Fault::client, doing + ": that name cannot be a directory's"};
+    }
     if (channel.input_mode != domain::InputMode::file) {
       return Failure{domain::Fault::client, doing + ": only File mode is there"};
     }

@@ -1,6 +1,8 @@
 // The files that a training container finds, and its /etc.
 #include "contract/contract.hpp"
 
+#include <sys/stat.h>
+
 #include "agent/job_config.hpp"
 #include "agent/steps.hpp"
 #include "host/files.hpp"
@@ -11,8 +13,11 @@ namespace {
 Result<void> write_all_files(Site& site) {
   const auto config = host_config(site.order);
   // Writable for any user that an image may run as: SageMaker's own toolkit writes below /opt/ml/input.
-  for (const auto& directory : contract::directories(config))
-    TRY(host::make_directories(site.ml(directory), 0777));
+  for (const auto& directory : contract::directories(config)) {
+    TRY(host::make_directories(site.ml(directory)));
+    if (::chmod(site.ml(directory).c_str(), 0777) != 0)
+      return from_errno("opening " + directory + " to the job");
+  }
   for (const auto& [name, content] : contract::input_files(config))
     TRY(host::write_file(site.ml(name), content));
   const std::string table = site.place.host_table.empty() ? "" : TRY(host::read_file(site.place.host_table));
