@@ -34,6 +34,9 @@ constexpr int kReplySecondsMax = 10;
 // Where clouds serve a machine's own keys, among others.
 constexpr std::string_view kLinkLocal = "169.254.0.0/16";
 
+// By which our rules in others' chains are known.
+constexpr std::string_view kForeignMark = "trainyard's bridges";
+
 // One request to the kernel's routing socket, built up attribute by attribute.
 class Request {
  public:
@@ -265,6 +268,12 @@ Result<void> run_nft(const std::string& text) {
   return std::move(done).error().in("setting up the firewall");
 }
 
+// The rules of iptables' FORWARD with their handles; "" when there is no such chain.
+Result<std::string> foreign_forwarding() {
+  const auto listed = TRY(run({{"nft", "-a", "list", "chain", "ip", "filter", "FORWARD"}, {}, "", "", 60s}));
+  return listed.code == 0 ? listed.output : std::string();
+}
+
 Result<void> forward_packets() {
   constexpr const char* kSwitch = "/proc/sys/net/ipv4/ip_forward";
   const auto now = read_file(kSwitch, 16);
@@ -424,6 +433,28 @@ Result<void> remove_network(const PrivateNetwork& network) {
   keep(std::move(firewall));
   if (first) return std::move(*first);
   return ok();
+}
+
+Result<bool> let_through_foreign_forwarding() {
+  const std::string rules = TRY(foreign_forwarding());
+  if (rules.find("policy drop") == std::string::npos || rules.find(kForeignMark) != std::string::npos)
+    return false;
+  const std::string ours =
+      "\"" + std::string(kBridgePrefix) + "*\" accept comment \"" + std::string(kForeignMark) + "\"\n";
+  TRY(run_nft("insert rule ip filter FORWARD iifname " + ours + "insert rule ip filter FORWARD oifname " +
+              ours));
+  return true;
+}
+
+Result<void> stop_foreign_forwarding() {
+  std::string text;
+  const std::string rules = TRY(foreign_forwarding());
+  for (const auto line : split(rules, '\n')) {
+    const size_t handle = line.rfind("# handle ");
+    if (line.find(kForeignMark) == std::string_view::npos || handle == std::string_view::npos) continue;
+    text += "delete rule ip filter FORWARD handle " + std::string(trim(line.substr(handle + 9))) + "\n";
+  }
+  return text.empty() ? ok() : run_nft(text);
 }
 
 Result<std::vector<Subnet>> networks_in_use() {

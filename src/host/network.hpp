@@ -74,6 +74,13 @@ Result<void> make_network(const PrivateNetwork& network);
 // Harmless when there is nothing. Goes on past what fails, and tells the first failure.
 Result<void> remove_network(const PrivateNetwork& network);
 
+// Other firewalls are heard too: what a chain of theirs drops is gone, whatever ours accepts. Where iptables' FORWARD
+// drops by default (Docker and ufw set that up), this lets pass what comes from or goes to our bridges; our own tables
+// say what of it may. Two rules, once; false when nothing needed them.
+Result<bool> let_through_foreign_forwarding();
+// Takes them away again. Harmless when they are not there.
+Result<void> stop_foreign_forwarding();
+
 // Every IPv4 network that an interface of this machine is in.
 Result<std::vector<Subnet>> networks_in_use();
 // Names of this machine's interfaces, and of its firewall tables, that start with `prefix`.

@@ -193,6 +193,26 @@ TEST_F(RealNetwork, ReachesTheOutsideUnlessIsolated) {
   });
 }
 
+TEST_F(RealNetwork, PassesAFirewallThatDropsWhatIsForwarded) {
+  in_a_machine([&] {
+    const auto forward = [] { return *run_or_fail({{"nft", "list", "chain", "ip", "filter", "FORWARD"}}); };
+    EXPECT_FALSE(*let_through_foreign_forwarding()) << "there is no other firewall";
+    ASSERT_TRUE(run_or_fail(
+        {{"nft", "-f", "-"},
+         {},
+         "table ip filter { chain FORWARD { type filter hook forward priority filter; policy drop; "
+         "iifname \"docker0\" accept; }; }\n"}));
+    const std::string before = forward();
+    ASSERT_TRUE(let_through_foreign_forwarding());
+    EXPECT_FALSE(*let_through_foreign_forwarding()) << "once is enough";
+    EXPECT_NE(forward().find("iifname \"ty*\" accept"), std::string::npos) << forward();
+    EXPECT_NE(forward().find("oifname \"ty*\" accept"), std::string::npos) << forward();
+    ASSERT_TRUE(stop_foreign_forwarding());
+    EXPECT_EQ(forward(), before);
+    ASSERT_TRUE(stop_foreign_forwarding()) << "again";
+  });
+}
+
 TEST_F(RealNetwork, LeavesNothingWhenItCannotBeMade) {
   in_a_machine([&] {
     auto broken = network(1, 2);

@@ -401,6 +401,13 @@ Result<std::unique_ptr<Launcher>> make_local(const LocalSettings& settings, Cloc
   auto launcher = std::make_unique<LocalLauncher>(
       settings, TRY(places_of(settings.data_directory, settings.run_directory)), pool);
   TRY(launcher->load().in("finding what runs"));
+  if (host::on_path("nft")) {
+    const auto opened = host::let_through_foreign_forwarding();
+    if (opened && *opened)
+      log(Level::info, "launch",
+          "another firewall drops what is forwarded; two rules in ip filter FORWARD let jobs pass");
+    if (!opened) log(Level::warning, "launch", "jobs may not reach the outside: " + opened.error().message);
+  }
   return std::unique_ptr<Launcher>(std::move(launcher));
 }
 
@@ -442,6 +449,9 @@ Result<std::vector<std::string>> sweep(const std::string& data_directory, const 
     append(said, TRY(remove_unused(run_directory, mark, InUse())));
     TRY(host::remove_all(run_directory + "/" + mark));
   }
+  // The next server that needs them adds them again.
+  if (host::on_path("nft") && host::links_named(host::kBridgePrefix).empty())
+    TRY(host::stop_foreign_forwarding());
   return said;
 }
 

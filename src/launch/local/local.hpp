@@ -39,8 +39,8 @@ inline constexpr const char* kImagesVariable = "TRAINYARD_IMAGES_DIRECTORY";
 inline constexpr const char* kRelayAddress = "169.254.170.2";
 
 struct LocalSettings {
-  std::string data_directory;     // absolute
-  std::string agent_program;      // path of trainyard-agent
+  std::string data_directory;  // absolute
+  std::string agent_program;   // path of trainyard-agent
   // What the config offers, asked at each look; nothing, or none: this machine, all of it.
   std::function<std::vector<Machine>()> machines;
   std::string network_pool = "10.201.0.0/16";
