@@ -165,20 +165,23 @@ class AgentServer final : public Agents {
   // -- state track
 
   Result<void> apply_fact(const std::shared_ptr<Session>& session, const wire::StateFact& fact) {
-    control_.report(session->attempt, session->host, fact, [this, session](Result<FactApplied> applied) {
-      std::unique_lock lock(mutex_);
-      if (applied) {
-        session->say(wire::Acknowledge{wire::Track::state, applied->facts_applied});
-        if (applied->final) dismiss(*session);
-      } else if (applied.error().kind == Kind::denied || applied.error().kind == Kind::not_found) {
-        session->say(wire::Refused{applied.error().message});
-      } else {
-        lock.unlock();
-        log(Level::warning, "control", "a fact was not kept",
-            {{"attempt", session->attempt.text()}, {"why", applied.error().message}});
-        session->link->close();
-      }
-    });
+    const std::weak_ptr<bool> here = here_;
+    control_.report(
+        session->attempt, session->host, fact, [this, here, session](Result<FactApplied> applied) {
+          if (here.expired()) return;  // control, which ends after us, refuses what it still had to do
+          std::unique_lock lock(mutex_);
+          if (applied) {
+            session->say(wire::Acknowledge{wire::Track::state, applied->facts_applied});
+            if (applied->final) dismiss(*session);
+          } else if (applied.error().kind == Kind::denied || applied.error().kind == Kind::not_found) {
+            session->say(wire::Refused{applied.error().message});
+          } else {
+            lock.unlock();
+            log(Level::warning, "control", "a fact was not kept",
+                {{"attempt", session->attempt.text()}, {"why", applied.error().message}});
+            session->link->close();
+          }
+        });
     return {};
   }
 
@@ -303,6 +306,9 @@ class AgentServer final : public Agents {
   Clock& clock_;
   const Duration stop_grace_;
   const IssueCredentials issue_credentials_;
+
+  const std::shared_ptr<bool> here_ =
+      std::make_shared<bool>(true);  // ours alone; answers under way look whether it is there
 
   std::mutex mutex_;
   // A session is shared with the answers to facts under way; the last of them ends it.

@@ -1,0 +1,336 @@
+#include "sim/checkers.hpp"
+
+#include <algorithm>
+
+#include "base/json.hpp"
+
+namespace trainyard::sim {
+namespace {
+
+using namespace domain;
+
+// The machine of phases, as AWS documents it; written down here a second time on purpose.
+bool may_follow(Phase from, Phase to) {
+  switch (from) {
+    case Phase::starting:
+      return to == Phase::downloading || to == Phase::training || to == Phase::uploading ||
+             to == Phase::stopping || to == Phase::stopped || to == Phase::failed || to == Phase::completed;
+    case Phase::downloading:
+      return to == Phase::training || to == Phase::uploading || to == Phase::stopping ||
+             to == Phase::failed || to == Phase::completed;
+    case Phase::training:
+      return to == Phase::uploading || to == Phase::stopping || to == Phase::failed || to == Phase::completed;
+    case Phase::uploading:
+      return to == Phase::stopping || to == Phase::failed || to == Phase::completed;
+    case Phase::stopping:
+      return to == Phase::stopped || to == Phase::failed || to == Phase::max_runtime_exceeded;
+    default:
+      return false;
+  }
+}
+
+std::string title(const Job& job) { return "job " + std::to_string(job.number) + " (" + job.key.name + ")"; }
+
+void add(Share& sum, const Share& share, int sign) {
+  sum.cpus += sign * share.cpus;
+  sum.memory_bytes += sign * share.memory_bytes;
+  sum.gpus += sign * share.gpus;
+}
+
+bool within(const Share& part, const Share& whole) {
+  return part.cpus <= whole.cpus + 1e-6 && part.memory_bytes <= whole.memory_bytes && part.gpus <= whole.gpus;
+}
+
+}  // namespace
+
+// -- what users were told
+
+void Checkers::acknowledged(const Job& job) {
+  const auto [found, fresh] = acknowledged_.emplace(job.key, job.number);
+  World::check(fresh, "the name " + job.key.name + " was given twice");
+  World::check(durable_.contains(job.number), title(job) + " was acknowledged before it was durable");
+}
+
+void Checkers::described(const Job& job) {
+  const auto acknowledged = acknowledged_.find(job.key);
+  World::check(acknowledged == acknowledged_.end() || acknowledged->second == job.number,
+               title(job) + " changed its number");
+  const auto kept = durable_.find(job.number);
+  World::check(kept != durable_.end(), title(job) + " is shown before it is durable");
+  World::check(kept->second.state == job.state,
+               title(job) + " is shown in another state than the durable one");
+  size_t& seen = seen_transitions_[job.number];
+  World::check(job.transitions.size() >= seen, title(job) + ": its history became shorter");
+  seen = job.transitions.size();
+  check_history(job);
+}
+
+// -- what is durable
+
+void Checkers::committed(const ledger::Batch& batch) {
+  for (const ledger::CommandRecord& command : batch.commands) {
+    if (command.kind != "fact") continue;
+    const auto attempt = parse_attempt_id(*string_at(command.body, "attempt"));
+    const auto host = HostIndex(*int_at(command.body, "host"));
+    const auto number = uint64_t(*int_at(command.body, "number"));
+    uint64_t& last = facts_[{*attempt, host}];
+    World::check(number == last + 1, attempt->text() + "/" + std::to_string(host) + ": fact " +
+                                         std::to_string(number) + " was applied after " +
+                                         std::to_string(last));
+    last = number;
+    if (*string_at(command.body, "state") != "running") continue;
+    const Instant at = from_milliseconds(*int_at(command.body, "at"));
+    const auto [first, fresh] = first_running_.emplace(attempt->job, at);
+    if (!fresh) first->second = std::min(first->second, at);
+  }
+  for (const Job& job : batch.jobs) {
+    const auto before = durable_.find(job.number);
+    if (before != durable_.end()) check_moves(before->second, job);
+    check_history(job);
+    durable_[job.number] = job;
+  }
+  check_machines();
+}
+
+const Job* Checkers::durable(JobNumber number) const {
+  const auto found = durable_.find(number);
+  return found == durable_.end() ? nullptr : &found->second;
+}
+
+void Checkers::check_moves(const Job& before, const Job& after) {
+  World::check(before.key == after.key && before.created == after.created,
+               title(before) + " became another job");
+  World::check(!before.finished(), title(before) + " changed after its end");
+  if (before.state == JobState::active)
+    World::check(after.state != JobState::waiting, title(before) + " waits again");
+  if (before.state == JobState::stopping)
+    World::check(after.state == JobState::stopping || after.finished(),
+                 title(before) + " was stopping and goes on");
+  World::check(after.transitions.size() >= before.transitions.size(),
+               title(before) + ": its history became shorter");
+  for (size_t i = 0; i < before.transitions.size(); ++i) {
+    const Transition& was = before.transitions[i];
+    const Transition& is = after.transitions[i];
+    World::check(was.phase == is.phase && was.start == is.start && (!was.end || was.end == is.end),
+                 title(before) + ": its history was rewritten");
+  }
+  World::check(after.attempts.size() >= before.attempts.size() && after.attempts.size() <= 1,
+               title(before) + ": it has " + std::to_string(after.attempts.size()) + " attempts");
+  for (size_t a = 0; a < before.attempts.size(); ++a) {
+    World::check(before.attempts[a].token == after.attempts[a].token, title(before) + ": its token changed");
+    for (size_t h = 0; h < before.attempts[a].hosts.size(); ++h) {
+      const Host& was = before.attempts[a].hosts[h];
+      const Host& is = after.attempts[a].hosts[h];
+      World::check(is.state >= was.state && (!is_final(was.state) || is.state == was.state),
+                   title(before) + ": " + host_name(HostIndex(h)) + " went from " +
+                       std::string(to_string(was.state)) + " to " + std::string(to_string(is.state)));
+      World::check(is.facts_applied >= was.facts_applied, title(before) + ": facts were forgotten");
+      World::check(is.machine == was.machine, title(before) + ": a host moved to another machine");
+    }
+  }
+}
+
+void Checkers::check_history(const Job& job) {
+  World::check(!job.transitions.empty(), title(job) + " has no history");
+  for (size_t i = 0; i < job.transitions.size(); ++i) {
+    const Transition& each = job.transitions[i];
+    const bool last = i + 1 == job.transitions.size();
+    World::check(last ? bool(each.end) == job.finished() : each.end && *each.end >= each.start,
+                 title(job) + ": phase " + std::string(to_string(each.phase)) + " has a wrong end");
+    if (i == 0) continue;
+    const Transition& former = job.transitions[i - 1];
+    World::check(may_follow(former.phase, each.phase), title(job) + ": phase " +
+                                                           std::string(to_string(each.phase)) + " after " +
+                                                           std::string(to_string(former.phase)));
+    World::check(former.end == each.start, title(job) + ": its history has a hole");
+  }
+}
+
+// In the ledger's words: what attempts that have not ended were promised.
+void Checkers::check_machines() {
+  std::map<std::string, Share> promised;
+  for (const auto& [number, job] : durable_) {
+    if (!job.attempt() || job.attempt()->state == AttemptState::ended) continue;
+    for (const Host& host : job.attempt()->hosts) add(promised[host.machine], host.share, 1);
+  }
+  for (const launch::Machine& machine : machines_)
+    World::check(within(promised[machine.name], {machine.cpus, machine.memory_bytes, machine.gpus}),
+                 "machine " + machine.name + " is promised more than it has");
+}
+
+// -- what really happens
+
+void Checkers::process_started(JobNumber job, HostIndex host, const std::string& agent) {
+  Process& process = processes_[{job, host}];
+  World::check(process.running.empty(), "host " + std::to_string(host) + " of job " + std::to_string(job) +
+                                            " runs twice: under " + process.running + " and under " + agent);
+  World::check(process.runs == 0,
+               "host " + std::to_string(host) + " of job " + std::to_string(job) + " ran before");
+  const Job* kept = durable(job);
+  World::check(kept && !kept->attempts.empty(), "a process runs of a job that was never placed");
+  World::check(!kept->finished(), title(*kept) + " is over, and a process of it starts");
+  ++process.runs;
+  process.running = agent;
+}
+
+void Checkers::process_ended(JobNumber job, HostIndex host, std::optional<int> code) {
+  Process& process = processes_[{job, host}];
+  process.running.clear();
+  process.code = code;
+}
+
+void Checkers::agent_started(const std::string& machine, const Share& share) {
+  add(used_[machine], share, 1);
+  for (const launch::Machine& each : machines_)
+    if (each.name == machine)
+      World::check(within(used_[machine], {each.cpus, each.memory_bytes, each.gpus}),
+                   "machine " + machine + " runs more than it can");
+}
+
+void Checkers::agent_removed(const std::string& machine, const Share& share) {
+  add(used_[machine], share, -1);
+}
+
+void Checkers::attempt_removed(AttemptId attempt) {
+  const Job* job = durable(attempt.job);
+  World::check(!job || !job->attempt() || job->attempt()->number != attempt.number ||
+                   job->attempt()->state == AttemptState::ended,
+               "attempt " + attempt.text() + " was removed while it was wanted");
+}
+
+void Checkers::fact_acknowledged(AttemptId attempt, HostIndex host, uint64_t number) {
+  World::check(facts_[{attempt, host}] >= number, attempt.text() + "/" + std::to_string(host) + ": fact " +
+                                                      std::to_string(number) +
+                                                      " was acknowledged and is not durable");
+}
+
+void Checkers::dismissed(AttemptId attempt, HostIndex host) {
+  const Job* job = durable(attempt.job);
+  World::check(
+      job && is_final(job->attempts[attempt.number - 1].hosts[host].state),
+      attempt.text() + "/" + std::to_string(host) + " was dismissed before its last fact was durable");
+}
+
+void Checkers::lines_acknowledged(const std::string& region, const std::string& stream, uint64_t lines) {
+  uint64_t& most = lines_[{region, stream}];
+  most = std::max(most, lines);
+}
+
+void Checkers::host_staged(AttemptId attempt, HostIndex host, const std::string& key) {
+  staged_[{attempt, host}] = key;
+}
+
+void Checkers::merging(AttemptId attempt, const std::vector<std::string>& keys) {
+  for (size_t i = 0; i < keys.size(); ++i) {
+    const auto found = staged_.find({attempt, HostIndex(i + 1)});
+    if (found == staged_.end()) {
+      World::check(excuses_.contains(attempt.job) || stops_asked_.contains(durable(attempt.job)->key) ||
+                       durable(attempt.job)->stop_cause != StopCause::none,
+                   attempt.text() + ": the first host merges before host " + std::to_string(i + 1) +
+                       " has staged its model");
+      continue;
+    }
+    World::check(found->second == keys[i], attempt.text() + ": host " + std::to_string(i + 1) + " staged '" +
+                                               found->second + "', and the first host is told '" + keys[i] +
+                                               "'");
+  }
+}
+
+void Checkers::excuse(JobNumber job, const std::string& why) { excuses_.emplace(job, why); }
+
+// -- once all is calm
+
+std::string Checkers::unfinished(ledger::Ledger& ledger, launch::Launcher& launcher) {
+  for (const auto& [key, number] : acknowledged_) {
+    const auto job = ledger.find_job(key);
+    World::check(bool(job), "job " + key.name + " was acknowledged, and the ledger has lost it");
+    if (!job->finished()) return title(*job) + " is still " + std::string(to_string(job->state));
+  }
+  const auto agents = launcher.list();
+  if (!agents.empty()) return "attempt " + agents.front().attempt.text() + " is still on a machine";
+  return "";
+}
+
+void Checkers::at_the_end(ledger::Ledger& ledger, control::test::MemoryLogs& logs) {
+  for (const auto& [number, seen] : durable_) {
+    const auto job = ledger.find_job(number);
+    World::check(bool(job), "job " + std::to_string(number) + " is lost");
+    World::check(dump(to_json(*job)) == dump(to_json(seen)),
+                 title(*job) + " is kept otherwise than it was committed");
+    World::check(job->finished(), title(*job) + " has not ended");
+    check_outcome(*job);
+  }
+  for (const auto& [key, acknowledged] : lines_) {
+    const auto page = logs.read({key.first, "/aws/sagemaker/TrainingJobs", key.second}, {});
+    World::check(bool(page) && page->events.size() >= acknowledged,
+                 "log lines of " + key.second + " were acknowledged and are lost");
+    for (size_t i = 0; i < page->events.size(); ++i)
+      World::check(page->events[i].message == "line " + std::to_string(i + 1),
+                   "log " + key.second + " has '" + page->events[i].message + "' where line " +
+                       std::to_string(i + 1) + " belongs");
+  }
+  for (const auto& [machine, share] : used_)
+    World::check(share.cpus < 1e-6 && share.memory_bytes == 0,
+                 "machine " + machine + " still has something on it");
+}
+
+void Checkers::check_outcome(const Job& job) {
+  // Accounting: from the first host that ran to the end, and the phases add up to the whole.
+  const auto first = first_running_.find(job.number);
+  World::check(bool(job.training_start) == (first != first_running_.end()),
+               title(job) + ": training start without a host that ran");
+  if (job.training_start) {
+    World::check(*job.training_start == first->second,
+                 title(job) + ": training did not start when its first host ran");
+    World::check(job.training_end && *job.training_end >= *job.training_start,
+                 title(job) + ": training has no end");
+    World::check(*job.training_end == job.transitions.back().start,
+                 title(job) + ": training did not end with the job");
+  }
+  Duration sum{};
+  for (const Transition& each : job.transitions) sum += *each.end - each.start;
+  World::check(sum == job.transitions.back().start - job.created, title(job) + ": the phases do not add up");
+
+  const bool stop_wanted = stops_.contains(job.key) || stops_asked_.contains(job.key);
+  switch (job.state) {
+    case JobState::completed:
+      World::check(!job.model_uri.empty(), title(job) + " completed without a model");
+      for (HostIndex host = 0; host < job.spec.hosts(); ++host) {
+        const Process& process = processes_[{job.number, host}];
+        World::check(process.runs == 1 && process.code == 0,
+                     title(job) + " completed, and " + host_name(host) + " did not");
+      }
+      break;
+    case JobState::stopped:
+      if (job.stop_cause == StopCause::max_runtime) {
+        World::check(job.phase() == Phase::max_runtime_exceeded,
+                     title(job) + " ran out of time, and the user is not told");
+        World::check(
+            *job.stop_requested - *job.training_start >= std::chrono::seconds(job.spec.max_runtime_seconds),
+            title(job) + " was stopped before its time was over");
+      } else {
+        World::check(stop_wanted, title(job) + " was stopped by nobody");
+        World::check(job.phase() == Phase::stopped,
+                     title(job) + " was stopped, and the user is told otherwise");
+      }
+      break;
+    case JobState::failed: {
+      World::check(excuses_.contains(job.number),
+                   title(job) + " failed without a cause: " + job.failure_reason);
+      World::check(job.failure_reason.starts_with("AlgorithmError: ") ||
+                       job.failure_reason.starts_with("ClientError: ") ||
+                       job.failure_reason.starts_with("InternalServerError: "),
+                   title(job) + " failed for '" + job.failure_reason + "'");
+      const bool algorithm = job.failure_reason.starts_with("AlgorithmError: ");
+      World::check(!algorithm || job.failure_reason.ends_with(", exit code: 3"),
+                   title(job) + " failed for '" + job.failure_reason + "', and its process ended with 3");
+      break;
+    }
+    default:
+      break;
+  }
+  if (stops_.contains(job.key) && job.state == JobState::completed)
+    World::fail(title(job) + " completed after its stop was acknowledged");
+}
+
+}  // namespace trainyard::sim

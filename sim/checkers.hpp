@@ -1,0 +1,89 @@
+// What must hold, whatever happens. The checkers know what users were told, what is durable, and what the
+// simulated hosts really did, and compare. None of them asks the code under test whether it is right.
+//
+//   nothing acknowledged is lost     users' jobs, agents' facts, log lines
+//   nothing runs twice at once       processes of one host of one job
+//   no machine is over-promised      in the ledger's words, and by what really runs
+//   only legal moves                 of jobs, phases, hosts; histories only grow
+//   accounting adds up               times of phases and of training
+//   nothing fails without a cause    every failed job had a fault that was made
+//   everything ends                  once faults stop
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+
+#include "control/test_world.hpp"
+#include "domain/job.hpp"
+#include "launch/launcher.hpp"
+#include "ledger/ledger.hpp"
+#include "sim/world.hpp"
+
+namespace trainyard::sim {
+
+class Checkers {
+ public:
+  Checkers(World& world, std::vector<launch::Machine> machines)
+      : world_(world), machines_(std::move(machines)) {}
+
+  // -- what users were told
+  void acknowledged(const domain::Job& job);
+  void stop_acknowledged(const domain::JobKey& key) { stops_.insert(key); }
+  void stop_asked(const domain::JobKey& key) { stops_asked_.insert(key); }
+  void described(const domain::Job& job);
+  const std::map<domain::JobKey, domain::JobNumber>& jobs() const { return acknowledged_; }
+
+  // -- what is durable
+  void committed(const ledger::Batch& batch);
+  const domain::Job* durable(domain::JobNumber number) const;
+
+  // -- what really happens
+  void process_started(domain::JobNumber job, domain::HostIndex host, const std::string& agent);
+  void process_ended(domain::JobNumber job, domain::HostIndex host,
+                     std::optional<int> code);  // none: it was removed
+  void agent_started(const std::string& machine, const domain::Share& share);
+  void agent_removed(const std::string& machine, const domain::Share& share);
+  void attempt_removed(domain::AttemptId attempt);
+  void fact_acknowledged(domain::AttemptId attempt, domain::HostIndex host, uint64_t number);
+  void dismissed(domain::AttemptId attempt, domain::HostIndex host);
+  static void welcomed_with_wrong_token() { World::fail("an agent with a wrong token was welcomed"); }
+  void lines_acknowledged(const std::string& region, const std::string& stream, uint64_t lines);
+  void host_staged(domain::AttemptId attempt, domain::HostIndex host, const std::string& key);
+  void merging(domain::AttemptId attempt, const std::vector<std::string>& keys);
+  // A fault was made that may fail the job.
+  void excuse(domain::JobNumber job, const std::string& why);
+
+  // -- once all is calm
+  // What has not ended yet; "" when everything has.
+  std::string unfinished(ledger::Ledger& ledger, launch::Launcher& launcher);
+  void at_the_end(ledger::Ledger& ledger, control::test::MemoryLogs& logs);
+
+ private:
+  void check_moves(const domain::Job& before, const domain::Job& after);
+  void check_history(const domain::Job& job);
+  void check_machines();
+  void check_outcome(const domain::Job& job);
+
+  World& world_;
+  const std::vector<launch::Machine> machines_;
+  std::map<domain::JobKey, domain::JobNumber> acknowledged_;
+  std::set<domain::JobKey> stops_, stops_asked_;
+  std::map<domain::JobNumber, domain::Job> durable_;
+  std::map<std::pair<domain::AttemptId, domain::HostIndex>, uint64_t> facts_;
+  std::map<domain::JobNumber, Instant> first_running_;
+  std::map<domain::JobNumber, size_t> seen_transitions_;
+
+  struct Process {
+    int runs = 0;
+    std::string running;  // by which agent
+    std::optional<int> code;
+  };
+  std::map<std::pair<domain::JobNumber, domain::HostIndex>, Process> processes_;
+  std::map<std::string, domain::Share> used_;
+  std::map<domain::JobNumber, std::string> excuses_;
+  std::map<std::pair<std::string, std::string>, uint64_t> lines_;
+  std::map<std::pair<domain::AttemptId, domain::HostIndex>, std::string> staged_;
+};
+
+}  // namespace trainyard::sim

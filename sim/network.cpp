@@ -1,0 +1,115 @@
+#include "sim/network.hpp"
+
+namespace trainyard::sim {
+
+struct Network::Connection {
+  LinkNumber number = 0;
+  uint64_t epoch = 0;
+  bool open = true;
+  AgentEnd end;
+  std::shared_ptr<host::Link> link;
+  // Frames do not overtake each other: when the last one arrives, each way.
+  Duration last_up{}, last_down{};
+};
+
+class Network::ServerLink final : public host::Link {
+ public:
+  ServerLink(Network& network, std::weak_ptr<Connection> connection)
+      : network_(network), connection_(std::move(connection)) {}
+  void send(std::string frame) override {
+    const auto connection = connection_.lock();
+    if (!connection || !connection->open) return;
+    network_.deliver(connection, false,
+                     [connection, frame = std::move(frame)] { connection->end.frame(frame); });
+  }
+  void close() override {
+    if (const auto connection = connection_.lock()) network_.end(connection, "the server closes it");
+  }
+
+ private:
+  Network& network_;
+  std::weak_ptr<Connection> connection_;
+};
+
+Duration Network::delay() {
+  // Mostly a millisecond or two; sometimes the line is slow.
+  return world_.fault(50) ? world_.between(100ms, 3000ms) : world_.between(0ms, 3ms);
+}
+
+void Network::deliver(const std::shared_ptr<Connection>& connection, bool to_server, World::Action action) {
+  Duration& last = to_server ? connection->last_up : connection->last_down;
+  last = std::max(last, world_.elapsed() + delay());
+  world_.after(last - world_.elapsed(), [connection, action = std::move(action)] {
+    if (connection->open) action();
+  });
+}
+
+void Network::listen(host::LinkEvents events) {
+  events_ = std::move(events);
+  listening_ = true;
+  ++epoch_;
+}
+
+void Network::stop_listening() {
+  listening_ = false;
+  ++epoch_;
+  const auto connections = connections_;
+  for (const auto& [number, connection] : connections) end(connection, "the server is gone");
+  events_ = {};
+}
+
+LinkNumber Network::connect(AgentEnd agent_end) {
+  if (!listening_) return 0;
+  auto connection = std::make_shared<Connection>();
+  connection->number = ++last_;
+  connection->epoch = epoch_;
+  connection->end = std::move(agent_end);
+  connection->link = std::make_shared<ServerLink>(*this, connection);
+  connections_[connection->number] = connection;
+  deliver(connection, true, [this, connection] {
+    guard_([&] {
+      if (connection->epoch == epoch_) events_.opened(connection->link);
+    });
+  });
+  return connection->number;
+}
+
+void Network::send(LinkNumber number, std::string frame) {
+  const auto found = connections_.find(number);
+  if (found == connections_.end()) return;
+  const auto connection = found->second;
+  deliver(connection, true, [this, connection, frame = std::move(frame)] {
+    guard_([&] {
+      if (connection->epoch == epoch_) events_.frame(connection->link, frame);
+    });
+  });
+}
+
+void Network::close(LinkNumber number) {
+  const auto found = connections_.find(number);
+  if (found != connections_.end()) end(found->second, "the agent closes it");
+}
+
+void Network::cut_one() {
+  if (connections_.empty()) return;
+  auto chosen = connections_.begin();
+  std::advance(chosen, ptrdiff_t(world_.random.below(connections_.size())));
+  world_.trace("network", "link " + std::to_string(chosen->first) + " is cut");
+  end(chosen->second, "cut");
+}
+
+// Both ends learn of it, each in its own time; what is under way is lost.
+void Network::end(std::shared_ptr<Connection> connection, const char* why) {
+  if (!connection->open) return;
+  connection->open = false;
+  connections_.erase(connection->number);
+  world_.after(delay(), [connection] { connection->end.closed(); });
+  world_.after(delay(), [this, connection, why] {
+    guard_([&] {
+      if (connection->epoch == epoch_) events_.closed(connection->link, unavailable(why));
+      connection->link.reset();
+    });
+  });
+}
+
+}  // namespace trainyard::sim

@@ -1,0 +1,60 @@
+// Links between simulated agents and the server: frames arrive in order, late, or never, when the link is
+// cut.
+//
+// Threads: one. Lifetime: the world outlives the network; an agent that ends closes its link first.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+
+#include "host/link.hpp"
+#include "sim/world.hpp"
+
+namespace trainyard::sim {
+
+using LinkNumber = uint64_t;  // 0: none
+
+class Network {
+ public:
+  // Runs what the server does, and catches its crashes.
+  using Guard = std::function<void(World::Action)>;
+  struct AgentEnd {
+    std::function<void(std::string frame)> frame;
+    std::function<void()> closed;
+  };
+
+  Network(World& world, Guard guard) : world_(world), guard_(std::move(guard)) {}
+
+  // -- the server's side
+  void listen(host::LinkEvents events);
+  // The server is gone: its links end.
+  void stop_listening();
+
+  // -- the agents' side
+  // 0 when nobody listens.
+  LinkNumber connect(AgentEnd end);
+  void send(LinkNumber number, std::string frame);
+  void close(LinkNumber number);
+
+  // A fault: one open link ends, with what was under way on it.
+  void cut_one();
+
+ private:
+  struct Connection;
+  class ServerLink;
+
+  void deliver(const std::shared_ptr<Connection>& connection, bool to_server, World::Action action);
+  void end(std::shared_ptr<Connection> connection, const char* why);
+  Duration delay();
+
+  World& world_;
+  Guard guard_;
+  bool listening_ = false;
+  uint64_t epoch_ = 0;  // of the server that listens
+  host::LinkEvents events_;
+  std::map<LinkNumber, std::shared_ptr<Connection>> connections_;
+  LinkNumber last_ = 0;
+};
+
+}  // namespace trainyard::sim

@@ -1,0 +1,492 @@
+#include "sim/simulation.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "base/log.hpp"
+#include "control/agents.hpp"
+#include "control/control.hpp"
+#include "control/state.hpp"
+#include "schedule/plan.hpp"
+#include "sim/checkers.hpp"
+#include "sim/network.hpp"
+#include "sim/simulated_agent.hpp"
+#include "sim/world.hpp"
+
+namespace trainyard::sim {
+namespace {
+
+using domain::AttemptId;
+using domain::Job;
+using domain::JobKey;
+
+constexpr Duration kFaultsTime = 3min;  // then the world is calm
+constexpr Duration kAllTime = 48h;      // by then everything has ended
+constexpr Duration kReconcileInterval = 1s;
+constexpr Duration kReconcileIntervalCalm = 10s;
+constexpr Duration kUserPatience = 20s;     // then he asks again
+constexpr uint64_t kEventsMax = 2'000'000;  // a livelock ends here
+
+std::vector<launch::Machine> machines_of(SeededRandom& random) {
+  std::vector<launch::Machine> machines;
+  for (uint64_t n = 1 + random.below(3); n > 0; --n)
+    machines.push_back({"box-" + std::to_string(n), double(4 + 4 * random.below(4)),
+                        int64_t(16 + 16 * random.below(3)) << 30, 0});
+  return machines;
+}
+
+// The machines and what runs on them; outlives every server.
+class SimulatedLauncher final : public launch::Launcher {
+ public:
+  SimulatedLauncher(World& world, Network& network, Checkers& checkers, std::vector<launch::Machine> machines)
+      : world_(world), network_(network), checkers_(checkers), machines_(std::move(machines)) {}
+
+  std::vector<launch::Machine> machines() override { return machines_; }
+
+  Result<void> ensure(const launch::Gang& gang) override {
+    world_.may_crash("before a gang starts");
+    auto found = gangs_.find(gang.attempt);
+    if (found == gangs_.end()) {
+      if (world_.fault(15)) {
+        if (!world_.random.chance(4)) return unavailable("not now");
+        checkers_.excuse(gang.attempt.job, "the launcher could not");
+        return denied("namespaces are switched off");
+      }
+      found = gangs_.emplace(gang.attempt, Running{gang, std::make_shared<Gang>(), {}}).first;
+      found->second.agents.resize(gang.members.size());
+    }
+    Running& running = found->second;
+    World::check(running.gang.token == gang.token,
+                 "attempt " + gang.attempt.text() + " is started under two tokens");
+    for (size_t i = 0; i < gang.members.size(); ++i) {
+      if (running.agents[i]) continue;
+      world_.may_crash("while a gang starts", 40);
+      auto order = wire::decode_order(gang.members[i].order);
+      World::check(bool(order), "an order cannot be read");
+      checkers_.agent_started(gang.members[i].machine, gang.members[i].share);
+      running.agents[i] =
+          std::make_shared<SimulatedAgent>(world_, network_, checkers_, *std::move(order), running.in_common);
+      running.agents[i]->start();
+    }
+    world_.may_crash("after a gang started");
+    return {};
+  }
+
+  std::vector<launch::Agent> list() override {
+    std::vector<launch::Agent> agents;
+    for (const auto& [attempt, running] : gangs_)
+      for (size_t i = 0; i < running.agents.size(); ++i)
+        if (running.agents[i])
+          agents.push_back({attempt, running.gang.token, domain::HostIndex(i), running.agents[i]->alive()});
+    return agents;
+  }
+
+  Result<void> remove(AttemptId attempt) override {
+    world_.may_crash("before an attempt is removed");
+    if (world_.fault(5)) return unavailable("busy");
+    const auto found = gangs_.find(attempt);
+    if (found == gangs_.end()) return {};
+    world_.trace("launcher", "removes " + attempt.text());
+    checkers_.attempt_removed(attempt);
+    for (size_t i = 0; i < found->second.agents.size(); ++i) {
+      if (!found->second.agents[i]) continue;
+      found->second.agents[i]->remove();
+      checkers_.agent_removed(found->second.gang.members[i].machine, found->second.gang.members[i].share);
+    }
+    gangs_.erase(found);
+    world_.may_crash("after an attempt was removed");
+    return {};
+  }
+
+  void kill_one() {
+    std::vector<SimulatedAgent*> alive;
+    for (const auto& [attempt, running] : gangs_)
+      for (const auto& agent : running.agents)
+        if (agent && agent->alive()) alive.push_back(agent.get());
+    if (!alive.empty()) alive[world_.random.below(alive.size())]->die();
+  }
+
+  // Attempts that an impostor may claim to be.
+  std::optional<AttemptId> any() const {
+    if (gangs_.empty()) return std::nullopt;
+    return gangs_.begin()->first;
+  }
+
+ private:
+  struct Running {
+    launch::Gang gang;
+    std::shared_ptr<Gang> in_common;
+    std::vector<std::shared_ptr<SimulatedAgent>> agents;  // shared with their own events under way
+  };
+  World& world_;
+  Network& network_;
+  Checkers& checkers_;
+  const std::vector<launch::Machine> machines_;
+  std::map<AttemptId, Running> gangs_;
+};
+
+// The ledger that ships, on a disk that is full at times, in a process that may die before and after each
+// commit.
+class FaultyLedger final : public ledger::Ledger {
+ public:
+  FaultyLedger(World& world, Checkers& checkers)
+      : world_(world), checkers_(checkers), inner_(*ledger::open_sqlite(":memory:")) {}
+  Result<void> commit(const ledger::Batch& batch) override {
+    world_.may_crash("before a commit");
+    if (world_.fault(60)) return exhausted("the disk is full");
+    const auto done = inner_->commit(batch);
+    if (!done) return done;
+    checkers_.committed(batch);
+    world_.may_crash("after a commit");
+    return done;
+  }
+  uint64_t last_sequence() override { return inner_->last_sequence(); }
+  domain::JobNumber last_job_number() override { return inner_->last_job_number(); }
+  Result<std::vector<Job>> live_jobs() override { return inner_->live_jobs(); }
+  Result<Job> find_job(const JobKey& key) override { return inner_->find_job(key); }
+  Result<Job> find_job(domain::JobNumber number) override { return inner_->find_job(number); }
+  Result<ledger::JobPage> list_jobs(const ledger::JobQuery& query) override {
+    return inner_->list_jobs(query);
+  }
+  Result<std::vector<domain::Tag>> tags(const std::string& arn) override { return inner_->tags(arn); }
+  Result<void> replay(const std::function<Result<void>(const ledger::CommandRecord&)>& each) override {
+    return inner_->replay(each);
+  }
+
+ private:
+  World& world_;
+  Checkers& checkers_;
+  std::unique_ptr<ledger::Ledger> inner_;
+};
+
+class Simulation {
+ public:
+  Simulation(uint64_t seed, bool tracing)
+      : world_(seed, tracing),
+        secrets_(seed ^ 0x5ec2e75),
+        network_(world_, [this](World::Action action) { in_server(std::move(action)); }),
+        machines_(machines_of(world_.random)),
+        checkers_(world_, machines_),
+        launcher_(world_, network_, checkers_, machines_),
+        ledger_(world_, checkers_) {
+    settings_.account = "123456789012";
+    settings_.images["machine"] = {};
+    settings_.scale_gangs = machines_.size() == 1 && world_.random.chance(2);
+    settings_.reconcile_interval = kReconcileInterval;
+  }
+
+  Outcome run() {
+    Outcome outcome;
+    try {
+      for (const launch::Machine& machine : machines_)
+        world_.trace("yard", machine.name + " has " + std::to_string(int(machine.cpus)) + " vCPU, " +
+                                 std::to_string(machine.memory_bytes >> 30) + " GiB");
+      start_server();
+      users_arrive();
+      faults_begin();
+      world_.after(kFaultsTime, [this] { calm_down(); });
+      while (!over_ && world_.step()) {
+        World::check(world_.steps() < kEventsMax, "it does not come to an end");
+        World::check(world_.elapsed() < kAllTime, "after all faults: " + last_unfinished_);
+      }
+      checkers_.at_the_end(ledger_, logs_);
+    } catch (const CheckFailed& failed) {
+      outcome.failure = failed.what;
+    }
+    outcome.events = world_.steps();
+    outcome.crashes = crashes_;
+    for (const auto& [key, number] : checkers_.jobs()) {
+      const Job* job = checkers_.durable(number);
+      ++outcome.jobs;
+      outcome.completed += job->state == domain::JobState::completed;
+      outcome.failed += job->state == domain::JobState::failed;
+      outcome.stopped += job->state == domain::JobState::stopped;
+    }
+    // The server refers to what is destroyed before it.
+    ++epoch_;
+    stop_server();
+    return outcome;
+  }
+
+ private:
+  // -- the server's process
+
+  void start_server() {
+    ++epoch_;
+    world_.trace("server", "starts");
+    auto control = control::make_control(settings_, ledger_, launcher_, logs_, world_, secrets_);
+    World::check(bool(control), "the server does not start");
+    control_ = *std::move(control);
+    agents_ = control::make_agents(*control_, logs_, metrics_, world_, settings_.stop_grace,
+                                   [](const Job&, const AttemptId&, Instant now) {
+                                     return wire::Credentials{"key", "secret", "session", now + 1h};
+                                   });
+    commit_due_ = reconcile_due_ = false;
+    control_->on_due([this] { due(commit_due_, [this] { control_->commit_step(); }); },
+                     [this] { due(reconcile_due_, [this] { control_->reconcile_step(); }); });
+    network_.listen(agents_->events());
+    tick();
+  }
+
+  // A thread that was asleep runs its step a moment later; on a busy machine much later.
+  void due(bool& is_due, World::Action step) {
+    if (is_due) return;
+    is_due = true;
+    const Duration delay = world_.fault(100) ? world_.between(100ms, 5s) : world_.between(0ms, 2ms);
+    world_.after(delay, [this, epoch = epoch_, &is_due, step = std::move(step)] {
+      if (epoch != epoch_) return;
+      is_due = false;
+      in_server(step);
+    });
+  }
+
+  void tick() {
+    world_.after(world_.calm ? kReconcileIntervalCalm : kReconcileInterval, [this, epoch = epoch_] {
+      if (epoch != epoch_) return;
+      in_server([this] { control_->reconcile_step(); });
+      if (epoch == epoch_) tick();
+    });
+  }
+
+  void in_server(const World::Action& action) {
+    if (!control_) return;
+    try {
+      action();
+    } catch (const ServerCrash& crash) {
+      world_.trace("server", "dies " + crash.where);
+      this->crash();
+    }
+  }
+
+  void crash() {
+    ++crashes_;
+    ++epoch_;
+    stop_server();
+    world_.after(world_.between(10ms, 20s), [this] { start_server(); });
+  }
+
+  void stop_server() {
+    network_.stop_listening();
+    control_.reset();
+    agents_.reset();
+  }
+
+  // -- users
+
+  void users_arrive() {
+    for (uint64_t n = 3 + world_.random.below(9); n > 0; --n) {
+      control::NewJob job;
+      job.key = {"us-east-1", "job-" + std::to_string(n)};
+      job.spec.image = "machine";
+      const char* types[] = {"ml.t3.medium", "ml.m5.large", "ml.m5.xlarge", "ml.c5.2xlarge"};
+      job.spec.groups = {
+          {"homogeneousCluster", types[world_.random.below(4)], uint32_t(1 + world_.random.below(3))}};
+      if (world_.random.chance(10)) job.spec.groups[0].instance_type = "ml.m5.24xlarge";  // fits nowhere
+      const bool endless = world_.random.chance(5);
+      if (endless) job.spec.environment["ENDLESS"] = "1";
+      job.spec.max_runtime_seconds = endless && world_.random.chance(2) ? 30 : 86400;
+      if (world_.random.chance(4)) job.tags = {{"team", "red"}};
+      wishes_.push_back(job);
+      world_.after(world_.between(0ms, 90s), [this, job] { create(job); });
+      if (world_.random.chance(4))
+        world_.after(world_.between(0ms, 150s), [this, key = job.key] { stop(key); });
+      if (world_.random.chance(4)) world_.after(world_.between(0ms, 90s), [this, job] { create(job); });
+    }
+    look();
+  }
+
+  // Asks the server, and again when the connection broke: then it may have happened or not. `ask` is called
+  // with what to do about the answer; an answer that is to be asked for again is one with `exhausted` or
+  // `unavailable`.
+  using Answered = std::function<void(const Result<Job>&)>;
+  void ask(std::function<void(control::Answer)> question, Answered answered) {
+    const auto again = [this, question, answered] {
+      world_.after(world_.between(500ms, 5s), [this, question, answered] { ask(question, answered); });
+    };
+    if (!control_) return again();
+    const auto open = std::make_shared<bool>(true);
+    const uint64_t epoch = epoch_;
+    in_server([&] {
+      question([this, epoch, open, again, answered](const Result<Job>& answer) {
+        if (epoch != epoch_ || !std::exchange(*open, false)) return;
+        const bool later =
+            !answer && (answer.error().kind == Kind::exhausted || answer.error().kind == Kind::unavailable);
+        if (later)
+          again();
+        else
+          answered(answer);
+      });
+    });
+    world_.after(kUserPatience, [open, again] {
+      if (std::exchange(*open, false)) again();
+    });
+  }
+
+  void create(const control::NewJob& job) {
+    ask([this, job](control::Answer answer) { control_->create_job(job, std::move(answer)); },
+        [this, job](const Result<Job>& answer) {
+          if (answer) {
+            world_.trace("user", "created " + job.key.name + ": job " + std::to_string(answer->number));
+            checkers_.acknowledged(*answer);
+          } else {
+            World::check(answer.error().kind == Kind::conflict,
+                         "job " + job.key.name + " is refused: " + answer.error().message);
+            adopt(job.key);
+          }
+        });
+  }
+
+  // The name is taken: by himself, in a try whose answer was lost.
+  void adopt(const JobKey& key) {
+    if (checkers_.jobs().contains(key)) return;
+    const auto job = control_->find(key);
+    World::check(bool(job), "the name " + key.name + " is taken by no job");
+    checkers_.acknowledged(**job);
+  }
+
+  void stop(const JobKey& key) {
+    checkers_.stop_asked(key);
+    ask([this, key](control::Answer answer) { control_->stop_job(key, std::move(answer)); },
+        [this, key](const Result<Job>& answer) {
+          if (answer) {
+            world_.trace("user", "stopped " + key.name);
+            checkers_.stop_acknowledged(key);
+          } else {
+            World::check(answer.error().kind == Kind::conflict || !checkers_.jobs().contains(key),
+                         "job " + key.name + " cannot be stopped: " + answer.error().message);
+          }
+        });
+  }
+
+  // Somebody looks at all jobs now and then.
+  void look() {
+    world_.after(world_.between(1s, 10s), [this] {
+      if (over_) return;
+      in_server([this] {
+        for (const auto& [key, number] : checkers_.jobs()) {
+          const auto job = control_->find(key);
+          World::check(bool(job), "job " + key.name + " was acknowledged and is not found");
+          checkers_.described(**job);
+          if ((*job)->state != domain::JobState::waiting)
+            World::check((*job)->wait_reason.empty(), key.name + " runs and says why it waits");
+        }
+      });
+      if (!world_.calm) look();
+    });
+  }
+
+  // -- faults
+
+  void faults_begin() {
+    again_and_again(5s, 60s, [this] {
+      if (!world_.random.chance(3)) return;
+      world_.trace("server", "is killed");
+      if (control_) crash();
+    });
+    again_and_again(5s, 40s, [this] { network_.cut_one(); });
+    again_and_again(20s, 200s, [this] { launcher_.kill_one(); });
+    again_and_again(10s, 200s, [this] { world_.jump(world_.between(1s, 2min)); });
+    again_and_again(5s, 60s, [this] { impostor(); });
+  }
+
+  void again_and_again(Duration least, Duration most, World::Action fault) {
+    world_.after(world_.between(least, most), [this, least, most, fault] {
+      if (world_.calm) return;
+      fault();
+      again_and_again(least, most, fault);
+    });
+  }
+
+  // Somebody who knows an attempt's name but not its token.
+  void impostor() {
+    const auto attempt = launcher_.any();
+    if (!attempt) return;
+    const auto number = std::make_shared<LinkNumber>(0);
+    *number = network_.connect({[this](const std::string& frame) {
+                                  const auto message = wire::decode(frame);
+                                  World::check(bool(message), "the server says what cannot be decoded");
+                                  if (!std::holds_alternative<wire::Refused>(*message))
+                                    Checkers::welcomed_with_wrong_token();
+                                },
+                                [] {}});
+    if (*number == 0) return;
+    const auto* job = checkers_.durable(attempt->job);
+    std::string guess = job && job->attempt() ? job->attempt()->token : "";
+    if (!guess.empty()) guess.back() = guess.back() == '0' ? '1' : '0';
+    network_.send(*number, wire::encode(wire::Hello{wire::kVersion, *attempt, 0, guess}));
+    world_.after(5s, [this, number] { network_.close(*number); });
+  }
+
+  // -- the end
+
+  void calm_down() {
+    world_.trace("world", "is calm");
+    world_.calm = true;
+    finish();
+  }
+
+  // What would run or wait for ever is stopped; then everything must end.
+  void finish() {
+    for (const control::NewJob& wish : wishes_) {
+      const auto number = checkers_.jobs().find(wish.key);
+      if (number == checkers_.jobs().end()) continue;
+      const Job* job = checkers_.durable(number->second);
+      const bool for_ever = wish.spec.environment.contains("ENDLESS") && wish.spec.max_runtime_seconds > 1000;
+      const bool fits_nowhere =
+          job->state == domain::JobState::waiting && wish.spec.groups[0].instance_type == "ml.m5.24xlarge";
+      if ((for_ever || fits_nowhere || too_large(wish)) &&
+          (job->state == domain::JobState::waiting || job->state == domain::JobState::active))
+        stop(wish.key);
+    }
+    const bool all_known =
+        std::ranges::all_of(wishes_, [&](const auto& wish) { return checkers_.jobs().contains(wish.key); });
+    last_unfinished_ = all_known ? checkers_.unfinished(ledger_, launcher_) : "a user has no answer";
+    if (last_unfinished_.empty()) {
+      world_.trace("world", "is empty");
+      over_ = true;
+      return;
+    }
+    world_.after(15s, [this] { finish(); });
+  }
+
+  // A gang that all machines together cannot hold waits until somebody adds one, and here nobody does.
+  bool too_large(const control::NewJob& wish) const {
+    if (settings_.scale_gangs) return false;
+    const auto& group = wish.spec.groups[0];
+    const auto ask = schedule::ask_for(group.instance_type);
+    uint64_t room = 0;
+    for (const launch::Machine& machine : machines_)
+      room += std::min(uint64_t(machine.cpus / ask->share.cpus),
+                       uint64_t(machine.memory_bytes / ask->share.memory_bytes));
+    return room < group.count;
+  }
+
+  World world_;
+  SeededRandom secrets_;
+  Network network_;
+  const std::vector<launch::Machine> machines_;
+  Checkers checkers_;
+  SimulatedLauncher launcher_;
+  FaultyLedger ledger_;
+  control::test::MemoryLogs logs_;
+  control::test::MemoryMetrics metrics_;
+  control::Settings settings_;
+  std::vector<control::NewJob> wishes_;
+
+  std::unique_ptr<control::ControlPlane> control_;
+  std::unique_ptr<control::Agents> agents_;
+  uint64_t epoch_ = 0;  // of the server's process: what a former one was asked is not answered
+  uint64_t crashes_ = 0;
+  bool commit_due_ = false, reconcile_due_ = false;
+  bool over_ = false;
+  std::string last_unfinished_;
+};
+
+}  // namespace
+
+Outcome simulate(uint64_t seed, bool tracing) {
+  Simulation simulation(seed, tracing);
+  return simulation.run();
+}
+
+}  // namespace trainyard::sim

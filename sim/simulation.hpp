@@ -1,0 +1,25 @@
+// One seed: a yard with its server, launcher, agents, users and faults, from an empty ledger to the last
+// job's end.
+//
+// What ships runs here: control, its ledger and tables, schedule, the wire codec, the agent's lifecycle.
+// Simulated are time, chance, links, processes and the launcher.
+//
+// Threads: one.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace trainyard::sim {
+
+struct Outcome {
+  std::optional<std::string> failure;
+  uint64_t events = 0;
+  uint64_t crashes = 0;
+  uint64_t jobs = 0, completed = 0, failed = 0, stopped = 0;
+};
+
+Outcome simulate(uint64_t seed, bool tracing);
+
+}  // namespace trainyard::sim

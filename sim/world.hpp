@@ -1,0 +1,83 @@
+// What a simulation runs in: one queue of events in simulated time, one source of chance, faults that are on
+// until the world is calm, and a trace for people.
+//
+// Threads: one.
+#pragma once
+
+#include <functional>
+#include <queue>
+#include <string>
+#include <vector>
+
+#include "base/random.hpp"
+#include "base/time.hpp"
+
+namespace trainyard::sim {
+
+// Something that must never be was seen. Ends the seed.
+struct CheckFailed {
+  std::string what;
+};
+
+// The server's process ends here, in the middle of whatever it did.
+struct ServerCrash {
+  std::string where;
+};
+
+class World final : public Clock {
+ public:
+  using Action = std::function<void()>;
+
+  World(uint64_t seed, bool tracing);
+
+  SeededRandom random;
+  bool calm = false;  // no more faults
+
+  // -- time: the wall clock may jump forward, simulated time does not
+  Instant now() override { return from_milliseconds(kStart) + elapsed_ + jumped_; }
+  std::chrono::nanoseconds monotonic() override { return elapsed_; }
+  Duration elapsed() const { return elapsed_; }
+  void jump(Duration by);
+
+  // -- events, in order of time, then of their making
+  void after(Duration delay, Action action);
+  // Runs the next one. False when there is none.
+  bool step();
+  uint64_t steps() const { return steps_; }
+
+  // -- chance
+  Duration between(Duration least, Duration most);
+  // A fault, once in `one_in` times; never when calm.
+  bool fault(uint64_t one_in) { return !calm && random.chance(one_in); }
+  // The server may die here.
+  void may_crash(const char* where, uint64_t one_in = kCrashOneIn);
+  uint64_t crash_chances = 0;
+
+  // -- words
+  bool tracing() const { return tracing_; }
+  void trace(const std::string& who, const std::string& what) const;
+  [[noreturn]] static void fail(std::string what) { throw CheckFailed{std::move(what)}; }
+  static void check(bool holds, const std::string& what) {
+    if (!holds) fail(what);
+  }
+
+ private:
+  static constexpr int64_t kStart = 1'763'631'900'000;
+  // Often enough that most seeds see several crashes, seldom enough that jobs get anywhere.
+  static constexpr uint64_t kCrashOneIn = 100;
+
+  struct Event {
+    Duration at;
+    uint64_t order;
+    Action action;
+    bool operator<(const Event& other) const { return at != other.at ? at > other.at : order > other.order; }
+  };
+  std::priority_queue<Event> events_;
+  Duration elapsed_{};
+  Duration jumped_{};
+  uint64_t made_ = 0;
+  uint64_t steps_ = 0;
+  bool tracing_;
+};
+
+}  // namespace trainyard::sim
