@@ -7,7 +7,6 @@
 
 #include "base/check.hpp"
 #include "base/json.hpp"
-#include "host/files.hpp"
 
 namespace trainyard::train {
 namespace {
@@ -15,28 +14,8 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "safetensors are little-endian, as we are");
 
 constexpr std::string_view kFormat = "trainyard-mlp";
-constexpr std::string_view kWeightsFile = "model.safetensors";
-constexpr std::string_view kDescriptionFile = "model.json";
 constexpr int64_t kVersion = 1;
-constexpr size_t header_bytes_max = 1 << 20;           // four tensors need some 300
-constexpr size_t weights_bytes_max = size_t{1} << 32;  // far beyond what this trainer makes
-constexpr int64_t dimension_max = 1 << 20;             // of inputs, hidden, classes: no product overflows
-
-struct Tensor {
-  std::string name;
-  std::vector<size_t> shape;
-  size_t begin;  // in the row of parameters
-  size_t size;
-};
-
-std::vector<Tensor> tensors(const Shape& shape) {
-  return {
-      {"hidden.weight", {shape.inputs, shape.hidden}, shape.hidden_weight(), shape.inputs * shape.hidden},
-      {"hidden.bias", {shape.hidden}, shape.hidden_bias(), shape.hidden},
-      {"class.weight", {shape.hidden, shape.classes}, shape.class_weight(), shape.hidden * shape.classes},
-      {"class.bias", {shape.classes}, shape.class_bias(), shape.classes},
-  };
-}
+constexpr int64_t dimension_max = 1 << 20;  // of inputs, hidden, classes: no product overflows
 
 Result<size_t> dimension(const Json& description, std::string_view name) {
   const int64_t value = TRY(int_at(description, name));
@@ -81,13 +60,16 @@ Result<std::vector<float>> decode_weights(const Shape& shape, std::string_view b
   return parameters;
 }
 
-double mean_square(std::span<const float> values) {
-  double sum = 0;
-  for (const float value : values) sum += double(value) * double(value);
-  return values.empty() ? 0 : sum / double(values.size());
-}
-
 }  // namespace
+
+std::vector<Tensor> tensors(const Shape& shape) {
+  return {
+      {"hidden.weight", {shape.inputs, shape.hidden}, shape.hidden_weight(), shape.inputs * shape.hidden},
+      {"hidden.bias", {shape.hidden}, shape.hidden_bias(), shape.hidden},
+      {"class.weight", {shape.hidden, shape.classes}, shape.class_weight(), shape.hidden * shape.classes},
+      {"class.bias", {shape.classes}, shape.class_bias(), shape.classes},
+  };
+}
 
 std::string encode_weights(const Model& model) {
   CHECK(model.parameters.size() == model.shape.parameters(), "a model has all its parameters");
@@ -144,42 +126,6 @@ Result<Model> decode_model(std::string_view description_text, std::string_view w
   Model model = TRY(read().in(kDescriptionFile));
   model.parameters = TRY(decode_weights(model.shape, weights).in(kWeightsFile));
   return model;
-}
-
-Result<void> save_model(const Model& model, const std::string& folder) {
-  TRY(host::make_directories(folder));
-  TRY(host::write_file_durably(folder + "/" + std::string(kWeightsFile), encode_weights(model), 0644));
-  return host::write_file_durably(folder + "/" + std::string(kDescriptionFile), encode_description(model),
-                                  0644);
-}
-
-Result<Model> load_model(const std::string& folder) {
-  const auto description =
-      TRY(host::read_file(folder + "/" + std::string(kDescriptionFile), header_bytes_max));
-  const auto weights = TRY(host::read_file(folder + "/" + std::string(kWeightsFile), weights_bytes_max));
-  return decode_model(description, weights).in(folder);
-}
-
-Result<Difference> compare(const Model& a, const Model& b) {
-  if (a.shape != b.shape) return invalid("the models are not of the same shape");
-  Difference difference;
-  for (const Tensor& tensor : tensors(a.shape)) {
-    const auto ours = std::span(a.parameters).subspan(tensor.begin, tensor.size);
-    const auto theirs = std::span(b.parameters).subspan(tensor.begin, tensor.size);
-    double largest = 0;
-    for (size_t i = 0; i < tensor.size; ++i) {
-      const double apart = std::abs(double(ours[i]) - double(theirs[i]));
-      largest = apart <= largest ? largest : apart;  // a NaN stays: it is a difference
-    }
-    const double scale = std::sqrt((mean_square(ours) + mean_square(theirs)) / 2);
-    const double relative = largest == 0 ? 0 : largest / scale;
-    difference.absolute = largest <= difference.absolute ? difference.absolute : largest;
-    if (!(relative <= difference.relative)) {
-      difference.relative = relative;
-      difference.tensor = tensor.name;
-    }
-  }
-  return difference;
 }
 
 }  // namespace trainyard::train

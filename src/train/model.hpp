@@ -29,6 +29,10 @@ struct Model {
   std::vector<float> parameters;
 };
 
+inline constexpr std::string_view kWeightsFile = "model.safetensors";
+inline constexpr std::string_view kDescriptionFile = "model.json";
+inline constexpr size_t header_bytes_max = 1 << 20;  // of the weights' header; four tensors need some 300
+
 std::string encode_weights(const Model& model);
 std::string encode_description(const Model& model);
 // Limits: what the description says is compared with the weights; nothing is allocated on a file's word
@@ -38,6 +42,15 @@ Result<Model> decode_model(std::string_view description, std::string_view weight
 // The two files in `folder`.
 Result<void> save_model(const Model& model, const std::string& folder);
 Result<Model> load_model(const std::string& folder);
+
+// What the row of parameters is made of: the model's tensors by name.
+struct Tensor {
+  std::string name;
+  std::vector<size_t> shape;
+  size_t begin;  // in the row of parameters
+  size_t size;
+};
+std::vector<Tensor> tensors(const Shape& shape);
 
 // How far two models' weights lie apart.
 struct Difference {

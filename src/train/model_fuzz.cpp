@@ -1,5 +1,6 @@
 // A model's files may come from anywhere: description and weights, any bytes, the description up to the first
 // NUL.
+// decoder: src/train/model.cpp
 #include <algorithm>
 
 #include "base/check.hpp"

@@ -1,4 +1,5 @@
 // A shard is whatever the user put into the channel: any bytes.
+// decoder: src/train/table.cpp
 #include "base/check.hpp"
 #include "train/table.hpp"
 

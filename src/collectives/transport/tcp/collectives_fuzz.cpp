@@ -1,5 +1,6 @@
 // What a peer, or a stranger at our port, may send: any bytes, read as a stream of frames. What decodes must
 // encode to the same bytes again.
+// decoder: src/collectives/transport/tcp/frame.cpp
 #include <algorithm>
 #include <cstring>
 
