@@ -107,7 +107,7 @@ HttpDecoder::Step HttpDecoder::take_head(RequestHead& head) {
   }
   if (!expectation.empty() && !equals_ignoring_case(expectation, "100-continue"))
     return fail(417, "The only expectation known here is 100-continue.\n");
-  expects_continue_ = !expectation.empty() && !is_http_1_0_ && body_left();
+  expects_continue_ = !expectation.empty() && !is_http_1_0_;
   return Step::done;
 }
 

@@ -31,13 +31,15 @@ class ConnectionStream final : public Stream {
 
   Result<size_t> read(std::span<char> buffer) override {
     HttpDecoder& in = connection_.in_;
-    if (buffer.empty() || !in.body_left()) return size_t(0);
-    if (failed_) return broken();
+    if (buffer.empty()) return size_t(0);
     error_code error;
-    if (connection_.continue_wanted()) {
+    // Also of a body without bytes: who asked gets an answer, and the connection can go on.
+    if (!failed_ && connection_.continue_wanted()) {
       send({"HTTP/1.1 100 Continue\r\n\r\n"}, error);
       if (error) return fail("sending 100 Continue", error);
     }
+    if (!in.body_left()) return size_t(0);
+    if (failed_) return broken();
     for (;;) {
       size_t got = 0;
       const HttpDecoder::Step step = in.take_body(buffer, got);

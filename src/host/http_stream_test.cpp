@@ -79,6 +79,24 @@ TEST_F(HttpStreams, ARefusedBodyIsNeverAskedFor) {
   EXPECT_TRUE(client.closed());
 }
 
+// Debian's botocore reads the next answer on a connection wrongly when its wait was answered by another than 100.
+TEST_F(HttpStreams, ABodyWithoutBytesIsAskedForToo) {
+  bool wanted = true;
+  handler.on_stream = [&](Stream& stream) {
+    EXPECT_TRUE(!wanted || take_in(stream));
+    stream.reply({200, {}, "ok"}).value();
+  };
+  serve();
+  RawClient client = this->client();
+  client.say("PUT /stream HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 0\r\n\r\n");
+  EXPECT_EQ(client.hear().status, 100);
+  EXPECT_EQ(client.hear().body, "ok");
+  wanted = false;
+  const Answer answer =
+      client.ask("PUT /stream HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 0\r\n\r\n");
+  EXPECT_EQ(answer.headers.get("Connection"), "close");
+}
+
 TEST_F(HttpStreams, AnUnreadBodyIsPassedOverWhenSmallAndClosedOnWhenLarge) {
   handler.on_stream = [](Stream& stream) { stream.reply({403, {}, "no"}).value(); };
   serve();
