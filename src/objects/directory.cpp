@@ -385,8 +385,8 @@ class Directory final : public Objects {
   }
 
   Result<ObjectInfo> complete_upload(const std::string& bucket, const std::string& key,
-                                     const std::string& upload_id,
-                                     const std::vector<PartInfo>& parts) override {
+                                     const std::string& upload_id, const std::vector<PartInfo>& parts,
+                                     const CompleteOptions& promised) override {
     const Tree tree = TRY(find(bucket));
     TRY(check_key(key));
     const auto upload = read_upload(*tree, key, upload_id);
@@ -398,7 +398,7 @@ class Directory final : public Objects {
     }
     const std::string directory = upload_path(*tree, upload_id);
     const auto stored = TRY(read_parts(directory));
-    const Joined joined = TRY(join_parts(parts, stored, upload->options));
+    const Joined joined = TRY(join_parts(parts, stored, upload->options, promised));
 
     auto file = TRY(TemporaryFile::make(temporary_path()));
     for (const auto& part : parts) {
@@ -415,7 +415,7 @@ class Directory final : public Objects {
                         upload_id};
     TRY(file.write(encode_record(record)));
     TRY(file.sync());
-    TRY(tree->install(file.path(), key, options.only_if_absent));
+    TRY(tree->install(file.path(), key, options.only_if_absent || promised.only_if_absent));
     file.moved_away();
     // A crash before this leaves the upload listed beside its object; completing or aborting it again removes
     // it.

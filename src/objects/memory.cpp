@@ -174,8 +174,8 @@ class Memory final : public Objects {
   }
 
   Result<ObjectInfo> complete_upload(const std::string& bucket, const std::string& key,
-                                     const std::string& upload_id,
-                                     const std::vector<PartInfo>& parts) override {
+                                     const std::string& upload_id, const std::vector<PartInfo>& parts,
+                                     const CompleteOptions& promised) override {
     std::lock_guard lock(mu_);
     Bucket* const found = TRY(find(bucket));
     const auto done = found->blobs.find(key);
@@ -184,8 +184,9 @@ class Memory final : public Objects {
     const Upload* const upload = TRY(find_upload(bucket, key, upload_id));
     std::map<uint32_t, PartInfo> stored;
     for (const auto& [number, blob] : upload->parts) stored[number] = part_info(number, *blob);
-    Joined joined = TRY(join_parts(parts, stored, upload->options));
-    if (upload->options.only_if_absent && done != found->blobs.end()) return key_exists(bucket, key);
+    Joined joined = TRY(join_parts(parts, stored, upload->options, promised));
+    if ((upload->options.only_if_absent || promised.only_if_absent) && done != found->blobs.end())
+      return key_exists(bucket, key);
     auto whole = std::make_shared<Stored>();
     for (const auto& part : parts) whole->bytes += upload->parts.at(part.number)->bytes;
     whole->upload_id = upload_id;

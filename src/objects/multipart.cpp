@@ -36,7 +36,7 @@ Result<void> check_part_number(uint32_t part) {
 }
 
 Result<Joined> join_parts(const std::vector<PartInfo>& asked, const std::map<uint32_t, PartInfo>& stored,
-                          const PutOptions& options) {
+                          const PutOptions& options, const CompleteOptions& promised) {
   if (asked.empty()) return bad(fault::kPartInvalid, "an upload needs at least one part");
   for (size_t i = 1; i < asked.size(); ++i)
     if (asked[i].number <= asked[i - 1].number)
@@ -72,6 +72,15 @@ Result<Joined> join_parts(const std::vector<PartInfo>& asked, const std::map<uin
     const bool of_whole = options.checksum_of_whole || algorithm == "crc64nvme";
     std::string sum = TRY(join_checksums(algorithm, parts, of_whole));
     if (!sum.empty()) joined.checksums[algorithm] = std::move(sum);
+  }
+  if (promised.bytes && *promised.bytes != joined.bytes)
+    return corrupt(std::string(fault::kLengthMismatch) + ": the parts have " + std::to_string(joined.bytes) +
+                   " bytes, " + std::to_string(*promised.bytes) + " were announced");
+  for (const auto& [algorithm, base64] : promised.checksums) {
+    const auto kept = joined.checksums.find(algorithm);
+    if (kept != joined.checksums.end() && kept->second != base64)
+      return corrupt(std::string(fault::kChecksumMismatch) + ": the " + algorithm +
+                     " of the whole is not the one given");
   }
   return joined;
 }

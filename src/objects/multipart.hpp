@@ -22,7 +22,7 @@ struct Joined {
 // `asked`: the parts as the caller lists them; `stored`: what was uploaded, by number. `options`: of
 // start_upload. Errors: invalid (part_order, part_invalid, part_too_small).
 Result<Joined> join_parts(const std::vector<PartInfo>& asked, const std::map<uint32_t, PartInfo>& stored,
-                          const PutOptions& options);
+                          const PutOptions& options, const CompleteOptions& promised);
 
 Result<void> check_part_number(uint32_t part);
 

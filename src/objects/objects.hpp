@@ -140,6 +140,13 @@ struct UploadInfo {
   Instant started;
 };
 
+// What a complete_upload promises besides its parts.
+struct CompleteOptions {
+  bool only_if_absent = false;
+  std::optional<uint64_t> bytes;                 // of the whole: verified
+  std::map<std::string, std::string> checksums;  // of the whole, of those that the upload announced: verified
+};
+
 class Objects {
  public:
   virtual ~Objects() = default;
@@ -166,8 +173,8 @@ class Objects {
   // The upload becomes the object. `parts` are ordered by number; those of the upload that are not named are
   // dropped. Asked again after it succeeded, it answers the same while the object is still that one.
   virtual Result<ObjectInfo> complete_upload(const std::string& bucket, const std::string& key,
-                                             const std::string& upload_id,
-                                             const std::vector<PartInfo>& parts) = 0;
+                                             const std::string& upload_id, const std::vector<PartInfo>& parts,
+                                             const CompleteOptions& options = {}) = 0;
   virtual Result<void> abort_upload(const std::string& bucket, const std::string& key,
                                     const std::string& upload_id) = 0;
   virtual Result<std::vector<PartInfo>> list_parts(const std::string& bucket, const std::string& key,

@@ -393,12 +393,8 @@ class S3 final : public Objects {
   }
 
   Result<ObjectInfo> complete_upload(const std::string& bucket, const std::string& key,
-                                     const std::string& upload_id,
-                                     const std::vector<PartInfo>& parts) override {
-    return complete(bucket, key, upload_id, parts, false);
-  }
-  Result<ObjectInfo> complete(const std::string& bucket, const std::string& key, const std::string& upload_id,
-                              const std::vector<PartInfo>& parts, bool only_if_absent) {
+                                     const std::string& upload_id, const std::vector<PartInfo>& parts,
+                                     const CompleteOptions& promised) override {
     if (upload_id.empty()) return no_upload(upload_id);
     std::string body = "<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">";
     uint64_t bytes = 0;
@@ -415,7 +411,10 @@ class S3 final : public Objects {
     body += "</CompleteMultipartUpload>";
     Ask what{
         .method = "POST", .bucket = bucket, .key = key, .query = {{"uploadId", upload_id}}, .body = body};
-    if (only_if_absent) what.headers.emplace_back("If-None-Match", "*");
+    if (promised.only_if_absent) what.headers.emplace_back("If-None-Match", "*");
+    if (promised.bytes) what.headers.emplace_back("x-amz-mp-object-size", std::to_string(*promised.bytes));
+    for (const auto& [algorithm, base64] : promised.checksums)
+      what.headers.emplace_back("x-amz-checksum-" + algorithm, base64);
     const HttpAnswer answer = TRY(client_.ask(what));
     auto xml = parse_xml(answer.body);
     if (!xml) return corrupt(what.words() + ": the endpoint's answer cannot be read: " + xml.error().message);
@@ -528,7 +527,8 @@ class S3Writer final : public Writer {
     const auto kept = TRY(promises_.finish());
     if (!upload_id_.empty()) {
       TRY(send_part());
-      ObjectInfo info = TRY(s3_.complete(bucket_, key_, upload_id_, parts_, options_.only_if_absent));
+      ObjectInfo info = TRY(s3_.complete_upload(bucket_, key_, upload_id_, parts_,
+                                                CompleteOptions{.only_if_absent = options_.only_if_absent}));
       upload_id_.clear();
       info.content_type = options_.content_type;
       info.headers = options_.headers;
