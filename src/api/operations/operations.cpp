@@ -15,6 +15,7 @@ OperationTable all_operations(const Settings& settings, const Services& services
   add_sts(table, settings, services);
   add_logs(table, settings, services);
   add_cloudwatch(table, settings, services);
+  add_s3(table, settings, services);
   return table;
 }
 
