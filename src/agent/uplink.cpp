@@ -103,7 +103,7 @@ void Uplink::loop() {
     auto client = connect_(std::move(events));
     bool was_welcomed = false;
     if (client) {
-      serve(connection);
+      serve();
       client->reset();  // joins its thread: no event of this connection follows
     } else {
       log(Level::debug, "agent", "the server cannot be reached", {{"error", client.error().message}});
@@ -123,9 +123,8 @@ void Uplink::loop() {
   }
 }
 
-void Uplink::serve(uint64_t connection) {
+void Uplink::serve() {
   std::unique_lock lock(mutex_);
-  (void)connection;
   if (!changed_.wait_for(lock, kWelcomeWaitMax,
                          [&] { return stopping_ || refused_ || closed_ || welcomed_; }))
     return;

@@ -66,7 +66,7 @@ class Uplink final : public Facts {
 
  private:
   void loop();
-  void serve(uint64_t connection);  // until it closes
+  void serve();  // until it closes
   void send_what_waits(host::Link& link, std::unique_lock<std::mutex>& lock);
   void on_frame(uint64_t connection, const std::shared_ptr<host::Link>& link, const std::string& frame);
   void wake();
