@@ -3,6 +3,7 @@
 import trainyard_server
 
 ROLE = "arn:aws:iam::123456789012:role/trainer"
+ARGUMENT_CHARACTERS_MAX = 256  # AWS's limit; an environment variable may hold 512
 FINAL = ("Completed", "Failed", "Stopped")
 
 
@@ -12,13 +13,15 @@ def request(name, script="true", hosts=1, instance_type="ml.t3.medium", channels
         "TrainingJobName": name,
         "AlgorithmSpecification": {
             "TrainingImage": image, "TrainingInputMode": "File",
-            "ContainerEntrypoint": ["/bin/sh", "-c"], "ContainerArguments": [script],
+            "ContainerEntrypoint": ["/bin/sh", "-c"], "ContainerArguments": [script if len(script) <= ARGUMENT_CHARACTERS_MAX else 'eval "$SCRIPT"'],
         },
         "RoleArn": ROLE,
         "OutputDataConfig": {"S3OutputPath": f"s3://{bucket}/models"},
         "ResourceConfig": {"InstanceType": instance_type, "InstanceCount": hosts, "VolumeSizeInGB": 1},
         "StoppingCondition": {"MaxRuntimeInSeconds": 300},
     }
+    if len(script) > ARGUMENT_CHARACTERS_MAX:
+        body["Environment"] = {"SCRIPT": script}
     if channels:
         body["InputDataConfig"] = [
             {"ChannelName": channel, "DataSource": {"S3DataSource": {
