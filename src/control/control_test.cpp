@@ -164,9 +164,9 @@ TEST(Control, AFailedHostEndsTheGangWithItsReason) {
   ASSERT_TRUE(yard.report("a", 1, failed));
   EXPECT_EQ(yard.find("a")->state, JobState::failed);
   EXPECT_EQ(yard.find("a")->failure_reason,
-            "AlgorithmError: algo-2: ValueError: no such column, exit code: 3");
+            "AlgorithmError: ValueError: no such column, exit code: 3 (algo-2)");
   EXPECT_EQ(yard.phases("a").back(),
-            "Failed: AlgorithmError: algo-2: ValueError: no such column, exit code: 3");
+            "Failed: AlgorithmError: ValueError: no such column, exit code: 3 (algo-2)");
 }
 
 TEST(Control, ALostAgentFailsItsJobByName) {
@@ -181,7 +181,7 @@ TEST(Control, ALostAgentFailsItsJobByName) {
   EXPECT_EQ(yard.find("a")->state, JobState::active) << "the other host is told to stop first";
   yard.walk("a", 0, HostState::finished);
   EXPECT_EQ(yard.find("a")->failure_reason,
-            "InternalServerError: algo-2: the host's agent on machine box-1 is gone");
+            "InternalServerError: the host's agent on machine box-1 is gone (algo-2)");
 }
 
 TEST(Control, StopsWaitingJobsAtOnceAndActiveOnesInOrder) {

@@ -59,8 +59,9 @@ void move(State& state, Event event) {
 
 std::string failure_reason(const Attempt& attempt, HostIndex index) {
   const Host& host = attempt.hosts[index];
-  std::string text = attempt.hosts.size() > 1 ? host_name(index) + ": " : "";
-  text += host.failure.empty() ? "the training process failed" : host.failure;
+  const std::string text = host.failure.empty() ? "the training process failed" : host.failure;
+  // The words of the host come first, as people search for them; which host it was comes last.
+  const std::string where = attempt.hosts.size() > 1 ? " (" + host_name(index) + ")" : "";
   std::string prefix, suffix;
   switch (host.fault.value_or(Fault::algorithm)) {
     case Fault::algorithm:
@@ -74,6 +75,7 @@ std::string failure_reason(const Attempt& attempt, HostIndex index) {
       prefix = "InternalServerError: ";
       break;
   }
+  suffix += where;
   return prefix + shorten(text, kFailureReasonBytesMax - prefix.size() - suffix.size()) + suffix;
 }
 

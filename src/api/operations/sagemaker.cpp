@@ -59,6 +59,7 @@ class Views {
   static bool stale(const View& view, const domain::Job& job, Instant now) {
     if (job.spec.metrics.empty()) return false;
     if (job.finished() && view.metrics_at > job.modified + kMetricsSettle) return false;
+    if (job.finished() && view.metrics_at <= job.modified) return true;  // the last ones came with the end
     return now > view.metrics_at + kMetricsFresh;
   }
 
