@@ -55,7 +55,11 @@ def log_lines(logs, name, host=None):
     group = "/aws/sagemaker/TrainingJobs"
     prefix = f"{name}/" if host is None else f"{name}/algo-{host}-"
     lines = []
-    for stream in logs.describe_log_streams(logGroupName=group, logStreamNamePrefix=prefix)["logStreams"]:
+    try:
+        streams = logs.describe_log_streams(logGroupName=group, logStreamNamePrefix=prefix)["logStreams"]
+    except logs.exceptions.ResourceNotFoundException:
+        return []  # no job has begun yet
+    for stream in streams:
         token = {}
         while True:
             page = logs.get_log_events(logGroupName=group, logStreamName=stream["logStreamName"], startFromHead=True, **token)

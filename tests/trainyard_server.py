@@ -105,6 +105,7 @@ class Server:
             self.process.wait()
         for agent in self.agents():
             os.kill(agent, signal.SIGKILL)
+        self.log.close()
         subprocess.run([PROGRAM, "doctor", "--data", self.data, "--clean"], check=True, capture_output=True)
 
     # -- clients ------------------------------------------------------------------------------------

@@ -178,15 +178,16 @@ class LocalLauncher final : public Launcher {
         continue;
       }
       auto known = load_attempt(directory);
-      if (known) {
+      if (known && known->any_started()) {
         attempts_.emplace(*id, std::move(*known));
         continue;
       }
-      // Its record is missing or unreadable. Before it was written nothing had been made; if it was lost
-      // later, what it named is found by name below.
-      log(Level::warning, "launch", "an attempt without a record is removed",
-          {{"attempt", name}, {"why", known.error().message}});
-      TRY(remove_from_machine(directory, nullptr));
+      // Its record is missing or unreadable: before it was written nothing had been made, and if it was lost
+      // later, what it named is found by name below. Or none of its agents is known: it was cut off while it
+      // was made, which ensure() does again from nothing, or while it was removed, which nobody asks for again.
+      log(Level::info, "launch", "an attempt that was cut off while it was made or removed is removed",
+          {{"attempt", name}, {"why", known ? "no agent of it was started" : known.error().message}});
+      TRY(remove_from_machine(directory, known ? &*known : nullptr));
       TRY(host::remove_all(directory));
     }
     return remove_strays();
