@@ -157,7 +157,9 @@ Result<std::vector<Download>> plan_channel(const domain::Channel& channel, const
   std::vector<Download> all;
   for (const auto& object : listed) {
     if (object.key.ends_with('/')) continue;
-    all.push_back({object.key, TRY(safe_path(object.key, below_prefix(object.key, prefix))), object.bytes});
+    // On a line of its own: clang 14 does not destroy what stands before a TRY in the same braces.
+    auto path = TRY(safe_path(object.key, below_prefix(object.key, prefix)));
+    all.push_back({object.key, std::move(path), object.bytes});
   }
   if (all.empty()) return not_found("no objects under " + channel.s3_uri);
   TRY(check_paths(all));
