@@ -153,10 +153,8 @@ def test_binary_output(yard):
 
 
 def test_out_of_memory_is_named(yard):
-    yard.boto("sagemaker").create_training_job(**jobs.request("hungry", "exec python3 -c 'x = b\"x\" * (1 << 40)' || exit; "))
-    assert jobs.wait_until(yard.boto("sagemaker"), "hungry")["TrainingJobStatus"] == "Failed"
     yard.boto("sagemaker").create_training_job(**jobs.request(
-        "eats", "exec python3 -c 'x = []\nwhile True: x.append(bytearray(50_000_000))'", instance_type="ml.t3.medium"))
+        "eats", "exec python3 -c 'x = [bytearray(50_000_000) for _ in range(1_000_000)]'", instance_type="ml.t3.medium"))
     done = jobs.wait_until(yard.boto("sagemaker"), "eats")
     assert done["TrainingJobStatus"] == "Failed" and "OutOfMemory" in done["FailureReason"], done["FailureReason"]
 
@@ -233,7 +231,7 @@ def test_plain_http_beyond_loopback_is_refused(start):
     connection = http.client.HTTPConnection("127.0.0.1", int(port), timeout=30)
     connection.request("GET", "/")
     answer = connection.getresponse()
-    assert answer.status == 403 and b"allow_plain_http_from_other_machines" in answer.read()
+    assert answer.status == 403 and b"Use https://" in answer.read()
 
 
 def test_a_config_with_an_unknown_key_is_refused(tmp_path):
