@@ -66,7 +66,8 @@ class Table {
       if (known_.count(key)) continue;
       std::string names;
       for (const auto& one : known_) names += (names.empty() ? "" : ", ") + one;
-      return invalid("'" + key + "' is not known" + (place_.empty() ? "" : " in " + place_) + "; what may stand there: " + names);
+      return invalid("'" + key + "' is not known" + (place_.empty() ? "" : " in " + place_) +
+                     "; what may stand there: " + names);
     }
     return {};
   }
@@ -97,10 +98,12 @@ Result<void> read_machine(Table table, std::vector<launch::Machine>& machines) {
   TRY(table.nothing_else());
   if (machine.name.empty()) return invalid(table.name("name") + " is missing: each machine needs one");
   if (cpus <= 0 || memory_gib <= 0)
-    return invalid(table.name("cpus") + " and memory_gib must be greater than 0: they are what the machine offers to jobs");
+    return invalid(table.name("cpus") +
+                   " and memory_gib must be greater than 0: they are what the machine offers to jobs");
   machine.cpus = cpus;
   machine.memory_bytes = int64_t(memory_gib * (1 << 30));
-  const bool taken = std::any_of(machines.begin(), machines.end(), [&](const auto& other) { return other.name == machine.name; });
+  const bool taken = std::any_of(machines.begin(), machines.end(),
+                                 [&](const auto& other) { return other.name == machine.name; });
   if (taken) return invalid("two machines are named '" + machine.name + "'");
   machines.push_back(machine);
   return {};
@@ -116,12 +119,16 @@ Result<void> read_image(const std::string& name, Table table, std::map<std::stri
   TRY(table.read("environment", image.environment));
   TRY(table.nothing_else());
   if (runtime.empty() == source.empty())
-    return invalid("images.\"" + name + "\" needs either runtime = \"machine\" or image = \"oci:PATH:TAG\" or \"containers-storage:NAME\"");
+    return invalid(
+        "images.\"" + name +
+        "\" needs either runtime = \"machine\" or image = \"oci:PATH:TAG\" or \"containers-storage:NAME\"");
   if (!runtime.empty()) {
-    if (runtime != "machine") return invalid(table.name("runtime") + " must be \"machine\", not \"" + runtime + "\"");
+    if (runtime != "machine")
+      return invalid(table.name("runtime") + " must be \"machine\", not \"" + runtime + "\"");
   } else {
     image = TRY(domain::resolve_image({}, source).in(table.name("image")));
-    if (table.has("mounts")) return invalid(table.name("mounts") + " is for runtimes; an image brings its own files");
+    if (table.has("mounts"))
+      return invalid(table.name("mounts") + " is for runtimes; an image brings its own files");
   }
   images[name] = image;
   return {};
@@ -137,7 +144,8 @@ Result<Config> from_value(const toml::value& file) {
     TRY(table.read("id", key.id));
     TRY(table.read("secret", key.secret));
     TRY(table.nothing_else());
-    if (key.id.empty() || key.secret.empty()) return invalid(table.name("id") + " and secret must both be given");
+    if (key.id.empty() || key.secret.empty())
+      return invalid(table.name("id") + " and secret must both be given");
     config.access_keys.push_back(key);
     return {};
   }));
@@ -161,7 +169,9 @@ Result<Config> from_value(const toml::value& file) {
     return {};
   }));
   TRY(root.each("machine", [&](Table table) { return read_machine(table, config.machines); }));
-  TRY(root.each_named("images", [&](const std::string& name, Table table) { return read_image(name, table, config.images); }));
+  TRY(root.each_named("images", [&](const std::string& name, Table table) {
+    return read_image(name, table, config.images);
+  }));
   TRY(root.each("jobs", [&](Table table) -> Result<void> {
     int64_t stop_grace_seconds = config.stop_grace / 1s;
     TRY(table.read("stop_grace_seconds", stop_grace_seconds));
@@ -182,9 +192,11 @@ Result<Config> from_value(const toml::value& file) {
   }));
   TRY(root.nothing_else());
 
-  const bool twelve_digits = config.account_id.size() == 12 &&
-                             std::all_of(config.account_id.begin(), config.account_id.end(), [](char c) { return c >= '0' && c <= '9'; });
-  if (!config.account_id.empty() && !twelve_digits) return invalid("account_id must be twelve digits, not '" + config.account_id + "'");
+  const bool twelve_digits =
+      config.account_id.size() == 12 && std::all_of(config.account_id.begin(), config.account_id.end(),
+                                                    [](char c) { return c >= '0' && c <= '9'; });
+  if (!config.account_id.empty() && !twelve_digits)
+    return invalid("account_id must be twelve digits, not '" + config.account_id + "'");
   return config;
 }
 

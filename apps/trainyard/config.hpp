@@ -26,17 +26,18 @@ struct ExternalObjects {
 };
 
 struct Config {
-  std::string account_id;                      // "" = made up at the first start
-  std::vector<api::LastingKey> access_keys;    // empty = one is made up at the first start
-  std::string region = "us-east-1";            // what `env` names as the default one
+  std::string account_id;                    // "" = made up at the first start
+  std::vector<api::LastingKey> access_keys;  // empty = one is made up at the first start
+  std::string region = "us-east-1";          // what `env` names as the default one
   std::string listen = "127.0.0.1:4566";
   bool allow_plain_http_from_other_machines = false;
-  std::vector<std::string> certificate_names;  // besides 127.0.0.1, localhost, this machine's name and the listen address
-  std::optional<ExternalObjects> objects;      // unset: the embedded directory
-  std::vector<launch::Machine> machines;       // empty: dev mode, this machine as it is
+  std::vector<std::string>
+      certificate_names;  // besides 127.0.0.1, localhost, this machine's name and the listen address
+  std::optional<ExternalObjects> objects;  // unset: the embedded directory
+  std::vector<launch::Machine> machines;   // empty: dev mode, this machine as it is
   std::map<std::string, domain::Image> images;
   domain::Outward outward;
-  Duration stop_grace = 120s;                  // between SIGTERM and SIGKILL, as on SageMaker
+  Duration stop_grace = 120s;  // between SIGTERM and SIGKILL, as on SageMaker
   std::string network_pool = "10.201.0.0/16";
 };
 

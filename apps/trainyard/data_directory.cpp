@@ -22,14 +22,16 @@ Json to_json(const std::vector<api::LastingKey>& keys) {
 
 std::string make_account(Random& random) {
   std::string account;
-  for (int digit = 0; digit < 12; ++digit) account += char('0' + (digit == 0 ? 1 + random.number() % 9 : random.number() % 10));
+  for (int digit = 0; digit < 12; ++digit)
+    account += char('0' + (digit == 0 ? 1 + random.number() % 9 : random.number() % 10));
   return account;
 }
 
 // The alphabets of AWS's own keys, since clients and scanners know their shape.
 api::LastingKey make_key(Random& random) {
   constexpr std::string_view kIdAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
-  constexpr std::string_view kSecretAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  constexpr std::string_view kSecretAlphabet =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   api::LastingKey key{"AKIA", ""};
   for (int i = 0; i < 16; ++i) key.id += kIdAlphabet[random.number() % kIdAlphabet.size()];
   for (int i = 0; i < 40; ++i) key.secret += kSecretAlphabet[random.number() % kSecretAlphabet.size()];
@@ -47,7 +49,8 @@ std::string default_data_directory() {
 Result<DataDirectory> DataDirectory::open(const std::string& path) {
   TRY(host::make_directories(path, 0700).in("making the data directory"));
   const std::string absolute = std::filesystem::canonical(path).string();
-  if (::chmod(absolute.c_str(), 0700) != 0) return from_errno("closing the data directory " + absolute + " to others");
+  if (::chmod(absolute.c_str(), 0700) != 0)
+    return from_errno("closing the data directory " + absolute + " to others");
   auto lock = TRY(host::FileLock::take(absolute + "/lock").in("taking the data directory " + absolute));
 
   const std::string version_file = absolute + "/VERSION";
@@ -56,15 +59,19 @@ Result<DataDirectory> DataDirectory::open(const std::string& path) {
   } else {
     const std::string text = TRY(host::read_file(version_file, kSmallFileBytesMax));
     const auto version = parse_int(trim(text));
-    if (!version) return corrupt("the data directory " + absolute + " has a VERSION file that says '" + shorten(trim(text), 40) + "'");
+    if (!version)
+      return corrupt("the data directory " + absolute + " has a VERSION file that says '" +
+                     shorten(trim(text), 40) + "'");
     if (*version > kDataVersion)
-      return conflict("the data directory " + absolute + " was written by a newer trainyard (format " + std::to_string(*version) +
-                      ", this program knows up to " + std::to_string(kDataVersion) + "): use that program, or another --data");
+      return conflict("the data directory " + absolute + " was written by a newer trainyard (format " +
+                      std::to_string(*version) + ", this program knows up to " +
+                      std::to_string(kDataVersion) + "): use that program, or another --data");
   }
   return DataDirectory(absolute, std::move(lock));
 }
 
-Result<Identity> DataDirectory::identity(const std::string& account, const std::vector<api::LastingKey>& keys, Random& random) const {
+Result<Identity> DataDirectory::identity(const std::string& account, const std::vector<api::LastingKey>& keys,
+                                         Random& random) const {
   Identity identity;
   const std::string path = file("identity.json");
   std::string before;
@@ -72,9 +79,11 @@ Result<Identity> DataDirectory::identity(const std::string& account, const std::
     before = TRY(host::read_file(path, kSmallFileBytesMax));
     const Json json = TRY(parse_json(before).in("reading " + path));
     identity.account = TRY(string_at(json, "account").in("reading " + path));
-    identity.temporary_key_secret = TRY(from_hex(TRY(string_at(json, "temporary_key_secret").in("reading " + path))));
+    identity.temporary_key_secret =
+        TRY(from_hex(TRY(string_at(json, "temporary_key_secret").in("reading " + path))));
     for (const auto& key : json.value("keys", Json::array()))
-      identity.keys.push_back({TRY(string_at(key, "id").in("reading " + path)), TRY(string_at(key, "secret").in("reading " + path))});
+      identity.keys.push_back({TRY(string_at(key, "id").in("reading " + path)),
+                               TRY(string_at(key, "secret").in("reading " + path))});
   }
   if (!account.empty()) identity.account = account;
   if (!keys.empty()) identity.keys = keys;
@@ -82,22 +91,29 @@ Result<Identity> DataDirectory::identity(const std::string& account, const std::
   if (identity.keys.empty()) identity.keys.push_back(make_key(random));
   if (identity.temporary_key_secret.size() != kTemporaryKeySecretBytes)
     identity.temporary_key_secret = TRY(from_hex(random.hex(kTemporaryKeySecretBytes)));
-  const Json json{{"account", identity.account}, {"keys", to_json(identity.keys)}, {"temporary_key_secret", to_hex(identity.temporary_key_secret)}};
+  const Json json{{"account", identity.account},
+                  {"keys", to_json(identity.keys)},
+                  {"temporary_key_secret", to_hex(identity.temporary_key_secret)}};
   const std::string after = dump(json, 2) + "\n";
   if (after != before) TRY(host::write_file_durably(path, after, 0600));
   return identity;
 }
 
 Result<void> write_server_record(const std::string& data_directory, const ServerRecord& record) {
-  const Json json{{"endpoint", record.endpoint}, {"host_and_port", record.host_and_port}, {"region", record.region},
-                  {"objects_endpoint", record.objects_endpoint}, {"key", {{"id", record.key.id}, {"secret", record.key.secret}}}};
+  const Json json{{"endpoint", record.endpoint},
+                  {"host_and_port", record.host_and_port},
+                  {"region", record.region},
+                  {"objects_endpoint", record.objects_endpoint},
+                  {"key", {{"id", record.key.id}, {"secret", record.key.secret}}}};
   return host::write_file_durably(data_directory + "/server.json", dump(json, 2) + "\n", 0600);
 }
 
 Result<ServerRecord> read_server_record(const std::string& data_directory) {
   const std::string path = data_directory + "/server.json";
   const auto text = host::read_file(path, kSmallFileBytesMax);
-  if (!text) return not_found("there is no server record in " + data_directory + ": start `trainyard serve --data " + data_directory + "` first");
+  if (!text)
+    return not_found("there is no server record in " + data_directory + ": start `trainyard serve --data " +
+                     data_directory + "` first");
   const Json json = TRY(parse_json(*text).in("reading " + path));
   ServerRecord record;
   record.endpoint = TRY(string_at(json, "endpoint").in("reading " + path));
@@ -105,7 +121,8 @@ Result<ServerRecord> read_server_record(const std::string& data_directory) {
   record.region = TRY(string_at(json, "region").in("reading " + path));
   record.objects_endpoint = TRY(string_at(json, "objects_endpoint").in("reading " + path));
   const Json key = json.value("key", Json::object());
-  record.key = {TRY(string_at(key, "id").in("reading " + path)), TRY(string_at(key, "secret").in("reading " + path))};
+  record.key = {TRY(string_at(key, "id").in("reading " + path)),
+                TRY(string_at(key, "secret").in("reading " + path))};
   return record;
 }
 

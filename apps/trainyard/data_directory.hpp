@@ -42,7 +42,8 @@ class DataDirectory {
 
   // Reads the identity, making up at the first start what the config (account and keys) does not fix. What the config
   // fixes wins and is written down.
-  Result<Identity> identity(const std::string& account, const std::vector<api::LastingKey>& keys, Random& random) const;
+  Result<Identity> identity(const std::string& account, const std::vector<api::LastingKey>& keys,
+                            Random& random) const;
 
  private:
   DataDirectory(std::string path, host::FileLock lock) : path_(std::move(path)), lock_(std::move(lock)) {}
@@ -52,8 +53,8 @@ class DataDirectory {
 
 // How clients find a server: written by serve, read by env.
 struct ServerRecord {
-  std::string endpoint;          // what AWS_ENDPOINT_URL becomes
-  std::string host_and_port;     // "127.0.0.1:4566"
+  std::string endpoint;       // what AWS_ENDPOINT_URL becomes
+  std::string host_and_port;  // "127.0.0.1:4566"
   std::string region;
   std::string objects_endpoint;  // "" unless an external object store is configured
   api::LastingKey key;

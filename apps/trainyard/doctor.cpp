@@ -12,9 +12,12 @@ namespace {
 
 std::string mark(host::Finding::State state) {
   switch (state) {
-    case host::Finding::State::ok: return paint(Paint::green, "ok     ");
-    case host::Finding::State::limited: return paint(Paint::yellow, "limited");
-    case host::Finding::State::missing: return paint(Paint::red, "missing");
+    case host::Finding::State::ok:
+      return paint(Paint::green, "ok     ");
+    case host::Finding::State::limited:
+      return paint(Paint::yellow, "limited");
+    case host::Finding::State::missing:
+      return paint(Paint::red, "missing");
   }
   return "";
 }
@@ -23,11 +26,14 @@ void print_findings(const std::string& data_directory) {
   const auto findings = host::examine_machine(data_directory);
   int missing = 0;
   for (const auto& finding : findings) {
-    std::printf("%s  %-22s %s\n", mark(finding.state).c_str(), finding.name.c_str(), finding.sentence.c_str());
-    if (!finding.remedy.empty()) std::printf("         %-22s %s\n", "", paint(Paint::dim, finding.remedy).c_str());
+    std::printf("%s  %-22s %s\n", mark(finding.state).c_str(), finding.name.c_str(),
+                finding.sentence.c_str());
+    if (!finding.remedy.empty())
+      std::printf("         %-22s %s\n", "", paint(Paint::dim, finding.remedy).c_str());
     missing += finding.state == host::Finding::State::missing;
   }
-  std::printf("%s\n", missing == 0 ? "This machine can run jobs." : "What is missing above keeps jobs from running here.");
+  std::printf("%s\n", missing == 0 ? "This machine can run jobs."
+                                   : "What is missing above keeps jobs from running here.");
 }
 
 }  // namespace

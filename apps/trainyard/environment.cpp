@@ -18,9 +18,10 @@ std::string endpoints_json(const std::string& host_and_port) {
   // A service that is not listed takes the partition's defaults, so one line covers them all. The regions listed are
   // those that clients show in help texts; the expression accepts every name of AWS's form.
   Json regions = Json::object();
-  for (const char* region : {"us-east-1", "us-east-2", "us-west-1", "us-west-2", "ca-central-1", "sa-east-1", "eu-west-1", "eu-west-2",
-                             "eu-west-3", "eu-central-1", "eu-north-1", "eu-south-1", "ap-south-1", "ap-southeast-1", "ap-southeast-2",
-                             "ap-northeast-1", "ap-northeast-2", "ap-northeast-3", "us-local-1"})
+  for (const char* region :
+       {"us-east-1", "us-east-2", "us-west-1", "us-west-2", "ca-central-1", "sa-east-1", "eu-west-1",
+        "eu-west-2", "eu-west-3", "eu-central-1", "eu-north-1", "eu-south-1", "ap-south-1", "ap-southeast-1",
+        "ap-southeast-2", "ap-northeast-1", "ap-northeast-2", "ap-northeast-3", "us-local-1"})
     regions[region] = {{"description", region}};
   const Json partition{
       {"partition", "aws"},
@@ -43,7 +44,9 @@ std::string endpoints_json(const std::string& host_and_port) {
 
 std::string shell_exports(const std::string& data_directory, const ServerRecord& record) {
   std::string text;
-  const auto set = [&](const std::string& name, const std::string& value) { text += "export " + name + "=" + quoted(value) + "\n"; };
+  const auto set = [&](const std::string& name, const std::string& value) {
+    text += "export " + name + "=" + quoted(value) + "\n";
+  };
   set("AWS_ENDPOINT_URL", record.endpoint);
   if (!record.objects_endpoint.empty()) set("AWS_ENDPOINT_URL_S3", record.objects_endpoint);
   set("AWS_ACCESS_KEY_ID", record.key.id);

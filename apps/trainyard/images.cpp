@@ -9,7 +9,8 @@ constexpr const char* kTrainerInside = "/opt/trainyard/bin/trainyard-trainer";
 
 }  // namespace
 
-std::map<std::string, domain::Image> all_images(std::map<std::string, domain::Image> configured, const std::string& program_directory) {
+std::map<std::string, domain::Image> all_images(std::map<std::string, domain::Image> configured,
+                                                const std::string& program_directory) {
   configured.try_emplace("trainyard/machine");
   const std::string program = program_directory + "/trainyard-trainer";
   if (host::exists(program)) {

@@ -13,6 +13,7 @@ namespace trainyard::apps {
 
 // `configured` and the built-in ones; the config wins where names meet. `program_directory`: where
 // trainyard-trainer lies.
-std::map<std::string, domain::Image> all_images(std::map<std::string, domain::Image> configured, const std::string& program_directory);
+std::map<std::string, domain::Image> all_images(std::map<std::string, domain::Image> configured,
+                                                const std::string& program_directory);
 
 }  // namespace trainyard::apps

@@ -19,8 +19,10 @@ class LateHandler final : public host::Handler {
     return handler ? handler->choose(head) : Choice{};
   }
   void handle(host::Request request, std::unique_ptr<host::Responder> responder) override {
-    if (host::Handler* handler = handler_.load(std::memory_order_acquire)) handler->handle(std::move(request), std::move(responder));
-    else responder->reply({503, {}, "the server is starting\n"});
+    if (host::Handler* handler = handler_.load(std::memory_order_acquire))
+      handler->handle(std::move(request), std::move(responder));
+    else
+      responder->reply({503, {}, "the server is starting\n"});
   }
   void stream(host::Stream& stream) override {
     if (host::Handler* handler = handler_.load(std::memory_order_acquire)) handler->stream(stream);

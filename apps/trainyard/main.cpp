@@ -41,7 +41,8 @@ Result<Arguments> read_arguments(const std::vector<std::string>& words) {
   Arguments arguments;
   if (words.empty() || words[0] == "help" || words[0] == "--help" || words[0] == "-h") return arguments;
   const auto values = values_of.find(words[0]);
-  if (values == values_of.end()) return invalid("there is no command '" + words[0] + "'; `trainyard help` lists them");
+  if (values == values_of.end())
+    return invalid("there is no command '" + words[0] + "'; `trainyard help` lists them");
   arguments.command = words[0];
   const auto has = [](const std::vector<std::string>& list, const std::string& name) {
     return std::find(list.begin(), list.end(), name) != list.end();
@@ -54,7 +55,8 @@ Result<Arguments> read_arguments(const std::vector<std::string>& words) {
     if (const auto flags = flags_of.find(words[0]); flags != flags_of.end() && has(flags->second, name)) {
       arguments.flags[name] = true;
     } else if (!has(values->second, name)) {
-      return invalid("`trainyard " + words[0] + "` does not know '" + name + "'; `trainyard help` shows what it knows");
+      return invalid("`trainyard " + words[0] + "` does not know '" + name +
+                     "'; `trainyard help` shows what it knows");
     } else if (equals == std::string::npos && i + 1 == words.size()) {
       return invalid(name + " needs a value");
     } else {
@@ -71,8 +73,10 @@ Result<void> print_environment(const std::string& data) {
 }
 
 Result<void> dispatch(Arguments& arguments) {
-  const std::string data = arguments.values.count("--data") ? arguments.values["--data"] : apps::default_data_directory();
-  if (arguments.command == "serve") return apps::serve({data, arguments.values["--config"], arguments.values["--listen"]});
+  const std::string data =
+      arguments.values.count("--data") ? arguments.values["--data"] : apps::default_data_directory();
+  if (arguments.command == "serve")
+    return apps::serve({data, arguments.values["--config"], arguments.values["--listen"]});
   if (arguments.command == "env") return print_environment(data);
   if (arguments.command == "doctor") return apps::doctor(data, arguments.flags["--clean"]);
   std::fputs(kHelp, stdout);

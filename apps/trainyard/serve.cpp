@@ -39,10 +39,11 @@
 namespace trainyard::apps {
 namespace {
 
-constexpr Duration kStopGrace = 5s;               // requests under way may finish
-constexpr timespec kUpkeepInterval{3600, 0};      // logs and metrics age by days
-constexpr Duration kCredentialsLifetime = 1h;     // as roles' sessions on AWS
-constexpr rlim_t kOpenFilesWanted = 65536;        // connections and agents' links; less where the machine allows less
+constexpr Duration kStopGrace = 5s;            // requests under way may finish
+constexpr timespec kUpkeepInterval{3600, 0};   // logs and metrics age by days
+constexpr Duration kCredentialsLifetime = 1h;  // as roles' sessions on AWS
+constexpr rlim_t kOpenFilesWanted =
+    65536;  // connections and agents' links; less where the machine allows less
 
 // What SIGHUP may change while the server runs: the machines of the config.
 class Machines {
@@ -64,7 +65,9 @@ class Machines {
 
 std::string host_of(const std::string& listen) { return listen.substr(0, listen.rfind(':')); }
 
-bool is_loopback(const std::string& host) { return host.starts_with("127.") || host == "localhost" || host == "[::1]"; }
+bool is_loopback(const std::string& host) {
+  return host.starts_with("127.") || host == "localhost" || host == "[::1]";
+}
 
 std::string machine_name() {
   char name[256] = {};
@@ -88,30 +91,38 @@ void raise_open_files() {
   ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-Result<std::unique_ptr<objects::Objects>> open_objects(const Config& config, const DataDirectory& data, Clock& clock, Random& random) {
+Result<std::unique_ptr<objects::Objects>> open_objects(const Config& config, const DataDirectory& data,
+                                                       Clock& clock, Random& random) {
   if (!config.objects) return objects::open_directory(data.file("objects"), clock, random);
   const ExternalObjects& external = *config.objects;
   objects::S3Settings settings;
   settings.endpoint = external.endpoint;
   settings.region = external.region;
   settings.ca_bundle = external.ca_bundle;
-  settings.keys = [external] { return signing::Keys{external.access_key_id, external.secret_access_key, ""}; };
+  settings.keys = [external] {
+    return signing::Keys{external.access_key_id, external.secret_access_key, ""};
+  };
   return objects::open_s3(std::move(settings), clock);
 }
 
 // What grows with history is thinned out.
 void keep_up(observe::Logs& logs, observe::Metrics& metrics, Instant now) {
-  for (const auto& [what, done] : {std::pair{"logs", logs.retire(now)}, std::pair{"metrics", metrics.retire(now)}})
-    if (!done) log(Level::warning, "serve", "upkeep failed, and is tried again later", {{"of", what}, {"why", done.error().message}});
+  for (const auto& [what, done] :
+       {std::pair{"logs", logs.retire(now)}, std::pair{"metrics", metrics.retire(now)}})
+    if (!done)
+      log(Level::warning, "serve", "upkeep failed, and is tried again later",
+          {{"of", what}, {"why", done.error().message}});
 }
 
 void greet(const ServerRecord& record, const DataDirectory& data, const Config& config) {
-  std::printf("%s listens on %s\n", paint(Paint::bold, "trainyard").c_str(), paint(Paint::green, record.endpoint).c_str());
+  std::printf("%s listens on %s\n", paint(Paint::bold, "trainyard").c_str(),
+              paint(Paint::green, record.endpoint).c_str());
   std::printf("  data    %s\n", data.path().c_str());
   if (config.machines.empty()) {
     std::printf("  mode    dev: this machine as it is; gangs that ask for more are scaled\n");
   } else {
-    std::printf("  mode    %zu machine%s of the config\n", config.machines.size(), config.machines.size() == 1 ? "" : "s");
+    std::printf("  mode    %zu machine%s of the config\n", config.machines.size(),
+                config.machines.size() == 1 ? "" : "s");
   }
   std::printf("  clients eval \"$(trainyard env --data %s)\"\n", data.path().c_str());
   std::fflush(stdout);
@@ -132,7 +143,9 @@ Result<void> serve(const ServeOptions& options) {
   auto data = TRY(DataDirectory::open(options.data_directory));
   Identity identity = TRY(data.identity(config.account_id, config.access_keys, random));
   // Clients hold one key for everything, so an external object store's key opens this server too.
-  if (config.objects) identity.keys.insert(identity.keys.begin(), {config.objects->access_key_id, config.objects->secret_access_key});
+  if (config.objects)
+    identity.keys.insert(identity.keys.begin(),
+                         {config.objects->access_key_id, config.objects->secret_access_key});
   const auto images = all_images(config.images, host::program_directory());
   Machines machines(config.machines);
 
@@ -146,9 +159,11 @@ Result<void> serve(const ServeOptions& options) {
   const std::string host = host_of(config.listen);
   const bool plain_http = is_loopback(host) || config.allow_plain_http_from_other_machines;
   std::vector<std::string> names{"127.0.0.1", "169.254.170.2", "localhost", machine_name()};
-  if (host != "0.0.0.0" && host != "[::]" && std::find(names.begin(), names.end(), host) == names.end()) names.push_back(host);
+  if (host != "0.0.0.0" && host != "[::]" && std::find(names.begin(), names.end(), host) == names.end())
+    names.push_back(host);
   names.insert(names.end(), config.certificate_names.begin(), config.certificate_names.end());
-  const auto certificates = TRY(host::ensure_certificates(data.file("tls"), names, clock.now()).in("making the server's certificate"));
+  const auto certificates = TRY(
+      host::ensure_certificates(data.file("tls"), names, clock.now()).in("making the server's certificate"));
 
   launch::LocalSettings local;
   local.data_directory = data.path();
@@ -180,19 +195,27 @@ Result<void> serve(const ServeOptions& options) {
   http.key_file = certificates.key;
   auto server = TRY(host::serve_http(http, face).in("listening on " + config.listen));
 
-  const std::string reachable = (host == "0.0.0.0" ? std::string("127.0.0.1") : host) + ":" + std::to_string(server->port());
+  const std::string reachable =
+      (host == "0.0.0.0" ? std::string("127.0.0.1") : host) + ":" + std::to_string(server->port());
   control_settings.api_address = reachable;
-  control_settings.objects_endpoint = config.objects ? config.objects->endpoint : (plain_http ? "http://" : "https://") + reachable;
-  auto control = TRY(control::make_control(control_settings, *ledger, *launcher, *logs, clock, random).in("reading the ledger"));
+  control_settings.objects_endpoint =
+      config.objects ? config.objects->endpoint : (plain_http ? "http://" : "https://") + reachable;
+  auto control = TRY(control::make_control(control_settings, *ledger, *launcher, *logs, clock, random)
+                         .in("reading the ledger"));
 
-  const control::IssueCredentials issue = [&](const domain::Job& job, const domain::AttemptId& attempt, Instant now) {
-    if (config.objects) return wire::Credentials{config.objects->access_key_id, config.objects->secret_access_key, "", now + kCredentialsLifetime};
+  const control::IssueCredentials issue = [&](const domain::Job& job, const domain::AttemptId& attempt,
+                                              Instant now) {
+    if (config.objects)
+      return wire::Credentials{config.objects->access_key_id, config.objects->secret_access_key, "",
+                               now + kCredentialsLifetime};
     const api::RoleSession session{job.spec.role_arn, "SageMaker-" + attempt.text()};
-    const auto keys = api::issue_keys(identity.temporary_key_secret, session, now, kCredentialsLifetime, random);
+    const auto keys =
+        api::issue_keys(identity.temporary_key_secret, session, now, kCredentialsLifetime, random);
     return wire::Credentials{keys.access_key_id, keys.secret_access_key, keys.session_token, keys.expires};
   };
   auto agents = control::make_agents(*control, *logs, *metrics, clock, config.stop_grace, issue);
-  auto listener = TRY(host::listen_links(control_settings.wire_address, agents->events()).in("listening for agents"));
+  auto listener =
+      TRY(host::listen_links(control_settings.wire_address, agents->events()).in("listening for agents"));
   auto api = api::make_api(api_settings, {*control, *logs, *metrics, *objects, clock, random});
 
   ServerRecord record{(plain_http ? "http://" : "https://") + reachable, reachable, config.region,
@@ -214,13 +237,15 @@ Result<void> serve(const ServeOptions& options) {
       continue;
     }
     if (number != SIGHUP) break;
-    const auto fresh = options.config_file.empty() ? Result<Config>(config) : read_config(options.config_file);
+    const auto fresh =
+        options.config_file.empty() ? Result<Config>(config) : read_config(options.config_file);
     if (!fresh) {
       log(Level::error, "serve", "the config was not taken over", {{"why", fresh.error().message}});
       continue;
     }
     machines.take(fresh->machines);
-    log(Level::info, "serve", "took over the machines of the config", {{"machines", std::to_string(fresh->machines.size())}});
+    log(Level::info, "serve", "took over the machines of the config",
+        {{"machines", std::to_string(fresh->machines.size())}});
   }
   log(Level::info, "serve", "ending; jobs go on");
   server->stop(kStopGrace);

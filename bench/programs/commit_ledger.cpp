@@ -38,7 +38,8 @@ Result<double> commands_per_second(const std::string& path, uint64_t group) {
     ledger::Batch batch;
     for (uint64_t i = 0; i < group; ++i, ++sequence) {
       domain::Job one = job(sequence);
-      batch.commands.push_back({sequence, clock.now(), "create", Json{{"job", one.key.name}, {"request", one.spec.request}}});
+      batch.commands.push_back(
+          {sequence, clock.now(), "create", Json{{"job", one.key.name}, {"request", one.spec.request}}});
       batch.jobs.push_back(std::move(one));
     }
     TRY(ledger->commit(batch));
@@ -52,7 +53,10 @@ Result<void> main_of(const std::string& directory) {
       const std::string path = directory + "/" + std::to_string(round) + "-" + std::to_string(group);
       TRY(host::make_directories(path));
       const double rate = TRY(commands_per_second(path + "/ledger.db", group));
-      std::printf("%s\n", dump(Json{{"side", group == 1 ? "peer" : "ours"}, {"round", round}, {"commands_per_second", rate}}).c_str());
+      std::printf(
+          "%s\n",
+          dump(Json{{"side", group == 1 ? "peer" : "ours"}, {"round", round}, {"commands_per_second", rate}})
+              .c_str());
     }
   }
   return {};

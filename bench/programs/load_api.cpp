@@ -12,9 +12,9 @@
 
 #include "base/json.hpp"
 #include "base/text.hpp"
+#include "bench/load_client.hpp"
 #include "host/files.hpp"
 #include "host/http_server.hpp"
-#include "bench/load_client.hpp"
 #include "host/machine_clock.hpp"
 #include "signing/signing.hpp"
 
@@ -34,12 +34,18 @@ struct Target {
 };
 
 std::string signed_request(const Target& target, const std::string& body, Instant now) {
-  signing::HeaderList headers{{"Host", target.address}, {"Content-Type", "application/x-amz-json-1.1"}, {"X-Amz-Target", target.amz_target}};
-  const auto added = signing::sign("POST", "/", headers, signing::sha256_hex(body), target.keys, {"us-east-1", "sagemaker"}, now);
+  signing::HeaderList headers{{"Host", target.address},
+                              {"Content-Type", "application/x-amz-json-1.1"},
+                              {"X-Amz-Target", target.amz_target}};
+  const auto added = signing::sign("POST", "/", headers, signing::sha256_hex(body), target.keys,
+                                   {"us-east-1", "sagemaker"}, now);
   headers.insert(headers.end(), added.begin(), added.end());
   std::string request = "POST / HTTP/1.1\r\n";
   for (const auto& [name, value] : headers) request.append(name).append(": ").append(value).append("\r\n");
-  return request.append("Content-Length: ").append(std::to_string(body.size())).append("\r\n\r\n").append(body);
+  return request.append("Content-Length: ")
+      .append(std::to_string(body.size()))
+      .append("\r\n\r\n")
+      .append(body);
 }
 
 // One round; an answer that is a refusal ends the bench.
@@ -64,7 +70,8 @@ class Constant final : public host::Handler {
     const auto& headers = request.headers.fields();
     const auto claim = signing::read_claim(request.target, headers);
     const bool good = claim && *claim && (*claim)->payload_sha256 == signing::sha256_hex(request.body) &&
-                      signing::verify(request.method, request.target, headers, **claim, keys_.secret_access_key, clock_.now());
+                      signing::verify(request.method, request.target, headers, **claim,
+                                      keys_.secret_access_key, clock_.now());
     response.status = good ? 200 : 403;
     response.headers.add("Content-Type", "application/x-amz-json-1.1");
     response.body = answer_;
@@ -78,8 +85,13 @@ class Constant final : public host::Handler {
 };
 
 void print_round(const char* side, int round, const LoadResult& result) {
-  std::printf("%s\n", dump(Json{{"side", side}, {"round", round}, {"requests_per_second", result.answers_per_second},
-                                {"p50_ms", result.p50_ms}, {"p99_ms", result.p99_ms}, {"client_busy", result.busy_share}}).c_str());
+  std::printf("%s\n", dump(Json{{"side", side},
+                                {"round", round},
+                                {"requests_per_second", result.answers_per_second},
+                                {"p50_ms", result.p50_ms},
+                                {"p99_ms", result.p99_ms},
+                                {"client_busy", result.busy_share}})
+                          .c_str());
   std::fflush(stdout);
 }
 
@@ -113,7 +125,8 @@ Result<void> create(const Target& ours, const Json& request, const std::string& 
       load.requests_max = connections == 1 ? kCreateRequests / 8 : kCreateRequests;
       const auto body = [&](uint64_t number) {
         Json one = request;
-        one["TrainingJobName"] = prefix + "-" + std::to_string(round) + "-" + std::to_string(connections) + "-" + std::to_string(number);
+        one["TrainingJobName"] = prefix + "-" + std::to_string(round) + "-" + std::to_string(connections) +
+                                 "-" + std::to_string(number);
         return dump(one);
       };
       print_round(connections == 1 ? "peer" : "ours", round, TRY(run(ours, load, body)));

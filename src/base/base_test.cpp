@@ -74,7 +74,10 @@ TEST(Text, Utf8) {
   EXPECT_TRUE(is_utf8("gr\xc3\xbc\xc3\x9f"));
   EXPECT_FALSE(is_utf8("\xc0\xaf"));
   EXPECT_FALSE(is_utf8("\xed\xa0\x80"));
-  EXPECT_EQ(to_utf8("a\xff" "b"), "a\xef\xbf\xbd" "b");
+  EXPECT_EQ(to_utf8("a\xff"
+                    "b"),
+            "a\xef\xbf\xbd"
+            "b");
   EXPECT_EQ(shorten("gr\xc3\xbc\xc3\x9f Gott", 6), "gr...");
 }
 

@@ -23,10 +23,14 @@ State& state() {
 
 std::string_view name(Level level) {
   switch (level) {
-    case Level::debug: return "debug";
-    case Level::info: return "info";
-    case Level::warning: return "warning";
-    case Level::error: return "error";
+    case Level::debug:
+      return "debug";
+    case Level::info:
+      return "info";
+    case Level::warning:
+      return "warning";
+    case Level::error:
+      return "error";
   }
   return "";
 }
@@ -42,9 +46,12 @@ void append_value(std::string& line, std::string_view value) {
   line += '"';
   for (const char c : shown) {
     if (c == '"' || c == '\\') line += '\\';
-    if (c == '\n') line += "\\n";
-    else if (uint8_t(c) < 0x20) line += ' ';
-    else line += c;
+    if (c == '\n')
+      line += "\\n";
+    else if (uint8_t(c) < 0x20)
+      line += ' ';
+    else
+      line += c;
   }
   line += '"';
 }
@@ -63,8 +70,10 @@ void log(Level level, std::string_view room, std::string_view what, std::initial
   }
   static std::mutex one_line_at_a_time;
   const std::lock_guard lock(one_line_at_a_time);
-  if (state().sink) state().sink(level, line);
-  else std::fprintf(stderr, "%s\n", line.c_str());
+  if (state().sink)
+    state().sink(level, line);
+  else
+    std::fprintf(stderr, "%s\n", line.c_str());
 }
 
 }  // namespace trainyard

@@ -11,15 +11,24 @@ namespace trainyard {
 
 std::string_view to_string(Kind kind) {
   switch (kind) {
-    case Kind::invalid: return "invalid";
-    case Kind::denied: return "denied";
-    case Kind::not_found: return "not_found";
-    case Kind::conflict: return "conflict";
-    case Kind::exhausted: return "exhausted";
-    case Kind::unavailable: return "unavailable";
-    case Kind::cancelled: return "cancelled";
-    case Kind::corrupt: return "corrupt";
-    case Kind::internal: return "internal";
+    case Kind::invalid:
+      return "invalid";
+    case Kind::denied:
+      return "denied";
+    case Kind::not_found:
+      return "not_found";
+    case Kind::conflict:
+      return "conflict";
+    case Kind::exhausted:
+      return "exhausted";
+    case Kind::unavailable:
+      return "unavailable";
+    case Kind::cancelled:
+      return "cancelled";
+    case Kind::corrupt:
+      return "corrupt";
+    case Kind::internal:
+      return "internal";
   }
   return "internal";
 }
@@ -29,16 +38,53 @@ Error from_errno(std::string message) { return from_errno(std::move(message), er
 Error from_errno(std::string message, int error_number) {
   Kind kind = Kind::internal;
   switch (error_number) {
-    case ENOENT: case ENOTDIR: case ESRCH: case ENXIO: kind = Kind::not_found; break;
-    case EACCES: case EPERM: case EROFS: kind = Kind::denied; break;
-    case EEXIST: case ENOTEMPTY: case EISDIR: case EADDRINUSE: kind = Kind::conflict; break;
-    case ENOSPC: case EDQUOT: case EMFILE: case ENFILE: case ENOMEM: kind = Kind::exhausted; break;
-    case EAGAIN: case ETIMEDOUT: case ECONNREFUSED: case ECONNRESET: case EPIPE: case EBUSY: case ENETUNREACH:
-    case EHOSTUNREACH: kind = Kind::unavailable; break;
-    case ECANCELED: kind = Kind::cancelled; break;
-    case EIO: kind = Kind::corrupt; break;
-    case EINVAL: case ENAMETOOLONG: case ELOOP: kind = Kind::invalid; break;
-    default: break;
+    case ENOENT:
+    case ENOTDIR:
+    case ESRCH:
+    case ENXIO:
+      kind = Kind::not_found;
+      break;
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      kind = Kind::denied;
+      break;
+    case EEXIST:
+    case ENOTEMPTY:
+    case EISDIR:
+    case EADDRINUSE:
+      kind = Kind::conflict;
+      break;
+    case ENOSPC:
+    case EDQUOT:
+    case EMFILE:
+    case ENFILE:
+    case ENOMEM:
+      kind = Kind::exhausted;
+      break;
+    case EAGAIN:
+    case ETIMEDOUT:
+    case ECONNREFUSED:
+    case ECONNRESET:
+    case EPIPE:
+    case EBUSY:
+    case ENETUNREACH:
+    case EHOSTUNREACH:
+      kind = Kind::unavailable;
+      break;
+    case ECANCELED:
+      kind = Kind::cancelled;
+      break;
+    case EIO:
+      kind = Kind::corrupt;
+      break;
+    case EINVAL:
+    case ENAMETOOLONG:
+    case ELOOP:
+      kind = Kind::invalid;
+      break;
+    default:
+      break;
   }
   return {kind, std::move(message) + ": " + std::generic_category().message(error_number)};
 }

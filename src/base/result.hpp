@@ -113,9 +113,9 @@ inline Result<void> ok() { return {}; }
 
 // The value of EXPRESSION, a Result; on error returns that error from the enclosing function (which returns a Result).
 //   auto bytes = TRY(read_file(path).in("reading the config"));
-#define TRY(expression)                                        \
-  ({                                                           \
-    auto try_result_ = (expression);                           \
-    if (!try_result_) return std::move(try_result_).error();   \
-    std::move(try_result_).value();                            \
+#define TRY(expression)                                      \
+  ({                                                         \
+    auto try_result_ = (expression);                         \
+    if (!try_result_) return std::move(try_result_).error(); \
+    std::move(try_result_).value();                          \
   })

@@ -19,14 +19,16 @@ int hex_digit(char c) {
 }
 
 bool unreserved(char c) {
-  return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_' ||
-         c == '~';
+  return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.' ||
+         c == '_' || c == '~';
 }
 
 // Length of the well-formed UTF-8 sequence at text[at], 0 when there is none (RFC 3629, table 3-7 of Unicode).
 size_t utf8_sequence(std::string_view text, size_t at) {
   const auto byte = [&](size_t i) { return at + i < text.size() ? uint8_t(text[at + i]) : uint8_t(0); };
-  const auto tail = [&](size_t i, uint8_t low = 0x80, uint8_t high = 0xbf) { return byte(i) >= low && byte(i) <= high; };
+  const auto tail = [&](size_t i, uint8_t low = 0x80, uint8_t high = 0xbf) {
+    return byte(i) >= low && byte(i) <= high;
+  };
   const uint8_t b = byte(0);
   if (b < 0x80) return 1;
   if (b >= 0xc2 && b <= 0xdf) return tail(1) ? 2 : 0;
@@ -88,7 +90,8 @@ Result<std::string> from_base64(std::string_view text) {
   }();
   std::string_view digits = text;
   while (!digits.empty() && digits.back() == '=' && text.size() - digits.size() < 2) digits.remove_suffix(1);
-  if (text.size() % 4 != 0 || digits.size() % 4 == 1) return invalid("'" + shorten(text, 40) + "' is not base64");
+  if (text.size() % 4 != 0 || digits.size() % 4 == 1)
+    return invalid("'" + shorten(text, 40) + "' is not base64");
   std::string bytes;
   bytes.reserve(digits.size() * 3 / 4);
   uint32_t word = 0;
@@ -166,7 +169,8 @@ std::string to_lower(std::string_view text) {
 
 bool equals_ignoring_case(std::string_view a, std::string_view b) {
   const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; };
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](char x, char y) { return lower(x) == lower(y); });
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [&](char x, char y) { return lower(x) == lower(y); });
 }
 
 Result<int64_t> parse_int(std::string_view text) {

@@ -20,15 +20,22 @@ Civil civil(Instant instant) {
   const auto day_point = floor<days>(instant);
   const year_month_day date{day_point};
   const hh_mm_ss<Duration> clock{instant - day_point};
-  return {int(date.year()),           int(unsigned(date.month())),  int(unsigned(date.day())), int(clock.hours().count()),
-          int(clock.minutes().count()), int(clock.seconds().count()), int(clock.subseconds().count())};
+  return {int(date.year()),
+          int(unsigned(date.month())),
+          int(unsigned(date.day())),
+          int(clock.hours().count()),
+          int(clock.minutes().count()),
+          int(clock.seconds().count()),
+          int(clock.subseconds().count())};
 }
 
 Result<Instant> from_civil(const Civil& c, std::string_view text) {
   const year_month_day date{year{c.year}, month{unsigned(c.month)}, day{unsigned(c.day)}};
-  if (!date.ok() || c.hour < 0 || c.hour > 23 || c.minute < 0 || c.minute > 59 || c.second < 0 || c.second > 60)
+  if (!date.ok() || c.hour < 0 || c.hour > 23 || c.minute < 0 || c.minute > 59 || c.second < 0 ||
+      c.second > 60)
     return invalid("'" + std::string(text) + "' is not a date that exists");
-  return Instant{sys_days{date}} + hours{c.hour} + minutes{c.minute} + seconds{c.second} + Duration{c.millisecond};
+  return Instant{sys_days{date}} + hours{c.hour} + minutes{c.minute} + seconds{c.second} +
+         Duration{c.millisecond};
 }
 
 // Reads exactly `digits` decimal digits at `at`; -1 when they are not there.
@@ -48,17 +55,19 @@ std::string to_iso8601(Instant instant, bool with_milliseconds) {
   const Civil c = civil(instant);
   char text[64];
   if (with_milliseconds)
-    std::snprintf(text, sizeof text, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", c.year, c.month, c.day, c.hour, c.minute,
-                  c.second, c.millisecond);
+    std::snprintf(text, sizeof text, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", c.year, c.month, c.day, c.hour,
+                  c.minute, c.second, c.millisecond);
   else
-    std::snprintf(text, sizeof text, "%04d-%02d-%02dT%02d:%02d:%02dZ", c.year, c.month, c.day, c.hour, c.minute, c.second);
+    std::snprintf(text, sizeof text, "%04d-%02d-%02dT%02d:%02d:%02dZ", c.year, c.month, c.day, c.hour,
+                  c.minute, c.second);
   return text;
 }
 
 std::string to_basic_iso8601(Instant instant) {
   const Civil c = civil(instant);
   char text[64];
-  std::snprintf(text, sizeof text, "%04d%02d%02dT%02d%02d%02dZ", c.year, c.month, c.day, c.hour, c.minute, c.second);
+  std::snprintf(text, sizeof text, "%04d%02d%02dT%02d%02d%02dZ", c.year, c.month, c.day, c.hour, c.minute,
+                c.second);
   return text;
 }
 
@@ -66,16 +75,21 @@ std::string to_http_date(Instant instant) {
   const Civil c = civil(instant);
   const weekday day_of_week{floor<days>(instant)};
   char text[64];
-  std::snprintf(text, sizeof text, "%s, %02d %s %04d %02d:%02d:%02d GMT", kDays[day_of_week.c_encoding()], c.day,
-                kMonths[size_t(c.month - 1)], c.year, c.hour, c.minute, c.second);
+  std::snprintf(text, sizeof text, "%s, %02d %s %04d %02d:%02d:%02d GMT", kDays[day_of_week.c_encoding()],
+                c.day, kMonths[size_t(c.month - 1)], c.year, c.hour, c.minute, c.second);
   return text;
 }
 
 Result<Instant> parse_basic_iso8601(std::string_view text) {
   if (text.size() != 16 || text[8] != 'T' || text[15] != 'Z')
     return invalid("'" + std::string(text) + "' is not of the form YYYYMMDDTHHMMSSZ");
-  const Civil c{number(text, 0, 4), number(text, 4, 2),  number(text, 6, 2), number(text, 9, 2),
-                number(text, 11, 2), number(text, 13, 2), 0};
+  const Civil c{number(text, 0, 4),
+                number(text, 4, 2),
+                number(text, 6, 2),
+                number(text, 9, 2),
+                number(text, 11, 2),
+                number(text, 13, 2),
+                0};
   if (c.year < 0 || c.month < 0 || c.day < 0)
     return invalid("'" + std::string(text) + "' is not of the form YYYYMMDDTHHMMSSZ");
   return from_civil(c, text);
@@ -83,11 +97,16 @@ Result<Instant> parse_basic_iso8601(std::string_view text) {
 
 Result<Instant> parse_iso8601(std::string_view text) {
   const auto bad = [&] { return invalid("'" + std::string(text) + "' is not an ISO 8601 instant"); };
-  if (text.size() < 20 || text[4] != '-' || text[7] != '-' || (text[10] != 'T' && text[10] != ' ') || text[13] != ':' ||
-      text[16] != ':')
+  if (text.size() < 20 || text[4] != '-' || text[7] != '-' || (text[10] != 'T' && text[10] != ' ') ||
+      text[13] != ':' || text[16] != ':')
     return bad();
-  Civil c{number(text, 0, 4), number(text, 5, 2),  number(text, 8, 2), number(text, 11, 2),
-          number(text, 14, 2), number(text, 17, 2), 0};
+  Civil c{number(text, 0, 4),
+          number(text, 5, 2),
+          number(text, 8, 2),
+          number(text, 11, 2),
+          number(text, 14, 2),
+          number(text, 17, 2),
+          0};
   if (c.year < 0 || c.month < 0 || c.day < 0) return bad();
   size_t at = 19;
   if (text[at] == '.') {

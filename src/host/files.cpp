@@ -7,9 +7,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -338,7 +338,8 @@ Result<FileLock> FileLock::take_within(const std::string& path, Duration at_most
   const auto deadline = std::chrono::steady_clock::now() + at_most;
   for (;;) {
     auto lock = take(path);
-    if (lock || lock.error().kind != Kind::conflict || std::chrono::steady_clock::now() >= deadline) return lock;
+    if (lock || lock.error().kind != Kind::conflict || std::chrono::steady_clock::now() >= deadline)
+      return lock;
     std::this_thread::sleep_for(kPause);
   }
 }

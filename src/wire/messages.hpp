@@ -43,12 +43,12 @@ struct StateFact {
   uint64_t number = 0;
   Instant at;
   domain::HostState state = domain::HostState::preparing;
-  std::string message;               // for people: "Downloading the training image", why it failed
-  std::optional<int> exit_code;      // draining, failed: of the user's process; 128+n for signal n
-  std::optional<domain::Fault> fault;// failed
-  std::string staged_model;          // uploading, hosts after the first: key of its model tar to merge; "" = no files
-  std::string model_uri;             // finished, first host: where model.tar.gz is
-  std::string output_uri;            // finished: where output.tar.gz is, when there is one
+  std::string message;                 // for people: "Downloading the training image", why it failed
+  std::optional<int> exit_code;        // draining, failed: of the user's process; 128+n for signal n
+  std::optional<domain::Fault> fault;  // failed
+  std::string staged_model;  // uploading, hosts after the first: key of its model tar to merge; "" = no files
+  std::string model_uri;     // finished, first host: where model.tar.gz is
+  std::string output_uri;    // finished: where output.tar.gz is, when there is one
 };
 
 struct LogLine {
@@ -65,7 +65,8 @@ struct MetricPoint {
   std::string name;
   Instant at;
   double value = 0;
-  bool of_host = false;  // utilisation of the host (dimension Host), else the algorithm's (dimension TrainingJobName)
+  bool of_host =
+      false;  // utilisation of the host (dimension Host), else the algorithm's (dimension TrainingJobName)
 };
 
 struct MetricBatch {
@@ -113,8 +114,8 @@ struct PeersDrained {
 // The server has applied the host's final fact: the agent may remove its spool and end.
 struct Goodbye {};
 
-using Message = std::variant<Hello, StateFact, LogBatch, MetricBatch, Welcome, Refused, Acknowledge, Stop, Credentials,
-                             PeersDrained, Goodbye>;
+using Message = std::variant<Hello, StateFact, LogBatch, MetricBatch, Welcome, Refused, Acknowledge, Stop,
+                             Credentials, PeersDrained, Goodbye>;
 
 // -- the order an agent is started with (a file; never on the command line) ------------------------
 
@@ -130,13 +131,13 @@ struct Order {
   std::string account;
   domain::JobSpec spec;
   domain::Share share;
-  Instant created;            // of the attempt
-  std::string wire_address;   // where the server listens for agents: "unix:/path"
-  std::string api_address;    // "127.0.0.1:PORT" of the server's one port: what the in-job relay connects to
+  Instant created;           // of the attempt
+  std::string wire_address;  // where the server listens for agents: "unix:/path"
+  std::string api_address;   // "127.0.0.1:PORT" of the server's one port: what the in-job relay connects to
   std::string objects_endpoint;  // URL of the object store for the agent itself: "http://127.0.0.1:PORT"
-  domain::Image image;        // what spec.image stands for
+  domain::Image image;           // what spec.image stands for
   domain::Outward outward;
-  std::string log_stream;     // "<job>/algo-1-1763631900"
+  std::string log_stream;  // "<job>/algo-1-1763631900"
 };
 
 }  // namespace trainyard::wire

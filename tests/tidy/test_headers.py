@@ -17,7 +17,7 @@ def complaint(path):
     with open(alone, "w", encoding="utf-8") as file:
         file.write(f'#include "{include}"\n')
     command = [*(["ccache"] if shutil.which("ccache") else []), "g++", "-std=c++20", "-O0", "-Wall", "-Wextra", "-Werror", "-Wno-missing-field-initializers",
-               "-Isrc", "-Iapps", "-Ibench", "-I.", "-Ibuild/release/src", "-c", "-o", alone + ".o", alone]
+               "-Isrc", "-Iapps", "-Ibench", "-I.", "-Ibuild/release/generated", "-c", "-o", alone + ".o", alone]
     done = subprocess.run(command, cwd=sources.ROOT, capture_output=True, text=True)
     return None if done.returncode == 0 else f"{path}: " + "\n".join(done.stderr.splitlines()[:5])
 

@@ -1,5 +1,6 @@
 // Any text as a JSON request of one of several operations (the first byte chooses). What is read is written
-// and read again, and is then the same. decoder: src/api/protocol/json.cpp
+// and read again, and is then the same.
+// decoder: src/api/protocol/json.cpp
 #include <cstddef>
 #include <cstdint>
 

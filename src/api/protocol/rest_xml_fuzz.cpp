@@ -1,6 +1,6 @@
 // Any text as an S3 request: a line "METHOD TARGET", headers, an empty line, the body. Routed and read into
-// the operation's shape; and the body as a document of S3's own, read and written again. decoder:
-// src/api/protocol/rest_xml.cpp src/api/protocol/xml.cpp src/api/protocol/route.cpp
+// the operation's shape; and the body as a document of S3's own, read and written again.
+// decoder: src/api/protocol/rest_xml.cpp src/api/protocol/xml.cpp src/api/protocol/route.cpp
 #include <array>
 #include <cstddef>
 #include <cstdint>
