@@ -3,6 +3,7 @@
 
 #include "objects/directory/record.hpp"
 
+// decoder: src/objects/directory/record.cpp
 // The end of a file that should be an object's: a record, a wish for more, or an error.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace trainyard::objects;
