@@ -1,5 +1,6 @@
 // Any text as a request: a line "METHOD TARGET", then headers, one a line. Read, judged, and signed by us:
-// what we sign must verify. decoder: src/signing/signing.cpp
+// what we sign must verify.
+// decoder: src/signing/signing.cpp
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
