@@ -32,7 +32,8 @@ class Charge {
  public:
   explicit Charge(std::atomic<size_t>& all) : all_(all) {}
   Charge(const Charge&) = delete;
-  ~Charge() { all_.fetch_sub(mine_, std::memory_order_relaxed); }
+  ~Charge() { give_back(); }
+  void give_back() { all_.fetch_sub(std::exchange(mine_, 0), std::memory_order_relaxed); }
   // The sum of all after adding.
   size_t add(size_t bytes) {
     mine_ += bytes;
@@ -247,6 +248,7 @@ asio::awaitable<bool> Connection::buffered_request(size_t body_bytes_max) {
   }
   if (!response_) co_await until_woken();
   if (!response_) co_return false;  // cut off
+  charge.give_back();               // before the answer is seen: who has it may ask again at once
   state_ = State::busy;
   const Response response = std::move(*response_);
   response_.reset();
