@@ -2,11 +2,14 @@
 #
 # The room's library is every *.cpp below it; what it links is its line in rooms.txt, so the written rule and the
 # linked truth are one. Found by name: *_test.cpp (one gtest program NAME_test), *_fuzz.cpp (one fuzzer each; outside
-# the fuzz preset the same file is built with a main that replays the committed corpus, so every build runs it),
-# *_bench.cpp (bench programs). A room may say more with target_sources(NAME ...).
+# the fuzz preset the same file is built with a main that replays the committed corpus, so every build runs it). A room
+# may say more with target_sources(NAME ...).
 include_guard()
 include(libraries)
 include(GoogleTest)
+
+# All tests of rooms and all fuzzers: what the sanitizer presets build, without the programs.
+add_custom_target(room_tests)
 
 file(STRINGS ${CMAKE_SOURCE_DIR}/rooms.txt room_lines REGEX "^[a-z_]+:")
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/rooms.txt)
@@ -39,11 +42,9 @@ function(room name)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS *.cpp)
   set(tests ${sources})
   set(fuzzers ${sources})
-  set(benches ${sources})
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
   list(FILTER fuzzers INCLUDE REGEX "_fuzz\\.cpp$")
-  list(FILTER benches INCLUDE REGEX "_bench\\.cpp$")
-  list(FILTER sources EXCLUDE REGEX "_(test|fuzz|bench)\\.cpp$")
+  list(FILTER sources EXCLUDE REGEX "_(test|fuzz)\\.cpp$")
   if(NOT sources)
     set(sources ${CMAKE_SOURCE_DIR}/cmake/empty.cpp)
   endif()
@@ -55,6 +56,7 @@ function(room name)
   if(tests)
     add_executable(${name}_test ${tests})
     target_link_libraries(${name}_test PRIVATE ${name} warnings GTest::gtest GTest::gtest_main)
+    add_dependencies(room_tests ${name}_test)
     gtest_discover_tests(${name}_test DISCOVERY_MODE PRE_TEST PROPERTIES LABELS room
       TEST_PREFIX ${name}. WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
   endif()
@@ -62,19 +64,13 @@ function(room name)
     get_filename_component(fuzzer ${file} NAME_WE)
     fuzzer(${fuzzer} ${file} ${name})
   endforeach()
-  if(benches AND BENCHES)
-    foreach(file IN LISTS benches)
-      get_filename_component(bench ${file} NAME_WE)
-      add_executable(${bench} ${file})
-      target_link_libraries(${bench} PRIVATE ${name} warnings benchmark::benchmark)
-    endforeach()
-  endif()
 endfunction()
 
 # fuzzer(NAME FILE ROOM): LLVMFuzzerTestOneInput in FILE. Its corpus is tests/corpus/NAME/.
 function(fuzzer name file room)
   add_executable(${name} ${file})
   target_link_libraries(${name} PRIVATE ${room} warnings)
+  add_dependencies(room_tests ${name})
   if(FUZZ)
     target_link_options(${name} PRIVATE -fsanitize=fuzzer)
   else()
