@@ -197,6 +197,7 @@ class Simulation {
     outcome.crashes = crashes_;
     for (const auto& [key, number] : checkers_.jobs()) {
       const Job* job = checkers_.durable(number);
+      if (!job) continue;  // what the seed failed for
       ++outcome.jobs;
       outcome.completed += job->state == domain::JobState::completed;
       outcome.failed += job->state == domain::JobState::failed;
@@ -383,7 +384,7 @@ class Simulation {
       world_.trace("server", "is killed");
       if (control_) crash();
     });
-    again_and_again(5s, 40s, [this] { network_.cut_one(); });
+    again_and_again(2s, 20s, [this] { network_.cut_one(); });
     again_and_again(20s, 200s, [this] { launcher_.kill_one(); });
     again_and_again(10s, 200s, [this] { world_.jump(world_.between(1s, 2min)); });
     again_and_again(5s, 60s, [this] { impostor(); });

@@ -41,7 +41,7 @@ struct Session {
   // What was sent on this link: orders are repeated on the next one, not on this.
   StopCause stop_sent = StopCause::none;
   bool peers_sent = false;
-  bool goodbye_sent = false;
+  bool dismissed = false;  // Goodbye or Refused: nothing more is to be said
   std::optional<Instant> credentials_expire;
 
   void say(const wire::Message& message) {
@@ -186,7 +186,7 @@ class AgentServer final : public Agents {
   }
 
   static void dismiss(Session& session) {
-    if (std::exchange(session.goodbye_sent, true)) return;
+    if (std::exchange(session.dismissed, true)) return;
     session.say(wire::Goodbye{});
   }
 
@@ -252,8 +252,10 @@ class AgentServer final : public Agents {
   // Requires: mutex_ is held.
   void give_orders(Session& session, const domain::Job& job) {
     const domain::Attempt* attempt = job.attempt();
+    if (session.dismissed) return;
     if (!attempt || attempt->number != session.attempt.number ||
         attempt->hosts[session.host].state == HostState::lost) {
+      session.dismissed = true;
       session.say(wire::Refused{"the host was given up for lost"});
       return;
     }
@@ -280,7 +282,7 @@ class AgentServer final : public Agents {
 
   // Requires: mutex_ is held.
   void give_credentials(Session& session, const domain::Job& job, Instant now) {
-    if (job.finished()) return;
+    if (session.dismissed || job.finished()) return;
     if (session.credentials_expire && *session.credentials_expire - now > kCredentialsLeftMin) return;
     const wire::Credentials credentials = issue_credentials_(job, session.attempt, now);
     session.credentials_expire = credentials.expires;
@@ -292,7 +294,7 @@ class AgentServer final : public Agents {
   void refresh(Instant now) {
     const std::lock_guard lock(mutex_);
     for (auto& [link, session] : sessions_) {
-      if (!session->greeted || session->goodbye_sent) continue;
+      if (!session->greeted || session->dismissed) continue;
       const auto job = control_.find(session->attempt.job);
       if (!job) continue;
       give_orders(*session, **job);

@@ -39,6 +39,23 @@ struct Waiting {
   }
 };
 
+// Wakes whoever sleeps on it. Threads: any; once hang() has returned, the former one is called no more.
+class Bell {
+ public:
+  void hang(std::function<void()> wake) {
+    const std::lock_guard lock(mutex_);
+    wake_ = std::move(wake);
+  }
+  void ring() {
+    const std::lock_guard lock(mutex_);
+    if (wake_) wake_();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::function<void()> wake_;  // guarded by mutex_
+};
+
 // What lives in memory: jobs that are not finished, and finished ones of which the launcher still shows
 // something. Threads: guarded by its own lock; written by the committing thread (and `reasons` by the
 // reconciling one).
@@ -196,8 +213,8 @@ class SingleWriter final : public ControlPlane {
   void reconcile_step() override;
 
   void on_due(std::function<void()> commit, std::function<void()> reconcile) override {
-    commit_due_ = std::move(commit);
-    reconcile_due_ = std::move(reconcile);
+    commit_due_.hang(std::move(commit));
+    reconcile_due_.hang(std::move(reconcile));
   }
 
   void watch(Watcher watcher) override { watchers_.push_back(std::move(watcher)); }
@@ -232,7 +249,7 @@ class SingleWriter final : public ControlPlane {
       }
       backlog_.push_back(std::move(waiting));
     }
-    if (commit_due_) commit_due_();
+    commit_due_.ring();
   }
 
   void carry_out(const Decision& decision, Instant now);
@@ -247,7 +264,7 @@ class SingleWriter final : public ControlPlane {
   observe::Logs& logs_;
   Clock& clock_;
   Random& random_;
-  std::function<void()> commit_due_, reconcile_due_;
+  Bell commit_due_, reconcile_due_;
   std::vector<Watcher> watchers_;
 
   std::mutex backlog_mutex_;
@@ -352,7 +369,7 @@ void SingleWriter::commit_step() {
     log(Level::error, "control", "commit failed",
         {{"why", committed.error().message}, {"commands", std::to_string(taken.size())}});
     for (const Waiting& waiting : taken) waiting.refuse(committed.error());
-    if (more && commit_due_) commit_due_();
+    if (more) commit_due_.ring();
     return;
   }
   std::vector<std::shared_ptr<const Job>> changed;
@@ -370,8 +387,8 @@ void SingleWriter::commit_step() {
   for (const auto& job : changed)
     for (const Watcher& watcher : watchers_)
       if (watcher.changed) watcher.changed(job);
-  if (!changed.empty() && reconcile_due_) reconcile_due_();
-  if (more && commit_due_) commit_due_();
+  if (!changed.empty()) reconcile_due_.ring();
+  if (more) commit_due_.ring();
 }
 
 // -- reconciling ----------------------------------------------------------------------------------
@@ -436,7 +453,7 @@ void SingleWriter::submit(Command command) {
              if (!job)
                log(Level::warning, "control", "a decision could not be kept",
                    {{"command", kind}, {"why", job.error().message}});
-             if (--own_commands_ == 0 && reconcile_due_) reconcile_due_();
+             if (--own_commands_ == 0) reconcile_due_.ring();
            },
            {}});
 }
@@ -464,8 +481,8 @@ void SingleWriter::ensure(AttemptId id, Instant now) {
     log(Level::warning, "control", "cannot start",
         {{"job", job->key.name}, {"attempt", id.text()}, {"why", started.error().message}});
   launch_failures_.insert_or_assign(id, started.error());
-  if (reconcile_due_ && started.error().kind != Kind::unavailable && started.error().kind != Kind::exhausted)
-    reconcile_due_();
+  if (started.error().kind != Kind::unavailable && started.error().kind != Kind::exhausted)
+    reconcile_due_.ring();
 }
 
 Result<launch::Gang> SingleWriter::gang_of(const Job& job, AttemptId id) const {

@@ -114,7 +114,8 @@ class ControlPlane : public Control {
   // A fact of a host's agent (control::Agents hands it in).
   virtual void report(domain::AttemptId attempt, domain::HostIndex host, wire::StateFact fact,
                       FactAnswer answer) = 0;
-  // Called, from any thread, when a step has something to do. Requires: set before the loops start.
+  // Called, from any thread, when a step has something to do; it must not block or call back. May be set at any time;
+  // when this returns, what was set before is called no more.
   virtual void on_due(std::function<void()> commit, std::function<void()> reconcile) = 0;
   // Requires: called before the loops start. Lifetime: what the watcher refers to outlives the loops.
   virtual void watch(Watcher watcher) = 0;

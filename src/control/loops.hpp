@@ -16,8 +16,7 @@ class Loops {
  public:
   // Starts both.
   Loops(ControlPlane& control, Duration reconcile_interval);
-  // Ends both, after the steps that they are in; what is committed stays so. Requires: nobody hands in
-  // commands any more (what still waits is answered when control ends).
+  // Ends both, after the steps that they are in. What is handed in afterwards waits until control refuses it.
   ~Loops();
   Loops(const Loops&) = delete;
 

@@ -144,12 +144,14 @@ class KeptLauncher final : public launch::Launcher {
   std::vector<launch::Agent> agents;
   std::optional<Error> refuses;  // every ensure()
   int ensured = 0;
+  std::atomic<int> starts = 0;  // gangs; may be read by any thread
 
   std::vector<launch::Machine> machines() override { return the_machines; }
   Result<void> ensure(const launch::Gang& gang) override {
     ++ensured;
     if (refuses) return *refuses;
     if (!gangs.emplace(gang.attempt, gang).second) return {};
+    ++starts;
     for (domain::HostIndex host = 0; host < gang.members.size(); ++host)
       agents.push_back({gang.attempt, gang.token, host, true});
     return {};

@@ -1,0 +1,228 @@
+#include "control/agents.hpp"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "control/test_world.hpp"
+#include "wire/codec.hpp"
+
+namespace trainyard::control {
+namespace {
+
+using domain::HostState;
+using domain::StopCause;
+
+// An agent's end: what the server said on it, as names, and whether it closed it.
+class TestLink final : public host::Link {
+ public:
+  std::vector<wire::Message> said;
+  bool closed = false;
+  void send(std::string frame) override { said.push_back(*wire::decode(frame)); }
+  void close() override { closed = true; }
+
+  std::string words() const {
+    std::string words;
+    for (const auto& message : said) words += (words.empty() ? "" : " ") + name(message);
+    return words;
+  }
+
+ private:
+  static std::string name(const wire::Message& message) {
+    if (const auto* welcome = std::get_if<wire::Welcome>(&message))
+      return "welcome:" + std::to_string(welcome->state_acknowledged) + "," +
+             std::to_string(welcome->data_acknowledged);
+    if (std::holds_alternative<wire::Refused>(message)) return "refused";
+    if (const auto* acknowledged = std::get_if<wire::Acknowledge>(&message))
+      return (acknowledged->track == wire::Track::state ? "state:" : "data:") +
+             std::to_string(acknowledged->number);
+    if (const auto* stop = std::get_if<wire::Stop>(&message))
+      return "stop:" + std::string(to_string(stop->cause));
+    if (std::holds_alternative<wire::Credentials>(message)) return "credentials";
+    if (const auto* peers = std::get_if<wire::PeersDrained>(&message)) {
+      std::string text = "peers:";
+      for (const auto& key : peers->staged_models) text += "[" + key + "]";
+      return text;
+    }
+    return "goodbye";
+  }
+};
+
+class AgentsTest : public testing::Test {
+ protected:
+  AgentsTest() {
+    Settings settings;
+    settings.account = "123456789012";
+    settings.images["machine"] = {};
+    settings.scale_gangs = false;
+    control = *make_control(settings, *ledger, launcher, logs, clock, random);
+    agents = make_agents(*control, logs, metrics, clock, 120s,
+                         [this](const domain::Job&, const auto&, Instant now) {
+                           ++issued;
+                           return wire::Credentials{"key", "secret", "session", now + 1h};
+                         });
+    events = agents->events();
+    NewJob job;
+    job.key = {"us-east-1", "a"};
+    job.spec.image = "machine";
+    job.spec.groups = {{"homogeneousCluster", "ml.m5.large", 2}};
+    control->create_job(job, [](const auto&) {});
+    run();
+    token = launcher.gangs.at({1, 1}).token;
+  }
+
+  void run() {
+    for (int turn = 0; turn < 4; ++turn) {
+      control->commit_step();
+      control->reconcile_step();
+    }
+    control->commit_step();
+  }
+  std::shared_ptr<TestLink> open() {
+    auto link = std::make_shared<TestLink>();
+    events.opened(link);
+    return link;
+  }
+  void say(const std::shared_ptr<TestLink>& link, const wire::Message& message) {
+    events.frame(link, wire::encode(message));
+    run();
+  }
+  std::shared_ptr<TestLink> hello(domain::HostIndex host) {
+    auto link = open();
+    say(link, wire::Hello{wire::kVersion, {1, 1}, host, token});
+    return link;
+  }
+  void report(const std::shared_ptr<TestLink>& link, uint64_t number, HostState state,
+              const std::string& staged = "") {
+    wire::StateFact fact;
+    fact.number = number;
+    fact.at = clock.now();
+    fact.state = state;
+    fact.staged_model = staged;
+    say(link, fact);
+  }
+
+  test::SetClock clock;
+  test::MemoryLogs logs;
+  test::MemoryMetrics metrics;
+  test::KeptLauncher launcher;
+  SeededRandom random{1};
+  std::unique_ptr<ledger::Ledger> ledger = *ledger::open_sqlite(":memory:");
+  std::unique_ptr<ControlPlane> control;
+  std::unique_ptr<Agents> agents;
+  host::LinkEvents events;
+  std::string token;
+  int issued = 0;
+};
+
+TEST_F(AgentsTest, WelcomesWhomItStarted) {
+  const auto link = hello(0);
+  EXPECT_EQ(link->words(), "welcome:0,0 credentials");
+  report(link, 1, HostState::preparing);
+  report(link, 1, HostState::preparing);
+  EXPECT_EQ(link->words(), "welcome:0,0 credentials state:1 state:1");
+}
+
+TEST_F(AgentsTest, RefusesStrangers) {
+  const auto refusal = [&](const wire::Hello& hello) {
+    const auto link = open();
+    say(link, hello);
+    return link->words();
+  };
+  std::string other = token;
+  other.back() ^= 1;
+  EXPECT_EQ(refusal({wire::kVersion, {1, 1}, 0, other}), "refused");
+  EXPECT_EQ(refusal({wire::kVersion, {1, 1}, 0, ""}), "refused");
+  EXPECT_EQ(refusal({wire::kVersion, {1, 2}, 0, token}), "refused");
+  EXPECT_EQ(refusal({wire::kVersion, {2, 1}, 0, token}), "refused");
+  EXPECT_EQ(refusal({wire::kVersion, {1, 1}, 2, token}), "refused");
+  EXPECT_EQ(refusal({wire::kVersion + 1, {1, 1}, 0, token}), "refused");
+}
+
+TEST_F(AgentsTest, ClosesLinksThatDoNotKeepToTheWords) {
+  auto link = open();
+  events.frame(link, "\xff");
+  EXPECT_TRUE(link->closed);
+  link = open();
+  say(link, wire::StateFact{});
+  EXPECT_TRUE(link->closed) << "no Hello";
+  link = hello(0);
+  say(link, wire::Goodbye{});
+  EXPECT_TRUE(link->closed) << "only the server says so";
+  link = hello(0);
+  report(link, 2, HostState::preparing);
+  EXPECT_TRUE(link->closed) << "a gap";
+  link = hello(0);
+  say(link, wire::LogBatch{2, {}});
+  EXPECT_TRUE(link->closed) << "a gap in the data";
+}
+
+TEST_F(AgentsTest, TheNewestLinkOfAHostCounts) {
+  const auto first = hello(0);
+  const auto second = hello(0);
+  EXPECT_TRUE(first->closed);
+  EXPECT_FALSE(second->closed);
+}
+
+TEST_F(AgentsTest, DataGoesToLogsAndMetricsOnce) {
+  auto link = hello(1);
+  say(link, wire::LogBatch{1, {{clock.now(), "one"}, {clock.now(), "tw\xff"}}});
+  say(link,
+      wire::MetricBatch{2, {{"loss", clock.now(), 0.5, false}, {"CPUUtilization", clock.now(), 70, true}}});
+  say(link, wire::MetricBatch{3, {{"loss", clock.now(), std::numeric_limits<double>::quiet_NaN(), false}}});
+  EXPECT_EQ(link->words(), "welcome:0,0 credentials data:1 data:2 data:3");
+  link = hello(1);
+  say(link, wire::MetricBatch{2, {{"loss", clock.now(), 0.5, false}}});
+  EXPECT_EQ(link->words(), "welcome:0,3 credentials data:3");
+  const auto page = *logs.read({"us-east-1", "/aws/sagemaker/TrainingJobs", "a/algo-2-1763631900"}, {});
+  ASSERT_EQ(page.events.size(), 2u);
+  EXPECT_EQ(page.events[1].message, "tw\xef\xbf\xbd");
+  const std::string space = "/aws/sagemaker/TrainingJobs";
+  EXPECT_EQ(metrics.samples({"us-east-1", space, "loss", {{"TrainingJobName", "a"}}}), 1u);
+  EXPECT_EQ(metrics.samples({"us-east-1", space, "CPUUtilization", {{"Host", "a/algo-2"}}}), 1u);
+}
+
+TEST_F(AgentsTest, OrdersAreRepeatedOnEachLinkAndNotOnOne) {
+  auto link = hello(0);
+  control->stop_job({"us-east-1", "a"}, [](const auto&) {});
+  run();
+  run();
+  EXPECT_EQ(link->words(), "welcome:0,0 credentials stop:user");
+  link = hello(0);
+  EXPECT_EQ(link->words(), "welcome:0,0 stop:user credentials");
+}
+
+TEST_F(AgentsTest, TheFirstHostIsToldOfItsPeersModels) {
+  const auto first = hello(0), second = hello(1);
+  report(first, 1, HostState::running);
+  report(second, 1, HostState::running);
+  report(first, 2, HostState::uploading);
+  report(second, 2, HostState::uploading, "staged/2");
+  EXPECT_EQ(first->words(), "welcome:0,0 credentials state:1 state:2 peers:[staged/2]");
+  report(first, 3, HostState::finished);
+  EXPECT_EQ(first->said.size(), 7u);
+  EXPECT_TRUE(std::holds_alternative<wire::Goodbye>(first->said.back()));
+  // Called in again, it is let go again.
+  EXPECT_EQ(hello(0)->words(), "welcome:3,0 goodbye");
+}
+
+TEST_F(AgentsTest, CredentialsAreRenewedBeforeTheyExpire) {
+  const auto link = hello(0);
+  run();
+  EXPECT_EQ(issued, 1);
+  clock.advance(46min);
+  run();
+  EXPECT_EQ(issued, 2);
+}
+
+TEST_F(AgentsTest, WhoWasGivenUpIsRefused) {
+  const auto link = hello(0);
+  report(link, 1, HostState::running);
+  launcher.kill({1, 1}, 0);
+  run();
+  EXPECT_EQ(link->words(), "welcome:0,0 credentials state:1 refused");
+  EXPECT_EQ(hello(0)->words(), "refused");
+}
+
+}  // namespace
+}  // namespace trainyard::control
