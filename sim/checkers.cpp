@@ -322,7 +322,7 @@ void Checkers::check_outcome(const Job& job) {
                        job.failure_reason.starts_with("InternalServerError: "),
                    title(job) + " failed for '" + job.failure_reason + "'");
       const bool algorithm = job.failure_reason.starts_with("AlgorithmError: ");
-      World::check(!algorithm || job.failure_reason.ends_with(", exit code: 3"),
+      World::check(!algorithm || job.failure_reason.find(", exit code: 3") != std::string::npos,
                    title(job) + " failed for '" + job.failure_reason + "', and its process ended with 3");
       break;
     }
