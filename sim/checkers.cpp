@@ -69,6 +69,10 @@ void Checkers::described(const Job& job) {
 
 void Checkers::committed(const ledger::Batch& batch) {
   for (const ledger::CommandRecord& command : batch.commands) {
+    // Here every host ends within minutes of being told, so a host that control gives up on was never told.
+    World::check(
+        command.kind != "lose" || !string_at(command.body, "reason")->starts_with("the host did not end"),
+        "a host of attempt " + command.body.value("attempt", "") + " was not told to stop");
     if (command.kind != "fact") continue;
     const auto attempt = parse_attempt_id(*string_at(command.body, "attempt"));
     const auto host = HostIndex(*int_at(command.body, "host"));
