@@ -69,10 +69,7 @@ void Checkers::described(const Job& job) {
 
 void Checkers::committed(const ledger::Batch& batch) {
   for (const ledger::CommandRecord& command : batch.commands) {
-    // Here every host ends within minutes of being told, so a host that control gives up on was never told.
-    World::check(
-        command.kind != "lose" || !string_at(command.body, "reason")->starts_with("the host did not end"),
-        "a host of attempt " + command.body.value("attempt", "") + " was not told to stop");
+    if (command.kind == "lose") lost(command.body);
     if (command.kind != "fact") continue;
     const auto attempt = parse_attempt_id(*string_at(command.body, "attempt"));
     const auto host = HostIndex(*int_at(command.body, "host"));
@@ -82,7 +79,10 @@ void Checkers::committed(const ledger::Batch& batch) {
                                          std::to_string(number) + " was applied after " +
                                          std::to_string(last));
     last = number;
-    if (*string_at(command.body, "state") != "running") continue;
+    const std::string state = *string_at(command.body, "state");
+    const bool died = state == "draining" && command.body.value("exit_code", 0) != 0;
+    if (died || state == "failed") first_trouble_.emplace(attempt->job, host);
+    if (state != "running") continue;
     const Instant at = from_milliseconds(*int_at(command.body, "at"));
     const auto [first, fresh] = first_running_.emplace(attempt->job, at);
     if (!fresh) first->second = std::min(first->second, at);
@@ -94,6 +94,14 @@ void Checkers::committed(const ledger::Batch& batch) {
     durable_[job.number] = job;
   }
   check_machines();
+}
+
+void Checkers::lost(const Json& command) {
+  const auto attempt = parse_attempt_id(*string_at(command, "attempt"));
+  // Here every host ends within minutes of being told, so a host that control gives up on was never told.
+  World::check(!string_at(command, "reason")->starts_with("the host did not end"),
+               "a host of attempt " + attempt->text() + " was not told to stop");
+  first_trouble_.emplace(attempt->job, command["hosts"][0].get<HostIndex>());
 }
 
 const Job* Checkers::durable(JobNumber number) const {
@@ -280,11 +288,11 @@ void Checkers::at_the_end(ledger::Ledger& ledger, control::test::MemoryLogs& log
 
 void Checkers::check_outcome(const Job& job) {
   // Accounting: from the first host that ran to the end, and the phases add up to the whole.
-  const auto first = first_running_.find(job.number);
-  World::check(bool(job.training_start) == (first != first_running_.end()),
+  const auto began = first_running_.find(job.number);
+  World::check(bool(job.training_start) == (began != first_running_.end()),
                title(job) + ": training start without a host that ran");
   if (job.training_start) {
-    World::check(*job.training_start == first->second,
+    World::check(*job.training_start == began->second,
                  title(job) + ": training did not start when its first host ran");
     World::check(job.training_end && *job.training_end >= *job.training_start,
                  title(job) + ": training has no end");
@@ -325,6 +333,12 @@ void Checkers::check_outcome(const Job& job) {
                        job.failure_reason.starts_with("ClientError: ") ||
                        job.failure_reason.starts_with("InternalServerError: "),
                    title(job) + " failed for '" + job.failure_reason + "'");
+      const auto first = first_trouble_.find(job.number);
+      World::check(first != first_trouble_.end(), title(job) + " failed, and no host of it did");
+      World::check(job.stop_requested || job.spec.hosts() == 1 ||
+                       job.failure_reason.ends_with("(" + host_name(first->second) + ")"),
+                   title(job) + " failed for '" + job.failure_reason + "', and " + host_name(first->second) +
+                       " was first");
       const bool algorithm = job.failure_reason.starts_with("AlgorithmError: ");
       World::check(!algorithm || job.failure_reason.find(", exit code: 3") != std::string::npos,
                    title(job) + " failed for '" + job.failure_reason + "', and its process ended with 3");

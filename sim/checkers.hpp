@@ -64,6 +64,7 @@ class Checkers {
   void check_history(const domain::Job& job);
   void check_machines();
   void check_outcome(const domain::Job& job);
+  void lost(const Json& command);
 
   World& world_;
   const std::vector<launch::Machine> machines_;
@@ -72,6 +73,7 @@ class Checkers {
   std::map<domain::JobNumber, domain::Job> durable_;
   std::map<std::pair<domain::AttemptId, domain::HostIndex>, uint64_t> facts_;
   std::map<domain::JobNumber, Instant> first_running_;
+  std::map<domain::JobNumber, domain::HostIndex> first_trouble_;  // whose failure the ledger had first
   std::map<domain::JobNumber, size_t> seen_transitions_;
 
   struct Process {

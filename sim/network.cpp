@@ -37,6 +37,7 @@ Duration Network::delay() {
 }
 
 void Network::deliver(const std::shared_ptr<Connection>& connection, bool to_server, World::Action action) {
+  if (world_.fault(200)) return end(connection, "cut in mid-frame");
   Duration& last = to_server ? connection->last_up : connection->last_down;
   last = std::max(last, world_.elapsed() + delay());
   world_.after(last - world_.elapsed(), [connection, action = std::move(action)] {
