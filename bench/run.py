@@ -125,7 +125,10 @@ def make_image(environment):
 
 
 def start():
-    """Accepted -> the user's process, beside `podman run` with a bridge. The process prints its clock first of all."""
+    """Accepted -> the user's process, beside `podman run` with a bridge. The process prints its clock first of all.
+
+    Each start begins when the one before is gone altogether, as `podman run --rm` returns when its container is.
+    """
     server = with_server("[[machine]]\nname = 'box'\ncpus = 64.0\nmemory_gib = 256.0\n").start()
     cases = {1: [], 2: []}
     peers = []
@@ -136,6 +139,7 @@ def start():
         sagemaker, logs = server.boto("sagemaker"), server.boto("logs")
         for number in range(START_ROUNDS):
             for hosts in (1, 2):
+                trainyard_server.wait_for(lambda: not os.listdir(os.path.join(server.data, "attempts")), "the last job to be gone")
                 name = f"start-{hosts}-{number}"
                 sagemaker.create_training_job(**jobs.request(name, "date +%s.%N", hosts=hosts))
                 accepted = time.time()
@@ -143,6 +147,7 @@ def start():
                 began = [float(line) for line in jobs.log_lines(logs, name) if re.fullmatch(r"\d+\.\d+", line)]
                 assert len(began) == hosts, (name, began)
                 cases[hosts].append((max(began) - accepted) * 1000)
+            trainyard_server.wait_for(lambda: not os.listdir(os.path.join(server.data, "attempts")), "the last job to be gone")
             asked = time.time()
             said = float(podman(environment, "run", "--rm", "--network=bridge", IMAGE, "sh", "-c", "cat /proc/uptime").split()[0])
             with open("/proc/uptime", encoding="utf-8") as file:
@@ -208,7 +213,7 @@ def main(names):
     os.makedirs(RESULTS, exist_ok=True)
     missed = 0
     for name in names or BENCHES:
-        print(f"{paint('1', name)}: {BENCHES[name].__doc__}", flush=True)
+        print(f"{paint('1', name)}: {BENCHES[name].__doc__.splitlines()[0]}", flush=True)
         rows = BENCHES[name]()
         show(rows)
         missed += sum(not one["met"] for one in rows)
