@@ -10,7 +10,6 @@ namespace trainyard::api {
 namespace {
 
 constexpr size_t kFramedReadBytes = 64 << 10;  // one read of a chunked body: what a client sends as one chunk
-constexpr std::string_view kStreaming = "STREAMING-";
 
 bool is_sha256(std::string_view text) {
   return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;

@@ -244,7 +244,7 @@ class Api final : public host::Handler {
 
     auto body = Body::open(stream, *signer);
     if (!body) return reply(malformed_authentication(s3, body.error().message));
-    S3Exchange ends(*this, call, stream, **body);
+    S3Exchange ends(call, stream, **body);
     const Finish finish = [&](const void* output, const Failure* failure) {
       // What is wrong with the body's own seal says more than what the operation made of it.
       if (failure) return reply((*body)->failure() ? *(*body)->failure() : *failure);
@@ -309,8 +309,8 @@ class Api final : public host::Handler {
 
   class S3Exchange final : public ExchangeEnds {
    public:
-    S3Exchange(Api& api, const Call& call, host::Stream& stream, Body& body)
-        : api_(api), call_(call), stream_(stream), body_(body) {}
+    S3Exchange(const Call& call, host::Stream& stream, Body& body)
+        : call_(call), stream_(stream), body_(body) {}
     const host::RequestHead& head() const override { return call_.head; }
     Result<size_t> read(std::span<char> buffer) override { return body_.read(buffer); }
     std::optional<uint64_t> body_bytes() const override { return body_.bytes(); }
@@ -327,7 +327,6 @@ class Api final : public host::Handler {
     int status() const { return status_; }
 
    private:
-    Api& api_;
     const Call& call_;
     host::Stream& stream_;
     Body& body_;
