@@ -40,6 +40,7 @@ function(room name)
     message(FATAL_ERROR "room ${name}: no line in rooms.txt")
   endif()
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS *.cpp)
+  list(FILTER sources EXCLUDE REGEX "/programs/")  # these have a main each
   set(tests ${sources})
   set(fuzzers ${sources})
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
