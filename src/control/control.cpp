@@ -133,6 +133,27 @@ class Live {
   std::map<JobNumber, std::string> reasons_;
 };
 
+// Finished jobs that were asked for lately: they never change, and reading one from the tables takes as long as all
+// else that a Describe does.
+class Recent {
+ public:
+  std::shared_ptr<const Job> find(const domain::JobKey& key) {
+    const std::lock_guard lock(mutex_);
+    const auto found = jobs_.find(key);
+    return found == jobs_.end() ? nullptr : found->second;
+  }
+  void put(std::shared_ptr<const Job> job) {
+    const std::lock_guard lock(mutex_);
+    if (jobs_.size() >= kJobsMax) jobs_.clear();  // seldom, and as good as choosing
+    jobs_[job->key] = std::move(job);
+  }
+
+ private:
+  static constexpr size_t kJobsMax = 256;  // some megabytes at most: jobs are some kilobytes each
+  std::mutex mutex_;
+  std::map<domain::JobKey, std::shared_ptr<const Job>> jobs_;  // guarded by mutex_
+};
+
 class SingleWriter final : public ControlPlane {
  public:
   SingleWriter(Settings settings, ledger::Ledger& ledger, launch::Launcher& launcher, observe::Logs& logs,
@@ -195,7 +216,10 @@ class SingleWriter final : public ControlPlane {
 
   Result<std::shared_ptr<const Job>> find(const domain::JobKey& key) override {
     if (auto job = live_.find(key)) return job;
-    return std::shared_ptr<const Job>(std::make_shared<Job>(TRY(ledger_.find_job(key))));
+    if (auto job = recent_.find(key)) return job;
+    std::shared_ptr<const Job> job = std::make_shared<Job>(TRY(ledger_.find_job(key)));
+    if (job->finished()) recent_.put(job);
+    return job;
   }
 
   Result<std::shared_ptr<const Job>> find(JobNumber number) override {
@@ -271,6 +295,7 @@ class SingleWriter final : public ControlPlane {
   std::deque<Waiting> backlog_;  // guarded by backlog_mutex_
 
   Live live_;
+  Recent recent_;
 
   // Commands of the last reconcile_step that are not committed yet: until they are, its snapshot is still the
   // truth.
