@@ -1,3 +1,6 @@
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <cstddef>
 #include <cstdint>
 
@@ -16,5 +19,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (!back || !*back || (*back)->info.etag != (*whole)->info.etag) __builtin_trap();
   }
   (void)!decode_record(end, size + 4096);
+  // The same from a file, which is read from its end.
+  static const int file = memfd_create("record", 0);
+  if (ftruncate(file, 0) != 0 || pwrite(file, data, size, 0) != ssize_t(size)) __builtin_trap();
+  (void)!read_record(file, "record");
   return 0;
 }
