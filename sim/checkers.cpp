@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/json.hpp"
+#include "control/state.hpp"
 
 namespace trainyard::sim {
 namespace {
@@ -263,7 +264,8 @@ std::string Checkers::unfinished(ledger::Ledger& ledger, launch::Launcher& launc
   return "";
 }
 
-void Checkers::at_the_end(ledger::Ledger& ledger, control::test::MemoryLogs& logs) {
+void Checkers::at_the_end(ledger::Ledger& ledger, control::test::MemoryLogs& logs,
+                          control::test::MemoryMetrics& metrics) {
   for (const auto& [number, seen] : durable_) {
     const auto job = ledger.find_job(number);
     World::check(bool(job), "job " + std::to_string(number) + " is lost");
@@ -281,9 +283,38 @@ void Checkers::at_the_end(ledger::Ledger& ledger, control::test::MemoryLogs& log
                    "log " + key.second + " has '" + page->events[i].message + "' where line " +
                        std::to_string(i + 1) + " belongs");
   }
+  for (const auto& [key, points] : points_) {
+    const size_t kept = metrics.samples(key);
+    World::check(kept >= points.acknowledged && kept <= points.made,
+                 std::to_string(kept) + " points are kept of a metric of which " +
+                     std::to_string(points.made) + " were made and " + std::to_string(points.acknowledged) +
+                     " acknowledged");
+  }
+  check_replay(ledger);
   for (const auto& [machine, share] : used_)
     World::check(share.cpus < 1e-6 && share.memory_bytes == 0,
                  "machine " + machine + " still has something on it");
+}
+
+void Checkers::check_replay(ledger::Ledger& ledger) {
+  std::map<JobNumber, Job> jobs;
+  const auto replayed = ledger.replay([&](const ledger::CommandRecord& record) -> Result<void> {
+    const control::Command command = TRY(control::command_of(record));
+    const auto number = control::job_of(command);
+    if (!number) return {};
+    const auto job = jobs.find(*number);
+    const control::Change change =
+        TRY(control::apply({job == jobs.end() ? nullptr : &job->second, nullptr}, command, record.at));
+    if (change.job) jobs[*number] = *change.job;
+    return {};
+  });
+  World::check(bool(replayed),
+               "the commands cannot be applied again: " + (replayed ? "" : replayed.error().message));
+  World::check(jobs.size() == durable_.size(),
+               "the commands yield another number of jobs than the tables have");
+  for (const auto& [number, job] : jobs)
+    World::check(dump(progress_json(job)) == dump(progress_json(durable_[number])),
+                 title(job) + ": its commands yield another job than the tables have");
 }
 
 void Checkers::check_outcome(const Job& job) {

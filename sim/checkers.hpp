@@ -8,6 +8,7 @@
 //   accounting adds up               times of phases and of training
 //   nothing fails without a cause    every failed job had a fault that was made
 //   everything ends                  once faults stop
+//   the tables are the commands      applied again, they yield the same jobs
 #pragma once
 
 #include <map>
@@ -49,6 +50,8 @@ class Checkers {
   void dismissed(domain::AttemptId attempt, domain::HostIndex host);
   static void welcomed_with_wrong_token() { World::fail("an agent with a wrong token was welcomed"); }
   void lines_acknowledged(const std::string& region, const std::string& stream, uint64_t lines);
+  void point_made(const observe::MetricKey& key) { ++points_[key].made; }
+  void point_acknowledged(const observe::MetricKey& key) { ++points_[key].acknowledged; }
   void host_staged(domain::AttemptId attempt, domain::HostIndex host, const std::string& key);
   void merging(domain::AttemptId attempt, const std::vector<std::string>& keys);
   // A fault was made that may fail the job.
@@ -57,7 +60,8 @@ class Checkers {
   // -- once all is calm
   // What has not ended yet; "" when everything has.
   std::string unfinished(ledger::Ledger& ledger, launch::Launcher& launcher);
-  void at_the_end(ledger::Ledger& ledger, control::test::MemoryLogs& logs);
+  void at_the_end(ledger::Ledger& ledger, control::test::MemoryLogs& logs,
+                  control::test::MemoryMetrics& metrics);
 
  private:
   void check_moves(const domain::Job& before, const domain::Job& after);
@@ -65,6 +69,7 @@ class Checkers {
   void check_machines();
   void check_outcome(const domain::Job& job);
   void lost(const Json& command);
+  void check_replay(ledger::Ledger& ledger);
 
   World& world_;
   const std::vector<launch::Machine> machines_;
@@ -86,6 +91,10 @@ class Checkers {
   std::map<domain::JobNumber, std::string> excuses_;
   std::map<std::pair<std::string, std::string>, uint64_t> lines_;
   std::map<std::pair<domain::AttemptId, domain::HostIndex>, std::string> staged_;
+  struct Points {
+    uint64_t made = 0, acknowledged = 0;
+  };
+  std::map<observe::MetricKey, Points> points_;
 };
 
 }  // namespace trainyard::sim

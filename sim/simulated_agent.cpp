@@ -161,8 +161,9 @@ void SimulatedAgent::end_process(int code) {
 void SimulatedAgent::chatter() {
   if (!process_runs_) return;
   if (world_.random.chance(3)) {
-    data_waiting_.push_back(
-        wire::MetricBatch{++data_, {{"loss", world_.now(), 0.5, world_.random.chance(2)}}});
+    wire::MetricBatch batch{++data_, {{"loss", world_.now(), 0.5, world_.random.chance(2)}}};
+    checkers_.point_made(metric_key(batch));
+    data_waiting_.push_back(std::move(batch));
   } else {
     wire::LogBatch batch{++data_, {}};
     for (uint64_t n = 1 + world_.random.below(3); n > 0; --n)
@@ -223,6 +224,24 @@ void SimulatedAgent::send_waiting() {
   }
 }
 
+observe::MetricKey SimulatedAgent::metric_key(const wire::MetricBatch& batch) const {
+  observe::MetricKey key{order_.job.region, "/aws/sagemaker/TrainingJobs", batch.points[0].name, {}};
+  if (batch.points[0].of_host)
+    key.dimensions["Host"] = order_.job.name + "/" + domain::host_name(order_.host);
+  else
+    key.dimensions["TrainingJobName"] = order_.job.name;
+  return key;
+}
+
+void SimulatedAgent::forget_data(uint64_t until) {
+  std::erase_if(data_waiting_, [&](const wire::Message& data) {
+    if (const auto* log = std::get_if<wire::LogBatch>(&data)) return log->number <= until;
+    const auto& metrics = std::get<wire::MetricBatch>(data);
+    if (metrics.number <= until) checkers_.point_acknowledged(metric_key(metrics));
+    return metrics.number <= until;
+  });
+}
+
 void SimulatedAgent::received(const std::string& frame) {
   const auto message = wire::decode(frame);
   World::check(bool(message), name() + " cannot decode what the server said");
@@ -236,10 +255,7 @@ void SimulatedAgent::obey(const wire::Message& message) {
     World::check(welcome->data_acknowledged <= data_, name() + " is told of data that it never sent");
     std::erase_if(facts_waiting_,
                   [&](const auto& fact) { return fact.number <= welcome->state_acknowledged; });
-    std::erase_if(data_waiting_, [&](const auto& data) {
-      const auto* lines = std::get_if<wire::LogBatch>(&data);
-      return (lines ? lines->number : std::get<wire::MetricBatch>(data).number) <= welcome->data_acknowledged;
-    });
+    forget_data(welcome->data_acknowledged);
     send_waiting();
   } else if (const auto* acknowledged = std::get_if<wire::Acknowledge>(&message)) {
     if (acknowledged->track == wire::Track::state) {
@@ -247,10 +263,7 @@ void SimulatedAgent::obey(const wire::Message& message) {
       std::erase_if(facts_waiting_, [&](const auto& fact) { return fact.number <= acknowledged->number; });
     } else {
       uint64_t lines = 0;
-      std::erase_if(data_waiting_, [&](const auto& data) {
-        const auto* log = std::get_if<wire::LogBatch>(&data);
-        return (log ? log->number : std::get<wire::MetricBatch>(data).number) <= acknowledged->number;
-      });
+      forget_data(acknowledged->number);
       for (const auto& data : data_waiting_)
         if (const auto* log = std::get_if<wire::LogBatch>(&data)) lines += log->lines.size();
       checkers_.lines_acknowledged(order_.job.region, order_.log_stream, lines_ - lines);

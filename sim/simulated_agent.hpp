@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "agent/lifecycle.hpp"
+#include "observe/metrics.hpp"
 #include "sim/network.hpp"
 #include "sim/world.hpp"
 #include "wire/codec.hpp"
@@ -55,6 +56,8 @@ class SimulatedAgent : public std::enable_shared_from_this<SimulatedAgent> {
   void obey(const wire::Message& message);
   void say(const wire::Message& message);
   void send_waiting();
+  void forget_data(uint64_t until);
+  observe::MetricKey metric_key(const wire::MetricBatch& batch) const;
 
   World& world_;
   Network& network_;

@@ -189,7 +189,7 @@ class Simulation {
         World::check(world_.steps() < kEventsMax, "it does not come to an end");
         World::check(world_.elapsed() < kAllTime, "after all faults: " + last_unfinished_);
       }
-      checkers_.at_the_end(ledger_, logs_);
+      checkers_.at_the_end(ledger_, logs_, metrics_);
     } catch (const CheckFailed& failed) {
       outcome.failure = failed.what;
     }

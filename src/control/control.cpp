@@ -478,7 +478,8 @@ void SingleWriter::submit(Command command) {
              if (!job)
                log(Level::warning, "control", "a decision could not be kept",
                    {{"command", kind}, {"why", job.error().message}});
-             if (--own_commands_ == 0) reconcile_due_.ring();
+             // What could not be kept (a full disk) is decided again at the next interval, not at once for ever.
+             if (--own_commands_ == 0 && job) reconcile_due_.ring();
            },
            {}});
 }
