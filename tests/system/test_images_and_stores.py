@@ -1,0 +1,79 @@
+"""Jobs from OCI images, and an object store of somebody else's in place of the embedded one."""
+
+import io
+import os
+import subprocess
+import tarfile
+
+import jobs
+
+TRAIN = "#!/bin/sh\necho trained by $(hostname) in $FLAVOUR at $(pwd); echo weights > /opt/ml/model/weights\n"
+
+
+def make_layout(directory):
+    """An OCI layout with busybox and a `train` on PATH, made with umoci alone."""
+    layout, bundle = os.path.join(directory, "layout"), os.path.join(directory, "bundle")
+
+    def umoci(*arguments):
+        subprocess.run(["umoci", *arguments], check=True, capture_output=True)
+
+    umoci("init", "--layout", layout)
+    umoci("new", "--image", f"{layout}:v1")
+    umoci("unpack", "--image", f"{layout}:v1", bundle)
+    programs = os.path.join(bundle, "rootfs", "bin")
+    os.makedirs(programs)
+    subprocess.run(["cp", "/bin/busybox", programs], check=True)
+    for applet in ("sh", "hostname", "echo", "cat", "pwd"):
+        os.symlink("busybox", os.path.join(programs, applet))
+    with open(os.path.join(programs, "train"), "w", encoding="utf-8") as file:
+        file.write(TRAIN)
+    os.chmod(os.path.join(programs, "train"), 0o755)
+    umoci("repack", "--image", f"{layout}:v1", bundle)
+    umoci("config", "--image", f"{layout}:v1", "--config.env", "PATH=/bin", "--config.env", "FLAVOUR=vanilla", "--config.workingdir", "/bin")
+    return f"oci:{layout}:v1"
+
+
+def run_train(server, name, image):
+    """Runs the image's own `train` on two hosts, as SageMaker does: no entrypoint in the request."""
+    request = jobs.request(name, hosts=2, image=image)
+    request["AlgorithmSpecification"] = {"TrainingImage": image, "TrainingInputMode": "File"}
+    server.boto("sagemaker").create_training_job(**request)
+    done = jobs.wait_until(server.boto("sagemaker"), name)
+    assert done["TrainingJobStatus"] == "Completed", done.get("FailureReason")
+    return sorted(jobs.log_lines(server.boto("logs"), name))
+
+
+def test_an_oci_layout(start, tmp_path):
+    server = start()
+    server.boto("s3").create_bucket(Bucket="yard")
+    said = run_train(server, "layout", make_layout(str(tmp_path)))
+    assert [line for line in said if line.startswith("trained")] == [f"trained by algo-{host} in vanilla at /bin" for host in (1, 2)], said
+
+
+def test_containers_storage(start, tmp_path):
+    layout = make_layout(str(tmp_path))
+    name = f"localhost/trainyard-test-{os.getpid()}:v1"
+    subprocess.run(["skopeo", "--insecure-policy", "copy", layout, f"containers-storage:{name}"], check=True, capture_output=True)
+    try:
+        server = start()
+        server.boto("s3").create_bucket(Bucket="yard")
+        said = run_train(server, "storage", f"containers-storage:{name}")
+        assert len([line for line in said if "in vanilla at /bin" in line]) == 2, said
+    finally:
+        subprocess.run(["skopeo", "delete", f"containers-storage:{name}"], check=True, capture_output=True)
+
+
+def test_an_external_object_store(start):
+    """A second yard plays somebody's S3: clients and jobs of the first find everything there, with its keys."""
+    store = start("[[access_key]]\nid = 'AKIASTORE'\nsecret = 'the-secret-of-the-store'\n")
+    yard = start(f"[objects]\nendpoint = 'http://{store.listen}'\naccess_key_id = 'AKIASTORE'\nsecret_access_key = 'the-secret-of-the-store'\n")
+    assert yard.env["AWS_ENDPOINT_URL_S3"] == f"http://{store.listen}" and yard.env["AWS_ACCESS_KEY_ID"] == "AKIASTORE"
+    yard.aws("s3", "mb", "s3://yard")
+    store.boto("s3").put_object(Bucket="yard", Key="data/part-0", Body=b"from the store\n")
+    yard.boto("sagemaker").create_training_job(**jobs.request(
+        "outside", "cat /opt/ml/input/data/train/part-0; cp /opt/ml/input/data/train/part-0 /opt/ml/model/copy", channels={"train": ("s3://yard/data/", "FullyReplicated")}))
+    done = jobs.wait_until(yard.boto("sagemaker"), "outside")
+    assert done["TrainingJobStatus"] == "Completed", done.get("FailureReason")
+    assert jobs.log_lines(yard.boto("logs"), "outside") == ["from the store"]
+    body = store.boto("s3").get_object(Bucket="yard", Key="models/outside/output/model.tar.gz")["Body"].read()
+    assert tarfile.open(fileobj=io.BytesIO(body)).extractfile("copy").read() == b"from the store\n"
