@@ -105,7 +105,7 @@ def keys(server):
 
 
 def podman_environment(directory):
-    """podman where it must be helped: hybrid cgroups and no right to raise limits (docs/operating)."""
+    """podman where it must be helped: hybrid cgroups and no right to raise limits."""
     config = os.path.join(directory, "containers.conf")
     with open(config, "w", encoding="utf-8") as file:
         file.write('[containers]\ndefault_ulimits = ["nofile=1024:1024", "nproc=4096:4096"]\n[engine]\ncgroup_manager = "cgroupfs"\n')
