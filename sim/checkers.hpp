@@ -25,8 +25,7 @@ namespace trainyard::sim {
 
 class Checkers {
  public:
-  Checkers(World& world, std::vector<launch::Machine> machines)
-      : world_(world), machines_(std::move(machines)) {}
+  explicit Checkers(std::vector<launch::Machine> machines) : machines_(std::move(machines)) {}
 
   // -- what users were told
   void acknowledged(const domain::Job& job);
@@ -71,7 +70,6 @@ class Checkers {
   void lost(const Json& command);
   void check_replay(ledger::Ledger& ledger);
 
-  World& world_;
   const std::vector<launch::Machine> machines_;
   std::map<domain::JobKey, domain::JobNumber> acknowledged_;
   std::set<domain::JobKey> stops_, stops_asked_;

@@ -166,7 +166,7 @@ class Simulation {
         secrets_(seed ^ 0x5ec2e75),
         network_(world_, [this](World::Action action) { in_server(std::move(action)); }),
         machines_(machines_of(world_.random)),
-        checkers_(world_, machines_),
+        checkers_(machines_),
         launcher_(world_, network_, checkers_, machines_),
         ledger_(world_, checkers_) {
     settings_.account = "123456789012";
@@ -403,7 +403,7 @@ class Simulation {
     const auto attempt = launcher_.any();
     if (!attempt) return;
     const auto number = std::make_shared<LinkNumber>(0);
-    *number = network_.connect({[this](const std::string& frame) {
+    *number = network_.connect({[](const std::string& frame) {
                                   const auto message = wire::decode(frame);
                                   World::check(bool(message), "the server says what cannot be decoded");
                                   if (!std::holds_alternative<wire::Refused>(*message))
