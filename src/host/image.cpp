@@ -10,7 +10,6 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <thread>
 
 #include "base/json.hpp"
 #include "base/text.hpp"
@@ -23,9 +22,6 @@ namespace {
 // A large image on a slow disk. More is a disk that hangs.
 constexpr Duration kUnpackMax = 30min;
 constexpr Duration kAskMax = 1min;
-// Another process unpacks the same image; we look again this often, for as long as it may take.
-constexpr Duration kLockPause = 50ms;
-constexpr int kLockTriesMax = int(kUnpackMax / kLockPause);
 constexpr size_t kAccountsBytesMax = 4 << 20;  // of /etc/passwd, /etc/group
 // An index may name an index; deeper than this nobody means it.
 constexpr int kIndexDepthMax = 4;
@@ -153,14 +149,6 @@ Result<UnpackedImage> load(const std::string& directory) {
   return image;
 }
 
-Result<FileLock> wait_for_lock(const std::string& path) {
-  for (int attempt = 0;; attempt++) {
-    auto lock = FileLock::take(path);
-    if (lock || lock.error().kind != Kind::conflict || attempt >= kLockTriesMax) return lock;
-    std::this_thread::sleep_for(kLockPause);
-  }
-}
-
 // Into `work`, an empty directory: work/layout when it must be fetched, work/image as it will be.
 Result<void> unpack_into(const std::string& source, const std::string& work) {
   TRY(need("umoci"));
@@ -213,7 +201,7 @@ Result<UnpackedImage> unpack_image(const std::string& source, const std::string&
   if (exists(directory + "/image.json")) return load(directory).in("the unpacked image " + directory);
 
   TRY(make_directories(images_directory, 0700));
-  const auto lock = TRY(wait_for_lock(images_directory + "/" + name + ".lock"));
+  const auto lock = TRY(FileLock::take_within(images_directory + "/" + name + ".lock", kUnpackMax));
   if (exists(directory + "/image.json")) return load(directory).in("the unpacked image " + directory);
   const std::string work = images_directory + "/" + name + ".unpacking";
   TRY(remove_all(work));
