@@ -1,0 +1,67 @@
+"""How a job reaches the outside: through NAT, with the name servers, proxies, CA and package index of the config."""
+
+import subprocess
+
+import pytest
+
+import jobs
+
+OUTSIDE = "trainyard-test-outside"
+HERE, THERE = "10.231.7.1", "10.231.7.2"
+CONFIG = """
+[network]
+name_servers = ["10.231.7.2"]
+http_proxy = "http://10.231.7.2:3128"
+no_proxy = "10.231.7.2,169.254.170.2"
+ca_bundle = "/etc/ssl/certs/ca-certificates.crt"
+package_index = "http://10.231.7.2:8000/simple"
+"""
+
+
+@pytest.fixture
+def outside():
+    """A namespace that plays the network beyond this machine, with an HTTP server that tells who asks."""
+    serve = ("import http.server\n"
+             "class Who(http.server.BaseHTTPRequestHandler):\n"
+             "    def do_GET(self):\n"
+             "        body = ('you are ' + self.client_address[0]).encode()\n"
+             "        self.send_response(200); self.send_header('Content-Length', str(len(body))); self.end_headers(); self.wfile.write(body)\n"
+             f"http.server.HTTPServer(('{THERE}', 8000), Who).serve_forever()\n")
+
+    def ip(*arguments):
+        subprocess.run(["ip", *arguments], check=True)
+
+    ip("netns", "add", OUTSIDE)
+    server = None
+    try:
+        ip("link", "add", "outside0", "type", "veth", "peer", "name", "eth0", "netns", OUTSIDE)
+        ip("addr", "add", f"{HERE}/30", "dev", "outside0")
+        ip("link", "set", "outside0", "up")
+        ip("-n", OUTSIDE, "addr", "add", f"{THERE}/30", "dev", "eth0")
+        ip("-n", OUTSIDE, "link", "set", "eth0", "up")
+        server = subprocess.Popen(["ip", "netns", "exec", OUTSIDE, "/usr/bin/python3", "-c", serve], stderr=subprocess.DEVNULL)
+        yield
+    finally:
+        if server:
+            server.kill()
+            server.wait()
+        ip("netns", "del", OUTSIDE)
+
+
+def run(server, name, script, **more):
+    server.boto("sagemaker").create_training_job(**jobs.request(name, script, **more))
+    done = jobs.wait_until(server.boto("sagemaker"), name)
+    assert done["TrainingJobStatus"] == "Completed", done.get("FailureReason")
+    return jobs.log_lines(server.boto("logs"), name)
+
+
+def test_the_outside_is_reached_as_the_config_says(start, outside):
+    server = start(CONFIG)
+    server.boto("s3").create_bucket(Bucket="yard")
+    ask = f"curl -s --retry 20 --retry-connrefused --retry-delay 1 -m 5 http://{THERE}:8000/ || echo nobody"
+    said = run(server, "outward", f"{ask}; echo; grep nameserver /etc/resolv.conf; echo $http_proxy; echo $PIP_INDEX_URL; wc -c < $SSL_CERT_FILE")
+    assert said[0] == f"you are {HERE}", "the machine's own address: behind NAT"
+    assert said[1:4] == [f"nameserver {THERE}", f"http://{THERE}:3128", f"http://{THERE}:8000/simple"], said
+    assert int(said[4]) > 1000
+    alone = run(server, "isolated", f"curl -s -m 3 http://{THERE}:8000/ || echo nobody", EnableNetworkIsolation=True)
+    assert alone == ["nobody"]
