@@ -227,8 +227,11 @@ asio::awaitable<bool> Connection::buffered_request(size_t body_bytes_max) {
       if (overdue_) co_return co_await refuse(408, "The request's body did not arrive in time.\n");
       co_return false;
     }
-    if (charge.add(got) > server_.settings().buffered_bytes_max)
+    if (charge.add(got) > server_.settings().buffered_bytes_max) {
+      request.body = std::string();
+      charge.give_back();  // as below: who is told of it may make room and ask again at once
       co_return co_await refuse(503, "Too many large requests are under way.\n");
+    }
     if (request.body.size() > body_bytes_max)
       co_return co_await refuse(413,
                                 "The request's body is larger than " + human_bytes(body_bytes_max) + ".\n");
