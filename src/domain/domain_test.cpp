@@ -100,8 +100,18 @@ Job a_job() {
   job.spec.arguments = {"-c", "train"};
   job.spec.environment = {{"A", "1"}};
   job.spec.hyperparameters = {{"epochs", "10"}};
-  job.spec.channels = {{"train", "text/csv", InputMode::fast_file, "None", "RecordIO", "S3Prefix", "s3://b/p",
-                        Distribution::sharded_by_s3_key}};
+  job.spec.channels = {{"train",
+                        "text/csv",
+                        InputMode::fast_file,
+                        "None",
+                        "RecordIO",
+                        "S3Prefix",
+                        "s3://b/p",
+                        Distribution::sharded_by_s3_key,
+                        {"image-ref", "label"},
+                        {"first"},
+                        7},
+                       {.name = "shared", .file_system = FileSystemSource{"fs-1", "EFS", "/data", true}}};
   job.spec.metrics = {{"loss", "loss=([0-9.]+)"}};
   job.spec.groups = {{"first", "ml.m5.large", 2}, {"second", "ml.c5.xlarge", 1}};
   job.spec.volume_gib = 30;
@@ -109,7 +119,15 @@ Job a_job() {
   job.spec.output_uri = "s3://b/out";
   job.spec.output_kms_key = "k";
   job.spec.max_runtime_seconds = 60;
+  job.spec.compress_model = false;
+  job.spec.spot = true;
+  job.spec.max_wait_seconds = 3600;
+  job.spec.max_pending_seconds = 7200;
+  job.spec.retries_max = 3;
+  job.spec.checkpoint = Checkpoint{"s3://b/checkpoints", "/opt/ml/checkpoints"};
+  job.spec.keep_alive_seconds = 600;
   job.spec.network_isolation = true;
+  job.spec.encrypt_traffic = true;
   job.spec.request = {{"TrainingJobName", "digits"}};
   job.state = JobState::stopping;
   job.created = from_milliseconds(1000);
@@ -123,6 +141,7 @@ Job a_job() {
   attempt.token = "t";
   attempt.state = AttemptState::draining;
   attempt.first_failed = 0;
+  attempt.interruption = "its machine was taken away";
   attempt.started = from_milliseconds(1100);
   attempt.training_started = from_milliseconds(1200);
   Host host;
@@ -150,6 +169,11 @@ TEST(Job, JsonRoundTrips) {
   ASSERT_TRUE(again) << again.error().message;
   EXPECT_EQ(dump(to_json(*again)), dump(json));
   EXPECT_EQ(again->spec.channels[0].distribution, Distribution::sharded_by_s3_key);
+  EXPECT_EQ(again->spec.channels[0].shuffle_seed, 7);
+  EXPECT_TRUE(again->spec.channels[1].file_system->writable);
+  EXPECT_EQ(again->spec.checkpoint->path, "/opt/ml/checkpoints");
+  EXPECT_EQ(again->spec.max_wait_seconds, 3600);
+  EXPECT_EQ(again->attempts[0].interruption, "its machine was taken away");
   EXPECT_EQ(again->attempts[0].hosts[0].exit_code, 137);
   EXPECT_FALSE(again->training_end);
 }
@@ -184,6 +208,9 @@ TEST(JobSpec, HostsOverGroups) {
   EXPECT_EQ(job.spec.hosts(), 3u);
   EXPECT_EQ(job.spec.instance_type(1), "ml.m5.large");
   EXPECT_EQ(job.spec.instance_type(2), "ml.c5.xlarge");
+  EXPECT_TRUE(job.spec.channels[0].is_of(job.spec.group(1).name));
+  EXPECT_FALSE(job.spec.channels[0].is_of(job.spec.group(2).name));
+  EXPECT_TRUE(job.spec.channels[1].is_of(job.spec.group(2).name));
 }
 
 TEST(Image, JsonRoundTrips) {

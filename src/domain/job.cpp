@@ -1,5 +1,6 @@
 #include "domain/job.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <numeric>
 
@@ -52,15 +53,43 @@ Json list_json(const std::vector<T>& values) {
   return list;
 }
 
+Json to_json(const FileSystemSource& source) {
+  return {{"id", source.id}, {"type", source.type}, {"path", source.path}, {"writable", source.writable}};
+}
+
+Result<FileSystemSource> file_system_from_json(const Json& json) {
+  FileSystemSource source;
+  Fields fields(json, "file_system");
+  fields.read("id", source.id)
+      .read("type", source.type)
+      .read("path", source.path)
+      .read("writable", source.writable);
+  TRY(fields.result());
+  return source;
+}
+
+Json to_json(const Checkpoint& checkpoint) { return {{"uri", checkpoint.uri}, {"path", checkpoint.path}}; }
+
+Result<Checkpoint> checkpoint_from_json(const Json& json) {
+  Checkpoint checkpoint;
+  TRY(Fields(json, "checkpoint").read("uri", checkpoint.uri).read("path", checkpoint.path).result());
+  return checkpoint;
+}
+
 Json to_json(const Channel& channel) {
-  return {{"name", channel.name},
-          {"content_type", channel.content_type},
-          {"input_mode", to_string(channel.input_mode)},
-          {"compression", channel.compression},
-          {"record_wrapper", channel.record_wrapper},
-          {"s3_data_type", channel.s3_data_type},
-          {"s3_uri", channel.s3_uri},
-          {"distribution", to_string(channel.distribution)}};
+  Json json{{"name", channel.name},
+            {"content_type", channel.content_type},
+            {"input_mode", to_string(channel.input_mode)},
+            {"compression", channel.compression},
+            {"record_wrapper", channel.record_wrapper},
+            {"s3_data_type", channel.s3_data_type},
+            {"s3_uri", channel.s3_uri},
+            {"distribution", to_string(channel.distribution)}};
+  if (!channel.attribute_names.empty()) json["attribute_names"] = channel.attribute_names;
+  if (!channel.groups.empty()) json["groups"] = channel.groups;
+  if (channel.shuffle_seed) json["shuffle_seed"] = *channel.shuffle_seed;
+  if (channel.file_system) json["file_system"] = to_json(*channel.file_system);
+  return json;
 }
 
 Result<Channel> channel_from_json(const Json& json) {
@@ -73,7 +102,11 @@ Result<Channel> channel_from_json(const Json& json) {
       .read("record_wrapper", channel.record_wrapper)
       .read("s3_data_type", channel.s3_data_type)
       .read("s3_uri", channel.s3_uri)
-      .read("distribution", channel.distribution, parse_distribution);
+      .read("distribution", channel.distribution, parse_distribution)
+      .read("attribute_names", channel.attribute_names)
+      .read("groups", channel.groups)
+      .read("shuffle_seed", channel.shuffle_seed)
+      .read("file_system", channel.file_system, file_system_from_json);
   TRY(fields.result());
   return channel;
 }
@@ -136,6 +169,7 @@ Json to_json(const Attempt& attempt) {
             {"training_started", instant_json(attempt.training_started)},
             {"ended", instant_json(attempt.ended)}};
   if (attempt.first_failed) json["first_failed"] = *attempt.first_failed;
+  if (!attempt.interruption.empty()) json["interruption"] = attempt.interruption;
   return json;
 }
 
@@ -147,6 +181,7 @@ Result<Attempt> attempt_from_json(const Json& json) {
       .read("state", attempt.state, parse_attempt_state)
       .read("hosts", attempt.hosts, host_from_json)
       .read("first_failed", attempt.first_failed)
+      .read("interruption", attempt.interruption)
       .read("started", attempt.started)
       .read("training_started", attempt.training_started)
       .read("ended", attempt.ended);
@@ -192,13 +227,17 @@ uint32_t JobSpec::hosts() const {
                          [](uint32_t sum, const InstanceGroup& group) { return sum + group.count; });
 }
 
-const std::string& JobSpec::instance_type(HostIndex host) const {
+const InstanceGroup& JobSpec::group(HostIndex host) const {
   for (const InstanceGroup& group : groups) {
-    if (host < group.count) return group.instance_type;
+    if (host < group.count) return group;
     host -= group.count;
   }
   CHECK(!groups.empty(), "a job has at least one group");
-  return groups.back().instance_type;
+  return groups.back();
+}
+
+bool Channel::is_of(const std::string& group) const {
+  return groups.empty() || std::find(groups.begin(), groups.end(), group) != groups.end();
 }
 
 Json to_json(const Share& share) {
@@ -230,21 +269,30 @@ Result<JobKey> job_key_from_json(const Json& json) {
 }
 
 Json to_json(const JobSpec& spec) {
-  return {{"image", spec.image},
-          {"entrypoint", spec.entrypoint},
-          {"arguments", spec.arguments},
-          {"environment", spec.environment},
-          {"hyperparameters", spec.hyperparameters},
-          {"channels", list_json(spec.channels)},
-          {"metrics", list_json(spec.metrics)},
-          {"groups", list_json(spec.groups)},
-          {"volume_gib", spec.volume_gib},
-          {"role_arn", spec.role_arn},
-          {"output_uri", spec.output_uri},
-          {"output_kms_key", spec.output_kms_key},
-          {"max_runtime_seconds", spec.max_runtime_seconds},
-          {"network_isolation", spec.network_isolation},
-          {"request", spec.request}};
+  Json json{{"image", spec.image},
+            {"entrypoint", spec.entrypoint},
+            {"arguments", spec.arguments},
+            {"environment", spec.environment},
+            {"hyperparameters", spec.hyperparameters},
+            {"channels", list_json(spec.channels)},
+            {"metrics", list_json(spec.metrics)},
+            {"groups", list_json(spec.groups)},
+            {"volume_gib", spec.volume_gib},
+            {"role_arn", spec.role_arn},
+            {"output_uri", spec.output_uri},
+            {"output_kms_key", spec.output_kms_key},
+            {"compress_model", spec.compress_model},
+            {"max_runtime_seconds", spec.max_runtime_seconds},
+            {"spot", spec.spot},
+            {"retries_max", spec.retries_max},
+            {"keep_alive_seconds", spec.keep_alive_seconds},
+            {"network_isolation", spec.network_isolation},
+            {"encrypt_traffic", spec.encrypt_traffic},
+            {"request", spec.request}};
+  if (spec.max_wait_seconds) json["max_wait_seconds"] = *spec.max_wait_seconds;
+  if (spec.max_pending_seconds) json["max_pending_seconds"] = *spec.max_pending_seconds;
+  if (spec.checkpoint) json["checkpoint"] = to_json(*spec.checkpoint);
+  return json;
 }
 
 Result<JobSpec> job_spec_from_json(const Json& json) {
@@ -262,8 +310,16 @@ Result<JobSpec> job_spec_from_json(const Json& json) {
       .read("role_arn", spec.role_arn)
       .read("output_uri", spec.output_uri)
       .read("output_kms_key", spec.output_kms_key)
+      .read("compress_model", spec.compress_model)
       .read("max_runtime_seconds", spec.max_runtime_seconds)
+      .read("spot", spec.spot)
+      .read("max_wait_seconds", spec.max_wait_seconds)
+      .read("max_pending_seconds", spec.max_pending_seconds)
+      .read("retries_max", spec.retries_max)
+      .read("checkpoint", spec.checkpoint, checkpoint_from_json)
+      .read("keep_alive_seconds", spec.keep_alive_seconds)
       .read("network_isolation", spec.network_isolation)
+      .read("encrypt_traffic", spec.encrypt_traffic)
       .read("request", spec.request);
   TRY(fields.result());
   if (spec.groups.empty()) return invalid("spec.groups must name at least one instance group");

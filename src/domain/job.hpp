@@ -54,6 +54,14 @@ inline std::string host_name(HostIndex index) { return "algo-" + std::to_string(
 enum class InputMode { file, pipe, fast_file };
 enum class Distribution { fully_replicated, sharded_by_s3_key };
 
+// A directory of a shared file system, as a channel.
+struct FileSystemSource {
+  std::string id;    // "fs-0123456789abcdef0": a name of the config's file systems
+  std::string type;  // "EFS", "FSxLustre"
+  std::string path;  // below the file system's root
+  bool writable = false;
+};
+
 struct Channel {
   std::string name;
   std::string content_type;  // "" when none was given
@@ -63,6 +71,18 @@ struct Channel {
   std::string s3_data_type;    // "S3Prefix", "ManifestFile", "AugmentedManifestFile"
   std::string s3_uri;          // s3://bucket/prefix
   Distribution distribution = Distribution::fully_replicated;
+  std::vector<std::string> attribute_names;     // of an augmented manifest, in the order of its records
+  std::vector<std::string> groups;              // instance groups that get it; empty: all
+  std::optional<int64_t> shuffle_seed;          // nothing: in the order of keys
+  std::optional<FileSystemSource> file_system;  // instead of s3_uri
+
+  bool is_of(const std::string& group) const;
+};
+
+// A directory that is kept in S3 while the job runs, and is there again when it is started anew.
+struct Checkpoint {
+  std::string uri;   // s3://bucket/prefix, without a slash at its end
+  std::string path;  // in the container
 };
 
 struct MetricDefinition {
@@ -96,12 +116,21 @@ struct JobSpec {
   std::string role_arn;
   std::string output_uri;  // s3://bucket/prefix, without a slash at its end
   std::string output_kms_key;
-  int64_t max_runtime_seconds = 86400;
+  bool compress_model = true;                  // model.tar.gz, else the files below model/
+  int64_t max_runtime_seconds = 86400;         // over all attempts
+  bool spot = false;                           // may be interrupted, and is then started again
+  std::optional<int64_t> max_wait_seconds;     // spot: from creation to the end, waiting included
+  std::optional<int64_t> max_pending_seconds;  // from creation to the first start
+  uint32_t retries_max = 0;                    // of attempts that failed for a reason of ours
+  std::optional<Checkpoint> checkpoint;
+  int64_t keep_alive_seconds = 0;  // its hosts stay that long for the next job that matches (warm pool)
   bool network_isolation = false;
+  bool encrypt_traffic = false;  // between hosts
   Json request;
 
   uint32_t hosts() const;  // over all groups
-  const std::string& instance_type(HostIndex host) const;
+  const InstanceGroup& group(HostIndex host) const;
+  const std::string& instance_type(HostIndex host) const { return group(host).instance_type; }
 };
 
 // What one host is given of a machine.
@@ -130,6 +159,7 @@ struct Attempt {
   AttemptState state = AttemptState::starting;
   std::vector<Host> hosts;
   std::optional<HostIndex> first_failed;  // whose failure ended the gang: its reason is the job's
+  std::string interruption;               // why it was taken away and another one follows; "" when it was not
   Instant started;
   std::optional<Instant> training_started;
   std::optional<Instant> ended;

@@ -96,6 +96,11 @@ Fields& Fields::read(std::string_view name, std::optional<Instant>& value) {
   return *this;
 }
 
+Fields& Fields::read(std::string_view name, std::optional<int64_t>& value) {
+  if (present(name)) read(name, value.emplace());
+  return *this;
+}
+
 Fields& Fields::read(std::string_view name, std::optional<int>& value) {
   if (!present(name)) return *this;
   int64_t wide = 0;

@@ -33,6 +33,7 @@ class Fields {
   Fields& read(std::string_view name, Instant& value);  // milliseconds since 1970
   Fields& read(std::string_view name, std::optional<Instant>& value);
   Fields& read(std::string_view name, std::optional<int>& value);
+  Fields& read(std::string_view name, std::optional<int64_t>& value);
   Fields& read(std::string_view name, std::optional<uint32_t>& value);
   Fields& read(std::string_view name, std::vector<std::string>& value);
   Fields& read(std::string_view name, std::map<std::string, std::string>& value);
@@ -58,6 +59,11 @@ class Fields {
   template <class T>
   Fields& read(std::string_view name, T& value, Result<T> (*from_json)(const Json&)) {
     if (const Json* found = present(name)) take(name, from_json(*found), value);
+    return *this;
+  }
+  template <class T>
+  Fields& read(std::string_view name, std::optional<T>& value, Result<T> (*from_json)(const Json&)) {
+    if (const Json* found = present(name)) take(name, from_json(*found), value.emplace());
     return *this;
   }
   template <class T>
