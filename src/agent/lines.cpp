@@ -7,6 +7,12 @@
 namespace trainyard::agent {
 namespace {
 
+// Where the line ends. Two searches for one byte each are far quicker than one for either.
+size_t line_end(std::string_view bytes) {
+  const size_t end = std::min(bytes.find('\n'), bytes.size());
+  return std::min(bytes.substr(0, end).find('\r'), end);
+}
+
 // Where to cut text of more than bytes_max: before a character that would cross it.
 size_t boundary(std::string_view text, size_t bytes_max) {
   size_t end = bytes_max;
@@ -17,8 +23,9 @@ size_t boundary(std::string_view text, size_t bytes_max) {
 void store(std::string_view raw, std::vector<std::string>& lines) {
   if (raw.empty()) return;
   // Replacing can make text longer, so it is cut after that.
-  std::string text = is_utf8(raw) ? std::string(raw) : to_utf8(raw);
-  std::string_view rest = text;
+  std::string replaced;
+  if (!is_utf8(raw)) replaced = to_utf8(raw);
+  std::string_view rest = replaced.empty() ? raw : std::string_view(replaced);
   while (rest.size() > kLineBytesMax) {
     const size_t end = boundary(rest, kLineBytesMax);
     lines.emplace_back(rest.substr(0, end));
@@ -31,7 +38,7 @@ void store(std::string_view raw, std::vector<std::string>& lines) {
 
 void LineSplitter::add(std::string_view bytes, std::vector<std::string>& lines) {
   while (!bytes.empty()) {
-    const size_t end = std::min(bytes.find_first_of("\r\n"), bytes.size());
+    const size_t end = line_end(bytes);
     const bool ends = end < bytes.size();
     if (ends && partial_.empty()) {
       store(bytes.substr(0, end), lines);

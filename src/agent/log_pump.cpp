@@ -97,9 +97,12 @@ void LogPump::loop() {
   const auto take = [&] {
     if (lines.empty()) return;
     {
+      // Of a flood only the end is looked at.
+      size_t first = lines.size();
+      for (size_t bytes = 0; first > 0 && bytes <= kLastWordsBytesMax;) bytes += lines[--first].size() + 1;
       const std::lock_guard lock(mutex_);
-      for (const auto& line : lines) {
-        last_lines_.push_back(shorten(line, kLastWordsBytesMax));
+      for (; first < lines.size(); ++first) {
+        last_lines_.push_back(shorten(lines[first], kLastWordsBytesMax));
         last_bytes_ += last_lines_.back().size() + 1;
         while (last_bytes_ > kLastWordsBytesMax && last_lines_.size() > 1) {
           last_bytes_ -= last_lines_.front().size() + 1;

@@ -98,20 +98,16 @@ class FileSpool final : public Spool {
     return states_[next_state_++];
   }
 
-  std::optional<wire::Message> take_data() override {
+  std::optional<std::string> take_data() override {
     const std::lock_guard lock(mutex_);
     if (next_batch_ >= batches_.size()) return {};
     Batch& batch = batches_[next_batch_];
-    wire::Message message = read_batch(batch);
+    std::string payload = read_batch(batch);
     if (batch.number == 0) batch.number = ++last_data_;
-    std::visit(
-        [&](auto& each) {
-          if constexpr (requires { each.number; }) each.number = batch.number;
-        },
-        message);
+    wire::set_number(payload, batch.number);
     in_flight_bytes_ += batch.bytes;
     ++next_batch_;
-    return message;
+    return payload;
   }
 
   void rewind(uint64_t state_acknowledged, uint64_t data_acknowledged) override {
@@ -283,30 +279,29 @@ class FileSpool final : public Spool {
     batches_.insert(batches_.begin() + static_cast<ptrdiff_t>(position), notice);
   }
 
-  wire::Message notice(const Batch& batch) {
+  std::string notice(const Batch& batch) {
     std::string text = "trainyard: " + std::to_string(batch.content.log_bytes) + " bytes of log";
     if (batch.content.points > 0) text += " and " + std::to_string(batch.content.points) + " metric points";
     text += " were dropped here " + why_.reason();
-    return wire::LogBatch{0, {{clock_.now(), std::move(text)}}};
+    return wire::encode(wire::LogBatch{0, {{clock_.now(), std::move(text)}}});
   }
 
-  wire::Message read_batch(const Batch& batch) {
+  std::string read_batch(const Batch& batch) {
     if (batch.segment == 0) return notice(batch);
     const std::string path = segment_path(batch.segment);
-    std::string payload(batch.bytes, '\0');
+    std::string record(kSpoolHeaderBytes + batch.bytes, '\0');
+    const off_t begin = static_cast<off_t>(batch.offset - kSpoolHeaderBytes);
     const host::File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
     size_t have = 0;
-    while (file && have < payload.size()) {
-      const ssize_t got = ::pread(file.descriptor(), payload.data() + have, payload.size() - have,
-                                  static_cast<off_t>(batch.offset + have));
+    while (file && have < record.size()) {
+      const ssize_t got = ::pread(file.descriptor(), record.data() + have, record.size() - have,
+                                  begin + static_cast<off_t>(have));
       if (got < 0 && errno == EINTR) continue;
       if (got <= 0) break;
       have += static_cast<size_t>(got);
     }
-    if (have == payload.size()) {
-      auto message = wire::decode(payload);
-      if (message) return std::move(*message);
-    }
+    if (read_spool_records({record.data(), have}).payloads.size() == 1)
+      return record.substr(kSpoolHeaderBytes);
     log(Level::error, "agent", "a spooled batch cannot be read back", {{"file", path}});
     return notice(batch);
   }

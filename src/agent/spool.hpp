@@ -48,7 +48,7 @@ class Spool {
 
   // The oldest fact of the track that was not taken since it was added or rewound, numbered.
   virtual std::optional<wire::StateFact> take_state() = 0;
-  virtual std::optional<wire::Message> take_data() = 0;  // LogBatch or MetricBatch
+  virtual std::optional<std::string> take_data() = 0;  // an encoded LogBatch or MetricBatch
   // After a Welcome: what the server has is acknowledged, all else will be taken again.
   virtual void rewind(uint64_t state_acknowledged, uint64_t data_acknowledged) = 0;
   virtual void acknowledge(wire::Track track, uint64_t number) = 0;

@@ -1,27 +1,11 @@
 // The records of a spool file: grammar in docs/formats/spool.md.
-#include <array>
-
 #include "agent/spool.hpp"
 #include "base/check.hpp"
+#include "base/crc.hpp"
 #include "wire/codec.hpp"
 
 namespace trainyard::agent {
 namespace {
-
-uint32_t crc32(std::string_view bytes) {
-  static const auto table = [] {
-    std::array<uint32_t, 256> entries{};
-    for (uint32_t i = 0; i < 256; ++i) {
-      uint32_t value = i;
-      for (int bit = 0; bit < 8; ++bit) value = (value & 1) != 0 ? (value >> 1) ^ 0xEDB88320u : value >> 1;
-      entries[i] = value;
-    }
-    return entries;
-  }();
-  uint32_t crc = ~0u;
-  for (const char byte : bytes) crc = table[(crc ^ static_cast<uint8_t>(byte)) & 0xFF] ^ (crc >> 8);
-  return ~crc;
-}
 
 void put_u32(std::string& bytes, uint32_t value) {
   for (int i = 0; i < 4; ++i) bytes += static_cast<char>(value >> (8 * i));
@@ -40,7 +24,7 @@ std::string spool_record(std::string_view payload) {
   std::string record;
   record.reserve(kSpoolHeaderBytes + payload.size());
   put_u32(record, static_cast<uint32_t>(payload.size()));
-  put_u32(record, crc32(payload));
+  put_u32(record, Crc32::of(payload));
   record += payload;
   return record;
 }
@@ -54,7 +38,7 @@ SpoolRecords read_spool_records(std::string_view bytes) {
     if (length == 0 || length > wire::kFrameBytesMax || length > rest.size() - kSpoolHeaderBytes)
       return records;
     const auto payload = rest.substr(kSpoolHeaderBytes, length);
-    if (crc32(payload) != get_u32(rest.substr(4))) return records;
+    if (Crc32::of(payload) != get_u32(rest.substr(4))) return records;
     records.payloads.push_back(payload);
     records.whole_bytes += kSpoolHeaderBytes + length;
   }

@@ -5,6 +5,7 @@
 #include "base/text.hpp"
 #include "host/files.hpp"
 #include "host/temporary_directory.hpp"
+#include "wire/codec.hpp"
 
 namespace trainyard::agent {
 namespace {
@@ -37,8 +38,9 @@ class SpoolTest : public testing::Test {
   }
   // "1:text" of the next batch's first line; "" when there is none.
   static std::string take(Spool& spool) {
-    const auto message = spool.take_data();
-    if (!message) return "";
+    const auto payload = spool.take_data();
+    if (!payload) return "";
+    const auto message = wire::decode(*payload);
     if (const auto* metrics = std::get_if<wire::MetricBatch>(&*message))
       return std::to_string(metrics->number) + ":metrics";
     const auto& batch = std::get<wire::LogBatch>(*message);

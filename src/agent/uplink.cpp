@@ -163,9 +163,9 @@ void Uplink::send_what_waits(host::Link& link, std::unique_lock<std::mutex>& loc
   }
   lock.unlock();
   while (spool_.data_in_flight_bytes() < kDataWindowBytes) {
-    const auto message = spool_.take_data();
-    if (!message) break;
-    link.send(wire::encode(*message));
+    auto payload = spool_.take_data();
+    if (!payload) break;
+    link.send(std::move(*payload));
   }
   lock.lock();
 }

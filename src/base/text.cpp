@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <cstdio>
+#include <cstring>
 
 namespace trainyard {
 namespace {
@@ -39,6 +40,27 @@ size_t utf8_sequence(std::string_view text, size_t at) {
   if (b >= 0xf1 && b <= 0xf3) return tail(1) && tail(2) && tail(3) ? 4 : 0;
   if (b == 0xf4) return tail(1, 0x80, 0x8f) && tail(2) && tail(3) ? 4 : 0;
   return 0;
+}
+
+// How far text is ASCII from `at` on, eight bytes a step: most text is.
+size_t ascii_end(std::string_view text, size_t at) {
+  for (; at + 8 <= text.size(); at += 8) {
+    uint64_t word;
+    std::memcpy(&word, text.data() + at, 8);
+    if (word & 0x8080808080808080u) break;
+  }
+  while (at < text.size() && uint8_t(text[at]) < 0x80) ++at;
+  return at;
+}
+
+// How far text is well-formed UTF-8 from `at` on.
+size_t utf8_end(std::string_view text, size_t at) {
+  while ((at = ascii_end(text, at)) < text.size()) {
+    const size_t size = utf8_sequence(text, at);
+    if (size == 0) break;
+    at += size;
+  }
+  return at;
 }
 
 }  // namespace
@@ -196,27 +218,16 @@ std::string shorten(std::string_view text, size_t bytes_max) {
   return std::string(text.substr(0, keep)) + "...";
 }
 
-bool is_utf8(std::string_view text) {
-  for (size_t at = 0; at < text.size();) {
-    const size_t size = utf8_sequence(text, at);
-    if (size == 0) return false;
-    at += size;
-  }
-  return true;
-}
+bool is_utf8(std::string_view text) { return utf8_end(text, 0) == text.size(); }
 
 std::string to_utf8(std::string_view bytes) {
   std::string text;
   text.reserve(bytes.size());
   for (size_t at = 0; at < bytes.size();) {
-    const size_t size = utf8_sequence(bytes, at);
-    if (size == 0) {
-      text += "\xef\xbf\xbd";
-      ++at;
-    } else {
-      text += bytes.substr(at, size);
-      at += size;
-    }
+    const size_t end = utf8_end(bytes, at);
+    text += bytes.substr(at, end - at);
+    if (end < bytes.size()) text += "\xef\xbf\xbd";
+    at = end + 1;
   }
   return text;
 }

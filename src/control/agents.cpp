@@ -92,7 +92,7 @@ class AgentServer final : public Agents {
       if (found == sessions_.end()) return;
       session = found->second;
     }
-    const auto message = wire::decode(frame);
+    auto message = wire::decode(frame);
     const Result<void> done = message ? obey(session, *message) : Result<void>(message.error());
     if (done) return;
     log(Level::warning, "control", "an agent's link is closed",
@@ -101,11 +101,11 @@ class AgentServer final : public Agents {
   }
 
   // An error closes the link: the agent says Hello again and repeats what was not acknowledged.
-  Result<void> obey(const std::shared_ptr<Session>& session, const wire::Message& message) {
+  Result<void> obey(const std::shared_ptr<Session>& session, wire::Message& message) {
     if (const auto* hello = std::get_if<wire::Hello>(&message)) return greet(session, *hello);
     if (!session->greeted) return denied("the first message must be Hello");
     if (const auto* fact = std::get_if<wire::StateFact>(&message)) return apply_fact(session, *fact);
-    if (const auto* batch = std::get_if<wire::LogBatch>(&message)) return keep(session, *batch);
+    if (auto* batch = std::get_if<wire::LogBatch>(&message)) return keep(session, *batch);
     if (const auto* batch = std::get_if<wire::MetricBatch>(&message)) return keep(session, *batch);
     return invalid("a message that only the server says");
   }
@@ -209,12 +209,13 @@ class AgentServer final : public Agents {
     session.say(wire::Acknowledge{wire::Track::data, session.data_applied});
   }
 
-  Result<void> keep(const std::shared_ptr<Session>& session, const wire::LogBatch& batch) {
+  Result<void> keep(const std::shared_ptr<Session>& session, wire::LogBatch& batch) {
     if (!TRY(is_next(session, batch.number))) return {};
     const Instant now = clock_.now();
     std::vector<observe::LogEvent> events;
     events.reserve(batch.lines.size());
-    for (const wire::LogLine& line : batch.lines) events.push_back({line.at, now, to_utf8(line.text)});
+    for (wire::LogLine& line : batch.lines)
+      events.push_back({line.at, now, is_utf8(line.text) ? std::move(line.text) : to_utf8(line.text)});
     TRY(logs_.append(session->stream, events, batch.number).in("keeping log lines"));
     session->data_applied = batch.number;
     acknowledge_data(*session);

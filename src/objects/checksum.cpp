@@ -2,101 +2,36 @@
 
 #include <openssl/evp.h>
 
-#include <array>
-#include <bit>
-#include <cstring>
-
 #include "base/check.hpp"
+#include "base/crc.hpp"
 #include "base/text.hpp"
 
 namespace trainyard::objects {
 namespace {
 
-// A reflected CRC of Word bits with all-ones at start and end, eight bytes a step: table[k][b] is the CRC of
-// byte b followed by k zero bytes, so eight look-ups that do not wait for each other replace eight that do.
-template <class Word, Word polynomial>
-struct Crc {
-  using Table = std::array<std::array<Word, 256>, 8>;
+// S3 writes sums with their highest byte first.
+template <class Word>
+std::string bytes_of(Word sum) {
+  std::string bytes;
+  for (int shift = sizeof(Word) * 8 - 8; shift >= 0; shift -= 8) bytes += char(sum >> shift & 255);
+  return bytes;
+}
 
-  static constexpr Table make_table() {
-    Table table{};
-    for (size_t byte = 0; byte < 256; ++byte) {
-      Word sum = byte;
-      for (int bit = 0; bit < 8; ++bit) sum = (sum & 1) ? (sum >> 1) ^ polynomial : sum >> 1;
-      table[0][byte] = sum;
-    }
-    for (size_t byte = 0; byte < 256; ++byte)
-      for (size_t k = 1; k < 8; ++k)
-        table[k][byte] = (table[k - 1][byte] >> 8) ^ table[0][table[k - 1][byte] & 255];
-    return table;
-  }
-  static const Table& table() {
-    static const Table made = make_table();
-    return made;
-  }
+template <class Word>
+Word word_of(std::string_view bytes) {
+  Word sum = 0;
+  for (const char c : bytes) sum = Word(sum << 8) | uint8_t(c);
+  return sum;
+}
 
-  static Word run(Word sum, const char* at, size_t bytes) {
-    static_assert(std::endian::native == std::endian::little);
-    const Table& t = table();
-    for (; bytes >= 8; at += 8, bytes -= 8) {
-      uint64_t word;
-      std::memcpy(&word, at, 8);
-      word ^= sum;
-      sum = t[7][word & 255] ^ t[6][word >> 8 & 255] ^ t[5][word >> 16 & 255] ^ t[4][word >> 24 & 255] ^
-            t[3][word >> 32 & 255] ^ t[2][word >> 40 & 255] ^ t[1][word >> 48 & 255] ^ t[0][word >> 56];
-    }
-    for (; bytes > 0; ++at, --bytes) sum = (sum >> 8) ^ t[0][(sum ^ uint8_t(*at)) & 255];
-    return sum;
-  }
-
-  // The register as a polynomial over GF(2): a * b modulo the CRC's polynomial. In the reflected form the
-  // highest bit is the coefficient of x^0.
-  static Word multiply(Word a, Word b) {
-    constexpr Word top = Word(1) << (sizeof(Word) * 8 - 1);
-    Word product = 0;
-    for (Word bit = top; bit != 0; bit >>= 1) {
-      if (a & bit) product ^= b;
-      b = (b & 1) ? (b >> 1) ^ polynomial : b >> 1;
-    }
-    return product;
-  }
-
-  // CRC(a b) = CRC(a) * x^(8 |b|) + CRC(b): all-ones at start and end cancel out.
-  static Word combine(Word a, Word b, uint64_t b_bytes) {
-    constexpr Word top = Word(1) << (sizeof(Word) * 8 - 1);
-    Word power = top;        // x^0
-    Word square = top >> 8;  // x^8
-    for (; b_bytes != 0; b_bytes >>= 1) {
-      if (b_bytes & 1) power = multiply(power, square);
-      square = multiply(square, square);
-    }
-    return multiply(a, power) ^ b;
-  }
-
-  static std::string bytes_of(Word sum) {
-    std::string bytes;
-    for (int shift = sizeof(Word) * 8 - 8; shift >= 0; shift -= 8) bytes += char(sum >> shift & 255);
-    return bytes;
-  }
-  static Word word_of(std::string_view bytes) {
-    Word sum = 0;
-    for (const char c : bytes) sum = Word(sum << 8) | uint8_t(c);
-    return sum;
-  }
-};
-
-using Crc32 = Crc<uint32_t, 0xedb88320>;
-using Crc32c = Crc<uint32_t, 0x82f63b78>;
-using Crc64Nvme = Crc<uint64_t, 0x9a6c9329ac4bc9b5>;
-
-template <class Kind, class Word>
+template <class Kind>
 class RunningCrc final : public Checksum {
  public:
-  void add(std::span<const char> bytes) override { sum_ = Kind::run(sum_, bytes.data(), bytes.size()); }
-  std::string finish() override { return Kind::bytes_of(~sum_); }
+  void add(std::span<const char> bytes) override { sum_ = Kind::run(sum_, {bytes.data(), bytes.size()}); }
+  std::string finish() override { return bytes_of(typename Kind::Word(~sum_)); }
 
  private:
-  Word sum_ = ~Word(0);
+  typename Kind::Word sum_ = ~typename Kind::Word(0);
 };
 
 class Hash final : public Checksum {
@@ -128,9 +63,9 @@ Error mismatch(std::string_view algorithm) {
 
 Result<std::unique_ptr<Checksum>> make_checksum(std::string_view algorithm) {
   std::unique_ptr<Checksum> made;
-  if (algorithm == "crc32") made = std::make_unique<RunningCrc<Crc32, uint32_t>>();
-  if (algorithm == "crc32c") made = std::make_unique<RunningCrc<Crc32c, uint32_t>>();
-  if (algorithm == "crc64nvme") made = std::make_unique<RunningCrc<Crc64Nvme, uint64_t>>();
+  if (algorithm == "crc32") made = std::make_unique<RunningCrc<Crc32>>();
+  if (algorithm == "crc32c") made = std::make_unique<RunningCrc<Crc32c>>();
+  if (algorithm == "crc64nvme") made = std::make_unique<RunningCrc<Crc64Nvme>>();
   if (algorithm == "sha1") made = std::make_unique<Hash>(EVP_sha1());
   if (algorithm == "sha256") made = std::make_unique<Hash>(EVP_sha256());
   if (algorithm == "md5") made = std::make_unique<Hash>(EVP_md5());
@@ -153,7 +88,8 @@ std::string checksum_of(std::string_view algorithm, std::string_view bytes) {
 Result<std::string> combine_checksums(std::string_view algorithm, std::string_view a, std::string_view b,
                                       uint64_t b_bytes) {
   const auto combined = [&]<class Kind>(Kind) {
-    return Kind::bytes_of(Kind::combine(Kind::word_of(a), Kind::word_of(b), b_bytes));
+    using Word = typename Kind::Word;
+    return bytes_of(Kind::combine(word_of<Word>(a), word_of<Word>(b), b_bytes));
   };
   if (algorithm == "crc32") return combined(Crc32{});
   if (algorithm == "crc32c") return combined(Crc32c{});

@@ -1,4 +1,4 @@
-// Little-endian numbers in byte strings, and the CRC-32 (IEEE) that guards them.
+// Little-endian numbers in byte strings.
 //
 // Threads: pure.
 #pragma once
@@ -24,7 +24,5 @@ Number get(std::string_view bytes, size_t at) {
   std::memcpy(&number, bytes.data() + at, sizeof number);
   return number;
 }
-
-uint32_t crc32(std::string_view bytes);
 
 }  // namespace trainyard::observe

@@ -1,6 +1,7 @@
 #include "observe/segment.hpp"
 
 #include "base/check.hpp"
+#include "base/crc.hpp"
 #include "observe/bytes.hpp"
 
 namespace trainyard::observe {
@@ -20,8 +21,8 @@ void close_record(std::string& bytes, size_t begin) {
   const uint32_t length = uint32_t(bytes.size() - begin - kRecordHeaderBytes);
   std::memcpy(bytes.data() + begin, &length, 4);
   // The checksum covers the length too: a run of zeros (a hole that a crash left) is no record.
-  const uint32_t checksum =
-      crc32(std::string_view(bytes).substr(begin + kRecordHeaderBytes)) ^ crc32({bytes.data() + begin, 4});
+  const uint32_t checksum = Crc32::of(std::string_view(bytes).substr(begin + kRecordHeaderBytes)) ^
+                            Crc32::of({bytes.data() + begin, 4});
   std::memcpy(bytes.data() + begin + 4, &checksum, 4);
 }
 
@@ -35,7 +36,7 @@ std::string encode_segment_header(const SegmentHeader& header) {
   for (const auto* name : {&header.key.region, &header.key.group, &header.key.stream})
     put(bytes, uint32_t(name->size()));
   bytes += header.key.region + header.key.group + header.key.stream;
-  put(bytes, crc32(bytes));
+  put(bytes, Crc32::of(bytes));
   CHECK(bytes.size() <= kSegmentHeaderBytesMax, "names are limited where they come in");
   return bytes;
 }
@@ -59,7 +60,7 @@ Result<DecodedSegmentHeader> decode_segment_header(std::string_view bytes) {
     name->assign(bytes.substr(at, length));
     at += length;
   }
-  if (get<uint32_t>(bytes, at) != crc32(bytes.substr(0, at)))
+  if (get<uint32_t>(bytes, at) != Crc32::of(bytes.substr(0, at)))
     return corrupt("segment header: wrong checksum");
   decoded.bytes = at + 4;
   return decoded;
@@ -98,7 +99,7 @@ Result<std::optional<RecordReader::Record>> RecordReader::next() {
     return corrupt("a record says that it has " + std::to_string(length) + " bytes");
   if (left.size() < kRecordHeaderBytes + length) return corrupt("a record is cut off");
   const std::string_view body = left.substr(kRecordHeaderBytes, length);
-  if (get<uint32_t>(left, 4) != (crc32(body) ^ crc32(left.substr(0, 4))))
+  if (get<uint32_t>(left, 4) != (Crc32::of(body) ^ Crc32::of(left.substr(0, 4))))
     return corrupt("a record has a wrong checksum");
 
   Record record{.begin = at_, .end = at_ + kRecordHeaderBytes + length};
@@ -119,13 +120,13 @@ void encode_index_entry(std::string& bytes, const Block& block) {
   for (const uint64_t number : {block.begin, block.end, uint64_t(block.first), uint64_t(block.last),
                                 uint64_t(block.ingested), block.last_batch})
     put(bytes, number);
-  put(bytes, uint64_t(crc32(std::string_view(bytes).substr(begin))));
+  put(bytes, uint64_t(Crc32::of(std::string_view(bytes).substr(begin))));
   CHECK(bytes.size() - begin == kIndexEntryBytes, "the format says so");
 }
 
 Result<Block> decode_index_entry(std::string_view bytes) {
   CHECK(bytes.size() >= kIndexEntryBytes, "required of the caller");
-  if (get<uint64_t>(bytes, 48) != crc32(bytes.substr(0, 48)))
+  if (get<uint64_t>(bytes, 48) != Crc32::of(bytes.substr(0, 48)))
     return corrupt("an index entry has a wrong checksum");
   const Block block{.begin = get<uint64_t>(bytes, 0),
                     .end = get<uint64_t>(bytes, 8),

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/crc.hpp"
 #include "base/text.hpp"
 #include "observe/bytes.hpp"
 
@@ -19,7 +20,7 @@ constexpr std::string_view kIndexEntry =
     "00000000";
 
 TEST(Segment, GoldenBytes) {
-  EXPECT_EQ(crc32("123456789"), 0xcbf43926u);
+  EXPECT_EQ(Crc32::of("123456789"), 0xcbf43926u);
   EXPECT_EQ(to_hex(encode_segment_header({7, 4096, {"r", "/g", "job/algo-1"}})), kHeader);
   std::string event, commit, entry;
   encode_event(event, {1'763'632'000'000, 1'763'632'000'005, "hi"});

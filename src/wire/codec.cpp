@@ -5,6 +5,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "base/check.hpp"
 #include "base/text.hpp"
 #include "domain/json_fields.hpp"
 
@@ -20,7 +21,9 @@ class Writer {
   template <class T>
   void integer(T value) {
     using Unsigned = std::make_unsigned_t<T>;
-    for (size_t i = 0; i < sizeof(T); ++i) bytes += char(uint8_t(uint64_t(Unsigned(value)) >> (8 * i)));
+    char little[sizeof(T)];
+    for (size_t i = 0; i < sizeof(T); ++i) little[i] = char(uint8_t(uint64_t(Unsigned(value)) >> (8 * i)));
+    bytes.append(little, sizeof little);
   }
   void operator()(const char*, uint32_t value) { integer(value); }
   void operator()(const char*, uint64_t value) { integer(value); }
@@ -220,6 +223,13 @@ std::string encode(const Message& message) {
   writer.integer(uint8_t(message.index() + 1));
   std::visit([&](const auto& m) { fields(writer, m); }, message);
   return std::move(writer.bytes);
+}
+
+void set_number(std::string& payload, uint64_t number) {
+  Writer writer;
+  writer.integer(number);
+  CHECK(payload.size() > writer.bytes.size(), "an encoded batch");
+  payload.replace(1, writer.bytes.size(), writer.bytes);
 }
 
 Result<Message> decode(std::string_view payload) {

@@ -17,6 +17,8 @@ namespace trainyard::wire {
 
 // One frame's payload (kind and body, without the length: links carry whole frames).
 std::string encode(const Message& message);
+// Numbers an encoded LogBatch or MetricBatch: an agent knows its number only when it is sent.
+void set_number(std::string& payload, uint64_t number);
 // Errors: corrupt, naming the message and field.
 Result<Message> decode(std::string_view payload);
 
