@@ -27,6 +27,9 @@ import jobs
 import trainyard_server
 
 START_ROUNDS = 15
+FLOOD_ROUNDS = 5
+FLOOD_MEGABYTES = 500
+FLOOD_LINE = "epoch 3 step 1700 of 12000: loss 0.25731 learning rate 0.001 samples per second 12345.6 and so on"
 IMAGE = "localhost/trainyard-bench:1"
 
 
@@ -112,16 +115,25 @@ def podman_environment(directory):
     return dict(os.environ, CONTAINERS_CONF=config)
 
 
+def podman_script(environment, script, *arguments):
+    hide = "set -e; umount /sys/fs/cgroup/unified 2>/dev/null || true; "
+    return subprocess.run(["unshare", "-m", "sh", "-c", hide + script, "sh", *arguments], env=environment, check=True, capture_output=True, text=True).stdout
+
+
 def podman(environment, *arguments):
-    hide = "umount /sys/fs/cgroup/unified 2>/dev/null; exec podman \"$@\""
-    return subprocess.run(["unshare", "-m", "sh", "-c", hide, "podman", *arguments], env=environment, check=True, capture_output=True, text=True).stdout
+    return podman_script(environment, 'exec podman "$@"', *arguments)
+
+
+def uptime():
+    """The clock that a container without GNU date can tell as well."""
+    with open("/proc/uptime", encoding="utf-8") as file:
+        return float(file.read().split()[0])
 
 
 def make_image(environment):
-    script = f"""set -e; c=$(buildah from scratch); m=$(buildah mount $c); mkdir -p $m/bin; cp /bin/busybox $m/bin/busybox
-        for a in sh date cat sleep; do ln -s busybox $m/bin/$a; done; buildah umount $c >/dev/null
-        buildah config --env PATH=/bin $c; buildah commit -q $c {IMAGE} >/dev/null; buildah rm $c >/dev/null"""
-    subprocess.run(["unshare", "-m", "sh", "-c", "umount /sys/fs/cgroup/unified 2>/dev/null; " + script], env=environment, check=True, capture_output=True)
+    podman_script(environment, f"""c=$(buildah from scratch); m=$(buildah mount $c); mkdir -p $m/bin; cp /bin/busybox $m/bin/busybox
+        for a in sh date cat sleep yes head; do ln -s busybox $m/bin/$a; done; buildah umount $c >/dev/null
+        buildah config --env PATH=/bin $c; buildah commit -q $c {IMAGE} >/dev/null; buildah rm $c >/dev/null""")
 
 
 def start():
@@ -148,16 +160,46 @@ def start():
                 assert len(began) == hosts, (name, began)
                 cases[hosts].append((max(began) - accepted) * 1000)
             trainyard_server.wait_for(lambda: not os.listdir(os.path.join(server.data, "attempts")), "the last job to be gone")
-            asked = time.time()
-            said = float(podman(environment, "run", "--rm", "--network=bridge", IMAGE, "sh", "-c", "cat /proc/uptime").split()[0])
-            with open("/proc/uptime", encoding="utf-8") as file:
-                now_uptime, now = float(file.read().split()[0]), time.time()
-            peers.append(((now - (now_uptime - said)) - asked) * 1000)
+            asked = uptime()
+            began = float(podman(environment, "run", "--rm", "--network=bridge", IMAGE, "sh", "-c", "cat /proc/uptime").split()[0])
+            peers.append((began - asked) * 1000)
     finally:
         server.clean()
     return [row("start", f"accepted -> user process, {hosts} host{'s' if hosts > 1 else ''}, runtime, no channel", "ms", measured, peers,
                 "podman run --network=bridge", "p50 < 100 ms and ratio <= 0.5", lambda ours, peer: ours < 100 and ours <= 0.5 * peer)
             for hosts, measured in cases.items()]
+
+
+def logs():
+    """A flood of log lines with forty metric regexes on, until the last one is durable, beside podman's log file without any."""
+    server = with_server("[[machine]]\nname = 'box'\ncpus = 64.0\nmemory_gib = 256.0\n").start()
+    flood = f"yes '{FLOOD_LINE}' | head -c {FLOOD_MEGABYTES}000000"
+    metrics = [{"Name": f"metric{number}", "Regex": f"metric_{number}=([0-9.e+-]+)"} for number in range(40)]
+    ours, peers, dropped = [], [], 0
+    try:
+        server.boto("s3").create_bucket(Bucket="yard")
+        environment = podman_environment(server.data)
+        make_image(environment)
+        sagemaker, events = server.boto("sagemaker"), server.boto("logs")
+        for number in range(FLOOD_ROUNDS):
+            name = f"flood-{number}"
+            request = jobs.request(name, "date +%s.%N; " + flood)
+            request["AlgorithmSpecification"]["MetricDefinitions"] = metrics
+            sagemaker.create_training_job(**request)
+            jobs.wait_until(sagemaker, name, seconds_max=300)
+            where = {"logGroupName": "/aws/sagemaker/TrainingJobs"}
+            stream = events.describe_log_streams(**where, logStreamNamePrefix=f"{name}/")["logStreams"][0]
+            first = events.get_log_events(**where, logStreamName=stream["logStreamName"], startFromHead=True, limit=1)["events"][0]
+            ours.append(FLOOD_MEGABYTES / (stream["lastIngestionTime"] / 1000 - float(first["message"])))
+            dropped += len(events.filter_log_events(**where, logStreamNamePrefix=f"{name}/", filterPattern='"were dropped"')["events"])
+            ended, began = podman_script(environment, f"""c=$(podman run -d --log-driver=k8s-file {IMAGE} sh -c "cat /proc/uptime; {flood}")
+                podman wait $c >/dev/null; cut -d' ' -f1 /proc/uptime; head -n 1 $(podman inspect --format={{{{.HostConfig.LogConfig.Path}}}} $c) | cut -d' ' -f4
+                podman rm $c >/dev/null""").split()
+            peers.append(FLOOD_MEGABYTES / (float(ended) - float(began)))
+    finally:
+        server.clean()
+    return [row("logs", "lines of 100 bytes from one process, 40 regexes, none dropped", "MB/s", ours, peers, "podman run, k8s-file, no regexes",
+                ">= 100 MB/s", lambda ours, peer: ours >= 100 and dropped == 0)]
 
 
 def idle():
@@ -176,7 +218,7 @@ def idle():
     return [row("idle", "resident memory after first requests", "MiB", samples, None, None, "< 40 MiB", lambda ours, _: ours < 40)]
 
 
-BENCHES = {one.__name__: one for one in (ledger, describe, create, start, idle)}
+BENCHES = {one.__name__: one for one in (ledger, describe, create, start, logs, idle)}
 
 # -- showing and keeping ----------------------------------------------------------------------------
 
