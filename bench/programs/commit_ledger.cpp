@@ -66,7 +66,11 @@ Result<void> main_of(const std::string& directory) {
 }  // namespace trainyard::bench
 
 int main(int argc, char** argv) {
-  const auto done = trainyard::bench::main_of(argc > 1 ? argv[1] : ".");
+  if (argc != 2 || argv[1][0] == '-') {
+    std::fprintf(stderr, "usage: commit_ledger DIRECTORY\n");
+    return 2;
+  }
+  const auto done = trainyard::bench::main_of(argv[1]);
   if (!done) std::fprintf(stderr, "commit_ledger: %s\n", done.error().message.c_str());
   return done ? 0 : 1;
 }

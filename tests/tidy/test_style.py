@@ -47,3 +47,10 @@ def test_files_stay_small():
             wrong.append(f"{path} shrank to {lines} lines: write that into tests/tidy/ratchet.txt")
     wrong += [f"tests/tidy/ratchet.txt names {path}, which is gone" for path in allowed if path not in sources.tracked()]
     assert not wrong, "\n" + "\n".join(wrong)
+
+
+def test_what_is_kept_is_text():
+    """Bytes belong to the fuzzers' corpora; anything else that is not text was left there by a program."""
+    wrong = [path for path in sources.tracked() if not path.startswith("tests/corpus/") and not path.endswith(".png")
+             and b"\0" in open(os.path.join(sources.ROOT, path), "rb").read()]
+    assert not wrong, f"not text: {wrong}"
