@@ -1,6 +1,6 @@
 // A channel's data: which objects a host gets, under which names, and bringing them there.
 //
-// Threads: plan_channel() is pure; download_channel() starts up to kDownloadsMax threads and joins them.
+// Threads: plan_channel() is pure; download_channel() starts threads and joins them.
 // Errors: of the user's making (no such bucket, an empty prefix, keys that cannot be files): invalid, denied
 // or
 //         not_found, in words for FailureReason; exhausted: the disk is full; cancelled: interrupted; others:
@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/fetch.hpp"
 #include "agent/interruption.hpp"
 #include "base/result.hpp"
 #include "domain/job.hpp"
@@ -18,22 +19,11 @@
 
 namespace trainyard::agent {
 
-// Files of one channel that are fetched at once: enough to fill a link to a store some milliseconds away.
-inline constexpr size_t kDownloadsMax = 8;
-// Objects of one channel: what a listing may take in memory (some 200 MB).
-inline constexpr size_t kChannelObjectsMax = 1'000'000;
-
-struct Download {
-  std::string key;
-  std::string path;  // below the channel's directory: "a/b.csv"
-  uint64_t bytes = 0;
-};
-
-// From all keys below the channel's prefix, in order, those of this host. A key's path is what follows the
+// From all keys below `from`, the channel's prefix, in order, those of this host. A key's path is what follows the
 // prefix, or, when the prefix ends within a name, what follows its last slash. Keys that end in a slash are
 // directory markers of consoles and are left out. ShardedByS3Key deals keys out in turn: host k of n gets
 // every n-th.
-Result<std::vector<Download>> plan_channel(const domain::Channel& channel, const std::string& prefix,
+Result<std::vector<Download>> plan_channel(const domain::Channel& channel, const objects::Location& from,
                                            const std::vector<objects::ObjectInfo>& listed,
                                            domain::HostIndex host, uint32_t hosts);
 

@@ -27,7 +27,7 @@ std::string plan(const std::string& prefix, const std::vector<std::string>& keys
   for (size_t i = 0; i < keys.size(); ++i) listed[i].key = keys[i];
   const auto channel = channel_of("s3://b/" + prefix, hosts > 1 ? domain::Distribution::sharded_by_s3_key
                                                                 : domain::Distribution::fully_replicated);
-  const auto downloads = plan_channel(channel, prefix, listed, host, hosts);
+  const auto downloads = plan_channel(channel, {"b", prefix}, listed, host, hosts);
   if (!downloads) return downloads.error().message;
   std::string text;
   for (const auto& download : *downloads) text += (text.empty() ? "" : " ") + download.path;

@@ -59,6 +59,7 @@ contract::HostConfig host_config(const wire::Order& order) {
     entry.s3_uri = channel.s3_uri;
     config.channels.push_back(std::move(entry));
   }
+  if (spec.checkpoint) config.checkpoint_path = spec.checkpoint->path;
   for (const auto& metric : spec.metrics) {
     config.metric_definitions.push_back({{"Name", metric.name}, {"Regex", metric.regex}});
   }

@@ -19,6 +19,7 @@
 #include "agent/lifecycle.hpp"
 #include "agent/log_pump.hpp"
 #include "agent/metric_matcher.hpp"
+#include "agent/mirror.hpp"
 #include "base/random.hpp"
 #include "host/container.hpp"
 #include "objects/objects.hpp"
@@ -87,6 +88,11 @@ struct Site {
   // Of the present stage's work.
   HostRun run;     // as it was when the work was ordered
   StepsDone done;  // what it answers
+
+  // Set by steps.
+  std::vector<host::Mount> mounts = {};                  // what the steps add to the container's
+  std::vector<std::unique_ptr<Mirror>> mirrors = {};     // of directories that the job writes to
+  std::optional<Failure> mirror_failure = std::nullopt;  // told after the artifacts went up
 
   std::string path(const std::string& name) const { return place.directory + "/" + name; }
   std::string ml(const std::string& name = "") const { return path("ml") + (name.empty() ? "" : "/" + name); }

@@ -13,13 +13,17 @@ std::span<const Step> steps() {
       Step{Stage::prepare, "workspace", make_workspace, remove_workspace},
       Step{Stage::prepare, "welcome", await_welcome, nullptr},
       Step{Stage::pull, "channels", download_channels, nullptr},
+      Step{Stage::pull, "checkpoints", restore_checkpoints, nullptr},
       Step{Stage::pull, "image", ready_image, nullptr},
       Step{Stage::mount, "contract", write_contract, nullptr},
       Step{Stage::mount, "endpoints", open_job_endpoints, close_job_endpoints},
+      Step{Stage::run, "mirrors", start_mirrors, end_mirrors},
       Step{Stage::run, "process", start_process, end_process},
       Step{Stage::drain, "log", drain_log, nullptr},
+      Step{Stage::drain, "mirrors", finish_mirrors, nullptr},
       Step{Stage::drain, "stage artifacts", stage_artifacts, nullptr},
       Step{Stage::upload, "upload artifacts", upload_artifacts, nullptr},
+      Step{Stage::upload, "mirrors", judge_mirrors, nullptr},
   };
   return kSteps;
 }

@@ -32,15 +32,20 @@ std::optional<Failure> make_workspace(Site& site);
 void remove_workspace(Site& site);
 std::optional<Failure> await_welcome(Site& site);
 std::optional<Failure> download_channels(Site& site);
+std::optional<Failure> restore_checkpoints(Site& site);
 std::optional<Failure> ready_image(Site& site);
 std::optional<Failure> write_contract(Site& site);
 std::optional<Failure> open_job_endpoints(Site& site);
 void close_job_endpoints(Site& site);
+std::optional<Failure> start_mirrors(Site& site);
+void end_mirrors(Site& site);
 std::optional<Failure> start_process(Site& site);
 void end_process(Site& site);
 std::optional<Failure> drain_log(Site& site);
+std::optional<Failure> finish_mirrors(Site& site);
 std::optional<Failure> stage_artifacts(Site& site);
 std::optional<Failure> upload_artifacts(Site& site);
+std::optional<Failure> judge_mirrors(Site& site);
 
 // -- what several of them need
 

@@ -103,6 +103,30 @@ Result<host::File> Tree::open_file(const std::string& path) const {
   return file;
 }
 
+Result<host::File> Tree::open_parent(const std::string& path) const {
+  const size_t slash = path.rfind('/');
+  return open_beneath(root_.descriptor(), slash == std::string::npos ? "" : path.substr(0, slash),
+                      O_RDONLY | O_DIRECTORY);
+}
+
+Result<void> Tree::touch(const std::string& path) const {
+  const auto parent = TRY(open_parent(path));
+  const std::string name = path.substr(path.rfind('/') + 1);
+  const host::File file(::openat(parent.descriptor(), name.c_str(),
+                                 O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
+  if (!file && errno != EEXIST) return from_errno(path);
+  return {};
+}
+
+Result<void> Tree::remove(const std::string& path) const {
+  const auto parent = open_parent(path);
+  if (!parent && parent.error().kind == Kind::not_found) return {};
+  if (!parent) return parent.error();
+  const std::string name = path.substr(path.rfind('/') + 1);
+  if (::unlinkat(parent->descriptor(), name.c_str(), 0) != 0 && errno != ENOENT) return from_errno(path);
+  return {};
+}
+
 std::string Tree::read_start(const std::string& path, size_t bytes_max) const {
   const auto file = open_file(path);
   if (!file) return "";

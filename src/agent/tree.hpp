@@ -1,5 +1,5 @@
-// Reads below a directory that a user's process could write, and never leaves it: that process may have put
-// links, pipes and devices wherever we look.
+// Looks and works below a directory that a user's process could write, and never leaves it: that process may
+// have put links, pipes and devices wherever we look.
 //
 // Threads: confined to one. Errors: those of files; a link or a special file where a regular one is asked for
 // is invalid.
@@ -38,11 +38,16 @@ class Tree {
 
   // A regular file, for reading.
   Result<host::File> open_file(const std::string& path) const;
+  // An empty file of that name; harmless when there is something. Its directory must be there.
+  Result<void> touch(const std::string& path) const;
+  // What has that name goes, unless it is a directory. Harmless when absent.
+  Result<void> remove(const std::string& path) const;
   // Its first bytes. "" when there is no such file.
   std::string read_start(const std::string& path, size_t bytes_max) const;
 
  private:
   explicit Tree(host::File root) : root_(std::move(root)) {}
+  Result<host::File> open_parent(const std::string& path) const;
   host::File root_;
 };
 

@@ -83,19 +83,23 @@ Json init_config(const HostConfig& host) {
 }  // namespace
 
 std::map<std::string, std::string> input_files(const HostConfig& host) {
-  return {{"input/config/hyperparameters.json", dump(Json(host.hyperparameters))},
-          {"input/config/inputdataconfig.json", dump(input_data_config(host))},
-          {"input/config/resourceconfig.json", dump(resource_config(host))},
-          {"input/config/init-config.json", dump(init_config(host))},
-          {"input/config/trainingjobconfig.json", dump(host.request)},
-          {"input/config/metric-definition-regex.json", dump(host.metric_definitions)},
-          {"input/config/upstreamoutputdataconfig.json", "[]"}};
+  std::map<std::string, std::string> files = {
+      {"input/config/hyperparameters.json", dump(Json(host.hyperparameters))},
+      {"input/config/inputdataconfig.json", dump(input_data_config(host))},
+      {"input/config/resourceconfig.json", dump(resource_config(host))},
+      {"input/config/init-config.json", dump(init_config(host))},
+      {"input/config/trainingjobconfig.json", dump(host.request)},
+      {"input/config/metric-definition-regex.json", dump(host.metric_definitions)},
+      {"input/config/upstreamoutputdataconfig.json", "[]"}};
+  if (!host.checkpoint_path.empty())
+    files["input/config/checkpointconfig.json"] = dump(Json{{"LocalPath", host.checkpoint_path}});
+  return files;
 }
 
 std::vector<std::string> directories(const HostConfig& host) {
-  std::vector<std::string> paths = {
-      "input/config", "input/data", "model", "output/data", "output/metrics/sagemaker",
-      "code",         "checkpoints"};
+  std::vector<std::string> paths = {"input/config", "input/data",          "model",
+                                    "output/data",  "output/intermediate", "output/metrics/sagemaker",
+                                    "code",         "checkpoints"};
   for (const auto& channel : host.channels) paths.push_back("input/data/" + channel.name);
   return paths;
 }

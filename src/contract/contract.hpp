@@ -51,6 +51,7 @@ struct HostConfig {
   std::map<std::string, std::string> hyperparameters;
   std::map<std::string, std::string> environment;  // of the request
   std::vector<ChannelConfig> channels;
+  std::string checkpoint_path;  // inside; "" when the job keeps none
   Json metric_definitions = Json::array();
   Json request = Json::object();  // the Create request, verbatim
 };

@@ -23,6 +23,7 @@ HostConfig two_hosts() {
   host.channels = {
       {"train", "text/csv", "File", "ShardedByS3Key", "None", "None", "S3Prefix", "s3://data/digits/train"},
       {"val", "", "File", "FullyReplicated", "None", "None", "S3Prefix", "s3://data/digits/val"}};
+  host.checkpoint_path = "/opt/ml/checkpoints";
   host.metric_definitions = Json::array({{{"Name", "loss"}, {"Regex", "loss=([0-9.]+)"}}});
   host.request = {{"TrainingJobName", "digits-1"}};
   return host;
@@ -36,7 +37,7 @@ std::string golden(const std::string& name) {
 // Laid out over lines in the golden files, for those who read them; compared as documents.
 TEST(Contract, InputFilesAreAsTheGoldenOnes) {
   const auto files = input_files(two_hosts());
-  ASSERT_EQ(files.size(), 7u);
+  ASSERT_EQ(files.size(), 8u);
   for (const auto& [path, content] : files) {
     const auto name = path.substr(path.rfind('/') + 1);
     const auto expected = parse_json(golden(name));

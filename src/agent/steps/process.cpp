@@ -28,6 +28,7 @@ host::ContainerSpec container_spec(Site& site) {
   spec.image_root = site.image.root;
   spec.mounts = site.image.mounts;
   spec.mounts.push_back(bound(site.ml(), std::string(contract::kBase), false));
+  spec.mounts.insert(spec.mounts.end(), site.mounts.begin(), site.mounts.end());
   spec.mounts.push_back(bound(site.path("etc/hosts"), "/etc/hosts", false));
   spec.mounts.push_back(bound(site.path("etc/resolv.conf"), "/etc/resolv.conf", false));
   if (!order.outward.ca_bundle.empty()) {

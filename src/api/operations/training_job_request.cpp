@@ -38,8 +38,6 @@ Outcome<std::string> s3_uri(const std::string& uri, const std::string& where) {
 }
 
 Outcome<Done> refuse_what_is_not_here(const sagemaker::CreateTrainingJobRequest& request) {
-  if (request.checkpoint_config)
-    return not_yet("CheckpointConfig", "write checkpoints to S3 from the training script");
   if (request.enable_inter_container_traffic_encryption.value_or(false))
     return not_yet("EnableInterContainerTrafficEncryption",
                    "hosts of a job share a network of their own, which is not encrypted");
@@ -200,6 +198,36 @@ Outcome<Done> read_output(const sagemaker::CreateTrainingJobRequest& request, do
   return Done{};
 }
 
+// Where checkpoints lie inside. What the platform itself puts into a container is not theirs to cover.
+Outcome<std::string> checkpoint_path(const std::string& given_path) {
+  const std::string path = without_last_slashes(given_path);
+  const auto refused = [&](const std::string& why) {
+    return validation_exception("CheckpointConfig.LocalPath '" + shorten(given_path, 200) +
+                                "' cannot be used: " + why);
+  };
+  if (!path.starts_with('/')) return refused("it must be an absolute path");
+  const auto parts = split(std::string_view(path).substr(1), '/');
+  for (const auto part : parts)
+    if (part.empty() || part == "." || part == ".." || part.find('\0') != std::string_view::npos)
+      return refused("it must be a plain path, without empty parts, '.' and '..'");
+  if (path == "/opt" || path == "/opt/ml" || path.starts_with("/opt/ml/input/") || path == "/opt/ml/input")
+    return refused("the job's own files lie there");
+  for (const std::string system : {"/proc", "/sys", "/dev"})
+    if (path == system || path.starts_with(system + "/")) return refused("the system's own files lie there");
+  return path;
+}
+
+Outcome<Done> read_checkpoint(const sagemaker::CreateTrainingJobRequest& request, domain::JobSpec& spec) {
+  if (!request.checkpoint_config) return Done{};
+  domain::Checkpoint checkpoint;
+  checkpoint.uri = without_last_slashes(
+      TRY(s3_uri(request.checkpoint_config->s3_uri.value_or(""), "CheckpointConfig.S3Uri")));
+  checkpoint.path =
+      TRY(checkpoint_path(request.checkpoint_config->local_path.value_or("/opt/ml/checkpoints")));
+  spec.checkpoint = std::move(checkpoint);
+  return Done{};
+}
+
 Outcome<Done> read_times(const sagemaker::CreateTrainingJobRequest& request, domain::JobSpec& spec) {
   const auto stopping = request.stopping_condition.value_or(sagemaker::StoppingCondition());
   spec.max_runtime_seconds = stopping.max_runtime_in_seconds.value_or(kMaxRuntimeSecondsDefault);
@@ -233,6 +261,7 @@ Outcome<domain::JobSpec> job_spec_of(const sagemaker::CreateTrainingJobRequest& 
   TRY(read_resources(request, spec));
   TRY(read_channels(request, spec));
   TRY(read_output(request, spec));
+  TRY(read_checkpoint(request, spec));
   TRY(read_times(request, spec));
   spec.role_arn = *request.role_arn;
   spec.hyperparameters = request.hyper_parameters.value_or(std::map<std::string, std::string>());

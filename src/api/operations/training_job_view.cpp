@@ -91,6 +91,7 @@ Result<sagemaker::DescribeTrainingJobResponse> echo_of(const domain::Job& job) {
   out.resource_config = std::move(request.resource_config);
   set_default(set(out.resource_config).volume_size_in_gb, kVolumeGibDefault);
   out.vpc_config = std::move(request.vpc_config);
+  out.checkpoint_config = std::move(request.checkpoint_config);
   out.stopping_condition = std::move(request.stopping_condition);
   set_default(set(out.stopping_condition).max_runtime_in_seconds, kMaxRuntimeSecondsDefault);
   out.enable_network_isolation = request.enable_network_isolation.value_or(false);

@@ -1,0 +1,45 @@
+// Brings objects of a store to files of this machine: many at once, and large ones in several pieces at once.
+//
+// Memory is kFetchesMax buffers, whatever the objects' sizes. The pieces of one object are of one version:
+// where it was replaced meanwhile, that is an error of kind unavailable, and who asks again lists again.
+//
+// Threads: fetch_all() starts up to kFetchesMax threads and joins them. Errors: the object store's, those of
+// files, cancelled: interrupted; the first one, naming its key.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "agent/interruption.hpp"
+#include "base/result.hpp"
+#include "objects/objects.hpp"
+
+namespace trainyard::agent {
+
+// At once: enough to fill a link to a store some milliseconds away.
+inline constexpr size_t kFetchesMax = 8;
+// What is fetched with one request: so large that its start costs little, so small that one object of some
+// hundred megabytes keeps all threads busy.
+inline constexpr uint64_t kPieceBytes = 32 << 20;
+// Objects of one listing: what it may take in memory (some 200 MB).
+inline constexpr size_t kListedObjectsMax = 1'000'000;
+
+struct Download {
+  std::string bucket;
+  std::string key;
+  std::string path;  // below the directory: "a/b.csv"
+  uint64_t bytes = 0;
+  std::string etag;  // as it was listed; "" = not known, and it is fetched in one piece
+};
+
+// Everything below the prefix, in order of keys. Errors also: exhausted, past kListedObjectsMax.
+Result<std::vector<objects::ObjectInfo>> list_all(objects::Objects& objects,
+                                                  const objects::Location& location,
+                                                  const Interruption& interruption);
+
+// Requires: paths are those of key_paths.hpp; nobody else writes below `directory`, which is there.
+Result<void> fetch_all(objects::Objects& objects, const std::vector<Download>& downloads,
+                       const std::string& directory, const Interruption& interruption);
+
+}  // namespace trainyard::agent

@@ -1,0 +1,208 @@
+#include "agent/mirror.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "host/files.hpp"
+#include "host/machine_clock.hpp"
+#include "host/temporary_directory.hpp"
+#include "objects/memory.hpp"
+
+namespace trainyard::agent {
+namespace {
+
+class Heard final : public Facts {
+ public:
+  void state(wire::StateFact) override {}
+  void lines(std::vector<wire::LogLine>) override {}
+  void points(std::vector<wire::MetricPoint>) override {}
+  void say(const std::string& text) override {
+    const std::lock_guard lock(mutex_);
+    said_.push_back(text);
+  }
+  std::string said() {
+    const std::lock_guard lock(mutex_);
+    std::string all;
+    for (const auto& text : said_) all += text + "\n";
+    return all;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::string> said_;
+};
+
+class MirrorTest : public testing::Test {
+ protected:
+  MirrorTest() {
+    EXPECT_TRUE(objects_->create_bucket("yard", "eu-west-1"));
+    keys_.set({"id", "secret", "token", clock_.now() + 1h});
+  }
+  std::unique_ptr<Mirror> mirror(bool deletions = true, bool marks = true) {
+    MirrorSettings settings;
+    settings.directory = path("");
+    settings.directory.pop_back();
+    settings.place = "/opt/ml/checkpoints";
+    settings.to = {"yard", "ckpt/"};
+    settings.deletions = deletions;
+    settings.marks = marks;
+    return std::make_unique<Mirror>(settings, *objects_, keys_, heard_, clock_);
+  }
+  std::string path(const std::string& name) const { return directory_.path() + "/here/" + name; }
+  void write(const std::string& name, const std::string& content) {
+    const std::string file = path(name);
+    ASSERT_TRUE(host::make_directories(file.substr(0, file.rfind('/'))));
+    ASSERT_TRUE(host::write_file(file, content));
+  }
+  void put(const std::string& key, const std::string& content) {
+    ASSERT_TRUE(objects::write_all(*objects_, "yard", key, content));
+  }
+  std::string get(const std::string& key) {
+    const auto content = objects::read_all(*objects_, "yard", key, 1 << 20);
+    return content ? *content : "(none)";
+  }
+  std::string keys() {
+    std::string all;
+    const auto page = objects_->list("yard", {});
+    for (const auto& object : page->objects) all += object.key + " ";
+    return all;
+  }
+  template <class Condition>
+  bool soon(Condition condition) {
+    const auto end = clock_.monotonic() + std::chrono::seconds(60);
+    while (clock_.monotonic() < end) {
+      if (condition()) return true;
+      ::usleep(10'000);
+    }
+    return false;
+  }
+
+  host::MachineClock clock_;
+  SeededRandom random_{1};
+  host::TemporaryDirectory directory_;
+  std::unique_ptr<objects::Objects> objects_ = objects::make_memory(clock_, random_);
+  JobKeys keys_;
+  Heard heard_;
+  Interruption interruption_;
+};
+
+TEST_F(MirrorTest, BringsOverWhileTheJobRuns) {
+  const auto one = mirror();
+  ASSERT_TRUE(one->restore(interruption_));
+  one->start();
+  write("a/model", "1");
+  EXPECT_TRUE(soon([&] { return get("ckpt/a/model") == "1"; }));
+  EXPECT_TRUE(soon([&] { return host::exists(path("a/model.sagemaker-uploaded")); }));
+  EXPECT_TRUE(soon([&] { return !host::exists(path("a/model.sagemaker-uploading")); }));
+  write("tmp.sagemaker-ignore", "2");
+  ASSERT_EQ(::rename(path("tmp.sagemaker-ignore").c_str(), path("a/model").c_str()), 0);
+  EXPECT_TRUE(soon([&] { return get("ckpt/a/model") == "2"; }));
+  ::unlink(path("a/model").c_str());
+  EXPECT_TRUE(soon([&] { return keys().empty(); }));
+  EXPECT_TRUE(soon([&] { return !host::exists(path("a/model.sagemaker-uploaded")); }));
+  EXPECT_TRUE(one->finish(interruption_));
+  EXPECT_EQ(heard_.said(), "");
+}
+
+TEST_F(MirrorTest, TheLastTurnBringsEverything) {
+  const auto one = mirror();
+  ASSERT_TRUE(one->restore(interruption_));
+  one->start();
+  for (int i = 0; i < 20; ++i) write("d/" + std::to_string(i), std::to_string(i));
+  write("half.sagemaker-ignore", "no");
+  write("empty", "");
+  ASSERT_TRUE(one->finish(interruption_));
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(get("ckpt/d/" + std::to_string(i)), std::to_string(i));
+  EXPECT_EQ(get("ckpt/empty"), "");
+  EXPECT_EQ(keys().find("half"), std::string::npos);
+  EXPECT_EQ(keys().find("sagemaker"), std::string::npos);
+}
+
+TEST_F(MirrorTest, WhatTheStoreHoldsIsThereAgain) {
+  put("ckpt/a/model", "1");
+  put("ckpt/b", "2");
+  put("ckpt/b.sagemaker-uploaded", "");
+  put("ckpt/dir/", "");
+  put("ckpt/x", "old");
+  put("ckpt/x/y", "new");
+  put("ckpt/../evil", "no");
+  put("ckpt-2/other", "no");
+  {
+    const auto one = mirror();
+    ASSERT_TRUE(one->restore(interruption_));
+    EXPECT_EQ(*host::read_file(path("a/model")), "1");
+    EXPECT_EQ(*host::read_file(path("b")), "2");
+    EXPECT_EQ(*host::read_file(path("x/y")), "new");
+    EXPECT_FALSE(host::exists(path("b.sagemaker-uploaded")));
+    EXPECT_NE(heard_.said().find("would lead out of its place"), std::string::npos);
+    struct stat status {};
+    ASSERT_EQ(::stat(path("a/model").c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 0777, 0666u);
+    EXPECT_EQ(status.st_mtim.tv_sec,
+              to_milliseconds(objects_->head("yard", "ckpt/a/model")->modified) / 1000);
+    ASSERT_EQ(::stat(path("a").c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 0777, 0777u);
+    // Nothing changed, so nothing goes up; what is gone goes there as well.
+    put("ckpt/a/model", "another host's");
+    ::unlink(path("b").c_str());
+    ASSERT_TRUE(one->finish(interruption_));
+  }
+  EXPECT_EQ(get("ckpt/a/model"), "another host's");
+  EXPECT_EQ(get("ckpt/b"), "(none)");
+  EXPECT_EQ(get("ckpt-2/other"), "no");
+}
+
+TEST_F(MirrorTest, LinksAreNotFollowedAndMarksLeadNowhere) {
+  ASSERT_TRUE(host::write_file(directory_.path() + "/secret", "secret"));
+  const auto one = mirror();
+  ASSERT_TRUE(one->restore(interruption_));
+  write("a", "1");
+  ASSERT_EQ(::symlink("../secret", path("link").c_str()), 0);
+  ASSERT_EQ(::symlink("../made", path("a.sagemaker-uploading").c_str()), 0);
+  ASSERT_EQ(::symlink("../made", path("a.sagemaker-uploaded").c_str()), 0);
+  ASSERT_EQ(::mkfifo(path("fifo").c_str(), 0666), 0);
+  ASSERT_TRUE(one->finish(interruption_));
+  EXPECT_EQ(keys(), "ckpt/a ");
+  EXPECT_FALSE(host::exists(directory_.path() + "/made"));
+  EXPECT_NE(heard_.said().find("/opt/ml/checkpoints/link is not brought to s3://yard/ckpt/: it is a link"),
+            std::string::npos);
+}
+
+TEST_F(MirrorTest, IntermediateOutputStaysInTheStore) {
+  const auto one = mirror(false, false);
+  ASSERT_TRUE(one->restore(interruption_));
+  write("a", "1");
+  ASSERT_TRUE(one->finish(interruption_));
+  ::unlink(path("a").c_str());
+  ASSERT_TRUE(one->finish(interruption_));
+  EXPECT_EQ(get("ckpt/a"), "1");
+  EXPECT_EQ(host::list_directory(path(""))->size(), 0u);
+}
+
+TEST_F(MirrorTest, AMissingBucketIsSaidInWords) {
+  MirrorSettings settings;
+  settings.directory = path("x");
+  settings.place = "/opt/ml/checkpoints";
+  settings.to = {"nowhere", "ckpt/"};
+  Mirror one(settings, *objects_, keys_, heard_, clock_);
+  EXPECT_EQ(one.restore(interruption_).error().message, "there is no bucket nowhere (s3://nowhere/ckpt/)");
+  one.start();
+  ASSERT_TRUE(host::write_file(path("x/a"), "1"));
+  EXPECT_TRUE(soon([&] { return heard_.said().find("cannot be brought to") != std::string::npos; }));
+  EXPECT_FALSE(one.finish(interruption_));
+}
+
+TEST_F(MirrorTest, AnInterruptionEndsTheLastTurn) {
+  const auto one = mirror();
+  ASSERT_TRUE(one->restore(interruption_));
+  write("a", "1");
+  interruption_.order();
+  EXPECT_EQ(one->finish(interruption_).error().kind, Kind::cancelled);
+  EXPECT_EQ(keys(), "");
+}
+
+}  // namespace
+}  // namespace trainyard::agent
