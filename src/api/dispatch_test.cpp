@@ -231,7 +231,7 @@ TEST(TrainingJobs, WhatIsNotDoneYetIsRefusedInWords) {
   const auto with = [&](const std::string& more) { return message(create_body("job", more)); };
   // A member added at the end stands for the request's own: JSON's last one counts.
   const std::pair<std::string, std::string> table[] = {
-      {R"(,"CheckpointConfig":{"S3Uri":"s3://b/c"})", "CheckpointConfig is not supported"},
+      {R"(,"CheckpointConfig":{"S3Uri":"b/c"})", "checkpointConfig.s3Uri"},
       {R"(,"EnableManagedSpotTraining":true,"StoppingCondition":{"MaxRuntimeInSeconds":5,"MaxWaitTimeInSeconds":5})",
        "EnableManagedSpotTraining is not supported"},
       {R"(,"EnableManagedSpotTraining":true)", "Invalid MaxWaitTimeInSeconds. It must be present"},

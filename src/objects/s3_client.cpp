@@ -9,7 +9,6 @@
 #include "objects/names.hpp"
 #include "objects/s3_client/answers.hpp"
 #include "objects/s3_client/connection.hpp"
-#include "objects/xml.hpp"
 
 namespace trainyard::objects {
 namespace {
@@ -67,7 +66,7 @@ class Client {
     return attempts<HttpAnswer>(*connection, what,
                                 [&](const HttpRequest& request) { return connection->perform(request); });
   }
-  Result<XmlNode> ask_for_xml(const Ask& what) {
+  Result<XmlElement> ask_for_xml(const Ask& what) {
     const HttpAnswer answer = TRY(ask(what));
     auto xml = parse_xml(answer.body);
     if (!xml) return corrupt(what.words() + ": the endpoint's answer cannot be read: " + xml.error().message);
@@ -253,7 +252,7 @@ class S3 final : public Objects {
       body =
           "<CreateBucketConfiguration "
           "xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"><LocationConstraint>" +
-          escape_xml(region) + "</LocationConstraint></CreateBucketConfiguration>";
+          xml_text(region) + "</LocationConstraint></CreateBucketConfiguration>";
     TRY(client_.ask({.method = "PUT", .bucket = bucket, .body = body, .repeatable = false}));
     return ok();
   }
@@ -271,9 +270,9 @@ class S3 final : public Objects {
   }
 
   Result<std::vector<BucketInfo>> list_buckets() override {
-    const XmlNode xml = TRY(client_.ask_for_xml({.method = "GET"}));
+    const XmlElement xml = TRY(client_.ask_for_xml({.method = "GET"}));
     std::vector<BucketInfo> all;
-    if (const XmlNode* const buckets = xml.child("Buckets"))
+    if (const XmlElement* const buckets = xml.child("Buckets"))
       for (const auto& one : buckets->children)
         all.push_back(
             {one.text_of("Name"), one.text_of("BucketRegion"), TRY(instant_of(one.text_of("CreationDate")))});
@@ -329,7 +328,7 @@ class S3 final : public Objects {
                        {"prefix", query.prefix}}};
     if (!query.delimiter.empty()) what.query.emplace_back("delimiter", query.delimiter);
     if (!query.start_after.empty()) what.query.emplace_back("start-after", query.start_after);
-    const XmlNode xml = TRY(client_.ask_for_xml(what));
+    const XmlElement xml = TRY(client_.ask_for_xml(what));
     ListPage page;
     for (const auto& one : xml.children) {
       if (one.name == "Contents") {
@@ -368,7 +367,7 @@ class S3 final : public Objects {
                                                            ? "FULL_OBJECT"
                                                            : "COMPOSITE");
     }
-    const XmlNode xml = TRY(client_.ask_for_xml(what));
+    const XmlElement xml = TRY(client_.ask_for_xml(what));
     const std::string id = xml.text_of("UploadId");
     if (id.empty()) return corrupt(what.words() + ": the endpoint gave no upload id");
     return id;
@@ -400,10 +399,10 @@ class S3 final : public Objects {
     uint64_t bytes = 0;
     for (const auto& part : parts) {
       body += "<Part><PartNumber>" + std::to_string(part.number) + "</PartNumber><ETag>" +
-              escape_xml(part.etag) + "</ETag>";
+              xml_text(part.etag) + "</ETag>";
       for (const auto& [algorithm, base64] : part.checksums) {
         const std::string element = element_of(algorithm);
-        body += "<" + element + ">" + escape_xml(base64) + "</" + element + ">";
+        body += "<" + element + ">" + xml_text(base64) + "</" + element + ">";
       }
       body += "</Part>";
       bytes += part.bytes;
@@ -444,7 +443,7 @@ class S3 final : public Objects {
     std::vector<PartInfo> parts;
     std::string marker = "0";
     for (int page = 0; page < kPagesMax; ++page) {
-      const XmlNode xml =
+      const XmlElement xml =
           TRY(client_.ask_for_xml({.method = "GET",
                                    .bucket = bucket,
                                    .key = key,
@@ -475,7 +474,7 @@ class S3 final : public Objects {
                .bucket = bucket,
                .query = {{"uploads", ""}, {"prefix", prefix}, {"encoding-type", "url"}}};
       what.query.insert(what.query.end(), marker.begin(), marker.end());
-      const XmlNode xml = TRY(client_.ask_for_xml(what));
+      const XmlElement xml = TRY(client_.ask_for_xml(what));
       for (const auto& one : xml.children) {
         if (one.name != "Upload") continue;
         uploads.push_back({TRY(percent_decode(one.text_of("Key"), true)), one.text_of("UploadId"),

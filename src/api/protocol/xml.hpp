@@ -1,28 +1,16 @@
-// XML as the AWS protocols use it: elements and text. A reader with limits (no document types, no entities
-// but the five of the standard) and a writer that appends.
+// Shapes from XML and to XML.
 //
 // Threads: pure functions. Errors: invalid, with the place.
 #pragma once
 
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "api/shapes/shape.hpp"
 #include "base/result.hpp"
+#include "base/xml.hpp"
 
 namespace trainyard::api {
-
-struct XmlElement {
-  std::string name;  // without its prefix
-  std::string text;  // all character data directly inside
-  std::vector<XmlElement> children;
-};
-
-// The root element. Limits: kDepthMax deep, kValuesMax elements.
-Result<XmlElement> parse_xml(std::string_view text);
-
-void append_xml_text(std::string& out, std::string_view text);
 
 // Fills a C++ value of `shape` from an element, and writes one as <name>..</name>. What the shape does not
 // have is ignored.

@@ -7,9 +7,9 @@
 #include <string>
 
 #include "base/result.hpp"
+#include "base/xml.hpp"
 #include "objects/objects.hpp"
 #include "objects/s3_client/connection.hpp"
-#include "objects/xml.hpp"
 
 namespace trainyard::objects {
 
