@@ -18,6 +18,7 @@
 #include "host/image.hpp"
 #include "host/link.hpp"
 #include "host/machine_clock.hpp"
+#include "host/process.hpp"
 #include "objects/s3_client.hpp"
 #include "wire/codec.hpp"
 
@@ -97,6 +98,12 @@ Result<agent::ReadyImage> unpack_image(const domain::Image& image, const std::st
   return ready;
 }
 
+// Beside us, where it is installed.
+std::string entry_program() {
+  const std::string path = host::program_directory() + "/trainyard-entry";
+  return host::exists(path) ? path : "";
+}
+
 Result<void> run(const Options& options, Clock& clock) {
   host::MachineRandom random;
   SignalWatch signals;  // before any other thread, so that all have them blocked
@@ -131,7 +138,8 @@ Result<void> run(const Options& options, Clock& clock) {
       [&] { return agent::open_endpoints(order, options.place.network_namespace, keys, random); },
       uplink,
       clock,
-      random};
+      random,
+      entry_program()};
   agent::Agent agent(order, options.place, world, keys, spool->found_facts());
   hearer = &agent;
   signals.start(agent);

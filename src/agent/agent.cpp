@@ -24,9 +24,9 @@ constexpr Duration kLastWordsMax = 5s;
 }  // namespace
 
 Agent::Agent(const wire::Order& order, const Place& place, World& world, JobKeys& keys, bool died_before)
-    : order_(order), world_(world), keys_(keys), site_{order,     place,       world, keys, interruption_,
-                                                       greeting_, died_before, {},    {},   {},
-                                                       {},        {},          {},    {}} {
+    : order_(order), world_(world), keys_(keys), site_{order,     place,       world, keys,  interruption_,
+                                                       greeting_, died_before, {},    false, {},
+                                                       {},        {},          {},    {},    {}} {
   run_.host = order.host;
   run_.hosts = order.spec.hosts();
 }

@@ -56,6 +56,7 @@ struct World {
   Facts& facts;
   Clock& clock;
   Random& random;
+  std::string entry_program = {};  // path of trainyard-entry; "" = there is none, and no script mode
 };
 
 // Lets steps wait for the server's first word.
@@ -80,6 +81,7 @@ struct Site {
 
   // Set by steps, in the order of the list.
   ReadyImage image;
+  bool runs_script = false;  // entry is the container's program
   std::unique_ptr<Endpoints> endpoints;
   std::unique_ptr<MetricMatcher> metrics;
   std::unique_ptr<LogPump> pump;

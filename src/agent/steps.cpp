@@ -15,6 +15,7 @@ std::span<const Step> steps() {
       Step{Stage::pull, "channels", download_channels, nullptr},
       Step{Stage::pull, "checkpoints", restore_checkpoints, nullptr},
       Step{Stage::pull, "image", ready_image, nullptr},
+      Step{Stage::pull, "sources", fetch_sources, nullptr},
       Step{Stage::mount, "contract", write_contract, nullptr},
       Step{Stage::mount, "endpoints", open_job_endpoints, close_job_endpoints},
       Step{Stage::run, "mirrors", start_mirrors, end_mirrors},

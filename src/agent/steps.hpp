@@ -34,6 +34,7 @@ std::optional<Failure> await_welcome(Site& site);
 std::optional<Failure> download_channels(Site& site);
 std::optional<Failure> restore_checkpoints(Site& site);
 std::optional<Failure> ready_image(Site& site);
+std::optional<Failure> fetch_sources(Site& site);
 std::optional<Failure> write_contract(Site& site);
 std::optional<Failure> open_job_endpoints(Site& site);
 void close_job_endpoints(Site& site);

@@ -53,7 +53,8 @@ class TarReader {
   virtual Result<std::optional<TarEntry>> next() = 0;       // nothing at the end
   virtual Result<size_t> read(std::span<char> buffer) = 0;  // of the present entry's content; 0 at its end
 };
-Result<std::unique_ptr<TarReader>> read_tar(Source source);
+// With gzip, a plain tar is read as well. The root's own entry ("./") is left out.
+Result<std::unique_ptr<TarReader>> read_tar(Source source, Compression compression = Compression::none);
 
 // "a//b/./c" -> "a/b/c". Errors: corrupt, for an absolute name, one with "..", one that is empty or holds a
 // NUL.

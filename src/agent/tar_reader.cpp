@@ -21,18 +21,22 @@ class Reader final : public TarReader {
  public:
   explicit Reader(Source source) : source_(std::move(source)), archive_(archive_read_new()) {}
 
-  Result<void> open() {
+  Result<void> open(Compression compression) {
     archive_read_support_format_tar(archive_.get());
+    if (compression == Compression::gzip) archive_read_support_filter_gzip(archive_.get());
     archive_read_support_format_empty(archive_.get());
     return answer(archive_read_open(archive_.get(), this, nullptr, &Reader::on_wanted, nullptr));
   }
 
   Result<std::optional<TarEntry>> next() override {
     struct archive_entry* header = nullptr;
-    const int code = archive_read_next_header(archive_.get(), &header);
-    if (code == ARCHIVE_EOF) return std::optional<TarEntry>();
-    TRY(answer(code));
-    const char* name = archive_entry_pathname(header);
+    const char* name = nullptr;
+    do {
+      const int code = archive_read_next_header(archive_.get(), &header);
+      if (code == ARCHIVE_EOF) return std::optional<TarEntry>();
+      TRY(answer(code));
+      name = archive_entry_pathname(header);
+    } while (is_root(name, archive_entry_filetype(header)));
     TarEntry entry;
     entry.name = TRY(clean_name(name != nullptr ? name : ""));
     entry.mode = archive_entry_perm(header) & 0777;
@@ -74,6 +78,11 @@ class Reader final : public TarReader {
   }
 
  private:
+  static bool is_root(const char* name, unsigned type) {
+    const std::string_view text = name != nullptr ? name : "";
+    return type == AE_IFDIR && (text == "." || text == "./");
+  }
+
   std::string words() const {
     const char* words = archive_error_string(archive_.get());
     return words != nullptr ? words : "no reason given";
@@ -105,9 +114,9 @@ class Reader final : public TarReader {
 
 }  // namespace
 
-Result<std::unique_ptr<TarReader>> read_tar(Source source) {
+Result<std::unique_ptr<TarReader>> read_tar(Source source, Compression compression) {
   auto reader = std::make_unique<Reader>(std::move(source));
-  TRY(reader->open());
+  TRY(reader->open(compression));
   return std::unique_ptr<TarReader>(std::move(reader));
 }
 

@@ -2,6 +2,7 @@
 #include "agent/job_config.hpp"
 #include "agent/steps.hpp"
 #include "base/text.hpp"
+#include "contract/entry.hpp"
 #include "host/oci_image.hpp"
 
 namespace trainyard::agent {
@@ -36,6 +37,12 @@ host::ContainerSpec container_spec(Site& site) {
     endpoint.ca_bundle = kCaInside;
   }
   spec.arguments = host::command_line(site.image.entrypoint, order.spec.entrypoint, order.spec.arguments);
+  if (site.runs_script) {
+    // In the place of the image's `train`, which it lacks.
+    spec.arguments = host::command_line(site.image.entrypoint, {}, {std::string(contract::kEntryInside)});
+    spec.mounts.push_back(bound(site.world.entry_program, std::string(contract::kEntryInside), true));
+    spec.mounts.push_back(bound(site.path("entry"), std::string(contract::kEntryFolder), false));
+  }
   spec.environment = container_environment(order, endpoint, site.image.environment);
   spec.working_directory = site.image.working_directory;
   spec.hostname = site.host_name();

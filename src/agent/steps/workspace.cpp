@@ -22,7 +22,7 @@ void remove_workspace(Site& site) {
     log(Level::warning, "agent", "what is left of the container cannot be removed",
         {{"error", removed.error().message}});
   }
-  for (const char* name : {"ml", "etc", "image", "checkpoints"}) {
+  for (const char* name : {"ml", "etc", "image", "checkpoints", "entry"}) {
     if (auto removed = host::remove_all(site.path(name)); !removed) {
       log(Level::warning, "agent", "a directory cannot be removed", {{"error", removed.error().message}});
     }

@@ -1,0 +1,65 @@
+// trainyard-entry: runs a script in its container; see entry/host_run.hpp. Only wires.
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "contract/contract.hpp"
+#include "entry/helpers.hpp"
+#include "entry/host_run.hpp"
+#include "host/files.hpp"
+#include "host/machine_clock.hpp"
+
+extern char** environ;
+
+namespace trainyard {
+namespace {
+
+constexpr const char* kUsage =
+    "usage: trainyard-entry | trainyard-entry --start-on HOST COMMAND.. | trainyard-entry --rank PROGRAM..\n";
+
+entry::Variables read_variables() {
+  entry::Variables variables;
+  for (char** each = environ; *each != nullptr; ++each) {
+    const char* equals = std::strchr(*each, '=');
+    if (equals != nullptr) variables[std::string(*each, static_cast<size_t>(equals - *each))] = equals + 1;
+  }
+  return variables;
+}
+
+// Read once and removed, so that no process of the user ever sees it.
+contract::EntryTold take_told() {
+  const std::string path(contract::kEntryFile);
+  const auto text = host::read_file(path);
+  ::unlink(path.c_str());
+  if (!text) return {};
+  auto told = contract::read_entry_told(*text);
+  return told ? std::move(*told) : contract::EntryTold{};
+}
+
+int run(const std::vector<std::string>& arguments) {
+  auto variables = read_variables();
+  const std::vector<std::string> rest(arguments.begin() + (arguments.empty() ? 0 : 1), arguments.end());
+  if (!arguments.empty() && arguments[0] == "--start-on") return entry::start_on(rest);
+  if (!arguments.empty() && arguments[0] == "--rank") return entry::run_rank(rest, variables);
+  if (!arguments.empty()) {
+    std::fputs(kUsage, stderr);
+    return 2;
+  }
+  entry::Station station;
+  const auto base = variables.find("SAGEMAKER_BASE_DIR");
+  station.base = base == variables.end() ? std::string(contract::kBase) : base->second;
+  station.program = contract::kEntryInside;
+  station.variables = std::move(variables);
+  station.told = take_told();
+  host::MachineClock clock;
+  host::MachineRandom random;
+  return entry::run_host(station, clock, random);
+}
+
+}  // namespace
+}  // namespace trainyard
+
+int main(int argc, char** argv) { return trainyard::run({argv + 1, argv + argc}); }

@@ -1,0 +1,27 @@
+// What the agent tells entry, the program that it mounts into images for script mode: where both lie inside,
+// and a small file that entry reads and removes before any process of the user starts.
+//
+// Threads: pure functions. Errors: invalid.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+
+namespace trainyard::contract {
+
+inline constexpr std::string_view kEntryInside = "/opt/trainyard/entry";  // the program, read-only
+inline constexpr std::string_view kEntryFolder = "/opt/trainyard/told";   // a folder that the job may write
+inline constexpr std::string_view kEntryFile = "/opt/trainyard/told/host.json";
+
+struct EntryTold {
+  std::string gang_secret;  // by which the hosts of one attempt know each other
+  double cpus = 0;          // the host's share; 0: not limited
+};
+
+std::string write_entry_told(const EntryTold& told);
+Result<EntryTold> read_entry_told(std::string_view json);
+
+}  // namespace trainyard::contract

@@ -1,0 +1,160 @@
+#include "entry/failure.hpp"
+
+#include <csignal>
+
+#include <algorithm>
+#include <vector>
+
+#include "base/text.hpp"
+
+namespace trainyard::entry {
+namespace {
+
+constexpr std::string_view kTracebackHead = "Traceback (most recent call last):";
+constexpr int kSignalExitBase = 128;
+// A thousand characters reach the user: the exception may have most of them, then come its last frames.
+constexpr size_t kExceptionBytesMax = 600;
+constexpr size_t kDetailBytesMax = 700;
+constexpr size_t kCommandBytesMax = 200;
+
+// A line without what launchers put before it ("[rank3]: ", "[1,3]<stderr>:") and without colours.
+std::string bare(std::string_view line) {
+  std::string text;
+  for (size_t i = 0; i < line.size(); ++i) {
+    if (line[i] == '\x1b' && i + 1 < line.size() && line[i + 1] == '[') {
+      i += 2;
+      while (i < line.size() && !(line[i] >= '@' && line[i] <= '~')) ++i;
+      continue;
+    }
+    if (line[i] != '\r') text += line[i];
+  }
+  if (text.starts_with("[rank")) {
+    const size_t end = text.find("]: ");
+    if (end != std::string::npos && end < 16) return text.substr(end + 3);
+    if (text.ends_with("]:")) return "";
+  }
+  if (text.starts_with('[')) {
+    for (const std::string_view mark : {"<stderr>:", "<stdout>:", "<stddiag>:"}) {
+      const size_t at = text.find(mark);
+      if (at != std::string::npos && at < 48) return text.substr(at + mark.size());
+    }
+  }
+  return text;
+}
+
+std::vector<std::string> bare_lines(std::string_view printed) {
+  std::vector<std::string> lines;
+  for (const auto line : split(printed, '\n')) lines.push_back(bare(line));
+  while (!lines.empty() && trim(lines.back()).empty()) lines.pop_back();
+  return lines;
+}
+
+// The lines [begin, exception] of the last traceback; end == begin: there is none.
+struct Traceback {
+  size_t begin = 0, exception = 0;
+  bool found = false;
+};
+
+Traceback find_traceback(const std::vector<std::string>& lines) {
+  Traceback traceback;
+  for (size_t i = lines.size(); i-- > 0;) {
+    if (!trim(lines[i]).starts_with(kTracebackHead)) continue;
+    traceback.begin = i;
+    // Frames are indented; the first line that is not is the exception.
+    size_t at = i + 1;
+    while (at < lines.size() && (lines[at].starts_with(' ') || lines[at].empty())) ++at;
+    if (at >= lines.size()) continue;  // cut off: an older one may be whole
+    traceback.exception = at;
+    traceback.found = true;
+    return traceback;
+  }
+  return traceback;
+}
+
+std::string joined(const std::vector<std::string>& lines, size_t begin, size_t end) {
+  std::string text;
+  for (size_t i = begin; i < end; ++i) text += (i == begin ? "" : "\n") + lines[i];
+  return text;
+}
+
+// The exception and what its message says on further lines, up to a blank one.
+size_t end_of_exception(const std::vector<std::string>& lines, const Traceback& traceback) {
+  size_t end = traceback.exception + 1;
+  while (end < lines.size() && end < traceback.exception + 8 && !trim(lines[end]).empty() &&
+         !trim(lines[end]).starts_with(kTracebackHead))
+    ++end;
+  return end;
+}
+
+std::string how_it_ended(int code) {
+  if (code > kSignalExitBase && code < kSignalExitBase + 65) {
+    const int number = code - kSignalExitBase;
+    std::string text = "killed by " + signal_name(number);
+    if (number == SIGKILL) text += ", as the kernel does when memory runs out";
+    return text;
+  }
+  return "exit code " + std::to_string(code);
+}
+
+}  // namespace
+
+std::string signal_name(int number) {
+  static constexpr struct {
+    int number;
+    const char* name;
+  } kNames[] = {{SIGHUP, "SIGHUP"},   {SIGINT, "SIGINT"},   {SIGQUIT, "SIGQUIT"}, {SIGILL, "SIGILL"},
+                {SIGTRAP, "SIGTRAP"}, {SIGABRT, "SIGABRT"}, {SIGBUS, "SIGBUS"},   {SIGFPE, "SIGFPE"},
+                {SIGKILL, "SIGKILL"}, {SIGUSR1, "SIGUSR1"}, {SIGSEGV, "SIGSEGV"}, {SIGUSR2, "SIGUSR2"},
+                {SIGPIPE, "SIGPIPE"}, {SIGALRM, "SIGALRM"}, {SIGTERM, "SIGTERM"}, {SIGXCPU, "SIGXCPU"},
+                {SIGXFSZ, "SIGXFSZ"}, {SIGSYS, "SIGSYS"}};
+  for (const auto& each : kNames)
+    if (each.number == number) return each.name;
+  return "signal " + std::to_string(number);
+}
+
+std::string last_exception(std::string_view printed) {
+  const auto lines = bare_lines(printed);
+  const auto traceback = find_traceback(lines);
+  if (!traceback.found) return "";
+  return joined(lines, traceback.exception, end_of_exception(lines, traceback));
+}
+
+std::string last_traceback(std::string_view printed) {
+  const auto lines = bare_lines(printed);
+  const auto traceback = find_traceback(lines);
+  if (!traceback.found) return "";
+  return joined(lines, traceback.begin, end_of_exception(lines, traceback));
+}
+
+std::string last_lines(std::string_view printed, size_t bytes_max) {
+  const auto lines = bare_lines(printed);
+  size_t begin = lines.size(), bytes = 0;
+  while (begin > 0 && bytes + lines[begin - 1].size() + 1 <= bytes_max) bytes += lines[--begin].size() + 1;
+  if (begin == lines.size() && !lines.empty()) return shorten(lines.back(), bytes_max);
+  return joined(lines, begin, lines.size());
+}
+
+std::string describe_failure(std::string_view title, const Failure& failure, bool with_rank,
+                             std::string_view printed, std::string_view command) {
+  const std::string where = failure.host + (with_rank ? ", rank " + std::to_string(failure.rank) : "");
+  const std::string exception = last_exception(printed);
+  std::string what = shorten(exception, kExceptionBytesMax), details;
+  if (!exception.empty()) {
+    details = last_traceback(printed);
+    // Its last frames are nearest to the fault.
+    if (details.size() > kDetailBytesMax) details = "..\n" + last_lines(details, kDetailBytesMax);
+  } else {
+    details = last_lines(printed, kDetailBytesMax);
+    const size_t last = details.find_last_of('\n');
+    what = shorten(trim(last == std::string::npos ? details : details.substr(last + 1)), kExceptionBytesMax);
+    if (what == trim(details)) details.clear();
+  }
+  const std::string ended = where + ", " + how_it_ended(failure.code);
+  std::string text = std::string(title) + ": ";
+  text += what.empty() ? ended + "; it printed nothing on its standard error" : what + " (" + ended + ")";
+  if (!command.empty()) text += "\nCommand \"" + shorten(command, kCommandBytesMax) + "\"";
+  if (!details.empty()) text += "\n" + details;
+  return to_utf8(text);
+}
+
+}  // namespace trainyard::entry

@@ -1,0 +1,107 @@
+// What the entries of one gang say to each other. Grammar and sizes: docs/formats/gang.md.
+//
+// Every host of a distribution connects to the leading one. Both show that they know the gang's secret; after
+// that each frame carries a code of its bytes, its place in the stream and its direction, so none can be
+// changed, repeated, reordered or sent back.
+//
+// The same messages, without codes, go between a launcher's helpers and the entry of their own host.
+//
+// Threads: a Sealer or an Opener is confined to one thread; the rest is pure. Errors: corrupt.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "base/result.hpp"
+
+namespace trainyard::entry {
+
+inline constexpr uint8_t kGangVersion = 1;
+inline constexpr size_t kFrameBytesMax = 256 << 10;  // the longest is a daemon's command line
+inline constexpr size_t kNonceBytes = 16;
+inline constexpr size_t kSealBytes = 16;
+
+// -- between hosts
+struct Challenge {  // from the leading host, first
+  uint8_t version = kGangVersion;
+  std::string nonce;
+};
+struct Join {  // from the other one
+  std::string nonce;
+  std::string host;
+  std::string proof;  // proof_of_host()
+};
+struct Go {};    // all are there: start
+struct Done {};  // all that this host started has ended well
+struct Failed {  // the first one that ended badly on this host
+  int32_t rank = 0;
+  int32_t code = 1;
+  std::string text;
+};
+struct End {  // to all: end with this code; on failure, whose it was and the failure file's text
+  int32_t code = 0;
+  std::string host;
+  std::string text;
+};
+struct Run {  // run this line by a shell (a launcher's daemon)
+  uint32_t number = 0;
+  std::string line;
+};
+struct Ended {  // what became of it
+  uint32_t number = 0;
+  int32_t code = 0;
+};
+// -- from a helper to the entry of its own host
+struct RunOn {  // run this line on that host; answered by Ended
+  std::string host;
+  std::string line;
+};
+struct Rank {  // I am that rank; nothing answers
+  int32_t rank = 0;
+};
+
+using Message = std::variant<Challenge, Join, Go, Done, Failed, End, Run, Ended, RunOn, Rank>;
+
+// A payload: kind byte and fields.
+std::string encode(const Message& message);
+Result<Message> decode(std::string_view payload);
+
+std::string proof_of_host(std::string_view secret, std::string_view challenge_nonce, const Join& join);
+std::string session_key(std::string_view secret, std::string_view challenge_nonce,
+                        std::string_view join_nonce);
+
+// length:u32 payload [seal]
+class Sealer {
+ public:
+  Sealer() = default;  // before both know each other: no seals
+  Sealer(std::string key, char direction) : key_(std::move(key)), direction_(direction) {}
+  std::string seal(const Message& message);
+
+ private:
+  std::string key_;
+  char direction_ = 0;
+  uint64_t sent_ = 0;
+};
+
+class Opener {
+ public:
+  Opener() = default;
+  void expect_seals(std::string key, char direction);
+  void add(std::string_view bytes) { pending_ += bytes; }
+  // The next message, when it is whole.
+  Result<std::optional<Message>> next();
+
+ private:
+  std::string key_;
+  char direction_ = 0;
+  uint64_t received_ = 0;
+  std::string pending_;
+};
+
+inline constexpr char kToLeader = '>';
+inline constexpr char kFromLeader = '<';
+
+}  // namespace trainyard::entry

@@ -1,0 +1,123 @@
+#include "entry/helpers.hpp"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <csignal>
+
+#include "base/text.hpp"
+#include "entry/children.hpp"
+#include "entry/failure.hpp"
+#include "entry/plan.hpp"
+#include "entry/sockets.hpp"
+
+namespace trainyard::entry {
+namespace {
+
+constexpr int kNoEntryCode = 255;  // as ssh has it when it cannot connect
+
+std::string found_at(const Variables& variables, const std::string& name) {
+  const auto found = variables.find(name);
+  return found == variables.end() ? "" : found->second;
+}
+
+int whole_number(const Variables& variables, std::initializer_list<const char*> names) {
+  for (const char* name : names)
+    if (const auto number = parse_int(found_at(variables, name))) return static_cast<int>(*number);
+  return 0;
+}
+
+// Ends this process as the rank ended, so that the launcher's own words are true.
+int end_as(int code) {
+  if (code > 128 && code < 128 + 65) {
+    const int number = code - 128;
+    ::signal(number, SIG_DFL);
+    sigset_t one;
+    ::sigemptyset(&one);
+    ::sigaddset(&one, number);
+    ::sigprocmask(SIG_UNBLOCK, &one, nullptr);
+    ::raise(number);
+  }
+  return code;
+}
+
+}  // namespace
+
+int start_on(const std::vector<std::string>& arguments) {
+  if (arguments.size() < 2) {
+    write_all(STDERR_FILENO, "trainyard-entry: --start-on needs a host and a command\n");
+    return 2;
+  }
+  auto socket = connect_to_entry();
+  if (!socket) {
+    write_all(STDERR_FILENO, "trainyard-entry: " + socket.error().message + "\n");
+    return kNoEntryCode;
+  }
+  std::string line;
+  for (size_t i = 1; i < arguments.size(); ++i) line += (i == 1 ? "" : " ") + arguments[i];
+  Link link(std::move(*socket));
+  if (!link.send(RunOn{arguments[0], line})) return kNoEntryCode;
+  while (link.receive()) {
+    const auto message = link.next();
+    if (!message) return kNoEntryCode;
+    if (!*message) continue;
+    if (const auto* ended = std::get_if<Ended>(&**message)) return ended->code;
+  }
+  return kNoEntryCode;
+}
+
+int run_rank(const std::vector<std::string>& arguments, const Variables& variables) {
+  if (arguments.empty()) {
+    write_all(STDERR_FILENO, "trainyard-entry: --rank needs a program\n");
+    return 2;
+  }
+  Signals signals;
+  std::optional<Link> entry;
+  const int rank = whole_number(variables, {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"});
+  if (auto socket = connect_to_entry()) {
+    entry.emplace(std::move(*socket));
+    if (!entry->send(Rank{rank})) entry.reset();
+  }
+  Command command{arguments, variables, "."};
+  const int gpus = count_gpus();
+  if (gpus > 0 && found_at(variables, kPinVariable) == "1") {
+    const int local_rank = whole_number(variables, {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID"});
+    command.variables["CUDA_VISIBLE_DEVICES"] =
+        device_of_rank(local_rank, gpus, found_at(variables, "CUDA_VISIBLE_DEVICES"));
+  }
+  const std::string host = found_at(variables, "SM_CURRENT_HOST");
+  const auto report = [&](int code, const std::string& words, const std::string& line) {
+    Failure failure{host, rank, code, ""};
+    if (entry)
+      (void)entry->send(
+          Failed{rank, code, describe_failure("ExecuteUserScriptError", failure, true, words, line)});
+  };
+  Children children;
+  if (auto started = children.start(std::move(command), {}); !started) {
+    write_all(STDERR_FILENO, started.error().message + "\n");
+    report(127, started.error().message, arguments[0]);
+    return 127;
+  }
+  for (;;) {
+    std::vector<pollfd> waits = {{signals.descriptor(), POLLIN, 0}};
+    children.add_waits(waits);
+    if (entry) waits.push_back({entry->descriptor(), POLLIN, 0});
+    ::poll(waits.data(), waits.size(), -1);
+    if (signals.take()) children.signal(SIGTERM);
+    if (entry && (waits.back().revents & (POLLIN | POLLHUP)) != 0) {
+      // The one thing that it says is that the rank must end.
+      if (!entry->receive()) entry.reset();
+      if (entry) {
+        if (const auto message = entry->next(); message && *message && std::holds_alternative<End>(**message))
+          children.signal(SIGTERM);
+      }
+    }
+    children.pump();
+    for (const auto& exit : children.reap()) {
+      if (exit.code != 0) report(exit.code, exit.last_words, exit.command);
+      return end_as(exit.code);
+    }
+  }
+}
+
+}  // namespace trainyard::entry

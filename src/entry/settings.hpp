@@ -1,0 +1,80 @@
+// What a job in script mode says of itself: its files and variables, read as SageMaker's own toolkit reads them.
+//
+// Threads: pure functions. Errors: invalid, in words for the user.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "entry/values.hpp"
+
+namespace trainyard::entry {
+
+using Variables = std::map<std::string, std::string>;
+
+// What lies there before anything is decided.
+struct Found {
+  std::string base = "/opt/ml";
+  std::string hyperparameters;  // the files' text
+  std::string resource_config;
+  std::string input_data_config;
+  Variables variables;  // the environment that entry was started with
+  int cpus = 1;
+  int gpus = 0;
+};
+
+struct Group {
+  std::string name;
+  std::string instance_type;
+  std::vector<std::string> hosts;
+};
+
+struct Settings {
+  std::string base;
+  std::string program;     // the user's entry point, below code_directory()
+  std::string module_dir;  // where its files came from
+  Json log_level;          // as given: a number, usually
+  Values user;             // the script's own hyperparameters
+  Values framework;        // sagemaker_* that say how to run it
+  std::string job_name;    // "" when nothing names it
+  std::string sdk_job_name, region, framework_module;
+
+  std::string current_host;
+  std::string current_instance_type;
+  std::string current_group;
+  std::vector<std::string> hosts;
+  std::vector<Group> groups;
+  std::string network_interface;
+  Json resource_config;
+  Json input_data_config;
+
+  // Of the distribution: which groups take part, and their hosts; the first one leads.
+  Json distribution_groups;
+  std::vector<std::string> distribution_hosts;
+  int cpus = 1;
+  int gpus = 0;
+
+  std::string code_directory() const { return base + "/code"; }
+  const std::string& master() const {
+    return distribution_hosts.empty() ? hosts.front() : distribution_hosts.front();
+  }
+  bool in_distribution() const;                           // whether the current group takes part
+  bool enabled(const std::string& framework_name) const;  // a flag of framework, as Python would see it
+};
+
+Result<Settings> read_settings(const Found& found);
+
+// Errors: invalid, unless the name is a plain path below the code directory.
+Result<void> check_program(std::string_view program);
+
+// What the toolkit puts into the environment: SM_*, PYTHONPATH and the few others; added to the variables that
+// are there.
+Variables script_variables(const Settings& settings, const Variables& present);
+
+// The variables that differ from host to host: a launcher must not carry them over.
+bool is_of_host(std::string_view variable);
+
+}  // namespace trainyard::entry

@@ -1,0 +1,39 @@
+"""Jobs in script mode as the SDK sends them: sources in an archive, everything else in hyperparameters."""
+
+import io
+import json
+import tarfile
+
+import jobs
+
+
+def archive(files):
+    """A sourcedir.tar.gz of name -> text (or bytes)."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
+        for name, content in files.items():
+            data = content if isinstance(content, bytes) else content.encode()
+            entry = tarfile.TarInfo(name)
+            entry.size, entry.mode = len(data), 0o755 if name.endswith(".sh") else 0o644
+            tar.addfile(entry, io.BytesIO(data))
+    return buffer.getvalue()
+
+
+def request(server, name, program, files, hosts=1, hyperparameters=None, image="trainyard/machine", **more):
+    """A CreateTrainingJob request; hyperparameters are JSON-encoded value by value, as the SDK does."""
+    key = f"{name}/source/sourcedir.tar.gz"
+    server.boto("s3").put_object(Bucket="yard", Key=key, Body=archive(files))
+    values = {"sagemaker_program": program, "sagemaker_submit_directory": f"s3://yard/{key}", "sagemaker_container_log_level": 20,
+              "sagemaker_job_name": name, "sagemaker_region": server.env["AWS_DEFAULT_REGION"]} | (hyperparameters or {})
+    body = jobs.request(name, hosts=hosts, image=image, HyperParameters={key: json.dumps(value) for key, value in values.items()}, **more)
+    body["AlgorithmSpecification"] = {"TrainingImage": image, "TrainingInputMode": "File"}
+    return body
+
+
+def run(server, name, program, files, status="Completed", **more):
+    """Runs it to its end; Describe's answer and all lines of its log."""
+    server.boto("sagemaker").create_training_job(**request(server, name, program, files, **more))
+    done = jobs.wait_until(server.boto("sagemaker"), name)
+    lines = jobs.log_lines(server.boto("logs"), name)
+    assert done["TrainingJobStatus"] == status, f"{done.get('FailureReason')}\n" + "\n".join(lines[-40:])
+    return done, lines
