@@ -13,6 +13,7 @@
 #include "agent/spool.hpp"
 #include "agent/uplink.hpp"
 #include "base/log.hpp"
+#include "base/text.hpp"
 #include "host/container.hpp"
 #include "host/files.hpp"
 #include "host/image.hpp"
@@ -27,7 +28,7 @@ namespace {
 
 constexpr const char* kUsage =
     "usage: trainyard-agent --order FILE --directory DIR --network-namespace PATH --address ADDRESS "
-    "--host-table FILE\n";
+    "--host-table FILE [--devices FILE,..]\n";
 // After the last fact was acknowledged the log is too, unless the server cannot keep it; we do not stay for
 // that.
 constexpr Duration kLastDataMax = 5s;
@@ -39,18 +40,22 @@ struct Options {
 
 Result<Options> read_options(int argc, char** argv) {
   Options options;
+  std::string devices;
   const std::map<std::string, std::string*> known = {
       {"--order", &options.order},
       {"--directory", &options.place.directory},
       {"--network-namespace", &options.place.network_namespace},
       {"--address", &options.place.address},
-      {"--host-table", &options.place.host_table}};
+      {"--host-table", &options.place.host_table},
+      {"--devices", &devices}};
   for (int i = 1; i < argc; i += 2) {
     const auto option = known.find(argv[i]);
     if (option == known.end()) return invalid(std::string("unknown option ") + argv[i]);
     if (i + 1 >= argc) return invalid(std::string(argv[i]) + " needs a value");
     *option->second = argv[i + 1];
   }
+  for (const auto device : split(devices, ','))
+    if (!device.empty()) options.place.devices.emplace_back(device);
   if (options.order.empty() || options.place.directory.empty())
     return invalid("--order and --directory must be given");
   return options;

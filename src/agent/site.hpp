@@ -33,6 +33,8 @@ struct Place {
   std::string network_namespace;  // path
   std::string address;            // of the host in its gang's network
   std::string host_table;         // file: the names of all hosts, in the form of /etc/hosts
+  std::vector<std::string> devices =
+      {};  // device files of this machine that are this host's alone, or shared by all
 };
 
 // An image made ready to run.

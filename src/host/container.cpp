@@ -4,8 +4,6 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/mount.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
@@ -23,7 +21,9 @@
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "host/cgroup.hpp"
+#include "host/container_plan.hpp"
 #include "host/files.hpp"
+#include "host/id_range.hpp"
 #include "host/oci_bundle.hpp"
 #include "host/process.hpp"
 #include "host/process_identity.hpp"
@@ -44,19 +44,20 @@ constexpr int kStartPollMilliseconds = 1;
 constexpr Duration kKillMax = 10s;
 constexpr size_t kRuntimeLogBytesMax = 64 << 10;
 
-// Who started which container: one file each, by the cgroup's name, "PID START DIRECTORY". What a sweep goes
-// by.
+// Who started which container: one file each, by the cgroup's name, "PID START IDS" (the first of its ids). What a
+// sweep goes by.
 constexpr const char* kRecords = "/run/trainyard/containers";
+
+// A directory that is there on the machine, for each container's mount namespace to put its stage over. On the
+// way to it anybody may walk.
+constexpr const char* kStage = "/run/trainyard/stage";
+constexpr size_t kMountinfoBytesMax = 16 << 20;
 
 // Names below a container's directory.
 constexpr const char* kConfigFile = "config.json";
 constexpr const char* kProcessFile = "pid";
 constexpr const char* kRuntimeLog = "runtime.log";
 constexpr const char* kRuntimeState = "runtime";
-constexpr const char* kRoot = "root";    // mounted over, in the container's mount namespace only
-constexpr const char* kUpper = "upper";  // the writable layer over an image
-constexpr const char* kWork = "work";
-constexpr const char* kCopy = "copy";  // of an image, where overlays are refused
 
 Result<std::string> find_runtime() {
   const char* path = ::getenv("PATH");
@@ -66,92 +67,6 @@ Result<std::string> find_runtime() {
   }
   return not_found("no OCI runtime: 'crun' is not on PATH; install the package crun");
 }
-
-// What the child does between fork and exec: system calls only, on text made before. A step that fails is
-// told to the parent by its index and errno.
-class ChildPlan {
- public:
-  enum class What {
-    enter_cgroup,
-    private_mounts,
-    unmount,
-    mount_tmpfs,
-    mount_overlay,
-    mount_bind,
-    make_directory,
-    make_file,
-    make_link
-  };
-
-  struct Step {
-    What what;
-    std::string first;   // path
-    std::string second;  // options, source, link's target
-    unsigned mode = 0;
-  };
-
-  void add(What what, std::string first = "", std::string second = "", unsigned mode = 0) {
-    steps_.push_back({what, std::move(first), std::move(second), mode});
-  }
-  const Step& step(size_t index) const { return steps_[index]; }
-  size_t size() const { return steps_.size(); }
-
-  // 0 or an error number. Requires: the caller has one thread.
-  static int carry_out(const Step& step) {
-    const char* first = step.first.c_str();
-    const char* second = step.second.c_str();
-    bool done = false;
-    switch (step.what) {
-      case What::enter_cgroup: {
-        const int file = ::open(first, O_WRONLY | O_CLOEXEC);
-        done = file >= 0 && ::write(file, "0", 1) == 1;
-        break;
-      }
-      case What::private_mounts:
-        // Slave rather than private: what the machine unmounts does not stay busy because of us.
-        done = ::unshare(CLONE_NEWNS) == 0 && ::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) == 0;
-        break;
-      case What::unmount:
-        done = ::umount2(first, MNT_DETACH) == 0;
-        break;
-      case What::mount_tmpfs:
-        done = ::mount("tmpfs", first, "tmpfs", MS_NOSUID | MS_NODEV, second) == 0;
-        break;
-      case What::mount_overlay:
-        // nodev: an image may bring device files.
-        done = ::mount("overlay", first, "overlay", MS_NOSUID | MS_NODEV, second) == 0;
-        break;
-      case What::mount_bind:
-        done = ::mount(second, first, nullptr, MS_BIND, nullptr) == 0 &&
-               ::mount(nullptr, first, nullptr, MS_BIND | MS_REMOUNT | MS_NOSUID | MS_NODEV, nullptr) == 0;
-        break;
-      case What::make_directory:
-        done = ::mkdir(first, step.mode) == 0 && ::chmod(first, step.mode) == 0;
-        break;
-      case What::make_file: {
-        const int file = ::open(first, O_WRONLY | O_CREAT | O_CLOEXEC, step.mode);
-        done = file >= 0 && ::close(file) == 0;
-        break;
-      }
-      case What::make_link:
-        done = ::symlink(second, first) == 0;
-        break;
-    }
-    return done ? 0 : errno;
-  }
-
-  Error explain(size_t index, int error_number) const {
-    static constexpr const char* kDoing[] = {
-        "entering the cgroup ",  "making a mount namespace", "unmounting ",
-        "mounting a tmpfs at ",  "mounting an overlay at ",  "binding at ",
-        "making the directory ", "making the file ",         "making the link "};
-    const Step& failed = steps_[index];
-    return from_errno(kDoing[size_t(failed.what)] + failed.first, error_number);
-  }
-
- private:
-  std::vector<Step> steps_;
-};
 
 struct ChildFailure {
   size_t step;
@@ -179,8 +94,8 @@ struct Launch {
   (void)::sched_setscheduler(0, SCHED_OTHER, &usual);
   // Directories are made with the modes that were asked for.
   ::umask(0022);
-  for (size_t i = 0; i < launch.plan.size(); i++) {
-    if (const int error_number = ChildPlan::carry_out(launch.plan.step(i))) {
+  for (size_t i = 0; i < launch.plan.steps().size(); i++) {
+    if (const int error_number = launch.plan.carry_out(i)) {
       const ChildFailure failure{i, error_number};
       (void)!::write(launch.failure, &failure, sizeof failure);
       ::_exit(127);
@@ -189,7 +104,7 @@ struct Launch {
   ::syscall(SYS_close_range, 3u, ~0u, 4u /* CLOSE_RANGE_CLOEXEC */);
   if (::dup2(launch.input, 0) >= 0 && ::dup2(launch.output, 1) >= 0 && ::dup2(launch.output, 2) >= 0)
     ::execve(launch.arguments[0], launch.arguments.data(), launch.environment.data());
-  const ChildFailure failure{launch.plan.size(), errno};
+  const ChildFailure failure{launch.plan.steps().size(), errno};
   (void)!::write(launch.failure, &failure, sizeof failure);
   ::_exit(127);
 }
@@ -217,33 +132,52 @@ Error runtime_error(const std::string& words, int code) {
 }
 
 void remove_what_we_made(const std::string& directory) {
-  for (const char* name :
-       {kConfigFile, kProcessFile, kRuntimeLog, kRuntimeState, kRoot, kUpper, kWork, kCopy})
+  for (const char* name : {kConfigFile, kProcessFile, kRuntimeLog, kRuntimeState, kUpperDirectory,
+                           kWorkDirectory, kCopyDirectory})
     if (auto removed = remove_all(directory + "/" + name); !removed)
       log(Level::warning, "host", "cleaning up after a container: " + removed.error().message);
 }
 
-Result<void> write_record(const std::string& name, const std::string& directory) {
+Result<void> write_record(const std::string& name, uint32_t first_id) {
   const auto ours = identify(::getpid());
   if (!ours) return internal("this process does not find itself in /proc");
-  TRY(make_directories(kRecords, 0755));
-  return write_file(std::string(kRecords) + "/" + name,
-                    std::to_string(ours->process) + " " + std::to_string(ours->started) + " " + directory,
-                    0600);
+  return write_file(
+      std::string(kRecords) + "/" + name,
+      std::to_string(ours->process) + " " + std::to_string(ours->started) + " " + std::to_string(first_id),
+      0600);
+}
+
+struct ContainerRecord {
+  ProcessIdentity starter;
+  uint32_t first_id = 0;
+};
+
+std::optional<ContainerRecord> read_record(const std::string& name) {
+  const auto text = read_file(std::string(kRecords) + "/" + name, 64 << 10);
+  if (!text) return {};
+  const auto members = split(*text, ' ');
+  if (members.size() < 3) return {};
+  const auto process = parse_int(members[0]), started = parse_int(members[1]), ids = parse_int(members[2]);
+  if (!process || !started) return {};
+  return ContainerRecord{{pid_t(*process), uint64_t(*started)}, ids ? uint32_t(*ids) : 0};
 }
 
 // Whether the process that started the container of this cgroup still runs. Without a record nobody claims
 // it.
 bool starter_is_alive(const std::string& name) {
-  const auto text = read_file(std::string(kRecords) + "/" + name, 64 << 10);
-  if (!text) return false;
-  const auto members = split(*text, ' ');
-  if (members.size() < 3) return false;
-  const auto process = parse_int(members[0]), started = parse_int(members[1]);
-  return process && started && is_alive({pid_t(*process), uint64_t(*started)});
+  const auto record = read_record(name);
+  return record && is_alive(record->starter);
 }
 
-void remove_record(const std::string& name) { ::unlink((std::string(kRecords) + "/" + name).c_str()); }
+// Its ids are free for others once nothing of it runs any more.
+bool has_container(const std::string& name) {
+  return exists(std::string(kRecords) + "/" + name) || Cgroup::named(name).exists();
+}
+
+void remove_record(const std::string& name) {
+  if (const auto record = read_record(name)) release_id_range(name, record->first_id);
+  ::unlink((std::string(kRecords) + "/" + name).c_str());
+}
 
 Result<void> remove_cgroup(const std::string& name) {
   const Cgroup cgroup = Cgroup::named(name);
@@ -269,6 +203,7 @@ class CrunContainer final : public Container {
 
   // Called once the runtime was started; `runtime` is its pidfd.
   void runs(pid_t process, File runtime) {
+    exit_.reset();
     runtime_process_ = process;
     runtime_ = std::move(runtime);
   }
@@ -370,41 +305,19 @@ std::string machine_architecture() {
 
 // The container's root, when the overlay over an image is refused: a whole copy. Slow, and right.
 Result<void> copy_image(const std::string& image_root, const std::string& directory) {
-  TRY(remove_all(directory + "/" + kCopy));
-  TRY(run_or_fail({{"cp", "-a", "--reflink=auto", image_root, directory + "/" + kCopy}, {}, "", "", 10min}));
+  const std::string copy = directory + "/" + kCopyDirectory;
+  TRY(remove_all(copy));
+  TRY(run_or_fail({{"cp", "-a", "--reflink=auto", image_root, copy}, {}, "", "", 10min}));
   return ok();
 }
 
-enum class RootKind { tmpfs, overlay, copy };
-
-ChildPlan make_plan(const ContainerSpec& spec, const Bundle& bundle, const Cgroup& cgroup, RootKind kind) {
-  using What = ChildPlan::What;
-  ChildPlan plan;
-  for (const auto& entrance : cgroup.entrances()) plan.add(What::enter_cgroup, entrance);
-  plan.add(What::private_mounts);
-  // crun starts on pure v1 or pure v2 only; nothing outside our namespace changes.
-  if (!cgroup_layout().hybrid_unified.empty()) plan.add(What::unmount, cgroup_layout().hybrid_unified);
-  const std::string root = spec.directory + "/" + kRoot;
-  switch (kind) {
-    case RootKind::tmpfs:
-      plan.add(What::mount_tmpfs, root, "mode=0755,size=" + std::to_string(bundle.root_bytes));
-      for (const auto& step : bundle.root) {
-        const What what = step.kind == RootStep::Kind::directory ? What::make_directory
-                          : step.kind == RootStep::Kind::file    ? What::make_file
-                                                                 : What::make_link;
-        plan.add(what, root + "/" + step.path, step.target, step.mode);
-      }
-      break;
-    case RootKind::overlay:
-      plan.add(What::mount_overlay, root,
-               "lowerdir=" + spec.image_root + ",upperdir=" + spec.directory + "/" + kUpper +
-                   ",workdir=" + spec.directory + "/" + kWork);
-      break;
-    case RootKind::copy:
-      plan.add(What::mount_bind, root, spec.directory + "/" + kCopy);
-      break;
-  }
-  return plan;
+// A descriptor that ends at once when read from. Not /dev/null: the runtime gives what it has as standard streams
+// to the container's root, and that file is everybody's.
+Result<File> empty_input() {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return from_errno("making a pipe");
+  ::close(ends[1]);
+  return File(ends[0]);
 }
 
 // Forks, carries out the plan and becomes the runtime. A failed step comes back with its index.
@@ -430,16 +343,14 @@ Result<Forked> fork_runtime(ChildPlan plan, const std::string& runtime, const st
                                     directory + "/" + kProcessFile,
                                     "--no-new-keyring",
                                     id};
-  Launch launch;
-  launch.plan = std::move(plan);
+  Launch launch{std::move(plan), {}, {}, -1, -1, -1};
   for (auto& word : words) launch.arguments.push_back(word.data());
   launch.arguments.push_back(nullptr);
   // The runtime needs nothing of our environment, and must not find a secret there.
   std::string path = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
   launch.environment = {path.data(), nullptr};
 
-  const File input(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-  if (!input) return from_errno("opening /dev/null");
+  const File input = TRY(empty_input());
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return from_errno("making a pipe");
   const File reading(ends[0]);
@@ -465,62 +376,104 @@ Result<Forked> fork_runtime(ChildPlan plan, const std::string& runtime, const st
     }
     if (!forked.ended) return from_errno("watching the container runtime", pidfd_error);
     forked.failure = failure;
-    if (failure.step == launch.plan.size()) return from_errno("running " + runtime, failure.error_number);
+    if (failure.step == launch.plan.steps().size())
+      return from_errno("running " + runtime, failure.error_number);
   }
   return forked;
 }
 
+Result<void> make_stage() {
+  TRY(make_directories(kStage, 0755));
+  // Whatever our umask: root of a container walks there.
+  for (std::string path = kStage; path != "/run"; path = path.substr(0, path.rfind('/')))
+    if (::chmod(path.c_str(), 0755) != 0) return from_errno("opening " + path);
+  return ok();
+}
+
+// The container then runs as root without any right, as the decision page says.
+std::optional<IdRange> without_user_namespace(const std::string& why) {
+  log(Level::warning, "host", "this container gets no user namespace, and root in it no rights",
+      {{"why", why}});
+  return {};
+}
+
 }  // namespace
 
-Result<std::unique_ptr<Container>> start_container(const ContainerSpec& spec, int output_descriptor) {
+Result<std::unique_ptr<Container>> start_container(const ContainerSpec& wanted, int output_descriptor) {
   File output(output_descriptor);
   if (::geteuid() != 0)
     return denied(
         "containers need root here: an ordinary user may neither make cgroups nor join a job's network");
   const std::string runtime = TRY(find_runtime());
+  ContainerSpec spec = wanted;
+  spec.mounts = with_mounts_below(wanted.mounts, TRY(read_file("/proc/self/mountinfo", kMountinfoBytesMax)));
   // What a runtime sees of this machine does not change while we run; an upgrade of it shows at the next
   // start.
-  const auto bundle =
-      TRY(make_bundle(spec, spec.image_root.empty() ? system_entries() : std::vector<SystemEntry>(),
-                      spec.directory + "/" + kRoot, machine_architecture()));
+  const auto system = spec.image_root.empty() ? system_entries() : std::vector<SystemEntry>();
+  TRY(make_bundle(spec, system, {kStage}, {}, machine_architecture()));  // is it one at all?
   TRY(make_directories(spec.directory, 0700));
-  remove_what_we_made(spec.directory);
-  for (const char* name : {kRoot, kRuntimeState}) TRY(make_directories(spec.directory + "/" + name, 0700));
-  TRY(write_file(spec.directory + "/" + kConfigFile, dump(bundle.config), 0600));
-  RootKind kind = RootKind::tmpfs;
-  if (!spec.image_root.empty()) {
-    kind = RootKind::overlay;
-    for (const char* name : {kUpper, kWork}) TRY(make_directories(spec.directory + "/" + name, 0755));
-  }
+  TRY(make_stage());
+  TRY(make_directories(kRecords, 0755));
 
   const std::string name = cgroup_name(spec.id, spec.directory);
-  // Before there is anything to sweep.
-  TRY(write_record(name, spec.directory));
+  // Its name alone first, so that nobody takes our claim for a dead one's; whole before there is anything to sweep.
+  TRY(write_file(std::string(kRecords) + "/" + name, "", 0600));
+  const IdRange range = TRY(claim_id_range(name, has_container));
+  TRY(write_record(name, range.first));
   auto cgroup = Cgroup::make(name, {spec.cpus, spec.memory_bytes, spec.pids_max, spec.devices});
   if (!cgroup) {
     (void)remove_cgroup(name);
     return std::move(cgroup).error().in("limiting the container " + spec.id);
   }
   auto container = std::make_unique<CrunContainer>(spec.directory, name, *cgroup);
+  std::optional<IdRange> ids = range;
+  File user_namespace;
+  if (range.shifted()) {
+    auto made = make_user_namespace(range);
+    if (made)
+      user_namespace = std::move(*made);
+    else
+      ids = without_user_namespace(made.error().message);
+  }
+  RootKind kind = spec.image_root.empty() ? RootKind::tmpfs : RootKind::overlay;
   for (;;) {
-    const ChildPlan plan = make_plan(spec, bundle, *cgroup, kind);
+    remove_what_we_made(spec.directory);
+    if (kind == RootKind::copy) TRY(copy_image(spec.image_root, spec.directory));
+    const auto bundle = TRY(make_bundle(spec, system, {kStage}, ids, machine_architecture()));
+    const ChildPlan plan =
+        TRY(make_plan(spec, bundle, {kStage}, *cgroup, kind, ids, user_namespace.descriptor()));
+    TRY(make_directories(spec.directory + "/" + kRuntimeState, 0700));
+    if (kind == RootKind::overlay)
+      for (const char* layer : {kUpperDirectory, kWorkDirectory})
+        TRY(make_directories(spec.directory + "/" + layer, 0755));
+    TRY(write_file(spec.directory + "/" + kConfigFile, dump(bundle.config), 0600));
     auto forked = TRY(fork_runtime(plan, runtime, spec.directory, spec.id, output.descriptor()));
-    if (!forked.failure) {
-      container->runs(forked.process, std::move(forked.ended));
-      break;
+    if (forked.failure) {
+      const PlanStep& step = plan.steps()[forked.failure->step];
+      const int error_number = forked.failure->error_number;
+      const bool unsupported = error_number == EINVAL || error_number == ENODEV || error_number == EPERM ||
+                               error_number == EOPNOTSUPP || error_number == ENOSYS;
+      const Error error = plan.explain(forked.failure->step, error_number);
+      if (unsupported && ids && ids->shifted() &&
+          (step.of_image || step.what == PlanStep::What::bind_mapped)) {
+        ids = without_user_namespace(error.message);
+      } else if (unsupported && kind == RootKind::overlay && step.of_image) {
+        log(Level::warning, "host", "this machine refuses an overlay over an image, which is copied instead",
+            {{"image", spec.image_root}});
+        kind = RootKind::copy;
+      } else {
+        return error;
+      }
+      continue;
     }
-    const bool overlay_refused =
-        kind == RootKind::overlay && plan.step(forked.failure->step).what == ChildPlan::What::mount_overlay &&
-        (forked.failure->error_number == EINVAL || forked.failure->error_number == ENODEV ||
-         forked.failure->error_number == EPERM || forked.failure->error_number == EOPNOTSUPP);
-    if (!overlay_refused) return plan.explain(forked.failure->step, forked.failure->error_number);
-    log(Level::warning, "host", "this machine refuses an overlay over an image, which is copied instead",
-        {{"image", spec.image_root}});
-    TRY(copy_image(spec.image_root, spec.directory));
-    kind = RootKind::copy;
+    container->runs(forked.process, std::move(forked.ended));
+    auto started = container->await_start();
+    if (started) break;
+    // Some machines (containers of others, mostly) forbid what a user namespace needs: a /proc of its own.
+    if (started.error().kind != Kind::denied || !ids || !ids->shifted()) return std::move(started).error();
+    ids = without_user_namespace(started.error().message);
   }
   output.close();
-  TRY(container->await_start());
   TRY(cgroup->limit_cpus(spec.cpus));
   return std::unique_ptr<Container>(std::move(container));
 }

@@ -5,10 +5,13 @@
 // state, cgroup, bundle). All mounts of a container are made in a mount namespace of its own, so they end
 // with its last process; the caller needs no namespace of its own.
 //
-// Inside: new mount, UTS, PID, IPC and (unless given) network namespaces; no capability at all; no new
-// privileges; a system call filter (oci_bundle.hpp); its own /proc, /dev, /dev/shm, /tmp; /sys read-only. The
-// first process is PID 1 of its namespace: when it ends, the kernel kills the rest, and a signal that it does
-// not handle is not delivered.
+// Inside: new user, mount, UTS, PID, IPC and (unless given) network namespaces; root is nobody on the machine
+// (id_range.hpp) and may do to its own ids and files what packages expect of root; no new privileges; a system
+// call filter (oci_bundle.hpp); its own /proc, /dev, /dev/shm, /tmp; /sys read-only. Images and what is mounted
+// from the machine show the owners that they have there, so nothing needs to be given away or back; the machine's
+// own system shows as nobody's. Where the machine does not let us make user namespaces or map a file system, root
+// has no capability at all instead, and chown, setuid and their like fail. The first process is PID 1 of its
+// namespace: when it ends, the kernel kills the rest, and a signal that it does not handle is not delivered.
 //
 // Threads: one Container is confined to one thread at a time, but signal(), kill_all() and usage() may come
 // from any. Errors: not_found (no runtime, no such program inside), denied (this machine does not let us, in
@@ -45,7 +48,7 @@ struct ContainerSpec {
   // read-only.
   std::string image_root;
   // In order; one whose destination is /tmp or /dev/shm takes the place of the usual one. A missing
-  // destination is made.
+  // destination is made. What is mounted below a source comes along.
   std::vector<Mount> mounts;
   std::vector<std::string> arguments;  // arguments[0] is found on PATH inside
   std::map<std::string, std::string> environment;

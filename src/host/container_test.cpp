@@ -8,18 +8,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <functional>
-#include <map>
-
 #include "host/cgroup.hpp"
 #include "host/files.hpp"
-#include "host/oci_bundle.hpp"
 #include "host/process.hpp"
 
 namespace trainyard::host {
 namespace {
-
-// -- pure ---------------------------------------------------------------------------------------
 
 ContainerSpec a_spec() {
   ContainerSpec spec;
@@ -29,126 +23,6 @@ ContainerSpec a_spec() {
   spec.hostname = "algo-1";
   spec.network_namespace = "/run/netns/x";
   return spec;
-}
-
-const std::vector<SystemEntry> kSystem = {{"/usr", SystemEntry::Kind::directory, ""},
-                                          {"/bin", SystemEntry::Kind::link, "usr/bin"},
-                                          {"/etc/passwd", SystemEntry::Kind::file, ""},
-                                          {"/etc/ssl/certs", SystemEntry::Kind::directory, ""}};
-
-Json mount_at(const Json& config, const std::string& destination) {
-  for (const auto& mount : config["mounts"])
-    if (mount["destination"] == destination) return mount;
-  return {};
-}
-
-TEST(Bundle, GivesNoCapabilityAndNoNewPrivileges) {
-  const auto bundle = make_bundle(a_spec(), kSystem, "/data/root", "x86_64");
-  ASSERT_TRUE(bundle) << bundle.error().message;
-  const Json& process = bundle->config["process"];
-  for (const auto& [set, names] : process["capabilities"].items()) EXPECT_TRUE(names.empty()) << set;
-  EXPECT_EQ(process["capabilities"].size(), 5u);
-  EXPECT_EQ(process["noNewPrivileges"], true);
-  EXPECT_TRUE(process["rlimits"].empty());
-}
-
-TEST(Bundle, JoinsTheGivenNetworkAndMakesTheOtherNamespaces) {
-  const auto bundle = make_bundle(a_spec(), kSystem, "/data/root", "x86_64");
-  ASSERT_TRUE(bundle);
-  std::map<std::string, std::string> found;
-  for (const auto& each : bundle->config["linux"]["namespaces"])
-    found[each["type"].get<std::string>()] = each.value("path", "");
-  const std::map<std::string, std::string> expected = {
-      {"mount", ""}, {"uts", ""}, {"pid", ""}, {"ipc", ""}, {"network", "/run/netns/x"}};
-  EXPECT_EQ(found, expected);
-}
-
-TEST(Bundle, BindsTheMachineReadOnlyAndKeepsLinksAsLinks) {
-  const auto bundle = make_bundle(a_spec(), kSystem, "/data/root", "x86_64");
-  ASSERT_TRUE(bundle);
-  const std::vector<std::string> options = {"bind", "ro", "nosuid", "nodev"};
-  EXPECT_EQ(mount_at(bundle->config, "/usr")["options"], Json(options));
-  EXPECT_EQ(mount_at(bundle->config, "/etc/passwd")["options"], Json(options));
-  EXPECT_TRUE(mount_at(bundle->config, "/bin").is_null());
-  bool linked = false;
-  for (const auto& step : bundle->root)
-    linked |= step.kind == RootStep::Kind::link && step.path == "bin" && step.target == "usr/bin";
-  EXPECT_TRUE(linked);
-}
-
-TEST(Bundle, NeverShowsWhatMustNotBeRead) {
-  for (const auto& path : system_allow_list())
-    for (const char* secret :
-         {"shadow", "ssh", "sudoers", "/etc/hosts", "resolv.conf", "private", "/root", "/home", "/var"})
-      EXPECT_EQ(path.find(secret), std::string::npos) << path;
-}
-
-TEST(Bundle, RefusesAMountBelowTheMachinesOwnSystem) {
-  auto spec = a_spec();
-  spec.mounts = {{"/somewhere", "/usr/lib/mine"}};
-  const auto bundle = make_bundle(spec, kSystem, "/data/root", "x86_64");
-  ASSERT_FALSE(bundle);
-  EXPECT_EQ(bundle.error().kind, Kind::invalid);
-}
-
-TEST(Bundle, RefusesWhatCannotBePassedOn) {
-  const std::pair<const char*, std::function<void(ContainerSpec&)>> cases[] = {
-      {"id", [](ContainerSpec& s) { s.id = "../x"; }},
-      {"relative directory", [](ContainerSpec& s) { s.directory = "x"; }},
-      {"no program", [](ContainerSpec& s) { s.arguments.clear(); }},
-      {"dots in a mount",
-       [](ContainerSpec& s) {
-         s.mounts = {{"/a", "/opt/../etc"}};
-       }},
-      {"mount over the root",
-       [](ContainerSpec& s) {
-         s.mounts = {{"/a", "/"}};
-       }},
-      {"zero byte", [](ContainerSpec& s) { s.arguments = {std::string("a\0b", 3)}; }},
-      {"variable's name",
-       [](ContainerSpec& s) {
-         s.environment = {{"A=B", "c"}};
-       }},
-      {"comma in an overlay's path", [](ContainerSpec& s) { s.image_root = "/a,b"; }},
-      {"memory", [](ContainerSpec& s) { s.memory_bytes = 4096; }},
-      {"cpus", [](ContainerSpec& s) { s.cpus = 0.001; }},
-      {"device", [](ContainerSpec& s) { s.devices = {"/etc/passwd"}; }}};
-  for (const auto& [what, change] : cases) {
-    auto spec = a_spec();
-    change(spec);
-    EXPECT_FALSE(make_bundle(spec, kSystem, "/data/root", "x86_64")) << what;
-  }
-}
-
-TEST(Bundle, FilterDeniesEveryNamespaceFlagOfClone) {
-  const Json profile = seccomp_profile("x86_64");
-  uint64_t flags = 0;
-  for (const auto& rule : profile["syscalls"])
-    if (rule["names"] == Json::array({"clone"})) flags |= rule["args"][0]["value"].get<uint64_t>();
-  EXPECT_EQ(flags, 0x7E020000u);
-}
-
-TEST(CgroupLayout, ReadsV1HybridAndV2) {
-  const auto hybrid = parse_cgroup_layout(
-      "35 31 0:31 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory\n"
-      "33 31 0:31 / /sys/fs/cgroup/cpu,cpuacct rw shared:3 - cgroup cgroup rw,cpu,cpuacct\n"
-      "40 31 0:37 / /sys/fs/cgroup/systemd rw,relatime - cgroup cgroup rw,xattr,name=systemd\n"
-      "41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw\n");
-  EXPECT_EQ(hybrid.mode, CgroupMode::hybrid);
-  EXPECT_EQ(hybrid.hybrid_unified, "/sys/fs/cgroup/unified");
-  ASSERT_TRUE(hybrid.with("cpuacct"));
-  EXPECT_EQ(hybrid.with("cpuacct")->path, "/sys/fs/cgroup/cpu,cpuacct");
-  EXPECT_FALSE(hybrid.with("pids"));
-  const auto v2 =
-      parse_cgroup_layout("30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n");
-  EXPECT_EQ(v2.mode, CgroupMode::v2);
-  EXPECT_EQ(v2.hybrid_unified, "");
-  EXPECT_EQ(parse_cgroup_layout("22 27 0:21 / /proc rw - proc proc rw\n").mode, CgroupMode::none);
-}
-
-TEST(CgroupLayout, NamesDifferByDirectory) {
-  EXPECT_EQ(cgroup_name("j1a1-0", "/a/b"), cgroup_name("j1a1-0", "/a/b/"));
-  EXPECT_NE(cgroup_name("j1a1-0", "/a/b"), cgroup_name("j1a1-0", "/a/c"));
 }
 
 // -- with a kernel --------------------------------------------------------------------------------
@@ -335,6 +209,74 @@ TEST_F(RealContainer, PutsAWritableLayerOverAnImage) {
   EXPECT_FALSE(exists(image + "/etc"));
 }
 
+TEST_F(RealContainer, LetsRootDoWhatPackagesExpect) {
+  ASSERT_TRUE(make_directories(directory_ + "/ml"));
+  spec_.mounts = {{directory_ + "/ml", "/opt/ml", false}};
+  EXPECT_EQ(run("cd /opt/ml && echo x >file && chown 1000:1001 file && stat -c %u:%g file && "
+                "setpriv --reuid=1000 --regid=1001 --clear-groups sh -c 'id -u; echo y >>file; cat' && "
+                "chroot / true && echo A=1 >>/etc/environment && kill -0 $$ && grep -E "
+                "'^(Cap(Prm|Bnd)|NoNewPrivs|Seccomp):' "
+                "/proc/self/status")
+                .code,
+            0)
+      << text_;
+  EXPECT_EQ(
+      text_,
+      "1000:1001\n1000\nCapPrm:\t00000000a00405fb\nCapBnd:\t00000000a00405fb\nNoNewPrivs:\t1\nSeccomp:\t2\n");
+  // Here it is the same user: what is uploaded is read as it is, and nothing has to be given back.
+  struct stat status;
+  ASSERT_EQ(::stat((directory_ + "/ml/file").c_str(), &status), 0);
+  EXPECT_EQ(status.st_uid, 1000u);
+}
+
+TEST_F(RealContainer, HasIdsThatNobodyElseHas) {
+  auto container = start("cat /proc/self/uid_map; sleep 1000");
+  ASSERT_TRUE(container) << container.error().message;
+  char text[128] = {};
+  ASSERT_GT(::read(reading_.descriptor(), text, sizeof text - 1), 0);
+  const auto other = std::move(spec_);
+  spec_ = other;
+  spec_.id = "j1a1-1";
+  spec_.directory = directory_ + "/other";
+  EXPECT_EQ(run("cat /proc/self/uid_map").code, 0);
+  EXPECT_NE(text_, text);
+  EXPECT_TRUE(remove_container(spec_.id, spec_.directory));
+  spec_ = other;
+}
+
+TEST_F(RealContainer, SharesAnImageWithoutChangingIt) {
+  const std::string image = directory_ + "/image";
+  ASSERT_TRUE(make_directories(image + "/bin"));
+  ASSERT_TRUE(make_directories(image + "/home/user"));
+  ASSERT_TRUE(run_or_fail({{"cp", "/bin/busybox", image + "/bin/sh"}}));
+  ASSERT_TRUE(run_or_fail({{"cp", "/bin/busybox", image + "/bin/busybox"}}));
+  ASSERT_EQ(::chown((image + "/home/user").c_str(), 1000, 1000), 0);
+  spec_.image_root = image;
+  EXPECT_EQ(run("busybox stat -c %u:%g / /bin/sh /home/user; busybox chown 7:7 /bin/busybox /home/user; "
+                "busybox stat -c %u:%g /home/user")
+                .code,
+            0);
+  EXPECT_EQ(text_, "0:0\n0:0\n1000:1000\n7:7\n");
+  spec_.user_id = spec_.group_id = 1000;
+  EXPECT_EQ(run("busybox id -u; echo mine >/home/user/file && busybox stat -c %u /home/user/file; ! busybox "
+                "chown 7 "
+                "/home/user/file 2>/dev/null")
+                .code,
+            0);
+  EXPECT_EQ(text_, "1000\n1000\n");
+  struct stat status;
+  ASSERT_EQ(::stat((image + "/home/user").c_str(), &status), 0);
+  EXPECT_EQ(status.st_uid, 1000u);
+  EXPECT_FALSE(exists(image + "/home/user/file"));
+}
+
+TEST_F(RealContainer, GivesDevicesByName) {
+  spec_.devices = {"/dev/full"};
+  EXPECT_EQ(run("head -c 3 /dev/full | od -An -tx1; ls /dev").code, 0);
+  EXPECT_NE(text_.find("00 00 00"), std::string::npos) << text_;
+  EXPECT_EQ(text_.find("vda"), std::string::npos) << text_;
+}
+
 TEST_F(RealContainer, IsSweptWhenItsStarterIsKilled) {
   const pid_t starter = ::fork();
   if (starter == 0) {
@@ -368,13 +310,13 @@ TEST_F(RealContainer, IsLeftAloneBySweepsWhileItsStarterLives) {
 
 // What a program tries that wants out: as root inside, with every number of the system call table at hand.
 constexpr const char* kHostile = R"(
-import ctypes, errno, glob, os, platform, socket
+import ctypes, errno, glob, os, platform, resource, socket
 libc = ctypes.CDLL(None, use_errno=True)
 def attempt(name, reach):
     try:
         got = reach()
-    except OSError as fault:
-        print(name, 'refused', errno.errorcode.get(fault.errno, fault), flush=True)
+    except (OSError, ValueError) as fault:
+        print(name, 'refused', errno.errorcode.get(getattr(fault, 'errno', 0), fault), flush=True)
         return
     print(name, 'REACHED' if got else 'refused', got or '', flush=True)
 def call(number, *arguments):
@@ -390,7 +332,6 @@ if platform.machine() == 'x86_64':
     attempt('fsopen', lambda: call(430, b'tmpfs', 0))
     attempt('open_tree', lambda: call(428, -100, b'/usr', 1))
     attempt('pivot_root', lambda: call(155, b'/tmp', b'/tmp'))
-    attempt('chroot', lambda: call(161, b'/tmp'))
     attempt('ptrace', lambda: call(101, 0, 0, 0, 0))
     attempt('process_vm_readv', lambda: call(310, os.getpid(), None, 0, None, 0, 0))
     attempt('unshare-user', lambda: call(272, 0x10000000))
@@ -417,8 +358,28 @@ attempt('alg', lambda: socket.socket(38, socket.SOCK_SEQPACKET) and 'socket')
 attempt('raw', lambda: socket.socket(socket.AF_INET, socket.SOCK_RAW, 1) and 'socket')
 attempt('packet', lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 3) and 'socket')
 attempt('mknod', lambda: os.mknod('/tmp/disk', 0o60660, os.makedev(254, 0)) or 'made')
-attempt('setuid', lambda: os.setuid(1000) or 'changed')
-attempt('chown', lambda: [open('/tmp/f', 'w'), os.chown('/tmp/f', 1000, 1000)] and 'changed')
+attempt('mknod-null', lambda: os.mknod('/tmp/null', 0o20666, os.makedev(1, 3)) or 'made')
+attempt('root-of-machine', lambda: open('/proc/self/uid_map').read().split()[1] == '0')
+attempt('group-of-machine', lambda: open('/proc/self/gid_map').read().split()[1] == '0')
+for path in ('/dev/null', '/dev/zero', '/usr', '/usr/bin/env', '/etc/passwd', '/proc', '/sys'):
+    attempt('chmod ' + path, lambda: os.chmod(path, 0o600) or 'changed')
+    attempt('chown ' + path, lambda: os.chown(path, 0, 0) or 'changed')
+attempt('map', lambda: os.write(os.open('/proc/self/uid_map', os.O_WRONLY), b'0 0 1'))
+attempt('score', lambda: os.write(os.open('/proc/self/oom_score_adj', os.O_WRONLY), b'-1000'))
+attempt('files', lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (1 << 22, 1 << 22)) or 'raised')
+attempt('round-robin', lambda: os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1)) or 'scheduled')
+attempt('setuid-file', lambda: [open('/opt/ml/x', 'w'), os.chmod('/opt/ml/x', 0o4755)] and os.statvfs('/opt/ml').f_flag & os.ST_NOSUID == 0)
+def leave_chroot():
+    outside = os.open('/', os.O_RDONLY)
+    os.mkdir('/tmp/jail')
+    os.chroot('/tmp/jail')
+    os.fchdir(outside)
+    for _ in range(20):
+        os.chdir('..')
+    seen = [name for name in ('etc/shadow', 'work', 'var/lib/dpkg', 'boot') if os.path.exists(name)]
+    os.chroot('.')
+    return seen
+attempt('chroot', leave_chroot)
 for path in ('/proc/sys/kernel/core_pattern', '/proc/sys/kernel/hostname', '/proc/sys/vm/drop_caches', '/proc/sysrq-trigger',
              '/proc/irq/default_smp_affinity', '/sys/kernel/uevent_helper', '/sys/power/state', '/usr/bin/env', '/etc/passwd'):
     attempt('write ' + path, lambda: os.open(path, os.O_WRONLY) and 'opened')
@@ -436,6 +397,8 @@ print('attempts over', flush=True)
 
 TEST_F(RealContainer, RefusesAHostileProgram) {
   if (!exists("/usr/bin/python3")) GTEST_SKIP() << "needs python3";
+  ASSERT_TRUE(make_directories(directory_ + "/ml"));
+  spec_.mounts = {{directory_ + "/ml", "/opt/ml", false}};
   spec_.arguments = {"/usr/bin/python3", "-c", kHostile};
   auto container = start_program();
   ASSERT_TRUE(container) << container.error().message;

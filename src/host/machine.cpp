@@ -18,7 +18,9 @@
 
 #include "base/text.hpp"
 #include "host/cgroup.hpp"
+#include "host/container_plan.hpp"
 #include "host/files.hpp"
+#include "host/id_range.hpp"
 #include "host/process.hpp"
 #include "host/temporary_directory.hpp"
 
@@ -118,12 +120,35 @@ Finding namespaces(const std::string& name, int flags, const char* for_what) {
           "run as root, outside of containers that forbid it"};
 }
 
+constexpr const char* kRootWithoutRights =
+    "; root in containers has no rights: images whose programs chown, change their user or bring their own "
+    "sshd fail";
+
 Finding user_namespaces() {
   const int error = try_in_child([] { return ::unshare(CLONE_NEWUSER) == 0; });
   if (error == 0) return {"user namespaces", State::ok, "can be made", ""};
-  return {"user namespaces", State::limited,
-          "cannot be made" + because(error) + "; nothing needs them when trainyard runs as root",
+  return {"user namespaces", State::limited, "cannot be made" + because(error) + kRootWithoutRights,
           "sysctl kernel.unprivileged_userns_clone=1, or user.max_user_namespaces above 0"};
+}
+
+// Whether what lies in the data directory can be shown to a container by its own ids.
+Finding mapped_mounts(const std::string& data_directory) {
+  std::string path = data_directory;
+  while (!path.empty() && !exists(path)) path.erase(path.rfind('/'));
+  if (path.empty()) path = "/";
+  const auto user_namespace = make_user_namespace({kFirstRange, kIdsOfRange});
+  if (!user_namespace)
+    return {"mapped mounts", State::limited, "not tried: " + user_namespace.error().message, ""};
+  const int descriptor = user_namespace->descriptor();
+  const int error = try_in_child([&] {
+    return ::unshare(CLONE_NEWNS) == 0 && ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+           can_map(path, descriptor);
+  });
+  if (error == 0)
+    return {"mapped mounts", State::ok, "files at " + path + " can be shown by a container's own ids", ""};
+  return {"mapped mounts", State::limited,
+          "files at " + path + " cannot be mapped" + because(error) + kRootWithoutRights,
+          "keep the data directory on ext4, xfs or btrfs, with Linux 5.19 or newer"};
 }
 
 Finding cgroups() {
@@ -295,6 +320,13 @@ std::vector<std::string> gpu_devices() {
   return cards;
 }
 
+std::vector<std::string> gpu_cards() {
+  auto all = gpu_devices();
+  std::erase_if(all,
+                [](const auto& device) { return device.find_first_of("0123456789") == std::string::npos; });
+  return all;
+}
+
 MachineCapacity machine_capacity() {
   MachineCapacity capacity;
   utsname name;
@@ -306,8 +338,7 @@ MachineCapacity machine_capacity() {
   capacity.memory_bytes = machine_memory().value_or(0);
   if (const auto limit = own_memory_limit(); limit && *limit > 0)
     capacity.memory_bytes = std::min(capacity.memory_bytes, *limit);
-  for (const auto& device : gpu_devices())
-    if (device.find_first_of("0123456789") != std::string::npos) capacity.gpus++;
+  capacity.gpus = int64_t(gpu_cards().size());
   return capacity;
 }
 
@@ -319,6 +350,7 @@ std::vector<Finding> examine_machine(const std::string& data_directory) {
       namespaces("namespaces", CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWUTS | CLONE_NEWIPC, "no job can run"));
   findings.push_back(namespaces("network namespaces", CLONE_NEWNET, "jobs have no network of their own"));
   findings.push_back(user_namespaces());
+  findings.push_back(mapped_mounts(data_directory));
   findings.push_back(cgroups());
   findings.push_back(overlay());
   findings.push_back(bridges());

@@ -19,6 +19,8 @@ MachineCapacity machine_capacity();
 
 // NVIDIA's device files that exist: "/dev/nvidia0", .. first, then those that all GPUs share.
 std::vector<std::string> gpu_devices();
+// The first of them only: one a GPU.
+std::vector<std::string> gpu_cards();
 
 struct Finding {
   enum class State {

@@ -313,6 +313,15 @@ Result<void> remove_link(Netlink& netlink, const std::string& name) {
   return from_errno("removing the interface " + name, error);
 }
 
+// Another group for an interface; that it is not there is no failure.
+void regroup(Netlink& netlink, const std::string& name, uint32_t group) {
+  Request request(RTM_SETLINK, 0);
+  request.body<ifinfomsg>().ifi_family = AF_UNSPEC;
+  request.put(IFLA_IFNAME, name);
+  request.put_number(IFLA_GROUP, group);
+  (void)netlink.ask(request);
+}
+
 Result<void> remove_group(Netlink& netlink, uint32_t group) {
   Request request(RTM_DELLINK, 0);
   request.body<ifinfomsg>().ifi_family = AF_UNSPEC;
@@ -416,18 +425,34 @@ Result<void> make_network(const PrivateNetwork& network) {
   return std::move(error).in("making the network " + network.subnet.text());
 }
 
-Result<void> remove_network(const PrivateNetwork& network) {
+Result<void> remove_network(const PrivateNetwork& network) { return remove_networks({network}); }
+
+Result<void> remove_networks(const std::vector<PrivateNetwork>& networks) {
+  if (networks.empty()) return ok();
   std::optional<Error> first;
   const auto keep = [&](Result<void> result) {
     if (!result && !first) first = std::move(result).error();
   };
   Result<void> firewall;
-  std::thread firewall_thread([&] { firewall = remove_firewall_tables({network.table}); });
-  for (const auto& host : network.hosts) keep(remove_namespace_file(host.namespace_file));
+  std::thread firewall_thread([&] {
+    std::vector<std::string> tables;
+    for (const auto& network : networks) tables.push_back(network.table);
+    firewall = remove_firewall_tables(tables);
+  });
   std::vector<std::string> names;
-  for (const auto& host : network.hosts) names.push_back(host.link);
-  names.push_back(network.bridge);
-  if (auto netlink = Netlink::open()) keep(remove_group(*netlink, group_of(network.bridge)));
+  for (const auto& network : networks) {
+    for (const auto& host : network.hosts) {
+      keep(remove_namespace_file(host.namespace_file));
+      names.push_back(host.link);
+    }
+    names.push_back(network.bridge);
+  }
+  if (auto netlink = Netlink::open()) {
+    const uint32_t group = group_of(networks[0].bridge);
+    if (networks.size() > 1)
+      for (const auto& name : names) regroup(*netlink, name, group);
+    keep(remove_group(*netlink, group));
+  }
   keep(remove_links(names));
   firewall_thread.join();
   keep(std::move(firewall));

@@ -73,6 +73,8 @@ std::string firewall_text(const PrivateNetwork& network);
 Result<void> make_network(const PrivateNetwork& network);
 // Harmless when there is nothing. Goes on past what fails, and tells the first failure.
 Result<void> remove_network(const PrivateNetwork& network);
+// Many in the time of one: the kernel waits for its readers once.
+Result<void> remove_networks(const std::vector<PrivateNetwork>& networks);
 
 // Other firewalls are heard too: what a chain of theirs drops is gone, whatever ours accepts. Where iptables' FORWARD
 // drops by default (Docker and ufw set that up), this lets pass what comes from or goes to our bridges; our own tables

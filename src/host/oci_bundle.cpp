@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/text.hpp"
+#include "host/mounts.hpp"
 
 namespace trainyard::host {
 namespace {
@@ -31,6 +32,15 @@ constexpr int kEperm = 1, kEnosys = 38;
 // Socket families that lead out of the network namespace (AF_VSOCK reaches the hypervisor) or that only widen
 // what of the kernel can be attacked (AF_ALG).
 constexpr int kAfAlg = 38, kAfVsock = 40;
+constexpr uint32_t kTerminalGroup = 5;  // "tty" in every distribution
+// Of root in a container that has a user namespace: over that namespace's ids and files only. What programs
+// take for granted of root (to give files away, to become another user, as package managers and sshd do), and
+// nothing that reaches the network, other processes' memory or the kernel: the network namespace belongs to
+// the machine, so even the right to low ports comes from a setting of it where it is given.
+const std::vector<std::string> kCapabilities = {
+    "CAP_CHOWN",   "CAP_DAC_OVERRIDE",     "CAP_FOWNER",     "CAP_FSETID",
+    "CAP_KILL",    "CAP_SETGID",           "CAP_SETUID",     "CAP_SETPCAP",
+    "CAP_SETFCAP", "CAP_NET_BIND_SERVICE", "CAP_SYS_CHROOT", "CAP_AUDIT_WRITE"};
 
 bool is_clean_absolute(std::string_view path) {
   if (path.empty() || path[0] != '/' || path.find('\0') != std::string_view::npos) return false;
@@ -173,9 +183,11 @@ std::vector<RootStep> root_steps(const std::vector<SystemEntry>& system) {
     switch (entry.kind) {
       case SystemEntry::Kind::directory:
         directory(path, 0755);
+        steps.push_back({RootStep::Kind::bind, path, entry.path});
         break;
       case SystemEntry::Kind::file:
         steps.push_back({RootStep::Kind::file, path, "", 0644});
+        steps.push_back({RootStep::Kind::bind, path, entry.path});
         break;
       case SystemEntry::Kind::link:
         steps.push_back({RootStep::Kind::link, path, entry.target});
@@ -198,7 +210,6 @@ Json seccomp_profile(std::string_view architecture) {
                                 "umount",
                                 "umount2",
                                 "pivot_root",
-                                "chroot",
                                 "move_mount",
                                 "open_tree",
                                 "fsopen",
@@ -272,8 +283,27 @@ Json seccomp_profile(std::string_view architecture) {
   return {{"defaultAction", "SCMP_ACT_ALLOW"}, {"architectures", architectures}, {"syscalls", calls}};
 }
 
+std::vector<Mount> with_mounts_below(const std::vector<Mount>& mounts, std::string_view mountinfo) {
+  std::vector<Mount> all;
+  for (const auto& each : mounts) {
+    all.push_back(each);
+    if (each.source.empty()) continue;
+    auto below = mounts_below(mountinfo, each.source);
+    // The first mounted first; what was mounted over is seen once.
+    std::reverse(below.begin(), below.end());
+    std::set<std::string> seen;
+    for (const auto& path : below) {
+      if (path == each.source || !seen.insert(path).second) continue;
+      const std::string suffix = path.substr(each.source == "/" ? 0 : each.source.size());
+      all.push_back({path, each.destination + suffix, each.read_only, 0});
+    }
+  }
+  return all;
+}
+
 Result<Bundle> make_bundle(const ContainerSpec& spec, const std::vector<SystemEntry>& system,
-                           const std::string& root_path, std::string_view architecture) {
+                           const Stage& stage, const std::optional<IdRange>& ids,
+                           std::string_view architecture) {
   TRY(check(spec));
   Bundle bundle;
   const uint64_t memory = spec.memory_bytes > 0 ? uint64_t(spec.memory_bytes) : 0;
@@ -290,41 +320,36 @@ Result<Bundle> make_bundle(const ContainerSpec& spec, const std::vector<SystemEn
   mounts.push_back(mount("/proc", "proc", "proc", {"nosuid", "noexec", "nodev"}));
   mounts.push_back(mount("/dev", "tmpfs", "tmpfs",
                          {"nosuid", "noexec", "mode=755", "size=" + std::to_string(kDeviceBytes)}));
-  mounts.push_back(mount("/dev/pts", "devpts", "devpts",
-                         {"nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620"}));
+  // Who opens a terminal gives it to the group tty, where the container has such ids.
+  std::vector<std::string> terminals = {"nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620"};
+  if (ids && ids->count > kTerminalGroup) terminals.push_back("gid=" + std::to_string(kTerminalGroup));
+  mounts.push_back(mount("/dev/pts", "devpts", "devpts", terminals));
   mounts.push_back(mount("/dev/mqueue", "mqueue", "mqueue", {"nosuid", "noexec", "nodev"}));
   if (!replaced("/dev/shm")) mounts.push_back(tmpfs("/dev/shm", spec.shared_memory_bytes));
-  mounts.push_back(mount("/sys", "sysfs", "sysfs", {"nosuid", "noexec", "nodev", "ro"}));
+  if (spec.network_namespace.empty())
+    mounts.push_back(mount("/sys", "sysfs", "sysfs", {"nosuid", "noexec", "nodev", "ro"}));
+  else
+    mounts.push_back(mount("/sys", "none", stage.sys(), {"bind"}));
   if (spec.image_root.empty()) {
     bundle.root = root_steps(system);
-    for (const auto& entry : system) {
-      if (entry.kind == SystemEntry::Kind::link) continue;
-      // Not recursive: what this machine mounts below /usr is not part of its system.
-      mounts.push_back(mount(entry.path, "none", entry.path, {"bind", "ro", "nosuid", "nodev"}));
-      // The runtime makes missing mount points, and would make them on the machine itself.
+    // The runtime makes missing mount points, and would make them on the machine itself.
+    for (const auto& entry : system)
       for (const auto& wanted : spec.mounts)
         if (lies_below(wanted.destination, entry.path))
           return invalid("mounting at " + wanted.destination + ": " + entry.path +
-                         " is this machine's own and read-only");
-    }
-    for (const auto& entry : system)
-      if (entry.kind == SystemEntry::Kind::link)
-        for (const auto& wanted : spec.mounts)
-          if (lies_below(wanted.destination, entry.path))
-            return invalid("mounting at " + wanted.destination + ": " + entry.path +
-                           " is a link of this machine's system");
+                         (entry.kind == SystemEntry::Kind::link ? " is a link of this machine's system"
+                                                                : " is this machine's own and read-only"));
   }
   if (!replaced("/tmp")) mounts.push_back(tmpfs("/tmp", part_of_memory(2)));
-  for (const auto& each : spec.mounts) {
-    if (each.source.empty()) {
-      mounts.push_back(tmpfs(each.destination, each.tmpfs_bytes ? each.tmpfs_bytes : kTmpfsBytesLeast));
-    } else {
-      mounts.push_back(mount(each.destination, "none", each.source,
-                             {"rbind", each.read_only ? "ro" : "rw", "nosuid", "nodev", "rprivate"}));
-    }
+  // What is staged has its options already.
+  for (size_t i = 0; i < spec.mounts.size(); i++) {
+    const Mount& each = spec.mounts[i];
+    mounts.push_back(each.source.empty()
+                         ? tmpfs(each.destination, each.tmpfs_bytes ? each.tmpfs_bytes : kTmpfsBytesLeast)
+                         : mount(each.destination, "none", stage.mount(i), {"bind", "rprivate"}));
   }
-  for (const auto& device : spec.devices)
-    mounts.push_back(mount(device, "none", device, {"bind", "rw", "nosuid"}));
+  for (size_t i = 0; i < spec.devices.size(); i++)
+    mounts.push_back(mount(spec.devices[i], "none", stage.device(i), {"bind"}));
 
   Json environment = Json::array();
   for (const auto& [name, value] : spec.environment) environment.push_back(name + "=" + value);
@@ -333,11 +358,13 @@ Result<Bundle> make_bundle(const ContainerSpec& spec, const std::vector<SystemEn
 
   Json namespaces =
       Json::array({{{"type", "mount"}}, {{"type", "uts"}}, {{"type", "pid"}}, {{"type", "ipc"}}});
-  Json network = {{"type", "network"}};
-  if (!spec.network_namespace.empty()) network["path"] = spec.network_namespace;
-  namespaces.push_back(network);
+  if (spec.network_namespace.empty()) namespaces.push_back({{"type", "network"}});
+  if (ids) namespaces.push_back({{"type", "user"}});
 
   const Json none = Json::array();
+  const Json given = ids ? Json(kCapabilities) : none;
+  // Another user than root gets none to begin with, as with other runtimes.
+  const Json effective = spec.user_id == 0 ? given : none;
   bundle.config = {
       {"ociVersion", "1.0.2"},
       {"process",
@@ -347,16 +374,16 @@ Result<Bundle> make_bundle(const ContainerSpec& spec, const std::vector<SystemEn
         {"env", environment},
         {"cwd", spec.working_directory},
         {"capabilities",
-         {{"bounding", none},
-          {"effective", none},
+         {{"bounding", given},
+          {"effective", effective},
           {"inheritable", none},
-          {"permitted", none},
+          {"permitted", effective},
           {"ambient", none}}},
         // A machine may forbid raising limits, so none is set: the container has ours.
         {"rlimits", none},
         {"noNewPrivileges", true},
         {"oomScoreAdj", kOutOfMemoryScore}}},
-      {"root", {{"path", root_path}, {"readonly", false}}},
+      {"root", {{"path", stage.root()}, {"readonly", false}}},
       {"hostname", spec.hostname},
       {"mounts", mounts},
       {"linux",
@@ -387,6 +414,10 @@ Result<Bundle> make_bundle(const ContainerSpec& spec, const std::vector<SystemEn
         {"readonlyPaths",
          {"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger", "/proc/driver"}}}}};
   if (spec.hostname.empty()) bundle.config.erase("hostname");
+  if (ids)
+    for (const char* map : {"uidMappings", "gidMappings"})
+      bundle.config["linux"][map] =
+          Json::array({{{"containerID", 0}, {"hostID", ids->first}, {"size", ids->count}}});
   return bundle;
 }
 

@@ -4,6 +4,7 @@
 // Threads: pure functions. Errors: invalid, naming the member of the spec.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "base/json.hpp"
 #include "base/result.hpp"
 #include "host/container.hpp"
+#include "host/id_range.hpp"
 
 namespace trainyard::host {
 
@@ -30,26 +32,49 @@ std::vector<SystemEntry> system_entries();
 
 // What to lay out in an empty root, in order.
 struct RootStep {
-  enum class Kind { directory, file, link };
+  enum class Kind { directory, file, link, bind };
   Kind kind = Kind::directory;
   std::string path;    // relative to the root
-  std::string target;  // of links
+  std::string target;  // of links; of binds: the path on this machine that appears there, read-only
   unsigned mode = 0755;
 };
 std::vector<RootStep> root_steps(const std::vector<SystemEntry>& system);
+
+// Pure: each mount, and after it each of what is mounted below its source (by the text of
+// /proc/self/mountinfo), as mounts of their own: so each is taken, or mapped to the container's ids, by itself.
+std::vector<Mount> with_mounts_below(const std::vector<Mount>& mounts, std::string_view mountinfo);
+
+// Where the runtime finds what its caller laid out before: a tmpfs that only the container's first mount
+// namespace shows, and that root of the container's user namespace may walk through.
+//
+//   STAGE/root       the container's root
+//   STAGE/image      the image, by the container's ids (shifted ids only)
+//   STAGE/mount-0 .. spec.mounts that have a source, by their place in the list
+//   STAGE/device-0 ..
+//   STAGE/sys        a sysfs of the given network namespace
+struct Stage {
+  std::string path;
+  std::string root() const { return path + "/root"; }
+  std::string image() const { return path + "/image"; }
+  std::string mount(size_t index) const { return path + "/mount-" + std::to_string(index); }
+  std::string device(size_t index) const { return path + "/device-" + std::to_string(index); }
+  std::string sys() const { return path + "/sys"; }
+};
 
 struct Bundle {
   Json config;
   std::vector<RootStep> root;  // empty for images
   uint64_t root_bytes = 0;     // size limit of the root's tmpfs
 };
-// `root_path`: where the root will be. `architecture`: as uname says ("x86_64").
+// `ids`: of the container's user namespace; none: it has no namespace of users, and no capability.
+// `architecture`: as uname says ("x86_64"). Requires: the caller has entered spec.network_namespace, if given.
 Result<Bundle> make_bundle(const ContainerSpec& spec, const std::vector<SystemEntry>& system,
-                           const std::string& root_path, std::string_view architecture);
+                           const Stage& stage, const std::optional<IdRange>& ids,
+                           std::string_view architecture);
 
 // The system call filter, for one architecture. Denied: what mounts, looks into other processes, makes
 // namespaces, loads code into the kernel, keeps keys, changes clocks, or opens files behind the mounts' back.
-// io_uring is allowed.
+// io_uring is allowed, and so is chroot, which sshd needs.
 Json seccomp_profile(std::string_view architecture);
 
 }  // namespace trainyard::host

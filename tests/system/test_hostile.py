@@ -15,7 +15,7 @@ segment = libc.shmget(0x7472, 4096, 0o1666)
 open("/dev/shm/secret", "w").write("secret")
 server = socket.create_server(("0.0.0.0", 9000))
 address = subprocess.run(["hostname", "-I"], capture_output=True, text=True).stdout.split()[0]
-print("victim", address, "segment", segment >= 0, flush=True)
+print("victim", address, "segment", segment >= 0, open("/proc/self/uid_map").read().split()[1], flush=True)
 time.sleep(1000)
 """
 
@@ -70,6 +70,12 @@ attempt("sysv-list", lambda: len(open("/proc/sysvipc/shm").readlines()) > 1)
 attempt("other-processes", lambda: [pid for pid in glob.glob("/proc/[0-9]*") if "victim" in open(pid + "/cmdline").read()])
 attempt("new-namespace", lambda: call(libc.unshare, 0x10000000))
 attempt("device", lambda: os.mknod("/tmp/disk", 0o660 | 0o060000, os.makedev(254, 0)) or "made")
+attempt("null-device", lambda: os.mknod("/tmp/null", 0o666 | 0o020000, os.makedev(1, 3)) or "made")
+attempt("root-of-machine", lambda: open("/proc/self/uid_map").read().split()[1] == "0")
+attempt("same-ids-as-victim", lambda: open("/proc/self/uid_map").read().split()[1] == sys.argv[4])
+for path in ("/dev/null", "/usr", "/usr/bin/env", "/etc/passwd"):
+    attempt("chmod-" + path, lambda: os.chmod(path, 0o600) or "changed")
+    attempt("chown-" + path, lambda: os.chown(path, 0, 0) or "changed")
 attempt("cgroup", lambda: [os.mkdir(path + "/owned") or path for path in glob.glob("/sys/fs/cgroup/*")])
 attempt("module", lambda: call(libc.syscall, 175, None, 0, None))
 attempt("bpf", lambda: call(libc.syscall, 321, 0, None, 0))
@@ -77,7 +83,7 @@ attempt("keyring", lambda: call(libc.syscall, 250, 0, -3, 0))
 print("attempts over", flush=True)
 """
 
-EXPECTED_MIN = 28
+EXPECTED_MIN = 39
 
 
 def test_everything_is_refused(start):
@@ -97,9 +103,9 @@ def test_everything_is_refused(start):
 
     python("victim", VICTIM)
     line = wait_for(lambda: next((one for one in jobs.log_lines(logs, "victim") if one.startswith("victim")), None), "the victim")
-    _, address, _, segment = line.split()
+    _, address, _, segment, ids = line.split()
     assert segment == "True"
-    python("hostile", HOSTILE, address, server.data, server.listen.rsplit(":", 1)[1])
+    python("hostile", HOSTILE, address, server.data, server.listen.rsplit(":", 1)[1], ids)
     done = jobs.wait_until(sagemaker, "hostile")
     lines = jobs.log_lines(logs, "hostile")
     assert lines and lines[-1] == "attempts over", (done.get("FailureReason"), lines)

@@ -4,6 +4,7 @@
 #include "base/text.hpp"
 #include "contract/entry.hpp"
 #include "host/oci_image.hpp"
+#include "host/ownership.hpp"
 
 namespace trainyard::agent {
 namespace {
@@ -54,6 +55,7 @@ host::ContainerSpec container_spec(Site& site) {
     spec.shared_memory_bytes = static_cast<uint64_t>(order.share.memory_bytes) / 2;
   spec.user_id = site.image.user_id;
   spec.group_id = site.image.group_id;
+  spec.devices = site.place.devices;
   return spec;
 }
 
@@ -68,6 +70,10 @@ std::optional<Failure> start_process(Site& site) {
   site.pump =
       std::make_unique<LogPump>(std::move(pipe->read_end), *site.metrics, site.world.facts, site.world.clock);
   const auto spec = container_spec(site);
+  // An image's own user finds /opt/ml his, as far as it is this host's own copy.
+  if (spec.user_id != 0 || spec.group_id != 0)
+    if (auto given = host::give_tree(site.ml(), spec.user_id, spec.group_id); !given)
+      return failure_of(given.error(), "giving /opt/ml to the image's user");
   auto container = site.world.start_container(spec, pipe->write_end.release());
   if (!container) {
     if (container.error().kind == Kind::not_found) {

@@ -1,0 +1,75 @@
+// What is done between the fork and the runtime's start: cgroups, mount and network namespace, and the stage
+// (oci_bundle.hpp) with the container's root and all that it is given. As steps on text made before, so that
+// carrying them out is system calls only.
+//
+// Threads: plain values; carry_out() by a process with one thread. Errors: by errno, explain() puts them in
+// words.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "host/cgroup.hpp"
+#include "host/oci_bundle.hpp"
+
+namespace trainyard::host {
+
+struct PlanStep {
+  enum class What {
+    enter_cgroup,
+    private_mounts,
+    unmount,
+    enter_network,
+    mount_tmpfs,
+    mount_sysfs,
+    mount_overlay,
+    make_directory,
+    make_file,
+    make_link,
+    give,  // to the container's root
+    bind,
+    bind_mapped,         // by the container's ids
+    bind_mapped_or_not,  // where the file system cannot be mapped: its files are nobody's inside
+  };
+  What what = What::private_mounts;
+  std::string first;      // path
+  std::string second;     // options, source, link's target
+  unsigned mode = 0;      // of what is made; of binds: their attributes (MOUNT_ATTR_..)
+  bool of_image = false;  // a failure may be because of the image's file system
+};
+
+class ChildPlan {
+ public:
+  // `ids`: whom things are given to. `user_namespace`: a descriptor that maps them, for bind_mapped; it must
+  // stay open as long as the plan is used.
+  ChildPlan(std::optional<IdRange> ids, int user_namespace) : ids_(ids), user_namespace_(user_namespace) {}
+  void add(PlanStep step) { steps_.push_back(std::move(step)); }
+  const std::vector<PlanStep>& steps() const { return steps_; }
+  // 0 or an error number. Requires: the caller has one thread.
+  int carry_out(size_t index) const;
+  Error explain(size_t index, int error_number) const;
+
+ private:
+  std::vector<PlanStep> steps_;
+  std::optional<IdRange> ids_;
+  int user_namespace_;
+};
+
+// Whether a mount of the file system at `path` can be mapped to those ids; errno says why not. Leaves nothing.
+bool can_map(const std::string& path, int user_namespace);
+
+enum class RootKind { tmpfs, overlay, copy };
+
+// Looks at the kinds of what is to be mounted. `upper`, `work`: of an overlay; `copy`: of a copied image.
+Result<ChildPlan> make_plan(const ContainerSpec& spec, const Bundle& bundle, const Stage& stage,
+                            const Cgroup& cgroup, RootKind kind, std::optional<IdRange> ids,
+                            int user_namespace);
+
+// Names below a container's directory.
+inline constexpr const char* kUpperDirectory = "upper";  // the writable layer over an image
+inline constexpr const char* kWorkDirectory = "work";
+inline constexpr const char* kCopyDirectory = "copy";  // of an image, where overlays are refused
+
+}  // namespace trainyard::host

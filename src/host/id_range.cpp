@@ -1,0 +1,137 @@
+#include "host/id_range.hpp"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <functional>
+
+#include "base/text.hpp"
+
+namespace trainyard::host {
+namespace {
+
+constexpr const char* kClaims = "/run/trainyard/ids";
+
+std::string claim_path(uint32_t number) { return std::string(kClaims) + "/" + std::to_string(number); }
+
+Result<void> write_map(pid_t process, const char* file, const IdRange& range) {
+  const std::string path = "/proc/" + std::to_string(process) + "/" + file;
+  const std::string text = "0 " + std::to_string(range.first) + " " + std::to_string(range.count);
+  const File map(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  // Whole in one write, or refused.
+  if (!map || ::write(map.descriptor(), text.data(), text.size()) != ssize_t(text.size()))
+    return from_errno("mapping ids of a user namespace");
+  return ok();
+}
+
+// What the child does: system calls only, as the caller may have threads. It says by one byte that it is in
+// its namespace (or not), and ends when the other side of `stay` closes.
+[[noreturn]] void hold_namespace(int say, int stay) {
+  int error_number = ::unshare(CLONE_NEWUSER) == 0 ? 0 : errno;
+  (void)!::write(say, &error_number, sizeof error_number);
+  char byte;
+  (void)!::read(stay, &byte, 1);
+  ::_exit(0);
+}
+
+}  // namespace
+
+OwnIds parse_own_ids(std::string_view uid_map) {
+  OwnIds own;
+  uint64_t next = 0;
+  for (const auto line : split(uid_map, '\n')) {
+    std::vector<int64_t> numbers;
+    for (const auto word : split(line, ' '))
+      if (const auto number = parse_int(trim(word))) numbers.push_back(*number);
+    if (numbers.size() != 3 || numbers[0] < 0 || uint64_t(numbers[0]) != next) continue;
+    if (numbers[0] == 0 && numbers[1] == 0 && numbers[2] == 0xffffffff) own.whole_machine = true;
+    next += uint64_t(numbers[2]);
+  }
+  own.count = uint32_t(std::min<uint64_t>(next, kIdsOfRange));
+  return own;
+}
+
+Result<IdRange> claim_id_range(const std::string& owner, bool (*alive)(const std::string& owner)) {
+  static const OwnIds own = [] {
+    const auto text = read_file("/proc/self/uid_map", 64 << 10);
+    return text ? parse_own_ids(*text) : OwnIds();
+  }();
+  if (!own.whole_machine) return IdRange{0, std::max<uint32_t>(own.count, 1)};
+  TRY(make_directories(kClaims, 0755));
+  const auto start = uint32_t(std::hash<std::string>()(owner) % kRangesMax);
+  for (uint32_t i = 0; i < kRangesMax; i++) {
+    const uint32_t number = (start + i) % kRangesMax;
+    const IdRange range{kFirstRange + number * kIdsOfRange, kIdsOfRange};
+    const std::string path = claim_path(number);
+    // Twice: once more after a dead claim was taken away.
+    for (int attempt = 0; attempt < 2; attempt++) {
+      const File claim(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+      if (claim) {
+        if (::write(claim.descriptor(), owner.data(), owner.size()) != ssize_t(owner.size()))
+          return from_errno("claiming ids at " + path);
+        return range;
+      }
+      if (errno != EEXIST) return from_errno("claiming ids at " + path);
+      const auto holder = read_file(path, 4096);
+      if (holder && *holder == owner) return range;
+      // An empty one is being claimed this instant, or its claimer died in that instant: left alone.
+      if (!holder || holder->empty() || alive(*holder)) break;
+      ::unlink(path.c_str());
+    }
+  }
+  return exhausted("all " + std::to_string(kRangesMax) + " ranges of ids for containers are in use");
+}
+
+void release_id_range(const std::string& owner, uint32_t first) {
+  if (first < kFirstRange) return;
+  const std::string path = claim_path((first - kFirstRange) / kIdsOfRange);
+  const auto holder = read_file(path, 4096);
+  if (holder && *holder == owner) ::unlink(path.c_str());
+}
+
+Result<File> make_user_namespace(const IdRange& range) {
+  int said[2], stay[2];
+  if (::pipe2(said, O_CLOEXEC) != 0) return from_errno("making a pipe");
+  const File said_here(said[0]);
+  File said_there(said[1]);
+  if (::pipe2(stay, O_CLOEXEC) != 0) return from_errno("making a pipe");
+  File stay_there(stay[0]);
+  File stay_here(stay[1]);
+  const pid_t child = ::fork();
+  if (child < 0) return from_errno("making a user namespace");
+  if (child == 0) {
+    // Our own copy of the end that tells us to go must not keep us.
+    ::close(stay_here.descriptor());
+    hold_namespace(said_there.descriptor(), stay_there.descriptor());
+  }
+  said_there.close();
+  stay_there.close();
+  Result<File> held = unavailable("a user namespace was not made");
+  int error_number = 0;
+  ssize_t got;
+  do got = ::read(said_here.descriptor(), &error_number, sizeof error_number);
+  while (got < 0 && errno == EINTR);
+  if (got == sizeof error_number && error_number != 0) {
+    held = from_errno("making a user namespace", error_number);
+  } else if (got == sizeof error_number) {
+    held = [&]() -> Result<File> {
+      TRY(write_map(child, "uid_map", range));
+      TRY(write_map(child, "gid_map", range));
+      File file(::open(("/proc/" + std::to_string(child) + "/ns/user").c_str(), O_RDONLY | O_CLOEXEC));
+      if (!file) return from_errno("opening a user namespace");
+      return file;
+    }();
+  }
+  stay_here.close();
+  while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  return held;
+}
+
+}  // namespace trainyard::host

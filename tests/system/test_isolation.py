@@ -1,0 +1,87 @@
+"""What a container may: all that an image expects of root, over its own ids and devices; nothing else."""
+
+import os
+import stat
+import subprocess
+
+import pytest
+
+import jobs
+from trainyard_server import wait_for
+
+# Each host runs Debian's sshd on port 22 as an image would: privilege separation, host keys that it made itself, a key
+# that all hosts of the gang know.
+SSH = r"""set -e
+mkdir -p /run/sshd /root/.ssh /tmp/keys; chmod 700 /root/.ssh
+cp /opt/ml/input/data/keys/id /opt/ml/input/data/keys/id.pub /root/.ssh/; chmod 600 /root/.ssh/id
+cp /root/.ssh/id.pub /root/.ssh/authorized_keys
+ssh-keygen -q -t ed25519 -N '' -f /tmp/keys/host
+echo 'root:*:19000::::::' >/etc/shadow; chmod 640 /etc/shadow
+printf 'Port 22\nHostKey /tmp/keys/host\nPasswordAuthentication no\nStrictModes yes\n' >/tmp/keys/sshd_config
+echo "FROM_ENVIRONMENT=$(hostname)" >>/etc/environment
+/usr/sbin/sshd -f /tmp/keys/sshd_config -E /tmp/keys/log
+say() { ssh -i /root/.ssh/id -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR "$@"; }
+other=algo-$((3 - ${HOSTNAME#algo-}))
+for i in $(seq 300); do say $other true 2>/dev/null && break; sleep 0.1; done
+say $other 'echo "$SSH_CONNECTION" | wc -w; cat /etc/environment; id -u; echo on $(hostname)'
+touch /tmp/mine; chown sshd:nogroup /tmp/mine; stat -c %U /tmp/mine
+say $other "touch /tmp/done.$HOSTNAME"
+for i in $(seq 300); do [ -e /tmp/done.$other ] && break; sleep 0.1; done
+[ -e /tmp/done.$other ] && echo both are done
+"""
+
+
+def test_hosts_reach_each_other_through_their_own_sshd(start, tmp_path):
+    server = start("[[machine]]\nname = 'box'\ncpus = 8.0\nmemory_gib = 32.0\n")
+    s3, sagemaker, logs = server.boto("s3"), server.boto("sagemaker"), server.boto("logs")
+    s3.create_bucket(Bucket="yard")
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / "id"], check=True)
+    for name in ("id", "id.pub"):
+        s3.upload_file(str(tmp_path / name), "yard", f"keys/{name}")
+    s3.put_object(Bucket="yard", Key="keys/run.sh", Body=SSH.encode())
+    sagemaker.create_training_job(**jobs.request("ssh", "exec bash /opt/ml/input/data/keys/run.sh", hosts=2,
+                                                 channels={"keys": ("s3://yard/keys/", "FullyReplicated")}))
+    done = jobs.wait_until(sagemaker, "ssh")
+    for host, other in ((1, 2), (2, 1)):
+        lines = jobs.log_lines(logs, "ssh", host)
+        assert lines == ["4", f"FROM_ENVIRONMENT=algo-{other}", "0", f"on algo-{other}", "sshd", "both are done"], (done.get("FailureReason"), lines)
+    assert done["TrainingJobStatus"] == "Completed"
+
+
+@pytest.fixture
+def devices():
+    """Files that stand for GPUs: of devices that no container may open unless they are given to it."""
+    names = [f"/dev/trainyard-test-{os.getpid()}-{number}" for number in range(3)]
+    for name, minor in zip(names, (200, 229, 237)):
+        os.mknod(name, stat.S_IFCHR | 0o666, os.makedev(10, minor))
+        os.chmod(name, 0o666)
+    yield names
+    for name in names:
+        os.unlink(name)
+
+
+def test_gpus_are_handed_out_whole(start, devices):
+    server = start(f"[[machine]]\nname = 'box'\ncpus = 64.0\nmemory_gib = 512.0\ngpu_devices = {devices}\n[jobs]\nstop_grace_seconds = 1\n")
+    s3, sagemaker, logs = server.boto("s3"), server.boto("sagemaker"), server.boto("logs")
+    s3.create_bucket(Bucket="yard")
+    seen = "ls /dev | grep trainyard-test; : 3<>/dev/$(ls /dev | grep -m1 trainyard-test) && echo opened; echo ready; sleep 1000"
+    for name in ("one", "two"):
+        sagemaker.create_training_job(**jobs.request(name, seen, instance_type="ml.g4dn.xlarge"))
+    sagemaker.create_training_job(**jobs.request("none", "ls /dev; echo ready"))
+    lines = {name: wait_for(lambda: (found := jobs.log_lines(logs, name))[-1:] == ["ready"] and found, f"{name} to say what it sees") for name in ("one", "two", "none")}
+    given = {name: {"/dev/" + line for line in lines[name] if "trainyard-test" in line} for name in lines}
+    assert len(given["one"]) == len(given["two"]) == 1 and given["none"] == set()
+    assert "opened" in lines["one"] and "opened" in lines["two"]
+    assert not given["one"] & given["two"], "two jobs never share one"
+    server.kill()
+    server.start()
+    sagemaker.create_training_job(**jobs.request("three", seen, instance_type="ml.g4dn.xlarge"))
+    third = wait_for(lambda: (found := jobs.log_lines(logs, "three"))[-1:] == ["ready"] and found, "three to start after the server came back")
+    assert {"/dev/" + line for line in third if "trainyard-test" in line} == set(devices) - given["one"] - given["two"]
+    sagemaker.create_training_job(**jobs.request("four", seen, instance_type="ml.g4dn.xlarge"))
+    wait_for(lambda: "1 more GPU" in str(sagemaker.describe_training_job(TrainingJobName="four").get("SecondaryStatusTransitions")), "four to wait for a GPU")
+    sagemaker.stop_training_job(TrainingJobName="one")
+    fourth = wait_for(lambda: (found := jobs.log_lines(logs, "four"))[-1:] == ["ready"] and found, "four to get what one had")
+    assert {"/dev/" + line for line in fourth if "trainyard-test" in line} == given["one"]
+    for name in ("two", "three", "four"):
+        sagemaker.stop_training_job(TrainingJobName=name)
