@@ -95,11 +95,24 @@ Result<void> read_machine(Table table, std::vector<launch::Machine>& machines) {
   TRY(table.read("cpus", cpus));
   TRY(table.read("memory_gib", memory_gib));
   TRY(table.read("gpus", machine.gpus));
+  TRY(table.read("gpu_devices", machine.gpu_devices));
   TRY(table.nothing_else());
   if (machine.name.empty()) return invalid(table.name("name") + " is missing: each machine needs one");
   if (cpus <= 0 || memory_gib <= 0)
     return invalid(table.name("cpus") +
                    " and memory_gib must be greater than 0: they are what the machine offers to jobs");
+  if (!machine.gpu_devices.empty() && !table.has("gpus")) machine.gpus = int64_t(machine.gpu_devices.size());
+  if (!machine.gpu_devices.empty() && machine.gpus != int64_t(machine.gpu_devices.size()))
+    return invalid(table.name("gpu_devices") + " names " + std::to_string(machine.gpu_devices.size()) +
+                   " device files, but gpus is " + std::to_string(machine.gpus));
+  for (const auto& device : machine.gpu_devices)
+    if (!device.starts_with("/dev/") || device.find(',') != std::string::npos ||
+        std::count(machine.gpu_devices.begin(), machine.gpu_devices.end(), device) > 1 ||
+        std::any_of(machines.begin(), machines.end(), [&](const auto& other) {
+          return std::count(other.gpu_devices.begin(), other.gpu_devices.end(), device) > 0;
+        }))
+      return invalid(table.name("gpu_devices") + ": \"" + device +
+                     "\" must be a device file below /dev, named once: a GPU is handed out whole");
   machine.cpus = cpus;
   machine.memory_bytes = int64_t(memory_gib * (1 << 30));
   const bool taken = std::any_of(machines.begin(), machines.end(),
@@ -132,32 +145,6 @@ Result<void> read_image(const std::string& name, Table table, std::map<std::stri
   }
   images[name] = image;
   return {};
-}
-
-Result<void> read_prices(Table table, domain::PriceTable& prices) {
-  bool list = true;
-  std::string currency = prices.currency;
-  TRY(table.read("list", list));
-  TRY(table.read("currency", currency));
-  if (!list) prices = {};
-  prices.currency = currency;
-  TRY(table.each("instance", [&](Table one) -> Result<void> {
-    std::string type, region;
-    domain::Price price;
-    TRY(one.read("type", type));
-    TRY(one.read("region", region));
-    TRY(one.read("on_demand", price.on_demand));
-    price.spot = price.on_demand;
-    TRY(one.read("spot", price.spot));
-    TRY(one.nothing_else());
-    if (type.empty())
-      return invalid(one.name("type") + " is missing: the instance type that this is the price of");
-    if (!(price.on_demand >= 0) || !(price.spot >= 0))
-      return invalid(one.name("on_demand") + " and spot must be 0 or more: of one instance and hour");
-    prices.set(region, type, price);
-    return {};
-  }));
-  return table.nothing_else();
 }
 
 Result<Config> from_value(const toml::value& file) {
@@ -216,7 +203,6 @@ Result<Config> from_value(const toml::value& file) {
     TRY(table.read("package_index", config.outward.package_index));
     return table.nothing_else();
   }));
-  TRY(root.each("prices", [&](Table table) { return read_prices(table, config.prices); }));
   TRY(root.nothing_else());
 
   const bool twelve_digits =

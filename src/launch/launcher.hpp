@@ -22,6 +22,8 @@ struct Machine {
   double cpus = 0;
   int64_t memory_bytes = 0;
   int64_t gpus = 0;
+  // The device files of its GPUs, one each, handed out whole; none: those that the machine has.
+  std::vector<std::string> gpu_devices = {};
 };
 
 // One member of a gang to start.

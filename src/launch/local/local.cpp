@@ -15,6 +15,7 @@
 #include "host/process.hpp"
 #include "host/process_identity.hpp"
 #include "launch/local/plan.hpp"
+#include "launch/local/reaper.hpp"
 
 namespace trainyard::launch {
 namespace {
@@ -144,7 +145,7 @@ Result<void> kill_marked(const std::string& attempt_directory) {
   return unavailable("processes of " + attempt_directory + " start others faster than they are killed");
 }
 
-// All on the machine that is not in the attempt's directory.
+// All on the machine that is not in the attempt's directory, its network aside.
 Result<void> remove_from_machine(const std::string& attempt_directory, const KnownAttempt* known) {
   if (known)
     for (const auto& agent : known->agents)
@@ -152,8 +153,15 @@ Result<void> remove_from_machine(const std::string& attempt_directory, const Kno
   TRY(kill_marked(attempt_directory));
   if (const auto names = host::list_directory(attempt_directory))
     for (const auto& name : *names) TRY(host::remove_containers_in(attempt_directory + "/" + name));
-  TRY(host::unmount_below(attempt_directory));
-  if (known) TRY(host::remove_network(known->record.network));
+  return host::unmount_below(attempt_directory);
+}
+
+// All of an attempt that is in its directory but the record, which goes last: until then a server that takes
+// over knows what there is to remove.
+Result<void> remove_files(const std::string& attempt_directory) {
+  if (const auto names = host::list_directory(attempt_directory))
+    for (const auto& name : *names)
+      if (name != kRecordFile) TRY(host::remove_all(attempt_directory + "/" + name));
   return ok();
 }
 
@@ -162,10 +170,26 @@ Result<host::FileLock> lock_networks(const std::string& run_directory) {
   return host::FileLock::take_within(run_directory + "/lock", kLockWaitMax);
 }
 
+// As an agent is told: with what all GPUs of a machine share, where it is NVIDIA's.
+std::string with_shared_devices(const std::vector<std::string>& cards) {
+  std::string text;
+  for (const auto& device : cards) text += (text.empty() ? "" : ",") + device;
+  if (std::any_of(cards.begin(), cards.end(),
+                  [](const auto& card) { return card.starts_with("/dev/nvidia"); }))
+    for (const auto& device : host::gpu_devices())
+      if (const auto all = host::gpu_cards(); std::find(all.begin(), all.end(), device) == all.end())
+        text += "," + device;
+  return text;
+}
+
 class LocalLauncher final : public Launcher {
  public:
-  LocalLauncher(LocalSettings settings, Places places, host::Subnet pool)
-      : settings_(std::move(settings)), places_(std::move(places)), pool_(pool), next_address_(pool.base) {}
+  LocalLauncher(LocalSettings settings, Places places, host::Subnet pool, Clock& clock)
+      : settings_(std::move(settings)),
+        places_(std::move(places)),
+        pool_(pool),
+        next_address_(pool.base),
+        reaper_(clock) {}
 
   // Finds what a former server left.
   Result<void> load() {
@@ -188,6 +212,7 @@ class LocalLauncher final : public Launcher {
       log(Level::info, "launch", "an attempt that was cut off while it was made or removed is removed",
           {{"attempt", name}, {"why", known ? "no agent of it was started" : known.error().message}});
       TRY(remove_from_machine(directory, known ? &*known : nullptr));
+      if (known) TRY(host::remove_network(known->record.network));
       TRY(host::remove_all(directory));
     }
     return remove_strays();
@@ -213,9 +238,20 @@ class LocalLauncher final : public Launcher {
       // Nothing runs yet, and how far its network was made nobody knows.
       TRY(remove(gang.attempt));
     }
+    // Of an attempt that was removed, and is wanted again: its directory is about to go.
+    if (host::exists(places_.attempt(gang.attempt))) reaper_.drain();
     auto started = start(gang);
+    if (!started && started.error().kind == Kind::exhausted && !reaper_.waiting().empty()) {
+      // Addresses that are free in a moment.
+      (void)remove(gang.attempt);
+      reaper_.drain();
+      started = start(gang);
+    }
     if (started) return started;
-    if (auto removed = remove(gang.attempt); !removed)
+    auto removed = remove(gang.attempt);
+    reaper_.drain();
+    if (removed) removed = host::remove_all(places_.attempt(gang.attempt));
+    if (!removed)
       log(Level::error, "launch", "removing what could not be started: " + removed.error().message,
           {{"attempt", gang.attempt.text()}});
     return std::move(started).error().in("starting attempt " + gang.attempt.text());
@@ -234,21 +270,42 @@ class LocalLauncher final : public Launcher {
   Result<void> remove(domain::AttemptId attempt) override {
     const std::string directory = places_.attempt(attempt);
     const auto found = attempts_.find(attempt);
-    if (found == attempts_.end() && !host::exists(directory)) return ok();
-    TRY(remove_from_machine(directory, found == attempts_.end() ? nullptr : &found->second)
-            .in("removing attempt " + attempt.text()));
-    // The record goes last: until then a server that takes over knows what there is to remove.
-    if (const auto names = host::list_directory(directory))
-      for (const auto& name : *names)
-        if (name != kRecordFile) TRY(host::remove_all(directory + "/" + name));
-    TRY(host::remove_all(directory));
-    if (found != attempts_.end()) attempts_.erase(found);
-    if (attempts_.empty()) (void)host::remove_all(places_.namespaces());
+    if (found == attempts_.end()) return ok();  // what is not known is not there, or waits for the reaper
+    TRY(remove_from_machine(directory, &found->second).in("removing attempt " + attempt.text()));
+    TRY(remove_files(directory));
+    reaper_.take(found->second.record.network, [directory] {
+      if (auto removed = host::remove_all(directory); !removed)
+        log(Level::error, "launch", "removing what is left of an attempt: " + removed.error().message);
+    });
+    attempts_.erase(found);
     return ok();
   }
 
+  ~LocalLauncher() override {
+    reaper_.drain();
+    if (attempts_.empty()) (void)host::remove_all(places_.namespaces());
+  }
+
  private:
+  // What each member gets of its machine's GPUs.
+  Result<std::vector<std::vector<std::string>>> gpus_for(const Gang& gang) {
+    std::vector<GpuRequest> requests;
+    const auto offered = machines();
+    for (const auto& member : gang.members) {
+      GpuRequest& request = requests.emplace_back();
+      request.gpus = member.share.gpus;
+      for (const auto& machine : offered)
+        if (machine.name == member.machine) request.devices = machine.gpu_devices;
+      if (request.gpus > 0 && request.devices.empty()) request.devices = host::gpu_cards();
+    }
+    std::set<std::string> taken;
+    for (const auto& [id, other] : attempts_)
+      for (const auto& devices : other.record.gpus) taken.insert(devices.begin(), devices.end());
+    return choose_gpus(requests, taken);
+  }
+
   Result<void> start(const Gang& gang) {
+    const NetworkReaper::Start start(reaper_);
     const std::string directory = places_.attempt(gang.attempt);
     TRY(host::make_directories(directory, 0700));
     TRY(host::make_directories(places_.namespaces(), 0700));
@@ -259,6 +316,7 @@ class LocalLauncher final : public Launcher {
       const auto lock = TRY(lock_networks(places_.run_directory));
       auto taken = TRY(host::networks_in_use());
       for (const auto& [id, other] : attempts_) taken.push_back(other.record.network.subnet);
+      for (const auto& subnet : reaper_.waiting()) taken.push_back(subnet);
       const host::Subnet subnet = TRY(choose_subnet(pool_, gang.members.size(), taken, next_address_));
       next_address_ = host::Address(subnet.base + subnet.size());
       NetworkRequest request{gang.attempt,
@@ -268,7 +326,7 @@ class LocalLauncher final : public Launcher {
                              places_.namespaces(),
                              "trainyard " + directory,
                              {*host::parse_address(kRelayAddress)}};
-      known.record = {gang.attempt, gang.token, plan_network(request, pool_, subnet)};
+      known.record = {gang.attempt, gang.token, plan_network(request, pool_, subnet), TRY(gpus_for(gang))};
       known.agents.resize(gang.members.size());
       TRY(write_whole(directory + "/" + kRecordFile, to_json(known.record)));
       attempts_[gang.attempt] = known;
@@ -292,11 +350,16 @@ class LocalLauncher final : public Launcher {
       environment[kAttemptVariable] = attempt_directory;
       environment[kHostVariable] = directory;
       environment[kImagesVariable] = places_.data + "/images";
-      const pid_t process = TRY(
-          host::start_detached({settings_.agent_program, "--order", directory + "/order.json", "--directory",
-                                directory, "--network-namespace", host.namespace_file, "--address",
-                                host::to_text(host.address), "--host-table", directory + "/hosts"},
-                               environment, directory + "/agent.log"));
+      std::vector<std::string> command = {
+          settings_.agent_program, "--order",           directory + "/order.json",
+          "--directory",           directory,           "--network-namespace",
+          host.namespace_file,     "--address",         host::to_text(host.address),
+          "--host-table",          directory + "/hosts"};
+      if (i < known.record.gpus.size() && !known.record.gpus[i].empty()) {
+        command.emplace_back("--devices");
+        command.push_back(with_shared_devices(known.record.gpus[i]));
+      }
+      const pid_t process = TRY(host::start_detached(command, environment, directory + "/agent.log"));
       const auto identity = host::identify(process);
       // One that has ended already was started all the same.
       known.agents[i] = {true, identity.value_or(ProcessIdentity{process, 0})};
@@ -314,6 +377,7 @@ class LocalLauncher final : public Launcher {
   host::Address
       next_address_;  // subnets are given in turn: what is late for an old gang does not reach a new one
   std::map<domain::AttemptId, KnownAttempt> attempts_;
+  NetworkReaper reaper_;
 };
 
 // Names on this machine that belong to one server's attempts.
@@ -395,12 +459,12 @@ void append(std::vector<std::string>& all, std::vector<std::string> more) {
 
 }  // namespace
 
-Result<std::unique_ptr<Launcher>> make_local(const LocalSettings& settings, Clock&) {
+Result<std::unique_ptr<Launcher>> make_local(const LocalSettings& settings, Clock& clock) {
   const host::Subnet pool = TRY(host::parse_subnet(settings.network_pool).in("network_pool"));
   if (pool.prefix < 8) return invalid("network_pool " + pool.text() + " is larger than a /8");
   TRY(host::make_directories(settings.data_directory, 0700));
   auto launcher = std::make_unique<LocalLauncher>(
-      settings, TRY(places_of(settings.data_directory, settings.run_directory)), pool);
+      settings, TRY(places_of(settings.data_directory, settings.run_directory)), pool, clock);
   TRY(launcher->load().in("finding what runs"));
   if (host::on_path("nft")) {
     const auto opened = host::let_through_foreign_forwarding();
@@ -433,6 +497,7 @@ Result<std::vector<std::string>> sweep(const std::string& data_directory, const 
         continue;
       }
       TRY(remove_from_machine(directory, known ? &*known : nullptr));
+      if (known) TRY(host::remove_network(known->record.network));
     }
     append(said, TRY(remove_unused(run_directory, own_mark, used)));
   }

@@ -12,9 +12,13 @@
 //
 // An agent is started as
 //   trainyard-agent --order FILE --directory DIR --network-namespace FILE --address ADDRESS --host-table FILE
+//       [--devices FILE,..]
 // with kAttemptVariable naming its attempt's directory and kHostVariable its own: its children have them too,
 // so whatever it leaves behind is found. On its host's lo the address 169.254.170.2 is ready for its relay to
 // listen on.
+//
+// GPUs are handed out whole, by device file; the record says which host has which. What a gang leaves goes at
+// once, but for its network, which the reaper takes (reaper.hpp); record and addresses stay until it is gone.
 //
 // A gang whose start was interrupted by our own death is completed by ensure(): from nothing when no agent
 // had been started, else by starting the missing ones. Until then list() shows those that were started.

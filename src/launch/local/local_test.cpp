@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <functional>
 #include <thread>
 
 #include "host/container.hpp"
@@ -96,7 +97,20 @@ class LocalLauncher : public testing::Test {
     }
     return "";
   }
+  // Polls: networks go behind everybody's back.
+  static bool soon(const std::function<bool()>& condition) {
+    for (int i = 0; i < 2000; i++) {
+      if (condition()) return true;
+      std::this_thread::sleep_for(5ms);
+    }
+    return false;
+  }
   void expect_nothing_left() {
+    EXPECT_TRUE(soon([&] {
+      const auto attempts = host::list_directory(settings_.data_directory + "/attempts");
+      const auto tables = host::firewall_tables_named("trainyard_");
+      return host::links_named("ty").empty() && tables && tables->empty() && (!attempts || attempts->empty());
+    }));
     EXPECT_TRUE(host::links_named("ty").empty());
     EXPECT_TRUE(host::links_named("tv").empty());
     const auto tables = host::firewall_tables_named("trainyard_");
@@ -145,8 +159,8 @@ TEST_F(LocalLauncher, StartsAGangOnceAndRemovesItWhole) {
                 std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - end).count());
     ASSERT_TRUE(launcher->remove({1, 1})) << "again";
     EXPECT_TRUE(launcher->list().empty());
-    EXPECT_FALSE(host::exists(attempt_path(1)));
     expect_nothing_left();
+    EXPECT_FALSE(host::exists(attempt_path(1)));
   });
 }
 
@@ -262,7 +276,7 @@ TEST_F(LocalLauncher, SweepTakesWhatNobodyUsesAndNothingElse) {
     launcher.reset();
     auto swept = sweep(settings_.data_directory, settings_.run_directory);
     ASSERT_TRUE(swept) << swept.error().message;
-    EXPECT_EQ(host::links_named("ty").size(), 1u);
+    EXPECT_TRUE(soon([] { return host::links_named("ty").size() == 1; }));
     EXPECT_EQ(alive(*server()), 1u);
     EXPECT_EQ(server()->list().size(), 2u) << "the dead one's directory is the server's to remove";
 
@@ -285,6 +299,52 @@ TEST_F(LocalLauncher, RefusesAGangThatIsNotTheOneItStarted) {
     EXPECT_EQ(launcher->ensure(other).error().kind, Kind::conflict);
     EXPECT_EQ(launcher->ensure(gang(1, 2)).error().kind, Kind::conflict);
     ASSERT_TRUE(launcher->remove({1, 1}));
+  });
+}
+
+TEST_F(LocalLauncher, HandsOutGpusWholeAndRemembersWhichTo) {
+  in_a_machine([&] {
+    settings_.machines = [] {
+      return std::vector<Machine>{{"box", 8, 1 << 30, 2, {"/dev/full", "/dev/zero"}}};
+    };
+    const auto with_gpu = [](uint64_t job) {
+      auto one = gang(job, 1);
+      one.members[0].share.gpus = 1;
+      return one;
+    };
+    const auto given = [&](uint64_t job) {
+      const std::string called = await_file(attempt_path(job) + "/0/called");
+      return called.substr(called.find("--devices"));
+    };
+    auto launcher = server();
+    ASSERT_TRUE(launcher);
+    ASSERT_TRUE(launcher->ensure(with_gpu(1)));
+    EXPECT_EQ(given(1), "--devices /dev/full\n");
+    launcher = server();
+    ASSERT_TRUE(launcher);
+    ASSERT_TRUE(launcher->ensure(with_gpu(2))) << "by another server's life";
+    EXPECT_EQ(given(2), "--devices /dev/zero\n");
+    const auto refused = launcher->ensure(with_gpu(3));
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().kind, Kind::exhausted) << refused.error().message;
+    ASSERT_TRUE(launcher->remove({1, 1}));
+    ASSERT_TRUE(launcher->ensure(with_gpu(3)));
+    EXPECT_EQ(given(3), "--devices /dev/full\n");
+    ASSERT_TRUE(launcher->remove({2, 1}));
+    ASSERT_TRUE(launcher->remove({3, 1}));
+    expect_nothing_left();
+  });
+}
+
+TEST_F(LocalLauncher, StartsAgainWhatItHasJustRemoved) {
+  in_a_machine([&] {
+    auto launcher = server();
+    ASSERT_TRUE(launcher);
+    for (int i = 0; i < 3; i++) {
+      ASSERT_TRUE(launcher->ensure(gang(1, 1)));
+      ASSERT_TRUE(launcher->remove({1, 1}));
+    }
+    expect_nothing_left();
   });
 }
 

@@ -76,6 +76,23 @@ std::string host_table(const host::PrivateNetwork& network) {
   return text;
 }
 
+Result<std::vector<std::vector<std::string>>> choose_gpus(const std::vector<GpuRequest>& requests,
+                                                          const std::set<std::string>& taken) {
+  std::set<std::string> given = taken;
+  std::vector<std::vector<std::string>> chosen(requests.size());
+  for (size_t i = 0; i < requests.size(); i++) {
+    const auto& [devices, wanted] = requests[i];
+    if (devices.empty()) continue;
+    for (const auto& device : devices)
+      if (int64_t(chosen[i].size()) < wanted && given.insert(device).second) chosen[i].push_back(device);
+    if (int64_t(chosen[i].size()) < wanted)
+      return exhausted(domain::host_name(domain::HostIndex(i)) + " asks for " + std::to_string(wanted) +
+                       " GPUs, and " + std::to_string(chosen[i].size()) + " of this machine's " +
+                       std::to_string(devices.size()) + " are free");
+  }
+  return chosen;
+}
+
 Json to_json(const Record& record) {
   Json hosts = Json::array();
   for (const auto& host : record.network.hosts)
@@ -94,7 +111,8 @@ Json to_json(const Record& record) {
           {"isolated", record.network.isolated},
           {"comment", record.network.comment},
           {"relays", relays},
-          {"hosts", hosts}};
+          {"hosts", hosts},
+          {"gpus", record.gpus}};
 }
 
 Result<Record> record_from_json(const Json& json) {
@@ -122,6 +140,15 @@ Result<Record> record_from_json(const Json& json) {
     network.hosts.push_back({TRY(string_at(each, "link")), TRY(string_at(each, "namespace")),
                              TRY(host::parse_address(TRY(string_at(each, "address"))))});
   if (network.hosts.empty()) return invalid("an attempt's record has no host");
+  // Records of former versions have none.
+  for (const auto& devices : json.value("gpus", Json::array())) {
+    if (!devices.is_array()) return invalid("an attempt's record has GPUs that are no list");
+    auto& last = record.gpus.emplace_back();
+    for (const auto& device : devices) {
+      if (!device.is_string()) return invalid("an attempt's record has a GPU that is no text");
+      last.push_back(device.get<std::string>());
+    }
+  }
   return record;
 }
 

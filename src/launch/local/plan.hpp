@@ -11,6 +11,7 @@
 // Threads: pure functions. Errors: exhausted, when the pool has no room left.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -44,11 +45,22 @@ host::PrivateNetwork plan_network(const NetworkRequest& request, const host::Sub
 // What /etc/hosts of every host starts from: loopback, and all members by name.
 std::string host_table(const host::PrivateNetwork& network);
 
+// What one member asks of its machine's GPUs, and what there is and is given away.
+struct GpuRequest {
+  std::vector<std::string> devices;  // of the machine that it is placed on
+  int64_t gpus = 0;
+};
+// Which devices each gets: whole ones, no two alike, none of `taken`; in the machine's order. A machine without
+// any gives none. Errors: exhausted.
+Result<std::vector<std::vector<std::string>>> choose_gpus(const std::vector<GpuRequest>& requests,
+                                                          const std::set<std::string>& taken);
+
 // What a launcher writes down about an attempt before it makes anything of it.
 struct Record {
   domain::AttemptId attempt;
   std::string token;
   host::PrivateNetwork network;
+  std::vector<std::vector<std::string>> gpus = {};  // of each host: its device files
 };
 Json to_json(const Record& record);
 Result<Record> record_from_json(const Json& json);

@@ -104,10 +104,50 @@ TEST(Record, RefusesWhatIsIncomplete) {
   for (const auto& [name, value] : whole.items()) {
     Json less = whole;
     less.erase(name);
-    EXPECT_FALSE(record_from_json(less)) << name;
+    EXPECT_EQ(bool(record_from_json(less)), name == "gpus") << name;
     less[name] = Json::array({nullptr});
     EXPECT_FALSE(record_from_json(less)) << name;
   }
+}
+
+TEST(ChooseGpus, GivesWholeOnesAndNoneTwice) {
+  const std::vector<std::string> all = {"/dev/nvidia0", "/dev/nvidia1", "/dev/nvidia2", "/dev/nvidia3"};
+  struct Case {
+    const char* what;
+    std::vector<GpuRequest> requests;
+    std::set<std::string> taken;
+    std::vector<std::vector<std::string>> expected;  // empty: exhausted
+  } const cases[] = {
+      {"none asked", {{all, 0}}, {}, {{}}},
+      {"one", {{all, 1}}, {}, {{"/dev/nvidia0"}}},
+      {"a gang on one machine", {{all, 2}, {all, 2}}, {}, {{all[0], all[1]}, {all[2], all[3]}}},
+      {"beside another job", {{all, 2}}, {all[0], all[2]}, {{all[1], all[3]}}},
+      {"two machines", {{{"/dev/a"}, 1}, {{"/dev/b"}, 1}}, {}, {{"/dev/a"}, {"/dev/b"}}},
+      {"a machine without device files", {{{}, 4}}, {}, {{}}},
+      {"too many", {{all, 2}, {all, 3}}, {}, {}},
+      {"all taken", {{{"/dev/a"}, 1}}, {"/dev/a"}, {}},
+  };
+  for (const auto& each : cases) {
+    const auto chosen = choose_gpus(each.requests, each.taken);
+    ASSERT_EQ(bool(chosen), !each.expected.empty()) << each.what;
+    if (chosen)
+      EXPECT_EQ(*chosen, each.expected) << each.what;
+    else
+      EXPECT_EQ(chosen.error().kind, Kind::exhausted);
+  }
+}
+
+TEST(Record, KeepsItsGpus) {
+  Record record{{17, 1},
+                "token",
+                plan_network(a_request(), subnet("10.201.0.0/16"), subnet("10.201.0.0/28")),
+                {{"/dev/a"}, {}}};
+  const auto read = record_from_json(to_json(record));
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->gpus, record.gpus);
+  Json of_a_former_version = to_json(record);
+  of_a_former_version.erase("gpus");
+  EXPECT_TRUE(record_from_json(of_a_former_version)->gpus.empty());
 }
 
 }  // namespace

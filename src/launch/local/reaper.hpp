@@ -1,0 +1,80 @@
+// Takes away the networks of gangs that are over: behind everybody's back, many at once, and not while a gang
+// starts.
+//
+// The kernel waits for all its readers whenever an interface goes, some 30 ms, and holds the lock that the
+// next gang's interfaces need as well. So what is over waits until starts have been quiet for a while, and
+// then goes in one stroke, however many networks it is.
+//
+// Threads: callable from anywhere; works on a thread of its own. Errors: what cannot be removed is logged and
+// tried again.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "base/result.hpp"
+#include "base/time.hpp"
+#include "host/network.hpp"
+
+namespace trainyard::launch {
+
+class NetworkReaper {
+ public:
+  // How long starts must have been quiet: longer than the gap between two jobs that follow each other.
+  static constexpr Duration kQuiet = 150ms;
+  // Under starts without a pause: later than this it is done all the same.
+  static constexpr Duration kDelayMax = 2s;
+  // As soon as so many wait: each holds addresses of the pool.
+  static constexpr size_t kWaitingMax = 64;
+  static constexpr Duration kRetryPause = 1s;
+
+  using Remove = std::function<Result<void>(const std::vector<host::PrivateNetwork>&)>;
+  explicit NetworkReaper(Clock& clock, Remove remove = host::remove_networks);
+  ~NetworkReaper();  // what waits is removed first
+
+  // `then` is called, on the reaper's thread, once it is gone.
+  void take(host::PrivateNetwork network, std::function<void()> then);
+  // Held while a gang's network is made.
+  class Start {
+   public:
+    explicit Start(NetworkReaper& reaper);
+    ~Start();
+    Start(const Start&) = delete;
+
+   private:
+    NetworkReaper& reaper_;
+  };
+  // Whose addresses are not free yet.
+  std::vector<host::Subnet> waiting() const;
+  // Returns once nothing waits any more, or the last try has failed.
+  void drain();
+
+ private:
+  struct Item {
+    host::PrivateNetwork network;
+    std::function<void()> then;
+    std::chrono::nanoseconds since;
+  };
+  void run();
+  // When to begin, by the clock's monotonic time, as far as is known now. Requires: mutex_ is held.
+  std::chrono::nanoseconds due() const;
+
+  Clock& clock_;
+  const Remove remove_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Item> items_;                 // guarded by mutex_; what is being removed stays until it is gone
+  int starts_ = 0;                          // guarded by mutex_
+  std::chrono::nanoseconds last_start_{0};  // guarded by mutex_
+  std::chrono::nanoseconds not_before_{0};  // guarded by mutex_; after a failure
+  int drains_ = 0;                          // guarded by mutex_
+  uint64_t rounds_ = 0;                     // guarded by mutex_
+  bool stopped_ = false;                    // guarded by mutex_
+  std::thread thread_;
+};
+
+}  // namespace trainyard::launch

@@ -1,0 +1,77 @@
+#include "launch/local/reaper.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+#include "host/machine_clock.hpp"
+
+namespace trainyard::launch {
+namespace {
+
+host::PrivateNetwork network(uint32_t number) {
+  host::PrivateNetwork made;
+  made.subnet = {0x0ac90000 + number * 16, 28};
+  return made;
+}
+
+host::MachineClock clock;
+
+struct Removals {
+  std::mutex mutex;
+  std::vector<size_t> sizes;  // guarded by mutex
+  std::atomic<int> failures{0};
+  std::atomic<int> gone{0};
+  NetworkReaper::Remove function() {
+    return [this](const std::vector<host::PrivateNetwork>& networks) -> Result<void> {
+      if (failures.fetch_sub(1) > 0) return unavailable("not now");
+      const std::lock_guard lock(mutex);
+      sizes.push_back(networks.size());
+      return ok();
+    };
+  }
+};
+
+TEST(Reaper, RemovesAllThatWaitInOneStroke) {
+  Removals removals;
+  {
+    NetworkReaper reaper(clock, removals.function());
+    const NetworkReaper::Start start(reaper);
+    for (uint32_t i = 0; i < 5; i++) reaper.take(network(i), [&] { removals.gone++; });
+    EXPECT_EQ(reaper.waiting().size(), 5u) << "their addresses are taken until they are gone";
+    reaper.drain();
+    EXPECT_TRUE(reaper.waiting().empty());
+    EXPECT_EQ(removals.gone, 5);
+  }
+  EXPECT_LE(removals.sizes.size(), 2u);
+}
+
+TEST(Reaper, DoesNotWaitForThePauseWhenManyWait) {
+  Removals removals;
+  NetworkReaper reaper(clock, removals.function());
+  const NetworkReaper::Start start(reaper);
+  for (uint32_t i = 0; i < NetworkReaper::kWaitingMax; i++) reaper.take(network(i), [&] { removals.gone++; });
+  while (removals.gone < int(NetworkReaper::kWaitingMax)) std::this_thread::yield();
+}
+
+TEST(Reaper, KeepsWhatCouldNotBeRemoved) {
+  Removals removals;
+  removals.failures = 2;
+  NetworkReaper reaper(clock, removals.function());
+  reaper.take(network(1), [&] { removals.gone++; });
+  reaper.drain();
+  reaper.drain();
+  EXPECT_EQ(removals.gone, 1);
+  EXPECT_TRUE(reaper.waiting().empty());
+}
+
+TEST(Reaper, RemovesWhatWaitsBeforeItEnds) {
+  Removals removals;
+  {
+    NetworkReaper(clock, removals.function()).take(network(1), [&] { removals.gone++; });
+  }
+  EXPECT_EQ(removals.gone, 1);
+}
+
+}  // namespace
+}  // namespace trainyard::launch
