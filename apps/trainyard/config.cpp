@@ -147,6 +147,32 @@ Result<void> read_image(const std::string& name, Table table, std::map<std::stri
   return {};
 }
 
+Result<void> read_prices(Table table, domain::PriceTable& prices) {
+  bool list = true;
+  std::string currency = prices.currency;
+  TRY(table.read("list", list));
+  TRY(table.read("currency", currency));
+  if (!list) prices = {};
+  prices.currency = currency;
+  TRY(table.each("instance", [&](Table one) -> Result<void> {
+    std::string type, region;
+    domain::Price price;
+    TRY(one.read("type", type));
+    TRY(one.read("region", region));
+    TRY(one.read("on_demand", price.on_demand));
+    price.spot = price.on_demand;
+    TRY(one.read("spot", price.spot));
+    TRY(one.nothing_else());
+    if (type.empty())
+      return invalid(one.name("type") + " is missing: the instance type that this is the price of");
+    if (!(price.on_demand >= 0) || !(price.spot >= 0))
+      return invalid(one.name("on_demand") + " and spot must be 0 or more: of one instance and hour");
+    prices.set(region, type, price);
+    return {};
+  }));
+  return table.nothing_else();
+}
+
 Result<Config> from_value(const toml::value& file) {
   Config config;
   Table root(file, "");
@@ -203,6 +229,7 @@ Result<Config> from_value(const toml::value& file) {
     TRY(table.read("package_index", config.outward.package_index));
     return table.nothing_else();
   }));
+  TRY(root.each("prices", [&](Table table) { return read_prices(table, config.prices); }));
   TRY(root.nothing_else());
 
   const bool twelve_digits =

@@ -13,6 +13,7 @@
 #include "base/result.hpp"
 #include "base/time.hpp"
 #include "domain/image.hpp"
+#include "domain/price.hpp"
 #include "launch/launcher.hpp"
 
 namespace trainyard::apps {
@@ -38,6 +39,7 @@ struct Config {
   std::map<std::string, domain::Image> images;
   domain::Outward outward;
   Duration stop_grace = 120s;  // between SIGTERM and SIGKILL, as on SageMaker
+  domain::PriceTable prices = domain::list_prices_of_2023();
   std::string network_pool = "10.201.0.0/16";
 };
 

@@ -1,12 +1,19 @@
-// The one program that people type: the server and what belongs to operating it.
+// The one program that people type: the server, what belongs to operating it, and the commands about jobs.
+
+#include <signal.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
-#include <map>
 #include <string>
 #include <vector>
 
+#include "base/log.hpp"
+#include "cli/cli.hpp"
+#include "host/machine_clock.hpp"
+#include "host/terminal.hpp"
+#include "objects/s3_client.hpp"
 #include "trainyard/data_directory.hpp"
 #include "trainyard/doctor.hpp"
 #include "trainyard/environment.hpp"
@@ -16,79 +23,177 @@ namespace {
 
 using namespace trainyard;
 
-constexpr const char* kHelp = R"help(trainyard: a training cloud that you own
+const cli::Option kData{"--data", "", true,
+                        "the data directory DIR ($TRAINYARD_DATA, else ~/.local/share/trainyard)"};
 
-  trainyard serve [--data DIR] [--listen ADDRESS:PORT] [--config FILE]
-      Run the server. One port speaks plain HTTP and TLS; jobs outlive it.
-  trainyard env [--data DIR]
-      Print shell exports with which AWS clients find the server:  eval "$(trainyard env)"
-  trainyard doctor [--data DIR] [--clean]
-      Say what this machine can do and what to install; with --clean, sweep what a crash left.
+// The server and what belongs to operating it.
+const std::vector<cli::Form>& operating() {
+  static const std::vector<cli::Form> kForms = {
+      {"serve",
+       {},
+       {kData,
+        {"--listen", "", true, "ADDRESS:PORT (127.0.0.1:4566)"},
+        {"--config", "", true, "the TOML FILE of docs/operating"}},
+       "Run the server. One port speaks plain HTTP and TLS; jobs outlive it.",
+       "",
+       {"trainyard serve", "trainyard serve --data /srv/yard --listen 0.0.0.0:4566"}},
+      {"env",
+       {},
+       {kData},
+       "Print shell exports with which AWS clients find the server.",
+       "",
+       {"eval \"$(trainyard env)\""}},
+      {"doctor",
+       {},
+       {kData, {"--clean", "", false, "sweep what a crash left"}},
+       "Say what this machine can do and what to install.",
+       "",
+       {"trainyard doctor"}}};
+  return kForms;
+}
 
-The data directory is --data, else $TRAINYARD_DATA, else ~/.local/share/trainyard.
-)help";
+std::string overview() {
+  std::string text = "trainyard: a training cloud that you own\n";
+  const auto add = [&](const char* title, const std::vector<cli::Form>& forms) {
+    text += std::string("\n") + title + "\n";
+    for (const auto& form : forms)
+      text += "  " + form.command + std::string(12 - std::min<size_t>(11, form.command.size()), ' ') +
+              form.summary + "\n";
+  };
+  add("the server", operating());
+  add("jobs", cli::forms());
+  return text +
+         "\n`trainyard COMMAND --help` shows options and examples. The commands about jobs ask the server "
+         "of\n"
+         "AWS_ENDPOINT_URL with the keys of the environment, as `trainyard env` prints them; where nothing "
+         "is\n"
+         "set, the one of the local data directory.\n";
+}
 
-struct Arguments {
-  std::string command;
-  std::map<std::string, std::string> values;  // --name value
-  std::map<std::string, bool> flags;          // --name
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+std::string first_of(std::initializer_list<const char*> names) {
+  for (const char* name : names)
+    if (auto value = variable(name); !value.empty()) return value;
+  return "";
+}
+
+struct Reach {
+  client::Settings api;
+  std::string objects_endpoint;
 };
 
-Result<Arguments> read_arguments(const std::vector<std::string>& words) {
-  const std::map<std::string, std::vector<std::string>> values_of{
-      {"serve", {"--data", "--listen", "--config"}}, {"env", {"--data"}}, {"doctor", {"--data"}}};
-  const std::map<std::string, std::vector<std::string>> flags_of{{"doctor", {"--clean"}}};
-  Arguments arguments;
-  if (words.empty() || words[0] == "help" || words[0] == "--help" || words[0] == "-h") return arguments;
-  const auto values = values_of.find(words[0]);
-  if (values == values_of.end())
-    return invalid("there is no command '" + words[0] + "'; `trainyard help` lists them");
-  arguments.command = words[0];
-  const auto has = [](const std::vector<std::string>& list, const std::string& name) {
-    return std::find(list.begin(), list.end(), name) != list.end();
-  };
-  for (size_t i = 1; i < words.size(); ++i) {
-    std::string name = words[i], value;
-    const size_t equals = name.find('=');
-    if (equals != std::string::npos) value = name.substr(equals + 1), name = name.substr(0, equals);
-    if (name == "--help" || name == "-h") return Arguments{};
-    if (const auto flags = flags_of.find(words[0]); flags != flags_of.end() && has(flags->second, name)) {
-      arguments.flags[name] = true;
-    } else if (!has(values->second, name)) {
-      return invalid("`trainyard " + words[0] + "` does not know '" + name +
-                     "'; `trainyard help` shows what it knows");
-    } else if (equals == std::string::npos && i + 1 == words.size()) {
-      return invalid(name + " needs a value");
-    } else {
-      arguments.values[name] = equals == std::string::npos ? words[++i] : value;
-    }
+// Where the server is, and with what keys: the environment's words, else the local server's record.
+Result<Reach> find_server(const cli::Arguments& arguments) {
+  Reach reach;
+  const std::string data = arguments.value("--data");
+  reach.api.endpoint = data.empty() ? variable("AWS_ENDPOINT_URL") : "";
+  if (!reach.api.endpoint.empty()) {
+    reach.api.keys = {variable("AWS_ACCESS_KEY_ID"), variable("AWS_SECRET_ACCESS_KEY"),
+                      variable("AWS_SESSION_TOKEN")};
+    reach.api.ca_bundle = variable("AWS_CA_BUNDLE");
+    reach.objects_endpoint = variable("AWS_ENDPOINT_URL_S3");
+    reach.api.region = first_of({"AWS_REGION", "AWS_DEFAULT_REGION"});
+    if (reach.api.region.empty()) reach.api.region = "us-east-1";
+  } else {
+    const std::string directory =
+        std::filesystem::absolute(data.empty() ? apps::default_data_directory() : data).string();
+    const auto record = TRY(apps::read_server_record(directory));
+    reach.api.endpoint = record.endpoint;
+    reach.api.region = record.region;
+    reach.api.keys = {record.key.id, record.key.secret, ""};
+    reach.api.ca_bundle = directory + "/tls/ca.pem";
+    reach.objects_endpoint = record.objects_endpoint;
   }
-  return arguments;
+  if (const auto region = arguments.value("--region"); !region.empty()) reach.api.region = region;
+  if (reach.objects_endpoint.empty()) reach.objects_endpoint = reach.api.endpoint;
+  return reach;
 }
 
-Result<void> print_environment(const std::string& data) {
-  const auto record = TRY(apps::read_server_record(data));
-  std::fputs(apps::shell_exports(std::filesystem::absolute(data).string(), record).c_str(), stdout);
-  return {};
+cli::Looks looks_of(host::Terminal& terminal) {
+  const auto shape = terminal.shape();
+  return cli::looks_of({shape.output, shape.columns, shape.rows, variable("NO_COLOR"), variable("TERM"),
+                        first_of({"LC_ALL", "LC_CTYPE", "LANG"})});
 }
 
-Result<void> dispatch(Arguments& arguments) {
-  const std::string data =
-      arguments.values.count("--data") ? arguments.values["--data"] : apps::default_data_directory();
+Result<int> about_jobs(const cli::Arguments& arguments) {
+  ::signal(SIGPIPE, SIG_IGN);
+  host::MachineClock clock;
+  set_log({}, clock, Level::error);
+  const Reach reach = TRY(find_server(arguments));
+  const auto client = TRY(client::open_client(reach.api, clock));
+  const auto terminal = host::open_terminal();
+  const auto open_objects = [&] {
+    objects::S3Settings settings;
+    settings.endpoint = reach.objects_endpoint;
+    settings.region = reach.api.region;
+    settings.ca_bundle = reach.api.ca_bundle;
+    settings.keys = [&] { return reach.api.keys; };
+    return objects::open_s3(std::move(settings), clock);
+  };
+  cli::World world{*client, *terminal, looks_of(*terminal), clock, open_objects, variable("TERM")};
+  return cli::run(world, arguments);
+}
+
+Result<int> operate(const cli::Arguments& arguments) {
+  const std::string data = arguments.value("--data", apps::default_data_directory());
   if (arguments.command == "serve")
-    return apps::serve({data, arguments.values["--config"], arguments.values["--listen"]});
-  if (arguments.command == "env") return print_environment(data);
-  if (arguments.command == "doctor") return apps::doctor(data, arguments.flags["--clean"]);
-  std::fputs(kHelp, stdout);
-  return {};
+    TRY(apps::serve({data, arguments.value("--config"), arguments.value("--listen")}));
+  if (arguments.command == "doctor") TRY(apps::doctor(data, arguments.has("--clean")));
+  if (arguments.command == "env") {
+    const auto record = TRY(apps::read_server_record(data));
+    std::fputs(apps::shell_exports(std::filesystem::absolute(data).string(), record).c_str(), stdout);
+  }
+  return 0;
+}
+
+const cli::Form* find_operating(const std::string& name) {
+  for (const auto& form : operating())
+    if (form.command == name) return &form;
+  return nullptr;
+}
+
+int complain(const Error& error, int code) {
+  std::fprintf(stderr, "trainyard: %s\n", error.message.c_str());
+  return code;
+}
+
+int no_such_command(const std::string& name) {
+  std::vector<std::string> names{"help"};
+  for (const auto* forms : {&operating(), &cli::forms()})
+    for (const auto& form : *forms) names.push_back(form.command);
+  const std::string near = cli::nearest(name, names);
+  return complain(invalid("there is no command '" + name + "'" +
+                          (near.empty() ? "" : "; did you mean `trainyard " + near + "`?") +
+                          " `trainyard help` lists them"),
+                  cli::kExitUsage);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  auto arguments = read_arguments({argv + 1, argv + argc});
-  const auto done = arguments ? dispatch(*arguments) : Result<void>(arguments.error());
-  if (done) return 0;
-  std::fprintf(stderr, "trainyard: %s\n", done.error().message.c_str());
-  return arguments ? 1 : 2;
+  std::vector<std::string> words(argv + 1, argv + argc);
+  const auto is_help = [](const std::string& word) {
+    return word == "help" || word == "--help" || word == "-h";
+  };
+  if (words.empty() || (is_help(words[0]) && words.size() == 1)) {
+    std::fputs(overview().c_str(), stdout);
+    return 0;
+  }
+  if (is_help(words[0])) words = {words[1], "--help"};
+  const cli::Form* of_server = find_operating(words[0]);
+  const cli::Form* form = of_server ? of_server : cli::find_form(words[0]);
+  if (!form) return no_such_command(words[0]);
+  const auto arguments = cli::read_arguments(*form, {words.begin() + 1, words.end()});
+  if (!arguments) return complain(arguments.error(), cli::kExitUsage);
+  if (arguments->help) {
+    std::fputs(cli::help_of(*form).c_str(), stdout);
+    return 0;
+  }
+  const auto done = of_server ? operate(*arguments) : about_jobs(*arguments);
+  if (done) return *done;
+  return complain(done.error(), done.error().kind == Kind::cancelled ? cli::kExitInterrupted : 1);
 }

@@ -186,6 +186,7 @@ Result<void> serve(const ServeOptions& options) {
   api_settings.temporary_key_secret = identity.temporary_key_secret;
   api_settings.find_image = [&](const std::string& name) { return domain::resolve_image(images, name); };
   api_settings.serve_objects = !config.objects;
+  api_settings.prices = config.prices;
 
   LateHandler face;
   host::HttpSettings http;

@@ -5,6 +5,7 @@
 #include "api/shapes/s3.hpp"
 #include "api/shapes/sagemaker.hpp"
 #include "api/shapes/sts.hpp"
+#include "api/shapes/trainyard.hpp"
 #include "base/check.hpp"
 
 namespace trainyard::api {
@@ -15,14 +16,15 @@ OperationTable all_operations(const Settings& settings, const Services& services
   add_sts(table, settings, services);
   add_logs(table, settings, services);
   add_cloudwatch(table, settings, services);
+  add_job_reports(table, settings, services);
   add_s3(table, settings, services);
   return table;
 }
 
 std::span<const shapes::Service* const> all_services() {
-  static constexpr const shapes::Service* kAll[] = {&shapes::sagemaker::kService, &shapes::logs::kService,
+  static constexpr const shapes::Service* kAll[] = {&shapes::sagemaker::kService,  &shapes::logs::kService,
                                                     &shapes::cloudwatch::kService, &shapes::sts::kService,
-                                                    &shapes::s3::kService};
+                                                    &shapes::trainyard::kService,  &shapes::s3::kService};
   return kAll;
 }
 

@@ -12,6 +12,7 @@ void add_sagemaker(OperationTable& table, const Settings& settings, const Servic
 void add_sts(OperationTable& table, const Settings& settings, const Services& services);
 void add_logs(OperationTable& table, const Settings& settings, const Services& services);
 void add_cloudwatch(OperationTable& table, const Settings& settings, const Services& services);
+void add_job_reports(OperationTable& table, const Settings& settings, const Services& services);
 void add_s3(OperationTable& table, const Settings& settings, const Services& services);
 
 // Every operation of this server.

@@ -3,7 +3,8 @@
 usage: generate.py MODELS_DIR OPERATIONS_FILE SERVICE OUT_DIR
 
 Writes OUT_DIR/SERVICE.hpp (structures) and OUT_DIR/SERVICE.cpp (tables of shapes/shape.hpp). Uses the standard
-library only; the models are the JSON files inside the pinned botocore package. Equal inputs give equal bytes.
+library only; the models are the JSON files inside the pinned botocore package, or ours in the same form (models/),
+whose text the tables hold as well: clients must be given it. Equal inputs give equal bytes.
 """
 
 import gzip
@@ -45,6 +46,11 @@ def load_model(models, service):
     if not os.path.isdir(folder):
         fail("no service '%s' in %s" % (service, models))
     version = sorted(os.listdir(folder))[-1]
+    own = os.path.join(folder, version, "service-2.json")
+    if os.path.exists(own):
+        with open(own, encoding="utf-8") as file:
+            words = file.read()
+        return json.loads(words) | {"text": words, "version_folder": version}
     path = os.path.join(folder, version, "service-2.json.gz")
     with gzip.open(path, "rt", encoding="utf-8") as file:
         return json.load(file)
@@ -179,6 +185,9 @@ def header(service, model, operations, closure):
             lines.append("  std::optional<%s> %s;" % (inner, snake(member)))
         lines += ["};", ""]
     lines += ["struct Nothing {};", "", "extern const Service kService;", ""]
+    if "text" in model:
+        lines += ["// The model itself, and where clients look for it below AWS_DATA_PATH.",
+                  "extern const std::string_view kModel;", "extern const std::string_view kModelPath;", ""]
     for index, operation in enumerate(operations):
         shape = model["operations"][operation]
         sides = [struct_name(shape[side]["shape"]) if side in shape else "Nothing" for side in ("input", "output")]
@@ -273,7 +282,11 @@ def tables(service, model, operations, closure):
                                             text(metadata.get("xmlNamespace", "http://s3.amazonaws.com/doc/2006-03-01/" if service == "s3" else ""))),
               "  %s, %s, kOperations, %d};" % ("true" if "query" in protocols else "false",
                                               "true" if "awsQueryCompatible" in metadata else "false", len(patterns)),
-              "", "}  // namespace trainyard::api::shapes::%s" % service, ""]
+              ""]
+    if "text" in model:
+        lines += ["constinit const std::string_view kModel ="] + ["    " + text(line) for line in model["text"].splitlines(True)] + ["    ;"]
+        lines += ["constinit const std::string_view kModelPath = %s;" % text("%s/%s/service-2.json" % (service, model["version_folder"])), ""]
+    lines += ["}  // namespace trainyard::api::shapes::%s" % service, ""]
     return "\n".join(lines)
 
 

@@ -1,0 +1,277 @@
+// Our own operations: jobs as people ask for them, and what they cost.
+#include "api/shapes/trainyard.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+
+#include "api/operations/operations.hpp"
+#include "api/operations/training_job.hpp"
+#include "base/text.hpp"
+#include "domain/price.hpp"
+
+namespace trainyard::api {
+namespace {
+
+namespace own = shapes::trainyard;
+
+constexpr int64_t kJobsDefault = 20;
+constexpr size_t kScanJobs = 200;        // asked of the ledger at once when tags decide
+constexpr size_t kScanJobsMax = 20'000;  // looked at for one answer; then the client goes on with the token
+constexpr size_t kReportJobsMax = 1'000'000;
+constexpr size_t kUsageHostsMax = 128;  // whose use is looked up for one answer
+constexpr Duration kUsageSpan = 60min;
+constexpr Duration kUsagePeriod = 1min;
+constexpr const char* kUsageMetrics[] = {"CPUUtilization", "MemoryUtilization", "DiskUtilization",
+                                         "GPUUtilization", "GPUMemoryUtilization"};
+
+// "0.001250": all six decimals, so that nothing is lost.
+std::string decimal(int64_t millionths) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%s%lld.%06lld", millionths < 0 ? "-" : "",
+                static_cast<long long>(std::abs(millionths) / domain::kMillionths),
+                static_cast<long long>(std::abs(millionths) % domain::kMillionths));
+  return text;
+}
+
+void set_unless_empty(std::optional<std::string>& member, const std::string& text) {
+  if (!text.empty()) member = text;
+}
+
+// How long it trained and what of that is billed: the face's own figures, for one answer must not differ from another.
+struct Seconds {
+  int64_t training = 0, billable = 0;
+};
+Seconds seconds_of(const domain::Job& job, Instant now) {
+  shapes::sagemaker::DescribeTrainingJobResponse described;
+  describe(job, now, described);
+  return {described.training_time_in_seconds.value_or(0), described.billable_time_in_seconds.value_or(0)};
+}
+
+domain::Cost cost_of_job(const domain::PriceTable& prices, const domain::Job& job, Instant now) {
+  const Seconds seconds = seconds_of(job, now);
+  return domain::cost_of(prices, job.key.region, job.spec.groups, job.spec.spot, seconds.training,
+                         seconds.billable);
+}
+
+std::vector<own::Tag> shown(const std::vector<domain::Tag>& tags) {
+  std::vector<own::Tag> out;
+  for (const auto& tag : tags) out.push_back({tag.key, tag.value});
+  return out;
+}
+
+own::Job shown(const Settings& settings, const domain::Job& job, const std::vector<domain::Tag>& tags,
+               Instant now) {
+  own::Job out;
+  out.name = job.key.name;
+  out.arn = control::job_arn(job.account, job.key);
+  out.status = status_of(job.state);
+  out.secondary_status = domain::to_string(job.phase());
+  out.creation_time = job.created;
+  out.training_start_time = job.training_start;
+  out.training_end_time = job.training_end;
+  out.instance_groups.emplace();
+  for (const auto& group : job.spec.groups)
+    out.instance_groups->push_back({group.name, group.instance_type, int64_t(group.count)});
+  const Seconds seconds = seconds_of(job, now);
+  out.training_time_in_seconds = seconds.training;
+  out.billable_time_in_seconds = seconds.billable;
+  out.spot = job.spec.spot;
+  out.attempts = int64_t(job.attempts.size());
+  set_unless_empty(out.wait_reason, job.state == domain::JobState::waiting ? job.wait_reason : "");
+  set_unless_empty(out.failure_reason, job.failure_reason);
+  set_unless_empty(out.note, job.note);
+  const auto cost = cost_of_job(settings.prices, job, now);
+  out.cost =
+      own::Cost{settings.prices.currency, decimal(cost.millionths), decimal(cost.on_demand_millionths)};
+  if (!cost.unpriced.empty()) out.cost->unpriced = cost.unpriced;
+  if (!tags.empty()) out.tags = shown(tags);
+  return out;
+}
+
+bool has_tag(const std::vector<domain::Tag>& tags, const std::string& key,
+             const std::optional<std::string>& value) {
+  return std::any_of(tags.begin(), tags.end(), [&](const domain::Tag& tag) {
+    return tag.key == key && (!value || tag.value == *value);
+  });
+}
+
+Outcome<own::ListJobsResponse> list_jobs(const Settings& settings, const Services& services,
+                                         const Context& context, const own::ListJobsRequest& request) {
+  using domain::JobState;
+  ledger::JobQuery query;
+  query.region = context.region;
+  query.name_contains = request.name_contains.value_or("");
+  query.created_after = request.creation_time_after;
+  query.created_before = request.creation_time_before;
+  if (request.status_equals)
+    for (const auto state : {JobState::waiting, JobState::active, JobState::stopping, JobState::completed,
+                             JobState::failed, JobState::stopped})
+      if (status_of(state) == *request.status_equals) query.states.push_back(state);
+  const auto wanted = size_t(request.max_results.value_or(kJobsDefault));
+  query.token = request.next_token.value_or("");
+
+  own::ListJobsResponse out;
+  out.jobs.emplace();
+  for (size_t scanned = 0; scanned < kScanJobsMax;) {
+    // With a filter by tag a page may hold none of those that are meant.
+    query.jobs_max = request.tag_key_equals ? std::min(kScanJobs, wanted - out.jobs->size()) : wanted;
+    const auto page = services.control.list(query);
+    if (!page && page.error().kind == Kind::invalid)
+      return validation_exception("Invalid pagination token: " + page.error().message);
+    if (!page) return page.error();
+    for (const auto& kept : page->jobs) {
+      const auto tags = TRY(services.control.tags(control::job_arn(kept.account, kept.key)));
+      if (request.tag_key_equals && !has_tag(tags, *request.tag_key_equals, request.tag_value_equals))
+        continue;
+      // Why one waits is not in the tables.
+      const auto live = services.control.find(kept.key);
+      out.jobs->push_back(shown(settings, live ? **live : kept, tags, context.now));
+    }
+    scanned += page->jobs.size();
+    query.token = page->next_token;
+    if (query.token.empty() || out.jobs->size() >= wanted) break;
+  }
+  if (!query.token.empty()) out.next_token = query.token;
+  return out;
+}
+
+Result<std::vector<own::Utilization>> usage_of(observe::Metrics& metrics, const domain::Job& job,
+                                               domain::HostIndex host, Instant now) {
+  std::vector<own::Utilization> out;
+  const Instant to = job.training_end ? std::min(now, *job.training_end + kUsagePeriod) : now + kUsagePeriod;
+  for (const char* metric : kUsageMetrics) {
+    observe::StatisticsQuery query;
+    query.key = {job.key.region,
+                 std::string(kMetricsNamespace),
+                 metric,
+                 {{"Host", job.key.name + "/" + domain::host_name(host)}}};
+    query.from = to - kUsageSpan;
+    query.to = to;
+    query.period = kUsagePeriod;
+    own::Utilization one{metric, std::vector<double>()};
+    for (const auto& point : TRY(metrics.statistics(query))) one.values->push_back(point.average());
+    if (!one.values->empty()) out.push_back(std::move(one));
+  }
+  return out;
+}
+
+Outcome<own::Job> describe_job(const Settings& settings, const Services& services, const Context& context,
+                               const own::DescribeJobRequest& request) {
+  const auto found = services.control.find({context.region, *request.job_name});
+  if (!found && found.error().kind == Kind::not_found)
+    return validation_exception("Requested resource not found.");
+  if (!found) return found.error();
+  const domain::Job& job = **found;
+  const auto tags = TRY(services.control.tags(control::job_arn(job.account, job.key)));
+  own::Job out = shown(settings, job, tags, context.now);
+  const domain::Attempt* attempt = job.attempt();
+  if (!attempt) return out;
+  out.hosts.emplace();
+  for (domain::HostIndex i = 0; i < attempt->hosts.size(); ++i) {
+    const domain::Host& host = attempt->hosts[i];
+    own::Host one;
+    one.name = domain::host_name(i);
+    one.instance_type = job.spec.instance_type(i);
+    one.machine = host.machine;
+    one.state = domain::to_string(host.state);
+    one.state_since = host.state_since;
+    if (host.exit_code) one.exit_code = *host.exit_code;
+    set_unless_empty(one.failure_reason, host.failure);
+    one.cpus = host.share.cpus;
+    one.memory_in_bytes = host.share.memory_bytes;
+    one.gpus = host.share.gpus;
+    if (i < kUsageHostsMax) one.utilization = TRY(usage_of(services.metrics, job, i, context.now));
+    out.hosts->push_back(std::move(one));
+  }
+  return out;
+}
+
+// -- the cost report
+
+struct Sum {
+  int64_t jobs = 0, host_seconds = 0, millionths = 0, on_demand_millionths = 0;
+  void add(const domain::Cost& cost, int64_t seconds) {
+    ++jobs;
+    host_seconds += seconds;
+    millionths += cost.millionths;
+    on_demand_millionths += cost.on_demand_millionths;
+  }
+  own::CostGroup shown(const std::string& key) const {
+    return {key, jobs, host_seconds, decimal(millionths), decimal(on_demand_millionths)};
+  }
+};
+
+Outcome<own::GetCostReportResponse> cost_report(const Settings& settings, const Services& services,
+                                                const Context& context,
+                                                const own::GetCostReportRequest& request) {
+  const std::string& by = *request.group_by;
+  const std::string tag = by.starts_with("tag:") ? by.substr(4) : "";
+  ledger::JobQuery query;
+  query.region = context.region;
+  query.created_after = request.creation_time_after;
+  query.created_before = request.creation_time_before;
+  query.jobs_max = ledger::kPageJobsMax;
+  std::map<std::string, Sum> groups;
+  Sum total;
+  std::vector<std::string> unpriced;
+  size_t looked_at = 0;
+  do {
+    const auto page = TRY(services.control.list(query));
+    for (const domain::Job& job : page.jobs) {
+      const Seconds seconds = seconds_of(job, context.now);
+      const auto cost = cost_of_job(settings.prices, job, context.now);
+      for (const auto& type : cost.unpriced)
+        if (std::find(unpriced.begin(), unpriced.end(), type) == unpriced.end()) unpriced.push_back(type);
+      total.add(cost, seconds.billable * int64_t(job.spec.hosts()));
+      if (by == "instance") {
+        for (const auto& group : job.spec.groups)
+          groups[group.instance_type].add(domain::cost_of(settings.prices, job.key.region, {group},
+                                                          job.spec.spot, seconds.training, seconds.billable),
+                                          seconds.billable * int64_t(group.count));
+        continue;
+      }
+      std::string key = job.key.name;
+      if (by == "day") key = to_iso8601(job.created).substr(0, 10);
+      if (by == "user") key = job.spec.role_arn.substr(job.spec.role_arn.rfind('/') + 1);
+      if (!tag.empty()) {
+        key.clear();
+        for (const auto& one : TRY(services.control.tags(control::job_arn(job.account, job.key))))
+          if (one.key == tag) key = one.value;
+      }
+      groups[key].add(cost, seconds.billable * int64_t(job.spec.hosts()));
+    }
+    looked_at += page.jobs.size();
+    query.token = page.next_token;
+  } while (!query.token.empty() && looked_at < kReportJobsMax);
+  if (!query.token.empty())
+    return Error(exhausted("more than " + std::to_string(kReportJobsMax) + " jobs: ask for a shorter time"));
+
+  own::GetCostReportResponse out;
+  out.currency = settings.prices.currency;
+  out.groups.emplace();
+  std::vector<std::pair<std::string, Sum>> ordered(groups.begin(), groups.end());
+  if (by != "day")
+    std::stable_sort(ordered.begin(), ordered.end(),
+                     [](const auto& a, const auto& b) { return a.second.millionths > b.second.millionths; });
+  for (const auto& [key, sum] : ordered) out.groups->push_back(sum.shown(key));
+  out.total = total.shown("");
+  if (!unpriced.empty()) out.unpriced = unpriced;
+  return out;
+}
+
+}  // namespace
+
+void add_job_reports(OperationTable& table, const Settings& settings, const Services& services) {
+  table.add<own::ListJobs>([&](const Context& context, const own::ListJobsRequest& request) {
+    return list_jobs(settings, services, context, request);
+  });
+  table.add<own::DescribeJob>([&](const Context& context, const own::DescribeJobRequest& request) {
+    return describe_job(settings, services, context, request);
+  });
+  table.add<own::GetCostReport>([&](const Context& context, const own::GetCostReportRequest& request) {
+    return cost_report(settings, services, context, request);
+  });
+}
+
+}  // namespace trainyard::api

@@ -1,0 +1,148 @@
+#include "cli/arguments.hpp"
+
+#include <algorithm>
+
+#include "base/text.hpp"
+
+namespace trainyard::cli {
+namespace {
+
+const Option* find_option(const Form& form, const std::string& name) {
+  for (const Option& option : form.options)
+    if (option.name == name || (!option.brief.empty() && option.brief == name)) return &option;
+  return nullptr;
+}
+
+std::vector<std::string> option_names(const Form& form) {
+  std::vector<std::string> names{"--help"};
+  for (const Option& option : form.options) names.push_back(option.name);
+  return names;
+}
+
+std::string usage(const Form& form) {
+  std::string text = "trainyard " + form.command;
+  for (const auto& operand : form.operands) text += " " + operand;
+  if (!form.options.empty()) text += " [options]";
+  return text;
+}
+
+// How many letters must be put in, taken out, changed or swapped with their neighbour to make one of the other.
+size_t distance(const std::string& a, const std::string& b) {
+  std::vector<std::vector<size_t>> at(a.size() + 1, std::vector<size_t>(b.size() + 1));
+  for (size_t i = 0; i <= a.size(); ++i) at[i][0] = i;
+  for (size_t j = 0; j <= b.size(); ++j) at[0][j] = j;
+  for (size_t i = 1; i <= a.size(); ++i)
+    for (size_t j = 1; j <= b.size(); ++j) {
+      at[i][j] = std::min({at[i - 1][j] + 1, at[i][j - 1] + 1, at[i - 1][j - 1] + (a[i - 1] != b[j - 1])});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        at[i][j] = std::min(at[i][j], at[i - 2][j - 2] + 1);
+    }
+  return at[a.size()][b.size()];
+}
+
+}  // namespace
+
+std::string Arguments::value(const std::string& name, const std::string& otherwise) const {
+  const auto found = values.find(name);
+  return found == values.end() ? otherwise : found->second;
+}
+
+Result<std::optional<int64_t>> Arguments::number(const std::string& name) const {
+  const auto found = values.find(name);
+  if (found == values.end()) return std::optional<int64_t>();
+  return std::optional<int64_t>(TRY(parse_int(found->second).in(name)));
+}
+
+Result<std::optional<Duration>> Arguments::duration(const std::string& name) const {
+  const auto found = values.find(name);
+  if (found == values.end()) return std::optional<Duration>();
+  return std::optional<Duration>(TRY(parse_duration(found->second).in(name)));
+}
+
+Result<Arguments> read_arguments(const Form& form, const std::vector<std::string>& words) {
+  Arguments arguments;
+  arguments.command = form.command;
+  const bool takes_all = !form.operands.empty() && form.operands.back().ends_with("..]");
+  bool options_are_over = false;
+  for (size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    if (!options_are_over && word == "--") {
+      options_are_over = true;
+      continue;
+    }
+    if (options_are_over || word == "-" || !word.starts_with('-')) {
+      arguments.operands.push_back(word);
+      continue;
+    }
+    const size_t equals = word.starts_with("--") ? word.find('=') : std::string::npos;
+    const std::string name = word.substr(0, equals);
+    if (name == "--help" || name == "-h") {
+      arguments.help = true;
+      return arguments;
+    }
+    const Option* option = find_option(form, name);
+    if (!option) {
+      const std::string near = nearest(name, option_names(form));
+      return invalid("`trainyard " + form.command + "` does not know '" + name + "'" +
+                     (near.empty() ? "" : "; did you mean " + near + "?") + " (`trainyard " + form.command +
+                     " --help` shows what it knows)");
+    }
+    if (!option->value) {
+      if (equals != std::string::npos) return invalid(name + " takes no value");
+      arguments.flags.insert(option->name);
+    } else if (equals != std::string::npos) {
+      arguments.values[option->name] = word.substr(equals + 1);
+    } else if (i + 1 == words.size()) {
+      return invalid(name + " needs a value");
+    } else {
+      arguments.values[option->name] = words[++i];
+    }
+  }
+  size_t needed = 0;
+  for (const auto& operand : form.operands) needed += !operand.starts_with('[');
+  if (arguments.operands.size() < needed)
+    return invalid("which " + to_lower(form.operands[arguments.operands.size()]) + "? Usage: " + usage(form));
+  if (!takes_all && arguments.operands.size() > form.operands.size())
+    return invalid("'" + arguments.operands[form.operands.size()] + "' is too much. Usage: " + usage(form));
+  return arguments;
+}
+
+Result<Duration> parse_duration(const std::string& text) {
+  const size_t end = text.find_first_not_of("0123456789");
+  const std::string unit = end == std::string::npos ? "s" : text.substr(end);
+  const auto number = parse_int(text.substr(0, end));
+  const int64_t seconds = unit == "s" ? 1 : unit == "m" ? 60 : unit == "h" ? 3600 : unit == "d" ? 86400 : 0;
+  constexpr int64_t kNumberMax = 1'000'000;  // of any unit: longer than anybody means
+  if (!number || seconds == 0 || *number > kNumberMax)
+    return invalid("'" + text + "' is no duration: write 90s, 15m, 2h or 1d");
+  return Duration(*number * seconds * 1000);
+}
+
+std::string nearest(const std::string& typed, const std::vector<std::string>& names) {
+  std::string best;
+  size_t best_distance = std::max<size_t>(1, typed.size() / 3) + 1;
+  for (const auto& name : names) {
+    if (typed.size() >= 2 && name.starts_with(typed)) return name;
+    const size_t between = distance(typed, name);
+    if (between < best_distance) best = name, best_distance = between;
+  }
+  return best;
+}
+
+std::string help_of(const Form& form) {
+  std::string out = "usage: " + usage(form) + "\n\n" + form.summary + "\n";
+  if (!form.text.empty()) out += "\n" + form.text + "\n";
+  size_t widest = 0;
+  const auto left = [](const Option& option) {
+    return (option.brief.empty() ? "" : option.brief + ", ") + option.name;
+  };
+  for (const Option& option : form.options) widest = std::max(widest, left(option).size());
+  if (!form.options.empty()) out += "\n";
+  for (const Option& option : form.options)
+    out += "  " + left(option) + std::string(widest - left(option).size() + 2, ' ') + option.meaning + "\n";
+  if (!form.examples.empty()) out += "\nexamples:\n";
+  for (const auto& example : form.examples) out += "  " + example + "\n";
+  return out;
+}
+
+}  // namespace trainyard::cli

@@ -1,0 +1,86 @@
+#include "cli/arguments.hpp"
+
+#include <gtest/gtest.h>
+
+#include "cli/cli.hpp"
+
+namespace trainyard::cli {
+namespace {
+
+const Form kForm{"logs",
+                 {"JOB", "[HOST]"},
+                 {{"--follow", "-f", false, "go on"}, {"--since", "", true, "the last DURATION"}},
+                 "The log.",
+                 "",
+                 {"trainyard logs -f mnist-1"}};
+
+TEST(ReadArguments, WordsOptionsAndValues) {
+  const auto read = read_arguments(kForm, {"-f", "mnist", "--since", "2h", "--", "-x"});
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->operands, (std::vector<std::string>{"mnist", "-x"}));
+  EXPECT_TRUE(read->has("--follow"));
+  EXPECT_EQ(*read->duration("--since"), Duration(2h));
+  EXPECT_EQ(read_arguments(kForm, {"a", "--since=5"})->value("--since"), "5");
+  EXPECT_TRUE(read_arguments(kForm, {"--help", "--nonsense"})->help);
+}
+
+TEST(ReadArguments, SaysWhatToTypeInstead) {
+  struct Row {
+    std::vector<std::string> words;
+    const char* message;
+  };
+  const Row rows[] = {
+      {{}, "which job? Usage: trainyard logs JOB [HOST] [options]"},
+      {{"a", "b", "c"}, "'c' is too much. Usage: trainyard logs JOB [HOST] [options]"},
+      {{"a", "--folow"},
+       "`trainyard logs` does not know '--folow'; did you mean --follow? (`trainyard logs --help` shows what "
+       "it "
+       "knows)"},
+      {{"a", "--since"}, "--since needs a value"},
+      {{"a", "--follow=1"}, "--follow takes no value"},
+  };
+  for (const Row& row : rows) {
+    const auto read = read_arguments(kForm, row.words);
+    ASSERT_FALSE(read) << row.message;
+    EXPECT_EQ(read.error().message, row.message);
+  }
+}
+
+TEST(ReadArguments, ACommandTakesAllThatFollows) {
+  const Form form{"shell", {"JOB", "HOST", "[COMMAND..]"}, {}, "", "", {}};
+  EXPECT_EQ(read_arguments(form, {"a", "1", "ls", "--", "-l"})->operands.size(), 4u);
+}
+
+TEST(ParseDuration, NumbersWithAUnit) {
+  EXPECT_EQ(*parse_duration("90"), Duration(90s));
+  EXPECT_EQ(*parse_duration("15m"), Duration(15min));
+  EXPECT_EQ(*parse_duration("7d"), Duration(7 * 24h));
+  for (const char* wrong : {"", "x", "5 m", "-1s", "1w", "99999999999d", "1.5h"})
+    EXPECT_FALSE(parse_duration(wrong)) << wrong;
+}
+
+TEST(Nearest, TheOneThatWasMeant) {
+  const std::vector<std::string> names{"jobs", "describe", "logs", "top", "stop", "submit", "shell"};
+  EXPECT_EQ(nearest("jbos", names), "jobs");
+  EXPECT_EQ(nearest("desc", names), "describe");
+  EXPECT_EQ(nearest("sumbit", names), "submit");
+  EXPECT_EQ(nearest("stpo", names), "stop");
+  EXPECT_EQ(nearest("kubectl", names), "");
+}
+
+TEST(HelpOf, EveryCommandHasAnExample) {
+  for (const Form& form : forms()) {
+    EXPECT_FALSE(form.examples.empty()) << form.command;
+    EXPECT_FALSE(form.summary.empty()) << form.command;
+    for (const auto& example : form.examples)
+      EXPECT_TRUE(example.starts_with("trainyard " + form.command)) << example;
+  }
+  EXPECT_EQ(help_of(kForm),
+            "usage: trainyard logs JOB [HOST] [options]\n\nThe log.\n\n"
+            "  -f, --follow  go on\n"
+            "  --since       the last DURATION\n\n"
+            "examples:\n  trainyard logs -f mnist-1\n");
+}
+
+}  // namespace
+}  // namespace trainyard::cli

@@ -1,0 +1,179 @@
+#include "cli/cli.hpp"
+
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "cli/commands.hpp"
+
+namespace trainyard::cli {
+namespace {
+
+struct Command {
+  Form form;
+  Result<int> (*run)(World&, const Arguments&);
+};
+
+const std::vector<Command>& commands() {
+  static const std::vector<Command> kCommands = {
+      {{"jobs",
+        {},
+        {{"--status", "-s", true, "only jobs of STATUS: InProgress, Completed, Failed, Stopping, Stopped"},
+         {"--name", "-n", true, "only jobs whose name holds TEXT"},
+         {"--since", "", true, "only jobs created within DURATION: 90s, 15m, 2h, 7d"},
+         {"--tag", "", true, "only jobs with the tag KEY=VALUE, or KEY"},
+         {"--max", "-m", true, "at most COUNT jobs (20)"},
+         {"--watch", "-w", false, "draw it again each two seconds, until ctrl-C"},
+         {"--json", "", false, "the API's words"}},
+        "Jobs, the newest first: state, hosts, times, cost, and why one waits.",
+        "",
+        {"trainyard jobs --status InProgress --watch", "trainyard jobs --name mnist --since 7d"}},
+       jobs_command},
+      {{"describe",
+        {"JOB"},
+        {{"--json", "", false, "the API's words: DescribeTrainingJob's answer"}},
+        "One job: timeline, hosts, channels, last metrics, where things lie.",
+        "",
+        {"trainyard describe mnist-1"}},
+       describe_command},
+      {{"logs",
+        {"JOB"},
+        {{"--follow", "-f", false, "go on until the job ends; the exit code is the job's"},
+         {"--host", "", true, "only of HOST: algo-2, or 2"},
+         {"--since", "", true, "only lines of the last DURATION: 90s, 15m, 2h"},
+         {"--times", "-t", false, "each line with its time"}},
+        "The log of all hosts, merged by time, each host in its colour.",
+        "With --follow the exit code is 0 when the job completed, 3 when it failed, 4 when it was stopped, "
+        "and 130\n"
+        "after ctrl-C (the job goes on).",
+        {"trainyard logs -f mnist-1", "trainyard logs mnist-1 --host algo-2 --since 10m"}},
+       logs_command},
+      {{"top",
+        {"[JOB]"},
+        {{"--once", "", false, "print it once"}},
+        "What each host of the running jobs uses, drawn again each five seconds.",
+        "",
+        {"trainyard top", "trainyard top mnist-1"}},
+       top_command},
+      {{"stop",
+        {"JOB"},
+        {{"--wait", "", false, "until it has ended"}},
+        "Stop a job: its processes get SIGTERM and time to save, and its model is kept.",
+        "",
+        {"trainyard stop mnist-1 --wait"}},
+       stop_command},
+      {{"interrupt",
+        {"JOB"},
+        {{"--host", "", true, "take HOST away: algo-2, or 2 (all of them)"},
+         {"--notice", "", true, "DURATION between SIGTERM and SIGKILL (as the server's config says)"},
+         {"--reason", "", true, "TEXT for the job's timeline"}},
+        "Take hosts away from a job, as spot does: the job is started again from its checkpoints.",
+        "",
+        {"trainyard interrupt mnist-1 --host algo-2 --notice 30s"}},
+       interrupt_command},
+      {{"cost",
+        {},
+        {{"--by", "-b", true, "tag:KEY, user, instance, day or job (day)"},
+         {"--since", "", true, "jobs created within DURATION (30d)"},
+         {"--json", "", false, "the API's words"}},
+        "What jobs cost, added up.",
+        "Prices are those of the server's config, [prices]; where it has none, AWS's list prices of 2023.",
+        {"trainyard cost --by tag:project", "trainyard cost --by user --since 7d"}},
+       cost_command},
+      {{"submit",
+        {"FILE"},
+        {{"--follow", "-f", false, "show its progress and its log until it ends; the exit code is the job's"},
+         {"--name", "", true, "the job's NAME, instead of the file's"},
+         {"--dry-run", "", false, "print the request and upload nothing"}},
+        "Start a job from a file: CreateTrainingJob's request as JSON or TOML, or its short form.",
+        "Short form (TOML):\n"
+        "  image = \"trainyard/machine\"\n"
+        "  command = [\"python3\", \"/opt/ml/input/data/code/train.py\"]\n"
+        "  instance_type = \"ml.m5.large\"    # and instance_count, volume_gib\n"
+        "  output = \"s3://bucket/models\"\n"
+        "  [channels]\n"
+        "  train = \"./data\"                 # a local directory is uploaded first\n"
+        "  [code]\n"
+        "  directory = \"./src\"              # becomes channel `code`; entry = \"train.py\" is run\n"
+        "Also: name, role, max_runtime_seconds, spot, max_wait_seconds, checkpoints, [hyperparameters],\n"
+        "[environment], [tags]. Every key of the API's own request may stand beside them, and wins.",
+        {"trainyard submit job.toml --follow", "trainyard submit request.json --dry-run"}},
+       submit_command},
+  };
+  return kCommands;
+}
+
+}  // namespace
+
+const std::vector<Form>& forms() {
+  static const std::vector<Form> kForms = [] {
+    std::vector<Form> all;
+    for (const Command& command : commands()) {
+      all.push_back(command.form);
+      all.back().options.push_back({"--region", "", true, "the REGION (AWS_REGION)"});
+      all.back().options.push_back(
+          {"--data", "", true, "the server whose data directory is DIR, whatever AWS_ENDPOINT_URL says"});
+    }
+    return all;
+  }();
+  return kForms;
+}
+
+const Form* find_form(const std::string& command) {
+  for (const Form& form : forms())
+    if (form.command == command) return &form;
+  return nullptr;
+}
+
+Result<int> run(World& world, const Arguments& arguments) {
+  for (const Command& command : commands())
+    if (command.form.command == arguments.command) return command.run(world, arguments);
+  return invalid("there is no command '" + arguments.command + "'");
+}
+
+int exit_code_of(const std::string& status) {
+  return status == "Completed" ? 0 : status == "Stopped" ? kExitJobStopped : kExitJobFailed;
+}
+
+Result<JobView> fetch_job(World& world, const std::string& name) {
+  auto answer = world.client.call(client::Service::trainyard, "DescribeJob", {{"JobName", name}});
+  if (!answer && answer.error().kind == Kind::not_found)
+    return not_found("there is no job '" + name + "' in " + world.client.settings().region +
+                     "; `trainyard jobs` lists them");
+  return job_view(TRY(std::move(answer)));
+}
+
+Result<int> redraw(World& world, Duration interval, const std::function<Result<Frame>()>& page) {
+  world.terminal.watch_interrupts();
+  if (world.looks.live) world.terminal.hide_cursor();
+  std::string last;
+  for (;;) {
+    const auto shape = world.terminal.shape();
+    if (world.looks.live && shape.columns > 0)
+      world.looks.columns = shape.columns, world.looks.rows = shape.rows;
+    const Frame frame = TRY(page());
+    if (world.looks.live) {
+      // Home, each line cleared to its end, and below all that was there before.
+      std::string drawn = "\033[H";
+      for (const char c : frame.text) drawn += c == '\n' ? std::string("\033[K\n") : std::string(1, c);
+      TRY(world.terminal.write((last.empty() ? "\033[2J" : "") + drawn + "\033[J"));
+    } else if (frame.text != last) {
+      TRY(world.terminal.write(frame.text));
+    }
+    last = frame.text;
+    if (!frame.more) return 0;
+    if (world.terminal.wait(interval, false, -1).interrupted) {
+      world.terminal.show_cursor();
+      return kExitInterrupted;
+    }
+  }
+}
+
+Result<uint32_t> host_index(const std::string& text) {
+  const auto number = parse_int(text.starts_with("algo-") ? std::string_view(text).substr(5) : text);
+  constexpr int64_t kHostsMax = 1'000'000;
+  if (!number || *number < 1 || *number > kHostsMax)
+    return invalid("'" + text + "' names no host: write algo-1, algo-2, .. or 1, 2, ..");
+  return uint32_t(*number - 1);
+}
+
+}  // namespace trainyard::cli

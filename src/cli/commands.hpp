@@ -1,0 +1,35 @@
+// The commands one by one, for cli.cpp's table; each in a file of its name. Each returns its exit code.
+#pragma once
+
+#include "cli/cli.hpp"
+#include "cli/job_view.hpp"
+
+namespace trainyard::cli {
+
+Result<int> jobs_command(World& world, const Arguments& arguments);
+Result<int> describe_command(World& world, const Arguments& arguments);
+Result<int> logs_command(World& world, const Arguments& arguments);
+Result<int> top_command(World& world, const Arguments& arguments);
+Result<int> stop_command(World& world, const Arguments& arguments);
+Result<int> interrupt_command(World& world, const Arguments& arguments);
+Result<int> cost_command(World& world, const Arguments& arguments);
+Result<int> submit_command(World& world, const Arguments& arguments);
+Result<int> shell_command(World& world, const Arguments& arguments);
+
+// -- what several of them need
+
+// Trainyard's own description of one job.
+Result<JobView> fetch_job(World& world, const std::string& name);
+
+// Draws `page` again and again, each over the last, until ctrl-C or until it answers false in `more`. Where lines
+// cannot be drawn again, each is printed once when it has changed.
+struct Frame {
+  std::string text;
+  bool more = true;
+};
+Result<int> redraw(World& world, Duration interval, const std::function<Result<Frame>()>& page);
+
+// "algo-2" or "2" -> 1. Errors: invalid.
+Result<uint32_t> host_index(const std::string& text);
+
+}  // namespace trainyard::cli

@@ -1,0 +1,76 @@
+#include "cli/cost_view.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.hpp"
+#include "domain/price.hpp"
+
+namespace trainyard::cli {
+namespace {
+
+Result<int64_t> millionths_at(const Json& json, const char* name) {
+  const double amount = TRY(parse_double(TRY(string_at(json, name))));
+  return std::llround(amount * double(domain::kMillionths));
+}
+
+Result<CostLine> line_of(const Json& json, std::string key) {
+  CostLine line;
+  line.key = std::move(key);
+  line.jobs = TRY(int_at(json, "Jobs"));
+  line.billable_seconds = TRY(int_at(json, "BillableHostSeconds"));
+  line.millionths = TRY(millionths_at(json, "Amount"));
+  line.on_demand_millionths = TRY(millionths_at(json, "OnDemandAmount"));
+  return line;
+}
+
+}  // namespace
+
+Result<CostView> cost_view(const Json& answer) {
+  CostView view;
+  view.currency = TRY(string_at(answer, "Currency"));
+  for (const Json& group : answer.value("Groups", Json::array()))
+    view.lines.push_back(TRY(line_of(group, TRY(string_at(group, "Key")))));
+  view.total = TRY(line_of(answer.value("Total", Json::object()), "total"));
+  for (const Json& type : answer.value("Unpriced", Json::array()))
+    if (type.is_string()) view.unpriced.push_back(type.get<std::string>());
+  return view;
+}
+
+std::string cost_table(const Looks& looks, const std::string& by, const CostView& view) {
+  if (view.lines.empty()) return "no jobs\n";
+  constexpr int kKeyWidthMin = 12;
+  constexpr int kBarWidth = 16;
+  int64_t dearest = 1;
+  for (const CostLine& line : view.lines) dearest = std::max(dearest, line.millionths);
+  std::vector<std::vector<Cell>> rows;
+  const auto add = [&](const CostLine& line, bool total) {
+    const Paint how = total ? Paint::bold : Paint::none;
+    const int64_t saved = line.on_demand_millionths - line.millionths;
+    rows.push_back(
+        {{line.key.empty() ? "(none)" : line.key, how},
+         {std::to_string(line.jobs), how},
+         {duration_text(std::chrono::seconds(line.billable_seconds)), how},
+         {domain::money_text(line.millionths) + " " + view.currency, how},
+         {saved > 0 ? domain::money_text(saved) : "", Paint::green},
+         {total ? "" : bar(looks, double(line.millionths) / double(dearest), kBarWidth), Paint::cyan}});
+  };
+  for (const CostLine& line : view.lines) add(line, false);
+  add(view.total, true);
+  std::string out = table(looks,
+                          {{by, false, kKeyWidthMin},
+                           {"jobs", true},
+                           {"host time", true},
+                           {"cost", true},
+                           {"saved", true},
+                           {"", false, 0}},
+                          rows);
+  if (!view.unpriced.empty()) {
+    std::string names;
+    for (const auto& type : view.unpriced) names += (names.empty() ? "" : ", ") + type;
+    out += paint(looks, Paint::yellow, "not in it, for want of a price: " + names) + "\n";
+  }
+  return out;
+}
+
+}  // namespace trainyard::cli

@@ -1,0 +1,31 @@
+// The cost report as a table: what groups of jobs cost, and all of them.
+//
+// Threads: plain values, pure functions. Errors: invalid, for answers that are none of ours.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/json.hpp"
+#include "base/result.hpp"
+#include "cli/layout.hpp"
+
+namespace trainyard::cli {
+
+struct CostLine {
+  std::string key;
+  int64_t jobs = 0, billable_seconds = 0, millionths = 0, on_demand_millionths = 0;
+};
+
+struct CostView {
+  std::string currency;
+  std::vector<CostLine> lines;  // the dearest first, days in their order
+  CostLine total;
+  std::vector<std::string> unpriced;
+};
+
+Result<CostView> cost_view(const Json& answer);
+std::string cost_table(const Looks& looks, const std::string& by, const CostView& view);
+
+}  // namespace trainyard::cli

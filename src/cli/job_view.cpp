@@ -1,0 +1,414 @@
+#include "cli/job_view.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "base/text.hpp"
+#include "domain/price.hpp"
+
+namespace trainyard::cli {
+namespace {
+
+constexpr int kNameWidthMin = 12;
+constexpr int kReasonWidthMin = 16;
+constexpr int kLabelWidth = 14;  // of the page's left side
+
+const Json* member(const Json& json, const char* name) {
+  if (!json.is_object()) return nullptr;
+  const auto found = json.find(name);
+  return found == json.end() || found->is_null() ? nullptr : &*found;
+}
+std::string text_of(const Json& json, const char* name) {
+  const Json* found = member(json, name);
+  return found && found->is_string() ? found->get<std::string>() : "";
+}
+int64_t integer_of(const Json& json, const char* name) {
+  const Json* found = member(json, name);
+  return found && found->is_number() ? found->get<int64_t>() : 0;
+}
+double number_of(const Json& json, const char* name) {
+  const Json* found = member(json, name);
+  return found && found->is_number() ? found->get<double>() : 0;
+}
+bool truth_of(const Json& json, const char* name) {
+  const Json* found = member(json, name);
+  return found && found->is_boolean() && found->get<bool>();
+}
+// Seconds since 1970, as the JSON protocols write instants.
+std::optional<Instant> instant_of(const Json& json, const char* name) {
+  const Json* found = member(json, name);
+  if (!found || !found->is_number()) return {};
+  return from_milliseconds(std::llround(found->get<double>() * 1000));
+}
+const Json& list_of(const Json& json, const char* name) {
+  static const Json kEmpty = Json::array();
+  const Json* found = member(json, name);
+  return found && found->is_array() ? *found : kEmpty;
+}
+int64_t millionths_of(const Json& json, const char* name) {
+  const auto amount = parse_double(text_of(json, name));
+  return amount ? std::llround(*amount * double(domain::kMillionths)) : 0;
+}
+
+HostView host_view(const Json& json) {
+  HostView host;
+  host.name = text_of(json, "Name");
+  host.instance_type = text_of(json, "InstanceType");
+  host.machine = text_of(json, "Machine");
+  host.state = text_of(json, "State");
+  host.failure = text_of(json, "FailureReason");
+  host.state_since = instant_of(json, "StateSince");
+  if (member(json, "ExitCode")) host.exit_code = integer_of(json, "ExitCode");
+  host.cpus = number_of(json, "Cpus");
+  host.memory_bytes = integer_of(json, "MemoryInBytes");
+  host.gpus = integer_of(json, "Gpus");
+  for (const Json& usage : list_of(json, "Utilization")) {
+    UsageView view{text_of(usage, "MetricName"), {}};
+    for (const Json& value : list_of(usage, "Values"))
+      if (value.is_number()) view.values.push_back(value.get<double>());
+    host.usage.push_back(std::move(view));
+  }
+  return host;
+}
+
+std::string percent(double part) { return std::to_string(std::lround(part * 100)) + "%"; }
+
+int64_t hosts_of(const JobView& job) {
+  int64_t hosts = 0;
+  for (const auto& group : job.groups) hosts += group.count;
+  return hosts;
+}
+
+// A heading and what stands under it, or nothing.
+class Page {
+ public:
+  explicit Page(const Looks& looks) : looks_(looks) {}
+  void line(const std::string& label, const std::string& value, Paint how = Paint::none) {
+    if (value.empty()) return;
+    text_ += paint(looks_, Paint::dim, pad(looks_, label, kLabelWidth)) + paint(looks_, how, value) + "\n";
+  }
+  void heading(const std::string& title) { text_ += "\n" + paint(looks_, Paint::bold, title) + "\n"; }
+  void block(const std::string& text) { text_ += text; }
+  const std::string& text() const { return text_; }
+
+ private:
+  const Looks& looks_;
+  std::string text_;
+};
+
+void add_timeline(Page& page, const Looks& looks, const Json& described, Instant now) {
+  const Json& transitions = list_of(described, "SecondaryStatusTransitions");
+  if (transitions.empty()) return;
+  page.heading("Timeline");
+  std::vector<std::vector<Cell>> rows;
+  double longest = 0;
+  const auto length = [&](const Json& transition) {
+    const auto start = instant_of(transition, "StartTime");
+    const auto end = instant_of(transition, "EndTime");
+    return start ? end.value_or(now) - *start : Duration(0);
+  };
+  for (const Json& transition : transitions) longest = std::max(longest, double(length(transition) / 1ms));
+  for (const Json& transition : transitions) {
+    const auto start = instant_of(transition, "StartTime");
+    const std::string status = text_of(transition, "Status");
+    const bool last = &transition == &transitions.back();
+    const bool over = member(transition, "EndTime") != nullptr;
+    const bool final = last && paint_of_status(status) != Paint::none;
+    rows.push_back({{start ? time_text(*start) : "", Paint::dim},
+                    {status, last ? (final ? paint_of_status(status) : Paint::bold) : Paint::none},
+                    {final ? "" : duration_text(length(transition)) + (over ? "" : " so far")},
+                    {final || longest <= 0 ? "" : bar(looks, double(length(transition) / 1ms) / longest, 12)},
+                    {text_of(transition, "StatusMessage"), last ? Paint::none : Paint::dim}});
+  }
+  page.block(table(looks,
+                   {{"since"}, {"status"}, {"took", true}, {"", false}, {"message", false, kReasonWidthMin}},
+                   rows));
+}
+
+void add_channels(Page& page, const Looks& looks, const Json& described) {
+  const Json& channels = list_of(described, "InputDataConfig");
+  if (channels.empty()) return;
+  page.heading("Channels");
+  std::vector<std::vector<Cell>> rows;
+  for (const Json& channel : channels) {
+    static const Json kNothing = Json::object();
+    const Json* source = member(channel, "DataSource");
+    const Json* s3 = source ? member(*source, "S3DataSource") : nullptr;
+    const Json* shared = source ? member(*source, "FileSystemDataSource") : nullptr;
+    const Json& from = s3 ? *s3 : kNothing;
+    rows.push_back({{text_of(channel, "ChannelName")},
+                    {s3       ? text_of(from, "S3Uri")
+                     : shared ? text_of(*shared, "FileSystemId") + ":" + text_of(*shared, "DirectoryPath")
+                              : ""},
+                    {text_of(channel, "InputMode")},
+                    {text_of(from, "S3DataDistributionType")},
+                    {text_of(channel, "ContentType")}});
+  }
+  page.block(table(
+      looks, {{"channel"}, {"from", false, kReasonWidthMin}, {"mode"}, {"distribution"}, {"type"}}, rows));
+}
+
+void add_hosts(Page& page, const Looks& looks, const JobView& job, Instant now) {
+  if (job.hosts.empty()) return;
+  page.heading("Hosts");
+  std::vector<std::vector<Cell>> rows;
+  for (const HostView& host : job.hosts) {
+    std::string share = host.cpus > 0 ? std::to_string(std::lround(host.cpus * 10) / 10) + " cpus, " +
+                                            human_bytes(uint64_t(host.memory_bytes))
+                                      : "";
+    if (host.gpus > 0) share += ", " + std::to_string(host.gpus) + " GPUs";
+    rows.push_back({{host.name},
+                    {host.instance_type},
+                    {host.machine},
+                    {share},
+                    {host.state, host.state == "failed" || host.state == "lost" ? Paint::red : Paint::none},
+                    {host.state_since ? duration_text(now - *host.state_since) : ""},
+                    {host.exit_code ? std::to_string(*host.exit_code) : ""},
+                    {host.failure, Paint::red}});
+  }
+  page.block(table(looks,
+                   {{"host"},
+                    {"instance"},
+                    {"machine"},
+                    {"share"},
+                    {"state"},
+                    {"since", true},
+                    {"exit", true},
+                    {"reason", false, kReasonWidthMin}},
+                   rows));
+}
+
+void add_metrics(Page& page, const Looks& looks, const Json& described) {
+  const Json& metrics = list_of(described, "FinalMetricDataList");
+  if (metrics.empty()) return;
+  page.heading("Metrics");
+  std::vector<std::vector<Cell>> rows;
+  for (const Json& metric : metrics) {
+    char value[32];
+    std::snprintf(value, sizeof value, "%.6g", number_of(metric, "Value"));
+    const auto at = instant_of(metric, "Timestamp");
+    rows.push_back({{text_of(metric, "MetricName")}, {value}, {at ? time_text(*at) : "", Paint::dim}});
+  }
+  page.block(table(looks, {{"metric"}, {"last", true}, {"at"}}, rows));
+}
+
+void add_links(Page& page, const JobView& job, const Json& described) {
+  page.heading("Links");
+  if (const Json* artifacts = member(described, "ModelArtifacts"))
+    page.line("model", text_of(*artifacts, "S3ModelArtifacts"));
+  if (const Json* output = member(described, "OutputDataConfig"))
+    page.line("output", text_of(*output, "S3OutputPath"));
+  if (const Json* checkpoint = member(described, "CheckpointConfig"))
+    page.line("checkpoints", text_of(*checkpoint, "S3Uri"));
+  page.line("log", "/aws/sagemaker/TrainingJobs " + job.name + "/  (trainyard logs " + job.name + ")");
+  page.line("arn", job.arn);
+}
+
+double last_of(const HostView& host, const std::string& metric) {
+  for (const auto& usage : host.usage)
+    if (usage.metric == metric && !usage.values.empty()) return usage.values.back();
+  return -1;
+}
+
+Paint paint_of_load(double percent) {
+  return percent >= 90 ? Paint::red : percent >= 70 ? Paint::yellow : Paint::green;
+}
+
+}  // namespace
+
+Result<JobView> job_view(const Json& json) {
+  JobView job;
+  job.name = TRY(string_at(json, "Name"));
+  job.status = TRY(string_at(json, "Status"));
+  job.arn = text_of(json, "Arn");
+  job.secondary_status = text_of(json, "SecondaryStatus");
+  job.wait_reason = text_of(json, "WaitReason");
+  job.failure_reason = text_of(json, "FailureReason");
+  job.note = text_of(json, "Note");
+  job.user = text_of(json, "User");
+  job.created = instant_of(json, "CreationTime");
+  job.started = instant_of(json, "TrainingStartTime");
+  job.ended = instant_of(json, "TrainingEndTime");
+  for (const Json& group : list_of(json, "InstanceGroups"))
+    job.groups.push_back({text_of(group, "InstanceType"), integer_of(group, "InstanceCount")});
+  job.training_seconds = integer_of(json, "TrainingTimeInSeconds");
+  job.billable_seconds = integer_of(json, "BillableTimeInSeconds");
+  job.attempts = integer_of(json, "Attempts");
+  job.spot = truth_of(json, "Spot");
+  if (const Json* cost = member(json, "Cost")) {
+    job.currency = text_of(*cost, "Currency");
+    job.cost_millionths = millionths_of(*cost, "Amount");
+    job.on_demand_millionths = millionths_of(*cost, "OnDemandAmount");
+    for (const Json& type : list_of(*cost, "Unpriced"))
+      if (type.is_string()) job.unpriced.push_back(type.get<std::string>());
+  }
+  for (const Json& tag : list_of(json, "Tags"))
+    job.tags.emplace_back(text_of(tag, "Key"), text_of(tag, "Value"));
+  for (const Json& host : list_of(json, "Hosts")) job.hosts.push_back(host_view(host));
+  for (const Json& one : list_of(json, "Progress"))
+    job.progress.push_back({text_of(one, "Host"), text_of(one, "What"), integer_of(one, "DoneBytes"),
+                            integer_of(one, "TotalBytes"), truth_of(one, "Finished")});
+  return job;
+}
+
+Result<std::vector<JobView>> job_views(const Json& answer) {
+  std::vector<JobView> jobs;
+  for (const Json& json : list_of(answer, "Jobs")) jobs.push_back(TRY(job_view(json)));
+  return jobs;
+}
+
+std::string cost_text(const JobView& job) {
+  if (job.currency.empty()) return "";
+  std::string text = domain::money_text(job.cost_millionths) + " " + job.currency;
+  if (!job.unpriced.empty()) text += " + ?";
+  if (job.spot && job.on_demand_millionths > 0 && job.on_demand_millionths > job.cost_millionths)
+    text += " (-" + percent(1 - double(job.cost_millionths) / double(job.on_demand_millionths)) + ")";
+  return text;
+}
+
+std::string hosts_text(const JobView& job) {
+  std::string text;
+  for (const auto& group : job.groups)
+    text += (text.empty() ? "" : " + ") + std::to_string(group.count) + " x " + group.instance_type;
+  return text;
+}
+
+Paint paint_of_status(const std::string& status) {
+  if (status == "Completed") return Paint::green;
+  if (status == "Failed") return Paint::red;
+  if (status == "Stopped" || status == "Stopping" || status == "MaxRuntimeExceeded" ||
+      status == "MaxWaitTimeExceeded" || status == "Interrupted")
+    return Paint::yellow;
+  return Paint::none;
+}
+
+std::string jobs_table(const Looks& looks, const std::vector<JobView>& jobs, Instant now) {
+  std::vector<std::vector<Cell>> rows;
+  for (const JobView& job : jobs) {
+    std::string status = job.status;
+    if (!job.secondary_status.empty() && job.secondary_status != job.status)
+      status += " " + job.secondary_status;
+    Paint how = paint_of_status(job.finished() ? job.status : job.secondary_status);
+    if (!job.finished() && how == Paint::none) how = Paint::cyan;
+    const std::string took = job.started ? duration_text(job.ended.value_or(now) - *job.started) : "";
+    rows.push_back({{job.name, job.finished() ? Paint::none : Paint::bold},
+                    {status, how},
+                    {hosts_text(job)},
+                    {job.created ? duration_text(now - *job.created) : "", Paint::dim},
+                    {took},
+                    {cost_text(job)},
+                    {job.wait_reason.empty() ? job.failure_reason : job.wait_reason, Paint::dim}});
+  }
+  return table(looks,
+               {{"name", false, kNameWidthMin},
+                {"status", false, kNameWidthMin},
+                {"hosts", false, kNameWidthMin},
+                {"age", true},
+                {"ran", true},
+                {"cost", true},
+                {"why", false, kReasonWidthMin}},
+               rows);
+}
+
+std::string job_page(const Looks& looks, const JobView& job, const Json& described, Instant now) {
+  Page page(looks);
+  page.block(paint(looks, Paint::bold, job.name) + "  " +
+             paint(looks, paint_of_status(job.finished() ? job.status : job.secondary_status),
+                   job.status + (job.secondary_status == job.status || job.secondary_status.empty()
+                                     ? ""
+                                     : " (" + job.secondary_status + ")")) +
+             "\n");
+  page.line("waits for", job.wait_reason, Paint::yellow);
+  page.line("failed", job.failure_reason, Paint::red);
+  page.line("note", job.note);
+  page.line("hosts", hosts_text(job));
+  if (const Json* algorithm = member(described, "AlgorithmSpecification"))
+    page.line("image", text_of(*algorithm, "TrainingImage"));
+  page.line("role", text_of(described, "RoleArn"));
+  page.line("user", job.user);
+  if (job.created)
+    page.line("created", time_text(*job.created) + " (" + duration_text(now - *job.created) + " ago)");
+  if (job.started)
+    page.line("ran", duration_text(job.ended.value_or(now) - *job.started) + ", " +
+                         std::to_string(job.billable_seconds) + " s billable of " +
+                         std::to_string(job.training_seconds) + " s" +
+                         (job.attempts > 1 ? ", " + std::to_string(job.attempts) + " attempts" : ""));
+  page.line("cost", cost_text(job) + (job.unpriced.empty() ? "" : ", no price for " + job.unpriced.front()));
+  std::string tags;
+  for (const auto& [key, value] : job.tags) tags += (tags.empty() ? "" : ", ") + key + "=" + value;
+  page.line("tags", tags);
+  if (const Json* parameters = member(described, "HyperParameters"); parameters && parameters->is_object()) {
+    std::string text;
+    for (const auto& [key, value] : parameters->items())
+      text += (text.empty() ? "" : ", ") + key + "=" +
+              (value.is_string() ? value.get<std::string>() : dump(value));
+    page.line("parameters", text);
+  }
+  add_timeline(page, looks, described, now);
+  add_hosts(page, looks, job, now);
+  add_channels(page, looks, described);
+  add_metrics(page, looks, described);
+  add_links(page, job, described);
+  return page.text();
+}
+
+std::string top_page(const Looks& looks, const std::vector<JobView>& jobs, Instant now) {
+  std::string out;
+  int64_t hosts = 0;
+  for (const auto& job : jobs) hosts += hosts_of(job);
+  out += paint(looks, Paint::bold, "trainyard top") + "  " + std::to_string(jobs.size()) + " jobs, " +
+         std::to_string(hosts) + " hosts  " + paint(looks, Paint::dim, time_text(now)) + "\n\n";
+  std::vector<std::vector<Cell>> rows;
+  constexpr int kBarWidth = 10;
+  constexpr size_t kSparkValues = 20;
+  const auto load = [&](const HostView& host, const std::string& metric, double top) -> Cell {
+    const double last = last_of(host, metric);
+    if (last < 0) return {""};
+    const double part = top > 0 ? last / top : 0;
+    char digits[16];
+    std::snprintf(digits, sizeof digits, "%5.1f%%", last);
+    return {bar(looks, part, kBarWidth) + digits, paint_of_load(part * 100)};
+  };
+  // What is below the terminal's edge is counted.
+  const size_t room = looks.live ? size_t(std::max(1, looks.rows - 5)) : SIZE_MAX;
+  size_t left_out = 0;
+  for (const auto& job : jobs)
+    for (const auto& host : job.hosts) {
+      if (rows.size() >= room) {
+        ++left_out;
+        continue;
+      }
+      std::vector<double> history;
+      for (const auto& usage : host.usage)
+        if (usage.metric == "CPUUtilization") history = usage.values;
+      if (history.size() > kSparkValues)
+        history.erase(history.begin(), history.end() - ptrdiff_t(kSparkValues));
+      const double cores = std::max(1.0, host.cpus) * 100;
+      rows.push_back({{job.name},
+                      {host.name},
+                      {host.state, Paint::dim},
+                      load(host, "CPUUtilization", cores),
+                      load(host, "MemoryUtilization", 100),
+                      load(host, "DiskUtilization", 100),
+                      load(host, "GPUUtilization", 100 * double(std::max<int64_t>(1, host.gpus))),
+                      load(host, "GPUMemoryUtilization", 100 * double(std::max<int64_t>(1, host.gpus))),
+                      {sparkline(looks, history, cores), Paint::cyan}});
+    }
+  if (rows.empty()) return out + "nothing runs\n";
+  out += table(looks,
+               {{"job", false, kNameWidthMin},
+                {"host"},
+                {"state"},
+                {"cpu"},
+                {"memory"},
+                {"disk"},
+                {"gpu"},
+                {"gpu memory"},
+                {"cpu, last minutes", false, 5}},
+               rows);
+  if (left_out > 0) out += paint(looks, Paint::dim, "and " + std::to_string(left_out) + " hosts more\n");
+  return out;
+}
+
+}  // namespace trainyard::cli

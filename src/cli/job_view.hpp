@@ -1,0 +1,84 @@
+// A job as a person sees it, read from the API's answers, and drawn: a line of `trainyard jobs`, the page of
+// `trainyard describe`.
+//
+// Threads: plain values, pure functions. Errors: invalid, for answers that are none of ours.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/json.hpp"
+#include "base/result.hpp"
+#include "base/time.hpp"
+#include "cli/layout.hpp"
+
+namespace trainyard::cli {
+
+struct GroupView {
+  std::string instance_type;
+  int64_t count = 0;
+};
+
+// A thing whose bytes are under way on a host: a channel, the image, the model.
+struct ProgressView {
+  std::string host;  // "algo-1"
+  std::string what;  // "channel train"
+  int64_t done_bytes = 0;
+  int64_t total_bytes = 0;  // 0: not known
+  bool finished = false;
+};
+
+// Each minute's values, the oldest first.
+struct UsageView {
+  std::string metric;  // "CPUUtilization"
+  std::vector<double> values;
+};
+
+struct HostView {
+  std::string name, instance_type, machine, state, failure;
+  std::optional<Instant> state_since;
+  std::optional<int64_t> exit_code;
+  double cpus = 0;
+  int64_t memory_bytes = 0, gpus = 0;
+  std::vector<UsageView> usage;
+};
+
+struct JobView {
+  std::string name, arn, status, secondary_status;
+  std::string wait_reason, failure_reason, note, user;
+  std::optional<Instant> created, started, ended;
+  std::vector<GroupView> groups;
+  int64_t training_seconds = 0, billable_seconds = 0, attempts = 0;
+  bool spot = false;
+  std::string currency;
+  int64_t cost_millionths = 0, on_demand_millionths = 0;
+  std::vector<std::string> unpriced;
+  std::vector<std::pair<std::string, std::string>> tags;
+  std::vector<HostView> hosts;         // of `DescribeJob` only
+  std::vector<ProgressView> progress;  // likewise
+
+  bool finished() const { return status == "Completed" || status == "Failed" || status == "Stopped"; }
+};
+
+// Of ListJobs' and DescribeJob's answers (trainyard's own model).
+Result<JobView> job_view(const Json& json);
+Result<std::vector<JobView>> job_views(const Json& answer);
+
+// "12.34 USD", with "?" when a type has no price, and what spot saved: "0.30 USD (-70%)".
+std::string cost_text(const JobView& job);
+// "2 x ml.m5.large + 1 x ml.g5.xlarge"
+std::string hosts_text(const JobView& job);
+Paint paint_of_status(const std::string& status);
+
+std::string jobs_table(const Looks& looks, const std::vector<JobView>& jobs, Instant now);
+
+// `described` is DescribeTrainingJob's answer about the same job.
+std::string job_page(const Looks& looks, const JobView& job, const Json& described, Instant now);
+
+// `trainyard top`: hosts with bars and sparklines, as many as the terminal has room for.
+std::string top_page(const Looks& looks, const std::vector<JobView>& jobs, Instant now);
+
+}  // namespace trainyard::cli

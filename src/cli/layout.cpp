@@ -1,0 +1,266 @@
+#include "cli/layout.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "base/text.hpp"
+
+namespace trainyard::cli {
+namespace {
+
+constexpr int kGap = 2;  // between columns
+constexpr std::string_view kReset = "\033[0m";
+constexpr int kHostColours[] = {39, 208, 76, 170, 44, 220, 99, 203, 37, 142, 111, 180};
+constexpr size_t kBlocks = 8;
+constexpr const char* kRising[kBlocks] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+constexpr const char* kGrowing[kBlocks] = {" ", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+
+const char* code_of(Paint paint) {
+  switch (paint) {
+    case Paint::none:
+      return "";
+    case Paint::bold:
+      return "1";
+    case Paint::dim:
+      return "2";
+    case Paint::red:
+      return "31";
+    case Paint::green:
+      return "32";
+    case Paint::yellow:
+      return "33";
+    case Paint::blue:
+      return "34";
+    case Paint::cyan:
+      return "36";
+  }
+  return "";
+}
+
+// The length of a colour sequence at the start of text: ESC [ digits-and-semicolons m; 0 when there is none.
+size_t colour_sequence(std::string_view text) {
+  if (!text.starts_with("\033[")) return 0;
+  const size_t end = text.find_first_not_of("0123456789;", 2);
+  return end != std::string_view::npos && text[end] == 'm' ? end + 1 : 0;
+}
+
+struct Character {
+  size_t bytes = 1;
+  uint32_t point = 0;
+};
+
+// The character at the start of UTF-8 text; a byte that begins none is one by itself.
+Character first_character(std::string_view text) {
+  const auto byte = [&](size_t i) { return uint32_t(uint8_t(text[i])); };
+  const uint32_t lead = byte(0);
+  const size_t bytes = lead < 0x80 ? 1 : lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : lead >= 0xC0 ? 2 : 1;
+  if (bytes == 1 || bytes > text.size()) return {1, lead};
+  uint32_t point = lead & (0x7Fu >> bytes);
+  for (size_t i = 1; i < bytes; ++i) point = point << 6 | (byte(i) & 0x3F);
+  return {bytes, point};
+}
+
+int width_of(uint32_t point) {
+  const auto in = [&](uint32_t first, uint32_t last) { return point >= first && point <= last; };
+  if (in(0x300, 0x36F) || in(0x200B, 0x200F) || in(0xFE00, 0xFE0F)) return 0;
+  // Scripts and signs that terminals show two columns wide.
+  const bool wide = in(0x1100, 0x115F) || in(0x2E80, 0xA4CF) || in(0xAC00, 0xD7A3) || in(0xF900, 0xFAFF) ||
+                    in(0xFE30, 0xFE6F) || in(0xFF00, 0xFF60) || in(0xFFE0, 0xFFE6) || in(0x1F300, 0x1FAFF) ||
+                    in(0x20000, 0x3FFFD);
+  return wide ? 2 : 1;
+}
+
+// How wide each column may be, so that all of them fit: those that may be cut give, the widest first.
+std::vector<int> widths_that_fit(const std::vector<Column>& columns, std::vector<int> widths, int room) {
+  if (room <= 0) return widths;
+  const auto total = [&] {
+    int sum = 0, shown = 0;
+    for (const int width : widths)
+      if (width > 0) sum += width, ++shown;
+    return sum + kGap * std::max(0, shown - 1);
+  };
+  while (total() > room) {
+    size_t widest = columns.size();
+    for (size_t i = 0; i < columns.size(); ++i)
+      if (columns[i].width_min > 0 && widths[i] > columns[i].width_min &&
+          (widest == columns.size() || widths[i] > widths[widest]))
+        widest = i;
+    if (widest == columns.size()) break;
+    --widths[widest];
+  }
+  return widths;
+}
+
+}  // namespace
+
+Looks looks_of(const Surroundings& surroundings) {
+  const bool dumb = surroundings.term.empty() || surroundings.term == "dumb";
+  const std::string locale = to_lower(surroundings.locale);
+  Looks looks;
+  looks.live = surroundings.terminal && !dumb;
+  looks.colours = looks.live && surroundings.no_color.empty();
+  looks.unicode =
+      looks.live && (locale.find("utf-8") != std::string::npos || locale.find("utf8") != std::string::npos);
+  if (surroundings.terminal) {
+    looks.columns = surroundings.columns > 0 ? surroundings.columns : 80;
+    looks.rows = surroundings.rows > 0 ? surroundings.rows : 24;
+  }
+  return looks;
+}
+
+std::string paint(const Looks& looks, Paint paint, std::string_view text) {
+  if (!looks.colours || paint == Paint::none || text.empty()) return std::string(text);
+  return std::string("\033[") + code_of(paint) + "m" + std::string(text) + std::string(kReset);
+}
+
+std::string paint_by_number(const Looks& looks, uint32_t number, std::string_view text) {
+  if (!looks.colours) return std::string(text);
+  const int colour = kHostColours[number % std::size(kHostColours)];
+  return "\033[38;5;" + std::to_string(colour) + "m" + std::string(text) + std::string(kReset);
+}
+
+int width_of(std::string_view text) {
+  int width = 0;
+  while (!text.empty()) {
+    if (const size_t skipped = colour_sequence(text)) {
+      text.remove_prefix(skipped);
+      continue;
+    }
+    const Character first = first_character(text);
+    width += width_of(first.point);
+    text.remove_prefix(first.bytes);
+  }
+  return width;
+}
+
+std::string fit(const Looks& looks, std::string_view text, int width) {
+  if (width_of(text) <= width) return std::string(text);
+  if (width <= 0) return "";
+  const std::string_view ellipsis = looks.unicode ? "…" : "~";
+  std::string out;
+  int used = 0;
+  bool coloured = false;
+  while (!text.empty()) {
+    if (const size_t bytes = colour_sequence(text)) {
+      out += text.substr(0, bytes);
+      coloured = text.substr(0, bytes) != kReset;
+      text.remove_prefix(bytes);
+      continue;
+    }
+    const Character first = first_character(text);
+    if (used + width_of(first.point) > width - 1) break;
+    used += width_of(first.point);
+    out += text.substr(0, first.bytes);
+    text.remove_prefix(first.bytes);
+  }
+  out += ellipsis;
+  if (coloured) out += kReset;
+  return out;
+}
+
+std::string pad(const Looks& looks, std::string_view text, int width, bool to_the_right) {
+  std::string fitted = fit(looks, text, width);
+  const std::string blanks(size_t(std::max(0, width - width_of(fitted))), ' ');
+  return to_the_right ? blanks + fitted : fitted + blanks;
+}
+
+std::string table(const Looks& looks, const std::vector<Column>& columns,
+                  const std::vector<std::vector<Cell>>& rows) {
+  std::vector<int> widths(columns.size(), 0);
+  for (const auto& row : rows)
+    for (size_t i = 0; i < columns.size() && i < row.size(); ++i)
+      widths[i] = std::max(widths[i], width_of(row[i].text));
+  for (size_t i = 0; i < columns.size(); ++i)
+    if (widths[i] > 0) widths[i] = std::max(widths[i], width_of(columns[i].title));
+  widths = widths_that_fit(columns, widths, looks.columns);
+  const auto line = [&](const auto& cell_at) {
+    std::string out;
+    for (size_t i = 0; i < columns.size(); ++i) {
+      if (widths[i] == 0) continue;
+      if (!out.empty()) out += std::string(kGap, ' ');
+      const Cell cell = cell_at(i);
+      out += paint(looks, cell.paint, pad(looks, cell.text, widths[i], columns[i].right));
+    }
+    // No blanks at the end of a plain line.
+    while (out.ends_with(' ')) out.pop_back();
+    return out + "\n";
+  };
+  std::string out = line([&](size_t i) { return Cell{columns[i].title, Paint::dim}; });
+  for (const auto& row : rows) out += line([&](size_t i) { return i < row.size() ? row[i] : Cell{}; });
+  return out;
+}
+
+std::string bar(const Looks& looks, double part, int width) {
+  part = std::isfinite(part) ? std::clamp(part, 0.0, 1.0) : 0;
+  if (!looks.unicode) {
+    const int inside = std::max(1, width - 2);
+    const int full = int(std::floor(part * inside + 1e-9));
+    return "[" + std::string(size_t(full), '#') + std::string(size_t(inside - full), '.') + "]";
+  }
+  const auto eighths = size_t(std::lround(part * width * double(kBlocks)));
+  std::string out;
+  for (size_t i = 0; i < eighths / kBlocks; ++i) out += "█";
+  int drawn = int(eighths / kBlocks);
+  if (eighths % kBlocks != 0) out += kGrowing[eighths % kBlocks], ++drawn;
+  for (; drawn < width; ++drawn) out += "░";
+  return out;
+}
+
+std::string sparkline(const Looks& looks, const std::vector<double>& values, double top) {
+  if (!looks.unicode) return "";
+  std::string out;
+  for (const double value : values) {
+    const double part = top > 0 && std::isfinite(value) ? std::clamp(value / top, 0.0, 1.0) : 0;
+    out += kRising[std::min(kBlocks - 1, size_t(part * double(kBlocks)))];
+  }
+  return out;
+}
+
+std::string duration_text(Duration duration) {
+  const int64_t seconds = std::max<int64_t>(0, duration / 1s);
+  char text[32];
+  const auto two = [&](const char* form, int64_t a, int64_t b) {
+    std::snprintf(text, sizeof text, form, static_cast<long long>(a), static_cast<long long>(b));
+    return std::string(text);
+  };
+  if (seconds < 60) return std::to_string(seconds) + "s";
+  if (seconds < 3600) return two("%lldm%02llds", seconds / 60, seconds % 60);
+  if (seconds < 86400) return two("%lldh%02lldm", seconds / 3600, seconds % 3600 / 60);
+  return two("%lldd%02lldh", seconds / 86400, seconds % 86400 / 3600);
+}
+
+std::string time_text(Instant instant) {
+  std::string text = to_iso8601(instant, false);
+  if (text.size() == 20) text[10] = ' ';
+  return text;
+}
+
+std::string harmless(const Looks& looks, std::string_view text) {
+  std::string out;
+  bool coloured = false;
+  while (!text.empty()) {
+    if (const size_t bytes = colour_sequence(text)) {
+      if (looks.colours) {
+        out += text.substr(0, bytes);
+        coloured = text.substr(0, bytes) != kReset;
+      }
+      text.remove_prefix(bytes);
+      continue;
+    }
+    const Character first = first_character(text);
+    const bool control =
+        (first.point < 0x20 && first.point != '\t') || (first.point >= 0x7F && first.point < 0xA0);
+    if (!control)
+      out += text.substr(0, first.bytes);
+    else if (first.point == '\r')
+      out += ' ';
+    else
+      out += '?';
+    text.remove_prefix(first.bytes);
+  }
+  if (coloured) out += kReset;
+  return out;
+}
+
+}  // namespace trainyard::cli

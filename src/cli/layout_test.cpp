@@ -1,0 +1,109 @@
+#include "cli/layout.hpp"
+
+#include <gtest/gtest.h>
+
+namespace trainyard::cli {
+namespace {
+
+const Looks kPlain{};
+const Looks kFull{.colours = true, .live = true, .unicode = true, .columns = 40, .rows = 24};
+
+TEST(LooksOf, ColoursAndBarsOnlyWhereTheTerminalAllowsIt) {
+  struct Row {
+    const char* about;
+    Surroundings surroundings;
+    bool live, colours, unicode;
+    int columns;
+  };
+  const Row rows[] = {
+      {"a terminal", {true, 100, 30, "", "xterm-256color", "en_GB.UTF-8"}, true, true, true, 100},
+      {"a pipe", {false, 0, 0, "", "xterm-256color", "en_GB.UTF-8"}, false, false, false, 0},
+      {"NO_COLOR", {true, 100, 30, "1", "xterm", "C.utf8"}, true, false, true, 100},
+      {"dumb", {true, 100, 30, "", "dumb", "C.UTF-8"}, false, false, false, 100},
+      {"no TERM", {true, 100, 30, "", "", "C.UTF-8"}, false, false, false, 100},
+      {"another locale", {true, 100, 30, "", "xterm", "C"}, true, true, false, 100},
+      {"no size known", {true, 0, 0, "", "xterm", "C"}, true, true, false, 80},
+  };
+  for (const Row& row : rows) {
+    const Looks looks = looks_of(row.surroundings);
+    EXPECT_EQ(looks.live, row.live) << row.about;
+    EXPECT_EQ(looks.colours, row.colours) << row.about;
+    EXPECT_EQ(looks.unicode, row.unicode) << row.about;
+    EXPECT_EQ(looks.columns, row.columns) << row.about;
+  }
+}
+
+TEST(Layout, WidthsAreThoseOfTheTerminal) {
+  EXPECT_EQ(width_of("abc"), 3);
+  EXPECT_EQ(width_of("\033[1mabc\033[0m"), 3);
+  EXPECT_EQ(width_of("Zürich"), 6);
+  EXPECT_EQ(width_of("訓練"), 4);
+  EXPECT_EQ(width_of("e\u0301"), 1);
+  EXPECT_EQ(width_of("\xff"), 1);
+}
+
+TEST(Layout, WhatIsTooWideIsCut) {
+  EXPECT_EQ(fit(kFull, "abcdef", 6), "abcdef");
+  EXPECT_EQ(fit(kFull, "abcdefg", 6), "abcde…");
+  EXPECT_EQ(fit(kPlain, "abcdefg", 6), "abcde~");
+  EXPECT_EQ(fit(kFull, "訓練訓練", 4), "訓…");
+  EXPECT_EQ(fit(kFull, "\033[1mabcdefg\033[0m", 4), "\033[1mabc…\033[0m");
+  EXPECT_EQ(fit(kFull, "abc", 0), "");
+  EXPECT_EQ(pad(kPlain, "ab", 4), "ab  ");
+  EXPECT_EQ(pad(kPlain, "ab", 4, true), "  ab");
+}
+
+TEST(Layout, ATableFitsItsTerminal) {
+  const std::vector<Column> columns{{"name", false, 6}, {"cost", true}, {"empty"}, {"why", false, 8}};
+  const std::vector<std::vector<Cell>> rows{
+      {{"mnist"}, {"12.00"}, {""}, {"waits for 2 GPUs that another job holds"}},
+      {{"a-long-name"}, {"0.50"}, {""}, {""}}};
+  EXPECT_EQ(table(kPlain, columns, rows),
+            "name          cost  why\n"
+            "mnist        12.00  waits for 2 GPUs that another job holds\n"
+            "a-long-name   0.50\n");
+  Looks narrow = kPlain;
+  narrow.columns = 36;
+  EXPECT_EQ(table(narrow, columns, rows),
+            "name          cost  why\n"
+            "mnist        12.00  waits for 2 GPU~\n"
+            "a-long-name   0.50\n");
+  narrow.columns = 10;  // no narrower than their least
+  EXPECT_EQ(table(narrow, columns, rows),
+            "name     cost  why\n"
+            "mnist   12.00  waits f~\n"
+            "a-lon~   0.50\n");
+}
+
+TEST(Layout, Bars) {
+  EXPECT_EQ(bar(kPlain, 0, 12), "[..........]");
+  EXPECT_EQ(bar(kPlain, 0.5, 12), "[#####.....]");
+  EXPECT_EQ(bar(kPlain, 2, 12), "[##########]");
+  EXPECT_EQ(bar(kFull, 0.5, 4), "██░░");
+  EXPECT_EQ(bar(kFull, 0.53, 4), "██▏░");
+  EXPECT_EQ(bar(kFull, 1, 4), "████");
+  EXPECT_EQ(bar(kFull, -1, 2), "░░");
+  EXPECT_EQ(sparkline(kFull, {0, 50, 100, 200}, 100), "▁▅██");
+  EXPECT_EQ(sparkline(kPlain, {1}, 1), "");
+}
+
+TEST(Layout, DurationsInAFewLetters) {
+  EXPECT_EQ(duration_text(-5s), "0s");
+  EXPECT_EQ(duration_text(42s), "42s");
+  EXPECT_EQ(duration_text(245s), "4m05s");
+  EXPECT_EQ(duration_text(2h + 3min), "2h03m");
+  EXPECT_EQ(duration_text(76h), "3d04h");
+  EXPECT_EQ(time_text(from_milliseconds(1'763'631'900'000)), "2025-11-20 09:45:00Z");
+}
+
+TEST(Layout, NothingOfOthersIsObeyed) {
+  EXPECT_EQ(harmless(kFull, "\033[31mred\033[0m"), "\033[31mred\033[0m");
+  EXPECT_EQ(harmless(kFull, "\033[31mred"), "\033[31mred\033[0m");
+  EXPECT_EQ(harmless(kPlain, "\033[31mred\033[0m"), "red");
+  EXPECT_EQ(harmless(kFull, "\033]0;title\a\033[2J"), "?]0;title??[2J");
+  EXPECT_EQ(harmless(kPlain, " 10%\r 20%\tdone"), " 10%  20%\tdone");
+  EXPECT_EQ(harmless(kPlain, "caf\u00e9 \u009b31m"), "caf\u00e9 ?31m");
+}
+
+}  // namespace
+}  // namespace trainyard::cli

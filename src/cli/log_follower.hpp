@@ -1,0 +1,55 @@
+// Reads a job's log off the API, stream by stream, and gives it out merged. What was read is remembered, so that each
+// round asks only for what is new; a stream is asked for only when its summary says that it has grown.
+//
+// Any number of hosts: the streams come whole, whatever their number.
+//
+// Threads: confined to one. Errors: the client's.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/json.hpp"
+#include "cli/log_merge.hpp"
+#include "client/client.hpp"
+
+namespace trainyard::cli {
+
+struct LogChoice {
+  std::string job;
+  std::string host;  // "algo-2"; "" = all
+  std::optional<Instant> since;
+};
+
+class LogFollower {
+ public:
+  LogFollower(client::Client& client, LogChoice choice) : client_(client), choice_(std::move(choice)) {}
+
+  // What there is now and was not given out before. `each` may be called often, with a page of lines at most.
+  Result<void> round(const std::function<Result<void>(const std::vector<LogLine>&)>& each);
+  // Of all host names so far.
+  int widest() const { return widest_; }
+
+ private:
+  struct Mark {
+    int64_t stored_bytes = -1;
+    int64_t last_ingestion = -1;
+    auto operator<=>(const Mark&) const = default;
+  };
+
+  Result<void> look();
+  Result<void> read(const std::string& stream);
+
+  client::Client& client_;
+  const LogChoice choice_;
+  LogMerge merge_;
+  std::map<std::string, Mark> marks_;
+  std::map<std::string, std::string> tokens_;
+  int widest_ = 0;
+};
+
+}  // namespace trainyard::cli

@@ -1,0 +1,54 @@
+#include "cli/log_merge.hpp"
+
+#include "base/text.hpp"
+
+namespace trainyard::cli {
+
+void LogMerge::wake(const std::string& stream) { sources_[stream].at_end = false; }
+
+void LogMerge::feed(const std::string& stream, std::vector<LogLine> lines, bool at_end) {
+  Source& source = sources_[stream];
+  for (auto& line : lines) source.lines.push_back(std::move(line));
+  source.at_end = at_end;
+}
+
+std::vector<std::string> LogMerge::hungry() const {
+  std::vector<std::string> names;
+  for (const auto& [name, source] : sources_)
+    if (source.lines.empty() && !source.at_end) names.push_back(name);
+  return names;
+}
+
+std::vector<LogLine> LogMerge::take() {
+  std::vector<LogLine> taken;
+  for (;;) {
+    Source* first = nullptr;
+    for (auto& [name, source] : sources_) {
+      if (source.lines.empty()) {
+        if (!source.at_end) return taken;
+        continue;
+      }
+      if (!first || source.lines.front().at_milliseconds < first->lines.front().at_milliseconds)
+        first = &source;
+    }
+    if (!first) return taken;
+    taken.push_back(std::move(first->lines.front()));
+    first->lines.pop_front();
+  }
+}
+
+std::string host_of_stream(const std::string& stream) {
+  const size_t slash = stream.rfind('/');
+  const std::string name = stream.substr(slash == std::string::npos ? 0 : slash + 1);
+  if (!name.starts_with("algo-")) return name;
+  return name.substr(0, name.find('-', 5));
+}
+
+std::string log_line(const Looks& looks, const LogLine& line, int widest) {
+  const auto number = parse_int(line.host.starts_with("algo-") ? std::string_view(line.host).substr(5) : "");
+  const uint32_t colour = number && *number > 0 ? uint32_t(*number - 1) : 0;
+  return paint_by_number(looks, colour, pad(looks, line.host, widest) + (looks.unicode ? " │" : " |")) + " " +
+         harmless(looks, line.text) + "\n";
+}
+
+}  // namespace trainyard::cli

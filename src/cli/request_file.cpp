@@ -1,0 +1,289 @@
+#include "cli/request_file.hpp"
+
+#include <algorithm>
+#include <sstream>
+#include <toml.hpp>
+
+#include "base/text.hpp"
+#include "cli/arguments.hpp"
+
+namespace trainyard::cli {
+namespace {
+
+constexpr const char* kRoleDefault = "arn:aws:iam::000000000000:role/trainyard";
+constexpr int64_t kVolumeGibDefault = 30;
+constexpr int64_t kMaxRuntimeSecondsDefault = 86'400;  // as AWS
+constexpr size_t kNameBytesMax = 63;                   // as AWS
+constexpr int kDepthMax = 50;
+constexpr const char* kCodeChannel = "code";
+constexpr const char* kShortKeys[] = {"name",
+                                      "image",
+                                      "command",
+                                      "arguments",
+                                      "instance_type",
+                                      "instance_count",
+                                      "role",
+                                      "volume_gib",
+                                      "max_runtime_seconds",
+                                      "max_wait_seconds",
+                                      "spot",
+                                      "output",
+                                      "checkpoints",
+                                      "channels",
+                                      "code",
+                                      "input_mode",
+                                      "metrics",
+                                      "environment",
+                                      "hyperparameters",
+                                      "tags"};
+
+Result<Json> to_json(const toml::value& value, int depth) {
+  if (depth > kDepthMax) return invalid("nested deeper than " + std::to_string(kDepthMax));
+  if (value.is_boolean()) return Json(value.as_boolean());
+  if (value.is_integer()) return Json(value.as_integer());
+  if (value.is_floating()) return Json(value.as_floating());
+  if (value.is_string()) return Json(value.as_string().str);
+  if (value.is_array()) {
+    Json list = Json::array();
+    for (const auto& each : value.as_array()) list.push_back(TRY(to_json(each, depth + 1)));
+    return list;
+  }
+  if (value.is_table()) {
+    Json object = Json::object();
+    for (const auto& [key, each] : value.as_table()) object[key] = TRY(to_json(each, depth + 1));
+    return object;
+  }
+  std::ostringstream text;
+  text << value;
+  return Json(text.str());
+}
+
+Error must_be(const std::string& key, const std::string& wanted) {
+  return invalid(key + " must be " + wanted);
+}
+
+// What a person writes as a value, as the text that the API wants: 10 -> "10", true -> "true".
+Result<std::string> text_of(const Json& value, const std::string& key) {
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_number() || value.is_boolean()) return dump(value);
+  return must_be(key, "a text or a number");
+}
+
+Result<Json> texts_of(const Json& file, const char* key) {
+  Json out = Json::object();
+  if (!file[key].is_object()) return must_be(key, std::string("a table, [") + key + "]");
+  for (const auto& [name, value] : file[key].items())
+    out[name] = TRY(text_of(value, std::string(key) + "." + name));
+  return out;
+}
+
+Result<Json> words_of(const Json& file, const char* key) {
+  if (file[key].is_string()) return Json::array({file[key]});
+  const bool all = file[key].is_array() && std::all_of(file[key].begin(), file[key].end(),
+                                                       [](const Json& word) { return word.is_string(); });
+  if (!all) return must_be(key, "a list of texts");
+  return file[key];
+}
+
+bool is_local(const std::string& uri) {
+  return uri.starts_with("./") || uri.starts_with("../") || uri.starts_with('/') || uri == "." ||
+         uri == ".." || uri.starts_with("file://");
+}
+
+std::string local_path(const std::string& uri) { return uri.starts_with("file://") ? uri.substr(7) : uri; }
+
+// "My model.toml" -> "My-model": what a name may hold.
+std::string name_from(const std::string& file, Instant now) {
+  std::string name;
+  for (const char c : file.substr(0, file.rfind('.'))) {
+    const bool fits = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    if (fits)
+      name += c;
+    else if (!name.empty() && name.back() != '-')
+      name += '-';
+  }
+  const std::string end = to_lower(to_basic_iso8601(now).substr(0, 15));  // 20261120t094500
+  name = name.substr(0, kNameBytesMax - 1 - end.size());
+  while (name.ends_with('-')) name.pop_back();
+  return (name.empty() ? "job" : name) + "-" + end;
+}
+
+Result<void> check_keys(const Json& file) {
+  const std::vector<std::string> known(std::begin(kShortKeys), std::end(kShortKeys));
+  for (const auto& [key, value] : file.items()) {
+    if (!key.empty() && key[0] >= 'A' && key[0] <= 'Z') continue;
+    if (std::find(known.begin(), known.end(), key) != known.end()) continue;
+    const std::string near = nearest(key, known);
+    std::string names;
+    for (const auto& one : known) names += (names.empty() ? "" : ", ") + one;
+    return invalid("'" + key + "' is not known" + (near.empty() ? "" : "; did you mean " + near + "?") +
+                   " Short keys are " + names + "; the API's own begin with a capital letter");
+  }
+  return {};
+}
+
+// Sets request.PLACE.KEY = value where the file's own request has none.
+void set(Json& request, const char* place, const char* key, Json value) {
+  Json& at = place[0] == '\0' ? request : request[place];
+  if (at.is_null()) at = Json::object();
+  if (at.is_object() && !at.contains(key)) at[key] = std::move(value);
+}
+
+Json channel_from(const std::string& name, const std::string& uri, const std::string& distribution) {
+  return {{"ChannelName", name},
+          {"DataSource",
+           {{"S3DataSource",
+             {{"S3DataType", "S3Prefix"}, {"S3Uri", uri}, {"S3DataDistributionType", distribution}}}}}};
+}
+
+Result<void> add_channels(const Json& file, Json& request) {
+  if (!file.contains("channels")) return {};
+  if (!file["channels"].is_object()) return must_be("channels", "a table, [channels]");
+  Json& list = request["InputDataConfig"];
+  if (list.is_null()) list = Json::array();
+  for (const auto& [name, value] : file["channels"].items()) {
+    if (value.is_string()) {
+      list.push_back(channel_from(name, value.get<std::string>(), "FullyReplicated"));
+      continue;
+    }
+    if (!value.is_object())
+      return must_be("channels." + name, "a path, an s3:// URI, or a table with `from`");
+    Json channel = channel_from(name, TRY(string_at(value, "from").in("channels." + name)),
+                                value.value("sharded", false) ? "ShardedByS3Key" : "FullyReplicated");
+    for (const auto& [from, to] : {std::pair{"content_type", "ContentType"}, {"mode", "InputMode"}})
+      if (value.contains(from)) channel[to] = value[from];
+    list.push_back(std::move(channel));
+  }
+  return {};
+}
+
+// [code]: a channel, and the command that runs its entry.
+Result<void> add_code(const Json& file, Json& request) {
+  if (!file.contains("code")) return {};
+  const Json& code = file["code"];
+  const std::string directory =
+      code.is_string() ? code.get<std::string>() : TRY(string_at(code, "directory").in("code"));
+  if (!is_local(directory) && !directory.starts_with("s3://"))
+    return must_be("code.directory", "a path that begins with ./ or /, or an s3:// URI");
+  Json& list = request["InputDataConfig"];
+  if (list.is_null()) list = Json::array();
+  list.push_back(channel_from(kCodeChannel, directory, "FullyReplicated"));
+  if (!code.is_object() || !code.contains("entry")) return {};
+  const std::string entry = TRY(string_at(code, "entry").in("code"));
+  const std::string path = "/opt/ml/input/data/code/" + entry;
+  Json command = entry.ends_with(".py")   ? Json::array({"python3", path})
+                 : entry.ends_with(".sh") ? Json::array({"/bin/sh", path})
+                                          : Json::array({path});
+  set(request, "AlgorithmSpecification", "ContainerEntrypoint", std::move(command));
+  return {};
+}
+
+// Local channels become uploads below the job's output.
+Result<std::vector<Upload>> take_uploads(Json& request) {
+  std::vector<Upload> uploads;
+  if (!request.contains("InputDataConfig") || !request["InputDataConfig"].is_array()) return uploads;
+  const std::string output =
+      TRY(string_at(request["OutputDataConfig"], "S3OutputPath").in("OutputDataConfig"));
+  const std::string name = TRY(string_at(request, "TrainingJobName"));
+  for (Json& channel : request["InputDataConfig"]) {
+    if (!channel.is_object() || !channel.contains("DataSource") || !channel["DataSource"].is_object() ||
+        !channel["DataSource"].contains("S3DataSource"))
+      continue;
+    Json& source = channel["DataSource"]["S3DataSource"];
+    const auto uri = string_at(source, "S3Uri");
+    if (!uri || !is_local(*uri)) continue;
+    if (!output.starts_with("s3://"))
+      return must_be("output", "s3://BUCKET/PREFIX: local files are uploaded below it");
+    const std::string place = output.substr(5);
+    const size_t slash = place.find('/');
+    std::string prefix = slash == std::string::npos ? "" : place.substr(slash + 1);
+    while (prefix.ends_with('/')) prefix.pop_back();
+    Upload upload;
+    upload.channel = TRY(string_at(channel, "ChannelName"));
+    upload.path = local_path(*uri);
+    upload.bucket = place.substr(0, slash);
+    upload.prefix = (prefix.empty() ? "" : prefix + "/") + name + "/input/" + upload.channel + "/";
+    source["S3Uri"] = "s3://" + upload.bucket + "/" + upload.prefix;
+    uploads.push_back(std::move(upload));
+  }
+  return uploads;
+}
+
+Result<void> add_short_form(const Json& file, const FileFacts& facts, Json& request) {
+  const auto copy = [&](const char* from, const char* place, const char* key) {
+    if (file.contains(from)) set(request, place, key, file[from]);
+  };
+  copy("name", "", "TrainingJobName");
+  copy("role", "", "RoleArn");
+  copy("image", "AlgorithmSpecification", "TrainingImage");
+  copy("input_mode", "AlgorithmSpecification", "TrainingInputMode");
+  if (file.contains("command"))
+    set(request, "AlgorithmSpecification", "ContainerEntrypoint", TRY(words_of(file, "command")));
+  if (file.contains("arguments"))
+    set(request, "AlgorithmSpecification", "ContainerArguments", TRY(words_of(file, "arguments")));
+  if (file.contains("metrics")) {
+    Json list = Json::array();
+    const Json metrics = TRY(texts_of(file, "metrics"));
+    for (const auto& [name, regex] : metrics.items()) list.push_back({{"Name", name}, {"Regex", regex}});
+    set(request, "AlgorithmSpecification", "MetricDefinitions", std::move(list));
+  }
+  copy("instance_type", "ResourceConfig", "InstanceType");
+  copy("instance_count", "ResourceConfig", "InstanceCount");
+  copy("volume_gib", "ResourceConfig", "VolumeSizeInGB");
+  copy("output", "OutputDataConfig", "S3OutputPath");
+  copy("max_runtime_seconds", "StoppingCondition", "MaxRuntimeInSeconds");
+  copy("max_wait_seconds", "StoppingCondition", "MaxWaitTimeInSeconds");
+  copy("spot", "", "EnableManagedSpotTraining");
+  copy("checkpoints", "CheckpointConfig", "S3Uri");
+  if (file.contains("hyperparameters"))
+    set(request, "", "HyperParameters", TRY(texts_of(file, "hyperparameters")));
+  if (file.contains("environment")) set(request, "", "Environment", TRY(texts_of(file, "environment")));
+  if (file.contains("tags")) {
+    Json list = Json::array();
+    const Json tags = TRY(texts_of(file, "tags"));
+    for (const auto& [key, value] : tags.items()) list.push_back({{"Key", key}, {"Value", value}});
+    set(request, "", "Tags", std::move(list));
+  }
+  TRY(add_channels(file, request));
+  TRY(add_code(file, request));
+
+  set(request, "", "TrainingJobName", name_from(facts.name, facts.now));
+  set(request, "", "RoleArn", kRoleDefault);
+  set(request, "AlgorithmSpecification", "TrainingInputMode", "File");
+  set(request, "OutputDataConfig", "S3OutputPath", "s3://trainyard-" + facts.region + "/jobs");
+  if (!request["ResourceConfig"].is_object() || !request["ResourceConfig"].contains("InstanceGroups")) {
+    set(request, "ResourceConfig", "InstanceType", "ml.m5.large");
+    set(request, "ResourceConfig", "InstanceCount", 1);
+  }
+  set(request, "ResourceConfig", "VolumeSizeInGB", kVolumeGibDefault);
+  set(request, "StoppingCondition", "MaxRuntimeInSeconds", kMaxRuntimeSecondsDefault);
+  return {};
+}
+
+}  // namespace
+
+Result<Json> json_of_toml(const std::string& text, const std::string& name) {
+  std::istringstream stream(text);
+  try {
+    return to_json(toml::parse(stream, name), 0);
+  } catch (const std::exception& fault) {
+    return invalid(std::string("not TOML: ") + fault.what());
+  }
+}
+
+Result<Submission> read_submission(const std::string& text, const FileFacts& facts,
+                                   const std::string& name_given) {
+  const Json file = trim(text).starts_with('{') ? TRY(parse_json(text)) : TRY(json_of_toml(text, facts.name));
+  if (!file.is_object()) return invalid("the file must hold one request");
+  TRY(check_keys(file));
+  Submission submission;
+  submission.request = Json::object();
+  for (const auto& [key, value] : file.items())
+    if (key[0] >= 'A' && key[0] <= 'Z') submission.request[key] = value;
+  if (!name_given.empty()) submission.request["TrainingJobName"] = name_given;
+  TRY(add_short_form(file, facts, submission.request));
+  submission.uploads = TRY(take_uploads(submission.request));
+  return submission;
+}
+
+}  // namespace trainyard::cli

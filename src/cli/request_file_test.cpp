@@ -1,0 +1,129 @@
+#include "cli/request_file.hpp"
+
+#include <gtest/gtest.h>
+
+namespace trainyard::cli {
+namespace {
+
+const FileFacts kFacts{"My model.toml", "eu-west-1", from_milliseconds(1'763'631'900'000)};
+
+Result<Submission> read(const std::string& text, const std::string& name = "") {
+  return read_submission(text, kFacts, name);
+}
+
+TEST(ReadSubmission, TheShortForm) {
+  const auto submission = read(R"T(
+name = "mnist"
+image = "trainyard/machine"
+command = ["python3", "train.py"]
+instance_type = "ml.m5.large"
+instance_count = 2
+volume_gib = 5
+output = "s3://yard/models/"
+spot = true
+max_wait_seconds = 90000
+role = "arn:aws:iam::123456789012:role/trainer"
+[hyperparameters]
+epochs = 10
+rate = 0.5
+name = "x"
+[environment]
+DEBUG = true
+[tags]
+project = "digits"
+[metrics]
+loss = "loss=([0-9.]+)"
+[channels]
+train = "s3://yard/digits"
+test = {from = "s3://yard/test", sharded = true, content_type = "text/csv"}
+)T");
+  ASSERT_TRUE(submission) << submission.error().message;
+  EXPECT_EQ(submission->request, *parse_json(R"T({
+    "TrainingJobName": "mnist", "RoleArn": "arn:aws:iam::123456789012:role/trainer",
+    "AlgorithmSpecification": {"TrainingImage": "trainyard/machine", "TrainingInputMode": "File",
+      "ContainerEntrypoint": ["python3", "train.py"], "MetricDefinitions": [{"Name": "loss", "Regex": "loss=([0-9.]+)"}]},
+    "ResourceConfig": {"InstanceType": "ml.m5.large", "InstanceCount": 2, "VolumeSizeInGB": 5},
+    "OutputDataConfig": {"S3OutputPath": "s3://yard/models/"}, "EnableManagedSpotTraining": true,
+    "StoppingCondition": {"MaxRuntimeInSeconds": 86400, "MaxWaitTimeInSeconds": 90000},
+    "HyperParameters": {"epochs": "10", "rate": "0.5", "name": "x"}, "Environment": {"DEBUG": "true"},
+    "Tags": [{"Key": "project", "Value": "digits"}],
+    "InputDataConfig": [
+      {"ChannelName": "test", "ContentType": "text/csv", "DataSource": {"S3DataSource": {"S3DataType": "S3Prefix",
+        "S3Uri": "s3://yard/test", "S3DataDistributionType": "ShardedByS3Key"}}},
+      {"ChannelName": "train", "DataSource": {"S3DataSource": {"S3DataType": "S3Prefix",
+        "S3Uri": "s3://yard/digits", "S3DataDistributionType": "FullyReplicated"}}}]})T"));
+  EXPECT_TRUE(submission->uploads.empty());
+}
+
+TEST(ReadSubmission, TheApisOwnRequestStaysAsItIs) {
+  const std::string text = R"T({
+    "TrainingJobName": "raw", "RoleArn": "r", "AlgorithmSpecification": {"TrainingImage": "i", "TrainingInputMode": "Pipe"},
+    "OutputDataConfig": {"S3OutputPath": "s3://b"}, "StoppingCondition": {"MaxRuntimeInSeconds": 1},
+    "ResourceConfig": {"InstanceGroups": [], "VolumeSizeInGB": 1}})T";
+  EXPECT_EQ(read(text)->request, *parse_json(text));
+  EXPECT_EQ(read(text, "given")->request["TrainingJobName"], "given");
+}
+
+TEST(ReadSubmission, TheApisOwnWordsWin) {
+  const auto submission = read("image = \"short\"\n[AlgorithmSpecification]\nTrainingImage = \"own\"\n");
+  EXPECT_EQ(submission->request["AlgorithmSpecification"]["TrainingImage"], "own");
+}
+
+TEST(ReadSubmission, WhatIsMissingIsMadeUp) {
+  const auto request = read("image = \"i\"\n")->request;
+  EXPECT_EQ(request["TrainingJobName"], "My-model-20251120t094500");
+  EXPECT_EQ(request["OutputDataConfig"]["S3OutputPath"], "s3://trainyard-eu-west-1/jobs");
+  EXPECT_EQ(request["ResourceConfig"]["InstanceCount"], 1);
+}
+
+TEST(ReadSubmission, LocalDirectoriesBecomeUploads) {
+  const auto submission = read(R"T(
+name = "mnist"
+output = "s3://yard/models/"
+[channels]
+train = "./data"
+test = "file:///srv/test"
+[code]
+directory = "../src"
+entry = "train.py"
+)T");
+  ASSERT_TRUE(submission);
+  ASSERT_EQ(submission->uploads.size(), 3u);
+  const Upload& test = submission->uploads[0];
+  EXPECT_EQ(test.path, "/srv/test");
+  EXPECT_EQ(test.bucket, "yard");
+  EXPECT_EQ(test.prefix, "models/mnist/input/test/");
+  EXPECT_EQ(submission->uploads[1].path, "./data");
+  EXPECT_EQ(submission->uploads[2].channel, "code");
+  const Json& request = submission->request;
+  EXPECT_EQ(request["InputDataConfig"][2]["DataSource"]["S3DataSource"]["S3Uri"],
+            "s3://yard/models/mnist/input/code/");
+  EXPECT_EQ(request["AlgorithmSpecification"]["ContainerEntrypoint"],
+            Json::array({"python3", "/opt/ml/input/data/code/train.py"}));
+}
+
+TEST(ReadSubmission, SaysWhatIsWrong) {
+  struct Row {
+    const char* text;
+    const char* part;
+  };
+  const Row rows[] = {
+      {"imgae = \"x\"", "'imgae' is not known; did you mean image?"},
+      {"image = ", "not TOML"},
+      {"{\"a\"", "not JSON"},
+      {"channels = 3", "channels must be a table, [channels]"},
+      {"[channels]\ntrain = 3", "channels.train must be a path"},
+      {"[hyperparameters]\na = [1]", "hyperparameters.a must be a text or a number"},
+      {"command = [1]", "command must be a list of texts"},
+      {"[code]\ndirectory = \"src\"", "code.directory must be a path that begins with ./"},
+      {"output = \"./here\"\n[channels]\ntrain = \"./data\"", "output must be s3://BUCKET/PREFIX"},
+  };
+  for (const Row& row : rows) {
+    const auto submission = read(row.text);
+    ASSERT_FALSE(submission) << row.text;
+    EXPECT_NE(submission.error().message.find(row.part), std::string::npos) << submission.error().message;
+  }
+}
+
+}  // namespace
+}  // namespace trainyard::cli

@@ -1,0 +1,256 @@
+// What is drawn, beside what the API answered.
+#include <gtest/gtest.h>
+
+#include "cli/cost_view.hpp"
+#include "cli/job_view.hpp"
+#include "cli/log_merge.hpp"
+#include "cli/status_block.hpp"
+
+namespace trainyard::cli {
+namespace {
+
+const Looks kPlain{};
+const Looks kLive{.colours = false, .live = true, .unicode = false, .columns = 100, .rows = 24};
+const Instant kNow = from_milliseconds(1'763'631'900'000);  // 09:45:00
+
+Json job_json() {
+  return Json{{"Name", "mnist"},
+              {"Arn", "arn:aws:sagemaker:us-east-1:123456789012:training-job/mnist"},
+              {"Status", "InProgress"},
+              {"SecondaryStatus", "Training"},
+              {"CreationTime", 1'763'631'800.0},
+              {"TrainingStartTime", 1'763'631'840.5},
+              {"InstanceGroups", {{{"InstanceType", "ml.m5.large"}, {"InstanceCount", 2}}}},
+              {"TrainingTimeInSeconds", 60},
+              {"BillableTimeInSeconds", 50},
+              {"Spot", true},
+              {"Attempts", 2},
+              {"Cost", {{"Amount", "0.300000"}, {"OnDemandAmount", "1.000000"}, {"Currency", "USD"}}},
+              {"Tags", {{{"Key", "project"}, {"Value", "digits"}}}}};
+}
+
+TEST(JobView, ALineOfJobs) {
+  const JobView running = *job_view(job_json());
+  JobView waiting =
+      *job_view(Json{{"Name", "big"},
+                     {"Status", "InProgress"},
+                     {"SecondaryStatus", "Pending"},
+                     {"CreationTime", 1'763'631'895.0},
+                     {"WaitReason", "waits for 8 GPUs, which mnist holds"},
+                     {"InstanceGroups",
+                      {{{"InstanceType", "ml.p3.16xlarge"}, {"InstanceCount", 1}},
+                       {{"InstanceType", "ml.c5.large"}, {"InstanceCount", 4}}}},
+                     {"Cost", {{"Amount", "0"}, {"OnDemandAmount", "0"}, {"Currency", "USD"}}}});
+  EXPECT_EQ(
+      jobs_table(kPlain, {waiting, running}, kNow),
+      "name   status               hosts                                   age  ran             cost  why\n"
+      "big    InProgress Pending   1 x ml.p3.16xlarge + 4 x ml.c5.large     5s              0.00 USD  "
+      "waits for 8 GPUs, which mnist holds\n"
+      "mnist  InProgress Training  2 x ml.m5.large                       1m40s  59s  0.30 USD (-70%)\n");
+}
+
+TEST(JobView, WhatIsNoJobIsInvalid) {
+  EXPECT_FALSE(job_view(Json{{"Status", "Completed"}}));
+  EXPECT_FALSE(job_view(Json::array()));
+  EXPECT_EQ(job_views(Json::object())->size(), 0u);
+}
+
+TEST(JobView, APriceThatIsMissingIsShown) {
+  JobView job = *job_view(job_json());
+  job.spot = false;
+  job.unpriced = {"ml.x.y"};
+  EXPECT_EQ(cost_text(job), "0.30 USD + ?");
+}
+
+TEST(JobView, ThePageHasTimelineHostsChannelsAndLinks) {
+  Json json = job_json();
+  json["Hosts"] = {{{"Name", "algo-1"},
+                    {"InstanceType", "ml.m5.large"},
+                    {"Machine", "box"},
+                    {"State", "running"},
+                    {"StateSince", 1'763'631'840.0},
+                    {"Cpus", 2.0},
+                    {"MemoryInBytes", 1 << 30}}};
+  const Json described{
+      {"AlgorithmSpecification", {{"TrainingImage", "trainyard/trainer"}}},
+      {"HyperParameters", {{"epochs", "3"}}},
+      {"InputDataConfig",
+       {{{"ChannelName", "train"}, {"DataSource", {{"S3DataSource", {{"S3Uri", "s3://b/t"}}}}}}}},
+      {"SecondaryStatusTransitions",
+       {{{"Status", "Starting"},
+         {"StartTime", 1'763'631'800.0},
+         {"EndTime", 1'763'631'840.0},
+         {"StatusMessage", "Preparing"}},
+        {{"Status", "Training"}, {"StartTime", 1'763'631'840.0}, {"StatusMessage", "in progress"}}}},
+      {"FinalMetricDataList", {{{"MetricName", "loss"}, {"Value", 0.25}, {"Timestamp", 1'763'631'890.0}}}},
+      {"ModelArtifacts", {{"S3ModelArtifacts", "s3://b/m/model.tar.gz"}}}};
+  EXPECT_EQ(job_page(kPlain, *job_view(json), described, kNow),
+            R"(mnist  InProgress (Training)
+hosts         2 x ml.m5.large
+image         trainyard/trainer
+created       2025-11-20 09:43:20Z (1m40s ago)
+ran           59s, 50 s billable of 60 s, 2 attempts
+cost          0.30 USD (-70%)
+tags          project=digits
+parameters    epochs=3
+
+Timeline
+since                 status            took                message
+2025-11-20 09:43:20Z  Starting           40s  [######....]  Preparing
+2025-11-20 09:44:00Z  Training  1m00s so far  [##########]  in progress
+
+Hosts
+host    instance     machine  share            state    since
+algo-1  ml.m5.large  box      2 cpus, 1.0 GiB  running  1m00s
+
+Channels
+channel  from
+train    s3://b/t
+
+Metrics
+metric  last  at
+loss    0.25  2025-11-20 09:44:50Z
+
+Links
+model         s3://b/m/model.tar.gz
+log           /aws/sagemaker/TrainingJobs mnist/  (trainyard logs mnist)
+arn           arn:aws:sagemaker:us-east-1:123456789012:training-job/mnist
+)");
+}
+
+TEST(TopPage, BarsOfEachHost) {
+  JobView job = *job_view(job_json());
+  HostView host;
+  host.name = "algo-1", host.state = "running", host.cpus = 2;
+  host.usage = {{"CPUUtilization", {100, 150}}, {"MemoryUtilization", {25}}};
+  job.hosts = {host};
+  EXPECT_EQ(top_page(kPlain, {job}, kNow),
+            "trainyard top  1 jobs, 2 hosts  2025-11-20 09:45:00Z\n\n"
+            "job    host    state    cpu               memory\n"
+            "mnist  algo-1  running  [######..]150.0%  [##......] 25.0%\n");
+  EXPECT_NE(top_page(kPlain, {}, kNow).find("nothing runs"), std::string::npos);
+  Looks low = kLive;
+  low.rows = 6;
+  job.hosts = {host, host, host};
+  EXPECT_NE(top_page(low, {job}, kNow).find("and 2 hosts more"), std::string::npos);
+}
+
+TEST(CostTable, GroupsAndTheirSum) {
+  const Json answer{{"Currency", "EUR"},
+                    {"Groups",
+                     {{{"Key", "digits"},
+                       {"Jobs", 3},
+                       {"BillableHostSeconds", 7200},
+                       {"Amount", "10.000000"},
+                       {"OnDemandAmount", "12.000000"}},
+                      {{"Key", ""},
+                       {"Jobs", 1},
+                       {"BillableHostSeconds", 60},
+                       {"Amount", "5.000000"},
+                       {"OnDemandAmount", "5.000000"}}}},
+                    {"Total",
+                     {{"Jobs", 4},
+                      {"BillableHostSeconds", 7260},
+                      {"Amount", "15.000000"},
+                      {"OnDemandAmount", "17.000000"}}},
+                    {"Unpriced", {"ml.x.y"}}};
+  EXPECT_EQ(cost_table(kPlain, "tag:project", *cost_view(answer)),
+            "tag:project  jobs  host time       cost  saved\n"
+            "digits          3      2h00m  10.00 EUR   2.00  [##############]\n"
+            "(none)          1      1m00s   5.00 EUR         [#######.......]\n"
+            "total           4      2h01m  15.00 EUR   2.00\n"
+            "not in it, for want of a price: ml.x.y\n");
+  EXPECT_FALSE(cost_view(Json::object()));
+}
+
+// -- lines of many hosts
+
+std::vector<std::string> texts(const std::vector<LogLine>& lines) {
+  std::vector<std::string> out;
+  for (const auto& line : lines) out.push_back(line.text);
+  return out;
+}
+
+TEST(LogMerge, ByTimeAsFarAsIsKnown) {
+  LogMerge merge;
+  merge.wake("a");
+  merge.wake("b");
+  EXPECT_EQ(merge.hungry(), (std::vector<std::string>{"a", "b"}));
+  merge.feed("a", {{1, "algo-1", "a1"}, {4, "algo-1", "a4"}}, false);
+  EXPECT_TRUE(merge.take().empty());  // b may have an earlier one
+  merge.feed("b", {{2, "algo-2", "b2"}}, false);
+  EXPECT_EQ(texts(merge.take()), (std::vector<std::string>{"a1", "b2"}));
+  EXPECT_EQ(merge.hungry(), std::vector<std::string>{"b"});
+  merge.feed("b", {}, true);
+  EXPECT_EQ(texts(merge.take()), std::vector<std::string>{"a4"});
+  merge.feed("a", {}, true);
+  EXPECT_TRUE(merge.hungry().empty());
+  merge.wake("b");
+  merge.feed("b", {{3, "algo-2", "late"}}, false);
+  EXPECT_EQ(texts(merge.take()), std::vector<std::string>{"late"});
+}
+
+TEST(LogMerge, SixtyHosts) {
+  LogMerge merge;
+  for (int host = 0; host < 60; ++host)
+    merge.feed(std::to_string(host), {{100 - host, "", std::to_string(host)}, {1000 + host, "", "end"}},
+               true);
+  const auto lines = merge.take();
+  ASSERT_EQ(lines.size(), 120u);
+  for (size_t i = 1; i < lines.size(); ++i) EXPECT_LE(lines[i - 1].at_milliseconds, lines[i].at_milliseconds);
+}
+
+TEST(LogLine, TheHostInItsColour) {
+  EXPECT_EQ(host_of_stream("mnist-1/algo-12-1763631900"), "algo-12");
+  EXPECT_EQ(host_of_stream("mnist-1/algo-12-1763631900-2"), "algo-12");
+  EXPECT_EQ(host_of_stream("other"), "other");
+  EXPECT_EQ(log_line(kPlain, {0, "algo-2", "hello\a"}, 7), "algo-2  | hello?\n");
+  const Looks colours{.colours = true, .live = true, .unicode = true, .columns = 80};
+  EXPECT_EQ(log_line(colours, {0, "algo-2", "x"}, 6), "\033[38;5;208malgo-2 │\033[0m x\n");
+}
+
+// -- progress
+
+TEST(StatusBlock, OneLineSaysHowFarItIs) {
+  EXPECT_EQ(progress_line(kPlain, {"algo-1", "channel train", 512, 1024, false}),
+            "channel train      [###########...........]  50%  512 B of 1.0 KiB  algo-1");
+  EXPECT_EQ(progress_line(kPlain, {"", "image", 2048, 0, false}),
+            "image              [......................]       2.0 KiB");
+  EXPECT_EQ(progress_line(kPlain, {"", "model", 2048, 4096, true}),
+            "model              [######################] 100%  2.0 KiB");
+}
+
+TEST(StatusBlock, ManyHostsAreAddedUp) {
+  std::vector<ProgressView> many;
+  for (int i = 0; i < 20; ++i) many.push_back({"algo-" + std::to_string(i), "channel train", 10, 20, i < 5});
+  const auto sums = summed(many);
+  ASSERT_EQ(sums.size(), 1u);
+  EXPECT_EQ(sums[0].done_bytes, 200);
+  EXPECT_EQ(sums[0].total_bytes, 400);
+  EXPECT_FALSE(sums[0].finished);
+  EXPECT_EQ(sums[0].host, "20 hosts");
+  many.resize(3);
+  EXPECT_EQ(summed(many).size(), 3u);
+}
+
+TEST(StatusBlock, StaysBelowTheLog) {
+  StatusBlock block(kLive);
+  EXPECT_EQ(block.show("mnist  Training", {}), "mnist  Training\n");
+  EXPECT_EQ(block.show("mnist  Training", {}), "");  // as it was
+  EXPECT_EQ(block.scroll("line\n"), "\033[1A\r\033[Jline\nmnist  Training\n");
+  EXPECT_EQ(block.clear(), "\033[1A\r\033[J");
+  EXPECT_EQ(block.clear(), "");
+}
+
+TEST(StatusBlock, InAFileEachThingIsSaidOnce) {
+  StatusBlock block(kPlain);
+  const ProgressView half{"", "upload train", 1, 2, false}, whole{"", "upload train", 2, 2, true};
+  EXPECT_NE(block.show("a", {half}).find("50%"), std::string::npos);
+  EXPECT_EQ(block.show("a", {half}), "");
+  EXPECT_NE(block.show("b", {whole}).find("100%"), std::string::npos);
+  EXPECT_EQ(block.show("b", {whole}), "");
+  EXPECT_EQ(block.scroll("line\n"), "line\n");
+}
+
+}  // namespace
+}  // namespace trainyard::cli

@@ -1,0 +1,81 @@
+// A signed client of a server's API: ours, or any that speaks AWS's JSON protocols.
+//
+// A call is tried again after connection errors and 5xx, with growing pauses, when doing it twice is as doing it once;
+// that a server restarts is so outlived by whoever watches a job.
+//
+// Threads: a Client is confined to one thread at a time. Errors: the server's own words, with the kind that fits its
+// error's name; unavailable, when it cannot be reached. Requires: the program ignores SIGPIPE.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.hpp"
+#include "base/result.hpp"
+#include "base/time.hpp"
+#include "signing/signing.hpp"
+
+namespace trainyard::client {
+
+struct Settings {
+  std::string endpoint;  // "http://127.0.0.1:4566"
+  std::string region;
+  signing::Keys keys;
+  std::string ca_bundle;         // PEM file; "" = the system's
+  int attempts_max = 6;          // with the pauses below some 6 s: a server's restart
+  Duration first_pause = 200ms;  // before the second attempt; doubles
+  Duration connect_limit = 5s;
+  Duration answer_limit = 65s;  // a little more than the server's own deadline
+};
+
+// What is called, and how it is named: fixed by the services' models.
+enum class Service { sagemaker, logs, trainyard };
+
+// What a shell is opened with.
+struct ShellRequest {
+  std::string job;
+  uint32_t host = 0;                 // index of the host
+  std::vector<std::string> command;  // empty: a login shell
+  bool terminal = true;              // false: no terminal inside, bytes as they are
+  std::string terminal_name;         // $TERM
+  uint32_t columns = 80, rows = 24;
+};
+
+// Bytes both ways after an upgrade. Threads: confined to one.
+class Connection {
+ public:
+  virtual ~Connection() = default;  // closes it
+  // To be waited on for readability with poll().
+  virtual int descriptor() const = 0;
+  // What has arrived; "" when nothing has. Errors: unavailable, at the end too.
+  virtual Result<std::string> read() = 0;
+  virtual Result<void> write(std::string_view bytes) = 0;
+};
+
+class Client {
+ public:
+  virtual ~Client() = default;
+  virtual Result<Json> call(Service service, std::string_view operation, const Json& input) = 0;
+  // The upgraded connection of a shell; what is said on it: docs/formats/shell.md.
+  virtual Result<std::unique_ptr<Connection>> open_shell(const ShellRequest& request) = 0;
+  virtual const Settings& settings() const = 0;
+};
+
+// Errors: invalid (endpoint). Nothing is sent yet.
+Result<std::unique_ptr<Client>> open_client(Settings settings, Clock& clock);
+
+// -- decided apart from doing, for tests
+
+struct Answer {
+  int status = 0;
+  std::string body;
+};
+// An answer that is no success, as an error.
+Error error_of(const Answer& answer, std::string_view operation);
+// Whether doing it twice is as doing it once.
+bool is_repeatable(std::string_view operation);
+
+}  // namespace trainyard::client

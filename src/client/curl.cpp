@@ -1,0 +1,155 @@
+#include "client/curl.hpp"
+
+#include <curl/curl.h>
+#include <poll.h>
+
+#include <algorithm>
+
+namespace trainyard::client {
+namespace {
+
+constexpr size_t kReadBytes = 64 << 10;
+constexpr int kWriteWaitMilliseconds = 60'000;  // a server that takes nothing for so long is gone
+
+void start_curl() {
+  static const bool started = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
+  (void)started;
+}
+
+Error error_of_curl(CURLcode code, const char* words) {
+  const std::string message = words[0] != '\0' ? words : curl_easy_strerror(code);
+  switch (code) {
+    case CURLE_URL_MALFORMAT:
+    case CURLE_UNSUPPORTED_PROTOCOL:
+      return invalid(message);
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_CACERT_BADFILE:
+      return denied(message + " (AWS_CA_BUNDLE names the authority that is trusted)");
+    case CURLE_WRITE_ERROR:
+      return exhausted("the answer is larger than this client takes");
+    default:
+      return unavailable(message);
+  }
+}
+
+size_t take_body(char* bytes, size_t, size_t count, void* into) {
+  auto& body = *static_cast<std::string*>(into);
+  if (body.size() + count > kAnswerBytesMax) return 0;
+  body.append(bytes, count);
+  return count;
+}
+
+// What every request has in common.
+void prepare(CURL* handle, const std::string& url, const CurlLimits& limits, char* words) {
+  curl_easy_setopt(handle, CURLOPT_URL, url.c_str());
+  curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
+  curl_easy_setopt(handle, CURLOPT_HTTP_VERSION, long(CURL_HTTP_VERSION_1_1));
+  curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
+  curl_easy_setopt(handle, CURLOPT_PROXY, "");
+  curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, words);
+  curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS, long(limits.connect_limit / 1ms));
+  if (!limits.ca_bundle.empty()) curl_easy_setopt(handle, CURLOPT_CAINFO, limits.ca_bundle.c_str());
+}
+
+class RawConnection final : public Connection {
+ public:
+  explicit RawConnection(CURL* handle) : handle_(handle) {
+    curl_socket_t socket = CURL_SOCKET_BAD;
+    curl_easy_getinfo(handle_, CURLINFO_ACTIVESOCKET, &socket);
+    descriptor_ = socket;
+  }
+  ~RawConnection() override { curl_easy_cleanup(handle_); }
+
+  int descriptor() const override { return descriptor_; }
+
+  Result<std::string> read() override {
+    std::string bytes;
+    for (;;) {
+      char buffer[kReadBytes];
+      size_t got = 0;
+      const CURLcode code = curl_easy_recv(handle_, buffer, sizeof buffer, &got);
+      // TLS may hold more than the socket shows, so all of it is taken.
+      if (code == CURLE_AGAIN) return bytes;
+      if (code != CURLE_OK) return unavailable(std::string("the connection: ") + curl_easy_strerror(code));
+      if (got == 0 && bytes.empty()) return unavailable("the server has closed the connection");
+      if (got == 0) return bytes;
+      bytes.append(buffer, got);
+      if (bytes.size() >= kReadBytes) return bytes;
+    }
+  }
+
+  Result<void> write(std::string_view bytes) override {
+    while (!bytes.empty()) {
+      size_t sent = 0;
+      const CURLcode code = curl_easy_send(handle_, bytes.data(), bytes.size(), &sent);
+      if (code == CURLE_AGAIN) {
+        pollfd ready{descriptor_, POLLOUT, 0};
+        if (::poll(&ready, 1, kWriteWaitMilliseconds) == 0)
+          return unavailable("the server takes nothing more");
+        continue;
+      }
+      if (code != CURLE_OK) return unavailable(std::string("the connection: ") + curl_easy_strerror(code));
+      bytes.remove_prefix(sent);
+    }
+    return {};
+  }
+
+ private:
+  CURL* const handle_;
+  int descriptor_ = -1;
+};
+
+}  // namespace
+
+Curl::Curl(CurlLimits limits) : limits_(std::move(limits)), handle_((start_curl(), curl_easy_init())) {}
+
+Curl::~Curl() { curl_easy_cleanup(static_cast<CURL*>(handle_)); }
+
+Result<Answer> Curl::post(const std::string& url,
+                          const std::vector<std::pair<std::string, std::string>>& headers,
+                          const std::string& body) {
+  CURL* handle = static_cast<CURL*>(handle_);
+  if (handle == nullptr) return exhausted("libcurl cannot start");
+  curl_easy_reset(handle);  // connections stay
+  char words[CURL_ERROR_SIZE] = "";
+  prepare(handle, url, limits_, words);
+  curl_slist* lines = nullptr;
+  for (const auto& [name, value] : headers) lines = curl_slist_append(lines, (name + ": " + value).c_str());
+  lines = curl_slist_append(lines, "Expect:");
+  Answer answer;
+  curl_easy_setopt(handle, CURLOPT_HTTPHEADER, lines);
+  curl_easy_setopt(handle, CURLOPT_POST, 1L);
+  curl_easy_setopt(handle, CURLOPT_POSTFIELDS, body.c_str());
+  curl_easy_setopt(handle, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(body.size()));
+  curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, long(limits_.answer_limit / 1ms));
+  curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, take_body);
+  curl_easy_setopt(handle, CURLOPT_WRITEDATA, &answer.body);
+  const CURLcode code = curl_easy_perform(handle);
+  curl_slist_free_all(lines);
+  if (code != CURLE_OK) return error_of_curl(code, words);
+  long status = 0;
+  curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &status);
+  answer.status = int(status);
+  return answer;
+}
+
+Result<std::unique_ptr<Connection>> connect_raw(const std::string& url, const CurlLimits& limits) {
+  start_curl();
+  CURL* handle = curl_easy_init();
+  if (handle == nullptr) return exhausted("libcurl cannot start");
+  char words[CURL_ERROR_SIZE] = "";
+  prepare(handle, url, limits, words);
+  curl_easy_setopt(handle, CURLOPT_CONNECT_ONLY, 1L);
+  const CURLcode code = curl_easy_perform(handle);
+  curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, static_cast<char*>(nullptr));
+  if (code != CURLE_OK) {
+    Error error = error_of_curl(code, words);
+    curl_easy_cleanup(handle);
+    return error;
+  }
+  return std::unique_ptr<Connection>(std::make_unique<RawConnection>(handle));
+}
+
+void rest(Duration duration) { (void)::poll(nullptr, 0, int(std::max<int64_t>(0, duration / 1ms))); }
+
+}  // namespace trainyard::client

@@ -1,0 +1,46 @@
+// libcurl: one request and its whole answer, or a connection on which bytes go both ways.
+//
+// Threads: confined to one at a time. Errors: unavailable (no connection, broken off, too slow), denied (the server's
+// certificate), invalid (URL), exhausted (an answer past kAnswerBytesMax).
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.hpp"
+#include "base/time.hpp"
+#include "client/client.hpp"
+
+namespace trainyard::client {
+
+inline constexpr size_t kAnswerBytesMax = 64 << 20;  // a page of 10,000 log lines has some megabytes
+
+struct CurlLimits {
+  std::string ca_bundle;
+  Duration connect_limit{};
+  Duration answer_limit{};
+};
+
+class Curl {
+ public:
+  explicit Curl(CurlLimits limits);
+  ~Curl();
+  Curl(const Curl&) = delete;
+  Result<Answer> post(const std::string& url, const std::vector<std::pair<std::string, std::string>>& headers,
+                      const std::string& body);
+
+ private:
+  const CurlLimits limits_;
+  void* const handle_;  // CURL
+};
+
+// Connects to the URL's host (with TLS where it says https) and sends nothing.
+Result<std::unique_ptr<Connection>> connect_raw(const std::string& url, const CurlLimits& limits);
+
+// Waits with nothing to do. On curl's poll, since nobody above host may sleep.
+void rest(Duration duration);
+
+}  // namespace trainyard::client

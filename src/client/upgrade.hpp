@@ -1,0 +1,27 @@
+// The answer to a request that asks for an upgrade: 101 and then the other protocol's bytes, or an ordinary answer that
+// says why not.
+//
+// Threads: pure. Errors: invalid, for what is no HTTP answer; exhausted, for a head past kUpgradeHeadBytesMax.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+#include "client/client.hpp"
+
+namespace trainyard::client {
+
+inline constexpr size_t kUpgradeHeadBytesMax = 64 << 10;
+inline constexpr size_t kRefusalBytesMax = 64 << 10;
+
+struct Upgrade {
+  Answer answer;      // status 101: upgraded
+  std::string early;  // bytes of the other protocol that came with the head
+};
+
+// Nothing, while more bytes are needed. `ended`: no more will come.
+Result<std::optional<Upgrade>> read_upgrade(std::string_view bytes, bool ended);
+
+}  // namespace trainyard::client

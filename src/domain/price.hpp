@@ -1,0 +1,61 @@
+// What instances cost, and so what a job cost. Prices are per region and instance type; a job is charged for the
+// seconds that each of its hosts ran, at the spot price where it may be interrupted.
+//
+// Amounts are whole millionths of the currency, so that sums of many jobs are exact.
+//
+// Threads: plain values, pure functions. Errors: none; what has no price is counted and named.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "domain/job.hpp"
+
+namespace trainyard::domain {
+
+struct Price {
+  double on_demand = 0;  // of one instance and hour
+  double spot = 0;
+};
+
+class PriceTable {
+ public:
+  // "": no region in particular. A price of the region goes before one of none.
+  void set(const std::string& region, const std::string& instance_type, Price price);
+  std::optional<Price> find(const std::string& region, const std::string& instance_type) const;
+
+  std::string currency = "USD";
+
+ private:
+  std::map<std::string, std::map<std::string, Price>> prices_;  // region -> type
+};
+
+// AWS's list prices of SageMaker training in us-east-1, as they were published in 2023: for every region, since who
+// owns the hardware decides anyway. Spot is put at three tenths, in the middle of the 60 to 90 per cent that AWS
+// advertises as savings.
+PriceTable list_prices_of_2023();
+
+inline constexpr int64_t kMillionths = 1'000'000;
+
+struct Cost {
+  int64_t millionths = 0;             // what is to be paid
+  int64_t on_demand_millionths = 0;   // what the same training would cost without spot
+  std::vector<std::string> unpriced;  // instance types without a price: not in the sums
+  // Of what would have been paid, the part that spot saved: 0 to 1.
+  double saved() const {
+    return on_demand_millionths <= 0 ? 0 : 1.0 - double(millionths) / double(on_demand_millionths);
+  }
+};
+
+// `billable_seconds` are paid for, `training_seconds` is how long it took: of each host alike.
+Cost cost_of(const PriceTable& prices, const std::string& region, const std::vector<InstanceGroup>& groups,
+             bool spot, int64_t training_seconds, int64_t billable_seconds);
+
+// "12.34", "0.0042": two decimals, or as many as show two digits.
+std::string money_text(int64_t millionths);
+
+}  // namespace trainyard::domain
