@@ -1,164 +1,444 @@
 #include "collectives/group.hpp"
 
 #include <algorithm>
-#include <functional>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
 #include <utility>
 
 #include "base/check.hpp"
-#include "collectives/plan/plan.hpp"
-#include "collectives/run.hpp"
-#include "collectives/transport.hpp"
+#include "base/text.hpp"
+#include "collectives/execute.hpp"
 #include "collectives/transport/memory/memory_transport.hpp"
+#include "collectives/transport/shm/shm_transport.hpp"
 #include "collectives/transport/tcp/tcp_transport.hpp"
 
 namespace trainyard::collectives {
 namespace {
 
-enum class Operation : uint64_t { allreduce = 1, broadcast, all_gather };
+using plan::Operation;
+using SteadyClock = std::chrono::steady_clock;
 
-// A digest of what an operation is, so that ranks that call different ones find out (FNV-1a over the words).
-uint64_t label(Operation operation, uint64_t size, uint64_t detail) {
-  uint64_t digest = 0xcbf29ce484222325;
-  for (const uint64_t word : {uint64_t(operation), size, detail}) {
-    for (int shift = 0; shift < 64; shift += 8) {
-      digest = (digest ^ ((word >> shift) & 0xff)) * 0x100000001b3;
-    }
-  }
-  return digest;
+std::string name_of(const Call& call) {
+  std::string name(to_string(call.operation));
+  if (!call.reducing.name.empty()) name += " of " + call.reducing.name;
+  return name;
 }
 
-using Reduce = void (*)(std::span<std::byte>, std::span<const std::byte>);
-
-// Both point into buffers of whole numbers, aligned for them: the caller's own, or one from operator new.
-template <class Number, class Combine>
-void combine(std::span<std::byte> data, std::span<const std::byte> received) {
-  auto* ours = reinterpret_cast<Number*>(data.data());
-  const auto* theirs = reinterpret_cast<const Number*>(received.data());
-  const size_t numbers = data.size() / sizeof(Number);
-  for (size_t i = 0; i < numbers; ++i) ours[i] = Combine()(theirs[i], ours[i]);
+size_t bytes_of(const Call& call) {
+  return std::max(call.input.count * bytes_of(call.input.type),
+                  call.output.count * bytes_of(call.output.type));
 }
 
-struct Smaller {
-  template <class Number>
-  Number operator()(Number a, Number b) const {
-    return std::min(a, b);
+// A text as JSON writes it.
+std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  for (const char each : to_utf8(text)) {
+    if (each == '"' || each == '\\') out += '\\';
+    out += uint8_t(each) < 0x20 ? ' ' : each;
   }
-};
+  return out + '"';
+}
 
-struct Larger {
-  template <class Number>
-  Number operator()(Number a, Number b) const {
-    return std::max(a, b);
-  }
-};
-
-template <class Number>
-Reduce reduce_by(Reduction reduction) {
-  switch (reduction) {
-    case Reduction::sum:
-      return combine<Number, std::plus<Number>>;
-    case Reduction::minimum:
-      return combine<Number, Smaller>;
-    case Reduction::maximum:
-      return combine<Number, Larger>;
-  }
-  return nullptr;
+Call call_of(Operation operation, ConstNumbers input, Numbers output) {
+  return Call{operation, input, output, {}, 0, {}, {}};
 }
 
 }  // namespace
 
-Group::Group(std::unique_ptr<Transport> transport) : transport_(std::move(transport)) {}
+namespace calls {
+
+Call allreduce(Numbers values, Reducing reducing) { return allreduce(values, values, std::move(reducing)); }
+Call allreduce(ConstNumbers input, Numbers output, Reducing reducing) {
+  Call call = call_of(Operation::allreduce, input, output);
+  call.reducing = std::move(reducing);
+  return call;
+}
+Call reduce_scatter(ConstNumbers input, Numbers output, Reducing reducing, std::vector<size_t> counts) {
+  Call call = call_of(Operation::reduce_scatter, input, output);
+  call.reducing = std::move(reducing);
+  call.counts = std::move(counts);
+  return call;
+}
+Call all_gather(ConstNumbers input, Numbers output, std::vector<size_t> counts) {
+  Call call = call_of(Operation::all_gather, input, output);
+  call.counts = std::move(counts);
+  return call;
+}
+Call broadcast(Numbers values, int root) {
+  Call call = call_of(Operation::broadcast, values, values);
+  call.root = root;
+  return call;
+}
+Call reduce(ConstNumbers input, Numbers output, int root, Reducing reducing) {
+  Call call = call_of(Operation::reduce, input, output);
+  call.root = root;
+  call.reducing = std::move(reducing);
+  return call;
+}
+Call gather(ConstNumbers input, Numbers output, int root, std::vector<size_t> counts) {
+  Call call = call_of(Operation::gather, input, output);
+  call.root = root;
+  call.counts = std::move(counts);
+  return call;
+}
+Call scatter(ConstNumbers input, Numbers output, int root, std::vector<size_t> counts) {
+  Call call = call_of(Operation::scatter, input, output);
+  call.root = root;
+  call.counts = std::move(counts);
+  return call;
+}
+Call all_to_all(ConstNumbers input, Numbers output, std::vector<size_t> counts,
+                std::vector<size_t> received_counts) {
+  Call call = call_of(Operation::all_to_all, input, output);
+  call.counts = std::move(counts);
+  call.received_counts = std::move(received_counts);
+  return call;
+}
+Call barrier() { return call_of(Operation::barrier, {}, {}); }
+
+}  // namespace calls
+
+struct Handle::State {
+  explicit State(std::function<Result<void>()> work) : work(std::move(work)) {}
+  const std::function<Result<void>()> work;
+  mutable std::mutex mutex;
+  std::condition_variable finished;
+  std::optional<Result<void>> result;  // guarded by mutex
+};
+
+bool Handle::done() const {
+  const std::scoped_lock lock(state_->mutex);
+  return state_->result.has_value();
+}
+
+Result<void> Handle::wait() {
+  std::unique_lock lock(state_->mutex);
+  state_->finished.wait(lock, [&] { return state_->result.has_value(); });
+  return *state_->result;
+}
+
+// What a group is made of. One operation at a time holds the executor: the caller's thread when nothing else is
+// under way, else the worker, which carries out what waits in its order.
+class Group::Inside {
+ public:
+  Inside(std::unique_ptr<Transport> transport, Table table, GroupOptions options)
+      : options_(std::move(options)),
+        executor_(std::move(transport), std::move(table)),
+        began_(SteadyClock::now()) {}
+
+  ~Inside() {
+    {
+      const std::scoped_lock lock(mutex_);
+      ending_ = true;
+    }
+    changed_.notify_all();
+    if (worker_.joinable()) worker_.join();
+  }
+
+  Executor& executor() { return executor_; }
+
+  template <class Work>
+  Result<void> now(const Work& work) {
+    {
+      std::unique_lock lock(mutex_);
+      if (busy_ || !backlog_.empty()) {
+        lock.unlock();
+        return later(work).wait();
+      }
+      busy_ = true;
+    }
+    auto result = work();
+    bool more;
+    {
+      const std::scoped_lock lock(mutex_);
+      busy_ = false;
+      more = !backlog_.empty();
+    }
+    if (more) changed_.notify_all();
+    return result;
+  }
+
+  Handle later(std::function<Result<void>()> work) {
+    auto state = std::make_shared<Handle::State>(std::move(work));
+    {
+      const std::scoped_lock lock(mutex_);
+      backlog_.push_back(state);
+      if (!worker_.joinable()) worker_ = std::thread([this] { carry_out_backlog(); });
+    }
+    changed_.notify_all();
+    return Handle(std::move(state));
+  }
+
+  // The operation itself, by whoever is the one thread.
+  Result<void> execute(const Call& call) {
+    const size_t bytes = bytes_of(call);
+    const auto began = SteadyClock::now();
+    current_call_.store(&call, std::memory_order_relaxed);
+    current_since_.store((began - began_).count(), std::memory_order_relaxed);
+    auto result = executor_.execute(call);
+    {
+      // Nobody reads the call's name while it goes.
+      const std::scoped_lock lock(current_mutex_);
+      current_call_.store(nullptr, std::memory_order_relaxed);
+    }
+    operations_.fetch_add(1, std::memory_order_relaxed);
+    bytes_.fetch_add(bytes, std::memory_order_relaxed);
+    if (bytes >= timed_bytes_min || options_.timeline) {
+      const auto ended = SteadyClock::now();
+      nanoseconds_.fetch_add(uint64_t((ended - began).count()), std::memory_order_relaxed);
+      if (options_.timeline) remember(call, bytes, began, ended);
+    }
+    if (!result) return std::move(result).error().in(name_of(call));
+    return ok();
+  }
+
+  Counters counters() const {
+    return {operations_.load(), bytes_.load(), double(nanoseconds_.load()) * 1e-9};
+  }
+
+  std::string under_way() const {
+    const std::scoped_lock lock(current_mutex_);
+    const Call* call = current_call_.load();
+    if (!call) return "";
+    const auto now = (SteadyClock::now() - began_).count();
+    return name_of(*call) + " (" + std::to_string(bytes_of(*call)) + " bytes) for " +
+           std::to_string((now - current_since_.load()) / 1'000'000) + " ms";
+  }
+
+  std::string timeline() const {
+    const std::scoped_lock lock(spans_mutex_);
+    std::string text = "[";
+    const int rank = executor_rank_;
+    for (const Span& span : spans_) {
+      const auto microseconds = [](std::chrono::nanoseconds time) {
+        return std::to_string(double(time.count()) / 1000.0);
+      };
+      if (text.size() > 1) text += ",\n";
+      text += "{\"name\":" + quoted(span.name) + ",\"cat\":" + quoted(span.plan) +
+              ",\"ph\":\"X\",\"pid\":" + std::to_string(rank) +
+              ",\"tid\":0,\"ts\":" + microseconds(span.begin) +
+              ",\"dur\":" + microseconds(span.end - span.begin) +
+              ",\"args\":{\"bytes\":" + std::to_string(span.bytes) + "}}";
+    }
+    return text + "]\n";
+  }
+
+  uint64_t next_split() { return splits_++; }
+
+ private:
+  // Reading the clock twice would cost more than a tenth of the smallest operations.
+  static constexpr size_t timed_bytes_min = 4096;
+
+  void carry_out_backlog() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      changed_.wait(lock, [&] { return !busy_ && (ending_ || !backlog_.empty()); });
+      if (backlog_.empty()) return;  // ending, with nothing left to do
+      const auto state = backlog_.front();
+      backlog_.pop_front();
+      busy_ = true;
+      lock.unlock();
+      auto result = state->work();
+      {
+        const std::scoped_lock state_lock(state->mutex);
+        state->result = std::move(result);
+      }
+      state->finished.notify_all();
+      lock.lock();
+      busy_ = false;
+    }
+  }
+
+  void remember(const Call& call, size_t bytes, SteadyClock::time_point began,
+                SteadyClock::time_point ended) {
+    const std::scoped_lock lock(spans_mutex_);
+    if (spans_.size() == GroupOptions::timeline_spans_max) spans_.pop_front();
+    spans_.push_back({name_of(call), executor_.plan_of(call), bytes, began - began_, ended - began_});
+  }
+
+  const GroupOptions options_;
+  Executor executor_;  // by the one thread that is busy
+  const int executor_rank_ = executor_.transport().rank();
+  const SteadyClock::time_point began_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  bool busy_ = false;    // guarded by mutex_
+  bool ending_ = false;  // guarded by mutex_
+  std::deque<std::shared_ptr<Handle::State>>
+      backlog_;         // guarded by mutex_; bounded by the callers' own buffers
+  std::thread worker_;  // guarded by mutex_ until the destructor
+
+  std::atomic<uint64_t> operations_ = 0;
+  std::atomic<uint64_t> bytes_ = 0;
+  std::atomic<uint64_t> nanoseconds_ = 0;
+  std::atomic<const Call*> current_call_ = nullptr;
+  std::atomic<int64_t> current_since_ = 0;
+  mutable std::mutex current_mutex_;
+  mutable std::mutex spans_mutex_;
+  std::deque<Span> spans_;  // guarded by spans_mutex_
+  std::atomic<uint64_t> splits_ = 0;
+};
+
+Group::Group(std::unique_ptr<Inside> inside) : inside_(std::move(inside)) {}
 Group::~Group() = default;
 
-int Group::rank() const { return transport_->rank(); }
-int Group::size() const { return transport_->size(); }
+Result<std::unique_ptr<Group>> Group::make(std::unique_ptr<Transport> transport, GroupOptions options) {
+  Costs costs;
+  if (!options.deterministic && transport->size() > 1)
+    costs = TRY(measure(*transport).in("measuring the links"));
+  Table table = Table::made_from(costs, transport->hosts());
+  TRY(table.override_with(options.plans).in("plans"));
+  return std::unique_ptr<Group>(
+      new Group(std::make_unique<Inside>(std::move(transport), std::move(table), std::move(options))));
+}
 
-template <class Number>
-Result<void> Group::allreduce_numbers(std::span<Number> values, Reduction reduction) {
-  const uint64_t detail = uint64_t(reduction) << 8 | sizeof(Number);
-  const Tag tag{operations_++, label(Operation::allreduce, values.size(), detail)};
-  const auto data = std::as_writable_bytes(values);
-  scratch_.resize(std::max(scratch_.size(), data.size()));
-  const Buffer buffer{data, std::span(scratch_).first(data.size()), sizeof(Number),
-                      reduce_by<Number>(reduction)};
-  return Run(plan::ring_allreduce(rank(), size(), values.size()), tag, buffer, *transport_)
-      .finish()
-      .in("allreduce");
+int Group::rank() const { return inside_->executor().transport().rank(); }
+int Group::size() const { return inside_->executor().transport().size(); }
+const std::vector<int>& Group::hosts() const { return inside_->executor().hosts(); }
+const Table& Group::table() const { return inside_->executor().table(); }
+
+Result<void> Group::run(const Call& call) {
+  return inside_->now([&] { return inside_->execute(call); });
+}
+
+Handle Group::start(Call call) {
+  return inside_->later([inside = inside_.get(), call = std::move(call)] { return inside->execute(call); });
 }
 
 Result<void> Group::allreduce(std::span<float> values, Reduction reduction) {
-  return allreduce_numbers(values, reduction);
+  return run(calls::allreduce(numbers(values), {.reduction = reduction}));
 }
 Result<void> Group::allreduce(std::span<double> values, Reduction reduction) {
-  return allreduce_numbers(values, reduction);
+  return run(calls::allreduce(numbers(values), {.reduction = reduction}));
 }
 
 Result<void> Group::broadcast(std::span<std::byte> bytes, int root) {
-  CHECK(root >= 0 && root < size(), "the root is one of the ranks");
-  const Tag tag{operations_++, label(Operation::broadcast, bytes.size(), uint64_t(root))};
-  scratch_.resize(std::max(scratch_.size(), bytes.size()));
-  const Buffer buffer{bytes, std::span(scratch_).first(bytes.size())};
-  return Run(plan::tree_broadcast(rank(), size(), bytes.size(), root), tag, buffer, *transport_)
-      .finish()
-      .in("broadcast");
+  return run(calls::broadcast(numbers(bytes), root));
 }
 
 Result<void> Group::all_gather(std::span<const std::byte> mine, std::span<std::byte> all) {
   CHECK(all.size() == mine.size() * size_t(size()), "there is room for what every rank brings");
-  std::copy(mine.begin(), mine.end(), all.begin() + ptrdiff_t(mine.size()) * rank());
-  std::vector<plan::Range> blocks;
-  for (size_t i = 0; i < size_t(size()); ++i) blocks.push_back({i * mine.size(), (i + 1) * mine.size()});
-  const Tag tag{operations_++, label(Operation::all_gather, all.size(), 0)};
-  scratch_.resize(std::max(scratch_.size(), all.size()));
-  const Buffer buffer{all, std::span(scratch_).first(all.size())};
-  return Run(plan::ring_all_gather(rank(), blocks), tag, buffer, *transport_).finish().in("all_gather");
+  return run(calls::all_gather(numbers(mine), numbers(all)));
 }
 
 Result<std::vector<std::string>> Group::all_gather(std::string_view mine) {
   const uint64_t length = mine.size();
   auto lengths = std::vector<uint64_t>(size_t(size()));
   TRY(all_gather(std::as_bytes(std::span(&length, 1)), std::as_writable_bytes(std::span(lengths))));
-
-  std::vector<plan::Range> blocks;
   uint64_t total = 0;
+  std::vector<size_t> counts;
   for (const uint64_t each : lengths) {
     if (each > gather_bytes_max - total) {
       return exhausted("all_gather: the ranks bring more than " + std::to_string(gather_bytes_max) +
                        " bytes together");
     }
-    blocks.push_back({total, total + each});
     total += each;
+    counts.push_back(each);
   }
   std::string all(total, '\0');
-  std::copy(mine.begin(), mine.end(), all.begin() + ptrdiff_t(blocks[size_t(rank())].begin));
-  const Tag tag{operations_++, label(Operation::all_gather, total, 1)};
-  scratch_.resize(std::max<size_t>(scratch_.size(), total));
-  const Buffer buffer{std::as_writable_bytes(std::span(all)), std::span(scratch_).first(total)};
-  TRY(Run(plan::ring_all_gather(rank(), blocks), tag, buffer, *transport_).finish().in("all_gather"));
-
+  TRY(run(calls::all_gather(numbers(std::as_bytes(std::span(mine))),
+                            numbers(std::as_writable_bytes(std::span(all))), counts)));
   std::vector<std::string> texts;
-  for (const plan::Range& block : blocks) texts.push_back(all.substr(block.begin, block.size()));
+  size_t begin = 0;
+  for (const size_t count : counts) {
+    texts.push_back(all.substr(begin, count));
+    begin += count;
+  }
   return texts;
 }
 
-Result<void> Group::barrier() {
-  // To hold every rank's byte is to know that every rank has come.
-  const std::byte here{1};
-  auto all = std::vector<std::byte>(size_t(size()));
-  return all_gather(std::span(&here, 1), std::span(all)).in("barrier");
+Result<void> Group::barrier() { return run(calls::barrier()); }
+
+Result<void> Group::send(int peer, ConstNumbers values, std::string_view name) {
+  return inside_->now([&] {
+    return inside_->executor()
+        .send(peer, values)
+        .in("send to rank " + std::to_string(peer) + std::string(name.empty() ? "" : " of ") +
+            std::string(name));
+  });
 }
 
-void Group::abandon(std::string_view why) { transport_->abandon(why); }
+Result<void> Group::receive(int peer, Numbers values, std::string_view name) {
+  return inside_->now([&] {
+    return inside_->executor()
+        .receive(peer, values)
+        .in("receive from rank " + std::to_string(peer) + std::string(name.empty() ? "" : " of ") +
+            std::string(name));
+  });
+}
+
+Result<std::unique_ptr<Group>> Group::split(int color, GroupOptions options) {
+  Transport& transport = inside_->executor().transport();
+  std::string offer;
+  if (color >= 0) {
+    TRY(inside_->now([&]() -> Result<void> {
+      offer = TRY(transport.offer().in("split"));
+      return ok();
+    }));
+  }
+  const auto said = TRY(all_gather(std::to_string(color) + "\n" + offer).in("split"));
+  std::vector<int> members;
+  std::vector<std::string> offers;
+  for (size_t peer = 0; peer < said.size(); ++peer) {
+    const size_t line = said[peer].find('\n');
+    if (line == std::string::npos) return corrupt("split: rank " + std::to_string(peer) + " says no color");
+    if (said[peer].substr(0, line) == std::to_string(color)) members.push_back(int(peer));
+    offers.push_back(said[peer].substr(line + 1));
+  }
+  const uint64_t key = inside_->next_split();
+  if (color < 0) return std::unique_ptr<Group>();
+  auto part = TRY(transport.meet(members, offers, key << 32 | uint64_t(color)).in("split"));
+  return make(std::move(part), std::move(options));
+}
+
+Result<std::span<std::byte>> Group::allocate(size_t bytes) {
+  RegisteredMemory* registered = inside_->executor().transport().registered();
+  if (!registered) return unavailable("these ranks share no memory");
+  return registered->allocate(bytes);
+}
+
+void Group::free(std::span<std::byte> memory) {
+  RegisteredMemory* registered = inside_->executor().transport().registered();
+  CHECK(registered != nullptr, "what is freed was allocated here");
+  registered->free(memory.data());
+}
+
+void Group::abandon(std::string_view why) {
+  (void)inside_->now([&] {
+    inside_->executor().transport().abandon(why);
+    return ok();
+  });
+}
+Counters Group::counters() const { return inside_->counters(); }
+std::string Group::under_way() const { return inside_->under_way(); }
+std::string Group::timeline() const { return inside_->timeline(); }
 
 Result<std::unique_ptr<Group>> join_over_tcp(TcpOptions options) {
-  auto transport = TRY(connect_tcp(std::move(options)).in("joining the ranks"));
-  return std::make_unique<Group>(std::move(transport));
+  GroupOptions group = options.group;
+  const bool share_memory = options.share_memory;
+  auto tcp = TRY(connect_tcp(std::move(options)).in("joining the ranks"));
+  std::unique_ptr<Transport> transport;
+  if (share_memory) {
+    transport =
+        TRY(ShmTransport::make(std::move(tcp), std::make_shared<RegisteredMemory>()).in("joining the ranks"));
+  } else {
+    transport = std::move(tcp);
+  }
+  return Group::make(std::move(transport), std::move(group));
 }
 
-std::vector<std::unique_ptr<Group>> join_in_memory(int size) {
+std::vector<std::unique_ptr<Group>> join_in_memory(int size, GroupOptions options) {
+  CHECK(options.deterministic || size == 1,
+        "one thread makes all of them, so they cannot measure each other");
   std::vector<std::unique_ptr<Group>> groups;
-  for (auto& transport : connect_in_memory(size))
-    groups.push_back(std::make_unique<Group>(std::move(transport)));
+  for (auto& transport : connect_in_memory(size)) {
+    auto group = Group::make(std::move(transport), options);
+    CHECK(group, "plans for a group in memory make sense");
+    groups.push_back(*std::move(group));
+  }
   return groups;
 }
 

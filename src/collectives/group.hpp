@@ -2,18 +2,26 @@
 // part in.
 //
 //   auto group = TRY(join_over_tcp({.endpoints = {{"algo-1", 7830}, {"algo-2", 7830}}, .rank = 0,
-//   .shared_value = job})); TRY(group->allreduce(gradients, Reduction::sum));   // now the same on all ranks,
-//   bit for bit
+//                                   .shared_value = secret}));
+//   TRY(group->allreduce(gradients, Reduction::sum));   // now the same on all ranks, bit for bit
+//
+//   auto handle = group->start(calls::allreduce(numbers(bucket), {.reduction = Reduction::average}));
+//   ...                                                 // the backward pass goes on
+//   TRY(handle.wait());
+//
+// Ranks on one machine share memory, whatever their host names say; the others are reached over TCP. Which plan
+// an operation takes is written in table(), with reasons.
 //
 // All ranks call the same operations in the same order with the same sizes; a call returns when this rank's
 // part is done. The order of additions depends on plan, number of ranks and element alone, never on who came
-// first: the same inputs give the same bits, on every rank and in every run.
+// first: all ranks get the same bits, and with the same table every run does (GroupOptions::deterministic).
 //
-// Threads: a group is confined to one thread at a time.
+// Threads: call from anywhere; a group carries out one operation at a time, in the order of the calls. Several
+//          groups may work at the same time.
 // Errors:  unavailable when a rank died, hangs or cannot be reached; cancelled when the caller's `cancelled`
-// said so;
-//          conflict when a peer is in another operation; corrupt when its bytes make no sense. The message
-//          names the rank. The first error is the group's last word: every later call returns it again.
+//          said so; conflict when a peer is in another operation; corrupt when its bytes make no sense. The
+//          message names the rank and the call's name. The first of these is the group's last word: every later
+//          call returns it again. invalid, when the arguments cannot be right: then nothing was sent.
 // Units:   sizes in elements or bytes as the type says.
 #pragma once
 
@@ -21,6 +29,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -28,20 +37,175 @@
 
 #include "base/result.hpp"
 #include "base/time.hpp"
+#include "collectives/types.hpp"
 
 namespace trainyard::collectives {
 
+namespace plan {
+enum class Operation : uint8_t;
+}
 class Transport;
+class Table;
 
-enum class Reduction { sum, minimum, maximum };
+// Values in memory, aligned for their type.
+struct Numbers {
+  void* data = nullptr;
+  size_t count = 0;
+  Type type = Type::u8;
+};
+struct ConstNumbers {
+  const void* data = nullptr;
+  size_t count = 0;
+  Type type = Type::u8;
+  ConstNumbers() = default;
+  ConstNumbers(const void* data, size_t count, Type type) : data(data), count(count), type(type) {}
+  ConstNumbers(Numbers numbers) : data(numbers.data), count(numbers.count), type(numbers.type) {}
+};
+
+template <class Number>
+constexpr Type type_of();
+template <>
+constexpr Type type_of<double>() {
+  return Type::f64;
+}
+template <>
+constexpr Type type_of<float>() {
+  return Type::f32;
+}
+template <>
+constexpr Type type_of<int64_t>() {
+  return Type::i64;
+}
+template <>
+constexpr Type type_of<int32_t>() {
+  return Type::i32;
+}
+template <>
+constexpr Type type_of<int16_t>() {
+  return Type::i16;
+}
+template <>
+constexpr Type type_of<int8_t>() {
+  return Type::i8;
+}
+template <>
+constexpr Type type_of<uint8_t>() {
+  return Type::u8;
+}
+template <>
+constexpr Type type_of<std::byte>() {
+  return Type::u8;
+}
+
+template <class Number>
+Numbers numbers(std::span<Number> values) {
+  return {values.data(), values.size(), type_of<Number>()};
+}
+template <class Number>
+ConstNumbers numbers(std::span<const Number> values) {
+  return {values.data(), values.size(), type_of<Number>()};
+}
+
+struct Reducing {
+  Reduction reduction = Reduction::sum;
+  double prescale = 1;  // every rank's values are multiplied by this first, and rounded to their type
+  std::string name;     // for people: the tensor. In errors, the timeline, the stall report
+};
+
+// One operation. Made by the functions in `calls`.
+struct Call {
+  plan::Operation operation;
+  ConstNumbers input;
+  Numbers output;
+  Reducing reducing;
+  int root = 0;
+  std::vector<size_t> counts;           // elements by rank; empty: as even as can be
+  std::vector<size_t> received_counts;  // all_to_all
+};
+
+namespace calls {
+
+// In place: input and output are one.
+Call allreduce(Numbers values, Reducing reducing = {});
+Call allreduce(ConstNumbers input, Numbers output, Reducing reducing = {});
+// Rank r gets counts[r] elements of the sum; without counts the sum is cut as evenly as can be, the first ranks
+// getting one more. input.count is all of them, output.count ours.
+Call reduce_scatter(ConstNumbers input, Numbers output, Reducing reducing = {},
+                    std::vector<size_t> counts = {});
+// output.count is all of them; without counts every rank brings input.count.
+Call all_gather(ConstNumbers input, Numbers output, std::vector<size_t> counts = {});
+Call broadcast(Numbers values, int root);
+// Only the root's output is written; input and output may be one there.
+Call reduce(ConstNumbers input, Numbers output, int root, Reducing reducing = {});
+// Only the root needs an output: all blocks by rank.
+Call gather(ConstNumbers input, Numbers output, int root, std::vector<size_t> counts = {});
+// Only the root needs an input: all blocks by rank.
+Call scatter(ConstNumbers input, Numbers output, int root, std::vector<size_t> counts = {});
+// input holds what we bring for each rank, output what each brings us. Without counts all are equal.
+Call all_to_all(ConstNumbers input, Numbers output, std::vector<size_t> counts = {},
+                std::vector<size_t> received_counts = {});
+Call barrier();
+
+}  // namespace calls
+
+// An operation that was started. Its buffers are the group's until wait() returns or done() says so.
+// Threads: confined to one at a time. Dropping a handle waits for nothing: the buffers must live until the
+// operation is done, so wait.
+class Handle {
+ public:
+  struct State;
+  explicit Handle(std::shared_ptr<State> state) : state_(std::move(state)) {}
+  bool done() const;
+  Result<void> wait();
+
+ private:
+  std::shared_ptr<State>
+      state_;  // shared with the group's worker, which finishes it; whoever is last frees it
+};
+
+// What a group has done since it began.
+struct Counters {
+  uint64_t operations = 0;
+  uint64_t bytes = 0;  // of the callers' buffers
+  double seconds = 0;  // in operations, waiting for others included
+};
+
+// One operation, as the timeline shows it.
+struct Span {
+  std::string name;  // "allreduce layer1.weight"
+  std::string plan;
+  size_t bytes = 0;
+  std::chrono::nanoseconds begin{};  // since the group began
+  std::chrono::nanoseconds end{};
+};
+
+struct GroupOptions {
+  // The table's defaults instead of measured costs: every run with these ranks and hosts adds in the same order.
+  bool deterministic = false;
+  // The user's own rows for the table (select.hpp), the same on all ranks: "allreduce=one_shot:0-64K,ring:64K-".
+  std::string plans;
+  // Keeps the last timeline_spans_max operations for timeline().
+  bool timeline = false;
+  static constexpr size_t timeline_spans_max = 100'000;  // a hundred bytes each
+};
 
 class Group {
  public:
-  explicit Group(std::unique_ptr<Transport> transport);
+  // Agrees with the other ranks on a table. Errors: also invalid, for `plans` that make no sense.
+  static Result<std::unique_ptr<Group>> make(std::unique_ptr<Transport> transport, GroupOptions options = {});
   ~Group();  // takes leave of the others, who may go on without this rank until they need it
+  Group(const Group&) = delete;
+  Group& operator=(const Group&) = delete;
 
   int rank() const;
   int size() const;
+  // By rank, a number that ranks share exactly when they share memory.
+  const std::vector<int>& hosts() const;
+  const Table& table() const;
+
+  Result<void> run(const Call& call);
+  // Carried out by the group's own thread after what was started before. Never waits.
+  Handle start(Call call);
 
   // In place: every rank's values combined element by element.
   Result<void> allreduce(std::span<float> values, Reduction reduction = Reduction::sum);
@@ -55,20 +219,38 @@ class Group {
   // Returns when every rank has called it.
   Result<void> barrier();
 
+  // Between two ranks, while the others may do anything: what one sends the other receives, in order. Two ranks
+  // that both send much before they receive may wait for each other for ever: then all_to_all is the right call.
+  Result<void> send(int peer, ConstNumbers values, std::string_view name = {});
+  Result<void> receive(int peer, Numbers values, std::string_view name = {});
+
+  // Groups of the ranks that give the same color, in the order of their ranks; null for a negative color. All
+  // ranks call it.
+  Result<std::unique_ptr<Group>> split(int color, GroupOptions options = {});
+
+  // Memory that local ranks read where it lies: operations on it need fewer copies, or none. Freed with free().
+  // Requires: freed before the group ends, and not while an operation uses it.
+  // Errors: exhausted; unavailable where nothing can be shared (over TCP alone): take ordinary memory then.
+  Result<std::span<std::byte>> allocate(size_t bytes);
+  void free(std::span<std::byte> memory);
+
   // Ends the group because this rank cannot go on: the others' operations fail with our name and `why`, at
   // once.
   void abandon(std::string_view why);
+
+  Counters counters() const;
+  // What is under way and for how long, in words; empty when nothing is. For a stall report.
+  std::string under_way() const;
+  // The operations so far in the trace event format that browsers show (chrome://tracing, Perfetto).
+  std::string timeline() const;
 
   // A bound on what one peer's announced length can make us allocate.
   static constexpr uint64_t gather_bytes_max = uint64_t{256} << 20;
 
  private:
-  template <class Number>
-  Result<void> allreduce_numbers(std::span<Number> values, Reduction reduction);
-
-  std::unique_ptr<Transport> transport_;
-  std::vector<std::byte> scratch_;  // kept between operations: gradients have the same size each time
-  uint64_t operations_ = 0;
+  class Inside;
+  explicit Group(std::unique_ptr<Inside> inside);
+  std::unique_ptr<Inside> inside_;
 };
 
 struct Endpoint {
@@ -79,8 +261,8 @@ struct Endpoint {
 struct TcpOptions {
   std::vector<Endpoint> endpoints;  // of all ranks, in their order; the same on all
   int rank = 0;                     // which of them we are
-  // Keeps ranks of different jobs apart that meet at one address by mistake. Sent as it is: no secret against
-  // somebody who listens on the network. At most shared_value_bytes_max.
+  // The group's secret: only who knows it is let in. It is proved, never sent. Ranks of different jobs that meet
+  // at one address by mistake are kept apart by it. At most shared_value_bytes_max.
   std::string shared_value;
   // How long the slowest host may take to come up and become resolvable (SageMaker's own tools give names 15
   // min).
@@ -91,6 +273,9 @@ struct TcpOptions {
   // Asked at least every cancel_check_interval while waiting; true ends the wait with `cancelled`. May be
   // empty.
   std::function<bool()> cancelled;
+  // False keeps ranks on one machine on TCP: for tests and measurements.
+  bool share_memory = true;
+  GroupOptions group;
 
   static constexpr size_t shared_value_bytes_max = 256;
   static constexpr Duration cancel_check_interval = 100ms;  // what a person does not notice
@@ -104,6 +289,6 @@ Result<std::unique_ptr<Group>> join_over_tcp(TcpOptions options);
 
 // Groups of `size` ranks inside this process, one for each thread that plays a rank. For tests and single
 // hosts.
-std::vector<std::unique_ptr<Group>> join_in_memory(int size);
+std::vector<std::unique_ptr<Group>> join_in_memory(int size, GroupOptions options = {.deterministic = true});
 
 }  // namespace trainyard::collectives

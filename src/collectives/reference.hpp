@@ -1,25 +1,28 @@
 // What every plan must equal: the slow and obvious way, over all ranks' inputs at once.
 //
+// Numbers are kept as double (floats) or int64 (integers) and rounded by the plainest code, one at a time.
+//
 // Threads: pure functions. Errors: none.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <vector>
 
+#include "collectives/plan/plan.hpp"
+#include "collectives/types.hpp"
+
 namespace trainyard::collectives::reference {
 
-// For each element the ranks' values are added one after the other, beginning with first_rank(element) and
-// going up, around the end. Floating-point addition is not associative, so the order is part of what a plan
-// promises. Requires: all inputs are equally long.
-std::vector<float> allreduce_sum(const std::vector<std::vector<float>>& inputs,
-                                 const std::function<int(size_t element)>& first_rank);
+using Bytes = std::vector<std::byte>;
 
-// All ranks' blocks, one after the other.
-template <class Element>
-std::vector<Element> all_gather(const std::vector<std::vector<Element>>& inputs) {
-  std::vector<Element> all;
-  for (const auto& input : inputs) all.insert(all.end(), input.begin(), input.end());
-  return all;
-}
+// Each element is combined as its expression says; a fold's result is rounded to the type (a float32 kept wide
+// for narrower types) and the whole is divided by the number of ranks where an average is asked for.
+// Requires: inputs are equally long.
+Bytes reduced(Type type, Reduction reduction, const std::vector<Bytes>& inputs,
+              const std::function<plan::Expression(size_t element)>& expression);
+
+// The parts, one after the other.
+Bytes joined(const std::vector<Bytes>& parts);
 
 }  // namespace trainyard::collectives::reference

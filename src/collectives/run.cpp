@@ -1,48 +1,134 @@
 #include "collectives/run.hpp"
 
 #include <algorithm>
-#include <utility>
 
 #include "base/check.hpp"
+#include "collectives/reduce/reduce.hpp"
 
 namespace trainyard::collectives {
 
 using plan::Action;
 
-Run::Run(plan::Steps steps, Tag tag, Buffer buffer, Transport& transport)
-    : steps_(std::move(steps)), tag_(tag), buffer_(buffer), transport_(transport) {
-  CHECK(buffer_.data.size() == buffer_.scratch.size(), "the scratch has room for any range of the data");
+std::span<std::byte> Workspace::scratch(size_t bytes) {
+  if (bytes > scratch_bytes_) {
+    scratch_ = std::make_unique_for_overwrite<std::byte[]>(bytes);
+    scratch_bytes_ = bytes;
+  }
+  return {scratch_.get(), bytes};
 }
 
-std::span<std::byte> Run::bytes_of(std::span<std::byte> whole, plan::Range range) const {
-  return whole.subspan(range.begin * buffer_.element_bytes, range.size() * buffer_.element_bytes);
+Run::Run(const plan::Plan& plan, std::span<const int> team, Tag tag, const Buffers& buffers,
+         Workspace& workspace, Transport& transport)
+    : plan_(plan),
+      team_(team),
+      tag_(tag),
+      buffers_(buffers),
+      element_bytes_(bytes_of(buffers.type)),
+      workspace_(workspace),
+      transport_(transport),
+      rounds_(plan::rounds(plan)) {
+  workspace_.others.clear();
+  workspace_.kept.clear();
+  for (int member = 0; member < plan_.ranks; ++member) {
+    if (member != plan_.rank) workspace_.others.push_back(rank_of(member));
+  }
+  begin_round();
+}
+
+void Run::begin_round() {
+  workspace_.steps.clear();
+  position_ = 0;
+  if (round_ == rounds_) return;
+  plan::add_round(plan_, round_, workspace_.steps);
+  // What is received in a round is folded in it, so the scratch is free when a round begins.
+  size_t kept = 0;
+  for (const plan::Step& step : workspace_.steps)
+    kept += step.action == Action::receive || step.guarded ? step.range.size() : 0;
+  room_ = workspace_.scratch(kept * element_bytes_).data();
 }
 
 Result<bool> Run::advance() {
+  bool moved = false;  // since the last step that had to wait
   for (;;) {
-    // All sends and receives up to the next reduce or copy move together.
-    for (; position_ < steps_.size(); ++position_) {
-      const plan::Step& step = steps_[position_];
-      if (step.action == Action::send) {
-        transport_.send(step.peer, tag_, bytes_of(buffer_.data, step.range));
-      } else if (step.action == Action::receive) {
-        transport_.receive(step.peer, tag_, bytes_of(buffer_.scratch, step.range));
-      } else {
-        break;
-      }
-    }
-    if (!TRY(transport_.advance())) return false;
-    if (position_ == steps_.size()) return true;
-
-    const plan::Step& step = steps_[position_++];
-    const auto data = bytes_of(buffer_.data, step.range);
-    const auto received = bytes_of(buffer_.scratch, step.range);
-    if (step.action == Action::reduce) {
-      buffer_.reduce(data, received);
+    const bool steps_done = position_ == workspace_.steps.size();
+    bool done = true;
+    if (!steps_done) {
+      done = carry_out(workspace_.steps[position_]);
+    } else if (round_ == rounds_) {
+      done = transport_.all_sent();
     } else {
-      std::copy(received.begin(), received.end(), data.begin());
+      done = transport_.all_taken();
+    }
+    if (!done) {
+      if (moved) return false;
+      TRY(transport_.advance());
+      moved = true;
+      continue;
+    }
+    moved = false;
+    if (!steps_done) {
+      ++position_;
+    } else if (round_ == rounds_) {
+      return true;
+    } else {
+      ++round_;
+      begin_round();
     }
   }
+}
+
+bool Run::carry_out(const plan::Step& step) {
+  const size_t bytes = step.range.size() * element_bytes_;
+  switch (step.action) {
+    case Action::send: {
+      const std::byte* from = step.from_input ? input_of(step.range) : output_of(step.range);
+      const int peer = step.peer == plan::everyone ? 0 : rank_of(step.peer);
+      transport_.send(
+          step.peer == plan::everyone ? std::span<const int>(workspace_.others) : std::span(&peer, 1), tag_,
+          {from, bytes});
+      return true;
+    }
+    case Action::receive:
+      transport_.receive(rank_of(step.peer), tag_, {room_, bytes});
+      room_ += bytes;
+      workspace_.kept.push_back(rank_of(step.peer));
+      return true;
+    case Action::take:
+      transport_.take(rank_of(step.peer), tag_, {output_of(step.range), bytes});
+      return true;
+    case Action::fold:
+      return fold(step);
+  }
+  return true;
+}
+
+bool Run::fold(const plan::Step& step) {
+  std::byte* const out = output_of(step.range);
+  if (aside_ != nullptr) {
+    if (!transport_.all_sent()) return false;
+    std::copy_n(aside_, step.range.size() * element_bytes_, out);
+    aside_ = nullptr;
+    return true;
+  }
+  std::vector<int>& kept = workspace_.kept;
+  std::vector<const std::byte*>& operands = workspace_.operands;
+  CHECK(kept.size() >= step.operands, "what is folded was received in this round");
+  operands.clear();
+  const std::byte* ours = step.from_input ? input_of(step.range) : out;
+  for (int k = 0; k < step.operands; ++k) {
+    if (k == step.peer) operands.push_back(ours);
+    const std::byte* theirs = transport_.arrived(kept[size_t(k)]);
+    if (theirs == nullptr) return false;
+    operands.push_back(theirs);
+  }
+  if (step.peer == step.operands) operands.push_back(ours);
+  const bool guarded = step.guarded && ours == out && !transport_.all_sent();
+  if (guarded) aside_ = room_;
+  collectives::fold(buffers_.type, buffers_.reduction, guarded ? aside_ : out, operands, step.range.size(),
+                    step.last ? buffers_.divisor : 0);
+  for (int k = 0; k < step.operands; ++k) transport_.release(kept[size_t(k)]);
+  kept.erase(kept.begin(), kept.begin() + step.operands);
+  return !guarded;
 }
 
 Result<void> Run::finish() {

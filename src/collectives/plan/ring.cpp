@@ -1,98 +1,113 @@
-#include "base/check.hpp"
-#include "collectives/plan/plan.hpp"
+#include <algorithm>
 
-namespace trainyard::collectives::plan {
+#include "collectives/plan/parts.hpp"
+
+// Ring
+//
+// The `ranks` stand in a circle; each talks to the next and listens to the previous one. The data is cut in as
+// many pieces as there are ranks, and every piece walks the circle, all of them at once.
+//
+// allreduce, first walk (reduce): in turn t, rank sends piece (rank - t) and receives piece (rank - t - 1), to
+// which it adds its own values. Piece p sets out at rank p, so its sum is ((x[p] + x[p+1]) + x[p+2]) + ..
+// around the circle: the order of additions depends on ranks, elements and the element's place only. After
+// ranks - 1 turns rank holds the finished piece (rank + 1). Second walk (gather): in turn t, rank sends the
+// finished piece (rank + 1 - t) and takes piece (rank - t). All ranks then hold the same bytes: nobody added
+// anything twice.
+//
+// reduce_scatter is the first walk with every piece setting out one rank later, so that it ends where it
+// belongs: piece p sets out at rank p + 1. all_gather is the second walk, each rank's own block first.
+//
+// A piece may be cut in chunks: a turn is then a round for each chunk, and since sends do not wait, chunk i of
+// the next turn is under way while chunk i + 1 of this one is being added.
+//
+// Costs of an allreduce: 2 * (ranks - 1) latencies; a rank sends every piece twice but for two of them, which is
+// 2 * (ranks - 1) / ranks * elements where ranks divides (no algorithm without help from the network sends
+// less); over all ranks exactly 2 * (ranks - 1) * elements, whatever the sizes of the pieces; a rank adds
+// every piece but one. reduce_scatter and all_gather cost the half: (ranks - 1) latencies, a rank sends all
+// blocks but its own (reduce_scatter) or but the next rank's (all_gather). Small messages pay the latencies:
+// that is what the ring is bad at.
+namespace trainyard::collectives::plan::ring {
 namespace {
 
-// part 0 .. parts-1, for a part that may have stepped outside by less than one turn.
-int around(int part, int parts) { return (part % parts + parts) % parts; }
+struct Turn {
+  int sent;      // index of the piece
+  int received;  // index of the piece
+  bool folds;
+  bool last;
+};
 
-void add(Steps& steps, Action action, int peer, Range range) {
-  if (range.size() > 0) steps.push_back({action, peer, range});
+size_t turns(const Plan& plan) {
+  return size_t(plan.ranks - 1) * (plan.operation == Operation::allreduce ? 2 : 1);
 }
+
+Turn turn_of(const Plan& plan, int turn) {
+  const int others = plan.ranks - 1;
+  const int rank = plan.rank;
+  switch (plan.operation) {
+    case Operation::reduce_scatter:
+      return {rank - turn - 1, rank - turn - 2, true, turn == others - 1};
+    case Operation::all_gather:
+      return {rank - turn, rank - turn - 1, false, false};
+    default:
+      if (turn < others) return {rank - turn, rank - turn - 1, true, turn == others - 1};
+      return {rank + 1 - (turn - others), rank - (turn - others), false, false};
+  }
+}
+
+size_t chunks_of(const Plan& plan) { return chunks(largest_block(plan), plan.chunk_elements); }
 
 }  // namespace
 
-Range piece(size_t elements, int part, int parts) {
-  CHECK(parts > 0 && part >= 0 && part < parts, "a piece is one of its parts");
-  // The first `longer` pieces have one element more. No product that could overflow.
-  const size_t shorter_size = elements / size_t(parts);
-  const size_t longer = elements % size_t(parts);
-  const size_t index = size_t(part);
-  const size_t begin = index * shorter_size + (index < longer ? index : longer);
-  return {begin, begin + shorter_size + (index < longer ? 1 : 0)};
+size_t rounds(const Plan& plan) { return turns(plan) * chunks_of(plan); }
+
+void add_round(const Plan& plan, size_t round, Steps& steps) {
+  const size_t cut = chunks_of(plan);
+  const Turn turn = turn_of(plan, int(round / cut));
+  const auto part = [&](int index) {
+    return chunk(block_of(plan, around(index, plan.ranks)), plan.chunk_elements, round % cut);
+  };
+  const int previous = around(plan.rank - 1, plan.ranks);
+  add_send(steps, around(plan.rank + 1, plan.ranks), part(turn.sent));
+  if (turn.folds) {
+    add_receive(steps, previous, part(turn.received));
+    add_fold(steps, part(turn.received), 1, 1, turn.last && plan.finishes);
+  } else {
+    add_take(steps, previous, part(turn.received));
+  }
 }
 
-// Ring allreduce
-//
-// The `ranks` stand in a circle; each talks to the next and listens to the previous one. The data is cut in
-// as many pieces as there are ranks, and every piece walks the circle twice, all of them at once.
-//
-// First walk (reduce): in round r, rank sends piece (rank - r) and receives piece (rank - r - 1), to which it
-// adds its own values. Piece p sets out at rank p, so its sum is ((x[p] + x[p+1]) + x[p+2]) + .. around the
-// circle: the order of additions depends on ranks, elements and the element's place only. After ranks - 1
-// rounds rank holds the finished piece (rank + 1).
-//
-// Second walk (gather): in round r, rank sends the finished piece (rank + 1 - r) and receives piece (rank -
-// r), which it only copies. After ranks - 1 rounds all ranks hold the same bytes: nobody added anything
-// twice, so they are equal bit for bit.
-//
-// Costs, with elements a multiple of ranks:
-//   rounds            2 * (ranks - 1)
-//   sent by a rank    2 * (ranks - 1) / ranks * elements      (no algorithm without help from the network
-//   sends less) additions         (ranks - 1) / ranks * elements by a rank
-// and over all ranks exactly 2 * (ranks - 1) * elements are sent, whatever the sizes of the pieces. Small
-// messages pay 2 * (ranks - 1) latencies: that is what the ring is bad at.
-Steps ring_allreduce(int rank, int ranks, size_t elements) {
-  CHECK(ranks > 0 && rank >= 0 && rank < ranks, "a rank is one of the ranks");
-  const int next = around(rank + 1, ranks);
-  const int previous = around(rank - 1, ranks);
-  const auto part = [&](int index) { return piece(elements, around(index, ranks), ranks); };
-
-  Steps steps;
-  for (int round = 0; round < ranks - 1; ++round) {
-    add(steps, Action::send, next, part(rank - round));
-    add(steps, Action::receive, previous, part(rank - round - 1));
-    add(steps, Action::reduce, -1, part(rank - round - 1));
+Expression expression(const Plan& plan, size_t element) {
+  int first = 0;
+  while (element >= block_of(plan, first).end) ++first;
+  if (plan.operation == Operation::reduce_scatter) ++first;
+  Expression sum{around(first, plan.ranks), {}};
+  for (int k = 1; k < plan.ranks; ++k) {
+    Expression longer;
+    longer.parts.push_back(std::move(sum));
+    longer.parts.push_back({around(first + k, plan.ranks), {}});
+    sum = std::move(longer);
   }
-  for (int round = 0; round < ranks - 1; ++round) {
-    add(steps, Action::send, next, part(rank + 1 - round));
-    add(steps, Action::receive, previous, part(rank - round));
-    add(steps, Action::copy, -1, part(rank - round));
-  }
-  return steps;
+  return sum;
 }
 
-int ring_first_rank(int ranks, size_t elements, size_t element) {
-  for (int part = 0; part < ranks; ++part) {
-    if (element < piece(elements, part, ranks).end) return part;
+Cost cost(const Plan& plan) {
+  const size_t others = size_t(plan.ranks - 1);
+  size_t least_kept = plan.elements * 2;
+  size_t smallest = plan.elements;
+  for (int rank = 0; rank < plan.ranks; ++rank) {
+    const size_t size = block_of(plan, rank).size();
+    smallest = std::min(smallest, size);
+    least_kept = std::min(least_kept, size + block_of(plan, around(rank + 1, plan.ranks)).size());
   }
-  CHECK(false, "an element lies in one of the pieces");
-  return 0;
+  const size_t once = others * plan.elements;
+  switch (plan.operation) {
+    case Operation::reduce_scatter:
+      return {others, plan.elements - smallest, once, plan.elements - smallest};
+    case Operation::all_gather:
+      return {others, plan.elements - smallest, once, 0};
+    default:
+      return {2 * others, 2 * plan.elements - least_kept, 2 * once, plan.elements - smallest};
+  }
 }
 
-// Ring all-gather
-//
-// The second walk alone: in round r, rank passes on block (rank - r), its own first, and receives block (rank
-// - r - 1).
-//
-// Costs: ranks - 1 rounds; a rank sends every block but the next rank's own, so over all ranks each block is
-// sent ranks - 1 times.
-Steps ring_all_gather(int rank, std::span<const Range> blocks) {
-  const int ranks = int(blocks.size());
-  CHECK(ranks > 0 && rank >= 0 && rank < ranks, "a rank is one of the ranks");
-  const int next = around(rank + 1, ranks);
-  const int previous = around(rank - 1, ranks);
-
-  Steps steps;
-  for (int round = 0; round < ranks - 1; ++round) {
-    const Range passed = blocks[size_t(around(rank - round, ranks))];
-    const Range received = blocks[size_t(around(rank - round - 1, ranks))];
-    add(steps, Action::send, next, passed);
-    add(steps, Action::receive, previous, received);
-    add(steps, Action::copy, -1, received);
-  }
-  return steps;
-}
-
-}  // namespace trainyard::collectives::plan
+}  // namespace trainyard::collectives::plan::ring

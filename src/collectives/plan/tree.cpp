@@ -1,33 +1,137 @@
-#include "base/check.hpp"
-#include "collectives/plan/plan.hpp"
+#include <algorithm>
 
-namespace trainyard::collectives::plan {
+#include "collectives/plan/parts.hpp"
 
-// Binomial tree broadcast
+// Binomial tree
 //
-// Seen from the root, rank is at distance (rank - root) around the circle. In the round of span s = 1, 2, 4,
-// .. every rank at a distance below s already has the data and sends it to the rank s further on. So a rank
-// receives once, in the round of the highest bit of its distance, and sends in all rounds after it.
+// Seen from the root, rank is at distance (rank - root) around the circle. In the broadcast's turn of span
+// s = 1, 2, 4, .. every rank at a distance below s already has the data and sends it to the rank s further on.
+// So a rank receives once, in the turn of the highest bit of its distance, and sends in all turns after it.
+// A reduce is the same film backwards: a rank adds its children's sums to its own values, those of the largest
+// span first, then sends the sum to its parent. An allreduce is a reduce to rank 0 and a broadcast from it.
 //
-// Costs: the smallest whole number of rounds that is at least log2(ranks); the root sends in every one of
-// them; over all ranks exactly (ranks - 1) * elements are sent.
-Steps tree_broadcast(int rank, int ranks, size_t elements, int root) {
-  CHECK(ranks > 0 && rank >= 0 && rank < ranks && root >= 0 && root < ranks,
-        "rank and root are among the ranks");
-  if (elements == 0) return {};
-  const Range all{0, elements};
-  const int distance = (rank - root + ranks) % ranks;
+// Chunks follow each other through the tree: a rank is done with a chunk as soon as it sent it on.
+//
+// A barrier is a dissemination: in the turn of span s everyone sends a byte s further on and hears from s
+// before; after all turns everyone has heard, through others, from everyone.
+//
+// Costs: levels = the smallest whole number that is at least log2(ranks), depth = the largest that is at most
+// that: the farthest rank has as many one bits in its distance. depth latencies (twice as many for an allreduce;
+// levels for a barrier). A rank sends the data at most levels times; over all ranks it is sent ranks - 1 times
+// (twice as often for an allreduce). Few latencies and all data in each: for small messages, and for roots.
+namespace trainyard::collectives::plan::tree {
+namespace {
 
-  Steps steps;
-  for (int span = 1; span < ranks; span *= 2) {
-    if (distance < span) {
-      if (distance + span < ranks) steps.push_back({Action::send, (rank + span) % ranks, all});
-    } else if (distance < 2 * span) {
-      steps.push_back({Action::receive, (rank - span + ranks) % ranks, all});
-      steps.push_back({Action::copy, -1, all});
-    }
-  }
-  return steps;
+size_t levels(int ranks) {
+  size_t count = 0;
+  while ((1 << count) < ranks) ++count;
+  return count;
 }
 
-}  // namespace trainyard::collectives::plan
+size_t depth(int ranks) {
+  size_t count = 0;
+  while ((2 << count) <= ranks) ++count;
+  return count;
+}
+
+int distance_of(const Plan& plan) { return around(plan.rank - plan.root, plan.ranks); }
+
+// The span of the turn in which a rank at this distance talks to its parent; 0 for the root.
+int own_span(int distance) {
+  int span = 0;
+  for (int bit = 1; bit <= distance; bit *= 2) span = bit;
+  return span;
+}
+
+void add_reduce(const Plan& plan, Range part, Steps& steps) {
+  const int distance = distance_of(plan);
+  const int own = own_span(distance);
+  int smallest = own == 0 ? 1 : own * 2;
+  for (int span = 1 << levels(plan.ranks); span >= smallest; span /= 2) {
+    if (distance + span >= plan.ranks) continue;
+    add_receive(steps, around(plan.rank + span, plan.ranks), part);
+    add_fold(steps, part, 1, 1, plan.finishes && distance == 0 && span == 1);
+  }
+  if (own > 0) add_send(steps, around(plan.rank - own, plan.ranks), part);
+}
+
+void add_broadcast(const Plan& plan, Range part, Steps& steps) {
+  const int distance = distance_of(plan);
+  const int own = own_span(distance);
+  if (own > 0) {
+    // What is passed on must have come: a round ends when it has.
+    add_take(steps, around(plan.rank - own, plan.ranks), part);
+  }
+}
+
+void add_passing_on(const Plan& plan, Range part, Steps& steps) {
+  const int distance = distance_of(plan);
+  const int own = own_span(distance);
+  for (int span = own == 0 ? 1 : own * 2; distance + span < plan.ranks; span *= 2) {
+    add_send(steps, around(plan.rank + span, plan.ranks), part);
+  }
+}
+
+Expression sum_at(int distance, const Plan& plan) {
+  Expression sum{around(plan.root + distance, plan.ranks), {}};
+  const int own = own_span(distance);
+  for (int span = 1 << levels(plan.ranks); span > own; span /= 2) {
+    if (distance + span >= plan.ranks) continue;
+    Expression longer;
+    longer.parts.push_back(sum_at(distance + span, plan));
+    longer.parts.push_back(std::move(sum));
+    sum = std::move(longer);
+  }
+  return sum;
+}
+
+}  // namespace
+
+size_t rounds(const Plan& plan) {
+  if (plan.operation == Operation::barrier) return levels(plan.ranks);
+  const size_t all = chunks(plan.elements, plan.chunk_elements);
+  switch (plan.operation) {
+    case Operation::reduce:
+      return all;
+    case Operation::broadcast:
+      return all == 0 ? 0 : all + 1;
+    default:
+      return all == 0 ? 0 : 2 * all + 1;
+  }
+}
+
+void add_round(const Plan& plan, size_t round, Steps& steps) {
+  if (plan.operation == Operation::barrier) {
+    const int span = 1 << round;
+    add_send(steps, around(plan.rank + span, plan.ranks), {0, 1});
+    return add_take(steps, around(plan.rank - span, plan.ranks), {1, 2});
+  }
+  const size_t all = chunks(plan.elements, plan.chunk_elements);
+  const auto part = [&](size_t index) { return chunk({0, plan.elements}, plan.chunk_elements, index); };
+  if (plan.operation == Operation::allreduce && round < all) return add_reduce(plan, part(round), steps);
+  if (plan.operation == Operation::allreduce) round -= all;
+  if (plan.operation == Operation::reduce) return add_reduce(plan, part(round), steps);
+  // A chunk that came in one round is passed on in the next, while its successor comes in.
+  if (round > 0) add_passing_on(plan, part(round - 1), steps);
+  if (round < all) add_broadcast(plan, part(round), steps);
+}
+
+Expression expression(const Plan& plan) { return sum_at(0, plan); }
+
+Cost cost(const Plan& plan) {
+  const size_t most = levels(plan.ranks);
+  const size_t deep = depth(plan.ranks);
+  const size_t others = size_t(plan.ranks - 1);
+  switch (plan.operation) {
+    case Operation::barrier:
+      return {most, most, most * size_t(plan.ranks), 0};
+    case Operation::broadcast:
+      return {deep, most * plan.elements, others * plan.elements, 0};
+    case Operation::reduce:
+      return {deep, plan.elements, others * plan.elements, most * plan.elements};
+    default:
+      return {2 * deep, most * plan.elements, 2 * others * plan.elements, most * plan.elements};
+  }
+}
+
+}  // namespace trainyard::collectives::plan::tree

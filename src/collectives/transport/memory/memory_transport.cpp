@@ -16,26 +16,53 @@ namespace {
 
 struct Message {
   Tag tag;
-  std::vector<std::byte> bytes;
+  std::span<const std::byte> bytes;
 };
 
 // What lies between the ranks. All members guarded by mutex.
 struct Table {
+  explicit Table(int size)
+      : messages(size_t(size) * size_t(size)), unread(size_t(size)), left(size_t(size)) {}
+
   std::mutex mutex;
   std::condition_variable changed;
-  std::map<std::pair<int, int>, std::deque<Message>> messages;  // by (from, to)
-  std::optional<std::string> ended;                             // by whom and why
-  uint64_t changes = 0;  // so that a wait cannot miss what happened before it began
+  std::vector<std::deque<Message>> messages;  // by from * size + to
+  std::vector<size_t> unread;                 // by sender
+  std::vector<bool> left;                     // by rank
+  std::optional<std::string> ended;           // by whom and why
+  uint64_t changes = 0;                       // so that a wait cannot miss what happened before it began
+  std::map<std::pair<uint64_t, std::vector<int>>, std::shared_ptr<Table>> among;
 };
 
 class Seat final : public MemoryTransport {
  public:
   Seat(std::shared_ptr<Table> table, int rank, int size)
-      : table_(std::move(table)), rank_(rank), size_(size) {}
+      : table_(std::move(table)), rank_(rank), size_(size), kept_(size_t(size)) {}
+
+  ~Seat() override {
+    const std::scoped_lock lock(table_->mutex);
+    // Who leaves while others still have to read its bytes, which may go with it, ends the group for them.
+    table_->left[size_t(rank_)] = true;
+    if (table_->unread[size_t(rank_)] > 0 && !table_->ended) table_->ended = left_message(rank_);
+    change();
+  }
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
   uint64_t bytes_sent() const override { return bytes_sent_; }
+  uint64_t messages_sent() const override { return messages_sent_; }
+
+  std::vector<int> hosts() const override { return std::vector<int>(size_t(size_), 0); }
+  Result<std::string> offer() override { return std::string("here"); }
+  Result<std::unique_ptr<Transport>> meet(const std::vector<int>& members, const std::vector<std::string>&,
+                                          uint64_t key) override {
+    const std::scoped_lock lock(table_->mutex);
+    auto& table = table_->among[{key, members}];
+    if (!table) table = std::make_shared<Table>(int(members.size()));
+    const auto place = std::find(members.begin(), members.end(), rank_);
+    return std::unique_ptr<Transport>(
+        std::make_unique<Seat>(table, int(place - members.begin()), int(members.size())));
+  }
 
   void abandon(std::string_view why) override {
     const std::scoped_lock lock(table_->mutex);
@@ -43,42 +70,75 @@ class Seat final : public MemoryTransport {
     change();
   }
 
-  void send(int peer, Tag tag, std::span<const std::byte> bytes) override {
-    CHECK(peer >= 0 && peer < size_ && peer != rank_, "messages go to another rank");
+  void send(std::span<const int> peers, Tag tag, std::span<const std::byte> bytes) override {
     const std::scoped_lock lock(table_->mutex);
-    table_->messages[{rank_, peer}].push_back({tag, {bytes.begin(), bytes.end()}});
-    bytes_sent_ += bytes.size();
+    for (const int peer : peers) {
+      CHECK(peer >= 0 && peer < size_ && peer != rank_, "messages go to another rank");
+      queue(rank_, peer).push_back({tag, bytes});
+      ++table_->unread[size_t(rank_)];
+      bytes_sent_ += bytes.size();
+      ++messages_sent_;
+    }
     change();
   }
 
-  void receive(int peer, Tag tag, std::span<std::byte> bytes) override {
-    expected_.push_back({peer, tag, bytes});
+  void take(int peer, Tag tag, std::span<std::byte> into) override { taken_.push_back({peer, tag, into}); }
+
+  void receive(int peer, Tag tag, std::span<std::byte> room) override {
+    CHECK(!kept_[size_t(peer)].open, "one message of a peer is kept at a time");
+    kept_[size_t(peer)] = {true, {peer, tag, room}, nullptr};
+    order_.push_back(peer);
   }
 
-  Result<bool> advance() override {
+  const std::byte* arrived(int peer) override { return kept_[size_t(peer)].bytes; }
+
+  void release(int peer) override {
+    CHECK(kept_[size_t(peer)].bytes != nullptr, "what is released has come");
+    kept_[size_t(peer)] = {};
+    std::erase(order_, peer);
+    const std::scoped_lock lock(table_->mutex);
+    pop(peer);
+    change();
+  }
+
+  bool all_taken() const override { return taken_.empty(); }
+  bool all_sent() const override {
+    const std::scoped_lock lock(table_->mutex);
+    return table_->unread[size_t(rank_)] == 0;
+  }
+
+  Result<void> advance() override {
     const std::scoped_lock lock(table_->mutex);
     if (table_->ended) return unavailable(*table_->ended);
     seen_ = table_->changes;
-    // Receives of one peer are met in their order: the first that is still open blocks the peer's later ones.
-    std::vector<int> waiting_for;
-    for (auto each = expected_.begin(); each != expected_.end();) {
-      auto& queue = table_->messages[{each->peer, rank_}];
-      if (queue.empty() ||
-          std::find(waiting_for.begin(), waiting_for.end(), each->peer) != waiting_for.end()) {
-        waiting_for.push_back(each->peer);
+    // A plan receives from a peer before it takes from it in the same round, and what was kept blocks the queue
+    // until it is released.
+    for (const int peer : order_) {
+      Kept& kept = kept_[size_t(peer)];
+      if (kept.bytes != nullptr) continue;
+      if (queue(peer, rank_).empty()) {
+        if (table_->left[size_t(peer)]) return unavailable(left_message(peer));
+        continue;
+      }
+      TRY(compare(kept.expected));
+      kept.bytes = queue(peer, rank_).front().bytes.data();
+    }
+    for (auto each = taken_.begin(); each != taken_.end();) {
+      // Takes of one peer are met in their order: one that is still open blocks the peer's later ones.
+      const bool empty = queue(each->peer, rank_).empty();
+      if (kept_[size_t(each->peer)].open || empty) {
+        if (empty && table_->left[size_t(each->peer)]) return unavailable(left_message(each->peer));
         ++each;
         continue;
       }
-      const Message& message = queue.front();
-      if (message.tag != each->tag || message.bytes.size() != each->bytes.size()) {
-        return conflict("rank " + std::to_string(each->peer) + " is in another operation than rank " +
-                        std::to_string(rank_));
-      }
-      std::copy(message.bytes.begin(), message.bytes.end(), each->bytes.begin());
-      queue.pop_front();
-      each = expected_.erase(each);
+      TRY(compare(*each));
+      const auto bytes = queue(each->peer, rank_).front().bytes;
+      std::copy(bytes.begin(), bytes.end(), each->bytes.begin());
+      pop(each->peer);
+      change();
+      each = taken_.erase(each);
     }
-    return expected_.empty();
+    return ok();
   }
 
   Result<void> wait() override {
@@ -89,30 +149,55 @@ class Seat final : public MemoryTransport {
 
  private:
   struct Expected {
-    int peer;
+    int peer = 0;
     Tag tag;
     std::span<std::byte> bytes;
   };
+  struct Kept {
+    bool open = false;
+    Expected expected;
+    const std::byte* bytes = nullptr;
+  };
 
-  // Requires: table_->mutex is held.
+  static std::string left_message(int peer) {
+    return "rank " + std::to_string(peer) + " has left, but is still needed";
+  }
+
+  // Requires, for those below: table_->mutex is held.
+  std::deque<Message>& queue(int from, int to) {
+    return table_->messages[size_t(from) * size_t(size_) + size_t(to)];
+  }
   void change() {
     ++table_->changes;
     table_->changed.notify_all();
+  }
+  void pop(int peer) {
+    queue(peer, rank_).pop_front();
+    --table_->unread[size_t(peer)];
+  }
+  Result<void> compare(const Expected& expected) {
+    const Message& message = queue(expected.peer, rank_).front();
+    if (message.tag == expected.tag && message.bytes.size() == expected.bytes.size()) return ok();
+    return conflict("rank " + std::to_string(expected.peer) + " is in another operation than rank " +
+                    std::to_string(rank_) + ": all ranks must call the same operations in the same order");
   }
 
   const std::shared_ptr<Table> table_;  // shared by all seats of the group; the last one frees it
   const int rank_;
   const int size_;
-  std::deque<Expected> expected_;
+  std::vector<Kept> kept_;  // by peer
+  std::vector<int> order_;  // peers with something kept
+  std::deque<Expected> taken_;
   uint64_t seen_ = 0;
   uint64_t bytes_sent_ = 0;
+  uint64_t messages_sent_ = 0;
 };
 
 }  // namespace
 
 std::vector<std::unique_ptr<MemoryTransport>> connect_in_memory(int size) {
   CHECK(size > 0, "a group has a rank");
-  auto table = std::make_shared<Table>();
+  auto table = std::make_shared<Table>(size);
   std::vector<std::unique_ptr<MemoryTransport>> seats;
   for (int rank = 0; rank < size; ++rank) seats.push_back(std::make_unique<Seat>(table, rank, size));
   return seats;

@@ -1,10 +1,15 @@
 // Ranks inside one process: messages through a shared table. For tests, and as the plainest model of a
 // transport.
 //
+// A message is a reference to the sender's bytes until its receiver has read it: nothing moves earlier than it
+// must, so a plan that overwrites what is still to be read gives wrong sums here, and a race under the thread
+// sanitizer.
+//
 // Threads: each transport is confined to one thread at a time; the table they share is guarded by its own
 // mutex. Lifetime: the transports share the table; whoever goes last frees it.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -15,6 +20,7 @@ namespace trainyard::collectives {
 class MemoryTransport : public Transport {
  public:
   virtual uint64_t bytes_sent() const = 0;
+  virtual uint64_t messages_sent() const = 0;
 };
 
 std::vector<std::unique_ptr<MemoryTransport>> connect_in_memory(int size);

@@ -25,6 +25,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         CHECK(std::string_view(encode(*hello)).substr(frame_header_bytes) == payload,
               "a hello encodes as it came");
       }
+    } else if (header->kind == FrameKind::proof) {
+      if (const auto proof = decode_proof(payload))
+        CHECK(std::string_view(encode_proof(*proof)).substr(frame_header_bytes) == payload,
+              "a proof encodes as it came");
     } else if (header->kind == FrameKind::failed) {
       if (const auto failed = decode_failed(payload)) {
         CHECK(

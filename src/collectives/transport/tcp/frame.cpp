@@ -8,7 +8,7 @@
 namespace trainyard::collectives {
 namespace {
 
-constexpr uint32_t kMagic = 0x31525954;  // "TYR1"
+constexpr uint32_t kMagic = 0x32525954;  // "TYR2"
 
 template <class Number>
 void put(std::byte* place, Number number) {
@@ -54,7 +54,7 @@ HeaderBytes encode(const FrameHeader& header) {
 Result<FrameHeader> decode_header(std::span<const std::byte, frame_header_bytes> bytes) {
   if (get<uint32_t>(&bytes[0]) != kMagic) return corrupt("not a frame of ours: wrong magic");
   const auto kind = uint8_t(bytes[4]);
-  if (kind < uint8_t(FrameKind::hello) || kind > uint8_t(FrameKind::goodbye)) {
+  if (kind < uint8_t(FrameKind::hello) || kind > uint8_t(FrameKind::proof)) {
     return corrupt("unknown kind of frame: " + std::to_string(kind));
   }
   if (bytes[5] != std::byte{} || bytes[6] != std::byte{} || bytes[7] != std::byte{}) {
@@ -72,7 +72,12 @@ Result<FrameHeader> decode_header(std::span<const std::byte, frame_header_bytes>
 }
 
 std::string encode(const Hello& hello) {
-  return frame(FrameKind::hello, {hello.rank, hello.ranks}, hello.shared_value);
+  return frame(FrameKind::hello, {hello.rank, hello.ranks},
+               {reinterpret_cast<const char*>(hello.nonce.data()), hello.nonce.size()});
+}
+
+std::string encode_proof(const Digest& proof) {
+  return frame(FrameKind::proof, {}, {reinterpret_cast<const char*>(proof.data()), proof.size()});
 }
 
 std::string encode(const Failed& failed) {
@@ -81,11 +86,27 @@ std::string encode(const Failed& failed) {
 }
 
 Result<Hello> decode_hello(std::string_view payload) {
-  if (payload.size() < 2 * sizeof(uint32_t)) return corrupt("a hello that is too short");
-  Hello hello{number_at(payload, 0), number_at(payload, 4), std::string(payload.substr(8))};
+  Hello hello;
+  if (payload.size() != 2 * sizeof(uint32_t) + hello.nonce.size())
+    return corrupt("a hello of " + std::to_string(payload.size()) + " bytes");
+  hello.rank = number_at(payload, 0);
+  hello.ranks = number_at(payload, 4);
+  std::memcpy(hello.nonce.data(), payload.data() + 8, hello.nonce.size());
   if (hello.rank >= hello.ranks)
     return corrupt("a hello of rank " + std::to_string(hello.rank) + " of " + std::to_string(hello.ranks));
   return hello;
+}
+
+Result<Digest> decode_proof(std::string_view payload) {
+  Digest proof;
+  if (payload.size() != proof.size())
+    return corrupt("a proof of " + std::to_string(payload.size()) + " bytes");
+  std::memcpy(proof.data(), payload.data(), proof.size());
+  return proof;
+}
+
+Digest prove(std::string_view secret, const Hello& prover, const Hello& verifier) {
+  return hmac_sha256(secret, "trainyard rank" + encode(prover) + encode(verifier));
 }
 
 Result<Failed> decode_failed(std::string_view payload) {

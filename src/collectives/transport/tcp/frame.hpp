@@ -1,14 +1,15 @@
 // The frames that ranks send each other over TCP: a header of 32 bytes, then `length` bytes of payload.
 //
 //   offset  size  field (little-endian)
-//        0     4  magic        "TYR1": trainyard ranks, version 1 of this layout
-//        4     1  kind         1 hello, 2 data, 3 failed, 4 goodbye
+//        0     4  magic        "TYR2": trainyard ranks, version 2 of this layout
+//        4     1  kind         1 hello, 2 data, 3 failed, 4 goodbye, 5 proof
 //        5     3  zero
 //        8     8  operation    data: the operation's number in the life of the group; else 0
 //       16     8  label        data: the digest of what the operation is; else 0
 //       24     8  length       of the payload
 //
-//   hello    u32 rank, u32 ranks, then the shared value: the first frame on a connection, both ways
+//   hello    u32 rank, u32 ranks, 16 random bytes: the first frame on a connection, both ways
+//   proof    32 bytes: that the sender knows the group's secret (prove()); the second frame, both ways
 //   data     elements as they lie in memory: ranks of one group have the same byte order
 //   failed   u32 rank at fault, then why, as text: the sender's last frame
 //   goodbye  nothing: the sender is done and closes; its earlier frames were all there is
@@ -27,13 +28,14 @@
 
 #include "base/result.hpp"
 #include "collectives/transport.hpp"
+#include "collectives/transport/tcp/sha256.hpp"
 
 namespace trainyard::collectives {
 
-enum class FrameKind : uint8_t { hello = 1, data = 2, failed = 3, goodbye = 4 };
+enum class FrameKind : uint8_t { hello = 1, data = 2, failed = 3, goodbye = 4, proof = 5 };
 
 inline constexpr size_t frame_header_bytes = 32;
-inline constexpr size_t control_payload_bytes_max = 1024;  // a shared value or a sentence, with room to spare
+inline constexpr size_t control_payload_bytes_max = 1024;  // a sentence, with room to spare
 
 struct FrameHeader {
   FrameKind kind = FrameKind::goodbye;
@@ -41,10 +43,12 @@ struct FrameHeader {
   uint64_t length = 0;
 };
 
+using Nonce = std::array<uint8_t, 16>;  // different on every connection, so that no proof serves twice
+
 struct Hello {
   uint32_t rank = 0;
   uint32_t ranks = 0;
-  std::string shared_value;
+  Nonce nonce{};
 };
 
 struct Failed {
@@ -60,8 +64,14 @@ Result<FrameHeader> decode_header(std::span<const std::byte, frame_header_bytes>
 // The whole frame, header and payload.
 std::string encode(const Hello& hello);
 std::string encode(const Failed& failed);  // `why` is shortened to fit
+std::string encode_proof(const Digest& proof);
 // The payload alone.
 Result<Hello> decode_hello(std::string_view payload);
 Result<Failed> decode_failed(std::string_view payload);
+Result<Digest> decode_proof(std::string_view payload);
+
+// What only who knows the secret can say on this connection; both hellos are in it, the prover's first, so that
+// it cannot be played back on another connection or to the prover itself.
+Digest prove(std::string_view secret, const Hello& prover, const Hello& verifier);
 
 }  // namespace trainyard::collectives

@@ -21,15 +21,18 @@ HeaderBytes from_text(std::string_view hex) {
 
 TEST(Frame, golden_bytes) {
   EXPECT_EQ(as_hex(encode(FrameHeader{FrameKind::data, {7, 0x0102030405060708}, 4096})),
-            "545952310200000007000000000000000807060504030201"
+            "545952320200000007000000000000000807060504030201"
             "0010000000000000");
-  EXPECT_EQ(to_hex(encode(Hello{1, 2, "job"})),
-            "5459523101000000000000000000000000000000000000000b00000000000000"
+  EXPECT_EQ(to_hex(encode(Hello{1, 2, {0xaa, 0xbb}})),
+            "5459523201000000000000000000000000000000000000001800000000000000"
             "01000000"
             "02000000"
-            "6a6f62");
+            "aabb0000000000000000000000000000");
+  EXPECT_EQ(to_hex(encode_proof(Digest{0xcc})),
+            "5459523205000000000000000000000000000000000000002000000000000000"
+            "cc00000000000000000000000000000000000000000000000000000000000000");
   EXPECT_EQ(to_hex(encode(Failed{3, "gone"})),
-            "5459523103000000000000000000000000000000000000000800000000000000"
+            "5459523203000000000000000000000000000000000000000800000000000000"
             "03000000"
             "676f6e65");
 }
@@ -42,11 +45,12 @@ TEST(Frame, decodes_what_it_encodes) {
   EXPECT_EQ(header->tag, (Tag{~uint64_t{0}, 1}));
   EXPECT_EQ(header->length, uint64_t{1} << 40);
 
-  const auto hello = decode_hello(std::string_view(encode(Hello{4, 9, "value"})).substr(frame_header_bytes));
+  const auto hello =
+      decode_hello(std::string_view(encode(Hello{4, 9, {1, 2, 3}})).substr(frame_header_bytes));
   ASSERT_TRUE(hello);
   EXPECT_EQ(hello->rank, 4u);
   EXPECT_EQ(hello->ranks, 9u);
-  EXPECT_EQ(hello->shared_value, "value");
+  EXPECT_EQ(hello->nonce, (Nonce{1, 2, 3}));
 
   const auto failed =
       decode_failed(std::string_view(encode(Failed{4, std::string(5000, 'x')})).substr(frame_header_bytes));
@@ -55,18 +59,44 @@ TEST(Frame, decodes_what_it_encodes) {
   EXPECT_LE(failed->why.size(), control_payload_bytes_max);
 }
 
+std::string hex_of(const Digest& digest) {
+  return to_hex(std::string_view(reinterpret_cast<const char*>(digest.data()), digest.size()));
+}
+
+TEST(Sha256, examples_of_the_standards) {
+  // FIPS 180-4 (one block, two blocks), RFC 4231 (cases 2 and 6: a short key, a key longer than a block).
+  EXPECT_EQ(hex_of(sha256("abc")), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(hex_of(sha256("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq")),
+            "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+  EXPECT_EQ(hex_of(hmac_sha256("Jefe", "what do ya want for nothing?")),
+            "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+  EXPECT_EQ(
+      hex_of(hmac_sha256(std::string(131, '\xaa'), "Test Using Larger Than Block-Size Key - Hash Key First")),
+      "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
+}
+
+TEST(Proof, fits_one_connection_one_way_and_one_secret) {
+  const Hello a{0, 2, {1}};
+  const Hello b{1, 2, {2}};
+  const Digest proof = prove("secret", a, b);
+  EXPECT_TRUE(equal_digests(proof, prove("secret", a, b)));
+  EXPECT_FALSE(equal_digests(proof, prove("secret", b, a)));
+  EXPECT_FALSE(equal_digests(proof, prove("other", a, b)));
+  EXPECT_FALSE(equal_digests(proof, prove("secret", a, Hello{1, 2, {3}})));
+}
+
 TEST(Frame, refuses_what_makes_no_sense) {
   const struct {
     const char* bytes;
     const char* why;
   } rows[] = {
       {"474554202f20485454502f312e310d0a000000000000000000000000000000ff", "magic"},
-      {"5459523100000000000000000000000000000000000000000000000000000000", "kind"},
-      {"5459523105000000000000000000000000000000000000000000000000000000", "kind"},
-      {"5459523102000001000000000000000000000000000000000000000000000000", "reserved"},
-      {"5459523101000000010000000000000000000000000000000900000000000000", "operation"},
-      {"5459523103000000000000000000000000000000000000000104000000000000", "bytes"},
-      {"5459523104000000000000000000000000000000000000000100000000000000", "goodbye"},
+      {"5459523200000000000000000000000000000000000000000000000000000000", "kind"},
+      {"5459523206000000000000000000000000000000000000000000000000000000", "kind"},
+      {"5459523202000001000000000000000000000000000000000000000000000000", "reserved"},
+      {"5459523201000000010000000000000000000000000000000900000000000000", "operation"},
+      {"5459523203000000000000000000000000000000000000000104000000000000", "bytes"},
+      {"5459523204000000000000000000000000000000000000000100000000000000", "goodbye"},
   };
   for (const auto& row : rows) {
     const auto header = decode_header(from_text(row.bytes));
@@ -75,7 +105,8 @@ TEST(Frame, refuses_what_makes_no_sense) {
     EXPECT_NE(header.error().message.find(row.why), std::string::npos) << header.error().message;
   }
   EXPECT_FALSE(decode_hello("short"));
-  EXPECT_FALSE(decode_hello(std::string("\2\0\0\0\2\0\0\0value", 13)));  // rank 2 of 2
+  EXPECT_FALSE(decode_hello(std::string("\2\0\0\0\2\0\0\0", 8) + std::string(16, 'n')));  // rank 2 of 2
+  EXPECT_FALSE(decode_proof("short"));
   EXPECT_FALSE(decode_failed("abc"));
 }
 

@@ -1,19 +1,20 @@
-// How the ranks meet. Everyone listens at its own endpoint first; then it connects to the ranks before it,
-// one by one, and accepts those after it. Rank 0 connects to nobody, so it accepts at once; rank 1 needs only
-// rank 0; and so on: the order cannot lock up. A hello goes both ways on each connection before it counts.
+// How the ranks meet. Everyone listens at its own endpoint and connects to the ranks before it, all at once, in
+// one loop over poll. On each connection a hello goes both ways, then a proof of membership: whoever connected
+// speaks first, so a stranger learns nothing from a port but that it is one of ours.
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <thread>
 #include <utility>
 
+#include "base/check.hpp"
 #include "collectives/transport/tcp/tcp_transport.hpp"
 
 namespace trainyard::collectives {
@@ -22,10 +23,11 @@ namespace {
 using SteadyClock = std::chrono::steady_clock;
 using Deadline = SteadyClock::time_point;
 
-constexpr Duration connect_retry_interval = 50ms;  // a host that comes up late costs at most this much more
-constexpr Duration connect_attempt_max = 3s;  // then look the name up again: the address may have changed
-constexpr Duration stranger_hello_max = 10s;  // who connects and says nothing is not one of us
-constexpr size_t strangers_max = 64;          // connections that have not said hello yet; further ones wait
+constexpr Duration connect_retry_first = 2ms;  // ranks that start together miss each other by this
+constexpr Duration connect_retry_max = 50ms;   // a host that comes up late costs at most this much more
+constexpr Duration connect_attempt_max = 3s;   // then look the name up again: the address may have changed
+constexpr Duration stranger_hello_max = 10s;   // who connects and says nothing is not one of us
+constexpr size_t strangers_max = 256;          // connections that have not said hello yet; further ones wait
 
 std::string text_of(const Endpoint& endpoint) { return endpoint.host + ":" + std::to_string(endpoint.port); }
 
@@ -63,43 +65,44 @@ void tune(int descriptor) {
   set(IPPROTO_TCP, TCP_USER_TIMEOUT, int(TcpOptions::dead_peer_max.count()));
 }
 
-// Compares without telling by its duration where the first difference is.
-bool equal_values(std::string_view a, std::string_view b) {
-  if (a.size() != b.size()) return false;
-  unsigned difference = 0;
-  for (size_t i = 0; i < a.size(); ++i) difference |= unsigned(uint8_t(a[i]) ^ uint8_t(b[i]));
-  return difference == 0;
-}
-
 bool send_whole(int descriptor, std::string_view bytes) {
   // A hello is far smaller than an empty socket's buffer: it goes at once or the connection is broken.
   return ::send(descriptor, bytes.data(), bytes.size(), MSG_NOSIGNAL) == ssize_t(bytes.size());
 }
 
-// A hello as it trickles in on a connection that does not block.
-class HelloReader {
+Nonce fresh_nonce() {
+  Nonce nonce;
+  CHECK(::getrandom(nonce.data(), nonce.size(), 0) == ssize_t(nonce.size()),
+        "the kernel has 16 random bytes");
+  return nonce;
+}
+
+// One control frame as it trickles in on a connection that does not block.
+class FrameReader {
  public:
-  // Empty until the hello is whole. Never reads a byte beyond it.
-  Result<std::optional<Hello>> read(int descriptor) {
+  // The payload of the next frame; empty until it is whole. Never reads a byte beyond it.
+  // Errors: corrupt; unavailable when the connection is closed; what the peer says when it has failed.
+  Result<std::optional<std::string>> read(int descriptor, FrameKind kind) {
     for (;;) {
       size_t wanted = frame_header_bytes - std::min(bytes_.size(), frame_header_bytes);
       if (wanted == 0) wanted = frame_header_bytes + length_ - bytes_.size();
       char buffer[frame_header_bytes + control_payload_bytes_max];
       const ssize_t got = ::recv(descriptor, buffer, wanted, 0);
       if (got < 0 && errno == EINTR) continue;
-      if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return std::optional<Hello>{};
+      if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return std::optional<std::string>{};
       if (got < 0) return from_errno("waiting for a hello");
-      if (got == 0) return unavailable("closed before a hello");
+      if (got == 0) return unavailable("it closed the connection");
       bytes_.append(buffer, size_t(got));
       if (bytes_.size() == frame_header_bytes) {
         HeaderBytes header_bytes;
         std::memcpy(header_bytes.data(), bytes_.data(), header_bytes.size());
         const FrameHeader header = TRY(decode_header(header_bytes));
-        if (header.kind != FrameKind::hello || header.length == 0)
-          return corrupt("the first frame is no hello");
+        if (header.kind != kind || header.length == 0) return corrupt("a frame that is not due");
         length_ = size_t(header.length);
       } else if (bytes_.size() == frame_header_bytes + length_) {
-        return std::optional(TRY(decode_hello(std::string_view(bytes_).substr(frame_header_bytes))));
+        std::string payload = bytes_.substr(frame_header_bytes);
+        bytes_.clear();
+        return std::optional(std::move(payload));
       }
     }
   }
@@ -111,26 +114,68 @@ class HelloReader {
 
 class Rendezvous {
  public:
-  explicit Rendezvous(TcpOptions options)
+  Rendezvous(TcpOptions options, Socket listener)
       : options_(std::move(options)),
         sockets_(options_.endpoints.size()),
-        deadline_(SteadyClock::now() + options_.join_deadline) {}
+        attempts_(size_t(options_.rank)),
+        deadline_(SteadyClock::now() + options_.join_deadline),
+        listener_(std::move(listener)) {}
 
-  Result<std::unique_ptr<Transport>> meet() && {
-    if (ranks() > 1) {
-      TRY(listen().in("listening at " + text_of(own())));
-      for (int peer = 0; peer < options_.rank; ++peer) TRY(connect_to(peer));
-      TRY(accept_later_ranks());
+  Result<std::unique_ptr<TcpTransport>> meet() && {
+    if (ranks() > 1 && !listener_) TRY(listen().in("listening at " + text_of(own())));
+    while (!complete()) {
+      if (late()) return nobody_came();
+      begin_attempts();
+      TRY(wait_for_contacts());
+      TRY(hear_contacts());
+      accept_contact();
     }
-    return std::unique_ptr<Transport>(
-        std::make_unique<TcpTransport>(std::move(options_), std::move(sockets_)));
+    return std::make_unique<TcpTransport>(std::move(options_), std::move(sockets_));
   }
 
  private:
+  // A connection that has not proved to be a link yet. `peer` is known where we connected to it, and else from
+  // its hello on.
+  struct Contact {
+    Socket socket;
+    int peer = -1;
+    bool ours = false;       // we connected
+    bool connected = false;  // the connection stands, and our hello was sent
+    std::optional<Hello> hello;
+    Hello our_hello;
+    FrameReader reader;
+    Deadline until;
+  };
+  // Our tries to connect to a rank before us.
+  struct Attempt {
+    bool under_way = false;
+    Deadline next{};
+    Duration pause = connect_retry_first;
+    std::string last_failure = "it was not tried";
+  };
+
   int ranks() const { return int(options_.endpoints.size()); }
   const Endpoint& own() const { return options_.endpoints[size_t(options_.rank)]; }
-  std::string our_hello() const {
-    return encode(Hello{uint32_t(options_.rank), uint32_t(ranks()), options_.shared_value});
+  bool late() const { return SteadyClock::now() >= deadline_; }
+  std::string name_of(int peer) const {
+    return "rank " + std::to_string(peer) + " (" + text_of(options_.endpoints[size_t(peer)]) + ")";
+  }
+  bool complete() const {
+    for (int peer = 0; peer < ranks(); ++peer) {
+      if (peer != options_.rank && !sockets_[size_t(peer)]) return false;
+    }
+    return true;
+  }
+
+  Error nobody_came() const {
+    std::string missing;
+    for (int peer = 0; peer < ranks(); ++peer) {
+      if (peer == options_.rank || sockets_[size_t(peer)]) continue;
+      missing += (missing.empty() ? "" : ", ") + name_of(peer);
+      if (peer < options_.rank) missing += " [" + attempts_[size_t(peer)].last_failure + "]";
+    }
+    return unavailable(missing + " did not come within " + std::to_string(options_.join_deadline.count()) +
+                       " ms");
   }
 
   // Waits for any of the events, at most `at_most`, at most to the deadline; looks for cancellation.
@@ -147,173 +192,198 @@ class Rendezvous {
       if (ready > 0) return ok();
     }
   }
-  bool late() const { return SteadyClock::now() >= deadline_; }
 
   Result<void> listen() {
     for (;;) {
       // Our own name may not be known yet, nor our address be there: both are worth waiting for.
-      Error why;
-      if (auto addresses = resolve(own())) {
-        auto listener = bind_first(addresses->first);
-        if (listener) {
-          listener_ = *std::move(listener);
-          return ok();
-        }
-        why = std::move(listener).error();
-        if (why.kind != Kind::unavailable) return why;
-      } else {
-        why = std::move(addresses).error();
-      }
-      if (late()) return why;
-      TRY(wait({}, connect_retry_interval));
-    }
-  }
-
-  Result<Socket> bind_first(const addrinfo* address) {
-    Socket socket(::socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    if (!socket) return from_errno("socket");
-    const int on = 1;
-    (void)::setsockopt(socket.descriptor(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    if (::bind(socket.descriptor(), address->ai_addr, address->ai_addrlen) != 0) {
-      if (errno == EADDRNOTAVAIL) return unavailable("the address is not ours (yet)");
-      return from_errno("bind");
-    }
-    if (::listen(socket.descriptor(), std::max(ranks(), 16)) != 0) return from_errno("listen");
-    return socket;
-  }
-
-  Result<void> connect_to(int peer) {
-    const std::string peer_name =
-        "rank " + std::to_string(peer) + " (" + text_of(options_.endpoints[size_t(peer)]) + ")";
-    for (;;) {
-      auto socket = try_to_connect(peer);
-      if (socket) {
-        sockets_[size_t(peer)] = *std::move(socket);
+      auto listener = listen_at(own(), ranks());
+      if (listener) {
+        listener_ = *std::move(listener);
         return ok();
       }
-      if (socket.error().kind != Kind::unavailable) return std::move(socket).error().in(peer_name);
-      if (late()) {
-        return unavailable(peer_name + " did not answer within " +
-                           std::to_string(options_.join_deadline.count()) + " ms: " + socket.error().message);
-      }
-      TRY(wait({}, connect_retry_interval));
+      if (late() || listener.error().kind != Kind::unavailable) return std::move(listener).error();
+      TRY(wait({}, connect_retry_max));
     }
   }
 
-  // Errors: unavailable where another try may help.
-  Result<Socket> try_to_connect(int peer) {
+  void begin_attempts() {
+    for (int peer = 0; peer < options_.rank; ++peer) {
+      Attempt& attempt = attempts_[size_t(peer)];
+      if (sockets_[size_t(peer)] || attempt.under_way || SteadyClock::now() < attempt.next) continue;
+      attempt.next = SteadyClock::now() + attempt.pause;
+      attempt.pause = std::min(attempt.pause * 2, connect_retry_max);
+      auto socket = begin_connecting(peer);
+      if (!socket) {
+        attempt.last_failure = socket.error().message;
+        continue;
+      }
+      attempt.under_way = true;
+      Contact contact;
+      contact.socket = *std::move(socket);
+      contact.peer = peer;
+      contact.ours = true;
+      contact.until = SteadyClock::now() + connect_attempt_max;
+      contacts_.push_back(std::move(contact));
+    }
+  }
+
+  Result<Socket> begin_connecting(int peer) {
     const auto addresses = TRY(resolve(options_.endpoints[size_t(peer)]));
     const addrinfo* address = addresses.first;
     Socket socket(::socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!socket) return from_errno("socket");
     tune(socket.descriptor());
-    if (::connect(socket.descriptor(), address->ai_addr, address->ai_addrlen) != 0) {
-      if (errno != EINPROGRESS) return unavailable(std::strerror(errno));
-      pollfd writable{socket.descriptor(), POLLOUT, 0};
-      TRY(wait(std::span(&writable, 1), connect_attempt_max));
-      int error_number = writable.revents == 0 ? ETIMEDOUT : 0;
-      socklen_t length = sizeof error_number;
-      if (error_number == 0) ::getsockopt(socket.descriptor(), SOL_SOCKET, SO_ERROR, &error_number, &length);
-      if (error_number != 0) return unavailable(std::strerror(error_number));
+    if (::connect(socket.descriptor(), address->ai_addr, address->ai_addrlen) != 0 && errno != EINPROGRESS) {
+      return unavailable(std::strerror(errno));
     }
-    if (!send_whole(socket.descriptor(), our_hello())) return unavailable("it closed before our hello");
-
-    HelloReader reader;
-    while (!late()) {
-      auto hello = reader.read(socket.descriptor());
-      if (!hello && hello.error().kind == Kind::corrupt) return std::move(hello).error();
-      if (!hello) return unavailable(hello.error().message);
-      if (*hello) {
-        if (!equal_values((*hello)->shared_value, options_.shared_value))
-          return conflict("it belongs to another job");
-        if (int((*hello)->ranks) != ranks() || int((*hello)->rank) != peer) {
-          return conflict("it is rank " + std::to_string((*hello)->rank) + " of " +
-                          std::to_string((*hello)->ranks));
-        }
-        return socket;
-      }
-      // The peer answers when it has met the ranks before it, which may take as long as they do.
-      pollfd readable{socket.descriptor(), POLLIN, 0};
-      TRY(wait(std::span(&readable, 1), connect_attempt_max));
-    }
-    return unavailable("it is there, but still waits for others");
+    return socket;
   }
 
-  struct Stranger {
-    Socket socket;
-    HelloReader reader;
-    Deadline until;
-  };
-
-  Result<void> accept_later_ranks() {
-    while (!complete()) {
-      if (late()) {
-        std::string missing;
-        for (int peer = options_.rank + 1; peer < ranks(); ++peer) {
-          if (sockets_[size_t(peer)]) continue;
-          missing += (missing.empty() ? "rank " : ", rank ") + std::to_string(peer) + " (" +
-                     text_of(options_.endpoints[size_t(peer)]) + ")";
-        }
-        return unavailable(missing + " did not come within " +
-                           std::to_string(options_.join_deadline.count()) + " ms");
-      }
-      std::vector<pollfd> events;
-      for (const Stranger& stranger : strangers_) events.push_back({stranger.socket.descriptor(), POLLIN, 0});
-      if (strangers_.size() < strangers_max) events.push_back({listener_.descriptor(), POLLIN, 0});
-      TRY(wait(events, stranger_hello_max));
-      hear_strangers();
-      accept_stranger();
+  Result<void> wait_for_contacts() {
+    std::vector<pollfd> events;
+    Duration at_most = TcpOptions::cancel_check_interval;
+    for (const Contact& contact : contacts_)
+      events.push_back(
+          {contact.socket.descriptor(), short(contact.ours && !contact.connected ? POLLOUT : POLLIN), 0});
+    if (listener_ && accepted() < strangers_max) events.push_back({listener_.descriptor(), POLLIN, 0});
+    for (int peer = 0; peer < options_.rank; ++peer) {
+      const Attempt& attempt = attempts_[size_t(peer)];
+      if (sockets_[size_t(peer)] || attempt.under_way) continue;
+      at_most = std::min(
+          at_most, std::max(Duration(1), std::chrono::ceil<Duration>(attempt.next - SteadyClock::now())));
     }
+    return wait(events, at_most);
+  }
+
+  size_t accepted() const {
+    return size_t(
+        std::count_if(contacts_.begin(), contacts_.end(), [](const Contact& c) { return !c.ours; }));
+  }
+
+  void accept_contact() {
+    // As many as wait: 64 ranks knock at the same time.
+    while (listener_ && accepted() < strangers_max) {
+      Socket socket(::accept4(listener_.descriptor(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+      if (!socket) return;
+      tune(socket.descriptor());
+      Contact contact;
+      contact.socket = std::move(socket);
+      contact.connected = true;
+      contact.until = SteadyClock::now() + stranger_hello_max;
+      contacts_.push_back(std::move(contact));
+    }
+  }
+
+  // Whoever proved its membership becomes a link; whoever cannot any more is closed; the rest stays.
+  Result<void> hear_contacts() {
+    std::vector<Contact> still;
+    for (Contact& contact : std::exchange(contacts_, {})) {
+      auto proved = hear(contact);
+      if (proved && *proved) {
+        // A rank that comes twice lost its first connection; the second one counts.
+        sockets_[size_t(contact.peer)] = std::move(contact.socket);
+        continue;
+      }
+      const bool waits = proved && SteadyClock::now() < contact.until;
+      if (waits) {
+        still.push_back(std::move(contact));
+        continue;
+      }
+      if (!contact.ours) continue;  // a stranger, or a rank that will come again
+      Attempt& attempt = attempts_[size_t(contact.peer)];
+      attempt.under_way = false;
+      attempt.last_failure = proved ? "it is there, but does not answer" : proved.error().message;
+      if (!proved && proved.error().kind != Kind::unavailable)
+        return std::move(proved).error().in(name_of(contact.peer));
+    }
+    contacts_ = std::move(still);
     return ok();
   }
 
-  bool complete() const {
-    return std::all_of(sockets_.begin() + options_.rank + 1, sockets_.end(),
-                       [](const Socket& s) { return bool(s); });
-  }
-
-  void accept_stranger() {
-    if (strangers_.size() >= strangers_max) return;
-    Socket socket(::accept4(listener_.descriptor(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (!socket) return;
-    tune(socket.descriptor());
-    strangers_.push_back({std::move(socket), {}, SteadyClock::now() + stranger_hello_max});
-  }
-
-  // Whoever said a right hello becomes a link; whoever cannot any more is closed; the rest stays.
-  void hear_strangers() {
-    std::vector<Stranger> still;
-    for (Stranger& stranger : strangers_) {
-      auto hello = stranger.reader.read(stranger.socket.descriptor());
-      if (!hello) continue;
-      if (!*hello) {
-        if (SteadyClock::now() < stranger.until) still.push_back(std::move(stranger));
-        continue;
-      }
-      const Hello& said = **hello;
-      const bool ours = equal_values(said.shared_value, options_.shared_value) &&
-                        int(said.ranks) == ranks() && int(said.rank) > options_.rank;
-      // An answer even to those we refuse, without our value: then they can say what is wrong. A rank that
-      // comes twice lost its first connection; the second one counts.
-      const std::string answer =
-          ours ? our_hello() : encode(Hello{uint32_t(options_.rank), uint32_t(ranks()), ""});
-      if (send_whole(stranger.socket.descriptor(), answer) && ours) {
-        sockets_[said.rank] = std::move(stranger.socket);
-      }
+  // True when the peer has proved its membership. Errors: unavailable where another try may help.
+  Result<bool> hear(Contact& contact) {
+    if (!contact.connected && !TRY(finish_connecting(contact))) return false;
+    if (!contact.hello) {
+      const auto payload = TRY(contact.reader.read(contact.socket.descriptor(), FrameKind::hello));
+      if (!payload) return false;
+      contact.hello = TRY(decode_hello(*payload));
+      TRY(answer_hello(contact));
     }
-    strangers_ = std::move(still);
+    const auto payload = TRY(contact.reader.read(contact.socket.descriptor(), FrameKind::proof));
+    if (!payload) return false;
+    const Digest proof = TRY(decode_proof(*payload));
+    if (equal_digests(proof, prove(options_.shared_value, *contact.hello, contact.our_hello))) return true;
+    return conflict("it belongs to another job: it does not know this group's secret");
+  }
+
+  Result<bool> finish_connecting(Contact& contact) {
+    pollfd writable{contact.socket.descriptor(), POLLOUT, 0};
+    if (::poll(&writable, 1, 0) <= 0) return false;
+    int error_number = 0;
+    socklen_t length = sizeof error_number;
+    ::getsockopt(contact.socket.descriptor(), SOL_SOCKET, SO_ERROR, &error_number, &length);
+    if (error_number != 0) return unavailable(std::strerror(error_number));
+    contact.connected = true;
+    contact.until = SteadyClock::now() + connect_attempt_max;
+    contact.our_hello = {uint32_t(options_.rank), uint32_t(ranks()), fresh_nonce()};
+    if (!send_whole(contact.socket.descriptor(), encode(contact.our_hello)))
+      return unavailable("it closed before our hello");
+    return true;
+  }
+
+  Result<void> answer_hello(Contact& contact) {
+    const Hello& said = *contact.hello;
+    if (!contact.ours) {
+      // An answer even to those whom we refuse: then they can say what is wrong.
+      contact.our_hello = {uint32_t(options_.rank), uint32_t(ranks()), fresh_nonce()};
+      if (!send_whole(contact.socket.descriptor(), encode(contact.our_hello)))
+        return unavailable("it closed");
+      if (int(said.ranks) != ranks() || int(said.rank) <= options_.rank)
+        return conflict("it is no rank of ours");
+      contact.peer = int(said.rank);
+    } else if (int(said.ranks) != ranks() || int(said.rank) != contact.peer) {
+      return conflict("it is rank " + std::to_string(said.rank) + " of " + std::to_string(said.ranks));
+    }
+    const Digest proof = prove(options_.shared_value, contact.our_hello, said);
+    if (!send_whole(contact.socket.descriptor(), encode_proof(proof))) return unavailable("it closed");
+    return ok();
   }
 
   TcpOptions options_;
   std::vector<Socket> sockets_;
+  std::vector<Attempt> attempts_;  // by rank, of those before us
   const Deadline deadline_;
   Socket listener_;
-  std::vector<Stranger> strangers_;
+  std::vector<Contact> contacts_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Transport>> connect_tcp(TcpOptions options) {
+Result<Socket> listen_at(const Endpoint& endpoint, int backlog) {
+  const auto addresses = TRY(resolve(endpoint));
+  const addrinfo* address = addresses.first;
+  Socket socket(::socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket) return from_errno("socket");
+  const int on = 1;
+  (void)::setsockopt(socket.descriptor(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  if (::bind(socket.descriptor(), address->ai_addr, address->ai_addrlen) != 0) {
+    if (errno == EADDRNOTAVAIL) return unavailable("the address is not ours (yet)");
+    return from_errno("bind");
+  }
+  if (::listen(socket.descriptor(), std::max(backlog, 16)) != 0) return from_errno("listen");
+  return socket;
+}
+
+Result<uint16_t> port_of(const Socket& listener) {
+  sockaddr_storage address{};
+  socklen_t length = sizeof address;
+  if (::getsockname(listener.descriptor(), reinterpret_cast<sockaddr*>(&address), &length) != 0)
+    return from_errno("getsockname");
+  // The port lies at the same place in both families.
+  return ntohs(reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
+}
+
+Result<std::unique_ptr<TcpTransport>> connect_tcp(TcpOptions options, Socket listener) {
   if (options.endpoints.empty()) return invalid("no endpoints");
   if (options.rank < 0 || size_t(options.rank) >= options.endpoints.size()) {
     return invalid("rank " + std::to_string(options.rank) + " is none of the " +
@@ -321,7 +391,7 @@ Result<std::unique_ptr<Transport>> connect_tcp(TcpOptions options) {
   }
   if (options.shared_value.size() > TcpOptions::shared_value_bytes_max)
     return invalid("the shared value is too long");
-  return Rendezvous(std::move(options)).meet();
+  return Rendezvous(std::move(options), std::move(listener)).meet();
 }
 
 }  // namespace trainyard::collectives

@@ -1,6 +1,7 @@
 #include "collectives/transport/tcp/tcp_transport.hpp"
 
 #include <poll.h>
+#include <sched.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "base/text.hpp"
 
 namespace trainyard::collectives {
 namespace {
@@ -18,6 +20,10 @@ namespace {
 using SteadyClock = std::chrono::steady_clock;
 
 std::string describe(int error_number) { return std::generic_category().message(error_number); }
+
+// About what a reply over loopback takes, as looks of a microsecond each.
+constexpr int idle_looks_without_yielding = 30;
+constexpr int idle_looks_max = 200;
 
 bool would_block(int error_number) { return error_number == EAGAIN || error_number == EWOULDBLOCK; }
 
@@ -70,36 +76,62 @@ std::string TcpTransport::name(int rank) const {
   return "rank " + std::to_string(rank) + " (" + endpoint.host + ":" + std::to_string(endpoint.port) + ")";
 }
 
-void TcpTransport::send(int peer, Tag tag, std::span<const std::byte> bytes) {
-  CHECK(peer >= 0 && peer < size() && peer != rank(), "messages go to another rank");
-  links_[size_t(peer)].outgoing.push_back({encode({FrameKind::data, tag, bytes.size()}), bytes});
-  progress_at_ = SteadyClock::now();
+void TcpTransport::send(std::span<const int> peers, Tag tag, std::span<const std::byte> bytes) {
+  if (failure_) return;
+  for (const int peer : peers) {
+    CHECK(peer >= 0 && peer < size() && peer != rank(), "messages go to another rank");
+    Link& link = links_[size_t(peer)];
+    link.outgoing.push_back({encode({FrameKind::data, tag, bytes.size()}), bytes});
+    ++sends_open_;
+    busy_.push_back(peer);
+    // Small messages go at once; what does not, and what is wrong, is found by advance().
+    if (link.outgoing.size() == 1) (void)push(peer);
+  }
 }
 
-void TcpTransport::receive(int peer, Tag tag, std::span<std::byte> bytes) {
+void TcpTransport::take(int peer, Tag tag, std::span<std::byte> into) {
+  ++takes_open_;
+  expect(peer, {tag, into, false});
+}
+
+void TcpTransport::receive(int peer, Tag tag, std::span<std::byte> room) { expect(peer, {tag, room, true}); }
+
+void TcpTransport::release(int peer) { links_[size_t(peer)].arrived = nullptr; }
+
+void TcpTransport::expect(int peer, Expected expected) {
   CHECK(peer >= 0 && peer < size() && peer != rank(), "messages come from another rank");
-  links_[size_t(peer)].expected.push_back({tag, bytes});
-  progress_at_ = SteadyClock::now();
+  if (failure_) return;
+  // What we waited for before was not late: patience begins when a wait does.
+  if (busy_.empty()) progressed();
+  busy_.push_back(peer);
+  links_[size_t(peer)].expected.push_back(expected);
 }
 
-Result<bool> TcpTransport::advance() {
+Result<void> TcpTransport::advance() {
   if (failure_) return *failure_;
   // Every link is looked at before anyone is blamed: where several peers are gone, one may know who was
   // first.
   std::vector<Fault> faults;
-  bool done = true;
-  for (int peer = 0; peer < size(); ++peer) {
-    const Link& link = links_[size_t(peer)];
-    if (peer == rank()) continue;
+  std::sort(busy_.begin(), busy_.end());
+  busy_.erase(std::unique(busy_.begin(), busy_.end()), busy_.end());
+  size_t still = 0;
+  for (size_t i = 0; i < busy_.size(); ++i) {
+    const int peer = busy_[i];
     auto fault = pull(peer);
     if (!fault && (fault = push(peer))) {
       // Who closed on us may have said why just before.
       if (auto last_words = pull(peer)) fault = std::move(last_words);
     }
     if (fault) faults.push_back(*std::move(fault));
-    done = done && link.outgoing.empty() && link.expected.empty();
+    const Link& link = links_[size_t(peer)];
+    if (link.readable || !link.outgoing.empty() || !link.expected.empty()) busy_[still++] = peer;
   }
-  if (faults.empty()) return done;
+  busy_.resize(still);
+  if (faults.empty()) return ok();
+  return blame(std::move(faults));
+}
+
+Error TcpTransport::blame(std::vector<Fault> faults) {
   const auto told = std::find_if(faults.begin(), faults.end(), [](const Fault& fault) { return fault.told; });
   if (told != faults.end()) return fail(told->error, told->rank);
   Error error = faults[0].error;
@@ -107,8 +139,20 @@ Result<bool> TcpTransport::advance() {
   return fail(std::move(error), faults[0].rank);
 }
 
+void TcpTransport::finish_expected(Link& link) {
+  const Expected& expected = link.expected.front();
+  if (expected.kept) {
+    link.arrived = expected.bytes.data();
+  } else {
+    --takes_open_;
+  }
+  link.expected.pop_front();
+  link.frame.reset();
+}
+
 std::optional<TcpTransport::Fault> TcpTransport::pull(int peer) {
   Link& link = links_[size_t(peer)];
+  link.readable = false;
   while (!link.closed && !holds_unwanted_data(link)) {
     // Where the next bytes belong: in the header, in a control frame's text, or in the caller's buffer.
     char text[control_payload_bytes_max];
@@ -130,7 +174,8 @@ std::optional<TcpTransport::Fault> TcpTransport::pull(int peer) {
       if (!link.left) return gone(peer, "it closed the connection");
       break;
     }
-    progress_at_ = SteadyClock::now();
+    progressed();
+    idle_looks_ = 0;
 
     if (!link.frame) {
       link.header_received += size_t(got);
@@ -150,8 +195,8 @@ std::optional<TcpTransport::Fault> TcpTransport::pull(int peer) {
       if (link.expected.empty()) break;
       const Expected& expected = link.expected.front();
       if (expected.received == expected.bytes.size()) {
-        link.expected.pop_front();
-        link.frame.reset();
+        finish_expected(link);
+        if (link.expected.empty()) break;  // what comes next is read when it is waited for
       }
     } else if (link.control.size() == link.frame->length) {
       if (auto fault = control_frame(peer)) return fault;
@@ -167,12 +212,17 @@ std::optional<TcpTransport::Fault> TcpTransport::compare(int peer) const {
   const Expected& expected = link.expected.front();
   if (link.frame->tag == expected.tag && link.frame->length == expected.bytes.size()) return std::nullopt;
   return Fault{peer,
-               conflict(name(peer) + " is in its operation " + std::to_string(link.frame->tag.operation) +
-                        " with " + std::to_string(link.frame->length) + " bytes, while " + name(rank()) +
-                        " is in operation " + std::to_string(expected.tag.operation) + " and waits for " +
-                        std::to_string(expected.bytes.size()) +
-                        ": all ranks must call the same operations in the same order"),
+               other_operation(peer, link.frame->tag.operation, link.frame->length, expected.tag.operation,
+                               expected.bytes.size()),
                false};
+}
+
+Error TcpTransport::other_operation(int peer, uint64_t theirs, uint64_t their_bytes, uint64_t ours,
+                                    uint64_t our_bytes) const {
+  return conflict(name(peer) + " is in its operation " + std::to_string(theirs) + " with " +
+                  std::to_string(their_bytes) + " bytes, while " + name(rank()) + " is in operation " +
+                  std::to_string(ours) + " and waits for " + std::to_string(our_bytes) +
+                  ": all ranks must call the same operations in the same order");
 }
 
 std::optional<TcpTransport::Fault> TcpTransport::control_frame(int peer) {
@@ -212,9 +262,13 @@ std::optional<TcpTransport::Fault> TcpTransport::push(int peer) {
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0 && would_block(errno)) break;
     if (sent < 0) return gone(peer, describe(errno));
-    progress_at_ = SteadyClock::now();
+    progressed();
+    idle_looks_ = 0;
     frame.sent += size_t(sent);
-    if (frame.sent == frame_header_bytes + frame.payload.size()) link.outgoing.pop_front();
+    if (frame.sent == frame_header_bytes + frame.payload.size()) {
+      link.outgoing.pop_front();
+      --sends_open_;
+    }
   }
   return std::nullopt;
 }
@@ -224,32 +278,100 @@ TcpTransport::Fault TcpTransport::gone(int peer, std::string why) const {
 }
 
 Result<void> TcpTransport::wait() {
-  if (failure_) return *failure_;
-  std::vector<pollfd> waited;
-  for (const Link& link : links_) {
-    if (!link.socket || link.closed) continue;
-    const int events = (holds_unwanted_data(link) ? 0 : POLLIN) | (link.outgoing.empty() ? 0 : POLLOUT);
-    if (events != 0) waited.push_back({link.socket.descriptor(), short(events), 0});
+  // A message on its way between two cores needs a few microseconds, a sleeping process many: look a while
+  // before sleeping, but give the core to whom we may be waiting for.
+  if (idle_looks_ < idle_looks_max) {
+    ++idle_looks_;
+    if (idle_looks_ > idle_looks_without_yielding) ::sched_yield();
+    return look(0ms);
   }
-  const int ready = ::poll(waited.data(), waited.size(), int(TcpOptions::cancel_check_interval.count()));
-  if (ready < 0 && errno != EINTR) return fail(from_errno("poll"), rank());
-  if (ready > 0) return ok();
-
-  if (options_.cancelled && options_.cancelled()) {
-    return fail(cancelled(name(rank()) + " was told to stop"), rank());
-  }
-  if (SteadyClock::now() - progress_at_ < options_.silence_max) return ok();
-  std::string silent;
-  int guilty = rank();
+  TRY(look(TcpOptions::cancel_check_interval));
+  TRY(check_cancelled());
+  std::vector<int> waited_for;
   for (int peer = 0; peer < size(); ++peer) {
     const Link& link = links_[size_t(peer)];
-    if (link.expected.empty() && link.outgoing.empty()) continue;
-    silent += (silent.empty() ? "" : ", ") + name(peer);
-    guilty = peer;
+    if (!link.expected.empty() || !link.outgoing.empty()) waited_for.push_back(peer);
   }
+  return check_patience(waited_for);
+}
+
+Result<void> TcpTransport::check_cancelled() {
+  if (!options_.cancelled || !options_.cancelled()) return ok();
+  return fail(cancelled(name(rank()) + " was told to stop"), rank());
+}
+
+bool TcpTransport::has_readable() const {
+  return std::any_of(links_.begin(), links_.end(), [](const Link& link) { return link.readable; });
+}
+
+std::vector<int> TcpTransport::hosts() const {
+  std::vector<int> hosts;
+  for (int rank = 0; rank < size(); ++rank) hosts.push_back(rank);
+  return hosts;
+}
+
+Result<std::string> TcpTransport::offer() {
+  const Endpoint own{options_.endpoints[size_t(rank())].host, 0};
+  offered_ = TRY(listen_at(own, size()).in("listening for a part of the group"));
+  return own.host + " " + std::to_string(TRY(port_of(offered_)));
+}
+
+Result<std::unique_ptr<Transport>> TcpTransport::meet(const std::vector<int>& members,
+                                                      const std::vector<std::string>& offers, uint64_t key) {
+  return std::unique_ptr<Transport>(TRY(meet_over_tcp(members, offers, key)));
+}
+
+Result<std::unique_ptr<TcpTransport>> TcpTransport::meet_over_tcp(const std::vector<int>& members,
+                                                                  const std::vector<std::string>& offers,
+                                                                  uint64_t key) {
+  TcpOptions options = options_;
+  options.endpoints.clear();
+  for (size_t i = 0; i < members.size(); ++i) {
+    if (members[i] == rank()) options.rank = int(i);
+    const std::string& offer = offers[size_t(members[i])];
+    const size_t space = offer.rfind(' ');
+    const auto port = space == std::string::npos ? Result<int64_t>(corrupt("no port"))
+                                                 : parse_int(std::string_view(offer).substr(space + 1));
+    if (!port || *port <= 0 || *port > 65535) return corrupt(name(members[i]) + " offers no endpoint");
+    options.endpoints.push_back({offer.substr(0, space), uint16_t(*port)});
+  }
+  // Other groups of the same job must not be met by mistake.
+  const Digest secret = hmac_sha256(options_.shared_value, "part " + std::to_string(key));
+  options.shared_value.assign(secret.begin(), secret.end());
+  return connect_tcp(std::move(options), std::exchange(offered_, {}));
+}
+
+Result<void> TcpTransport::check_patience(std::span<const int> waited_for) {
+  if (failure_) return *failure_;
+  if (SteadyClock::now() - progress_at_ < options_.silence_max) return ok();
+  std::string silent;
+  for (const int peer : waited_for) silent += (silent.empty() ? "" : ", ") + name(peer);
   return fail(
       unavailable("nothing from " + silent + " for " + std::to_string(options_.silence_max.count()) + " ms"),
-      guilty);
+      waited_for.empty() ? rank() : waited_for.back());
+}
+
+Result<void> TcpTransport::look(Duration at_most) {
+  if (failure_) return *failure_;
+  std::vector<pollfd> waited;
+  std::vector<int> peers;
+  for (int peer = 0; peer < size(); ++peer) {
+    const Link& link = links_[size_t(peer)];
+    if (!link.socket || link.closed) continue;
+    const int events = (holds_unwanted_data(link) ? 0 : POLLIN) | (link.outgoing.empty() ? 0 : POLLOUT);
+    if (events == 0) continue;
+    waited.push_back({link.socket.descriptor(), short(events), 0});
+    peers.push_back(peer);
+  }
+  const int ready = ::poll(waited.data(), waited.size(), int(at_most.count()));
+  if (ready < 0 && errno != EINTR) return fail(from_errno("poll"), rank());
+  for (size_t i = 0; i < waited.size() && ready > 0; ++i) {
+    if (waited[i].revents == 0) continue;
+    links_[size_t(peers[i])].readable = true;
+    busy_.push_back(peers[i]);
+    idle_looks_ = 0;
+  }
+  return ok();
 }
 
 void TcpTransport::abandon(std::string_view why) {
@@ -257,6 +379,7 @@ void TcpTransport::abandon(std::string_view why) {
 }
 
 Error TcpTransport::fail(Error error, int guilty) {
+  if (failure_) return *failure_;
   failure_ = error;
   const std::string last_words = encode(Failed{uint32_t(guilty), error.message});
   for (Link& link : links_) {
@@ -268,6 +391,7 @@ Error TcpTransport::fail(Error error, int guilty) {
     ::shutdown(link.socket.descriptor(), SHUT_WR);
     link.outgoing.clear();
     link.expected.clear();
+    link.arrived = nullptr;
   }
   return error;
 }

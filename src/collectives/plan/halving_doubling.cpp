@@ -1,0 +1,153 @@
+#include <algorithm>
+
+#include "base/check.hpp"
+#include "collectives/plan/parts.hpp"
+
+// Recursive halving and doubling
+//
+// Let `paired` be the largest power of two that is not above ranks, and `left over` the other ranks. First, of
+// the ranks below 2 * left_over, each odd one sends everything to the even one before it, which adds it to its
+// own values. That leaves `paired` ranks, counted anew by `seat`.
+//
+// Halving: in the turn of bit b = 1, 2, 4, .. a seat and the one that differs in that bit hold sums of the same
+// range. The one without the bit keeps the lower half, the other the upper; each sends the half that it gives
+// up and adds what it gets to what it keeps. After log2(paired) turns every seat holds a finished piece.
+// Doubling: the same pairs, backwards, exchange what they hold. At the end the even ones tell the odd ones.
+//
+// The most bytes move in the first turn, between neighbours: those are the most likely to share a host.
+//
+// Costs: 2 * log2(paired) latencies, two more where ranks are left over. A seat sends
+// 2 * (paired - 1) / paired * elements where paired divides; the even rank of a left over one sends all once
+// more. Over all ranks exactly 2 * (ranks - 1) * elements. As few bytes as the ring with far fewer
+// latencies; but half of all bytes in one go, which does not overlap with adding them.
+namespace trainyard::collectives::plan::halving_doubling {
+namespace {
+
+struct Seats {
+  int paired = 1;
+  int bits = 0;
+  int left_over = 0;
+
+  int rank_of(int seat) const { return seat < left_over ? 2 * seat : seat + left_over; }
+  // -1 for a rank that is left over.
+  int seat_of(int rank) const {
+    if (rank >= 2 * left_over) return rank - left_over;
+    return rank % 2 == 0 ? rank / 2 : -1;
+  }
+};
+
+Seats seats(int ranks) {
+  Seats all;
+  while (all.paired * 2 <= ranks) {
+    all.paired *= 2;
+    ++all.bits;
+  }
+  all.left_over = ranks - all.paired;
+  return all;
+}
+
+// What a seat holds after `turns` turns of halving.
+Range held(const Plan& plan, int seat, int turns) {
+  Range range{0, plan.elements};
+  for (int turn = 0; turn < turns; ++turn) {
+    const Range lower = piece(range.size(), 0, 2);
+    const size_t middle = range.begin + lower.end;
+    range = (seat >> turn & 1) == 0 ? Range{range.begin, middle} : Range{middle, range.end};
+  }
+  return range;
+}
+
+Expression sum_at(const Seats& all, int seat, int turns) {
+  if (turns == 0) {
+    if (seat >= all.left_over) return {all.rank_of(seat), {}};
+    Expression pair;
+    pair.parts.push_back({all.rank_of(seat) + 1, {}});
+    pair.parts.push_back({all.rank_of(seat), {}});
+    return pair;
+  }
+  Expression sum;
+  sum.parts.push_back(sum_at(all, seat ^ 1 << (turns - 1), turns - 1));
+  sum.parts.push_back(sum_at(all, seat, turns - 1));
+  return sum;
+}
+
+}  // namespace
+
+size_t rounds(const Plan& plan) {
+  if (plan.elements == 0) return 0;
+  return 2 * size_t(seats(plan.ranks).bits) + 2;
+}
+
+void add_round(const Plan& plan, size_t round, Steps& steps) {
+  const Seats all = seats(plan.ranks);
+  const int seat = all.seat_of(plan.rank);
+  const Range everything{0, plan.elements};
+  const bool first = round == 0;
+  const bool last = round + 1 == halving_doubling::rounds(plan);
+  if (first || last) {
+    if (plan.rank >= 2 * all.left_over) return;
+    if (first && seat < 0) add_send(steps, plan.rank - 1, everything);
+    if (first && seat >= 0) {
+      add_receive(steps, plan.rank + 1, everything);
+      add_fold(steps, everything, 1, 1, false);
+    }
+    if (last && seat < 0) add_take(steps, plan.rank - 1, everything);
+    if (last && seat >= 0) add_send(steps, plan.rank + 1, everything);
+    return;
+  }
+  if (seat < 0) return;
+  const int turn = int(round) - 1;
+  if (turn < all.bits) {
+    const int peer_seat = seat ^ 1 << turn;
+    const int peer = all.rank_of(peer_seat);
+    const Range kept = held(plan, seat, turn + 1);
+    add_send(steps, peer, held(plan, peer_seat, turn + 1));
+    add_receive(steps, peer, kept);
+    add_fold(steps, kept, 1, 1, plan.finishes && turn + 1 == all.bits);
+  } else {
+    const int undone = 2 * all.bits - 1 - turn;
+    const int peer_seat = seat ^ 1 << undone;
+    const int peer = all.rank_of(peer_seat);
+    add_send(steps, peer, held(plan, seat, undone + 1));
+    add_take(steps, peer, held(plan, peer_seat, undone + 1));
+  }
+}
+
+Expression expression(const Plan& plan, size_t element) {
+  const Seats all = seats(plan.ranks);
+  for (int seat = 0; seat < all.paired; ++seat) {
+    const Range range = held(plan, seat, all.bits);
+    if (element >= range.begin && element < range.end) return sum_at(all, seat, all.bits);
+  }
+  CHECK(false, "an element lies in what one of the seats holds");
+  return {};
+}
+
+Cost cost(const Plan& plan) {
+  const Seats all = seats(plan.ranks);
+  size_t sent = 0;
+  size_t folded = 0;
+  for (int rank = 0; rank < plan.ranks; ++rank) {
+    const int seat = all.seat_of(rank);
+    if (seat < 0) continue;
+    // While halving, a seat sends all that it does not hold at the end; while doubling, each time what it holds.
+    const size_t kept = held(plan, seat, all.bits).size();
+    size_t own = plan.elements - kept;
+    size_t added = 0;
+    for (int turn = 0; turn < all.bits; ++turn) {
+      own += held(plan, seat, turn + 1).size();
+      added += held(plan, seat, turn + 1).size();
+    }
+    if (seat < all.left_over) {
+      own += plan.elements;
+      added += plan.elements;
+    }
+    sent = std::max(sent, own);
+    folded = std::max(folded, added);
+  }
+  return {2 * size_t(all.bits) + (all.left_over > 0 ? 2 : 0),
+          std::max(sent, all.left_over > 0 ? plan.elements : 0), 2 * size_t(plan.ranks - 1) * plan.elements,
+          folded};
+}
+
+}  // namespace trainyard::collectives::plan::halving_doubling

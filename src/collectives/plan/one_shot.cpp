@@ -1,0 +1,66 @@
+#include <algorithm>
+
+#include "collectives/plan/parts.hpp"
+
+// One shot
+//
+//   allreduce   everyone sends everything to everyone; then everyone folds all ranks' values in rank order.
+//   reduce      everyone sends everything to the root, which folds them in rank order.
+//   broadcast   the root sends everything to everyone.
+//   barrier     everyone sends a byte to everyone.
+//
+// All ranks of an allreduce do the same additions in the same order, so they hold the same bits; and the sum
+// is kept wide until its end, so that 16-bit values are rounded once.
+//
+// Costs: one latency, whatever the number of ranks; ranks - 1 times the elements sent by everyone (allreduce)
+// or ranks - 1 times over all ranks (reduce, broadcast). Where a latency costs more than the bytes, nothing is
+// quicker; where ranks share memory, "sending to everyone" is writing once.
+namespace trainyard::collectives::plan::one_shot {
+
+size_t rounds(const Plan& plan) {
+  return plan.operation == Operation::barrier ? 1 : chunks(plan.elements, plan.chunk_elements);
+}
+
+void add_round(const Plan& plan, size_t round, Steps& steps) {
+  if (plan.operation == Operation::barrier) {
+    add_send(steps, everyone, {0, 1});
+    for (int peer = 0; peer < plan.ranks; ++peer) {
+      if (peer != plan.rank) add_take(steps, peer, {1, 2});
+    }
+    return;
+  }
+  const Range part = chunk({0, plan.elements}, plan.chunk_elements, round);
+  if (plan.operation == Operation::broadcast) {
+    if (plan.rank == plan.root) {
+      add_send(steps, everyone, part);
+    } else {
+      add_take(steps, plan.root, part);
+    }
+    return;
+  }
+  if (plan.operation == Operation::reduce && plan.rank != plan.root)
+    return add_send(steps, plan.root, part, true);
+  if (plan.operation == Operation::allreduce) add_send(steps, everyone, part, true);
+  for (int peer = 0; peer < plan.ranks; ++peer) {
+    if (peer != plan.rank) add_receive(steps, peer, part);
+  }
+  // Where input and output are one, what the others still read must not be overwritten.
+  const bool guarded = plan.operation == Operation::allreduce;
+  add_fold(steps, part, plan.ranks - 1, plan.rank, plan.finishes, true, guarded);
+}
+
+Cost cost(const Plan& plan) {
+  const size_t others = size_t(plan.ranks - 1);
+  switch (plan.operation) {
+    case Operation::barrier:
+      return {1, others, others * size_t(plan.ranks), 0};
+    case Operation::broadcast:
+      return {1, others * plan.elements, others * plan.elements, 0};
+    case Operation::reduce:
+      return {1, plan.elements, others * plan.elements, others * plan.elements};
+    default:
+      return {1, others * plan.elements, others * size_t(plan.ranks) * plan.elements, others * plan.elements};
+  }
+}
+
+}  // namespace trainyard::collectives::plan::one_shot

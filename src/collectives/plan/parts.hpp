@@ -1,0 +1,56 @@
+// What the plans share: pieces, chunks, and how a step is written down. Private to plan/.
+//
+// Threads: pure functions. Units: elements.
+#pragma once
+
+#include "collectives/plan/plan.hpp"
+
+namespace trainyard::collectives::plan {
+
+// 0 .. parts-1, for a part that may have stepped outside.
+int around(int part, int parts);
+// The block of a rank in an operation whose blocks are given, else its piece of the whole.
+Range block_of(const Plan& plan, int rank);
+size_t largest_block(const Plan& plan);
+// How many chunks a range of `elements` is cut into; zero for none.
+size_t chunks(size_t elements, size_t chunk_elements);
+// The `index`th chunk of a range; empty beyond its end.
+Range chunk(Range range, size_t chunk_elements, size_t index);
+
+void add_send(Steps& steps, int peer, Range range, bool from_input = false);
+void add_receive(Steps& steps, int peer, Range range);
+void add_take(Steps& steps, int peer, Range range);
+void add_fold(Steps& steps, Range range, int operands, int before_ours, bool last, bool from_input = false,
+              bool guarded = false);
+
+// Each algorithm's rounds and steps; what it is stands above its code.
+namespace one_shot {
+size_t rounds(const Plan& plan);
+void add_round(const Plan& plan, size_t round, Steps& steps);
+Cost cost(const Plan& plan);
+}  // namespace one_shot
+namespace direct {
+size_t rounds(const Plan& plan);
+void add_round(const Plan& plan, size_t round, Steps& steps);
+Cost cost(const Plan& plan);
+}  // namespace direct
+namespace ring {
+size_t rounds(const Plan& plan);
+void add_round(const Plan& plan, size_t round, Steps& steps);
+Expression expression(const Plan& plan, size_t element);
+Cost cost(const Plan& plan);
+}  // namespace ring
+namespace halving_doubling {
+size_t rounds(const Plan& plan);
+void add_round(const Plan& plan, size_t round, Steps& steps);
+Expression expression(const Plan& plan, size_t element);
+Cost cost(const Plan& plan);
+}  // namespace halving_doubling
+namespace tree {
+size_t rounds(const Plan& plan);
+void add_round(const Plan& plan, size_t round, Steps& steps);
+Expression expression(const Plan& plan);
+Cost cost(const Plan& plan);
+}  // namespace tree
+
+}  // namespace trainyard::collectives::plan

@@ -1,0 +1,241 @@
+// The loops behind reduce.hpp, compiled once for each kind of processor. Private to reduce/.
+//
+// Everything here is in an unnamed namespace and calls nothing of the standard library: a function that was
+// compiled for a newer processor must never be the one that the linker keeps for all. Each file that includes
+// this has its own `Halves`: how f16 becomes float32 and back.
+//
+// Threads: pure functions.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "collectives/reduce/float_formats.hpp"
+#include "collectives/types.hpp"
+
+namespace trainyard::collectives {
+namespace {
+
+using KernelFold = void (*)(std::byte* out, const std::byte* const* operands, size_t count, size_t elements,
+                            int divisor);
+
+// Small enough that a block of wide values stays in the first-level cache, large enough to forget the loops
+// around it.
+constexpr size_t block_elements = 512;
+
+// -- how two values are combined
+
+struct Sum {
+  template <class Number>
+  static Number of(Number a, Number b) {
+    return Number(a + b);
+  }
+};
+struct Product {
+  template <class Number>
+  static Number of(Number a, Number b) {
+    return Number(a * b);
+  }
+};
+struct Minimum {
+  template <class Number>
+  static Number of(Number a, Number b) {
+    return b < a ? b : a;
+  }
+};
+struct Maximum {
+  template <class Number>
+  static Number of(Number a, Number b) {
+    return a < b ? b : a;
+  }
+};
+struct Or {
+  static uint8_t of(uint8_t a, uint8_t b) { return uint8_t((a != 0) | (b != 0)); }
+};
+struct And {
+  static uint8_t of(uint8_t a, uint8_t b) { return uint8_t((a != 0) & (b != 0)); }
+};
+
+// Signed sums and products wrap: computed as unsigned, which may.
+template <class Signed, class Unsigned>
+struct Wrapping {
+  template <class Combine>
+  struct By {
+    static Signed of(Signed a, Signed b) { return Signed(Combine::of(Unsigned(a), Unsigned(b))); }
+  };
+};
+
+// -- numbers that are combined as they are
+
+inline double divided(double value, int divisor) { return value / double(divisor); }
+inline float divided(float value, int divisor) { return value / float(divisor); }
+template <class Integer>
+Integer divided(Integer value, int divisor) {
+  return Integer(int64_t(value) / divisor);
+}
+
+template <class Number, class Combine, bool divides>
+void fold_same(std::byte* out_bytes, const std::byte* const* operands, size_t count, size_t elements,
+               int divisor) {
+  auto* out = reinterpret_cast<Number*>(out_bytes);
+  const auto* first = reinterpret_cast<const Number*>(operands[0]);
+  if (count == 2) {
+    const auto* second = reinterpret_cast<const Number*>(operands[1]);
+    // Each element is read before it is written, at one index: out may be an operand.
+#pragma GCC ivdep
+    for (size_t i = 0; i < elements; ++i) {
+      const Number value = Combine::of(first[i], second[i]);
+      out[i] = divides ? divided(value, divisor) : value;
+    }
+    return;
+  }
+  for (size_t begin = 0; begin < elements; begin += block_elements) {
+    const size_t size = elements - begin < block_elements ? elements - begin : block_elements;
+    alignas(64) Number sums[block_elements];
+    for (size_t i = 0; i < size; ++i) sums[i] = first[begin + i];
+    for (size_t k = 1; k < count; ++k) {
+      const auto* other = reinterpret_cast<const Number*>(operands[k]) + begin;
+      for (size_t i = 0; i < size; ++i) sums[i] = Combine::of(sums[i], other[i]);
+    }
+    for (size_t i = 0; i < size; ++i) out[begin + i] = divides ? divided(sums[i], divisor) : sums[i];
+  }
+}
+
+// -- numbers that are combined as float32
+
+template <class Format, class Combine, bool divides>
+void fold_wide(std::byte* out_bytes, const std::byte* const* operands, size_t count, size_t elements,
+               int divisor) {
+  using Narrow = typename Format::Narrow;
+  auto* out = reinterpret_cast<Narrow*>(out_bytes);
+  for (size_t begin = 0; begin < elements; begin += block_elements) {
+    const size_t size = elements - begin < block_elements ? elements - begin : block_elements;
+    alignas(64) float sums[block_elements];
+    alignas(64) float others[block_elements];
+    Format::widen(reinterpret_cast<const Narrow*>(operands[0]) + begin, sums, size);
+    for (size_t k = 1; k < count; ++k) {
+      Format::widen(reinterpret_cast<const Narrow*>(operands[k]) + begin, others, size);
+      for (size_t i = 0; i < size; ++i) sums[i] = Combine::of(sums[i], others[i]);
+    }
+    if (divides) {
+      for (size_t i = 0; i < size; ++i) sums[i] /= float(divisor);
+    }
+    Format::narrow(sums, out + begin, size);
+  }
+}
+
+struct Bfloats {
+  using Narrow = uint16_t;
+  static void widen(const uint16_t* from, float* to, size_t size) {
+    for (size_t i = 0; i < size; ++i) to[i] = formats::float_of(uint32_t(from[i]) << 16);
+  }
+  static void narrow(const float* from, uint16_t* to, size_t size) {
+    for (size_t i = 0; i < size; ++i) to[i] = formats::to_bf16(from[i]);
+  }
+};
+
+// 256 values, widened once.
+template <float (*from)(uint8_t)>
+struct EightBits {
+  float values[256];
+  EightBits() {
+    for (int i = 0; i < 256; ++i) values[i] = from(uint8_t(i));
+  }
+};
+
+template <float (*from)(uint8_t), uint8_t (*to)(float)>
+struct Eights {
+  using Narrow = uint8_t;
+  static void widen(const uint8_t* source, float* wide, size_t size) {
+    static const EightBits<from> table;
+    for (size_t i = 0; i < size; ++i) wide[i] = table.values[source[i]];
+  }
+  static void narrow(const float* wide, uint8_t* target, size_t size) {
+    for (size_t i = 0; i < size; ++i) target[i] = to(wide[i]);
+  }
+};
+
+// -- which loop
+
+template <class Number, class Unsigned>
+KernelFold integers_by(Reduction reduction) {
+  using Wrap = Wrapping<Number, Unsigned>;
+  switch (reduction) {
+    case Reduction::sum:
+      return fold_same<Number, typename Wrap::template By<Sum>, false>;
+    case Reduction::average:
+      return fold_same<Number, typename Wrap::template By<Sum>, true>;
+    case Reduction::minimum:
+      return fold_same<Number, Minimum, false>;
+    case Reduction::maximum:
+      return fold_same<Number, Maximum, false>;
+    default:
+      return fold_same<Number, typename Wrap::template By<Product>, false>;
+  }
+}
+
+template <class Number>
+KernelFold floats_by(Reduction reduction) {
+  switch (reduction) {
+    case Reduction::sum:
+      return fold_same<Number, Sum, false>;
+    case Reduction::average:
+      return fold_same<Number, Sum, true>;
+    case Reduction::minimum:
+      return fold_same<Number, Minimum, false>;
+    case Reduction::maximum:
+      return fold_same<Number, Maximum, false>;
+    default:
+      return fold_same<Number, Product, false>;
+  }
+}
+
+template <class Format>
+KernelFold wide_by(Reduction reduction) {
+  switch (reduction) {
+    case Reduction::sum:
+      return fold_wide<Format, Sum, false>;
+    case Reduction::average:
+      return fold_wide<Format, Sum, true>;
+    case Reduction::minimum:
+      return fold_wide<Format, Minimum, false>;
+    case Reduction::maximum:
+      return fold_wide<Format, Maximum, false>;
+    default:
+      return fold_wide<Format, Product, false>;
+  }
+}
+
+template <class Halves>
+KernelFold kernel_for(Type type, Reduction reduction) {
+  switch (type) {
+    case Type::f64:
+      return floats_by<double>(reduction);
+    case Type::f32:
+      return floats_by<float>(reduction);
+    case Type::f16:
+      return wide_by<Halves>(reduction);
+    case Type::bf16:
+      return wide_by<Bfloats>(reduction);
+    case Type::f8e4m3:
+      return wide_by<Eights<formats::from_f8e4m3, formats::to_f8e4m3>>(reduction);
+    case Type::f8e5m2:
+      return wide_by<Eights<formats::from_f8e5m2, formats::to_f8e5m2>>(reduction);
+    case Type::i64:
+      return integers_by<int64_t, uint64_t>(reduction);
+    case Type::i32:
+      return integers_by<int32_t, uint32_t>(reduction);
+    case Type::i16:
+      return integers_by<int16_t, uint32_t>(reduction);
+    case Type::i8:
+      return integers_by<int8_t, uint32_t>(reduction);
+    case Type::u8:
+      return integers_by<uint8_t, uint32_t>(reduction);
+    default:
+      return reduction == Reduction::sum || reduction == Reduction::maximum ? fold_same<uint8_t, Or, false>
+                                                                            : fold_same<uint8_t, And, false>;
+  }
+}
+
+}  // namespace
+}  // namespace trainyard::collectives

@@ -1,0 +1,10 @@
+// Processors without kernels of their own: the plain ones do.
+#include "collectives/reduce/processors.hpp"
+
+namespace trainyard::collectives {
+
+void add_kernels_of_this_processor(std::vector<Kernels>&) {}
+
+void relax_core() {}
+
+}  // namespace trainyard::collectives

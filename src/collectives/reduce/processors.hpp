@@ -1,0 +1,22 @@
+// What is written once for each kind of processor: the loops of kernels.hpp, and how to wait a moment.
+//
+// Threads: pure functions. A function may be called only where the processor can run it.
+#pragma once
+
+#include <vector>
+
+#include "collectives/reduce/float_formats.hpp"
+#include "collectives/reduce/reduce.hpp"
+
+namespace trainyard::collectives {
+
+void fold_plain(Type type, Reduction reduction, std::byte* out, const std::byte* const* operands,
+                size_t count, size_t elements, int divisor);
+
+// Adds what lies in the folder of this kind of processor (x86/), as far as the machine can run it.
+void add_kernels_of_this_processor(std::vector<Kernels>& kernels);
+
+// A moment for the other half of the core, between two looks at a word that will change soon.
+void relax_core();
+
+}  // namespace trainyard::collectives

@@ -1,0 +1,77 @@
+#include "collectives/reduce/reduce.hpp"
+
+#include "base/check.hpp"
+#include "collectives/reduce/processors.hpp"
+
+namespace trainyard::collectives {
+namespace {
+
+template <class Number>
+void scale_numbers(std::byte* data, size_t elements, double factor) {
+  auto* numbers = reinterpret_cast<Number*>(data);
+  for (size_t i = 0; i < elements; ++i) numbers[i] = Number(double(numbers[i]) * factor);
+}
+
+template <class Narrow, float (*widen)(Narrow), Narrow (*narrow)(float)>
+void scale_narrow(std::byte* data, size_t elements, double factor) {
+  auto* numbers = reinterpret_cast<Narrow*>(data);
+  for (size_t i = 0; i < elements; ++i) numbers[i] = narrow(float(double(widen(numbers[i])) * factor));
+}
+
+}  // namespace
+
+std::string_view to_string(Type type) {
+  constexpr std::string_view names[types_count] = {"f64", "f32", "f16", "bf16", "f8e4m3", "f8e5m2",
+                                                   "i64", "i32", "i16", "i8",   "u8",     "bool"};
+  return names[size_t(type)];
+}
+
+std::string_view to_string(Reduction reduction) {
+  constexpr std::string_view names[reductions_count] = {"sum", "average", "minimum", "maximum", "product"};
+  return names[size_t(reduction)];
+}
+
+void fold(Type type, Reduction reduction, std::byte* out, std::span<const std::byte* const> operands,
+          size_t elements, int divisor) {
+  static const auto best = runnable_kernels().back().fold;
+  CHECK(!operands.empty(), "something is combined");
+  if (divisor == 0 && reduction == Reduction::average) reduction = Reduction::sum;  // it is divided later
+  best(type, reduction, out, operands.data(), operands.size(), elements, divisor);
+}
+
+void scale(Type type, std::byte* data, size_t elements, double factor) {
+  using namespace formats;
+  switch (type) {
+    case Type::f64:
+      return scale_numbers<double>(data, elements, factor);
+    case Type::f32:
+      return scale_numbers<float>(data, elements, factor);
+    case Type::f16:
+      return scale_narrow<uint16_t, from_f16, to_f16>(data, elements, factor);
+    case Type::bf16:
+      return scale_narrow<uint16_t, from_bf16, to_bf16>(data, elements, factor);
+    case Type::f8e4m3:
+      return scale_narrow<uint8_t, from_f8e4m3, to_f8e4m3>(data, elements, factor);
+    case Type::f8e5m2:
+      return scale_narrow<uint8_t, from_f8e5m2, to_f8e5m2>(data, elements, factor);
+    case Type::i64:
+      return scale_numbers<int64_t>(data, elements, factor);
+    case Type::i32:
+      return scale_numbers<int32_t>(data, elements, factor);
+    case Type::i16:
+      return scale_numbers<int16_t>(data, elements, factor);
+    case Type::i8:
+      return scale_numbers<int8_t>(data, elements, factor);
+    case Type::u8:
+    case Type::boolean:
+      return scale_numbers<uint8_t>(data, elements, factor);
+  }
+}
+
+std::vector<Kernels> runnable_kernels() {
+  std::vector<Kernels> kernels{{"plain", fold_plain}};
+  add_kernels_of_this_processor(kernels);
+  return kernels;
+}
+
+}  // namespace trainyard::collectives

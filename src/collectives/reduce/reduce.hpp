@@ -1,0 +1,35 @@
+// Combines the ranks' values of a range, element by element.
+//
+// What a fold computes depends on its operands and their order alone, not on the processor: the vectorised
+// kernels give the bits of the plain ones. (Which NaN results from several NaN is not promised.)
+//
+// Threads: pure functions. Errors: none.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "collectives/types.hpp"
+
+namespace trainyard::collectives {
+
+// out[i] = ((operands[0][i] with operands[1][i]) with operands[2][i]) .., rounded to the type once, at the end.
+// divisor > 0: what results is divided by it first (an average's last fold).
+// Requires: at least one operand; each holds `elements` values; out may be one of them, else overlaps none.
+void fold(Type type, Reduction reduction, std::byte* out, std::span<const std::byte* const> operands,
+          size_t elements, int divisor = 0);
+
+// data[i] *= factor. Integers are multiplied as doubles and cut towards zero.
+void scale(Type type, std::byte* data, size_t elements, double factor);
+
+// The kernels that this processor can run, the plainest first; fold uses the last one.
+struct Kernels {
+  std::string_view name;
+  void (*fold)(Type type, Reduction reduction, std::byte* out, const std::byte* const* operands,
+               size_t operands_count, size_t elements, int divisor);
+};
+std::vector<Kernels> runnable_kernels();
+
+}  // namespace trainyard::collectives

@@ -1,0 +1,140 @@
+// Every kernel that this machine can run against the plainest code; and the float formats against arithmetic.
+#include "collectives/reduce/reduce.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "collectives/testing/circle.hpp"
+
+namespace trainyard::collectives {
+namespace {
+
+using testing::awkward_inputs;
+using testing::Bytes;
+
+std::vector<const std::byte*> pointers(const std::vector<Bytes>& all) {
+  std::vector<const std::byte*> places;
+  for (const Bytes& bytes : all) places.push_back(bytes.data());
+  return places;
+}
+
+TEST(Kernels, all_give_the_bits_of_the_reference) {
+  for (const Kernels& kernels : runnable_kernels()) {
+    for (int type = 0; type < types_count; ++type) {
+      for (int reduction = 0; reduction < reductions_count; ++reduction) {
+        if (!exists(Type(type), Reduction(reduction))) continue;
+        for (const int operands : {2, 3, 7}) {
+          for (const size_t elements : {1, 15, 16, 33, 1000}) {
+            auto inputs = awkward_inputs(Type(type), operands, elements);
+            plan::Expression expression;
+            for (int rank = 0; rank < operands; ++rank) expression.parts.push_back({rank, {}});
+            const auto expected = reference::reduced(Type(type), Reduction(reduction), inputs,
+                                                     [&](size_t) { return expression; });
+            const int divisor = Reduction(reduction) == Reduction::average ? operands : 0;
+            Bytes out(expected.size());
+            kernels.fold(Type(type), Reduction(reduction), out.data(), pointers(inputs).data(),
+                         size_t(operands), elements, divisor);
+            ASSERT_EQ(out, expected) << kernels.name << " " << to_string(Type(type)) << " "
+                                     << to_string(Reduction(reduction)) << " of " << operands << " x "
+                                     << elements;
+            // In place: out is the second operand.
+            kernels.fold(Type(type), Reduction(reduction), inputs[1].data(), pointers(inputs).data(),
+                         size_t(operands), elements, divisor);
+            ASSERT_EQ(inputs[1], expected) << kernels.name << " in place";
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Kernels, every_f16_and_bf16_survives_beside_zero) {
+  // A fold with -0 changes nothing but quiets a signalling NaN, as the processors' conversions do.
+  for (const Kernels& kernels : runnable_kernels()) {
+    for (const Type type : {Type::f16, Type::bf16}) {
+      std::vector<uint16_t> all(65536), zeros(65536, 0x8000), out(65536);
+      for (size_t i = 0; i < all.size(); ++i) all[i] = uint16_t(i);
+      const std::byte* operands[] = {reinterpret_cast<const std::byte*>(all.data()),
+                                     reinterpret_cast<const std::byte*>(zeros.data())};
+      kernels.fold(type, Reduction::sum, reinterpret_cast<std::byte*>(out.data()), operands, 2, all.size(),
+                   0);
+      const uint16_t infinity = type == Type::f16 ? 0x7c00 : 0x7f80;
+      const uint16_t quiet = type == Type::f16 ? 0x200 : 0x40;
+      for (size_t i = 0; i < all.size(); ++i) {
+        const bool is_nan = (i & 0x7fff) > infinity;
+        ASSERT_EQ(out[i], is_nan ? uint16_t(i) | quiet : uint16_t(i)) << kernels.name << " " << i;
+      }
+    }
+  }
+}
+
+TEST(Kernels, rounding_to_f16_is_the_same_everywhere) {
+  SeededRandom random(5);
+  std::vector<uint16_t> a(100000), b(100000);
+  for (size_t i = 0; i < a.size(); ++i) {
+    a[i] = uint16_t(random.below(65536));
+    b[i] = uint16_t(random.below(65536));
+  }
+  const auto is_nan = [](uint16_t bits) { return (bits & 0x7fff) > 0x7c00; };
+  std::vector<uint16_t> expected;
+  for (const Kernels& kernels : runnable_kernels()) {
+    std::vector<uint16_t> out(a.size());
+    const std::byte* operands[] = {reinterpret_cast<const std::byte*>(a.data()),
+                                   reinterpret_cast<const std::byte*>(b.data())};
+    kernels.fold(Type::f16, Reduction::product, reinterpret_cast<std::byte*>(out.data()), operands, 2,
+                 a.size(), 0);
+    for (uint16_t& bits : out) bits = is_nan(bits) ? 0x7e00 : bits;  // which NaN it is, is not promised
+    if (expected.empty()) expected = out;
+    ASSERT_EQ(out, expected) << kernels.name;
+  }
+}
+
+// Every number of a format, rounded from its neighbourhood: the nearest wins, the even one on a tie.
+template <class Narrow>
+void expect_nearest(float (*widen)(Narrow), Narrow (*narrow)(float), unsigned finite) {
+  for (unsigned bits = 0; bits < finite; ++bits) {
+    const float low = widen(Narrow(bits));
+    const float high = widen(Narrow(bits + 1));
+    const float middle = float((double(low) + double(high)) / 2);
+    ASSERT_EQ(narrow(low), bits);
+    ASSERT_EQ(narrow(middle), bits % 2 == 0 ? bits : bits + 1) << bits;
+    ASSERT_EQ(narrow(std::nextafter(middle, low)), bits) << bits;
+    ASSERT_EQ(narrow(std::nextafter(middle, high)), bits + 1) << bits;
+  }
+}
+
+TEST(Formats, round_to_the_nearest_and_to_even) {
+  expect_nearest(formats::from_f16, formats::to_f16, 0x7bff);
+  expect_nearest(formats::from_f8e4m3, formats::to_f8e4m3, 0x7e);
+  expect_nearest(formats::from_f8e5m2, formats::to_f8e5m2, 0x7b);
+  expect_nearest(formats::from_bf16, formats::to_bf16, 0x7f7f);
+}
+
+TEST(Formats, ends_of_the_ranges) {
+  EXPECT_EQ(formats::from_f16(0x7bff), 65504.0f);
+  EXPECT_EQ(formats::from_f16(0x0001), std::ldexp(1.0f, -24));
+  EXPECT_EQ(formats::to_f16(65520.0f), 0x7c00);
+  EXPECT_EQ(formats::to_f16(65519.0f), 0x7bff);
+  EXPECT_EQ(formats::from_f8e4m3(0x7e), 448.0f);
+  EXPECT_EQ(formats::to_f8e4m3(464.0f), 0x7e);  // the tie goes to the even one
+  EXPECT_EQ(formats::to_f8e4m3(480.0f), 0x7f);  // too large: NaN
+  EXPECT_EQ(formats::from_f8e4m3(0x01), std::ldexp(1.0f, -9));
+  EXPECT_EQ(formats::from_f8e5m2(0x7b), 57344.0f);
+  EXPECT_EQ(formats::to_f8e5m2(65536.0f), 0x7c);
+  EXPECT_EQ(formats::to_f8e5m2(-1e30f), 0xfc);
+  EXPECT_TRUE(std::isnan(formats::from_f8e5m2(formats::to_f8e5m2(NAN))));
+  EXPECT_TRUE(std::isnan(formats::from_bf16(formats::to_bf16(NAN))));
+}
+
+TEST(Scale, multiplies_and_cuts_integers) {
+  std::vector<float> floats{1.0f, -3.0f};
+  scale(Type::f32, reinterpret_cast<std::byte*>(floats.data()), floats.size(), 0.5);
+  EXPECT_EQ(floats, (std::vector<float>{0.5f, -1.5f}));
+  std::vector<int32_t> integers{7, -7};
+  scale(Type::i32, reinterpret_cast<std::byte*>(integers.data()), integers.size(), 0.5);
+  EXPECT_EQ(integers, (std::vector<int32_t>{3, -3}));
+}
+
+}  // namespace
+}  // namespace trainyard::collectives

@@ -1,0 +1,17 @@
+// The loops of kernels.hpp for x86 processors with AVX2 and F16C, and with AVX-512.
+//
+// Threads: pure functions. Each may be called only where the processor can run it.
+#pragma once
+
+#include <cstddef>
+
+#include "collectives/types.hpp"
+
+namespace trainyard::collectives {
+
+void fold_avx2(Type type, Reduction reduction, std::byte* out, const std::byte* const* operands, size_t count,
+               size_t elements, int divisor);
+void fold_avx512(Type type, Reduction reduction, std::byte* out, const std::byte* const* operands,
+                 size_t count, size_t elements, int divisor);
+
+}  // namespace trainyard::collectives

@@ -1,0 +1,276 @@
+#include "collectives/select.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <limits>
+#include <map>
+
+#include "base/check.hpp"
+
+namespace trainyard::collectives {
+namespace {
+
+using plan::Algorithm;
+using plan::Operation;
+
+constexpr size_t no_end = std::numeric_limits<size_t>::max();
+constexpr Operation operations[] = {Operation::allreduce, Operation::reduce_scatter, Operation::all_gather,
+                                    Operation::broadcast, Operation::reduce,         Operation::gather,
+                                    Operation::scatter,   Operation::all_to_all,     Operation::barrier};
+
+// A chunk that a core's second-level cache holds twice, for each rank that has a piece of it.
+constexpr size_t local_chunk_bytes = size_t{128} << 10;
+// Long enough that its system calls are forgotten, short enough that adding overlaps with sending.
+constexpr size_t network_chunk_bytes = size_t{256} << 10;
+
+struct Placement {
+  int ranks = 1;
+  int hosts = 1;
+  int local = 1;  // ranks on the fullest host
+
+  explicit Placement(std::span<const int> hosts_by_rank) : ranks(int(hosts_by_rank.size())) {
+    std::map<int, int> count;
+    for (const int host : hosts_by_rank) local = std::max(local, ++count[host]);
+    hosts = int(count.size());
+  }
+};
+
+size_t chunk_bytes_for(Operation operation, Algorithm algorithm, const Placement& place) {
+  const bool shared = place.hosts == 1;
+  switch (algorithm) {
+    case Algorithm::direct:
+      // An allreduce's chunk has a piece for each rank; a block's chunk is all for one.
+      return (shared ? local_chunk_bytes : network_chunk_bytes) *
+             (operation == Operation::allreduce ? size_t(place.ranks) : 1);
+    case Algorithm::ring:
+    case Algorithm::tree:
+      return shared ? local_chunk_bytes : network_chunk_bytes;
+    case Algorithm::one_shot:
+      return shared ? 2 * local_chunk_bytes : network_chunk_bytes;
+    default:
+      return 0;
+  }
+}
+
+// Sending to everyone by shared memory is one copy; by a network it is one for each.
+double seconds_on(Operation operation, Algorithm algorithm, double bytes, int ranks, bool shared,
+                  const LinkCosts& link, double fold) {
+  if (ranks == 1) return 0;
+  plan::Plan shape;
+  shape.operation = operation;
+  shape.algorithm = algorithm;
+  shape.ranks = ranks;
+  shape.elements = size_t(ranks) * 1024;  // divides evenly; scaled below
+  std::vector<plan::Range> blocks;
+  for (int rank = 0; rank < ranks; ++rank) blocks.push_back(plan::piece(shape.elements, rank, ranks));
+  if (operation != Operation::allreduce) shape.blocks = blocks;
+  const plan::Cost cost = plan::cost(shape);
+  const double scale = bytes / double(shape.elements);
+  double sent = double(cost.elements_sent) * scale;
+  double messages = double(cost.latencies);
+  // A rank that talks to many pays for each message, though they travel together.
+  if (algorithm == Algorithm::one_shot || algorithm == Algorithm::direct) messages += 0.2 * double(ranks - 2);
+  if (shared && operation == Operation::allreduce) {
+    // What goes to everyone is written once; what was combined elsewhere is copied out.
+    if (algorithm == Algorithm::one_shot || algorithm == Algorithm::direct) sent = bytes;
+    if (algorithm != Algorithm::one_shot) sent += bytes * double(ranks - 1) / double(ranks);
+  }
+  return messages * link.latency_seconds + sent * link.seconds_per_byte +
+         double(cost.elements_folded) * scale * fold;
+}
+
+std::string in_words(double seconds) {
+  char text[32];
+  if (seconds < 1e-3) {
+    std::snprintf(text, sizeof text, "%.2g us", seconds * 1e6);
+  } else {
+    std::snprintf(text, sizeof text, "%.3g ms", seconds * 1e3);
+  }
+  return text;
+}
+
+std::string size_text(size_t bytes) {
+  if (bytes == no_end) return "";
+  for (const auto& [unit, letter] :
+       {std::pair{size_t{1} << 30, 'G'}, {size_t{1} << 20, 'M'}, {size_t{1} << 10, 'K'}}) {
+    if (bytes >= unit && bytes % unit == 0) return std::to_string(bytes / unit) + letter;
+  }
+  return std::to_string(bytes);
+}
+
+Result<size_t> parse_size(std::string_view text) {
+  size_t number = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
+  std::string_view unit(read.ptr, size_t(text.data() + text.size() - read.ptr));
+  const int shift = unit == "K" ? 10 : unit == "M" ? 20 : unit == "G" ? 30 : unit.empty() ? 0 : -1;
+  if (read.ec != std::errc{} || shift < 0 || number > no_end >> 31) {
+    return invalid("'" + std::string(text) + "' is no size: bytes, or with K, M or G");
+  }
+  return number << shift;
+}
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find(separator), text.size());
+    parts.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(text.size(), end + 1));
+  }
+  return parts;
+}
+
+bool serves(Operation operation, Algorithm algorithm, bool many_hosts) {
+  if (algorithm == Algorithm::hierarchical) return operation == Operation::allreduce && many_hosts;
+  return plan::exists(operation, algorithm);
+}
+
+}  // namespace
+
+double modelled_seconds(Operation operation, Algorithm algorithm, size_t bytes, std::span<const int> hosts,
+                        const Costs& costs) {
+  const Placement place(hosts);
+  const auto size = double(bytes);
+  const double fold = costs.fold_seconds_per_byte;
+  if (algorithm != Algorithm::hierarchical) {
+    const bool shared = place.hosts == 1;
+    return seconds_on(operation, algorithm, size, place.ranks, shared, shared ? costs.local : costs.between,
+                      fold) *
+           // A host's ranks share its network.
+           (shared || algorithm == Algorithm::ring ? 1.0 : double(place.local));
+  }
+  return seconds_on(Operation::reduce_scatter, Algorithm::direct, size, place.local, true, costs.local,
+                    fold) +
+         seconds_on(Operation::allreduce, Algorithm::ring, size, place.hosts, false, costs.between, fold) +
+         seconds_on(Operation::all_gather, Algorithm::direct, size, place.local, true, costs.local, fold);
+}
+
+Table Table::made_from(const Costs& costs, std::span<const int> hosts) {
+  const Placement place(hosts);
+  Table table;
+  table.has_many_hosts_ = place.hosts > 1;
+  table.ranks_ = place.ranks;
+  constexpr size_t smallest = 64;
+  constexpr size_t largest = size_t{1} << 30;
+  for (const Operation operation : operations) {
+    for (size_t bytes = smallest; bytes <= largest; bytes *= 2) {
+      std::vector<std::pair<double, Algorithm>> times;
+      for (int i = 0; i <= int(Algorithm::hierarchical); ++i) {
+        const auto algorithm = Algorithm(i);
+        if (!serves(operation, algorithm, place.hosts > 1)) continue;
+        if (algorithm == Algorithm::hierarchical && place.local == 1) continue;  // the ring, more slowly
+        times.emplace_back(modelled_seconds(operation, algorithm, bytes, hosts, costs), algorithm);
+      }
+      std::stable_sort(times.begin(), times.end(),
+                       [](const auto& a, const auto& b) { return a.first < b.first; });
+      Choice row;
+      row.operation = operation;
+      row.bytes_end = bytes == largest ? no_end : bytes * 2;
+      row.algorithm = times[0].second;
+      row.chunk_bytes = chunk_bytes_for(operation, row.algorithm, place);
+      if (row.algorithm == Algorithm::hierarchical) {
+        row.chunk_bytes = local_chunk_bytes;
+        row.between_chunk_bytes = network_chunk_bytes;
+      }
+      row.reason = "at " + size_text(bytes) + ": " + in_words(times[0].first);
+      if (times.size() > 1)
+        row.reason += "; " + std::string(to_string(times[1].second)) + " " + in_words(times[1].first);
+      auto& rows = table.rows_;
+      if (!rows.empty() && rows.back().operation == operation && rows.back().algorithm == row.algorithm) {
+        rows.back().bytes_end = row.bytes_end;
+      } else {
+        rows.push_back(std::move(row));
+      }
+    }
+  }
+  return table;
+}
+
+const Choice& Table::choose(Operation operation, size_t bytes) const {
+  const auto row = std::find_if(rows_.begin(), rows_.end(), [&](const Choice& each) {
+    return each.operation == operation && (bytes < each.bytes_end || each.bytes_end == no_end);
+  });
+  CHECK(row != rows_.end(), "every operation has rows for all sizes");
+  return *row;
+}
+
+Result<void> Table::override_with(std::string_view text) {
+  for (const std::string_view line : split(text, ';')) {
+    const size_t equals = line.find('=');
+    if (equals == std::string_view::npos)
+      return invalid("'" + std::string(line) + "': write OPERATION=PLAN:FROM-TO,PLAN:FROM-");
+    const auto operation = plan::operation_named(line.substr(0, equals));
+    if (!operation) return invalid("'" + std::string(line.substr(0, equals)) + "' is no operation");
+    for (const std::string_view part : split(line.substr(equals + 1), ',')) {
+      const size_t colon = part.find(':');
+      const size_t dash = part.find('-', colon == std::string_view::npos ? 0 : colon);
+      if (colon == std::string_view::npos || dash == std::string_view::npos)
+        return invalid("'" + std::string(part) + "': write PLAN:FROM-TO");
+      const auto algorithm = plan::algorithm_named(part.substr(0, colon));
+      if (!algorithm || !serves(*operation, *algorithm, has_many_hosts_)) {
+        return invalid("there is no plan '" + std::string(part.substr(0, colon)) + "' for " +
+                       std::string(to_string(*operation)) +
+                       (algorithm == Algorithm::hierarchical ? " on one host" : ""));
+      }
+      const size_t begin = TRY(parse_size(part.substr(colon + 1, dash - colon - 1)));
+      const std::string_view end = part.substr(dash + 1);
+      Choice row;
+      row.operation = *operation;
+      row.bytes_end = end.empty() ? no_end : TRY(parse_size(end));
+      if (row.bytes_end <= begin) return invalid("'" + std::string(part) + "' ends before it begins");
+      row.algorithm = *algorithm;
+      Placement place{std::span<const int>()};
+      place.ranks = ranks_;
+      place.hosts = has_many_hosts_ ? 2 : 1;
+      row.chunk_bytes = chunk_bytes_for(*operation, *algorithm, place);
+      if (*algorithm == Algorithm::hierarchical) {
+        row.chunk_bytes = local_chunk_bytes;
+        row.between_chunk_bytes = network_chunk_bytes;
+      }
+      row.reason = "asked for: " + std::string(part);
+      put_row(std::move(row), begin);
+    }
+  }
+  return ok();
+}
+
+void Table::put_row(Choice row, size_t begin) {
+  std::vector<Choice> rows;
+  size_t from = 0;
+  bool placed = false;
+  for (const Choice& old : rows_) {
+    if (old.operation != row.operation) {
+      rows.push_back(old);
+      from = 0;
+      continue;
+    }
+    // What the old row keeps before and after the new one.
+    if (from < begin) {
+      rows.push_back(old);
+      rows.back().bytes_end = std::min(old.bytes_end, begin);
+    }
+    if (!placed && old.bytes_end > begin) {
+      rows.push_back(row);
+      placed = true;
+    }
+    if (old.bytes_end > row.bytes_end || (old.bytes_end == no_end && row.bytes_end != no_end))
+      rows.push_back(old);
+    from = old.bytes_end;
+  }
+  rows_ = std::move(rows);
+}
+
+std::string Table::text() const {
+  std::string text;
+  const Choice* before = nullptr;
+  for (const Choice& row : rows_) {
+    const bool first = before == nullptr || before->operation != row.operation;
+    text += std::string(to_string(row.operation)) + "=" + std::string(to_string(row.algorithm)) + ":" +
+            (first ? "0" : size_text(before->bytes_end)) + "-" + size_text(row.bytes_end) + "  # " +
+            row.reason + "\n";
+    before = &row;
+  }
+  return text;
+}
+
+}  // namespace trainyard::collectives

@@ -1,0 +1,86 @@
+#include "collectives/select.hpp"
+
+#include <gtest/gtest.h>
+
+namespace trainyard::collectives {
+namespace {
+
+using plan::Algorithm;
+using plan::Operation;
+
+const std::vector<int> one_host{0, 0, 0, 0};
+const std::vector<int> two_hosts{0, 0, 1, 1};
+const std::vector<int> four_hosts{0, 1, 2, 3};
+
+TEST(Table, has_a_plan_that_exists_for_every_operation_and_size) {
+  for (const auto& hosts : {std::vector<int>{0}, std::vector<int>{0, 0}, one_host, two_hosts, four_hosts}) {
+    const Table table = Table::made_from({}, hosts);
+    for (int i = 0; i <= int(Operation::barrier); ++i) {
+      for (size_t bytes = 0; bytes < size_t{1} << 40; bytes = bytes * 3 + 1) {
+        const Choice& choice = table.choose(Operation(i), bytes);
+        EXPECT_TRUE(choice.algorithm == Algorithm::hierarchical ||
+                    exists(choice.operation, choice.algorithm));
+        EXPECT_FALSE(choice.reason.empty());
+      }
+    }
+  }
+}
+
+TEST(Table, small_messages_take_few_latencies_and_large_ones_few_bytes) {
+  const Table local = Table::made_from({}, one_host);
+  EXPECT_EQ(local.choose(Operation::allreduce, 1024).algorithm, Algorithm::one_shot);
+  EXPECT_EQ(local.choose(Operation::allreduce, 25 << 20).algorithm, Algorithm::direct);
+  const Table network = Table::made_from({}, two_hosts);
+  EXPECT_EQ(network.choose(Operation::allreduce, 25 << 20).algorithm, Algorithm::hierarchical);
+}
+
+TEST(Table, the_model_prefers_the_hierarchy_where_hosts_have_many_ranks) {
+  std::vector<int> hosts;
+  for (int rank = 0; rank < 16; ++rank) hosts.push_back(rank / 8);
+  const auto seconds = [&](Algorithm algorithm) {
+    return modelled_seconds(Operation::allreduce, algorithm, 64 << 20, hosts, {});
+  };
+  EXPECT_LT(seconds(Algorithm::hierarchical), seconds(Algorithm::ring));
+}
+
+TEST(Override, replaces_the_sizes_that_it_names) {
+  Table table = Table::made_from({}, four_hosts);
+  const auto before = table.choose(Operation::allreduce, 1 << 30).algorithm;
+  ASSERT_TRUE(table.override_with("allreduce=tree:0-64K,halving_doubling:64K-1M;broadcast=one_shot:0-"));
+  EXPECT_EQ(table.choose(Operation::allreduce, 0).algorithm, Algorithm::tree);
+  EXPECT_EQ(table.choose(Operation::allreduce, (64 << 10) - 1).algorithm, Algorithm::tree);
+  EXPECT_EQ(table.choose(Operation::allreduce, 64 << 10).algorithm, Algorithm::halving_doubling);
+  EXPECT_EQ(table.choose(Operation::allreduce, (1 << 20) - 1).algorithm, Algorithm::halving_doubling);
+  EXPECT_EQ(table.choose(Operation::allreduce, 1 << 30).algorithm, before);
+  EXPECT_EQ(table.choose(Operation::broadcast, 1 << 30).algorithm, Algorithm::one_shot);
+  EXPECT_NE(table.text().find("allreduce=tree:0-64K  # asked for"), std::string::npos) << table.text();
+  // In the middle of a row: what was before and after stays.
+  ASSERT_TRUE(table.override_with("allreduce=ring:100-200"));
+  EXPECT_EQ(table.choose(Operation::allreduce, 99).algorithm, Algorithm::tree);
+  EXPECT_EQ(table.choose(Operation::allreduce, 100).algorithm, Algorithm::ring);
+  EXPECT_EQ(table.choose(Operation::allreduce, 200).algorithm, Algorithm::tree);
+}
+
+TEST(Override, says_what_is_wrong) {
+  const struct {
+    const char* text;
+    const char* why;
+  } rows[] = {{"allreduce", "write"},
+              {"sum=ring:0-", "no operation"},
+              {"allreduce=rings:0-", "no plan"},
+              {"allreduce=hierarchical:0-", "one host"},
+              {"gather=ring:0-", "no plan"},
+              {"allreduce=ring", "PLAN:FROM-TO"},
+              {"allreduce=ring:5-5", "ends before"},
+              {"allreduce=ring:1X-2", "no size"},
+              {"allreduce=ring:0-99999999999999999999", "no size"}};
+  for (const auto& row : rows) {
+    Table table = Table::made_from({}, one_host);
+    const auto result = table.override_with(row.text);
+    ASSERT_FALSE(result) << row.text;
+    EXPECT_NE(result.error().message.find(row.why), std::string::npos) << result.error().message;
+  }
+}
+
+}  // namespace
+}  // namespace trainyard::collectives

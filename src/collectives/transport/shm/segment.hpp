@@ -1,0 +1,146 @@
+// Memory that ranks on one machine share: how it is made, found and laid out.
+//
+// A rank's segment is a memfd: it has no name that could be left behind, and goes with its last user, however
+// that ends. Others reach it as /proc/PID/fd/N, which works exactly where it should: same user, same PID
+// namespace. Whether a peer is local is found out by attaching and comparing a random number that it told us
+// over the network; host names, addresses and environment mean nothing.
+//
+//   segment of rank s = Header | for each rank t: Lane s -> t | outbox
+//
+// Everything about messages s -> t lies in the segment of s: t only writes `consumed`, which has a cache line of
+// its own. A message's bytes lie in the outbox of s or in a region that s registered (Group::allocate).
+//
+// Threads: plain functions; the atomics say who writes what. Errors: unavailable where memory cannot be shared.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "base/result.hpp"
+
+namespace trainyard::collectives {
+
+inline constexpr size_t lane_entries = 16;               // messages under way from one rank to another
+inline constexpr size_t outbox_bytes = size_t{4} << 20;  // bytes under way from one rank; the next ones wait
+inline constexpr size_t fragment_bytes_max = outbox_bytes / 4;  // what is longer goes in parts
+inline constexpr size_t regions_max = 64;                       // registered pieces of memory of one rank
+
+// One message, or a part of one.
+struct alignas(64) Entry {
+  std::atomic<uint64_t> sequence;  // 1, 2, ..: written last, by the sender
+  uint64_t operation;
+  uint64_t label;
+  uint64_t message_bytes;  // of all parts
+  uint64_t part_bytes;
+  uint32_t region;  // 0: the outbox
+  uint32_t region_generation;
+  uint64_t offset;
+};
+
+struct alignas(64) Lane {
+  Entry entries[lane_entries];
+  alignas(
+      64) std::atomic<uint64_t> consumed;  // entries that the receiver is done with; written by the receiver
+};
+
+// What a peer needs to map a registered region.
+struct Region {
+  std::atomic<uint32_t> generation;  // changes when the place is used anew
+  int32_t descriptor;
+  uint64_t bytes;
+};
+
+struct alignas(64) Header {
+  uint64_t magic;
+  std::array<uint64_t, 2> nonce;
+  uint64_t ranks;
+  alignas(64) std::atomic<uint32_t> asleep;  // a futex: 1 while its owner sleeps; who has news sets it to 0
+  alignas(64) Region regions[regions_max];   // index 0 is not used
+};
+
+// A mapping that ends with its owner.
+class Mapping {
+ public:
+  Mapping() = default;
+  Mapping(std::byte* begin, size_t bytes) : begin_(begin), bytes_(bytes) {}
+  Mapping(Mapping&& other) noexcept;
+  Mapping& operator=(Mapping&& other) noexcept;
+  ~Mapping();
+  std::byte* begin() const { return begin_; }
+  size_t bytes() const { return bytes_; }
+  explicit operator bool() const { return begin_ != nullptr; }
+
+ private:
+  std::byte* begin_ = nullptr;
+  size_t bytes_ = 0;
+};
+
+// A memfd of our own, mapped.
+class SharedMemory {
+ public:
+  static Result<SharedMemory> make(const char* name, size_t bytes);
+  SharedMemory() = default;
+  SharedMemory(SharedMemory&& other) noexcept;
+  SharedMemory& operator=(SharedMemory&& other) noexcept;
+  ~SharedMemory();
+  int descriptor() const { return descriptor_; }
+  std::byte* begin() const { return mapping_.begin(); }
+  size_t bytes() const { return mapping_.bytes(); }
+
+ private:
+  int descriptor_ = -1;
+  Mapping mapping_;
+};
+
+// Maps what another process (or this one) holds at `descriptor`. Errors: unavailable.
+Result<Mapping> map_of(int64_t process, int descriptor, size_t bytes);
+
+// One rank's segment, by us or by a peer.
+struct Segment {
+  static constexpr uint64_t magic = 0x3147455352545954;  // "TYTRSEG1"
+  static size_t bytes_for(int ranks) { return sizeof(Header) + size_t(ranks) * sizeof(Lane) + outbox_bytes; }
+
+  std::byte* begin = nullptr;
+  int ranks = 0;
+
+  Header& header() const { return *reinterpret_cast<Header*>(begin); }
+  Lane& lane(int to) const { return reinterpret_cast<Lane*>(begin + sizeof(Header))[to]; }
+  std::byte* outbox() const { return begin + sizeof(Header) + size_t(ranks) * sizeof(Lane); }
+};
+
+// What a rank tells the others about its segment, as text.
+struct Address {
+  int64_t process = 0;
+  int descriptor = -1;
+  std::array<uint64_t, 2> nonce{};
+};
+std::string encode(const Address& address);
+Result<Address> decode_address(std::string_view text);
+
+// Whether the process has ended; false also where that cannot be known.
+class ProcessWatch {
+ public:
+  ProcessWatch() = default;
+  explicit ProcessWatch(int64_t process);
+  ProcessWatch(ProcessWatch&& other) noexcept;
+  ProcessWatch& operator=(ProcessWatch&& other) noexcept;
+  ~ProcessWatch();
+  bool ended() const;
+
+ private:
+  int descriptor_ = -1;
+};
+
+// Cores that this process may run on.
+int usable_cores();
+
+// Sleeps while `word` is 1, at most so long. May return earlier.
+void sleep_on(std::atomic<uint32_t>& word, uint32_t milliseconds);
+// Wakes the owner of the segment if it sleeps. Everything written before is seen by it.
+void wake(Header& header);
+
+}  // namespace trainyard::collectives

@@ -1,0 +1,156 @@
+// Ranks on one machine talk through shared memory, all others over TCP: one transport over both.
+//
+// A message's bytes are copied once into the sender's outbox, whatever the number of its receivers; a receiver
+// reads them where they lie. Bytes in registered memory are not copied at all: then the sender's all_sent()
+// waits until every receiver has read them.
+//
+// Who waits first spins (a message between two cores takes a fraction of a microsecond), then yields its core
+// (with more ranks than cores the one we wait for may need it), then sleeps on a futex. The TCP connections
+// stand between local ranks too: they carry goodbyes and last words, and close when a process dies.
+//
+// Threads: confined to one thread at a time; allocate() and free() from anywhere.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "collectives/transport/shm/segment.hpp"
+#include "collectives/transport/tcp/tcp_transport.hpp"
+
+namespace trainyard::collectives {
+
+// Memory that all local ranks can map. Shared by the groups of a process: one registration serves them all.
+class RegisteredMemory {
+ public:
+  // Errors: exhausted when regions_max are in use; unavailable where memory cannot be shared.
+  Result<std::span<std::byte>> allocate(size_t bytes);
+  void free(std::byte* begin);
+
+  struct Place {
+    uint32_t region = 0;  // 0: not registered
+    uint32_t generation = 0;
+    uint64_t offset = 0;
+    int descriptor = -1;
+    uint64_t region_bytes = 0;
+  };
+  Place place_of(std::span<const std::byte> bytes) const;
+  bool empty() const { return count_.load(std::memory_order_relaxed) == 0; }
+
+ private:
+  struct Piece {
+    SharedMemory memory;
+    uint32_t generation = 0;
+  };
+  mutable std::mutex mutex_;
+  Piece pieces_[regions_max];  // guarded by mutex_; index 0 is not used
+  uint32_t generations_ = 0;   // guarded by mutex_
+  std::atomic<size_t> count_ = 0;
+};
+
+class ShmTransport final : public Transport {
+ public:
+  // Finds out over `tcp` who is local: all ranks call it at the same time. A rank that cannot share memory talks
+  // to everyone over TCP.
+  static Result<std::unique_ptr<Transport>> make(std::unique_ptr<TcpTransport> tcp,
+                                                 std::shared_ptr<RegisteredMemory> registered);
+  ~ShmTransport() override;
+
+  int rank() const override { return tcp_->rank(); }
+  int size() const override { return tcp_->size(); }
+  std::vector<int> hosts() const override { return hosts_; }
+  void send(std::span<const int> peers, Tag tag, std::span<const std::byte> bytes) override;
+  void take(int peer, Tag tag, std::span<std::byte> into) override;
+  void receive(int peer, Tag tag, std::span<std::byte> room) override;
+  const std::byte* arrived(int peer) override;
+  void release(int peer) override;
+  bool all_taken() const override { return takes_open_ == 0 && tcp_->all_taken(); }
+  bool all_sent() const override;
+  Result<void> advance() override;
+  Result<void> wait() override;
+  void abandon(std::string_view why) override { tcp_->abandon(why); }
+  Result<std::string> offer() override { return tcp_->offer(); }
+  Result<std::unique_ptr<Transport>> meet(const std::vector<int>& members,
+                                          const std::vector<std::string>& offers, uint64_t key) override;
+  RegisteredMemory* registered() override { return registered_.get(); }
+
+ private:
+  struct Expected {
+    Tag tag;
+    std::span<std::byte> bytes;
+    bool kept = false;
+    size_t received = 0;
+  };
+  struct Peer {
+    bool local = false;
+    int64_t process = 0;
+    Mapping mapping;
+    Segment segment;
+    ProcessWatch watch;
+    uint64_t put = 0;       // entries that we put into our lane to it
+    uint64_t consumed = 0;  // entries of its lane to us that we are done with
+    std::deque<Expected> expected;
+    const std::byte* arrived = nullptr;
+    bool arrived_in_lane = false;  // release() frees an entry
+    struct Mapped {
+      uint32_t generation = 0;
+      Mapping mapping;
+    };
+    std::vector<Mapped> regions;
+  };
+  struct Outgoing {
+    std::span<const int> peers;
+    std::vector<int> kept_peers;  // what `peers` points to once the message has to wait
+    Tag tag;
+    std::span<const std::byte> bytes;
+    size_t put = 0;  // of bytes
+  };
+  // Bytes of the outbox, or of the caller's registered memory, until `peer` has consumed `sequence`.
+  struct Reader {
+    int peer;
+    uint64_t sequence;
+  };
+  struct Block {
+    size_t end = 0;  // where in the outbox the next block begins
+    size_t readers = 0;
+  };
+
+  ShmTransport(std::unique_ptr<TcpTransport> tcp, std::shared_ptr<RegisteredMemory> registered);
+  Result<void> attach();
+  // Puts as much as there is room for; true when all of it is put.
+  bool put(Outgoing& message);
+  // Where `bytes` fit into the outbox, one after the other; null when they do not now.
+  std::byte* room_in_outbox(size_t bytes);
+  void reclaim();
+  void put_entry(int peer, const Outgoing& message, size_t part_bytes, uint32_t region, uint32_t generation,
+                 uint64_t offset);
+  bool lane_has_room(int peer) const;
+  // Moves what has come from one peer.
+  Result<void> pull(int peer);
+  Result<const std::byte*> bytes_of_entry(Peer& peer, const Entry& entry);
+  void consume(Peer& peer);
+  bool news() const;
+  Result<void> check_peers();
+
+  std::unique_ptr<TcpTransport> tcp_;
+  std::shared_ptr<RegisteredMemory> registered_;
+  SharedMemory memory_;
+  Segment own_;
+  std::vector<Peer> peers_;
+  std::vector<int> hosts_;
+  std::vector<int> waiting_;  // local peers of whom something is expected
+  std::vector<int> remote_;   // scratch of send()
+  std::deque<Outgoing> outgoing_;
+  std::deque<Block> blocks_;
+  std::deque<Reader> readers_;             // of the blocks, in their order
+  mutable std::deque<Reader> references_;  // of the caller's own memory
+  size_t outbox_begin_ = 0;                // the oldest byte in use
+  size_t outbox_end_ = 0;
+  size_t takes_open_ = 0;
+  int spins_ = 0;  // how often wait() found nothing since something moved
+  int spins_max_ = 0;
+  bool has_local_ = false;
+};
+
+}  // namespace trainyard::collectives
