@@ -36,7 +36,7 @@ bool Signals::take() {
 
 Result<void> Children::start(Command command, Kind kind) {
   command.catch_errors = true;
-  command.catch_output = static_cast<bool>(kind.change_line);
+  command.catch_output = kind.whole_lines || kind.change_line;
   Child child;
   for (const auto& argument : command.arguments)
     child.command += (child.command.empty() ? "" : " ") + argument;
@@ -69,7 +69,7 @@ void Children::pass_on(Child& child, bool to_the_end) {
     if (!open) child.running.errors.close();
     more = to_the_end && !text.empty();
   }
-  if (child.kind.change_line) pass_on_output(child, to_the_end);
+  pass_on_output(child, to_the_end);
 }
 
 void Children::pass_on_output(Child& child, bool to_the_end) {
@@ -80,6 +80,10 @@ void Children::pass_on_output(Child& child, bool to_the_end) {
     child.partial_line += text;
     std::string lines;
     size_t begin = 0;
+    if (!child.kind.change_line) {
+      begin = child.partial_line.rfind('\n') + 1;  // none: 0
+      lines = child.partial_line.substr(0, begin);
+    }
     for (size_t end; (end = child.partial_line.find('\n', begin)) != std::string::npos; begin = end + 1)
       lines += child.kind.change_line(std::string_view(child.partial_line).substr(begin, end - begin));
     child.partial_line.erase(0, begin);

@@ -35,6 +35,7 @@ class Children {
     int rank = 0;
     uint32_t number = 0;        // of a line that another host asked for; 0 for others
     bool signal_group = false;  // what is told to stop: the process, or all of its group
+    bool whole_lines = false;   // of its output: others write to the same log
     // What to pass on for each line of its output, with its newline; none: its output is ours.
     std::function<std::string(std::string_view)> change_line;
   };

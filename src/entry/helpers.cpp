@@ -93,7 +93,9 @@ int run_rank(const std::vector<std::string>& arguments, const Variables& variabl
           Failed{rank, code, describe_failure("ExecuteUserScriptError", failure, true, words, line)});
   };
   Children children;
-  if (auto started = children.start(std::move(command), {}); !started) {
+  Children::Kind kind;
+  kind.whole_lines = true;  // mpirun puts a tag before whatever it reads at once
+  if (auto started = children.start(std::move(command), std::move(kind)); !started) {
     write_all(STDERR_FILENO, started.error().message + "\n");
     report(127, started.error().message, arguments[0]);
     return 127;

@@ -279,7 +279,11 @@ class HostRun {
   void start_process(const Start& start) {
     Command command{start.arguments, variables_, settings_.code_directory()};
     for (const auto& [name, value] : start.variables) command.variables[name] = value;
-    Children::Kind kind{start.role, start.rank, 0, start.signal_group, {}};
+    Children::Kind kind;
+    kind.role = start.role;
+    kind.rank = start.rank;
+    kind.signal_group = start.signal_group;
+    kind.whole_lines = plan_.starts.size() > 1;
     if (start.role == Start::Role::launcher) {
       const auto per_host = settings_.framework.find("sagemaker_mpi_num_of_processes_per_host");
       const auto told = per_host == settings_.framework.end() ? Result<int64_t>(0)

@@ -115,7 +115,8 @@ std::vector<std::string> mpirun_command(const Settings& settings, const Image& i
   parameter("plm_rsh_agent", image.entry + " --start-on");
   parameter("orte_leave_session_attached", "1");
   add({"-x", "NCCL_MIN_NRINGS=4", "-x", "NCCL_SOCKET_IFNAME=" + settings.network_interface, "-x",
-       "NCCL_DEBUG=" + options.nccl_debug, "-x", "LD_LIBRARY_PATH", "-x", "PATH"});
+       "NCCL_DEBUG=" + options.nccl_debug, "-x", "PATH"});
+  if (variables.contains("LD_LIBRARY_PATH")) add({"-x", "LD_LIBRARY_PATH"});  // mpirun warns of what is not
   command.insert(command.end(), options.others.begin(), options.others.end());
   for (const char* name : {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"})
     if (variables.contains(name)) add({"-x", name});

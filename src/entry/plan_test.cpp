@@ -125,7 +125,10 @@ TEST(Plan, StartsMpirunOnTheLeadingHostOnly) {
                               {"sagemaker_mpi_num_of_processes_per_host", "2"},
                               {"sagemaker_mpi_custom_mpi_options", "\"-verbose --NCCL_DEBUG WARN -x A=1\""},
                               {"epochs", "3"}},
-          .variables = {{"SM_HPS", "{}"}, {"SM_CURRENT_HOST", "algo-1"}, {"HOME", "/root"}}};
+          .variables = {{"SM_HPS", "{}"},
+                        {"SM_CURRENT_HOST", "algo-1"},
+                        {"HOME", "/root"},
+                        {"LD_LIBRARY_PATH", "/opt/lib"}}};
   const auto plan = job.plan();
   ASSERT_TRUE(plan);
   ASSERT_EQ(plan->starts.size(), 1u);
@@ -136,7 +139,7 @@ TEST(Plan, StartsMpirunOnTheLeadingHostOnly) {
             "-bind-to none -map-by slot -mca pml ob1 -mca btl ^openib -mca orte_abort_on_non_zero_status 1 "
             "-mca btl_vader_single_copy_mechanism none -mca plm_rsh_agent /opt/trainyard/entry --start-on "
             "-mca orte_leave_session_attached 1 -x NCCL_MIN_NRINGS=4 -x NCCL_SOCKET_IFNAME=eth0 "
-            "-x NCCL_DEBUG=WARN -x LD_LIBRARY_PATH -x PATH -verbose -x A=1 -x SM_HPS "
+            "-x NCCL_DEBUG=WARN -x PATH -x LD_LIBRARY_PATH -verbose -x A=1 -x SM_HPS "
             "/opt/trainyard/entry --rank /usr/bin/python3 train.py --epochs 3");
   job.host = 2;
   EXPECT_TRUE(job.plan()->starts.empty());

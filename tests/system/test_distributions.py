@@ -1,10 +1,12 @@
 """Distributions across real hosts: the platform starts the ranks, keeps the first error, and ends when they end."""
 
-import json
+import subprocess
 
 import pytest
 
+import jobs
 import scripts
+import trainyard_server
 
 
 @pytest.fixture(scope="module")
@@ -45,3 +47,130 @@ def test_torch_distributed_on_two_hosts(yard):
     ranks = sorted(line.split(" ", 8) for line in lines if line.startswith("RANK"))
     assert [rank[1:8] for rank in ranks] == [[str(k), "of", "4", "local", str(k % 2), "on", f"algo-{k // 2 + 1}"] for k in range(4)]
     assert len({rank[8] for rank in ranks}) == 1, "all ranks have the same weights"
+
+
+def test_the_first_error_is_told_with_host_and_rank(yard):
+    done, _ = scripts.run(yard, "ddp-fails", "train.py", {"train.py": DDP}, hosts=2, status="Failed",
+                          hyperparameters=TORCH | {"fail-rank": 1})
+    assert done["FailureReason"].startswith("AlgorithmError: ExecuteUserScriptError: ValueError: no such column (algo-2, rank 1, exit code 1)"), done["FailureReason"]
+    assert done["FailureReason"].endswith("exit code: 1 (algo-2)")
+
+
+MPI = {"sagemaker_mpi_enabled": True, "sagemaker_mpi_num_of_processes_per_host": 2, "sagemaker_mpi_custom_mpi_options": ""}
+MPI4PY = """
+import os, sys
+from mpi4py import MPI
+
+world = MPI.COMM_WORLD
+total = world.allreduce(world.Get_rank() + 1)
+print("RANK", world.Get_rank(), "of", world.Get_size(), "on", MPI.Get_processor_name(), os.environ["SM_CURRENT_HOST"], "sum", total, os.environ["SM_HP_EPOCHS"], flush=True)
+if len(sys.argv) > 3 and world.Get_rank() == int(sys.argv[4]):
+    raise RuntimeError("diverged")
+world.Barrier()
+"""
+
+
+def test_mpi_on_two_hosts(yard):
+    _, lines = scripts.run(yard, "mpi", "train.py", {"train.py": MPI4PY}, hosts=2, hyperparameters=MPI | {"epochs": 3})
+    ranks = sorted(line for line in lines if "RANK" in line)
+    assert ranks == [f"[1,mpirank:{k},algo-{k // 2 + 1}]<stdout>:RANK {k} of 4 on algo-{k // 2 + 1} algo-{k // 2 + 1} sum 10 3" for k in range(4)], lines
+
+
+def test_an_mpi_ranks_error_is_told_not_the_launchers(yard):
+    done, lines = scripts.run(yard, "mpi-raises", "train.py", {"train.py": MPI4PY}, hosts=2, status="Failed", hyperparameters=MPI | {"epochs": 3, "fail": 3})
+    assert done["FailureReason"].startswith("AlgorithmError: ExecuteUserScriptError: RuntimeError: diverged (algo-2, rank 3, "), done["FailureReason"]
+
+
+CRASH = """
+#include <mpi.h>
+#include <signal.h>
+#include <stdio.h>
+int main(int count, char** words) {
+  int rank, total = 0, one = 1;
+  MPI_Init(&count, &words);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Allreduce(&one, &total, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  printf("rank %d of %d\\n", rank, total);
+  fflush(stdout);
+  if (count > 2 && rank == 1) raise(SIGSEGV);
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Finalize();
+  return 0;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    """A C program over MPI, as an image's own would be."""
+    folder = tmp_path_factory.mktemp("mpi")
+    (folder / "crash.c").write_text(CRASH)
+    subprocess.run(["/usr/bin/mpicc", "-o", folder / "crash", folder / "crash.c"], check=True)
+    return (folder / "crash").read_bytes()
+
+
+def test_mpi_runs_any_program(yard, program):
+    files = {"train.sh": '#!/bin/sh\nchmod +x crash; exec ./crash "$@"\n', "crash": program}
+    _, lines = scripts.run(yard, "mpi-c", "train.sh", files, hosts=2, hyperparameters=MPI | {"sagemaker_mpi_num_of_processes_per_host": 1, "sagemaker_mpi_custom_mpi_options": "-x A=1 --NCCL_DEBUG WARN"})
+    assert {"[1,mpirank:0,algo-1]<stdout>:rank 0 of 2", "[1,mpirank:1,algo-2]<stdout>:rank 1 of 2"} <= set(lines), lines
+    done, _ = scripts.run(yard, "mpi-crash", "train.sh", files, hosts=2, status="Failed", hyperparameters=MPI | {"sagemaker_mpi_num_of_processes_per_host": 1, "crash": 1})
+    assert "(algo-2, rank 1, killed by SIGSEGV)\n" in done["FailureReason"], done["FailureReason"]
+    assert done["FailureReason"].endswith("exit code: 139 (algo-2)")
+
+
+READ_TF_CONFIG = """
+import json, os
+config = json.loads(os.environ["TF_CONFIG"])
+print("TASK", config["task"]["type"], config["task"]["index"], "of", json.dumps(config["cluster"], sort_keys=True))
+"""
+
+
+def test_tensorflows_config(yard):
+    _, lines = scripts.run(yard, "servers", "train.py", {"train.py": READ_TF_CONFIG}, hosts=3, hyperparameters={"sagemaker_parameter_server_enabled": True})
+    cluster = '{"master": ["algo-1:2222"], "ps": ["algo-1:2223", "algo-2:2223", "algo-3:2223"], "worker": ["algo-2:2222", "algo-3:2222"]}'
+    assert sorted(line for line in lines if line.startswith("TASK")) == [f"TASK {task} of {cluster}" for task in ("master 0", "worker 0", "worker 1")], lines
+    _, lines = scripts.run(yard, "mirrored", "train.py", {"train.py": READ_TF_CONFIG}, hosts=2, hyperparameters={"sagemaker_multi_worker_mirrored_strategy_enabled": True})
+    assert sorted(line for line in lines if line.startswith("TASK")) == [f'TASK worker {k} of {{"worker": ["algo-1:8890", "algo-2:8890"]}}' for k in (0, 1)], lines
+
+
+def test_a_distribution_of_one_instance_group(yard):
+    script = READ_TF_CONFIG.replace("import json, os", "import json, os, sys\nif 'TF_CONFIG' not in os.environ: print('ALONE', os.environ['SM_CURRENT_HOST']); sys.exit()")
+    request = scripts.request(yard, "groups", "train.py", {"train.py": script}, hyperparameters={
+        "sagemaker_multi_worker_mirrored_strategy_enabled": True, "sagemaker_distribution_instance_groups": ["work"]})
+    request["ResourceConfig"] = {"VolumeSizeInGB": 1, "InstanceGroups": [
+        {"InstanceGroupName": name, "InstanceType": "ml.t3.medium", "InstanceCount": count} for name, count in (("read", 1), ("work", 2))]}
+    yard.boto("sagemaker").create_training_job(**request)
+    done = jobs.wait_until(yard.boto("sagemaker"), "groups")
+    lines = jobs.log_lines(yard.boto("logs"), "groups")
+    assert done["TrainingJobStatus"] == "Completed", (done.get("FailureReason"), lines)
+    assert sorted(line for line in lines if line.startswith(("TASK", "ALONE"))) == ["ALONE algo-1"] + [
+        f'TASK worker {k} of {{"worker": ["algo-2:8890", "algo-3:8890"]}}' for k in (0, 1)], lines
+
+
+WAIT_TO_STOP = """
+import os, signal, sys, time
+from mpi4py import MPI
+rank = MPI.COMM_WORLD.Get_rank()
+def save(*_):
+    open(f"/opt/ml/model/rank-{rank}", "w").write("saved")
+    time.sleep(0.5)  # a launcher would have killed it by now
+    print("saved", rank, flush=True)
+    os._exit(0)
+signal.signal(signal.SIGTERM, save)
+print("ready", rank, flush=True)
+while True:
+    signal.pause()
+"""
+
+
+def test_ranks_under_mpirun_save_when_they_are_stopped(yard):
+    sagemaker, logs = yard.boto("sagemaker"), yard.boto("logs")
+    sagemaker.create_training_job(**scripts.request(yard, "mpi-stop", "train.py", {"train.py": WAIT_TO_STOP}, hosts=2, hyperparameters=MPI))
+
+    def said(word):
+        return [line for line in jobs.log_lines(logs, "mpi-stop") if f">:{word} " in line]
+
+    trainyard_server.wait_for(lambda: len(said("ready")) == 4, "four ranks to run")
+    sagemaker.stop_training_job(TrainingJobName="mpi-stop")
+    done = jobs.wait_until(sagemaker, "mpi-stop")
+    assert done["TrainingJobStatus"] == "Stopped" and len(said("saved")) == 4, jobs.log_lines(logs, "mpi-stop")

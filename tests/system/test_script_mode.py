@@ -1,6 +1,8 @@
 """Script mode: the SDK's hyperparameters name a program and an archive of sources; entry runs them in any image."""
 
 import json
+import os
+import subprocess
 
 import pytest
 
@@ -135,3 +137,77 @@ def test_hosts_without_a_distribution_are_warned(yard):
     _, lines = scripts.run(yard, "apart", "train.py", {"train.py": "import os; print('I am', os.environ['SM_CURRENT_HOST'])"}, hosts=2)
     assert {"I am algo-1", "I am algo-2"} <= set(lines)
     assert sum("2 hosts and no distribution" in line for line in lines) == 2, lines
+
+
+def image_with(tmp_path, name, files, *config):
+    """An OCI layout of busybox and these files (path -> text), with umoci's options for its config."""
+    layout, bundle = str(tmp_path / f"{name}-layout"), str(tmp_path / f"{name}-bundle")
+
+    def umoci(*arguments):
+        subprocess.run(["umoci", *arguments], check=True, capture_output=True)
+
+    umoci("init", "--layout", layout)
+    umoci("new", "--image", f"{layout}:v1")
+    umoci("unpack", "--image", f"{layout}:v1", bundle)
+    root = os.path.join(bundle, "rootfs")
+    os.makedirs(os.path.join(root, "bin"))
+    subprocess.run(["cp", "/bin/busybox", os.path.join(root, "bin")], check=True)
+    for applet in ("sh", "echo", "cat", "env", "ls"):
+        os.symlink("busybox", os.path.join(root, "bin", applet))
+    for path, text in files.items():
+        os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)
+        with open(os.path.join(root, path), "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(os.path.join(root, path), 0o755)
+    umoci("repack", "--image", f"{layout}:v1", bundle)
+    umoci("config", "--image", f"{layout}:v1", "--config.env", "PATH=/bin", *config)
+    return f"oci:{layout}:v1"
+
+
+def test_an_image_without_libraries_and_python(yard, tmp_path):
+    """busybox alone: entry needs nothing of the image. An ENTRYPOINT that runs what it is given stays in front."""
+    image = image_with(tmp_path, "bare", {"start": '#!/bin/sh\necho started through $0\nexec "$@"\n'}, "--config.entrypoint", "/start")
+    _, lines = scripts.run(yard, "bare", "go.sh", {"go.sh": '#!/bin/sh\necho "$@ as $SM_CURRENT_HOST"\n'}, image=image, hyperparameters={"epochs": 3})
+    assert lines == ["started through /start", "--epochs 3 as algo-1"], lines
+
+
+def test_an_image_brings_its_own_sources(yard, tmp_path):
+    image = image_with(tmp_path, "own", {"opt/ml/code/go.sh": "#!/bin/sh\necho the image\\'s own script\n"}, "--config.env", "SAGEMAKER_PROGRAM=go.sh")
+    request = jobs.request("own-sources", image=image)
+    request["AlgorithmSpecification"] = {"TrainingImage": image, "TrainingInputMode": "File"}
+    yard.boto("sagemaker").create_training_job(**request)
+    done = jobs.wait_until(yard.boto("sagemaker"), "own-sources")
+    assert done["TrainingJobStatus"] == "Completed", done.get("FailureReason")
+    assert jobs.log_lines(yard.boto("logs"), "own-sources") == ["the image's own script"]
+
+
+def test_an_image_with_its_own_toolkit_keeps_it(yard, tmp_path):
+    image = image_with(tmp_path, "toolkit", {"bin/train": "#!/bin/sh\necho its own train\n"})
+    _, lines = scripts.run(yard, "toolkit", "go.sh", {"go.sh": "exit 1"}, image=image)
+    assert lines == ["its own train"], lines
+
+
+TAKE_ROWS = """
+import json
+import os
+import subprocess
+with open("/opt/ml/input/config/resourceconfig.json") as f:
+    resourceconfig = json.load(f)
+n_hosts = len(resourceconfig["hosts"])
+current_host_idx = resourceconfig["hosts"].index(resourceconfig["current_host"])
+total_rows = 100
+start_row = round(current_host_idx * total_rows / n_hosts)
+end_row = round((current_host_idx + 1) * total_rows / n_hosts)
+print("rows", start_row, end_row)
+"""
+
+
+def test_a_train_executable_takes_its_rows(yard):
+    """No script mode at all: a program of one's own on three hosts, each with its part of the rows."""
+    body = jobs.request("rows", hosts=3, image="trainyard/machine", HyperParameters={})
+    body["AlgorithmSpecification"]["ContainerEntrypoint"] = ["/usr/bin/python3", "-c"]
+    body["AlgorithmSpecification"]["ContainerArguments"] = ["import os; exec(os.environ['TRAIN'])"]
+    body["Environment"] = {"TRAIN": TAKE_ROWS}
+    yard.boto("sagemaker").create_training_job(**body)
+    assert jobs.wait_until(yard.boto("sagemaker"), "rows")["TrainingJobStatus"] == "Completed"
+    assert sorted(jobs.log_lines(yard.boto("logs"), "rows")) == ["rows 0 33", "rows 33 67", "rows 67 100"]

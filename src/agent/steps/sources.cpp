@@ -58,6 +58,8 @@ Result<void> write_told(Site& site) {
 std::optional<Failure> fetch_sources(Site& site) {
   const auto& order = site.order;
   const bool of_image = !site.image.root.empty();
+  if (auto made = host::make_directories(site.ml(kCode)); !made)
+    return failure_of(made.error(), "making the directory of sources");
   if (of_image) {
     if (auto copied = copy_image_code(site.image.root, site.ml(kCode), site.interruption); !copied)
       return failure_of(copied.error(), "The image's /opt/ml/code cannot be used");
