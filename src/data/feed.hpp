@@ -1,0 +1,83 @@
+// One epoch of a channel as bytes, in order, with what follows fetched ahead.
+//
+// Items (texts, or objects of the store) are taken from the caller's source one by one by kAheadItems
+// threads, each into a backlog of its own of kAheadChunks chunks; who reads takes the backlogs in order. So
+// many small objects come at once, a large one flows through, and memory is bounded by both (8 MiB a feed).
+//
+// Threads: some of its own, joined by the destructor; next() is confined to one, stop() is not. Errors: the first item's
+// that could not be had, when it is its turn, naming it.
+// Lifetime: what is passed in must outlive it.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/result.hpp"
+#include "data/object_stream.hpp"
+#include "data/stop.hpp"
+
+namespace trainyard::data {
+
+inline constexpr size_t kAheadItems = 4;          // at once: hides the start of the next objects
+inline constexpr size_t kAheadChunks = 4;         // of each
+inline constexpr size_t kChunkBytes = 512 << 10;  // a pipe holds 1 MiB at most
+
+struct Item {
+  std::string text;                       // the bytes themselves, when `from` is nothing
+  std::optional<objects::Location> from;  // the object whose bytes they are
+};
+
+struct Form {
+  bool gunzip = false;     // objects are gzip
+  bool record_io = false;  // each item becomes one RecordIO record
+};
+
+class Feed {
+ public:
+  // Called by one thread at a time; nothing: there are no more.
+  using Source = std::function<Result<std::optional<Item>>()>;
+
+  Feed(objects::Objects& objects, Clock& clock, Form form, Source source);
+  ~Feed();
+
+  // The next bytes; nothing: the epoch is over. Errors also: cancelled: stopped.
+  Result<std::optional<std::vector<char>>> next();
+  // Ends all that is under way; from any thread.
+  void stop();
+
+ private:
+  struct Backlog {
+    std::deque<std::vector<char>> chunks;
+    bool done = false;
+    Result<void> outcome;
+  };
+
+  void work();
+  Result<void> fetch(const Item& item, Backlog& backlog);
+  Result<uint64_t> copy(ByteStream& stream, uint64_t expected, std::vector<char>& chunk, Backlog& backlog);
+  Result<void> push(Backlog& backlog, std::vector<char> chunk);
+  Result<std::unique_ptr<ByteStream>> open(const objects::Location& from, uint64_t& bytes);
+
+  objects::Objects& objects_;
+  Clock& clock_;
+  const Form form_;
+  const Source source_;
+  Stop stop_;
+
+  std::mutex source_mutex_;  // taken before mutex_
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  // Guarded by mutex_:
+  std::deque<std::shared_ptr<Backlog>> backlogs_;  // shared with the thread that fills it, which may be last
+  bool exhausted_ = false;                         // the source has no more
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace trainyard::data

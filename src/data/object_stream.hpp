@@ -1,0 +1,58 @@
+// One object's bytes, whatever happens to the store meanwhile: when it is away or its keys are being renewed,
+// reading goes on where it was, if the object is still the same.
+//
+// Threads: confined to one; a stop may be ordered from anywhere. Errors: those of the store; cancelled:
+// stopped; unavailable: it was away for longer than kAwayMax; conflict: the object was replaced in between;
+// invalid: it is no gzip; corrupt: fewer bytes came than it has.
+// Lifetime: what is passed in must outlive it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "base/result.hpp"
+#include "base/time.hpp"
+#include "data/stop.hpp"
+#include "objects/objects.hpp"
+
+namespace trainyard::data {
+
+inline constexpr Duration kAwayMax = 1h;       // an embedded store is away when the server is
+inline constexpr Duration kAwayPause = 500ms;  // between two tries
+inline constexpr Duration kNewKeysMax = 10s;   // keys that are refused for longer are not being renewed
+
+class ByteStream {
+ public:
+  virtual ~ByteStream() = default;
+  virtual Result<size_t> read(std::span<char> buffer) = 0;  // 0 at the end
+};
+
+class ObjectStream : public ByteStream {
+ public:
+  static Result<std::unique_ptr<ObjectStream>> open(objects::Objects& objects, const objects::Location& from,
+                                                    Clock& clock, Stop& stop);
+  uint64_t bytes() const { return bytes_; }
+  Result<size_t> read(std::span<char> buffer) override;
+
+ private:
+  ObjectStream(objects::Objects& objects, objects::Location from, Clock& clock, Stop& stop)
+      : objects_(objects), from_(std::move(from)), clock_(clock), stop_(stop) {}
+  Result<void> open_at(uint64_t offset);
+  // Whether to try again after this error; it has waited then.
+  bool worth_another_try(const Error& error);
+
+  objects::Objects& objects_;
+  const objects::Location from_;
+  Clock& clock_;
+  Stop& stop_;
+  std::unique_ptr<objects::Reader> reader_;
+  uint64_t bytes_ = 0, at_ = 0;
+  std::string etag_;
+  std::optional<std::chrono::nanoseconds> away_since_;
+};
+
+// What `compressed` holds: gzip, of one member or several.
+Result<std::unique_ptr<ByteStream>> decompressed(std::unique_ptr<ByteStream> compressed);
+
+}  // namespace trainyard::data

@@ -1,0 +1,53 @@
+// RecordIO, as MXNet's and dmlc's readers know it:
+//
+//   magic 0xced7230a | flag << 29 | length      two u32, little endian; length < 2^29
+//   payload          | zeros up to a multiple of 4
+//
+// flag 0 is a whole record, 1 2 3 the first, middle and last part of one that was split where its payload
+// held the magic at a multiple of 4; the magic between two parts is left out. SageMaker's own readers never
+// join parts, so what we write is always whole. What we read may be of either kind.
+//
+// Threads: pure; a decoder is confined to one.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+
+namespace trainyard::data {
+
+inline constexpr uint32_t kRecordMagic = 0xced7230a;
+inline constexpr uint64_t kRecordBytesMax = (1u << 29) - 1;
+inline constexpr size_t kRecordHeadBytes = 8;
+
+// Requires: bytes <= kRecordBytesMax.
+std::array<char, kRecordHeadBytes> record_head(uint64_t bytes);
+// How many zeros follow a payload.
+size_t record_padding(uint64_t bytes);
+
+// Records out of bytes that come in pieces of any size.
+class RecordDecoder {
+ public:
+  // `record_bytes_max`: longer records are refused before they take memory.
+  explicit RecordDecoder(size_t record_bytes_max) : record_bytes_max_(record_bytes_max) {}
+  void push(std::string_view bytes) { buffer_.append(bytes); }
+  // The next whole record; nothing: more bytes are needed. Errors: corrupt; exhausted: the record is too long.
+  Result<std::optional<std::string>> next();
+  // Errors: corrupt: the bytes end within a record.
+  Result<void> finish() const;
+
+ private:
+  Result<void> take_part(uint32_t flag, std::string_view payload);
+
+  const size_t record_bytes_max_;
+  std::string buffer_;
+  size_t at_ = 0;                     // of buffer_: read so far
+  std::optional<std::string> split_;  // the parts so far of a split record
+};
+
+}  // namespace trainyard::data

@@ -1,0 +1,36 @@
+// A word that ends work under way: heard between two pieces of it, and by whoever waits.
+//
+// Threads: callable from anywhere.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+
+#include "base/time.hpp"
+
+namespace trainyard::data {
+
+class Stop {
+ public:
+  void order() {
+    {
+      const std::lock_guard lock(mutex_);
+      ordered_ = true;
+    }
+    changed_.notify_all();
+  }
+  bool ordered() const { return ordered_; }
+  // Whether it was ordered within the duration.
+  bool wait(Duration at_most) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, at_most, [&] { return ordered_.load(); });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::atomic<bool> ordered_ = false;  // written under mutex_
+};
+
+}  // namespace trainyard::data
