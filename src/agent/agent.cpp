@@ -163,7 +163,11 @@ void Agent::watch_process() {
   watcher_ = std::thread([this] {
     for (;;) {
       auto exited = site_.container->wait(kWatchInterval);
-      if (exited && !*exited) continue;
+      if (exited && !*exited) {
+        // Who waits for bytes that will not come would wait for ever.
+        if (site_.input_failure.get()) site_.container->kill_all();
+        continue;
+      }
       if (exited) {
         post(explain_exit(**exited));
       } else {
@@ -184,6 +188,12 @@ ProcessExited Agent::explain_exit(const host::ContainerExit& exited) {
   ProcessExited event;
   event.code = exited.code;
   if (exited.code == 0) return event;
+  if (auto failure = site_.input_failure.get()) {
+    site_.container->kill_all();
+    event.fault = failure->fault;
+    event.reason = std::move(failure->message);
+    return event;
+  }
   site_.container->kill_all();
   site_.pump->finish(kLastWordsMax);
   std::string failure;

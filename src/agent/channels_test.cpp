@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "base/random.hpp"
 #include "host/files.hpp"
 #include "host/machine_clock.hpp"
@@ -20,14 +22,17 @@ domain::Channel channel_of(std::string uri,
   return channel;
 }
 
-// "a.csv b/c.csv" of the plan, or why there is none.
+// "a.csv b/c.csv" of a host's share, or why there is none.
 std::string plan(const std::string& prefix, const std::vector<std::string>& keys, domain::HostIndex host = 0,
-                 uint32_t hosts = 1) {
+                 uint32_t hosts = 1, std::optional<int64_t> seed = {}) {
   std::vector<objects::ObjectInfo> listed(keys.size());
   for (size_t i = 0; i < keys.size(); ++i) listed[i].key = keys[i];
-  const auto channel = channel_of("s3://b/" + prefix, hosts > 1 ? domain::Distribution::sharded_by_s3_key
-                                                                : domain::Distribution::fully_replicated);
-  const auto downloads = plan_channel(channel, {"b", prefix}, listed, host, hosts);
+  auto channel = channel_of("s3://b/" + prefix, hosts > 1 ? domain::Distribution::sharded_by_s3_key
+                                                          : domain::Distribution::fully_replicated);
+  channel.shuffle_seed = seed;
+  auto found = objects_of_listing(channel, {"b", prefix}, listed);
+  if (!found) return found.error().message;
+  const auto downloads = share_of_channel(channel, std::move(found->all), {host, hosts});
   if (!downloads) return downloads.error().message;
   std::string text;
   for (const auto& download : *downloads) text += (text.empty() ? "" : " ") + download.path;
@@ -63,6 +68,34 @@ TEST(PlanChannel, ShardsAreDealtInTurnAndMayBeEmpty) {
   EXPECT_EQ(plan("d/", {"d/0"}, 1, 2), "");
 }
 
+TEST(PlanChannel, AShuffleDealsOtherShards) {
+  std::vector<std::string> keys;
+  for (char name = 'a'; name < 'k'; ++name) keys.push_back(std::string("d/") + name);
+  const auto one = plan("d/", keys, 0, 2, 7), two = plan("d/", keys, 1, 2, 7);
+  EXPECT_NE(one, plan("d/", keys, 0, 2));
+  EXPECT_NE(one, plan("d/", keys, 0, 2, 8));
+  std::string all = one + " " + two;
+  std::sort(all.begin(), all.end());
+  EXPECT_EQ(all.substr(9), "abcdefghij");
+}
+
+TEST(SeatOf, CountsTheHostsOfTheChannelsGroups) {
+  const std::vector<domain::InstanceGroup> groups = {
+      {"a", "ml.m5.large", 2}, {"b", "ml.m5.large", 3}, {"c", "ml.m5.large", 1}};
+  const auto seat = [&](const std::vector<std::string>& names, domain::HostIndex host) -> std::string {
+    auto channel = channel_of("s3://b/d");
+    channel.groups = names;
+    const auto found = seat_of(channel, groups, host);
+    return found ? std::to_string(found->host) + "/" + std::to_string(found->hosts) : "none";
+  };
+  EXPECT_EQ(seat({}, 0), "0/6");
+  EXPECT_EQ(seat({}, 5), "5/6");
+  EXPECT_EQ(seat({"b"}, 1), "none");
+  EXPECT_EQ(seat({"b"}, 2), "0/3");
+  EXPECT_EQ(seat({"a", "c"}, 1), "1/3");
+  EXPECT_EQ(seat({"a", "c"}, 5), "2/3");
+}
+
 class DownloadTest : public testing::Test {
  protected:
   DownloadTest() { EXPECT_TRUE(objects_->create_bucket("data", "eu-west-1")); }
@@ -70,7 +103,7 @@ class DownloadTest : public testing::Test {
     ASSERT_TRUE(objects::write_all(*objects_, "data", key, content));
   }
   Result<Downloaded> download(const domain::Channel& channel) {
-    return download_channel(*objects_, channel, 0, 1, directory_.path() + "/train", interruption_);
+    return download_channel(*objects_, channel, {0, 1}, directory_.path() + "/train", interruption_);
   }
 
   host::MachineClock clock_;
@@ -100,6 +133,61 @@ TEST_F(DownloadTest, MissingBucketAndEmptyPrefixAreSaidInWords) {
   EXPECT_EQ(download(channel_of("s3://nowhere/in")).error().message,
             "there is no bucket nowhere (s3://nowhere/in)");
   EXPECT_EQ(download(channel_of("s3://data/none")).error().message, "no objects under s3://data/none");
+}
+
+// The manifest beside the data: prefix and entry make the key, whatever the prefix was.
+TEST_F(DownloadTest, KeysFollowThePrefixThatIsTold) {
+  put("in/a", "1");
+  put("in/b/c", "2");
+  const std::pair<const char*, const char*> cases[] = {{"s3://data/in/", "s3://data/in/ a b/c"},
+                                                       {"s3://data/in", "s3://data/in/ a b/c"},
+                                                       {"s3://data/i", "s3://data/ in/a in/b/c"},
+                                                       {"s3://data/in/b", "s3://data/in/b/ c"},
+                                                       {"s3://data", "s3://data/ in/a in/b/c"}};
+  for (const auto& [uri, expected] : cases) {
+    const auto done = download(channel_of(uri));
+    ASSERT_TRUE(done) << uri;
+    std::string told = done->prefix_uri;
+    for (const auto& key : done->keys) told += " " + key;
+    EXPECT_EQ(told, expected) << uri;
+  }
+}
+
+TEST_F(DownloadTest, AManifestNamesItsObjects) {
+  put("deep/in/a", "1");
+  put("deep/in/b/c", "2");
+  put("deep/in/d", "not named");
+  put("list", R"([{"prefix":"s3://data/deep/"},"in/a","in/b/c"])");
+  auto channel = channel_of("s3://data/list");
+  channel.s3_data_type = "ManifestFile";
+  const auto done = download(channel);
+  ASSERT_TRUE(done) << done.error().message;
+  EXPECT_EQ(done->prefix_uri, "s3://data/deep/");
+  EXPECT_EQ(done->keys, (std::vector<std::string>{"in/a", "in/b/c"}));
+  EXPECT_EQ(*host::read_file(directory_.path() + "/train/in/b/c"), "2");
+  EXPECT_FALSE(host::exists(directory_.path() + "/train/in/d"));
+
+  put("list", R"([{"prefix":"s3://data/deep/"},"../x"])");
+  EXPECT_NE(download(channel).error().message.find("would lead out of its place"), std::string::npos);
+  put("list", R"([{"prefix":"s3://data/deep/"},"in/none"])");
+  EXPECT_EQ(download(channel).error().kind, Kind::not_found);
+  put("list", "{}");
+  EXPECT_NE(download(channel).error().message.find("s3://data/list: a manifest must be"), std::string::npos);
+  channel.s3_uri = "s3://data/no-list";
+  EXPECT_EQ(download(channel).error().message, "there is no object s3://data/no-list");
+}
+
+// More than one piece, and not a whole number of them.
+TEST_F(DownloadTest, LargeObjectsComeInPieces) {
+  std::string content(2 * kPieceBytes + 12345, '\0');
+  for (size_t i = 0; i < content.size(); i += 4096) content[i] = static_cast<char>(i / 4096);
+  put("in/large", content);
+  const std::string path = directory_.path() + "/train/large";
+  ASSERT_TRUE(host::make_directories(directory_.path() + "/train"));
+  ASSERT_TRUE(host::write_file(path, std::string(3 * kPieceBytes, 'x')));
+  const auto done = download(channel_of("s3://data/in/"));
+  ASSERT_TRUE(done) << done.error().message;
+  EXPECT_TRUE(*host::read_file(path, 256 << 20) == content);
 }
 
 TEST_F(DownloadTest, AnInterruptionEndsIt) {

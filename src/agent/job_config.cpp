@@ -47,6 +47,7 @@ contract::HostConfig host_config(const wire::Order& order) {
     config.groups.push_back(std::move(entry));
   }
   for (const auto& channel : spec.channels) {
+    if (!channel.is_of(config.current_group)) continue;
     contract::ChannelConfig entry;
     entry.name = channel.name;
     entry.content_type = channel.content_type;
@@ -57,6 +58,14 @@ contract::HostConfig host_config(const wire::Order& order) {
     entry.compression = channel.compression;
     entry.s3_data_type = channel.s3_data_type;
     entry.s3_uri = channel.s3_uri;
+    entry.attribute_names = channel.attribute_names;
+    entry.shuffle_seed = channel.shuffle_seed;
+    if (channel.file_system) {
+      entry.file_system = {{"fileSystemId", channel.file_system->id},
+                           {"fileSystemType", channel.file_system->type},
+                           {"directoryPath", channel.file_system->path},
+                           {"fileSystemAccessMode", channel.file_system->writable ? "rw" : "ro"}};
+    }
     config.channels.push_back(std::move(entry));
   }
   if (spec.checkpoint) config.checkpoint_path = spec.checkpoint->path;

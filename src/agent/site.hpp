@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 
+#include "agent/channel_pipe.hpp"
 #include "agent/endpoints.hpp"
 #include "agent/facts.hpp"
 #include "agent/interruption.hpp"
@@ -94,6 +95,8 @@ struct Site {
   StepsDone done;  // what it answers
 
   // Set by steps.
+  FirstFailure input_failure = {};                       // of a channel that is streamed: from any thread
+  std::vector<std::unique_ptr<ChannelPipe>> pipes = {};  // of channels in Pipe mode
   std::vector<host::Mount> mounts = {};                  // what the steps add to the container's
   std::vector<std::unique_ptr<Mirror>> mirrors = {};     // of directories that the job writes to
   std::optional<Failure> mirror_failure = std::nullopt;  // told after the artifacts went up

@@ -56,17 +56,20 @@ Json init_config(const HostConfig& host) {
   for (const auto& channel : host.channels) {
     const bool sharded = channel.distribution == "ShardedByS3Key";
     all_file = all_file && channel.input_mode == "File";
+    Json s3 = {{"s3DataType", in_capitals(channel.s3_data_type.empty() ? "S3Prefix" : channel.s3_data_type)},
+               {"s3Uri", channel.s3_uri},
+               {"s3DataDistributionType",
+                in_capitals(channel.distribution.empty() ? "FullyReplicated" : channel.distribution)},
+               {"attributeNames", nullptr}};
+    if (!channel.attribute_names.empty()) s3["attributeNames"] = channel.attribute_names;
+    Json shuffle = nullptr;
+    if (channel.shuffle_seed) shuffle = {{"seed", *channel.shuffle_seed}};
     channels[channel.name] = {
-        {"s3DataSource",
-         {{"s3DataType", in_capitals(channel.s3_data_type.empty() ? "S3Prefix" : channel.s3_data_type)},
-          {"s3Uri", channel.s3_uri},
-          {"s3DataDistributionType",
-           in_capitals(channel.distribution.empty() ? "FullyReplicated" : channel.distribution)},
-          {"attributeNames", nullptr}}},
-        {"fileSystemDataSource", nullptr},
+        {"s3DataSource", channel.file_system.is_null() ? std::move(s3) : Json(nullptr)},
+        {"fileSystemDataSource", channel.file_system},
         {"compressionType", in_capitals(channel.compression.empty() ? "None" : channel.compression)},
         {"recordWrapper", in_capitals(channel.record_wrapper.empty() ? "None" : channel.record_wrapper)},
-        {"shuffleConfig", nullptr},
+        {"shuffleConfig", std::move(shuffle)},
         {"inputMode", in_capitals(channel.input_mode)},
         {"sharded", sharded}};
   }
@@ -100,7 +103,10 @@ std::vector<std::string> directories(const HostConfig& host) {
   std::vector<std::string> paths = {"input/config", "input/data",          "model",
                                     "output/data",  "output/intermediate", "output/metrics/sagemaker",
                                     "code",         "checkpoints"};
-  for (const auto& channel : host.channels) paths.push_back("input/data/" + channel.name);
+  for (const auto& channel : host.channels) {
+    // A channel in Pipe mode is FIFOs beside that name.
+    if (channel.input_mode != "Pipe") paths.push_back("input/data/" + channel.name);
+  }
   return paths;
 }
 

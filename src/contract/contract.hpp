@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,6 +30,9 @@ struct ChannelConfig {
   std::string compression;     // "None", "Gzip"
   std::string s3_data_type;
   std::string s3_uri;
+  std::vector<std::string> attribute_names = {};
+  std::optional<int64_t> shuffle_seed = {};
+  Json file_system = nullptr;  // instead of S3: as init-config.json shows it
 };
 
 struct GroupConfig {

@@ -1,9 +1,13 @@
-// What a job leaves: model.tar.gz and output.tar.gz, the union of all hosts.
+// What a job leaves: model.tar.gz (or, uncompressed, the files below model/) and output.tar.gz, the union of
+// all hosts.
 //
 // Hosts after the first stage their files as plain tars beside the output; the first host merges them with
 // its own and removes them. Only a model that is kept is merged: when the job failed, each host's output data
 // goes up on its own (the first host's as output.tar.gz), and no model does.
 #include "agent/artifact.hpp"
+
+#include <algorithm>
+
 #include "agent/steps.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
@@ -29,6 +33,56 @@ objects::Location output_location(const Site& site) {
 std::string output_key_of(std::string model_key) {
   if (model_key.ends_with(kModelTar)) model_key.resize(model_key.size() - kModelTar.size());
   return model_key + std::string(kOutputTar);
+}
+
+// An archive without one: each of its files becomes an object.
+class LooseFiles final : public TarWriter {
+ public:
+  LooseFiles(Site& site, objects::Location below, Sayings& sayings)
+      : site_(site), below_(std::move(below)), sayings_(sayings), buffer_(kBufferBytes) {}
+
+  Result<void> add(const TarEntry& entry, const Source& content) override {
+    if (entry.type == TarEntry::Type::directory) return {};
+    if (entry.type == TarEntry::Type::link) {
+      sayings_.say(std::string(kModelPlace) + "/" + entry.name +
+                   " was left out: it is a link, and without an archive there is nothing to keep one in");
+      return {};
+    }
+    objects::PutOptions options;
+    options.bytes = entry.bytes;
+    const auto writer = TRY(site_.world.objects.put(below_.bucket, below_.key + entry.name, options));
+    for (uint64_t left = entry.bytes; left > 0;) {
+      const auto wanted = std::span(buffer_).first(std::min<uint64_t>(left, buffer_.size()));
+      size_t got = TRY(content(wanted));
+      if (got == 0) {  // it became shorter meanwhile
+        std::fill(wanted.begin(), wanted.end(), '\0');
+        got = wanted.size();
+      }
+      TRY(writer->write(wanted.first(got)));
+      left -= got;
+    }
+    TRY(writer->commit());
+    return {};
+  }
+  Result<void> finish() override { return {}; }
+
+ private:
+  static constexpr size_t kBufferBytes = 256 << 10;
+  Site& site_;
+  const objects::Location below_;
+  Sayings& sayings_;
+  std::vector<char> buffer_;
+};
+
+// Each file of the union as an object below `to`.
+Result<void> put_files(Site& site, const objects::Location& to,
+                       const std::function<Result<void>(Artifact&)>& fill) {
+  Sayings sayings([&](const std::string& text) { site.world.facts.say(text); });
+  LooseFiles files(site, to, sayings);
+  Artifact artifact(files, kModelPlace, sayings, site.interruption);
+  TRY(fill(artifact));
+  sayings.finish();
+  return files.finish();
 }
 
 // Streams one archive into an object: `fill` adds what it holds.
@@ -95,8 +149,13 @@ Result<void> put_union(Site& site, const Tree& tree, const objects::Location& ou
       return {};
     };
   };
-  const objects::Location model{output.bucket, output.key + "model.tar.gz"};
-  TRY(put_archive(site, model, Compression::gzip, kModelPlace, fill(kModelDirectory, true)));
+  const bool archive = site.order.spec.compress_model;
+  const objects::Location model{output.bucket, output.key + (archive ? "model.tar.gz" : "model/")};
+  if (archive) {
+    TRY(put_archive(site, model, Compression::gzip, kModelPlace, fill(kModelDirectory, true)));
+  } else {
+    TRY(put_files(site, model, fill(kModelDirectory, true)));
+  }
   site.done.model_uri = "s3://" + model.bucket + "/" + model.key;
 
   bool any_output = tree.has_files(kOutputDirectory);

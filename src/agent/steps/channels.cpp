@@ -1,4 +1,5 @@
-// Input channels in File mode: /opt/ml/input/data/<channel>/ and its manifest.
+// Input channels: copied to /opt/ml/input/data/<channel>/, with a manifest beside it, or streamed through
+// FIFOs /opt/ml/input/data/<channel>_<epoch>.
 #include "agent/channels.hpp"
 
 #include "agent/steps.hpp"
@@ -7,29 +8,80 @@
 #include "host/files.hpp"
 
 namespace trainyard::agent {
+namespace {
 
-std::optional<Failure> download_channels(Site& site) {
+constexpr const char* kInput = "input/data";
+
+Result<void> copy_channel(Site& site, const domain::Channel& channel, const Seat& seat) {
+  const std::string directory = site.ml(std::string(kInput) + "/" + channel.name);
+  return with_store(site, "channel " + channel.name, [&]() -> Result<void> {
+    const auto downloaded =
+        TRY(download_channel(site.world.objects, channel, seat, directory, site.interruption));
+    return host::write_file(directory + "-manifest",
+                            contract::channel_manifest(downloaded.prefix_uri, downloaded.keys));
+  });
+}
+
+// Listed now, so that what cannot be read is said before anything runs; streamed once the FIFOs are there.
+Result<void> prepare_pipe(Site& site, const domain::Channel& channel, const Seat& seat,
+                          const std::string& doing) {
+  std::optional<data::Contents> contents;
+  TRY(with_store(site, "channel " + channel.name, [&]() -> Result<void> {
+    contents = TRY(stream_channel(site.world.objects, channel, site.interruption));
+    return {};
+  }));
+  const bool sharded = channel.distribution == domain::Distribution::sharded_by_s3_key;
+  const data::Form form{channel.compression == "Gzip", channel.record_wrapper == "RecordIO"};
+  site.pipes.push_back(std::make_unique<ChannelPipe>(
+      site.world.objects, site.world.clock, site.ml(kInput), channel.name, std::move(*contents),
+      data::Deal{channel.shuffle_seed, sharded, seat.host, seat.hosts}, form,
+      [&site, doing](const Error& error) { site.input_failure.tell(failure_of(error, doing)); }));
+  return {};
+}
+
+Result<void> bring(Site& site, const domain::Channel& channel, const Seat& seat, const std::string& doing) {
+  switch (channel.input_mode) {
+    case domain::InputMode::file:
+      return copy_channel(site, channel, seat);
+    case domain::InputMode::pipe:
+      return prepare_pipe(site, channel, seat, doing);
+    case domain::InputMode::fast_file:
+      return invalid("FastFile mode is not there; use File or Pipe");
+  }
+  return {};
+}
+
+}  // namespace
+
+std::optional<Failure> bring_channels(Site& site) {
   const auto& spec = site.order.spec;
   for (const auto& channel : spec.channels) {
+    const auto seat = seat_of(channel, spec.groups, site.order.host);
+    if (!seat) continue;
     const std::string doing = "Data download failed: channel " + channel.name;
     // AWS's pattern for names allows dots; these two are directories already.
     if (channel.name == "." || channel.name == "..") {
       return Failure{domain::Fault::client, doing + ": that name cannot be a directory's"};
     }
-    if (channel.input_mode != domain::InputMode::file) {
-      return Failure{domain::Fault::client, doing + ": only File mode is there"};
-    }
-    const std::string directory = site.ml("input/data/" + channel.name);
-    Downloaded downloaded;
-    auto done = with_store(site, "channel " + channel.name, [&]() -> Result<void> {
-      downloaded = TRY(download_channel(site.world.objects, channel, site.order.host, spec.hosts(), directory,
-                                        site.interruption));
-      return host::write_file(directory + "-manifest",
-                              contract::channel_manifest(downloaded.prefix_uri, downloaded.paths));
-    });
-    if (!done) return failure_of(done.error(), doing);
+    auto brought = bring(site, channel, *seat, doing);
+    if (!brought) return failure_of(brought.error(), doing);
   }
   return {};
 }
+
+std::optional<Failure> start_pipes(Site& site) {
+  for (auto& pipe : site.pipes) {
+    if (auto started = pipe->start(); !started)
+      return failure_of(started.error(), "making the channels' FIFOs");
+  }
+  return {};
+}
+
+std::optional<Failure> finish_pipes(Site& site) {
+  end_pipes(site);
+  return {};
+}
+
+void end_pipes(Site& site) { site.pipes.clear(); }
 
 }  // namespace trainyard::agent

@@ -69,8 +69,6 @@ Outcome<Done> read_algorithm(const sagemaker::CreateTrainingJobRequest& request,
   if (!given(algorithm.training_image))
     return validation_exception(
         "AlgorithmSpecification.TrainingImage is required: it names what the job runs");
-  if (algorithm.training_input_mode.value_or("File") != "File")
-    return not_yet("TrainingInputMode " + *algorithm.training_input_mode, "use File");
   spec.image = *algorithm.training_image;
   if (auto image = find_image(spec.image); !image)
     return validation_exception("TrainingImage '" + shorten(spec.image, 255) + "': " + image.error().message);
@@ -92,54 +90,102 @@ Outcome<Done> read_algorithm(const sagemaker::CreateTrainingJobRequest& request,
   return Done{};
 }
 
-Outcome<domain::Channel> read_channel(const sagemaker::Channel& channel, const domain::JobSpec& spec) {
-  domain::Channel out;
-  out.name = *channel.channel_name;
-  const std::string where = "Channel " + out.name + ": ";
-  if (!channel.data_source || !channel.data_source->s3_data_source) {
-    if (channel.data_source &&
-        (channel.data_source->file_system_data_source || channel.data_source->dataset_source))
-      return not_yet(where + "this DataSource", "use an S3DataSource");
-    return validation_exception(where + "DataSource.S3DataSource is required");
-  }
-  const auto& source = *channel.data_source->s3_data_source;
-  out.content_type = channel.content_type.value_or("");
-  out.compression = channel.compression_type.value_or("None");
-  out.record_wrapper = channel.record_wrapper_type.value_or("None");
+Failure channel_fault(const domain::Channel& channel, const std::string& text) {
+  return validation_exception("Channel " + channel.name + ": " + text);
+}
+
+// Which input mode a channel has: its own, or else the algorithm's.
+Outcome<domain::InputMode> input_mode_of(const sagemaker::Channel& channel, const std::string& of_algorithm) {
+  const std::string mode = channel.input_mode.value_or(of_algorithm);
+  if (mode == "File") return domain::InputMode::file;
+  if (mode == "Pipe") return domain::InputMode::pipe;
+  return not_yet("Channel " + *channel.channel_name + ": InputMode " + mode, "use File or Pipe");
+}
+
+// What may stand together, as on SageMaker.
+Outcome<Done> check_channel(const domain::Channel& channel, const domain::JobSpec& spec) {
+  const bool pipe = channel.input_mode == domain::InputMode::pipe;
+  if (channel.compression != "None" && !pipe)
+    return channel_fault(channel,
+                         "CompressionType " + channel.compression + " can be used only in Pipe mode");
+  if (channel.record_wrapper != "None" && !pipe)
+    return channel_fault(channel,
+                         "RecordWrapperType " + channel.record_wrapper + " can be used only in Pipe mode");
+  const bool augmented = channel.s3_data_type == "AugmentedManifestFile";
+  if (augmented && !pipe)
+    return channel_fault(channel, "S3DataType AugmentedManifestFile can be used only in Pipe mode");
+  if (augmented == channel.attribute_names.empty())
+    return channel_fault(channel,
+                         augmented ? "an AugmentedManifestFile needs AttributeNames: which attributes of its "
+                                     "records are streamed"
+                                   : "AttributeNames are only for S3DataType AugmentedManifestFile");
+  for (const auto& group : channel.groups)
+    if (std::none_of(spec.groups.begin(), spec.groups.end(),
+                     [&](const domain::InstanceGroup& each) { return each.name == group; }))
+      return channel_fault(channel, "there is no instance group " + group);
+  return Done{};
+}
+
+Outcome<Done> read_s3_source(const sagemaker::S3DataSource& source, domain::Channel& out) {
   out.s3_data_type = *source.s3_data_type;
   out.s3_uri = TRY(s3_uri(*source.s3_uri, "channel " + out.name));
-  if (channel.input_mode.value_or("File") != "File")
-    return not_yet(where + "InputMode " + *channel.input_mode, "use File");
-  if (out.s3_data_type != "S3Prefix")
-    return not_yet(where + "S3DataType " + out.s3_data_type, "use S3Prefix");
-  if (out.compression != "None")
-    return not_yet(where + "CompressionType " + out.compression, "store the objects as they are read");
-  if (out.record_wrapper != "None")
-    return not_yet(where + "RecordWrapperType " + out.record_wrapper, "store the objects as they are read");
-  if (source.attribute_names && !source.attribute_names->empty())
-    return not_yet(where + "AttributeNames", "leave them out");
-  if (source.hub_access_config) return not_yet(where + "HubAccessConfig", "copy the data into a bucket");
-  if (source.instance_group_names) {
-    for (const auto& group : spec.groups)
-      if (std::find(source.instance_group_names->begin(), source.instance_group_names->end(), group.name) ==
-          source.instance_group_names->end())
-        return not_yet(where + "InstanceGroupNames that leave out a group", "give the channel to all groups");
-  }
+  if (out.s3_data_type != "S3Prefix" && out.s3_data_type != "ManifestFile" &&
+      out.s3_data_type != "AugmentedManifestFile")
+    return not_yet("Channel " + out.name + ": S3DataType " + out.s3_data_type,
+                   "use S3Prefix, ManifestFile or AugmentedManifestFile");
+  if (source.hub_access_config)
+    return not_yet("Channel " + out.name + ": HubAccessConfig", "copy the data into a bucket");
+  out.attribute_names = source.attribute_names.value_or(std::vector<std::string>());
+  out.groups = source.instance_group_names.value_or(std::vector<std::string>());
   out.distribution = source.s3_data_distribution_type.value_or("FullyReplicated") == "ShardedByS3Key"
                          ? domain::Distribution::sharded_by_s3_key
                          : domain::Distribution::fully_replicated;
+  return Done{};
+}
+
+Outcome<domain::Channel> read_channel(const sagemaker::Channel& channel, const std::string& mode_of_algorithm,
+                                      const domain::JobSpec& spec) {
+  domain::Channel out;
+  out.name = *channel.channel_name;
+  out.content_type = channel.content_type.value_or("");
+  out.compression = channel.compression_type.value_or("None");
+  out.record_wrapper = channel.record_wrapper_type.value_or("None");
+  out.input_mode = TRY(input_mode_of(channel, mode_of_algorithm));
+  if (channel.shuffle_config) out.shuffle_seed = channel.shuffle_config->seed;
+  if (!channel.data_source || !channel.data_source->s3_data_source) {
+    if (channel.data_source &&
+        (channel.data_source->file_system_data_source || channel.data_source->dataset_source))
+      return not_yet("Channel " + out.name + ": this DataSource", "use an S3DataSource");
+    return channel_fault(out, "DataSource.S3DataSource is required");
+  }
+  TRY(read_s3_source(*channel.data_source->s3_data_source, out));
+  TRY(check_channel(out, spec));
   return out;
 }
 
-Outcome<Done> read_channels(const sagemaker::CreateTrainingJobRequest& request, domain::JobSpec& spec) {
-  std::set<std::string> names;
-  for (const auto& channel : request.input_data_config.value_or(std::vector<sagemaker::Channel>())) {
-    if (!names.insert(*channel.channel_name).second)
-      return validation_exception("Channel names must be unique, but " + *channel.channel_name +
-                                  " is given twice");
-    spec.channels.push_back(TRY(read_channel(channel, spec)));
+// What a channel brings into /opt/ml/input/data is not another's.
+Outcome<Done> check_names(const std::vector<domain::Channel>& channels) {
+  for (const auto& channel : channels) {
+    for (const auto& other : channels) {
+      if (&other == &channel || !other.name.starts_with(channel.name)) continue;
+      const auto rest = std::string_view(other.name).substr(channel.name.size());
+      if (rest.empty())
+        return validation_exception("Channel names must be unique, but " + channel.name + " is given twice");
+      const bool file = channel.input_mode == domain::InputMode::file;
+      const bool fifo = rest.size() > 1 && rest[0] == '_' &&
+                        rest.find_first_not_of("0123456789", 1) == std::string_view::npos;
+      if (file ? rest == "-manifest" : fifo)
+        return channel_fault(other, "that is the name of a file of channel " + channel.name);
+    }
   }
   return Done{};
+}
+
+Outcome<Done> read_channels(const sagemaker::CreateTrainingJobRequest& request, domain::JobSpec& spec) {
+  const auto mode = request.algorithm_specification->training_input_mode.value_or("File");
+  for (const auto& channel : request.input_data_config.value_or(std::vector<sagemaker::Channel>()))
+    spec.channels.push_back(TRY(read_channel(channel, mode, spec)));
+  return check_names(spec.channels);
 }
 
 Outcome<Done> add_group(std::string name, const std::string& type, int64_t count, domain::JobSpec& spec) {
@@ -191,8 +237,7 @@ Outcome<Done> read_output(const sagemaker::CreateTrainingJobRequest& request, do
   const auto& output = *request.output_data_config;
   if (given(output.kms_key_id))
     return not_yet("OutputDataConfig.KmsKeyId", "keep the data directory on an encrypted disk");
-  if (output.compression_type.value_or("GZIP") != "GZIP")
-    return not_yet("OutputDataConfig.CompressionType " + *output.compression_type, "use GZIP");
+  spec.compress_model = output.compression_type.value_or("GZIP") != "NONE";
   spec.output_uri =
       without_last_slashes(TRY(s3_uri(*output.s3_output_path, "OutputDataConfig.S3OutputPath")));
   return Done{};

@@ -117,7 +117,8 @@ void describe(const domain::Job& job, Instant now, sagemaker::DescribeTrainingJo
   if (!job.failure_reason.empty()) out.failure_reason = job.failure_reason;
   // Where it is, or will be: clients build on it before the job is done.
   set(out.model_artifacts).s3_model_artifacts =
-      job.model_uri.empty() ? job.spec.output_uri + "/" + job.key.name + "/output/model.tar.gz"
+      job.model_uri.empty() ? job.spec.output_uri + "/" + job.key.name + "/output/model" +
+                                  (job.spec.compress_model ? ".tar.gz" : "/")
                             : job.model_uri;
 
   auto& transitions = set(out.secondary_status_transitions);

@@ -1,0 +1,55 @@
+// A channel in Pipe mode, from its order to its FIFOs; and the first failure of any of them, which the agent
+// ends the process for.
+//
+// Threads: see data/pipe.hpp; FirstFailure is callable from anywhere.
+// Lifetime: what is passed to the constructor must outlive it.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "agent/lifecycle.hpp"
+#include "data/contents.hpp"
+#include "data/pipe.hpp"
+
+namespace trainyard::agent {
+
+class FirstFailure {
+ public:
+  void tell(Failure failure) {
+    const std::lock_guard lock(mutex_);
+    if (!failure_) failure_ = std::move(failure);
+  }
+  std::optional<Failure> get() const {
+    const std::lock_guard lock(mutex_);
+    return failure_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::optional<Failure> failure_;  // guarded by mutex_
+};
+
+class ChannelPipe {
+ public:
+  // `directory`: where the FIFOs appear, host's side. `on_failure` is given what data/pipe.hpp gives.
+  ChannelPipe(objects::Objects& objects, Clock& clock, const std::string& directory, const std::string& name,
+              data::Contents contents, data::Deal deal, data::Form form,
+              std::function<void(Error)> on_failure)
+      : contents_(std::move(contents)),
+        pipe_(
+            directory, name,
+            [this, &objects, &clock, deal, form](uint64_t epoch) {
+              return std::make_unique<data::Feed>(objects, clock, form, contents_.epoch(epoch, deal));
+            },
+            std::move(on_failure)) {}
+  Result<void> start() { return pipe_.start(); }
+
+ private:
+  const data::Contents contents_;
+  data::Pipe pipe_;
+};
+
+}  // namespace trainyard::agent

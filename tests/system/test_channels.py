@@ -1,0 +1,217 @@
+"""Input channels as jobs meet them: manifests, groups, FIFOs by epoch; and a model that is not packed."""
+
+import gzip
+import json
+import os
+import struct
+import subprocess
+
+import pytest
+
+import jobs
+from trainyard_server import ROOT
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="containers need root")
+
+# What a job's scripts begin with: read_epoch() reads as programs do, asking again for a FIFO that is not there yet;
+# records() joins nothing, as SageMaker's own readers.
+READER = """
+import os, struct, sys, time
+DATA = '/opt/ml/input/data/'
+def open_epoch(channel, epoch):
+    for _ in range(6000):
+        try: return open(f'{DATA}{channel}_{epoch}', 'rb')
+        except FileNotFoundError: time.sleep(0.01)
+    sys.exit(f'no FIFO {channel}_{epoch}')
+def read_epoch(channel, epoch):
+    with open_epoch(channel, epoch) as fifo: return fifo.read()
+def records(data):
+    found, at = [], 0
+    while at < len(data):
+        magic, length = struct.unpack_from('<II', data, at)
+        assert magic == 0xced7230a and length < 1 << 29, (magic, length)
+        found.append(data[at + 8:at + 8 + length])
+        at += 8 + length + -length % 4
+    return found
+"""
+
+
+@pytest.fixture(scope="module")
+def yard(server):
+    s3 = server.boto("s3")
+    s3.create_bucket(Bucket="yard")
+    for name in "abcdefgh":
+        s3.put_object(Bucket="yard", Key=f"in/{name}", Body=name.encode())
+        s3.put_object(Bucket="yard", Key=f"packed/{name}.gz", Body=gzip.compress(name.encode() * 1000))
+    return server
+
+
+def channel(name, uri, mode=None, kind="S3Prefix", distribution="FullyReplicated", attributes=None, groups=None, **more):
+    source = {"S3DataType": kind, "S3Uri": uri, "S3DataDistributionType": distribution}
+    source |= {"AttributeNames": attributes} if attributes else {}
+    source |= {"InstanceGroupNames": groups} if groups else {}
+    return {"ChannelName": name, "DataSource": {"S3DataSource": source}, **({"InputMode": mode} if mode else {}), **more}
+
+
+def python(script):
+    return f"cat > /tmp/job.py <<'END'\n{READER}{script}\nEND\nexec python3 /tmp/job.py"
+
+
+def submit(yard, name, script, channels, **more):
+    """Scripts are longer than a request's fields may be: they come as a channel."""
+    yard.boto("s3").put_object(Bucket="yard", Key=f"code/{name}/run", Body=script.encode())
+    request = jobs.request(name, "/bin/sh /opt/ml/input/data/code/run", **more)
+    request["InputDataConfig"] = [channel("code", f"s3://yard/code/{name}/", "File"), *channels]
+    yard.boto("sagemaker").create_training_job(**request)
+
+
+def run(yard, name, script, channels, status="Completed", **more):
+    submit(yard, name, script, channels, **more)
+    done = jobs.wait_until(yard.boto("sagemaker"), name)
+    lines = jobs.log_lines(yard.boto("logs"), name)
+    assert done["TrainingJobStatus"] == status, (done.get("FailureReason"), lines)
+    return done if status == "Failed" else lines
+
+
+def test_a_manifest_names_the_objects(yard):
+    s3 = yard.boto("s3")
+    s3.put_object(Bucket="yard", Key="lists/some", Body=json.dumps([{"prefix": "s3://yard/"}, "in/c", "in/a", "packed/b.gz"]))
+    lines = run(yard, "manifest", "cd /opt/ml/input/data; cat train-manifest; echo; find train -type f | sort; cat train/in/a train/in/c; echo; ls shard/in",
+                [channel("train", "s3://yard/lists/some", kind="ManifestFile"),
+                 channel("shard", "s3://yard/lists/some", kind="ManifestFile", distribution="ShardedByS3Key")])
+    assert json.loads(lines[0]) == [{"prefix": "s3://yard/"}, "in/c", "in/a", "packed/b.gz"]
+    assert lines[1:5] == ["train/in/a", "train/in/c", "train/packed/b.gz", "ac"] and lines[5:] == ["a", "c"]
+    s3.put_object(Bucket="yard", Key="lists/bad", Body="[1]")
+    failed = run(yard, "manifest-bad", "true", [channel("train", "s3://yard/lists/bad", kind="ManifestFile")], "Failed")
+    assert failed["FailureReason"].startswith("ClientError: Data download failed: channel train: s3://yard/lists/bad: a manifest's first entry")
+
+
+def test_fifos_epoch_by_epoch(yard):
+    """Two channels; one is closed early, one is never read; the configuration says Pipe, the directory is none."""
+    lines = run(yard, "pipe", python("""
+import json
+print(sorted(os.listdir(DATA)), flush=True)
+print(json.load(open('/opt/ml/input/config/inputdataconfig.json'))['train']['TrainingInputMode'])
+print(read_epoch('train', 0), read_epoch('train', 1))
+with open_epoch('train', 2) as fifo: print(fifo.read(3))
+print(read_epoch('train', 3))
+print(read_epoch('packed', 0) == b''.join(c.encode() * 1000 for c in 'abcdefgh'))
+print([record[:2] for record in records(read_epoch('wrapped', 0))])
+print([len(record) for record in records(read_epoch('both', 0))])
+"""), [channel("train", "s3://yard/in/"), channel("unread", "s3://yard/in/"), channel("packed", "s3://yard/packed/", CompressionType="Gzip"),
+       channel("wrapped", "s3://yard/in/", RecordWrapperType="RecordIO"),
+       channel("both", "s3://yard/packed/", CompressionType="Gzip", RecordWrapperType="RecordIO")],
+                AlgorithmSpecification={"TrainingInputMode": "Pipe"})
+    assert lines[0] == str(sorted(["code", "code-manifest", "train_0", "unread_0", "packed_0", "wrapped_0", "both_0"]))
+    assert lines[1:] == ["Pipe", "b'abcdefgh' b'abcdefgh'", "b'abc'", "b'abcdefgh'", "True",
+                         str([name.encode() for name in "abcdefgh"]), str([1000] * 8)]
+
+
+def test_a_second_opinion_on_records(yard, tmp_path):
+    """dmlc's reader gets back every byte, also where a payload holds RecordIO's magic."""
+    magic = struct.pack("<I", 0xced7230a)
+    payloads = [b"", b"1", b"12345678", magic, b"abcd" + magic * 3, os.urandom(100_001), b"\n"]
+    for number, payload in enumerate(payloads):
+        yard.boto("s3").put_object(Bucket="yard", Key=f"payloads/{number}", Body=payload)
+    run(yard, "records", python("open('/opt/ml/model/records', 'wb').write(read_epoch('train', 0))"),
+        [channel("train", "s3://yard/payloads/", "Pipe", RecordWrapperType="RecordIO")], OutputDataConfig={"CompressionType": "NONE"})
+    stream = yard.boto("s3").get_object(Bucket="yard", Key="models/records/output/model/records")["Body"].read()
+    reader = str(tmp_path / "reader")
+    subprocess.run(["g++", "-O1", "-o", reader, os.path.join(ROOT, "tests/system/dmlc_records.cpp"), "-ldmlc"], check=True)
+    read = subprocess.run([reader], input=stream, capture_output=True, check=True).stdout.decode().splitlines()
+    assert [bytes.fromhex(line) for line in read] == payloads
+
+
+def test_shuffled_shards_change_hands(yard):
+    script = python("for epoch in range(4): print(os.uname().nodename, epoch, read_epoch('train', epoch).decode(), flush=True)")
+    lines = run(yard, "shuffled", script, [channel("train", "s3://yard/in/", "Pipe", distribution="ShardedByS3Key", ShuffleConfig={"Seed": 3})], hosts=2)
+    shares = {(host, int(epoch)): share for host, epoch, share in (line.split() for line in lines)}
+    for epoch in range(4):
+        assert sorted(shares["algo-1", epoch] + shares["algo-2", epoch]) == list("abcdefgh")
+    assert len({"".join(sorted(shares["algo-1", epoch])) for epoch in range(4)}) > 1
+    again = run(yard, "shuffled-again", script, [channel("train", "s3://yard/in/", "Pipe", distribution="ShardedByS3Key", ShuffleConfig={"Seed": 3})], hosts=2)
+    assert sorted(again) == sorted(lines), "the seed says it all"
+    dealt = run(yard, "shuffled-files", "echo $(hostname) $(ls /opt/ml/input/data/train)",
+                [channel("train", "s3://yard/in/", "File", distribution="ShardedByS3Key", ShuffleConfig={"Seed": 3})], hosts=2)
+    files = {line.split()[0]: "".join(line.split()[1:]) for line in dealt}
+    assert files == {host: "".join(sorted(shares[host, 0])) for host in ("algo-1", "algo-2")}
+
+
+def test_an_augmented_manifest(yard):
+    s3 = yard.boto("s3")
+    records = [{"source-ref": f"s3://yard/in/{name}", "class": number, "note": "n" + name, "box": {"x": [number]}} for number, name in enumerate("abc")]
+    s3.put_object(Bucket="yard", Key="lists/augmented", Body="\n".join(json.dumps(record) for record in records) + "\n")
+    lines = run(yard, "augmented", python("print(records(read_epoch('train', 0))); print(read_epoch('plain', 0)); print(records(read_epoch('train', 1))[2])"),
+                [channel("train", "s3://yard/lists/augmented", "Pipe", "AugmentedManifestFile", attributes=["source-ref", "class", "box"], RecordWrapperType="RecordIO"),
+                 channel("plain", "s3://yard/lists/augmented", "Pipe", "AugmentedManifestFile", attributes=["note"])])
+    assert lines == [str([b"a", b"0", b'{"x":[0]}', b"b", b"1", b'{"x":[1]}', b"c", b"2", b'{"x":[2]}']), "b'nanbnc'", str(b'{"x":[0]}')]
+    failed = run(yard, "augmented-bad", python("read_epoch('train', 0)"),
+                 [channel("train", "s3://yard/lists/augmented", "Pipe", "AugmentedManifestFile", attributes=["label"])], "Failed")
+    assert "ClientError: Data download failed: channel train: the manifest's record 1: it has no attribute label" in failed["FailureReason"]
+
+
+def test_what_cannot_be_streamed_ends_the_job_with_its_name(yard):
+    """The reader waits for bytes that never come: it is ended, and neither hangs nor takes half an epoch for one."""
+    s3 = yard.boto("s3")
+    for name in ("a", "b"):
+        s3.put_object(Bucket="yard", Key=f"gone/{name}", Body=name.encode())
+    submit(yard, "gone", python("for epoch in range(10**6): print('epoch', epoch, len(read_epoch('train', epoch)), flush=True); time.sleep(0.2)"),
+           [channel("train", "s3://yard/gone/", "Pipe")])
+    jobs.wait_until(yard.boto("sagemaker"), "gone", ("Training",))
+    s3.delete_object(Bucket="yard", Key="gone/b")
+    done = jobs.wait_until(yard.boto("sagemaker"), "gone")
+    assert done["FailureReason"].startswith("ClientError: Data download failed: channel train: s3://yard/gone/b: "), done["FailureReason"]
+    assert all(line.endswith(" 2") for line in jobs.log_lines(yard.boto("logs"), "gone")), "no epoch was cut short"
+    s3.put_object(Bucket="yard", Key="not-gzip/a", Body=b"plain text")
+    failed = run(yard, "not-gzip", python("read_epoch('train', 0)"), [channel("train", "s3://yard/not-gzip/", "Pipe", CompressionType="Gzip")], "Failed")
+    assert "ClientError: Data download failed: channel train: s3://yard/not-gzip/a: it is not gzip" in failed["FailureReason"]
+
+
+def test_a_channel_is_for_its_groups(yard):
+    resources = {"InstanceGroups": [{"InstanceGroupName": name, "InstanceType": "ml.t3.medium", "InstanceCount": count} for name, count in (("loaders", 1), ("trainers", 2))],
+                 "VolumeSizeInGB": 1}
+    script = """cd /opt/ml/input; echo $(hostname) $(ls data | grep -v code) $(python3 -c "
+import json; print('/'.join(sorted(json.load(open('config/inputdataconfig.json')))))") $(cat data/train/* 2>/dev/null)"""
+    name = "groups"
+    yard.boto("s3").put_object(Bucket="yard", Key=f"code/{name}/run", Body=script.encode())
+    request = jobs.request(name, "/bin/sh /opt/ml/input/data/code/run")
+    request["ResourceConfig"] = resources
+    request["InputDataConfig"] = [channel("code", f"s3://yard/code/{name}/", "File"), channel("raw", "s3://yard/packed/", groups=["loaders"]),
+                                  channel("train", "s3://yard/in/", distribution="ShardedByS3Key", groups=["trainers"])]
+    yard.boto("sagemaker").create_training_job(**request)
+    done = jobs.wait_until(yard.boto("sagemaker"), name)
+    lines = jobs.log_lines(yard.boto("logs"), name)
+    assert done["TrainingJobStatus"] == "Completed", (done, lines)
+    assert sorted(lines) == ["algo-1 raw raw-manifest code/raw", "algo-2 train train-manifest code/train aceg", "algo-3 train train-manifest code/train bdfh"]
+
+
+def test_a_model_without_an_archive(yard):
+    lines = run(yard, "loose", "mkdir -p /opt/ml/model/a; echo $(hostname) > /opt/ml/model/same; echo x > /opt/ml/model/a/$(hostname); ln -s same /opt/ml/model/link; echo o > /opt/ml/output/data/o",
+                [], hosts=2, OutputDataConfig={"CompressionType": "NONE"})
+    assert any("link was left out" in line for line in lines)
+    listed = yard.boto("s3").list_objects_v2(Bucket="yard", Prefix="models/loose/output/")["Contents"]
+    assert [entry["Key"][len("models/loose/output/"):] for entry in listed] == ["model/a/algo-1", "model/a/algo-2", "model/same", "model/same.algo-2", "output.tar.gz"]
+    described = yard.boto("sagemaker").describe_training_job(TrainingJobName="loose")
+    assert described["ModelArtifacts"]["S3ModelArtifacts"] == "s3://yard/models/loose/output/model/"
+    assert described["OutputDataConfig"]["CompressionType"] == "NONE"
+
+
+REFUSED = [
+    (channel("train", "s3://yard/in/", "File", CompressionType="Gzip"), "CompressionType Gzip can be used only in Pipe mode"),
+    (channel("train", "s3://yard/in/", RecordWrapperType="RecordIO"), "RecordWrapperType RecordIO can be used only in Pipe mode"),
+    (channel("train", "s3://yard/in/", kind="AugmentedManifestFile", attributes=["a"]), "AugmentedManifestFile can be used only in Pipe mode"),
+    (channel("train", "s3://yard/in/", "Pipe", "AugmentedManifestFile"), "needs AttributeNames"),
+    (channel("train", "s3://yard/in/", attributes=["a"]), "AttributeNames are only for"),
+    (channel("train", "s3://yard/in/", groups=["nobody"]), "there is no instance group nobody"),
+    (channel("train", "s3://yard/in/", "FastFile"), "FastFile is not supported by this server yet"),
+    (channel("code_0", "s3://yard/in/"), "that is the name of a file of channel code"),
+    (channel("code", "s3://yard/in/"), "Channel names must be unique"),
+]
+
+
+@pytest.mark.parametrize("refused, words", REFUSED, ids=range(len(REFUSED)))
+def test_what_cannot_stand_together_is_refused_in_words(yard, refused, words):
+    request = jobs.request("refused")
+    request["InputDataConfig"] = [channel("code", "s3://yard/code/", "Pipe"), refused]
+    with pytest.raises(yard.boto("sagemaker").exceptions.ClientError, match=words):
+        yard.boto("sagemaker").create_training_job(**request)
