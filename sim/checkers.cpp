@@ -15,16 +15,23 @@ bool may_follow(Phase from, Phase to) {
   switch (from) {
     case Phase::starting:
       return to == Phase::downloading || to == Phase::training || to == Phase::uploading ||
-             to == Phase::stopping || to == Phase::stopped || to == Phase::failed || to == Phase::completed;
+             to == Phase::stopping || to == Phase::stopped || to == Phase::failed || to == Phase::completed ||
+             to == Phase::interrupted;
     case Phase::downloading:
       return to == Phase::training || to == Phase::uploading || to == Phase::stopping ||
-             to == Phase::failed || to == Phase::completed;
+             to == Phase::failed || to == Phase::completed || to == Phase::interrupted ||
+             to == Phase::starting;
     case Phase::training:
-      return to == Phase::uploading || to == Phase::stopping || to == Phase::failed || to == Phase::completed;
+      return to == Phase::uploading || to == Phase::stopping || to == Phase::failed ||
+             to == Phase::completed || to == Phase::interrupted || to == Phase::starting;
     case Phase::uploading:
-      return to == Phase::stopping || to == Phase::failed || to == Phase::completed;
+      return to == Phase::stopping || to == Phase::failed || to == Phase::completed ||
+             to == Phase::interrupted || to == Phase::starting;
+    case Phase::interrupted:
+      return to == Phase::starting || to == Phase::stopping || to == Phase::stopped || to == Phase::completed;
     case Phase::stopping:
-      return to == Phase::stopped || to == Phase::failed || to == Phase::max_runtime_exceeded;
+      return to == Phase::stopped || to == Phase::failed || to == Phase::max_runtime_exceeded ||
+             to == Phase::max_wait_time_exceeded;
     default:
       return false;
   }
@@ -71,6 +78,7 @@ void Checkers::described(const Job& job) {
 void Checkers::committed(const ledger::Batch& batch) {
   for (const ledger::CommandRecord& command : batch.commands) {
     if (command.kind == "lose") lost(command.body);
+    if (command.kind == "interrupt") interrupted(command.body);
     if (command.kind != "fact") continue;
     const auto attempt = parse_attempt_id(*string_at(command.body, "attempt"));
     const auto host = HostIndex(*int_at(command.body, "host"));
@@ -80,18 +88,28 @@ void Checkers::committed(const ledger::Batch& batch) {
                                          std::to_string(number) + " was applied after " +
                                          std::to_string(last));
     last = number;
-    const std::string state = *string_at(command.body, "state");
-    const bool died = state == "draining" && command.body.value("exit_code", 0) != 0;
-    if (died || state == "failed") first_trouble_.emplace(attempt->job, host);
-    if (state != "running") continue;
+    const HostState state = *parse_host_state(*string_at(command.body, "state"));
+    const bool died = state == HostState::draining && command.body.value("exit_code", 0) != 0;
+    if (died || state == HostState::failed) first_trouble_.emplace(*attempt, host);
+    if (state != HostState::running) continue;
     const Instant at = from_milliseconds(*int_at(command.body, "at"));
-    const auto [first, fresh] = first_running_.emplace(attempt->job, at);
+    const auto [first, fresh] = first_running_.emplace(*attempt, at);
     if (!fresh) first->second = std::min(first->second, at);
   }
   for (const Job& job : batch.jobs) {
     const auto before = durable_.find(job.number);
     if (before != durable_.end()) check_moves(before->second, job);
     check_history(job);
+    const bool ended_before =
+        before != durable_.end() && before->second.attempts.size() == job.attempts.size() &&
+        before->second.attempt() && before->second.attempt()->state == AttemptState::ended;
+    if (job.attempt() && job.attempt()->state == AttemptState::ended && !ended_before) {
+      const AttemptId id{job.number, job.attempt()->number};
+      World::check(job.attempt()->ended == batch.commands.back().at || batch.commands.size() > 1,
+                   title(job) + ": its attempt ended at another time than it did");
+      if (first_running_.contains(id)) ran_[job.number] += *job.attempt()->ended - first_running_[id];
+      failed_attempts_[job.number] += job.attempt()->first_failed && !job.attempt()->interrupted;
+    }
     durable_[job.number] = job;
   }
   check_machines();
@@ -102,7 +120,14 @@ void Checkers::lost(const Json& command) {
   // Here every host ends within minutes of being told, so a host that control gives up on was never told.
   World::check(!string_at(command, "reason")->starts_with("the host did not end"),
                "a host of attempt " + attempt->text() + " was not told to stop");
-  first_trouble_.emplace(attempt->job, command["hosts"][0].get<HostIndex>());
+  first_trouble_.emplace(*attempt, command["hosts"][0].get<HostIndex>());
+}
+
+void Checkers::interrupted(const Json& command) {
+  const auto job = durable_.find(JobNumber(*int_at(command, "job")));
+  World::check(job != durable_.end(), "a job was interrupted that nobody knows");
+  World::check(*int_at(command, "attempt") == 0 || job->second.spec.spot,
+               title(job->second) + " is no spot job, and its machines were taken away by chance");
 }
 
 const Job* Checkers::durable(JobNumber number) const {
@@ -113,9 +138,17 @@ const Job* Checkers::durable(JobNumber number) const {
 void Checkers::check_moves(const Job& before, const Job& after) {
   World::check(before.key == after.key && before.created == after.created,
                title(before) + " became another job");
-  World::check(!before.finished(), title(before) + " changed after its end");
-  if (before.state == JobState::active)
-    World::check(after.state != JobState::waiting, title(before) + " waits again");
+  check_pools(before, after);
+  if (before.finished()) {
+    Job but_for_the_pool = after;
+    but_for_the_pool.warm_pool = before.warm_pool;
+    but_for_the_pool.modified = before.modified;
+    World::check(dump(progress_json(but_for_the_pool)) == dump(progress_json(before)),
+                 title(before) + " changed after its end");
+  }
+  if (before.state == JobState::active && after.state == JobState::waiting)
+    World::check(!after.attempt()->interruption.empty() && after.attempt()->state == AttemptState::ended,
+                 title(before) + " waits again without a reason");
   if (before.state == JobState::stopping)
     World::check(after.state == JobState::stopping || after.finished(),
                  title(before) + " was stopping and goes on");
@@ -127,10 +160,19 @@ void Checkers::check_moves(const Job& before, const Job& after) {
     World::check(was.phase == is.phase && was.start == is.start && (!was.end || was.end == is.end),
                  title(before) + ": its history was rewritten");
   }
-  World::check(after.attempts.size() >= before.attempts.size() && after.attempts.size() <= 1,
-               title(before) + ": it has " + std::to_string(after.attempts.size()) + " attempts");
+  World::check(after.attempts.size() >= before.attempts.size(), title(before) + ": attempts were forgotten");
+  // Several commands may share a transaction, but an attempt does not begin and end within one.
+  World::check(after.attempts.size() <= before.attempts.size() + 1,
+               title(before) + ": it has two new attempts");
+  if (after.attempts.size() > before.attempts.size() && after.attempts.size() > 1) {
+    const Attempt& former = after.attempts[after.attempts.size() - 2];
+    World::check(former.state == AttemptState::ended && !former.interruption.empty(),
+                 title(before) + ": an attempt began beside another");
+    World::check(after.attempt()->token != former.token, title(before) + ": two attempts have one token");
+  }
   for (size_t a = 0; a < before.attempts.size(); ++a) {
     World::check(before.attempts[a].token == after.attempts[a].token, title(before) + ": its token changed");
+    if (a + 1 < after.attempts.size()) continue;  // of a former attempt no hosts are kept
     for (size_t h = 0; h < before.attempts[a].hosts.size(); ++h) {
       const Host& was = before.attempts[a].hosts[h];
       const Host& is = after.attempts[a].hosts[h];
@@ -163,7 +205,12 @@ void Checkers::check_history(const Job& job) {
 void Checkers::check_machines() {
   std::map<std::string, Share> promised;
   for (const auto& [number, job] : durable_) {
-    if (!job.attempt() || job.attempt()->state == AttemptState::ended) continue;
+    if (!job.attempt()) continue;
+    const bool taken_over = std::ranges::any_of(durable_, [&](const auto& other) {
+      return std::ranges::any_of(other.second.attempts,
+                                 [&](const Attempt& attempt) { return attempt.warm_pool == number; });
+    });
+    if (job.attempt()->state == AttemptState::ended && (!job.keeps_hosts() || taken_over)) continue;
     for (const Host& host : job.attempt()->hosts) add(promised[host.machine], host.share, 1);
   }
   for (const launch::Machine& machine : machines_)
@@ -173,21 +220,24 @@ void Checkers::check_machines() {
 
 // -- what really happens
 
-void Checkers::process_started(JobNumber job, HostIndex host, const std::string& agent) {
-  Process& process = processes_[{job, host}];
-  World::check(process.running.empty(), "host " + std::to_string(host) + " of job " + std::to_string(job) +
-                                            " runs twice: under " + process.running + " and under " + agent);
-  World::check(process.runs == 0,
-               "host " + std::to_string(host) + " of job " + std::to_string(job) + " ran before");
-  const Job* kept = durable(job);
+void Checkers::process_started(AttemptId attempt, HostIndex host, const std::string& agent) {
+  for (const auto& [where, other] : processes_)
+    World::check(where.first.job != attempt.job || other.running.empty() ||
+                     (where.first == attempt && where.second != host),
+                 attempt.text() + "/" + std::to_string(host) + " runs beside " + other.running);
+  Process& process = processes_[{attempt, host}];
+  World::check(process.runs == 0, attempt.text() + "/" + std::to_string(host) + " ran before");
+  const Job* kept = durable(attempt.job);
   World::check(kept && !kept->attempts.empty(), "a process runs of a job that was never placed");
   World::check(!kept->finished(), title(*kept) + " is over, and a process of it starts");
+  World::check(kept->attempt()->number == attempt.number && kept->attempt()->state != AttemptState::ended,
+               "attempt " + attempt.text() + " is over, and a process of it starts");
   ++process.runs;
   process.running = agent;
 }
 
-void Checkers::process_ended(JobNumber job, HostIndex host, std::optional<int> code) {
-  Process& process = processes_[{job, host}];
+void Checkers::process_ended(AttemptId attempt, HostIndex host, std::optional<int> code) {
+  Process& process = processes_[{attempt, host}];
   process.running.clear();
   process.code = code;
 }
@@ -219,6 +269,9 @@ void Checkers::fact_acknowledged(AttemptId attempt, HostIndex host, uint64_t num
 
 void Checkers::dismissed(AttemptId attempt, HostIndex host) {
   const Job* job = durable(attempt.job);
+  World::check(job && job->attempts.size() >= attempt.number,
+               attempt.text() + " was dismissed and never was");
+  if (attempt.number < job->attempts.size()) return;  // over for long
   World::check(
       job && is_final(job->attempts[attempt.number - 1].hosts[host].state),
       attempt.text() + "/" + std::to_string(host) + " was dismissed before its last fact was durable");
@@ -238,7 +291,8 @@ void Checkers::merging(AttemptId attempt, const std::vector<std::string>& keys) 
     const auto found = staged_.find({attempt, HostIndex(i + 1)});
     if (found == staged_.end()) {
       World::check(excuses_.contains(attempt.job) || stops_asked_.contains(durable(attempt.job)->key) ||
-                       durable(attempt.job)->stop_cause != StopCause::none,
+                       durable(attempt.job)->stop_cause != StopCause::none ||
+                       !durable(attempt.job)->attempt()->interruption.empty(),
                    attempt.text() + ": the first host merges before host " + std::to_string(i + 1) +
                        " has staged its model");
       continue;
@@ -318,18 +372,24 @@ void Checkers::check_replay(ledger::Ledger& ledger) {
 }
 
 void Checkers::check_outcome(const Job& job) {
-  // Accounting: from the first host that ran to the end, and the phases add up to the whole.
-  const auto began = first_running_.find(job.number);
-  World::check(bool(job.training_start) == (began != first_running_.end()),
-               title(job) + ": training start without a host that ran");
+  // Accounting: from the first host that ran to the end, and the phases add up to the whole; billed is what ran.
+  const auto began = first_running_.lower_bound({job.number, 0});
+  const bool ran = began != first_running_.end() && began->first.job == job.number;
+  World::check(bool(job.training_start) == ran, title(job) + ": training start without a host that ran");
   if (job.training_start) {
     World::check(*job.training_start == began->second,
                  title(job) + ": training did not start when its first host ran");
     World::check(job.training_end && *job.training_end >= *job.training_start,
                  title(job) + ": training has no end");
-    World::check(*job.training_end == job.transitions.back().start,
-                 title(job) + ": training did not end with the job");
+    World::check(*job.training_end == *job.attempt()->ended,
+                 title(job) + ": training did not end with its last attempt");
+    World::check(job.ran(*job.training_end) <= *job.training_end - *job.training_start,
+                 title(job) + ": more is billed than was trained");
   }
+  World::check(job.ran(job.modified) == ran_[job.number],
+               title(job) + ": " + std::to_string(job.ran(job.modified).count()) +
+                   " ms are billed, and it ran " + std::to_string(ran_[job.number].count()));
+  check_retries(job);
   Duration sum{};
   for (const Transition& each : job.transitions) sum += *each.end - each.start;
   World::check(sum == job.transitions.back().start - job.created, title(job) + ": the phases do not add up");
@@ -339,7 +399,7 @@ void Checkers::check_outcome(const Job& job) {
     case JobState::completed:
       World::check(!job.model_uri.empty(), title(job) + " completed without a model");
       for (HostIndex host = 0; host < job.spec.hosts(); ++host) {
-        const Process& process = processes_[{job.number, host}];
+        const Process& process = processes_[{{job.number, job.attempt()->number}, host}];
         World::check(process.runs == 1 && process.code == 0,
                      title(job) + " completed, and " + host_name(host) + " did not");
       }
@@ -348,9 +408,18 @@ void Checkers::check_outcome(const Job& job) {
       if (job.stop_cause == StopCause::max_runtime) {
         World::check(job.phase() == Phase::max_runtime_exceeded,
                      title(job) + " ran out of time, and the user is not told");
-        World::check(
-            *job.stop_requested - *job.training_start >= std::chrono::seconds(job.spec.max_runtime_seconds),
-            title(job) + " was stopped before its time was over");
+        World::check(job.ran(job.modified) >= std::chrono::seconds(job.spec.max_runtime_seconds),
+                     title(job) + " was stopped before its time was over");
+      } else if (job.stop_cause == StopCause::max_wait) {
+        World::check(job.phase() == Phase::max_wait_time_exceeded,
+                     title(job) + " has waited too long, and the user is not told");
+        World::check(job.spec.spot && *job.stop_requested - job.created >=
+                                          std::chrono::seconds(*job.spec.max_wait_seconds),
+                     title(job) + " was stopped before it had waited for as long as it may");
+      } else if (job.stop_cause == StopCause::max_pending) {
+        World::check(job.attempts.empty() && *job.stop_requested - job.created >=
+                                                 std::chrono::seconds(*job.spec.max_pending_seconds),
+                     title(job) + " was stopped before it had waited for as long as it may");
       } else {
         World::check(stop_wanted, title(job) + " was stopped by nobody");
         World::check(job.phase() == Phase::stopped,
@@ -364,7 +433,7 @@ void Checkers::check_outcome(const Job& job) {
                        job.failure_reason.starts_with("ClientError: ") ||
                        job.failure_reason.starts_with("InternalServerError: "),
                    title(job) + " failed for '" + job.failure_reason + "'");
-      const auto first = first_trouble_.find(job.number);
+      const auto first = first_trouble_.find({job.number, job.attempt()->number});
       World::check(first != first_trouble_.end(), title(job) + " failed, and no host of it did");
       World::check(job.stop_requested || job.spec.hosts() == 1 ||
                        job.failure_reason.ends_with("(" + host_name(first->second) + ")"),
@@ -380,6 +449,43 @@ void Checkers::check_outcome(const Job& job) {
   }
   if (stops_.contains(job.key) && job.state == JobState::completed)
     World::fail(title(job) + " completed after its stop was acknowledged");
+}
+
+// A fault of ours fails a job only when it may not be tried again.
+void Checkers::check_retries(const Job& job) {
+  const uint32_t failed = failed_attempts_[job.number];
+  if (!job.spec.spot)
+    World::check(failed <= job.spec.retries_max + 1,
+                 title(job) + " was tried again " + std::to_string(failed) + " times");
+  if (job.state != JobState::failed || job.stop_requested) return;
+  if (!job.failure_reason.starts_with("InternalServerError: ")) return;
+  World::check(!job.spec.spot, title(job) + " is a spot job, and failed for '" + job.failure_reason + "'");
+  World::check(failed == job.spec.retries_max + 1, title(job) + " failed after " + std::to_string(failed) +
+                                                       " attempts, and may be tried again " +
+                                                       std::to_string(job.spec.retries_max) + " times");
+}
+
+void Checkers::check_pools(const Job& before, const Job& after) {
+  if (!after.warm_pool)
+    return World::check(!before.warm_pool, title(before) + ": its warm pool is forgotten");
+  const WarmPool& pool = *after.warm_pool;
+  World::check(!before.warm_pool || pool.state >= before.warm_pool->state,
+               title(before) + ": its warm pool went back");
+  World::check(pool.state == WarmPoolState::in_use || after.finished(),
+               title(before) + " runs, and its hosts are kept or given back");
+  if (pool.ended && pool.available)
+    World::check(*pool.ended - *pool.available <= std::chrono::seconds(after.spec.keep_alive_seconds) ||
+                     pool.state == WarmPoolState::reused,
+                 title(before) + ": its hosts were billed for longer than they were to be kept");
+  if (after.attempts.size() == before.attempts.size() || after.attempt()->warm_pool == 0) return;
+  const Job* left = durable(after.attempt()->warm_pool);
+  World::check(left && left->keeps_hosts(), title(after) + " took over what nobody kept");
+  World::check(left->spec.role_arn == after.spec.role_arn &&
+                   left->attempt()->hosts.size() == after.attempt()->hosts.size(),
+               title(after) + " took over what was kept for others");
+  for (size_t host = 0; host < after.attempt()->hosts.size(); ++host)
+    World::check(left->attempt()->hosts[host].machine == after.attempt()->hosts[host].machine,
+                 title(after) + " took over hosts and runs elsewhere");
 }
 
 }  // namespace trainyard::sim

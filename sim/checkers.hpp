@@ -5,7 +5,9 @@
 //   nothing runs twice at once       processes of one host of one job
 //   no machine is over-promised      in the ledger's words, and by what really runs
 //   only legal moves                 of jobs, phases, hosts; histories only grow
-//   accounting adds up               times of phases and of training
+//   accounting adds up               times of phases and of training; what ran is billed, and nothing else
+//   who is taken away comes back     spot jobs, and those that may be tried again; nobody else
+//   what is kept is kept             warm pools: their machines, for their time, for who asks for the same
 //   nothing fails without a cause    every failed job had a fault that was made
 //   everything ends                  once faults stop
 //   the tables are the commands      applied again, they yield the same jobs
@@ -39,8 +41,8 @@ class Checkers {
   const domain::Job* durable(domain::JobNumber number) const;
 
   // -- what really happens
-  void process_started(domain::JobNumber job, domain::HostIndex host, const std::string& agent);
-  void process_ended(domain::JobNumber job, domain::HostIndex host,
+  void process_started(domain::AttemptId attempt, domain::HostIndex host, const std::string& agent);
+  void process_ended(domain::AttemptId attempt, domain::HostIndex host,
                      std::optional<int> code);  // none: it was removed
   void agent_started(const std::string& machine, const domain::Share& share);
   void agent_removed(const std::string& machine, const domain::Share& share);
@@ -67,7 +69,10 @@ class Checkers {
   void check_history(const domain::Job& job);
   void check_machines();
   void check_outcome(const domain::Job& job);
+  void check_retries(const domain::Job& job);
+  void check_pools(const domain::Job& before, const domain::Job& after);
   void lost(const Json& command);
+  void interrupted(const Json& command);
   void check_replay(ledger::Ledger& ledger);
 
   const std::vector<launch::Machine> machines_;
@@ -75,8 +80,10 @@ class Checkers {
   std::set<domain::JobKey> stops_, stops_asked_;
   std::map<domain::JobNumber, domain::Job> durable_;
   std::map<std::pair<domain::AttemptId, domain::HostIndex>, uint64_t> facts_;
-  std::map<domain::JobNumber, Instant> first_running_;
-  std::map<domain::JobNumber, domain::HostIndex> first_trouble_;  // whose failure the ledger had first
+  std::map<domain::AttemptId, Instant> first_running_;
+  std::map<domain::AttemptId, domain::HostIndex> first_trouble_;  // whose failure the ledger had first
+  std::map<domain::JobNumber, Duration> ran_;                     // by attempts that have ended
+  std::map<domain::JobNumber, uint32_t> failed_attempts_;         // through a fault of the yard
   std::map<domain::JobNumber, size_t> seen_transitions_;
 
   struct Process {
@@ -84,7 +91,7 @@ class Checkers {
     std::string running;  // by which agent
     std::optional<int> code;
   };
-  std::map<std::pair<domain::JobNumber, domain::HostIndex>, Process> processes_;
+  std::map<std::pair<domain::AttemptId, domain::HostIndex>, Process> processes_;
   std::map<std::string, domain::Share> used_;
   std::map<domain::JobNumber, std::string> excuses_;
   std::map<std::pair<std::string, std::string>, uint64_t> lines_;

@@ -57,7 +57,7 @@ void SimulatedAgent::die() {
 void SimulatedAgent::remove() {
   alive_ = false;
   network_.close(link_);
-  if (process_runs_) checkers_.process_ended(order_.attempt.job, order_.host, std::nullopt);
+  if (process_runs_) checkers_.process_ended(order_.attempt, order_.host, std::nullopt);
   process_runs_ = false;
 }
 
@@ -87,13 +87,15 @@ void SimulatedAgent::carry_out(const agent::Action& action) {
   } else if (std::holds_alternative<agent::Interrupt>(action)) {
     work_interrupted_ = true;
   } else if (const auto* terminate = std::get_if<agent::Terminate>(&action)) {
-    if (!deaf_) later(world_.between(1ms, 2000ms), [this] { end_process(kTerminated); });
+    // Some save what they have and end well.
+    const int code = world_.random.chance(3) ? 0 : kTerminated;
+    if (!deaf_) later(world_.between(1ms, 2000ms), [this, code] { end_process(code); });
     later(terminate->grace, [this] {
       if (run_.stage == agent::Stage::run) happen(agent::GraceOver{});
     });
   } else if (std::holds_alternative<agent::Kill>(action)) {
     if (refused_) {  // fenced: nobody waits for the exit any more
-      if (process_runs_) checkers_.process_ended(order_.attempt.job, order_.host, kKilled);
+      if (process_runs_) checkers_.process_ended(order_.attempt, order_.host, kKilled);
       process_runs_ = false;
     } else {
       later(1ms, [this] { end_process(kKilled); });
@@ -112,7 +114,9 @@ void SimulatedAgent::work(agent::Stage stage) {
     World::check(bool(run_.peers), name() + " merges models before it is told of its peers'");
     checkers_.merging(order_.attempt, *run_.peers);
   }
-  later(world_.between(1ms, stage == agent::Stage::run ? 50ms : 1500ms), [this, number, stage] {
+  // As it is when the work begins: a later order ends it, or comes too late.
+  const bool keeps_model = run_.keeps_model();
+  later(world_.between(1ms, stage == agent::Stage::run ? 50ms : 1500ms), [this, number, stage, keeps_model] {
     if (work_number_ != number) return;
     work_number_ = 0;
     if (step_fails_ == stage) {
@@ -129,17 +133,22 @@ void SimulatedAgent::work(agent::Stage stage) {
     } else if (stage == agent::Stage::drain) {
       checkers_.host_staged(order_.attempt, order_.host, "");
     }
-    if (stage == agent::Stage::upload && order_.host == 0 && run_.keeps_model())
+    if (stage == agent::Stage::upload && order_.host == 0 && keeps_model)
       done.model_uri = "s3://models/" + order_.attempt.text();
     if (stage == agent::Stage::run) start_process();
     happen(done);
+    if (stage == agent::Stage::run && order_.runtime_left > Duration{})
+      later(order_.runtime_left, [this] {
+        if (run_.stage == agent::Stage::run)
+          happen(agent::StopOrdered{domain::StopCause::max_runtime, order_.stop_grace});
+      });
   });
 }
 
 void SimulatedAgent::start_process() {
   process_runs_ = true;
   const uint64_t process = ++processes_;
-  checkers_.process_started(order_.attempt.job, order_.host, name());
+  checkers_.process_started(order_.attempt, order_.host, name());
   later(run_time_, [this, process] {
     if (processes_ != process || gang_->broken) return;  // its peers are gone: it waits for them for ever
     end_process(fails_ ? kFailed : 0);
@@ -153,7 +162,7 @@ void SimulatedAgent::end_process(int code) {
   process_runs_ = false;
   if (code != 0) gang_->broken = true;
   if (code == kFailed) checkers_.excuse(order_.attempt.job, "its process failed");
-  checkers_.process_ended(order_.attempt.job, order_.host, code);
+  checkers_.process_ended(order_.attempt, order_.host, code);
   world_.trace(name(), "process ends with " + std::to_string(code));
   happen(agent::ProcessExited{code, domain::Fault::algorithm, code == 0 ? "" : "it failed"});
 }

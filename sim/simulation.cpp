@@ -173,6 +173,13 @@ class Simulation {
     settings_.images["machine"] = {};
     settings_.scale_gangs = machines_.size() == 1 && world_.random.chance(2);
     settings_.reconcile_interval = kReconcileInterval;
+    settings_.spot_notice = world_.between(0ms, 10s);
+    settings_.spot.seed = seed;
+    if (world_.random.chance(2)) settings_.spot.interruptions_per_host_hour = 30;
+    for (size_t line = world_.random.below(4); line > 0; --line)
+      settings_.spot.trace.push_back({world_.now() + world_.between(0ms, 120s), "", "",
+                                      world_.random.chance(2) ? "box-1" : "",
+                                      uint32_t(1 + world_.random.below(3)), line});
   }
 
   Outcome run() {
@@ -287,11 +294,30 @@ class Simulation {
       if (endless) job.spec.environment["ENDLESS"] = "1";
       job.spec.max_runtime_seconds = endless && world_.random.chance(2) ? 30 : 86400;
       if (world_.random.chance(4)) job.tags = {{"team", "red"}};
+      if (world_.random.chance(4)) {
+        job.spec.groups.push_back(
+            {"others", types[world_.random.below(4)], uint32_t(1 + world_.random.below(2))});
+      }
+      if (world_.random.chance(3)) {
+        job.spec.spot = true;
+        // At times before it can be done, in the middle of whatever happens.
+        job.spec.max_wait_seconds =
+            endless || world_.random.chance(4) ? 30 + world_.random.below(300) : 86400;
+        job.spec.max_runtime_seconds = std::min(job.spec.max_runtime_seconds, *job.spec.max_wait_seconds);
+      } else if (world_.random.chance(3)) {
+        job.spec.keep_alive_seconds = 10 + int64_t(world_.random.below(300));
+      }
+      if (world_.random.chance(3)) job.spec.retries_max = uint32_t(1 + world_.random.below(3));
+      if (world_.random.chance(6)) job.spec.max_pending_seconds = 20 + int64_t(world_.random.below(200));
       wishes_.push_back(job);
       world_.after(world_.between(0ms, 90s), [this, job] { create(job); });
       if (world_.random.chance(4))
         world_.after(world_.between(0ms, 150s), [this, key = job.key] { stop(key); });
       if (world_.random.chance(4)) world_.after(world_.between(0ms, 90s), [this, job] { create(job); });
+      for (uint64_t times = world_.random.below(3); times > 0; --times)
+        world_.after(world_.between(0ms, 150s), [this, key = job.key] { interrupt(key); });
+      if (world_.random.chance(4))
+        world_.after(world_.between(0ms, 300s), [this, key = job.key] { keep_alive(key); });
     }
     look();
   }
@@ -356,6 +382,31 @@ class Simulation {
             World::check(answer.error().kind == Kind::conflict || !checkers_.jobs().contains(key),
                          "job " + key.name + " cannot be stopped: " + answer.error().message);
           }
+        });
+  }
+
+  void interrupt(const JobKey& key) {
+    control::Interruption interruption;
+    interruption.notice = world_.between(0ms, 10s);
+    ask([this, key, interruption](
+            control::Answer answer) { control_->interrupt_job(key, interruption, std::move(answer)); },
+        [this, key](const Result<Job>& answer) {
+          if (answer)
+            world_.trace("user", "interrupted " + key.name);
+          else
+            World::check(answer.error().kind == Kind::conflict || !checkers_.jobs().contains(key),
+                         "job " + key.name + " cannot be interrupted: " + answer.error().message);
+        });
+  }
+
+  // Shorter than what was asked for at first, so that its checker knows the longest.
+  void keep_alive(const JobKey& key) {
+    const auto seconds = int64_t(world_.random.below(10));
+    ask([this, key,
+         seconds](control::Answer answer) { control_->keep_alive(key, seconds, std::move(answer)); },
+        [this, key](const Result<Job>& answer) {
+          World::check(answer || answer.error().kind == Kind::conflict || !checkers_.jobs().contains(key),
+                       "the hosts of " + key.name + " cannot be kept otherwise");
         });
   }
 
@@ -453,13 +504,26 @@ class Simulation {
   // A gang that all machines together cannot hold waits until somebody adds one, and here nobody does.
   bool too_large(const control::NewJob& wish) const {
     if (settings_.scale_gangs) return false;
-    const auto& group = wish.spec.groups[0];
-    const auto ask = schedule::ask_for(group.instance_type);
-    uint64_t room = 0;
-    for (const launch::Machine& machine : machines_)
-      room += std::min(uint64_t(machine.cpus / ask->share.cpus),
-                       uint64_t(machine.memory_bytes / ask->share.memory_bytes));
-    return room < group.count;
+    std::vector<domain::Share> hosts;
+    for (const auto& group : wish.spec.groups)
+      hosts.insert(hosts.end(), group.count, schedule::ask_for(group.instance_type)->share);
+    std::vector<launch::Machine> empty = machines_;
+    return !fits(hosts, 0, empty);
+  }
+
+  // By trying everything: gangs and yards are small here.
+  static bool fits(const std::vector<domain::Share>& hosts, size_t next, std::vector<launch::Machine>& left) {
+    if (next == hosts.size()) return true;
+    for (launch::Machine& machine : left) {
+      if (machine.cpus < hosts[next].cpus || machine.memory_bytes < hosts[next].memory_bytes) continue;
+      machine.cpus -= hosts[next].cpus;
+      machine.memory_bytes -= hosts[next].memory_bytes;
+      const bool rest = fits(hosts, next + 1, left);
+      machine.cpus += hosts[next].cpus;
+      machine.memory_bytes += hosts[next].memory_bytes;
+      if (rest) return true;
+    }
+    return false;
   }
 
   World world_;

@@ -219,6 +219,19 @@ Result<Config> from_value(const toml::value& file) {
     config.stop_grace = std::chrono::seconds(stop_grace_seconds);
     return table.nothing_else();
   }));
+  TRY(root.each("spot", [&](Table table) -> Result<void> {
+    int64_t notice_seconds = config.spot_notice / 1s;
+    TRY(table.read("notice_seconds", notice_seconds));
+    TRY(table.read("interruptions_per_host_hour", config.spot_interruptions_per_host_hour));
+    TRY(table.read("seed", config.spot_seed));
+    TRY(table.read("trace", config.spot_trace_file));
+    if (notice_seconds < 0 || notice_seconds > 3600)
+      return invalid(table.name("notice_seconds") + " must be between 0 and 3600");
+    if (!(config.spot_interruptions_per_host_hour >= 0))
+      return invalid(table.name("interruptions_per_host_hour") + " must not be negative");
+    config.spot_notice = std::chrono::seconds(notice_seconds);
+    return table.nothing_else();
+  }));
   TRY(root.each("network", [&](Table table) -> Result<void> {
     TRY(table.read("pool", config.network_pool));
     TRY(table.read("name_servers", config.outward.name_servers));

@@ -38,7 +38,11 @@ struct Config {
   std::vector<launch::Machine> machines;   // empty: dev mode, this machine as it is
   std::map<std::string, domain::Image> images;
   domain::Outward outward;
-  Duration stop_grace = 120s;  // between SIGTERM and SIGKILL, as on SageMaker
+  Duration stop_grace = 120s;   // between SIGTERM and SIGKILL, as on SageMaker
+  Duration spot_notice = 120s;  // the same, when spot capacity is taken back
+  double spot_interruptions_per_host_hour = 0;
+  int64_t spot_seed = 0;        // of when they come
+  std::string spot_trace_file;  // CSV, control/spot.hpp; "" = none
   domain::PriceTable prices = domain::list_prices_of_2023();
   std::string network_pool = "10.201.0.0/16";
 };

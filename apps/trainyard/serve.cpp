@@ -13,6 +13,7 @@
 
 #include "api/api.hpp"
 #include "api/auth/temporary_keys.hpp"
+#include "api/shapes/trainyard.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "control/agents.hpp"
@@ -105,6 +106,18 @@ Result<std::unique_ptr<objects::Objects>> open_objects(const Config& config, con
   return objects::open_s3(std::move(settings), clock);
 }
 
+// A trace's seconds count from the server's start.
+Result<control::Spot> read_spot(const Config& config, Instant start) {
+  control::Spot spot;
+  spot.interruptions_per_host_hour = config.spot_interruptions_per_host_hour;
+  spot.seed = uint64_t(config.spot_seed);
+  if (config.spot_trace_file.empty()) return spot;
+  const std::string text =
+      TRY(host::read_file(config.spot_trace_file).in("reading spot.trace of the config"));
+  spot.trace = TRY(control::parse_trace(text, start).in(config.spot_trace_file));
+  return spot;
+}
+
 // What grows with history is thinned out.
 void keep_up(observe::Logs& logs, observe::Metrics& metrics, Instant now) {
   for (const auto& [what, done] :
@@ -112,6 +125,13 @@ void keep_up(observe::Logs& logs, observe::Metrics& metrics, Instant now) {
     if (!done)
       log(Level::warning, "serve", "upkeep failed, and is tried again later",
           {{"of", what}, {"why", done.error().message}});
+}
+
+// So that clients know Trainyard's own operations: `aws trainyard interrupt-training-job`.
+Result<void> write_own_model(const DataDirectory& data) {
+  const std::string path = data.file("clients/" + std::string(api::shapes::trainyard::kModelPath));
+  TRY(host::make_directories(path.substr(0, path.rfind('/'))));
+  return host::write_file_durably(path, std::string(api::shapes::trainyard::kModel), 0644);
 }
 
 void greet(const ServerRecord& record, const DataDirectory& data, const Config& config) {
@@ -179,6 +199,8 @@ Result<void> serve(const ServeOptions& options) {
   control_settings.images = images;
   control_settings.outward = config.outward;
   control_settings.wire_address = "unix:" + data.file("agents.sock");
+  control_settings.spot_notice = config.spot_notice;
+  control_settings.spot = TRY(read_spot(config, clock.now()));
 
   api::Settings api_settings;
   api_settings.account = identity.account;
@@ -223,9 +245,10 @@ Result<void> serve(const ServeOptions& options) {
                       config.objects ? config.objects->endpoint : "", identity.keys.front()};
   TRY(host::make_directories(data.file("clients")));
   TRY(host::write_file_durably(data.file("clients/endpoints.json"), endpoints_json(reachable), 0644));
+  TRY(write_own_model(data));
   TRY(write_server_record(data.path(), record));
 
-  control::Loops loops(*control, control_settings.reconcile_interval);
+  control::Loops loops(*control, control_settings.reconcile_interval, clock);
   face.open(*api);
   greet(record, data, config);
   log(Level::info, "serve", "ready", {{"endpoint", record.endpoint}, {"data", data.path()}});

@@ -72,7 +72,11 @@ bool Agent::run() {
     run_ = std::move(decision->run);
     if (run_.stage != before)
       log(Level::info, "agent", "stage", {{"stage", std::string(to_string(run_.stage))}});
-    if (!ran && run_.process_started) watch_process();
+    if (!ran && run_.process_started) {
+      watch_process();
+      if (order_.runtime_left > Duration{}) runtime_ends_ = world_.clock.monotonic() + order_.runtime_left;
+    }
+    if (run_.stage != Stage::run) runtime_ends_.reset();
     for (const auto& action : decision->actions) carry_out(action);
   }
   join_worker();
@@ -93,6 +97,11 @@ Event Agent::wait_event() {
       grace_ends_.reset();
       return GraceOver{};
     }
+    // The server sees to this, too; but it may be away.
+    if (runtime_ends_ && now >= *runtime_ends_) {
+      runtime_ends_.reset();
+      return StopOrdered{domain::StopCause::max_runtime, order_.stop_grace};
+    }
     std::chrono::nanoseconds wait = kMeasureInterval;
     if (run_.stage == Stage::run && run_.process_started) {
       if (now - measured_at_ >= kMeasureInterval) {
@@ -105,6 +114,7 @@ Event Agent::wait_event() {
       wait = measured_at_ + kMeasureInterval - now;
     }
     if (grace_ends_) wait = std::min(wait, *grace_ends_ - now);
+    if (runtime_ends_) wait = std::min(wait, *runtime_ends_ - now);
     changed_.wait_for(lock, wait, [&] { return !events_.empty(); });
   }
 }

@@ -60,6 +60,7 @@ class Agent {
   bool left_ = false;
   bool dismissed_ = false;
   std::optional<std::chrono::nanoseconds> grace_ends_;
+  std::optional<std::chrono::nanoseconds> runtime_ends_;
   std::chrono::nanoseconds measured_at_{};
 
   std::mutex mutex_;

@@ -120,7 +120,10 @@ class Deciding {
         return begin_upload();
       case Stage::upload:
         if (!run_.upload_ordered) return cannot("steps failed while waiting for the peers");
-        if (!run_.failure) run_.failure = failed.failure;
+        if (run_.stop == StopCause::interrupted)
+          run_.stopped = run_.stop;  // it was we who ended it
+        else if (!run_.failure)
+          run_.failure = failed.failure;
         return finish({});
       case Stage::report:
       case Stage::gone:
@@ -135,8 +138,11 @@ class Deciding {
     // After a stop every exit is the stop's doing.
     if (exited.code != 0 && run_.stop == StopCause::none) run_.failure = Failure{exited.fault, exited.reason};
     run_.stage = Stage::drain;
-    auto draining = fact(HostState::draining, "");
+    auto draining = fact(HostState::draining, run_.failure ? exited.reason : "");
     draining.exit_code = exited.code;
+    // Whose fault it is decides at once whether the job is tried again.
+    if (run_.failure) draining.fault = exited.fault;
+    draining.stopped = run_.stopped;
     act(Report{std::move(draining)});
     act(Work{Stage::drain});
     return decided();
@@ -148,11 +154,16 @@ class Deciding {
     // The first order's grace counts; that the gang has failed is news whenever it comes.
     if (first || order.cause == StopCause::host_failed) run_.stop = order.cause;
     if (first) run_.grace = order.grace;
+    // In drain the process has ended by itself, but what it made may not be kept any more; in upload, what is
+    // ordered may still be done in time.
+    const bool ends_it = run_.stage <= Stage::run || !run_.keeps_model();
+    if (ends_it && !run_.upload_ordered && run_.stopped == StopCause::none) run_.stopped = run_.stop;
     if (before_process()) {
       if (first && run_.begun) act(Interrupt{});
     } else if (run_.stage == Stage::run) {
       if (first) act(Terminate{run_.grace});
     } else if (run_.stage == Stage::upload) {
+      if (run_.upload_ordered && order.cause == StopCause::interrupted) act(Interrupt{});
       order_upload_when_ready();  // no peers to wait for any more
     }
     return decided();
@@ -191,6 +202,7 @@ class Deciding {
     auto uploading = fact(HostState::uploading, "Uploading generated training model");
     uploading.exit_code = run_.exit_code;
     uploading.staged_model = run_.staged_model;
+    uploading.stopped = run_.stopped;
     act(Report{std::move(uploading)});
     order_upload_when_ready();
     return decided();
@@ -209,6 +221,7 @@ class Deciding {
     last.exit_code = run_.exit_code;
     last.model_uri = done.model_uri;
     last.output_uri = done.output_uri;
+    last.stopped = run_.stopped;
     if (run_.failure) {
       last.state = HostState::failed;
       last.message = run_.failure->message;

@@ -58,14 +58,18 @@ struct HostRun {
   bool upload_ordered = false;  // in upload: false while the first host waits for its peers
   domain::StopCause stop = domain::StopCause::none;
   Duration grace{};
+  // The order that ended the run, or its upload, before it would have ended by itself.
+  domain::StopCause stopped = domain::StopCause::none;
   std::optional<int> exit_code;
   std::optional<Failure> failure;  // the first one: what follows from it is not news
   std::string staged_model;
   std::optional<std::vector<std::string>> peers;  // what PeersDrained named
 
   // Whether the model is to be uploaded: after an exit with 0 or a stop by user or deadline, not for a failed
-  // gang.
-  bool keeps_model() const { return !failure && stop != domain::StopCause::host_failed; }
+  // gang, nor for one that was taken away and starts again from its checkpoints.
+  bool keeps_model() const {
+    return !failure && stop != domain::StopCause::host_failed && stop != domain::StopCause::interrupted;
+  }
   bool merges() const { return host == 0 && hosts > 1; }
 };
 

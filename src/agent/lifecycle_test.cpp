@@ -135,6 +135,60 @@ TEST(Lifecycle, AStopThatMeetsTheStartTerminatesOnceStarted) {
   EXPECT_EQ(story.on(StepsDone{}), "report running, terminate");
 }
 
+TEST(Lifecycle, AnInterruptionKeepsNoModelAndSaysSo) {
+  Story story;
+  story.until_running();
+  EXPECT_EQ(story.on(StopOrdered{StopCause::interrupted, 5s}), "terminate");
+  EXPECT_EQ(story.on(ProcessExited{0, {}, {}}), "report draining, work drain") << "it saved what it had";
+  EXPECT_FALSE(story.run.keeps_model());
+  EXPECT_EQ(story.facts.back().stopped, StopCause::interrupted);
+  EXPECT_EQ(story.on(StepsDone{}), "report uploading, work upload");
+  EXPECT_EQ(story.on(StepsDone{}), "report finished, undo");
+  EXPECT_EQ(story.facts.back().stopped, StopCause::interrupted);
+}
+
+TEST(Lifecycle, AnInterruptionEndsTheDownload) {
+  Story story;
+  story.on(Begin{});
+  story.on(StepsDone{});
+  EXPECT_EQ(story.on(StopOrdered{StopCause::interrupted, 5s}), "interrupt");
+  EXPECT_EQ(story.on(StepsFailed{{Fault::internal, "interrupted"}}), "report finished, undo");
+  EXPECT_EQ(story.facts.back().stopped, StopCause::interrupted);
+}
+
+TEST(Lifecycle, AnInterruptionEndsTheUploadUnlessThatIsDone) {
+  for (const bool done : {false, true}) {
+    Story story;
+    story.until_running();
+    story.on(ProcessExited{});
+    story.on(StepsDone{});
+    EXPECT_EQ(story.on(StopOrdered{StopCause::interrupted, 5s}), "interrupt");
+    if (done)
+      EXPECT_EQ(story.on(StepsDone{.model_uri = "s3://b/m"}), "report finished, undo");
+    else
+      EXPECT_EQ(story.on(StepsFailed{{Fault::internal, "cancelled"}}), "report finished, undo");
+    EXPECT_EQ(story.facts.back().stopped, done ? StopCause::none : StopCause::interrupted);
+  }
+}
+
+TEST(Lifecycle, AnInterruptionFreesTheFirstHostFromWaiting) {
+  Story story(0, 2);
+  story.until_running();
+  story.on(ProcessExited{});
+  story.on(StepsDone{});
+  EXPECT_EQ(story.on(StopOrdered{StopCause::interrupted, 5s}), "work upload");
+  EXPECT_EQ(story.on(StepsDone{}), "report finished, undo");
+  EXPECT_EQ(story.facts.back().stopped, StopCause::interrupted);
+}
+
+TEST(Lifecycle, WhoseFaultAnExitIsIsKnownAtOnce) {
+  Story story;
+  story.until_running();
+  story.on(ProcessExited{137, Fault::internal, "the process was lost"});
+  EXPECT_EQ(story.facts.back().fault, Fault::internal);
+  EXPECT_EQ(story.facts.back().message, "the process was lost");
+}
+
 TEST(Lifecycle, AFailedProcessKeepsItsOutputAndNoModel) {
   Story story;
   story.until_running();

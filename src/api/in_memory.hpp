@@ -38,6 +38,8 @@ class PlainControl final : public control::Control {
   std::map<std::string, std::vector<domain::Tag>> tags_of;
   std::vector<ledger::JobQuery> queries;
   ledger::JobPage page;
+  std::vector<control::Interruption> interruptions;
+  std::vector<int64_t> kept_alive;
   bool hold = false;
   std::vector<std::function<void()>> held;
 
@@ -63,6 +65,18 @@ class PlainControl final : public control::Control {
       if (found->second->finished()) return answer(conflict("it is finished"));
       answer(*found->second);
     });
+  }
+  void interrupt_job(domain::JobKey key, control::Interruption interruption,
+                     control::Answer answer) override {
+    interruptions.push_back(std::move(interruption));
+    stop_job(std::move(key), std::move(answer));
+  }
+  void keep_alive(domain::JobKey key, int64_t seconds, control::Answer answer) override {
+    kept_alive.push_back(seconds);
+    const auto found = jobs.find(key);
+    if (found == jobs.end()) return answer(not_found("no job " + key.name));
+    if (found->second->spec.keep_alive_seconds == 0) return answer(conflict("it has no warm pool"));
+    answer(*found->second);
   }
   void set_tags(std::string arn, std::vector<domain::Tag> add, std::vector<std::string> remove_keys,
                 control::TagAnswer answer) override {

@@ -262,9 +262,11 @@ class AgentServer final : public Agents {
     }
     const domain::Host& host = attempt->hosts[session.host];
     if (is_final(host.state)) return dismiss(session);
-    const StopCause stop = attempt->first_failed ? StopCause::host_failed : job.stop_cause;
+    const StopCause stop = !attempt->interruption.empty() ? StopCause::interrupted
+                           : attempt->first_failed        ? StopCause::host_failed
+                                                          : job.stop_cause;
     if (stop != StopCause::none && session.stop_sent != stop) {
-      session.say(wire::Stop{stop, stop_grace_});
+      session.say(wire::Stop{stop, attempt->interrupted ? attempt->notice : stop_grace_});
       session.stop_sent = stop;
     }
     if (session.host == 0 && attempt->hosts.size() > 1 && !session.peers_sent && peers_drained(*attempt)) {

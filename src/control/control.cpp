@@ -5,12 +5,12 @@
 #include <deque>
 #include <mutex>
 #include <set>
-#include <shared_mutex>
 #include <utility>
 
 #include "base/check.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "control/live.hpp"
 #include "control/reconcile.hpp"
 #include "control/state.hpp"
 #include "wire/codec.hpp"
@@ -37,121 +37,6 @@ struct Waiting {
     if (job_answer) job_answer(error);
     if (tag_answer) tag_answer(error);
   }
-};
-
-// Wakes whoever sleeps on it. Threads: any; once hang() has returned, the former one is called no more.
-class Bell {
- public:
-  void hang(std::function<void()> wake) {
-    const std::lock_guard lock(mutex_);
-    wake_ = std::move(wake);
-  }
-  void ring() {
-    const std::lock_guard lock(mutex_);
-    if (wake_) wake_();
-  }
-
- private:
-  std::mutex mutex_;
-  std::function<void()> wake_;  // guarded by mutex_
-};
-
-// What lives in memory: jobs that are not finished, and finished ones of which the launcher still shows
-// something. Threads: guarded by its own lock; written by the committing thread (and `reasons` by the
-// reconciling one).
-class Live {
- public:
-  std::shared_ptr<const Job> find(JobNumber number) const {
-    const std::shared_lock lock(mutex_);
-    return shown(number);
-  }
-  std::shared_ptr<const Job> find(const domain::JobKey& key) const {
-    const std::shared_lock lock(mutex_);
-    const auto number = by_key_.find(key);
-    return number == by_key_.end() ? nullptr : shown(number->second);
-  }
-  // As the ledger has it: without the reason for which it waits.
-  std::shared_ptr<const Job> kept(JobNumber number) const {
-    const std::shared_lock lock(mutex_);
-    const auto found = jobs_.find(number);
-    return found == jobs_.end() ? nullptr : found->second;
-  }
-  std::vector<std::shared_ptr<const Job>> all() const {
-    const std::shared_lock lock(mutex_);
-    std::vector<std::shared_ptr<const Job>> all;
-    all.reserve(jobs_.size());
-    for (const auto& [number, job] : jobs_) all.push_back(job);
-    return all;
-  }
-  void put(std::vector<std::shared_ptr<const Job>> jobs) {
-    const std::unique_lock lock(mutex_);
-    for (auto& job : jobs) {
-      by_key_[job->key] = job->number;
-      if (job->state != JobState::waiting) reasons_.erase(job->number);
-      // A job that was never placed has left nothing anywhere.
-      if (job->finished() && job->attempts.empty()) {
-        by_key_.erase(job->key);
-        jobs_.erase(job->number);
-      } else {
-        jobs_[job->number] = std::move(job);
-      }
-    }
-  }
-  void forget(JobNumber number) {
-    const std::unique_lock lock(mutex_);
-    const auto found = jobs_.find(number);
-    if (found == jobs_.end()) return;
-    by_key_.erase(found->second->key);
-    jobs_.erase(found);
-  }
-  void say_why(std::vector<schedule::Wait> waits) {
-    const std::unique_lock lock(mutex_);
-    reasons_.clear();
-    for (schedule::Wait& wait : waits) {
-      const auto found = jobs_.find(wait.job);
-      if (found != jobs_.end() && found->second->state == JobState::waiting)
-        reasons_[wait.job] = std::move(wait.reason);
-    }
-  }
-
- private:
-  std::shared_ptr<const Job> shown(JobNumber number) const {
-    const auto found = jobs_.find(number);
-    if (found == jobs_.end()) return nullptr;
-    const auto reason = reasons_.find(number);
-    if (reason == reasons_.end()) return found->second;
-    auto job = std::make_shared<Job>(*found->second);
-    job->wait_reason = reason->second;
-    job->transitions.back().message = reason->second;
-    return job;
-  }
-
-  mutable std::shared_mutex mutex_;
-  std::map<JobNumber, std::shared_ptr<const Job>> jobs_;
-  std::map<domain::JobKey, JobNumber> by_key_;
-  // Why jobs wait is worked out again by each reconcile_step, so it is not the ledger's.
-  std::map<JobNumber, std::string> reasons_;
-};
-
-// Finished jobs that were asked for lately: they never change, and reading one from the tables takes as long as all
-// else that a Describe does.
-class Recent {
- public:
-  std::shared_ptr<const Job> find(const domain::JobKey& key) {
-    const std::lock_guard lock(mutex_);
-    const auto found = jobs_.find(key);
-    return found == jobs_.end() ? nullptr : found->second;
-  }
-  void put(std::shared_ptr<const Job> job) {
-    const std::lock_guard lock(mutex_);
-    if (jobs_.size() >= kJobsMax) jobs_.clear();  // seldom, and as good as choosing
-    jobs_[job->key] = std::move(job);
-  }
-
- private:
-  static constexpr size_t kJobsMax = 256;  // some megabytes at most: jobs are some kilobytes each
-  std::mutex mutex_;
-  std::map<domain::JobKey, std::shared_ptr<const Job>> jobs_;  // guarded by mutex_
 };
 
 class SingleWriter final : public ControlPlane {
@@ -196,6 +81,18 @@ class SingleWriter final : public ControlPlane {
     enqueue({StopJob{}, std::move(key), by_value(std::move(answer)), {}});
   }
 
+  void interrupt_job(domain::JobKey key, Interruption wish, Answer answer) override {
+    Interrupt interrupt;
+    interrupt.host = wish.host;
+    interrupt.notice = wish.notice.value_or(settings_.spot_notice);
+    interrupt.reason = wish.reason.empty() ? "somebody asked for it" : std::move(wish.reason);
+    enqueue({std::move(interrupt), std::move(key), by_value(std::move(answer)), {}});
+  }
+
+  void keep_alive(domain::JobKey key, int64_t seconds, Answer answer) override {
+    enqueue({KeepAlive{0, seconds}, std::move(key), by_value(std::move(answer)), {}});
+  }
+
   void set_tags(std::string arn, std::vector<domain::Tag> add, std::vector<std::string> remove_keys,
                 TagAnswer answer) override {
     enqueue({SetTags{std::move(arn), std::move(add), std::move(remove_keys)}, {}, {}, std::move(answer)});
@@ -218,7 +115,7 @@ class SingleWriter final : public ControlPlane {
     if (auto job = live_.find(key)) return job;
     if (auto job = recent_.find(key)) return job;
     std::shared_ptr<const Job> job = std::make_shared<Job>(TRY(ledger_.find_job(key)));
-    if (job->finished()) recent_.put(job);
+    if (!job->live()) recent_.put(job);
     return job;
   }
 
@@ -279,6 +176,10 @@ class SingleWriter final : public ControlPlane {
   void carry_out(const Decision& decision, Instant now);
   void submit(Command command);
   void ensure(AttemptId id, Instant now);
+  // By attempts before the present one.
+  static Duration ran_before(const Job& job) {
+    return job.ran(job.attempt()->started) - job.attempt()->ran(job.attempt()->started);
+  }
   Result<launch::Gang> gang_of(const Job& job, AttemptId id) const;
   void remember_leaving(const std::vector<launch::Agent>& agents);
 
@@ -344,9 +245,9 @@ struct SingleWriter::Group {
     } else if (auto* set = std::get_if<SetTags>(&waiting.command)) {
       const auto found = tags.find(set->arn);
       present_tags = found != tags.end() ? found->second : TRY(control.ledger_.tags(set->arn));
-    } else if (auto* stop = std::get_if<StopJob>(&waiting.command)) {
+    } else if (waiting.key) {
       subject = TRY(job(*waiting.key));
-      stop->job = subject->number;
+      name(waiting.command, subject->number);
     } else {
       subject = TRY(job(*job_of(waiting.command)));
     }
@@ -363,6 +264,13 @@ struct SingleWriter::Group {
     }
     jobs[changed->number] = changed;
     return changed;
+  }
+
+  // What people say of a job by its key.
+  static void name(Command& command, JobNumber number) {
+    if (auto* stop = std::get_if<StopJob>(&command)) stop->job = number;
+    if (auto* interrupt = std::get_if<Interrupt>(&command)) interrupt->job = number;
+    if (auto* keep = std::get_if<KeepAlive>(&command)) keep->job = number;
   }
 
   Result<void> commit() {
@@ -428,19 +336,23 @@ void SingleWriter::reconcile_step() {
   remember_leaving(snapshot.agents);
   snapshot.jobs = live_.all();
   snapshot.launch_failures = launch_failures_;
-  const Patience patience{settings_.launch_patience, settings_.stop_grace, settings_.stop_upload_patience,
-                          settings_.leave_patience};
-  carry_out(decide(snapshot, {.scale_gangs = settings_.scale_gangs}, patience, now), now);
+  const Patience patience{.launch = settings_.launch_patience,
+                          .stop_grace = settings_.stop_grace,
+                          .stop_upload = settings_.stop_upload_patience,
+                          .leave = settings_.leave_patience,
+                          .spot_notice = settings_.spot_notice};
+  carry_out(decide(snapshot, {.scale_gangs = settings_.scale_gangs}, patience, settings_.spot, now), now);
   for (const Watcher& watcher : watchers_)
     if (watcher.reconciled) watcher.reconciled(now);
 }
 
-// Finished jobs stay in memory as long as the launcher shows something of theirs, since that uses machines.
+// Finished jobs stay in memory as long as they keep hosts or the launcher shows something of theirs, since that uses
+// machines.
 void SingleWriter::remember_leaving(const std::vector<launch::Agent>& agents) {
   std::set<JobNumber> shown;
   for (const launch::Agent& agent : agents) shown.insert(agent.attempt.job);
   for (const auto& job : live_.all())
-    if (job->finished() && !shown.contains(job->number)) live_.forget(job->number);
+    if (!job->live() && !shown.contains(job->number)) live_.forget(job->number);
   for (const JobNumber number : shown) {
     if (live_.kept(number)) continue;
     auto job = ledger_.find_job(number);
@@ -530,6 +442,9 @@ Result<launch::Gang> SingleWriter::gang_of(const Job& job, AttemptId id) const {
   order.objects_endpoint = settings_.objects_endpoint;
   order.image = TRY(domain::resolve_image(settings_.images, job.spec.image));
   order.outward = settings_.outward;
+  order.runtime_left =
+      std::max<Duration>(std::chrono::seconds(job.spec.max_runtime_seconds) - ran_before(job), 1ms);
+  order.stop_grace = settings_.stop_grace;
   for (domain::HostIndex host = 0; host < attempt.hosts.size(); ++host) {
     order.host = host;
     order.share = attempt.hosts[host].share;

@@ -29,6 +29,7 @@
 #include "base/random.hpp"
 #include "base/result.hpp"
 #include "base/time.hpp"
+#include "control/spot.hpp"
 #include "domain/image.hpp"
 #include "domain/job.hpp"
 #include "launch/launcher.hpp"
@@ -55,6 +56,8 @@ struct Settings {
   Duration launch_patience = 5min;        // to start a gang that the launcher cannot start just now
   Duration stop_grace = 120s;             // between SIGTERM and SIGKILL
   Duration stop_upload_patience = 60min;  // to upload after a stop: a large model over a slow line
+  Spot spot;                              // what takes spot jobs' machines away, beside people
+  Duration spot_notice = 120s;            // then, between SIGTERM and SIGKILL
   Duration leave_patience = 30s;  // for an agent whose job is over to ship its last lines and end by itself
   std::string api_address;        // of this server, for orders: "127.0.0.1:4566"
   std::string wire_address;       // "unix:/.../agents.sock"
@@ -66,6 +69,13 @@ struct NewJob {
   domain::JobKey key;
   domain::JobSpec spec;
   std::vector<domain::Tag> tags;
+};
+
+// What somebody who interrupts a job may say.
+struct Interruption {
+  std::optional<domain::HostIndex> host;  // that is taken away; its peers end with it. Nothing: all
+  std::optional<Duration> notice;         // nothing: as the config says
+  std::string reason;                     // "" = "somebody asked for it"
 };
 
 using Answer = std::function<void(Result<domain::Job>)>;
@@ -93,6 +103,10 @@ class Control {
   // -- commands: answered once durable
   virtual void create_job(NewJob job, Answer answer) = 0;
   virtual void stop_job(domain::JobKey key, Answer answer) = 0;
+  // Its attempt ends, with what it has saved as checkpoints, and the next one follows when there is room.
+  virtual void interrupt_job(domain::JobKey key, Interruption interruption, Answer answer) = 0;
+  // For how long its hosts are kept after its end. Errors: conflict, when it has no warm pool (any more).
+  virtual void keep_alive(domain::JobKey key, int64_t seconds, Answer answer) = 0;
   virtual void set_tags(std::string arn, std::vector<domain::Tag> add, std::vector<std::string> remove_keys,
                         TagAnswer answer) = 0;
 

@@ -1,17 +1,23 @@
 #include "control/loops.hpp"
 
+#include <algorithm>
+
 namespace trainyard::control {
 
-Loops::Loops(ControlPlane& control, Duration reconcile_interval) : control_(control) {
+Loops::Loops(ControlPlane& control, Duration reconcile_interval, Clock& clock) : control_(control) {
   control.on_due([this] { commit_due_.set(); }, [this] { reconcile_due_.set(); });
   commit_due_.set();  // for commands that came before
   commit_thread_ = std::thread([this] {
     while (commit_due_.wait()) control_.commit_step();
   });
-  reconcile_thread_ = std::thread([this, reconcile_interval] {
+  reconcile_thread_ = std::thread([this, reconcile_interval, &clock] {
+    std::chrono::nanoseconds took{};
     do {
+      const auto began = clock.monotonic();
       control_.reconcile_step();
-    } while (reconcile_due_.wait_for(reconcile_interval));
+      took = clock.monotonic() - began;
+    } while (reconcile_due_.rest(std::min<std::chrono::nanoseconds>(took * kRestFactor, kRestMax)) &&
+             reconcile_due_.wait_for(reconcile_interval));
   });
 }
 
@@ -52,6 +58,11 @@ bool Loops::Due::wait_for(Duration longest) {
   changed_.wait_for(lock, longest, [&] { return due_ || stopped_; });
   due_ = false;
   return !stopped_;
+}
+
+bool Loops::Due::rest(std::chrono::nanoseconds time) {
+  std::unique_lock lock(mutex_);
+  return !changed_.wait_for(lock, time, [&] { return stopped_; });
 }
 
 }  // namespace trainyard::control

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <optional>
+#include <set>
 
 namespace trainyard::control {
 namespace {
@@ -49,12 +50,21 @@ std::vector<HostIndex> hosts_where(const Attempt& attempt, auto&& condition) {
 
 class Deciding {
  public:
-  Deciding(const Snapshot& snapshot, const schedule::Policy& policy, const Patience& patience, Instant now)
-      : snapshot_(snapshot), policy_(policy), patience_(patience), now_(now) {}
+  Deciding(const Snapshot& snapshot, const schedule::Policy& policy, const Patience& patience,
+           const Spot& spot, Instant now)
+      : snapshot_(snapshot), policy_(policy), patience_(patience), spot_(spot), now_(now) {
+    for (const launch::Agent& agent : snapshot_.agents) shown_jobs_.insert(agent.attempt.job);
+  }
 
   Decision decide() {
-    for (const auto& job : snapshot_.jobs)
+    for (const auto& job : snapshot_.jobs) {
       if (job->attempt()) supervise(*job, *job->attempt());
+      watch_the_clock(*job);
+      if (job->keeps_hosts()) keep_hosts(*job);
+    }
+    for (Victim& victim : victims(snapshot_.jobs, spot_, now_))
+      decision_.commands.push_back(Interrupt{victim.attempt.job, victim.attempt.number, victim.host,
+                                             patience_.spot_notice, std::move(victim.reason)});
     remove_strangers();
     place();
     return std::move(decision_);
@@ -88,16 +98,42 @@ class Deciding {
       lose(id, hosts_where(attempt, [&](HostIndex host) { return !is_final(attempt.hosts[host].state); }),
            Fault::internal, "the host did not end in the time that it was given to stop");
     }
-    const bool out_of_time = job.training_start &&
-                             now_ - *job.training_start >= std::chrono::seconds(job.spec.max_runtime_seconds);
-    if (job.state == JobState::active && job.stop_cause == StopCause::none && out_of_time)
-      decision_.commands.push_back(Expire{job.number});
+  }
+
+  void watch_the_clock(const Job& job) {
+    if (job.finished() || job.stop_cause != StopCause::none) return;
+    const auto since_creation = now_ - job.created;
+    if (job.spec.max_wait_seconds && since_creation >= std::chrono::seconds(*job.spec.max_wait_seconds))
+      decision_.commands.push_back(Expire{job.number, StopCause::max_wait});
+    else if (job.ran(now_) >= std::chrono::seconds(job.spec.max_runtime_seconds))
+      decision_.commands.push_back(Expire{job.number, StopCause::max_runtime});
+    else if (job.spec.max_pending_seconds && job.attempts.empty() &&
+             since_creation >= std::chrono::seconds(*job.spec.max_pending_seconds))
+      decision_.commands.push_back(Expire{job.number, StopCause::max_pending});
+  }
+
+  // A finished job's hosts: until their time is over, or a machine is gone, or somebody has taken them over.
+  void keep_hosts(const Job& job) {
+    const auto taker = std::ranges::find_if(snapshot_.jobs, [&](const auto& other) {
+      return std::ranges::any_of(other->attempts,
+                                 [&](const Attempt& attempt) { return attempt.warm_pool == job.number; });
+    });
+    const bool machines_there = std::ranges::all_of(job.attempt()->hosts, [&](const Host& host) {
+      return std::ranges::find(snapshot_.machines, host.machine, &launch::Machine::name) !=
+             snapshot_.machines.end();
+    });
+    if (taker != snapshot_.jobs.end())
+      decision_.commands.push_back(EndPool{job.number, (*taker)->key.name});
+    else if (now_ >= job.warm_pool->until() || !machines_there)
+      decision_.commands.push_back(EndPool{job.number, ""});
+    else
+      kept_.push_back(&job);
   }
 
   // The launcher completes a gang that a former server began to start.
   void start(const Job& job, const Attempt& attempt, AttemptId id, const std::vector<HostIndex>& missing) {
     const auto failure = snapshot_.launch_failures.find(id);
-    if (job.state == JobState::stopping || attempt.first_failed) {
+    if (job.state == JobState::stopping || attempt.first_failed || attempt.interrupted) {
       lose(id, missing, Fault::internal, "stopped before it was started");
     } else if (failure == snapshot_.launch_failures.end()) {
       decision_.ensure.push_back(id);
@@ -115,7 +151,8 @@ class Deciding {
     std::optional<Instant> told = job.stop_requested;
     if (attempt.first_failed)
       told = std::max(told.value_or(Instant{}), attempt.hosts[*attempt.first_failed].state_since);
-    return told && now_ >= *told + patience_.stop_grace + patience_.stop_upload;
+    if (attempt.interrupted) told = std::max(told.value_or(Instant{}), *attempt.interrupted);
+    return told && now_ >= *told + std::max(patience_.stop_grace, attempt.notice) + patience_.stop_upload;
   }
 
   // Agents of attempts that are not, or no more, any job's present one.
@@ -134,16 +171,21 @@ class Deciding {
     for (const launch::Machine& machine : snapshot_.machines)
       yard.machines.push_back({machine.name, {machine.cpus, machine.memory_bytes, machine.gpus}});
     for (const auto& job : snapshot_.jobs) {
-      if (job->state == JobState::waiting) {
-        auto waiting = waiting_of(*job);
-        if (waiting)
-          yard.waiting.push_back(*std::move(waiting));
-        else
-          decision_.waits.push_back({job->number, waiting.error().message});
-      } else if (holds(*job)) {
+      if (holds(*job))
         for (const Host& host : job->attempt()->hosts)
           yard.held.push_back({job_title(job->key), host.machine, host.share});
-      }
+      if (job->state != JobState::waiting) continue;
+      auto waiting = waiting_of(*job);
+      if (waiting)
+        yard.waiting.push_back(*std::move(waiting));
+      else
+        decision_.waits.push_back({job->number, waiting.error().message});
+    }
+    for (const Job* job : kept_) {
+      if (holds(*job)) continue;  // what is left of it goes first
+      schedule::Pool pool{job->number, "the warm pool of " + job_title(job->key), {}};
+      for (const Host& host : job->attempt()->hosts) pool.hosts.push_back({host.machine, host.share});
+      yard.pools.push_back(std::move(pool));
     }
     schedule::Plan plan = schedule::plan(yard, policy_, now_);
     for (schedule::Start& start : plan.starts) {
@@ -152,6 +194,7 @@ class Deciding {
       for (schedule::Placement& each : start.hosts)
         place.hosts.push_back({std::move(each.machine), each.share});
       place.note = std::move(start.note);
+      place.warm_pool = start.pool;
       decision_.commands.push_back(std::move(place));
     }
     std::ranges::move(plan.waits, std::back_inserter(decision_.waits));
@@ -159,19 +202,33 @@ class Deciding {
 
   // Until an ended attempt is removed, what is left of it may still use its machines.
   bool holds(const Job& job) const {
-    const Attempt& attempt = *job.attempt();
-    if (attempt.state != AttemptState::ended) return true;
-    const AttemptId id{job.number, attempt.number};
-    return std::ranges::any_of(snapshot_.agents,
-                               [&](const launch::Agent& agent) { return agent.attempt == id; });
+    return job.attempt() && (job.attempt()->state != AttemptState::ended || shown_jobs_.contains(job.number));
   }
 
-  // Jobs of types without a size are refused when they are created; a former version may have known more.
-  static Result<schedule::Waiting> waiting_of(const Job& job) {
-    schedule::Waiting waiting{job.number, job_title(job.key), {}};
+  // Errors: invalid, with why the job is not to be placed now: jobs of types without a size are refused when they are
+  // created, but a former version may have known more; and nothing of a former attempt may be there, nor may attempts
+  // follow each other too fast.
+  Result<schedule::Waiting> waiting_of(const Job& job) const {
+    if (holds(job)) return invalid("waits until the hosts of its former attempt are gone");
+    if (job.attempt() && now_ < *job.attempt()->ended + pause_after(job))
+      return invalid("is tried again soon: " + job.attempt()->interruption);
+    schedule::Waiting waiting{job.number, job_title(job.key), {}, {}};
     for (const InstanceGroup& group : job.spec.groups)
       waiting.hosts.insert(waiting.hosts.end(), group.count, TRY(schedule::ask_for(group.instance_type)));
+    for (const Job* kept : kept_)
+      if (kept->account == job.account && kept->key.region == job.key.region && !job.spec.spot &&
+          same_hosts(kept->spec, job.spec))
+        waiting.pools.push_back(kept->number);
     return waiting;
+  }
+
+  Duration pause_after(const Job& job) const {
+    Duration pause{};
+    for (auto attempt = job.attempts.rbegin(); attempt != job.attempts.rend(); ++attempt) {
+      if (attempt->training_started || attempt->interrupted) break;
+      pause = std::min(pause == Duration{} ? patience_.retry_pause : 2 * pause, patience_.retry_pause_max);
+    }
+    return pause;
   }
 
   void lose(AttemptId id, std::vector<HostIndex> hosts, Fault fault, std::string reason) {
@@ -185,15 +242,18 @@ class Deciding {
   const Snapshot& snapshot_;
   const schedule::Policy& policy_;
   const Patience& patience_;
+  const Spot& spot_;
   const Instant now_;
+  std::set<JobNumber> shown_jobs_;  // of which the launcher shows something
+  std::vector<const Job*> kept_;    // finished jobs whose hosts may be taken over
   Decision decision_;
 };
 
 }  // namespace
 
 Decision decide(const Snapshot& snapshot, const schedule::Policy& policy, const Patience& patience,
-                Instant now) {
-  return Deciding(snapshot, policy, patience, now).decide();
+                const Spot& spot, Instant now) {
+  return Deciding(snapshot, policy, patience, spot, now).decide();
 }
 
 }  // namespace trainyard::control

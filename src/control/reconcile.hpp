@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "control/spot.hpp"
 #include "control/state.hpp"
 #include "launch/launcher.hpp"
 #include "schedule/plan.hpp"
@@ -17,7 +18,8 @@
 namespace trainyard::control {
 
 struct Snapshot {
-  // By number: jobs that are not finished, and finished ones of which the launcher still shows something.
+  // By number: jobs that are not finished, and finished ones that keep hosts or of which the launcher still shows
+  // something.
   std::vector<std::shared_ptr<const domain::Job>> jobs;
   std::vector<launch::Agent> agents;
   std::vector<launch::Machine> machines;
@@ -31,6 +33,11 @@ struct Patience {
   Duration stop_grace = 120s;    // between SIGTERM and SIGKILL
   Duration stop_upload = 60min;  // to upload after a stop: a large model over a slow line
   Duration leave = 30s;  // for an agent whose job is over to ship its last log lines and end by itself
+  // Between attempts, when none of the last ones came as far as training: doubled with each, so that what cannot be
+  // does not keep everybody busy.
+  Duration retry_pause = 1s;
+  Duration retry_pause_max = 60s;
+  Duration spot_notice = 120s;  // for spot jobs that are taken away
 };
 
 struct Decision {
@@ -41,6 +48,6 @@ struct Decision {
 };
 
 Decision decide(const Snapshot& snapshot, const schedule::Policy& policy, const Patience& patience,
-                Instant now);
+                const Spot& spot, Instant now);
 
 }  // namespace trainyard::control

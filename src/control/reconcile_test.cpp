@@ -59,6 +59,8 @@ std::string words(const Decision& decision) {
   return text;
 }
 
+const Spot spot;  // nobody takes anything away
+
 struct Case {
   domain::Job job = a_job(HostState::placed, HostState::placed);
   std::vector<launch::Agent> agents;
@@ -70,8 +72,8 @@ struct Case {
     snapshot.agents = agents;
     snapshot.machines = {{"box-1", 8, int64_t{32} << 30, 0}};
     if (launch_failure) snapshot.launch_failures.emplace(domain::AttemptId{1, 1}, *launch_failure);
-    const std::string one = words(decide(snapshot, {}, {}, kNow));
-    EXPECT_EQ(words(decide(snapshot, {}, {}, kNow)), one) << "it keeps nothing";
+    const std::string one = words(decide(snapshot, {}, {}, spot, kNow));
+    EXPECT_EQ(words(decide(snapshot, {}, {}, spot, kNow)), one) << "it keeps nothing";
     return one;
   }
 };
@@ -160,7 +162,7 @@ TEST(Decide, ExpiresByTrainingTime) {
   late.agents = {agent(0), agent(1)};
   late.job.spec.max_runtime_seconds = 60;
   EXPECT_EQ(late.decided(), "") << "it does not train yet";
-  late.job.training_start = kNow - 60s;
+  late.job.attempts[0].training_started = kNow - 60s;
   EXPECT_EQ(late.decided(), "expire");
   late.job.stop_cause = domain::StopCause::host_failed;
   EXPECT_EQ(late.decided(), "") << "it ends already";
@@ -178,13 +180,13 @@ TEST(Decide, PlacesWaitingJobsAroundWhatIsHeld) {
                    std::make_shared<const domain::Job>(waiting)};
   snapshot.agents = {agent(0), agent(1)};
   snapshot.machines = {{"box-1", 8, int64_t{64} << 30, 0}};
-  Decision decision = decide(snapshot, {}, {}, kNow);
+  Decision decision = decide(snapshot, {}, {}, spot, kNow);
   EXPECT_EQ(words(decision), "");
   ASSERT_EQ(decision.waits.size(), 1u);
   EXPECT_EQ(decision.waits[0].reason,
             "waits for 2 more vCPU on machine box-1 (needs 6, 4 free): held by training-job/a (4)");
   snapshot.machines[0].cpus = 10;
-  EXPECT_EQ(words(decide(snapshot, {}, {}, kNow)), "place 2 on box-1");
+  EXPECT_EQ(words(decide(snapshot, {}, {}, spot, kNow)), "place 2 on box-1");
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 
 #include "base/check.hpp"
 #include "base/text.hpp"
-#include "domain/json_fields.hpp"
 
 namespace trainyard::control {
 namespace {
@@ -21,6 +20,13 @@ constexpr std::string_view kStopping = "Stopping the training job";
 constexpr std::string_view kStopped = "Training job stopped";
 constexpr std::string_view kCompleted = "Training job completed";
 constexpr std::string_view kMaxRuntimeExceeded = "Training job runtime exceeded MaxRuntimeInSeconds provided";
+constexpr std::string_view kMaxWaitExceeded =
+    "Training job did not complete within MaxWaitTimeInSeconds provided";
+constexpr std::string_view kMaxPendingExceeded =
+    "Training job stopped: it did not start within MaxPendingTimeInSeconds provided";
+constexpr std::string_view kReplacing = "Launched instance was unhealthy, replacing it!";
+constexpr std::string_view kInterrupted = "The training job was interrupted and starts again: ";
+constexpr std::string_view kNotSpot = " (it is not a spot job: this one does not count as a retry)";
 
 // A phase that is entered again is the same line of the history with a newer message.
 void enter(Job& job, Phase phase, std::string_view message, Instant at) {
@@ -79,22 +85,82 @@ std::string failure_reason(const Attempt& attempt, HostIndex index) {
   return prefix + shorten(text, kFailureReasonBytesMax - prefix.size() - suffix.size()) + suffix;
 }
 
-// Every host's run is over: so is the attempt, and the job with it.
+// Whether a job whose attempt ends by this host's failure gets another one: spot jobs as long as they may wait, others
+// as often as they asked for. Only what is ours to mend is tried again.
+bool tries_again(const Job& job, const Attempt& attempt, const Host& host) {
+  if (host.fault != Fault::internal || job.state != JobState::active || job.stop_cause != StopCause::none ||
+      attempt.interrupted || job.attempts.size() >= kAttemptsMax)
+    return false;
+  if (job.spec.spot) return true;
+  const auto failed = std::ranges::count_if(
+      job.attempts, [](const Attempt& each) { return each.first_failed && !each.interrupted; });
+  return size_t(failed) <= job.spec.retries_max;  // this one is among them
+}
+
+// What the job leaves to the next one that matches, when it is over.
+void leave_pool(Job& job, bool hosts_are_well, Instant at) {
+  if (!job.warm_pool || job.warm_pool->state != WarmPoolState::in_use) return;
+  WarmPool& pool = *job.warm_pool;
+  if (hosts_are_well && pool.keep_alive_seconds > 0) {
+    pool.state = WarmPoolState::available;
+    pool.available = at;
+  } else {
+    pool.state = WarmPoolState::terminated;
+    pool.ended = at;
+  }
+}
+
+// The last phase of a job that was stopped.
+void enter_stopped(Job& job, Instant at) {
+  if (job.stop_cause == StopCause::max_runtime)
+    enter(job, Phase::max_runtime_exceeded, kMaxRuntimeExceeded, at);
+  else if (job.stop_cause == StopCause::max_wait)
+    enter(job, Phase::max_wait_time_exceeded, kMaxWaitExceeded, at);
+  else
+    enter(job, Phase::stopped, job.stop_cause == StopCause::max_pending ? kMaxPendingExceeded : kStopped, at);
+  end_phases(job);
+}
+
+// An interruption that came when every host had done its part.
+bool done_all_the_same(const Attempt& attempt) {
+  return std::ranges::all_of(attempt.hosts, [](const Host& host) {
+    return host.state == HostState::finished && host.stopped == StopCause::none;
+  });
+}
+
+// The attempt was taken away: the job waits for its next one.
+void wait_again(Job& job, const Attempt& attempt, Instant at) {
+  move(job.state, JobEvent::retry);
+  job.model_uri.clear();
+  job.output_uri.clear();
+  if (job.phase() != Phase::interrupted)
+    enter(job, Phase::starting, std::string(kReplacing) + " " + attempt.interruption, at);
+}
+
+// Every host's run is over: so is the attempt, and the job with it, unless it gets another one.
 void finish(Job& job, Attempt& attempt, Instant at) {
   if (attempt.state != AttemptState::draining) move(attempt.state, AttemptEvent::drain);
   move(attempt.state, AttemptEvent::end);
   attempt.ended = at;
+  const bool taken_away = !attempt.interruption.empty() && !done_all_the_same(attempt);
+  if (taken_away && job.state == JobState::active && job.attempts.size() < kAttemptsMax)
+    return wait_again(job, attempt, at);
   if (job.training_start) job.training_end = std::max(at, *job.training_start);
-  if (attempt.first_failed) {
-    job.failure_reason = failure_reason(attempt, *attempt.first_failed);
+  leave_pool(
+      job,
+      std::ranges::none_of(attempt.hosts, [](const Host& host) { return host.state == HostState::lost; }),
+      at);
+  if (job.stop_cause != StopCause::none && (taken_away || !attempt.first_failed)) {
+    move(job.state, JobEvent::finish_stopped);
+    return enter_stopped(job, at);
+  }
+  if (attempt.first_failed || taken_away) {
+    job.failure_reason = attempt.first_failed
+                             ? failure_reason(attempt, *attempt.first_failed)
+                             : "InternalServerError: it was interrupted " + std::to_string(kAttemptsMax) +
+                                   " times, the last time: " + attempt.interruption;
     move(job.state, JobEvent::fail);
     enter(job, Phase::failed, job.failure_reason, at);
-  } else if (job.stop_cause == StopCause::max_runtime) {
-    move(job.state, JobEvent::finish_stopped);
-    enter(job, Phase::max_runtime_exceeded, kMaxRuntimeExceeded, at);
-  } else if (job.stop_cause != StopCause::none) {
-    move(job.state, JobEvent::finish_stopped);
-    enter(job, Phase::stopped, kStopped, at);
   } else {
     move(job.state, JobEvent::complete);
     enter(job, Phase::completed, kCompleted, at);
@@ -104,15 +170,14 @@ void finish(Job& job, Attempt& attempt, Instant at) {
 
 // After a host moved: what its gang's states make of attempt and job. `happened` is when it did, `at` is now.
 void follow(Job& job, Attempt& attempt, Instant happened, Instant at) {
-  if (attempt.state == AttemptState::starting && every(attempt, HostState::running)) {
+  if (attempt.state == AttemptState::starting && every(attempt, HostState::running))
     move(attempt.state, AttemptEvent::run);
-    attempt.training_started = happened;
-  }
   if (attempt.state != AttemptState::draining && every(attempt, HostState::draining))
     move(attempt.state, AttemptEvent::drain);
 
-  // While a gang is being stopped, or ends because a host failed, the user sees what was, until it is over.
-  if (job.state == JobState::active && job.stop_cause == StopCause::none) {
+  // While a gang is being stopped, or ends because a host failed or was taken away, the user sees what was, until it is
+  // over.
+  if (job.state == JobState::active && job.stop_cause == StopCause::none && attempt.interruption.empty()) {
     if (every(attempt, HostState::uploading))
       enter(job, Phase::uploading, kUploading, happened);
     else if (every(attempt, HostState::running))
@@ -144,6 +209,8 @@ class Applying {
     CHECK(!subject_.job, "the writer has looked whether the name is taken");
     Change change{create.job, {}};
     change.job->created = change.job->modified = at_;
+    if (const int64_t keep = change.job->spec.keep_alive_seconds; keep > 0)
+      change.job->warm_pool = WarmPool{WarmPoolState::in_use, keep, {}, {}, {}};
     enter(*change.job, Phase::starting, kStartingTheJob, at_);
     if (!create.tags.empty()) change.tags.emplace(create.arn, create.tags);
     return change;
@@ -155,12 +222,10 @@ class Applying {
     job_.state = TRY(next(job_.state, JobEvent::stop));
     job_.stop_requested = at_;
     if (job_.stop_cause == StopCause::none) job_.stop_cause = StopCause::user;
-    if (waited) {
-      enter(job_, Phase::stopped, kStopped, at_);
-      end_phases(job_);
-    } else {
+    if (waited)
+      stop_waiting();
+    else
       enter(job_, Phase::stopping, kStopping, at_);
-    }
     return changed();
   }
 
@@ -191,6 +256,9 @@ class Applying {
     attempt.number = uint32_t(job_.attempts.size()) + 1;
     attempt.token = place.token;
     attempt.started = at_;
+    attempt.warm_pool = place.warm_pool;
+    if (place.warm_pool != 0 && !job_.warm_pool) job_.warm_pool.emplace();
+    if (!job_.attempts.empty()) job_.attempts.back().hosts.clear();
     for (const Place::At& each : place.hosts) {
       Host host;
       host.machine = each.machine;
@@ -224,12 +292,18 @@ class Applying {
     host.state = *state;
     host.state_since = happened;
     if (fact.exit_code) host.exit_code = fact.exit_code;
+    if (fact.stopped != StopCause::none) host.stopped = fact.stopped;
+    // Its agent saw to the time while we were away.
+    if (fact.stopped == StopCause::max_runtime && may_expire() && attempt.interruption.empty())
+      expire(StopCause::max_runtime);
     if (host.state == HostState::uploading) host.staged_model = fact.staged_model;
-    if (host.state == HostState::running && (!job_.training_start || happened < *job_.training_start))
-      job_.training_start = happened;
+    if (host.state == HostState::running) {
+      attempt.training_started = std::min(happened, attempt.training_started.value_or(happened));
+      job_.training_start = std::min(happened, job_.training_start.value_or(happened));
+    }
     if (command.host == 0 && !fact.model_uri.empty()) job_.model_uri = fact.model_uri;
     if (!fact.output_uri.empty() && job_.output_uri.empty()) job_.output_uri = fact.output_uri;
-    if (host.state == HostState::failed) {
+    if (host.state == HostState::failed || fact.fault) {
       host.failure = fact.message;
       host.fault = fact.fault.value_or(Fault::internal);
     }
@@ -252,33 +326,108 @@ class Applying {
       host.fault = lose.fault;
       any = true;
       // Whoever asked for a stop before the host ran has not lost anything with it.
-      if (!attempt.first_failed && (ran || job_.state != JobState::stopping)) fail(attempt, index);
+      if (!attempt.first_failed && attempt.interruption.empty() && (ran || job_.state != JobState::stopping))
+        fail(attempt, index);
     }
     if (!any) return Change{};
     follow(job_, attempt, at_, at_);
     return changed();
   }
 
-  Result<Change> on(const Expire&) {
-    if (job_.state != JobState::active || job_.stop_cause != StopCause::none) return Change{};
-    move(job_.state, JobEvent::stop);
-    job_.stop_requested = at_;
-    job_.stop_cause = StopCause::max_runtime;
-    enter(job_, Phase::stopping, kStopping, at_);
+  Result<Change> on(const Expire& command) {
+    if (!may_expire()) return Change{};
+    expire(command.cause);
+    return changed();
+  }
+
+  Result<Change> on(const Interrupt& command) {
+    const bool ours = command.attempt != 0;  // our own loop's: whoever asked for it needs no answer
+    if (job_.state != JobState::active) {
+      if (ours) return Change{};
+      return conflict("nothing of it runs that could be interrupted: it is " +
+                      std::string(to_string(job_.state)));
+    }
+    Attempt& attempt = job_.attempts.back();
+    if ((ours && command.attempt != attempt.number) || attempt.interrupted) return Change{};
+    if (command.host && *command.host >= attempt.hosts.size())
+      return invalid("it has " + std::to_string(attempt.hosts.size()) + " hosts: algo-1 to " +
+                     host_name(HostIndex(attempt.hosts.size() - 1)));
+    if (attempt.first_failed || job_.stop_cause != StopCause::none) {
+      if (ours) return Change{};
+      return conflict("its attempt is ending already");
+    }
+    attempt.interruption = (command.host ? host_name(*command.host) + ": " : "") + command.reason;
+    attempt.interrupted = at_;
+    attempt.notice = command.notice;
+    enter(job_, Phase::interrupted,
+          std::string(kInterrupted) + attempt.interruption + std::string(job_.spec.spot ? "" : kNotSpot),
+          at_);
+    return changed();
+  }
+
+  Result<Change> on(const KeepAlive& command) {
+    if (!job_.warm_pool) return conflict("it was created without KeepAlivePeriodInSeconds");
+    WarmPool& pool = *job_.warm_pool;
+    if (pool.state != WarmPoolState::in_use && pool.state != WarmPoolState::available)
+      return conflict("its warm pool is " + std::string(to_string(pool.state)));
+    if (pool.keep_alive_seconds == command.seconds) return Change{};
+    pool.keep_alive_seconds = command.seconds;
+    if (job_.keeps_hosts() && pool.until() <= at_) {
+      pool.state = WarmPoolState::terminated;
+      pool.ended = at_;
+    }
+    return changed();
+  }
+
+  Result<Change> on(const EndPool& end) {
+    if (!job_.keeps_hosts()) return Change{};
+    WarmPool& pool = *job_.warm_pool;
+    // We may notice late that its time is over.
+    pool.ended = std::max(*pool.available, end.reused_by.empty() ? std::min(at_, pool.until()) : at_);
+    pool.state = end.reused_by.empty() ? WarmPoolState::terminated : WarmPoolState::reused;
+    pool.reused_by = end.reused_by;
     return changed();
   }
 
  private:
   void fail(Attempt& attempt, HostIndex index) {
     attempt.first_failed = index;
-    if (job_.stop_cause == StopCause::none) job_.stop_cause = StopCause::host_failed;
+    if (tries_again(job_, attempt, attempt.hosts[index])) {
+      attempt.interruption = failure_reason(attempt, index);
+      if (job_.spec.spot)
+        enter(job_, Phase::interrupted, std::string(kInterrupted) + attempt.interruption, at_);
+    } else if (job_.stop_cause == StopCause::none) {
+      job_.stop_cause = StopCause::host_failed;
+    }
+  }
+
+  bool may_expire() const {
+    return job_.stop_cause == StopCause::none &&
+           (job_.state == JobState::waiting || job_.state == JobState::active);
+  }
+
+  // Requires: may_expire().
+  void expire(StopCause cause) {
+    const bool waited = job_.state == JobState::waiting;
+    move(job_.state, JobEvent::stop);
+    job_.stop_requested = at_;
+    job_.stop_cause = cause;
+    enter(job_, Phase::stopping, kStopping, at_);
+    if (waited) stop_waiting();
+  }
+
+  // Nothing of it runs, so it is over at once.
+  void stop_waiting() {
+    if (job_.training_start) job_.training_end = job_.attempts.back().ended;
+    leave_pool(job_, false, at_);
+    enter_stopped(job_, at_);
   }
 
   // A host's process ended badly, or the host could not do its part. After a stop was asked for, a process
   // that ends badly is the stop's doing, or a consequence of its peers' going.
   void note_failure(Attempt& attempt, HostIndex index) {
     const Host& host = attempt.hosts[index];
-    if (attempt.first_failed) return;
+    if (attempt.first_failed || !attempt.interruption.empty()) return;
     const bool asked = job_.stop_cause != StopCause::none;
     if (host.state == HostState::failed) {
       if (!asked || host.fault != Fault::algorithm) fail(attempt, index);
@@ -299,146 +448,6 @@ class Applying {
   Job job_;
 };
 
-// -- records --------------------------------------------------------------------------------------
-
-Json tags_json(const std::vector<Tag>& tags) {
-  Json list = Json::array();
-  for (const Tag& tag : tags) list.push_back(to_json(tag));
-  return list;
-}
-
-Json json_of(const Create& create) {
-  const Job& job = create.job;
-  return {{"number", job.number},      {"key", to_json(job.key)}, {"account", job.account},
-          {"spec", to_json(job.spec)}, {"arn", create.arn},       {"tags", tags_json(create.tags)}};
-}
-Json json_of(const StopJob& stop) { return {{"job", stop.job}}; }
-Json json_of(const SetTags& set) {
-  return {{"arn", set.arn}, {"add", tags_json(set.add)}, {"remove_keys", set.remove_keys}};
-}
-Json json_of(const Place& place) {
-  Json hosts = Json::array();
-  for (const Place::At& at : place.hosts)
-    hosts.push_back({{"machine", at.machine}, {"share", to_json(at.share)}});
-  return {{"job", place.job}, {"token", place.token}, {"hosts", hosts}, {"note", place.note}};
-}
-Json json_of(const Fact& command) {
-  const wire::StateFact& fact = command.fact;
-  Json json{{"attempt", command.attempt.text()},
-            {"host", command.host},
-            {"number", fact.number},
-            {"at", to_milliseconds(fact.at)},
-            {"state", to_string(fact.state)}};
-  if (!fact.message.empty()) json["message"] = fact.message;
-  if (fact.exit_code) json["exit_code"] = *fact.exit_code;
-  if (fact.fault) json["fault"] = to_string(*fact.fault);
-  if (!fact.staged_model.empty()) json["staged_model"] = fact.staged_model;
-  if (!fact.model_uri.empty()) json["model_uri"] = fact.model_uri;
-  if (!fact.output_uri.empty()) json["output_uri"] = fact.output_uri;
-  return json;
-}
-Json json_of(const Lose& lose) {
-  return {{"attempt", lose.attempt.text()},
-          {"hosts", lose.hosts},
-          {"fault", to_string(lose.fault)},
-          {"reason", lose.reason}};
-}
-Json json_of(const Expire& expire) { return {{"job", expire.job}}; }
-
-Result<AttemptId> attempt_id_of(const Json& json) {
-  if (!json.is_string()) return invalid("an attempt must be a string");
-  return parse_attempt_id(json.get<std::string>());
-}
-Result<HostIndex> host_of(const Json& json) {
-  if (!json.is_number_unsigned()) return invalid("a host must be a number");
-  return json.get<HostIndex>();
-}
-Result<Place::At> place_of(const Json& json) {
-  Place::At at;
-  TRY(Fields(json, "place").read("machine", at.machine).read("share", at.share, share_from_json).result());
-  return at;
-}
-
-Result<Command> create_of(const Json& json) {
-  Create create;
-  TRY(Fields(json, "create")
-          .read("number", create.job.number)
-          .read("key", create.job.key, job_key_from_json)
-          .read("account", create.job.account)
-          .read("spec", create.job.spec, job_spec_from_json)
-          .read("arn", create.arn)
-          .read("tags", create.tags, tag_from_json)
-          .result());
-  return Command(std::move(create));
-}
-Result<Command> stop_of(const Json& json) {
-  StopJob stop;
-  TRY(Fields(json, "stop").read("job", stop.job).result());
-  return Command(stop);
-}
-Result<Command> tags_of(const Json& json) {
-  SetTags set;
-  TRY(Fields(json, "tags")
-          .read("arn", set.arn)
-          .read("add", set.add, tag_from_json)
-          .read("remove_keys", set.remove_keys)
-          .result());
-  return Command(std::move(set));
-}
-Result<Command> placed_of(const Json& json) {
-  Place place;
-  TRY(Fields(json, "place")
-          .read("job", place.job)
-          .read("token", place.token)
-          .read("hosts", place.hosts, place_of)
-          .read("note", place.note)
-          .result());
-  return Command(std::move(place));
-}
-Result<Command> fact_of(const Json& json) {
-  Fact command;
-  wire::StateFact& fact = command.fact;
-  TRY(Fields(json, "fact")
-          .read("attempt", command.attempt, attempt_id_of)
-          .read("host", command.host)
-          .read("number", fact.number)
-          .read("at", fact.at)
-          .read("state", fact.state, parse_host_state)
-          .read("message", fact.message)
-          .read("exit_code", fact.exit_code)
-          .read("fault", fact.fault, parse_fault)
-          .read("staged_model", fact.staged_model)
-          .read("model_uri", fact.model_uri)
-          .read("output_uri", fact.output_uri)
-          .result());
-  return Command(std::move(command));
-}
-Result<Command> lose_of(const Json& json) {
-  Lose lose;
-  TRY(Fields(json, "lose")
-          .read("attempt", lose.attempt, attempt_id_of)
-          .read("hosts", lose.hosts, host_of)
-          .read("fault", lose.fault, parse_fault)
-          .read("reason", lose.reason)
-          .result());
-  return Command(std::move(lose));
-}
-Result<Command> expire_of(const Json& json) {
-  Expire expire;
-  TRY(Fields(json, "expire").read("job", expire.job).result());
-  return Command(expire);
-}
-
-struct Form {
-  std::string_view kind;
-  Result<Command> (*read)(const Json&);
-};
-// In the order of Command.
-constexpr Form kForms[] = {{"create", create_of}, {"stop", stop_of}, {"tags", tags_of},
-                           {"place", placed_of},  {"fact", fact_of}, {"lose", lose_of},
-                           {"expire", expire_of}};
-static_assert(std::size(kForms) == std::variant_size_v<Command>);
-
 }  // namespace
 
 Result<Change> apply(const Subject& subject, const Command& command, Instant at) {
@@ -457,26 +466,22 @@ std::optional<JobNumber> job_of(const Command& command) {
     std::optional<JobNumber> operator()(const Fact& c) const { return c.attempt.job; }
     std::optional<JobNumber> operator()(const Lose& c) const { return c.attempt.job; }
     std::optional<JobNumber> operator()(const Expire& c) const { return c.job; }
+    std::optional<JobNumber> operator()(const Interrupt& c) const { return c.job; }
+    std::optional<JobNumber> operator()(const KeepAlive& c) const { return c.job; }
+    std::optional<JobNumber> operator()(const EndPool& c) const { return c.job; }
   };
   return std::visit(Number{}, command);
-}
-
-std::string_view kind_of(const Command& command) { return kForms[command.index()].kind; }
-
-Json body_of(const Command& command) {
-  return std::visit([](const auto& each) { return json_of(each); }, command);
-}
-
-Result<Command> command_of(const ledger::CommandRecord& record) {
-  for (const Form& form : kForms)
-    if (form.kind == record.kind) return form.read(record.body);
-  return corrupt("the ledger has a command of the unknown kind '" + shorten(record.kind, 40) + "'");
 }
 
 std::string job_title(const JobKey& key) { return "training-job/" + key.name; }
 
 std::string log_stream_of(const Job& job, const Attempt& attempt, HostIndex host) {
-  return job.key.name + "/" + host_name(host) + "-" + std::to_string(to_milliseconds(attempt.started) / 1000);
+  int64_t second = 0;
+  for (const Attempt& each : job.attempts) {
+    second = std::max(second + 1, to_milliseconds(each.started) / 1000);
+    if (each.number == attempt.number) break;
+  }
+  return job.key.name + "/" + host_name(host) + "-" + std::to_string(second);
 }
 
 }  // namespace trainyard::control

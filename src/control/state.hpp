@@ -47,6 +47,7 @@ struct Place {
   };
   std::vector<At> hosts;
   std::string note;
+  domain::JobNumber warm_pool = 0;  // these are the hosts that that job keeps; 0: nobody's
 };
 
 // What a host's agent reported.
@@ -64,12 +65,35 @@ struct Lose {
   std::string reason;
 };
 
-// The job has run for as long as it may.
+// The job has run or waited for as long as it may.
 struct Expire {
   domain::JobNumber job = 0;
+  domain::StopCause cause = domain::StopCause::max_runtime;  // or max_wait, max_pending
 };
 
-using Command = std::variant<Create, StopJob, SetTags, Place, Fact, Lose, Expire>;
+// The job's present attempt is taken away, with notice, and another one follows.
+struct Interrupt {
+  domain::JobNumber job = 0;
+  uint32_t attempt = 0;                   // this one or none; 0: whichever is the present one
+  std::optional<domain::HostIndex> host;  // that is taken away; its peers end with it
+  Duration notice{};                      // between SIGTERM and SIGKILL
+  std::string reason;
+};
+
+// Changes for how long the job's hosts are kept after its end; 0: they are not.
+struct KeepAlive {
+  domain::JobNumber job = 0;
+  int64_t seconds = 0;
+};
+
+// The hosts that a finished job kept are given back, or were taken over by another job.
+struct EndPool {
+  domain::JobNumber job = 0;
+  std::string reused_by;  // that job's name; "" = given back
+};
+
+using Command =
+    std::variant<Create, StopJob, SetTags, Place, Fact, Lose, Expire, Interrupt, KeepAlive, EndPool>;
 
 // What a command concerns, as it is before the command. Nothing where there is none.
 struct Subject {
@@ -96,11 +120,13 @@ Result<Command> command_of(const ledger::CommandRecord& record);
 
 // -- words and names that the face shows
 std::string job_title(const domain::JobKey& key);  // "training-job/mnist", for sentences
-// "<job>/algo-1-1763631900"
+// "<job>/algo-1-1763631900": each attempt has its own streams, also when two started within a second.
 std::string log_stream_of(const domain::Job& job, const domain::Attempt& attempt, domain::HostIndex host);
 inline constexpr std::string_view kLogGroup = "/aws/sagemaker/TrainingJobs";
 inline constexpr std::string_view kMetricNameSpace = "/aws/sagemaker/TrainingJobs";
-inline constexpr size_t kTagsMax = 50;                   // AWS's limit for a resource
+inline constexpr size_t kTagsMax = 50;  // AWS's limit for a resource
+// Of one job; each stays in its record, with some 200 bytes. A spot job of 28 days that is interrupted each hour makes 672.
+inline constexpr size_t kAttemptsMax = 1'000;
 inline constexpr size_t kFailureReasonBytesMax = 1'024;  // the model's limit for FailureReason
 
 }  // namespace trainyard::control

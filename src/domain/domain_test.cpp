@@ -77,8 +77,10 @@ TEST(States, NamesRoundTrip) {
   for (int i = 0; i < 4; ++i) EXPECT_EQ(*parse_attempt_state(to_string(AttemptState(i))), AttemptState(i));
   for (int i = 0; i < 9; ++i) EXPECT_EQ(*parse_host_state(to_string(HostState(i))), HostState(i));
   for (int i = 0; i < 13; ++i) EXPECT_EQ(*parse_phase(to_string(Phase(i))), Phase(i));
-  for (int i = 0; i < 5; ++i) EXPECT_EQ(*parse_stop_cause(to_string(StopCause(i))), StopCause(i));
+  for (int i = 0; i < 7; ++i) EXPECT_EQ(*parse_stop_cause(to_string(StopCause(i))), StopCause(i));
   for (int i = 0; i < 3; ++i) EXPECT_EQ(*parse_fault(to_string(Fault(i))), Fault(i));
+  for (int i = 0; i < 4; ++i)
+    EXPECT_EQ(*parse_warm_pool_state(to_string(WarmPoolState(i))), WarmPoolState(i));
   EXPECT_FALSE(parse_phase("training"));
   EXPECT_EQ(to_string(Phase::max_runtime_exceeded), "MaxRuntimeExceeded");
 }
@@ -142,6 +144,9 @@ Job a_job() {
   attempt.state = AttemptState::draining;
   attempt.first_failed = 0;
   attempt.interruption = "its machine was taken away";
+  attempt.interrupted = from_milliseconds(1800);
+  attempt.notice = 5s;
+  attempt.warm_pool = 16;
   attempt.started = from_milliseconds(1100);
   attempt.training_started = from_milliseconds(1200);
   Host host;
@@ -153,6 +158,7 @@ Job a_job() {
   host.failure = "no";
   host.fault = Fault::algorithm;
   host.staged_model = "k";
+  host.stopped = StopCause::interrupted;
   host.state_since = from_milliseconds(1700);
   attempt.hosts = {host, Host{}};
   job.attempts = {attempt};
@@ -160,6 +166,8 @@ Job a_job() {
   job.model_uri = "s3://b/out/model.tar.gz";
   job.output_uri = "s3://b/out/output.tar.gz";
   job.training_start = from_milliseconds(1200);
+  job.warm_pool =
+      WarmPool{WarmPoolState::reused, 600, from_milliseconds(1300), from_milliseconds(1400), "next"};
   return job;
 }
 
@@ -174,6 +182,8 @@ TEST(Job, JsonRoundTrips) {
   EXPECT_EQ(again->spec.checkpoint->path, "/opt/ml/checkpoints");
   EXPECT_EQ(again->spec.max_wait_seconds, 3600);
   EXPECT_EQ(again->attempts[0].interruption, "its machine was taken away");
+  EXPECT_EQ(again->attempts[0].notice, 5s);
+  EXPECT_EQ(again->warm_pool->reused_by, "next");
   EXPECT_EQ(again->attempts[0].hosts[0].exit_code, 137);
   EXPECT_FALSE(again->training_end);
 }
@@ -201,6 +211,39 @@ TEST(Job, WrongMembersAreNamed) {
   json = to_json(a_job());
   json["spec"]["groups"] = Json::array();
   EXPECT_FALSE(job_from_json(json));
+}
+
+TEST(Job, RanIsWithoutItsWaits) {
+  Job job = a_job();
+  EXPECT_EQ(job.ran(from_milliseconds(1500)), 300ms) << "it still runs";
+  job.attempts[0].ended = from_milliseconds(1400);
+  EXPECT_EQ(job.ran(from_milliseconds(9000)), 200ms);
+  Attempt second;
+  second.started = from_milliseconds(5000);
+  job.attempts.push_back(second);
+  EXPECT_EQ(job.ran(from_milliseconds(9000)), 200ms) << "it has not begun to train";
+  job.attempts[1].training_started = from_milliseconds(6000);
+  EXPECT_EQ(job.ran(from_milliseconds(9000)), 3200ms);
+}
+
+TEST(JobSpec, WhoMayTakeOverItsHosts) {
+  const JobSpec kept = a_job().spec;
+  EXPECT_TRUE(same_hosts(kept, kept));
+  const auto other = [&](auto&& change) {
+    JobSpec next = kept;
+    change(next);
+    return same_hosts(kept, next);
+  };
+  EXPECT_TRUE(other([](JobSpec& next) { next.image = "another"; }));
+  EXPECT_TRUE(other([](JobSpec& next) { next.keep_alive_seconds = 0; }));
+  EXPECT_FALSE(other([](JobSpec& next) { next.role_arn = "another"; }));
+  EXPECT_FALSE(other([](JobSpec& next) { next.groups[0].count = 3; }));
+  EXPECT_FALSE(other([](JobSpec& next) { next.groups.pop_back(); }));
+  EXPECT_FALSE(other([](JobSpec& next) { next.volume_gib = 31; }));
+  EXPECT_FALSE(other([](JobSpec& next) { next.network_isolation = false; }));
+  EXPECT_FALSE(other([](JobSpec& next) { next.encrypt_traffic = false; }));
+  EXPECT_FALSE(other([](JobSpec& next) { next.request["VpcConfig"] = {{"Subnets", {"a"}}}; }));
+  EXPECT_FALSE(other([](JobSpec& next) { next.request["ResourceConfig"] = {{"VolumeKmsKeyId", "k"}}; }));
 }
 
 TEST(JobSpec, HostsOverGroups) {

@@ -141,6 +141,7 @@ Json to_json(const Host& host) {
   if (!host.failure.empty()) json["failure"] = host.failure;
   if (host.fault) json["fault"] = to_string(*host.fault);
   if (!host.staged_model.empty()) json["staged_model"] = host.staged_model;
+  if (host.stopped != StopCause::none) json["stopped"] = to_string(host.stopped);
   return json;
 }
 
@@ -155,6 +156,7 @@ Result<Host> host_from_json(const Json& json) {
       .read("failure", host.failure)
       .read("fault", host.fault, parse_fault)
       .read("staged_model", host.staged_model)
+      .read("stopped", host.stopped, parse_stop_cause)
       .read("state_since", host.state_since);
   TRY(fields.result());
   return host;
@@ -170,11 +172,17 @@ Json to_json(const Attempt& attempt) {
             {"ended", instant_json(attempt.ended)}};
   if (attempt.first_failed) json["first_failed"] = *attempt.first_failed;
   if (!attempt.interruption.empty()) json["interruption"] = attempt.interruption;
+  if (attempt.interrupted) {
+    json["interrupted"] = instant_json(attempt.interrupted);
+    json["notice"] = attempt.notice.count();
+  }
+  if (attempt.warm_pool != 0) json["warm_pool"] = attempt.warm_pool;
   return json;
 }
 
 Result<Attempt> attempt_from_json(const Json& json) {
   Attempt attempt;
+  int64_t notice_milliseconds = 0;
   Fields fields(json, "attempt");
   fields.read("number", attempt.number)
       .read("token", attempt.token)
@@ -182,11 +190,38 @@ Result<Attempt> attempt_from_json(const Json& json) {
       .read("hosts", attempt.hosts, host_from_json)
       .read("first_failed", attempt.first_failed)
       .read("interruption", attempt.interruption)
+      .read("interrupted", attempt.interrupted)
+      .read("notice", notice_milliseconds)
+      .read("warm_pool", attempt.warm_pool)
       .read("started", attempt.started)
       .read("training_started", attempt.training_started)
       .read("ended", attempt.ended);
   TRY(fields.result());
+  attempt.notice = Duration{notice_milliseconds};
   return attempt;
+}
+
+Json to_json(const WarmPool& pool) {
+  Json json{{"state", to_string(pool.state)},
+            {"keep_alive_seconds", pool.keep_alive_seconds},
+            {"available", instant_json(pool.available)},
+            {"ended", instant_json(pool.ended)}};
+  if (!pool.reused_by.empty()) json["reused_by"] = pool.reused_by;
+  return json;
+}
+
+Result<WarmPool> warm_pool_from_json(const Json& json) {
+  WarmPool pool;
+  Fields fields(json, "warm_pool");
+  fields.read("state", pool.state, parse_warm_pool_state)
+      .read("keep_alive_seconds", pool.keep_alive_seconds)
+      .read("available", pool.available)
+      .read("ended", pool.ended)
+      .read("reused_by", pool.reused_by);
+  TRY(fields.result());
+  if (pool.state == WarmPoolState::available && !pool.available)
+    return invalid("warm_pool.available must say since when");
+  return pool;
 }
 
 Json to_json(const Transition& transition) {
@@ -234,6 +269,33 @@ const InstanceGroup& JobSpec::group(HostIndex host) const {
   }
   CHECK(!groups.empty(), "a job has at least one group");
   return groups.back();
+}
+
+Duration Attempt::ran(Instant now) const {
+  if (!training_started) return {};
+  return std::max(Duration{}, ended.value_or(now) - *training_started);
+}
+
+Duration Job::ran(Instant now) const {
+  Duration sum{};
+  for (const Attempt& attempt : attempts) sum += attempt.ran(now);
+  return sum;
+}
+
+bool same_hosts(const JobSpec& kept, const JobSpec& next) {
+  const auto asked = [](const JobSpec& spec, const char* outer, const char* inner) {
+    const auto found = spec.request.find(outer);
+    if (found == spec.request.end() || (inner && !found->is_object())) return Json();
+    return inner ? found->value(inner, Json()) : *found;
+  };
+  const bool same_groups = std::equal(kept.groups.begin(), kept.groups.end(), next.groups.begin(),
+                                      next.groups.end(), [](const InstanceGroup& a, const InstanceGroup& b) {
+                                        return a.instance_type == b.instance_type && a.count == b.count;
+                                      });
+  return same_groups && kept.role_arn == next.role_arn && kept.volume_gib == next.volume_gib &&
+         kept.network_isolation == next.network_isolation && kept.encrypt_traffic == next.encrypt_traffic &&
+         asked(kept, "VpcConfig", nullptr) == asked(next, "VpcConfig", nullptr) &&
+         asked(kept, "ResourceConfig", "VolumeKmsKeyId") == asked(next, "ResourceConfig", "VolumeKmsKeyId");
 }
 
 bool Channel::is_of(const std::string& group) const {
@@ -333,23 +395,25 @@ Json to_json(const Job& job) {
 }
 
 Json progress_json(const Job& job) {
-  return {{"number", job.number},
-          {"key", to_json(job.key)},
-          {"account", job.account},
-          {"state", to_string(job.state)},
-          {"created", instant_json(job.created)},
-          {"modified", instant_json(job.modified)},
-          {"transitions", list_json(job.transitions)},
-          {"wait_reason", job.wait_reason},
-          {"note", job.note},
-          {"stop_requested", instant_json(job.stop_requested)},
-          {"stop_cause", to_string(job.stop_cause)},
-          {"attempts", list_json(job.attempts)},
-          {"failure_reason", job.failure_reason},
-          {"model_uri", job.model_uri},
-          {"output_uri", job.output_uri},
-          {"training_start", instant_json(job.training_start)},
-          {"training_end", instant_json(job.training_end)}};
+  Json json{{"number", job.number},
+            {"key", to_json(job.key)},
+            {"account", job.account},
+            {"state", to_string(job.state)},
+            {"created", instant_json(job.created)},
+            {"modified", instant_json(job.modified)},
+            {"transitions", list_json(job.transitions)},
+            {"wait_reason", job.wait_reason},
+            {"note", job.note},
+            {"stop_requested", instant_json(job.stop_requested)},
+            {"stop_cause", to_string(job.stop_cause)},
+            {"attempts", list_json(job.attempts)},
+            {"failure_reason", job.failure_reason},
+            {"model_uri", job.model_uri},
+            {"output_uri", job.output_uri},
+            {"training_start", instant_json(job.training_start)},
+            {"training_end", instant_json(job.training_end)}};
+  if (job.warm_pool) json["warm_pool"] = to_json(*job.warm_pool);
+  return json;
 }
 
 Result<Job> job_from_json(const Json& json) {
@@ -372,7 +436,8 @@ Result<Job> job_from_json(const Json& json) {
       .read("model_uri", job.model_uri)
       .read("output_uri", job.output_uri)
       .read("training_start", job.training_start)
-      .read("training_end", job.training_end);
+      .read("training_end", job.training_end)
+      .read("warm_pool", job.warm_pool, warm_pool_from_json);
   TRY(fields.result());
   return job;
 }

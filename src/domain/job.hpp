@@ -145,14 +145,16 @@ struct Host {
   HostState state = HostState::placed;
   std::string machine;  // where it was placed
   Share share;
-  uint64_t facts_applied = 0;    // the number of the last fact: later ones are new, others are repeats
-  std::optional<int> exit_code;  // of the user's process; 128+n for signal n
-  std::string failure;           // what it said went wrong, for FailureReason
-  std::optional<Fault> fault;    // whose fault it was
-  std::string staged_model;      // uploading, hosts after the first: key of its model tar; "" = had no files
+  uint64_t facts_applied = 0;           // the number of the last fact: later ones are new, others are repeats
+  std::optional<int> exit_code;         // of the user's process; 128+n for signal n
+  std::string failure;                  // what it said went wrong, for FailureReason
+  std::optional<Fault> fault;           // whose fault it was
+  StopCause stopped = StopCause::none;  // the order that ended its run early; none: it ended by itself
+  std::string staged_model;  // uploading, hosts after the first: key of its model tar; "" = had no files
   Instant state_since;
 };
 
+// Of a former attempt everything is kept but its hosts.
 struct Attempt {
   uint32_t number = 1;
   std::string token;  // fencing: an agent with another token is old and must leave
@@ -160,9 +162,26 @@ struct Attempt {
   std::vector<Host> hosts;
   std::optional<HostIndex> first_failed;  // whose failure ended the gang: its reason is the job's
   std::string interruption;               // why it was taken away and another one follows; "" when it was not
+  std::optional<Instant> interrupted;     // somebody asked for that then; else a host was lost
+  Duration notice{};                      // what the user's processes were given between SIGTERM and SIGKILL
+  JobNumber warm_pool = 0;                // it took that job's hosts over; 0: nobody's
   Instant started;
-  std::optional<Instant> training_started;
+  std::optional<Instant> training_started;  // its first host began to run
   std::optional<Instant> ended;
+
+  // How long it has trained: what is billed.
+  Duration ran(Instant now) const;
+};
+
+// The hosts of the last attempt, kept for the next job that asks for the same.
+struct WarmPool {
+  WarmPoolState state = WarmPoolState::in_use;
+  int64_t keep_alive_seconds = 0;    // as it was updated last
+  std::optional<Instant> available;  // since when; unset until then
+  std::optional<Instant> ended;      // reused or terminated
+  std::string reused_by;             // the job's name
+  // Requires: it is available.
+  Instant until() const { return *available + std::chrono::seconds(keep_alive_seconds); }
 };
 
 // One line of SecondaryStatusTransitions.
@@ -192,11 +211,20 @@ struct Job {
   std::string output_uri;
   std::optional<Instant> training_start;  // first host began to run; TrainingStartTime
   std::optional<Instant> training_end;
+  std::optional<WarmPool> warm_pool;  // nothing: nobody asked for one
 
   Phase phase() const { return transitions.empty() ? Phase::starting : transitions.back().phase; }
   bool finished() const { return is_final(state); }
   const Attempt* attempt() const { return attempts.empty() ? nullptr : &attempts.back(); }
+  bool keeps_hosts() const { return warm_pool && warm_pool->state == WarmPoolState::available; }
+  // Something may still happen to it.
+  bool live() const { return !finished() || keeps_hosts(); }
+  // Over all attempts: what MaxRuntime limits and what is billed. Waiting is not in it.
+  Duration ran(Instant now) const;
 };
+
+// Whether a job of spec `next` may take over the hosts that one of `kept` left.
+bool same_hosts(const JobSpec& kept, const JobSpec& next);
 
 Json to_json(const Share&);
 Json to_json(const Tag&);

@@ -54,13 +54,19 @@ constexpr Names<Phase, 13> kPhases{{{Phase::starting, "Starting"},
                                     {Phase::stopped, "Stopped"},
                                     {Phase::max_runtime_exceeded, "MaxRuntimeExceeded"},
                                     {Phase::max_wait_time_exceeded, "MaxWaitTimeExceeded"}}};
-constexpr Names<StopCause, 5> kStopCauses{{{StopCause::none, "none"},
+constexpr Names<StopCause, 7> kStopCauses{{{StopCause::none, "none"},
                                            {StopCause::user, "user"},
                                            {StopCause::max_runtime, "max_runtime"},
                                            {StopCause::max_wait, "max_wait"},
-                                           {StopCause::host_failed, "host_failed"}}};
+                                           {StopCause::host_failed, "host_failed"},
+                                           {StopCause::interrupted, "interrupted"},
+                                           {StopCause::max_pending, "max_pending"}}};
 constexpr Names<Fault, 3> kFaults{
     {{Fault::algorithm, "algorithm"}, {Fault::client, "client"}, {Fault::internal, "internal"}}};
+constexpr Names<WarmPoolState, 4> kWarmPoolStates{{{WarmPoolState::in_use, "InUse"},
+                                                   {WarmPoolState::available, "Available"},
+                                                   {WarmPoolState::reused, "Reused"},
+                                                   {WarmPoolState::terminated, "Terminated"}}};
 
 template <class T, size_t n>
 std::string_view name_of(const Names<T, n>& names, T value) {
@@ -89,6 +95,7 @@ std::string_view to_string(HostState state) { return name_of(kHostStates, state)
 std::string_view to_string(Phase phase) { return name_of(kPhases, phase); }
 std::string_view to_string(StopCause cause) { return name_of(kStopCauses, cause); }
 std::string_view to_string(Fault fault) { return name_of(kFaults, fault); }
+std::string_view to_string(WarmPoolState state) { return name_of(kWarmPoolStates, state); }
 
 Result<JobState> parse_job_state(std::string_view text) { return value_of(kJobStates, text, "job state"); }
 Result<AttemptState> parse_attempt_state(std::string_view text) {
@@ -102,6 +109,9 @@ Result<StopCause> parse_stop_cause(std::string_view text) {
   return value_of(kStopCauses, text, "stop cause");
 }
 Result<Fault> parse_fault(std::string_view text) { return value_of(kFaults, text, "fault"); }
+Result<WarmPoolState> parse_warm_pool_state(std::string_view text) {
+  return value_of(kWarmPoolStates, text, "state of a warm pool");
+}
 
 bool is_final(JobState state) {
   return state == JobState::completed || state == JobState::failed || state == JobState::stopped;

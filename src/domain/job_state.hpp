@@ -51,8 +51,14 @@ enum class Phase {
   max_wait_time_exceeded,
 };
 
-// Why a stop is under way.
-enum class StopCause { none, user, max_runtime, max_wait, host_failed };
+// Why a stop is under way. Of an interrupted attempt only its checkpoints are kept: another one follows.
+enum class StopCause { none, user, max_runtime, max_wait, host_failed, interrupted, max_pending };
+
+// What became of the hosts that a finished job keeps for the next one that matches. The last two are final.
+//
+//   in_use --finish--> available --reuse--> reused
+//     finish without hosts, or their time is over --> terminated
+enum class WarmPoolState { in_use, available, reused, terminated };
 
 // Whose fault a failure is: decides the first word of FailureReason (AlgorithmError, ClientError,
 // InternalServerError).
@@ -64,12 +70,14 @@ std::string_view to_string(HostState);
 std::string_view to_string(Phase);  // as AWS writes it: "Starting", "MaxRuntimeExceeded"
 std::string_view to_string(StopCause);
 std::string_view to_string(Fault);
+std::string_view to_string(WarmPoolState);  // as AWS writes it: "InUse"
 Result<JobState> parse_job_state(std::string_view);
 Result<AttemptState> parse_attempt_state(std::string_view);
 Result<HostState> parse_host_state(std::string_view);
 Result<Phase> parse_phase(std::string_view);
 Result<StopCause> parse_stop_cause(std::string_view);
 Result<Fault> parse_fault(std::string_view);
+Result<WarmPoolState> parse_warm_pool_state(std::string_view);
 
 bool is_final(JobState);
 bool is_final(HostState);

@@ -27,7 +27,7 @@ namespace trainyard::ledger {
 
 // A command as it is remembered: enough to replay it.
 struct CommandRecord {
-  uint64_t sequence = 0;  // from 1, without gaps
+  uint64_t sequence = 0;  // from 1, without gaps; the oldest go when there are too many
   Instant at;
   std::string kind;
   Json body;
@@ -45,7 +45,8 @@ struct JobQuery {
   std::string region;
   std::string name_contains;
   std::optional<Instant> created_after, created_before, modified_after, modified_before;
-  std::vector<domain::JobState> states;  // empty: all
+  std::vector<domain::JobState> states;            // empty: all
+  std::optional<domain::WarmPoolState> warm_pool;  // of those that have or had one
   enum class Sort { name, created, state } sort = Sort::created;
   bool descending = true;
   std::string token;  // "" at first; from a page
@@ -64,13 +65,13 @@ class Ledger {
   virtual Result<void> commit(const Batch& batch) = 0;
   virtual uint64_t last_sequence() = 0;
   virtual domain::JobNumber last_job_number() = 0;
-  // Jobs that are not finished: what lives in memory.
+  // Jobs to which something may still happen: what lives in memory.
   virtual Result<std::vector<domain::Job>> live_jobs() = 0;
   virtual Result<domain::Job> find_job(const domain::JobKey& key) = 0;
   virtual Result<domain::Job> find_job(domain::JobNumber number) = 0;
   virtual Result<JobPage> list_jobs(const JobQuery& query) = 0;
   virtual Result<std::vector<domain::Tag>> tags(const std::string& arn) = 0;
-  // Every command in order, for replay.
+  // Every command that is kept, in order, for replay.
   virtual Result<void> replay(const std::function<Result<void>(const CommandRecord&)>& each) = 0;
 };
 
@@ -79,7 +80,13 @@ inline constexpr size_t kPageJobsMax = 1'000;
 // Readers beyond these wait for one that ends: each is a connection with its own cache.
 inline constexpr size_t kReadersMax = 8;
 
+// Of the log: some 100 MB. The tables are the truth, so what goes is history alone: who looks for a fault replays the
+// last days, not the first.
+inline constexpr uint64_t kCommandsMax = 250'000;
+// They go so many at once: some milliseconds of one commit.
+inline constexpr uint64_t kCommandsDroppedAtOnce = 1'000;
+
 // `path` of the database file; ":memory:" for tests and the simulator.
-Result<std::unique_ptr<Ledger>> open_sqlite(const std::string& path);
+Result<std::unique_ptr<Ledger>> open_sqlite(const std::string& path, uint64_t commands_max = kCommandsMax);
 
 }  // namespace trainyard::ledger

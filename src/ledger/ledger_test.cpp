@@ -168,6 +168,29 @@ TEST_P(LedgerTest, ReplaysCommandsInOrder) {
       Kind::cancelled);
 }
 
+TEST(LedgerFile, TheOldestCommandsGo) {
+  host::TemporaryDirectory directory;
+  const std::string path = directory.path() + "/ledger.db";
+  auto ledger = *open_sqlite(path, 2'000);
+  uint64_t last = 0;
+  for (int commit = 0; commit < 50; ++commit) {
+    Batch batch;
+    for (int n = 0; n < 100; ++n) batch.commands.push_back(a_command(++last));
+    ASSERT_TRUE(ledger->commit(batch));
+  }
+  uint64_t count = 0, first = 0;
+  ASSERT_TRUE(ledger->replay([&](const CommandRecord& command) -> Result<void> {
+    if (count++ == 0) first = command.sequence;
+    EXPECT_EQ(command.sequence, first + count - 1);
+    return {};
+  }));
+  EXPECT_EQ(first + count - 1, 5'000u);
+  EXPECT_GE(count, 2'000u);
+  EXPECT_LT(count, 2'000u + kCommandsDroppedAtOnce + 100);
+  ledger.reset();
+  EXPECT_EQ((*open_sqlite(path))->last_sequence(), 5'000u);
+}
+
 TEST(LedgerFile, AForeignOrNewerDatabaseIsRefused) {
   host::TemporaryDirectory directory;
   const std::string path = directory.path() + "/ledger.db";

@@ -121,6 +121,9 @@ Result<Question> question_of(const JobQuery& query) {
   for (size_t i = 0; i < query.states.size(); ++i)
     question.add(i == 0 ? " AND state IN (?" : ", ?", std::string(to_string(query.states[i])));
   if (!query.states.empty()) question.sql += ")";
+  if (query.warm_pool)
+    question.add(" AND json_extract(progress, '$.warm_pool.state') = ?",
+                 std::string(to_string(*query.warm_pool)));
 
   const std::string beyond = query.descending ? "<" : ">";
   const std::string way = query.descending ? " DESC" : "";
@@ -143,13 +146,14 @@ Result<Question> question_of(const JobQuery& query) {
 
 class SqliteLedger final : public Ledger {
  public:
-  static Result<std::unique_ptr<Ledger>> open(const std::string& path) {
-    auto ledger = std::make_unique<SqliteLedger>(path);
+  static Result<std::unique_ptr<Ledger>> open(const std::string& path, uint64_t commands_max) {
+    auto ledger = std::make_unique<SqliteLedger>(path, commands_max);
     TRY(ledger->prepare().in("opening the ledger " + path));
     return std::unique_ptr<Ledger>(std::move(ledger));
   }
 
-  explicit SqliteLedger(std::string path) : path_(std::move(path)), in_memory_(path_ == ":memory:") {}
+  SqliteLedger(std::string path, uint64_t commands_max)
+      : path_(std::move(path)), in_memory_(path_ == ":memory:"), commands_max_(commands_max) {}
 
   Result<void> commit(const Batch& batch) override {
     std::unique_lock<std::mutex> turn;
@@ -291,9 +295,22 @@ class SqliteLedger final : public Ledger {
           .bind(dump(command.body));
       TRY(insert.run());
     }
+    TRY(drop_old_commands(sequence));
     for (const domain::Job& job : batch.jobs) TRY(write_job(job));
     for (const auto& [arn, tags] : batch.tags) TRY(write_tags(arn, tags));
     return {};
+  }
+
+  // Requires: `last` is the last one's number.
+  Result<void> drop_old_commands(uint64_t last) {
+    if (last < commands_max_ + kCommandsDroppedAtOnce) return {};
+    // What an earlier version left is caught up with commit by commit.
+    Statement oldest = TRY(writer_->prepare("SELECT min(sequence) FROM commands"));
+    TRY(oldest.step());
+    const auto first = uint64_t(oldest.integer(0));
+    if (last - first + 1 < commands_max_ + kCommandsDroppedAtOnce) return {};
+    Statement drop = TRY(writer_->prepare("DELETE FROM commands WHERE sequence < ?"));
+    return drop.bind(int64_t(first + kCommandsDroppedAtOnce)).run();
   }
 
   Result<void> write_job(const domain::Job& job) {
@@ -301,7 +318,7 @@ class SqliteLedger final : public Ledger {
     Statement update =
         TRY(writer_->prepare("UPDATE jobs SET state = ?, live = ?, status_order = ?, modified = ?, progress "
                              "= ? WHERE number = ?"));
-    update.bind(to_string(job.state)).bind(int64_t(!job.finished())).bind(status_order(job.state));
+    update.bind(to_string(job.state)).bind(int64_t(job.live())).bind(status_order(job.state));
     update.bind(to_milliseconds(job.modified)).bind(progress).bind(int64_t(job.number));
     TRY(update.run());
     if (writer_->changes() == 1) return {};
@@ -310,7 +327,7 @@ class SqliteLedger final : public Ledger {
                              "modified, spec, progress) "
                              "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
     insert.bind(int64_t(job.number)).bind(job.key.region).bind(job.key.name).bind(to_string(job.state));
-    insert.bind(int64_t(!job.finished())).bind(status_order(job.state)).bind(to_milliseconds(job.created));
+    insert.bind(int64_t(job.live())).bind(status_order(job.state)).bind(to_milliseconds(job.created));
     insert.bind(to_milliseconds(job.modified)).bind(dump(to_json(job.spec))).bind(progress);
     return insert.run();
   }
@@ -359,6 +376,7 @@ class SqliteLedger final : public Ledger {
 
   const std::string path_;
   const bool in_memory_;
+  const uint64_t commands_max_;
   std::unique_ptr<Connection> writer_;  // commit()'s; in memory, whoever holds mutex_
   std::atomic<uint64_t> last_sequence_ = 0;
   std::atomic<domain::JobNumber> last_job_number_ = 0;
@@ -371,6 +389,8 @@ class SqliteLedger final : public Ledger {
 
 }  // namespace
 
-Result<std::unique_ptr<Ledger>> open_sqlite(const std::string& path) { return SqliteLedger::open(path); }
+Result<std::unique_ptr<Ledger>> open_sqlite(const std::string& path, uint64_t commands_max) {
+  return SqliteLedger::open(path, commands_max);
+}
 
 }  // namespace trainyard::ledger

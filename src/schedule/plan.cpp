@@ -1,6 +1,7 @@
 #include "schedule/plan.hpp"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <optional>
 
@@ -41,15 +42,20 @@ struct Layout {
   std::vector<Share> needs;                       // by machine: of the whole gang
 };
 
-// Lays each host where the gang lacks least of what is free, and only where an empty machine could hold it;
-// the first machine among equals. Larger hosts first, as they have less choice.
-Layout lay(const std::vector<Share>& gang, const std::vector<Machine>& machines,
-           const std::vector<Share>& free) {
-  Layout layout{std::vector<std::optional<size_t>>(gang.size()), std::vector<Share>(machines.size())};
+// Larger hosts first, as they have less choice.
+std::vector<size_t> larger_first(const std::vector<Share>& gang) {
   std::vector<size_t> order(gang.size());
   std::iota(order.begin(), order.end(), 0);
   std::ranges::stable_sort(order, [&](size_t a, size_t b) { return lack(gang[a], {}) > lack(gang[b], {}); });
-  for (const size_t host : order) {
+  return order;
+}
+
+// Lays each host where the gang lacks least of what is free, and only where an empty machine could hold it;
+// the first machine among equals.
+Layout lay(const std::vector<Share>& gang, const std::vector<Machine>& machines,
+           const std::vector<Share>& free) {
+  Layout layout{std::vector<std::optional<size_t>>(gang.size()), std::vector<Share>(machines.size())};
+  for (const size_t host : larger_first(gang)) {
     double least = 0;
     for (size_t m = 0; m < machines.size(); ++m) {
       const Share needs = plus(layout.needs[m], gang[host]);
@@ -62,6 +68,81 @@ Layout lay(const std::vector<Share>& gang, const std::vector<Machine>& machines,
     if (const auto m = layout.machine_of[host]) layout.needs[*m] = plus(layout.needs[*m], gang[host]);
   }
   return layout;
+}
+
+bool same(const Share& a, const Share& b) {
+  return a.cpus == b.cpus && a.memory_bytes == b.memory_bytes && a.gpus == b.gpus;
+}
+
+// Looks for a layout of the whole gang within `room` of each machine, when laying host by host has found none: depth
+// first over hosts, each on each machine. Two things keep it small, and lose no solution: hosts that ask for the same
+// stand on machines in ascending order, and of machines with equal room left only the first is tried, since swapping
+// the two in all that follows gives the other's solutions.
+class Search {
+ public:
+  Search(const std::vector<Share>& gang, std::vector<Share> room)
+      : gang_(gang), order_(larger_first(gang)), room_(std::move(room)), at_(gang.size()) {}
+
+  std::optional<Layout> run() {
+    Share asked, there;
+    for (const Share& share : gang_) asked = plus(asked, share);
+    for (const Share& share : room_)
+      there = plus(there, {std::max(0.0, share.cpus), std::max<int64_t>(0, share.memory_bytes),
+                           std::max<int64_t>(0, share.gpus)});
+    if (!within(asked, there) || !place(0)) return std::nullopt;
+    Layout layout{std::vector<std::optional<size_t>>(gang_.size()), std::vector<Share>(room_.size())};
+    for (size_t host = 0; host < gang_.size(); ++host) {
+      layout.machine_of[host] = at_[host];
+      layout.needs[at_[host]] = plus(layout.needs[at_[host]], gang_[host]);
+    }
+    return layout;
+  }
+
+ private:
+  // The hosts from the depth-th of the order on.
+  bool place(size_t depth) {
+    if (depth == order_.size()) return true;
+    const size_t host = order_[depth];
+    const bool repeats = depth > 0 && same(gang_[order_[depth - 1]], gang_[host]);
+    const size_t first = repeats ? at_[order_[depth - 1]] : 0;
+    std::vector<size_t> tried;
+    for (size_t m = first; m < room_.size(); ++m) {
+      if (++steps_ > kLayoutStepsMax) return false;
+      if (!within(gang_[host], room_[m]) ||
+          std::ranges::any_of(tried, [&](size_t other) { return same(room_[other], room_[m]); }))
+        continue;
+      tried.push_back(m);
+      const Share before = room_[m];
+      room_[m] = minus(before, gang_[host]);
+      at_[host] = m;
+      if (place(depth + 1)) return true;
+      room_[m] = before;
+    }
+    return false;
+  }
+
+  const std::vector<Share>& gang_;
+  const std::vector<size_t> order_;
+  std::vector<Share> room_;  // left on each machine
+  std::vector<size_t> at_;   // by host, of those that are placed
+  size_t steps_ = 0;
+};
+
+// What a gang asks for, as a key: gangs with equal ones wait for the same reason.
+std::string asks_of(const Waiting& waiting) {
+  std::string text;
+  size_t count = 0;
+  for (size_t host = 0; host < waiting.hosts.size(); ++host) {
+    ++count;
+    const Ask& ask = waiting.hosts[host];
+    if (host + 1 < waiting.hosts.size() && waiting.hosts[host + 1].instance_type == ask.instance_type &&
+        same(waiting.hosts[host + 1].share, ask.share))
+      continue;
+    text += ask.instance_type + " " + std::to_string(ask.share.cpus) + " " +
+            std::to_string(ask.share.memory_bytes) + " " + std::to_string(ask.share.gpus) + " x " +
+            std::to_string(std::exchange(count, 0)) + ";";
+  }
+  return text;
 }
 
 struct Scaled {
@@ -95,36 +176,71 @@ Scaled scale(const std::vector<Ask>& asks, const std::vector<Machine>& machines,
 class Planning {
  public:
   Planning(const Snapshot& snapshot, const Policy& policy)
-      : machines_(snapshot.machines), policy_(policy), held_(snapshot.held) {
+      : machines_(snapshot.machines), policy_(policy), held_(snapshot.held), pools_(snapshot.pools) {
     for (const Machine& machine : machines_) free_.push_back(machine.total);
+    for (const Pool& pool : pools_)
+      for (const Placement& host : pool.hosts) held_.push_back({pool.holder, host.machine, host.share});
     for (const Held& held : held_)
       for (size_t m = 0; m < machines_.size(); ++m)
         if (machines_[m].name == held.machine) free_[m] = minus(free_[m], held.share);
   }
 
   void decide(const Waiting& waiting) {
+    if (take_pool(waiting)) return;
+    // A thousand waiting jobs ask for a handful of things.
+    const std::string asks = asks_of(waiting);
+    if (const auto known = reasons_.find(asks); known != reasons_.end()) return wait(waiting, known->second);
+
     const Scaled scaled = scale(waiting.hosts, machines_, policy_);
-    const Layout layout = lay(scaled.gang, machines_, free_);
-    std::vector<Ask> unplaced;
-    for (size_t host = 0; host < scaled.gang.size(); ++host)
-      if (!layout.machine_of[host])
-        unplaced.push_back({waiting.hosts[host].instance_type, scaled.gang[host]});
+    Layout layout = lay(scaled.gang, machines_, free_);
+    std::vector<Ask> unplaced = unplaced_of(waiting, scaled, layout);
     if (!unplaced.empty()) {
-      wait(waiting, too_large_sentence(scaled.gang.size() - unplaced.size(), unplaced, machines_));
-    } else if (!first_blocked_.empty()) {
-      wait(waiting, turn_sentence(first_blocked_, its_reason_));
-    } else if (std::vector<Shortage> shortages = shortages_of(layout); !shortages.empty()) {
-      first_blocked_ = waiting.name;
-      its_reason_ = shortage_sentence(shortages, held_);
-      wait(waiting, its_reason_);
-    } else {
-      start(waiting, scaled, layout);
+      std::vector<Share> empty;
+      for (const Machine& machine : machines_) empty.push_back(machine.total);
+      if (auto found = Search(scaled.gang, std::move(empty)).run()) {
+        layout = *std::move(found);
+        unplaced.clear();
+      }
     }
+    if (!unplaced.empty()) {
+      wait(waiting,
+           reasons_[asks] = too_large_sentence(scaled.gang.size() - unplaced.size(), unplaced, machines_));
+      return;
+    }
+    if (!first_blocked_.empty())
+      return wait(waiting, reasons_[asks] = turn_sentence(first_blocked_, its_reason_));
+    const std::vector<Shortage> shortages = shortages_of(layout);
+    if (shortages.empty()) return start(waiting, scaled, layout);
+    if (const auto found = Search(scaled.gang, free_).run()) return start(waiting, scaled, *found);
+    first_blocked_ = waiting.name;
+    its_reason_ = shortage_sentence(shortages, held_);
+    wait(waiting, its_reason_);
   }
 
   Plan take() { return std::move(plan_); }
 
  private:
+  bool take_pool(const Waiting& waiting) {
+    for (const domain::JobNumber number : waiting.pools) {
+      const auto pool = std::ranges::find(pools_, number, &Pool::of);
+      if (pool == pools_.end() || pool->hosts.size() != waiting.hosts.size()) continue;
+      plan_.starts.push_back({waiting.job, std::move(pool->hosts), "", number});
+      for (Held& held : held_)
+        if (held.holder == pool->holder) held.holder = waiting.name;
+      pools_.erase(pool);
+      return true;
+    }
+    return false;
+  }
+
+  static std::vector<Ask> unplaced_of(const Waiting& waiting, const Scaled& scaled, const Layout& layout) {
+    std::vector<Ask> unplaced;
+    for (size_t host = 0; host < scaled.gang.size(); ++host)
+      if (!layout.machine_of[host])
+        unplaced.push_back({waiting.hosts[host].instance_type, scaled.gang[host]});
+    return unplaced;
+  }
+
   std::vector<Shortage> shortages_of(const Layout& layout) const {
     std::vector<Shortage> shortages;
     for (size_t m = 0; m < machines_.size(); ++m)
@@ -138,7 +254,7 @@ class Planning {
   }
 
   void start(const Waiting& waiting, const Scaled& scaled, const Layout& layout) {
-    Start start{waiting.job, {}, scaled.note};
+    Start start{waiting.job, {}, scaled.note, 0};
     for (size_t host = 0; host < scaled.gang.size(); ++host) {
       const size_t m = *layout.machine_of[host];
       start.hosts.push_back({machines_[m].name, scaled.gang[host]});
@@ -151,7 +267,10 @@ class Planning {
   const std::vector<Machine>& machines_;
   const Policy& policy_;
   std::vector<Held> held_;
+  std::vector<Pool> pools_;  // not taken over yet
   std::vector<Share> free_;  // by machine
+  std::map<std::string, std::string>
+      reasons_;  // by what is asked for, once nothing later in the plan can change them
   std::string first_blocked_, its_reason_;
   Plan plan_;
 };

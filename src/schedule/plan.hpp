@@ -7,7 +7,11 @@
 // all after it, so that a large gang is not starved by small ones. A gang that not even empty machines could
 // hold waits too, but holds nobody back: no end of another job would help it, only more machines.
 //
-// A gang is placed whole or not at all. Machines are filled in the launcher's order.
+// A gang is placed whole or not at all. Machines are filled in the launcher's order; where that does not hold the gang,
+// all other ways are looked at, within kLayoutStepsMax.
+//
+// The hosts that a finished job keeps (a pool) are held like any other's, until a job comes that may take them over: it
+// starts on them at once, whoever else waits.
 //
 // Threads: stateless, call from anywhere.
 // Errors:  none. A job that fits nowhere is an answer (Wait, with its reason).
@@ -46,12 +50,25 @@ struct Waiting {
   domain::JobNumber job = 0;
   std::string name;  // as people know it
   std::vector<Ask> hosts;
+  std::vector<domain::JobNumber> pools;  // that it may take over, best first
+};
+
+struct Placement {
+  std::string machine;
+  domain::Share share;
+};
+
+struct Pool {
+  domain::JobNumber of = 0;  // the job that left it
+  std::string holder;        // as people know it: "the warm pool of training-job/mnist"
+  std::vector<Placement> hosts;
 };
 
 struct Snapshot {
   std::vector<Machine> machines;
   std::vector<Held> held;
   std::vector<Waiting> waiting;
+  std::vector<Pool> pools;
 };
 
 struct Policy {
@@ -60,15 +77,11 @@ struct Policy {
   bool scale_gangs = false;
 };
 
-struct Placement {
-  std::string machine;
-  domain::Share share;
-};
-
 struct Start {  // one placement per host of the gang: all or none
   domain::JobNumber job = 0;
   std::vector<Placement> hosts;
-  std::string note;  // what the user should know of it; "" when he got what he asked for
+  std::string note;            // what the user should know of it; "" when he got what he asked for
+  domain::JobNumber pool = 0;  // it takes over the hosts that this job left; 0: nobody's
 };
 
 struct Wait {  // shown to the user as is
@@ -80,6 +93,9 @@ struct Plan {
   std::vector<Start> starts;
   std::vector<Wait> waits;
 };
+
+// Steps of looking for a layout of one gang: some milliseconds. What is not found by then waits, as if there was none.
+inline constexpr size_t kLayoutStepsMax = 20'000;
 
 // Requires: snapshot.waiting is ordered by submission, without repeats; names of machines differ.
 // Ensures:  no machine is promised more than it has; each waiting job appears exactly once.

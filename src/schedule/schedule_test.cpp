@@ -17,8 +17,10 @@ Machine machine(const std::string& name, double cpus, double gib, int64_t gpus =
 }
 Waiting job(domain::JobNumber number, size_t hosts, double cpus, double gib, int64_t gpus = 0) {
   const Ask ask{"ml.some", {cpus, int64_t(gib * kGib), gpus}};
-  return {number, "training-job/" + std::string(1, char('a' + (number - 1) % 26)),
-          std::vector<Ask>(hosts, ask)};
+  return {number,
+          "training-job/" + std::string(1, char('a' + (number - 1) % 26)),
+          std::vector<Ask>(hosts, ask),
+          {}};
 }
 Held held(const std::string& holder, const std::string& machine, double cpus, double gib, int64_t gpus = 0) {
   return {holder, machine, {cpus, int64_t(gib * kGib), gpus}};
@@ -106,11 +108,41 @@ TEST(Plan, SaysWhatToAddForAGang) {
             "there is no machine to run on: add 1 machine with at least 4 vCPU, 4 GiB of memory and 1 GPU");
 }
 
+// Host by host, the larger first, leaves no room for the last; another way does.
+TEST(Plan, FindsALayoutWhereOneHostAfterTheOtherFindsNone) {
+  Waiting gang{1, "training-job/a", {}, {}};
+  for (const auto& [cpus, gib] :
+       {std::pair{4.0, 2.0}, std::pair{2.0, 8.0}, std::pair{3.0, 3.0}, std::pair{3.0, 7.0}})
+    gang.hosts.push_back({"ml.some", {cpus, int64_t(gib * kGib), 0}});
+  const Snapshot snapshot{{machine("box-1", 6, 10), machine("box-2", 6, 10)}, {}, {gang}, {}};
+  const Plan found = plan(snapshot, {}, kNow);
+  ASSERT_EQ(found.starts.size(), 1u) << (found.waits.empty() ? "" : found.waits[0].reason);
+}
+
+TEST(Plan, APoolIsHeldForWhoMayTakeItOver) {
+  Snapshot snapshot{{machine("box-1", 8, 32)}, {}, {job(1, 1, 8, 4), job(2, 1, 4, 4)}, {}};
+  snapshot.pools = {{9, "the warm pool of training-job/x", {{"box-1", {4, 4 * kGib, 0}}}}};
+  EXPECT_EQ(reason(snapshot, 1),
+            "waits for 4 more vCPU on machine box-1 (needs 8, 4 free): held by the warm pool of "
+            "training-job/x (4)");
+  EXPECT_TRUE(started(snapshot).empty());
+  snapshot.waiting[1].pools = {9};
+  const Plan found = plan(snapshot, {}, kNow);
+  ASSERT_EQ(found.starts.size(), 1u);
+  EXPECT_EQ(found.starts[0].job, 2u);
+  EXPECT_EQ(found.starts[0].pool, 9u);
+  snapshot.waiting.push_back(snapshot.waiting[1]);
+  snapshot.waiting[2].job = 3;
+  EXPECT_EQ(started(snapshot), Numbers{2}) << "once";
+}
+
 // -- dev mode -------------------------------------------------------------------------------------
 
 Waiting typed(domain::JobNumber number, size_t hosts, const std::string& type) {
-  return {number, "training-job/" + std::string(1, char('a' + number - 1)),
-          std::vector<Ask>(hosts, *ask_for(type))};
+  return {number,
+          "training-job/" + std::string(1, char('a' + number - 1)),
+          std::vector<Ask>(hosts, *ask_for(type)),
+          {}};
 }
 
 TEST(Scaling, AGangThatIsTooLargeGetsTheWholeMachine) {
@@ -222,6 +254,48 @@ TEST_F(Seeds, NothingIsOverPromisedAndEachJobAppearsOnce) {
     EXPECT_EQ(seen.size(), snapshot.waiting.size()) << "seed " << seed;
     for (const auto& [number, times] : seen) EXPECT_EQ(times, 1) << "seed " << seed;
   }
+}
+
+// All ways, one after the other.
+bool fits(const std::vector<Ask>& hosts, size_t next, std::vector<domain::Share>& left) {
+  if (next == hosts.size()) return true;
+  for (domain::Share& room : left) {
+    const domain::Share& share = hosts[next].share;
+    if (room.cpus < share.cpus || room.memory_bytes < share.memory_bytes || room.gpus < share.gpus) continue;
+    room = {room.cpus - share.cpus, room.memory_bytes - share.memory_bytes, room.gpus - share.gpus};
+    const bool rest = fits(hosts, next + 1, left);
+    room = {room.cpus + share.cpus, room.memory_bytes + share.memory_bytes, room.gpus + share.gpus};
+    if (rest) return true;
+  }
+  return false;
+}
+
+TEST_F(Seeds, AGangOfUnlikeHostsStartsWhereverThatCanBe) {
+  int started_gangs = 0, greedy_sizes = 0;
+  for (uint64_t seed = 0; seed < kSeeds; ++seed) {
+    SeededRandom random(seed);
+    Snapshot snapshot;
+    std::vector<domain::Share> left;
+    for (uint64_t m = 1 + random.below(4); m > 0; --m) {
+      snapshot.machines.push_back(machine("box-" + std::to_string(m), double(2 + random.below(10)),
+                                          double(2 + random.below(10)), int64_t(random.below(3))));
+      left.push_back(snapshot.machines.back().total);
+    }
+    Waiting gang{1, "training-job/a", {}, {}};
+    for (uint64_t groups = 1 + random.below(4); groups > 0; --groups) {
+      const Ask ask{
+          "ml.some",
+          {double(1 + random.below(5)), int64_t(1 + random.below(5)) * kGib, int64_t(random.below(2))}};
+      gang.hosts.insert(gang.hosts.end(), 1 + random.below(2), ask);
+    }
+    snapshot.waiting = {gang};
+    const bool could = fits(gang.hosts, 0, left);
+    EXPECT_EQ(started(snapshot).size(), could ? 1u : 0u) << "seed " << seed;
+    started_gangs += could;
+    greedy_sizes += gang.hosts.size() > 3;
+  }
+  EXPECT_GT(started_gangs, 200);
+  EXPECT_GT(greedy_sizes, 200);
 }
 
 TEST_F(Seeds, EqualArgumentsGiveEqualPlans) {

@@ -154,6 +154,7 @@ void fields(Side& side, M& m) {
     side("staged_model", m.staged_model);
     side("model_uri", m.model_uri);
     side("output_uri", m.output_uri);
+    side.choice("stopped", m.stopped, domain::StopCause::max_pending);
   } else if constexpr (std::is_same_v<T, LogBatch>) {
     side("number", m.number);
     side.list("lines", m.lines, 12, [&](auto& line) {
@@ -177,7 +178,7 @@ void fields(Side& side, M& m) {
     side.choice("track", m.track, Track::data);
     side("number", m.number);
   } else if constexpr (std::is_same_v<T, Stop>) {
-    side.choice("cause", m.cause, domain::StopCause::host_failed);
+    side.choice("cause", m.cause, domain::StopCause::max_pending);
     side("grace", m.grace);
   } else if constexpr (std::is_same_v<T, Credentials>) {
     side("access_key_id", m.access_key_id);
@@ -257,13 +258,16 @@ std::string encode_order(const Order& order) {
                   {"objects_endpoint", order.objects_endpoint},
                   {"image", to_json(order.image)},
                   {"outward", to_json(order.outward)},
-                  {"log_stream", order.log_stream}};
+                  {"log_stream", order.log_stream},
+                  {"runtime_left", order.runtime_left.count()},
+                  {"stop_grace", order.stop_grace.count()}};
   return dump(json, 2) + "\n";
 }
 
 Result<Order> decode_order(std::string_view bytes) {
   const Json json = TRY(parse_json(bytes).in("reading the order"));
   Order order;
+  int64_t runtime_left = 0, stop_grace = order.stop_grace.count();
   order.version = 0;
   domain::Fields fields(json, "order");
   fields.read("version", order.version)
@@ -281,9 +285,13 @@ Result<Order> decode_order(std::string_view bytes) {
       .read("objects_endpoint", order.objects_endpoint)
       .read("image", order.image, domain::image_from_json)
       .read("outward", order.outward, domain::outward_from_json)
-      .read("log_stream", order.log_stream);
+      .read("log_stream", order.log_stream)
+      .read("runtime_left", runtime_left)
+      .read("stop_grace", stop_grace);
   const auto read = fields.result();
   if (!read) return corrupt(read.error().message);
+  order.runtime_left = Duration{runtime_left};
+  order.stop_grace = Duration{stop_grace};
   if (order.version != kVersion)
     return corrupt("the order is of version " + std::to_string(order.version) + "; this agent knows " +
                    std::to_string(kVersion));

@@ -49,6 +49,9 @@ struct StateFact {
   std::string staged_model;  // uploading, hosts after the first: key of its model tar to merge; "" = no files
   std::string model_uri;     // finished, first host: where model.tar.gz is
   std::string output_uri;    // finished: where output.tar.gz is, when there is one
+  // draining and later: the order that ended the run early; none: it ended by itself. The agent gives
+  // max_runtime without being told when the order's time is over.
+  domain::StopCause stopped = domain::StopCause::none;
 };
 
 struct LogLine {
@@ -92,7 +95,8 @@ struct Acknowledge {
   uint64_t number = 0;  // this and all before it are durable
 };
 
-// SIGTERM the user's process, wait, SIGKILL; then drain and upload as after an exit.
+// SIGTERM the user's process, wait, SIGKILL; then drain and upload as after an exit. When it was interrupted
+// no model or output is uploaded, only checkpoints.
 struct Stop {
   domain::StopCause cause = domain::StopCause::user;
   Duration grace = 120s;
@@ -138,6 +142,9 @@ struct Order {
   domain::Image image;           // what spec.image stands for
   domain::Outward outward;
   std::string log_stream;  // "<job>/algo-1-1763631900"
+  Duration
+      runtime_left{};  // of MaxRuntimeInSeconds, for this attempt; the agent sees to it when the server is away
+  Duration stop_grace = 120s;  // then, between SIGTERM and SIGKILL
 };
 
 }  // namespace trainyard::wire

@@ -23,7 +23,8 @@ const std::vector<Golden>& golden() {
        "02000000"
        "01000000"
        "03000000746f6b"},
-      {StateFact{3, kAt, domain::HostState::failed, "no", 137, domain::Fault::algorithm, "s", "m", "o"},
+      {StateFact{3, kAt, domain::HostState::failed, "no", 137, domain::Fault::algorithm, "s", "m", "o",
+                 domain::StopCause::max_runtime},
        "02"
        "0300000000000000"
        "0504030201000000"
@@ -35,7 +36,8 @@ const std::vector<Golden>& golden() {
        "00"
        "0100000073"
        "010000006d"
-       "010000006f"},
+       "010000006f"
+       "02"},
       {LogBatch{4, {{kAt, "hi"}, {kAt, ""}}},
        "03"
        "0400000000000000"
@@ -154,6 +156,8 @@ Order an_order() {
   order.image = {domain::Image::Kind::machine, "", {{"/a", "/b"}}, {"train"}, {{"A", "1"}}};
   order.outward.name_servers = {"1.1.1.1"};
   order.log_stream = "digits/algo-2-1763631900";
+  order.runtime_left = 90s;
+  order.stop_grace = 5s;
   return order;
 }
 
@@ -163,6 +167,8 @@ TEST(OrderFile, RoundTrips) {
   ASSERT_TRUE(again) << again.error().message;
   EXPECT_EQ(encode_order(*again), text);
   EXPECT_EQ(again->spec.hosts(), 2u);
+  EXPECT_EQ(again->runtime_left, 90s);
+  EXPECT_EQ(again->stop_grace, 5s);
 }
 
 TEST(OrderFile, RefusesWhatItCannotObey) {

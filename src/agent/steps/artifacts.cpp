@@ -214,6 +214,14 @@ std::optional<Failure> upload_artifacts(Site& site) {
       return put_union(site, tree, output);
     });
   }
+  // The next attempt starts from checkpoints and makes all of it again.
+  if (site.run.stop == domain::StopCause::interrupted) {
+    if (site.run.staged_model.empty()) return {};
+    return upload(site, [&](const Tree&, const objects::Location& output) -> Result<void> {
+      remove_staged(site, output.bucket, site.run.staged_model);
+      return {};
+    });
+  }
   const auto tree = Tree::open(site.ml());
   if (site.run.staged_model.empty() && tree && !tree->has_files(kOutputDirectory)) return {};
   return upload(site, [&](const Tree& below, const objects::Location& output) -> Result<void> {

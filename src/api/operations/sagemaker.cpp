@@ -132,8 +132,8 @@ Outcome<sagemaker::ListTrainingJobsResponse> list_training_jobs(
   using domain::JobState;
   sagemaker::ListTrainingJobsResponse out;
   out.training_job_summaries.emplace();
-  // No job here has a warm pool or a training plan.
-  if (request.warm_pool_status_equals || request.training_plan_arn_equals) return out;
+  // No job here has a training plan.
+  if (request.training_plan_arn_equals) return out;
 
   ledger::JobQuery query;
   query.region = context.region;
@@ -148,6 +148,8 @@ Outcome<sagemaker::ListTrainingJobsResponse> list_training_jobs(
       if (status_of(state) == *request.status_equals) query.states.push_back(state);
     if (query.states.empty()) return out;  // "Deleting"
   }
+  if (request.warm_pool_status_equals)
+    query.warm_pool = TRY(domain::parse_warm_pool_state(*request.warm_pool_status_equals));
   const std::string sort = request.sort_by.value_or("CreationTime");
   query.sort = sort == "Name"     ? ledger::JobQuery::Sort::name
                : sort == "Status" ? ledger::JobQuery::Sort::state
@@ -161,7 +163,7 @@ Outcome<sagemaker::ListTrainingJobsResponse> list_training_jobs(
       return validation_exception("Invalid pagination token: " + page.error().message);
     return page.error();
   }
-  for (const auto& job : page->jobs) out.training_job_summaries->push_back(summary_of(job));
+  for (const auto& job : page->jobs) out.training_job_summaries->push_back(summary_of(job, context.now));
   if (!page->next_token.empty()) out.next_token = page->next_token;
   return out;
 }
@@ -177,6 +179,30 @@ void stop_training_job(const Services& services, const Context& context,
         const auto found = control.find(key);
         answer(validation_exception("The request was rejected because the training job is in status " +
                                     std::string(found ? status_of((*found)->state) : "unknown") + "."));
+      });
+}
+
+void update_training_job(const Services& services, const Context& context,
+                         const sagemaker::UpdateTrainingJobRequest& request,
+                         Answer<sagemaker::UpdateTrainingJobResponse> answer) {
+  const domain::JobKey key{context.region, *request.training_job_name};
+  if (request.profiler_config || request.profiler_rule_configurations || request.remote_debug_config)
+    return answer(
+        validation_exception("Only ResourceConfig can be updated by this server: leave ProfilerConfig, "
+                             "ProfilerRuleConfigurations and "
+                             "RemoteDebugConfig out"));
+  if (!request.resource_config)
+    return answer(validation_exception("At least one field to update must be provided: ResourceConfig"));
+  services.control.keep_alive(
+      key, *request.resource_config->keep_alive_period_in_seconds,
+      [answer = std::move(answer), key, account = context.principal.account](Result<domain::Job> job) {
+        if (job)
+          return answer(
+              sagemaker::UpdateTrainingJobResponse{.training_job_arn = control::job_arn(account, key)});
+        if (job.error().kind != Kind::conflict)
+          return answer(told<sagemaker::UpdateTrainingJobResponse>(job.error()));
+        answer(validation_exception("KeepAlivePeriodInSeconds of training job " + key.name +
+                                    " cannot be updated: " + job.error().message));
       });
 }
 
@@ -257,6 +283,10 @@ void add_sagemaker(OperationTable& table, const Settings& settings, const Servic
   table.add_later<sagemaker::StopTrainingJob>(
       [&](const Context& context, sagemaker::StopTrainingJobRequest request, auto answer) {
         stop_training_job(services, context, request, std::move(answer));
+      });
+  table.add_later<sagemaker::UpdateTrainingJob>(
+      [&](const Context& context, sagemaker::UpdateTrainingJobRequest request, auto answer) {
+        update_training_job(services, context, request, std::move(answer));
       });
   table.add_later<sagemaker::AddTags>(
       [&](const Context& context, sagemaker::AddTagsInput request, auto answer) {

@@ -36,7 +36,7 @@ Outcome<std::vector<domain::Tag>> tags_of(const std::vector<shapes::sagemaker::T
 Result<shapes::sagemaker::DescribeTrainingJobResponse> echo_of(const domain::Job& job);
 // Adds all that does change.
 void describe(const domain::Job& job, Instant now, shapes::sagemaker::DescribeTrainingJobResponse& out);
-shapes::sagemaker::TrainingJobSummary summary_of(const domain::Job& job);
+shapes::sagemaker::TrainingJobSummary summary_of(const domain::Job& job, Instant now);
 
 std::string_view status_of(domain::JobState state);  // "InProgress"
 

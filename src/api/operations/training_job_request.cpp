@@ -41,7 +41,6 @@ Outcome<Done> refuse_what_is_not_here(const sagemaker::CreateTrainingJobRequest&
   if (request.enable_inter_container_traffic_encryption.value_or(false))
     return not_yet("EnableInterContainerTrafficEncryption",
                    "hosts of a job share a network of their own, which is not encrypted");
-  if (request.retry_strategy) return not_yet("RetryStrategy", "create the job again when it failed");
   if (request.debug_rule_configurations && !request.debug_rule_configurations->empty())
     return not_yet("DebugRuleConfigurations", "leave the rules out");
   if (request.tensor_board_output_config)
@@ -200,9 +199,12 @@ Outcome<Done> add_group(std::string name, const std::string& type, int64_t count
 Outcome<Done> read_resources(const sagemaker::CreateTrainingJobRequest& request, domain::JobSpec& spec) {
   if (!request.resource_config) return validation_exception("ResourceConfig is required");
   const auto& resources = *request.resource_config;
-  if (resources.keep_alive_period_in_seconds.value_or(0) > 0)
-    return not_yet("ResourceConfig.KeepAlivePeriodInSeconds",
-                   "jobs start in a fraction of a second without a warm pool");
+  spec.keep_alive_seconds = resources.keep_alive_period_in_seconds.value_or(0);
+  if (spec.keep_alive_seconds > 0 && request.enable_managed_spot_training.value_or(false))
+    return validation_exception(
+        "KeepAlivePeriodInSeconds is not supported when EnableManagedSpotTraining is set to true: spot "
+        "capacity "
+        "cannot be kept");
   if (given(resources.volume_kms_key_id))
     return not_yet("ResourceConfig.VolumeKmsKeyId", "keep the data directory on an encrypted disk");
   if (given(resources.training_plan_arn)) return not_yet("ResourceConfig.TrainingPlanArn", "leave it out");
@@ -288,11 +290,12 @@ Outcome<Done> read_times(const sagemaker::CreateTrainingJobRequest& request, dom
       return validation_exception(
           "Invalid MaxWaitTimeInSeconds. It must be present and be greater than or equal to "
           "MaxRuntimeInSeconds");
-    return not_yet("EnableManagedSpotTraining", "machines of this server are not taken away: leave it out");
+    spec.spot = true;
+    spec.max_wait_seconds = stopping.max_wait_time_in_seconds;
   }
-  if (stopping.max_pending_time_in_seconds)
-    return not_yet("StoppingCondition.MaxPendingTimeInSeconds",
-                   "stop the job when it has waited long enough");
+  spec.max_pending_seconds = stopping.max_pending_time_in_seconds;
+  if (request.retry_strategy)
+    spec.retries_max = static_cast<uint32_t>(*request.retry_strategy->maximum_retry_attempts);
   return Done{};
 }
 

@@ -44,6 +44,19 @@ std::string message_of(const domain::Job& job, const domain::Transition& transit
   return message;
 }
 
+std::optional<sagemaker::WarmPoolStatus> warm_pool_of(const domain::Job& job, Instant now) {
+  if (!job.warm_pool) return {};
+  const domain::WarmPool& pool = *job.warm_pool;
+  sagemaker::WarmPoolStatus out;
+  out.status = std::string(domain::to_string(pool.state));
+  if (pool.available) {
+    const Instant end = pool.ended.value_or(std::min(now, pool.until()));
+    out.resource_retained_billable_time_in_seconds = seconds_between(*pool.available, end);
+  }
+  if (!pool.reused_by.empty()) out.reused_by_job = pool.reused_by;
+  return out;
+}
+
 }  // namespace
 
 std::string_view status_of(domain::JobState state) {
@@ -105,6 +118,7 @@ Result<sagemaker::DescribeTrainingJobResponse> echo_of(const domain::Job& job) {
   const bool profiled = out.profiler_config && !out.profiler_config->disable_profiler.value_or(false);
   out.profiling_status = profiled ? "Enabled" : "Disabled";
   out.environment = std::move(request.environment);
+  out.retry_strategy = request.retry_strategy;
   out.infra_check_config = std::move(request.infra_check_config);
   out.creation_time = job.created;
   return out;
@@ -133,13 +147,17 @@ void describe(const domain::Job& job, Instant now, sagemaker::DescribeTrainingJo
   out.training_start_time = job.training_start;
   out.training_end_time = job.training_end;
   if (job.training_start) {
-    const int64_t seconds = seconds_between(*job.training_start, job.training_end.value_or(now));
-    out.training_time_in_seconds = seconds;
-    out.billable_time_in_seconds = seconds;
+    // What was waited between attempts is training time as AWS counts it, and is not billed.
+    const Instant end = job.training_end.value_or(now);
+    out.training_time_in_seconds = seconds_between(*job.training_start, end);
+    out.billable_time_in_seconds = std::chrono::ceil<std::chrono::seconds>(job.ran(end)).count();
   }
+  out.warm_pool_status = warm_pool_of(job, now);
+  if (job.warm_pool && out.resource_config && out.resource_config->keep_alive_period_in_seconds)
+    out.resource_config->keep_alive_period_in_seconds = job.warm_pool->keep_alive_seconds;
 }
 
-sagemaker::TrainingJobSummary summary_of(const domain::Job& job) {
+sagemaker::TrainingJobSummary summary_of(const domain::Job& job, Instant now) {
   sagemaker::TrainingJobSummary out;
   out.training_job_name = job.key.name;
   out.training_job_arn = control::job_arn(job.account, job.key);
@@ -148,6 +166,7 @@ sagemaker::TrainingJobSummary summary_of(const domain::Job& job) {
   out.last_modified_time = job.modified;
   out.training_job_status = status_of(job.state);
   out.secondary_status = domain::to_string(job.phase());
+  out.warm_pool_status = warm_pool_of(job, now);
   return out;
 }
 
