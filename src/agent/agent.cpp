@@ -206,6 +206,11 @@ ProcessExited Agent::explain_exit(const host::ContainerExit& exited) {
   }
   site_.container->kill_all();
   site_.pump->finish(kLastWordsMax);
+  if (exited.runtime_killed && !exited.out_of_memory) {
+    event.fault = domain::Fault::internal;
+    event.reason = "the container runtime under the process was killed";
+    return event;
+  }
   std::string failure;
   if (const auto tree = Tree::open(site_.ml())) {
     failure = contract::failure_text(tree->read_start("output/failure", kFailureBytesMax));

@@ -286,7 +286,8 @@ class CrunContainer final : public Container {
     // The runtime itself was killed (by the memory limit, by an operator): what it watched must not go on
     // unwatched.
     if (waited != 0 || info.si_code != CLD_EXITED) kill_all();
-    exit_ = ContainerExit{waited == 0 ? to_exit_code(info) : 255, cgroup_.out_of_memory()};
+    exit_ = ContainerExit{waited == 0 ? to_exit_code(info) : 255, cgroup_.out_of_memory(),
+                          waited != 0 || info.si_code != CLD_EXITED};
   }
 
   const std::string directory_;

@@ -67,6 +67,8 @@ struct ContainerSpec {
 struct ContainerExit {
   int code = 0;                // 128+n when ended by signal n
   bool out_of_memory = false;  // the memory limit killed a process of it
+  bool runtime_killed =
+      false;  // it was the runtime that a signal ended: how the process would have ended nobody knows
 };
 
 // What a container has used so far, and holds now.

@@ -89,7 +89,8 @@ def test_a_job_that_is_no_spot_job_is_interrupted_all_the_same(yard, sagemaker, 
     name = fresh("lasting")
     sagemaker.create_training_job(**jobs.request(name, "echo begins; exec sleep 1000"))
     wait_for_line(yard, name, "begins")
-    assert "not a spot job" in own.interrupt_training_job(TrainingJobName=name, NoticeInSeconds=0)["StatusMessage"]
+    said = yard.aws("trainyard", "interrupt-training-job", "--training-job-name", name, "--notice-in-seconds", "0")
+    assert "not a spot job" in said["StatusMessage"]
     wait_for_line(yard, name, "begins", 2)
     assert "hosts: algo-1 to algo-1" in refusal(own.interrupt_training_job, TrainingJobName=name, HostName="algo-7")
     sagemaker.stop_training_job(TrainingJobName=name)
@@ -198,7 +199,7 @@ def test_a_warm_pool_is_kept_reused_and_given_back(yard, sagemaker):
 def test_a_trace_takes_spot_jobs_only(start, tmp_path):
     trace = tmp_path / "trace.csv"
     trace.write_text("# seconds,region,instance type,victims\n" + "".join(f"{second},,,9\n" for second in range(3, 120, 3)))
-    server = start(f"[spot]\nnotice_seconds = 1\ntrace = '{trace}'\n[[machine]]\nname = 'box'\ncpus = 4.0\nmemory_gib = 16.0\n")
+    server = start(f"[jobs]\nstop_grace_seconds = 1\n[spot]\nnotice_seconds = 1\ntrace = '{trace}'\n[[machine]]\nname = 'box'\ncpus = 4.0\nmemory_gib = 16.0\n")
     server.boto("s3").create_bucket(Bucket="yard")
     client = server.boto("sagemaker")
     client.create_training_job(**jobs.request("lasting", "echo begins; exec sleep 1000"))

@@ -39,7 +39,8 @@ std::string message_of(const domain::Job& job, const domain::Transition& transit
     if (more.empty()) return;
     message = message.empty() ? more : sentence(message) + " " + more;
   };
-  if (job.state == domain::JobState::waiting) add(job.wait_reason);
+  const bool said = message.find(job.wait_reason) != std::string::npos;
+  if (job.state == domain::JobState::waiting && !said) add(job.wait_reason);
   add(job.note);
   return message;
 }
