@@ -297,6 +297,42 @@ TEST(TrainingJobs, WhatIsHarmlessIsKeptAndEchoed) {
   EXPECT_EQ(spec.request["TrainingJobName"], "job");
 }
 
+TEST(TrainingJobs, SpotRetriesAndWarmPoolsAreAsked) {
+  World world;
+  const std::string body = create_body(
+      "job",
+      R"(,"EnableManagedSpotTraining":true,"RetryStrategy":{"MaximumRetryAttempts":3},)"
+      R"("StoppingCondition":{"MaxRuntimeInSeconds":5,"MaxWaitTimeInSeconds":6,"MaxPendingTimeInSeconds":7200})");
+  ASSERT_EQ(world.json("SageMaker.CreateTrainingJob", body).status, 200);
+  const domain::JobSpec& spec = world.control.jobs[{"eu-west-1", "job"}]->spec;
+  EXPECT_TRUE(spec.spot);
+  EXPECT_EQ(spec.max_wait_seconds, 6);
+  EXPECT_EQ(spec.max_pending_seconds, 7200);
+  EXPECT_EQ(spec.retries_max, 3u);
+
+  const auto interrupt = [&](const std::string& more) {
+    return world.json("Trainyard.InterruptTrainingJob", R"({"TrainingJobName":"job")" + more + "}",
+                      "trainyard");
+  };
+  EXPECT_EQ(interrupt(R"(,"HostName":"algo-2","NoticeInSeconds":7,"Reason":"why")").status, 200);
+  EXPECT_EQ(world.control.interruptions.at(0).host, 1u);
+  EXPECT_EQ(world.control.interruptions.at(0).notice, Duration(7s));
+  EXPECT_EQ(world.control.interruptions.at(0).reason, "why");
+  EXPECT_EQ(interrupt("").status, 200);
+  EXPECT_FALSE(world.control.interruptions.at(1).notice);
+  EXPECT_EQ(interrupt(R"(,"HostName":"algo-0")").code(), "ValidationException");
+  EXPECT_EQ(
+      world.json("Trainyard.InterruptTrainingJob", R"({"TrainingJobName":"none"})", "trainyard").message(),
+      "Requested resource not found.");
+
+  const auto update = [&](const std::string& more) {
+    return world.json("SageMaker.UpdateTrainingJob", R"({"TrainingJobName":"job")" + more + "}");
+  };
+  EXPECT_EQ(update(R"(,"ResourceConfig":{"KeepAlivePeriodInSeconds":5})").message(),
+            "KeepAlivePeriodInSeconds of training job job cannot be updated: it has no warm pool");
+  EXPECT_EQ(update("").message(), "At least one field to update must be provided: ResourceConfig");
+}
+
 TEST(TrainingJobs, DescribeTellsTimesReasonsAndLastMetrics) {
   World world;
   const std::string body = create_body(
@@ -328,13 +364,19 @@ TEST(TrainingJobs, DescribeTellsTimesReasonsAndLastMetrics) {
   job->failure_reason = "AlgorithmError: out of ideas, exit code: 3";
   job->training_start = start;
   job->training_end = start + 4500ms;
+  domain::Attempt first, second;
+  first.training_started = start;
+  first.ended = start + 1s;
+  second.training_started = start + 2500ms;
+  second.ended = start + 4500ms;
+  job->attempts = {first, second};
   world.control.jobs[key] = job;
   const Json done = describe();
   EXPECT_EQ(done["TrainingJobStatus"], "Failed");
   EXPECT_EQ(done["SecondaryStatus"], "Failed");
   EXPECT_EQ(done["FailureReason"], "AlgorithmError: out of ideas, exit code: 3");
   EXPECT_EQ(done["TrainingTimeInSeconds"], 5);
-  EXPECT_EQ(done["BillableTimeInSeconds"], 5);
+  EXPECT_EQ(done["BillableTimeInSeconds"], 3) << "the wait is not billed";
   EXPECT_EQ(done["SecondaryStatusTransitions"][0]["StatusMessage"], "Starting the training job.");
   EXPECT_EQ(done["FinalMetricDataList"],
             Json::parse(R"([{"MetricName":"loss","Value":0.25,"Timestamp":1795167900}])"));

@@ -17,8 +17,8 @@ OperationTable all_operations(const Settings& settings, const Services& services
   add_logs(table, settings, services);
   add_cloudwatch(table, settings, services);
   add_job_reports(table, settings, services);
+  add_interruptions(table, settings, services);
   add_s3(table, settings, services);
-  add_trainyard(table, settings, services);
   return table;
 }
 

@@ -14,7 +14,7 @@ void add_logs(OperationTable& table, const Settings& settings, const Services& s
 void add_cloudwatch(OperationTable& table, const Settings& settings, const Services& services);
 void add_job_reports(OperationTable& table, const Settings& settings, const Services& services);
 void add_s3(OperationTable& table, const Settings& settings, const Services& services);
-void add_trainyard(OperationTable& table, const Settings& settings, const Services& services);
+void add_interruptions(OperationTable& table, const Settings& settings, const Services& services);
 
 // Every operation of this server.
 OperationTable all_operations(const Settings& settings, const Services& services);

@@ -1,6 +1,6 @@
-// Trainyard's own operations: what AWS has no name for. Their model is models/trainyard.
-#include "api/shapes/trainyard.hpp"
+// Interrupting jobs by hand: AWS has no operation for that.
 #include "api/operations/operations.hpp"
+#include "api/shapes/trainyard.hpp"
 #include "base/text.hpp"
 
 namespace trainyard::api {
@@ -39,7 +39,7 @@ void interrupt_training_job(const Services& services, const Context& context,
 
 }  // namespace
 
-void add_trainyard(OperationTable& table, const Settings&, const Services& services) {
+void add_interruptions(OperationTable& table, const Settings&, const Services& services) {
   table.add_later<own::InterruptTrainingJob>(
       [&](const Context& context, own::InterruptTrainingJobRequest request, auto answer) {
         interrupt_training_job(services, context, request, std::move(answer));
