@@ -241,8 +241,6 @@ TEST(TrainingJobs, WhatIsNotDoneYetIsRefusedInWords) {
       {R"(,"RetryStrategy":{"MaximumRetryAttempts":31})", "maximumRetryAttempts"},
       {R"(,"EnableInterContainerTrafficEncryption":true)", "EnableInterContainerTrafficEncryption is not"},
       {R"(,"OutputDataConfig":{"S3OutputPath":"s3://b","KmsKeyId":"k"})", "OutputDataConfig.KmsKeyId is not"},
-      {R"(,"OutputDataConfig":{"S3OutputPath":"s3://b","CompressionType":"NONE"})",
-       "CompressionType NONE is not"},
       {R"(,"ResourceConfig":{"InstanceType":"ml.m5.large","InstanceCount":1,"KeepAlivePeriodInSeconds":60},
            "EnableManagedSpotTraining":true,"StoppingCondition":{"MaxRuntimeInSeconds":5,"MaxWaitTimeInSeconds":5})",
        "KeepAlivePeriodInSeconds is not"},

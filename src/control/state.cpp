@@ -371,10 +371,12 @@ class Applying {
     if (pool.state != WarmPoolState::in_use && pool.state != WarmPoolState::available)
       return conflict("its warm pool is " + std::string(to_string(pool.state)));
     if (pool.keep_alive_seconds == command.seconds) return Change{};
+    // Its time may have been over already, and nobody has noticed yet.
+    const Instant kept_until = pool.available ? std::min(at_, pool.until()) : at_;
     pool.keep_alive_seconds = command.seconds;
     if (job_.keeps_hosts() && pool.until() <= at_) {
       pool.state = WarmPoolState::terminated;
-      pool.ended = at_;
+      pool.ended = kept_until;
     }
     return changed();
   }
