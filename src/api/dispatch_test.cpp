@@ -250,8 +250,6 @@ TEST(TrainingJobs, WhatIsNotDoneYetIsRefusedInWords) {
        "needs at least one instance"},
       {R"(,"ResourceConfig":{"InstanceType":"ml.m5.large","InstanceCount":1,"InstanceGroups":[{"InstanceType":"ml.m5.large","InstanceCount":1,"InstanceGroupName":"a"}]})",
        "either InstanceGroups or"},
-      {R"(,"AlgorithmSpecification":{"TrainingInputMode":"FastFile","TrainingImage":"python"})",
-       "TrainingInputMode FastFile is not"},
       {R"(,"AlgorithmSpecification":{"TrainingInputMode":"File","AlgorithmName":"mine"})",
        "AlgorithmName is not supported"},
       {R"(,"AlgorithmSpecification":{"TrainingInputMode":"File"})", "TrainingImage is required"},
