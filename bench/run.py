@@ -218,7 +218,61 @@ def idle():
     return [row("idle", "resident memory after first requests", "MiB", samples, None, None, "< 40 MiB", lambda ours, _: ours < 40)]
 
 
-BENCHES = {one.__name__: one for one in (ledger, describe, create, start, logs, idle)}
+COLLECTIVE_ROUNDS = 9
+MIB = 1 << 20
+
+
+def microseconds(*command, **environment):
+    """What rank 0 of one run measured; a run that fails fails the bench."""
+    done = subprocess.run(command, check=True, capture_output=True, text=True, env=dict(os.environ, **environment), timeout=120)
+    return json.loads(done.stdout.strip().splitlines()[-1])["microseconds"]
+
+
+def ours(ranks, size, kind="f32", way="ordinary"):
+    return lambda: microseconds(os.path.join(BIN, "reduce_with_ours"), str(ranks), str(size), kind, way)
+
+
+def open_mpi(ranks, size, transport="vader"):
+    words = ["mpirun", "-np", str(ranks), "--oversubscribe", "--mca", "pml", "ob1", "--mca", "btl", "self," + transport]
+    words += ["--mca", "btl_tcp_if_include", "lo"] if transport == "tcp" else []
+    return lambda: microseconds(*words, os.path.join(BIN, "reduce_with_mpi"), str(size), OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+
+
+def gloo(ranks, size):
+    def run():
+        with tempfile.TemporaryDirectory(dir=os.path.join(ROOT, "build")) as store:
+            return microseconds(os.path.join(BIN, "reduce_with_gloo"), str(ranks), str(size), store)
+    return run
+
+
+def collectives():
+    """Allreduce beside Open MPI and Gloo, in turn: float32 sums unless the row says more."""
+    cases = [
+        ("2 ranks, 1 KiB", ours(2, 1024), open_mpi(2, 1024), "Open MPI", 1.0),
+        ("2 ranks, 1 MiB", ours(2, MIB), open_mpi(2, MIB), "Open MPI", 0.9),
+        ("2 ranks, 25 MiB", ours(2, 25 * MIB), open_mpi(2, 25 * MIB), "Open MPI", 0.47),
+        ("2 ranks, 25 MiB ", ours(2, 25 * MIB), gloo(2, 25 * MIB), "Gloo", 0.16),
+        ("2 ranks, 25 MiB, registered", ours(2, 25 * MIB, way="registered"), open_mpi(2, 25 * MIB), "Open MPI", 0.2),
+        ("2 ranks, 100 MiB", ours(2, 100 * MIB), open_mpi(2, 100 * MIB), "Open MPI", 0.3),
+        ("2 ranks, 25 MiB, f16", ours(2, 25 * MIB, "f16"), ours(2, 25 * MIB), "f32, as many bytes", 1.3),
+        ("2 ranks, 25 MiB, bf16", ours(2, 25 * MIB, "bf16"), ours(2, 25 * MIB), "f32, as many bytes", 1.3),
+        ("4 ranks, 1 KiB", ours(4, 1024), open_mpi(4, 1024), "Open MPI", 1.0),
+        ("4 ranks, 25 MiB", ours(4, 25 * MIB), open_mpi(4, 25 * MIB), "Open MPI", 1.0),
+        ("8 ranks, 1 KiB", ours(8, 1024), open_mpi(8, 1024), "Open MPI", 1.0),
+        ("8 ranks, 25 MiB", ours(8, 25 * MIB), open_mpi(8, 25 * MIB), "Open MPI", 1.0),
+        ("2 ranks, TCP, 1 KiB", ours(2, 1024, way="tcp"), open_mpi(2, 1024, "tcp"), "Open MPI over TCP", 1.0),
+        ("2 ranks, TCP, 25 MiB", ours(2, 25 * MIB, way="tcp"), open_mpi(2, 25 * MIB, "tcp"), "Open MPI over TCP", 1.0),
+    ]
+    measured = {name: ([], []) for name, *_ in cases}
+    for _ in range(COLLECTIVE_ROUNDS):
+        for name, mine, theirs, _, _ in cases:
+            measured[name][0].append(mine())
+            measured[name][1].append(theirs())
+    return [row("collectives", name.strip(), "us", *measured[name], peer, f"ratio <= {bound}", lambda a, b, bound=bound: a <= bound * b)
+            for name, _, _, peer, bound in cases]
+
+
+BENCHES = {one.__name__: one for one in (collectives, ledger, describe, create, start, logs, idle)}
 
 # -- showing and keeping ----------------------------------------------------------------------------
 

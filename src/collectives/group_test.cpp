@@ -5,12 +5,15 @@
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <csignal>
+#include <filesystem>
 #include <functional>
+#include <set>
 #include <thread>
 
 #include "collectives/reference.hpp"
@@ -424,23 +427,100 @@ TEST(Group, a_killed_rank_ends_the_others_with_its_name) {
   EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 }
 
-TEST(Group, a_silent_rank_is_given_up) {
-  const auto all = endpoints(2);
-  std::atomic<bool> given_up = false;
-  std::thread silent([&] {
-    auto group = join_over_tcp(options(all, 1));
-    ASSERT_TRUE(group) << group.error().message;
-    while (!given_up) std::this_thread::yield();
+// Dies without a word when the time is over, wherever it is then: SIGALRM kills who does not handle it.
+[[noreturn]] void work_until_death(const TcpOptions& options, int microseconds) {
+  auto group = join_over_tcp(options);
+  if (!group) _exit(1);
+  const itimerval until{{0, 0}, {0, microseconds}};
+  setitimer(ITIMER_REAL, &until, nullptr);
+  std::vector<float> values(50'000, 1.0f);
+  for (;;) {
+    if (!(*group)->allreduce(values) || !(*group)->barrier()) _exit(2);
+  }
+}
+
+TEST(Group, a_rank_that_dies_anywhere_ends_all_others_with_its_name_and_the_tensors) {
+  constexpr int ranks = 3;
+  for (const Way way : {Way::tcp, Way::shared}) {
+    for (int trial = 0; trial < 8; ++trial) {
+      const int victim = trial % ranks;
+      const auto all = endpoints(ranks);
+      const pid_t child = fork();
+      ASSERT_GE(child, 0);
+      if (child == 0) work_until_death(options(all, victim, way), 1 + trial * 700);
+      std::vector<std::thread> threads;
+      for (int rank = 0; rank < ranks; ++rank) {
+        if (rank == victim) continue;
+        threads.emplace_back([&, rank] {
+          auto group = join_over_tcp(options(all, rank, way));
+          std::string why;
+          if (group) {
+            std::vector<float> values(50'000, 1.0f);
+            for (;;) {
+              auto result = (*group)->run(calls::allreduce(numbers(std::span(values)), {.name = "layer1"}));
+              if (result) result = (*group)->barrier();
+              if (result) continue;
+              why = result.error().message;
+              EXPECT_EQ(result.error().kind, Kind::unavailable) << why;
+              EXPECT_TRUE(why.starts_with("allreduce of layer1: ") || why.starts_with("barrier: ")) << why;
+              break;
+            }
+          } else {
+            why = group.error().message;  // it died while the others were still joining
+          }
+          EXPECT_NE(why.find("rank " + std::to_string(victim) + " ("), std::string::npos) << why;
+        });
+      }
+      for (auto& thread : threads) thread.join();
+      int status = 0;
+      ASSERT_EQ(waitpid(child, &status, 0), child);
+      EXPECT_TRUE(WIFSIGNALED(status)) << status;
+    }
+  }
+}
+
+TEST(Group, nothing_is_left_in_the_file_system_by_shared_memory) {
+  const auto files = [] {
+    std::set<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator("/dev/shm"))
+      names.insert(entry.path().filename());
+    return names;
+  };
+  over(Way::shared, 2, [&](Group& group) {
+    const auto memory = group.allocate(1 << 20);
+    ASSERT_TRUE(memory);
+    for (const std::string& name : files()) EXPECT_EQ(name.find("trainyard"), std::string::npos) << name;
+    group.free(*memory);
   });
-  auto patient = options(all, 0);
-  patient.silence_max = 200ms;
-  auto group = join_over_tcp(patient);
-  ASSERT_TRUE(group) << group.error().message;
-  const auto result = (*group)->barrier();
-  given_up = true;
-  silent.join();
-  ASSERT_FALSE(result);
-  EXPECT_NE(result.error().message.find("nothing from rank 1"), std::string::npos) << result.error().message;
+}
+
+TEST(Group, a_silent_rank_is_given_up) {
+  for (const Way way : {Way::tcp, Way::shared}) {
+    const auto all = endpoints(2);
+    std::atomic<bool> given_up = false;
+    std::thread silent([&] {
+      auto group = join_over_tcp(options(all, 1, way));
+      ASSERT_TRUE(group) << group.error().message;
+      while (!given_up) std::this_thread::yield();
+    });
+    auto patient = options(all, 0, way);
+    patient.silence_max = 200ms;
+    auto group = join_over_tcp(patient);
+    ASSERT_TRUE(group) << group.error().message;
+    std::thread onlooker([&] {
+      // What a stall report says while it lasts.
+      std::string said;
+      while (!given_up && said.empty()) said = (*group)->under_way();
+      EXPECT_TRUE(given_up || said.find("barrier") != std::string::npos) << said;
+    });
+    const auto result = (*group)->barrier();
+    given_up = true;
+    silent.join();
+    onlooker.join();
+    ASSERT_FALSE(result);
+    EXPECT_NE(result.error().message.find("nothing from rank 1"), std::string::npos)
+        << result.error().message;
+  }
 }
 
 TEST(Group, a_wait_can_be_cancelled) {

@@ -74,7 +74,9 @@ double seconds_on(Operation operation, Algorithm algorithm, double bytes, int ra
   if (shared && operation == Operation::allreduce) {
     // What goes to everyone is written once; what was combined elsewhere is copied out.
     if (algorithm == Algorithm::one_shot || algorithm == Algorithm::direct) sent = bytes;
-    if (algorithm != Algorithm::one_shot) sent += bytes * double(ranks - 1) / double(ranks);
+    // Reading another core's lines costs as much as writing them; one shot makes everyone read everything.
+    const double others = double(ranks - 1);
+    sent += bytes * (algorithm == Algorithm::one_shot ? others * 1.25 : 2 * others / double(ranks));
   }
   return messages * link.latency_seconds + sent * link.seconds_per_byte +
          double(cost.elements_folded) * scale * fold;
@@ -206,9 +208,10 @@ Result<void> Table::override_with(std::string_view text) {
       const size_t dash = part.find('-', colon == std::string_view::npos ? 0 : colon);
       if (colon == std::string_view::npos || dash == std::string_view::npos)
         return invalid("'" + std::string(part) + "': write PLAN:FROM-TO");
-      const auto algorithm = plan::algorithm_named(part.substr(0, colon));
+      const std::string_view name = part.substr(0, std::min(colon, part.find('/')));
+      const auto algorithm = plan::algorithm_named(name);
       if (!algorithm || !serves(*operation, *algorithm, has_many_hosts_)) {
-        return invalid("there is no plan '" + std::string(part.substr(0, colon)) + "' for " +
+        return invalid("there is no plan '" + std::string(name) + "' for " +
                        std::string(to_string(*operation)) +
                        (algorithm == Algorithm::hierarchical ? " on one host" : ""));
       }
@@ -227,6 +230,8 @@ Result<void> Table::override_with(std::string_view text) {
         row.chunk_bytes = local_chunk_bytes;
         row.between_chunk_bytes = network_chunk_bytes;
       }
+      if (name.size() < colon)
+        row.chunk_bytes = TRY(parse_size(part.substr(name.size() + 1, colon - name.size() - 1)));
       row.reason = "asked for: " + std::string(part);
       put_row(std::move(row), begin);
     }

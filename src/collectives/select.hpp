@@ -25,9 +25,9 @@ struct LinkCosts {
 };
 
 struct Costs {
-  LinkCosts local{0.4e-6, 1 / 8e9};     // shared memory: one copy
+  LinkCosts local{0.5e-6, 1 / 16e9};    // shared memory: one copy
   LinkCosts between{15e-6, 1 / 2.5e9};  // a network, or TCP over loopback
-  double fold_seconds_per_byte = 1 / 12e9;
+  double fold_seconds_per_byte = 1 / 20e9;
 };
 
 struct Choice {
@@ -51,7 +51,8 @@ class Table {
 
   // The user's own rows, which replace the table's for the sizes that they name:
   //   "allreduce=one_shot:0-64K,ring:64K-;broadcast=tree:0-"
-  // Sizes are bytes, with K, M or G for powers of 1024; the end is not part of the row.
+  // Sizes are bytes, with K, M or G for powers of 1024; the end is not part of the row. A plan may say how large
+  // its chunks are: "allreduce=direct/1M:4M-".
   Result<void> override_with(std::string_view text);
 
   // One row a line, for people: operation, sizes, plan, reason.

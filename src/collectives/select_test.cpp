@@ -54,6 +54,8 @@ TEST(Override, replaces_the_sizes_that_it_names) {
   EXPECT_EQ(table.choose(Operation::allreduce, 1 << 30).algorithm, before);
   EXPECT_EQ(table.choose(Operation::broadcast, 1 << 30).algorithm, Algorithm::one_shot);
   EXPECT_NE(table.text().find("allreduce=tree:0-64K  # asked for"), std::string::npos) << table.text();
+  ASSERT_TRUE(table.override_with("allreduce=direct/1M:8M-"));
+  EXPECT_EQ(table.choose(Operation::allreduce, 8 << 20).chunk_bytes, size_t{1} << 20);
   // In the middle of a row: what was before and after stays.
   ASSERT_TRUE(table.override_with("allreduce=ring:100-200"));
   EXPECT_EQ(table.choose(Operation::allreduce, 99).algorithm, Algorithm::tree);
@@ -73,6 +75,7 @@ TEST(Override, says_what_is_wrong) {
               {"allreduce=ring", "PLAN:FROM-TO"},
               {"allreduce=ring:5-5", "ends before"},
               {"allreduce=ring:1X-2", "no size"},
+              {"allreduce=ring/1X:1-2", "no size"},
               {"allreduce=ring:0-99999999999999999999", "no size"}};
   for (const auto& row : rows) {
     Table table = Table::made_from({}, one_host);

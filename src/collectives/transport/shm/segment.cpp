@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <cstdio>
 #include <utility>
@@ -118,11 +119,24 @@ bool ProcessWatch::ended() const {
   return ::poll(&readable, 1, 0) > 0;
 }
 
-int usable_cores() {
-  cpu_set_t cores;
-  CPU_ZERO(&cores);
-  if (::sched_getaffinity(0, sizeof cores, &cores) != 0) return 1;
-  return std::max(1, CPU_COUNT(&cores));
+CoreSet usable_cores() {
+  CoreSet cores{};
+  static_assert(sizeof cores == sizeof(cpu_set_t));
+  // Where it cannot be told (more cores than fit), it looks like few: then waits yield sooner.
+  if (::sched_getaffinity(0, sizeof cores, reinterpret_cast<cpu_set_t*>(cores.data())) != 0) cores = {1};
+  return cores;
+}
+
+CoreSet join(const CoreSet& a, const CoreSet& b) {
+  CoreSet both{};
+  for (size_t i = 0; i < both.size(); ++i) both[i] = a[i] | b[i];
+  return both;
+}
+
+int count(const CoreSet& cores) {
+  int sum = 0;
+  for (const uint64_t word : cores) sum += std::popcount(word);
+  return sum;
 }
 
 void sleep_on(std::atomic<uint32_t>& word, uint32_t milliseconds) {

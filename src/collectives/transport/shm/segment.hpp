@@ -54,10 +54,17 @@ struct Region {
   uint64_t bytes;
 };
 
+// Cores that a process may run on, a bit each.
+using CoreSet = std::array<uint64_t, 16>;
+CoreSet usable_cores();
+CoreSet join(const CoreSet& a, const CoreSet& b);
+int count(const CoreSet& cores);
+
 struct alignas(64) Header {
   uint64_t magic;
   std::array<uint64_t, 2> nonce;
   uint64_t ranks;
+  CoreSet cores;
   alignas(64) std::atomic<uint32_t> asleep;  // a futex: 1 while its owner sleeps; who has news sets it to 0
   alignas(64) Region regions[regions_max];   // index 0 is not used
 };
@@ -134,9 +141,6 @@ class ProcessWatch {
  private:
   int descriptor_ = -1;
 };
-
-// Cores that this process may run on.
-int usable_cores();
 
 // Sleeps while `word` is 1, at most so long. May return earlier.
 void sleep_on(std::atomic<uint32_t>& word, uint32_t milliseconds);

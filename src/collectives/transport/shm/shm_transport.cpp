@@ -16,11 +16,12 @@ namespace {
 
 // Copying so little costs less than waiting until a receiver has read it where it lies.
 constexpr size_t eager_bytes_max = 4096;
-// Some 30 microseconds: what a peer needs to combine a chunk. With more ranks than cores the one that we wait
-// for may be waiting for our core.
-constexpr int spins_with_own_core_max = 1500;
-constexpr int spins_with_shared_core_max = 50;
-constexpr int yields_max = 200;
+// Some ten microseconds: what a peer needs for a small message. It may be waiting for our core, though, even where
+// there are enough for all: then a yield lets it go on at once, and costs next to nothing where nobody waits.
+constexpr int spins_with_own_core_max = 200;
+constexpr int spins_with_shared_core_max = 2;
+constexpr int spins_between_yields_max = 10;
+constexpr int yields_max = 500;
 constexpr uint32_t sleep_max_ms = 10;  // then peers are checked: a dead one is noticed as soon
 constexpr size_t address_bytes = 128;
 constexpr Tag meeting_tag{~uint64_t{0}, 1};
@@ -118,6 +119,7 @@ Result<void> ShmTransport::attach() {
     address.descriptor = memory_.descriptor();
     own_.header().nonce = address.nonce;
     own_.header().ranks = uint64_t(size());
+    own_.header().cores = usable_cores();
     own_.header().magic = Segment::magic;
   }
   std::string mine = memory_.begin() ? encode(address) : "";
@@ -154,17 +156,20 @@ Result<void> ShmTransport::attach() {
     }
   }
   int local = 0;
+  CoreSet cores{};
   for (int rank = 0; rank < size(); ++rank) {
     if (hosts_[size_t(rank)] != hosts_[size_t(this->rank())]) continue;
     ++local;
     Peer& peer = peers_[size_t(rank)];
+    if (rank == this->rank()) cores = join(cores, usable_cores());
     if (rank == this->rank() || !mutual(rank, this->rank())) continue;
+    cores = join(cores, peer.segment.header().cores);
     peer.local = true;
     peer.watch = ProcessWatch(peer.process);
     peer.regions.resize(regions_max);
     has_local_ = true;
   }
-  spins_max_ = local <= usable_cores() ? spins_with_own_core_max : spins_with_shared_core_max;
+  spins_max_ = local <= count(cores) ? spins_with_own_core_max : spins_with_shared_core_max;
   return ok();
 }
 
@@ -437,7 +442,10 @@ Result<void> ShmTransport::wait() {
   }
   for (; spins_ < yields_max; ++spins_) {
     ::sched_yield();
-    if (news()) return ok();
+    for (int i = 0; i < std::min(spins_max_, spins_between_yields_max); ++i) {
+      if (news()) return ok();
+      relax_core();
+    }
     if (waits_for_remote) {
       TRY(tcp_->look(0ms));
       if (tcp_->has_readable()) return ok();
