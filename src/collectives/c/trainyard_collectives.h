@@ -1,0 +1,147 @@
+// The ranks of one distributed program, for programs that are not C++: what collectives/group.hpp says, in C.
+//
+//   trainyard_group* group;
+//   char why[TRAINYARD_ERROR_BYTES];
+//   trainyard_join join = {.size = sizeof join, .rank = 0, .ranks = 2, .hosts = hosts, .ports = ports, .secret = "s"};
+//   if (trainyard_group_join(&join, &group, why) != TRAINYARD_OK) ...
+//   trainyard_call call = {.size = sizeof call, .operation = TRAINYARD_ALLREDUCE, .type = TRAINYARD_F32,
+//                          .input = gradients, .output = gradients, .input_count = n, .output_count = n};
+//   if (trainyard_group_run(group, &call, why) != TRAINYARD_OK) ...
+//
+// Library: libtrainyard_collectives.so.1. A program asks trainyard_collectives_abi() and compares it with
+// TRAINYARD_COLLECTIVES_ABI before anything else; structs begin with their size, so that they can grow.
+// Threads: call from anywhere; a group carries out one call at a time, in order.
+// Errors:  a kind, and why in words of at most TRAINYARD_ERROR_BYTES with the closing zero. `why` may be null.
+// Units:   counts are elements; durations milliseconds.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TRAINYARD_COLLECTIVES_ABI 1
+#define TRAINYARD_ERROR_BYTES 1024
+#define TRAINYARD_PUBLIC __attribute__((visibility("default")))
+
+typedef struct trainyard_group trainyard_group;
+typedef struct trainyard_handle trainyard_handle;
+
+typedef enum {
+  TRAINYARD_OK = 0,
+  TRAINYARD_INVALID,
+  TRAINYARD_DENIED,
+  TRAINYARD_NOT_FOUND,
+  TRAINYARD_CONFLICT,
+  TRAINYARD_EXHAUSTED,
+  TRAINYARD_UNAVAILABLE,
+  TRAINYARD_CANCELLED,
+  TRAINYARD_CORRUPT,
+  TRAINYARD_INTERNAL
+} trainyard_kind;
+
+typedef enum {
+  TRAINYARD_ALLREDUCE = 0,
+  TRAINYARD_REDUCE_SCATTER,
+  TRAINYARD_ALL_GATHER,
+  TRAINYARD_BROADCAST,
+  TRAINYARD_REDUCE,
+  TRAINYARD_GATHER,
+  TRAINYARD_SCATTER,
+  TRAINYARD_ALL_TO_ALL,
+  TRAINYARD_BARRIER
+} trainyard_operation;
+
+typedef enum {
+  TRAINYARD_F64 = 0,
+  TRAINYARD_F32,
+  TRAINYARD_F16,
+  TRAINYARD_BF16,
+  TRAINYARD_F8E4M3,
+  TRAINYARD_F8E5M2,
+  TRAINYARD_I64,
+  TRAINYARD_I32,
+  TRAINYARD_I16,
+  TRAINYARD_I8,
+  TRAINYARD_U8,
+  TRAINYARD_BOOL
+} trainyard_type;
+
+typedef enum {
+  TRAINYARD_SUM = 0,
+  TRAINYARD_AVERAGE,
+  TRAINYARD_MINIMUM,
+  TRAINYARD_MAXIMUM,
+  TRAINYARD_PRODUCT
+} trainyard_reduction;
+
+typedef struct {
+  size_t size;  // sizeof this struct
+  int rank;
+  int ranks;
+  const char* const* hosts;  // by rank: names or addresses
+  const uint16_t* ports;     // by rank
+  const char* secret;        // the group's; may be null
+  int64_t join_deadline_ms;  // 0: the library's own
+  int64_t silence_max_ms;    // 0: the library's own
+  int deterministic;
+  const char* plans;  // may be null
+} trainyard_join;
+
+typedef struct {
+  size_t size;  // sizeof this struct
+  trainyard_operation operation;
+  trainyard_type type;
+  const void* input;
+  void* output;
+  size_t input_count;
+  size_t output_count;
+  trainyard_reduction reduction;
+  double prescale;  // 0 is 1
+  int root;
+  const size_t* counts;           // by rank, or null
+  const size_t* received_counts;  // by rank, or null
+  const char* name;               // for people, or null
+} trainyard_call;
+
+TRAINYARD_PUBLIC int trainyard_collectives_abi(void);
+
+TRAINYARD_PUBLIC trainyard_kind trainyard_group_join(const trainyard_join* join, trainyard_group** group,
+                                                     char* why);
+TRAINYARD_PUBLIC void trainyard_group_free(trainyard_group* group);
+TRAINYARD_PUBLIC int trainyard_group_rank(const trainyard_group* group);
+TRAINYARD_PUBLIC int trainyard_group_size(const trainyard_group* group);
+
+TRAINYARD_PUBLIC trainyard_kind trainyard_group_run(trainyard_group* group, const trainyard_call* call,
+                                                    char* why);
+// The call's buffers and counts must live until the handle was waited for. A handle is freed by waiting.
+TRAINYARD_PUBLIC trainyard_kind trainyard_group_start(trainyard_group* group, const trainyard_call* call,
+                                                      trainyard_handle** handle, char* why);
+TRAINYARD_PUBLIC int trainyard_handle_done(const trainyard_handle* handle);
+TRAINYARD_PUBLIC trainyard_kind trainyard_handle_wait(trainyard_handle* handle, char* why);
+
+TRAINYARD_PUBLIC trainyard_kind trainyard_group_send(trainyard_group* group, int peer, const void* bytes,
+                                                     size_t count, char* why);
+TRAINYARD_PUBLIC trainyard_kind trainyard_group_receive(trainyard_group* group, int peer, void* bytes,
+                                                        size_t count, char* why);
+// *part is null for a negative color.
+TRAINYARD_PUBLIC trainyard_kind trainyard_group_split(trainyard_group* group, int color,
+                                                      trainyard_group** part, char* why);
+
+// Memory that local ranks read where it lies. Free it before the group.
+TRAINYARD_PUBLIC trainyard_kind trainyard_group_allocate(trainyard_group* group, size_t bytes, void** memory,
+                                                         char* why);
+TRAINYARD_PUBLIC void trainyard_group_free_memory(trainyard_group* group, void* memory);
+
+// A text that the caller frees with trainyard_text_free: the table of plans; the timeline as JSON; what is under
+// way ("" for nothing).
+TRAINYARD_PUBLIC char* trainyard_group_table(const trainyard_group* group);
+TRAINYARD_PUBLIC char* trainyard_group_timeline(const trainyard_group* group);
+TRAINYARD_PUBLIC char* trainyard_group_under_way(const trainyard_group* group);
+TRAINYARD_PUBLIC void trainyard_text_free(char* text);
+
+#ifdef __cplusplus
+}
+#endif
