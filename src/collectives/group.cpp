@@ -12,6 +12,7 @@
 #include "collectives/execute.hpp"
 #include "collectives/transport/memory/memory_transport.hpp"
 #include "collectives/transport/shm/shm_transport.hpp"
+#include "collectives/transport/tcp/meeting.hpp"
 #include "collectives/transport/tcp/tcp_transport.hpp"
 
 namespace trainyard::collectives {
@@ -416,10 +417,12 @@ Counters Group::counters() const { return inside_->counters(); }
 std::string Group::under_way() const { return inside_->under_way(); }
 std::string Group::timeline() const { return inside_->timeline(); }
 
-Result<std::unique_ptr<Group>> join_over_tcp(TcpOptions options) {
+Result<std::unique_ptr<Group>> join_over_tcp(TcpOptions options) { return join_met(std::move(options), {}); }
+
+Result<std::unique_ptr<Group>> join_met(TcpOptions options, Socket listener) {
   GroupOptions group = options.group;
   const bool share_memory = options.share_memory;
-  auto tcp = TRY(connect_tcp(std::move(options)).in("joining the ranks"));
+  auto tcp = TRY(connect_tcp(std::move(options), std::move(listener)).in("joining the ranks"));
   std::unique_ptr<Transport> transport;
   if (share_memory) {
     transport =

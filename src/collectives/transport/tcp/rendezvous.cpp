@@ -114,15 +114,17 @@ class FrameReader {
 
 class Rendezvous {
  public:
-  Rendezvous(TcpOptions options, Socket listener)
+  Rendezvous(TcpOptions options, Socket listener, bool star = false)
       : options_(std::move(options)),
         sockets_(options_.endpoints.size()),
         attempts_(size_t(options_.rank)),
         deadline_(SteadyClock::now() + options_.join_deadline),
-        listener_(std::move(listener)) {}
+        listener_(std::move(listener)),
+        star_(star) {}
 
   Result<std::unique_ptr<TcpTransport>> meet() && {
-    if (ranks() > 1 && !listener_) TRY(listen().in("listening at " + text_of(own())));
+    if (ranks() > 1 && !listener_ && (!star_ || options_.rank == 0))
+      TRY(listen().in("listening at " + text_of(own())));
     while (!complete()) {
       if (late()) return nobody_came();
       begin_attempts();
@@ -158,11 +160,13 @@ class Rendezvous {
   const Endpoint& own() const { return options_.endpoints[size_t(options_.rank)]; }
   bool late() const { return SteadyClock::now() >= deadline_; }
   std::string name_of(int peer) const {
-    return "rank " + std::to_string(peer) + " (" + text_of(options_.endpoints[size_t(peer)]) + ")";
+    const Endpoint& endpoint = options_.endpoints[size_t(peer)];
+    return "rank " + std::to_string(peer) + (endpoint.host.empty() ? "" : " (" + text_of(endpoint) + ")");
   }
+  bool wanted(int peer) const { return peer != options_.rank && (!star_ || peer == 0 || options_.rank == 0); }
   bool complete() const {
     for (int peer = 0; peer < ranks(); ++peer) {
-      if (peer != options_.rank && !sockets_[size_t(peer)]) return false;
+      if (wanted(peer) && !sockets_[size_t(peer)]) return false;
     }
     return true;
   }
@@ -170,7 +174,7 @@ class Rendezvous {
   Error nobody_came() const {
     std::string missing;
     for (int peer = 0; peer < ranks(); ++peer) {
-      if (peer == options_.rank || sockets_[size_t(peer)]) continue;
+      if (!wanted(peer) || sockets_[size_t(peer)]) continue;
       missing += (missing.empty() ? "" : ", ") + name_of(peer);
       if (peer < options_.rank) missing += " [" + attempts_[size_t(peer)].last_failure + "]";
     }
@@ -209,7 +213,8 @@ class Rendezvous {
   void begin_attempts() {
     for (int peer = 0; peer < options_.rank; ++peer) {
       Attempt& attempt = attempts_[size_t(peer)];
-      if (sockets_[size_t(peer)] || attempt.under_way || SteadyClock::now() < attempt.next) continue;
+      if (!wanted(peer) || sockets_[size_t(peer)] || attempt.under_way || SteadyClock::now() < attempt.next)
+        continue;
       attempt.next = SteadyClock::now() + attempt.pause;
       attempt.pause = std::min(attempt.pause * 2, connect_retry_max);
       auto socket = begin_connecting(peer);
@@ -248,7 +253,7 @@ class Rendezvous {
     if (listener_ && accepted() < strangers_max) events.push_back({listener_.descriptor(), POLLIN, 0});
     for (int peer = 0; peer < options_.rank; ++peer) {
       const Attempt& attempt = attempts_[size_t(peer)];
-      if (sockets_[size_t(peer)] || attempt.under_way) continue;
+      if (!wanted(peer) || sockets_[size_t(peer)] || attempt.under_way) continue;
       at_most = std::min(
           at_most, std::max(Duration(1), std::chrono::ceil<Duration>(attempt.next - SteadyClock::now())));
     }
@@ -354,6 +359,7 @@ class Rendezvous {
   std::vector<Attempt> attempts_;  // by rank, of those before us
   const Deadline deadline_;
   Socket listener_;
+  const bool star_;
   std::vector<Contact> contacts_;
 };
 
@@ -383,7 +389,9 @@ Result<uint16_t> port_of(const Socket& listener) {
   return ntohs(reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
 }
 
-Result<std::unique_ptr<TcpTransport>> connect_tcp(TcpOptions options, Socket listener) {
+namespace {
+
+Result<void> check(const TcpOptions& options) {
   if (options.endpoints.empty()) return invalid("no endpoints");
   if (options.rank < 0 || size_t(options.rank) >= options.endpoints.size()) {
     return invalid("rank " + std::to_string(options.rank) + " is none of the " +
@@ -391,7 +399,19 @@ Result<std::unique_ptr<TcpTransport>> connect_tcp(TcpOptions options, Socket lis
   }
   if (options.shared_value.size() > TcpOptions::shared_value_bytes_max)
     return invalid("the shared value is too long");
+  return ok();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<TcpTransport>> connect_tcp(TcpOptions options, Socket listener) {
+  TRY(check(options));
   return Rendezvous(std::move(options), std::move(listener)).meet();
+}
+
+Result<std::unique_ptr<TcpTransport>> connect_star(TcpOptions options) {
+  TRY(check(options));
+  return Rendezvous(std::move(options), {}, true).meet();
 }
 
 }  // namespace trainyard::collectives

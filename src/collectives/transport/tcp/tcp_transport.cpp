@@ -73,6 +73,7 @@ void TcpTransport::hear_out() {
 
 std::string TcpTransport::name(int rank) const {
   const Endpoint& endpoint = options_.endpoints[size_t(rank)];
+  if (endpoint.host.empty()) return "rank " + std::to_string(rank);
   return "rank " + std::to_string(rank) + " (" + endpoint.host + ":" + std::to_string(endpoint.port) + ")";
 }
 

@@ -71,6 +71,7 @@ class TcpTransport final : public Transport {
   // Ends the group because of `guilty`.
   Error fail(Error error, int guilty);
   std::string name(int rank) const;
+  const Socket& socket_to(int rank) const { return links_[size_t(rank)].socket; }
   // What wait() says when nothing came for too long; `waited_for` are the ranks that are to blame.
   Result<void> check_patience(std::span<const int> waited_for);
   Result<void> check_cancelled();
@@ -148,6 +149,9 @@ class TcpTransport final : public Transport {
 // Meets the other ranks; see join_over_tcp.
 // `listener`, where there is one already, listens at our own endpoint.
 Result<std::unique_ptr<TcpTransport>> connect_tcp(TcpOptions options, Socket listener = {});
+
+// The same, but rank 0 alone is connected to everyone, and everyone to rank 0 alone: its endpoint suffices.
+Result<std::unique_ptr<TcpTransport>> connect_star(TcpOptions options);
 
 // Port 0 chooses a free one. Errors: unavailable while name or address are not there (yet).
 Result<Socket> listen_at(const Endpoint& endpoint, int backlog);

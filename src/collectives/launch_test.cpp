@@ -1,0 +1,212 @@
+#include "collectives/launch.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <map>
+#include <thread>
+
+namespace trainyard::collectives {
+namespace {
+
+Variables from(std::map<std::string, std::string> values) {
+  return [values = std::move(values)](std::string_view name) -> std::optional<std::string> {
+    const auto place = values.find(std::string(name));
+    if (place == values.end()) return std::nullopt;
+    return place->second;
+  };
+}
+
+const char* const two_hosts =
+    R"({"current_host": "algo-2", "hosts": ["algo-1", "algo-2"], "network_interface_name": "eth0"})";
+
+struct Row {
+  const char* about;
+  std::map<std::string, std::string> variables;
+  const char* config;
+  int rank;
+  int ranks;
+  const char* meeting;
+  const char* secret;
+};
+
+TEST(ReadLaunch, what_launchers_say) {
+  const Row rows[] = {
+      {"nobody", {}, "", 0, 1, "", ""},
+      {"torchrun",
+       {{"RANK", "3"},
+        {"WORLD_SIZE", "4"},
+        {"MASTER_ADDR", "algo-1"},
+        {"MASTER_PORT", "7777"},
+        {"TORCHELASTIC_RUN_ID", "r"}},
+       "",
+       3,
+       4,
+       "algo-1:7778",
+       "r"},
+      {"Open MPI on one machine",
+       {{"OMPI_COMM_WORLD_RANK", "1"},
+        {"OMPI_COMM_WORLD_SIZE", "2"},
+        {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"},
+        {"PMIX_NAMESPACE", "n"}},
+       "",
+       1,
+       2,
+       "127.0.0.1:*",
+       "n"},
+      {"Open MPI on hosts that SageMaker names",
+       {{"OMPI_COMM_WORLD_RANK", "5"}, {"OMPI_COMM_WORLD_SIZE", "8"}, {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"}},
+       two_hosts,
+       5,
+       8,
+       "algo-1:7829",
+       ""},
+      {"MPICH",
+       {{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}, {"MASTER_ADDR", "::1"}, {"MASTER_PORT", "5"}},
+       "",
+       0,
+       2,
+       "::1:6",
+       ""},
+      {"SageMaker", {{"TRAINING_JOB_ARN", "arn"}}, two_hosts, 1, 2, "algo-1:7829", "arn"},
+      {"our own come first",
+       {{"TRAINYARD_RANK", "0"},
+        {"TRAINYARD_RANKS", "2"},
+        {"TRAINYARD_MEETING", "[fe80::1]:99"},
+        {"TRAINYARD_SECRET", "s"},
+        {"RANK", "9"},
+        {"TRAINING_JOB_ARN", "arn"}},
+       "",
+       0,
+       2,
+       "fe80::1:99",
+       "s"},
+      {"a folder",
+       {{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"TRAINYARD_MEETING", "/shared/run"}},
+       "",
+       0,
+       2,
+       "/shared/run",
+       ""},
+      {"one rank needs no place", {{"RANK", "0"}, {"WORLD_SIZE", "1"}}, "", 0, 1, "", ""},
+  };
+  for (const Row& row : rows) {
+    const auto launch = read_launch(from(row.variables), row.config);
+    ASSERT_TRUE(launch) << row.about << ": " << launch.error().message;
+    EXPECT_EQ(launch->rank, row.rank) << row.about;
+    EXPECT_EQ(launch->ranks, row.ranks) << row.about;
+    EXPECT_EQ(launch->secret, row.secret) << row.about;
+    std::string meeting = launch->folder;
+    if (launch->meeting) meeting = launch->meeting->host + ":" + std::to_string(launch->meeting->port);
+    if (std::string_view(row.meeting).ends_with('*'))
+      meeting.replace(meeting.rfind(':'), std::string::npos, ":*");
+    EXPECT_EQ(meeting, row.meeting) << row.about;
+  }
+}
+
+TEST(ReadLaunch, says_which_variable_is_wrong) {
+  const struct {
+    std::map<std::string, std::string> variables;
+    const char* config;
+    const char* why;
+  } rows[] = {
+      {{{"RANK", "4"}, {"WORLD_SIZE", "4"}, {"MASTER_ADDR", "a"}}, "", "rank 4 of 4"},
+      {{{"RANK", "x"}, {"WORLD_SIZE", "4"}}, "", "RANK"},
+      {{{"RANK", "0"}, {"WORLD_SIZE", "2"}}, "", "TRAINYARD_MEETING"},
+      {{{"TRAINYARD_RANK", "0"}}, "", "TRAINYARD_RANKS is not set"},
+      {{{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"TRAINYARD_MEETING", "here"}}, "", "HOST:PORT"},
+      {{{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"TRAINYARD_MEETING", "here:0"}}, "", "no port"},
+      {{}, "{", "resourceconfig.json"},
+      {{}, R"({"current_host": "algo-9", "hosts": ["algo-1"]})", "none of hosts"},
+  };
+  for (const auto& row : rows) {
+    const auto launch = read_launch(from(row.variables), row.config);
+    ASSERT_FALSE(launch) << row.why;
+    EXPECT_EQ(launch.error().kind, Kind::invalid) << launch.error().message;
+    EXPECT_NE(launch.error().message.find(row.why), std::string::npos) << launch.error().message;
+  }
+}
+
+void expect_all_meet(int ranks, const std::function<Launch(int rank)>& launch_of) {
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < ranks; ++rank) {
+    threads.emplace_back([&, rank] {
+      TcpOptions options;
+      options.join_deadline = 60s;
+      options.silence_max = 60s;
+      options.group.deterministic = true;
+      auto group = join(launch_of(rank), options);
+      ASSERT_TRUE(group) << group.error().message;
+      std::vector<float> values{float(rank)};
+      const auto summed = (*group)->allreduce(values);
+      ASSERT_TRUE(summed) << summed.error().message;
+      EXPECT_EQ(values[0], float(ranks * (ranks - 1) / 2));
+    });
+  }
+  for (auto& thread : threads) thread.join();
+}
+
+std::string own_loopback() {
+  const auto process = unsigned(getpid());
+  return "127." + std::to_string(1 + process / 250 % 250) + "." + std::to_string(1 + process % 250) + ".77";
+}
+
+TEST(Join, ranks_that_know_one_endpoint_meet_over_ipv4_and_ipv6) {
+  for (const Endpoint& meeting :
+       {Endpoint{own_loopback(), 7829}, Endpoint{"::1", uint16_t(20000 + getpid() % 20000)}}) {
+    expect_all_meet(5, [&](int rank) {
+      Launch launch;
+      launch.rank = rank;
+      launch.ranks = 5;
+      launch.meeting = meeting;
+      launch.secret = "launch_test";
+      return launch;
+    });
+  }
+}
+
+TEST(Join, sixteen_ranks_meet) {
+  expect_all_meet(16, [&](int rank) {
+    Launch launch;
+    launch.rank = rank;
+    launch.ranks = 16;
+    launch.meeting = Endpoint{own_loopback(), 7830};
+    launch.secret = "launch_test";
+    return launch;
+  });
+}
+
+TEST(Join, ranks_that_share_a_folder_meet) {
+  const std::string folder = ::testing::TempDir() + "meeting-" + std::to_string(getpid());
+  std::filesystem::create_directories(folder);
+  expect_all_meet(3, [&](int rank) {
+    Launch launch;
+    launch.rank = rank;
+    launch.ranks = 3;
+    launch.folder = folder;
+    launch.secret = "launch_test";
+    return launch;
+  });
+  std::filesystem::remove_all(folder);
+}
+
+TEST(Join, a_rank_that_never_comes_to_the_meeting_is_named) {
+  Launch launch;
+  launch.ranks = 2;
+  launch.meeting = Endpoint{own_loopback(), 7831};
+  TcpOptions options;
+  options.join_deadline = 100ms;
+  const auto group = join(launch, options);
+  ASSERT_FALSE(group);
+  EXPECT_NE(group.error().message.find("rank 1 did not come"), std::string::npos) << group.error().message;
+}
+
+TEST(Join, one_rank_alone_needs_nobody) {
+  const auto group = join(Launch{});
+  ASSERT_TRUE(group) << group.error().message;
+  EXPECT_EQ((*group)->size(), 1);
+}
+
+}  // namespace
+}  // namespace trainyard::collectives

@@ -1,0 +1,135 @@
+#include "collectives/transport/tcp/meeting.hpp"
+
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <sstream>
+
+#include "base/text.hpp"
+
+namespace trainyard::collectives {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+constexpr size_t place_bytes = 96;               // an address of 46 characters or a short name, and a port
+constexpr Duration folder_look_interval = 20ms;  // what a start may lose by it
+constexpr Tag asking{~uint64_t{1}, 1};
+constexpr Tag telling{~uint64_t{1}, 2};
+
+std::string place_text(const Endpoint& endpoint) {
+  return endpoint.host + " " + std::to_string(endpoint.port);
+}
+
+Result<Endpoint> place_from(std::string_view text) {
+  const size_t space = text.rfind(' ');
+  if (space == std::string_view::npos) return corrupt("no place");
+  const auto port = parse_int(text.substr(space + 1));
+  if (!port || *port <= 0 || *port > 65535) return corrupt("a place without a port");
+  return Endpoint{std::string(text.substr(0, space)), uint16_t(*port)};
+}
+
+// Our side of a connection, as an address.
+Result<std::string> own_address(const Socket& socket) {
+  sockaddr_storage address{};
+  socklen_t length = sizeof address;
+  if (::getsockname(socket.descriptor(), reinterpret_cast<sockaddr*>(&address), &length) != 0)
+    return from_errno("getsockname");
+  char text[NI_MAXHOST];
+  if (::getnameinfo(reinterpret_cast<sockaddr*>(&address), length, text, sizeof text, nullptr, 0,
+                    NI_NUMERICHOST) != 0)
+    return unavailable("our own address has no text");
+  return std::string(text);
+}
+
+Result<void> finish(TcpTransport& transport) {
+  for (;;) {
+    TRY(transport.advance());
+    if (transport.all_taken() && transport.all_sent()) return ok();
+    TRY(transport.wait());
+  }
+}
+
+}  // namespace
+
+Result<Met> meet_at(const Endpoint& place, int ranks, const TcpOptions& options) {
+  TcpOptions star = options;
+  star.endpoints.assign(size_t(ranks), Endpoint{});
+  star.endpoints[0] = place;
+  star.shared_value = "meeting " + star.shared_value.substr(0, TcpOptions::shared_value_bytes_max - 8);
+  const auto transport = TRY(connect_star(std::move(star)));
+  const bool first = options.rank == 0;
+  const std::string host = first ? place.host : TRY(own_address(transport->socket_to(0)));
+  Met met;
+  met.listener = TRY(listen_at({host, 0}, ranks));
+
+  std::string all(size_t(ranks) * place_bytes, '\0');
+  std::string mine = place_text({host, TRY(port_of(met.listener))});
+  if (mine.size() >= place_bytes) return invalid("the name '" + host + "' is too long for a place to meet");
+  mine.resize(place_bytes, '\0');
+  auto bytes = std::as_writable_bytes(std::span(all));
+  if (first) {
+    std::vector<int> others;
+    std::copy(mine.begin(), mine.end(), all.begin());
+    for (int peer = 1; peer < ranks; ++peer) {
+      others.push_back(peer);
+      transport->take(peer, asking, bytes.subspan(size_t(peer) * place_bytes, place_bytes));
+    }
+    TRY(finish(*transport));
+    transport->send(others, telling, bytes);
+    TRY(finish(*transport));
+  } else {
+    const int root = 0;
+    transport->take(root, telling, bytes);
+    transport->send(std::span(&root, 1), asking, std::as_bytes(std::span(mine)));
+    TRY(finish(*transport));
+  }
+  for (int rank = 0; rank < ranks; ++rank)
+    met.endpoints.push_back(TRY(place_from(all.substr(size_t(rank) * place_bytes, place_bytes).c_str())));
+  return met;
+}
+
+Result<Met> meet_in(const std::string& folder, int ranks, const TcpOptions& options) {
+  char name[256] = {};
+  if (::gethostname(name, sizeof name - 1) != 0) return from_errno("gethostname");
+  Met met;
+  met.listener = TRY(listen_at({name, 0}, ranks).in("listening at " + std::string(name)));
+  const auto file_of = [&](int rank) { return folder + "/rank-" + std::to_string(rank); };
+  const std::string draft = file_of(options.rank) + ".draft";
+  {
+    std::ofstream file(draft);
+    file << place_text({name, TRY(port_of(met.listener))}) << "\n";
+    if (!file.flush()) return unavailable("writing " + draft);
+  }
+  if (std::rename(draft.c_str(), file_of(options.rank).c_str()) != 0)
+    return from_errno(file_of(options.rank));
+
+  const auto deadline = SteadyClock::now() + options.join_deadline;
+  for (int rank = 0; rank < ranks; ++rank) {
+    for (;;) {
+      std::ifstream file(file_of(rank));
+      std::string line;
+      if (file && std::getline(file, line)) {
+        met.endpoints.push_back(TRY(place_from(line).in(file_of(rank))));
+        break;
+      }
+      if (options.cancelled && options.cancelled())
+        return cancelled("told to stop while waiting for other ranks");
+      if (SteadyClock::now() >= deadline) {
+        return unavailable("rank " + std::to_string(rank) + " left no file in " + folder + " within " +
+                           std::to_string(options.join_deadline.count()) + " ms");
+      }
+      (void)::poll(nullptr, 0, int(folder_look_interval.count()));
+    }
+  }
+  return met;
+}
+
+}  // namespace trainyard::collectives
