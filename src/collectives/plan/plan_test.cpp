@@ -195,9 +195,11 @@ TEST(Plans, the_order_of_additions_matters_to_these_inputs) {
 void expect_hierarchical(const std::vector<int>& hosts, size_t elements, Algorithm between) {
   const int ranks = int(hosts.size());
   Circle circle(ranks);
-  for (const auto& [type, reduction] : {std::pair{Type::f32, Reduction::sum},
-                                        {Type::bf16, Reduction::average},
-                                        {Type::i32, Reduction::product}}) {
+  for (const auto& each : {std::pair{Type::f32, Reduction::sum},
+                           {Type::bf16, Reduction::average},
+                           {Type::i32, Reduction::product}}) {
+    const Type type = each.first;
+    const Reduction reduction = each.second;
     const auto inputs = awkward_inputs(type, ranks, elements);
     const Bytes expected = reference::reduced(type, reduction, inputs, [&](size_t element) {
       return plan::hierarchical_expression(hosts, elements, between, element);
