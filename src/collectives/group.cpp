@@ -176,8 +176,8 @@ class Group::Inside {
   Result<void> execute(const Call& call) {
     const size_t bytes = bytes_of(call);
     const auto began = SteadyClock::now();
-    current_call_.store(&call, std::memory_order_relaxed);
     current_since_.store((began - began_).count(), std::memory_order_relaxed);
+    current_call_.store(&call, std::memory_order_release);
     auto result = executor_.execute(call);
     {
       // Nobody reads the call's name while it goes.
@@ -201,7 +201,7 @@ class Group::Inside {
 
   std::string under_way() const {
     const std::scoped_lock lock(current_mutex_);
-    const Call* call = current_call_.load();
+    const Call* call = current_call_.load(std::memory_order_acquire);
     if (!call) return "";
     const auto now = (SteadyClock::now() - began_).count();
     return name_of(*call) + " (" + std::to_string(bytes_of(*call)) + " bytes) for " +

@@ -1,0 +1,261 @@
+// Groups whose ranks die, hang, leave, disagree or are strangers.
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <set>
+
+#include "collectives/testing/groups.hpp"
+
+namespace trainyard::collectives {
+namespace {
+
+using namespace testing;
+
+TEST(Group, ranks_in_different_operations_find_out) {
+  over_tcp(2, [](Group& group) {
+    std::vector<float> values(4, 1.0f);
+    const auto result =
+        group.rank() == 0 ? group.allreduce(values) : group.allreduce(values, Reduction::maximum);
+    ASSERT_FALSE(result);
+    EXPECT_NE(result.error().message.find("same order"), std::string::npos) << result.error().message;
+  });
+}
+
+TEST(Group, a_rank_that_gives_up_says_why) {
+  const auto play = [](Group& group) {
+    Result<void> result = group.barrier();  // or it would be heard while others still join
+    if (group.rank() == 1) return group.abandon("the disk is on fire");
+    std::vector<float> values(1000, 1.0f);
+    if (result) result = group.allreduce(values);
+    ASSERT_FALSE(result);
+    EXPECT_NE(result.error().message.find("rank 1"), std::string::npos) << result.error().message;
+    EXPECT_NE(result.error().message.find("the disk is on fire"), std::string::npos)
+        << result.error().message;
+  };
+  for (const Way way : {Way::tcp, Way::shared}) over(way, 3, play);
+  in_memory(3, play);
+}
+
+TEST(Group, a_killed_rank_ends_the_others_with_its_name) {
+  constexpr int ranks = 4;
+  constexpr int victim = 2;
+  const auto all = endpoints(ranks);
+  // The victim is a process, so that it dies as processes die: in the middle of a sum, without a word.
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    auto group = join_over_tcp(options(all, victim));
+    if (!group) _exit(1);
+    std::vector<float> values(100000, 1.0f);
+    for (int step = 0; step < 3; ++step) {
+      if (!(*group)->allreduce(values)) _exit(2);
+    }
+    raise(SIGKILL);
+    _exit(3);
+  }
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < ranks; ++rank) {
+    if (rank == victim) continue;
+    threads.emplace_back([&, rank] {
+      auto group = join_over_tcp(options(all, rank));
+      ASSERT_TRUE(group) << group.error().message;
+      std::vector<float> values(100000, 1.0f);
+      // The victim takes part in three sums; its death may be noticed at the end of the third.
+      Result<void> result;
+      for (int step = 0; step < 4 && result; ++step) result = (*group)->allreduce(values);
+      ASSERT_FALSE(result);
+      EXPECT_EQ(result.error().kind, Kind::unavailable);
+      EXPECT_NE(result.error().message.find("rank 2 ("), std::string::npos) << result.error().message;
+      EXPECT_NE(result.error().message.find("gone"), std::string::npos) << result.error().message;
+      // The first error is the last word.
+      EXPECT_FALSE((*group)->barrier());
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+}
+
+// Dies without a word when the time is over, wherever it is then: SIGALRM kills who does not handle it.
+[[noreturn]] void work_until_death(const TcpOptions& options, int microseconds) {
+  auto group = join_over_tcp(options);
+  if (!group) _exit(1);
+  const itimerval until{{0, 0}, {0, microseconds}};
+  setitimer(ITIMER_REAL, &until, nullptr);
+  std::vector<float> values(50'000, 1.0f);
+  for (;;) {
+    if (!(*group)->allreduce(values) || !(*group)->barrier()) _exit(2);
+  }
+}
+
+TEST(Group, a_rank_that_dies_anywhere_ends_all_others_with_its_name_and_the_tensors) {
+  constexpr int ranks = 3;
+  for (const Way way : {Way::tcp, Way::shared}) {
+    for (int trial = 0; trial < 8; ++trial) {
+      const int victim = trial % ranks;
+      const auto all = endpoints(ranks);
+      const pid_t child = fork();
+      ASSERT_GE(child, 0);
+      if (child == 0) work_until_death(options(all, victim, way), 1 + trial * 700);
+      std::vector<std::thread> threads;
+      for (int rank = 0; rank < ranks; ++rank) {
+        if (rank == victim) continue;
+        threads.emplace_back([&, rank] {
+          auto group = join_over_tcp(options(all, rank, way));
+          std::string why;
+          if (group) {
+            std::vector<float> values(50'000, 1.0f);
+            for (;;) {
+              auto result = (*group)->run(calls::allreduce(numbers(std::span(values)), {.name = "layer1"}));
+              if (result) result = (*group)->barrier();
+              if (result) continue;
+              why = result.error().message;
+              EXPECT_EQ(result.error().kind, Kind::unavailable) << why;
+              EXPECT_TRUE(why.starts_with("allreduce of layer1: ") || why.starts_with("barrier: ")) << why;
+              break;
+            }
+          } else {
+            why = group.error().message;  // it died while the others were still joining
+          }
+          EXPECT_NE(why.find("rank " + std::to_string(victim) + " ("), std::string::npos) << why;
+        });
+      }
+      for (auto& thread : threads) thread.join();
+      int status = 0;
+      ASSERT_EQ(waitpid(child, &status, 0), child);
+      EXPECT_TRUE(WIFSIGNALED(status)) << status;
+    }
+  }
+}
+
+TEST(Group, nothing_is_left_in_the_file_system_by_shared_memory) {
+  const auto files = [] {
+    std::set<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator("/dev/shm"))
+      names.insert(entry.path().filename());
+    return names;
+  };
+  over(Way::shared, 2, [&](Group& group) {
+    const auto memory = group.allocate(1 << 20);
+    ASSERT_TRUE(memory);
+    for (const std::string& name : files()) EXPECT_EQ(name.find("trainyard"), std::string::npos) << name;
+    group.free(*memory);
+  });
+}
+
+TEST(Group, a_silent_rank_is_given_up) {
+  for (const Way way : {Way::tcp, Way::shared}) {
+    const auto all = endpoints(2);
+    std::atomic<bool> given_up = false;
+    std::thread silent([&] {
+      auto group = join_over_tcp(options(all, 1, way));
+      ASSERT_TRUE(group) << group.error().message;
+      while (!given_up) std::this_thread::yield();
+    });
+    auto patient = options(all, 0, way);
+    patient.silence_max = 200ms;
+    auto group = join_over_tcp(patient);
+    ASSERT_TRUE(group) << group.error().message;
+    std::thread onlooker([&] {
+      // What a stall report says while it lasts.
+      std::string said;
+      while (!given_up && said.empty()) said = (*group)->under_way();
+      EXPECT_TRUE(given_up || said.find("barrier") != std::string::npos) << said;
+    });
+    const auto result = (*group)->barrier();
+    given_up = true;
+    silent.join();
+    onlooker.join();
+    ASSERT_FALSE(result);
+    EXPECT_NE(result.error().message.find("nothing from rank 1"), std::string::npos)
+        << result.error().message;
+  }
+}
+
+TEST(Group, a_wait_can_be_cancelled) {
+  const auto all = endpoints(2);
+  auto cancelled_options = options(all, 0);
+  cancelled_options.cancelled = [] { return true; };
+  const auto group = join_over_tcp(cancelled_options);
+  ASSERT_FALSE(group);
+  EXPECT_EQ(group.error().kind, Kind::cancelled);
+}
+
+TEST(Rendezvous, a_rank_that_never_comes_is_named) {
+  const auto all = endpoints(3);
+  for (const int rank : {0, 1}) {
+    auto hasty = options(all, rank);
+    hasty.join_deadline = 200ms;
+    const auto group = join_over_tcp(hasty);
+    ASSERT_FALSE(group);
+    EXPECT_EQ(group.error().kind, Kind::unavailable);
+    EXPECT_NE(group.error().message.find(rank == 0 ? "rank 1 (" : "rank 0 ("), std::string::npos)
+        << group.error().message;
+  }
+}
+
+TEST(Rendezvous, a_rank_of_another_job_is_refused) {
+  const auto all = endpoints(2);
+  std::thread first([&] {
+    const auto group = join_over_tcp(options(all, 0));
+    EXPECT_TRUE(group) << group.error().message;
+  });
+  auto foreign = options(all, 1);
+  foreign.shared_value = "another job";
+  const auto refused = join_over_tcp(foreign);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, Kind::conflict);
+  EXPECT_NE(refused.error().message.find("another job"), std::string::npos);
+  // The stranger has not hurt the one that waits.
+  EXPECT_TRUE(join_over_tcp(options(all, 1)));
+  first.join();
+}
+
+TEST(Rendezvous, strangers_at_the_port_do_no_harm) {
+  const auto all = endpoints(2);
+  std::thread first([&] {
+    const auto group = join_over_tcp(options(all, 0));
+    EXPECT_TRUE(group) << group.error().message;
+  });
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(all[0].port);
+  inet_pton(AF_INET, all[0].host.c_str(), &address.sin_addr);
+  std::vector<int> strangers;
+  for (const std::string_view words : {"GET / HTTP/1.1\r\nHost: somewhere\r\n\r\n", ""}) {
+    for (int tries = 0; tries < 100000; ++tries) {
+      const int stranger = socket(AF_INET, SOCK_STREAM, 0);
+      if (connect(stranger, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0) {
+        (void)!write(stranger, words.data(), words.size());
+        strangers.push_back(stranger);
+        break;
+      }
+      close(stranger);
+    }
+  }
+  EXPECT_EQ(strangers.size(), 2u);
+  EXPECT_TRUE(join_over_tcp(options(all, 1)));
+  first.join();
+  for (const int stranger : strangers) close(stranger);
+}
+
+TEST(Rendezvous, refuses_options_that_cannot_be_right) {
+  EXPECT_EQ(join_over_tcp({}).error().kind, Kind::invalid);
+  EXPECT_EQ(join_over_tcp({.endpoints = {{"localhost", 1}}, .rank = 1}).error().kind, Kind::invalid);
+  EXPECT_EQ(
+      join_over_tcp({.endpoints = {{"localhost", 1}}, .rank = 0, .shared_value = std::string(1000, 'x')})
+          .error()
+          .kind,
+      Kind::invalid);
+}
+
+}  // namespace
+}  // namespace trainyard::collectives

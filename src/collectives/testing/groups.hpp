@@ -1,0 +1,74 @@
+// Groups whose ranks are threads of one test: the vocabulary of the tests of whole groups.
+//
+// Threads: each rank plays in its own. Errors: a failed expectation of the test that calls.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "collectives/group.hpp"
+
+namespace trainyard::collectives::testing {
+
+// Addresses of loopback that no other test process of this machine uses: 127/8 is ours to the last bit.
+inline std::vector<Endpoint> endpoints(int ranks) {
+  static std::atomic<int> groups = 0;
+  const int group = groups++;
+  const auto process = unsigned(getpid());
+  std::vector<Endpoint> all;
+  for (int rank = 0; rank < ranks; ++rank) {
+    all.push_back({"127." + std::to_string(1 + process / 250 % 250) + "." +
+                       std::to_string(1 + process % 250) + "." + std::to_string(1 + rank),
+                   uint16_t(7830 + group)});
+  }
+  return all;
+}
+
+enum class Way { tcp, shared };
+
+inline TcpOptions options(const std::vector<Endpoint>& endpoints, int rank, Way way = Way::shared) {
+  TcpOptions options;
+  options.endpoints = endpoints;
+  options.rank = rank;
+  options.shared_value = "group_test";
+  options.join_deadline = 60s;
+  options.silence_max = 60s;
+  options.share_memory = way == Way::shared;
+  options.group.deterministic = true;
+  return options;
+}
+
+// Plays every rank in a thread of its own.
+inline void over(Way way, int ranks, const std::function<void(Group&)>& play, const std::string& plans = "") {
+  const auto all = endpoints(ranks);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < ranks; ++rank) {
+    threads.emplace_back([&, rank] {
+      auto mine = options(all, rank, way);
+      mine.group.plans = plans;
+      auto group = join_over_tcp(mine);
+      ASSERT_TRUE(group) << group.error().message;
+      play(**group);
+    });
+  }
+  for (auto& thread : threads) thread.join();
+}
+
+inline void over_tcp(int ranks, const std::function<void(Group&)>& play) { over(Way::tcp, ranks, play); }
+
+inline void in_memory(int ranks, const std::function<void(Group&)>& play) {
+  auto groups = join_in_memory(ranks);
+  std::vector<std::thread> threads;
+  for (auto& group : groups) threads.emplace_back([&] { play(*group); });
+  for (auto& thread : threads) thread.join();
+}
+
+inline void expect_ok(const Result<void>& result) { EXPECT_TRUE(result) << result.error().message; }
+
+}  // namespace trainyard::collectives::testing
