@@ -2,7 +2,7 @@
 a checkpoint over, uploads its model; by a word to its processes, by the death of its runtime, of an agent. It ends with
 exactly the weights of the job that nobody interrupted.
 
-12 interruptions by default; TRAINYARD_INTERRUPTIONS=100 is what the product promises, and takes some ten minutes.
+8 interruptions by default; TRAINYARD_INTERRUPTIONS=100 is what the product promises, and takes some ten minutes.
 """
 
 import collections
@@ -22,11 +22,11 @@ import trainyard_server
 from trainyard_server import wait_for
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="containers need root")
-INTERRUPTIONS = int(os.environ.get("TRAINYARD_INTERRUPTIONS", "12"))
+INTERRUPTIONS = int(os.environ.get("TRAINYARD_INTERRUPTIONS", "8"))
 SEED = int(os.environ.get("TRAINYARD_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 30)
 PLACES = ("download", "training", "checkpoint", "model")  # a tenth of all at least in each
 VICTIMS = ("process", "runtime", "agent")
-STEPS = 60 * INTERRUPTIONS
+STEPS = 1000 + 40 * INTERRUPTIONS  # more than are trained meanwhile
 SECONDS_MAX = 60 + 20 * INTERRUPTIONS
 DOWNLOAD_BYTES, DOWNLOAD_OBJECTS = 2_000_000, 30
 TRAINER = os.path.join(trainyard_server.ROOT, "tests", "system", "interrupted_trainer.py")
@@ -131,7 +131,7 @@ def test_the_weights_are_those_of_the_job_that_nobody_interrupted(tmp_path):
         assert done["TrainingJobStatus"] == "Completed", done
         assert interrupted(done) >= INTERRUPTIONS
         for place in PLACES:
-            assert counts[place] >= INTERRUPTIONS // 10, counts
+            assert counts[place] >= max(1, INTERRUPTIONS // 10), counts
         assert weights(server, "disturbed") == weights(server, "undisturbed")
         assert done["BillableTimeInSeconds"] < done["TrainingTimeInSeconds"]
     finally:
@@ -157,6 +157,7 @@ def disturb(server, name, chance):
         # Where it is when it happens is what counts.
         def happens():
             at = job.place()
+            assert job.describe()["TrainingJobStatus"] == "InProgress", (number, counts, job.describe())
             return at if at and job.end(victim, chance) else None
         at = wait_for(happens, f"a {victim} to end", SECONDS_MAX, 0.01)
         wait_for(lambda: interrupted(job.describe()) > before, f"interruption {number} of a {victim} in {at} to be seen", SECONDS_MAX)
