@@ -49,6 +49,23 @@ std::vector<std::string> bare_lines(std::string_view printed) {
   return lines;
 }
 
+// OpenMPI frames what it says between two lines of dashes: the last such paragraph, as one line; "" when there is
+// none at the end.
+std::string framed_words(std::string_view printed) {
+  const auto lines = bare_lines(printed);
+  const auto is_frame = [](const std::string& line) {
+    return line.size() >= 16 && line.find_first_not_of('-') == std::string::npos;
+  };
+  if (lines.size() < 3 || !is_frame(lines.back())) return "";
+  size_t begin = lines.size() - 1;
+  while (begin > 0 && !is_frame(lines[begin - 1])) --begin;
+  if (begin == 0) return "";
+  std::string words;
+  for (size_t i = begin; i + 1 < lines.size() && !trim(lines[i]).empty(); ++i)
+    words += (words.empty() ? "" : " ") + std::string(trim(lines[i]));
+  return words;
+}
+
 // The lines [begin, exception] of the last traceback; end == begin: there is none.
 struct Traceback {
   size_t begin = 0, exception = 0;
@@ -146,7 +163,10 @@ std::string describe_failure(std::string_view title, const Failure& failure, boo
   } else {
     details = last_lines(printed, kDetailBytesMax);
     const size_t last = details.find_last_of('\n');
-    what = shorten(trim(last == std::string::npos ? details : details.substr(last + 1)), kExceptionBytesMax);
+    what = shorten(framed_words(printed), kExceptionBytesMax);
+    if (what.empty())
+      what =
+          shorten(trim(last == std::string::npos ? details : details.substr(last + 1)), kExceptionBytesMax);
     if (what == trim(details)) details.clear();
   }
   const std::string ended = where + ", " + how_it_ended(failure.code);

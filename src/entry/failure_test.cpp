@@ -60,6 +60,16 @@ TEST(Failure, IsTold) {
   EXPECT_EQ(words, "ExecuteUserScriptError: b (algo-1, exit code 3)\na\nb");
 }
 
+TEST(Failure, OfALauncherIsWhatItFrames) {
+  const std::string dashes(74, '-');
+  const auto text =
+      describe_failure("ExecuteUserScriptError", {"algo-1", 0, 1, ""}, false,
+                       dashes + "\nNo nodes are available\nfor this job.\n" + dashes + "\n", "");
+  EXPECT_TRUE(text.starts_with(
+      "ExecuteUserScriptError: No nodes are available for this job. (algo-1, exit code 1)\n"))
+      << text;
+}
+
 TEST(Failure, FitsWhatTheUserSees) {
   std::string deep = "Traceback (most recent call last):\n";
   for (int i = 0; i < 500; ++i)

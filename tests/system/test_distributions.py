@@ -174,3 +174,65 @@ def test_ranks_under_mpirun_save_when_they_are_stopped(yard):
     sagemaker.stop_training_job(TrainingJobName="mpi-stop")
     done = jobs.wait_until(sagemaker, "mpi-stop")
     assert done["TrainingJobStatus"] == "Stopped" and len(said("saved")) == 4, jobs.log_lines(logs, "mpi-stop")
+
+
+# As in the post on Mask R-CNN: the same entry point on every host; the first one runs mpirun through ssh, the others
+# look after a while whether the processes that mpirun started with them are gone.
+OWN_MPIRUN = """
+import json, os, shutil, socket, subprocess, time
+
+hosts, here = sorted(json.loads(os.environ["SM_HOSTS"])), os.environ["SM_CURRENT_HOST"]
+keys = os.environ["SM_CHANNEL_KEYS"]
+os.makedirs("/run/sshd", exist_ok=True)
+os.makedirs("/root/.ssh", mode=0o700, exist_ok=True)
+for name in ("id", "id.pub"):
+    shutil.copy(os.path.join(keys, name), "/root/.ssh/" + name)
+os.chmod("/root/.ssh/id", 0o600)
+shutil.copy("/root/.ssh/id.pub", "/root/.ssh/authorized_keys")
+with open("/root/.ssh/config", "w") as file:
+    file.write("Host algo-*\\n  IdentityFile /root/.ssh/id\\n  StrictHostKeyChecking no\\n  UserKnownHostsFile /dev/null\\n  LogLevel ERROR\\n")
+with open("/etc/shadow", "w") as file:
+    file.write("root:*:19000::::::\\n")
+subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", "/tmp/host"], check=True)
+with open("/tmp/sshd_config", "w") as file:
+    file.write("Port 22\\nHostKey /tmp/host\\nPasswordAuthentication no\\n")
+subprocess.run(["/usr/sbin/sshd", "-f", "/tmp/sshd_config"], check=True)
+
+
+def runs(name):
+    return subprocess.run(["pgrep", "-x", name], stdout=subprocess.DEVNULL).returncode == 0
+
+
+def wait_for(condition):
+    for _ in range(600):
+        if condition():
+            return
+        time.sleep(0.1)
+    raise SystemExit("waited too long")
+
+
+def listens(host):
+    try:
+        return socket.create_connection((host, 22), 1).recv(1) == b"S"
+    except OSError:
+        return False
+
+
+if here == hosts[0]:
+    wait_for(lambda: all(listens(host) for host in hosts))
+    script = "from mpi4py import MPI; w = MPI.COMM_WORLD; print('rank', w.Get_rank(), 'of', w.Get_size(), 'on', MPI.Get_processor_name(), flush=True)"
+    raise SystemExit(subprocess.run(["mpirun", "-np", str(len(hosts)), "--host", ",".join(hosts), "--allow-run-as-root", "-mca", "btl_tcp_if_include", "eth0",
+                                     "-mca", "oob_tcp_if_include", "eth0", "-x", "PATH", "/usr/bin/python3", "-c", script]).returncode)
+wait_for(lambda: runs("orted"))
+wait_for(lambda: not runs("orted"))
+print("mpirun is through with", here)
+"""
+
+
+def test_an_entry_point_with_its_own_sshd_and_mpirun(yard, tmp_path):
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / "id"], check=True)
+    for name in ("id", "id.pub"):
+        yard.boto("s3").upload_file(str(tmp_path / name), "yard", f"keys/{name}")
+    _, lines = scripts.run(yard, "own-mpirun", "train.py", {"train.py": OWN_MPIRUN}, hosts=2, InputDataConfig=[
+        {"ChannelName": "keys", "DataSource": {"S3DataSource": {"S3DataType": "S3Prefix", "S3Uri": "s3://yard/keys/"}}}])
+    assert {"rank 0 of 2 on algo-1", "rank 1 of 2 on algo-2", "mpirun is through with algo-2"} <= set(lines), lines
