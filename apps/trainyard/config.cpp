@@ -217,6 +217,11 @@ Result<Config> from_value(const toml::value& file) {
     if (stop_grace_seconds < 0 || stop_grace_seconds > 3600)
       return invalid(table.name("stop_grace_seconds") + " must be between 0 and 3600");
     config.stop_grace = std::chrono::seconds(stop_grace_seconds);
+    int64_t stalled_after_seconds = config.stalled_after / 1s;
+    TRY(table.read("stalled_after_seconds", stalled_after_seconds));
+    if (stalled_after_seconds < 0 || stalled_after_seconds > 86400 * 28)
+      return invalid(table.name("stalled_after_seconds") + " must be between 0 (never) and 28 days");
+    config.stalled_after = std::chrono::seconds(stalled_after_seconds);
     return table.nothing_else();
   }));
   TRY(root.each("spot", [&](Table table) -> Result<void> {

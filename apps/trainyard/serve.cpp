@@ -196,6 +196,7 @@ Result<void> serve(const ServeOptions& options) {
   control_settings.account = identity.account;
   control_settings.scale_gangs = config.machines.empty();
   control_settings.stop_grace = config.stop_grace;
+  control_settings.stalled_after = config.stalled_after;
   control_settings.images = images;
   control_settings.outward = config.outward;
   control_settings.wire_address = "unix:" + data.file("agents.sock");

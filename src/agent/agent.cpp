@@ -24,9 +24,12 @@ constexpr Duration kLastWordsMax = 5s;
 }  // namespace
 
 Agent::Agent(const wire::Order& order, const Place& place, World& world, JobKeys& keys, bool died_before)
-    : order_(order), world_(world), keys_(keys), site_{order,     place,       world, keys,  interruption_,
-                                                       greeting_, died_before, {},    false, {},
-                                                       {},        {},          {},    {},    {}} {
+    : order_(order),
+      world_(world),
+      keys_(keys),
+      site_{order, place, world, keys, interruption_, greeting_, died_before, {}, false, {}, {},
+            {},    {},    {},    {}},
+      stall_(std::chrono::seconds(order.stalled_after_seconds)) {
   run_.host = order.host;
   run_.hosts = order.spec.hosts();
 }
@@ -111,7 +114,14 @@ Event Agent::wait_event() {
         lock.lock();
         continue;
       }
-      wait = measured_at_ + kMeasureInterval - now;
+      if (now - looked_at_ >= stall_.interval()) {
+        looked_at_ = now;
+        lock.unlock();
+        look_for_a_stall();
+        lock.lock();
+        continue;
+      }
+      wait = std::min(measured_at_ + kMeasureInterval, looked_at_ + stall_.interval()) - now;
     }
     if (grace_ends_) wait = std::min(wait, *grace_ends_ - now);
     if (runtime_ends_) wait = std::min(wait, *runtime_ends_ - now);
@@ -170,6 +180,7 @@ void Agent::join_worker() {
 void Agent::watch_process() {
   meter_ = {};
   measured_at_ = {};
+  looked_at_ = {};
   watcher_ = std::thread([this] {
     for (;;) {
       auto exited = site_.container->wait(kWatchInterval);
@@ -225,6 +236,18 @@ ProcessExited Agent::explain_exit(const host::ContainerExit& exited) {
     event.reason = words.empty() ? "the process left no failure file and printed nothing" : words;
   }
   return event;
+}
+
+void Agent::look_for_a_stall() {
+  const auto usage = site_.container->usage();
+  if (!usage) return;
+  const auto news = stall_.look(site_.pump->bytes_read(), usage->cpu, world_.clock.monotonic());
+  if (!news) return;
+  wire::StateFact fact;
+  fact.state = domain::HostState::running;
+  if (!news->empty()) fact.message = site_.host_name() + " " + *news;
+  world_.facts.say(news->empty() ? "the job goes on" : "this host " + *news);
+  world_.facts.state(std::move(fact));
 }
 
 void Agent::measure() {

@@ -20,6 +20,7 @@
 #include <thread>
 
 #include "agent/site.hpp"
+#include "agent/stall_watch.hpp"
 #include "agent/usage_meter.hpp"
 
 namespace trainyard::agent {
@@ -48,6 +49,7 @@ class Agent {
   void join_watcher();
   ProcessExited explain_exit(const host::ContainerExit& exited);
   void measure();
+  void look_for_a_stall();
 
   const wire::Order& order_;
   World& world_;
@@ -61,7 +63,8 @@ class Agent {
   bool dismissed_ = false;
   std::optional<std::chrono::nanoseconds> grace_ends_;
   std::optional<std::chrono::nanoseconds> runtime_ends_;
-  std::chrono::nanoseconds measured_at_{};
+  std::chrono::nanoseconds measured_at_{}, looked_at_{};
+  StallWatch stall_;
 
   std::mutex mutex_;
   std::condition_variable changed_;

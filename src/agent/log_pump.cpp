@@ -122,6 +122,7 @@ void LogPump::loop() {
 
     const ssize_t got = ::read(read_end_.descriptor(), buffer.data(), buffer.size());
     if (got > 0) {
+      bytes_read_ += static_cast<uint64_t>(got);
       splitter.add({buffer.data(), static_cast<size_t>(got)}, lines);
       partial_due = splitter.pending() ? clock_.monotonic() + kPartialLineMax : kNever;
     }

@@ -7,6 +7,7 @@
 // constructor must outlive it; destruction ends the reading.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <memory>
@@ -47,6 +48,8 @@ class LogPump {
   void finish(Duration at_most);
   // The last lines, oldest first, at most kLastWordsBytesMax.
   std::string last_words() const;
+  // All that the processes have printed so far. From any thread.
+  uint64_t bytes_read() const { return bytes_read_; }
 
  private:
   void loop();
@@ -57,6 +60,7 @@ class LogPump {
   Clock& clock_;
   Pipe stop_;  // closing its write end ends the loop
 
+  std::atomic<uint64_t> bytes_read_ = 0;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool ended_ = false;                  // guarded by mutex_

@@ -445,6 +445,8 @@ Result<launch::Gang> SingleWriter::gang_of(const Job& job, AttemptId id) const {
   order.runtime_left =
       std::max<Duration>(std::chrono::seconds(job.spec.max_runtime_seconds) - ran_before(job), 1ms);
   order.stop_grace = settings_.stop_grace;
+  order.stalled_after_seconds =
+      std::chrono::duration_cast<std::chrono::seconds>(settings_.stalled_after).count();
   for (domain::HostIndex host = 0; host < attempt.hosts.size(); ++host) {
     order.host = host;
     order.share = attempt.hosts[host].share;

@@ -55,6 +55,7 @@ struct Settings {
   Duration reconcile_interval = 500ms;    // when nothing happens
   Duration launch_patience = 5min;        // to start a gang that the launcher cannot start just now
   Duration stop_grace = 120s;             // between SIGTERM and SIGKILL
+  Duration stalled_after = 30min;         // without output and work, a host is said to hang; 0 = never
   Duration stop_upload_patience = 60min;  // to upload after a stop: a large model over a slow line
   Spot spot;                              // what takes spot jobs' machines away, beside people
   Duration spot_notice = 120s;            // then, between SIGTERM and SIGKILL

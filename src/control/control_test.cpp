@@ -204,6 +204,24 @@ TEST(Control, FactsAreAppliedOnceAndInOrder) {
   EXPECT_EQ(yard.find("a")->attempt()->hosts[0].state, HostState::preparing);
 }
 
+TEST(Control, AHostThatSeemsToHangIsNamedInTheStatus) {
+  Yard yard;
+  ASSERT_TRUE(yard.create(Yard::job("a")));
+  const auto say = [&](uint64_t number, const std::string& message) {
+    wire::StateFact fact;
+    fact.number = number;
+    fact.state = HostState::running;
+    fact.message = message;
+    EXPECT_TRUE(yard.report("a", 0, fact));
+    return yard.find("a")->transitions.back().message;
+  };
+  const std::string usual = "Training image download completed. Training in progress.";
+  EXPECT_EQ(say(1, "whatever the agent calls it"), usual);
+  EXPECT_EQ(say(2, "algo-1 seems to hang"), usual + " algo-1 seems to hang");
+  EXPECT_EQ(yard.find("a")->phase(), domain::Phase::training);
+  EXPECT_EQ(say(3, ""), usual);
+}
+
 TEST(Control, TagsAreMergedAndRemoved) {
   Yard yard;
   NewJob job = Yard::job("a");

@@ -283,6 +283,13 @@ class Applying {
       return conflict("fact " + std::to_string(fact.number) + " came where " +
                       std::to_string(host.facts_applied + 1) + " is next");
     host.facts_applied = fact.number;
+    // The same state again brings words about the host: that it seems to hang, or does no longer.
+    if (fact.state == HostState::running && host.state == HostState::running) {
+      if (job_.phase() == Phase::training)
+        enter(job_, Phase::training,
+              std::string(kTraining) + (fact.message.empty() ? "" : " " + fact.message), at_);
+      return changed();
+    }
     // A fact that cannot be (an agent that was given up for lost goes on reporting) is counted and changes
     // nothing.
     const auto state = next(host.state, fact.state);

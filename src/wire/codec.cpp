@@ -260,7 +260,8 @@ std::string encode_order(const Order& order) {
                   {"outward", to_json(order.outward)},
                   {"log_stream", order.log_stream},
                   {"runtime_left", order.runtime_left.count()},
-                  {"stop_grace", order.stop_grace.count()}};
+                  {"stop_grace", order.stop_grace.count()},
+                  {"stalled_after_seconds", order.stalled_after_seconds}};
   return dump(json, 2) + "\n";
 }
 
@@ -287,7 +288,8 @@ Result<Order> decode_order(std::string_view bytes) {
       .read("outward", order.outward, domain::outward_from_json)
       .read("log_stream", order.log_stream)
       .read("runtime_left", runtime_left)
-      .read("stop_grace", stop_grace);
+      .read("stop_grace", stop_grace)
+      .read("stalled_after_seconds", order.stalled_after_seconds);
   const auto read = fields.result();
   if (!read) return corrupt(read.error().message);
   order.runtime_left = Duration{runtime_left};

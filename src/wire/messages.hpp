@@ -38,7 +38,8 @@ struct Hello {
   std::string token;
 };
 
-// A host reached a state. Which further fields mean something depends on it.
+// A host reached a state. Which further fields mean something depends on it. `running` may come again: its message
+// says what is odd about the host, "" that nothing is any more.
 struct StateFact {
   uint64_t number = 0;
   Instant at;
@@ -144,7 +145,8 @@ struct Order {
   std::string log_stream;  // "<job>/algo-1-1763631900"
   Duration
       runtime_left{};  // of MaxRuntimeInSeconds, for this attempt; the agent sees to it when the server is away
-  Duration stop_grace = 120s;  // then, between SIGTERM and SIGKILL
+  Duration stop_grace = 120s;            // then, between SIGTERM and SIGKILL
+  int64_t stalled_after_seconds = 1800;  // without output and work, a host is said to hang; 0 = never
 };
 
 }  // namespace trainyard::wire

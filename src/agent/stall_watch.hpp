@@ -1,0 +1,39 @@
+// Notices a process that seems to hang: for a while it has printed nothing and used no processor.
+//
+// Threads: confined to one. Time is what the caller passes in.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/time.hpp"
+
+namespace trainyard::agent {
+
+// Less of one core is no work: waiting threads that look up now and then use that much.
+inline constexpr double kIdleCores = 0.005;
+// How often it is looked; a quarter of a shorter patience.
+inline constexpr Duration kStallLookInterval = 10s;
+
+class StallWatch {
+ public:
+  // after 0: never.
+  explicit StallWatch(Duration after) : after_(after) {}
+
+  Duration interval() const { return after_ > 0ms ? std::min(kStallLookInterval, after_ / 4) : 24h; }
+  // With all that was printed and used since the start. Answers when there is news: words about the hang, or
+  // "" when it is over.
+  std::optional<std::string> look(uint64_t bytes_printed, std::chrono::nanoseconds cpu,
+                                  std::chrono::nanoseconds now);
+
+ private:
+  const Duration after_;
+  bool begun_ = false, told_ = false;
+  uint64_t bytes_ = 0;
+  std::chrono::nanoseconds cpu_{}, looked_at_{}, active_at_{};
+};
+
+}  // namespace trainyard::agent
