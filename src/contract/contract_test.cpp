@@ -5,6 +5,8 @@
 #include <fstream>
 #include <iterator>
 
+#include "contract/entry.hpp"
+
 namespace trainyard::contract {
 namespace {
 
@@ -117,6 +119,15 @@ TEST(Contract, FailureReason) {
   for (int i = 0; i < 2000; ++i) umlauts += "\xC3\xA4";
   EXPECT_EQ(failure_text(umlauts).size(), 2 * kFailureCharactersMax);
   EXPECT_EQ(failure_text("\xFF!"), "\xEF\xBF\xBD!");
+}
+
+TEST(Contract, EntryIsToldWhatItCannotSee) {
+  const auto told = read_entry_told(write_entry_told({"5ec7e7", 1.5}));
+  ASSERT_TRUE(told);
+  EXPECT_EQ(told->gang_secret, "5ec7e7");
+  EXPECT_EQ(told->cpus, 1.5);
+  EXPECT_FALSE(read_entry_told("{}"));
+  EXPECT_FALSE(read_entry_told("[1"));
 }
 
 }  // namespace

@@ -236,3 +236,32 @@ def test_an_entry_point_with_its_own_sshd_and_mpirun(yard, tmp_path):
     _, lines = scripts.run(yard, "own-mpirun", "train.py", {"train.py": OWN_MPIRUN}, hosts=2, InputDataConfig=[
         {"ChannelName": "keys", "DataSource": {"S3DataSource": {"S3DataType": "S3Prefix", "S3Uri": "s3://yard/keys/"}}}])
     assert {"rank 0 of 2 on algo-1", "rank 1 of 2 on algo-2", "mpirun is through with algo-2"} <= set(lines), lines
+
+
+STUBBORN = """
+import os, signal, time
+rank = int(os.environ["RANK"])
+if rank == 0:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    print("waits for ever", flush=True)
+    time.sleep(1000)
+raise KeyError("label")
+"""
+
+
+def test_ranks_that_wait_for_a_failed_one_are_ended(yard):
+    """Rank 0 waits and does not even listen to SIGTERM; the job ends with the error of rank 1 all the same."""
+    done, _ = scripts.run(yard, "stubborn", "train.py", {"train.py": STUBBORN}, hosts=2, status="Failed", hyperparameters=TORCH)
+    assert done["FailureReason"].startswith("AlgorithmError: ExecuteUserScriptError: KeyError: 'label' (algo-2, rank 1, exit code 1)"), done["FailureReason"]
+
+
+SAVING = WAIT_TO_STOP.replace("from mpi4py import MPI\nrank = MPI.COMM_WORLD.Get_rank()", 'rank = int(os.environ["RANK"])')
+
+
+def test_torch_ranks_save_when_they_are_stopped(yard):
+    sagemaker, logs = yard.boto("sagemaker"), yard.boto("logs")
+    sagemaker.create_training_job(**scripts.request(yard, "torch-stop", "train.py", {"train.py": SAVING}, hosts=2, hyperparameters=TORCH | {"sagemaker_mpi_num_of_processes_per_host": 2}))
+    trainyard_server.wait_for(lambda: sum(line.startswith("ready ") for line in jobs.log_lines(logs, "torch-stop")) == 4, "four ranks to run")
+    sagemaker.stop_training_job(TrainingJobName="torch-stop")
+    done = jobs.wait_until(sagemaker, "torch-stop")
+    assert done["TrainingJobStatus"] == "Stopped" and sum(line.startswith("saved ") for line in jobs.log_lines(logs, "torch-stop")) == 4

@@ -105,7 +105,7 @@ def test_failures_are_told_well(yard, name, files, reason):
 
 
 def test_memory_that_runs_out_is_named_with_its_limit(yard):
-    script = "kept = []\nwhile True:\n    kept.append(bytearray(64 << 20))\n"
+    script = "kept = []\nwhile True:\n    kept.append(b\"x\" * (64 << 20))\n"
     done, _ = scripts.run(yard, "hungry", "train.py", {"train.py": script}, status="Failed", ResourceConfig={"InstanceType": "ml.t3.medium"})
     assert "OutOfMemory: the memory limit of" in done["FailureReason"] and "SIGKILL" in done["FailureReason"], done["FailureReason"]
 
