@@ -173,6 +173,22 @@ Result<void> read_prices(Table table, domain::PriceTable& prices) {
   return table.nothing_else();
 }
 
+Result<void> read_file_system(const std::string& id, Table table, domain::FileSystems& file_systems) {
+  domain::FileSystem file_system;
+  TRY(table.read("directory", file_system.directory));
+  TRY(table.read("type", file_system.type));
+  TRY(table.read("mount_name", file_system.mount_name));
+  TRY(table.read("read_only", file_system.read_only));
+  TRY(table.nothing_else());
+  if (!file_system.directory.starts_with('/') || file_system.directory == "/")
+    return invalid(table.name("directory") +
+                   " must be an absolute path, and not /: what jobs see of this machine");
+  if (!file_system.type.empty() && file_system.type != "EFS" && file_system.type != "FSxLustre")
+    return invalid(table.name("type") + " must be \"EFS\" or \"FSxLustre\", or be left out");
+  file_systems[id] = file_system;
+  return {};
+}
+
 Result<Config> from_value(const toml::value& file) {
   Config config;
   Table root(file, "");
@@ -210,6 +226,9 @@ Result<Config> from_value(const toml::value& file) {
   TRY(root.each("machine", [&](Table table) { return read_machine(table, config.machines); }));
   TRY(root.each_named("images", [&](const std::string& name, Table table) {
     return read_image(name, table, config.images);
+  }));
+  TRY(root.each_named("file_systems", [&](const std::string& id, Table table) {
+    return read_file_system(id, table, config.file_systems);
   }));
   TRY(root.each("jobs", [&](Table table) -> Result<void> {
     int64_t stop_grace_seconds = config.stop_grace / 1s;

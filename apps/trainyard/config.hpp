@@ -12,6 +12,7 @@
 #include "api/api.hpp"
 #include "base/result.hpp"
 #include "base/time.hpp"
+#include "domain/file_system.hpp"
 #include "domain/image.hpp"
 #include "domain/price.hpp"
 #include "launch/launcher.hpp"
@@ -38,6 +39,7 @@ struct Config {
   std::vector<launch::Machine> machines;   // empty: dev mode, this machine as it is
   std::map<std::string, domain::Image> images;
   domain::Outward outward;
+  domain::FileSystems file_systems;
   Duration stop_grace = 120s;   // between SIGTERM and SIGKILL, as on SageMaker
   Duration spot_notice = 120s;  // the same, when spot capacity is taken back
   double spot_interruptions_per_host_hour = 0;

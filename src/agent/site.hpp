@@ -73,6 +73,9 @@ class Greeting {
   bool heard_ = false;  // guarded by mutex_
 };
 
+// Below a host's directory: where channels' shared file systems are mounted.
+inline constexpr const char* kFileSystems = "file_systems";
+
 struct Site {
   const wire::Order& order;
   const Place& place;

@@ -18,6 +18,7 @@
 #include "base/random.hpp"
 #include "base/time.hpp"
 #include "control/control.hpp"
+#include "domain/file_system.hpp"
 #include "domain/image.hpp"
 #include "domain/price.hpp"
 #include "host/http_server.hpp"
@@ -39,6 +40,7 @@ struct Settings {
       temporary_key_secret;  // 32 random bytes of this data directory: signs the session tokens of roles
   size_t body_bytes_max = 4 << 20;  // of control-plane requests
   std::function<Result<domain::Image>(const std::string& name)> find_image;
+  domain::FileSystems file_systems;  // that channels may name
   domain::PriceTable prices = domain::list_prices_of_2023();
   bool serve_objects = true;  // false: an external object store is configured, S3 requests are told where
 };

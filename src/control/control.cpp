@@ -442,6 +442,14 @@ Result<launch::Gang> SingleWriter::gang_of(const Job& job, AttemptId id) const {
   order.objects_endpoint = settings_.objects_endpoint;
   order.image = TRY(domain::resolve_image(settings_.images, job.spec.image));
   order.outward = settings_.outward;
+  for (const auto& channel : job.spec.channels) {
+    if (!channel.file_system) continue;
+    const auto found = settings_.file_systems.find(channel.file_system->id);
+    if (found == settings_.file_systems.end())
+      return invalid("the file system " + channel.file_system->id + " of channel " + channel.name +
+                     " is not in the config any more");
+    order.file_systems[found->first] = found->second.directory;
+  }
   order.runtime_left =
       std::max<Duration>(std::chrono::seconds(job.spec.max_runtime_seconds) - ran_before(job), 1ms);
   order.stop_grace = settings_.stop_grace;

@@ -30,6 +30,7 @@
 #include "base/result.hpp"
 #include "base/time.hpp"
 #include "control/spot.hpp"
+#include "domain/file_system.hpp"
 #include "domain/image.hpp"
 #include "domain/job.hpp"
 #include "launch/launcher.hpp"
@@ -48,6 +49,7 @@ struct Settings {
   std::map<std::string, domain::Image>
       images;               // what TrainingImage names stand for, beside oci: and containers-storage:
   domain::Outward outward;  // how jobs reach the outside
+  domain::FileSystems file_systems;
   bool scale_gangs = true;  // dev mode: no machines in the config, so gangs scale to what there is
   size_t backlog_commands_max = 10'000;  // that wait for their commit; more are refused with `exhausted`
   size_t group_commands_max =

@@ -1,6 +1,10 @@
 #include "host/mounts.hpp"
 
+#include <fcntl.h>
+#include <linux/openat2.h>
 #include <sys/mount.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -39,6 +43,32 @@ std::vector<std::string> mounts_below(std::string_view mountinfo, const std::str
   }
   std::reverse(found.begin(), found.end());
   return found;
+}
+
+Result<void> bind_beneath(const std::string& root, const std::string& path, const std::string& target) {
+  const File above(::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!above) return from_errno("opening " + root);
+  struct open_how how {};
+  how.flags = O_PATH | O_DIRECTORY | O_CLOEXEC;
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
+  const File found(static_cast<int>(
+      ::syscall(SYS_openat2, above.descriptor(), path.empty() ? "." : path.c_str(), &how, sizeof how)));
+  if (!found) {
+    if (errno == EXDEV || errno == ELOOP) return invalid(path + ": a link leads out of " + root);
+    if (errno == ENOTDIR) return invalid(path + ": it is no directory");
+    return from_errno(path);
+  }
+  TRY(make_directories(target));
+  const std::string source = "/proc/self/fd/" + std::to_string(found.descriptor());
+  if (::mount(source.c_str(), target.c_str(), nullptr, MS_BIND | MS_REC, nullptr) != 0)
+    return from_errno("mounting " + path + " of " + root);
+  // Else taking it down would take down what is mounted below the original, too.
+  if (::mount(nullptr, target.c_str(), nullptr, MS_REC | MS_SLAVE, nullptr) != 0) {
+    const auto error = from_errno("mounting " + path + " of " + root);
+    ::umount2(target.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW);
+    return error;
+  }
+  return ok();
 }
 
 Result<void> unmount_below(const std::string& directory) {

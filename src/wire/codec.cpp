@@ -258,6 +258,7 @@ std::string encode_order(const Order& order) {
                   {"objects_endpoint", order.objects_endpoint},
                   {"image", to_json(order.image)},
                   {"outward", to_json(order.outward)},
+                  {"file_systems", order.file_systems},
                   {"log_stream", order.log_stream},
                   {"runtime_left", order.runtime_left.count()},
                   {"stop_grace", order.stop_grace.count()},
@@ -286,6 +287,7 @@ Result<Order> decode_order(std::string_view bytes) {
       .read("objects_endpoint", order.objects_endpoint)
       .read("image", order.image, domain::image_from_json)
       .read("outward", order.outward, domain::outward_from_json)
+      .read("file_systems", order.file_systems)
       .read("log_stream", order.log_stream)
       .read("runtime_left", runtime_left)
       .read("stop_grace", stop_grace)

@@ -142,7 +142,8 @@ struct Order {
   std::string objects_endpoint;  // URL of the object store for the agent itself: "http://127.0.0.1:PORT"
   domain::Image image;           // what spec.image stands for
   domain::Outward outward;
-  std::string log_stream;  // "<job>/algo-1-1763631900"
+  std::map<std::string, std::string> file_systems;  // of those that channels name: id -> directory
+  std::string log_stream;                           // "<job>/algo-1-1763631900"
   Duration
       runtime_left{};  // of MaxRuntimeInSeconds, for this attempt; the agent sees to it when the server is away
   Duration stop_grace = 120s;            // then, between SIGTERM and SIGKILL

@@ -155,6 +155,7 @@ Order an_order() {
   order.objects_endpoint = "http://127.0.0.1:4566";
   order.image = {domain::Image::Kind::machine, "", {{"/a", "/b"}}, {"train"}, {{"A", "1"}}};
   order.outward.name_servers = {"1.1.1.1"};
+  order.file_systems = {{"fs-1", "/srv/shared"}};
   order.log_stream = "digits/algo-2-1763631900";
   order.runtime_left = 90s;
   order.stop_grace = 5s;

@@ -9,7 +9,8 @@ import subprocess
 import pytest
 
 import jobs
-from trainyard_server import ROOT
+import leftovers
+from trainyard_server import ROOT, wait_for
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="containers need root")
 
@@ -215,3 +216,56 @@ def test_what_cannot_stand_together_is_refused_in_words(yard, refused, words):
     request["InputDataConfig"] = [channel("code", "s3://yard/code/", "Pipe"), refused]
     with pytest.raises(yard.boto("sagemaker").exceptions.ClientError, match=words):
         yard.boto("sagemaker").create_training_job(**request)
+
+
+def file_system(name, path, identity="fs-0123456789abcdef0", kind="FSxLustre", mode="ro"):
+    return {"ChannelName": name, "DataSource": {"FileSystemDataSource": {
+        "FileSystemId": identity, "FileSystemType": kind, "DirectoryPath": path, "FileSystemAccessMode": mode}}}
+
+
+def test_shared_file_systems(start, tmp_path):
+    """Mounted, not copied, on every host; only what is below the root, whatever links say; nothing stays mounted."""
+    lustre, efs = tmp_path / "lustre", tmp_path / "efs"
+    (lustre / "sets/one").mkdir(parents=True)
+    (lustre / "sets/one/data").write_text("data\n")
+    (lustre / "inner").symlink_to("sets/one")
+    (lustre / "outer").symlink_to(tmp_path)
+    efs.mkdir()
+    (tmp_path / "secret").write_text("secret")
+    server = start(f"""
+[file_systems."fs-0123456789abcdef0"]
+directory = "{lustre}"
+type = "FSxLustre"
+mount_name = "fsx"
+[file_systems."fs-0000000000000000e"]
+directory = "{efs}"
+""")
+    sagemaker = server.boto("sagemaker")
+    server.boto("s3").create_bucket(Bucket="yard")
+    before = leftovers.picture(server.data)
+
+    def submit(name, *channels, script="true", **more):
+        request = jobs.request(name, script, **more)
+        request["InputDataConfig"] = list(channels)
+        sagemaker.create_training_job(**request)
+
+    submit("shared", file_system("train", "/fsx/inner"), file_system("out", "/", "fs-0000000000000000e", "EFS", "rw"), hosts=2,
+           script="cd /opt/ml/input/data; cat train/data; touch train/x 2>/dev/null && echo writable; echo $(hostname) > out/$(hostname); cat ../config/inputdataconfig.json; echo")
+    done = jobs.wait_until(sagemaker, "shared")
+    lines = jobs.log_lines(server.boto("logs"), "shared", 1)
+    assert done["TrainingJobStatus"] == "Completed", (done.get("FailureReason"), lines)
+    assert lines[0] == "data" and json.loads(lines[1])["train"]["S3DistributionType"] == "FullyReplicated"
+    assert sorted(path.name for path in efs.iterdir()) == ["algo-1", "algo-2"] and (efs / "algo-2").read_text() == "algo-2\n"
+
+    submit("escape", file_system("train", "/outer"))
+    reason = jobs.wait_until(sagemaker, "escape")["FailureReason"]
+    assert reason.startswith("ClientError: Data download failed: channel train: fs-0123456789abcdef0: outer: a link leads out of"), reason
+    submit("missing", file_system("train", "/none"))
+    assert "ClientError: Data download failed: channel train: fs-0123456789abcdef0: none: No such file" in jobs.wait_until(sagemaker, "missing")["FailureReason"]
+    for channel_asked, words in ((file_system("t", "/a/../.."), "must not leave the file system"), (file_system("t", "/", "fs-99999999999999999"), "there is no file system"),
+                                 (file_system("t", "/", kind="EFS"), "is of type FSxLustre"), (file_system("t", "x"), "must begin with /"),
+                                 (file_system("t", "/") | {"InputMode": "Pipe"}, "only in File mode")):
+        with pytest.raises(sagemaker.exceptions.ClientError, match=words):
+            submit("refused", channel_asked)
+    wait_for(lambda: not leftovers.left(before, leftovers.picture(server.data)), "everything to be gone")
+    assert (lustre / "sets/one/data").read_text() == "data\n" and (efs / "algo-1").exists()

@@ -1,4 +1,4 @@
-// Input channels: copied to /opt/ml/input/data/<channel>/, with a manifest beside it, or streamed through
+// Input channels: directories of shared file systems, mounted at /opt/ml/input/data/<channel>; copied to /opt/ml/input/data/<channel>/, with a manifest beside it, or streamed through
 // FIFOs /opt/ml/input/data/<channel>_<epoch>.
 #include "agent/channels.hpp"
 
@@ -6,6 +6,7 @@
 #include "base/text.hpp"
 #include "contract/contract.hpp"
 #include "host/files.hpp"
+#include "host/mounts.hpp"
 
 namespace trainyard::agent {
 namespace {
@@ -39,7 +40,22 @@ Result<void> prepare_pipe(Site& site, const domain::Channel& channel, const Seat
   return {};
 }
 
+// The mount is ours, by a way that nobody can change under us; the container gets it from there.
+Result<void> mount_channel(Site& site, const domain::Channel& channel) {
+  const auto& source = *channel.file_system;
+  const auto root = site.order.file_systems.find(source.id);
+  if (root == site.order.file_systems.end()) return not_found("there is no file system " + source.id);
+  host::Mount mount;
+  mount.source = site.path(kFileSystems + ("/" + channel.name));
+  mount.destination = std::string(contract::kBase) + "/" + kInput + "/" + channel.name;
+  mount.read_only = !source.writable;
+  TRY(host::bind_beneath(root->second, source.path, mount.source).in(source.id));
+  site.mounts.push_back(std::move(mount));
+  return {};
+}
+
 Result<void> bring(Site& site, const domain::Channel& channel, const Seat& seat, const std::string& doing) {
+  if (channel.file_system) return mount_channel(site, channel);
   switch (channel.input_mode) {
     case domain::InputMode::file:
       return copy_channel(site, channel, seat);

@@ -2,6 +2,7 @@
 #include "agent/steps.hpp"
 #include "base/log.hpp"
 #include "host/files.hpp"
+#include "host/mounts.hpp"
 
 namespace trainyard::agent {
 
@@ -22,7 +23,11 @@ void remove_workspace(Site& site) {
     log(Level::warning, "agent", "what is left of the container cannot be removed",
         {{"error", removed.error().message}});
   }
-  for (const char* name : {"ml", "etc", "image", "checkpoints", "entry"}) {
+  // Before anything is removed: what is mounted there is not ours to remove.
+  if (auto unmounted = host::unmount_below(site.path(kFileSystems)); !unmounted) {
+    log(Level::warning, "agent", "a file system cannot be unmounted", {{"error", unmounted.error().message}});
+  }
+  for (const char* name : {"ml", "etc", "image", "checkpoints", "entry", kFileSystems}) {
     if (auto removed = host::remove_all(site.path(name)); !removed) {
       log(Level::warning, "agent", "a directory cannot be removed", {{"error", removed.error().message}});
     }

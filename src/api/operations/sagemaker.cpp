@@ -109,7 +109,7 @@ class Views {
 void create_training_job(const Settings& settings, const Services& services, const Context& context,
                          const sagemaker::CreateTrainingJobRequest& request,
                          Answer<sagemaker::CreateTrainingJobResponse> answer) {
-  auto spec = job_spec_of(request, settings.find_image);
+  auto spec = job_spec_of(request, settings.find_image, settings.file_systems);
   if (!spec) return answer(std::move(spec).error());
   auto tags = tags_of(request.tags.value_or(std::vector<sagemaker::Tag>()));
   if (!tags) return answer(std::move(tags).error());

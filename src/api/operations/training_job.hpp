@@ -10,6 +10,7 @@
 
 #include "api/errors.hpp"
 #include "api/shapes/sagemaker.hpp"
+#include "domain/file_system.hpp"
 #include "domain/image.hpp"
 #include "domain/job.hpp"
 #include "observe/metrics.hpp"
@@ -27,7 +28,7 @@ inline constexpr std::string_view kMetricsNamespace = "/aws/sagemaker/TrainingJo
 // What the model's constraints leave open is checked here. What this server does not do yet and a person
 // would rely on is refused in words; what is harmless is kept and echoed.
 Outcome<domain::JobSpec> job_spec_of(const shapes::sagemaker::CreateTrainingJobRequest& request,
-                                     const FindImage& find_image);
+                                     const FindImage& find_image, const domain::FileSystems& file_systems);
 
 // Errors: ValidationException, for too many, reserved or repeated keys.
 Outcome<std::vector<domain::Tag>> tags_of(const std::vector<shapes::sagemaker::Tag>& tags);

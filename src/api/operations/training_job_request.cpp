@@ -142,8 +142,22 @@ Outcome<Done> read_s3_source(const sagemaker::S3DataSource& source, domain::Chan
   return Done{};
 }
 
+Outcome<Done> read_file_system_source(const sagemaker::FileSystemDataSource& source,
+                                      const domain::FileSystems& file_systems, domain::Channel& out) {
+  if (out.input_mode != domain::InputMode::file)
+    return channel_fault(out, "a FileSystemDataSource can be used only in File mode");
+  if (out.shuffle_seed)
+    return channel_fault(out, "ShuffleConfig is for S3: the order of a file system's files is the program's");
+  auto resolved =
+      domain::resolve_source(file_systems, {*source.file_system_id, *source.file_system_type,
+                                            *source.directory_path, *source.file_system_access_mode == "rw"});
+  if (!resolved) return channel_fault(out, resolved.error().message);
+  out.file_system = std::move(*resolved);
+  return Done{};
+}
+
 Outcome<domain::Channel> read_channel(const sagemaker::Channel& channel, const std::string& mode_of_algorithm,
-                                      const domain::JobSpec& spec) {
+                                      const domain::FileSystems& file_systems, const domain::JobSpec& spec) {
   domain::Channel out;
   out.name = *channel.channel_name;
   out.content_type = channel.content_type.value_or("");
@@ -151,13 +165,15 @@ Outcome<domain::Channel> read_channel(const sagemaker::Channel& channel, const s
   out.record_wrapper = channel.record_wrapper_type.value_or("None");
   out.input_mode = TRY(input_mode_of(channel, mode_of_algorithm));
   if (channel.shuffle_config) out.shuffle_seed = channel.shuffle_config->seed;
-  if (!channel.data_source || !channel.data_source->s3_data_source) {
-    if (channel.data_source &&
-        (channel.data_source->file_system_data_source || channel.data_source->dataset_source))
-      return not_yet("Channel " + out.name + ": this DataSource", "use an S3DataSource");
-    return channel_fault(out, "DataSource.S3DataSource is required");
+  const auto source = channel.data_source.value_or(sagemaker::DataSource());
+  if (source.dataset_source) return not_yet("Channel " + out.name + ": DatasetSource", "use an S3DataSource");
+  if (!source.s3_data_source == !source.file_system_data_source)
+    return channel_fault(out, "DataSource needs either S3DataSource or FileSystemDataSource");
+  if (source.s3_data_source) {
+    TRY(read_s3_source(*source.s3_data_source, out));
+  } else {
+    TRY(read_file_system_source(*source.file_system_data_source, file_systems, out));
   }
-  TRY(read_s3_source(*channel.data_source->s3_data_source, out));
   TRY(check_channel(out, spec));
   return out;
 }
@@ -180,10 +196,11 @@ Outcome<Done> check_names(const std::vector<domain::Channel>& channels) {
   return Done{};
 }
 
-Outcome<Done> read_channels(const sagemaker::CreateTrainingJobRequest& request, domain::JobSpec& spec) {
+Outcome<Done> read_channels(const sagemaker::CreateTrainingJobRequest& request,
+                            const domain::FileSystems& file_systems, domain::JobSpec& spec) {
   const auto mode = request.algorithm_specification->training_input_mode.value_or("File");
   for (const auto& channel : request.input_data_config.value_or(std::vector<sagemaker::Channel>()))
-    spec.channels.push_back(TRY(read_channel(channel, mode, spec)));
+    spec.channels.push_back(TRY(read_channel(channel, mode, file_systems, spec)));
   return check_names(spec.channels);
 }
 
@@ -302,12 +319,12 @@ Outcome<Done> read_times(const sagemaker::CreateTrainingJobRequest& request, dom
 }  // namespace
 
 Outcome<domain::JobSpec> job_spec_of(const sagemaker::CreateTrainingJobRequest& request,
-                                     const FindImage& find_image) {
+                                     const FindImage& find_image, const domain::FileSystems& file_systems) {
   domain::JobSpec spec;
   TRY(refuse_what_is_not_here(request));
   TRY(read_algorithm(request, find_image, spec));
   TRY(read_resources(request, spec));
-  TRY(read_channels(request, spec));
+  TRY(read_channels(request, file_systems, spec));
   TRY(read_output(request, spec));
   TRY(read_checkpoint(request, spec));
   TRY(read_times(request, spec));
