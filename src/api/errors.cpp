@@ -198,6 +198,9 @@ Failure invalid_parameter_combination(std::string message) {
 }
 Failure missing_parameter(std::string message) { return {400, "MissingParameter", std::move(message)}; }
 
+Failure no_such_entity(std::string message) { return {404, "NoSuchEntity", std::move(message)}; }
+Failure invalid_input(std::string message) { return {400, "InvalidInput", std::move(message)}; }
+
 Failure no_such_bucket(std::string_view bucket) {
   return {404, "NoSuchBucket", "The specified bucket does not exist", std::string(bucket)};
 }

@@ -59,6 +59,9 @@ Failure invalid_parameter(std::string message);  // InvalidParameterException
 Failure invalid_parameter_value(std::string message);
 Failure invalid_parameter_combination(std::string message);
 Failure missing_parameter(std::string message);
+// -- iam
+Failure no_such_entity(std::string message);
+Failure invalid_input(std::string message);
 // -- s3
 Failure no_such_bucket(std::string_view bucket);
 Failure no_such_key(std::string_view key);

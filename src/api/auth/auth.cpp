@@ -4,6 +4,7 @@
 #include <shared_mutex>
 #include <unordered_map>
 
+#include "api/auth/roles.hpp"
 #include "api/auth/temporary_keys.hpp"
 #include "base/text.hpp"
 
@@ -22,19 +23,6 @@ bool is_region(std::string_view text) {
 
 bool is_sha256(std::string_view text) {
   return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
-}
-
-std::string_view role_name(std::string_view role) {
-  const auto slash = role.rfind('/');
-  return slash == std::string_view::npos ? role : role.substr(slash + 1);
-}
-
-// Stable for a role: as opaque as AWS's.
-std::string role_id(std::string_view role) {
-  std::string id = "AROA" + signing::sha256_hex(role).substr(0, 17);
-  for (char& c : id)
-    if (c >= 'a' && c <= 'z') c = char(c - 'a' + 'A');
-  return id;
 }
 
 Principal principal_of(const Settings& settings, std::string_view access_key_id, const RoleSession* session) {
@@ -145,15 +133,6 @@ bool authorise(const Principal& principal, const shapes::OperationShape&) {
   // role may start and stop jobs, read and write objects, logs and metrics. Every principal is of the one
   // account.
   return !principal.account.empty();
-}
-
-std::string assumed_role_arn(std::string_view account, std::string_view role, std::string_view session) {
-  return std::string("arn:aws:sts::")
-      .append(account)
-      .append(":assumed-role/")
-      .append(role_name(role))
-      .append("/")
-      .append(session);
 }
 
 }  // namespace trainyard::api

@@ -42,7 +42,4 @@ class Authenticator {
 // decides.
 bool authorise(const Principal& principal, const shapes::OperationShape& operation);
 
-// arn:aws:sts::ACCOUNT:assumed-role/NAME/SESSION, for the role's name or ARN.
-std::string assumed_role_arn(std::string_view account, std::string_view role, std::string_view session);
-
 }  // namespace trainyard::api

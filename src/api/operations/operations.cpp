@@ -1,6 +1,7 @@
 #include "api/operations/operations.hpp"
 
 #include "api/shapes/cloudwatch.hpp"
+#include "api/shapes/iam.hpp"
 #include "api/shapes/logs.hpp"
 #include "api/shapes/s3.hpp"
 #include "api/shapes/sagemaker.hpp"
@@ -14,6 +15,7 @@ OperationTable all_operations(const Settings& settings, const Services& services
   OperationTable table;
   add_sagemaker(table, settings, services);
   add_sts(table, settings, services);
+  add_iam(table, settings, services);
   add_logs(table, settings, services);
   add_cloudwatch(table, settings, services);
   add_job_reports(table, settings, services);
@@ -23,9 +25,10 @@ OperationTable all_operations(const Settings& settings, const Services& services
 }
 
 std::span<const shapes::Service* const> all_services() {
-  static constexpr const shapes::Service* kAll[] = {&shapes::sagemaker::kService,  &shapes::logs::kService,
-                                                    &shapes::cloudwatch::kService, &shapes::sts::kService,
-                                                    &shapes::trainyard::kService,  &shapes::s3::kService};
+  static constexpr const shapes::Service* kAll[] = {
+      &shapes::sagemaker::kService, &shapes::logs::kService, &shapes::cloudwatch::kService,
+      &shapes::sts::kService,       &shapes::iam::kService,  &shapes::trainyard::kService,
+      &shapes::s3::kService};
   return kAll;
 }
 

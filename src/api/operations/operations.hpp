@@ -10,6 +10,7 @@ namespace trainyard::api {
 
 void add_sagemaker(OperationTable& table, const Settings& settings, const Services& services);
 void add_sts(OperationTable& table, const Settings& settings, const Services& services);
+void add_iam(OperationTable& table, const Settings& settings, const Services& services);
 void add_logs(OperationTable& table, const Settings& settings, const Services& services);
 void add_cloudwatch(OperationTable& table, const Settings& settings, const Services& services);
 void add_job_reports(OperationTable& table, const Settings& settings, const Services& services);

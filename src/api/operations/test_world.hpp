@@ -24,6 +24,8 @@ struct OperationsWorld {
   Context context{.principal = {.account = "123456789012"}, .region = "eu-west-1", .now = clock.at};
 
   OperationsWorld() {
+    add_sts(table, settings, services);
+    add_iam(table, settings, services);
     add_logs(table, settings, services);
     add_cloudwatch(table, settings, services);
   }
