@@ -88,11 +88,15 @@ class SignalWatch {
 };
 
 // Unpacked images are shared by all hosts of a launcher, where it says so.
-Result<agent::ReadyImage> unpack_image(const domain::Image& image, const std::string& own_directory) {
+Result<agent::ReadyImage> unpack_image(const domain::Image& image, const std::string& own_directory,
+                                       const std::function<bool(const std::string& words)>& progress) {
   const char* shared = std::getenv("TRAINYARD_IMAGES_DIRECTORY");
-  const bool oci = image.kind == domain::Image::Kind::oci;
-  auto unpacked = TRY(host::unpack_image((oci ? "oci:" : "containers-storage:") + image.source,
-                                         shared != nullptr && *shared != '\0' ? shared : own_directory));
+  auto unpacked = TRY(host::unpack_image(
+      domain::transport_of(image), shared != nullptr && *shared != '\0' ? shared : own_directory,
+      [&](const host::PullProgress& how_far) { return progress(host::to_words(how_far)); }));
+  // In use until this process ends.
+  static std::vector<host::FileLock> used;
+  if (unpacked.use) used.push_back(*std::move(unpacked.use));
   agent::ReadyImage ready;
   ready.root = std::move(unpacked.root);
   ready.entrypoint = std::move(unpacked.config.entrypoint);

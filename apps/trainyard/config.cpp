@@ -7,9 +7,12 @@
 #include <toml.hpp>
 
 #include "host/files.hpp"
+#include "trainyard/images.hpp"
 
 namespace trainyard::apps {
 namespace {
+
+constexpr int64_t kImagesGibMax = 1 << 20;  // a pebibyte: more is a mistake in writing
 
 // Reads one table of the file, noting which keys were asked for, so that what is left over can be named.
 class Table {
@@ -124,9 +127,10 @@ Result<void> read_machine(Table table, std::vector<launch::Machine>& machines) {
 
 Result<void> read_image(const std::string& name, Table table, std::map<std::string, domain::Image>& images) {
   domain::Image image;
-  std::string runtime, source;
+  std::string runtime, source, python;
   TRY(table.read("runtime", runtime));
   TRY(table.read("image", source));
+  TRY(table.read("python", python));
   TRY(table.read("mounts", image.mounts));
   TRY(table.read("entrypoint", image.entrypoint));
   TRY(table.read("environment", image.environment));
@@ -134,14 +138,18 @@ Result<void> read_image(const std::string& name, Table table, std::map<std::stri
   if (runtime.empty() == source.empty())
     return invalid(
         "images.\"" + name +
-        "\" needs either runtime = \"machine\" or image = \"oci:PATH:TAG\" or \"containers-storage:NAME\"");
+        "\" needs either runtime = \"machine\" or image = \"oci:PATH:TAG\", \"containers-storage:NAME\" or "
+        "\"HOST/NAME:TAG\"");
   if (!runtime.empty()) {
     if (runtime != "machine")
       return invalid(table.name("runtime") + " must be \"machine\", not \"" + runtime + "\"");
+    if (!python.empty()) TRY(add_python(image, python).in(table.name("python")));
   } else {
-    image = TRY(domain::resolve_image({}, source).in(table.name("image")));
-    if (table.has("mounts"))
-      return invalid(table.name("mounts") + " is for runtimes; an image brings its own files");
+    const auto named = TRY(domain::resolve_image({}, source).in(table.name("image")));
+    image.kind = named.kind;
+    image.source = named.source;
+    for (const char* key : {"mounts", "python"})
+      if (table.has(key)) return invalid(table.name(key) + " is for runtimes; an image brings its own files");
   }
   images[name] = image;
   return {};
@@ -241,6 +249,12 @@ Result<Config> from_value(const toml::value& file) {
     if (stalled_after_seconds < 0 || stalled_after_seconds > 86400 * 28)
       return invalid(table.name("stalled_after_seconds") + " must be between 0 (never) and 28 days");
     config.stalled_after = std::chrono::seconds(stalled_after_seconds);
+    int64_t images_gib_max = int64_t(config.images_bytes_max >> 30);
+    TRY(table.read("images_gib_max", images_gib_max));
+    if (images_gib_max < 0 || images_gib_max > kImagesGibMax)
+      return invalid(table.name("images_gib_max") + " must be between 0 and " +
+                     std::to_string(kImagesGibMax));
+    config.images_bytes_max = uint64_t(images_gib_max) << 30;
     return table.nothing_else();
   }));
   TRY(root.each("spot", [&](Table table) -> Result<void> {

@@ -38,6 +38,7 @@ struct Config {
   std::optional<ExternalObjects> objects;  // unset: the embedded directory
   std::vector<launch::Machine> machines;   // empty: dev mode, this machine as it is
   std::map<std::string, domain::Image> images;
+  uint64_t images_bytes_max = uint64_t{100} << 30;  // unpacked; more is removed when no job uses it
   domain::Outward outward;
   domain::FileSystems file_systems;
   Duration stop_grace = 120s;   // between SIGTERM and SIGKILL, as on SageMaker

@@ -2,11 +2,14 @@
 //
 //   trainyard/machine   this machine's own system as a runtime
 //   trainyard/trainer   the same, with our built-in trainers; their entrypoint is trainyard-trainer
+//   pytorch-training, tensorflow-training, huggingface-*, sagemaker-xgboost, ..: the framework images of AWS, which no
+//                       registry gives away: this machine's own system, and the job's status says so
 #pragma once
 
 #include <map>
 #include <string>
 
+#include "base/result.hpp"
 #include "domain/image.hpp"
 
 namespace trainyard::apps {
@@ -15,5 +18,12 @@ namespace trainyard::apps {
 // trainyard-trainer lies.
 std::map<std::string, domain::Image> all_images(std::map<std::string, domain::Image> configured,
                                                 const std::string& program_directory);
+
+// Where a data directory keeps unpacked images.
+std::string images_directory(const std::string& data_directory);
+
+// Makes a runtime see a Python environment of this machine: its directory at the same path, and the system of which it
+// is one where that lies elsewhere than in /usr; its programs first on PATH. Errors: invalid, when it is none.
+Result<void> add_python(domain::Image& runtime, const std::string& environment);
 
 }  // namespace trainyard::apps

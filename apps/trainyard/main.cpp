@@ -18,6 +18,7 @@
 #include "trainyard/doctor.hpp"
 #include "trainyard/environment.hpp"
 #include "trainyard/serve.hpp"
+#include "trainyard/warm.hpp"
 
 namespace {
 
@@ -43,6 +44,12 @@ const std::vector<cli::Form>& operating() {
        "Print shell exports with which AWS clients find the server.",
        "",
        {"eval \"$(trainyard env)\""}},
+      {"warm",
+       {"IMAGE"},
+       {kData, {"--config", "", true, "the server's TOML FILE, for what its images say"}},
+       "Fetch and unpack an image ahead of the jobs that will ask for it.",
+       "",
+       {"trainyard warm yard.lan:5000/team/train:v1"}},
       {"doctor",
        {},
        {kData, {"--clean", "", false, "sweep what a crash left"}},
@@ -143,6 +150,8 @@ Result<int> operate(const cli::Arguments& arguments) {
   if (arguments.command == "serve")
     TRY(apps::serve({data, arguments.value("--config"), arguments.value("--listen")}));
   if (arguments.command == "doctor") TRY(apps::doctor(data, arguments.has("--clean")));
+  if (arguments.command == "warm")
+    TRY(apps::warm({data, arguments.value("--config"), arguments.operands.front()}));
   if (arguments.command == "env") {
     const auto record = TRY(apps::read_server_record(data));
     std::fputs(apps::shell_exports(std::filesystem::absolute(data).string(), record).c_str(), stdout);

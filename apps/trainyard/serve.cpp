@@ -21,6 +21,7 @@
 #include "control/loops.hpp"
 #include "host/certificates.hpp"
 #include "host/http_server.hpp"
+#include "host/image.hpp"
 #include "host/link.hpp"
 #include "host/machine_clock.hpp"
 #include "host/process.hpp"
@@ -41,7 +42,7 @@ namespace trainyard::apps {
 namespace {
 
 constexpr Duration kStopGrace = 5s;            // requests under way may finish
-constexpr timespec kUpkeepInterval{3600, 0};   // logs and metrics age by days
+constexpr timespec kUpkeepInterval{3600, 0};   // logs and metrics age by days, images by hours
 constexpr Duration kCredentialsLifetime = 1h;  // as roles' sessions on AWS
 constexpr rlim_t kOpenFilesWanted =
     65536;  // connections and agents' links; less where the machine allows less
@@ -119,9 +120,12 @@ Result<control::Spot> read_spot(const Config& config, Instant start) {
 }
 
 // What grows with history is thinned out.
-void keep_up(observe::Logs& logs, observe::Metrics& metrics, Instant now) {
+void keep_up(observe::Logs& logs, observe::Metrics& metrics, const std::string& images,
+             uint64_t images_bytes_max, Instant now) {
+  const auto trimmed = host::trim_images(images, images_bytes_max);
   for (const auto& [what, done] :
-       {std::pair{"logs", logs.retire(now)}, std::pair{"metrics", metrics.retire(now)}})
+       {std::pair{"logs", logs.retire(now)}, std::pair{"metrics", metrics.retire(now)},
+        std::pair{"images", trimmed ? ok() : Result<void>(trimmed.error())}})
     if (!done)
       log(Level::warning, "serve", "upkeep failed, and is tried again later",
           {{"of", what}, {"why", done.error().message}});
@@ -256,11 +260,15 @@ Result<void> serve(const ServeOptions& options) {
   greet(record, data, config);
   log(Level::info, "serve", "ready", {{"endpoint", record.endpoint}, {"data", data.path()}});
 
+  const auto upkeep = [&] {
+    keep_up(*logs, *metrics, images_directory(data.path()), config.images_bytes_max, clock.now());
+  };
+  upkeep();
   for (;;) {
     const int number = ::sigtimedwait(&signals, nullptr, &kUpkeepInterval);
     if (number < 0 && errno == EINTR) continue;
     if (number < 0 && errno == EAGAIN) {
-      keep_up(*logs, *metrics, clock.now());
+      upkeep();
       continue;
     }
     if (number != SIGHUP) break;

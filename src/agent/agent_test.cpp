@@ -157,7 +157,9 @@ class AgentTest : public testing::Test {
           return std::unique_ptr<host::Container>(std::make_unique<Played>(play_, output));
         },
         [](const std::string&, const std::string&) { return ok(); },
-        [](const domain::Image&, const std::string&) -> Result<ReadyImage> {
+        [](const domain::Image&, const std::string&,
+           const std::function<bool(const std::string&)>& progress) -> Result<ReadyImage> {
+          EXPECT_TRUE(progress("Downloading the training image: 1 of 2 MiB"));
           return not_found("there is no such image");
         },
         []() -> Result<std::unique_ptr<Endpoints>> {

@@ -54,7 +54,10 @@ struct World {
   std::function<Result<std::unique_ptr<host::Container>>(const host::ContainerSpec&, int output)>
       start_container;
   std::function<Result<void>(const std::string& id, const std::string& directory)> remove_container;
-  std::function<Result<ReadyImage>(const domain::Image&, const std::string& directory)> unpack_image;
+  // `progress` is told how far it is, in words, several times a second; false from it ends the work.
+  std::function<Result<ReadyImage>(const domain::Image&, const std::string& directory,
+                                   const std::function<bool(const std::string& words)>& progress)>
+      unpack_image;
   std::function<Result<std::unique_ptr<Endpoints>>()> open_endpoints;
   Facts& facts;
   Clock& clock;

@@ -173,6 +173,7 @@ class SingleWriter final : public ControlPlane {
     commit_due_.ring();
   }
 
+  Command with_image_note(Command command) const;
   void carry_out(const Decision& decision, Instant now);
   void submit(Command command);
   void ensure(AttemptId id, Instant now);
@@ -362,6 +363,18 @@ void SingleWriter::remember_leaving(const std::vector<launch::Agent>& agents) {
   }
 }
 
+// A job whose image stands for something that its user did not choose says so as long as it runs.
+Command SingleWriter::with_image_note(Command command) const {
+  Place* place = std::get_if<Place>(&command);
+  const auto job = place ? live_.find(place->job) : nullptr;
+  const auto image =
+      job ? domain::resolve_image(settings_.images, job->spec.image) : Result<domain::Image>(domain::Image());
+  if (!image || image->note.empty()) return command;
+  if (!place->note.empty()) place->note += place->note.ends_with('.') ? " " : ". ";
+  place->note += image->note;
+  return command;
+}
+
 void SingleWriter::carry_out(const Decision& decision, Instant now) {
   live_.say_why(decision.waits);
   for (const AttemptId id : decision.remove) {
@@ -378,7 +391,7 @@ void SingleWriter::carry_out(const Decision& decision, Instant now) {
     return std::ranges::find(decision.ensure, failure.first) == decision.ensure.end();
   });
   own_commands_ += decision.commands.size();
-  for (const Command& command : decision.commands) submit(command);
+  for (const Command& command : decision.commands) submit(with_image_note(command));
 }
 
 void SingleWriter::submit(Command command) {

@@ -222,6 +222,34 @@ TEST(Control, AHostThatSeemsToHangIsNamedInTheStatus) {
   EXPECT_EQ(say(3, ""), usual);
 }
 
+TEST(Control, AHostSaysHowFarItIs) {
+  Yard yard;
+  ASSERT_TRUE(yard.create(Yard::job("a", 2)));
+  wire::StateFact word;
+  word.state = HostState::downloading;
+  word.message = "Downloading the training image: 1 of 2 MiB";
+  yard.walk("a", 0, HostState::downloading);
+  ASSERT_TRUE(yard.report("a", 0, word));
+  yard.walk("a", 1, HostState::downloading);
+  EXPECT_EQ(yard.phases("a").back(), "Downloading: " + word.message) << "another host's beginning says less";
+  yard.walk("a", 0, HostState::running);
+  yard.walk("a", 1, HostState::running);
+  ASSERT_TRUE(yard.report("a", 0, word)) << "what comes late is counted";
+  EXPECT_EQ(yard.phases("a").back(), "Training: Training image download completed. Training in progress.");
+}
+
+TEST(Control, AnImageThatWasNotChosenSaysSo) {
+  Yard yard;
+  domain::Image stand_in;
+  stand_in.note = "The job runs on this machine's own system.";
+  yard.settings.images["pytorch-training"] = stand_in;
+  yard.restart();
+  NewJob job = Yard::job("a");
+  job.spec.image = "763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.0";
+  ASSERT_TRUE(yard.create(std::move(job)));
+  EXPECT_EQ(yard.find("a")->note, stand_in.note);
+}
+
 TEST(Control, TagsAreMergedAndRemoved) {
   Yard yard;
   NewJob job = Yard::job("a");

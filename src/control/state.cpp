@@ -182,8 +182,9 @@ void follow(Job& job, Attempt& attempt, Instant happened, Instant at) {
       enter(job, Phase::uploading, kUploading, happened);
     else if (every(attempt, HostState::running))
       enter(job, Phase::training, kTraining, happened);
-    else if (std::ranges::any_of(attempt.hosts,
-                                 [](const Host& host) { return host.state >= HostState::downloading; }))
+    else if (job.phase() != Phase::downloading && std::ranges::any_of(attempt.hosts, [](const Host& host) {
+               return host.state >= HostState::downloading;
+             }))
       enter(job, Phase::downloading, kDownloading, happened);
   }
   if (every_final(attempt)) finish(job, attempt, at);
@@ -293,7 +294,10 @@ class Applying {
     // A fact that cannot be (an agent that was given up for lost goes on reporting) is counted and changes
     // nothing.
     const auto state = next(host.state, fact.state);
-    if (!state || fact.state == HostState::lost) return changed();
+    if (!state || fact.state == HostState::lost) {
+      if (fact.state == host.state) tell(host.state, fact.message);
+      return changed();
+    }
 
     const Instant happened = std::clamp(fact.at, std::min(host.state_since, at_), at_);
     host.state = *state;
@@ -399,6 +403,14 @@ class Applying {
   }
 
  private:
+  // A further word of a host on what it is doing ("120 of 480 MiB") is the present message while the job is at that; of
+  // several hosts the last word counts.
+  void tell(HostState state, const std::string& message) {
+    const bool shown = (state == HostState::downloading && job_.phase() == Phase::downloading) ||
+                       (state == HostState::uploading && job_.phase() == Phase::uploading);
+    if (shown && !message.empty()) enter(job_, job_.phase(), message, at_);
+  }
+
   void fail(Attempt& attempt, HostIndex index) {
     attempt.first_failed = index;
     if (tries_again(job_, attempt, attempt.hosts[index])) {

@@ -272,7 +272,69 @@ TEST(Image, NamesAreResolved) {
   EXPECT_EQ(resolve_image(images, "oci:").error().kind, Kind::invalid);
   EXPECT_EQ(resolve_image(images, "debian").error().message,
             "image 'debian' is neither a name of the config's images (machine), nor oci:PATH:TAG, nor "
-            "containers-storage:NAME");
+            "containers-storage:NAME, nor HOST/NAME:TAG of a registry");
+}
+
+TEST(Image, NamesOfRegistriesAreResolved) {
+  const std::string digest = "sha256:" + std::string(64, 'a');
+  struct Case {
+    std::string name, source;
+  };
+  const Case cases[] = {
+      {"127.0.0.1:5000/team/train:v1", "docker://127.0.0.1:5000/team/train:v1"},
+      {"docker://yard.lan/train", "docker://yard.lan/train:latest"},
+      {"localhost/train", "docker://localhost/train:latest"},
+      {"yard.lan/train:v1@" + digest, "docker://yard.lan/train@" + digest},
+      {"123456789012.dkr.ecr.eu-west-1.amazonaws.com/mine:1",
+       "docker://123456789012.dkr.ecr.eu-west-1.amazonaws.com/mine:1"},
+      {"debian:12", ""},
+      {"team/train:v1", ""},
+      {"yard.lan/", ""},
+      {"yard.lan/Train", ""},
+      {"yard.lan/train:v 1", ""},
+      {"yard.lan/train@sha256:short", ""},
+      {"yard.lan/train@md5:0", ""},
+      {"-yard.lan,x/train", ""},
+  };
+  for (const auto& each : cases) {
+    const auto image = resolve_image({}, each.name);
+    EXPECT_EQ(image ? transport_of(*image) : "", each.source) << each.name;
+  }
+}
+
+TEST(Image, TheMostSpecificKeyIsAboutAName) {
+  std::map<std::string, Image> images;
+  for (const char* key :
+       {"pytorch-training", "pytorch-training:2.*", "pytorch-training:2.*-cpu-*", "huggingface-*",
+        "7631*.dkr.ecr.eu-*.amazonaws.com/pytorch-training:*", "yard.lan/*", "yard.lan/exact:1"})
+    images[key] = {};
+  for (const char* key : {"pytorch-training:2.3-gpu", "sagemaker-xgboost", "yard.lan/exact:2"})
+    images[key].built_in = true;
+  struct Case {
+    const char *name, *key;
+  };
+  const Case cases[] = {
+      {"763104351884.dkr.ecr.us-west-2.amazonaws.com/pytorch-training:1.13.1-cpu-py39", "pytorch-training"},
+      {"763104351884.dkr.ecr.us-west-2.amazonaws.com/pytorch-training:2.0.0-gpu-py310",
+       "pytorch-training:2.*"},
+      {"763104351884.dkr.ecr.us-west-2.amazonaws.com/pytorch-training:2.0.0-cpu-py310",
+       "pytorch-training:2.*-cpu-*"},
+      {"763104351884.dkr.ecr.eu-west-2.amazonaws.com/pytorch-training:2.0.0-cpu-py310",
+       "7631*.dkr.ecr.eu-*.amazonaws.com/pytorch-training:*"},
+      {"763104351884.dkr.ecr.us-west-2.amazonaws.com/pytorch-training:2.3-gpu", "pytorch-training:2.*"},
+      {"246618743249.dkr.ecr.us-west-2.amazonaws.com/sagemaker-xgboost:1.5-1", "sagemaker-xgboost"},
+      {"763104351884.dkr.ecr.cn-north-1.amazonaws.com.cn/huggingface-pytorch-training:1", "huggingface-*"},
+      {"pytorch-training:1", "pytorch-training"},
+      {"docker.io/pytorch-training:1", ""},
+      {"yard.lan/exact:1", "yard.lan/exact:1"},
+      {"yard.lan/exact:2", "yard.lan/*"},
+      {"yard.lan/team/other", "yard.lan/*"},
+      {"nobody/knows", ""},
+  };
+  for (const auto& each : cases) {
+    const std::string* key = find_image_key(images, each.name);
+    EXPECT_EQ(key ? *key : "", each.key) << each.name;
+  }
 }
 
 TEST(InstanceType, Table) {

@@ -2,86 +2,49 @@
 
 #include <fcntl.h>
 #include <linux/openat2.h>
-#include <openssl/evp.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cerrno>
+#include <condition_variable>
 #include <cstdio>
+#include <deque>
+#include <mutex>
+#include <set>
+#include <thread>
 
 #include "base/json.hpp"
 #include "base/text.hpp"
-#include "host/files.hpp"
-#include "host/process.hpp"
+#include "host/image_layer.hpp"
+#include "host/image_source.hpp"
 
 namespace trainyard::host {
 namespace {
 
-// A large image on a slow disk. More is a disk that hangs.
-constexpr Duration kUnpackMax = 30min;
-constexpr Duration kAskMax = 1min;
+constexpr Duration kPullMax = 3h;          // fetching and unpacking; more is a disk or a registry that hangs
+constexpr Duration kLookInterval = 200ms;  // at who holds a lock, and at how far the unpacking is
 constexpr size_t kAccountsBytesMax = 4 << 20;  // of /etc/passwd, /etc/group
-// An index may name an index; deeper than this nobody means it.
-constexpr int kIndexDepthMax = 4;
-constexpr std::string_view kOciPrefix = "oci:";
-constexpr std::string_view kStoragePrefix = "containers-storage:";
+constexpr unsigned kUnpackersMax = 4;          // layers at a time: a disk has no use for more
+constexpr int kAssemblyTriesMax = 2;           // once more, when layers were cleaned away between
 
-std::string sha256(std::string_view bytes) {
-  unsigned char hash[EVP_MAX_MD_SIZE];
-  unsigned length = 0;
-  if (EVP_Digest(bytes.data(), bytes.size(), hash, &length, EVP_sha256(), nullptr) != 1) return "";
-  return "sha256:" + to_hex({reinterpret_cast<const char*>(hash), length});
-}
+// Where things lie below an images directory.
+struct Places {
+  std::string images;
 
-std::string machine_architecture() {
-  utsname name;
-  const std::string machine = ::uname(&name) == 0 ? name.machine : "";
-  return machine == "x86_64" ? "amd64" : machine == "aarch64" ? "arm64" : machine;
-}
-
-struct OciPlace {
-  std::string layout, tag;
+  std::string image(const std::string& digest) const { return images + "/sha256-" + digest.substr(7); }
+  std::string lock(const std::string& digest) const { return image(digest) + ".lock"; }
+  std::string used(const std::string& digest) const { return image(digest) + ".used"; }
+  std::string work(const std::string& digest) const { return image(digest) + ".unpacking"; }
+  std::string blobs() const { return images + "/blobs"; }
+  std::string blob(const std::string& digest) const { return blobs() + "/sha256/" + digest.substr(7); }
+  // What a registry's name last was: for when the registry is away.
+  std::string name(const std::string& source) const { return images + "/names/" + sha256(source).substr(7); }
+  std::string layers() const { return images + "/layers"; }
+  std::string layer(const std::string& digest) const { return layers() + "/" + digest.substr(7); }
 };
-
-// "PATH:TAG"; a tag has no '/', so a ':' before the last '/' belongs to the path.
-OciPlace split_oci(std::string_view place) {
-  const size_t colon = place.rfind(':');
-  const size_t slash = place.rfind('/');
-  if (colon == std::string_view::npos || (slash != std::string_view::npos && colon < slash))
-    return {std::string(place), ""};
-  return {std::string(place.substr(0, colon)), std::string(place.substr(colon + 1))};
-}
-
-// A document of a layout, checked against its own name.
-Result<std::string> read_blob(const std::string& layout, const std::string& digest) {
-  std::string bytes = TRY(read_file(layout + "/blobs/sha256/" + digest.substr(7), kImageDocumentBytesMax));
-  if (sha256(bytes) != digest) return corrupt("the image's blob " + digest + " is not what its digest says");
-  return bytes;
-}
-
-struct Described {
-  std::string digest;  // of the manifest
-  ImageConfig config;
-};
-
-// Follows tag -> (index ->) manifest -> config.
-Result<Described> describe_layout(const std::string& layout, const std::string& tag) {
-  const std::string index =
-      TRY(read_file(layout + "/index.json", kImageDocumentBytesMax).in("reading the OCI layout " + layout));
-  ImageReference at = TRY(find_in_index(index, tag).in("the OCI layout " + layout));
-  for (int depth = 0; depth < kIndexDepthMax; depth++) {
-    const std::string manifest = TRY(read_blob(layout, at.digest));
-    const auto document = TRY(read_manifest(manifest, machine_architecture()));
-    if (document.is_index) {
-      at = document.next;
-      continue;
-    }
-    return Described{at.digest, TRY(read_image_config(TRY(read_blob(layout, document.next.digest))))};
-  }
-  return invalid("the image's indexes lie too deep in each other");
-}
 
 // A file inside a root that somebody else filled: its links are followed as they would be inside.
 std::string read_inside(const std::string& root, const char* path) {
@@ -97,21 +60,6 @@ std::string read_inside(const std::string& root, const char* path) {
   return text ? std::move(*text) : "";
 }
 
-Error explained(Error error, const std::string& source) {
-  const auto says = [&](const char* part) { return error.message.find(part) != std::string::npos; };
-  if (says("no descriptor found") || says("does not resolve to an image") ||
-      says("identifier is not an image"))
-    error.kind = Kind::not_found;
-  else if (says("No space left") || says("no space left"))
-    error.kind = Kind::exhausted;
-  return std::move(error).in("the image " + source);
-}
-
-Result<void> need(const char* program) {
-  if (on_path(program)) return ok();
-  return not_found(std::string("images need '") + program + "' on PATH: install the package " + program);
-}
-
 // What is written is on the disk before it gets its name.
 Result<void> sync_file_system(const std::string& path) {
   const File directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -119,7 +67,18 @@ Result<void> sync_file_system(const std::string& path) {
   return ok();
 }
 
-Json to_json(const UnpackedImage& image) {
+Result<void> rename_durably(const std::string& from, const std::string& to, const std::string& directory) {
+  TRY(sync_file_system(from));
+  if (::rename(from.c_str(), to.c_str()) != 0) return from_errno("renaming to " + to);
+  return sync_directory(directory);
+}
+
+uint64_t file_bytes(const std::string& path) {
+  struct stat status;
+  return ::stat(path.c_str(), &status) == 0 ? uint64_t(status.st_size) : 0;
+}
+
+Json to_json(const UnpackedImage& image, const std::vector<std::string>& layers) {
   return {{"digest", image.digest},
           {"entrypoint", image.config.entrypoint},
           {"command", image.config.command},
@@ -127,7 +86,8 @@ Json to_json(const UnpackedImage& image) {
           {"working_directory", image.config.working_directory},
           {"user", image.config.user},
           {"user_id", image.user_id},
-          {"group_id", image.group_id}};
+          {"group_id", image.group_id},
+          {"layers", layers}};
 }
 
 Result<UnpackedImage> load(const std::string& directory) {
@@ -149,74 +109,257 @@ Result<UnpackedImage> load(const std::string& directory) {
   return image;
 }
 
-// Into `work`, an empty directory: work/layout when it must be fetched, work/image as it will be.
-Result<void> unpack_into(const std::string& source, const std::string& work) {
-  TRY(need("umoci"));
-  TRY(need("skopeo"));
-  // Through skopeo from wherever it is: it picks this machine's image of several, and understands Docker's
-  // formats.
-  TRY(run_or_fail(
-      {{"skopeo", "--insecure-policy", "copy", "--quiet", source, "oci:" + work + "/layout:image"},
-       {},
-       "",
-       "",
-       kUnpackMax}));
-  UnpackedImage image;
-  const auto described = TRY(describe_layout(work + "/layout", "image"));
-  image.digest = described.digest;
-  image.config = described.config;
-  TRY(make_directories(work + "/image", 0755));
-  image.root = work + "/image/root";
-  TRY(run_or_fail(
-      {{"umoci", "raw", "unpack", "--image", work + "/layout:image", image.root}, {}, "", "", kUnpackMax}));
-  const auto ids = TRY(find_user(image.config.user, read_inside(image.root, "etc/passwd"),
-                                 read_inside(image.root, "etc/group")));
-  image.user_id = ids.user;
-  image.group_id = ids.group;
-  return write_file(work + "/image/image.json", dump(to_json(image)), 0600);
+// The image as somebody who uses it gets it. First the mark, then the look: so trim_images() never takes what was seen.
+Result<std::optional<UnpackedImage>> use_if_there(const Places& places, const std::string& digest) {
+  static std::atomic<uint64_t> count{0};
+  const std::string directory = places.image(digest);
+  TRY(make_directories(places.used(digest), 0700));
+  auto use = TRY(
+      FileLock::take(places.used(digest) + "/" + std::to_string(::getpid()) + "-" + std::to_string(++count)));
+  if (!exists(directory + "/image.json")) return std::optional<UnpackedImage>();
+  auto image = TRY(load(directory).in("the unpacked image " + directory));
+  ::utimensat(AT_FDCWD, (directory + "/image.json").c_str(), nullptr, 0);  // when it was used last
+  image.use = std::move(use);
+  return std::optional(std::move(image));
 }
 
-// The digest by which an image is known here, without unpacking it.
-Result<std::string> digest_of(const std::string& source) {
-  if (source.starts_with(kOciPrefix)) {
-    const auto place = split_oci(std::string_view(source).substr(kOciPrefix.size()));
-    const std::string index = TRY(read_file(place.layout + "/index.json", kImageDocumentBytesMax));
-    return TRY(find_in_index(index, place.tag)).digest;
+// Unpacks layers as they arrive, a few at a time. Threads: unpack() and the looks from one thread.
+class LayerUnpacking {
+ public:
+  explicit LayerUnpacking(const Places& places) : places_(places) {
+    const unsigned count = std::clamp(std::thread::hardware_concurrency(), 1u, kUnpackersMax);
+    for (unsigned i = 0; i < count; i++) threads_.emplace_back([this] { work(); });
   }
-  TRY(need("skopeo"));
-  return sha256(TRY(run_or_fail({{"skopeo", "inspect", "--raw", source}, {}, "", "", kAskMax})));
+  ~LayerUnpacking() { (void)finish(); }
+
+  void unpack(const std::string& digest) {
+    const std::lock_guard lock(mutex_);
+    if (!ordered_.insert(digest).second) return;
+    waiting_.push_back(digest);
+    changed_.notify_all();
+  }
+
+  bool idle() {
+    const std::lock_guard lock(mutex_);
+    return waiting_.empty() && working_ == 0;
+  }
+  // Of the packed layers that are done.
+  uint64_t bytes_done() const { return bytes_done_; }
+
+  // Nothing more is begun; the first failure.
+  Result<void> finish() {
+    {
+      const std::lock_guard lock(mutex_);
+      ending_ = true;
+      changed_.notify_all();
+    }
+    for (auto& thread : threads_)
+      if (thread.joinable()) thread.join();
+    if (failure_) return *failure_;
+    return ok();
+  }
+
+ private:
+  void work() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      changed_.wait(lock, [&] { return ending_ || !waiting_.empty(); });
+      if (ending_) return;
+      const std::string digest = waiting_.front();
+      waiting_.pop_front();
+      working_++;
+      lock.unlock();
+      const auto done = one(digest);
+      lock.lock();
+      working_--;
+      if (!done && !failure_) failure_ = done.error();
+      if (failure_) waiting_.clear();
+    }
+  }
+
+  // Another image that is being unpacked may have the same layer.
+  Result<void> one(const std::string& digest) {
+    const std::string directory = places_.layer(digest);
+    const auto lock = TRY(FileLock::take_within(directory + ".lock", kPullMax));
+    if (!exists(directory)) {
+      TRY(remove_all(directory + ".unpacking"));
+      TRY(unpack_layer(places_.blob(digest), directory + ".unpacking"));
+      TRY(rename_durably(directory + ".unpacking", directory, places_.layers()));
+    }
+    bytes_done_ += file_bytes(places_.blob(digest));
+    return ok();
+  }
+
+  const Places& places_;
+  std::vector<std::thread> threads_;
+  std::atomic<uint64_t> bytes_done_{0};
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::set<std::string> ordered_;  // guarded by mutex_, as all below
+  std::deque<std::string> waiting_;
+  unsigned working_ = 0;
+  bool ending_ = false;
+  std::optional<Error> failure_;
+};
+
+// One image on its way here. Requires: the image's lock is held.
+class Pull {
+ public:
+  Pull(std::string source, Places places, std::string digest, const PullWatch& watch)
+      : source_(std::move(source)), places_(std::move(places)), digest_(std::move(digest)), watch_(watch) {}
+
+  Result<void> run() {
+    const std::string work = places_.work(digest_);
+    TRY(remove_all(work));
+    TRY(make_directories(work, 0700));
+    TRY(make_directories(places_.layers(), 0700));
+    auto done = pull(work);
+    (void)remove_all(work);
+    return done;
+  }
+
+ private:
+  Result<void> pull(const std::string& work) {
+    const LayoutPlace layout{work + "/layout", places_.blobs()};
+    known_ = TRY(layers_of(source_));
+    std::erase_if(known_, [&](const auto& layer) { return exists(places_.blob(layer.digest)); });
+    for (const auto& layer : known_) bytes_total_ += layer.bytes;
+    LayerUnpacking unpacking(places_);
+    if (!say(PullProgress::Doing::downloading, 0, bytes_total_))
+      return cancelled("it was not wanted any more");
+    TRY(fetch(source_, layout, [&] {
+      const uint64_t landed = take_landed(unpacking);
+      return say(PullProgress::Doing::downloading, landed + bytes_on_the_way(layout), bytes_total_);
+    }));
+    const auto image = TRY(describe(layout));
+    uint64_t bytes = 0;
+    for (const auto& layer : image.layers) {
+      bytes += file_bytes(places_.blob(layer.digest));
+      unpacking.unpack(layer.digest);
+    }
+    while (!unpacking.idle()) {
+      if (!say(PullProgress::Doing::unpacking, unpacking.bytes_done(), bytes))
+        return cancelled("it was not wanted any more");
+      std::this_thread::sleep_for(kLookInterval);
+    }
+    TRY(unpacking.finish());
+    return assemble(image, work);
+  }
+
+  // Layers that have arrived whole are unpacked while others still come. Returns the bytes that have arrived.
+  uint64_t take_landed(LayerUnpacking& unpacking) {
+    uint64_t bytes = 0;
+    for (const auto& layer : known_) {
+      if (!exists(places_.blob(layer.digest))) continue;
+      bytes += layer.bytes;
+      unpacking.unpack(layer.digest);
+    }
+    return bytes;
+  }
+
+  bool say(PullProgress::Doing doing, uint64_t bytes, uint64_t total) const {
+    return !watch_ || watch_({doing, total ? std::min(bytes, total) : bytes, total});
+  }
+
+  Result<void> assemble(const DescribedImage& described, const std::string& work) const {
+    const std::string made = work + "/image";
+    UnpackedImage image;
+    image.digest = digest_;
+    image.config = described.config;
+    image.root = made + "/root";
+    TRY(make_directories(image.root, 0755));
+    std::vector<std::string> layers;
+    for (const auto& layer : described.layers) {
+      TRY(lay_over(places_.layer(layer.digest), image.root));
+      layers.push_back(layer.digest);
+    }
+    const auto ids = TRY(find_user(image.config.user, read_inside(image.root, "etc/passwd"),
+                                   read_inside(image.root, "etc/group")));
+    image.user_id = ids.user;
+    image.group_id = ids.group;
+    TRY(write_file(made + "/image.json", dump(to_json(image, layers)), 0600));
+    return rename_durably(made, places_.image(digest_), places_.images);
+  }
+
+  const std::string source_;
+  const Places places_;
+  const std::string digest_;
+  const PullWatch& watch_;
+  std::vector<ImageReference> known_;  // layers that must come
+  uint64_t bytes_total_ = 0;
+};
+
+// Waits for whoever is at the same image; it tells that it waits.
+Result<FileLock> take_image_lock(const std::string& path, const PullWatch& watch) {
+  const auto deadline = std::chrono::steady_clock::now() + kPullMax;
+  for (;;) {
+    auto lock = FileLock::take_within(path, kLookInterval);
+    if (lock || lock.error().kind != Kind::conflict || std::chrono::steady_clock::now() >= deadline)
+      return lock;
+    if (watch && !watch({PullProgress::Doing::waiting, 0, 0})) return cancelled("it was not wanted any more");
+  }
+}
+
+// By which digest a source is known here. A registry that is away does not stop who was there before: what its name was
+// the last time counts then.
+Result<std::string> find_digest(const Places& places, const std::string& source) {
+  const std::string remembered = places.name(source);
+  const auto last = read_file(remembered, 256);
+  auto digest = digest_of(source);
+  if (!digest) {
+    Error failure = explained(std::move(digest).error(), source);
+    if (failure.kind == Kind::unavailable && last && exists(places.image(*last))) return *last;
+    return failure;
+  }
+  if (!last || *last != *digest) {
+    TRY(make_directories(places.images + "/names", 0700));
+    TRY(write_file_durably(remembered, *digest, 0600));
+  }
+  return digest;
 }
 
 }  // namespace
 
-Result<UnpackedImage> unpack_image(const std::string& source, const std::string& images_directory) {
-  if (!source.starts_with(kOciPrefix) && !source.starts_with(kStoragePrefix))
-    return invalid("'" + shorten(source, 100) +
-                   "' is not an image: it must start with 'oci:' or 'containers-storage:'");
-  if (source.find('\0') != std::string::npos) return invalid("the image's name has a zero byte");
-  auto digest = digest_of(source);
-  if (!digest) return explained(std::move(digest).error(), source);
-  const std::string name = "sha256-" + digest->substr(7);
-  const std::string directory = images_directory + "/" + name;
-  if (exists(directory + "/image.json")) return load(directory).in("the unpacked image " + directory);
-
-  TRY(make_directories(images_directory, 0700));
-  const auto lock = TRY(FileLock::take_within(images_directory + "/" + name + ".lock", kUnpackMax));
-  if (exists(directory + "/image.json")) return load(directory).in("the unpacked image " + directory);
-  const std::string work = images_directory + "/" + name + ".unpacking";
-  TRY(remove_all(work));
-  TRY(make_directories(work, 0700));
-  auto unpacked = unpack_into(source, work);
-  if (!unpacked) {
-    (void)remove_all(work);
-    return explained(std::move(unpacked).error(), source);
+std::string to_words(const PullProgress& progress) {
+  constexpr uint64_t kMebi = 1 << 20;
+  std::string words;
+  switch (progress.doing) {
+    case PullProgress::Doing::waiting:
+      return "Waiting for another host of this machine, which prepares the training image";
+    case PullProgress::Doing::downloading:
+      words = "Downloading the training image";
+      break;
+    case PullProgress::Doing::unpacking:
+      words = "Unpacking the training image";
+      break;
   }
-  TRY(sync_file_system(work));
-  if (::rename((work + "/image").c_str(), directory.c_str()) != 0)
-    return from_errno("renaming to " + directory);
-  TRY(sync_directory(images_directory));
-  TRY(remove_all(work));
-  return load(directory).in("the unpacked image " + directory);
+  if (progress.bytes_total == 0) return words;
+  return words + ": " + std::to_string(progress.bytes / kMebi) + " of " +
+         std::to_string((progress.bytes_total + kMebi - 1) / kMebi) + " MiB";
+}
+
+Result<UnpackedImage> unpack_image(const std::string& source, const std::string& images_directory,
+                                   const PullWatch& watch) {
+  TRY(check_source(source));
+  const Places places{images_directory};
+  TRY(make_directories(images_directory, 0700));
+  const auto digest = find_digest(places, source);
+  if (!digest) return digest.error();
+  if (auto there = TRY(use_if_there(places, *digest))) return *std::move(there);
+  Error failure = internal("never tried");
+  for (int attempt = 0; attempt < kAssemblyTriesMax; attempt++) {
+    const auto lock = take_image_lock(places.lock(*digest), watch);
+    if (!lock) return lock.error();
+    if (auto there = TRY(use_if_there(places, *digest))) return *std::move(there);
+    auto done = Pull(source, places, *digest, watch).run();
+    if (done) {
+      if (auto there = TRY(use_if_there(places, *digest))) return *std::move(there);
+      continue;
+    }
+    failure = explained(std::move(done).error(), source);
+    if (failure.kind != Kind::not_found) break;
+  }
+  return failure;
 }
 
 }  // namespace trainyard::host

@@ -63,6 +63,24 @@ TEST(ImageDocuments, AnIndexOfManifestsIsSearchedByPlatform) {
   EXPECT_FALSE(read_manifest(R"({"config":{"digest":")" + kDigest + R"("}})", "amd64")->is_index);
 }
 
+TEST(ImageDocuments, AManifestNamesItsLayers) {
+  const std::string start = R"({"config":{"digest":")" + kDigest + R"("},"layers":)";
+  const auto found = read_manifest(start + R"([{"digest":")" + kDigest + R"(","size":12}]})", "amd64");
+  ASSERT_TRUE(found) << found.error().message;
+  ASSERT_EQ(found->layers.size(), 1u);
+  EXPECT_EQ(found->layers[0].bytes, 12u);
+  for (const char* wrong : {"{}}", "7}", R"([{"digest":"sha256:../x"}]})", "[1]}"})
+    EXPECT_EQ(read_manifest(start + wrong, "amd64").error().kind, Kind::invalid) << wrong;
+}
+
+TEST(PullProgress, InWordsForPeople) {
+  using Doing = PullProgress::Doing;
+  EXPECT_EQ(to_words({Doing::downloading, 120 << 20, 480 << 20}),
+            "Downloading the training image: 120 of 480 MiB");
+  EXPECT_EQ(to_words({Doing::unpacking, 0, 1}), "Unpacking the training image: 0 of 1 MiB");
+  EXPECT_EQ(to_words({Doing::downloading, 0, 0}), "Downloading the training image");
+}
+
 TEST(ImageDocuments, AConfigIsRead) {
   const auto config = read_image_config(
       R"({"config":{"User":"7:8","Env":["A=B=C","D="],"Entrypoint":["/bin/x"],"Cmd":null,"WorkingDir":"/a/../b/./c/"}})");
@@ -192,7 +210,8 @@ TEST_F(RealImage, SaysWhatIsMissing) {
   EXPECT_EQ(unpack_image("oci:" + directory_.path() + "/nowhere:v1", images_).error().kind, Kind::not_found);
   EXPECT_EQ(unpack_image("containers-storage:localhost/no-such-image-here:1", images_).error().kind,
             Kind::not_found);
-  EXPECT_EQ(unpack_image("docker://example/x", images_).error().kind, Kind::invalid);
+  EXPECT_EQ(unpack_image("ftp://example/x", images_).error().kind, Kind::invalid);
+  EXPECT_EQ(unpack_image("docker://127.0.0.1:1/x", images_).error().kind, Kind::unavailable);
 }
 
 TEST_F(RealImage, ADamagedImageLeavesNothing) {
@@ -209,7 +228,10 @@ TEST_F(RealImage, ADamagedImageLeavesNothing) {
   ASSERT_FALSE(image);
   const auto names = list_directory(images_);
   ASSERT_TRUE(names);
-  for (const auto& name : *names) EXPECT_TRUE(name.ends_with(".lock")) << name;
+  for (const auto& name : *names) EXPECT_FALSE(name.ends_with(".unpacking")) << name;
+  const auto left = trim_images(images_, 0);
+  ASSERT_TRUE(left) << left.error().message;
+  EXPECT_EQ(*left, 0u);
 }
 
 }  // namespace

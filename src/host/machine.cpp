@@ -360,7 +360,7 @@ std::vector<Finding> examine_machine(const std::string& data_directory) {
   findings.push_back(
       program("image tools", "skopeo", {"skopeo", "--version"}, "images cannot be read", "skopeo"));
   findings.push_back(
-      program("image unpacking", "umoci", {"umoci", "--version"}, "images cannot be unpacked", "umoci"));
+      program("image unpacking", "tar", {"tar", "--version"}, "images cannot be unpacked", "tar"));
   findings.push_back(fuse());
   findings.push_back(gpus());
   findings.push_back(disk(data_directory));

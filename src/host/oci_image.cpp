@@ -38,6 +38,8 @@ Result<ImageReference> read_reference(const Json& json, const char* what) {
   if (!json.is_object()) return invalid(std::string(what) + " is not an object");
   ImageReference reference{text_of(member(json, "digest")), text_of(member(json, "mediaType"))};
   if (!is_digest(reference.digest)) return invalid(std::string(what) + " has no sha256 digest");
+  if (const Json& size = member(json, "size"); size.is_number_unsigned())
+    reference.bytes = size.get<uint64_t>();
   return reference;
 }
 
@@ -89,8 +91,15 @@ Result<ImageReference> find_in_index(std::string_view index, std::string_view ta
 Result<ImageDocument> read_manifest(std::string_view manifest, std::string_view architecture) {
   const Json json = TRY(parse_document(manifest, "the image's manifest"));
   const Json& manifests = member(json, "manifests");
-  if (manifests.is_null())
-    return ImageDocument{false, TRY(read_reference(member(json, "config"), "the manifest's config"))};
+  if (manifests.is_null()) {
+    ImageDocument document{false, TRY(read_reference(member(json, "config"), "the manifest's config"))};
+    const Json& layers = member(json, "layers");
+    if (!layers.is_null() && (!layers.is_array() || layers.size() > kEntriesMax))
+      return invalid("the image's manifest has no list of layers");
+    for (const auto& each : layers)
+      document.layers.push_back(TRY(read_reference(each, "the manifest's layer")));
+    return document;
+  }
   if (!manifests.is_array() || manifests.size() > kEntriesMax)
     return invalid("the image's index has no list of manifests");
   for (const auto& each : manifests) {

@@ -38,13 +38,16 @@ inline constexpr size_t kImageDocumentBytesMax =
 struct ImageReference {
   std::string digest;  // "sha256:" and 64 hex digits
   std::string media_type;
+  uint64_t bytes = 0;  // as its document says; 0 when it does not
 };
 // The manifest (or index of manifests) that an OCI layout's index.json calls `tag`.
 Result<ImageReference> find_in_index(std::string_view index, std::string_view tag);
-// Of an index of manifests, the one for Linux on `architecture` ("amd64"); of a manifest, its config.
+// Of an index of manifests, the one for Linux on `architecture` ("amd64"); of a manifest, its config and its layers,
+// the lowest first.
 struct ImageDocument {
   bool is_index = false;
   ImageReference next;
+  std::vector<ImageReference> layers = {};
 };
 Result<ImageDocument> read_manifest(std::string_view manifest, std::string_view architecture);
 Result<ImageConfig> read_image_config(std::string_view config);

@@ -228,12 +228,19 @@ Result<Outcome> run(const Command& command) {
   pollfd watched[3] = {{output.reading.descriptor(), POLLIN, 0},
                        {errors.reading.descriptor(), POLLIN, 0},
                        {ended.descriptor(), POLLIN, 0}};
-  bool killed = false;
+  bool killed = false, unwanted = false;
+  auto next_look = std::chrono::steady_clock::now() + kWatchInterval;
   // Until the program itself has ended; what it left running may hold the pipes open for ever.
   while (!(watched[2].revents & POLLIN)) {
-    const int ready = ::poll(watched, 3, milliseconds_until(deadline));
+    const int ready = ::poll(
+        watched, 3, milliseconds_until(command.watch && !killed ? std::min(deadline, next_look) : deadline));
     if (ready < 0 && errno != EINTR) break;
-    if (ready == 0 && !killed) {
+    if (command.watch && !killed && std::chrono::steady_clock::now() >= next_look) {
+      unwanted = !command.watch();
+      next_look = std::chrono::steady_clock::now() + kWatchInterval;
+    }
+    const bool late = ready == 0 && std::chrono::steady_clock::now() >= deadline;
+    if ((late || unwanted) && !killed) {
       ::kill(-process, SIGKILL);
       killed = true;
       ::poll(&watched[2], 1, -1);
@@ -246,6 +253,7 @@ Result<Outcome> run(const Command& command) {
   outcome.code = exit_code(wait_for(process));
   if (killed) {
     const std::string words = last_words(outcome);
+    if (unwanted) return cancelled(doing + ": it was not wanted any more");
     return cancelled(doing + ": killed after " + std::to_string(command.at_most.count()) + " ms" +
                      (words.empty() ? "" : "; its last words: " + words));
   }

@@ -6,6 +6,7 @@
 
 #include <sys/types.h>
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -22,7 +23,10 @@ struct Command {
   std::string input;                               // given on standard input; "" = /dev/null
   std::string working_directory;                   // "" = ours
   Duration at_most = 60s;  // killed after, with all that it started in its process group
+  // Asked each kWatchInterval while it runs, on the caller's thread: false kills it, as if its time were over.
+  std::function<bool()> watch = {};
 };
+inline constexpr Duration kWatchInterval = 200ms;  // often enough for people, too seldom to cost anything
 
 struct Outcome {
   int code = 0;        // 128+n when ended by signal n

@@ -150,5 +150,15 @@ TEST(Process, FindsPrograms) {
   EXPECT_TRUE(exists(program_directory() + "/host_test"));
 }
 
+TEST(Process, AWatcherMayEndIt) {
+  int looks = 0;
+  Command command{{"sleep", "1000"}};
+  command.watch = [&] { return ++looks < 3; };
+  const auto ended = run(command);
+  ASSERT_FALSE(ended);
+  EXPECT_EQ(ended.error().kind, Kind::cancelled);
+  EXPECT_EQ(looks, 3);
+}
+
 }  // namespace
 }  // namespace trainyard::host

@@ -38,8 +38,8 @@ struct Hello {
   std::string token;
 };
 
-// A host reached a state. Which further fields mean something depends on it. `running` may come again: its message
-// says what is odd about the host, "" that nothing is any more.
+// A host reached a state, or (the state it is in, with a message) says how far it is, or what is odd about it while it
+// is `running`: "" that nothing is any more. Which further fields mean something depends on the state.
 struct StateFact {
   uint64_t number = 0;
   Instant at;

@@ -63,6 +63,30 @@ def test_containers_storage(start, tmp_path):
         subprocess.run(["skopeo", "delete", f"containers-storage:{name}"], check=True, capture_output=True)
 
 
+def test_names_of_aws_stand_for_what_the_config_says(start, tmp_path):
+    """The most specific key counts: an image, a runtime with a Python environment; and without a key this machine, which is said."""
+    venv, layout = os.path.join(tmp_path, "venv"), make_layout(str(tmp_path))
+    subprocess.run(["/usr/bin/python3", "-m", "venv", "--without-pip", venv], check=True)
+    server = start(f"""
+[images."pytorch-training"]
+image = "{layout}"
+[images."pytorch-training:2.*"]
+runtime = "machine"
+python = "{venv}"
+""")
+    server.boto("s3").create_bucket(Bucket="yard")
+    registry = "763104351884.dkr.ecr.eu-central-1.amazonaws.com"
+    said = run_train(server, "layout", f"{registry}/pytorch-training:1.13.1-cpu-py39")
+    assert len([line for line in said if "in vanilla at /bin" in line]) == 2, said
+    for name, image, words in (("venv", "pytorch-training:2.0.0-cpu-py310", [venv]), ("machine", "huggingface-pytorch-training:2.0.0-cpu-py310", ["/usr"])):
+        server.boto("sagemaker").create_training_job(**jobs.request(name, "python3 -c 'import sys; print(sys.prefix)'", image=f"{registry}/{image}"))
+        done = jobs.wait_until(server.boto("sagemaker"), name)
+        assert done["TrainingJobStatus"] == "Completed", done.get("FailureReason")
+        assert jobs.log_lines(server.boto("logs"), name) == words
+        last = done["SecondaryStatusTransitions"][-1]["StatusMessage"]
+        assert ("this machine's own system" in last) == (name == "machine"), last
+
+
 def test_an_external_object_store(start):
     """A second yard plays somebody's S3: clients and jobs of the first find everything there, with its keys."""
     store = start("[[access_key]]\nid = 'AKIASTORE'\nsecret = 'the-secret-of-the-store'\n")

@@ -2,13 +2,31 @@
 #include "agent/steps.hpp"
 
 namespace trainyard::agent {
+namespace {
+
+// Each is a record that the server keeps.
+constexpr Duration kProgressInterval = 2s;
+
+}  // namespace
 
 std::optional<Failure> ready_image(Site& site) {
   const auto& image = site.order.image;
   if (image.kind == domain::Image::Kind::machine) {
     site.image = {};
   } else {
-    auto unpacked = site.world.unpack_image(image, site.path("image"));
+    std::string said;
+    auto next_word = site.world.clock.monotonic();
+    auto unpacked = site.world.unpack_image(image, site.path("image"), [&](const std::string& words) {
+      if (words != said && site.world.clock.monotonic() >= next_word) {
+        said = words;
+        next_word = site.world.clock.monotonic() + kProgressInterval;
+        wire::StateFact fact;
+        fact.state = domain::HostState::downloading;
+        fact.message = words;
+        site.world.facts.state(std::move(fact));
+      }
+      return !site.interruption.ordered();
+    });
     if (!unpacked)
       return failure_of(unpacked.error(), "The image " + site.order.spec.image + " cannot be used");
     site.image = std::move(*unpacked);

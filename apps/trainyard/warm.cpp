@@ -1,0 +1,58 @@
+#include "trainyard/warm.hpp"
+
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "host/image.hpp"
+#include "host/process.hpp"
+#include "trainyard/config.hpp"
+#include "trainyard/images.hpp"
+#include "trainyard/terminal.hpp"
+
+namespace trainyard::apps {
+namespace {
+
+// On a terminal the line is written over; elsewhere each step is said once.
+class ProgressLine {
+ public:
+  bool operator()(const host::PullProgress& progress) {
+    if (terminal_) {
+      std::printf("\r\x1b[K%s", host::to_words(progress).c_str());
+    } else if (!said_ || progress.doing != *said_) {
+      std::printf("%s\n", host::to_words({progress.doing, 0, 0}).c_str());
+    }
+    said_ = progress.doing;
+    std::fflush(stdout);
+    return true;
+  }
+  void end() const {
+    if (terminal_ && said_) std::printf("\r\x1b[K");
+  }
+
+ private:
+  const bool terminal_ = ::isatty(STDOUT_FILENO) == 1;
+  std::optional<host::PullProgress::Doing> said_;
+};
+
+}  // namespace
+
+Result<void> warm(const WarmOptions& options) {
+  Config config;
+  if (!options.config_file.empty()) config = TRY(read_config(options.config_file));
+  const auto image =
+      TRY(domain::resolve_image(all_images(config.images, host::program_directory()), options.image));
+  if (image.kind == domain::Image::Kind::machine) {
+    std::printf("%s is this machine's own system: there is nothing to prepare\n", options.image.c_str());
+    return {};
+  }
+  ProgressLine line;
+  const auto unpacked =
+      TRY(host::unpack_image(domain::transport_of(image), images_directory(options.data_directory),
+                             [&](const host::PullProgress& progress) { return line(progress); }));
+  line.end();
+  std::printf("%s is ready: %s\n", paint(Paint::bold, options.image).c_str(), unpacked.digest.c_str());
+  return {};
+}
+
+}  // namespace trainyard::apps

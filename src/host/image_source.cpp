@@ -1,0 +1,201 @@
+#include "host/image_source.hpp"
+
+#include <openssl/evp.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+
+#include <algorithm>
+#include <initializer_list>
+
+#include "base/text.hpp"
+#include "host/files.hpp"
+#include "host/process.hpp"
+
+namespace trainyard::host {
+namespace {
+
+constexpr Duration kFetchMax = 2h;  // some 12 GiB over a line of 20 Mbit/s
+constexpr Duration kAskMax = 1min;
+// An index may name an index; deeper than this nobody means it.
+constexpr int kIndexDepthMax = 4;
+constexpr std::string_view kOci = "oci:", kStorage = "containers-storage:", kRegistry = "docker://";
+constexpr std::string_view kFetchedTag = "image";
+constexpr std::string_view kOnTheWay = "oci-put-blob";  // skopeo's name for a blob that is not whole yet
+
+std::string machine_architecture() {
+  utsname name;
+  const std::string machine = ::uname(&name) == 0 ? name.machine : "";
+  return machine == "x86_64" ? "amd64" : machine == "aarch64" ? "arm64" : machine;
+}
+
+struct OciPlace {
+  std::string layout, tag;
+};
+
+// "PATH:TAG"; a tag has no '/', so a ':' before the last '/' belongs to the path.
+OciPlace split_oci(std::string_view place) {
+  const size_t colon = place.rfind(':');
+  const size_t slash = place.rfind('/');
+  if (colon == std::string_view::npos || (slash != std::string_view::npos && colon < slash))
+    return {std::string(place), ""};
+  return {std::string(place.substr(0, colon)), std::string(place.substr(colon + 1))};
+}
+
+// Registries beside us may speak plain HTTP: nobody is in between.
+bool is_loopback(std::string_view source) {
+  source.remove_prefix(kRegistry.size());
+  return source.starts_with("127.") || source.starts_with("localhost:") || source.starts_with("localhost/") ||
+         source.starts_with("[::1]");
+}
+
+// The digest that a source is pinned to, "" when it is not.
+std::string pinned_digest(const std::string& source) {
+  const size_t at = source.rfind("@sha256:");
+  return source.starts_with(kRegistry) && at != std::string::npos ? source.substr(at + 1) : "";
+}
+
+Result<void> need_skopeo() {
+  if (on_path("skopeo")) return ok();
+  return not_found("images need 'skopeo' on PATH: install the package skopeo");
+}
+
+// A manifest as its source has it, checked against what is known of it.
+Result<std::string> ask(const std::string& source) {
+  TRY(need_skopeo());
+  std::vector<std::string> words{"skopeo", "inspect", "--raw"};
+  if (source.starts_with(kRegistry) && is_loopback(source)) words.push_back("--tls-verify=false");
+  words.push_back(source);
+  std::string raw = TRY(run_or_fail({words, {}, "", "", kAskMax}));
+  if (const std::string pinned = pinned_digest(source); !pinned.empty() && sha256(raw) != pinned)
+    return corrupt("the registry's manifest is not what " + pinned + " says");
+  return raw;
+}
+
+// A document of a layout, checked against its own name.
+Result<std::string> read_blob(const std::string& blobs, const std::string& digest) {
+  std::string bytes = TRY(read_file(blobs + "/sha256/" + digest.substr(7), kImageDocumentBytesMax));
+  if (sha256(bytes) != digest) return corrupt("the image's blob " + digest + " is not what its digest says");
+  return bytes;
+}
+
+struct FoundManifest {
+  std::string digest;
+  ImageDocument document;
+};
+
+// Follows tag -> (index ->) manifest.
+Result<FoundManifest> find_manifest(const LayoutPlace& layout, std::string_view tag) {
+  const std::string index = TRY(read_file(layout.directory + "/index.json", kImageDocumentBytesMax)
+                                    .in("reading the OCI layout " + layout.directory));
+  ImageReference at = TRY(find_in_index(index, tag).in("the OCI layout " + layout.directory));
+  for (int depth = 0; depth < kIndexDepthMax; depth++) {
+    auto document = TRY(read_manifest(TRY(read_blob(layout.blobs, at.digest)), machine_architecture()));
+    if (!document.is_index) return FoundManifest{at.digest, std::move(document)};
+    at = document.next;
+  }
+  return invalid("the image's indexes lie too deep in each other");
+}
+
+}  // namespace
+
+std::string sha256(std::string_view bytes) {
+  unsigned char hash[EVP_MAX_MD_SIZE];
+  unsigned length = 0;
+  if (EVP_Digest(bytes.data(), bytes.size(), hash, &length, EVP_sha256(), nullptr) != 1) return "";
+  return "sha256:" + to_hex({reinterpret_cast<const char*>(hash), length});
+}
+
+Result<void> check_source(const std::string& source) {
+  if (!source.starts_with(kOci) && !source.starts_with(kStorage) && !source.starts_with(kRegistry))
+    return invalid("'" + shorten(source, 100) +
+                   "' is not an image: it must start with 'oci:', 'containers-storage:' or 'docker://'");
+  if (source.find('\0') != std::string::npos) return invalid("the image's name has a zero byte");
+  return ok();
+}
+
+Result<std::string> digest_of(const std::string& source) {
+  if (source.starts_with(kOci)) {
+    const auto place = split_oci(std::string_view(source).substr(kOci.size()));
+    const std::string index = TRY(read_file(place.layout + "/index.json", kImageDocumentBytesMax));
+    return TRY(find_in_index(index, place.tag)).digest;
+  }
+  if (std::string pinned = pinned_digest(source); !pinned.empty()) return pinned;
+  return sha256(TRY(ask(source)));
+}
+
+Result<std::vector<ImageReference>> layers_of(const std::string& source) {
+  if (source.starts_with(kOci)) {
+    const auto place = split_oci(std::string_view(source).substr(kOci.size()));
+    return TRY(find_manifest({place.layout, place.layout + "/blobs"}, place.tag)).document.layers;
+  }
+  // What podman's storage would pack is known once it is packed.
+  if (!source.starts_with(kRegistry)) return std::vector<ImageReference>();
+  const size_t slash = source.rfind('/');
+  const size_t name_end = std::min(source.find('@', slash), source.find(':', slash));
+  std::string at = source;
+  for (int depth = 0; depth < kIndexDepthMax; depth++) {
+    auto document = TRY(read_manifest(TRY(ask(at)), machine_architecture()));
+    if (!document.is_index) return std::move(document.layers);
+    at = source.substr(0, name_end) + "@" + document.next.digest;
+  }
+  return invalid("the image's indexes lie too deep in each other");
+}
+
+Result<void> fetch(const std::string& source, const LayoutPlace& to, const std::function<bool()>& watch) {
+  TRY(need_skopeo());
+  TRY(make_directories(to.blobs + "/sha256", 0700));
+  // It picks this machine's image of several, and understands Docker's formats. Policy: who may use the API may run any
+  // image, so there is nothing for signatures to decide.
+  std::vector<std::string> words{"skopeo",
+                                 "--insecure-policy",
+                                 "copy",
+                                 "--quiet",
+                                 "--dest-shared-blob-dir=" + to.blobs,
+                                 "--dest-oci-accept-uncompressed-layers"};
+  if (source.starts_with(kRegistry) && is_loopback(source)) words.push_back("--src-tls-verify=false");
+  words.push_back(source);
+  words.push_back("oci:" + to.directory + ":" + std::string(kFetchedTag));
+  Command command{words, {}, "", "", kFetchMax};
+  command.watch = watch;
+  TRY(run_or_fail(command));
+  return ok();
+}
+
+uint64_t bytes_on_the_way(const LayoutPlace& to) {
+  uint64_t bytes = 0;
+  const auto names = list_directory(to.directory);
+  if (!names) return 0;
+  for (const auto& name : *names) {
+    struct stat status;
+    if (name.starts_with(kOnTheWay) && ::stat((to.directory + "/" + name).c_str(), &status) == 0)
+      bytes += uint64_t(status.st_size);
+  }
+  return bytes;
+}
+
+Result<DescribedImage> describe(const LayoutPlace& layout) {
+  auto found = TRY(find_manifest(layout, kFetchedTag));
+  return DescribedImage{found.digest,
+                        TRY(read_image_config(TRY(read_blob(layout.blobs, found.document.next.digest)))),
+                        std::move(found.document.layers)};
+}
+
+Error explained(Error error, const std::string& source) {
+  const auto says = [&](std::initializer_list<const char*> parts) {
+    return std::any_of(parts.begin(), parts.end(),
+                       [&](const char* part) { return error.message.find(part) != std::string::npos; });
+  };
+  if (says({"no descriptor found", "does not resolve to an image", "identifier is not an image",
+            "manifest unknown", "name unknown", "no image found"}))
+    error.kind = Kind::not_found;
+  else if (says({"No space left", "no space left"}))
+    error.kind = Kind::exhausted;
+  else if (says({"unauthorized", "authentication required", "denied:"}))
+    error.kind = Kind::denied;
+  else if (says({"connection refused", "no such host", "i/o timeout", "network is unreachable",
+                 "TLS handshake timeout", "connection reset"}))
+    error.kind = Kind::unavailable;
+  return std::move(error).in("the image " + source);
+}
+
+}  // namespace trainyard::host

@@ -1,0 +1,123 @@
+"""OCI images made by hand, and Debian's registry to keep them in."""
+
+import gzip
+import hashlib
+import io
+import json
+import os
+import re
+import socket
+import subprocess
+import tarfile
+
+import trainyard_server
+
+BUSYBOX = "/bin/busybox"
+APPLETS = ("sh", "hostname", "echo", "cat", "pwd", "ls", "sleep", "stat", "touch", "mkdir")
+
+
+def file(name, content=b"", mode=0o644, **more):
+    """A member of a layer: a file, or with kind= anything else."""
+    member = tarfile.TarInfo(name)
+    member.size, member.mode, member.mtime = len(content), mode, 1_700_000_000
+    member.type = more.pop("kind", tarfile.REGTYPE)
+    for key, value in more.items():
+        setattr(member, key, value)
+    return member, content
+
+
+def directory(name, mode=0o755):
+    return file(name, mode=mode, kind=tarfile.DIRTYPE)
+
+
+def link(name, target, kind=tarfile.SYMTYPE):
+    return file(name, mode=0o777, kind=kind, linkname=target)
+
+
+def base():
+    """Busybox and what jobs expect of a system: a lowest layer."""
+    with open(BUSYBOX, "rb") as program:
+        content = program.read()
+    members = [directory("bin"), directory("tmp", 0o1777), directory("opt"), file("bin/busybox", content, 0o755)]
+    return members + [link(f"bin/{applet}", "busybox") for applet in APPLETS]
+
+
+class Layout:
+    """An OCI layout below `path`; image(tag, layers, config) adds one and returns its digest."""
+
+    def __init__(self, path):
+        self.path = str(path)
+        os.makedirs(os.path.join(self.path, "blobs", "sha256"))
+        self.manifests = []
+        self.write("oci-layout", json.dumps({"imageLayoutVersion": "1.0.0"}).encode())
+
+    def write(self, name, content):
+        with open(os.path.join(self.path, name), "wb") as out:
+            out.write(content)
+
+    def blob(self, content, media_type):
+        digest = hashlib.sha256(content).hexdigest()
+        self.write(f"blobs/sha256/{digest}", content)
+        return {"mediaType": media_type, "digest": "sha256:" + digest, "size": len(content)}
+
+    def image(self, tag, layers, config=None):
+        descriptors, plain = [], []
+        for members in layers:
+            archive = io.BytesIO()
+            with tarfile.open(fileobj=archive, mode="w", format=tarfile.PAX_FORMAT) as tar:
+                for member, content in members:
+                    tar.addfile(member, io.BytesIO(content) if content else None)
+            plain.append("sha256:" + hashlib.sha256(archive.getvalue()).hexdigest())
+            descriptors.append(self.blob(gzip.compress(archive.getvalue(), 1, mtime=0), "application/vnd.oci.image.layer.v1.tar+gzip"))
+        described = {"architecture": "amd64", "os": "linux", "config": {"Env": ["PATH=/bin"], **(config or {})}, "rootfs": {"type": "layers", "diff_ids": plain}}
+        manifest = {"schemaVersion": 2, "mediaType": "application/vnd.oci.image.manifest.v1+json",
+                    "config": self.blob(json.dumps(described).encode(), "application/vnd.oci.image.config.v1+json"), "layers": descriptors}
+        made = self.blob(json.dumps(manifest).encode(), manifest["mediaType"])
+        self.manifests.append(made | {"annotations": {"org.opencontainers.image.ref.name": tag}})
+        self.write("index.json", json.dumps({"schemaVersion": 2, "manifests": self.manifests}).encode())
+        return made["digest"]
+
+
+class Registry:
+    """Debian's docker-registry on a loopback port of its own."""
+
+    def __init__(self, path):
+        self.path = str(path)
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.host = f"127.0.0.1:{free.getsockname()[1]}"
+        self.log_path = os.path.join(self.path, "log")
+        config = {"version": 0.1, "log": {"accesslog": {"disabled": False}}, "storage": {"filesystem": {"rootdirectory": os.path.join(self.path, "data")}},
+                  "http": {"addr": self.host}}
+        with open(os.path.join(self.path, "config.yml"), "w", encoding="utf-8") as out:
+            json.dump(config, out)  # JSON is YAML
+        self.start()
+
+    def start(self):
+        with open(self.log_path, "ab") as log:
+            self.process = subprocess.Popen(["docker-registry", "serve", os.path.join(self.path, "config.yml")], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        host, port = self.host.split(":")
+
+        def answers():
+            assert self.process.poll() is None, self.log()
+            with socket.socket() as attempt:
+                return attempt.connect_ex((host, int(port))) == 0
+
+        trainyard_server.wait_for(answers, "the registry to listen", 30)
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait(30)
+
+    def log(self):
+        with open(self.log_path, encoding="utf-8", errors="replace") as log:
+            return log.read()
+
+    def given(self, repository):
+        """The digests of the blobs that somebody fetched, one for each time."""
+        return re.findall(rf'"GET /v2/{repository}/blobs/(sha256:[0-9a-f]+) HTTP/1.1" 200', self.log())
+
+    def push(self, layout, tag, repository):
+        name = f"{self.host}/{repository}:{tag}"
+        subprocess.run(["skopeo", "--insecure-policy", "copy", "--quiet", "--dest-tls-verify=false", f"oci:{layout.path}:{tag}", f"docker://{name}"],
+                       check=True, capture_output=True)
+        return name
