@@ -5,7 +5,7 @@
 //   identity.json     account, access keys, the secret that signs temporary keys (0600)
 //   server.json       how the running (or last) server is reached: what `env` reads
 //   tls/              ca.pem and the server's certificate
-//   clients/          endpoints.json for clients that do not know AWS_ENDPOINT_URL
+//   clients/          what clients are pointed to: endpoints.json, the SageMaker SDK's config, botocore's plugin
 //   ledger.db objects/ logs/ metrics/ images/ attempts/ agents.sock
 //
 // Threads: confined to main. Errors: conflict (another server holds it; newer version), denied, corrupt, exhausted.

@@ -16,7 +16,7 @@ std::string quoted(const std::string& text) {
 
 std::string endpoints_json(const std::string& host_and_port) {
   // A service that is not listed takes the partition's defaults, so one line covers them all. The regions listed are
-  // those that clients show in help texts; the expression accepts every name of AWS's form.
+  // those that clients show in help texts; the expression accepts every name that a signature's scope may have here.
   Json regions = Json::object();
   for (const char* region :
        {"us-east-1", "us-east-2", "us-west-1", "us-west-2", "ca-central-1", "sa-east-1", "eu-west-1",
@@ -27,7 +27,7 @@ std::string endpoints_json(const std::string& host_and_port) {
       {"partition", "aws"},
       {"partitionName", "Trainyard"},
       {"dnsSuffix", "amazonaws.com"},
-      {"regionRegex", "^[a-z]{2}(-[a-z]+)+-\\d+$"},
+      {"regionRegex", "^[a-z0-9][a-z0-9-]*$"},
       {"defaults", {{"hostname", host_and_port}, {"protocols", {"https"}}, {"signatureVersions", {"v4"}}}},
       {"regions", regions},
       // s3 must say which signature it takes, or old clients fall back to version 2. Where a client has no region yet,
@@ -42,11 +42,63 @@ std::string endpoints_json(const std::string& host_and_port) {
   return dump(Json{{"version", 3}, {"partitions", {partition}}}, 2) + "\n";
 }
 
+std::string sagemaker_yaml() {
+  // Version 2 of the SDK sends its telemetry to a host of AWS and waits for the answer as long as it takes: where there
+  // is no way out, for ever.
+  return "# For the SageMaker Python SDK, which merges the user's own config over this one.\n"
+         "SchemaVersion: '1.0'\n"
+         "SageMaker:\n"
+         "  PythonSDK:\n"
+         "    Modules:\n"
+         "      TelemetryOptOut: true\n";
+}
+
+std::string botocore_plugin() {
+  return R"py("""Of `trainyard env`: botocore loads this into its clients (BOTOCORE_EXPERIMENTAL__PLUGINS).
+
+A client that was made for a host of AWS by its name, past AWS_ENDPOINT_URL, asks this server instead: the SageMaker SDK
+makes such ones for STS. A botocore that knows no plugins does not look at this.
+"""
+
+import os
+import urllib.parse
+
+import botocore.httpsession
+
+DOMAINS = (".amazonaws.com", ".amazonaws.com.cn")
+
+
+def initialize_client_plugin(client):
+    endpoint = os.environ.get("AWS_ENDPOINT_URL", "")
+    host = urllib.parse.urlsplit(client.meta.endpoint_url).hostname or ""
+    if not endpoint or not host.endswith(DOMAINS) or client.meta.service_model.service_name == "s3":
+        return
+    # Of our own, since the client's has the proxy to the outside.
+    session = botocore.httpsession.URLLib3Session(verify=os.environ.get("AWS_CA_BUNDLE", True))
+    server = urllib.parse.urlsplit(endpoint)
+
+    def redirect(request, **_):
+        request.url = urllib.parse.urlsplit(request.url)._replace(scheme=server.scheme, netloc=server.netloc).geturl()
+
+    client.meta.events.register_first("before-sign", redirect)
+    client.meta.events.register_last("before-send", lambda request, **_: session.send(request))
+)py";
+}
+
 std::string shell_exports(const std::string& data_directory, const ServerRecord& record) {
   std::string text;
   const auto set = [&](const std::string& name, const std::string& value) {
     text += "export " + name + "=" + quoted(value) + "\n";
   };
+  // What an earlier yard, or AWS, left in this shell and would win over what follows.
+  text +=
+      "unset AWS_SESSION_TOKEN AWS_SECURITY_TOKEN AWS_PROFILE AWS_DEFAULT_PROFILE "
+      "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS "
+      "AWS_USE_FIPS_ENDPOINT AWS_USE_DUALSTACK_ENDPOINT";
+  for (const char* service : {"S3", "STS", "IAM", "SAGEMAKER", "SAGEMAKER_RUNTIME", "SAGEMAKER_METRICS",
+                              "CLOUDWATCH", "CLOUDWATCH_LOGS", "BATCH", "ECR"})
+    text += std::string(" AWS_ENDPOINT_URL_") + service;
+  text += "\n";
   set("AWS_ENDPOINT_URL", record.endpoint);
   if (!record.objects_endpoint.empty()) set("AWS_ENDPOINT_URL_S3", record.objects_endpoint);
   set("AWS_ACCESS_KEY_ID", record.key.id);
@@ -56,7 +108,19 @@ std::string shell_exports(const std::string& data_directory, const ServerRecord&
   set("AWS_CA_BUNDLE", data_directory + "/tls/ca.pem");
   set("AWS_DATA_PATH", data_directory + "/clients");
   set("AWS_EC2_METADATA_DISABLED", "true");
-  text += "unset AWS_SESSION_TOKEN AWS_PROFILE AWS_DEFAULT_PROFILE\n";
+  set("SAGEMAKER_ADMIN_CONFIG_OVERRIDE", data_directory + "/clients/sagemaker.yaml");
+  set("BOTOCORE_EXPERIMENTAL__PLUGINS", std::string("trainyard=") + kBotocorePlugin);
+  const std::string modules = quoted(data_directory + "/clients/python");
+  text += "case \":${PYTHONPATH:-}:\" in *:" + modules +
+          ":*) ;; *) PYTHONPATH=\"${PYTHONPATH:+$PYTHONPATH:}\"" + modules + " ;; esac\nexport PYTHONPATH\n";
+  // A proxy of this shell is for the outside. Clients read either name, so each stands in for the other, and the host is
+  // added once, however often this is evaluated.
+  const std::string host = quoted(record.host_and_port.substr(0, record.host_and_port.rfind(':')));
+  text += ": \"${NO_PROXY:=${no_proxy:-}}\" \"${no_proxy:=$NO_PROXY}\"\n";
+  for (const std::string name : {"NO_PROXY", "no_proxy"})
+    text += "case \",$" + name + ",\" in *," + host + ",*) ;; *) " + name + "=\"${" + name + ":+$" + name +
+            ",}\"" + host + " ;; esac\n";
+  text += "export NO_PROXY no_proxy\n";
   return text;
 }
 

@@ -1,6 +1,8 @@
 // `trainyard env`: shell exports with which unmodified AWS clients find the server. Clients older than AWS_ENDPOINT_URL
-// (Debian 12's) and the STS hosts that SDKs hard-code are reached through an endpoints.json on AWS_DATA_PATH, in which
-// every service of every region lives at this server's address.
+// (Debian 12's) find an endpoints.json on AWS_DATA_PATH, in which every service of every region lives at this server's
+// address. For the SageMaker SDK there are a config by which it keeps its telemetry to itself, and a plugin of botocore,
+// since it asks for STS at AWS's own host whatever the environment says, and looks for endpoints.json in the home
+// directory only, where it would be for every shell. Evaluating the text twice changes nothing; evaluating another server's takes its place.
 #pragma once
 
 #include <string>
@@ -13,7 +15,14 @@ namespace trainyard::apps {
 // The endpoints.json that makes old botocores ask `host_and_port` for everything.
 std::string endpoints_json(const std::string& host_and_port);
 
-// "export NAME='value'" lines. `data_directory` holds tls/ca.pem and clients/endpoints.json.
+// The SageMaker SDK's config.
+std::string sagemaker_yaml();
+
+// A Python module for clients/python, by which clients made for a host of AWS ask this server.
+inline constexpr const char* kBotocorePlugin = "trainyard_botocore_plugin";
+std::string botocore_plugin();
+
+// Lines for any shell of POSIX: "export NAME='value'". `data_directory` holds tls/ca.pem and clients/.
 std::string shell_exports(const std::string& data_directory, const ServerRecord& record);
 
 }  // namespace trainyard::apps

@@ -253,6 +253,10 @@ Result<void> serve(const ServeOptions& options) {
   TRY(host::make_directories(data.file("clients")));
   TRY(host::write_file_durably(data.file("clients/endpoints.json"), endpoints_json(reachable), 0644));
   TRY(write_own_model(data));
+  TRY(host::write_file_durably(data.file("clients/sagemaker.yaml"), sagemaker_yaml(), 0644));
+  TRY(host::make_directories(data.file("clients/python")));
+  TRY(host::write_file_durably(data.file(std::string("clients/python/") + kBotocorePlugin + ".py"),
+                               botocore_plugin(), 0644));
   TRY(write_server_record(data.path(), record));
 
   control::Loops loops(*control, control_settings.reconcile_interval, clock);

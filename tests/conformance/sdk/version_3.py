@@ -1,0 +1,74 @@
+"""What users of the SageMaker Python SDK 3 do, with the SDK as PyPI has it and nothing but `eval "$(trainyard env)"` before.
+
+The last line printed is what the test looks at, as JSON.
+"""
+
+import concurrent.futures
+import importlib.metadata
+import io
+import json
+import logging
+import os
+import sys
+import tarfile
+
+import boto3
+from sagemaker.core.helper.session_helper import Session, get_execution_role
+from sagemaker.core.resources import TrainingJob
+from sagemaker.train import ModelTrainer
+from sagemaker.train.configs import Compute, InputData, SourceCode
+
+IMAGE = "trainyard/machine"
+logging.basicConfig(level=logging.INFO)  # the SDK's way of showing logs
+directory = sys.argv[1]
+here = os.path.dirname(os.path.abspath(__file__))
+found = {"version": importlib.metadata.version("sagemaker")}
+
+
+def session():
+    """boto's sessions are of one thread."""
+    return Session(boto3.session.Session())
+
+
+first = session()
+found["bucket"] = first.default_bucket()
+found["role"] = get_execution_role(first)
+with open(os.path.join(directory, "rows.csv"), "w", encoding="utf-8") as file:
+    file.write("1\n2\n3\n")
+data = first.upload_data(os.path.join(directory, "rows.csv"), key_prefix="digits/train").rsplit("/", 1)[0] + "/"
+
+
+def model_files(uri):
+    bucket, key = uri.removeprefix("s3://").split("/", 1)
+    body = boto3.session.Session().client("s3").get_object(Bucket=bucket, Key=key)["Body"].read()
+    with tarfile.open(fileobj=io.BytesIO(body)) as archive:
+        return {name: archive.extractfile(name).read().decode() for name in archive.getnames()}
+
+
+def train():
+    """The caller's own role, a script, two hosts, a channel; waits and shows the logs."""
+    trainer = ModelTrainer(
+        training_image=IMAGE, source_code=SourceCode(source_dir=here, entry_script="train.py"), base_job_name="two",
+        compute=Compute(instance_type="ml.m5.large", instance_count=2), hyperparameters={"epochs": 3}, sagemaker_session=session())
+    trainer.train(input_data_config=[InputData(channel_name="train", data_source=data)], wait=True, logs=True)
+    job = TrainingJob.get(trainer._latest_training_job.training_job_name)
+    return {"status": job.training_job_status, "model": job.model_artifacts.s3_model_artifacts, "files": model_files(job.model_artifacts.s3_model_artifacts)}
+
+
+def failing_train():
+    trainer = ModelTrainer(
+        training_image=IMAGE, source_code=SourceCode(command="python3 -c 'raise ValueError(\"out of ideas\")'"), base_job_name="fails",
+        compute=Compute(instance_type="ml.m5.large", instance_count=1), role="trainer", sagemaker_session=session())
+    try:
+        trainer.train(wait=True, logs=False)
+    except Exception as failure:
+        return {"kind": type(failure).__name__, "words": str(failure)}
+    return {"words": "it did not fail"}
+
+
+parts = {part.__name__: part for part in (train, failing_train)}
+with concurrent.futures.ThreadPoolExecutor(len(parts)) as pool:
+    running = {name: pool.submit(part) for name, part in parts.items()}
+    for name, part in running.items():
+        found[name] = part.result()
+print("\n" + json.dumps(found))

@@ -1,0 +1,38 @@
+"""The SageMaker Python SDK, major version 3, unmodified: ModelTrainer.train()."""
+
+import json
+
+import pytest
+
+import sdk
+
+
+@pytest.fixture(scope="module")
+def ran(server, tmp_path_factory):
+    return sdk.run(server, 3, tmp_path_factory.mktemp("sdk"))
+
+
+def test_the_session_finds_bucket_and_role(ran):
+    found, _, _ = ran
+    assert found["version"].startswith("3.")
+    assert found["role"].endswith(":role/TrainyardOwner") and found["bucket"].startswith("sagemaker-us-east-1-")
+
+
+def test_nothing_asks_for_the_outside(ran):
+    assert ran[2] == []
+
+
+def test_train_waits_shows_all_hosts_logs_and_leaves_a_model(ran):
+    found, printed, _ = ran
+    done = found["train"]
+    assert done["status"] == "Completed"
+    for host in (1, 2):
+        assert f"host algo-{host} of 2 read 3 rows for 3 epochs" in printed
+    model = json.loads(done["files"]["model.json"])
+    assert model["rows"] == 3 and model["hyperparameters"] == {"epochs": "3"}
+    assert model["source"] == "/opt/ml/input/data/code", "the SDK's own drivers ran"
+
+
+def test_a_failed_job_raises_with_its_reason(ran):
+    failing = ran[0]["failing_train"]
+    assert failing["kind"] == "FailedStatusError" and "AlgorithmError" in failing["words"], failing

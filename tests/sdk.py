@@ -1,0 +1,61 @@
+"""The SageMaker Python SDKs, as PyPI has them, in a shell that has evaluated `trainyard env` and nothing else."""
+
+import json
+import os
+import shlex
+import socket
+import subprocess
+import threading
+
+import trainyard_server
+
+PROGRAMS = os.path.join(trainyard_server.ROOT, "tests", "conformance", "sdk")
+SCRIPT_SECONDS_MAX = 300
+
+
+class Outside:
+    """Plays the proxy to the outside: whoever asks it for anything is remembered and sent away."""
+
+    def __init__(self):
+        self.asked = []
+        self.socket = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self.socket.getsockname()[1]}"
+        threading.Thread(target=self.listen, daemon=True).start()
+
+    def listen(self):
+        while True:
+            try:
+                connection, _ = self.socket.accept()
+            except OSError:
+                return  # closed
+            with connection:
+                connection.settimeout(5)
+                try:
+                    self.asked.append(connection.recv(200).decode(errors="replace").split("\r\n")[0])
+                    connection.sendall(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+                except OSError:
+                    self.asked.append("nothing")
+
+    def close(self):
+        self.socket.close()
+
+
+def python(version):
+    """The interpreter that has the SDK of a major version; ./yard setup makes it."""
+    path = os.path.join(trainyard_server.ROOT, "build", f"sagemaker{version}", "bin", "python")
+    assert os.path.exists(path), f"{path} is missing: run ./yard setup"
+    return path
+
+
+def run(server, version, directory, program=None):
+    """(what the program printed last, decoded; everything it printed; who asked for the outside)."""
+    outside = Outside()
+    environment = {"PATH": os.environ["PATH"], "HOME": str(directory), "HTTP_PROXY": outside.url, "HTTPS_PROXY": outside.url, "COLUMNS": "200"}
+    words = [python(version), os.path.join(PROGRAMS, program or f"version_{version}.py"), str(directory)]
+    line = f'eval "$({shlex.quote(trainyard_server.PROGRAM)} env --data {shlex.quote(server.data)})"; exec {shlex.join(words)}'
+    try:
+        done = subprocess.run(["bash", "-c", line], env=environment, capture_output=True, text=True, timeout=SCRIPT_SECONDS_MAX)
+    finally:
+        outside.close()
+    assert done.returncode == 0, f"{done.stdout[-3000:]}\n{done.stderr[-6000:]}"
+    return json.loads(done.stdout.strip().splitlines()[-1]), done.stdout + done.stderr, outside.asked
