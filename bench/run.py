@@ -11,7 +11,9 @@ import datetime
 import json
 import os
 import platform
+import random
 import re
+import shutil
 import statistics
 import subprocess
 import sys
@@ -24,6 +26,7 @@ RESULTS = os.path.join(ROOT, "bench", "results")
 sys.path.insert(0, os.path.join(ROOT, "tests"))
 
 import jobs
+import oci
 import trainyard_server
 
 START_ROUNDS = 15
@@ -31,6 +34,10 @@ FLOOD_ROUNDS = 5
 FLOOD_MEGABYTES = 500
 FLOOD_LINE = "epoch 3 step 1700 of 12000: loss 0.25731 learning rate 0.001 samples per second 12345.6 and so on"
 IMAGE = "localhost/trainyard-bench:1"
+# Of the bench of cold images. A framework image with CUDA is 12288, and asks for a disk of 60 GB.
+COLD_IMAGE_MIB = int(os.environ.get("TRAINYARD_BENCH_IMAGE_MIB", "1024"))
+COLD_IMAGE_LAYERS = 40
+COLD_ROUNDS = 3
 
 
 def spread(values):
@@ -273,6 +280,49 @@ def collectives():
 
 
 BENCHES = {one.__name__: one for one in (collectives, ledger, describe, create, start, logs, idle)}
+def layer_of(number, mebibytes):
+    """Files of many sizes, which pack to about half, as programs and libraries do."""
+    values = random.Random(number)
+    members, left = [oci.directory(f"layer{number}")], mebibytes << 20
+    while left > 0:
+        size = min(left, values.choice((4 << 10, 32 << 10, 256 << 10, 2 << 20)))
+        half = size // 2
+        members.append(oci.file(f"layer{number}/{len(members)}", values.randbytes(half) + b"the same again " * (half // 15 + 1)))
+        left -= size
+    return members
+
+
+def image():
+    """A cold image in many layers, from a registry on this machine to ready to run, beside `podman pull`."""
+    directory = tempfile.mkdtemp(prefix="trainyard-bench-", dir=os.path.join(ROOT, "build"))
+    registry = None
+    try:
+        layout = oci.Layout(os.path.join(directory, "layout"))
+        layout.image("cold", (layer_of(number, COLD_IMAGE_MIB // COLD_IMAGE_LAYERS) for number in range(COLD_IMAGE_LAYERS)))
+        registry = oci.Registry(directory)
+        name = registry.push(layout, "cold", "bench/cold")
+        environment = podman_environment(directory)
+        ours, peers = [], []
+        for _ in range(COLD_ROUNDS):
+            data, store = os.path.join(directory, "data"), os.path.join(directory, "store")
+            began = time.monotonic()
+            subprocess.run([os.path.join(BIN, "trainyard"), "warm", name, "--data", data], check=True, capture_output=True)
+            ours.append(time.monotonic() - began)
+            began = time.monotonic()
+            podman(environment, "--root", store, "--runroot", store + ".run", "pull", "-q", "--tls-verify=false", name)
+            peers.append(time.monotonic() - began)
+            for old in (data, store, store + ".run"):
+                subprocess.run(["umount", "-q", os.path.join(old, "overlay")], check=False)
+                shutil.rmtree(old)
+    finally:
+        if registry:
+            registry.stop()
+        shutil.rmtree(directory)
+    return [row("image", f"cold image of {COLD_IMAGE_MIB} MiB in {COLD_IMAGE_LAYERS} layers, registry on this machine", "s", ours, peers, "podman pull",
+                "no slower", lambda ours, peer: ours <= peer)]
+
+
+BENCHES = {one.__name__: one for one in (collectives, ledger, describe, create, start, logs, idle, image)}
 
 # -- showing and keeping ----------------------------------------------------------------------------
 
