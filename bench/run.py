@@ -30,6 +30,7 @@ import oci
 import trainyard_server
 
 START_ROUNDS = 15
+BACK_TO_BACK_BLOCKS, BACK_TO_BACK_JOBS = 4, 11
 FLOOD_ROUNDS = 5
 FLOOD_MEGABYTES = 500
 FLOOD_LINE = "epoch 3 step 1700 of 12000: loss 0.25731 learning rate 0.001 samples per second 12345.6 and so on"
@@ -143,6 +144,13 @@ def make_image(environment):
         buildah config --env PATH=/bin $c; buildah commit -q $c {IMAGE} >/dev/null; buildah rm $c >/dev/null""")
 
 
+def podman_start_milliseconds(environment):
+    """`podman run` -> the user's process."""
+    asked = uptime()
+    began = float(podman(environment, "run", "--rm", "--network=bridge", IMAGE, "sh", "-c", "cat /proc/uptime").split()[0])
+    return (began - asked) * 1000
+
+
 def start():
     """Accepted -> the user's process, beside `podman run` with a bridge. The process prints its clock first of all.
 
@@ -167,9 +175,7 @@ def start():
                 assert len(began) == hosts, (name, began)
                 cases[hosts].append((max(began) - accepted) * 1000)
             trainyard_server.wait_for(lambda: not os.listdir(os.path.join(server.data, "attempts")), "the last job to be gone")
-            asked = uptime()
-            began = float(podman(environment, "run", "--rm", "--network=bridge", IMAGE, "sh", "-c", "cat /proc/uptime").split()[0])
-            peers.append((began - asked) * 1000)
+            peers.append(podman_start_milliseconds(environment))
     finally:
         server.clean()
     return [row("start", f"accepted -> user process, {hosts} host{'s' if hosts > 1 else ''}, runtime, no channel", "ms", measured, peers,
@@ -207,6 +213,34 @@ def logs():
         server.clean()
     return [row("logs", "lines of 100 bytes from one process, 40 regexes, none dropped", "MB/s", ours, peers, "podman run, k8s-file, no regexes",
                 ">= 100 MB/s", lambda ours, peer: ours >= 100 and dropped == 0)]
+
+
+def back_to_back():
+    """The same, but each start is asked for as soon as the job before is seen to be Completed: what that one leaves is
+    being removed meanwhile. `podman run --rm` after `podman run --rm` is the peer."""
+    server = with_server("[[machine]]\nname = 'box'\ncpus = 64.0\nmemory_gib = 256.0\n").start()
+    ours, peers = [], []
+    try:
+        server.boto("s3").create_bucket(Bucket="yard")
+        environment = podman_environment(server.data)
+        make_image(environment)
+        sagemaker, logs = server.boto("sagemaker"), server.boto("logs")
+        for block in range(BACK_TO_BACK_BLOCKS):
+            for number in range(BACK_TO_BACK_JOBS):
+                name = f"next-{block}-{number}"
+                sagemaker.create_training_job(**jobs.request(name, "date +%s.%N", hosts=2))
+                accepted = time.time()
+                jobs.wait_until(sagemaker, name)
+                began = [float(line) for line in jobs.log_lines(logs, name) if re.fullmatch(r"\d+\.\d+", line)]
+                assert len(began) == 2, (name, began)
+                if number:  # the first follows podman
+                    ours.append((max(began) - accepted) * 1000)
+            for _ in range(BACK_TO_BACK_JOBS - 1):
+                peers.append(podman_start_milliseconds(environment))
+    finally:
+        server.clean()
+    return [row("back to back", "accepted -> user process, 2 hosts, right after the last job", "ms", ours, peers,
+                "podman run --rm --network=bridge", "p50 < 100 ms and ratio <= 0.5", lambda ours, peer: ours < 100 and ours <= 0.5 * peer)]
 
 
 def idle():
@@ -279,7 +313,6 @@ def collectives():
             for name, _, _, peer, bound in cases]
 
 
-BENCHES = {one.__name__: one for one in (collectives, ledger, describe, create, start, logs, idle)}
 def layer_of(number, mebibytes):
     """Files of many sizes, which pack to about half, as programs and libraries do."""
     values = random.Random(number)
@@ -322,7 +355,7 @@ def image():
                 "no slower", lambda ours, peer: ours <= peer)]
 
 
-BENCHES = {one.__name__: one for one in (collectives, ledger, describe, create, start, logs, idle, image)}
+BENCHES = {one.__name__: one for one in (collectives, ledger, describe, create, start, back_to_back, logs, idle, image)}
 
 # -- showing and keeping ----------------------------------------------------------------------------
 
