@@ -473,10 +473,12 @@ void Checkers::check_pools(const Job& before, const Job& after) {
                title(before) + ": its warm pool went back");
   World::check(pool.state == WarmPoolState::in_use || after.finished(),
                title(before) + " runs, and its hosts are kept or given back");
-  if (pool.ended && pool.available)
-    World::check(*pool.ended - *pool.available <= std::chrono::seconds(after.spec.keep_alive_seconds) ||
-                     pool.state == WarmPoolState::reused,
-                 title(before) + ": its hosts were billed for longer than they were to be kept");
+  if (!pool.ended || !pool.available || pool.state == WarmPoolState::reused) return;
+  // A keep-alive that is made shorter counts from when it is.
+  const int64_t seconds =
+      std::max(pool.keep_alive_seconds, before.warm_pool ? before.warm_pool->keep_alive_seconds : 0);
+  World::check(*pool.ended - *pool.available <= std::chrono::seconds(seconds),
+               title(before) + ": its hosts were billed for longer than they were to be kept");
   if (after.attempts.size() == before.attempts.size() || after.attempt()->warm_pool == 0) return;
   const Job* left = durable(after.attempt()->warm_pool);
   World::check(left && left->keeps_hosts(), title(after) + " took over what nobody kept");

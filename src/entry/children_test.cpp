@@ -76,15 +76,15 @@ TEST_F(ChildrenTest, PassLinesOnAsTheyAreToBe) {
 TEST_F(ChildrenTest, AreToldToStopAloneOrWithAllTheyStarted) {
   Children::Kind group;
   group.signal_group = true;
-  // The shell waits for its child, and would be told after it only.
+  // The shell ends when its child has: both must be told.
   start(
-      "trap 'exit 9' TERM; (trap 'echo told > inner; exit' TERM; touch ready; while :; do sleep 0.05; done) "
+      "trap 'wait; exit 9' TERM; (trap 'echo told > inner; exit' TERM; touch ready; while :; do sleep 0.05; "
+      "done) "
       "& wait; wait",
       group);
   for (int i = 0; i < kWaitsMax && !host::exists(directory_.path() + "/ready"); ++i) ::poll(nullptr, 0, 10);
   children_.signal(SIGTERM);
   EXPECT_EQ(wait().code, 9);
-  for (int i = 0; i < kWaitsMax && written("inner").empty(); ++i) ::poll(nullptr, 0, 10);
   EXPECT_EQ(written("inner"), "told\n");
 }
 

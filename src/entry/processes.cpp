@@ -80,6 +80,7 @@ Result<Running> start(const Command& command) {
     errors = TRY(make_pipe());
     ::posix_spawn_file_actions_adddup2(&plan.actions, errors.write_end.descriptor(), 2);
   }
+  ::posix_spawn_file_actions_addclosefrom_np(&plan.actions, 3);  // what we were given is not theirs
   ::posix_spawn_file_actions_addchdir_np(&plan.actions, command.directory.c_str());
   sigset_t none, all;
   ::sigemptyset(&none);
