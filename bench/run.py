@@ -305,12 +305,17 @@ def collectives():
         ("2 ranks, TCP, 25 MiB", ours(2, 25 * MIB, way="tcp"), open_mpi(2, 25 * MIB, "tcp"), "Open MPI over TCP", 1.0),
     ]
     measured = {name: ([], []) for name, *_ in cases}
+    starts = {16: [], 64: []}
     for _ in range(COLLECTIVE_ROUNDS):
         for name, mine, theirs, _, _ in cases:
             measured[name][0].append(mine())
             measured[name][1].append(theirs())
+        for ranks, seconds in starts.items():
+            seconds.append(ours(ranks, 64, way="start")() / 1e6)
     return [row("collectives", name.strip(), "us", *measured[name], peer, f"ratio <= {bound}", lambda a, b, bound=bound: a <= bound * b)
-            for name, _, _, peer, bound in cases]
+            for name, _, _, peer, bound in cases] + [
+        row("collectives", f"start of {ranks} ranks", "s", starts[ranks], None, None, f"< {bound} s", lambda mine, _, bound=bound: mine < bound)
+        for ranks, bound in ((16, 1), (64, 3))]
 
 
 def layer_of(number, mebibytes):

@@ -1,6 +1,7 @@
 // An allreduce by our own collectives, between processes of this machine.
 //
-//   reduce_with_ours RANKS BYTES TYPE WAY [PLANS]     TYPE f32 f16 bf16; WAY ordinary registered tcp
+//   reduce_with_ours RANKS BYTES TYPE WAY [PLANS]     TYPE f32 f16 bf16; WAY ordinary registered tcp, or start:
+//   the time from the first fork until all have met
 #include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -55,6 +56,17 @@ void play(int rank, const TcpOptions& options, size_t bytes, Type type, bool reg
   must(group->barrier());
 }
 
+// How long it takes until all ranks are processes that have met.
+void start(int rank, const TcpOptions& options, std::chrono::steady_clock::time_point began) {
+  auto mine = options;
+  mine.rank = rank;
+  const auto group = must(join_over_tcp(mine));
+  must(group->barrier());
+  if (rank != 0) return;
+  bench::print_microseconds(
+      "ours", std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - began).count());
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -81,13 +93,18 @@ int main(int argc, char** argv) {
   options.group.deterministic = true;
   if (argc > 5) options.group.plans = argv[5];
   const Type of = type == "f16" ? Type::f16 : type == "bf16" ? Type::bf16 : Type::f32;
+  const auto began = std::chrono::steady_clock::now();
+  const auto run = [&](int rank) {
+    if (way == "start") return start(rank, options, began);
+    play(rank, options, bytes, of, way == "registered");
+  };
   for (int rank = 1; rank < ranks; ++rank) {
     if (fork() == 0) {
-      play(rank, options, bytes, of, way == "registered");
+      run(rank);
       return 0;
     }
   }
-  play(0, options, bytes, of, way == "registered");
+  run(0);
   int failed = 0;
   for (int status = 0; wait(&status) > 0;) failed += status != 0;
   return failed;

@@ -108,6 +108,18 @@ void fold_wide(std::byte* out_bytes, const std::byte* const* operands, size_t co
                int divisor) {
   using Narrow = typename Format::Narrow;
   auto* out = reinterpret_cast<Narrow*>(out_bytes);
+  if constexpr (Format::one_by_one) {
+    if (count == 2) {
+      const auto* first = reinterpret_cast<const Narrow*>(operands[0]);
+      const auto* second = reinterpret_cast<const Narrow*>(operands[1]);
+#pragma GCC ivdep
+      for (size_t i = 0; i < elements; ++i) {
+        const float value = Combine::of(Format::wide(first[i]), Format::wide(second[i]));
+        out[i] = Format::narrowed(divides ? value / float(divisor) : value);
+      }
+      return;
+    }
+  }
   for (size_t begin = 0; begin < elements; begin += block_elements) {
     const size_t size = elements - begin < block_elements ? elements - begin : block_elements;
     alignas(64) float sums[block_elements];
@@ -126,6 +138,9 @@ void fold_wide(std::byte* out_bytes, const std::byte* const* operands, size_t co
 
 struct Bfloats {
   using Narrow = uint16_t;
+  static constexpr bool one_by_one = true;  // plain arithmetic, which the compiler makes wide by itself
+  static float wide(uint16_t bits) { return formats::from_bf16(bits); }
+  static uint16_t narrowed(float value) { return formats::to_bf16(value); }
   static void widen(const uint16_t* from, float* to, size_t size) {
     for (size_t i = 0; i < size; ++i) to[i] = formats::float_of(uint32_t(from[i]) << 16);
   }
@@ -146,6 +161,7 @@ struct EightBits {
 template <float (*from)(uint8_t), uint8_t (*to)(float)>
 struct Eights {
   using Narrow = uint8_t;
+  static constexpr bool one_by_one = false;
   static void widen(const uint8_t* source, float* wide, size_t size) {
     static const EightBits<from> table;
     for (size_t i = 0; i < size; ++i) wide[i] = table.values[source[i]];
