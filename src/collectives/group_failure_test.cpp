@@ -12,6 +12,7 @@
 #include <set>
 
 #include "collectives/testing/groups.hpp"
+#include "collectives/transport/tcp/tcp_transport.hpp"
 
 namespace trainyard::collectives {
 namespace {
@@ -245,6 +246,96 @@ TEST(Rendezvous, strangers_at_the_port_do_no_harm) {
   EXPECT_TRUE(join_over_tcp(options(all, 1)));
   first.join();
   for (const int stranger : strangers) close(stranger);
+}
+
+// Rank 1 of two as somebody writes it who knows the secret, and then says what it likes.
+class Impostor {
+ public:
+  explicit Impostor(const Endpoint& first) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(first.port);
+    inet_pton(AF_INET, first.host.c_str(), &address.sin_addr);
+    for (int tries = 0; tries < 100000; ++tries) {
+      socket_ = Socket(socket(AF_INET, SOCK_STREAM, 0));
+      if (connect(socket_.descriptor(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0) return;
+    }
+    ADD_FAILURE() << "nobody listens";
+  }
+  // What the other side answers to a hello: whether it let us in is seen by what follows.
+  void prove_membership(const std::string& secret) {
+    const Hello mine{1, 2, {7}};
+    say(encode(mine));
+    const auto theirs = decode_hello(hear(frame_header_bytes + 24).substr(frame_header_bytes));
+    ASSERT_TRUE(theirs);
+    (void)hear(frame_header_bytes + 32);
+    say(encode_proof(prove(secret, mine, *theirs)));
+  }
+  void say(std::string_view bytes) {
+    EXPECT_EQ(write(socket_.descriptor(), bytes.data(), bytes.size()), ssize_t(bytes.size()));
+  }
+  std::string hear(size_t bytes) {
+    std::string heard(bytes, '\0');
+    EXPECT_EQ(recv(socket_.descriptor(), heard.data(), bytes, MSG_WAITALL), ssize_t(bytes));
+    return heard;
+  }
+  bool was_closed() {
+    char byte;
+    return recv(socket_.descriptor(), &byte, 1, 0) <= 0;
+  }
+
+ private:
+  Socket socket_;
+};
+
+std::string text_of(const HeaderBytes& header) {
+  return std::string(reinterpret_cast<const char*>(header.data()), header.size());
+}
+
+TEST(Garbage, from_a_member_ends_the_group_with_its_name) {
+  const struct {
+    std::string bytes;
+    Kind kind;
+  } rows[] = {
+      {std::string(100, 'x'), Kind::corrupt},
+      {encode(Hello{1, 2, {}}), Kind::corrupt},
+      {encode(Failed{9, "rank 9 is not"}), Kind::corrupt},
+      {encode(Failed{1, "my disk is full"}), Kind::unavailable},
+      {text_of(encode(FrameHeader{FrameKind::data, {0, 12345}, 1})) + "x", Kind::conflict},
+      {text_of(encode(FrameHeader{FrameKind::data, {0, 0}, ~uint64_t{0}})), Kind::conflict},
+      {text_of(encode(FrameHeader{FrameKind::goodbye, {}, 0})), Kind::unavailable},
+      {"TYR2", Kind::unavailable},  // and then it is gone
+  };
+  for (const auto& row : rows) {
+    const auto all = endpoints(2);
+    std::thread honest([&] {
+      auto group = join_over_tcp(options(all, 0, Way::tcp));
+      ASSERT_TRUE(group) << group.error().message;
+      const auto result = (*group)->barrier();
+      ASSERT_FALSE(result);
+      EXPECT_EQ(result.error().kind, row.kind) << result.error().message;
+      EXPECT_NE(result.error().message.find("rank 1"), std::string::npos) << result.error().message;
+    });
+    {
+      Impostor impostor(all[0]);
+      impostor.prove_membership("group_test");
+      impostor.say(row.bytes);
+    }
+    honest.join();
+  }
+}
+
+TEST(Garbage, a_wrong_proof_is_closed_and_does_no_harm) {
+  const auto all = endpoints(2);
+  std::thread honest([&] {
+    const auto group = join_over_tcp(options(all, 0, Way::tcp));
+    EXPECT_TRUE(group) << group.error().message;
+  });
+  Impostor impostor(all[0]);
+  impostor.prove_membership("what the secret is not");
+  EXPECT_TRUE(impostor.was_closed());
+  EXPECT_TRUE(join_over_tcp(options(all, 1, Way::tcp)));
+  honest.join();
 }
 
 TEST(Rendezvous, refuses_options_that_cannot_be_right) {
