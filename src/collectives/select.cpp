@@ -21,6 +21,8 @@ constexpr Operation operations[] = {Operation::allreduce, Operation::reduce_scat
 
 // A chunk that a core's second-level cache holds twice, for each rank that has a piece of it.
 constexpr size_t local_chunk_bytes = size_t{128} << 10;
+// Two chunks of an allreduce, and the results of a third, lie in the sender's outbox at the same time.
+constexpr size_t direct_chunk_bytes_max = size_t{1} << 20;
 // Long enough that its system calls are forgotten, short enough that adding overlaps with sending.
 constexpr size_t network_chunk_bytes = size_t{256} << 10;
 
@@ -41,8 +43,9 @@ size_t chunk_bytes_for(Operation operation, Algorithm algorithm, const Placement
   switch (algorithm) {
     case Algorithm::direct:
       // An allreduce's chunk has a piece for each rank; a block's chunk is all for one.
-      return (shared ? local_chunk_bytes : network_chunk_bytes) *
-             (operation == Operation::allreduce ? size_t(place.ranks) : 1);
+      return std::min((shared ? 2 * local_chunk_bytes : network_chunk_bytes) *
+                          (operation == Operation::allreduce ? size_t(place.ranks) : 1),
+                      direct_chunk_bytes_max);
     case Algorithm::ring:
     case Algorithm::tree:
       return shared ? local_chunk_bytes : network_chunk_bytes;
