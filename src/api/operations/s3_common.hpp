@@ -117,8 +117,10 @@ std::optional<Failure> check_not_here(const Input& in) {
   if (in.grant_full_control || in.grant_read || in.grant_read_acp || in.grant_write_acp)
     return refused("x-amz-grant-*");
   if (in.sse_customer_algorithm) return refused("x-amz-server-side-encryption-customer-algorithm");
-  if (in.server_side_encryption && in.server_side_encryption->starts_with("aws:kms"))
-    return refused("x-amz-server-side-encryption: " + *in.server_side_encryption);
+  // "aws:kms" without a key leaves everything to the store, and the SageMaker SDK asks for it by itself; no reply says
+  // that it was done.
+  if (in.ssekms_key_id && !in.ssekms_key_id->empty())
+    return refused("x-amz-server-side-encryption-aws-kms-key-id");
   if (in.object_lock_mode || in.object_lock_legal_hold_status) return refused("x-amz-object-lock-*");
   if (in.tagging && !in.tagging->empty()) return refused("x-amz-tagging");
   return std::nullopt;
