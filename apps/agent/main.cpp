@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <future>
 #include <map>
 #include <string>
 #include <thread>
@@ -19,7 +20,9 @@
 #include "host/image.hpp"
 #include "host/link.hpp"
 #include "host/machine_clock.hpp"
+#include "host/mounts.hpp"
 #include "host/process.hpp"
+#include "host/volume.hpp"
 #include "objects/s3_client.hpp"
 #include "wire/codec.hpp"
 
@@ -113,12 +116,31 @@ std::string entry_program() {
   return host::exists(path) ? path : "";
 }
 
+// Begun at once, since making it takes as long as saying hello. What all volumes of a size start from lies beside the
+// images; where those are not shared, it is this host's alone and goes at once.
+std::shared_future<Result<void>> begin_volume(const wire::Order& order, const std::string& directory) {
+  const char* images = std::getenv("TRAINYARD_IMAGES_DIRECTORY");
+  const bool shared = images != nullptr && *images != '\0';
+  const std::string templates = shared ? std::string(images) + ".volumes" : directory + "/templates";
+  const auto bytes = static_cast<uint64_t>(order.spec.volume_gib) << 30;
+  return std::async(std::launch::async,
+                    [=]() -> Result<void> {
+                      auto made = host::make_volume(directory + "/ml", directory + "/" + agent::kVolumeFile,
+                                                    bytes, templates);
+                      if (!shared) TRY(host::remove_all(templates));
+                      return made;
+                    })
+      .share();
+}
+
 Result<void> run(const Options& options, Clock& clock) {
   host::MachineRandom random;
   SignalWatch signals;  // before any other thread, so that all have them blocked
   TRY(host::make_directories(options.place.directory, 0700));
   const auto alive = TRY(host::FileLock::take(options.place.directory + "/alive"));
   const auto order = TRY(wire::decode_order(TRY(host::read_file(options.order))).in(options.order));
+
+  const auto volume = begin_volume(order, options.place.directory);
 
   agent::Presence presence;
   const auto spool = TRY(agent::open_spool(options.place.directory + "/spool", clock, presence));
@@ -148,7 +170,8 @@ Result<void> run(const Options& options, Clock& clock) {
       uplink,
       clock,
       random,
-      entry_program()};
+      entry_program(),
+      [&] { return volume.get(); }};
   agent::Agent agent(order, options.place, world, keys, spool->found_facts());
   hearer = &agent;
   signals.start(agent);
@@ -169,6 +192,8 @@ int main(int argc, char** argv) {
     return 2;
   }
   host::MachineClock clock;
+  // What is mounted for this host ends with it, however it ends. An ordinary user mounts nothing.
+  (void)host::enter_mount_namespace();
   set_log(
       [](Level, std::string_view line) {
         std::fprintf(stderr, "%.*s\n", static_cast<int>(line.size()), line.data());

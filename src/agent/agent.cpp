@@ -7,6 +7,7 @@
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "contract/contract.hpp"
+#include "host/volume.hpp"
 
 namespace trainyard::agent {
 namespace {
@@ -226,6 +227,10 @@ ProcessExited Agent::explain_exit(const host::ContainerExit& exited) {
   if (const auto tree = Tree::open(site_.ml())) {
     failure = contract::failure_text(tree->read_start("output/failure", kFailureBytesMax));
   }
+  const bool volume_full = site_.volume_limited && host::is_full(site_.ml());
+  const std::string volume =
+      "the volume of " + std::to_string(order_.spec.volume_gib) + " GiB (VolumeSizeInGB) is full";
+  if (volume_full) world_.facts.say(volume + ": what is written to /opt/ml beyond it is refused");
   if (exited.out_of_memory) {
     event.reason = "OutOfMemory: the memory limit of " + share_in_words(order_) + " was hit";
     if (!failure.empty()) event.reason += "; " + failure;
@@ -235,6 +240,7 @@ ProcessExited Agent::explain_exit(const host::ContainerExit& exited) {
     const auto words = site_.pump->last_words();
     event.reason = words.empty() ? "the process left no failure file and printed nothing" : words;
   }
+  if (volume_full) event.reason = volume + "; " + event.reason;
   return event;
 }
 
@@ -253,7 +259,7 @@ void Agent::look_for_a_stall() {
 void Agent::measure() {
   const auto usage = site_.container->usage();
   if (!usage) return;
-  world_.facts.points(meter_.measure(*usage, order_.share.memory_bytes, disk_usage(site_.place.directory),
+  world_.facts.points(meter_.measure(*usage, order_.share.memory_bytes, disk_usage(site_.ml()),
                                      world_.clock.now(), world_.clock.monotonic()));
 }
 

@@ -38,6 +38,8 @@ struct Place {
       {};  // device files of this machine that are this host's alone, or shared by all
 };
 
+inline constexpr const char* kVolumeFile = "volume";
+
 // An image made ready to run.
 struct ReadyImage {
   std::string root;  // "" = this machine's own system
@@ -63,6 +65,9 @@ struct World {
   Clock& clock;
   Random& random;
   std::string entry_program = {};  // path of trainyard-entry; "" = there is none, and no script mode
+  // Waits for the job's volume, which is being made at the workspace's "ml", in its file kVolumeFile, since the
+  // agent began; none: what is written has no limit.
+  std::function<Result<void>()> await_volume = {};
 };
 
 // Lets steps wait for the server's first word.
@@ -105,6 +110,7 @@ struct Site {
   std::vector<std::unique_ptr<ChannelPipe>> pipes = {};  // of channels in Pipe mode
   std::vector<host::Mount> mounts = {};                  // what the steps add to the container's
   std::vector<std::unique_ptr<Mirror>> mirrors = {};     // of directories that the job writes to
+  bool volume_limited = false;                           // writing beyond VolumeSizeInGB is refused
   std::optional<Failure> mirror_failure = std::nullopt;  // told after the artifacts went up
 
   std::string path(const std::string& name) const { return place.directory + "/" + name; }

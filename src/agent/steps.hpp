@@ -30,6 +30,7 @@ void undo_all(Site& site);
 
 std::optional<Failure> make_workspace(Site& site);
 void remove_workspace(Site& site);
+std::optional<Failure> await_volume(Site& site);
 std::optional<Failure> await_welcome(Site& site);
 std::optional<Failure> bring_channels(Site& site);
 std::optional<Failure> restore_checkpoints(Site& site);

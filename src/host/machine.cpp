@@ -275,6 +275,19 @@ Finding fuse() {
           "modprobe fuse, and allow /dev/fuse"};
 }
 
+Finding volumes() {
+  const File control(::open("/dev/loop-control", O_RDWR | O_CLOEXEC));
+  const int error = errno;
+  if (!control)
+    return {"volumes", State::limited,
+            "/dev/loop-control cannot be opened" + because(error) + "; VolumeSizeInGB is not enforced",
+            "a kernel with loop devices, and allow /dev/loop*"};
+  if (!exists("/usr/sbin/mkfs.ext4") && !on_path("mkfs.ext4"))
+    return {"volumes", State::limited, "mkfs.ext4 is not there; VolumeSizeInGB is not enforced",
+            "install the package e2fsprogs"};
+  return {"volumes", State::ok, "can be given a size", ""};
+}
+
 Finding gpus() {
   const MachineCapacity capacity = machine_capacity();
   if (capacity.gpus == 0) return {"GPUs", State::limited, "no NVIDIA device files: jobs run on CPUs", ""};
@@ -361,6 +374,7 @@ std::vector<Finding> examine_machine(const std::string& data_directory) {
       program("image tools", "skopeo", {"skopeo", "--version"}, "images cannot be read", "skopeo"));
   findings.push_back(
       program("image unpacking", "tar", {"tar", "--version"}, "images cannot be unpacked", "tar"));
+  findings.push_back(volumes());
   findings.push_back(fuse());
   findings.push_back(gpus());
   findings.push_back(disk(data_directory));

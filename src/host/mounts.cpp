@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <sched.h>
 #include <sys/mount.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -76,6 +77,12 @@ Result<void> unmount_below(const std::string& directory) {
   for (const auto& path : mounts_below(mountinfo, directory))
     if (::umount2(path.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW) != 0 && errno != EINVAL && errno != ENOENT)
       return from_errno("unmounting " + path);
+  return ok();
+}
+
+Result<void> enter_mount_namespace() {
+  if (::unshare(CLONE_NEWNS) != 0 || ::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) != 0)
+    return from_errno("making a mount namespace");
   return ok();
 }
 

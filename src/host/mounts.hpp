@@ -21,5 +21,8 @@ std::vector<std::string> mounts_below(std::string_view mountinfo, const std::str
 Result<void> bind_beneath(const std::string& root, const std::string& path, const std::string& target);
 // Detaches all of them. Harmless when there is none.
 Result<void> unmount_below(const std::string& directory);
+// From now on what this process mounts is seen by it and its children only, and ends with the last of them;
+// what the machine unmounts goes here as well. Requires: this process has one thread.
+Result<void> enter_mount_namespace();
 
 }  // namespace trainyard::host

@@ -70,7 +70,9 @@ class Victims:
         """One of PLACES, or None: between attempts."""
         status = self.describe()["SecondaryStatus"]
         if status == "Training":
-            uploading = [path for directory in self.directories() for path in glob.glob(f"{directory}/ml/checkpoints/*.sagemaker-uploading")]
+            # As the agents see it: a job's volume is mounted for its agent only.
+            uploading = [path for directory in self.directories() for agent in self.processes(directory, "trainyard-agent")
+                         for path in glob.glob(f"/proc/{agent}/root{directory}/ml/checkpoints/*.sagemaker-uploading")]
             return "checkpoint" if uploading else "training"
         return {"Downloading": "download", "Uploading": "model"}.get(status)
 

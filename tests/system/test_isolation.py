@@ -85,3 +85,20 @@ def test_gpus_are_handed_out_whole(start, devices):
     assert {"/dev/" + line for line in fourth if "trainyard-test" in line} == given["one"]
     for name in ("two", "three", "four"):
         sagemaker.stop_training_job(TrainingJobName=name)
+
+
+def test_a_volume_holds_what_was_asked_for(start):
+    server = start()
+    s3, sagemaker, logs = server.boto("s3"), server.boto("sagemaker"), server.boto("logs")
+    s3.create_bucket(Bucket="yard")
+    fill = "df -B1M --output=size /opt/ml | tail -1; fallocate -l 900M /opt/ml/output/data/a && head -c 300000000 /dev/zero >/opt/ml/output/data/b"
+    sagemaker.create_training_job(**jobs.request("large", fill))
+    done = jobs.wait_until(sagemaker, "large")
+    lines = jobs.log_lines(logs, "large")
+    assert done["TrainingJobStatus"] == "Failed"
+    assert "the volume of 1 GiB (VolumeSizeInGB) is full" in done["FailureReason"], done["FailureReason"]
+    assert 900 <= int(lines[0]) <= 1024, lines
+    assert any("No space left on device" in line for line in lines), lines
+    assert any("VolumeSizeInGB" in line for line in lines), lines
+    with open("/proc/self/mountinfo", encoding="utf-8") as file:
+        assert server.data not in file.read(), "nothing of it is mounted for others"

@@ -1,4 +1,7 @@
 // The user's process, in its container.
+#include <algorithm>
+#include <cmath>
+
 #include "agent/job_config.hpp"
 #include "agent/steps.hpp"
 #include "base/text.hpp"
@@ -10,6 +13,10 @@ namespace trainyard::agent {
 namespace {
 
 constexpr const char* kCaInside = "/etc/trainyard-ca.pem";
+// Processes and threads, by the size of the instance: loaders and BLAS start some dozen per cpu; a fork bomb is held
+// before the machine's own limit (32,768 or more) is near.
+constexpr double kProcessesPerCpu = 1024;
+constexpr long long kProcessesLeast = 4096, kProcessesMost = 65536;
 // After the last process has gone the pipe has at most what it holds; reading that takes no longer.
 constexpr Duration kDrainLogMax = 10s;
 
@@ -50,6 +57,8 @@ host::ContainerSpec container_spec(Site& site) {
   spec.network_namespace = site.place.network_namespace;
   spec.cpus = order.share.cpus;
   spec.memory_bytes = order.share.memory_bytes;
+  spec.pids_max =
+      std::clamp(std::llround(order.share.cpus * kProcessesPerCpu), kProcessesLeast, kProcessesMost);
   // Half of its memory, as much as machines give: PyTorch's loaders die of bus errors in the usual 64 MiB.
   if (order.share.memory_bytes > 0)
     spec.shared_memory_bytes = static_cast<uint64_t>(order.share.memory_bytes) / 2;

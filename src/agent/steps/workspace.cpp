@@ -3,11 +3,28 @@
 #include "base/log.hpp"
 #include "host/files.hpp"
 #include "host/mounts.hpp"
+#include "host/volume.hpp"
 
 namespace trainyard::agent {
+namespace {
+
+void remove_directories(Site& site, std::initializer_list<const char*> names) {
+  if (auto removed = site.world.remove_container(site.container_id(), site.path("bundle")); !removed) {
+    log(Level::warning, "agent", "what is left of the container cannot be removed",
+        {{"error", removed.error().message}});
+  }
+  for (const char* name : names) {
+    if (auto removed = host::remove_all(site.path(name)); !removed) {
+      log(Level::warning, "agent", "a directory cannot be removed", {{"error", removed.error().message}});
+    }
+  }
+}
+
+}  // namespace
 
 std::optional<Failure> make_workspace(Site& site) {
-  remove_workspace(site);
+  // "ml" is being mounted over, where volumes have a size.
+  remove_directories(site, {"etc", "image", "checkpoints", "entry", site.world.await_volume ? "etc" : "ml"});
   if (site.died_before) {
     return Failure{domain::Fault::internal, "the agent of this host died while it ran the job"};
   }
@@ -18,20 +35,25 @@ std::optional<Failure> make_workspace(Site& site) {
   return {};
 }
 
+// VolumeSizeInGB. A machine that cannot limit it says so in the job's log.
+std::optional<Failure> await_volume(Site& site) {
+  if (!site.world.await_volume) return {};
+  const auto made = site.world.await_volume();
+  site.volume_limited = static_cast<bool>(made);
+  if (!made) site.world.facts.say("VolumeSizeInGB is not enforced on this machine: " + made.error().message);
+  return {};
+}
+
 void remove_workspace(Site& site) {
-  if (auto removed = site.world.remove_container(site.container_id(), site.path("bundle")); !removed) {
-    log(Level::warning, "agent", "what is left of the container cannot be removed",
-        {{"error", removed.error().message}});
-  }
+  if (site.world.await_volume) (void)site.world.await_volume();
   // Before anything is removed: what is mounted there is not ours to remove.
   if (auto unmounted = host::unmount_below(site.path(kFileSystems)); !unmounted) {
     log(Level::warning, "agent", "a file system cannot be unmounted", {{"error", unmounted.error().message}});
   }
-  for (const char* name : {"ml", "etc", "image", "checkpoints", "entry", kFileSystems}) {
-    if (auto removed = host::remove_all(site.path(name)); !removed) {
-      log(Level::warning, "agent", "a directory cannot be removed", {{"error", removed.error().message}});
-    }
+  if (auto removed = host::remove_volume(site.ml(), site.path(kVolumeFile)); !removed) {
+    log(Level::warning, "agent", "the volume cannot be removed", {{"error", removed.error().message}});
   }
+  remove_directories(site, {"ml", "etc", "image", "checkpoints", "entry", kFileSystems});
 }
 
 }  // namespace trainyard::agent
