@@ -337,19 +337,21 @@ def image():
     try:
         layout = oci.Layout(os.path.join(directory, "layout"))
         layout.image("cold", (layer_of(number, COLD_IMAGE_MIB // COLD_IMAGE_LAYERS) for number in range(COLD_IMAGE_LAYERS)))
-        registry = oci.Registry(directory)
+        os.mkdir(os.path.join(directory, "registry"))
+        registry = oci.Registry(os.path.join(directory, "registry"))
         name = registry.push(layout, "cold", "bench/cold")
         environment = podman_environment(directory)
         ours, peers = [], []
         for _ in range(COLD_ROUNDS):
             data, store = os.path.join(directory, "data"), os.path.join(directory, "store")
+            state = tempfile.mkdtemp(prefix="pod-")  # podman takes a short name only
             began = time.monotonic()
             subprocess.run([os.path.join(BIN, "trainyard"), "warm", name, "--data", data], check=True, capture_output=True)
             ours.append(time.monotonic() - began)
             began = time.monotonic()
-            podman(environment, "--root", store, "--runroot", store + ".run", "pull", "-q", "--tls-verify=false", name)
+            podman(environment, "--root", store, "--runroot", state, "pull", "-q", "--tls-verify=false", name)
             peers.append(time.monotonic() - began)
-            for old in (data, store, store + ".run"):
+            for old in (data, store, state):
                 subprocess.run(["umount", "-q", os.path.join(old, "overlay")], check=False)
                 shutil.rmtree(old)
     finally:
