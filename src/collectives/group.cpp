@@ -417,7 +417,10 @@ Counters Group::counters() const { return inside_->counters(); }
 std::string Group::under_way() const { return inside_->under_way(); }
 std::string Group::timeline() const { return inside_->timeline(); }
 
-Result<std::unique_ptr<Group>> join_over_tcp(TcpOptions options) { return join_met(std::move(options), {}); }
+Result<std::unique_ptr<Group>> join_over_tcp(TcpOptions options) {
+  Socket listener(options.listener);
+  return join_met(std::move(options), std::move(listener));
+}
 
 Result<std::unique_ptr<Group>> join_met(TcpOptions options, Socket listener) {
   GroupOptions group = options.group;

@@ -264,6 +264,9 @@ struct TcpOptions {
   // The group's secret: only who knows it is let in. It is proved, never sent. Ranks of different jobs that meet
   // at one address by mistake are kept apart by it. At most shared_value_bytes_max.
   std::string shared_value;
+  // A descriptor that listens at our own endpoint already, for those who ask the kernel for a free port before they
+  // tell it to the others: the group closes it. -1: the group listens by itself.
+  int listener = -1;
   // How long the slowest host may take to come up and become resolvable (SageMaker's own tools give names 15
   // min).
   Duration join_deadline = 10min;

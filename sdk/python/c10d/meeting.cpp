@@ -1,0 +1,208 @@
+#include "sdk/python/c10d/meeting.hpp"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netdb.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+namespace trainyard::sdk {
+namespace {
+
+constexpr size_t secret_bytes = 32;
+constexpr size_t addresses_max = 64;  // of one host; a store is no place for more
+constexpr int backlog_connections = 1024;
+
+std::string text_of(const sockaddr* address) {
+  char text[INET6_ADDRSTRLEN + IF_NAMESIZE + 1];
+  const socklen_t length = address->sa_family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
+  if (::getnameinfo(address, length, text, sizeof text, nullptr, 0, NI_NUMERICHOST) != 0) return "";
+  return text;
+}
+
+struct AddressList {
+  addrinfo* first = nullptr;
+  ~AddressList() {
+    if (first) ::freeaddrinfo(first);
+  }
+};
+
+// Errors: unavailable for a name that is not known.
+Result<void> look_up(const std::string& host, uint16_t port, AddressList& list) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  const int code = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &list.first);
+  if (code != 0) return unavailable("looking up " + host + ": " + ::gai_strerror(code));
+  return ok();
+}
+
+// From which of our addresses the kernel would send there. Nothing is sent.
+std::string source_towards(const std::string& host) {
+  AddressList list;
+  if (!look_up(host, 9, list)) return "";
+  const int descriptor = ::socket(list.first->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (descriptor < 0) return "";
+  sockaddr_storage source{};
+  socklen_t length = sizeof source;
+  auto* address = reinterpret_cast<sockaddr*>(&source);
+  const bool found = ::connect(descriptor, list.first->ai_addr, list.first->ai_addrlen) == 0 &&
+                     ::getsockname(descriptor, address, &length) == 0;
+  ::close(descriptor);
+  return found ? text_of(address) : "";
+}
+
+// A socket that listens at a free port of the address; the port is written to `port`.
+Result<int> listen_at(const std::string& host, uint16_t& port) {
+  AddressList list;
+  TRY(look_up(host, 0, list));
+  const int descriptor = ::socket(list.first->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (descriptor < 0) return from_errno("socket");
+  sockaddr_storage bound{};
+  socklen_t length = sizeof bound;
+  auto* address = reinterpret_cast<sockaddr*>(&bound);
+  if (::bind(descriptor, list.first->ai_addr, list.first->ai_addrlen) != 0 ||
+      ::listen(descriptor, backlog_connections) != 0 || ::getsockname(descriptor, address, &length) != 0) {
+    auto error = from_errno("listening at " + host);
+    ::close(descriptor);
+    return error;
+  }
+  // The port lies at the same place in both families.
+  port = ntohs(reinterpret_cast<const sockaddr_in*>(&bound)->sin_port);
+  return descriptor;
+}
+
+Result<std::string> fresh_secret() {
+  unsigned char bytes[secret_bytes];
+  if (::getrandom(bytes, sizeof bytes, 0) != ssize_t(sizeof bytes)) return from_errno("getrandom");
+  std::string text;
+  for (const unsigned char byte : bytes) {
+    text += "0123456789abcdef"[byte >> 4];
+    text += "0123456789abcdef"[byte & 15];
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string encode(const Presence& presence) {
+  std::string text = presence.machine;
+  for (const auto& address : presence.addresses) text += "\n" + address;
+  return text;
+}
+
+Result<Presence> decode_presence(const std::string& text) {
+  std::istringstream lines(text);
+  Presence presence;
+  std::getline(lines, presence.machine);
+  if (presence.machine.empty()) return corrupt("it names no machine");
+  for (std::string line; std::getline(lines, line) && presence.addresses.size() < addresses_max;)
+    presence.addresses.push_back(line);
+  return presence;
+}
+
+Result<Presence> own_presence() {
+  Presence presence;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> presence.machine;
+  struct stat network {};
+  if (presence.machine.empty() || ::stat("/proc/self/ns/net", &network) != 0)
+    return from_errno("reading /proc, which says which machine this is");
+  presence.machine += "/" + std::to_string(network.st_ino);
+  ifaddrs* all = nullptr;
+  if (::getifaddrs(&all) != 0) return from_errno("listing our addresses");
+  for (const ifaddrs* each = all; each; each = each->ifa_next) {
+    if (!each->ifa_addr || !(each->ifa_flags & IFF_UP) || (each->ifa_flags & IFF_LOOPBACK)) continue;
+    if (each->ifa_addr->sa_family != AF_INET && each->ifa_addr->sa_family != AF_INET6) continue;
+    const std::string text = text_of(each->ifa_addr);
+    const bool link_local = text.find('%') != std::string::npos;  // means something on this host only
+    if (!text.empty() && !link_local && presence.addresses.size() < addresses_max)
+      presence.addresses.push_back(text);
+  }
+  ::freeifaddrs(all);
+  // Towards addresses that documentation uses: what the default route would take.
+  for (const char* world : {"2001:db8::1", "192.0.2.1"}) {
+    const auto found = std::find(presence.addresses.begin(), presence.addresses.end(), source_towards(world));
+    if (found != presence.addresses.end()) std::rotate(presence.addresses.begin(), found, found + 1);
+  }
+  return presence;
+}
+
+std::string choose_address(const std::vector<Presence>& all, size_t rank,
+                           const std::function<std::string(const std::string&)>& source_towards) {
+  const Presence& own = all[rank];
+  const auto has = [](const Presence& presence, const std::string& address) {
+    return std::find(presence.addresses.begin(), presence.addresses.end(), address) !=
+           presence.addresses.end();
+  };
+  bool others = false;
+  for (const Presence& peer : all) {
+    if (peer.machine == own.machine) continue;
+    others = true;
+    for (const auto& address : peer.addresses) {
+      if (has(own, address)) continue;  // a bridge that every host has under the same address
+      const auto source = source_towards(address);
+      if (has(own, source)) return source;
+    }
+  }
+  return others && !own.addresses.empty() ? own.addresses.front() : "127.0.0.1";
+}
+
+Result<std::unique_ptr<collectives::Group>> meet(const Board& board, MeetOptions options) {
+  const auto rank = size_t(options.rank);
+  const auto ranks = size_t(options.size);
+  const auto read_of = [&](size_t peer, const std::string& what) -> Result<std::string> {
+    return board.read(what + "/" + std::to_string(peer))
+        .in("rank " + std::to_string(peer) + " did not come: waiting for its " + what);
+  };
+  if (ranks == 1) {
+    auto groups = collectives::join_in_memory(1, {.deterministic = true});
+    return std::move(groups.front());
+  }
+
+  std::vector<Presence> all(ranks);
+  all[rank] = TRY(own_presence());
+  if (rank == 0) board.write("secret", TRY(fresh_secret()));
+  board.write("presence/" + std::to_string(rank), encode(all[rank]));
+  for (size_t peer = 0; peer < ranks; ++peer) {
+    if (peer == rank) continue;
+    all[peer] = TRY(decode_presence(TRY(read_of(peer, "presence"))).in("rank " + std::to_string(peer)));
+  }
+
+  collectives::TcpOptions tcp;
+  tcp.endpoints.resize(ranks);
+  const std::string address =
+      options.address.empty() ? choose_address(all, rank, source_towards) : options.address;
+  uint16_t port = 0;
+  tcp.listener = TRY(listen_at(address, port));
+  tcp.endpoints[rank] = {address, port};
+  board.write("endpoint/" + std::to_string(rank), std::to_string(port) + " " + address);
+  const auto read_endpoints = [&]() -> Result<void> {
+    for (size_t peer = 0; peer < ranks; ++peer) {
+      if (peer == rank) continue;
+      std::istringstream text(TRY(read_of(peer, "endpoint")));
+      text >> tcp.endpoints[peer].port >> tcp.endpoints[peer].host;
+      if (text.fail()) return corrupt("rank " + std::to_string(peer) + " gives no endpoint");
+    }
+    tcp.shared_value = TRY(board.read("secret").in("rank 0 made no secret"));
+    return ok();
+  };
+  if (auto read = read_endpoints(); !read) {
+    ::close(tcp.listener);
+    return std::move(read).error();
+  }
+  tcp.rank = options.rank;
+  tcp.join_deadline = options.join_deadline;
+  tcp.silence_max = options.silence_max;
+  tcp.cancelled = std::move(options.cancelled);
+  tcp.group = std::move(options.group);
+  return collectives::join_over_tcp(std::move(tcp));
+}
+
+}  // namespace trainyard::sdk

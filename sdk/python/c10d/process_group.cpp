@@ -1,0 +1,776 @@
+// A backend of torch.distributed over a Group: tensors become Numbers, calls become work of one thread, and its
+// end completes a future, which is what DDP waits for while the backward pass goes on.
+//
+// torch 1.13 knows a backend as a ProcessGroup, torch 2 as a Backend; the functions are the same.
+//
+// Threads: as torch says, calls of one group come from one thread at a time; completions come from the worker's.
+// Errors:  what a Group says, as RuntimeError, at wait() and from the future.
+#include <pybind11/chrono.h>
+#include <torch/extension.h>
+#include <torch/version.h>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
+#include <torch/csrc/distributed/c10d/Store.hpp>
+#include <torch/csrc/distributed/c10d/Types.hpp>
+#include <torch/csrc/distributed/c10d/Work.hpp>
+#if TORCH_VERSION_MAJOR >= 2
+#include <torch/csrc/distributed/c10d/Backend.hpp>
+#endif
+
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <map>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "sdk/python/c10d/meeting.hpp"
+#include "sdk/python/c10d/worker.hpp"
+
+namespace trainyard::sdk {
+namespace {
+
+using at::Tensor;
+using collectives::Call;
+using collectives::ConstNumbers;
+using collectives::Group;
+using collectives::Numbers;
+using collectives::Reducing;
+using collectives::Reduction;
+using collectives::Type;
+namespace calls = collectives::calls;
+using c10d::OpType;
+using c10d::ReduceOp;
+using c10d::Work;
+using Tensors = std::vector<Tensor>;
+using Doing = std::function<Result<void>(Group&)>;
+
+#if TORCH_VERSION_MAJOR >= 2
+using Base = c10d::Backend;
+#else
+using Base = c10d::ProcessGroup;
+#endif
+
+constexpr size_t channels_max = 1024;  // pairs of ranks and tags that one group sends between; a thread each
+
+// -- tensors
+
+std::string kind_of(const Tensor& tensor) { return c10::toString(tensor.scalar_type()); }
+
+c10::optional<Type> type_of(at::ScalarType type) {
+  switch (type) {
+    case at::kDouble:
+    case at::kComplexDouble:
+      return Type::f64;
+    case at::kFloat:
+    case at::kComplexFloat:
+      return Type::f32;
+    case at::kHalf:
+      return Type::f16;
+    case at::kBFloat16:
+      return Type::bf16;
+    case at::kLong:
+      return Type::i64;
+    case at::kInt:
+      return Type::i32;
+    case at::kShort:
+      return Type::i16;
+    case at::kChar:
+      return Type::i8;
+    case at::kByte:
+      return Type::u8;
+    case at::kBool:
+      return Type::boolean;
+#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 1)
+    case at::kFloat8_e4m3fn:
+      return Type::f8e4m3;
+    case at::kFloat8_e5m2:
+      return Type::f8e5m2;
+#endif
+    default:
+      return c10::nullopt;
+  }
+}
+
+// For adding: by type. A complex number is two of its parts, which sums and averages may take one by one.
+Numbers numbers(const Tensor& tensor) {
+  const auto type = type_of(tensor.scalar_type());
+  TORCH_CHECK(type, "trainyard: cannot combine tensors of ", kind_of(tensor));
+  const auto parts = at::isComplexType(tensor.scalar_type()) ? size_t{2} : size_t{1};
+  return {tensor.data_ptr(), size_t(tensor.numel()) * parts, *type};
+}
+
+// For moving: bytes, whatever they mean.
+Numbers bytes(const Tensor& tensor) {
+  return {tensor.data_ptr(), size_t(tensor.numel()) * tensor.element_size(), Type::u8};
+}
+
+size_t bytes_of(const Tensor& tensor) { return size_t(tensor.numel()) * tensor.element_size(); }
+
+std::vector<size_t> bytes_of(const Tensors& tensors) {
+  std::vector<size_t> counts;
+  for (const Tensor& tensor : tensors) counts.push_back(bytes_of(tensor));
+  return counts;
+}
+
+void expect_ours(const Tensor& tensor) {
+  TORCH_CHECK(tensor.device().is_cpu() && tensor.layout() == at::kStrided,
+              "trainyard: this backend takes dense tensors in the memory of the CPU; this one is ",
+              tensor.layout(), " on ", tensor.device());
+}
+
+Tensor& only(Tensors& tensors) {
+  TORCH_CHECK(tensors.size() == 1, "trainyard: one tensor a rank, not ", tensors.size());
+  expect_ours(tensors[0]);
+  return tensors[0];
+}
+
+template <class List>
+auto& only_list(List& lists) {
+  TORCH_CHECK(lists.size() == 1, "trainyard: one list of tensors a rank, not ", lists.size());
+  return lists[0];
+}
+
+// Where an operation may write: the tensor itself, or a place that is copied into it afterwards.
+struct Place {
+  explicit Place(const Tensor& tensor) : tensor(tensor), written(tensor.contiguous()) { expect_ours(tensor); }
+  void settle() const {
+    if (!written.is_same(tensor)) tensor.copy_(written);
+  }
+  Tensor tensor;
+  Tensor written;
+};
+
+// Several tensors end to end.
+Tensor joined(const Tensors& tensors) {
+  Tensors flat;
+  for (const Tensor& tensor : tensors) {
+    expect_ours(tensor);
+    flat.push_back(tensor.contiguous().view({-1}));
+  }
+  return at::cat(flat);
+}
+
+Tensor room_for(const Tensors& tensors) {
+  int64_t elements = 0;
+  for (const Tensor& tensor : tensors) {
+    expect_ours(tensor);
+    TORCH_CHECK(tensor.scalar_type() == tensors[0].scalar_type(), "trainyard: a list of tensors of one type");
+    elements += tensor.numel();
+  }
+  return at::empty({elements}, tensors.at(0).options());
+}
+
+void part(const Tensor& flat, const Tensors& tensors) {
+  int64_t begin = 0;
+  for (const Tensor& tensor : tensors) {
+    tensor.copy_(flat.narrow(0, begin, tensor.numel()).view(tensor.sizes()));
+    begin += tensor.numel();
+  }
+}
+
+// -- reductions
+
+bool is_bitwise(const ReduceOp& op) {
+  return op.op_ == ReduceOp::BAND || op.op_ == ReduceOp::BOR || op.op_ == ReduceOp::BXOR;
+}
+
+Reducing reducing_of(const ReduceOp& op, const Tensor& tensor) {
+  Reducing reducing;
+  switch (op.op_) {
+    case ReduceOp::SUM:
+      break;
+    case ReduceOp::AVG:
+      reducing.reduction = Reduction::average;
+      break;
+    case ReduceOp::PRODUCT:
+      reducing.reduction = Reduction::product;
+      break;
+    case ReduceOp::MIN:
+      reducing.reduction = Reduction::minimum;
+      break;
+    case ReduceOp::MAX:
+      reducing.reduction = Reduction::maximum;
+      break;
+    case ReduceOp::PREMUL_SUM: {
+      const auto* factor = static_cast<c10d::NCCLPreMulSumSupplement*>(op.supplement_.get());
+      TORCH_CHECK(factor && factor->double_factor != 0.0,
+                  "trainyard: PREMUL_SUM takes a number, not a tensor");
+      reducing.prescale = factor->double_factor;
+      break;
+    }
+    default:
+      TORCH_CHECK(false, "trainyard: there is no such reduction");
+  }
+  const bool additive = reducing.reduction == Reduction::sum || reducing.reduction == Reduction::average;
+  TORCH_CHECK(additive || !at::isComplexType(tensor.scalar_type()),
+              "trainyard: complex numbers can be summed and averaged only");
+  TORCH_CHECK(reducing.reduction != Reduction::average || tensor.scalar_type() != at::kBool,
+              "trainyard: there is no average of booleans");
+  (void)numbers(tensor);  // says so now when there is no such type
+  return reducing;
+}
+
+// Bits are combined here: everyone gets everyone's, so all compute the same.
+Result<void> combine_bits(Group& group, const Tensor& tensor, ReduceOp::RedOpType op) {
+  Tensor all = at::empty({group.size(), tensor.numel()}, tensor.options());
+  TRY(group.run(calls::all_gather(bytes(tensor), bytes(all))));
+  Tensor out = tensor.view({-1});
+  out.copy_(all[0]);
+  for (int rank = 1; rank < group.size(); ++rank) {
+    if (op == ReduceOp::BAND) out.bitwise_and_(all[rank]);
+    if (op == ReduceOp::BOR) out.bitwise_or_(all[rank]);
+    if (op == ReduceOp::BXOR) out.bitwise_xor_(all[rank]);
+  }
+  return ok();
+}
+
+Result<void> allreduce_now(Group& group, const Tensor& tensor, const ReduceOp& op, const Reducing& reducing) {
+  if (is_bitwise(op)) return combine_bits(group, tensor, op.op_);
+  return group.run(calls::allreduce(numbers(tensor), reducing));
+}
+
+Reducing reducing_or_bits(const ReduceOp& op, const Tensor& tensor) {
+  if (!is_bitwise(op)) return reducing_of(op, tensor);
+  TORCH_CHECK(at::isIntegralType(tensor.scalar_type(), true), "trainyard: bits of ", kind_of(tensor),
+              " cannot be combined");
+  return {};
+}
+
+// -- what was started
+
+class StartedWork : public Work {
+ public:
+  StartedWork(int rank, OpType type, const char* title, std::shared_ptr<Worker> worker, Tensors result)
+      : Work(rank, type, title),
+        worker_(std::move(worker)),
+        result_(std::move(result)),
+        future_(c10::make_intrusive<c10::ivalue::Future>(c10::ListType::create(c10::TensorType::get()))) {}
+
+  void begin(const c10::intrusive_ptr<StartedWork>& self, std::function<void()> doing) {
+    task_ = worker_->add(
+        [self, doing = std::move(doing)] {
+          try {
+            const at::NoGradGuard no_gradient;
+            doing();
+          } catch (...) {
+            self->failure_ = std::current_exception();
+          }
+        },
+        [self] { self->complete(); });
+  }
+
+  bool isCompleted() override { return future_->completed(); }
+  bool isSuccess() const override { return future_->completed() && !future_->hasError(); }
+  std::exception_ptr exception() const override {
+    return future_->completed() && future_->hasError() ? future_->exception_ptr() : nullptr;
+  }
+  std::vector<Tensor> result() override { return result_; }
+  void synchronize() override {}
+  c10::intrusive_ptr<c10::ivalue::Future> getFuture() override { return future_; }
+
+  bool wait(std::chrono::milliseconds timeout) override {
+    if (timeout > kNoTimeout) return wait_at_most(timeout);
+    worker_->wait(task_);
+    future_->wait();
+    if (future_->hasError()) std::rethrow_exception(future_->exception_ptr());
+    return true;
+  }
+
+ private:
+  bool wait_at_most(std::chrono::milliseconds timeout) {
+    auto reached = std::make_shared<std::promise<void>>();
+    future_->addCallback([reached](c10::ivalue::Future&) { reached->set_value(); });
+    TORCH_CHECK(reached->get_future().wait_for(timeout) == std::future_status::ready,
+                "trainyard: not done within ", timeout.count(), " ms");
+    if (future_->hasError()) std::rethrow_exception(future_->exception_ptr());
+    return true;
+  }
+
+  void complete() {
+    if (recordFunctionEndCallback_) recordFunctionEndCallback_();
+    if (failure_) {
+      future_->setError(failure_);
+    } else {
+      future_->markCompleted(c10::IValue(result_));
+    }
+  }
+
+  const std::shared_ptr<Worker> worker_;  // shared with the group, which ends it: whoever is last frees it
+  const Tensors result_;
+  const c10::intrusive_ptr<c10::ivalue::Future> future_;
+  std::shared_ptr<Worker::Task> task_;
+  std::exception_ptr failure_;  // written by the work, read after it
+};
+
+// One way between two ranks, for send and recv: a group of its own, so that messages of both ways, other peers
+// and other tags, and the collective operations, pass each other. Made at the first message.
+struct Channel {
+  std::unique_ptr<Group> group;  // by the worker
+  std::shared_ptr<Worker> worker = std::make_shared<Worker>();
+};
+
+// -- the backend
+
+class TrainyardGroup : public Base {
+ public:
+  struct Settings {
+    std::chrono::milliseconds timeout;
+    std::string address;
+    std::string plans;
+    bool deterministic = false;
+    std::vector<int64_t> global_ranks;  // of a part of all ranks; empty: of all
+  };
+
+  TrainyardGroup(c10::intrusive_ptr<c10d::Store> store, int rank, int size, Settings settings)
+      : Base(rank, size), store_(std::move(store)), settings_(std::move(settings)) {
+    auto group = meet_at("group", rank, size);
+    if (!group) throw std::runtime_error(said(group.error()));
+    group_ = std::move(group).value();
+  }
+
+  ~TrainyardGroup() override {
+    ending_->store(true);
+    // What is told at the end of an operation may want Python's lock, which whoever lets go of us may hold.
+    const auto free_for_others =
+        PyGILState_Check() ? std::make_unique<pybind11::gil_scoped_release>() : nullptr;
+    for (const auto& [name, channel] : channels_) channel->worker->end();
+    worker_->end();
+  }
+
+  const std::string getBackendName() const override { return "trainyard"; }
+  void setSequenceNumberForGroup() override {}
+  uint64_t getSequenceNumberForGroup() override { return operations_; }
+
+  c10::intrusive_ptr<Work> broadcast(Tensors& tensors, const c10d::BroadcastOptions& options) override {
+    const Place place(only(tensors));
+    return start(OpType::BROADCAST, "trainyard:broadcast", tensors,
+                 [place, options](Group& group) -> Result<void> {
+                   TRY(group.run(calls::broadcast(bytes(place.written), int(options.rootRank))));
+                   place.settle();
+                   return ok();
+                 });
+  }
+
+  c10::intrusive_ptr<Work> allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) override {
+    const Place place(only(tensors));
+    const ReduceOp op = options.reduceOp;
+    auto reducing = reducing_or_bits(op, place.tensor);
+    reducing.name = next_name(place.tensor);
+    return start(OpType::ALLREDUCE, "trainyard:all_reduce", tensors,
+                 [place, op, reducing](Group& group) -> Result<void> {
+                   TRY(allreduce_now(group, place.written, op, reducing));
+                   place.settle();
+                   return ok();
+                 });
+  }
+
+  c10::intrusive_ptr<Work> allreduce_coalesced(Tensors& tensors,
+                                               const c10d::AllreduceCoalescedOptions& options) override {
+    // All of one type go in one operation.
+    std::map<at::ScalarType, Tensors> by_type;
+    for (const Tensor& tensor : tensors) by_type[tensor.scalar_type()].push_back(tensor);
+    struct Joined {
+      Tensors tensors;
+      Tensor flat;
+      Reducing reducing;
+    };
+    std::vector<Joined> all;
+    for (auto& [type, same] : by_type) {
+      Tensor flat = joined(same);
+      auto reducing = reducing_or_bits(options.reduceOp, flat);
+      reducing.name = next_name(flat);
+      all.push_back({std::move(same), std::move(flat), std::move(reducing)});
+    }
+    const ReduceOp op = options.reduceOp;
+    return start(OpType::ALLREDUCE_COALESCED, "trainyard:all_reduce_coalesced", tensors,
+                 [all = std::move(all), op](Group& group) -> Result<void> {
+                   for (const Joined& each : all) {
+                     TRY(allreduce_now(group, each.flat, op, each.reducing));
+                     part(each.flat, each.tensors);
+                   }
+                   return ok();
+                 });
+  }
+
+  c10::intrusive_ptr<Work> reduce(Tensors& tensors, const c10d::ReduceOptions& options) override {
+    const Place place(only(tensors));
+    const ReduceOp op = options.reduceOp;
+    auto reducing = reducing_or_bits(op, place.tensor);
+    reducing.name = next_name(place.tensor);
+    const int root = int(options.rootRank);
+    const bool is_root = root == getRank();
+    return start(OpType::REDUCE, "trainyard:reduce", tensors,
+                 [place, op, reducing, root, is_root](Group& group) -> Result<void> {
+                   if (is_bitwise(op)) {
+                     const Tensor all = place.written.clone();
+                     TRY(combine_bits(group, all, op.op_));
+                     if (is_root) place.tensor.copy_(all);
+                     return ok();
+                   }
+                   const Numbers values = numbers(place.written);
+                   TRY(group.run(calls::reduce(values, values, root, reducing)));
+                   if (is_root) place.settle();
+                   return ok();
+                 });
+  }
+
+  c10::intrusive_ptr<Work> allgather(std::vector<Tensors>& outputs, Tensors& inputs,
+                                     const c10d::AllgatherOptions&) override {
+    const Tensors out = only_list(outputs);
+    expect_one_a_rank(out);
+    const Tensor in = only(inputs).contiguous();
+    const Tensor flat = room_for(out);
+    return start(OpType::ALLGATHER, "trainyard:all_gather", out,
+                 [in, flat, out](Group& group) -> Result<void> {
+                   TRY(group.run(calls::all_gather(bytes(in), bytes(flat), uneven(bytes_of(out)))));
+                   part(flat, out);
+                   return ok();
+                 });
+  }
+
+  c10::intrusive_ptr<Work> _allgather_base(Tensor& output, Tensor& input,
+                                           const c10d::AllgatherOptions&) override {
+    const Place place(output);
+    expect_ours(input);
+    const Tensor in = input.contiguous();
+    return start(OpType::_ALLGATHER_BASE, "trainyard:_all_gather_base", {output},
+                 [place, in](Group& group) -> Result<void> {
+                   TRY(group.run(calls::all_gather(bytes(in), bytes(place.written))));
+                   place.settle();
+                   return ok();
+                 });
+  }
+
+  c10::intrusive_ptr<Work> allgather_coalesced(std::vector<Tensors>& outputs, Tensors& inputs,
+                                               const c10d::AllgatherOptions&) override {
+    expect_one_a_rank_(outputs.size());
+    std::vector<std::pair<Tensor, Tensors>> all;
+    Tensors result;
+    for (size_t index = 0; index < inputs.size(); ++index) {
+      expect_ours(inputs[index]);
+      Tensors out;
+      for (auto& of_rank : outputs) out.push_back(of_rank.at(index));
+      result.insert(result.end(), out.begin(), out.end());
+      all.emplace_back(inputs[index].contiguous(), std::move(out));
+    }
+    return start(OpType::ALLGATHER_COALESCED, "trainyard:all_gather_coalesced", result,
+                 [all](Group& group) -> Result<void> {
+                   for (const auto& [in, out] : all) {
+                     const Tensor flat = room_for(out);
+                     TRY(group.run(calls::all_gather(bytes(in), bytes(flat), uneven(bytes_of(out)))));
+                     part(flat, out);
+                   }
+                   return ok();
+                 });
+  }
+
+  c10::intrusive_ptr<Work> gather(std::vector<Tensors>& outputs, Tensors& inputs,
+                                  const c10d::GatherOptions& options) override {
+    const Tensor in = only(inputs).contiguous();
+    const int root = int(options.rootRank);
+    Tensors out;
+    Tensor flat;
+    if (root == getRank()) {
+      out = only_list(outputs);
+      expect_one_a_rank(out);
+      for (const Tensor& each : out)
+        TORCH_CHECK(each.numel() == in.numel(),
+                    "trainyard: gather takes equally many elements of every rank");
+      flat = room_for(out);
+    }
+    return start(OpType::GATHER, "trainyard:gather", out,
+                 [in, flat, out, root](Group& group) -> Result<void> {
+                   TRY(group.run(calls::gather(bytes(in), flat.defined() ? bytes(flat) : Numbers{}, root)));
+                   if (flat.defined()) part(flat, out);
+                   return ok();
+                 });
+  }
+
+  c10::intrusive_ptr<Work> scatter(Tensors& outputs, std::vector<Tensors>& inputs,
+                                   const c10d::ScatterOptions& options) override {
+    const Place place(only(outputs));
+    const int root = int(options.rootRank);
+    Tensor flat;
+    if (root == getRank()) {
+      expect_one_a_rank(only_list(inputs));
+      for (const Tensor& each : inputs[0])
+        TORCH_CHECK(each.numel() == place.tensor.numel(),
+                    "trainyard: scatter gives all ranks equally many elements");
+      flat = joined(inputs[0]);
+    }
+    return start(OpType::SCATTER, "trainyard:scatter", outputs,
+                 [place, flat, root](Group& group) -> Result<void> {
+                   const ConstNumbers in = flat.defined() ? ConstNumbers(bytes(flat)) : ConstNumbers();
+                   TRY(group.run(calls::scatter(in, bytes(place.written), root)));
+                   place.settle();
+                   return ok();
+                 });
+  }
+
+  c10::intrusive_ptr<Work> reduce_scatter(Tensors& outputs, std::vector<Tensors>& inputs,
+                                          const c10d::ReduceScatterOptions& options) override {
+    const Place place(only(outputs));
+    const Tensors& in = only_list(inputs);
+    expect_one_a_rank(in);
+    std::vector<size_t> counts;
+    for (const Tensor& each : in) counts.push_back(numbers(each).count);
+    return reduce_scatter_of(OpType::REDUCE_SCATTER, place, joined(in), uneven(counts), options);
+  }
+
+  c10::intrusive_ptr<Work> _reduce_scatter_base(Tensor& output, Tensor& input,
+                                                const c10d::ReduceScatterOptions& options) override {
+    expect_ours(input);
+    TORCH_CHECK(input.numel() == output.numel() * getSize(),
+                "trainyard: the input must hold one output for each rank");
+    return reduce_scatter_of(OpType::_REDUCE_SCATTER_BASE, Place(output), input.contiguous(), {}, options);
+  }
+
+#if TORCH_VERSION_MAJOR >= 2
+  c10::intrusive_ptr<Work> allgather_into_tensor_coalesced(Tensors& outputs, Tensors& inputs,
+                                                           const c10d::AllgatherOptions& options) override {
+    return last_of(outputs.size(),
+                   [&](size_t index) { return _allgather_base(outputs[index], inputs[index], options); });
+  }
+
+  c10::intrusive_ptr<Work> reduce_scatter_tensor_coalesced(
+      Tensors& outputs, Tensors& inputs, const c10d::ReduceScatterOptions& options) override {
+    return last_of(outputs.size(), [&](size_t index) {
+      return _reduce_scatter_base(outputs[index], inputs[index], options);
+    });
+  }
+#endif
+
+  c10::intrusive_ptr<Work> alltoall_base(Tensor& output, Tensor& input, std::vector<int64_t>& output_splits,
+                                         std::vector<int64_t>& input_splits,
+                                         const c10d::AllToAllOptions&) override {
+    const Place place(output);
+    expect_ours(input);
+    const Tensor in = input.contiguous();
+    TORCH_CHECK(input.scalar_type() == output.scalar_type(),
+                "trainyard: input and output have different types");
+    auto sent = row_bytes(in, input_splits);
+    auto received = row_bytes(place.written, output_splits);
+    return start(OpType::ALLTOALL_BASE, "trainyard:all_to_all", {output},
+                 [place, in, sent, received](Group& group) -> Result<void> {
+                   TRY(group.run(calls::all_to_all(bytes(in), bytes(place.written), sent, received)));
+                   place.settle();
+                   return ok();
+                 });
+  }
+
+  c10::intrusive_ptr<Work> alltoall(Tensors& outputs, Tensors& inputs,
+                                    const c10d::AllToAllOptions&) override {
+    expect_one_a_rank(outputs);
+    expect_one_a_rank(inputs);
+    const Tensor in = joined(inputs);
+    const Tensor flat = room_for(outputs);
+    const auto sent = bytes_of(inputs);
+    const Tensors out = outputs;
+    return start(OpType::ALLTOALL, "trainyard:all_to_all", out,
+                 [in, flat, sent, out](Group& group) -> Result<void> {
+                   TRY(group.run(calls::all_to_all(bytes(in), bytes(flat), sent, bytes_of(out))));
+                   part(flat, out);
+                   return ok();
+                 });
+  }
+
+  c10::intrusive_ptr<Work> barrier(const c10d::BarrierOptions&) override {
+    return start(OpType::BARRIER, "trainyard:barrier", {}, [](Group& group) { return group.barrier(); });
+  }
+
+  c10::intrusive_ptr<Work> send(Tensors& tensors, int peer, int tag) override {
+    const Tensor in = only(tensors).contiguous();
+    return between(OpType::SEND, "trainyard:send", tensors, getRank(), peer, tag,
+                   [in](Group& group) { return group.send(1, bytes(in)); });
+  }
+
+  c10::intrusive_ptr<Work> recv(Tensors& tensors, int peer, int tag) override {
+    const Place place(only(tensors));
+    return between(OpType::RECV, "trainyard:recv", tensors, peer, getRank(), tag,
+                   [place](Group& group) -> Result<void> {
+                     TRY(group.receive(0, bytes(place.written)));
+                     place.settle();
+                     return ok();
+                   });
+  }
+
+  c10::intrusive_ptr<Work> recvAnysource(Tensors&, int) override {
+    TORCH_CHECK(false, "trainyard: recv needs a source; receiving from any rank is not offered");
+  }
+
+ private:
+  // Equal blocks need no counts.
+  static std::vector<size_t> uneven(std::vector<size_t> counts) {
+    const bool even = std::adjacent_find(counts.begin(), counts.end(), std::not_equal_to<>()) == counts.end();
+    return even ? std::vector<size_t>() : counts;
+  }
+
+  void expect_one_a_rank_(size_t tensors) const {
+    TORCH_CHECK(tensors == size_t(getSize()), "trainyard: ", tensors, " tensors for ", getSize(), " ranks");
+  }
+  void expect_one_a_rank(const Tensors& tensors) const { expect_one_a_rank_(tensors.size()); }
+
+  std::vector<size_t> row_bytes(const Tensor& tensor, const std::vector<int64_t>& splits) const {
+    const int64_t rows = tensor.dim() == 0 ? 1 : tensor.size(0);
+    if (splits.empty()) {
+      TORCH_CHECK(rows % getSize() == 0, "trainyard: ", rows, " rows do not divide by ", getSize(), " ranks");
+      return std::vector<size_t>(size_t(getSize()), bytes_of(tensor) / size_t(getSize()));
+    }
+    expect_one_a_rank_(splits.size());
+    TORCH_CHECK(std::accumulate(splits.begin(), splits.end(), int64_t{0}) == rows,
+                "trainyard: the splits are not all rows of the tensor");
+    std::vector<size_t> counts;
+    for (const int64_t split : splits)
+      counts.push_back(rows == 0 ? 0 : bytes_of(tensor) / size_t(rows) * size_t(split));
+    return counts;
+  }
+
+  // How an operation is told apart in errors: torch gives no names to tensors.
+  std::string next_name(const Tensor& tensor) {
+    return kind_of(tensor) + "[" + std::to_string(tensor.numel()) + "], operation " +
+           std::to_string(operations_ + 1);
+  }
+
+  c10::intrusive_ptr<Work> reduce_scatter_of(OpType type, const Place& place, const Tensor& in,
+                                             const std::vector<size_t>& counts,
+                                             const c10d::ReduceScatterOptions& options) {
+    const ReduceOp op = options.reduceOp;
+    TORCH_CHECK(place.tensor.scalar_type() == in.scalar_type(),
+                "trainyard: input and output have different types");
+    auto reducing = reducing_or_bits(op, in);
+    reducing.name = next_name(in);
+    return start(
+        type, "trainyard:reduce_scatter", {place.tensor},
+        [place, in, counts, op, reducing](Group& group) -> Result<void> {
+          if (is_bitwise(op)) {
+            const Tensor all = in.clone();
+            TRY(combine_bits(group, all, op.op_));
+            size_t begin = group.rank() * size_t(place.tensor.numel());
+            if (!counts.empty())
+              begin = std::accumulate(counts.begin(), counts.begin() + group.rank(), size_t{0});
+            place.tensor.copy_(
+                all.view({-1}).narrow(0, int64_t(begin), place.tensor.numel()).view(place.tensor.sizes()));
+            return ok();
+          }
+          TRY(group.run(calls::reduce_scatter(numbers(in), numbers(place.written), reducing, counts)));
+          place.settle();
+          return ok();
+        });
+  }
+
+  // Operations of a group end in their order, so the last one stands for all.
+  template <class Start>
+  c10::intrusive_ptr<Work> last_of(size_t operations, const Start& start_one) {
+    TORCH_CHECK(operations > 0, "trainyard: no tensors");
+    c10::intrusive_ptr<Work> last;
+    for (size_t index = 0; index < operations; ++index) last = start_one(index);
+    return last;
+  }
+
+  c10::intrusive_ptr<Work> start(OpType type, const char* title, Tensors result, Doing doing) {
+    ++operations_;
+    auto work = c10::make_intrusive<StartedWork>(getRank(), type, title, worker_, std::move(result));
+    work->begin(work, [this, doing = std::move(doing)] {
+      if (auto done = doing(*group_); !done) throw std::runtime_error(said(done.error()));
+    });
+    return work;
+  }
+
+  c10::intrusive_ptr<Work> between(OpType type, const char* title, Tensors result, int from, int to, int tag,
+                                   Doing doing) {
+    TORCH_CHECK(from != to && from >= 0 && to >= 0 && from < getSize() && to < getSize(),
+                "trainyard: no message from rank ", from, " to rank ", to, " in a group of ", getSize());
+    auto& channel = channels_[{from, to, tag}];
+    if (!channel) {
+      TORCH_CHECK(channels_.size() <= channels_max, "trainyard: more than ", channels_max,
+                  " pairs of ranks and tags send and receive");
+      channel = std::make_unique<Channel>();
+    }
+    const std::string name = "from rank " + std::to_string(from) + " to rank " + std::to_string(to) +
+                             ", tag " + std::to_string(tag);
+    const bool sends = from == getRank();
+    auto work = c10::make_intrusive<StartedWork>(getRank(), type, title, channel->worker, std::move(result));
+    work->begin(work, [this, channel = channel.get(), name, sends, doing = std::move(doing)] {
+      const auto done = [&]() -> Result<void> {
+        if (!channel->group) channel->group = TRY(meet_at("between " + name, sends ? 0 : 1, 2));
+        return doing(*channel->group);
+      }();
+      if (!done) {
+        throw std::runtime_error(
+            "trainyard: " + name +
+            " (here the sender is rank 0 and the receiver rank 1): " + done.error().message);
+      }
+    });
+    return work;
+  }
+
+  Result<std::unique_ptr<Group>> meet_at(const std::string& place, int rank, int size) const {
+    const auto store = c10::make_intrusive<c10d::PrefixStore>("trainyard " + place, store_);
+    Board board;
+    board.write = [&](const std::string& key, const std::string& value) {
+      store->set(key, std::vector<uint8_t>(value.begin(), value.end()));
+    };
+    board.read = [&](const std::string& key) -> Result<std::string> {
+      try {
+        store->wait({key}, settings_.timeout);
+        const auto value = store->get(key);
+        return std::string(value.begin(), value.end());
+      } catch (const std::exception& failure) {  // torch's own; some of their texts are pages long
+        const std::string text = failure.what();
+        return unavailable(text.substr(0, text.find('\n')));
+      }
+    };
+    MeetOptions options;
+    options.rank = rank;
+    options.size = size;
+    options.join_deadline = options.silence_max = settings_.timeout;
+    options.address = settings_.address;
+    options.cancelled = [ending = ending_] { return ending->load(); };
+    options.group.deterministic = settings_.deterministic;
+    options.group.plans = settings_.plans;
+    return meet(board, std::move(options));
+  }
+
+  // An error as people see it; in a part of all ranks it says which ones they are.
+  std::string said(const Error& error) const {
+    std::string text = "trainyard: " + error.message;
+    if (settings_.global_ranks.empty()) return text;
+    text += " (this group's ranks 0..";
+    text += std::to_string(getSize() - 1) + " are";
+    for (const int64_t rank : settings_.global_ranks) text += " " + std::to_string(rank);
+    return text + " of all)";
+  }
+
+  const c10::intrusive_ptr<c10d::Store> store_;
+  const Settings settings_;
+  // Shared with the groups, which ask it while they wait: whoever is last frees it.
+  const std::shared_ptr<std::atomic<bool>> ending_ = std::make_shared<std::atomic<bool>>(false);
+  std::atomic<uint64_t> operations_ = 0;
+  std::unique_ptr<Group> group_;
+  const std::shared_ptr<Worker> worker_ = std::make_shared<Worker>();
+  std::map<std::tuple<int, int, int>, std::unique_ptr<Channel>> channels_;  // by sender, receiver, tag
+};
+
+c10::intrusive_ptr<Base> create(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
+                                std::chrono::milliseconds timeout, std::string address, std::string plans,
+                                bool deterministic, std::vector<int64_t> global_ranks) {
+  const pybind11::gil_scoped_release free_for_others;
+  return c10::make_intrusive<TrainyardGroup>(
+      store, rank, size,
+      TrainyardGroup::Settings{timeout, std::move(address), std::move(plans), deterministic,
+                               std::move(global_ranks)});
+}
+
+}  // namespace
+}  // namespace trainyard::sdk
+
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
+  module.def("create", &trainyard::sdk::create, pybind11::arg("store"), pybind11::arg("rank"),
+             pybind11::arg("size"), pybind11::arg("timeout"), pybind11::arg("address"),
+             pybind11::arg("plans"), pybind11::arg("deterministic"), pybind11::arg("global_ranks"));
+}

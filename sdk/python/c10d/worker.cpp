@@ -1,0 +1,80 @@
+#include "sdk/python/c10d/worker.hpp"
+
+#include <utility>
+
+namespace trainyard::sdk {
+
+void Worker::end() {
+  {
+    const std::scoped_lock lock(mutex_);
+    ending_ = true;
+  }
+  changed_.notify_all();
+  for (auto& thread : threads_) thread.join();
+  threads_.clear();
+}
+
+std::shared_ptr<Worker::Task> Worker::add(std::function<void()> work, std::function<void()> after) {
+  auto task = std::make_shared<Task>();
+  task->work = std::move(work);
+  task->after = std::move(after);
+  {
+    const std::scoped_lock lock(mutex_);
+    backlog_.push_back(task);
+    if (!busy_) call_thread();
+  }
+  return task;
+}
+
+// Requires: mutex_ is held; nobody is busy; there is work.
+void Worker::call_thread() {
+  if (idle_ > 0) {
+    changed_.notify_one();
+  } else if (!ending_) {
+    threads_.emplace_back([this] { carry_out_all(); });
+  }
+}
+
+void Worker::wait(const std::shared_ptr<Task>& task) {
+  std::unique_lock lock(mutex_);
+  while (!task->done) {
+    if (!busy_ && !backlog_.empty()) {
+      carry_out_first(lock);
+    } else {
+      finished_.wait(lock);
+    }
+  }
+}
+
+// Requires: lock holds mutex_; nobody is busy; there is work.
+void Worker::carry_out_first(std::unique_lock<std::mutex>& lock) {
+  const auto task = std::move(backlog_.front());
+  backlog_.pop_front();
+  busy_ = true;
+  lock.unlock();
+  task->work();
+  task->work = nullptr;  // with the tensors that it kept
+  lock.lock();
+  busy_ = false;
+  task->done = true;
+  if (!backlog_.empty()) call_thread();
+  if (ending_) changed_.notify_all();
+  lock.unlock();
+  finished_.notify_all();  // also those who may carry out the next now
+  task->after();
+  task->after = nullptr;
+  lock.lock();
+}
+
+void Worker::carry_out_all() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    ++idle_;
+    changed_.wait(lock, [&] { return !busy_ && (ending_ || !backlog_.empty()); });
+    --idle_;
+    if (backlog_.empty()) return;
+    carry_out_first(lock);
+  }
+}
+
+}  // namespace trainyard::sdk

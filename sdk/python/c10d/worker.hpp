@@ -1,0 +1,55 @@
+// Carries out one piece of work after another, in the order in which they were asked for.
+//
+// A thread of its own does it, unless somebody waits: whoever waits carries out what is due itself, which
+// spares small operations two switches of threads. What is told at a task's end may ask for more and wait for it in
+// ways that we do not see, so there is one more thread whenever all are telling and work is due.
+//
+// Threads: call from anywhere, also from a task's `after`. Errors: none; work keeps its own.
+// Lifetime: end() before the last owner lets go, and not from a task.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace trainyard::sdk {
+
+class Worker {
+ public:
+  struct Task {
+    std::function<void()> work;   // one at a time
+    std::function<void()> after;  // tells who wants to know; may ask for more work and wait for it
+    bool done = false;            // guarded by the worker's mutex: `work` is over
+  };
+
+  Worker() = default;
+  ~Worker() = default;
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  std::shared_ptr<Task> add(std::function<void()> work, std::function<void()> after);
+  // Returns when `work` is over; `after` may still be under way in another thread.
+  void wait(const std::shared_ptr<Task>& task);
+  // Carries out what is left, then ends the thread. Nothing may be added any more.
+  void end();
+
+ private:
+  void carry_out_first(std::unique_lock<std::mutex>& lock);
+  void carry_out_all();
+  void call_thread();
+
+  std::mutex mutex_;
+  std::condition_variable changed_;            // for our threads
+  std::condition_variable finished_;           // for those who wait
+  std::deque<std::shared_ptr<Task>> backlog_;  // guarded by mutex_; bounded by the callers' own tensors
+  bool busy_ = false;                          // guarded by mutex_
+  bool ending_ = false;                        // guarded by mutex_
+  int idle_ = 0;                               // threads that wait for work; guarded by mutex_
+  std::vector<std::thread> threads_;           // guarded by mutex_ until the end
+};
+
+}  // namespace trainyard::sdk

@@ -1,0 +1,3 @@
+"""The wrapper that scripts of the library's first versions import: torch's own."""
+
+from torch.nn.parallel import DistributedDataParallel  # noqa: F401

@@ -1,0 +1,58 @@
+"""Trainyard's collectives as a backend of torch.distributed.
+
+    import trainyard.torch
+    torch.distributed.init_process_group("trainyard")
+
+Ranks on one machine share memory, the others are reached over TCP; they find each other over torch's own store, so
+torchrun, env://, tcp:// and file:// work as they do with any backend. Tensors of the CPU.
+
+What the environment may say, the same on all ranks but the address:
+
+    TRAINYARD_ADDRESS        the address at which the other hosts reach this one, where the routes do not tell
+    TRAINYARD_DETERMINISTIC  1: plans do not depend on measured costs, so every run adds in the same order
+    TRAINYARD_PLANS          which plan an operation takes: "allreduce=one_shot:0-64K,ring:64K-"
+"""
+
+import os
+
+import torch
+import torch.distributed
+
+from trainyard.torch import _built
+
+BACKEND = "trainyard"
+
+
+def _check_torch(built, here):
+    """C++ objects go between torch and the backend: they must have been compiled from the same headers."""
+    if built.split("+")[0] != here.split("+")[0]:
+        raise ImportError(
+            f"trainyard.torch was compiled against torch {built}, and this is torch {here}. Compile it again where this torch is "
+            "installed: pip install --force-reinstall --no-cache-dir ./sdk/python (in a checkout of Trainyard)")
+
+
+_check_torch(_built.torch_version, torch.__version__)
+try:
+    from trainyard.torch import _backend
+except ImportError as failure:
+    raise ImportError(f"trainyard.torch was compiled against torch {_built.torch_version} and cannot be loaded with this one ({torch.__version__}): "
+                      f"{failure}. Compile it again: pip install --force-reinstall --no-cache-dir ./sdk/python") from failure
+
+
+def _create(options, _=None):
+    """Called by init_process_group and new_group, on every rank of the group."""
+    world = torch.distributed.get_world_size() if torch.distributed.is_initialized() else options.group_size
+    return _backend.create(
+        options.store, options.group_rank, options.group_size, options.timeout, os.environ.get("TRAINYARD_ADDRESS", ""),
+        os.environ.get("TRAINYARD_PLANS", ""), os.environ.get("TRAINYARD_DETERMINISTIC", "0") not in ("", "0"),
+        list(options.global_ranks_in_group) if options.group_size < world else [])
+
+
+def register(name):
+    """Also under another name, for scripts that ask for one."""
+    if not hasattr(torch.distributed.Backend, name.upper()):
+        more = {"devices": ["cpu"]} if int(torch.__version__.split(".")[0]) >= 2 else {}
+        torch.distributed.Backend.register_backend(name, _create, extended_api=True, **more)
+
+
+register(BACKEND)

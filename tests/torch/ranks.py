@@ -1,0 +1,55 @@
+"""Local ranks as tests want them: a function of tests/torch/programs.py in some processes that meet over a file."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SECONDS_MAX = 120
+
+
+class Ended(Exception):
+    """A rank did not end well."""
+
+
+def start(program, ranks, backend="trainyard", arguments=(), only=None, **variables):
+    """The processes of all ranks, or of some; each prints its result as the last line, JSON."""
+    folder = tempfile.mkdtemp(prefix="ranks-")
+    processes = []
+    for rank in only or range(ranks):
+        env = dict(os.environ, OMP_NUM_THREADS="1", GLOO_SOCKET_IFNAME="lo", RANK=str(rank), WORLD_SIZE=str(ranks), LOCAL_RANK=str(rank), LOCAL_WORLD_SIZE=str(ranks),
+                   MEET_AT="file://" + os.path.join(folder, "store"), BACKEND=backend, **variables)
+        with open(os.path.join(folder, f"out-{rank}"), "wb") as out, open(os.path.join(folder, f"err-{rank}"), "wb") as err:
+            process = subprocess.Popen([sys.executable, os.path.join(HERE, "programs.py"), program, *arguments], env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
+        process.folder, process.rank = folder, rank
+        processes.append(process)
+    return processes
+
+
+def read(process, name):
+    with open(os.path.join(process.folder, f"{name}-{process.rank}"), encoding="utf-8", errors="replace") as file:
+        return file.read()
+
+
+def finish(processes):
+    """Every rank's result."""
+    results = []
+    try:
+        for process in processes:
+            process.wait(SECONDS_MAX)
+    finally:
+        for process in processes:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+    for process in processes:
+        if process.returncode != 0:
+            raise Ended(f"rank {process.rank} ended with {process.returncode}:\n{read(process, 'err')[-6000:]}")
+        results.append(json.loads(read(process, "out").splitlines()[-1]))
+    return results
+
+
+def run(program, ranks, **more):
+    return finish(start(program, ranks, **more))

@@ -1,0 +1,74 @@
+"""The c10d backend: every collective beside gloo's results, DDP, parts of all ranks, and what happens when a rank dies."""
+
+import pytest
+import torch
+
+import ranks
+
+CURRENT = int(torch.__version__.split(".")[0]) >= 2
+
+
+@pytest.mark.parametrize("count", [3])
+def test_every_collective_gives_what_gloo_gives(count):
+    ours, gloos = ranks.start("collectives", count), ranks.start("collectives", count, backend="gloo")
+    for rank, (mine, theirs) in enumerate(zip(ranks.finish(ours), ranks.finish(gloos))):
+        assert mine.keys() == theirs.keys()
+        for name in mine:
+            assert mine[name] == theirs[name], f"rank {rank}: {name}"
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_what_gloo_does_not_have(count):
+    assert ranks.run("beyond_gloo", count) == ["good"] * count
+
+
+def close(one, other, tolerance):
+    return max(abs(a - b) for a, b in zip(one, other)) <= tolerance
+
+
+@pytest.mark.parametrize("hook, tolerance", [("", 1e-5), ("fp16", 1e-2), ("zero", 1e-5)])
+def test_ddp_trains_as_with_gloo_and_equal_on_all_ranks(hook, tolerance):
+    ours, gloos = ranks.start("ddp", 3, arguments=[hook]), ranks.start("ddp", 3, backend="gloo", arguments=[hook])
+    mine, theirs = ranks.finish(ours), ranks.finish(gloos)
+    assert len({rank["digest"] for rank in mine}) == 1, "bit for bit"
+    assert close(mine[0]["weights"], theirs[0]["weights"], tolerance)
+
+
+def test_the_same_bits_in_every_run():
+    runs = [ranks.start("ddp", 2, TRAINYARD_DETERMINISTIC="1") for _ in range(2)]
+    assert len({rank["digest"] for run in runs for rank in ranks.finish(run)}) == 1
+
+
+def test_a_hook_that_starts_more_while_one_ends():
+    results = ranks.run("ddp", 2, arguments=["powersgd"])
+    assert results[0]["digest"] == results[1]["digest"]
+
+
+def test_a_rank_that_dies_is_named():
+    processes = ranks.start("one_dies", 3)
+    assert processes[1].wait(ranks.SECONDS_MAX) == -9
+    for said in ranks.finish([processes[0], processes[2]]):
+        assert "rank 1" in said and "all" in said, said
+
+
+def test_a_rank_that_never_comes_is_named():
+    processes = ranks.start("one_is_missing", 3, only=(0, 1))
+    for said in ranks.finish(processes):
+        assert "rank 2 did not come" in said, said
+
+
+def test_another_torch_is_refused_in_words():
+    import trainyard.torch
+
+    trainyard.torch._check_torch("2.4.0+cpu", "2.4.0+cu121")  # one source, one binary interface
+    with pytest.raises(ImportError, match=r"compiled against torch 2\.3\.1, and this is torch 2\.4\.0.*pip install"):
+        trainyard.torch._check_torch("2.3.1", "2.4.0")
+
+
+@pytest.mark.skipif(not CURRENT, reason="torch 1.13 refuses to run FSDP without CUDA")
+@pytest.mark.parametrize("program", ["fsdp", "fsdp2"])
+def test_sharded_training_equals_ddp(program):
+    sharded, whole = ranks.start(program, 2), ranks.start("ddp", 2)
+    mine, theirs = ranks.finish(sharded), ranks.finish(whole)
+    assert mine[0]["digest"] == mine[1]["digest"]
+    assert close(mine[0]["weights"], theirs[0]["weights"], 1e-5)

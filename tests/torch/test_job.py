@@ -1,0 +1,32 @@
+"""The backend in jobs: the wheel comes with the script, as any package does, and the ranks are on two hosts."""
+
+import glob
+import os
+
+import pytest
+
+import scripts
+import trainyard_server
+
+
+@pytest.fixture(scope="module")
+def yard(server):
+    server.boto("s3").create_bucket(Bucket="yard")
+    return server
+
+
+def test_ddp_on_two_hosts_with_nothing_changed_but_the_backends_name(yard):
+    example = os.path.join(trainyard_server.ROOT, "examples", "02_ddp")
+    wheel, = glob.glob(os.path.join(trainyard_server.ROOT, "build", "torch", "wheels", "trainyard-*.whl"))
+    files = {"requirements.txt": "--no-index\n--find-links wheels\ntrainyard\n"}
+    with open(os.path.join(example, "train.py"), encoding="utf-8") as file:
+        files["train.py"] = file.read()
+    with open(wheel, "rb") as file:
+        files[f"wheels/{os.path.basename(wheel)}"] = file.read()
+    _, lines = scripts.run(yard, "ddp", "train.py", files, hosts=2, hyperparameters={
+        "sagemaker_torch_distributed_enabled": True, "sagemaker_instance_type": "ml.t3.medium", "sagemaker_mpi_num_of_processes_per_host": 2, "epochs": 3})
+    said = sorted(line.split("weights ")[1] for line in lines if "weights" in line)
+    assert len(said) == 4 and len(set(said)) == 1, lines[-20:]
+    with open(os.path.join(example, "expected_output.txt"), encoding="utf-8") as file:
+        for line in file.read().splitlines():
+            assert any(line in one for one in lines), f"not said: {line}"

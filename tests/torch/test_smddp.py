@@ -1,0 +1,13 @@
+"""Scripts of SageMaker's data parallel library, by what they import."""
+
+import importlib.util
+
+import ranks
+
+
+def test_its_backend_and_the_imports_of_its_first_versions():
+    assert importlib.util.find_spec("smdistributed")
+    from smdistributed.dataparallel import exceptions
+
+    assert issubclass(exceptions.SMDDPConfigurationError, exceptions.SMDDPError)
+    assert ranks.run("smddp", 2) == [[0, 3.0], [1, 3.0]]
