@@ -18,6 +18,7 @@
 #include "host/container.hpp"
 #include "host/files.hpp"
 #include "host/image.hpp"
+#include "host/inside_process.hpp"
 #include "host/link.hpp"
 #include "host/machine_clock.hpp"
 #include "host/mounts.hpp"
@@ -170,6 +171,9 @@ Result<void> run(const Options& options, Clock& clock) {
       uplink,
       clock,
       random,
+      [&](const wire::Message& message) { uplink.say_now(message); },
+      host::start_inside,
+      [&] { return host::gpu_usage(options.place.devices); },
       entry_program(),
       [&] { return volume.get(); }};
   agent::Agent agent(order, options.place, world, keys, spool->found_facts());

@@ -246,7 +246,9 @@ Result<void> serve(const ServeOptions& options) {
   auto agents = control::make_agents(*control, *logs, *metrics, clock, config.stop_grace, issue);
   auto listener =
       TRY(host::listen_links(control_settings.wire_address, agents->events()).in("listening for agents"));
-  auto api = api::make_api(api_settings, {*control, *logs, *metrics, *objects, clock, random});
+  auto api =
+      api::make_api(api_settings, {*control, *logs, *metrics, *objects, clock, random, &agents->shells(),
+                                   [&](domain::JobNumber job) { return agents->progress(job); }});
 
   ServerRecord record{(plain_http ? "http://" : "https://") + reachable, reachable, config.region,
                       config.objects ? config.objects->endpoint : "", identity.keys.front()};

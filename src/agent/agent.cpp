@@ -17,6 +17,8 @@ constexpr int kTerminate = 15;
 constexpr int kSignalExitBase = 128;
 // How long the watcher waits at once: it looks up in between to see whether the container is to end.
 constexpr Duration kWatchInterval = 1s;
+// How long the loop waits at once when nothing is due.
+constexpr Duration kIdleWait = 1min;
 // The failure file is read as far as its characters may count: four bytes each.
 constexpr size_t kFailureBytesMax = 4 * contract::kFailureCharactersMax + 64;
 // After the first process has ended the kernel ends the others; what they printed is read within this.
@@ -30,7 +32,12 @@ Agent::Agent(const wire::Order& order, const Place& place, World& world, JobKeys
       keys_(keys),
       site_{order, place, world, keys, interruption_, greeting_, died_before, {}, false, {}, {},
             {},    {},    {},    {}},
-      stall_(std::chrono::seconds(order.stalled_after_seconds)) {
+      stall_(std::chrono::seconds(order.stalled_after_seconds)),
+      shells_([this](const wire::OpenShell& asked) { return start_shell(asked); },
+              [this](const wire::Message& message) {
+                if (world_.say_now) world_.say_now(message);
+              },
+              world.clock) {
   run_.host = order.host;
   run_.hosts = order.spec.hosts();
 }
@@ -43,7 +50,10 @@ Agent::~Agent() {
 }
 
 void Agent::deliver(const wire::Message& message) {
-  if (std::holds_alternative<wire::Welcome>(message)) greeting_.hear();
+  if (std::holds_alternative<wire::Welcome>(message)) {
+    shells_.close_all();  // of the link before
+    greeting_.hear();
+  }
   if (const auto* refused = std::get_if<wire::Refused>(&message)) {
     log(Level::warning, "agent", "the server refuses this attempt", {{"why", refused->reason}});
     post(Fenced{});
@@ -52,6 +62,8 @@ void Agent::deliver(const wire::Message& message) {
   if (const auto* stop = std::get_if<wire::Stop>(&message)) post(StopOrdered{stop->cause, stop->grace});
   if (const auto* peers = std::get_if<wire::PeersDrained>(&message)) post(PeersDrained{peers->staged_models});
   if (std::holds_alternative<wire::Goodbye>(message)) post(Dismissed{});
+  if (const auto* asked = std::get_if<wire::OpenShell>(&message)) shells_.open(*asked);
+  if (const auto* data = std::get_if<wire::ShellData>(&message)) shells_.data(*data);
 }
 
 void Agent::fence() { post(Fenced{}); }
@@ -106,15 +118,8 @@ Event Agent::wait_event() {
       runtime_ends_.reset();
       return StopOrdered{domain::StopCause::max_runtime, order_.stop_grace};
     }
-    std::chrono::nanoseconds wait = kMeasureInterval;
+    std::chrono::nanoseconds wait = kIdleWait;
     if (run_.stage == Stage::run && run_.process_started) {
-      if (now - measured_at_ >= kMeasureInterval) {
-        measured_at_ = now;
-        lock.unlock();
-        measure();
-        lock.lock();
-        continue;
-      }
       if (now - looked_at_ >= stall_.interval()) {
         looked_at_ = now;
         lock.unlock();
@@ -122,7 +127,7 @@ Event Agent::wait_event() {
         lock.lock();
         continue;
       }
-      wait = std::min(measured_at_ + kMeasureInterval, looked_at_ + stall_.interval()) - now;
+      wait = std::min(wait, looked_at_ + stall_.interval() - now);
     }
     if (grace_ends_) wait = std::min(wait, *grace_ends_ - now);
     if (runtime_ends_) wait = std::min(wait, *runtime_ends_ - now);
@@ -180,16 +185,19 @@ void Agent::join_worker() {
 // Started when the lifecycle knows that the process runs, so that its exit never comes before its start.
 void Agent::watch_process() {
   meter_ = {};
-  measured_at_ = {};
   looked_at_ = {};
+  process_runs_ = true;
   watcher_ = std::thread([this] {
     for (;;) {
+      if (world_.clock.monotonic() >= meter_.due()) measure();
       auto exited = site_.container->wait(kWatchInterval);
       if (exited && !*exited) {
         // Who waits for bytes that will not come would wait for ever.
         if (site_.input_failure.get()) site_.container->kill_all();
         continue;
       }
+      process_runs_ = false;
+      if (!meter_.measured()) measure();  // a short job's only point
       if (exited) {
         post(explain_exit(**exited));
       } else {
@@ -204,6 +212,22 @@ void Agent::watch_process() {
 
 void Agent::join_watcher() {
   if (watcher_.joinable()) watcher_.join();
+}
+
+Result<std::unique_ptr<host::InsideProcess>> Agent::start_shell(const wire::OpenShell& order) {
+  if (!process_runs_ || !world_.start_inside) return conflict("the host does not run");
+  host::InsideSpec spec;
+  spec.id = site_.container_id();
+  spec.directory = site_.path("bundle");
+  spec.arguments = order.command;
+  if (spec.arguments.empty())
+    spec.arguments = {"/bin/sh", "-c",
+                      "if command -v bash >/dev/null 2>&1; then exec bash; else exec sh; fi"};
+  if (!order.terminal_name.empty()) spec.environment["TERM"] = order.terminal_name;
+  spec.terminal = order.terminal;
+  spec.columns = order.columns;
+  spec.rows = order.rows;
+  return world_.start_inside(spec);
 }
 
 ProcessExited Agent::explain_exit(const host::ContainerExit& exited) {
@@ -259,7 +283,12 @@ void Agent::look_for_a_stall() {
 void Agent::measure() {
   const auto usage = site_.container->usage();
   if (!usage) return;
-  world_.facts.points(meter_.measure(*usage, order_.share.memory_bytes, disk_usage(site_.ml()),
+  std::vector<host::GpuUsage> gpus;
+  if (world_.gpu_usage) {
+    // A machine whose GPUs cannot be asked still tells the rest.
+    if (auto asked = world_.gpu_usage()) gpus = std::move(*asked);
+  }
+  world_.facts.points(meter_.measure(*usage, order_.share.memory_bytes, disk_usage(site_.ml()), gpus,
                                      world_.clock.now(), world_.clock.monotonic()));
 }
 

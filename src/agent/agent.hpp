@@ -12,6 +12,7 @@
 // constructor must outlive it.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -19,6 +20,7 @@
 #include <optional>
 #include <thread>
 
+#include "agent/shells.hpp"
 #include "agent/site.hpp"
 #include "agent/stall_watch.hpp"
 #include "agent/usage_meter.hpp"
@@ -47,6 +49,7 @@ class Agent {
   void join_worker();
   void watch_process();
   void join_watcher();
+  Result<std::unique_ptr<host::InsideProcess>> start_shell(const wire::OpenShell& order);
   ProcessExited explain_exit(const host::ContainerExit& exited);
   void measure();
   void look_for_a_stall();
@@ -58,19 +61,21 @@ class Agent {
   Greeting greeting_;
   Site site_;
   HostRun run_;
-  UsageMeter meter_;
+  UsageMeter meter_;  // the watcher's, while it runs
   bool left_ = false;
   bool dismissed_ = false;
   std::optional<std::chrono::nanoseconds> grace_ends_;
   std::optional<std::chrono::nanoseconds> runtime_ends_;
-  std::chrono::nanoseconds measured_at_{}, looked_at_{};
+  std::chrono::nanoseconds looked_at_{};
   StallWatch stall_;
 
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Event> events_;  // guarded by mutex_
 
+  std::atomic<bool> process_runs_ = false;
   std::thread worker_, watcher_;
+  Shells shells_;
 };
 
 }  // namespace trainyard::agent

@@ -396,15 +396,20 @@ TEST_F(AgentTest, UndoMayRunTwiceAndWithoutItsStep) {
 }
 
 TEST(UsageMeter, CountsCoresAndShares) {
+  using std::chrono::seconds;
   UsageMeter meter;
-  EXPECT_EQ(
-      meter
-          .measure({std::chrono::seconds(1), 1 << 20}, 4 << 20, DiskUsage{1, 4}, {}, std::chrono::seconds(10))
-          .size(),
-      2u);
-  const auto points = meter.measure({std::chrono::seconds(5), 1 << 20}, 4 << 20, DiskUsage{1, 4}, {},
-                                    std::chrono::seconds(12));
-  ASSERT_EQ(points.size(), 3u);
+  EXPECT_EQ(meter.due(), seconds(0));
+  EXPECT_TRUE(meter.measure({seconds(1), 1 << 20}, 4 << 20, DiskUsage{1, 4}, {}, {}, seconds(10)).empty());
+  EXPECT_FALSE(meter.measured());
+  EXPECT_EQ(meter.due(), seconds(12));  // soon, so that short jobs have a point
+  const auto points = meter.measure({seconds(5), 1 << 20}, 4 << 20, DiskUsage{1, 4},
+                                    {{0, 80, 10}, {1, 40, 30}}, {}, seconds(12));
+  EXPECT_TRUE(meter.measured());
+  EXPECT_EQ(meter.due(), seconds(72));  // then each minute
+  ASSERT_EQ(points.size(), 5u);
+  EXPECT_EQ(points[3].name, "GPUUtilization");
+  EXPECT_DOUBLE_EQ(points[3].value, 120);
+  EXPECT_DOUBLE_EQ(points[4].value, 40);
   EXPECT_DOUBLE_EQ(points[0].value, 200);
   EXPECT_DOUBLE_EQ(points[1].value, 25);
   EXPECT_DOUBLE_EQ(points[2].value, 25);

@@ -23,6 +23,8 @@
 #include "agent/mirror.hpp"
 #include "base/random.hpp"
 #include "host/container.hpp"
+#include "host/gpu_usage.hpp"
+#include "host/inside_process.hpp"
 #include "objects/objects.hpp"
 #include "wire/messages.hpp"
 
@@ -64,6 +66,10 @@ struct World {
   Facts& facts;
   Clock& clock;
   Random& random;
+  // Up at once, neither numbered nor spooled; lost when there is no link.
+  std::function<void(const wire::Message&)> say_now = nullptr;
+  std::function<Result<std::unique_ptr<host::InsideProcess>>(const host::InsideSpec&)> start_inside = nullptr;
+  std::function<Result<std::vector<host::GpuUsage>>()> gpu_usage = nullptr;  // of this host's GPUs
   std::string entry_program = {};  // path of trainyard-entry; "" = there is none, and no script mode
   // Waits for the job's volume, which is being made at the workspace's "ml", in its file kVolumeFile, since the
   // agent began; none: what is written has no limit.

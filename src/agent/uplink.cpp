@@ -61,6 +61,15 @@ void Uplink::points(std::vector<wire::MetricPoint> points) {
 
 void Uplink::say(const std::string& text) { lines({{clock_.now(), "trainyard: " + text}}); }
 
+void Uplink::say_now(const wire::Message& message) {
+  std::shared_ptr<host::Link> link;
+  {
+    const std::lock_guard lock(mutex_);
+    if (welcomed_ && !closed_) link = link_;
+  }
+  if (link) link->send(wire::encode(message));
+}
+
 void Uplink::wake() {
   {
     const std::lock_guard lock(mutex_);

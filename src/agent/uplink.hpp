@@ -63,6 +63,8 @@ class Uplink final : public Facts {
   void lines(std::vector<wire::LogLine> lines) override;
   void points(std::vector<wire::MetricPoint> points) override;
   void say(const std::string& text) override;
+  // Up at once, neither numbered nor spooled; lost when there is no link.
+  void say_now(const wire::Message& message);
 
  private:
   void loop();

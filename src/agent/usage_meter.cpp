@@ -14,15 +14,20 @@ std::optional<DiskUsage> disk_usage(const std::string& path) {
 
 std::vector<wire::MetricPoint> UsageMeter::measure(const host::ContainerUsage& usage,
                                                    int64_t memory_limit_bytes,
-                                                   const std::optional<DiskUsage>& disk, Instant at,
+                                                   const std::optional<DiskUsage>& disk,
+                                                   const std::vector<host::GpuUsage>& gpus, Instant at,
                                                    std::chrono::nanoseconds monotonic) {
   std::vector<wire::MetricPoint> points;
   const auto add = [&](const char* name, double value) { points.push_back({name, at, value, true}); };
-  if (last_at_ && monotonic > *last_at_) {
-    add("CPUUtilization",
-        100.0 * static_cast<double>(std::max(usage.cpu - *last_cpu_, std::chrono::nanoseconds(0)).count()) /
-            static_cast<double>((monotonic - *last_at_).count()));
+  if (!last_at_ || monotonic <= *last_at_) {
+    last_at_ = monotonic;
+    last_cpu_ = usage.cpu;
+    return points;
   }
+  measured_ = true;
+  add("CPUUtilization",
+      100.0 * static_cast<double>(std::max(usage.cpu - *last_cpu_, std::chrono::nanoseconds(0)).count()) /
+          static_cast<double>((monotonic - *last_at_).count()));
   last_at_ = monotonic;
   last_cpu_ = usage.cpu;
   if (memory_limit_bytes > 0) {
@@ -32,6 +37,15 @@ std::vector<wire::MetricPoint> UsageMeter::measure(const host::ContainerUsage& u
   if (disk && disk->all_bytes > 0) {
     add("DiskUtilization",
         100.0 * static_cast<double>(disk->used_bytes) / static_cast<double>(disk->all_bytes));
+  }
+  if (!gpus.empty()) {
+    double busy = 0, memory = 0;
+    for (const auto& gpu : gpus) {
+      busy += gpu.busy;
+      memory += gpu.memory_percent;
+    }
+    add("GPUUtilization", busy);
+    add("GPUMemoryUtilization", memory);
   }
   return points;
 }

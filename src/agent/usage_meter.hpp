@@ -1,7 +1,7 @@
 // How much of its share a host uses, as the metrics that SageMaker publishes each minute.
 //
-// CPUUtilization is 0 to 100 for each core (a host that keeps four busy shows 400), MemoryUtilization and
-// DiskUtilization are 0 to 100.
+// CPUUtilization is 0 to 100 for each core (a host that keeps four busy shows 400), GPUUtilization and
+// GPUMemoryUtilization are 0 to 100 for each GPU, MemoryUtilization and DiskUtilization are 0 to 100.
 //
 // Threads: confined to one.
 #pragma once
@@ -11,11 +11,14 @@
 #include <vector>
 
 #include "host/container.hpp"
+#include "host/gpu_usage.hpp"
 #include "wire/messages.hpp"
 
 namespace trainyard::agent {
 
 inline constexpr Duration kMeasureInterval = 1min;
+// The first time that something can be said of the processor: short jobs have a point as well.
+inline constexpr Duration kFirstMeasureAfter = 2s;
 
 struct DiskUsage {
   uint64_t used_bytes = 0;
@@ -26,13 +29,22 @@ std::optional<DiskUsage> disk_usage(const std::string& path);
 
 class UsageMeter {
  public:
-  // Points of what was used since the last call; none of the processor at the first.
+  // When the next call is due, of a process that was started then and is measured at its start.
+  std::chrono::nanoseconds due() const {
+    if (!last_at_) return {};
+    return *last_at_ + std::chrono::nanoseconds(measured_ ? kMeasureInterval : kFirstMeasureAfter);
+  }
+  // Whether the processor's use was told at all.
+  bool measured() const { return measured_; }
+  // Points of what was used since the last call. At the first there are none: it is where counting begins.
   std::vector<wire::MetricPoint> measure(const host::ContainerUsage& usage, int64_t memory_limit_bytes,
-                                         const std::optional<DiskUsage>& disk, Instant at,
+                                         const std::optional<DiskUsage>& disk,
+                                         const std::vector<host::GpuUsage>& gpus, Instant at,
                                          std::chrono::nanoseconds monotonic);
 
  private:
   std::optional<std::chrono::nanoseconds> last_at_, last_cpu_;
+  bool measured_ = false;
 };
 
 }  // namespace trainyard::agent

@@ -18,6 +18,8 @@
 #include "base/random.hpp"
 #include "base/time.hpp"
 #include "control/control.hpp"
+#include "control/progress.hpp"
+#include "control/shells.hpp"
 #include "domain/file_system.hpp"
 #include "domain/image.hpp"
 #include "domain/price.hpp"
@@ -52,6 +54,8 @@ struct Services {
   objects::Objects& objects;
   Clock& clock;
   Random& random;
+  control::Shells* shells = nullptr;  // nullptr: nobody opens any
+  control::FindProgress progress = nullptr;
 };
 
 std::unique_ptr<host::Handler> make_api(const Settings& settings, const Services& services);

@@ -14,6 +14,8 @@
 #include "api/protocol/replies.hpp"
 #include "api/protocol/rest_xml.hpp"
 #include "api/protocol/route.hpp"
+#include "api/shapes/trainyard.hpp"
+#include "api/shell.hpp"
 #include "base/check.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
@@ -38,6 +40,7 @@ class Api final : public host::Handler {
   // By the head alone: whatever may block runs on a stream's thread.
   Choice choose(const host::RequestHead& head) override {
     const Route where = route(all_services(), head);
+    if (is_shell_request(head)) return {host::Intake::streamed, settings_.body_bytes_max};
     if (where.protocol == Protocol::rest_xml) return {host::Intake::streamed, settings_.body_bytes_max};
     bool blocking = false;
     if (where.operation) {
@@ -71,6 +74,7 @@ class Api final : public host::Handler {
     guarded(
         stream.head(),
         [&](Call& call) {
+          if (is_shell_request(stream.head())) return run_shell(call, stream, reply);
           if (call.route.protocol == Protocol::rest_xml) return run_s3(call, stream);
           auto body = read_whole(stream, settings_.body_bytes_max);
           if (!body)
@@ -117,6 +121,28 @@ class Api final : public host::Handler {
   // Failures of requests to no service are told in JSON's words.
   static const shapes::Service& service_of(const Call& call) {
     return call.route.service ? *call.route.service : *all_services()[0];
+  }
+
+  // -- a shell: the connection becomes its own
+
+  void run_shell(Call& call, host::Stream& stream, const Reply& reply) {
+    const shapes::Service& service = shapes::trainyard::kService;
+    call.route = {Protocol::json, &service, nullptr, "Shell"};
+    auto signer = authenticator_.check(service, call.head, nullptr, call.context.now);
+    if (!signer) return reply(fail(call, signer.failure(service)));
+    accept(call, *signer);
+    if (!call.context.principal.owner() || !services_.shells)
+      return reply(fail(call, access_denied(service, call.context.principal.arn, "trainyard:Shell")));
+    auto order = read_shell_request(call.head.query());
+    if (!order) return reply(fail(call, failure_of(service, order.error())));
+    order->job.region = call.context.region;
+    order->principal = call.context.principal.arn;
+    order->peer = call.head.peer;
+    auto shell = services_.shells->open(*order);
+    if (!shell) return reply(fail(call, failure_of(service, shell.error())));
+    record(call, 101, "");
+    if (auto carried = carry_shell(stream, **shell); !carried)
+      reply(fail(call, failure_of(service, carried.error())));
   }
 
   // -- everything but S3: the whole body is here

@@ -152,6 +152,9 @@ class MemoryStream final : public host::Stream {
     TRY(start(response.status, response.headers, response.body.size()));
     return write(response.body);
   }
+  Result<std::unique_ptr<host::Upgraded>> upgrade(std::string_view) override {
+    return invalid("a request in memory stays what it is");
+  }
 
  private:
   const host::Request request_;

@@ -98,6 +98,16 @@ const std::vector<Command>& commands() {
         "[environment], [tags]. Every key of the API's own request may stand beside them, and wins.",
         {"trainyard submit job.toml --follow", "trainyard submit request.json --dry-run"}},
        submit_command},
+      {{"shell",
+        {"JOB", "HOST", "[COMMAND..]"},
+        {{"--no-terminal", "", false, "bytes as they are: for pipes"}},
+        "A shell inside a running host, or COMMAND instead of a shell.",
+        "The exit code is that of the shell. Only the owner's keys may; the server's log says who did, where "
+        "and for\n"
+        "how long. Options of COMMAND stand behind `--`.",
+        {"trainyard shell mnist-1 algo-2", "trainyard shell mnist-1 1 -- nvidia-smi -L",
+         "trainyard shell mnist-1 1 --no-terminal cat /opt/ml/model/weights > weights"}},
+       shell_command},
   };
   return kCommands;
 }

@@ -8,6 +8,7 @@
 
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "control/shell_table.hpp"
 #include "control/state.hpp"
 #include "wire/codec.hpp"
 
@@ -41,7 +42,9 @@ struct Session {
   // What was sent on this link: orders are repeated on the next one, not on this.
   StopCause stop_sent = StopCause::none;
   bool peers_sent = false;
-  bool dismissed = false;  // Goodbye or Refused: nothing more is to be said
+  std::vector<wire::Progress> progress;  // of each thing the last word
+  uint64_t number = 0;                   // of the link, for its shells
+  bool dismissed = false;                // Goodbye or Refused: nothing more is to be said
   std::optional<Instant> credentials_expire;
 
   void say(const wire::Message& message) {
@@ -49,7 +52,10 @@ struct Session {
   }
 };
 
-class AgentServer final : public Agents {
+constexpr size_t kProgressThingsMax = 64;      // of one host: its channels, its image, its model
+constexpr size_t kProgressNameBytesMax = 300;  // "channel " and AWS's longest name
+
+class AgentServer final : public Agents, private Shells {
  public:
   AgentServer(ControlPlane& control, observe::Logs& logs, observe::Metrics& metrics, Clock& clock,
               Duration stop_grace, IssueCredentials issue_credentials)
@@ -68,20 +74,38 @@ class AgentServer final : public Agents {
             [this](const auto& link, const Error&) { closed(link); }};
   }
 
+  Shells& shells() override { return *this; }
+
+  std::vector<HostProgress> progress(domain::JobNumber job) override {
+    std::vector<HostProgress> all;
+    const std::lock_guard lock(mutex_);
+    for (const auto& [link, session] : sessions_) {
+      if (!session->greeted || session->attempt.job != job) continue;
+      for (const auto& one : session->progress)
+        all.push_back({session->host, one.what, one.done_bytes, one.total_bytes, one.finished});
+    }
+    std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.host < b.host; });
+    return all;
+  }
+
  private:
   void opened(const std::shared_ptr<host::Link>& link) {
     auto session = std::make_shared<Session>();
     session->link = link;
     const std::lock_guard lock(mutex_);
+    session->number = ++last_number_;
     sessions_[link.get()] = std::move(session);
   }
 
   void closed(const std::shared_ptr<host::Link>& link) {
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
     const auto found = sessions_.find(link.get());
     if (found == sessions_.end()) return;
     found->second->open = false;
+    const uint64_t number = found->second->number;
     sessions_.erase(found);
+    lock.unlock();
+    shell_table_.link_closed(number);
   }
 
   void received(const std::shared_ptr<host::Link>& link, std::string_view frame) {
@@ -107,7 +131,58 @@ class AgentServer final : public Agents {
     if (const auto* fact = std::get_if<wire::StateFact>(&message)) return apply_fact(session, *fact);
     if (auto* batch = std::get_if<wire::LogBatch>(&message)) return keep(session, *batch);
     if (const auto* batch = std::get_if<wire::MetricBatch>(&message)) return keep(session, *batch);
+    if (const auto* data = std::get_if<wire::ShellData>(&message))
+      return shell_table_.from_agent(session->number, *data);
+    if (const auto* progress = std::get_if<wire::Progress>(&message)) return note(*session, *progress);
     return invalid("a message that only the server says");
+  }
+
+  // -- of the moment
+
+  Result<void> note(Session& session, const wire::Progress& progress) {
+    if (progress.what.empty() || progress.what.size() > kProgressNameBytesMax)
+      return corrupt("Progress.what is no thing's name");
+    const std::lock_guard lock(mutex_);
+    for (auto& known : session.progress)
+      if (known.what == progress.what) {
+        known = progress;
+        return {};
+      }
+    if (session.progress.size() < kProgressThingsMax) session.progress.push_back(progress);
+    return {};
+  }
+
+  // To the agent behind a link; for the table of shells.
+  bool send_to(uint64_t number, const wire::Message& message) {
+    const std::lock_guard lock(mutex_);
+    for (auto& [link, session] : sessions_) {
+      if (session->number != number) continue;
+      session->say(message);
+      return session->open;
+    }
+    return false;
+  }
+
+  Result<std::unique_ptr<Shell>> open(const ShellOrder& order) override {
+    const auto job = TRY(control_.find(order.job).in("the job " + order.job.name));
+    const domain::Attempt* attempt = job->attempt();
+    if (order.host >= job->spec.hosts())
+      return not_found(order.job.name + " has no host " + domain::host_name(order.host));
+    if (job->finished() || !attempt)
+      return conflict(order.job.name + (attempt ? " has ended" : " does not run yet"));
+    if (attempt->hosts[order.host].state != HostState::running)
+      return conflict(domain::host_name(order.host) + " is " +
+                      std::string(domain::to_string(attempt->hosts[order.host].state)) +
+                      ": shells are for hosts that run");
+    uint64_t number = 0;
+    {
+      const std::lock_guard lock(mutex_);
+      for (const auto& [link, session] : sessions_)
+        if (session->greeted && session->attempt.job == job->number && session->host == order.host)
+          number = session->number;
+    }
+    if (number == 0) return conflict("the agent of " + domain::host_name(order.host) + " is away");
+    return shell_table_.open(number, order);
   }
 
   // -- Hello
@@ -316,8 +391,11 @@ class AgentServer final : public Agents {
       std::make_shared<bool>(true);  // ours alone; answers under way look whether it is there
 
   std::mutex mutex_;
+  uint64_t last_number_ = 0;  // guarded by mutex_
   // A session is shared with the answers to facts under way; the last of them ends it.
   std::map<host::Link*, std::shared_ptr<Session>> sessions_;  // guarded by mutex_
+  ShellTable shell_table_{
+      [this](uint64_t number, const wire::Message& message) { return send_to(number, message); }, clock_};
 };
 
 }  // namespace

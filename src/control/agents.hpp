@@ -8,9 +8,12 @@
 
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "base/time.hpp"
 #include "control/control.hpp"
+#include "control/progress.hpp"
+#include "control/shells.hpp"
 #include "host/link.hpp"
 #include "observe/logs.hpp"
 #include "observe/metrics.hpp"
@@ -31,6 +34,10 @@ class Agents {
   virtual ~Agents() = default;
   // What to give to host::listen_links.
   virtual host::LinkEvents events() = 0;
+  // Shells into the hosts whose agents are linked.
+  virtual Shells& shells() = 0;
+  // What the job's hosts move just now, by host: each thing's last word.
+  virtual std::vector<HostProgress> progress(domain::JobNumber job) = 0;
 };
 
 // Lifetime: all arguments outlive it. Requires: made before control's loops start.

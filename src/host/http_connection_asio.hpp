@@ -125,6 +125,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
 
  private:
   friend class ConnectionStream;
+  friend class ConnectionUpgrade;
   enum class State { idle, busy, waiting, streaming };
 
   asio::awaitable<bool> open();

@@ -43,6 +43,13 @@ size_t HttpDecoder::waiting() const { return state_->buffer.size(); }
 
 void HttpDecoder::forget_waiting() { state_->buffer.clear(); }
 
+std::string HttpDecoder::take_waiting() {
+  const auto bytes = state_->buffer.data();
+  std::string taken(static_cast<const char*>(bytes.data()), bytes.size());
+  state_->buffer.clear();
+  return taken;
+}
+
 void HttpDecoder::shrink_to(size_t bytes) {
   if (state_->buffer.capacity() > bytes) state_->buffer.shrink_to_fit();
 }

@@ -29,6 +29,8 @@ class HttpDecoder {
   // Bytes that came and are not decoded yet.
   size_t waiting() const;
   void forget_waiting();
+  // All that waits, and it waits no more.
+  std::string take_waiting();
   // Gives memory beyond `bytes` back. Requires: nothing is waiting.
   void shrink_to(size_t bytes);
 

@@ -79,6 +79,17 @@ class Responder {
   virtual void reply(Response response) = 0;
 };
 
+// A connection after an upgrade: bytes of another protocol, both ways. Confined to the thread of its stream; ends with
+// it.
+class Upgraded {
+ public:
+  virtual ~Upgraded() = default;
+  // Waits for the client's next bytes. "": none came, since the time is over or `wake` (a descriptor) became readable.
+  // Errors: unavailable, cancelled: the connection has ended.
+  virtual Result<std::string> read(Duration at_most, int wake) = 0;
+  virtual Result<void> write(std::string_view bytes) = 0;
+};
+
 // One streamed request. Confined to the thread stream() runs on. Every call blocks for at most the idle
 // limit.
 class Stream {
@@ -95,6 +106,9 @@ class Stream {
   virtual Result<void> write(std::span<const char> bytes) = 0;
   // start + write of a whole response.
   virtual Result<void> reply(const Response& response) = 0;
+  // In place of all that: answers 101 and goes over to that protocol. Errors: invalid (HTTP/1.0, a request with a body),
+  // and those of writing. Requires: nothing was read or started.
+  virtual Result<std::unique_ptr<Upgraded>> upgrade(std::string_view protocol) = 0;
 };
 
 enum class Intake { buffered, streamed };

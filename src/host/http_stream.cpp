@@ -1,5 +1,8 @@
 #include "host/http_connection_asio.hpp"
 
+#include <openssl/ssl.h>
+#include <poll.h>
+
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -21,6 +24,20 @@ Error from_code(std::string_view doing, const error_code& code) {
 }  // namespace
 
 // -- a streamed request ---------------------------------------------------------------------------
+
+class ConnectionUpgrade final : public Upgraded {
+ public:
+  ConnectionUpgrade(Connection& connection, std::string early)
+      : connection_(connection), early_(std::move(early)) {}
+
+  Result<std::string> read(Duration at_most, int wake) override;
+  Result<void> write(std::string_view bytes) override;
+
+ private:
+  Error ended(std::string_view doing, const error_code& error) const;
+  Connection& connection_;
+  std::string early_;  // came right behind the request
+};
 
 class ConnectionStream final : public Stream {
  public:
@@ -115,11 +132,27 @@ class ConnectionStream final : public Stream {
     return flush_head();
   }
 
+  Result<std::unique_ptr<Upgraded>> upgrade(std::string_view protocol) override {
+    CHECK(!started_, "a stream is started once");
+    if (connection_.in_.is_http_1_0() || connection_.in_.body_left())
+      return invalid("only an HTTP/1.1 request without a body can be upgraded");
+    started_ = true;
+    upgraded_ = true;
+    connection_.keep_alive_ = false;
+    error_code error;
+    send({"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ", protocol, "\r\n\r\n"},
+         error);
+    if (error) return fail("answering the upgrade", error);
+    return std::unique_ptr<Upgraded>(
+        std::make_unique<ConnectionUpgrade>(connection_, connection_.in_.take_waiting()));
+  }
+
   // An answer that was begun cannot be taken back, but it must not look whole.
   void break_off() { failed_ = started_; }
 
   // After the handler: whether the connection can go on.
   bool finish() {
+    if (upgraded_) return false;
     if (!started_ && !failed_) {
       (void)reply({.status = 500, .headers = {}, .body = ""});
       return false;
@@ -179,11 +212,41 @@ class ConnectionStream final : public Stream {
   const bool is_head_;
   bool started_ = false;
   bool failed_ = false;
+  bool upgraded_ = false;
   bool with_body_ = false;
   bool chunked_ = false;
   std::optional<uint64_t> remaining_;
   std::string pending_head_;
 };
+
+Error ConnectionUpgrade::ended(std::string_view doing, const error_code& error) const {
+  if (connection_.cut_off_) return cancelled(std::string(doing) + ": the server stops");
+  return from_code(doing, error);
+}
+
+Result<std::string> ConnectionUpgrade::read(Duration at_most, int wake) {
+  if (!early_.empty()) return std::exchange(early_, std::string());
+  // TLS may hold bytes that the socket shows no more.
+  const bool pending = connection_.tls_ && SSL_pending(connection_.tls_->native_handle()) > 0;
+  pollfd ready[2] = {{connection_.descriptor_, POLLIN, 0}, {wake, POLLIN, 0}};
+  if (!pending) {
+    (void)::poll(ready, 2, int(at_most / 1ms));
+    if (ready[0].revents == 0) return std::string();
+  }
+  std::string bytes(kStreamBytes, '\0');
+  error_code error;
+  bytes.resize(connection_.read_now(bytes, error));
+  if (error) return ended("reading the connection", error);
+  return bytes;
+}
+
+Result<void> ConnectionUpgrade::write(std::string_view bytes) {
+  error_code error;
+  const asio::const_buffer part(bytes.data(), bytes.size());
+  connection_.send_now({&part, 1}, error);
+  if (error) return ended("writing to the connection", error);
+  return ok();
+}
 
 size_t Connection::read_now(std::span<char> room, error_code& error) {
   set_deadline(server_.settings().idle_limit);

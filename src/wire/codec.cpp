@@ -187,15 +187,30 @@ void fields(Side& side, M& m) {
     side("expires", m.expires);
   } else if constexpr (std::is_same_v<T, PeersDrained>) {
     side.list("staged_models", m.staged_models, 4, [&](auto& key) { side("staged_models", key); });
+  } else if constexpr (std::is_same_v<T, Progress>) {
+    side("what", m.what);
+    side("done_bytes", m.done_bytes);
+    side("total_bytes", m.total_bytes);
+    side("finished", m.finished);
+  } else if constexpr (std::is_same_v<T, OpenShell>) {
+    side("shell", m.shell);
+    side.list("command", m.command, 4, [&](auto& word) { side("command", word); });
+    side("terminal", m.terminal);
+    side("terminal_name", m.terminal_name);
+    side("columns", m.columns);
+    side("rows", m.rows);
+  } else if constexpr (std::is_same_v<T, ShellData>) {
+    side("shell", m.shell);
+    side("payload", m.payload);
   } else {
     static_assert(std::is_same_v<T, Goodbye>, "every message is described");
   }
 }
 
 // The kind byte is the place in Message, from 1: new messages go to its end.
-constexpr std::string_view kNames[] = {"Hello",       "StateFact",    "LogBatch",    "MetricBatch",
-                                       "Welcome",     "Refused",      "Acknowledge", "Stop",
-                                       "Credentials", "PeersDrained", "Goodbye"};
+constexpr std::string_view kNames[] = {"Hello",   "StateFact",   "LogBatch",  "MetricBatch", "Welcome",
+                                       "Refused", "Acknowledge", "Stop",      "Credentials", "PeersDrained",
+                                       "Goodbye", "Progress",    "OpenShell", "ShellData"};
 static_assert(std::size(kNames) == std::variant_size_v<Message>);
 
 template <size_t index = 0>

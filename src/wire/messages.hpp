@@ -119,8 +119,34 @@ struct PeersDrained {
 // The server has applied the host's final fact: the agent may remove its spool and end.
 struct Goodbye {};
 
+// -- of the moment: neither numbered nor spooled; what is lost with the link is not missed -----------
+
+// Up: bytes that are under way to or from this host. Said now and then, and once when it is done.
+struct Progress {
+  std::string what;  // "channel train", "image", "model"
+  uint64_t done_bytes = 0;
+  uint64_t total_bytes = 0;  // 0: not known
+  bool finished = false;
+};
+
+// Down: one more process in the container, whose bytes go to somebody who types. The host answers with ShellData until
+// its last frame, ShellEnded; a shell ends with the link it was opened over.
+struct OpenShell {
+  uint64_t shell = 0;                // given by the server, never used again on this link
+  std::vector<std::string> command;  // empty: a shell
+  bool terminal = true;
+  std::string terminal_name;  // $TERM
+  uint32_t columns = 80, rows = 24;
+};
+
+// Both ways: one frame's payload (wire/shell.hpp).
+struct ShellData {
+  uint64_t shell = 0;
+  std::string payload;
+};
+
 using Message = std::variant<Hello, StateFact, LogBatch, MetricBatch, Welcome, Refused, Acknowledge, Stop,
-                             Credentials, PeersDrained, Goodbye>;
+                             Credentials, PeersDrained, Goodbye, Progress, OpenShell, ShellData>;
 
 // -- the order an agent is started with (a file; never on the command line) ------------------------
 

@@ -81,6 +81,26 @@ const std::vector<Golden>& golden() {
        "020000006b31"
        "00000000"},
       {Goodbye{}, "0b"},
+      {Progress{"channel a", 5, 9, true},
+       "0c"
+       "090000006368616e6e656c2061"
+       "0500000000000000"
+       "0900000000000000"
+       "01"},
+      {OpenShell{7, {"ls"}, true, "xterm", 80, 24},
+       "0d"
+       "0700000000000000"
+       "01000000"
+       "020000006c73"
+       "01"
+       "05000000787465726d"
+       "50000000"
+       "18000000"},
+      {ShellData{7, "\2"},
+       "0e"
+       "0700000000000000"
+       "01000000"
+       "02"},
   };
   return all;
 }
@@ -110,7 +130,7 @@ TEST(Codec, FaultsNameMessageAndField) {
   const auto why = [](std::string_view hex) { return decode(*from_hex(hex)).error().message; };
   EXPECT_EQ(why(""), "a frame without a message kind");
   EXPECT_EQ(why("00"), "unknown message kind 0");
-  EXPECT_EQ(why("0c"), "unknown message kind 12");
+  EXPECT_EQ(why("0f"), "unknown message kind 15");
   EXPECT_EQ(why("0600000010"), "Refused.reason is cut short");
   EXPECT_EQ(why("07020800000000000000"), "Acknowledge.track has no value 2");
   EXPECT_EQ(why("0b00"), "Goodbye has 1 bytes too many");

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "agent/progress.hpp"
 #include "agent/steps.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
@@ -91,9 +92,13 @@ Result<void> put_archive(Site& site, const objects::Location& to, Compression co
   objects::PutOptions options;
   options.content_type = compression == Compression::gzip ? "application/x-gzip" : "application/x-tar";
   const auto writer = TRY(site.world.objects.put(to.bucket, to.key, options));
+  ProgressMeter progress("upload " + to.key.substr(to.key.rfind('/') + 1), site.world.say_now,
+                         site.world.clock);
   const auto tar = TRY(write_tar(compression, [&](std::span<const char> bytes) -> Result<void> {
     TRY(site.interruption.check());
-    return writer->write(bytes);
+    TRY(writer->write(bytes));
+    progress.moved(bytes.size());
+    return {};
   }));
   Sayings sayings([&](const std::string& text) { site.world.facts.say(text); });
   Artifact artifact(*tar, place, sayings, site.interruption);
@@ -101,6 +106,7 @@ Result<void> put_archive(Site& site, const objects::Location& to, Compression co
   sayings.finish();
   TRY(tar->finish());
   TRY(writer->commit());
+  progress.finish();
   return {};
 }
 

@@ -2,6 +2,7 @@
 // FIFOs /opt/ml/input/data/<channel>_<epoch>.
 #include "agent/channels.hpp"
 
+#include "agent/progress.hpp"
 #include "agent/steps.hpp"
 #include "base/text.hpp"
 #include "contract/contract.hpp"
@@ -15,12 +16,18 @@ constexpr const char* kInput = "input/data";
 
 Result<void> copy_channel(Site& site, const domain::Channel& channel, const Seat& seat) {
   const std::string directory = site.ml(std::string(kInput) + "/" + channel.name);
-  return with_store(site, "channel " + channel.name, [&]() -> Result<void> {
-    const auto downloaded =
-        TRY(download_channel(site.world.objects, channel, seat, directory, site.interruption));
+  ProgressMeter progress("channel " + channel.name, site.world.say_now, site.world.clock);
+  // Of a channel that is dealt out, or named by a manifest, nobody knows a host's part from a listing.
+  const bool listed_is_read =
+      channel.distribution == domain::Distribution::fully_replicated && channel.s3_data_type == "S3Prefix";
+  const auto store = counted(site.world.objects, progress, listed_is_read);
+  TRY(with_store(site, "channel " + channel.name, [&]() -> Result<void> {
+    const auto downloaded = TRY(download_channel(*store, channel, seat, directory, site.interruption));
     return host::write_file(directory + "-manifest",
                             contract::channel_manifest(downloaded.prefix_uri, downloaded.keys));
-  });
+  }));
+  progress.finish();
+  return {};
 }
 
 // Listed now, so that what cannot be read is said before anything runs; streamed once the FIFOs are there.

@@ -54,9 +54,22 @@ domain::Cost cost_of_job(const domain::PriceTable& prices, const domain::Job& jo
                          seconds.billable);
 }
 
+std::string value_of(const std::vector<domain::Tag>& tags, std::string_view key) {
+  for (const auto& tag : tags)
+    if (tag.key == key) return tag.value;
+  return "";
+}
+
+// "root", "user/ann", "assumed-role/trainer/ann": the ARN's own part. Jobs of before it was noted have none.
+std::string user_of(const std::vector<domain::Tag>& tags) {
+  const std::string arn = value_of(tags, kCreatedByTag);
+  return arn.substr(arn.rfind(':') + 1);
+}
+
 std::vector<own::Tag> shown(const std::vector<domain::Tag>& tags) {
   std::vector<own::Tag> out;
-  for (const auto& tag : tags) out.push_back({tag.key, tag.value});
+  for (const auto& tag : tags)
+    if (tag.key != kCreatedByTag) out.push_back({tag.key, tag.value});
   return out;
 }
 
@@ -85,7 +98,8 @@ own::Job shown(const Settings& settings, const domain::Job& job, const std::vect
   out.cost =
       own::Cost{settings.prices.currency, decimal(cost.millionths), decimal(cost.on_demand_millionths)};
   if (!cost.unpriced.empty()) out.cost->unpriced = cost.unpriced;
-  if (!tags.empty()) out.tags = shown(tags);
+  if (auto those = shown(tags); !those.empty()) out.tags = std::move(those);
+  set_unless_empty(out.user, user_of(tags));
   return out;
 }
 
@@ -184,6 +198,15 @@ Outcome<own::Job> describe_job(const Settings& settings, const Services& service
     if (i < kUsageHostsMax) one.utilization = TRY(usage_of(services.metrics, job, i, context.now));
     out.hosts->push_back(std::move(one));
   }
+  if (services.progress) {
+    out.progress.emplace();
+    for (const auto& moved : services.progress(job.number)) {
+      own::Progress one{domain::host_name(moved.host), moved.what, int64_t(moved.done_bytes)};
+      if (moved.total_bytes > 0) one.total_bytes = int64_t(moved.total_bytes);
+      one.finished = moved.finished;
+      out.progress->push_back(std::move(one));
+    }
+  }
   return out;
 }
 
@@ -233,11 +256,9 @@ Outcome<own::GetCostReportResponse> cost_report(const Settings& settings, const 
       }
       std::string key = job.key.name;
       if (by == "day") key = to_iso8601(job.created).substr(0, 10);
-      if (by == "user") key = job.spec.role_arn.substr(job.spec.role_arn.rfind('/') + 1);
-      if (!tag.empty()) {
-        key.clear();
-        for (const auto& one : TRY(services.control.tags(control::job_arn(job.account, job.key))))
-          if (one.key == tag) key = one.value;
+      if (by == "user" || !tag.empty()) {
+        const auto tags = TRY(services.control.tags(control::job_arn(job.account, job.key)));
+        key = tag.empty() ? user_of(tags) : value_of(tags, tag);
       }
       groups[key].add(cost, seconds.billable * int64_t(job.spec.hosts()));
     }

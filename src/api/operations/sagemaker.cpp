@@ -13,7 +13,8 @@ namespace {
 
 namespace sagemaker = shapes::sagemaker;
 
-constexpr size_t kViewsMax = 1024;  // descriptions kept: some 5 KiB each
+constexpr size_t kTagValueBytesMax = 256;  // as AWS
+constexpr size_t kViewsMax = 1024;         // descriptions kept: some 5 KiB each
 constexpr Duration kMetricsFresh =
     1s;  // how old a running job's last metrics may be; clients poll each 5 s or slower
 constexpr Duration kMetricsSettle = 60s;  // an agent's last points may arrive this much after its job's end
@@ -113,6 +114,7 @@ void create_training_job(const Settings& settings, const Services& services, con
   if (!spec) return answer(std::move(spec).error());
   auto tags = tags_of(request.tags.value_or(std::vector<sagemaker::Tag>()));
   if (!tags) return answer(std::move(tags).error());
+  tags->push_back({std::string(kCreatedByTag), context.principal.arn.substr(0, kTagValueBytesMax)});
   const domain::JobKey key{context.region, *request.training_job_name};
   const std::string arn = control::job_arn(context.principal.account, key);
   services.control.create_job(
@@ -221,7 +223,8 @@ Outcome<domain::JobKey> tagged_job(const Services& services, const Context& cont
 
 std::vector<sagemaker::Tag> shown(const std::vector<domain::Tag>& tags) {
   std::vector<sagemaker::Tag> out;
-  for (const auto& tag : tags) out.push_back({tag.key, tag.value});
+  for (const auto& tag : tags)
+    if (tag.key != kCreatedByTag) out.push_back({tag.key, tag.value});
   return out;
 }
 
@@ -237,6 +240,7 @@ void add_tags(const Services& services, const Context& context, const sagemaker:
   for (const auto& tag : *present) {
     bool replaced = false;
     for (const auto& added : *tags) replaced = replaced || added.key == tag.key;
+    if (tag.key == kCreatedByTag) continue;
     total += !replaced;
   }
   if (total > kTagsMax)
@@ -252,6 +256,9 @@ void delete_tags(const Services& services, const Context& context, const sagemak
                  Answer<sagemaker::DeleteTagsOutput> answer) {
   auto key = tagged_job(services, context, *request.resource_arn);
   if (!key) return answer(std::move(key).error());
+  for (const auto& name : *request.tag_keys)
+    if (name.starts_with("aws:"))
+      return answer(validation_exception("Tag keys that begin with aws: are reserved: " + name));
   services.control.set_tags(*request.resource_arn, {}, *request.tag_keys,
                             [answer = std::move(answer)](Result<std::vector<domain::Tag>> all) {
                               if (!all) return answer(told<sagemaker::DeleteTagsOutput>(all.error()));

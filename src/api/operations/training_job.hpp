@@ -23,6 +23,8 @@ inline constexpr int64_t kMaxRuntimeSecondsDefault = 86'400;   // as AWS
 inline constexpr int64_t kMaxRuntimeSecondsMax = 28 * 86'400;  // as AWS
 inline constexpr int64_t kVolumeGibDefault = 30;               // as AWS
 inline constexpr size_t kTagsMax = 50;                         // of one resource, as AWS
+// Who created a job, as a tag that the server sets: costs are told apart by it, and clients are not shown it.
+inline constexpr std::string_view kCreatedByTag = "aws:createdBy";
 inline constexpr std::string_view kMetricsNamespace = "/aws/sagemaker/TrainingJobs";
 
 // What the model's constraints leave open is checked here. What this server does not do yet and a person

@@ -1,0 +1,43 @@
+// Bytes that are under way to or from this host, told above now and then: for who looks on, not for the record.
+//
+// Threads: callable from anywhere. Lifetime: what is passed to a constructor outlives it.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "base/time.hpp"
+#include "objects/objects.hpp"
+#include "wire/messages.hpp"
+
+namespace trainyard::agent {
+
+inline constexpr Duration kProgressInterval = 500ms;  // more often nobody sees
+
+class ProgressMeter {
+ public:
+  // `say` may be empty: then nobody listens. Says at once that it begins.
+  ProgressMeter(std::string what, std::function<void(const wire::Message&)> say, Clock& clock);
+  void expect(uint64_t bytes) { total_ += bytes; }
+  void moved(uint64_t bytes);
+  void finish();
+
+ private:
+  void tell(bool finished);
+
+  const std::string what_;
+  const std::function<void(const wire::Message&)> say_;
+  Clock& clock_;
+  std::atomic<uint64_t> done_ = 0, total_ = 0;
+  std::mutex mutex_;
+  std::chrono::nanoseconds told_at_{};  // guarded by mutex_
+};
+
+// The same store, but what is listed is expected and what is read has moved. `counts_listed`: everything that is listed
+// will be read.
+std::unique_ptr<objects::Objects> counted(objects::Objects& store, ProgressMeter& meter, bool counts_listed);
+
+}  // namespace trainyard::agent

@@ -1,0 +1,67 @@
+#include "agent/progress.hpp"
+
+#include <gtest/gtest.h>
+
+#include "base/random.hpp"
+#include "objects/memory.hpp"
+
+namespace trainyard::agent {
+namespace {
+
+class HandClock final : public Clock {
+ public:
+  Instant now() override { return from_milliseconds(0) + Duration(time_ / 1ms); }
+  std::chrono::nanoseconds monotonic() override { return time_; }
+  std::chrono::nanoseconds time_ = 1h;
+};
+
+struct Told {
+  std::vector<wire::Progress> all;
+  std::function<void(const wire::Message&)> say = [this](const wire::Message& message) {
+    all.push_back(std::get<wire::Progress>(message));
+  };
+};
+
+TEST(ProgressMeter, IsToldAtItsBeginningNowAndThenAndAtItsEnd) {
+  HandClock clock;
+  Told told;
+  ProgressMeter meter("channel train", told.say, clock);
+  meter.expect(100);
+  meter.moved(10);
+  EXPECT_EQ(told.all.size(), 1u);  // too soon
+  clock.time_ += kProgressInterval;
+  meter.moved(20);
+  meter.finish();
+  ASSERT_EQ(told.all.size(), 3u);
+  EXPECT_EQ(told.all[1].done_bytes, 30u);
+  EXPECT_EQ(told.all[1].total_bytes, 100u);
+  EXPECT_FALSE(told.all[1].finished);
+  EXPECT_TRUE(told.all[2].finished);
+  EXPECT_EQ(told.all[2].what, "channel train");
+}
+
+TEST(ProgressMeter, WithoutAListenerNothingHappens) {
+  HandClock clock;
+  ProgressMeter meter("image", nullptr, clock);
+  meter.moved(1);
+  meter.finish();
+}
+
+TEST(Counted, WhatIsListedIsExpectedAndWhatIsReadHasMoved) {
+  HandClock clock;
+  Told told;
+  SeededRandom random(1);
+  const auto store = objects::make_memory(clock, random);
+  ASSERT_TRUE(store->create_bucket("yard", "us-east-1"));
+  ASSERT_TRUE(objects::write_all(*store, "yard", "a", "12345"));
+  ProgressMeter meter("channel train", told.say, clock);
+  const auto view = counted(*store, meter, true);
+  ASSERT_TRUE(view->list("yard", {}));
+  EXPECT_EQ(*objects::read_all(*view, "yard", "a", 100), "12345");
+  meter.finish();
+  EXPECT_EQ(told.all.back().done_bytes, 5u);
+  EXPECT_EQ(told.all.back().total_bytes, 5u);
+}
+
+}  // namespace
+}  // namespace trainyard::agent

@@ -1,0 +1,97 @@
+#include "wire/shell.hpp"
+
+namespace trainyard::wire {
+namespace {
+
+enum class ShellKind : uint8_t { input = 1, input_ends, resize, output, ended, credit };
+
+void put_u32(std::string& out, uint32_t value) {
+  for (int i = 0; i < 4; ++i) out += char(uint8_t(value >> (8 * i)));
+}
+
+uint32_t get_u32(std::string_view bytes) {
+  uint32_t value = 0;
+  for (size_t i = 0; i < 4; ++i) value |= uint32_t(uint8_t(bytes[i])) << (8 * i);
+  return value;
+}
+
+Error wrong(const char* what) { return corrupt(std::string("a shell's frame: ") + what); }
+
+}  // namespace
+
+std::string encode_shell_payload(const ShellFrame& frame) {
+  std::string out;
+  const auto begin = [&](ShellKind kind) { out += char(kind); };
+  if (const auto* input = std::get_if<ShellInput>(&frame)) {
+    begin(ShellKind::input);
+    out += input->bytes;
+  } else if (std::holds_alternative<ShellInputEnds>(frame)) {
+    begin(ShellKind::input_ends);
+  } else if (const auto* resize = std::get_if<ShellResize>(&frame)) {
+    begin(ShellKind::resize);
+    put_u32(out, resize->columns);
+    put_u32(out, resize->rows);
+  } else if (const auto* output = std::get_if<ShellOutput>(&frame)) {
+    begin(ShellKind::output);
+    out += output->bytes;
+  } else if (const auto* ended = std::get_if<ShellEnded>(&frame)) {
+    begin(ShellKind::ended);
+    put_u32(out, uint32_t(ended->exit_code));
+    out += ended->reason.substr(0, kShellBytesMax);
+  } else if (const auto* credit = std::get_if<ShellCredit>(&frame)) {
+    begin(ShellKind::credit);
+    put_u32(out, credit->bytes);
+  }
+  return out;
+}
+
+std::string encode_shell(const ShellFrame& frame) {
+  const std::string payload = encode_shell_payload(frame);
+  std::string out;
+  put_u32(out, uint32_t(payload.size()));
+  return out + payload;
+}
+
+Result<ShellFrame> decode_shell_payload(std::string_view payload) {
+  if (payload.empty()) return wrong("it is empty");
+  if (payload.size() > kShellFrameBytesMax) return wrong("it is too long");
+  const std::string_view body = payload.substr(1);
+  const auto numbers = [&](size_t count) { return body.size() == 4 * count; };
+  switch (ShellKind(uint8_t(payload[0]))) {
+    case ShellKind::input:
+      return ShellFrame(ShellInput{std::string(body)});
+    case ShellKind::input_ends:
+      if (!body.empty()) return wrong("an end of input has no body");
+      return ShellFrame(ShellInputEnds{});
+    case ShellKind::resize: {
+      if (!numbers(2)) return wrong("a size is two numbers");
+      const ShellResize resize{get_u32(body), get_u32(body.substr(4))};
+      if (resize.columns == 0 || resize.rows == 0 || resize.columns > kShellSideMax ||
+          resize.rows > kShellSideMax)
+        return wrong("no terminal has that size");
+      return ShellFrame(resize);
+    }
+    case ShellKind::output:
+      return ShellFrame(ShellOutput{std::string(body)});
+    case ShellKind::ended:
+      if (body.size() < 4) return wrong("an end has an exit code");
+      return ShellFrame(ShellEnded{int(get_u32(body)), std::string(body.substr(4))});
+    case ShellKind::credit:
+      if (!numbers(1)) return wrong("a credit is one number");
+      if (get_u32(body) > kShellWindowBytes) return wrong("a credit is larger than the window");
+      return ShellFrame(ShellCredit{get_u32(body)});
+  }
+  return wrong("of an unknown kind");
+}
+
+Result<std::optional<ShellFrame>> ShellDecoder::next() {
+  if (buffer_.size() < 4) return std::optional<ShellFrame>();
+  const uint32_t length = get_u32(buffer_);
+  if (length > kShellFrameBytesMax) return wrong("it announces too many bytes");
+  if (buffer_.size() - 4 < length) return std::optional<ShellFrame>();
+  auto frame = TRY(decode_shell_payload(std::string_view(buffer_).substr(4, length)));
+  buffer_.erase(0, 4 + size_t(length));
+  return std::optional<ShellFrame>(std::move(frame));
+}
+
+}  // namespace trainyard::wire

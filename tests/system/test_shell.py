@@ -1,0 +1,210 @@
+"""`trainyard shell`: a real terminal on this side, a real container on the other."""
+
+import contextlib
+import fcntl
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import subprocess
+import termios
+import time
+
+import pytest
+
+import jobs
+import trainyard_server
+
+WAIT = 20
+
+
+@pytest.fixture(scope="module")
+def server(start):
+    # Room for another job beside the one that runs.
+    one = start("[jobs]\nstop_grace_seconds = 2\n\n[[machine]]\nname = \"box\"\ncpus = 16.0\nmemory_gib = 32.0\n")
+    one.boto("s3").create_bucket(Bucket="yard")
+    one.boto("sagemaker").create_training_job(**jobs.request("runs", "trap 'exit 0' TERM; echo begun; while :; do sleep 0.2; done", hosts=2,
+                                                             Environment={"COLOUR": "blue"}))
+    jobs.wait_until(one.boto("sagemaker"), "runs", ("Training",))
+    trainyard_server.wait_for(lambda: len(jobs.log_lines(one.boto("logs"), "runs")) == 2, "both hosts to run")
+    return one
+
+
+def shell(server, *arguments, **more):
+    return subprocess.run([trainyard_server.PROGRAM, "shell", *arguments], env=server.environment(), timeout=WAIT, **({"capture_output": True} | more))
+
+
+class Seat:
+    """A terminal with `trainyard shell` in it."""
+
+    def __init__(self, server, *arguments, columns=100, rows=30):
+        self.master, self.slave = pty.openpty()
+        self.resize(columns, rows)
+        self.usual = termios.tcgetattr(self.slave)
+        self.process = subprocess.Popen([trainyard_server.PROGRAM, "shell", *arguments], env=server.environment() | {"TERM": "xterm-256color"},
+                                        stdin=self.slave, stdout=self.slave, stderr=self.slave, start_new_session=True,
+                                        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
+        self.shown = ""
+
+    def resize(self, columns, rows):
+        fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def type(self, keys):
+        os.write(self.master, keys.encode())
+
+    def read(self, seconds):
+        if select.select([self.master], [], [], seconds)[0]:
+            with contextlib.suppress(OSError):
+                self.shown += os.read(self.master, 65536).decode(errors="replace")
+
+    def until(self, pattern):
+        """Until the pattern is shown; what was shown up to there is forgotten."""
+        end = time.monotonic() + WAIT
+        while not (found := re.search(pattern, self.shown)):
+            assert time.monotonic() < end, f"waited for {pattern!r}, saw {self.shown!r}"
+            self.read(0.2)
+        self.shown = self.shown[found.end():]
+        return found
+
+    def ends(self):
+        end = time.monotonic() + WAIT
+        while self.process.poll() is None:
+            assert time.monotonic() < end, f"it does not end; saw {self.shown!r}"
+            self.read(0.1)
+        self.read(0.1)
+        return self.process.returncode
+
+    def is_as_before(self):
+        return termios.tcgetattr(self.slave) == self.usual
+
+    def close(self):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        os.close(self.master)
+        os.close(self.slave)
+
+
+@pytest.fixture
+def seat(server):
+    seats = []
+
+    def sit(*arguments, **more):
+        seats.append(Seat(server, *arguments, **more))
+        return seats[-1]
+
+    yield sit
+    for one in seats:
+        one.close()
+
+
+def test_a_shell_inside_the_host(server, seat):
+    one = seat("runs", "algo-2")
+    one.type("echo I am $(hostname), $COLOUR, $TERM\r")
+    one.until(r"I am algo-2, blue, xterm-256color")
+    one.type("tty; ls /opt/ml/input/config/resourceconfig.json; stty size\r")
+    one.until(r"/dev/pts/\d+")
+    one.until(r"resourceconfig.json")
+    one.until(r"30 100")
+    one.resize(120, 40)
+    one.process.send_signal(signal.SIGWINCH)
+    trainyard_server.wait_for(lambda: (one.type("stty size\r"), one.read(0.3), "40 120" in one.shown)[2], "the new size inside", WAIT)
+    # ctrl-C is for what runs inside.
+    one.type("sleep 1000\r")
+    time.sleep(0.3)
+    one.type("\x03")
+    one.type("echo still he''re\r")
+    one.until(r"still here")
+    one.type("exit 7\r")
+    assert one.ends() == 7
+    assert one.is_as_before()
+
+
+def test_the_terminal_is_put_back_whatever_ends_it(server, seat):
+    for ending in (signal.SIGTERM, signal.SIGHUP, signal.SIGABRT):
+        one = seat("runs", "1")
+        one.type("echo rea''dy\r")
+        one.until("ready")
+        assert not one.is_as_before()
+        one.process.send_signal(ending)
+        assert one.ends() == -ending
+        assert one.is_as_before(), ending
+    one = seat("runs", "1")
+    one.type("echo rea''dy\r")
+    one.until("ready")
+    one.type("\r~.")
+    assert one.ends() == 0 and one.is_as_before()
+
+
+def test_a_shell_is_in_its_hosts_own_network(server):
+    addresses = {host: shell(server, "runs", host, "--", "/bin/sh", "-c", "readlink /proc/self/ns/net /proc/1/ns/net", text=True, stdin=subprocess.DEVNULL).stdout.split()
+                 for host in ("1", "2")}
+    ours = os.readlink("/proc/self/ns/net")
+    for own, first in addresses.values():
+        assert own == first != ours
+    assert addresses["1"] != addresses["2"]
+
+
+def test_commands_without_a_terminal_carry_bytes(server):
+    data = os.urandom(1 << 20)
+    done = shell(server, "runs", "1", "--no-terminal", "cat", input=data)
+    assert done.returncode == 0 and done.stdout == data, (len(done.stdout), done.stderr)
+    done = shell(server, "runs", "2", "--", "/bin/sh", "-c", "echo out; echo err >&2; exit 42", stdin=subprocess.DEVNULL)
+    assert done.returncode == 42 and set(done.stdout.split()) == {b"out", b"err"}
+    assert shell(server, "runs", "1", "no-such-program", stdin=subprocess.DEVNULL).returncode != 0
+
+
+def test_a_flood_is_bounded_and_harms_nobody(server):
+    flood = subprocess.Popen([trainyard_server.PROGRAM, "shell", "runs", "1", "--", "cat", "/dev/zero"], env=server.environment(),
+                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    assert len(flood.stdout.read(8 << 20)) == 8 << 20
+    # Nobody reads on: everything between us and the host waits, and other shells go on.
+    with open(f"/proc/{server.process.pid}/statm", encoding="ascii") as file:
+        before = int(file.read().split()[1]) * 4096
+    assert shell(server, "runs", "1", "echo", "fine", stdin=subprocess.DEVNULL).stdout == b"fine\n"
+    with open(f"/proc/{server.process.pid}/statm", encoding="ascii") as file:
+        assert int(file.read().split()[1]) * 4096 < before + (32 << 20)
+    flood.kill()
+    flood.wait()
+    cats = "for one in /proc/[0-9]*/exe; do readlink $one; done | grep -c /cat$"
+    gone = lambda: shell(server, "runs", "1", "--", "/bin/sh", "-c", cats, stdin=subprocess.DEVNULL).stdout.strip() == b"0"
+    trainyard_server.wait_for(gone, "what it ran to be gone", WAIT, interval_seconds=0.5)
+
+
+def test_who_may_and_what_is_told(server):
+    assert "runs has no host algo-3" in shell(server, "runs", "3", text=True, stdin=subprocess.DEVNULL).stderr
+    assert shell(server, "nothing", "1", stdin=subprocess.DEVNULL).returncode == 1
+    server.boto("sagemaker").create_training_job(**jobs.request("over"))
+    jobs.wait_until(server.boto("sagemaker"), "over")
+    assert "over has ended" in shell(server, "over", "1", text=True, stdin=subprocess.DEVNULL).stderr
+    # A job's own keys open no shell, not even into itself.
+    ask = ("exec 3<>/dev/tcp/169.254.170.2/80; printf 'GET %s HTTP/1.1\\r\\nHost: x\\r\\nConnection: close\\r\\n\\r\\n' "
+           '"$AWS_CONTAINER_CREDENTIALS_RELATIVE_URI" >&3; cat <&3')
+    keys = shell(server, "runs", "1", "--", "/bin/bash", "-c", ask, text=True, stdin=subprocess.DEVNULL).stdout
+    found = dict(re.findall(r'"(AccessKeyId|SecretAccessKey|Token)"\s*:\s*"([^"]+)"', keys))
+    assert "AccessKeyId" in found, keys.splitlines()[:1]
+    theirs = {"AWS_ACCESS_KEY_ID": found["AccessKeyId"], "AWS_SECRET_ACCESS_KEY": found["SecretAccessKey"], "AWS_SESSION_TOKEN": found["Token"]}
+    denied = subprocess.run([trainyard_server.PROGRAM, "shell", "runs", "1"], env=server.environment() | theirs, capture_output=True, text=True,
+                            timeout=WAIT, stdin=subprocess.DEVNULL)
+    assert denied.returncode == 1 and "not authorized" in denied.stderr, denied.stderr
+    log = server.log_text()
+    opened = re.findall(r"a shell is opened .*host=runs/algo-1 .*principal=\S+ .*peer=127\.0\.0\.1:\d+ .*command=.?cat", log)
+    assert opened and "a shell has ended" in log and "exit_code=42" in log
+
+
+def test_a_shell_ends_with_its_job_and_its_server(server, seat):
+    one = seat("runs", "1")
+    one.type("echo rea''dy\r")
+    one.until("ready")
+    server.kill()
+    assert one.ends() == 1 and one.is_as_before()
+    server.start()
+    trainyard_server.wait_for(lambda: shell(server, "runs", "1", "true", stdin=subprocess.DEVNULL).returncode == 0, "shells to open again", interval_seconds=0.3)
+    two = seat("runs", "1")
+    two.type("echo rea''dy\r")
+    two.until("ready")
+    server.boto("sagemaker").stop_training_job(TrainingJobName="runs")
+    assert two.ends() != 0 and two.is_as_before()
+    assert jobs.wait_until(server.boto("sagemaker"), "runs")["TrainingJobStatus"] == "Stopped"
