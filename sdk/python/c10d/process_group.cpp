@@ -243,6 +243,30 @@ Reducing reducing_or_bits(const ReduceOp& op, const Tensor& tensor) {
 
 // -- what was started
 
+// All workers of this process, for its end.
+std::mutex workers_mutex;
+std::vector<std::weak_ptr<Worker>> workers;  // guarded by workers_mutex
+
+std::shared_ptr<Worker> new_worker() {
+  auto worker = std::make_shared<Worker>();
+  const std::scoped_lock lock(workers_mutex);
+  std::erase_if(workers, [](const auto& each) { return each.expired(); });
+  workers.push_back(worker);
+  return worker;
+}
+
+void settle() {
+  const pybind11::gil_scoped_release free_for_others;
+  std::vector<std::weak_ptr<Worker>> all;
+  {
+    const std::scoped_lock lock(workers_mutex);
+    all = workers;
+  }
+  for (const auto& each : all) {
+    if (const auto worker = each.lock()) worker->settle();
+  }
+}
+
 class StartedWork : public Work {
  public:
   StartedWork(int rank, OpType type, const char* title, std::shared_ptr<Worker> worker, Tensors result)
@@ -311,7 +335,7 @@ class StartedWork : public Work {
 // and other tags, and the collective operations, pass each other. Made at the first message.
 struct Channel {
   std::unique_ptr<Group> group;  // by the worker
-  std::shared_ptr<Worker> worker = std::make_shared<Worker>();
+  std::shared_ptr<Worker> worker = new_worker();
 };
 
 // -- the backend
@@ -752,7 +776,7 @@ class TrainyardGroup : public Base {
   const std::shared_ptr<std::atomic<bool>> ending_ = std::make_shared<std::atomic<bool>>(false);
   std::atomic<uint64_t> operations_ = 0;
   std::unique_ptr<Group> group_;
-  const std::shared_ptr<Worker> worker_ = std::make_shared<Worker>();
+  const std::shared_ptr<Worker> worker_ = new_worker();
   std::map<std::tuple<int, int, int>, std::unique_ptr<Channel>> channels_;  // by sender, receiver, tag
 };
 
@@ -773,4 +797,5 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
   module.def("create", &trainyard::sdk::create, pybind11::arg("store"), pybind11::arg("rank"),
              pybind11::arg("size"), pybind11::arg("timeout"), pybind11::arg("address"),
              pybind11::arg("plans"), pybind11::arg("deterministic"), pybind11::arg("global_ranks"));
+  module.def("settle", &trainyard::sdk::settle);
 }

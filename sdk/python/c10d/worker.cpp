@@ -56,6 +56,7 @@ void Worker::carry_out_first(std::unique_lock<std::mutex>& lock) {
   task->work = nullptr;  // with the tensors that it kept
   lock.lock();
   busy_ = false;
+  ++telling_;
   task->done = true;
   if (!backlog_.empty()) call_thread();
   if (ending_) changed_.notify_all();
@@ -64,6 +65,12 @@ void Worker::carry_out_first(std::unique_lock<std::mutex>& lock) {
   task->after();
   task->after = nullptr;
   lock.lock();
+  if (--telling_ == 0) finished_.notify_all();
+}
+
+void Worker::settle() {
+  std::unique_lock lock(mutex_);
+  finished_.wait_for(lock, settle_max, [&] { return !busy_ && backlog_.empty() && telling_ == 0; });
 }
 
 void Worker::carry_out_all() {

@@ -8,6 +8,7 @@
 // Lifetime: end() before the last owner lets go, and not from a task.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -34,6 +35,10 @@ class Worker {
   std::shared_ptr<Task> add(std::function<void()> work, std::function<void()> after);
   // Returns when `work` is over; `after` may still be under way in another thread.
   void wait(const std::shared_ptr<Task>& task);
+  // Returns when nothing is left to do or to tell, or when this has taken too long. Python calls it before it ends:
+  // a thread that then still lets go of Python's objects would take the process down with it.
+  void settle();
+  static constexpr std::chrono::seconds settle_max{5};  // longer than any telling; a peer may never come
   // Carries out what is left, then ends the thread. Nothing may be added any more.
   void end();
 
@@ -47,6 +52,7 @@ class Worker {
   std::condition_variable finished_;           // for those who wait
   std::deque<std::shared_ptr<Task>> backlog_;  // guarded by mutex_; bounded by the callers' own tensors
   bool busy_ = false;                          // guarded by mutex_
+  int telling_ = 0;                            // tasks whose `after` is under way; guarded by mutex_
   bool ending_ = false;                        // guarded by mutex_
   int idle_ = 0;                               // threads that wait for work; guarded by mutex_
   std::vector<std::thread> threads_;           // guarded by mutex_ until the end

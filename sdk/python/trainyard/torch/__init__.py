@@ -13,6 +13,7 @@ What the environment may say, the same on all ranks but the address:
     TRAINYARD_PLANS          which plan an operation takes: "allreduce=one_shot:0-64K,ring:64K-"
 """
 
+import atexit
 import os
 
 import torch
@@ -56,3 +57,4 @@ def register(name):
 
 
 register(BACKEND)
+atexit.register(_backend.settle)
