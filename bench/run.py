@@ -30,6 +30,8 @@ import oci
 import trainyard_server
 
 START_ROUNDS = 15
+START_UP_ROUNDS = 5
+START_UP_COLD = "an image, cold: 64 MiB in 9 layers from a registry on this machine"
 BACK_TO_BACK_BLOCKS, BACK_TO_BACK_JOBS = 4, 11
 FLOOD_ROUNDS = 5
 FLOOD_MEGABYTES = 500
@@ -181,6 +183,61 @@ def start():
     return [row("start", f"accepted -> user process, {hosts} host{'s' if hosts > 1 else ''}, runtime, no channel", "ms", measured, peers,
                 "podman run --network=bridge", "p50 < 100 ms and ratio <= 0.5", lambda ours, peer: ours < 100 and ours <= 0.5 * peer)
             for hosts, measured in cases.items()]
+
+
+def began_at(logs, name):
+    """When a job's processes began, by the machine's uptime, which each printed first."""
+    return max(float(line.split()[0]) for line in jobs.log_lines(logs, name) if re.fullmatch(r"[0-9.]+ [0-9.]+", line))
+
+
+def start_up():
+    """Accepted -> user code, by where the code comes from: the table of docs/operating."""
+    server = with_server("[[machine]]\nname = 'box'\ncpus = 64.0\nmemory_gib = 256.0\n")
+    names = ("a runtime", "an image, warm", START_UP_COLD, "a warm pool")
+    ours, peers, registry = {name: [] for name in names}, {name: [] for name in names}, None
+    try:
+        os.makedirs(server.data, exist_ok=True)
+        directory = tempfile.mkdtemp(prefix="trainyard-bench-", dir=os.path.join(ROOT, "build"))
+        layout, registry = oci.Layout(os.path.join(directory, "layout")), oci.Registry(directory)
+        for number in range(START_UP_ROUNDS):
+            layout.image(f"cold{number}", [oci.base(), *(layer_of(f"{number}-{each}", 8) for each in range(8))])
+            registry.push(layout, f"cold{number}", "bench/start")
+        server.start()
+        server.boto("s3").create_bucket(Bucket="yard")
+        environment = podman_environment(directory)
+        sagemaker, logs = server.boto("sagemaker"), server.boto("logs")
+
+        def measure(case, name, **request):
+            trainyard_server.wait_for(lambda: not os.listdir(os.path.join(server.data, "attempts")), "the last job to be gone")
+            sagemaker.create_training_job(**jobs.request(name, "cat /proc/uptime", **request))
+            accepted = uptime()
+            jobs.wait_until(sagemaker, name)
+            ours[case].append((began_at(logs, name) - accepted) * 1000)
+
+        def podman_run(case, image, *more):
+            asked = uptime()
+            began = float(podman(environment, "run", "--rm", "--network=bridge", *more, image, "sh", "-c", "cat /proc/uptime").split()[0])
+            peers[case].append((began - asked) * 1000)
+
+        for number in range(START_UP_ROUNDS):
+            image = f"{registry.host}/bench/start:cold{number}"
+            measure("a runtime", f"runtime-{number}")
+            measure(START_UP_COLD, f"cold-{number}", image=image)
+            measure("an image, warm", f"warm-{number}", image=image)
+            podman_run(START_UP_COLD, image, "--tls-verify=false")
+            podman_run("an image, warm", image)
+            pool = {"ResourceConfig": {"KeepAlivePeriodInSeconds": 60}}
+            trainyard_server.wait_for(lambda: not os.listdir(os.path.join(server.data, "attempts")), "the last job to be gone")
+            sagemaker.create_training_job(**jobs.request(f"pool-{number}", "true", image=image, **pool))
+            jobs.wait_until(sagemaker, f"pool-{number}")
+            measure("a warm pool", f"pooled-{number}", image=image)
+    finally:
+        if registry:
+            registry.stop()
+            shutil.rmtree(directory)
+        server.clean()
+    return [row("start up", case, "ms", ours[case], peers[case] or None, "podman run --network=bridge" if peers[case] else None, "shown", lambda ours, peer: True)
+            for case in names]
 
 
 def logs():
@@ -362,7 +419,7 @@ def image():
                 "no slower", lambda ours, peer: ours <= peer)]
 
 
-BENCHES = {one.__name__: one for one in (collectives, ledger, describe, create, start, back_to_back, logs, idle, image)}
+BENCHES = {one.__name__: one for one in (collectives, ledger, describe, create, start, start_up, back_to_back, logs, idle, image)}
 
 # -- showing and keeping ----------------------------------------------------------------------------
 

@@ -220,7 +220,9 @@ def listens(host):
 
 if here == hosts[0]:
     wait_for(lambda: all(listens(host) for host in hosts))
-    script = "from mpi4py import MPI; w = MPI.COMM_WORLD; print('rank', w.Get_rank(), 'of', w.Get_size(), 'on', MPI.Get_processor_name(), flush=True)"
+    # One write a line: mpirun passes on what it reads, and the ranks' pieces would mix.
+    script = ("import os; from mpi4py import MPI; w = MPI.COMM_WORLD; "
+              "os.write(1, ('rank %d of %d on %s' % (w.Get_rank(), w.Get_size(), MPI.Get_processor_name()) + chr(10)).encode())")
     raise SystemExit(subprocess.run(["mpirun", "-np", str(len(hosts)), "--host", ",".join(hosts), "--allow-run-as-root", "-mca", "btl_tcp_if_include", "eth0",
                                      "-mca", "oob_tcp_if_include", "eth0", "-x", "PATH", "/usr/bin/python3", "-c", script]).returncode)
 wait_for(lambda: runs("orted"))

@@ -144,5 +144,5 @@ def test_old_images_go_when_no_job_uses_them(start, registry, layout):
     trainyard_server.wait_for(lambda: not server.agents(), "the agent to leave")
     server.stop()
     server.start()
-    trainyard_server.wait_for(lambda: not unpacked(server), "the image to go")
-    assert os.listdir(os.path.join(server.data, "images", "layers")) == [] and os.listdir(os.path.join(server.data, "images", "blobs", "sha256")) == []
+    kept = [os.path.join(server.data, "images", *where) for where in (("layers",), ("blobs", "sha256"))]
+    trainyard_server.wait_for(lambda: not unpacked(server) and not any(os.listdir(directory) for directory in kept), "the image and its layers to go")
