@@ -213,6 +213,37 @@ TEST(Retry, ARuntimeThatDiedIsOurs) {
   EXPECT_EQ(yard.find("a")->phase(), Phase::interrupted);
 }
 
+// A rank whose peer's runtime died says so before the peer's own agent does.
+TEST(Retry, AConsequenceThatIsHeardFirstIsNotTheCause) {
+  for (const bool spot_job : {true, false}) {
+    Yard yard;
+    ASSERT_TRUE(yard.create(spot_job ? spot("a", 2) : Yard::job("a", 2)));
+    for (domain::HostIndex host : {0u, 1u}) yard.walk("a", host, HostState::running);
+    wire::StateFact reset;
+    reset.state = HostState::draining;
+    reset.exit_code = 1;
+    reset.fault = domain::Fault::algorithm;
+    reset.message = "ConnectionResetError";
+    ASSERT_TRUE(yard.report("a", 0, reset));
+    reset.state = HostState::failed;
+    ASSERT_TRUE(yard.report("a", 0, reset));
+    wire::StateFact lost;
+    lost.state = HostState::failed;
+    lost.exit_code = 137;
+    lost.fault = domain::Fault::internal;
+    lost.message = "the container runtime under the process was killed";
+    ASSERT_TRUE(yard.report("a", 1, lost));
+    EXPECT_EQ(yard.find("a")->state, spot_job ? JobState::waiting : JobState::failed);
+    if (!spot_job) continue;
+    EXPECT_EQ(yard.find("a")->attempt()->interruption,
+              "InternalServerError: the container runtime under the process was killed (algo-2)");
+    obey(yard, "a");
+    EXPECT_EQ(yard.find("a")->attempt()->number, 2u);
+    for (domain::HostIndex host : {0u, 1u}) yard.walk("a", host, HostState::finished);
+    EXPECT_EQ(yard.find("a")->state, JobState::completed);
+  }
+}
+
 TEST(Retry, WhatCannotStartIsTriedMoreAndMoreSeldom) {
   Yard yard;
   ASSERT_TRUE(yard.create(spot("a", 1)));

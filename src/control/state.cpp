@@ -88,8 +88,9 @@ std::string failure_reason(const Attempt& attempt, HostIndex index) {
 // Whether a job whose attempt ends by this host's failure gets another one: spot jobs as long as they may wait, others
 // as often as they asked for. Only what is ours to mend is tried again.
 bool tries_again(const Job& job, const Attempt& attempt, const Host& host) {
-  if (host.fault != Fault::internal || job.state != JobState::active || job.stop_cause != StopCause::none ||
-      attempt.interrupted || job.attempts.size() >= kAttemptsMax)
+  const bool told_to_stop = job.stop_cause != StopCause::none && job.stop_cause != StopCause::host_failed;
+  if (host.fault != Fault::internal || job.state != JobState::active || told_to_stop || attempt.interrupted ||
+      job.attempts.size() >= kAttemptsMax)
     return false;
   if (job.spec.spot) return true;
   const auto failed = std::ranges::count_if(
@@ -128,9 +129,22 @@ bool done_all_the_same(const Attempt& attempt) {
   });
 }
 
+// A rank whose peer is gone fails with an error of its own, and may be heard first. So when all is known, a fault of ours
+// in any host counts, whoever said so first.
+void look_for_faults_of_ours(Job& job, Attempt& attempt, Instant at) {
+  if (!attempt.first_failed || !attempt.interruption.empty()) return;
+  for (HostIndex index = 0; index < attempt.hosts.size(); ++index) {
+    if (!tries_again(job, attempt, attempt.hosts[index])) continue;
+    attempt.interruption = failure_reason(attempt, index);
+    if (job.spec.spot) enter(job, Phase::interrupted, std::string(kInterrupted) + attempt.interruption, at);
+    return;
+  }
+}
+
 // The attempt was taken away: the job waits for its next one.
 void wait_again(Job& job, const Attempt& attempt, Instant at) {
   move(job.state, JobEvent::retry);
+  job.stop_cause = StopCause::none;
   job.model_uri.clear();
   job.output_uri.clear();
   if (job.phase() != Phase::interrupted)
@@ -142,6 +156,7 @@ void finish(Job& job, Attempt& attempt, Instant at) {
   if (attempt.state != AttemptState::draining) move(attempt.state, AttemptEvent::drain);
   move(attempt.state, AttemptEvent::end);
   attempt.ended = at;
+  look_for_faults_of_ours(job, attempt, at);
   const bool taken_away = !attempt.interruption.empty() && !done_all_the_same(attempt);
   if (taken_away && job.state == JobState::active && job.attempts.size() < kAttemptsMax)
     return wait_again(job, attempt, at);

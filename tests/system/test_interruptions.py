@@ -68,7 +68,9 @@ class Victims:
 
     def place(self):
         """One of PLACES, or None: between attempts."""
-        status = self.describe()["SecondaryStatus"]
+        description = self.describe()
+        status = description["SecondaryStatus"]
+        assert status not in ("Failed", "Stopped"), description["FailureReason"]
         if status == "Training":
             # As the agents see it: a job's volume is mounted for its agent only.
             uploading = [path for directory in self.directories() for agent in self.processes(directory, "trainyard-agent")
