@@ -88,7 +88,7 @@ std::string archive_of(const std::vector<std::pair<TarEntry, std::string>>& entr
   for (auto [entry, content] : entries) {
     entry.bytes = content.size();
     size_t at = 0;
-    EXPECT_TRUE((*tar)->add(entry, [&](std::span<char> buffer) -> Result<size_t> {
+    EXPECT_TRUE((*tar)->add(entry, [&, &content = content](std::span<char> buffer) -> Result<size_t> {
       const size_t taken = std::min(buffer.size(), content.size() - at);
       std::copy_n(content.data() + at, taken, buffer.data());
       at += taken;
