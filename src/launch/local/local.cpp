@@ -326,7 +326,8 @@ class LocalLauncher final : public Launcher {
                              places_.namespaces(),
                              "trainyard " + directory,
                              {*host::parse_address(kRelayAddress)}};
-      known.record = {gang.attempt, gang.token, plan_network(request, pool_, subnet), TRY(gpus_for(gang))};
+      auto gpus = TRY(gpus_for(gang));
+      known.record = {gang.attempt, gang.token, plan_network(request, pool_, subnet), std::move(gpus)};
       known.agents.resize(gang.members.size());
       TRY(write_whole(directory + "/" + kRecordFile, to_json(known.record)));
       attempts_[gang.attempt] = known;
