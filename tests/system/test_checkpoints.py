@@ -103,15 +103,17 @@ else:
 
 
 def test_a_killed_agent_leaves_whole_files(yard):
-    """A writer replaces one file again and again, each content with its own digest in it; the agent dies meanwhile."""
+    """A writer replaces one file again and again, each content with its own digest in it; the agent dies meanwhile. The
+    writer goes on while a file is being brought over, or after two seconds: that may fall between two of its looks."""
     writer = f"""
 import hashlib, os, time
+os.chdir('{PLACE}')
 for n in range(10**9):
     body = (str(n) * 400000).encode()
-    with open('{PLACE}/t.sagemaker-ignore', 'wb') as file: file.write(hashlib.sha256(body).digest() + body)
-    os.rename('{PLACE}/t.sagemaker-ignore', '{PLACE}/model')
-    with open('{PLACE}/in-place', 'wb') as file: file.write(hashlib.sha256(body).digest() + body)
-    while not os.path.exists('{PLACE}/model.sagemaker-uploading'): time.sleep(0.01)
+    with open('t.sagemaker-ignore', 'wb') as file: file.write(hashlib.sha256(body).digest() + body)
+    os.rename('t.sagemaker-ignore', 'model')
+    with open('in-place', 'wb') as file: file.write(hashlib.sha256(body).digest() + body)
+    for _ in range(200): os.path.exists('model.sagemaker-uploading') or time.sleep(0.01)
 """
     for turn in range(3):
         name = f"killed-{turn}"
