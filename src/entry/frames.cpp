@@ -3,71 +3,11 @@
 #include <iterator>
 #include <type_traits>
 
-#include "entry/digest.hpp"
+#include "base/fields.hpp"
+#include "base/sha256.hpp"
 
 namespace trainyard::entry {
 namespace {
-
-class Writer {
- public:
-  std::string bytes;
-  void operator()(const char*, uint8_t value) { bytes += char(value); }
-  void operator()(const char*, uint32_t value) { integer(value); }
-  void operator()(const char*, int32_t value) { integer(uint32_t(value)); }
-  void operator()(const char*, const std::string& value) {
-    integer(uint32_t(value.size()));
-    bytes += value;
-  }
-
- private:
-  void integer(uint32_t value) {
-    for (int shift = 0; shift < 32; shift += 8) bytes += char(uint8_t(value >> shift));
-  }
-};
-
-// After the first fault every read gives nothing, and the fault stays.
-class Reader {
- public:
-  Reader(std::string_view payload, const char* message) : rest_(payload), message_(message) {}
-
-  void operator()(const char* field, uint8_t& value) {
-    if (rest_.empty()) return fault(field);
-    value = uint8_t(rest_[0]);
-    rest_.remove_prefix(1);
-  }
-  void operator()(const char* field, uint32_t& value) {
-    if (rest_.size() < 4) return fault(field);
-    value = 0;
-    for (size_t i = 0; i < 4; ++i) value |= uint32_t(uint8_t(rest_[i])) << (8 * i);
-    rest_.remove_prefix(4);
-  }
-  void operator()(const char* field, int32_t& value) {
-    uint32_t bits = 0;
-    (*this)(field, bits);
-    value = int32_t(bits);
-  }
-  void operator()(const char* field, std::string& value) {
-    uint32_t size = 0;
-    (*this)(field, size);
-    if (size > rest_.size()) return fault(field);
-    value = rest_.substr(0, size);
-    rest_.remove_prefix(size);
-  }
-  Result<void> finish() {
-    if (error_.empty() && !rest_.empty()) error_ = std::string(message_) + " has bytes too many";
-    if (!error_.empty()) return corrupt(error_);
-    return {};
-  }
-
- private:
-  void fault(const char* field) {
-    rest_ = {};
-    if (error_.empty()) error_ = std::string(message_) + "." + field + " is cut short";
-  }
-  std::string_view rest_;
-  const char* message_;
-  std::string error_;
-};
 
 template <class Side, class M>
 void fields(Side& side, M& m) {
@@ -107,20 +47,7 @@ constexpr const char* kNames[] = {"Challenge", "Join", "Go",    "Done",  "Failed
                                   "End",       "Run",  "Ended", "RunOn", "Rank"};
 static_assert(std::size(kNames) == std::variant_size_v<Message>);
 
-// The kind byte is the place in Message, from 1.
-template <size_t index = 0>
-Result<Message> decode_kind(size_t kind, std::string_view body) {
-  if constexpr (index < std::variant_size_v<Message>) {
-    if (kind != index) return decode_kind<index + 1>(kind, body);
-    std::variant_alternative_t<index, Message> message;
-    Reader reader(body, kNames[index]);
-    fields(reader, message);
-    TRY(reader.finish());
-    return Message(std::move(message));
-  } else {
-    return corrupt("unknown message kind " + std::to_string(kind + 1));
-  }
-}
+constexpr auto kDescribe = [](auto& side, auto& message) { fields(side, message); };
 
 std::string number_bytes(uint64_t number, int bytes) {
   std::string text;
@@ -132,33 +59,24 @@ std::string seal_of(const std::string& key, char direction, uint64_t place, std:
   std::string sealed(1, direction);
   sealed += number_bytes(place, 8);
   sealed += payload;
-  return hmac_sha256(key, sealed).substr(0, kSealBytes);
+  return bytes_of(hmac_sha256(key, sealed)).substr(0, kSealBytes);
 }
 
 }  // namespace
 
-std::string encode(const Message& message) {
-  Writer writer;
-  writer.bytes += char(uint8_t(message.index() + 1));
-  std::visit([&](const auto& each) { fields(writer, each); }, message);
-  return std::move(writer.bytes);
-}
+std::string encode(const Message& message) { return encode_kind(message, kDescribe); }
 
-Result<Message> decode(std::string_view payload) {
-  if (payload.empty()) return corrupt("an empty payload");
-  const auto kind = size_t(uint8_t(payload[0]));
-  if (kind == 0) return corrupt("unknown message kind 0");
-  return decode_kind(kind - 1, payload.substr(1));
-}
+Result<Message> decode(std::string_view payload) { return decode_kind<Message>(payload, kNames, kDescribe); }
 
 std::string proof_of_host(std::string_view secret, std::string_view challenge_nonce, const Join& join) {
-  return hmac_sha256(secret, "trainyard gang join\n" + std::string(challenge_nonce) + join.nonce + join.host);
+  return bytes_of(
+      hmac_sha256(secret, "trainyard gang join\n" + std::string(challenge_nonce) + join.nonce + join.host));
 }
 
 std::string session_key(std::string_view secret, std::string_view challenge_nonce,
                         std::string_view join_nonce) {
-  return hmac_sha256(secret,
-                     "trainyard gang session\n" + std::string(challenge_nonce) + std::string(join_nonce));
+  return bytes_of(hmac_sha256(
+      secret, "trainyard gang session\n" + std::string(challenge_nonce) + std::string(join_nonce)));
 }
 
 std::string Sealer::seal(const Message& message) {

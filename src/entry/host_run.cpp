@@ -7,9 +7,9 @@
 #include <csignal>
 #include <list>
 
+#include "base/sha256.hpp"
 #include "base/text.hpp"
 #include "entry/conductor.hpp"
-#include "entry/digest.hpp"
 #include "entry/failure.hpp"
 #include "entry/sockets.hpp"
 #include "entry/tags.hpp"

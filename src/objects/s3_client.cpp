@@ -8,7 +8,7 @@
 #include "objects/checksum.hpp"
 #include "objects/names.hpp"
 #include "objects/s3_client/answers.hpp"
-#include "objects/s3_client/connection.hpp"
+#include "objects/s3_client/asks.hpp"
 
 namespace trainyard::objects {
 namespace {
@@ -16,157 +16,12 @@ namespace {
 constexpr uint64_t kPartHeldBytesMax = 256 << 20;  // of put_part: what a writer of one part may hold
 constexpr int kPagesMax = 100'000;  // of a listing of uploads or parts: ends one that never ends
 
-using Fields = std::vector<std::pair<std::string, std::string>>;
-
-struct Ask {
-  std::string method;
-  std::string bucket;
-  std::string key;
-  Fields query;
-  Fields headers;
-  std::string_view body;
-  bool repeatable = true;  // doing it twice is as doing it once
-
-  std::string words() const {
-    std::string text = method;
-    if (bucket.empty()) return text + " buckets";
-    text += " s3://" + bucket;
-    if (!key.empty()) text += "/" + shorten(to_utf8(key), 200);
-    return text;
-  }
-};
-
 std::string upper(std::string_view text) {
   std::string result(text);
   for (char& c : result)
     if (c >= 'a' && c <= 'z') c = char(c - 'a' + 'A');
   return result;
 }
-
-class Client {
- public:
-  Client(S3Settings settings, std::string authority, Clock& clock)
-      : settings_(std::move(settings)), authority_(std::move(authority)), clock_(clock) {}
-
-  const S3Settings& settings() const { return settings_; }
-  Clock& clock() { return clock_; }
-
-  // A connection that goes back when it is dropped.
-  struct Return {
-    Client* client;
-    void operator()(Connection* connection) const {
-      client->give_back(std::unique_ptr<Connection>(connection));
-    }
-  };
-  using Loan = std::unique_ptr<Connection, Return>;
-
-  // The whole answer, of an ask that succeeded.
-  Result<HttpAnswer> ask(const Ask& what) {
-    const Loan connection = borrow();
-    return attempts<HttpAnswer>(*connection, what,
-                                [&](const HttpRequest& request) { return connection->perform(request); });
-  }
-  Result<XmlElement> ask_for_xml(const Ask& what) {
-    const HttpAnswer answer = TRY(ask(what));
-    auto xml = parse_xml(answer.body);
-    if (!xml) return corrupt(what.words() + ": the endpoint's answer cannot be read: " + xml.error().message);
-    return xml;
-  }
-  // The head of an answer that succeeded; its body is to be read from the connection.
-  struct Opened {
-    Loan connection;
-    HttpHead head;
-  };
-  Result<Opened> open(const Ask& what) {
-    Loan connection = borrow();
-    const auto start = [&](const HttpRequest& request) -> Result<HttpAnswer> {
-      HttpAnswer answer;
-      static_cast<HttpHead&>(answer) = TRY(connection->start(request));
-      if (answer.status >= 300) answer.body = TRY(connection->read_rest());
-      return answer;
-    };
-    HttpHead head = TRY(attempts<HttpAnswer>(*connection, what, start));
-    return Opened{std::move(connection), std::move(head)};
-  }
-
- private:
-  template <class Answer, class Send>
-  Result<Answer> attempts(Connection& connection, const Ask& what, Send send) {
-    Duration pause = settings_.first_pause;
-    for (int attempt = 1;; ++attempt) {
-      const std::string target = target_of(what);
-      auto answer = send(request_of(what, target));
-      if (answer && answer->status < 300) return std::move(*answer);
-      Refusal refusal{};
-      if (answer) {
-        refusal = refusal_of(*answer, what.words());
-      } else {
-        refusal.error = Error(answer.error()).in(what.words() + " at " + settings_.endpoint);
-        refusal.may_pass = answer.error().kind == Kind::unavailable;
-      }
-      const bool again = refusal.not_done || (refusal.may_pass && what.repeatable);
-      if (!again || attempt >= settings_.attempts_max) {
-        if (again) refusal.error.message += " (" + std::to_string(attempt) + " attempts)";
-        return std::move(refusal.error);
-      }
-      log(Level::debug, "objects", "trying again", {{"why", refusal.error.message}});
-      // Between half and all of the pause, so that many who failed together do not come back together.
-      const auto part = Duration(clock_.monotonic().count() % std::max<int64_t>(1, pause.count() / 2));
-      connection.wait(pause - part);
-      pause = std::min(pause * 2, settings_.pause_max);
-    }
-  }
-
-  std::string target_of(const Ask& what) const {
-    std::string target = "/";
-    if (!what.bucket.empty()) target += percent_encode(what.bucket);
-    if (!what.key.empty()) target += "/" + percent_encode(what.key, true);
-    Fields query = what.query;
-    std::sort(query.begin(), query.end());
-    char separator = '?';
-    for (const auto& [name, value] : query) {
-      target += separator + percent_encode(name) + "=" + percent_encode(value);
-      separator = '&';
-    }
-    return target;
-  }
-
-  HttpRequest request_of(const Ask& what, const std::string& target) {
-    HttpRequest request{what.method, settings_.endpoint + target, what.headers, what.body};
-    request.headers.emplace_back("Host", authority_);
-    const signing::Keys keys = settings_.keys ? settings_.keys() : signing::Keys{};
-    if (keys.access_key_id.empty()) return request;
-    const auto added = signing::sign(what.method, target, request.headers, signing::sha256_hex(what.body),
-                                     keys, {settings_.region, "s3"}, clock_.now());
-    for (const auto& header : added) request.headers.push_back(header);
-    return request;
-  }
-
-  Loan borrow() {
-    {
-      std::lock_guard lock(mu_);
-      if (!idle_.empty()) {
-        auto connection = std::move(idle_.back());
-        idle_.pop_back();
-        return Loan(connection.release(), Return{this});
-      }
-    }
-    const ConnectionSettings of_connection{settings_.ca_bundle, settings_.proxy, settings_.connect_limit,
-                                           settings_.idle_limit};
-    return Loan(new Connection(of_connection), Return{this});
-  }
-  void give_back(std::unique_ptr<Connection> connection) {
-    connection->finish();
-    std::lock_guard lock(mu_);
-    if (idle_.size() < settings_.idle_connections_max) idle_.push_back(std::move(connection));
-  }
-
-  const S3Settings settings_;
-  const std::string authority_;  // host and port, as the Host header says it
-  Clock& clock_;
-  std::mutex mu_;
-  std::vector<std::unique_ptr<Connection>> idle_;  // guarded by mu_
-};
 
 // Goes on where it was when the connection breaks off, as long as the object is the same.
 class S3Reader final : public Reader {

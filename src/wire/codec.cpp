@@ -1,133 +1,15 @@
 #include "wire/codec.hpp"
 
-#include <bit>
-#include <cstring>
-#include <limits>
+#include <iterator>
 #include <type_traits>
 
 #include "base/check.hpp"
+#include "base/fields.hpp"
 #include "base/text.hpp"
 #include "domain/json_fields.hpp"
 
 namespace trainyard::wire {
 namespace {
-
-// -- the two sides of one description ---------------------------------------------------------------
-
-class Writer {
- public:
-  std::string bytes;
-
-  template <class T>
-  void integer(T value) {
-    using Unsigned = std::make_unsigned_t<T>;
-    char little[sizeof(T)];
-    for (size_t i = 0; i < sizeof(T); ++i) little[i] = char(uint8_t(uint64_t(Unsigned(value)) >> (8 * i)));
-    bytes.append(little, sizeof little);
-  }
-  void operator()(const char*, uint32_t value) { integer(value); }
-  void operator()(const char*, uint64_t value) { integer(value); }
-  void operator()(const char*, int value) { integer(int32_t(value)); }
-  void operator()(const char*, bool value) { integer(uint8_t(value)); }
-  void operator()(const char*, double value) { integer(std::bit_cast<uint64_t>(value)); }
-  void operator()(const char*, Instant value) { integer(to_milliseconds(value)); }
-  void operator()(const char*, Duration value) { integer(int64_t(value.count())); }
-  void operator()(const char*, const std::string& value) {
-    integer(uint32_t(value.size()));
-    bytes += value;
-  }
-  template <class E>
-  void choice(const char*, E value, E) {
-    integer(uint8_t(value));
-  }
-  template <class T, class Each>
-  void optional(const char*, const std::optional<T>& value, Each each) {
-    integer(uint8_t(value.has_value()));
-    if (value) each(*value);
-  }
-  template <class T, class Each>
-  void list(const char*, const std::vector<T>& values, size_t, Each each) {
-    integer(uint32_t(values.size()));
-    for (const T& value : values) each(value);
-  }
-};
-
-// After the first fault every read gives zeros, and the fault stays.
-class Reader {
- public:
-  Reader(std::string_view payload, std::string_view message) : rest_(payload), message_(message) {}
-
-  void operator()(const char* field, uint32_t& value) { value = integer<uint32_t>(field); }
-  void operator()(const char* field, uint64_t& value) { value = integer<uint64_t>(field); }
-  void operator()(const char* field, int& value) { value = integer<int32_t>(field); }
-  void operator()(const char* field, bool& value) {
-    const uint8_t byte = integer<uint8_t>(field);
-    if (byte > 1) fault(field, "is neither 0 nor 1");
-    value = byte == 1;
-  }
-  void operator()(const char* field, double& value) {
-    value = std::bit_cast<double>(integer<uint64_t>(field));
-  }
-  void operator()(const char* field, Instant& value) { value = from_milliseconds(integer<int64_t>(field)); }
-  void operator()(const char* field, Duration& value) { value = Duration{integer<int64_t>(field)}; }
-  void operator()(const char* field, std::string& value) {
-    const size_t size = integer<uint32_t>(field);
-    if (size > rest_.size()) return fault(field, "is cut short");
-    value = rest_.substr(0, size);
-    rest_.remove_prefix(size);
-  }
-  template <class E>
-  void choice(const char* field, E& value, E last) {
-    const uint8_t byte = integer<uint8_t>(field);
-    if (byte > uint8_t(last)) return fault(field, "has no value " + std::to_string(byte));
-    value = E(byte);
-  }
-  template <class T, class Each>
-  void optional(const char* field, std::optional<T>& value, Each each) {
-    bool present = false;
-    (*this)(field, present);
-    if (present) each(value.emplace());
-  }
-  // element_bytes_min bounds the memory that a hostile count can claim.
-  template <class T, class Each>
-  void list(const char* field, std::vector<T>& values, size_t element_bytes_min, Each each) {
-    const size_t count = integer<uint32_t>(field);
-    if (count > rest_.size() / element_bytes_min) return fault(field, "is cut short");
-    values.resize(count);
-    for (T& value : values) each(value);
-  }
-
-  Result<void> finish() {
-    if (error_.empty() && !rest_.empty())
-      error_ = std::string(message_) + " has " + std::to_string(rest_.size()) + " bytes too many";
-    if (!error_.empty()) return corrupt(error_);
-    return {};
-  }
-
- private:
-  template <class T>
-  T integer(const char* field) {
-    if (rest_.size() < sizeof(T)) {
-      fault(field, "is cut short");
-      return 0;
-    }
-    uint64_t value = 0;
-    for (size_t i = 0; i < sizeof(T); ++i) value |= uint64_t(uint8_t(rest_[i])) << (8 * i);
-    rest_.remove_prefix(sizeof(T));
-    return T(value);
-  }
-  void fault(const char* field, const std::string& what) {
-    rest_ = {};
-    if (error_.empty()) error_ = std::string(message_) + "." + field + " " + what;
-  }
-
-  std::string_view rest_;
-  std::string_view message_;
-  std::string error_;
-};
-
-// -- the messages: their fields in order. What is described here is written by Writer and read by Reader
-// ------------
 
 template <class Side, class Id>
 void attempt(Side& side, Id& id) {
@@ -207,25 +89,12 @@ void fields(Side& side, M& m) {
   }
 }
 
-// The kind byte is the place in Message, from 1: new messages go to its end.
-constexpr std::string_view kNames[] = {"Hello",   "StateFact",   "LogBatch",  "MetricBatch", "Welcome",
-                                       "Refused", "Acknowledge", "Stop",      "Credentials", "PeersDrained",
-                                       "Goodbye", "Progress",    "OpenShell", "ShellData"};
+constexpr const char* kNames[] = {"Hello",   "StateFact",   "LogBatch",  "MetricBatch", "Welcome",
+                                  "Refused", "Acknowledge", "Stop",      "Credentials", "PeersDrained",
+                                  "Goodbye", "Progress",    "OpenShell", "ShellData"};
 static_assert(std::size(kNames) == std::variant_size_v<Message>);
 
-template <size_t index = 0>
-Result<Message> decode_kind(size_t kind, std::string_view body) {
-  if constexpr (index < std::variant_size_v<Message>) {
-    if (kind != index) return decode_kind<index + 1>(kind, body);
-    std::variant_alternative_t<index, Message> message;
-    Reader reader(body, kNames[index]);
-    fields(reader, message);
-    TRY(reader.finish());
-    return Message(std::move(message));
-  } else {
-    return corrupt("unknown message kind " + std::to_string(kind + 1));
-  }
-}
+constexpr auto kDescribe = [](auto& side, auto& message) { fields(side, message); };
 
 Result<domain::AttemptId> attempt_id_from_json(const Json& json) {
   if (!json.is_string()) return invalid("an attempt must be a string");
@@ -234,27 +103,20 @@ Result<domain::AttemptId> attempt_id_from_json(const Json& json) {
 
 }  // namespace
 
-std::string encode(const Message& message) {
-  Writer writer;
-  writer.integer(uint8_t(message.index() + 1));
-  std::visit([&](const auto& m) { fields(writer, m); }, message);
-  return std::move(writer.bytes);
-}
+std::string encode(const Message& message) { return encode_kind(message, kDescribe); }
 
 void set_number(std::string& payload, uint64_t number) {
-  Writer writer;
+  FieldWriter writer;
   writer.integer(number);
   CHECK(payload.size() > writer.bytes.size(), "an encoded batch");
   payload.replace(1, writer.bytes.size(), writer.bytes);
 }
 
 Result<Message> decode(std::string_view payload) {
-  if (payload.empty()) return corrupt("a frame without a message kind");
   if (payload.size() > kFrameBytesMax)
     return corrupt("a frame of " + std::to_string(payload.size()) + " bytes; the most is " +
                    std::to_string(kFrameBytesMax));
-  // Kind 0 wraps around to one that does not exist.
-  return decode_kind(size_t(uint8_t(payload[0])) - 1, payload.substr(1));
+  return decode_kind<Message>(payload, kNames, kDescribe);
 }
 
 std::string encode_order(const Order& order) {

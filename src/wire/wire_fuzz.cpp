@@ -1,5 +1,5 @@
 // Whatever an agent or a server sends is decoded or refused; what is decoded encodes to the same bytes again.
-// decoder: src/wire/codec.cpp
+// decoder: src/wire/codec.cpp src/base/fields.hpp
 #include <cstddef>
 #include <cstdint>
 

@@ -27,8 +27,8 @@
 #include <string_view>
 
 #include "base/result.hpp"
+#include "base/sha256.hpp"
 #include "collectives/transport.hpp"
-#include "collectives/transport/tcp/sha256.hpp"
 
 namespace trainyard::collectives {
 

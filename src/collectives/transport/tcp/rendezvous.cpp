@@ -317,7 +317,8 @@ class Rendezvous {
     const auto payload = TRY(contact.reader.read(contact.socket.descriptor(), FrameKind::proof));
     if (!payload) return false;
     const Digest proof = TRY(decode_proof(*payload));
-    if (equal_digests(proof, prove(options_.shared_value, *contact.hello, contact.our_hello))) return true;
+    if (equal_in_constant_time(proof, prove(options_.shared_value, *contact.hello, contact.our_hello)))
+      return true;
     return conflict("it belongs to another job: it does not know this group's secret");
   }
 

@@ -1,9 +1,9 @@
-#include "collectives/transport/tcp/sha256.hpp"
+#include "base/sha256.hpp"
 
 #include <bit>
 #include <string>
 
-namespace trainyard::collectives {
+namespace trainyard {
 namespace {
 
 constexpr size_t block_bytes = 64;
@@ -52,10 +52,6 @@ void mix_block(State& state, const uint8_t* block) {
   for (int i = 0; i < 8; ++i) state[size_t(i)] += mixed[i];
 }
 
-std::string text_of(const Digest& digest) {
-  return std::string(reinterpret_cast<const char*>(digest.data()), digest.size());
-}
-
 }  // namespace
 
 Digest sha256(std::string_view bytes) {
@@ -73,18 +69,27 @@ Digest sha256(std::string_view bytes) {
 }
 
 Digest hmac_sha256(std::string_view key, std::string_view bytes) {
-  std::string inner_key = key.size() > block_bytes ? text_of(sha256(key)) : std::string(key);
+  std::string inner_key = key.size() > block_bytes ? bytes_of(sha256(key)) : std::string(key);
   inner_key.resize(block_bytes, '\0');
   std::string outer_key = inner_key;
   for (char& each : inner_key) each = char(each ^ 0x36);
   for (char& each : outer_key) each = char(each ^ 0x5c);
-  return sha256(outer_key + text_of(sha256(inner_key + std::string(bytes))));
+  return sha256(outer_key + bytes_of(sha256(inner_key + std::string(bytes))));
 }
 
-bool equal_digests(const Digest& a, const Digest& b) {
+std::string bytes_of(const Digest& digest) {
+  return std::string(reinterpret_cast<const char*>(digest.data()), digest.size());
+}
+
+bool equal_in_constant_time(std::string_view a, std::string_view b) {
+  if (a.size() != b.size()) return false;
   unsigned difference = 0;
-  for (size_t i = 0; i < a.size(); ++i) difference |= unsigned(a[i] ^ b[i]);
+  for (size_t i = 0; i < a.size(); ++i) difference |= unsigned(uint8_t(a[i] ^ b[i]));
   return difference == 0;
 }
 
-}  // namespace trainyard::collectives
+bool equal_in_constant_time(const Digest& a, const Digest& b) {
+  return equal_in_constant_time(bytes_of(a), bytes_of(b));
+}
+
+}  // namespace trainyard

@@ -1,0 +1,116 @@
+#include "objects/s3_client/asks.hpp"
+
+#include <algorithm>
+
+#include "base/log.hpp"
+#include "base/text.hpp"
+#include "objects/s3_client/answers.hpp"
+
+namespace trainyard::objects {
+
+std::string Ask::words() const {
+  std::string text = method;
+  if (bucket.empty()) return text + " buckets";
+  text += " s3://" + bucket;
+  if (!key.empty()) text += "/" + shorten(to_utf8(key), 200);
+  return text;
+}
+
+template <class Send>
+Result<HttpAnswer> Client::attempts(Connection& connection, const Ask& what, Send send) {
+  Duration pause = settings_.first_pause;
+  for (int attempt = 1;; ++attempt) {
+    const std::string target = target_of(what);
+    auto answer = send(request_of(what, target));
+    if (answer && answer->status < 300) return std::move(*answer);
+    Refusal refusal{};
+    if (answer) {
+      refusal = refusal_of(*answer, what.words());
+    } else {
+      refusal.error = Error(answer.error()).in(what.words() + " at " + settings_.endpoint);
+      refusal.may_pass = answer.error().kind == Kind::unavailable;
+    }
+    const bool again = refusal.not_done || (refusal.may_pass && what.repeatable);
+    if (!again || attempt >= settings_.attempts_max) {
+      if (again) refusal.error.message += " (" + std::to_string(attempt) + " attempts)";
+      return std::move(refusal.error);
+    }
+    log(Level::debug, "objects", "trying again", {{"why", refusal.error.message}});
+    // Between half and all of the pause, so that many who failed together do not come back together.
+    const auto part = Duration(clock_.monotonic().count() % std::max<int64_t>(1, pause.count() / 2));
+    connection.wait(pause - part);
+    pause = std::min(pause * 2, settings_.pause_max);
+  }
+}
+
+Result<HttpAnswer> Client::ask(const Ask& what) {
+  const Loan connection = borrow();
+  return attempts(*connection, what,
+                  [&](const HttpRequest& request) { return connection->perform(request); });
+}
+
+Result<XmlElement> Client::ask_for_xml(const Ask& what) {
+  const HttpAnswer answer = TRY(ask(what));
+  auto xml = parse_xml(answer.body);
+  if (!xml) return corrupt(what.words() + ": the endpoint's answer cannot be read: " + xml.error().message);
+  return xml;
+}
+
+Result<Client::Opened> Client::open(const Ask& what) {
+  Loan connection = borrow();
+  const auto start = [&](const HttpRequest& request) -> Result<HttpAnswer> {
+    HttpAnswer answer;
+    static_cast<HttpHead&>(answer) = TRY(connection->start(request));
+    if (answer.status >= 300) answer.body = TRY(connection->read_rest());
+    return answer;
+  };
+  HttpHead head = TRY(attempts(*connection, what, start));
+  return Opened{std::move(connection), std::move(head)};
+}
+
+std::string Client::target_of(const Ask& what) const {
+  std::string target = "/";
+  if (!what.bucket.empty()) target += percent_encode(what.bucket);
+  if (!what.key.empty()) target += "/" + percent_encode(what.key, true);
+  Fields query = what.query;
+  std::sort(query.begin(), query.end());
+  char separator = '?';
+  for (const auto& [name, value] : query) {
+    target += separator + percent_encode(name) + "=" + percent_encode(value);
+    separator = '&';
+  }
+  return target;
+}
+
+HttpRequest Client::request_of(const Ask& what, const std::string& target) {
+  HttpRequest request{what.method, settings_.endpoint + target, what.headers, what.body};
+  request.headers.emplace_back("Host", authority_);
+  const signing::Keys keys = settings_.keys ? settings_.keys() : signing::Keys{};
+  if (keys.access_key_id.empty()) return request;
+  const auto added = signing::sign(what.method, target, request.headers, signing::sha256_hex(what.body), keys,
+                                   {settings_.region, "s3"}, clock_.now());
+  for (const auto& header : added) request.headers.push_back(header);
+  return request;
+}
+
+Client::Loan Client::borrow() {
+  {
+    std::lock_guard lock(mu_);
+    if (!idle_.empty()) {
+      auto connection = std::move(idle_.back());
+      idle_.pop_back();
+      return Loan(connection.release(), Return{this});
+    }
+  }
+  const ConnectionSettings of_connection{settings_.ca_bundle, settings_.proxy, settings_.connect_limit,
+                                         settings_.idle_limit};
+  return Loan(new Connection(of_connection), Return{this});
+}
+
+void Client::give_back(std::unique_ptr<Connection> connection) {
+  connection->finish();
+  std::lock_guard lock(mu_);
+  if (idle_.size() < settings_.idle_connections_max) idle_.push_back(std::move(connection));
+}
+
+}  // namespace trainyard::objects
