@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <utility>
 
 #include "entry/failure.hpp"
 
@@ -112,8 +113,10 @@ std::vector<Children::Exit> Children::reap() {
   return exits;
 }
 
-void Children::signal(int number) {
-  for (const auto& [process, child] : children_) ::kill(child.kind.signal_group ? -process : process, number);
+void Children::ask_to_end() {
+  for (auto& [process, child] : children_)
+    if (!std::exchange(child.asked_to_end, true))
+      ::kill(child.kind.signal_group ? -process : process, SIGTERM);
 }
 
 void Children::kill() {

@@ -55,8 +55,9 @@ class Children {
   void pump();
   // Those that have ended since the last time; also collects strangers that were left to us.
   std::vector<Exit> reap();
-  // To each process, or to its group where kind says so.
-  void signal(int number);
+  // SIGTERM to each process, or to its group where kind says so: once to each, since a handler that saves what it
+  // has would be interrupted by the next.
+  void ask_to_end();
   // SIGKILL to every group.
   void kill();
 
@@ -65,6 +66,7 @@ class Children {
     Kind kind;
     Running running;
     std::string last_words, partial_line, command;
+    bool asked_to_end = false;
   };
   void pass_on(Child& child, bool to_the_end);
   void pass_on_output(Child& child, bool to_the_end);

@@ -83,7 +83,7 @@ TEST_F(ChildrenTest, AreToldToStopAloneOrWithAllTheyStarted) {
       "& wait; wait",
       group);
   for (int i = 0; i < kWaitsMax && !host::exists(directory_.path() + "/ready"); ++i) ::poll(nullptr, 0, 10);
-  children_.signal(SIGTERM);
+  children_.ask_to_end();
   EXPECT_EQ(wait().code, 9);
   EXPECT_EQ(written("inner"), "told\n");
 }

@@ -105,13 +105,13 @@ int run_rank(const std::vector<std::string>& arguments, const Variables& variabl
     children.add_waits(waits);
     if (entry) waits.push_back({entry->descriptor(), POLLIN, 0});
     ::poll(waits.data(), waits.size(), -1);
-    if (signals.take()) children.signal(SIGTERM);
+    if (signals.take()) children.ask_to_end();
     if (entry && (waits.back().revents & (POLLIN | POLLHUP)) != 0) {
       // The one thing that it says is that the rank must end.
       if (!entry->receive()) entry.reset();
       if (entry) {
         if (const auto message = entry->next(); message && *message && std::holds_alternative<End>(**message))
-          children.signal(SIGTERM);
+          children.ask_to_end();
       }
     }
     children.pump();

@@ -364,7 +364,7 @@ class HostRun {
       any_told = true;
     }
     if (plan_.distribution != Distribution::mpi || (!any_told && plan_.hosts.size() == 1))
-      children_.signal(SIGTERM);
+      children_.ask_to_end();
     if (children_.empty() && !any_told) begin_end(End{kTerminatedCode, "", ""});
   }
 
@@ -375,7 +375,7 @@ class HostRun {
     if (leads())
       for (auto& peer : peers_)
         if (!peer.helper && !peer.host.empty()) send(peer, end);
-    children_.signal(SIGTERM);
+    children_.ask_to_end();
   }
 
   void keep_time() {

@@ -152,6 +152,7 @@ import os, signal, sys, time
 from mpi4py import MPI
 rank = MPI.COMM_WORLD.Get_rank()
 def save(*_):
+    os.write(1, b"asked %d\\n" % rank)
     open(f"/opt/ml/model/rank-{rank}", "w").write("saved")
     time.sleep(0.5)  # a launcher would have killed it by now
     os.write(1, b"saved %d\\n" % rank)
@@ -257,13 +258,15 @@ def test_ranks_that_wait_for_a_failed_one_are_ended(yard):
     assert done["FailureReason"].startswith("AlgorithmError: ExecuteUserScriptError: KeyError: 'label' (algo-2, rank 1, exit code 1)"), done["FailureReason"]
 
 
-SAVING = WAIT_TO_STOP.replace("from mpi4py import MPI\nrank = MPI.COMM_WORLD.Get_rank()", 'rank = int(os.environ["RANK"])')
+SAVING = WAIT_TO_STOP.replace("from mpi4py import MPI\nrank = MPI.COMM_WORLD.Get_rank()", 'rank = int(os.environ["RANK"])').replace("sleep(0.5)", "sleep(0.5 + 0.5 * rank)")
 
 
 def test_torch_ranks_save_when_they_are_stopped(yard):
+    """Each is asked once, also when the ranks of the first host are through before: a second SIGTERM would break into the handler that saves."""
     sagemaker, logs = yard.boto("sagemaker"), yard.boto("logs")
     sagemaker.create_training_job(**scripts.request(yard, "torch-stop", "train.py", {"train.py": SAVING}, hosts=2, hyperparameters=TORCH | {"sagemaker_mpi_num_of_processes_per_host": 2}))
     trainyard_server.wait_for(lambda: sum(line.startswith("ready ") for line in jobs.log_lines(logs, "torch-stop")) == 4, "four ranks to run")
     sagemaker.stop_training_job(TrainingJobName="torch-stop")
     done = jobs.wait_until(sagemaker, "torch-stop")
-    assert done["TrainingJobStatus"] == "Stopped" and sum(line.startswith("saved ") for line in jobs.log_lines(logs, "torch-stop")) == 4
+    said = sorted(line for line in jobs.log_lines(logs, "torch-stop") if line.startswith(("asked ", "saved ")))
+    assert done["TrainingJobStatus"] == "Stopped" and said == [f"{word} {rank}" for word in ("asked", "saved") for rank in range(4)], said
