@@ -17,8 +17,9 @@
 // reduce_scatter is the first walk with every piece setting out one rank later, so that it ends where it
 // belongs: piece p sets out at rank p + 1. all_gather is the second walk, each rank's own block first.
 //
-// A piece may be cut in chunks: a turn is then a round for each chunk, and since sends do not wait, chunk i of
-// the next turn is under way while chunk i + 1 of this one is being added.
+// A piece may be cut in chunks: a turn is then a round for each chunk. What goes next is sent before this round's
+// chunk is waited for, so the wire carries one chunk while another is added: what a round sends is `ahead` rounds
+// early, which is never before the chunk's own values are there (those of the same chunk, a turn before).
 //
 // Costs of an allreduce: 2 * (ranks - 1) latencies; a rank sends every piece twice but for two of them, which is
 // 2 * (ranks - 1) / ranks * elements where ranks divides (no algorithm without help from the network sends
@@ -28,6 +29,9 @@
 // that is what the ring is bad at.
 namespace trainyard::collectives::plan::ring {
 namespace {
+
+// One chunk on the wire while another waits at the receiver: more would only wait.
+constexpr size_t ahead_max = 2;
 
 struct Turn {
   int sent;      // index of the piece
@@ -62,17 +66,21 @@ size_t rounds(const Plan& plan) { return turns(plan) * chunks_of(plan); }
 
 void add_round(const Plan& plan, size_t round, Steps& steps) {
   const size_t cut = chunks_of(plan);
-  const Turn turn = turn_of(plan, int(round / cut));
-  const auto part = [&](int index) {
-    return chunk(block_of(plan, around(index, plan.ranks)), plan.chunk_elements, round % cut);
+  const size_t ahead = std::min(ahead_max, cut - 1);
+  const auto part = [&](int index, size_t of_round) {
+    return chunk(block_of(plan, around(index, plan.ranks)), plan.chunk_elements, of_round % cut);
   };
+  const size_t sends_end = std::min(ring::rounds(plan), round + ahead + 1);
+  for (size_t sent = round == 0 ? 0 : round + ahead; sent < sends_end; ++sent)
+    add_send(steps, around(plan.rank + 1, plan.ranks), part(turn_of(plan, int(sent / cut)).sent, sent));
+  const Turn turn = turn_of(plan, int(round / cut));
+  const Range received = part(turn.received, round);
   const int previous = around(plan.rank - 1, plan.ranks);
-  add_send(steps, around(plan.rank + 1, plan.ranks), part(turn.sent));
   if (turn.folds) {
-    add_receive(steps, previous, part(turn.received));
-    add_fold(steps, part(turn.received), 1, 1, turn.last && plan.finishes);
+    add_receive(steps, previous, received);
+    add_fold(steps, received, 1, 1, turn.last && plan.finishes);
   } else {
-    add_take(steps, previous, part(turn.received));
+    add_take(steps, previous, received);
   }
 }
 

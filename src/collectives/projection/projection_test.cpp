@@ -1,0 +1,142 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "collectives/projection/replay.hpp"
+#include "collectives/projection/step.hpp"
+
+namespace trainyard::collectives::projection {
+namespace {
+
+using plan::Algorithm;
+using plan::Operation;
+
+constexpr double gigabit = 1e9 / 8;
+
+Choice choice_of(Algorithm algorithm, size_t chunk_bytes = 0, Algorithm between = Algorithm::ring) {
+  Choice choice;
+  choice.algorithm = algorithm;
+  choice.chunk_bytes = chunk_bytes;
+  choice.between = between;
+  return choice;
+}
+
+// Hosts of one rank each, where only the network costs.
+Cluster network_of(int ranks, double latency, double bytes_per_second) {
+  Cluster cluster;
+  cluster.hosts = hosts_of(ranks, 1);
+  cluster.between = {latency, 1 / bytes_per_second};
+  cluster.message_seconds = 0;
+  cluster.fold_seconds_per_byte = 0;
+  return cluster;
+}
+
+TEST(Replay, OfARingIsTheTextbooksFormula) {
+  for (const int ranks : {2, 3, 4, 8, 17}) {
+    const size_t bytes = size_t(ranks) * 4096 * 100;
+    const auto cluster = network_of(ranks, 50e-6, gigabit);
+    const double formula = 2.0 * (ranks - 1) * (50e-6 + double(bytes) / ranks / gigabit);
+    EXPECT_NEAR(allreduce_seconds(choice_of(Algorithm::ring), bytes, cluster), formula, formula * 1e-9)
+        << ranks;
+  }
+}
+
+TEST(Replay, OfHalvingAndDoublingIsTheTextbooksFormula) {
+  for (const int ranks : {2, 4, 8, 16}) {
+    const size_t bytes = size_t(ranks) * 4096 * 100;
+    const auto cluster = network_of(ranks, 50e-6, gigabit);
+    const double formula = 2 * std::log2(ranks) * 50e-6 + 2.0 * (ranks - 1) / ranks * double(bytes) / gigabit;
+    EXPECT_NEAR(allreduce_seconds(choice_of(Algorithm::halving_doubling), bytes, cluster), formula,
+                formula * 1e-9)
+        << ranks;
+  }
+}
+
+TEST(Replay, FoldsBehindTheWireWhenPiecesAreCut) {
+  auto cluster = network_of(2, 0, gigabit);
+  cluster.fold_seconds_per_byte = 0.5 / gigabit;
+  const size_t bytes = 8 << 20;
+  const double wire = double(bytes) / gigabit;  // 2 (n-1)/n of it each way
+  const double whole = allreduce_seconds(choice_of(Algorithm::ring), bytes, cluster);
+  EXPECT_NEAR(whole, wire * 1.25, wire * 0.001) << "half of it is added, at half the wire's time";
+  for (const auto algorithm : {Algorithm::ring, Algorithm::direct}) {
+    const double cut = allreduce_seconds(choice_of(algorithm, 64 << 10), bytes, cluster);
+    EXPECT_LT(cut, wire * 1.02) << to_string(algorithm);
+    EXPECT_GE(cut, wire * 0.9999) << to_string(algorithm);
+  }
+}
+
+TEST(Replay, SharesAHostsWayOutBetweenItsRanks) {
+  auto cluster = network_of(16, 0, gigabit);
+  cluster.hosts = hosts_of(16, 8);
+  cluster.local = {0, 0};
+  const size_t bytes = 16 << 20;
+  const double wire = double(bytes) / gigabit;
+  EXPECT_NEAR(allreduce_seconds(choice_of(Algorithm::hierarchical), bytes, cluster), wire, wire * 0.001)
+      << "2 (hosts-1)/hosts of the bytes, however many ranks a host has";
+  EXPECT_GT(allreduce_seconds(choice_of(Algorithm::halving_doubling), bytes, cluster), wire);
+}
+
+TEST(Replay, SharesAHostsProcessorsBetweenItsRanks) {
+  Cluster cluster;
+  cluster.hosts = hosts_of(4, 4);
+  cluster.local = {0, 1e-9};
+  cluster.fold_seconds_per_byte = 1e-9;
+  const auto choice = choice_of(Algorithm::direct, 256 << 10);
+  cluster.processors = 4;
+  const double alone = allreduce_seconds(choice, 4 << 20, cluster);
+  cluster.processors = 2;
+  EXPECT_NEAR(allreduce_seconds(choice, 4 << 20, cluster), 2 * alone, 0.2 * alone);
+}
+
+TEST(Replay, EndsForEveryPlanAndNumberOfRanks) {
+  for (int ranks = 1; ranks <= 17; ++ranks) {
+    for (const int local : {1, 3, 8}) {
+      Cluster cluster;
+      cluster.hosts = hosts_of(ranks, local);
+      for (const auto algorithm : {Algorithm::one_shot, Algorithm::direct, Algorithm::ring,
+                                   Algorithm::halving_doubling, Algorithm::tree, Algorithm::hierarchical}) {
+        const double seconds = allreduce_seconds(choice_of(algorithm, 4096), 100'000, cluster);
+        EXPECT_EQ(seconds > 0, ranks > 1) << ranks << " " << to_string(algorithm);
+        EXPECT_EQ(seconds, allreduce_seconds(choice_of(algorithm, 4096), 100'000, cluster))
+            << "no chance in it";
+      }
+    }
+  }
+}
+
+TEST(Workloads, HaveThePapersParameters) {
+  EXPECT_NEAR(resnet(50).parameters(), 25.5e6, 0.1e6);
+  EXPECT_NEAR(resnet(101).parameters(), 44.4e6, 0.2e6);
+  EXPECT_NEAR(vgg16().parameters(), 138.3e6, 0.2e6);
+  EXPECT_NEAR(bert_large().parameters(), 334e6, 2e6);
+  EXPECT_NEAR(mask_rcnn().parameters(), 44e6, 2e6);
+}
+
+TEST(Steps, HideWhatFitsBehindTheBackwardPass) {
+  Workload workload{"two layers", {{1e6, 1}, {1e6, 1}}, 0.3, 4};
+  const auto cluster = network_of(2, 0, 1e9);
+  const auto ring = [](size_t) { return choice_of(Algorithm::ring); };
+  // 4 MB a layer at 1 GB/s: 4 ms. The first goes behind the second's 0.1 s of backward, the last behind nothing.
+  const auto times = step(workload, cluster, {4e6, 0, 0}, ring);
+  EXPECT_NEAR(times.exposed, 0.004, 1e-6);
+  EXPECT_NEAR(times.efficiency(), 0.3 / 0.304, 1e-6);
+  const auto at_the_end = step(workload, cluster, {100e6, 0, 0}, ring);
+  EXPECT_NEAR(at_the_end.exposed, 0.008, 1e-6) << "one bucket is ready when all is done";
+  const auto alone = step(workload, network_of(1, 0, 1e9), {4e6, 0, 0.1}, ring);
+  EXPECT_EQ(alone.total(), 0.3);
+}
+
+TEST(Steps, WaitForTheSlowest) {
+  // Means of the largest of n, as tables of order statistics have them.
+  EXPECT_NEAR(largest_of(2), 0.564, 0.03);
+  EXPECT_NEAR(largest_of(10), 1.539, 0.03);
+  EXPECT_NEAR(largest_of(1000), 3.241, 0.03);
+  Workload workload{"no gradients", {{0, 1}}, 1, 4};
+  const auto times = step(workload, network_of(10, 0, 1e9), {4e6, 0, 0.1},
+                          [](size_t) { return choice_of(Algorithm::ring); });
+  EXPECT_NEAR(times.total(), 1.154, 0.005);
+}
+
+}  // namespace
+}  // namespace trainyard::collectives::projection

@@ -1,0 +1,285 @@
+#include "collectives/projection/replay.hpp"
+
+#include <algorithm>
+#include <queue>
+
+#include "base/check.hpp"
+
+namespace trainyard::collectives::projection {
+namespace {
+
+using plan::Action;
+
+constexpr size_t element_bytes = 4;  // of what gradients are made of
+
+// What comes from one rank, in order: when each message is there, and how many of them were asked for.
+struct Arrivals {
+  int from = 0;
+  size_t first = 0;  // the number of times[0]
+  std::vector<double> times;
+  size_t asked = 0;
+
+  const double* find(size_t number) const {
+    return number - first < times.size() ? &times[number - first] : nullptr;
+  }
+  void forget(size_t number) {
+    const size_t through = number + 1 - first;
+    if (through < times.size() && through < 256) return;  // not a move of the rest for each
+    times.erase(times.begin(), times.begin() + long(through));
+    first += through;
+  }
+};
+
+struct Waited {
+  int from = 0;
+  size_t number = 0;
+  size_t bytes = 0;
+};
+
+struct Rank {
+  double now = 0;
+  std::vector<plan::Stage> stages;
+  size_t stage = 0;
+  size_t round = 0;
+  size_t rounds = 0;
+  plan::Steps steps;
+  size_t position = 0;
+  std::vector<Waited> kept;   // received in this round, to be folded
+  std::vector<Waited> taken;  // of this round
+  std::vector<Arrivals> arrivals;
+  Waited missing;  // what a waiting rank waits for
+  bool waits = false;
+};
+
+struct HostTimes {
+  double out_free = 0;
+  double in_free = 0;
+  std::vector<double> processors_free;
+};
+
+class Replay {
+ public:
+  Replay(const Choice& choice, size_t bytes, const Cluster& cluster) : cluster_(cluster) {
+    const auto ranks = cluster.hosts.size();
+    CHECK(choice.operation == plan::Operation::allreduce, "only allreduce is projected");
+    const size_t elements = (bytes + element_bytes - 1) / element_bytes;
+    std::vector<int> local(size_t(*std::max_element(cluster.hosts.begin(), cluster.hosts.end())) + 1);
+    for (const int host : cluster.hosts) ++local[size_t(host)];
+    hosts_.resize(local.size());
+    for (size_t host = 0; host < local.size(); ++host)
+      hosts_[host].processors_free.resize(size_t(cluster.processors > 0 ? cluster.processors : local[host]));
+    ranks_.resize(ranks);
+    for (size_t rank = 0; rank < ranks; ++rank) {
+      if (choice.algorithm == plan::Algorithm::hierarchical) {
+        ranks_[rank].stages =
+            plan::hierarchical(int(rank), cluster.hosts, elements, choice.chunk_bytes / element_bytes,
+                               choice.between, choice.between_chunk_bytes / element_bytes);
+        for (auto& stage : ranks_[rank].stages) stage.plan.blocks = stage.storage;
+      } else {
+        plan::Stage stage;
+        stage.plan.operation = choice.operation;
+        stage.plan.algorithm = choice.algorithm;
+        stage.plan.rank = int(rank);
+        stage.plan.ranks = int(ranks);
+        stage.plan.elements = elements;
+        stage.plan.chunk_elements = choice.chunk_bytes / element_bytes;
+        ranks_[rank].stages.push_back(std::move(stage));
+      }
+    }
+  }
+
+  double seconds() {
+    for (size_t rank = 0; rank < ranks_.size(); ++rank) {
+      begin_stage(ranks_[rank]);
+      due_.emplace(0.0, int(rank));
+    }
+    double end = 0;
+    while (!due_.empty()) {
+      const int index = due_.top().second;
+      due_.pop();
+      Rank& rank = ranks_[size_t(index)];
+      while (advance(index, rank)) {
+        if (!due_.empty() && due_.top().first < rank.now) {
+          due_.emplace(rank.now, index);
+          break;
+        }
+      }
+      end = std::max(end, rank.now);
+    }
+    for (const Rank& rank : ranks_)
+      CHECK(!rank.waits && rank.stage == rank.stages.size(), "every rank gets what it waits for");
+    return end;
+  }
+
+ private:
+  void begin_stage(Rank& rank) {
+    for (; rank.stage < rank.stages.size(); ++rank.stage) {
+      rank.rounds = plan::rounds(rank.stages[rank.stage].plan);
+      rank.round = 0;
+      if (rank.rounds == 0) continue;
+      begin_round(rank);
+      return;
+    }
+  }
+
+  void begin_round(Rank& rank) {
+    rank.steps.clear();
+    rank.position = 0;
+    plan::add_round(rank.stages[rank.stage].plan, rank.round, rank.steps);
+  }
+
+  static int rank_of(const Rank& rank, int member) {
+    const auto& team = rank.stages[rank.stage].team;
+    return team.empty() ? member : team[size_t(member)];
+  }
+
+  int host_of(int rank) const { return cluster_.hosts[size_t(rank)]; }
+
+  // One step of a rank. False: it waits, or it is through.
+  bool advance(int index, Rank& rank) {
+    if (rank.stage == rank.stages.size()) return false;
+    if (rank.position < rank.steps.size()) {
+      if (!carry_out(index, rank, rank.steps[rank.position])) return false;
+      ++rank.position;
+      return true;
+    }
+    while (!rank.taken.empty()) {
+      const Waited taken = rank.taken.back();
+      if (!arrived(rank, taken)) return false;
+      rank.taken.pop_back();
+      if (host_of(taken.from) == host_of(index))
+        occupy_processor(index, rank, double(taken.bytes) * cluster_.local.seconds_per_byte);
+    }
+    if (++rank.round < rank.rounds) {
+      begin_round(rank);
+    } else {
+      ++rank.stage;
+      begin_stage(rank);
+    }
+    return true;
+  }
+
+  bool carry_out(int index, Rank& rank, const plan::Step& step) {
+    const size_t bytes = step.range.size() * element_bytes;
+    switch (step.action) {
+      case Action::send:
+        send(index, rank, step.peer, bytes);
+        return true;
+      case Action::receive:
+        rank.kept.push_back(ask(rank, rank_of(rank, step.peer), bytes));
+        return true;
+      case Action::take:
+        rank.taken.push_back(ask(rank, rank_of(rank, step.peer), bytes));
+        return true;
+      case Action::fold:
+        for (size_t k = 0; k < step.operands; ++k)
+          if (!arrived(rank, rank.kept[k])) return false;
+        rank.kept.erase(rank.kept.begin(), rank.kept.begin() + step.operands);
+        occupy_processor(index, rank, double(bytes) * step.operands * cluster_.fold_seconds_per_byte);
+        return true;
+    }
+    return true;
+  }
+
+  // -- messages
+
+  void send(int index, Rank& rank, int peer, size_t bytes) {
+    if (peer != plan::everyone) {
+      const int to = rank_of(rank, peer);
+      if (host_of(to) == host_of(index)) copy_out(index, rank, bytes);
+      deliver(index, rank, to, bytes);
+      return;
+    }
+    const plan::Plan& plan = rank.stages[rank.stage].plan;
+    bool copied = false;  // what goes to everyone on a host is written once
+    for (int member = 0; member < plan.ranks; ++member) {
+      if (member == plan.rank) continue;
+      const int to = rank_of(rank, member);
+      if (host_of(to) == host_of(index) && !copied) {
+        copied = true;
+        copy_out(index, rank, bytes);
+      }
+      deliver(index, rank, to, bytes);
+    }
+  }
+
+  void copy_out(int index, Rank& rank, size_t bytes) {
+    occupy_processor(index, rank, double(bytes) * cluster_.local.seconds_per_byte);
+  }
+
+  void deliver(int from, Rank& sender, int to, size_t bytes) {
+    HostTimes& out = hosts_[size_t(host_of(from))];
+    HostTimes& in = hosts_[size_t(host_of(to))];
+    double there = sender.now + cluster_.local.latency_seconds;
+    if (&out != &in) {
+      sender.now += cluster_.message_seconds;
+      const double wire = double(bytes) * cluster_.between.seconds_per_byte;
+      const double leaves = std::max(sender.now, out.out_free);
+      out.out_free = leaves + wire;
+      // The first byte comes a latency after it left; the way in is shared as well.
+      in.in_free = std::max(leaves + cluster_.between.latency_seconds, in.in_free) + wire;
+      there = in.in_free;
+    }
+    Rank& receiver = ranks_[size_t(to)];
+    Arrivals& arrivals = arrivals_from(receiver, from);
+    arrivals.times.push_back(there);
+    if (receiver.waits && receiver.missing.from == from && arrivals.find(receiver.missing.number)) {
+      receiver.waits = false;
+      receiver.now = std::max(receiver.now, there);
+      due_.emplace(receiver.now, to);
+    }
+  }
+
+  Waited ask(Rank& rank, int from, size_t bytes) { return {from, arrivals_from(rank, from).asked++, bytes}; }
+
+  // Whether it is there; then the rank is at that time, else it waits for it.
+  bool arrived(Rank& rank, const Waited& waited) {
+    Arrivals& arrivals = arrivals_from(rank, waited.from);
+    const double* time = arrivals.find(waited.number);
+    if (time == nullptr) {
+      // What was there before and forgotten had its effect on the rank's time then.
+      if (waited.number < arrivals.first) return true;
+      rank.missing = waited;
+      rank.waits = true;
+      return false;
+    }
+    rank.now = std::max(rank.now, *time);
+    arrivals.forget(waited.number);
+    return true;
+  }
+
+  static Arrivals& arrivals_from(Rank& rank, int from) {
+    for (auto& each : rank.arrivals)
+      if (each.from == from) return each;
+    rank.arrivals.push_back({from, 0, {}, 0});
+    return rank.arrivals.back();
+  }
+
+  void occupy_processor(int index, Rank& rank, double seconds) {
+    auto& free = hosts_[size_t(host_of(index))].processors_free;
+    const auto first = std::min_element(free.begin(), free.end());
+    rank.now = std::max(rank.now, *first) + seconds;
+    *first = rank.now;
+  }
+
+  const Cluster& cluster_;
+  std::vector<Rank> ranks_;
+  std::vector<HostTimes> hosts_;
+  using Due = std::pair<double, int>;
+  std::priority_queue<Due, std::vector<Due>, std::greater<>> due_;
+};
+
+}  // namespace
+
+std::vector<int> hosts_of(int ranks, int local) {
+  std::vector<int> hosts(static_cast<size_t>(ranks));
+  for (int rank = 0; rank < ranks; ++rank) hosts[size_t(rank)] = rank / local;
+  return hosts;
+}
+
+double allreduce_seconds(const Choice& choice, size_t bytes, const Cluster& cluster) {
+  if (cluster.hosts.size() < 2 || bytes == 0) return 0;
+  return Replay(choice, bytes, cluster).seconds();
+}
+
+}  // namespace trainyard::collectives::projection
