@@ -130,6 +130,17 @@ bool serves(Operation operation, Algorithm algorithm, bool many_hosts) {
   return plan::exists(operation, algorithm);
 }
 
+// The allreduce between hosts that a hierarchical one has inside, and how long it takes.
+std::pair<double, Algorithm> between_hosts(double bytes, const Placement& place, const Costs& costs) {
+  std::pair<double, Algorithm> best{std::numeric_limits<double>::infinity(), Algorithm::ring};
+  for (const Algorithm algorithm : {Algorithm::ring, Algorithm::halving_doubling}) {
+    const double seconds = seconds_on(Operation::allreduce, algorithm, bytes, place.hosts, false,
+                                      costs.between, costs.fold_seconds_per_byte);
+    best = std::min(best, {seconds, algorithm}, [](auto& a, auto& b) { return a.first < b.first; });
+  }
+  return best;
+}
+
 }  // namespace
 
 double modelled_seconds(Operation operation, Algorithm algorithm, size_t bytes, std::span<const int> hosts,
@@ -146,7 +157,7 @@ double modelled_seconds(Operation operation, Algorithm algorithm, size_t bytes, 
   }
   return seconds_on(Operation::reduce_scatter, Algorithm::direct, size, place.local, true, costs.local,
                     fold) +
-         seconds_on(Operation::allreduce, Algorithm::ring, size, place.hosts, false, costs.between, fold) +
+         between_hosts(size, place, costs).first +
          seconds_on(Operation::all_gather, Algorithm::direct, size, place.local, true, costs.local, fold);
 }
 
@@ -175,13 +186,17 @@ Table Table::made_from(const Costs& costs, std::span<const int> hosts) {
       row.chunk_bytes = chunk_bytes_for(operation, row.algorithm, place);
       if (row.algorithm == Algorithm::hierarchical) {
         row.chunk_bytes = local_chunk_bytes;
+        row.between = between_hosts(double(bytes), place, costs).second;
         row.between_chunk_bytes = network_chunk_bytes;
       }
       row.reason = "at " + size_text(bytes) + ": " + in_words(times[0].first);
       if (times.size() > 1)
         row.reason += "; " + std::string(to_string(times[1].second)) + " " + in_words(times[1].first);
+      if (row.algorithm == Algorithm::hierarchical)
+        row.reason += "; between the hosts " + std::string(to_string(row.between));
       auto& rows = table.rows_;
-      if (!rows.empty() && rows.back().operation == operation && rows.back().algorithm == row.algorithm) {
+      if (!rows.empty() && rows.back().operation == operation && rows.back().algorithm == row.algorithm &&
+          rows.back().between == row.between) {
         rows.back().bytes_end = row.bytes_end;
       } else {
         rows.push_back(std::move(row));

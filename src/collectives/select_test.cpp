@@ -43,6 +43,16 @@ TEST(Table, the_model_prefers_the_hierarchy_where_hosts_have_many_ranks) {
   EXPECT_LT(seconds(Algorithm::hierarchical), seconds(Algorithm::ring));
 }
 
+TEST(Table, goes_between_many_hosts_in_few_latencies) {
+  std::vector<int> hosts;
+  for (int rank = 0; rank < 1024; ++rank) hosts.push_back(rank / 8);
+  const Table table = Table::made_from({}, hosts);
+  const Choice& small = table.choose(Operation::allreduce, 1 << 20);
+  EXPECT_EQ(small.algorithm, Algorithm::hierarchical);
+  EXPECT_EQ(small.between, Algorithm::halving_doubling);
+  EXPECT_NE(small.reason.find("between the hosts halving_doubling"), std::string::npos) << small.reason;
+}
+
 TEST(Override, replaces_the_sizes_that_it_names) {
   Table table = Table::made_from({}, four_hosts);
   const auto before = table.choose(Operation::allreduce, 1 << 30).algorithm;
