@@ -1,0 +1,70 @@
+// Carries out what was agreed upon: copies tensors into the fusion buffer, runs one collective, copies them out.
+// Private to fusion/.
+//
+// Threads: confined to one at a time.
+// Errors:  of the group, naming the tensors: then it is over. What fails for this rank alone (no memory for an
+//          output) is in its result.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "collectives/fusion/batches.hpp"
+#include "collectives/fusion/negotiator.hpp"
+#include "collectives/group.hpp"
+
+namespace trainyard::collectives::fusion {
+
+class Carrier {
+ public:
+  using Now = std::function<std::chrono::nanoseconds()>;
+  // Lifetime: all outlive the carrier. on_event may be empty; then `now` is not called.
+  Carrier(Group& world, const std::function<void(const Event&)>& on_event, Now now);
+  ~Carrier();
+
+  // One of a batch, as this rank has it.
+  struct Part {
+    const Agreement* agreement = nullptr;
+    const Request* request = nullptr;  // null: this rank has joined, or does not belong to the set
+    std::optional<Result<Outcome>> result;
+  };
+  // Every part with a request gets a result, unless all fails.
+  Result<void> carry_out(std::span<Part> parts);
+
+ private:
+  struct Shared {
+    std::unique_ptr<Group> own;  // null for set 0
+    std::vector<int> ranks;      // of the whole group, by rank of this one; empty: the same
+    Group* group = nullptr;
+    std::span<std::byte> registered;
+    std::unique_ptr<std::byte[]> ordinary;
+    size_t bytes = 0;
+  };
+
+  std::byte* buffer(Shared& shared, size_t bytes);
+  void let_go(Shared& shared);
+  Result<void> run(Shared& shared, std::span<Part> parts, Call call);
+  void event(Phase phase, std::span<Part> parts, std::chrono::nanoseconds begin);
+  std::chrono::nanoseconds begin() const;
+
+  Result<void> allreduce(Shared& shared, std::span<Part> parts);
+  Result<void> broadcast(Shared& shared, std::span<Part> parts);
+  Result<void> all_gather(Shared& shared, std::span<Part> parts, size_t members, size_t me);
+  Result<void> reduce_scatter(Shared& shared, std::span<Part> parts, size_t members, size_t me);
+  Result<void> all_to_all(Shared& shared, Part& part, size_t members, size_t me);
+  Result<void> change_sets(Part& part);
+
+  const std::function<void(const Event&)>& on_event_;
+  const Now now_;
+  const int rank_;
+  std::map<int, Shared> shared_;  // by set, those that this rank belongs to
+  int next_set_ = 1;
+};
+
+}  // namespace trainyard::collectives::fusion

@@ -1,0 +1,274 @@
+#include "collectives/fusion/negotiation.hpp"
+
+#include <algorithm>
+
+#include "base/check.hpp"
+
+namespace trainyard::collectives::fusion {
+namespace {
+
+constexpr size_t word_bits = 64;
+// When a tensor has waited too long it is asked for this often whether it still does.
+constexpr Duration roll_call_interval = 1s;
+
+size_t words_for(size_t positions) { return 1 + (positions + word_bits - 1) / word_bits; }
+
+// What decides whether a tensor is the one that was agreed upon; a priority does not.
+bool same(Signature a, const Signature& b) {
+  a.priority = b.priority;
+  return a == b;
+}
+
+}  // namespace
+
+Negotiation::Negotiation(int rank, int ranks, Limits limits)
+    : rank_(rank),
+      ranks_(ranks),
+      limits_(std::move(limits)),
+      coordinator_(ranks, limits_.stalls),
+      cache_(limits_.cache_entries_max) {
+  for (int each = 0; each < ranks; ++each) sets_[0].push_back(each);
+}
+
+bool Negotiation::is_member(int set) const {
+  const auto found = sets_.find(set);
+  return found != sets_.end() && std::binary_search(found->second.begin(), found->second.end(), rank_);
+}
+
+bool Negotiation::matches(const Pending& pending) const {
+  const auto* entry = cache_.find(key_of(pending.signature));
+  return entry && entry->own && same(*entry->own, pending.signature);
+}
+
+// Decides the way of a tensor, or of all of a group: rank 0 is asked for all of it or for none.
+void Negotiation::route(const std::vector<std::string>& keys) {
+  const bool known = std::all_of(keys.begin(), keys.end(), [&](const std::string& key) {
+    const auto found = pending_.find(key);
+    return found != pending_.end() && matches(found->second);
+  });
+  for (const std::string& key : keys) {
+    if (const auto found = pending_.find(key); found != pending_.end())
+      found->second.state = known ? State::known : State::fresh;
+  }
+}
+
+void Negotiation::forgotten(const std::vector<std::string>& keys) {
+  for (const std::string& key : keys) {
+    const auto found = pending_.find(key);
+    if (found == pending_.end() || found->second.state != State::known) continue;
+    const Signature& signature = found->second.signature;
+    if (signature.group.empty()) {
+      found->second.state = State::fresh;
+      continue;
+    }
+    for (auto& [other_key, other] : pending_) {
+      if (other.state == State::known && other.signature.set == signature.set &&
+          other.signature.group == signature.group)
+        other.state = State::fresh;
+    }
+  }
+}
+
+Result<void> Negotiation::submit(Signature signature, Duration now) {
+  TRY(check(signature, sets_, rank_));
+  if (signature.operation == Operation::join) {
+    if (joining_.contains(signature.set)) return conflict("this rank has joined already");
+    joining_.emplace(signature.set, State::fresh);
+    return ok();
+  }
+  if (joining_.contains(signature.set)) return invalid("this rank has joined: it has no more data");
+  const std::string key = key_of(signature);
+  const std::string group = signature.group;
+  const std::string group_key = key_of(signature.set, group);
+  const uint32_t group_members = signature.group_members;
+  if (pending_.contains(key)) return conflict("a tensor of this name was submitted already and is not done");
+  pending_.emplace(key, Pending{std::move(signature), now, State::held, orders_++});
+  if (group.empty()) {
+    route({key});
+    return ok();
+  }
+  auto& keys = held_[group_key];
+  keys.push_back(key);
+  if (keys.size() >= group_members) {
+    route(keys);
+    held_.erase(group_key);
+  }
+  return ok();
+}
+
+bool Negotiation::wants_roll_call(Duration now) const {
+  Duration age = 0ms;
+  for (const auto& [key, pending] : pending_) age = std::max(age, now - pending.since);
+  const auto& stalls = limits_.stalls;
+  const Duration since = now - last_roll_call_;
+  return (stalls.stall_report_after > 0ms && age >= stalls.stall_report_after &&
+          since >= stalls.stall_report_after) ||
+         (stalls.stall_fail_after > 0ms && age >= stalls.stall_fail_after && since >= roll_call_interval);
+}
+
+std::vector<uint64_t> Negotiation::bits(Duration now) {
+  std::vector<uint64_t> words(words_for(cache_.positions()), ~uint64_t{0});
+  words[0] = flags_max;
+  const bool asks = leaving_ || new_settings_ ||
+                    std::any_of(joining_.begin(), joining_.end(),
+                                [](const auto& joining) { return joining.second == State::fresh; }) ||
+                    std::any_of(pending_.begin(), pending_.end(),
+                                [](const auto& pending) { return pending.second.state == State::fresh; });
+  if (asks) words[0] &= ~nothing_to_say;
+  if (wants_roll_call(now)) words[0] &= ~no_roll_call;
+  for (size_t position = 0; position < cache_.positions(); ++position) {
+    const auto* entry = cache_.at(position);
+    if (!entry) continue;
+    const Signature& signature = entry->agreement.signature;
+    const auto pending = pending_.find(key_of(signature));
+    bool ready = pending != pending_.end() && pending->second.state == State::known;
+    if (pending == pending_.end()) {
+      const auto joining = joining_.find(signature.set);
+      ready = !is_member(signature.set) || (joining != joining_.end() && joining->second == State::known);
+    }
+    if (!ready) words[1 + position / word_bits] &= ~(uint64_t{1} << position % word_bits);
+  }
+  return words;
+}
+
+Result<bool> Negotiation::hear_bits(std::span<const uint64_t> all, Duration now) {
+  if (all.size() != words_for(cache_.positions()))
+    return corrupt("bits for another response cache than ours");
+  // Fired first, forgotten later: positions stay what they are while they are read.
+  for (size_t position = 0; position < cache_.positions(); ++position) {
+    const auto* entry = cache_.at(position);
+    if (!entry || !(all[1 + position / word_bits] >> position % word_bits & 1)) continue;
+    ready_.push_back(entry->agreement);
+    take_pending(key_of(entry->agreement.signature));
+    cache_.touch(position);
+    ++plan_.cached;
+  }
+  roll_call_ = !(all[0] & no_roll_call);
+  if (roll_call_) last_roll_call_ = now;
+  return !(all[0] & nothing_to_say) || roll_call_;
+}
+
+Report Negotiation::report(Duration now) {
+  Report report;
+  report.leaving = leaving_;
+  std::vector<Pending*> fresh;
+  for (auto& [key, pending] : pending_) {
+    if (pending.state == State::fresh) fresh.push_back(&pending);
+    if (roll_call_)
+      report.waiting.push_back({key, uint64_t(std::max<int64_t>((now - pending.since).count(), 0))});
+  }
+  std::sort(fresh.begin(), fresh.end(),
+            [](const Pending* a, const Pending* b) { return a->order < b->order; });
+  for (Pending* pending : fresh) {
+    pending->state = State::asked;
+    report.asks.push_back(pending->signature);
+  }
+  for (auto& [set, state] : joining_) {
+    if (state != State::fresh) continue;
+    state = State::asked;
+    Signature& join = report.asks.emplace_back();
+    join.name = "join";
+    join.operation = Operation::join;
+    join.set = set;
+  }
+  return report;
+}
+
+Result<Answer> Negotiation::answer(std::span<const Report> reports) {
+  if (reports.size() != size_t(ranks_)) return corrupt("there is not one report for each rank");
+  auto answer = TRY(coordinator_.answer(reports, sets_, cache_));
+  answer.settings = std::exchange(new_settings_, std::nullopt);
+  return answer;
+}
+
+std::optional<Signature> Negotiation::take_pending(const std::string& key) {
+  const auto found = pending_.find(key);
+  if (found == pending_.end()) return {};
+  std::optional<Signature> signature = std::move(found->second.signature);
+  if (found->second.state == State::held) {
+    // It fails before its group was whole; what is left of the group waits for the name to come again.
+    auto& keys = held_[key_of(signature->set, signature->group)];
+    std::erase(keys, key);
+  }
+  pending_.erase(found);
+  return signature;
+}
+
+// What rank 0 says is a peer's word: it must fit the sets that all know.
+Result<void> Negotiation::apply(const Agreement& agreement) {
+  const Signature& signature = agreement.signature;
+  const std::string key = key_of(signature);
+  const auto set = sets_.find(signature.set);
+  if (set == sets_.end()) return corrupt("the answer names a set that is none");
+  if (!agreement.fault.empty()) {
+    take_pending(key);
+    plan_.faults.push_back(agreement);
+    return ok();
+  }
+  const size_t members = set->second.size();
+  if (signature.operation == Operation::join) {
+    joining_.erase(signature.set);
+    ready_.push_back(agreement);
+    return ok();
+  }
+  TRY(check(signature, sets_, set->second.front()).in("the answer"));
+  const size_t rows = signature.operation == Operation::all_gather   ? members
+                      : signature.operation == Operation::all_to_all ? members * members
+                                                                     : 0;
+  if (agreement.rows.size() != rows) return corrupt("the answer has not one number of rows for each rank");
+  auto own = take_pending(key);
+  const bool has_joined = joining_.contains(signature.set) && joining_.at(signature.set) != State::fresh;
+  if (!own && is_member(signature.set) && !has_joined)
+    return corrupt("the answer lets us carry out what we did not ask for, " + name_of(signature));
+  if (agreement.keep) forgotten(cache_.put(agreement, std::move(own)));
+  if (signature.operation == Operation::add_set) {
+    auto& ranks = sets_[next_set_++];
+    for (const uint64_t rank : signature.splits) ranks.push_back(int(rank));
+  }
+  if (signature.operation == Operation::remove_set) {
+    const int removed = signature.root;
+    sets_.erase(removed);
+    joining_.erase(removed);
+    for (size_t position = 0; position < cache_.positions(); ++position) {
+      const auto* entry = cache_.at(position);
+      if (entry && entry->agreement.signature.set == removed)
+        cache_.forget(key_of(entry->agreement.signature));
+    }
+    std::vector<std::string> gone;
+    for (const auto& [other_key, pending] : pending_) {
+      if (pending.signature.set == removed) gone.push_back(other_key);
+    }
+    for (const std::string& other_key : gone) {
+      Agreement& fault = plan_.faults.emplace_back();
+      fault.signature = *take_pending(other_key);
+      fault.fault = "set " + std::to_string(removed) + " was removed";
+    }
+  }
+  ready_.push_back(agreement);
+  return ok();
+}
+
+Result<void> Negotiation::hear_answer(const Answer& answer) {
+  for (const std::string& key : answer.forgotten) forgotten(cache_.forget(key));
+  // What rank 0 has heard of a join it takes for given from now on; it may be over with this answer.
+  for (auto& [set, state] : joining_) {
+    if (state == State::asked) state = State::known;
+  }
+  for (const Agreement& agreement : answer.ready) TRY(apply(agreement));
+  plan_.leaving = answer.leaving;
+  plan_.stalls = answer.stalls;
+  if (answer.settings) {
+    if (answer.settings->cycle_microseconds > cycle_microseconds_max)
+      return corrupt("the answer lets us sleep for ever");
+    limits_.settings = *answer.settings;
+    plan_.settings = answer.settings;
+  }
+  return ok();
+}
+
+Plan Negotiation::take_plan() {
+  plan_.batches = batches_of(std::exchange(ready_, {}), limits_.settings.fusion_bytes, limits_.reproducible);
+  return std::exchange(plan_, {});
+}
+
+}  // namespace trainyard::collectives::fusion

@@ -1,0 +1,54 @@
+#include "collectives/fusion/response_cache.hpp"
+
+#include <algorithm>
+
+namespace trainyard::collectives::fusion {
+
+const ResponseCache::Entry* ResponseCache::find(const std::string& key) const {
+  const auto found = positions_.find(key);
+  return found == positions_.end() ? nullptr : at(found->second);
+}
+
+std::vector<std::string> ResponseCache::put(Agreement agreement, std::optional<Signature> own) {
+  std::vector<std::string> gone;
+  // A group that cannot be in here as a whole would come and go with every cycle.
+  if (entries_max_ == 0 || agreement.signature.group_members > entries_max_) return gone;
+  const std::string key = key_of(agreement.signature);
+  auto found = positions_.find(key);
+  if (found == positions_.end()) {
+    if (positions_.size() == entries_max_) {
+      const auto oldest = std::min_element(positions_.begin(), positions_.end(), [&](auto& a, auto& b) {
+        return entries_[a.second]->used < entries_[b.second]->used;
+      });
+      gone = forget(std::string(oldest->first));
+    }
+    const auto empty = std::find(entries_.begin(), entries_.end(), std::nullopt);
+    const auto position = size_t(empty - entries_.begin());
+    if (empty == entries_.end()) entries_.emplace_back();
+    found = positions_.emplace(key, position).first;
+  }
+  entries_[found->second] = Entry{std::move(agreement), std::move(own), ++uses_};
+  return gone;
+}
+
+std::vector<std::string> ResponseCache::forget(const std::string& key) {
+  std::vector<std::string> gone;
+  const auto found = positions_.find(key);
+  if (found == positions_.end()) return gone;
+  const Signature& signature = entries_[found->second]->agreement.signature;
+  const std::string group = signature.group;
+  const int set = signature.set;
+  for (auto each = positions_.begin(); each != positions_.end();) {
+    const Signature& other = entries_[each->second]->agreement.signature;
+    if (each->first == key || (!group.empty() && other.group == group && other.set == set)) {
+      gone.push_back(each->first);
+      entries_[each->second].reset();
+      each = positions_.erase(each);
+    } else {
+      ++each;
+    }
+  }
+  return gone;
+}
+
+}  // namespace trainyard::collectives::fusion
