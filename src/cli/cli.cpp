@@ -87,7 +87,7 @@ const std::vector<Command>& commands() {
         "Start a job from a file: CreateTrainingJob's request as JSON or TOML, or its short form.",
         "Short form (TOML):\n"
         "  image = \"trainyard/machine\"\n"
-        "  command = [\"python3\", \"/opt/ml/input/data/code/train.py\"]\n"
+        "  command = \"python3 /opt/ml/input/data/code/train.py\"   # or a list of words\n"
         "  instance_type = \"ml.m5.large\"    # and instance_count, volume_gib\n"
         "  output = \"s3://bucket/models\"\n"
         "  [channels]\n"
@@ -144,12 +144,18 @@ int exit_code_of(const std::string& status) {
   return status == "Completed" ? 0 : status == "Stopped" ? kExitJobStopped : kExitJobFailed;
 }
 
-Result<JobView> fetch_job(World& world, const std::string& name) {
-  auto answer = world.client.call(client::Service::trainyard, "DescribeJob", {{"JobName", name}});
+Result<Json> call_about(World& world, const std::string& name, client::Service service,
+                        const std::string& operation, const Json& question) {
+  auto answer = world.client.call(service, operation, question);
   if (!answer && answer.error().kind == Kind::not_found)
     return not_found("there is no job '" + name + "' in " + world.client.settings().region +
                      "; `trainyard jobs` lists them");
-  return job_view(TRY(std::move(answer)));
+  return answer;
+}
+
+Result<JobView> fetch_job(World& world, const std::string& name) {
+  return job_view(
+      TRY(call_about(world, name, client::Service::trainyard, "DescribeJob", {{"JobName", name}})));
 }
 
 Result<int> redraw(World& world, Duration interval, const std::function<Result<Frame>()>& page) {

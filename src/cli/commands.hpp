@@ -18,6 +18,9 @@ Result<int> shell_command(World& world, const Arguments& arguments);
 
 // -- what several of them need
 
+// Asks something about a job; where there is none of this name, says so and what to do.
+Result<Json> call_about(World& world, const std::string& name, client::Service service,
+                        const std::string& operation, const Json& question);
 // Trainyard's own description of one job.
 Result<JobView> fetch_job(World& world, const std::string& name);
 

@@ -85,6 +85,14 @@ Result<Json> words_of(const Json& file, const char* key) {
   return file[key];
 }
 
+// A text of one word is a program, a longer one is for a shell.
+Result<Json> command_of(const Json& file) {
+  Json words = TRY(words_of(file, "command"));
+  if (file["command"].is_string() && words[0].get<std::string>().find_first_of(" \t\n") != std::string::npos)
+    return Json::array({"/bin/sh", "-c", words[0]});
+  return words;
+}
+
 bool is_local(const std::string& uri) {
   return uri.starts_with("./") || uri.starts_with("../") || uri.starts_with('/') || uri == "." ||
          uri == ".." || uri.starts_with("file://");
@@ -116,8 +124,8 @@ Result<void> check_keys(const Json& file) {
     const std::string near = nearest(key, known);
     std::string names;
     for (const auto& one : known) names += (names.empty() ? "" : ", ") + one;
-    return invalid("'" + key + "' is not known" + (near.empty() ? "" : "; did you mean " + near + "?") +
-                   " Short keys are " + names + "; the API's own begin with a capital letter");
+    return invalid("'" + key + "' is not known" + (near.empty() ? "" : ": did you mean " + near + "?") +
+                   " (short keys: " + names + "; the API's own begin with a capital letter)");
   }
   return {};
 }
@@ -218,7 +226,7 @@ Result<void> add_short_form(const Json& file, const FileFacts& facts, Json& requ
   copy("image", "AlgorithmSpecification", "TrainingImage");
   copy("input_mode", "AlgorithmSpecification", "TrainingInputMode");
   if (file.contains("command"))
-    set(request, "AlgorithmSpecification", "ContainerEntrypoint", TRY(words_of(file, "command")));
+    set(request, "AlgorithmSpecification", "ContainerEntrypoint", TRY(command_of(file)));
   if (file.contains("arguments"))
     set(request, "AlgorithmSpecification", "ContainerArguments", TRY(words_of(file, "arguments")));
   if (file.contains("metrics")) {

@@ -55,6 +55,16 @@ test = {from = "s3://yard/test", sharded = true, content_type = "text/csv"}
   EXPECT_TRUE(submission->uploads.empty());
 }
 
+TEST(ReadSubmission, ACommandIsWordsAProgramOrAShells) {
+  const auto entry_point = [](const std::string& command) {
+    return read("image = \"i\"\ncommand = " + command)
+        ->request["AlgorithmSpecification"]["ContainerEntrypoint"];
+  };
+  EXPECT_EQ(entry_point("[\"a b\", \"c\"]"), (Json{"a b", "c"}));
+  EXPECT_EQ(entry_point("\"train\""), Json::array({"train"}));
+  EXPECT_EQ(entry_point("\"echo hello; nproc\""), (Json{"/bin/sh", "-c", "echo hello; nproc"}));
+}
+
 TEST(ReadSubmission, TheApisOwnRequestStaysAsItIs) {
   const std::string text = R"T({
     "TrainingJobName": "raw", "RoleArn": "r", "AlgorithmSpecification": {"TrainingImage": "i", "TrainingInputMode": "Pipe"},
@@ -108,7 +118,7 @@ TEST(ReadSubmission, SaysWhatIsWrong) {
     const char* part;
   };
   const Row rows[] = {
-      {"imgae = \"x\"", "'imgae' is not known; did you mean image?"},
+      {"imgae = \"x\"", "'imgae' is not known: did you mean image? (short keys: name, image"},
       {"image = ", "not TOML"},
       {"{\"a\"", "not JSON"},
       {"channels = 3", "channels must be a table, [channels]"},

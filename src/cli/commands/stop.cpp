@@ -13,7 +13,7 @@ constexpr Duration kWaitInterval = 500ms;
 
 Result<int> stop_command(World& world, const Arguments& arguments) {
   const std::string& name = arguments.operands[0];
-  TRY(world.client.call(Service::sagemaker, "StopTrainingJob", {{"TrainingJobName", name}}));
+  TRY(call_about(world, name, Service::sagemaker, "StopTrainingJob", {{"TrainingJobName", name}}));
   if (!arguments.has("--wait")) {
     TRY(world.terminal.write(name + " is stopping\n"));
     return 0;
@@ -36,7 +36,7 @@ Result<int> interrupt_command(World& world, const Arguments& arguments) {
     question["HostName"] = "algo-" + std::to_string(TRY(host_index(host)) + 1);
   if (const auto notice = TRY(arguments.duration("--notice"))) question["NoticeInSeconds"] = *notice / 1s;
   if (const auto reason = arguments.value("--reason"); !reason.empty()) question["Reason"] = reason;
-  const Json answer = TRY(world.client.call(Service::trainyard, "InterruptTrainingJob", question));
+  const Json answer = TRY(call_about(world, name, Service::trainyard, "InterruptTrainingJob", question));
   const std::string message = answer.value("StatusMessage", "");
   TRY(world.terminal.write(name + " is interrupted, and starts again from its checkpoints" +
                            (message.empty() ? "" : ": " + message) + "\n"));

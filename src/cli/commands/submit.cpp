@@ -139,7 +139,7 @@ Result<int> leave(World& world, const std::string& name) {
   world.terminal.write_error("\nStop the job? [s = stop it, Enter = let it go on without you] ");
   const auto answer = world.terminal.wait(kQuestionWait, true, -1);
   if (!answer.interrupted && trim(answer.input).starts_with("s")) {
-    TRY(world.client.call(Service::sagemaker, "StopTrainingJob", {{"TrainingJobName", name}}));
+    TRY(call_about(world, name, Service::sagemaker, "StopTrainingJob", {{"TrainingJobName", name}}));
     world.terminal.write_error("trainyard: " + name + " is stopping\n");
     return kExitJobStopped;
   }
