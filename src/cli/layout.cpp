@@ -165,8 +165,27 @@ std::string pad(const Looks& looks, std::string_view text, int width, bool to_th
   return to_the_right ? blanks + fitted : fitted + blanks;
 }
 
+namespace {
+
+// A reason may be a whole traceback; a row is one line.
+std::string in_one_line(const std::string& text) {
+  std::string line;
+  for (const char c : text) {
+    if (c == '\n' || c == '\r')
+      line += line.ends_with(' ') || line.empty() ? "" : " ";
+    else
+      line += c;
+  }
+  return line;
+}
+
+}  // namespace
+
 std::string table(const Looks& looks, const std::vector<Column>& columns,
-                  const std::vector<std::vector<Cell>>& rows) {
+                  const std::vector<std::vector<Cell>>& all) {
+  auto rows = all;
+  for (auto& row : rows)
+    for (Cell& cell : row) cell.text = in_one_line(cell.text);
   std::vector<int> widths(columns.size(), 0);
   for (const auto& row : rows)
     for (size_t i = 0; i < columns.size() && i < row.size(); ++i)

@@ -50,7 +50,7 @@ struct Column {
   bool right = false;  // numbers
   int width_min = 0;   // 0: never narrower than its content; else may be cut down to this
 };
-// A title line and a line for each row. Columns that are empty throughout are left out.
+// A title line and a line for each row, whatever the cells hold. Columns that are empty throughout are left out.
 std::string table(const Looks& looks, const std::vector<Column>& columns,
                   const std::vector<std::vector<Cell>>& rows);
 

@@ -73,6 +73,9 @@ TEST(Layout, ATableFitsItsTerminal) {
             "name     cost  why\n"
             "mnist   12.00  waits f~\n"
             "a-lon~   0.50\n");
+  EXPECT_EQ(table(kPlain, columns, {{{"mnist"}, {"1"}, {""}, {"KeyError: 'x'\n\nin train.py\r\n"}}}),
+            "name   cost  why\n"
+            "mnist     1  KeyError: 'x' in train.py\n");
 }
 
 TEST(Layout, Bars) {
