@@ -14,6 +14,8 @@ bool fusible(const Signature& a, const Signature& b) {
     case Operation::reduce_scatter:
       return a.type == b.type && a.reduction == b.reduction && a.prescale == b.prescale &&
              a.postscale == b.postscale && a.compression == b.compression;
+    case Operation::adasum:
+      return a.type == b.type && a.prescale == b.prescale && a.postscale == b.postscale;
     case Operation::broadcast:  // of bytes, whatever they mean
       return a.root == b.root;
     case Operation::all_gather:

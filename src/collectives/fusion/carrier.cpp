@@ -120,6 +120,8 @@ Result<void> Carrier::carry_out(std::span<Part> parts) {
   switch (first.operation) {
     case Operation::allreduce:
       return allreduce(shared, parts);
+    case Operation::adasum:
+      return adasum(shared, parts);
     case Operation::broadcast:
       return broadcast(shared, parts);
     case Operation::all_gather:
@@ -190,6 +192,44 @@ Result<void> Carrier::allreduce(Shared& shared, std::span<Part> parts) {
       part.result = Outcome{};
     }
     at += count * element_bytes;
+  }
+  event(Phase::copy_out, parts, began);
+  return ok();
+}
+
+// Each tensor of the buffer is combined by itself.
+Result<void> Carrier::adasum(Shared& shared, std::span<Part> parts) {
+  const Signature& first = signature_of(parts.front());
+  const size_t element_bytes = bytes_of(first.type);
+  std::vector<size_t> counts;
+  for (const Part& part : parts) counts.push_back(signature_of(part).elements());
+  const size_t elements = total(counts);
+  std::byte* all = buffer(shared, elements * element_bytes);
+  auto began = begin();
+  std::byte* at = all;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (parts[i].request) {
+      copy_bytes(at, parts[i].request->input.data, counts[i] * element_bytes);
+    } else {
+      std::memset(at, 0, counts[i] * element_bytes);
+    }
+    at += counts[i] * element_bytes;
+  }
+  if (first.prescale != 1) scale(first.type, all, elements, first.prescale);
+  event(Phase::copy_in, parts, began);
+  began = begin();
+  TRY(collectives::adasum(*shared.group, {all, elements, first.type}, counts, adasum_workspace_,
+                          names_of(parts)));
+  event(Phase::communicate, parts, began);
+  began = begin();
+  if (first.postscale != 1) scale(first.type, all, elements, first.postscale);
+  at = all;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (parts[i].request) {
+      copy_bytes(parts[i].request->output.data, at, counts[i] * element_bytes);
+      parts[i].result = Outcome{};
+    }
+    at += counts[i] * element_bytes;
   }
   event(Phase::copy_out, parts, began);
   return ok();

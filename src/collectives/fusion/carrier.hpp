@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "collectives/adasum/adasum.hpp"
 #include "collectives/fusion/batches.hpp"
 #include "collectives/fusion/negotiator.hpp"
 #include "collectives/group.hpp"
@@ -54,6 +55,7 @@ class Carrier {
   std::chrono::nanoseconds begin() const;
 
   Result<void> allreduce(Shared& shared, std::span<Part> parts);
+  Result<void> adasum(Shared& shared, std::span<Part> parts);
   Result<void> broadcast(Shared& shared, std::span<Part> parts);
   Result<void> all_gather(Shared& shared, std::span<Part> parts, size_t members, size_t me);
   Result<void> reduce_scatter(Shared& shared, std::span<Part> parts, size_t members, size_t me);
@@ -65,6 +67,7 @@ class Carrier {
   const int rank_;
   std::map<int, Shared> shared_;  // by set, those that this rank belongs to
   int next_set_ = 1;
+  AdasumWorkspace adasum_workspace_;
 };
 
 }  // namespace trainyard::collectives::fusion

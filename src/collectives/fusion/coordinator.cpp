@@ -87,6 +87,10 @@ Result<void> check(const Signature& signature, const Sets& sets, int rank) {
            (signature.reduction != Reduction::sum && signature.reduction != Reduction::average)))
         return invalid("only sums and averages are compressed");
       return ok();
+    case Operation::adasum:
+      if (signature.type > Type::bf16)
+        return invalid("there is no adaptive sum of " + std::string(collectives::to_string(signature.type)));
+      return ok();
     case Operation::add_set: {
       const auto& ranks = signature.splits;
       const bool ascending =
@@ -111,6 +115,7 @@ bool goes_with_joined(const Signature& signature, int joined_rank) {
       return signature.reduction == Reduction::sum || signature.reduction == Reduction::average;
     case Operation::broadcast:
       return signature.root != joined_rank;
+    case Operation::adasum:  // zeros change nothing there
     case Operation::all_gather:
     case Operation::barrier:
       return true;

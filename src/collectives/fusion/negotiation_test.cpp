@@ -310,9 +310,9 @@ struct Wish {
 std::vector<Wish> wishes_of_a_step(World& world, int step) {
   std::vector<Wish> wishes;
   const int ranks = world.ranks.size();
-  for (int i = 0; i < 12; ++i) {
+  for (int i = 0; i < 14; ++i) {
     Wish wish{tensor("t" + std::to_string(i), {1 + world.random.below(2) * uint64_t(step / 3), 3})};
-    const int operations = 6;
+    const int operations = 7;
     wish.signature.operation = Operation(i % operations);
     if (wish.signature.operation == Operation::all_to_all) {
       wish.signature.splits.assign(size_t(ranks), 0);
@@ -320,7 +320,7 @@ std::vector<Wish> wishes_of_a_step(World& world, int step) {
     }
     wish.signature.root = ranks / 2;
     wish.signature.priority = int(world.random.below(3));
-    if (i == 0 || i == 6 || i == 1) wish.signature = in_group(wish.signature, "g", 3);
+    if (i == 0 || i == 7 || i == 1) wish.signature = in_group(wish.signature, "g", 3);
     if (ranks > 1 && world.random.chance(20)) wish.odd_rank = int(world.random.below(uint64_t(ranks)));
     wishes.push_back(std::move(wish));
   }

@@ -253,7 +253,7 @@ Result<void> Negotiator::Inside::describe(Work& work) const {
     return invalid("the shape does not hold the " + std::to_string(numbers.count) +
                    " elements that there are");
   const bool same_size =
-      request.operation == Operation::allreduce ||
+      request.operation == Operation::allreduce || request.operation == Operation::adasum ||
       (request.operation == Operation::broadcast && request.input.data && request.output.data);
   if (same_size && (request.output.count != request.input.count || request.output.type != request.input.type))
     return invalid("input and output are not of one size and type");

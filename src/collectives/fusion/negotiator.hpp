@@ -53,9 +53,9 @@ struct Outcome {
 struct Request {
   std::string name;
   Operation operation = Operation::allreduce;
-  // allreduce, reduce_scatter, all_gather, all_to_all: what we bring. broadcast: at the root only.
+  // allreduce, adasum, reduce_scatter, all_gather, all_to_all: what we bring. broadcast: at the root only.
   ConstNumbers input;
-  // allreduce, broadcast: as many as the input, which may be the same memory. The others: either given here when
+  // allreduce, adasum, broadcast: as many as the input, which may be the same memory. The others: either given here when
   // its size is known, or made by `allocate`. A broadcast sends output.data where input.data is null.
   Numbers output;
   // The output's memory, for `elements` of the input's type, when the ranks have said how many there are. Null
@@ -144,7 +144,7 @@ class Negotiator {
   // The same for requests that complete together; `group` and `group_members` are set here. All ranks give the
   // same names in the same order.
   std::vector<Handle> submit_together(std::vector<Request> requests);
-  // This rank has no more data: it takes part in allreduces with zeros (in all_gathers with nothing) until all
+  // This rank has no more data: it takes part in reductions with zeros (in all_gathers with nothing) until all
   // have joined. Outcome::last is who came last. Minimum, maximum and product, all_to_all, and a broadcast from a
   // rank that joined fail meanwhile.
   Handle join(int set = 0);

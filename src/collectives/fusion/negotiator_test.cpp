@@ -2,8 +2,11 @@
 #include "collectives/fusion/negotiator.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <mutex>
 #include <numeric>
 
@@ -339,6 +342,69 @@ TEST(Negotiator, who_stops_ends_it_for_all) {
     expect_failed(late, "rank 2 stopped");
     EXPECT_TRUE(negotiator.outstanding().empty());
   });
+}
+
+TEST(Negotiator, adaptive_sums_are_fused_but_combined_each_by_itself) {
+  negotiating(2, [](Negotiator& negotiator) {
+    const bool first = negotiator.rank() == 0;
+    std::vector<float> orthogonal{first ? 1.0f : 0.0f, first ? 0.0f : 2.0f}, equal(3, 4.0f);
+    std::vector<Request> requests{summing("orthogonal", orthogonal), summing("equal", equal)};
+    for (Request& request : requests) request.operation = Operation::adasum;
+    auto handles = negotiator.submit_together(requests);
+    for (Handle& handle : handles) expect_done(handle);
+    EXPECT_EQ(orthogonal, (std::vector<float>{1, 2}));
+    EXPECT_EQ(equal, std::vector<float>(3, 4.0f));
+    EXPECT_EQ(negotiator.counters().collectives, 1u);
+  });
+}
+
+// The victim is a process, so that it dies as processes die: between two cycles or within one, without a word.
+TEST(Negotiator, a_killed_rank_fails_all_that_is_outstanding_with_its_name_and_the_tensors) {
+  constexpr int ranks = 3;
+  constexpr int victim = 1;
+  for (const Way way : {Way::tcp, Way::shared}) {
+    const auto all = endpoints(ranks);
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      auto group = join_over_tcp(collectives::testing::options(all, victim, way));
+      if (!group) _exit(1);
+      auto negotiator = Negotiator::start(std::move(*group));
+      if (!negotiator) _exit(2);
+      std::vector<float> values(100'000, 1.0f);
+      if (!(*negotiator)->submit(summing("first", values)).wait()) _exit(3);
+      raise(SIGKILL);
+    }
+    std::vector<std::thread> threads;
+    for (int rank = 0; rank < ranks; ++rank) {
+      if (rank == victim) continue;
+      threads.emplace_back([&, rank] {
+        auto group = join_over_tcp(collectives::testing::options(all, rank, way));
+        ASSERT_TRUE(group) << group.error().message;
+        auto negotiator = Negotiator::start(std::move(*group));
+        ASSERT_TRUE(negotiator) << negotiator.error().message;
+        std::vector<float> first(100'000, 1.0f), second(50, 1.0f), third(50, 1.0f);
+        std::vector<Handle> handles;
+        handles.push_back((*negotiator)->submit(summing("first", first)));
+        handles.push_back((*negotiator)->submit(summing("layer2.weight", second)));
+        handles.push_back((*negotiator)->submit(summing("layer3.weight", third)));
+        for (const char* name : {"layer2.weight", "layer3.weight"}) {
+          const auto outcome = handles[name == std::string("layer2.weight") ? 1 : 2].wait();
+          ASSERT_FALSE(outcome);
+          EXPECT_EQ(outcome.error().kind, Kind::unavailable);
+          EXPECT_NE(outcome.error().message.find(name), std::string::npos) << outcome.error().message;
+          EXPECT_NE(outcome.error().message.find("rank 1"), std::string::npos) << outcome.error().message;
+        }
+        (void)handles[0].wait();  // the others may be done with it when its end is noticed, or not
+        Handle late = (*negotiator)->submit(summing("late", second));
+        expect_failed(late, "rank 1");
+      });
+    }
+    for (auto& thread : threads) thread.join();
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+  }
 }
 
 TEST(Negotiator, compressed_sums_are_those_of_the_narrow_type) {

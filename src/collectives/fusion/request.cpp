@@ -3,9 +3,9 @@
 namespace trainyard::collectives::fusion {
 
 std::string_view to_string(Operation operation) {
-  constexpr std::string_view names[operations_count] = {"allreduce",      "all_gather", "broadcast",
-                                                        "reduce_scatter", "all_to_all", "barrier",
-                                                        "join",           "add_set",    "remove_set"};
+  constexpr std::string_view names[operations_count] = {
+      "allreduce",  "adasum",  "all_gather", "broadcast", "reduce_scatter",
+      "all_to_all", "barrier", "join",       "add_set",   "remove_set"};
   return names[size_t(operation)];
 }
 

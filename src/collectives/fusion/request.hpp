@@ -16,6 +16,7 @@ namespace trainyard::collectives::fusion {
 
 enum class Operation : uint8_t {
   allreduce,
+  adasum,  // an allreduce whose reduction is that of adasum.hpp
   all_gather,
   broadcast,
   reduce_scatter,
@@ -25,7 +26,7 @@ enum class Operation : uint8_t {
   add_set,
   remove_set
 };
-inline constexpr int operations_count = 9;
+inline constexpr int operations_count = 10;
 std::string_view to_string(Operation operation);
 
 // What the ranks compare: all of a request but its memory.
