@@ -229,7 +229,8 @@ class Group {
   Result<std::unique_ptr<Group>> split(int color, GroupOptions options = {});
 
   // Memory that local ranks read where it lies: operations on it need fewer copies, or none. Freed with free().
-  // Requires: freed before the group ends, and not while an operation uses it.
+  // Requires: freed before the group ends, and not while an operation uses it. After an operation on it has failed,
+  // take new memory: a rank that has not heard of it yet may still write its part of the result.
   // Errors: exhausted; unavailable where nothing can be shared (over TCP alone): take ordinary memory then.
   Result<std::span<std::byte>> allocate(size_t bytes);
   void free(std::span<std::byte> memory);

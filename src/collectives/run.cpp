@@ -1,6 +1,7 @@
 #include "collectives/run.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/check.hpp"
 #include "collectives/reduce/reduce.hpp"
@@ -8,6 +9,13 @@
 namespace trainyard::collectives {
 
 using plan::Action;
+
+namespace {
+
+// What was just read lies in the first-level cache when the sum is copied over it.
+constexpr size_t given_block_bytes = 8192;
+
+}  // namespace
 
 std::span<std::byte> Workspace::scratch(size_t bytes) {
   if (bytes > scratch_bytes_) {
@@ -29,6 +37,7 @@ Run::Run(const plan::Plan& plan, std::span<const int> team, Tag tag, const Buffe
       rounds_(plan::rounds(plan)) {
   workspace_.others.clear();
   workspace_.kept.clear();
+  workspace_.given.clear();
   for (int member = 0; member < plan_.ranks; ++member) {
     if (member != plan_.rank) workspace_.others.push_back(rank_of(member));
   }
@@ -80,14 +89,9 @@ Result<bool> Run::advance() {
 bool Run::carry_out(const plan::Step& step) {
   const size_t bytes = step.range.size() * element_bytes_;
   switch (step.action) {
-    case Action::send: {
-      const std::byte* from = step.from_input ? input_of(step.range) : output_of(step.range);
-      const int peer = step.peer == plan::everyone ? 0 : rank_of(step.peer);
-      transport_.send(
-          step.peer == plan::everyone ? std::span<const int>(workspace_.others) : std::span(&peer, 1), tag_,
-          {from, bytes});
+    case Action::send:
+      send(step);
       return true;
-    }
     case Action::receive:
       transport_.receive(rank_of(step.peer), tag_, {room_, bytes});
       room_ += bytes;
@@ -100,6 +104,57 @@ bool Run::carry_out(const plan::Step& step) {
       return fold(step);
   }
   return true;
+}
+
+void Run::send(const plan::Step& step) {
+  const size_t bytes = step.range.size() * element_bytes_;
+  const std::byte* const from = step.from_input ? input_of(step.range) : output_of(step.range);
+  if (step.peer != plan::everyone) {
+    const int peer = rank_of(step.peer);
+    // Only where input and output are one is there a place that may be written.
+    if (step.lent && from == output_of(step.range))
+      return transport_.lend(peer, tag_, {output_of(step.range), bytes});
+    return transport_.send(std::span(&peer, 1), tag_, {from, bytes});
+  }
+  const std::vector<int>& given = workspace_.given;
+  if (given.empty() || !(given_ == step.range))
+    return transport_.send(workspace_.others, tag_, {from, bytes});
+  for (const int peer : workspace_.others) {
+    if (std::find(given.begin(), given.end(), peer) != given.end()) {
+      transport_.announce(peer, tag_, {from, bytes});
+    } else {
+      transport_.send(std::span(&peer, 1), tag_, {from, bytes});
+    }
+  }
+}
+
+void Run::combine(std::byte* out, const plan::Step& step) {
+  std::vector<const std::byte*>& operands = workspace_.operands;
+  const int divisor = step.last ? buffers_.divisor : 0;
+  workspace_.given.clear();
+  workspace_.places.clear();
+  for (int k = 0; k < step.operands; ++k) {
+    const int peer = workspace_.kept[size_t(k)];
+    std::byte* const place = transport_.lent(peer);
+    if (place == nullptr) continue;
+    workspace_.given.push_back(peer);
+    workspace_.places.push_back(place);
+  }
+  if (workspace_.given.empty())
+    return collectives::fold(buffers_.type, buffers_.reduction, out, operands, step.range.size(), divisor);
+  given_ = step.range;
+  const size_t block = given_block_bytes / element_bytes_;
+  for (size_t begin = 0; begin < step.range.size(); begin += block) {
+    const size_t size = std::min(block, step.range.size() - begin);
+    const size_t bytes = size * element_bytes_;
+    collectives::fold(buffers_.type, buffers_.reduction, out, operands, size, divisor);
+    for (std::byte*& place : workspace_.places) {
+      std::memcpy(place, out, bytes);
+      place += bytes;
+    }
+    for (const std::byte*& operand : operands) operand += bytes;
+    out += bytes;
+  }
 }
 
 bool Run::fold(const plan::Step& step) {
@@ -124,8 +179,7 @@ bool Run::fold(const plan::Step& step) {
   if (step.peer == step.operands) operands.push_back(ours);
   const bool guarded = step.guarded && ours == out && !transport_.all_sent();
   if (guarded) aside_ = room_;
-  collectives::fold(buffers_.type, buffers_.reduction, guarded ? aside_ : out, operands, step.range.size(),
-                    step.last ? buffers_.divisor : 0);
+  combine(guarded ? aside_ : out, step);
   for (int k = 0; k < step.operands; ++k) transport_.release(kept[size_t(k)]);
   kept.erase(kept.begin(), kept.begin() + step.operands);
   return !guarded;

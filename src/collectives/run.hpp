@@ -35,6 +35,8 @@ class Workspace {
   std::vector<int> others;
   std::vector<int> kept;  // peers whose messages wait for a fold, the oldest first
   std::vector<const std::byte*> operands;
+  std::vector<int> given;          // peers in whose memory the last fold has written its result
+  std::vector<std::byte*> places;  // where
 
  private:
   std::unique_ptr<std::byte[]> scratch_;
@@ -58,6 +60,9 @@ class Run {
   // False where it must wait for something.
   bool carry_out(const plan::Step& step);
   bool fold(const plan::Step& step);
+  void send(const plan::Step& step);
+  // The fold itself, to our place and to those that were lent to us.
+  void combine(std::byte* out, const plan::Step& step);
   std::byte* output_of(const plan::Range& range) const {
     return buffers_.output + (range.begin - buffers_.output_begin) * element_bytes_;
   }
@@ -76,6 +81,7 @@ class Run {
   size_t round_ = 0;
   size_t position_ = 0;         // the next step of this round that was not carried out
   std::byte* room_ = nullptr;   // where the next receive of this round may be kept
+  plan::Range given_;           // the result of the last fold that was written for others too
   std::byte* aside_ = nullptr;  // a guarded fold's result, until it may go to its place
 };
 

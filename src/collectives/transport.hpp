@@ -40,6 +40,13 @@ class Transport {
   // Promises a message to each of `peers`. Per peer, messages arrive in the order of their sends and are met by
   // takes and receives in their order. Bytes may be read at any time until all_sent().
   virtual void send(std::span<const int> peers, Tag tag, std::span<const std::byte> bytes) = 0;
+  // The same for bytes that the receiver may write a result over, which it then announces: the operation takes the
+  // result of `peer` to where the bytes lie.
+  virtual void lend(int peer, Tag tag, std::span<std::byte> bytes) { send(std::span(&peer, 1), tag, bytes); }
+  // In place of a send: the result already lies where `peer` takes it, because it was written to lent(peer).
+  virtual void announce(int peer, Tag tag, std::span<const std::byte> bytes) {
+    send(std::span(&peer, 1), tag, bytes);
+  }
   // The next message of `peer` goes to `into`.
   virtual void take(int peer, Tag tag, std::span<std::byte> into) = 0;
   // The next message of `peer` is kept where it comes, or in `room`, until release(peer).
@@ -47,6 +54,9 @@ class Transport {
   virtual void receive(int peer, Tag tag, std::span<std::byte> room) = 0;
   // Where the message of receive(peer) lies; null while it has not come.
   virtual const std::byte* arrived(int peer) = 0;
+  // Where a result may be written until release(peer): what arrived, if it was lent; null when it was copied on its
+  // way.
+  virtual std::byte* lent(int) { return nullptr; }
   virtual void release(int peer) = 0;
 
   virtual bool all_taken() const = 0;

@@ -14,7 +14,11 @@
 // for every element.
 //
 // Chunks overlap: while chunk k is folded, the inputs of chunk k + 1 are under way and the results of chunk
-// k - 1 come in. In place nothing is overwritten too early: a rank writes another's piece only when that rank's
+// k - 1 come in. The last chunk comes first: what was written last is still in the caches, and what is read first
+// afterwards will be.
+//
+// Where ranks see each other's memory, inputs are lent: who combines a piece writes the sum into every rank's
+// buffer, so that each byte is read once and written once, and nothing is copied. In place nothing is overwritten too early: a rank writes another's piece only when that rank's
 // result has come, which it sent after it had read the inputs.
 //
 // Costs of an allreduce: two latencies; a rank sends elements + (ranks - 2) * its own piece, that is
@@ -26,7 +30,8 @@ namespace {
 
 // Our piece of a chunk of an allreduce.
 Range piece_of_chunk(const Plan& plan, size_t index, int rank) {
-  const Range whole = chunk({0, plan.elements}, plan.chunk_elements, index);
+  const Range whole =
+      chunk({0, plan.elements}, plan.chunk_elements, chunks(plan.elements, plan.chunk_elements) - 1 - index);
   const Range part = piece(whole.size(), rank, plan.ranks);
   return {whole.begin + part.begin, whole.begin + part.end};
 }
@@ -45,7 +50,7 @@ void send_inputs(const Plan& plan, size_t index, Steps& steps) {
   // Everyone begins with another peer, so that not all knock at the same door.
   for (int k = 1; k < plan.ranks; ++k) {
     const int peer = around(plan.rank + k, plan.ranks);
-    add_send(steps, peer, part_of(plan, index, peer), true);
+    add_send(steps, peer, part_of(plan, index, peer), true, plan.operation == Operation::allreduce);
   }
 }
 

@@ -88,19 +88,19 @@ Range chunk(Range range, size_t chunk_elements, size_t index) {
   return {begin, std::min(range.end, begin + chunk_elements)};
 }
 
-void add_send(Steps& steps, int peer, Range range, bool from_input) {
-  if (range.size() > 0) steps.push_back({Action::send, from_input, false, false, 0, peer, range});
+void add_send(Steps& steps, int peer, Range range, bool from_input, bool lent) {
+  if (range.size() > 0) steps.push_back({Action::send, from_input, false, false, lent, 0, peer, range});
 }
 void add_receive(Steps& steps, int peer, Range range) {
-  if (range.size() > 0) steps.push_back({Action::receive, false, false, false, 0, peer, range});
+  if (range.size() > 0) steps.push_back({Action::receive, false, false, false, false, 0, peer, range});
 }
 void add_take(Steps& steps, int peer, Range range) {
-  if (range.size() > 0) steps.push_back({Action::take, false, false, false, 0, peer, range});
+  if (range.size() > 0) steps.push_back({Action::take, false, false, false, false, 0, peer, range});
 }
 void add_fold(Steps& steps, Range range, int operands, int before_ours, bool last, bool from_input,
               bool guarded) {
   if (range.size() > 0)
-    steps.push_back({Action::fold, from_input, last, guarded, uint16_t(operands), before_ours, range});
+    steps.push_back({Action::fold, from_input, last, guarded, false, uint16_t(operands), before_ours, range});
 }
 
 bool exists(Operation operation, Algorithm algorithm) {

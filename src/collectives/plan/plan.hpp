@@ -66,9 +66,10 @@ inline constexpr int everyone = -1;
 struct Step {
   Action action = Action::send;
   bool from_input =
-      false;              // send, fold: our own values are read from the caller's input, else from the output
-  bool last = false;      // fold: nothing is added to this range afterwards, so an average is divided here
-  bool guarded = false;   // fold: our sends may still be read from `range`; it is written when they have left
+      false;             // send, fold: our own values are read from the caller's input, else from the output
+  bool last = false;     // fold: nothing is added to this range afterwards, so an average is divided here
+  bool guarded = false;  // fold: our sends may still be read from `range`; it is written when they have left
+  bool lent = false;  // send: `peer` combines `range` and we take the result: it may write it there at once
   uint16_t operands = 0;  // fold: how many received values; they are combined in the order of their receives,
   int peer = everyone;    // and ours comes after the first `peer` of them
   Range range;

@@ -17,6 +17,8 @@ namespace {
 struct Message {
   Tag tag;
   std::span<const std::byte> bytes;
+  std::byte* lent = nullptr;
+  bool announced = false;  // the bytes are where they are taken
 };
 
 // What lies between the ranks. All members guarded by mutex.
@@ -72,13 +74,17 @@ class Seat final : public MemoryTransport {
 
   void send(std::span<const int> peers, Tag tag, std::span<const std::byte> bytes) override {
     const std::scoped_lock lock(table_->mutex);
-    for (const int peer : peers) {
-      CHECK(peer >= 0 && peer < size_ && peer != rank_, "messages go to another rank");
-      queue(rank_, peer).push_back({tag, bytes});
-      ++table_->unread[size_t(rank_)];
-      bytes_sent_ += bytes.size();
-      ++messages_sent_;
-    }
+    for (const int peer : peers) put(peer, {tag, bytes});
+    change();
+  }
+  void lend(int peer, Tag tag, std::span<std::byte> bytes) override {
+    const std::scoped_lock lock(table_->mutex);
+    put(peer, {tag, bytes, bytes.data()});
+    change();
+  }
+  void announce(int peer, Tag tag, std::span<const std::byte> bytes) override {
+    const std::scoped_lock lock(table_->mutex);
+    put(peer, {tag, bytes, nullptr, true});
     change();
   }
 
@@ -86,11 +92,12 @@ class Seat final : public MemoryTransport {
 
   void receive(int peer, Tag tag, std::span<std::byte> room) override {
     CHECK(!kept_[size_t(peer)].open, "one message of a peer is kept at a time");
-    kept_[size_t(peer)] = {true, {peer, tag, room}, nullptr};
+    kept_[size_t(peer)] = {true, {peer, tag, room}, nullptr, nullptr};
     order_.push_back(peer);
   }
 
   const std::byte* arrived(int peer) override { return kept_[size_t(peer)].bytes; }
+  std::byte* lent(int peer) override { return kept_[size_t(peer)].lent; }
 
   void release(int peer) override {
     CHECK(kept_[size_t(peer)].bytes != nullptr, "what is released has come");
@@ -122,6 +129,7 @@ class Seat final : public MemoryTransport {
       }
       TRY(compare(kept.expected));
       kept.bytes = queue(peer, rank_).front().bytes.data();
+      kept.lent = queue(peer, rank_).front().lent;
     }
     for (auto each = taken_.begin(); each != taken_.end();) {
       // Takes of one peer are met in their order: one that is still open blocks the peer's later ones.
@@ -132,8 +140,8 @@ class Seat final : public MemoryTransport {
         continue;
       }
       TRY(compare(*each));
-      const auto bytes = queue(each->peer, rank_).front().bytes;
-      std::copy(bytes.begin(), bytes.end(), each->bytes.begin());
+      const Message& message = queue(each->peer, rank_).front();
+      if (!message.announced) std::copy(message.bytes.begin(), message.bytes.end(), each->bytes.begin());
       pop(each->peer);
       change();
       each = taken_.erase(each);
@@ -157,6 +165,7 @@ class Seat final : public MemoryTransport {
     bool open = false;
     Expected expected;
     const std::byte* bytes = nullptr;
+    std::byte* lent = nullptr;
   };
 
   static std::string left_message(int peer) {
@@ -166,6 +175,13 @@ class Seat final : public MemoryTransport {
   // Requires, for those below: table_->mutex is held.
   std::deque<Message>& queue(int from, int to) {
     return table_->messages[size_t(from) * size_t(size_) + size_t(to)];
+  }
+  void put(int peer, const Message& message) {
+    CHECK(peer >= 0 && peer < size_ && peer != rank_, "messages go to another rank");
+    queue(rank_, peer).push_back(message);
+    ++table_->unread[size_t(rank_)];
+    bytes_sent_ += message.bytes.size();
+    ++messages_sent_;
   }
   void change() {
     ++table_->changes;

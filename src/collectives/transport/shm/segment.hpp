@@ -28,6 +28,7 @@ inline constexpr size_t lane_entries = 16;               // messages under way f
 inline constexpr size_t outbox_bytes = size_t{4} << 20;  // bytes under way from one rank; the next ones wait
 inline constexpr size_t fragment_bytes_max = outbox_bytes / 4;  // what is longer goes in parts
 inline constexpr size_t regions_max = 64;                       // registered pieces of memory of one rank
+inline constexpr uint32_t region_in_place = ~uint32_t{0};
 
 // One message, or a part of one.
 struct alignas(64) Entry {
@@ -36,9 +37,10 @@ struct alignas(64) Entry {
   uint64_t label;
   uint64_t message_bytes;  // of all parts
   uint64_t part_bytes;
-  uint32_t region;  // 0: the outbox
+  uint32_t region;  // 0: the outbox; region_in_place: nowhere, the receiver has it already
   uint32_t region_generation;
   uint64_t offset;
+  uint32_t lent;  // 1: the receiver may write a result over it
 };
 
 struct alignas(64) Lane {
@@ -108,7 +110,7 @@ Result<Mapping> map_of(int64_t process, int descriptor, size_t bytes);
 
 // One rank's segment, by us or by a peer.
 struct Segment {
-  static constexpr uint64_t magic = 0x3147455352545954;  // "TYTRSEG1"
+  static constexpr uint64_t magic = 0x3247455352545954;  // "TYTRSEG2"
   static size_t bytes_for(int ranks) { return sizeof(Header) + size_t(ranks) * sizeof(Lane) + outbox_bytes; }
 
   std::byte* begin = nullptr;

@@ -193,9 +193,22 @@ void ShmTransport::send(std::span<const int> peers, Tag tag, std::span<const std
     tcp_->send(std::span<const int>(middle, remote_.end()), tag, bytes);
     if (local.empty()) return;
   }
-  Outgoing message{local, {}, tag, bytes, 0};
+  put_or_keep({local, {}, tag, bytes, 0, Manner::read});
+}
+
+void ShmTransport::lend(int peer, Tag tag, std::span<std::byte> bytes) {
+  if (!peers_[size_t(peer)].local) return tcp_->lend(peer, tag, bytes);
+  if (!tcp_->failure()) put_or_keep({std::span(&peer, 1), {}, tag, bytes, 0, Manner::lent});
+}
+
+void ShmTransport::announce(int peer, Tag tag, std::span<const std::byte> bytes) {
+  CHECK(peers_[size_t(peer)].local, "only local memory is written in place");
+  if (!tcp_->failure()) put_or_keep({std::span(&peer, 1), {}, tag, bytes, 0, Manner::in_place});
+}
+
+void ShmTransport::put_or_keep(Outgoing message) {
   if (outgoing_.empty() && put(message)) return;
-  message.kept_peers.assign(local.begin(), local.end());
+  message.kept_peers.assign(message.peers.begin(), message.peers.end());
   outgoing_.push_back(std::move(message));
   outgoing_.back().peers = outgoing_.back().kept_peers;
 }
@@ -243,6 +256,7 @@ void ShmTransport::put_entry(int peer, const Outgoing& message, size_t part_byte
   entry.region = region;
   entry.region_generation = generation;
   entry.offset = offset;
+  entry.lent = message.manner == Manner::lent && region != 0 ? 1 : 0;
   entry.sequence.store(++to.put, std::memory_order_release);
 }
 
@@ -251,6 +265,13 @@ bool ShmTransport::put(Outgoing& message) {
     return std::all_of(message.peers.begin(), message.peers.end(),
                        [&](int peer) { return lane_has_room(peer); });
   };
+  if (message.manner == Manner::in_place) {
+    if (!can_put()) return false;
+    for (const int peer : message.peers)
+      put_entry(peer, message, message.bytes.size(), region_in_place, 0, 0);
+    for (const int peer : message.peers) wake(peers_[size_t(peer)].segment.header());
+    return true;
+  }
   if (message.bytes.size() > eager_bytes_max && message.put == 0) {
     const auto place = registered_->place_of(message.bytes);
     if (place.region != 0) {
@@ -322,6 +343,7 @@ void ShmTransport::release(int peer) {
   if (!from.local) return tcp_->release(peer);
   CHECK(from.arrived != nullptr, "what is released has come");
   from.arrived = nullptr;
+  from.lent = nullptr;
   if (std::exchange(from.arrived_in_lane, false)) consume(from);
 }
 
@@ -362,6 +384,13 @@ Result<void> ShmTransport::pull(int peer) {
                                               expected.tag.operation, expected.bytes.size()),
                         peer);
     }
+    if (entry.region == region_in_place && !expected.kept && entry.part_bytes == expected.bytes.size()) {
+      spins_ = 0;
+      consume(from);
+      --takes_open_;
+      from.expected.pop_front();
+      continue;
+    }
     auto bytes = bytes_of_entry(from, entry);
     if (bytes && entry.part_bytes > expected.bytes.size() - expected.received)
       bytes = corrupt("a message longer than itself");
@@ -369,6 +398,8 @@ Result<void> ShmTransport::pull(int peer) {
     spins_ = 0;
     if (expected.kept && entry.part_bytes == expected.bytes.size()) {
       from.arrived = *bytes;
+      // The mapping is ours to write: what is lent lies in it.
+      from.lent = entry.lent == 1 && entry.region != 0 ? const_cast<std::byte*>(*bytes) : nullptr;
       from.arrived_in_lane = true;
       from.expected.pop_front();
       return ok();

@@ -2,7 +2,7 @@
 //
 // A message's bytes are copied once into the sender's outbox, whatever the number of its receivers; a receiver
 // reads them where they lie. Bytes in registered memory are not copied at all: then the sender's all_sent()
-// waits until every receiver has read them.
+// waits until every receiver has read them. Where they are lent, the receiver writes its result over them.
 //
 // Who waits first spins (a message between two cores takes a fraction of a microsecond), then yields its core
 // (with more ranks than cores the one we wait for may need it), then sleeps on a futex. The TCP connections
@@ -61,9 +61,12 @@ class ShmTransport final : public Transport {
   int size() const override { return tcp_->size(); }
   std::vector<int> hosts() const override { return hosts_; }
   void send(std::span<const int> peers, Tag tag, std::span<const std::byte> bytes) override;
+  void lend(int peer, Tag tag, std::span<std::byte> bytes) override;
+  void announce(int peer, Tag tag, std::span<const std::byte> bytes) override;
   void take(int peer, Tag tag, std::span<std::byte> into) override;
   void receive(int peer, Tag tag, std::span<std::byte> room) override;
   const std::byte* arrived(int peer) override;
+  std::byte* lent(int peer) override { return peers_[size_t(peer)].lent; }
   void release(int peer) override;
   bool all_taken() const override { return takes_open_ == 0 && tcp_->all_taken(); }
   bool all_sent() const override;
@@ -92,6 +95,7 @@ class ShmTransport final : public Transport {
     uint64_t consumed = 0;  // entries of its lane to us that we are done with
     std::deque<Expected> expected;
     const std::byte* arrived = nullptr;
+    std::byte* lent = nullptr;     // what arrived, where it may be written
     bool arrived_in_lane = false;  // release() frees an entry
     struct Mapped {
       uint32_t generation = 0;
@@ -99,12 +103,14 @@ class ShmTransport final : public Transport {
     };
     std::vector<Mapped> regions;
   };
+  enum class Manner : uint8_t { read, lent, in_place };
   struct Outgoing {
     std::span<const int> peers;
     std::vector<int> kept_peers;  // what `peers` points to once the message has to wait
     Tag tag;
     std::span<const std::byte> bytes;
     size_t put = 0;  // of bytes
+    Manner manner = Manner::read;
   };
   // Bytes of the outbox, or of the caller's registered memory, until `peer` has consumed `sequence`.
   struct Reader {
@@ -118,6 +124,7 @@ class ShmTransport final : public Transport {
 
   ShmTransport(std::unique_ptr<TcpTransport> tcp, std::shared_ptr<RegisteredMemory> registered);
   Result<void> attach();
+  void put_or_keep(Outgoing message);
   // Puts as much as there is room for; true when all of it is put.
   bool put(Outgoing& message);
   // Where `bytes` fit into the outbox, one after the other; null when they do not now.
