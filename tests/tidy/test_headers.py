@@ -22,8 +22,14 @@ def complaint(path):
     return None if done.returncode == 0 else f"{path}: " + "\n".join(done.stderr.splitlines()[:5])
 
 
+def needs_torch(path):
+    """sdk/python's build compiles these, each first in the .cpp beside it."""
+    with open(os.path.join(sources.ROOT, path), encoding="utf-8") as file:
+        return "#include <torch/" in file.read()
+
+
 def test_headers_compile_alone():
     os.makedirs(OUT, exist_ok=True)
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        wrong = [one for one in pool.map(complaint, sources.cpp(".hpp")) if one]
+        wrong = [one for one in pool.map(complaint, (path for path in sources.cpp(".hpp") if not needs_torch(path))) if one]
     assert not wrong, "\n" + "\n".join(wrong)

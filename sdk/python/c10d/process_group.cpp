@@ -19,7 +19,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <future>
 #include <map>
 #include <numeric>
 #include <stdexcept>
@@ -29,24 +28,21 @@
 #include <vector>
 
 #include "sdk/python/c10d/meeting.hpp"
-#include "sdk/python/c10d/worker.hpp"
+#include "sdk/python/c10d/tensors.hpp"
+#include "sdk/python/c10d/works.hpp"
 
 namespace trainyard::sdk {
 namespace {
 
 using at::Tensor;
-using collectives::Call;
 using collectives::ConstNumbers;
 using collectives::Group;
 using collectives::Numbers;
 using collectives::Reducing;
-using collectives::Reduction;
-using collectives::Type;
 namespace calls = collectives::calls;
 using c10d::OpType;
 using c10d::ReduceOp;
 using c10d::Work;
-using Tensors = std::vector<Tensor>;
 using Doing = std::function<Result<void>(Group&)>;
 
 #if TORCH_VERSION_MAJOR >= 2
@@ -56,280 +52,8 @@ using Base = c10d::ProcessGroup;
 #endif
 
 constexpr size_t channels_max = 1024;  // pairs of ranks and tags that one group sends between; a thread each
-
-// -- tensors
-
-std::string kind_of(const Tensor& tensor) { return c10::toString(tensor.scalar_type()); }
-
-c10::optional<Type> type_of(at::ScalarType type) {
-  switch (type) {
-    case at::kDouble:
-    case at::kComplexDouble:
-      return Type::f64;
-    case at::kFloat:
-    case at::kComplexFloat:
-      return Type::f32;
-    case at::kHalf:
-      return Type::f16;
-    case at::kBFloat16:
-      return Type::bf16;
-    case at::kLong:
-      return Type::i64;
-    case at::kInt:
-      return Type::i32;
-    case at::kShort:
-      return Type::i16;
-    case at::kChar:
-      return Type::i8;
-    case at::kByte:
-      return Type::u8;
-    case at::kBool:
-      return Type::boolean;
-#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 1)
-    case at::kFloat8_e4m3fn:
-      return Type::f8e4m3;
-    case at::kFloat8_e5m2:
-      return Type::f8e5m2;
-#endif
-    default:
-      return c10::nullopt;
-  }
-}
-
-// For adding: by type. A complex number is two of its parts, which sums and averages may take one by one.
-Numbers numbers(const Tensor& tensor) {
-  const auto type = type_of(tensor.scalar_type());
-  TORCH_CHECK(type, "trainyard: cannot combine tensors of ", kind_of(tensor));
-  const auto parts = at::isComplexType(tensor.scalar_type()) ? size_t{2} : size_t{1};
-  return {tensor.data_ptr(), size_t(tensor.numel()) * parts, *type};
-}
-
-// For moving: bytes, whatever they mean.
-Numbers bytes(const Tensor& tensor) {
-  return {tensor.data_ptr(), size_t(tensor.numel()) * tensor.element_size(), Type::u8};
-}
-
-size_t bytes_of(const Tensor& tensor) { return size_t(tensor.numel()) * tensor.element_size(); }
-
-std::vector<size_t> bytes_of(const Tensors& tensors) {
-  std::vector<size_t> counts;
-  for (const Tensor& tensor : tensors) counts.push_back(bytes_of(tensor));
-  return counts;
-}
-
-void expect_ours(const Tensor& tensor) {
-  TORCH_CHECK(tensor.device().is_cpu() && tensor.layout() == at::kStrided,
-              "trainyard: this backend takes dense tensors in the memory of the CPU; this one is ",
-              tensor.layout(), " on ", tensor.device());
-}
-
-Tensor& only(Tensors& tensors) {
-  TORCH_CHECK(tensors.size() == 1, "trainyard: one tensor a rank, not ", tensors.size());
-  expect_ours(tensors[0]);
-  return tensors[0];
-}
-
-template <class List>
-auto& only_list(List& lists) {
-  TORCH_CHECK(lists.size() == 1, "trainyard: one list of tensors a rank, not ", lists.size());
-  return lists[0];
-}
-
-// Where an operation may write: the tensor itself, or a place that is copied into it afterwards.
-struct Place {
-  explicit Place(const Tensor& tensor) : tensor(tensor), written(tensor.contiguous()) { expect_ours(tensor); }
-  void settle() const {
-    if (!written.is_same(tensor)) tensor.copy_(written);
-  }
-  Tensor tensor;
-  Tensor written;
-};
-
-// Several tensors end to end.
-Tensor joined(const Tensors& tensors) {
-  Tensors flat;
-  for (const Tensor& tensor : tensors) {
-    expect_ours(tensor);
-    flat.push_back(tensor.contiguous().view({-1}));
-  }
-  return at::cat(flat);
-}
-
-Tensor room_for(const Tensors& tensors) {
-  int64_t elements = 0;
-  for (const Tensor& tensor : tensors) {
-    expect_ours(tensor);
-    TORCH_CHECK(tensor.scalar_type() == tensors[0].scalar_type(), "trainyard: a list of tensors of one type");
-    elements += tensor.numel();
-  }
-  return at::empty({elements}, tensors.at(0).options());
-}
-
-void part(const Tensor& flat, const Tensors& tensors) {
-  int64_t begin = 0;
-  for (const Tensor& tensor : tensors) {
-    tensor.copy_(flat.narrow(0, begin, tensor.numel()).view(tensor.sizes()));
-    begin += tensor.numel();
-  }
-}
-
-// -- reductions
-
-bool is_bitwise(const ReduceOp& op) {
-  return op.op_ == ReduceOp::BAND || op.op_ == ReduceOp::BOR || op.op_ == ReduceOp::BXOR;
-}
-
-Reducing reducing_of(const ReduceOp& op, const Tensor& tensor) {
-  Reducing reducing;
-  switch (op.op_) {
-    case ReduceOp::SUM:
-      break;
-    case ReduceOp::AVG:
-      reducing.reduction = Reduction::average;
-      break;
-    case ReduceOp::PRODUCT:
-      reducing.reduction = Reduction::product;
-      break;
-    case ReduceOp::MIN:
-      reducing.reduction = Reduction::minimum;
-      break;
-    case ReduceOp::MAX:
-      reducing.reduction = Reduction::maximum;
-      break;
-    case ReduceOp::PREMUL_SUM: {
-      const auto* factor = static_cast<c10d::NCCLPreMulSumSupplement*>(op.supplement_.get());
-      TORCH_CHECK(factor && factor->double_factor != 0.0,
-                  "trainyard: PREMUL_SUM takes a number, not a tensor");
-      reducing.prescale = factor->double_factor;
-      break;
-    }
-    default:
-      TORCH_CHECK(false, "trainyard: there is no such reduction");
-  }
-  const bool additive = reducing.reduction == Reduction::sum || reducing.reduction == Reduction::average;
-  TORCH_CHECK(additive || !at::isComplexType(tensor.scalar_type()),
-              "trainyard: complex numbers can be summed and averaged only");
-  TORCH_CHECK(reducing.reduction != Reduction::average || tensor.scalar_type() != at::kBool,
-              "trainyard: there is no average of booleans");
-  (void)numbers(tensor);  // says so now when there is no such type
-  return reducing;
-}
-
-// Bits are combined here: everyone gets everyone's, so all compute the same.
-Result<void> combine_bits(Group& group, const Tensor& tensor, ReduceOp::RedOpType op) {
-  Tensor all = at::empty({group.size(), tensor.numel()}, tensor.options());
-  TRY(group.run(calls::all_gather(bytes(tensor), bytes(all))));
-  Tensor out = tensor.view({-1});
-  out.copy_(all[0]);
-  for (int rank = 1; rank < group.size(); ++rank) {
-    if (op == ReduceOp::BAND) out.bitwise_and_(all[rank]);
-    if (op == ReduceOp::BOR) out.bitwise_or_(all[rank]);
-    if (op == ReduceOp::BXOR) out.bitwise_xor_(all[rank]);
-  }
-  return ok();
-}
-
-Result<void> allreduce_now(Group& group, const Tensor& tensor, const ReduceOp& op, const Reducing& reducing) {
-  if (is_bitwise(op)) return combine_bits(group, tensor, op.op_);
-  return group.run(calls::allreduce(numbers(tensor), reducing));
-}
-
-Reducing reducing_or_bits(const ReduceOp& op, const Tensor& tensor) {
-  if (!is_bitwise(op)) return reducing_of(op, tensor);
-  TORCH_CHECK(at::isIntegralType(tensor.scalar_type(), true), "trainyard: bits of ", kind_of(tensor),
-              " cannot be combined");
-  return {};
-}
-
-// -- what was started
-
-// All workers of this process, for its end.
-std::mutex workers_mutex;
-std::vector<std::weak_ptr<Worker>> workers;  // guarded by workers_mutex
-
-std::shared_ptr<Worker> new_worker() {
-  auto worker = std::make_shared<Worker>();
-  const std::scoped_lock lock(workers_mutex);
-  std::erase_if(workers, [](const auto& each) { return each.expired(); });
-  workers.push_back(worker);
-  return worker;
-}
-
-void settle() {
-  const pybind11::gil_scoped_release free_for_others;
-  std::vector<std::weak_ptr<Worker>> all;
-  {
-    const std::scoped_lock lock(workers_mutex);
-    all = workers;
-  }
-  for (const auto& each : all) {
-    if (const auto worker = each.lock()) worker->settle();
-  }
-}
-
-class StartedWork : public Work {
- public:
-  StartedWork(int rank, OpType type, const char* title, std::shared_ptr<Worker> worker, Tensors result)
-      : Work(rank, type, title),
-        worker_(std::move(worker)),
-        result_(std::move(result)),
-        future_(c10::make_intrusive<c10::ivalue::Future>(c10::ListType::create(c10::TensorType::get()))) {}
-
-  void begin(const c10::intrusive_ptr<StartedWork>& self, std::function<void()> doing) {
-    task_ = worker_->add(
-        [self, doing = std::move(doing)] {
-          try {
-            const at::NoGradGuard no_gradient;
-            doing();
-          } catch (...) {
-            self->failure_ = std::current_exception();
-          }
-        },
-        [self] { self->complete(); });
-  }
-
-  bool isCompleted() override { return future_->completed(); }
-  bool isSuccess() const override { return future_->completed() && !future_->hasError(); }
-  std::exception_ptr exception() const override {
-    return future_->completed() && future_->hasError() ? future_->exception_ptr() : nullptr;
-  }
-  std::vector<Tensor> result() override { return result_; }
-  void synchronize() override {}
-  c10::intrusive_ptr<c10::ivalue::Future> getFuture() override { return future_; }
-
-  bool wait(std::chrono::milliseconds timeout) override {
-    if (timeout > kNoTimeout) return wait_at_most(timeout);
-    worker_->wait(task_);
-    future_->wait();
-    if (future_->hasError()) std::rethrow_exception(future_->exception_ptr());
-    return true;
-  }
-
- private:
-  bool wait_at_most(std::chrono::milliseconds timeout) {
-    auto reached = std::make_shared<std::promise<void>>();
-    future_->addCallback([reached](c10::ivalue::Future&) { reached->set_value(); });
-    TORCH_CHECK(reached->get_future().wait_for(timeout) == std::future_status::ready,
-                "trainyard: not done within ", timeout.count(), " ms");
-    if (future_->hasError()) std::rethrow_exception(future_->exception_ptr());
-    return true;
-  }
-
-  void complete() {
-    if (recordFunctionEndCallback_) recordFunctionEndCallback_();
-    if (failure_) {
-      future_->setError(failure_);
-    } else {
-      future_->markCompleted(c10::IValue(result_));
-    }
-  }
-
-  const std::shared_ptr<Worker> worker_;  // shared with the group, which ends it: whoever is last frees it
-  const Tensors result_;
-  const c10::intrusive_ptr<c10::ivalue::Future> future_;
-  std::shared_ptr<Worker::Task> task_;
-  std::exception_ptr failure_;  // written by the work, read after it
-};
+// What takes less than waking a thread would. More than that is begun at once, beside what the caller does next.
+constexpr size_t small_bytes_max = 64 << 10;
 
 // One way between two ranks, for send and recv: a group of its own, so that messages of both ways, other peers
 // and other tags, and the collective operations, pass each other. Made at the first message.
@@ -698,10 +422,15 @@ class TrainyardGroup : public Base {
 
   c10::intrusive_ptr<Work> start(OpType type, const char* title, Tensors result, Doing doing) {
     ++operations_;
+    size_t size = 0;
+    for (const Tensor& tensor : result) size += bytes_of(tensor);
     auto work = c10::make_intrusive<StartedWork>(getRank(), type, title, worker_, std::move(result));
-    work->begin(work, [this, doing = std::move(doing)] {
-      if (auto done = doing(*group_); !done) throw std::runtime_error(said(done.error()));
-    });
+    work->begin(
+        work,
+        [this, doing = std::move(doing)] {
+          if (auto done = doing(*group_); !done) throw std::runtime_error(said(done.error()));
+        },
+        size <= small_bytes_max ? Worker::Start::soon : Worker::Start::now);
     return work;
   }
 
@@ -719,7 +448,7 @@ class TrainyardGroup : public Base {
                              ", tag " + std::to_string(tag);
     const bool sends = from == getRank();
     auto work = c10::make_intrusive<StartedWork>(getRank(), type, title, channel->worker, std::move(result));
-    work->begin(work, [this, channel = channel.get(), name, sends, doing = std::move(doing)] {
+    auto carry_out = [this, channel = channel.get(), name, sends, doing = std::move(doing)] {
       const auto done = [&]() -> Result<void> {
         if (!channel->group) channel->group = TRY(meet_at("between " + name, sends ? 0 : 1, 2));
         return doing(*channel->group);
@@ -729,7 +458,8 @@ class TrainyardGroup : public Base {
             "trainyard: " + name +
             " (here the sender is rank 0 and the receiver rank 1): " + done.error().message);
       }
-    });
+    };
+    work->begin(work, std::move(carry_out), Worker::Start::now);
     return work;
   }
 
@@ -788,6 +518,11 @@ c10::intrusive_ptr<Base> create(const c10::intrusive_ptr<c10d::Store>& store, in
       store, rank, size,
       TrainyardGroup::Settings{timeout, std::move(address), std::move(plans), deterministic,
                                std::move(global_ranks)});
+}
+
+void settle() {
+  const pybind11::gil_scoped_release free_for_others;
+  settle_all();
 }
 
 }  // namespace

@@ -14,14 +14,22 @@ void Worker::end() {
   threads_.clear();
 }
 
-std::shared_ptr<Worker::Task> Worker::add(std::function<void()> work, std::function<void()> after) {
+std::shared_ptr<Worker::Task> Worker::add(std::function<void()> work, std::function<void()> after,
+                                          Start start) {
   auto task = std::make_shared<Task>();
   task->work = std::move(work);
   task->after = std::move(after);
   {
     const std::scoped_lock lock(mutex_);
     backlog_.push_back(task);
-    if (!busy_) call_thread();
+    if (start == Start::soon) {
+      task->hurried = false;
+      task->due = std::chrono::steady_clock::now() + grace;
+      ++added_soon_;
+    } else {
+      ++hurried_;
+    }
+    if (!busy_ && (task->hurried || looking_ == 0)) call_thread();
   }
   return task;
 }
@@ -50,6 +58,7 @@ void Worker::wait(const std::shared_ptr<Task>& task) {
 void Worker::carry_out_first(std::unique_lock<std::mutex>& lock) {
   const auto task = std::move(backlog_.front());
   backlog_.pop_front();
+  hurried_ -= task->hurried;
   busy_ = true;
   lock.unlock();
   task->work();
@@ -73,11 +82,33 @@ void Worker::settle() {
   finished_.wait_for(lock, settle_max, [&] { return !busy_ && backlog_.empty() && telling_ == 0; });
 }
 
+// Returns when there is work to begin, or none and none will come. Requires: lock holds mutex_.
+void Worker::look_out(std::unique_lock<std::mutex>& lock) {
+  int quiet_looks = 0;
+  uint64_t seen = added_soon_;
+  for (;;) {
+    if (!busy_ && ending_) return;
+    if (!busy_ && !backlog_.empty() &&
+        (hurried_ > 0 || std::chrono::steady_clock::now() >= backlog_.front()->due)) {
+      return;
+    }
+    quiet_looks = added_soon_ == seen ? quiet_looks + 1 : 0;
+    seen = added_soon_;
+    if (added_soon_ == 0 || quiet_looks > quiet_looks_max) {
+      changed_.wait(lock);
+    } else {
+      ++looking_;
+      changed_.wait_for(lock, grace);
+      --looking_;
+    }
+  }
+}
+
 void Worker::carry_out_all() {
   std::unique_lock lock(mutex_);
   for (;;) {
     ++idle_;
-    changed_.wait(lock, [&] { return !busy_ && (ending_ || !backlog_.empty()); });
+    look_out(lock);
     --idle_;
     if (backlog_.empty()) return;
     carry_out_first(lock);

@@ -1,0 +1,180 @@
+#include "sdk/python/c10d/tensors.hpp"
+
+#include <torch/extension.h>
+
+namespace trainyard::sdk {
+
+using at::Tensor;
+using c10d::ReduceOp;
+using collectives::Group;
+using collectives::Numbers;
+using collectives::Reducing;
+using collectives::Reduction;
+using collectives::Type;
+namespace calls = collectives::calls;
+
+namespace {
+
+c10::optional<Type> type_of(at::ScalarType type) {
+  switch (type) {
+    case at::kDouble:
+    case at::kComplexDouble:
+      return Type::f64;
+    case at::kFloat:
+    case at::kComplexFloat:
+      return Type::f32;
+    case at::kHalf:
+      return Type::f16;
+    case at::kBFloat16:
+      return Type::bf16;
+    case at::kLong:
+      return Type::i64;
+    case at::kInt:
+      return Type::i32;
+    case at::kShort:
+      return Type::i16;
+    case at::kChar:
+      return Type::i8;
+    case at::kByte:
+      return Type::u8;
+    case at::kBool:
+      return Type::boolean;
+#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 1)
+    case at::kFloat8_e4m3fn:
+      return Type::f8e4m3;
+    case at::kFloat8_e5m2:
+      return Type::f8e5m2;
+#endif
+    default:
+      return c10::nullopt;
+  }
+}
+
+Reducing reducing_of(const ReduceOp& op, const Tensor& tensor) {
+  Reducing reducing;
+  switch (op.op_) {
+    case ReduceOp::SUM:
+      break;
+    case ReduceOp::AVG:
+      reducing.reduction = Reduction::average;
+      break;
+    case ReduceOp::PRODUCT:
+      reducing.reduction = Reduction::product;
+      break;
+    case ReduceOp::MIN:
+      reducing.reduction = Reduction::minimum;
+      break;
+    case ReduceOp::MAX:
+      reducing.reduction = Reduction::maximum;
+      break;
+    case ReduceOp::PREMUL_SUM: {
+      const auto* factor = static_cast<c10d::NCCLPreMulSumSupplement*>(op.supplement_.get());
+      TORCH_CHECK(factor && factor->double_factor != 0.0,
+                  "trainyard: PREMUL_SUM takes a number, not a tensor");
+      reducing.prescale = factor->double_factor;
+      break;
+    }
+    default:
+      TORCH_CHECK(false, "trainyard: there is no such reduction");
+  }
+  const bool additive = reducing.reduction == Reduction::sum || reducing.reduction == Reduction::average;
+  TORCH_CHECK(additive || !at::isComplexType(tensor.scalar_type()),
+              "trainyard: complex numbers can be summed and averaged only");
+  TORCH_CHECK(reducing.reduction != Reduction::average || tensor.scalar_type() != at::kBool,
+              "trainyard: there is no average of booleans");
+  (void)numbers(tensor);  // says so now when there is no such type
+  return reducing;
+}
+
+}  // namespace
+
+std::string kind_of(const Tensor& tensor) { return c10::toString(tensor.scalar_type()); }
+
+Numbers numbers(const Tensor& tensor) {
+  const auto type = type_of(tensor.scalar_type());
+  TORCH_CHECK(type, "trainyard: cannot combine tensors of ", kind_of(tensor));
+  const auto parts = at::isComplexType(tensor.scalar_type()) ? size_t{2} : size_t{1};
+  return {tensor.data_ptr(), size_t(tensor.numel()) * parts, *type};
+}
+
+Numbers bytes(const Tensor& tensor) {
+  return {tensor.data_ptr(), size_t(tensor.numel()) * tensor.element_size(), Type::u8};
+}
+
+size_t bytes_of(const Tensor& tensor) { return size_t(tensor.numel()) * tensor.element_size(); }
+
+std::vector<size_t> bytes_of(const Tensors& tensors) {
+  std::vector<size_t> counts;
+  for (const Tensor& tensor : tensors) counts.push_back(bytes_of(tensor));
+  return counts;
+}
+
+void expect_ours(const Tensor& tensor) {
+  TORCH_CHECK(tensor.device().is_cpu() && tensor.layout() == at::kStrided,
+              "trainyard: this backend takes dense tensors in the memory of the CPU; this one is ",
+              tensor.layout(), " on ", tensor.device());
+}
+
+Tensor& only(Tensors& tensors) {
+  TORCH_CHECK(tensors.size() == 1, "trainyard: one tensor a rank, not ", tensors.size());
+  expect_ours(tensors[0]);
+  return tensors[0];
+}
+
+Tensor joined(const Tensors& tensors) {
+  Tensors flat;
+  for (const Tensor& tensor : tensors) {
+    expect_ours(tensor);
+    flat.push_back(tensor.contiguous().view({-1}));
+  }
+  return at::cat(flat);
+}
+
+Tensor room_for(const Tensors& tensors) {
+  int64_t elements = 0;
+  for (const Tensor& tensor : tensors) {
+    expect_ours(tensor);
+    TORCH_CHECK(tensor.scalar_type() == tensors[0].scalar_type(), "trainyard: a list of tensors of one type");
+    elements += tensor.numel();
+  }
+  return at::empty({elements}, tensors.at(0).options());
+}
+
+void part(const Tensor& flat, const Tensors& tensors) {
+  int64_t begin = 0;
+  for (const Tensor& tensor : tensors) {
+    tensor.copy_(flat.narrow(0, begin, tensor.numel()).view(tensor.sizes()));
+    begin += tensor.numel();
+  }
+}
+
+bool is_bitwise(const ReduceOp& op) {
+  return op.op_ == ReduceOp::BAND || op.op_ == ReduceOp::BOR || op.op_ == ReduceOp::BXOR;
+}
+
+Result<void> combine_bits(Group& group, const Tensor& tensor, ReduceOp::RedOpType op) {
+  Tensor all = at::empty({group.size(), tensor.numel()}, tensor.options());
+  TRY(group.run(calls::all_gather(bytes(tensor), bytes(all))));
+  Tensor out = tensor.view({-1});
+  out.copy_(all[0]);
+  for (int rank = 1; rank < group.size(); ++rank) {
+    if (op == ReduceOp::BAND) out.bitwise_and_(all[rank]);
+    if (op == ReduceOp::BOR) out.bitwise_or_(all[rank]);
+    if (op == ReduceOp::BXOR) out.bitwise_xor_(all[rank]);
+  }
+  return ok();
+}
+
+Result<void> allreduce_now(Group& group, const Tensor& tensor, const ReduceOp& op, const Reducing& reducing) {
+  if (is_bitwise(op)) return combine_bits(group, tensor, op.op_);
+  return group.run(calls::allreduce(numbers(tensor), reducing));
+}
+
+Reducing reducing_or_bits(const ReduceOp& op, const Tensor& tensor) {
+  if (!is_bitwise(op)) return reducing_of(op, tensor);
+  TORCH_CHECK(at::isIntegralType(tensor.scalar_type(), true), "trainyard: bits of ", kind_of(tensor),
+              " cannot be combined");
+  return {};
+}
+
+}  // namespace trainyard::sdk

@@ -1,0 +1,85 @@
+#include "sdk/python/c10d/works.hpp"
+
+#include <torch/extension.h>
+
+#include <future>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace trainyard::sdk {
+namespace {
+
+// All workers of this process, for its end.
+std::mutex workers_mutex;
+std::vector<std::weak_ptr<Worker>> workers;  // guarded by workers_mutex
+
+}  // namespace
+
+std::shared_ptr<Worker> new_worker() {
+  auto worker = std::make_shared<Worker>();
+  const std::scoped_lock lock(workers_mutex);
+  std::erase_if(workers, [](const auto& each) { return each.expired(); });
+  workers.push_back(worker);
+  return worker;
+}
+
+void settle_all() {
+  std::vector<std::weak_ptr<Worker>> all;
+  {
+    const std::scoped_lock lock(workers_mutex);
+    all = workers;
+  }
+  for (const auto& each : all) {
+    if (const auto worker = each.lock()) worker->settle();
+  }
+}
+
+StartedWork::StartedWork(int rank, c10d::OpType type, const char* title, std::shared_ptr<Worker> worker,
+                         Tensors result)
+    : Work(rank, type, title),
+      worker_(std::move(worker)),
+      result_(std::move(result)),
+      future_(c10::make_intrusive<c10::ivalue::Future>(c10::ListType::create(c10::TensorType::get()))) {}
+
+void StartedWork::begin(const c10::intrusive_ptr<StartedWork>& self, std::function<void()> doing,
+                        Worker::Start start) {
+  task_ = worker_->add(
+      [self, doing = std::move(doing)] {
+        try {
+          const at::NoGradGuard no_gradient;
+          doing();
+        } catch (...) {
+          self->failure_ = std::current_exception();
+        }
+      },
+      [self] { self->complete(); }, start);
+}
+
+bool StartedWork::wait(std::chrono::milliseconds timeout) {
+  if (timeout > kNoTimeout) return wait_at_most(timeout);
+  worker_->wait(task_);
+  future_->wait();
+  if (future_->hasError()) std::rethrow_exception(future_->exception_ptr());
+  return true;
+}
+
+bool StartedWork::wait_at_most(std::chrono::milliseconds timeout) {
+  auto reached = std::make_shared<std::promise<void>>();
+  future_->addCallback([reached](c10::ivalue::Future&) { reached->set_value(); });
+  TORCH_CHECK(reached->get_future().wait_for(timeout) == std::future_status::ready,
+              "trainyard: not done within ", timeout.count(), " ms");
+  if (future_->hasError()) std::rethrow_exception(future_->exception_ptr());
+  return true;
+}
+
+void StartedWork::complete() {
+  if (recordFunctionEndCallback_) recordFunctionEndCallback_();
+  if (failure_) {
+    future_->setError(failure_);
+  } else {
+    future_->markCompleted(c10::IValue(result_));
+  }
+}
+
+}  // namespace trainyard::sdk
