@@ -3,8 +3,7 @@
   ./yard bench            all of them
   ./yard bench NAME       one of them (an unknown NAME lists them)
 
-A row: {bench, case, unit, ours, peer, peer_name, ratio, target, met}; ours and peer are [min, median, max]. Ratios are of
-medians. Machines are shared and noisy: a ratio of one run says more than a time of two.
+rows.py says what a row is. Machines are shared and noisy: a ratio of one run says more than a time of two.
 """
 
 import datetime
@@ -14,20 +13,20 @@ import platform
 import random
 import re
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-BIN = os.path.join(ROOT, "build", "release", "bin")
-RESULTS = os.path.join(ROOT, "bench", "results")
+from rows import BIN, RESULTS, ROOT, row
+
 sys.path.insert(0, os.path.join(ROOT, "tests"))
 
 import jobs
 import oci
+import plot
 import trainyard_server
+from collective_benches import collectives, links, torch
 
 START_ROUNDS = 15
 START_UP_ROUNDS = 5
@@ -41,18 +40,6 @@ IMAGE = "localhost/trainyard-bench:1"
 COLD_IMAGE_MIB = int(os.environ.get("TRAINYARD_BENCH_IMAGE_MIB", "1024"))
 COLD_IMAGE_LAYERS = 40
 COLD_ROUNDS = 3
-
-
-def spread(values):
-    return [round(min(values), 4), round(statistics.median(values), 4), round(max(values), 4)]
-
-
-def row(bench, case, unit, ours, peer, peer_name, target, met):
-    """`met` is a function of (ours median, peer median)."""
-    ours, peer = spread(ours), spread(peer) if peer else None
-    ratio = round(ours[1] / peer[1], 4) if peer and peer[1] else None
-    return {"bench": bench, "case": case, "unit": unit, "ours": ours, "peer": peer, "peer_name": peer_name, "ratio": ratio,
-            "target": target, "met": bool(met(ours[1], peer[1] if peer else None))}
 
 
 def rounds(program, *arguments):
@@ -316,65 +303,6 @@ def idle():
     return [row("idle", "resident memory after first requests", "MiB", samples, None, None, "< 40 MiB", lambda ours, _: ours < 40)]
 
 
-COLLECTIVE_ROUNDS = 9
-MIB = 1 << 20
-
-
-def microseconds(*command, **environment):
-    """What rank 0 of one run measured; a run that fails fails the bench."""
-    done = subprocess.run(command, check=True, capture_output=True, text=True, env=dict(os.environ, **environment), timeout=120)
-    return json.loads(done.stdout.strip().splitlines()[-1])["microseconds"]
-
-
-def ours(ranks, size, kind="f32", way="ordinary"):
-    return lambda: microseconds(os.path.join(BIN, "reduce_with_ours"), str(ranks), str(size), kind, way)
-
-
-def open_mpi(ranks, size, transport="vader"):
-    words = ["mpirun", "-np", str(ranks), "--oversubscribe", "--mca", "pml", "ob1", "--mca", "btl", "self," + transport]
-    words += ["--mca", "btl_tcp_if_include", "lo"] if transport == "tcp" else []
-    return lambda: microseconds(*words, os.path.join(BIN, "reduce_with_mpi"), str(size), OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
-
-
-def gloo(ranks, size):
-    def run():
-        with tempfile.TemporaryDirectory(dir=os.path.join(ROOT, "build")) as store:
-            return microseconds(os.path.join(BIN, "reduce_with_gloo"), str(ranks), str(size), store)
-    return run
-
-
-def collectives():
-    """Allreduce beside Open MPI and Gloo, in turn: float32 sums unless the row says more."""
-    cases = [
-        ("2 ranks, 1 KiB", ours(2, 1024), open_mpi(2, 1024), "Open MPI", 1.0),
-        ("2 ranks, 1 MiB", ours(2, MIB), open_mpi(2, MIB), "Open MPI", 0.9),
-        ("2 ranks, 25 MiB", ours(2, 25 * MIB), open_mpi(2, 25 * MIB), "Open MPI", 0.47),
-        ("2 ranks, 25 MiB ", ours(2, 25 * MIB), gloo(2, 25 * MIB), "Gloo", 0.16),
-        ("2 ranks, 25 MiB, registered", ours(2, 25 * MIB, way="registered"), open_mpi(2, 25 * MIB), "Open MPI", 0.2),
-        ("2 ranks, 100 MiB", ours(2, 100 * MIB), open_mpi(2, 100 * MIB), "Open MPI", 0.3),
-        ("2 ranks, 25 MiB, f16", ours(2, 25 * MIB, "f16"), ours(2, 25 * MIB), "f32, as many bytes", 1.3),
-        ("2 ranks, 25 MiB, bf16", ours(2, 25 * MIB, "bf16"), ours(2, 25 * MIB), "f32, as many bytes", 1.3),
-        ("4 ranks, 1 KiB", ours(4, 1024), open_mpi(4, 1024), "Open MPI", 1.0),
-        ("4 ranks, 25 MiB", ours(4, 25 * MIB), open_mpi(4, 25 * MIB), "Open MPI", 1.0),
-        ("8 ranks, 1 KiB", ours(8, 1024), open_mpi(8, 1024), "Open MPI", 1.0),
-        ("8 ranks, 25 MiB", ours(8, 25 * MIB), open_mpi(8, 25 * MIB), "Open MPI", 1.0),
-        ("2 ranks, TCP, 1 KiB", ours(2, 1024, way="tcp"), open_mpi(2, 1024, "tcp"), "Open MPI over TCP", 1.0),
-        ("2 ranks, TCP, 25 MiB", ours(2, 25 * MIB, way="tcp"), open_mpi(2, 25 * MIB, "tcp"), "Open MPI over TCP", 1.0),
-    ]
-    measured = {name: ([], []) for name, *_ in cases}
-    starts = {16: [], 64: []}
-    for _ in range(COLLECTIVE_ROUNDS):
-        for name, mine, theirs, _, _ in cases:
-            measured[name][0].append(mine())
-            measured[name][1].append(theirs())
-        for ranks, seconds in starts.items():
-            seconds.append(ours(ranks, 64, way="start")() / 1e6)
-    return [row("collectives", name.strip(), "us", *measured[name], peer, f"ratio <= {bound}", lambda a, b, bound=bound: a <= bound * b)
-            for name, _, _, peer, bound in cases] + [
-        row("collectives", f"start of {ranks} ranks", "s", starts[ranks], None, None, f"< {bound} s", lambda mine, _, bound=bound: mine < bound)
-        for ranks, bound in ((16, 1), (64, 3))]
-
-
 def layer_of(number, mebibytes):
     """Files of many sizes, which pack to about half, as programs and libraries do."""
     values = random.Random(number)
@@ -419,7 +347,7 @@ def image():
                 "no slower", lambda ours, peer: ours <= peer)]
 
 
-BENCHES = {one.__name__: one for one in (collectives, ledger, describe, create, start, start_up, back_to_back, logs, idle, image)}
+BENCHES = {one.__name__: one for one in (collectives, links, torch, ledger, describe, create, start, start_up, back_to_back, logs, idle, image)}
 
 # -- showing and keeping ----------------------------------------------------------------------------
 
@@ -463,6 +391,8 @@ def main(names):
         with open(os.path.join(RESULTS, name + ".json"), "w", encoding="utf-8") as file:
             json.dump({"date": datetime.date.today().isoformat(), "machine": machine(), "rows": rows}, file, indent=1)
             file.write("\n")
+        if any(one["peer"] for one in rows):
+            plot.write(rows, os.path.join(RESULTS, name + ".svg"))
     return 1 if missed else 0
 
 

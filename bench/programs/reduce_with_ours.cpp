@@ -2,11 +2,13 @@
 //
 //   reduce_with_ours RANKS BYTES TYPE WAY [PLANS]     TYPE f32 f16 bf16; WAY ordinary registered tcp, or start:
 //   the time from the first fork until all have met
+//   reduce_with_ours RANKS BYTES TYPE hosts RANK ADDRESS,ADDRESS,..     one rank, alone on its host
 #include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstring>
+#include <sstream>
 #include <string>
 
 #include "bench/collectives_loop.hpp"
@@ -41,8 +43,13 @@ void bind_to_core(int rank, int ranks) {
   (void)sched_setaffinity(0, sizeof own, &own);
 }
 
-void play(int rank, const TcpOptions& options, size_t bytes, Type type, bool registered) {
-  bind_to_core(rank, int(options.endpoints.size()));
+// A network of hosts is slow, and steady.
+constexpr bench::Loop between_hosts{1, 5};
+
+void play(int rank, const TcpOptions& options, size_t bytes, Type type, const std::string& way) {
+  const bool registered = way == "registered";
+  const bench::Loop loop = way == "hosts" ? between_hosts : bench::Loop::for_bytes(bytes);
+  if (way != "hosts") bind_to_core(rank, int(options.endpoints.size()));
   auto mine = options;
   mine.rank = rank;
   const auto group = must(join_over_tcp(mine));
@@ -50,8 +57,8 @@ void play(int rank, const TcpOptions& options, size_t bytes, Type type, bool reg
   const auto memory = registered ? must(group->allocate(bytes)) : std::span(ordinary);
   const Numbers values{memory.data(), bytes / bytes_of(type), type};
   const double microseconds = bench::median_microseconds(
-      bench::Loop::for_bytes(bytes), [&](int round) { std::memset(memory.data(), round % 3, bytes); },
-      [&] { must(group->barrier()); }, [&] { must(group->run(calls::allreduce(values))); });
+      loop, [&](int round) { std::memset(memory.data(), round % 3, bytes); }, [&] { must(group->barrier()); },
+      [&] { must(group->run(calls::allreduce(values))); });
   if (rank == 0) bench::print_microseconds("ours", microseconds);
   must(group->barrier());
 }
@@ -79,9 +86,16 @@ int main(int argc, char** argv) {
   const std::string type = argv[3];
   const std::string way = argv[4];
   TcpOptions options;
+  if (way == "hosts") {
+    if (argc < 7) return 2;
+    std::istringstream addresses(argv[6]);
+    for (std::string address; std::getline(addresses, address, ',');)
+      options.endpoints.push_back({address, 7830});
+    if (int(options.endpoints.size()) != ranks) return 2;
+  }
   // An address of loopback that nobody else uses now.
   const int own = int(getpid());
-  for (int rank = 0; rank < ranks; ++rank) {
+  for (int rank = 0; rank < ranks && way != "hosts"; ++rank) {
     options.endpoints.push_back({"127." + std::to_string(1 + own / 250 % 250) + "." +
                                      std::to_string(1 + own % 250) + "." + std::to_string(1 + rank),
                                  7830});
@@ -89,15 +103,19 @@ int main(int argc, char** argv) {
   options.shared_value = "bench";
   options.join_deadline = 30s;
   options.silence_max = 30s;
-  options.share_memory = way != "tcp";
+  options.share_memory = way != "tcp" && way != "hosts";
   options.group.deterministic = true;
-  if (argc > 5) options.group.plans = argv[5];
+  if (argc > 5 && way != "hosts") options.group.plans = argv[5];
   const Type of = type == "f16" ? Type::f16 : type == "bf16" ? Type::bf16 : Type::f32;
   const auto began = std::chrono::steady_clock::now();
   const auto run = [&](int rank) {
     if (way == "start") return start(rank, options, began);
-    play(rank, options, bytes, of, way == "registered");
+    play(rank, options, bytes, of, way);
   };
+  if (way == "hosts") {
+    run(std::atoi(argv[5]));
+    return 0;
+  }
   for (int rank = 1; rank < ranks; ++rank) {
     if (fork() == 0) {
       run(rank);
