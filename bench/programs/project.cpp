@@ -2,7 +2,7 @@
 //
 //   project published             the curves that others published, with their links and algorithms
 //   project ours                  our plans on the same machines, to ten thousand ranks
-//   project allreduce HOSTS BYTES PLAN LATENCY_US BYTES_PER_SECOND FOLD_BYTES_PER_SECOND MESSAGE_US PROCESSORS
+//   project allreduce HOSTS BYTES PLAN LATENCY_US BYTES_PER_SECOND FOLD_BYTES_PER_SECOND MESSAGE_US PROCESSORS BURST_BYTES
 //                                 one operation between hosts of one rank: what run.py fits and measures
 //
 // One JSON object a line. Every number that is assumed is in a table below with where it comes from, and printed.
@@ -156,6 +156,7 @@ int allreduce(char** words) {
   cluster.fold_seconds_per_byte = 1 / std::atof(words[5]);
   cluster.message_seconds = std::atof(words[6]) / 1e6;
   cluster.processors = std::atoi(words[7]);
+  cluster.burst_bytes = std::atof(words[8]);
   auto table = Table::made_from(cluster.costs(), cluster.hosts);
   if (const auto read = table.override_with(std::string("allreduce=") + words[2] + ":0-"); !read) {
     std::fprintf(stderr, "project: %s\n", read.error().message.c_str());
@@ -172,10 +173,10 @@ int main(int count, char** words) {
   const std::string what = count > 1 ? words[1] : "";
   if (what == "published" && count == 2) return published(), 0;
   if (what == "ours" && count == 2) return ours(), 0;
-  if (what == "allreduce" && count == 10) return allreduce(words + 2);
+  if (what == "allreduce" && count == 11) return allreduce(words + 2);
   std::fprintf(
       stderr,
       "project: write 'published', 'ours', or 'allreduce' HOSTS BYTES PLAN LATENCY_US BYTES_PER_SECOND "
-      "FOLD_BYTES_PER_SECOND MESSAGE_US PROCESSORS\n");
+      "FOLD_BYTES_PER_SECOND MESSAGE_US PROCESSORS BURST_BYTES\n");
   return 2;
 }

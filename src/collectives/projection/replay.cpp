@@ -51,10 +51,30 @@ struct Rank {
   bool waits = false;
 };
 
+// One way of a host's link, as a bucket of tokens: `free` is when it would be idle if it let through no bursts.
+struct Way {
+  double free = 0;
+
+  // (first byte, last byte) through, of a message that begins to come at `now`.
+  std::pair<double, double> pass(double now, double wire, double burst) {
+    const double first = std::max(now, free - burst);
+    free = std::max(free, now) + wire;
+    return {first, std::max(first, free - burst)};
+  }
+};
+
 struct HostTimes {
-  double out_free = 0;
-  double in_free = 0;
+  Way out;
+  Way in;
   std::vector<double> processors_free;
+};
+
+// What is on its way between two hosts: comes at the receiver's link and waits there for its turn.
+struct Flight {
+  int from = 0;
+  int to = 0;
+  double wire = 0;
+  double last = 0;  // when its last byte can be there at the earliest
 };
 
 class Replay {
@@ -88,27 +108,35 @@ class Replay {
     }
   }
 
+  // Of one more operation after those before: a link's burst may be used up by them.
   double seconds() {
+    const double began = end_;
     for (size_t rank = 0; rank < ranks_.size(); ++rank) {
+      ranks_[rank].now = began;
+      ranks_[rank].stage = 0;
       begin_stage(ranks_[rank]);
-      due_.emplace(0.0, int(rank));
+      put(began, int(rank));
     }
-    double end = 0;
     while (!due_.empty()) {
-      const int index = due_.top().second;
+      const int index = due_.top().index;
+      const double time = due_.top().time;
       due_.pop();
+      if (index < 0) {
+        land(size_t(-index - 1), time);
+        continue;
+      }
       Rank& rank = ranks_[size_t(index)];
       while (advance(index, rank)) {
-        if (!due_.empty() && due_.top().first < rank.now) {
-          due_.emplace(rank.now, index);
+        if (!due_.empty() && due_.top().time < rank.now) {
+          put(rank.now, index);
           break;
         }
       }
-      end = std::max(end, rank.now);
+      end_ = std::max(end_, rank.now);
     }
     for (const Rank& rank : ranks_)
       CHECK(!rank.waits && rank.stage == rank.stages.size(), "every rank gets what it waits for");
-    return end;
+    return end_ - began;
   }
 
  private:
@@ -208,25 +236,37 @@ class Replay {
   }
 
   void deliver(int from, Rank& sender, int to, size_t bytes) {
-    HostTimes& out = hosts_[size_t(host_of(from))];
-    HostTimes& in = hosts_[size_t(host_of(to))];
-    double there = sender.now + cluster_.local.latency_seconds;
-    if (&out != &in) {
-      sender.now += cluster_.message_seconds;
-      const double wire = double(bytes) * cluster_.between.seconds_per_byte;
-      const double leaves = std::max(sender.now, out.out_free);
-      out.out_free = leaves + wire;
-      // The first byte comes a latency after it left; the way in is shared as well.
-      in.in_free = std::max(leaves + cluster_.between.latency_seconds, in.in_free) + wire;
-      there = in.in_free;
+    if (host_of(from) == host_of(to)) return arrive(from, to, sender.now + cluster_.local.latency_seconds);
+    sender.now += cluster_.message_seconds;
+    const double wire = double(bytes) * cluster_.between.seconds_per_byte;
+    const double latency = cluster_.between.latency_seconds;
+    const auto [first, last] = hosts_[size_t(host_of(from))].out.pass(sender.now, wire, burst_);
+    if (free_flights_.empty()) {
+      free_flights_.push_back(flights_.size());
+      flights_.emplace_back();
     }
+    const size_t flight = free_flights_.back();
+    free_flights_.pop_back();
+    flights_[flight] = {from, to, wire, last + latency};
+    put(first + latency, -int(flight) - 1);
+  }
+
+  // The way in is shared as well: first come, first served.
+  void land(size_t index, double now) {
+    const Flight flight = flights_[index];
+    free_flights_.push_back(index);
+    Way& in = hosts_[size_t(host_of(flight.to))].in;
+    arrive(flight.from, flight.to, std::max(flight.last, in.pass(now, flight.wire, burst_).second));
+  }
+
+  void arrive(int from, int to, double there) {
     Rank& receiver = ranks_[size_t(to)];
     Arrivals& arrivals = arrivals_from(receiver, from);
     arrivals.times.push_back(there);
     if (receiver.waits && receiver.missing.from == from && arrivals.find(receiver.missing.number)) {
       receiver.waits = false;
       receiver.now = std::max(receiver.now, there);
-      due_.emplace(receiver.now, to);
+      put(receiver.now, to);
     }
   }
 
@@ -262,11 +302,26 @@ class Replay {
     *first = rank.now;
   }
 
+  // At equal times in the order of their making: nothing is left to chance.
+  struct Due {
+    double time = 0;
+    uint64_t number = 0;
+    int index = 0;  // a rank, or -1 - a flight
+    bool operator>(const Due& other) const {
+      return time != other.time ? time > other.time : number > other.number;
+    }
+  };
+  void put(double time, int index) { due_.push({time, numbers_++, index}); }
+
   const Cluster& cluster_;
+  const double burst_ = cluster_.burst_bytes * cluster_.between.seconds_per_byte;
   std::vector<Rank> ranks_;
   std::vector<HostTimes> hosts_;
-  using Due = std::pair<double, int>;
+  std::vector<Flight> flights_;
+  std::vector<size_t> free_flights_;
   std::priority_queue<Due, std::vector<Due>, std::greater<>> due_;
+  uint64_t numbers_ = 0;
+  double end_ = 0;
 };
 
 }  // namespace
@@ -279,7 +334,11 @@ std::vector<int> hosts_of(int ranks, int local) {
 
 double allreduce_seconds(const Choice& choice, size_t bytes, const Cluster& cluster) {
   if (cluster.hosts.size() < 2 || bytes == 0) return 0;
-  return Replay(choice, bytes, cluster).seconds();
+  Replay replay(choice, bytes, cluster);
+  double seconds = replay.seconds();
+  if (cluster.burst_bytes > 0)
+    for (int more = 0; more < 2; ++more) seconds = replay.seconds();
+  return seconds;
 }
 
 }  // namespace trainyard::collectives::projection

@@ -23,6 +23,8 @@ struct Cluster {
   // way out or in, each by itself (between).
   LinkCosts local{0.5e-6, 1 / 16e9};
   LinkCosts between{15e-6, 1 / 1.25e9};
+  // What a link that is shaped lets through at once after it was idle, each way; 0: nothing.
+  double burst_bytes = 0;
   double message_seconds = 1e-6;  // of the sender's own time, for each message over the network
   double fold_seconds_per_byte = 1 / 20e9;
   // How many copies and folds a host does at the same time; 0: as many as it has ranks.
@@ -35,7 +37,8 @@ struct Cluster {
 // `ranks` on hosts of `local` each; the last host may have fewer.
 std::vector<int> hosts_of(int ranks, int local);
 
-// Until the last rank is through, when all begin at once. Requires: choice is of an allreduce.
+// Until the last rank is through, when all begin at once; where links let bursts through, of the third operation in
+// a row. Requires: choice is of an allreduce.
 double allreduce_seconds(const Choice& choice, size_t bytes, const Cluster& cluster);
 
 }  // namespace trainyard::collectives::projection
