@@ -261,7 +261,7 @@ Result<void> serve(const ServeOptions& options) {
                                botocore_plugin(), 0644));
   TRY(write_server_record(data.path(), record));
 
-  control::Loops loops(*control, control_settings.reconcile_interval, clock);
+  control::Loops loops(*control, control_settings.reconcile_interval);
   face.open(*api);
   greet(record, data, config);
   log(Level::info, "serve", "ready", {{"endpoint", record.endpoint}, {"data", data.path()}});

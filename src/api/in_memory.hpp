@@ -99,7 +99,7 @@ class PlainControl final : public control::Control {
   }
   Result<std::vector<domain::Tag>> tags(const std::string& arn) override { return tags_of[arn]; }
   void commit_step() override {}
-  void reconcile_step() override {}
+  std::chrono::nanoseconds reconcile_step() override { return {}; }
 
  private:
   void run(std::function<void()> work) {

@@ -131,7 +131,7 @@ class SingleWriter final : public ControlPlane {
   // -- the loops
 
   void commit_step() override;
-  void reconcile_step() override;
+  std::chrono::nanoseconds reconcile_step() override;
 
   void on_due(std::function<void()> commit, std::function<void()> reconcile) override {
     commit_due_.hang(std::move(commit));
@@ -327,8 +327,9 @@ void SingleWriter::commit_step() {
 
 // -- reconciling ----------------------------------------------------------------------------------
 
-void SingleWriter::reconcile_step() {
-  if (own_commands_ > 0) return;  // their commit wakes us
+std::chrono::nanoseconds SingleWriter::reconcile_step() {
+  if (own_commands_ > 0) return {};  // their commit wakes us
+  const auto began = clock_.monotonic();
   const Instant now = clock_.now();
   Snapshot snapshot;
   // The launcher first: an agent that reports its end after this was asked is not taken for lost.
@@ -342,9 +343,13 @@ void SingleWriter::reconcile_step() {
                           .stop_upload = settings_.stop_upload_patience,
                           .leave = settings_.leave_patience,
                           .spot_notice = settings_.spot_notice};
-  carry_out(decide(snapshot, {.scale_gangs = settings_.scale_gangs}, patience, settings_.spot, now), now);
+  const Decision decision =
+      decide(snapshot, {.scale_gangs = settings_.scale_gangs}, patience, settings_.spot, now);
+  const auto took = clock_.monotonic() - began;
+  carry_out(decision, now);
   for (const Watcher& watcher : watchers_)
     if (watcher.reconciled) watcher.reconciled(now);
+  return took;
 }
 
 // Finished jobs stay in memory as long as they keep hosts or the launcher shows something of theirs, since that uses
@@ -375,8 +380,15 @@ Command SingleWriter::with_image_note(Command command) const {
   return command;
 }
 
+// Who waits comes first: commands are made durable while gangs start, and what is over is removed last.
 void SingleWriter::carry_out(const Decision& decision, Instant now) {
   live_.say_why(decision.waits);
+  own_commands_ += decision.commands.size();
+  for (const Command& command : decision.commands) submit(with_image_note(command));
+  for (const AttemptId id : decision.ensure) ensure(id, now);
+  std::erase_if(launch_failures_, [&](const auto& failure) {
+    return std::ranges::find(decision.ensure, failure.first) == decision.ensure.end();
+  });
   for (const AttemptId id : decision.remove) {
     const auto removed = launcher_.remove(id);
     if (removed) {
@@ -386,12 +398,6 @@ void SingleWriter::carry_out(const Decision& decision, Instant now) {
           {{"attempt", id.text()}, {"why", removed.error().message}});
     }
   }
-  for (const AttemptId id : decision.ensure) ensure(id, now);
-  std::erase_if(launch_failures_, [&](const auto& failure) {
-    return std::ranges::find(decision.ensure, failure.first) == decision.ensure.end();
-  });
-  own_commands_ += decision.commands.size();
-  for (const Command& command : decision.commands) submit(with_image_note(command));
 }
 
 void SingleWriter::submit(Command command) {

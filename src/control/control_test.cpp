@@ -350,5 +350,22 @@ TEST(Control, ReplayRebuildsTheTables) {
   EXPECT_EQ(jobs.at(2).stop_cause, domain::StopCause::max_runtime);
 }
 
+// Who waits for a machine would wait for the removal, and for the rest as well.
+TEST(Control, StartsBeforeItRemovesAndRestsForNeither) {
+  Yard yard;
+  Lines calls;
+  yard.launcher.while_called = [&](const std::string& call) {
+    calls.push_back(call);
+    yard.clock.advance(1s);
+  };
+  yard.control->create_job(Yard::job("a"), [](const auto&) {});
+  yard.control->commit_step();
+  yard.control->reconcile_step();
+  yard.control->commit_step();
+  yard.launcher.agents.push_back({{99, 1}, "old", 0, true});
+  EXPECT_EQ(yard.control->reconcile_step().count(), 0) << "time went by in what was started and removed only";
+  EXPECT_EQ(calls, (Lines{"ensure", "remove"}));
+}
+
 }  // namespace
 }  // namespace trainyard::control

@@ -4,18 +4,16 @@
 
 namespace trainyard::control {
 
-Loops::Loops(ControlPlane& control, Duration reconcile_interval, Clock& clock) : control_(control) {
+Loops::Loops(ControlPlane& control, Duration reconcile_interval) : control_(control) {
   control.on_due([this] { commit_due_.set(); }, [this] { reconcile_due_.set(); });
   commit_due_.set();  // for commands that came before
   commit_thread_ = std::thread([this] {
     while (commit_due_.wait()) control_.commit_step();
   });
-  reconcile_thread_ = std::thread([this, reconcile_interval, &clock] {
+  reconcile_thread_ = std::thread([this, reconcile_interval] {
     std::chrono::nanoseconds took{};
     do {
-      const auto began = clock.monotonic();
-      control_.reconcile_step();
-      took = clock.monotonic() - began;
+      took = control_.reconcile_step();
     } while (reconcile_due_.rest(std::min<std::chrono::nanoseconds>(took * kRestFactor, kRestMax)) &&
              reconcile_due_.wait_for(reconcile_interval));
   });

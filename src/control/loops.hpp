@@ -1,6 +1,7 @@
 // The two threads that repeat control's steps: one commits, one reconciles. Each sleeps until its step is
 // due; the reconciling one also looks every reconcile_interval. It rests after each step, kRestFactor times as long as
-// that took: a flood of commands, each of which makes it due, costs a fifth of a core at most.
+// that took to decide: a flood of commands, each of which makes it due, costs a fifth of a core at most. What a step
+// waited for (a gang's network, a removal) is no reason to rest: the next job would wait for it.
 //
 // Threads: made and destroyed by one. Lifetime: control outlives it.
 #pragma once
@@ -19,7 +20,7 @@ inline constexpr Duration kRestMax = 500ms;  // however long the step took: orde
 class Loops {
  public:
   // Starts both.
-  Loops(ControlPlane& control, Duration reconcile_interval, Clock& clock);
+  Loops(ControlPlane& control, Duration reconcile_interval);
   // Ends both, after the steps that they are in. What is handed in afterwards waits until control refuses it.
   ~Loops();
   Loops(const Loops&) = delete;

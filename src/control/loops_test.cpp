@@ -34,7 +34,7 @@ struct Running {
     settings.account = "1";
     settings.images["machine"] = {};
     control = *make_control(settings, *ledger, launcher, logs, clock, random);
-    loops.emplace(*control, reconcile_interval, clock);
+    loops.emplace(*control, reconcile_interval);
   }
   host::TemporaryDirectory directory;
   test::SetClock clock;

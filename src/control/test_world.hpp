@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <set>
@@ -144,11 +145,13 @@ class KeptLauncher final : public launch::Launcher {
   std::vector<launch::Agent> agents;
   std::optional<Error> refuses;  // every ensure()
   int ensured = 0;
-  std::atomic<int> starts = 0;  // gangs; may be read by any thread
+  std::atomic<int> starts = 0;                                // gangs; may be read by any thread
+  std::function<void(const std::string& call)> while_called;  // "ensure" or "remove"
 
   std::vector<launch::Machine> machines() override { return the_machines; }
   Result<void> ensure(const launch::Gang& gang) override {
     ++ensured;
+    if (while_called) while_called("ensure");
     if (refuses) return *refuses;
     if (!gangs.emplace(gang.attempt, gang).second) return {};
     ++starts;
@@ -158,6 +161,7 @@ class KeptLauncher final : public launch::Launcher {
   }
   std::vector<launch::Agent> list() override { return agents; }
   Result<void> remove(domain::AttemptId attempt) override {
+    if (while_called) while_called("remove");
     gangs.erase(attempt);
     std::erase_if(agents, [&](const launch::Agent& agent) { return agent.attempt == attempt; });
     return {};

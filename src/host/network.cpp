@@ -135,8 +135,7 @@ Error refused(const std::string& doing, int error_number) {
 }
 
 // The kernel's word for interfaces that belong together: those of one network are removed in one stroke,
-// since the kernel waits for its readers at each removal (some 30 ms). Far from the small numbers that people
-// use.
+// since the kernel waits for its readers at each removal. Far from the small numbers that people use.
 uint32_t group_of(const std::string& bridge) {
   uint32_t hash = 0x811c9dc5;  // FNV-1a
   for (const char byte : bridge) hash = (hash ^ uint8_t(byte)) * 0x01000193;

@@ -73,7 +73,7 @@ std::string firewall_text(const PrivateNetwork& network);
 Result<void> make_network(const PrivateNetwork& network);
 // Harmless when there is nothing. Goes on past what fails, and tells the first failure.
 Result<void> remove_network(const PrivateNetwork& network);
-// Many in the time of one: the kernel waits for its readers once.
+// Several together: one firewall transaction, one request to the kernel, which still waits once for each port.
 Result<void> remove_networks(const std::vector<PrivateNetwork>& networks);
 
 // Other firewalls are heard too: what a chain of theirs drops is gone, whatever ours accepts. Where iptables' FORWARD

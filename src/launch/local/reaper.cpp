@@ -35,6 +35,8 @@ NetworkReaper::Start::~Start() {
   {
     const std::lock_guard lock(reaper_.mutex_);
     reaper_.starts_--;
+    // Only of those that waited through it: what comes later comes just before the next start.
+    reaper_.one_may_go_ = !reaper_.items_.empty();
     reaper_.last_start_ = reaper_.clock_.monotonic();
   }
   reaper_.changed_.notify_all();
@@ -58,8 +60,8 @@ void NetworkReaper::drain() {
 }
 
 std::chrono::nanoseconds NetworkReaper::due() const {
-  if (stopped_ || drains_ > 0) return std::chrono::nanoseconds::min();
-  if (items_.size() >= kWaitingMax) return not_before_;
+  if (in_haste()) return std::chrono::nanoseconds::min();
+  if (items_.size() >= kWaitingMax || (starts_ == 0 && one_may_go_)) return not_before_;
   const auto oldest = std::min_element(items_.begin(), items_.end(), [](const auto& a, const auto& b) {
                         return a.since < b.since;
                       })->since;
@@ -81,9 +83,10 @@ void NetworkReaper::run() {
       changed_.wait_for(lock, when - now);
       continue;
     }
-    const size_t count = items_.size();
+    const size_t count = in_haste() ? items_.size() : 1;
+    one_may_go_ = false;
     std::vector<host::PrivateNetwork> networks;
-    for (const auto& item : items_) networks.push_back(item.network);
+    for (size_t i = 0; i < count; i++) networks.push_back(items_[i].network);
     lock.unlock();
     const auto removed = remove_(networks);
     if (!removed)

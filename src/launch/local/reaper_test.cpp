@@ -51,7 +51,34 @@ TEST(Reaper, DoesNotWaitForThePauseWhenManyWait) {
   NetworkReaper reaper(clock, removals.function());
   const NetworkReaper::Start start(reaper);
   for (uint32_t i = 0; i < NetworkReaper::kWaitingMax; i++) reaper.take(network(i), [&] { removals.gone++; });
-  while (removals.gone < int(NetworkReaper::kWaitingMax)) std::this_thread::yield();
+  while (removals.gone < 1) std::this_thread::yield();
+}
+
+// Time stands still, so that nothing is ever quiet for long enough.
+class StoppedClock final : public Clock {
+ public:
+  Instant now() override { return {}; }
+  std::chrono::nanoseconds monotonic() override { return 1h; }
+};
+
+TEST(Reaper, LetsOneGoAfterEachStart) {
+  Removals removals;
+  StoppedClock stopped;
+  NetworkReaper reaper(stopped, removals.function());
+  {
+    const NetworkReaper::Start start(reaper);
+    for (uint32_t i = 0; i < 3; i++) reaper.take(network(i), [&] { removals.gone++; });
+  }
+  while (reaper.waiting().size() > 2) std::this_thread::yield();
+  EXPECT_EQ(removals.gone, 1);
+  {
+    const NetworkReaper::Start start(reaper);
+    EXPECT_EQ(reaper.waiting().size(), 2u);
+  }
+  while (reaper.waiting().size() > 1) std::this_thread::yield();
+  EXPECT_EQ(removals.gone, 2);
+  const std::lock_guard lock(removals.mutex);
+  EXPECT_EQ(removals.sizes, (std::vector<size_t>{1, 1}));
 }
 
 TEST(Reaper, KeepsWhatCouldNotBeRemoved) {
