@@ -10,7 +10,7 @@
 
 #include "base/random.hpp"
 #include "host/temporary_directory.hpp"
-#include "ledger/sqlite.hpp"
+#include "sqlite/connection.hpp"
 
 namespace trainyard::ledger {
 namespace {
@@ -194,11 +194,11 @@ TEST(LedgerFile, TheOldestCommandsGo) {
 TEST(LedgerFile, AForeignOrNewerDatabaseIsRefused) {
   host::TemporaryDirectory directory;
   const std::string path = directory.path() + "/ledger.db";
-  ASSERT_TRUE((*Connection::open(path))->run("CREATE TABLE cats (name TEXT)"));
+  ASSERT_TRUE((*sqlite::Connection::open(path))->run("CREATE TABLE cats (name TEXT)"));
   EXPECT_EQ(open_sqlite(path).error().kind, Kind::conflict);
   const std::string newer = directory.path() + "/newer.db";
   ASSERT_TRUE(open_sqlite(newer));
-  ASSERT_TRUE((*Connection::open(newer))->run("PRAGMA user_version = 2"));
+  ASSERT_TRUE((*sqlite::Connection::open(newer))->run("PRAGMA user_version = 2"));
   const auto refused = open_sqlite(newer);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().kind, Kind::conflict);
@@ -212,7 +212,7 @@ TEST(LedgerFile, ReadersDoNotWaitForACommit) {
   auto ledger = *open_sqlite(path);
   ASSERT_TRUE(ledger->commit({{a_command(1)}, {a_job(1, "a")}, {}}));
   // Another connection holds the write lock, as commit() does while it syncs.
-  auto writer = *Connection::open(path);
+  auto writer = *sqlite::Connection::open(path);
   ASSERT_TRUE(writer->run("BEGIN IMMEDIATE"));
   ASSERT_TRUE(writer->run("UPDATE jobs SET state = 'failed'"));
   EXPECT_EQ(ledger->find_job(1)->state, JobState::waiting);

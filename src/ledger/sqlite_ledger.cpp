@@ -8,10 +8,13 @@
 #include "base/check.hpp"
 #include "base/text.hpp"
 #include "ledger/ledger.hpp"
-#include "ledger/sqlite.hpp"
+#include "sqlite/connection.hpp"
 
 namespace trainyard::ledger {
 namespace {
+
+using sqlite::Connection;
+using sqlite::Statement;
 
 constexpr int64_t kApplication = 0x54594c47;  // "TYLG", in the file's header
 constexpr int64_t kVersion = 1;

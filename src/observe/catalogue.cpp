@@ -24,16 +24,16 @@ constexpr const char* kSchema = R"(
 Result<std::vector<StreamRow>> rows(Statement statement) {
   const auto instant = [&](int column) -> std::optional<Instant> {
     if (statement.empty(column)) return {};
-    return from_milliseconds(statement.number(column));
+    return from_milliseconds(statement.integer(column));
   };
   std::vector<StreamRow> found;
   while (TRY(statement.step())) {
-    found.push_back({.id = uint64_t(statement.number(0)),
+    found.push_back({.id = uint64_t(statement.integer(0)),
                      .key = {statement.bytes(1), statement.bytes(2), statement.bytes(3)},
-                     .created = from_milliseconds(statement.number(4)),
-                     .open = statement.number(5) != 0,
-                     .first_segment = uint64_t(statement.number(6)),
-                     .summary = {uint64_t(statement.number(7)), instant(8), instant(9), instant(10)}});
+                     .created = from_milliseconds(statement.integer(4)),
+                     .open = statement.integer(5) != 0,
+                     .first_segment = uint64_t(statement.integer(6)),
+                     .summary = {uint64_t(statement.integer(7)), instant(8), instant(9), instant(10)}});
   }
   return found;
 }
@@ -49,8 +49,8 @@ void bind_instant(Statement& statement, const std::optional<Instant>& instant) {
 Result<std::optional<int64_t>> group_id(Connection& connection, const std::string& region,
                                         const std::string& group) {
   auto statement = TRY(connection.prepare("SELECT id FROM groups WHERE region = ? AND name = ?"));
-  if (!TRY(statement.bind(region).bind(group).step())) return std::optional<int64_t>();
-  return std::optional<int64_t>(statement.number(0));
+  if (!TRY(statement.bind_bytes(region).bind_bytes(group).step())) return std::optional<int64_t>();
+  return std::optional<int64_t>(statement.integer(0));
 }
 
 Error no_group(const std::string& group) { return not_found("log group '" + group + "' does not exist"); }
@@ -60,7 +60,7 @@ Result<bool> insert_group(Connection& connection, const std::string& region, con
                           Instant now) {
   auto statement =
       TRY(connection.prepare("INSERT OR IGNORE INTO groups (region, name, created) VALUES (?, ?, ?)"));
-  TRY(statement.bind(region).bind(group).bind(to_milliseconds(now)).run());
+  TRY(statement.bind_bytes(region).bind_bytes(group).bind(to_milliseconds(now)).run());
   return connection.changes() != 0;
 }
 
@@ -69,7 +69,7 @@ Result<bool> insert_stream(Connection& connection, const StreamKey& key, Instant
   if (!group) return no_group(key.group);
   auto statement = TRY(connection.prepare(
       "INSERT OR IGNORE INTO streams (group_id, name, created, open) VALUES (?, ?, ?, 1)"));
-  TRY(statement.bind(*group).bind(key.stream).bind(to_milliseconds(now)).run());
+  TRY(statement.bind(*group).bind_bytes(key.stream).bind(to_milliseconds(now)).run());
   return connection.changes() != 0;
 }
 
@@ -117,7 +117,7 @@ Result<StreamRow> Catalogue::find(const StreamKey& key) {
   TRY(database_->read([&](Connection& connection) -> Result<void> {
     auto statement =
         TRY(connection.prepare(STREAM_COLUMNS "WHERE g.region = ? AND g.name = ? AND s.name = ?"));
-    statement.bind(key.region).bind(key.group).bind(key.stream);
+    statement.bind_bytes(key.region).bind_bytes(key.group).bind_bytes(key.stream);
     auto all = TRY(rows(std::move(statement)));
     if (!all.empty()) {
       found = std::move(all[0]);
@@ -181,8 +181,8 @@ Result<std::vector<StreamRow>> Catalogue::streams(const std::string& region, con
     auto statement = TRY(connection.prepare(
         after ? STREAM_COLUMNS "WHERE s.group_id = ? AND s.name >= ? AND s.name < ? ORDER BY s.name"
               : STREAM_COLUMNS "WHERE s.group_id = ? AND s.name >= ? ORDER BY s.name"));
-    statement.bind(*id).bind(prefix);
-    if (after) statement.bind(*after);
+    statement.bind(*id).bind_bytes(prefix);
+    if (after) statement.bind_bytes(*after);
     found = TRY(rows(std::move(statement)));
     return ok();
   }));
@@ -229,13 +229,13 @@ Result<std::vector<Catalogue::GroupRow>> Catalogue::groups(const std::string& re
         TRY(connection.prepare("SELECT id, name, created, (SELECT coalesce(sum(bytes), 0) FROM streams WHERE "
                                "group_id = groups.id AND NOT open) "
                                "FROM groups WHERE region = ? AND substr(name, 1, ?) = ? ORDER BY name"));
-    statement.bind(region).bind(int64_t(prefix.size())).bind(prefix);
+    statement.bind_bytes(region).bind(int64_t(prefix.size())).bind_bytes(prefix);
     while (TRY(statement.step())) {
-      GroupRow row{.info = {statement.bytes(1), from_milliseconds(statement.number(2)),
-                            uint64_t(statement.number(3))}};
+      GroupRow row{.info = {statement.bytes(1), from_milliseconds(statement.integer(2)),
+                            uint64_t(statement.integer(3))}};
       auto open = TRY(connection.prepare("SELECT id FROM streams WHERE open AND group_id = ?"));
-      open.bind(statement.number(0));
-      while (TRY(open.step())) row.open_streams.push_back(uint64_t(open.number(0)));
+      open.bind(statement.integer(0));
+      while (TRY(open.step())) row.open_streams.push_back(uint64_t(open.integer(0)));
       found.push_back(std::move(row));
     }
     return ok();

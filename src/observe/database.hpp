@@ -1,70 +1,23 @@
 // A SQLite file for rows at rest: WAL, synchronous FULL, one commit for all that arrives together.
 //
-// Threads: Database is callable from anywhere. A Statement is confined to the function that it was handed to.
-// Errors: exhausted (disk full), corrupt, unavailable (I/O), internal (our SQL is wrong).
+// Threads: Database is callable from anywhere. A Connection is confined to the function that it was handed to.
+// Errors: those of sqlite/connection.hpp.
 #pragma once
 
 #include <condition_variable>
-#include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/result.hpp"
-
-struct sqlite3;
-struct sqlite3_stmt;
+#include "sqlite/connection.hpp"
 
 namespace trainyard::observe {
 
-// A prepared statement with its parameters given; bound from 1 upwards in the order of the calls.
-class Statement {
- public:
-  explicit Statement(sqlite3_stmt* statement) : statement_(statement) {}
-  Statement(Statement&& other) noexcept;
-  ~Statement();
-
-  Statement& bind(int64_t number);
-  Statement& bind(double number);
-  Statement& bind(
-      std::string_view bytes);  // as BLOB: any bytes, compared as bytes. Lifetime: until the last step()
-  Statement& bind_nothing();
-
-  // True when there is a row.
-  Result<bool> step();
-  Result<void> run();
-  int64_t number(int column) const;
-  double real(int column) const;
-  std::string bytes(int column) const;
-  bool empty(int column) const;  // NULL
-
- private:
-  sqlite3_stmt* statement_;
-  int bound_ = 0;
-};
-
-class Connection {
- public:
-  static Result<std::unique_ptr<Connection>> open(const std::string& path, bool read_only);
-  ~Connection();
-  Connection(const Connection&) = delete;
-
-  // Statements are kept by their text, so texts come from a small fixed set. One at a time of the same text.
-  Result<Statement> prepare(const char* sql);
-  Result<void> execute(const std::string& sql);
-  int64_t last_row() const;
-  int changes() const;
-  Error error(const std::string& doing) const;
-
- private:
-  explicit Connection(sqlite3* handle) : handle_(handle) {}
-  sqlite3* handle_;
-  std::map<std::string, sqlite3_stmt*, std::less<>> statements_;
-};
+using sqlite::Connection;
+using sqlite::Statement;
 
 class Database {
  public:

@@ -47,8 +47,13 @@ Result<std::map<std::string, std::string>> to_dimensions(const std::string& byte
 Result<int64_t> find_series(Connection& connection, const MetricKey& key, const std::string& dimensions) {
   auto statement = TRY(connection.prepare(
       "SELECT id FROM series WHERE region = ? AND name_space = ? AND name = ? AND dimensions = ?"));
-  if (!TRY(statement.bind(key.region).bind(key.name_space).bind(key.name).bind(dimensions).step())) return 0;
-  return statement.number(0);
+  if (!TRY(statement.bind_bytes(key.region)
+               .bind_bytes(key.name_space)
+               .bind_bytes(key.name)
+               .bind_bytes(dimensions)
+               .step()))
+    return 0;
+  return statement.integer(0);
 }
 
 Result<int64_t> ensure_series(Connection& connection, const MetricKey& key) {
@@ -56,7 +61,11 @@ Result<int64_t> ensure_series(Connection& connection, const MetricKey& key) {
   if (const int64_t found = TRY(find_series(connection, key, dimensions))) return found;
   auto statement = TRY(
       connection.prepare("INSERT INTO series (region, name_space, name, dimensions) VALUES (?, ?, ?, ?)"));
-  TRY(statement.bind(key.region).bind(key.name_space).bind(key.name).bind(dimensions).run());
+  TRY(statement.bind_bytes(key.region)
+          .bind_bytes(key.name_space)
+          .bind_bytes(key.name)
+          .bind_bytes(dimensions)
+          .run());
   return connection.last_row();
 }
 
@@ -76,7 +85,7 @@ Result<void> insert(Connection& connection, const std::vector<MetricRecord>& rec
                                "?5, ?6, ?7 FROM points WHERE series = ?1 AND at = ?2"));
     TRY(statement.bind(series)
             .bind(at)
-            .bind(sample.unit)
+            .bind_bytes(sample.unit)
             .bind(sample.count)
             .bind(sample.sum)
             .bind(sample.minimum)
@@ -88,8 +97,8 @@ Result<void> insert(Connection& connection, const std::vector<MetricRecord>& rec
 
 Result<int64_t> batch_of(Connection& connection, const std::string& writer) {
   auto statement = TRY(connection.prepare("SELECT batch FROM writers WHERE name = ?"));
-  if (!TRY(statement.bind(writer).step())) return 0;
-  return statement.number(0);
+  if (!TRY(statement.bind_bytes(writer).step())) return 0;
+  return statement.integer(0);
 }
 
 class MetricFile final : public Metrics {
@@ -112,7 +121,7 @@ class MetricFile final : public Metrics {
       auto statement =
           TRY(connection.prepare("INSERT INTO writers VALUES (?1, ?2, ?3) ON CONFLICT (name) DO UPDATE SET "
                                  "batch = ?2, used = max(used, ?3)"));
-      return statement.bind(writer).bind(int64_t(batch)).bind(to_milliseconds(used)).run();
+      return statement.bind_bytes(writer).bind(int64_t(batch)).bind(to_milliseconds(used)).run();
     });
   }
 
@@ -140,9 +149,9 @@ class MetricFile final : public Metrics {
           .bind(series)
           .bind(to_milliseconds(query.from))
           .bind(to_milliseconds(query.to))
-          .bind(query.unit);
+          .bind_bytes(query.unit);
       while (TRY(statement.step()))
-        points.push_back({.at = from_milliseconds(statement.number(0)),
+        points.push_back({.at = from_milliseconds(statement.integer(0)),
                           .count = statement.real(2),
                           .sum = statement.real(3),
                           .minimum = statement.real(4),
@@ -161,7 +170,7 @@ class MetricFile final : public Metrics {
           TRY(connection.prepare("SELECT at, count, sum, minimum, maximum, unit FROM points WHERE series = ? "
                                  "ORDER BY at DESC, sequence DESC LIMIT 1"));
       if (TRY(statement.bind(series).step()))
-        found = Sample{.at = from_milliseconds(statement.number(0)),
+        found = Sample{.at = from_milliseconds(statement.integer(0)),
                        .count = statement.real(1),
                        .sum = statement.real(2),
                        .minimum = statement.real(3),
@@ -180,7 +189,7 @@ class MetricFile final : public Metrics {
           TRY(connection.prepare("SELECT name_space, name, dimensions FROM series WHERE region = ?1 AND (?2 "
                                  "= x'' OR name_space = ?2) AND (?3 = x'' OR name = ?3) "
                                  "ORDER BY name_space, name, dimensions"));
-      statement.bind(region).bind(name_space).bind(name);
+      statement.bind_bytes(region).bind_bytes(name_space).bind_bytes(name);
       while (TRY(statement.step()))
         keys.push_back(
             {region, statement.bytes(0), statement.bytes(1), TRY(to_dimensions(statement.bytes(2)))});
@@ -193,7 +202,7 @@ class MetricFile final : public Metrics {
     std::vector<int64_t> all;
     TRY(database_->read([&](Connection& connection) -> Result<void> {
       auto statement = TRY(connection.prepare("SELECT id FROM series"));
-      while (TRY(statement.step())) all.push_back(statement.number(0));
+      while (TRY(statement.step())) all.push_back(statement.integer(0));
       return ok();
     }));
     // One transaction a series: appends get their turn between them.
@@ -225,9 +234,9 @@ class MetricFile final : public Metrics {
     const std::string select = "SELECT " + column + " FROM series WHERE id = ?";
     int64_t begin;
     {
-      auto statement = TRY(connection.prepare(select.c_str()));
+      auto statement = TRY(connection.prepare(select));
       if (!TRY(statement.bind(series).step())) return ok();
-      begin = statement.number(0);
+      begin = statement.integer(0);
     }
     if (begin >= end) return ok();
     {
@@ -237,7 +246,7 @@ class MetricFile final : public Metrics {
           "WHERE series = ?2 AND at >= ?3 AND at < ?4 GROUP BY start, unit ORDER BY start, unit"));
       statement.bind(step).bind(series).bind(begin).bind(end);
       while (TRY(statement.step()))
-        joined.push_back({statement.number(0),
+        joined.push_back({statement.integer(0),
                           statement.bytes(1),
                           {statement.real(2), statement.real(3), statement.real(4), statement.real(5)}});
     }
@@ -249,12 +258,12 @@ class MetricFile final : public Metrics {
       const auto& point = joined[i];
       const int64_t sequence = i > 0 && joined[i - 1].at == point.at ? int64_t(i) : 0;
       auto statement = TRY(connection.prepare("INSERT INTO points VALUES (?, ?, ?, ?, ?, ?, ?, ?)"));
-      statement.bind(series).bind(point.at).bind(sequence).bind(point.unit);
+      statement.bind(series).bind(point.at).bind(sequence).bind_bytes(point.unit);
       for (const double number : point.numbers) statement.bind(number);
       TRY(statement.run());
     }
     const std::string update = "UPDATE series SET " + column + " = ? WHERE id = ?";
-    auto statement = TRY(connection.prepare(update.c_str()));
+    auto statement = TRY(connection.prepare(update));
     return statement.bind(end).bind(series).run();
   }
 

@@ -1,4 +1,4 @@
-#include "ledger/sqlite.hpp"
+#include "sqlite/connection.hpp"
 
 #include <sqlite3.h>
 
@@ -6,7 +6,7 @@
 
 #include "base/check.hpp"
 
-namespace trainyard::ledger {
+namespace trainyard::sqlite {
 namespace {
 
 // A reader meets a lock only while a crashed writer's log is recovered; longer than this is another program's
@@ -73,10 +73,27 @@ Statement& Statement::bind(int64_t value) {
   return *this;
 }
 
-Statement& Statement::bind(std::string_view value) {
-  CHECK(sqlite3_bind_text64(statement_, ++bound_, value.data() ? value.data() : "", value.size(),
+Statement& Statement::bind(double value) {
+  CHECK(sqlite3_bind_double(statement_, ++bound_, value) == SQLITE_OK, "the statement has this parameter");
+  return *this;
+}
+
+Statement& Statement::bind(std::string_view text) {
+  CHECK(sqlite3_bind_text64(statement_, ++bound_, text.data() ? text.data() : "", text.size(),
                             SQLITE_TRANSIENT, SQLITE_UTF8) == SQLITE_OK,
         "the statement has this parameter, and the text is below SQLite's limit of a gigabyte");
+  return *this;
+}
+
+Statement& Statement::bind_bytes(std::string_view bytes) {
+  CHECK(sqlite3_bind_blob64(statement_, ++bound_, bytes.empty() ? "" : bytes.data(), bytes.size(),
+                            SQLITE_STATIC) == SQLITE_OK,
+        "the statement has this parameter, and the bytes are below SQLite's limit of a gigabyte");
+  return *this;
+}
+
+Statement& Statement::bind_nothing() {
+  CHECK(sqlite3_bind_null(statement_, ++bound_) == SQLITE_OK, "the statement has this parameter");
   return *this;
 }
 
@@ -84,7 +101,7 @@ Result<bool> Statement::step() {
   const int code = sqlite3_step(statement_);
   if (code == SQLITE_ROW) return true;
   if (code == SQLITE_DONE) return false;
-  return error_of(database_, "ledger");
+  return error_of(database_, sqlite3_sql(statement_));
 }
 
 Result<void> Statement::run() {
@@ -95,15 +112,25 @@ Result<void> Statement::run() {
 
 int64_t Statement::integer(int column) const { return sqlite3_column_int64(statement_, column); }
 
+double Statement::real(int column) const { return sqlite3_column_double(statement_, column); }
+
 std::string Statement::text(int column) const {
   const auto* bytes = reinterpret_cast<const char*>(sqlite3_column_text(statement_, column));
   return bytes ? std::string(bytes, size_t(sqlite3_column_bytes(statement_, column))) : std::string();
 }
 
-Result<std::unique_ptr<Connection>> Connection::open(const std::string& path) {
+std::string Statement::bytes(int column) const {
+  const auto* bytes = static_cast<const char*>(sqlite3_column_blob(statement_, column));
+  return bytes ? std::string(bytes, size_t(sqlite3_column_bytes(statement_, column))) : std::string();
+}
+
+bool Statement::empty(int column) const { return sqlite3_column_type(statement_, column) == SQLITE_NULL; }
+
+Result<std::unique_ptr<Connection>> Connection::open(const std::string& path, Access access) {
   sqlite3* database = nullptr;
-  const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
-  const int code = sqlite3_open_v2(path.c_str(), &database, flags, nullptr);
+  const int flags =
+      access == Access::read ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+  const int code = sqlite3_open_v2(path.c_str(), &database, flags | SQLITE_OPEN_NOMUTEX, nullptr);
   std::unique_ptr<Connection> connection(new Connection(database));
   if (code != SQLITE_OK) return error_of(database, "opening " + path);
   sqlite3_busy_timeout(database, kBusyMillisecondsMax);
@@ -115,13 +142,13 @@ Connection::~Connection() {
   sqlite3_close(database_);
 }
 
-Result<Statement> Connection::prepare(const std::string& sql) {
+Result<Statement> Connection::prepare(std::string_view sql) {
   auto found = prepared_.find(sql);
   if (found == prepared_.end()) {
     sqlite3_stmt* statement = nullptr;
-    if (sqlite3_prepare_v3(database_, sql.c_str(), int(sql.size()), SQLITE_PREPARE_PERSISTENT, &statement,
+    if (sqlite3_prepare_v3(database_, sql.data(), int(sql.size()), SQLITE_PREPARE_PERSISTENT, &statement,
                            nullptr) != SQLITE_OK)
-      return error_of(database_, "ledger");
+      return error_of(database_, sql);
     found = prepared_.emplace(sql, statement).first;
   }
   return Statement(database_, found->second, true);
@@ -130,13 +157,13 @@ Result<Statement> Connection::prepare(const std::string& sql) {
 Result<Statement> Connection::prepare_once(const std::string& sql) {
   sqlite3_stmt* statement = nullptr;
   if (sqlite3_prepare_v2(database_, sql.c_str(), int(sql.size()), &statement, nullptr) != SQLITE_OK)
-    return error_of(database_, "ledger");
+    return error_of(database_, sql);
   return Statement(database_, statement, false);
 }
 
 Result<void> Connection::run(const std::string& sql) {
   if (sqlite3_exec(database_, sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK)
-    return error_of(database_, "ledger");
+    return error_of(database_, sql);
   return {};
 }
 
@@ -148,4 +175,6 @@ Result<int64_t> Connection::integer(const std::string& sql) {
 
 int64_t Connection::changes() const { return sqlite3_changes64(database_); }
 
-}  // namespace trainyard::ledger
+int64_t Connection::last_row() const { return sqlite3_last_insert_rowid(database_); }
+
+}  // namespace trainyard::sqlite

@@ -1,7 +1,8 @@
-// SQLite behind Results: a connection, its prepared statements, a row at a time. Private to this room.
+// SQLite behind Results: a connection, its prepared statements, a row at a time.
 //
 // Threads: a Connection and its Statements are confined to one thread at a time.
-// Errors:  exhausted (disk full), unavailable (locked), denied, corrupt, conflict (a constraint), internal.
+// Errors:  exhausted (disk full), unavailable (locked), denied, not_found (no such file), corrupt, conflict (a
+//          constraint), internal (our SQL is wrong).
 // Lifetime: a Statement is borrowed from its Connection and is reset when it ends.
 #pragma once
 
@@ -16,7 +17,7 @@
 struct sqlite3;
 struct sqlite3_stmt;
 
-namespace trainyard::ledger {
+namespace trainyard::sqlite {
 
 class Statement {
  public:
@@ -28,13 +29,20 @@ class Statement {
 
   // Parameters are bound in the order of the calls.
   Statement& bind(int64_t value);
-  Statement& bind(std::string_view value);
+  Statement& bind(double value);
+  Statement& bind(std::string_view text);
+  // A BLOB: any bytes, compared as bytes. Lifetime: until the last step().
+  Statement& bind_bytes(std::string_view bytes);
+  Statement& bind_nothing();
   // True while there is a row.
   Result<bool> step();
   // For statements without rows.
   Result<void> run();
   int64_t integer(int column) const;
+  double real(int column) const;
   std::string text(int column) const;
+  std::string bytes(int column) const;
+  bool empty(int column) const;  // NULL
 
  private:
   sqlite3* database_;
@@ -43,20 +51,24 @@ class Statement {
   int bound_ = 0;
 };
 
+enum class Access { read_and_write, read };  // the first makes the file when it is not there
+
 class Connection {
  public:
-  static Result<std::unique_ptr<Connection>> open(const std::string& path);
+  static Result<std::unique_ptr<Connection>> open(const std::string& path,
+                                                  Access access = Access::read_and_write);
   ~Connection();
   Connection(const Connection&) = delete;
 
-  // Prepared once for each text, and kept. Requires: the texts are few.
-  Result<Statement> prepare(const std::string& sql);
+  // Prepared once for each text, and kept. Requires: the texts are few, and one at a time of the same is in use.
+  Result<Statement> prepare(std::string_view sql);
   // For texts that depend on the question.
   Result<Statement> prepare_once(const std::string& sql);
   Result<void> run(const std::string& sql);
   Result<int64_t> integer(const std::string& sql);
   // Rows that the last statement changed.
   int64_t changes() const;
+  int64_t last_row() const;
 
  private:
   explicit Connection(sqlite3* database) : database_(database) {}
@@ -64,4 +76,4 @@ class Connection {
   std::map<std::string, sqlite3_stmt*, std::less<>> prepared_;
 };
 
-}  // namespace trainyard::ledger
+}  // namespace trainyard::sqlite

@@ -1,0 +1,60 @@
+#include "sqlite/connection.hpp"
+
+#include <gtest/gtest.h>
+
+namespace trainyard::sqlite {
+namespace {
+
+std::unique_ptr<Connection> memory() { return *Connection::open(":memory:"); }
+
+TEST(Connection, GivesBackWhatItWasGiven) {
+  const auto connection = memory();
+  ASSERT_TRUE(connection->run("CREATE TABLE things (a, b, c, d, e)"));
+  const std::string text("with a \0 inside", 15), bytes("\xff\x00\xfe", 3);
+  {
+    auto insert = *connection->prepare("INSERT INTO things VALUES (?, ?, ?, ?, ?)");
+    ASSERT_TRUE(insert.bind(int64_t{-7}).bind(2.5).bind(text).bind_bytes(bytes).bind_nothing().run());
+    EXPECT_EQ(connection->changes(), 1);
+    EXPECT_EQ(connection->last_row(), 1);
+  }
+  auto select = *connection->prepare("SELECT a, b, c, d, e, typeof(c), typeof(d) FROM things");
+  ASSERT_TRUE(*select.step());
+  EXPECT_EQ(select.integer(0), -7);
+  EXPECT_EQ(select.real(1), 2.5);
+  EXPECT_EQ(select.text(2), text);
+  EXPECT_EQ(select.bytes(3), bytes);
+  EXPECT_TRUE(select.empty(4) && select.bytes(4).empty() && !select.empty(3));
+  EXPECT_EQ(select.text(5), "text");
+  EXPECT_EQ(select.text(6), "blob");
+  EXPECT_FALSE(*select.step());
+}
+
+TEST(Connection, AStatementIsKeptAndStartsAfresh) {
+  const auto connection = memory();
+  for (const int64_t number : {1, 2}) {
+    auto statement = *connection->prepare("SELECT ?");
+    ASSERT_TRUE(*statement.bind(number).step());
+    EXPECT_EQ(statement.integer(0), number);
+  }
+  auto unbound = *connection->prepare("SELECT ?");
+  ASSERT_TRUE(*unbound.step());
+  EXPECT_TRUE(unbound.empty(0)) << "what was bound before is forgotten";
+  EXPECT_EQ(*connection->integer("SELECT 40 + 2"), 42);
+}
+
+TEST(Connection, SaysWhatIsWrongInOurKinds) {
+  const auto connection = memory();
+  const auto ours = connection->prepare("SELECT FROM WHERE");
+  ASSERT_FALSE(ours);
+  EXPECT_EQ(ours.error().kind, Kind::internal);
+  EXPECT_NE(ours.error().message.find("SELECT FROM WHERE"), std::string::npos) << "it names the statement";
+  ASSERT_TRUE(connection->run("CREATE TABLE one (a UNIQUE); INSERT INTO one VALUES (1)"));
+  EXPECT_EQ(connection->run("INSERT INTO one VALUES (1)").error().kind, Kind::conflict);
+  ASSERT_TRUE(connection->run("PRAGMA query_only = 1"));
+  EXPECT_EQ(connection->run("INSERT INTO one VALUES (2)").error().kind, Kind::denied);
+  EXPECT_EQ(connection->integer("SELECT a FROM one WHERE a = 9").error().kind, Kind::not_found);
+  EXPECT_EQ(Connection::open("/no/such/folder/file", Access::read).error().kind, Kind::not_found);
+}
+
+}  // namespace
+}  // namespace trainyard::sqlite
