@@ -13,6 +13,7 @@ namespace trainyard::apps {
 namespace {
 
 constexpr int64_t kImagesGibMax = 1 << 20;  // a pebibyte: more is a mistake in writing
+constexpr int64_t kLogDaysMax = 36'525;     // a century, likewise
 
 // Reads one table of the file, noting which keys were asked for, so that what is left over can be named.
 class Table {
@@ -255,6 +256,15 @@ Result<Config> from_value(const toml::value& file) {
       return invalid(table.name("images_gib_max") + " must be between 0 and " +
                      std::to_string(kImagesGibMax));
     config.images_bytes_max = uint64_t(images_gib_max) << 30;
+    return table.nothing_else();
+  }));
+  TRY(root.each("logs", [&](Table table) -> Result<void> {
+    int64_t retention_days = 0;
+    TRY(table.read("retention_days", retention_days));
+    if (retention_days < 0 || retention_days > kLogDaysMax)
+      return invalid(table.name("retention_days") + " must be between 0 (for ever) and " +
+                     std::to_string(kLogDaysMax));
+    if (retention_days > 0) config.log_retention = retention_days * 24h;
     return table.nothing_else();
   }));
   TRY(root.each("spot", [&](Table table) -> Result<void> {

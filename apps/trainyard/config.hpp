@@ -44,9 +44,10 @@ struct Config {
   Duration stop_grace = 120s;   // between SIGTERM and SIGKILL, as on SageMaker
   Duration spot_notice = 120s;  // the same, when spot capacity is taken back
   double spot_interruptions_per_host_hour = 0;
-  int64_t spot_seed = 0;           // of when they come
-  std::string spot_trace_file;     // CSV, control/spot.hpp; "" = none
-  Duration stalled_after = 30min;  // without output and work, a host is said to hang; 0 = never
+  int64_t spot_seed = 0;                  // of when they come
+  std::string spot_trace_file;            // CSV, control/spot.hpp; "" = none
+  Duration stalled_after = 30min;         // without output and work, a host is said to hang; 0 = never
+  std::optional<Duration> log_retention;  // events that are older are removed; unset: never, as on AWS
   domain::PriceTable prices = domain::list_prices_of_2023();
   std::string network_pool = "10.201.0.0/16";
 };

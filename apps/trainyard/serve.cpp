@@ -175,7 +175,9 @@ Result<void> serve(const ServeOptions& options) {
 
   // What is remembered.
   auto ledger = TRY(ledger::open_sqlite(data.file("ledger.db")).in("opening the ledger"));
-  auto logs = TRY(observe::open_logs(data.file("logs"), clock).in("opening the logs"));
+  observe::LogSettings log_settings;
+  log_settings.retention = config.log_retention;
+  auto logs = TRY(observe::open_logs(data.file("logs"), clock, log_settings).in("opening the logs"));
   auto metrics = TRY(observe::open_metrics(data.file("metrics")).in("opening the metrics"));
   auto objects = TRY(open_objects(config, data, clock, random).in("opening the object store"));
 
