@@ -2,6 +2,7 @@
 #include "entry/children.hpp"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <csignal>
 
@@ -15,9 +16,11 @@ constexpr int kWaitsMax = 2000;  // of at most 100 ms each
 
 class ChildrenTest : public testing::Test {
  protected:
+  Command shell(const std::string& line) const {
+    return {{"sh", "-c", line}, {{"PATH", "/usr/bin:/bin"}}, directory_.path()};
+  }
   void start(const std::string& line, Children::Kind kind = {}) {
-    const auto started =
-        children_.start({{"sh", "-c", line}, {{"PATH", "/usr/bin:/bin"}}, directory_.path()}, kind);
+    const auto started = children_.start(shell(line), kind);
     ASSERT_TRUE(started) << started.error().message;
   }
   // The next one that ends.
@@ -93,6 +96,24 @@ TEST_F(ChildrenTest, InheritNothing) {
   EXPECT_EQ(wait().code, 0);
   EXPECT_EQ(written("fds"), "4\n") << "the three streams, and what ls reads";
   EXPECT_EQ(written("env").find("HOME="), std::string::npos);
+}
+
+TEST_F(ChildrenTest, RunOnTheProcessorsThatTheyAreGiven) {
+  cpu_set_t ours, after;
+  ASSERT_EQ(::sched_getaffinity(0, sizeof ours, &ours), 0);
+  int last = 0;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+    if (CPU_ISSET(cpu, &ours)) last = cpu;
+  Command command = shell("grep Cpus_allowed_list /proc/self/status > cpus");
+  command.cpus = {last, CPU_SETSIZE - 1};
+  ASSERT_TRUE(children_.start(command, {}));
+  EXPECT_EQ(wait().code, 0);
+  EXPECT_EQ(written("cpus"), "Cpus_allowed_list:\t" + std::to_string(last) + "\n");
+  ASSERT_EQ(::sched_getaffinity(0, sizeof after, &after), 0);
+  EXPECT_TRUE(CPU_EQUAL(&ours, &after)) << "we ourselves stay where we were";
+  command.cpus = {CPU_SETSIZE - 1};  // not ours to give
+  ASSERT_TRUE(children_.start(command, {}));
+  EXPECT_EQ(wait().code, 0);
 }
 
 TEST_F(ChildrenTest, ThatAreNotThereAreNamed) {

@@ -8,6 +8,7 @@
 #include "base/text.hpp"
 #include "entry/children.hpp"
 #include "entry/failure.hpp"
+#include "entry/gpus.hpp"
 #include "entry/plan.hpp"
 #include "entry/sockets.hpp"
 
@@ -79,12 +80,12 @@ int run_rank(const std::vector<std::string>& arguments, const Variables& variabl
     if (!entry->send(Rank{rank})) entry.reset();
   }
   Command command{arguments, variables, "."};
-  const int gpus = count_gpus();
-  if (gpus > 0 && found_at(variables, kPinVariable) == "1") {
-    const int local_rank = whole_number(variables, {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID"});
-    command.variables["CUDA_VISIBLE_DEVICES"] =
-        device_of_rank(local_rank, gpus, found_at(variables, "CUDA_VISIBLE_DEVICES"));
-  }
+  std::vector<std::vector<int>> gpu_cpus;
+  for (const auto& gpu : find_gpus()) gpu_cpus.push_back(gpu.cpus);
+  const int local_rank = whole_number(variables, {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID"});
+  Pin pin = pin_of_rank(local_rank, gpu_cpus, variables);
+  for (const auto& [name, value] : pin.variables) command.variables[name] = value;
+  command.cpus = std::move(pin.cpus);
   const std::string host = found_at(variables, "SM_CURRENT_HOST");
   const auto report = [&](int code, const std::string& words, const std::string& line) {
     Failure failure{host, rank, code, ""};

@@ -279,6 +279,7 @@ class HostRun {
   void start_process(const Start& start) {
     Command command{start.arguments, variables_, settings_.code_directory()};
     for (const auto& [name, value] : start.variables) command.variables[name] = value;
+    command.cpus = start.cpus;
     Children::Kind kind;
     kind.role = start.role;
     kind.rank = start.rank;

@@ -9,6 +9,9 @@ namespace {
 
 // The ports of the framework images.
 constexpr const char* kTorchPort = "7777";
+// By which CUDA counts GPUs: else each process may count those that differ by what it takes for the fastest.
+constexpr const char* kOrderVariable = "CUDA_DEVICE_ORDER";
+constexpr const char* kBusOrder = "PCI_BUS_ID";
 constexpr int kTensorflowPort = 2222, kServerPort = 2223, kMirroredPort = 8890;
 constexpr const char* kDataParallelPort = "7592";
 // A host with more ranks is a mistake: no machine has so many cores.
@@ -201,9 +204,9 @@ Result<Plan> plan_torch(const Settings& settings, const Image& image, const Vari
     // So many threads in each rank would fight for the same cores.
     if (ranks > 1 && !variables.contains("OMP_NUM_THREADS")) start.variables["OMP_NUM_THREADS"] = "1";
     if (data_parallel) start.variables.merge(data_parallel_variables(settings));
-    if (settings.gpus > 0 && found_at(variables, kPinVariable) == "1")
-      start.variables["CUDA_VISIBLE_DEVICES"] =
-          device_of_rank(local_rank, settings.gpus, found_at(variables, "CUDA_VISIBLE_DEVICES"));
+    Pin pin = pin_of_rank(local_rank, settings.gpu_cpus, variables);
+    start.variables.merge(pin.variables);
+    start.cpus = std::move(pin.cpus);
     plan.starts.push_back(std::move(start));
   }
   return plan;
@@ -320,11 +323,23 @@ std::vector<std::string> program_command(const Settings& settings, const Image& 
   return command;
 }
 
-std::string device_of_rank(int local_rank, int gpus, const std::string& visible) {
-  const auto place = static_cast<size_t>(local_rank % gpus);
-  if (visible.empty()) return std::to_string(place);
+Pin pin_of_rank(int local_rank, const std::vector<std::vector<int>>& gpu_cpus, const Variables& variables) {
+  Pin pin;
+  if (gpu_cpus.empty()) return pin;
+  const auto turn = static_cast<size_t>(local_rank);
+  const std::string visible = found_at(variables, "CUDA_VISIBLE_DEVICES");
   const auto names = split(visible, ',');
-  return std::string(trim(names[place % names.size()]));
+  const std::string device = visible.empty() ? std::to_string(turn % gpu_cpus.size())
+                                             : std::string(trim(names[turn % names.size()]));
+  if (found_at(variables, kPinVariable) == "1") pin.variables["CUDA_VISIBLE_DEVICES"] = device;
+  const std::string order = found_at(variables, kOrderVariable);
+  if (order.empty()) pin.variables[kOrderVariable] = kBusOrder;
+  // A GPU that is named otherwise, or counted otherwise, is one whose side of the machine we do not know.
+  const auto number = parse_int(device);
+  if (number && *number >= 0 && static_cast<size_t>(*number) < gpu_cpus.size() &&
+      (order.empty() || order == kBusOrder))
+    pin.cpus = gpu_cpus[static_cast<size_t>(*number)];
+  return pin;
 }
 
 Result<Plan> make_plan(const Settings& settings, const Image& image, const Variables& variables) {

@@ -42,7 +42,8 @@ struct Start {
   Role role = Role::program;
   int rank = 0;  // among all of the distribution; of programs: the host's place
   std::vector<std::string> arguments;
-  Variables variables;  // added to the script's
+  Variables variables;    // added to the script's
+  std::vector<int> cpus;  // on which it runs; none: any
   // What is told to stop: the process, or, for a shell's sake, all that it started.
   bool signal_group = false;
 };
@@ -62,8 +63,13 @@ enum class Program { script, package, command };
 Program program_kind(std::string_view program, bool has_setup);
 // `launched`: by mpirun, which the module mpi4py helps to end all ranks when one raises.
 std::vector<std::string> program_command(const Settings& settings, const Image& image, bool launched);
-// "CUDA_VISIBLE_DEVICES" for a local rank: that one of what is visible, by turns.
-std::string device_of_rank(int local_rank, int gpus, const std::string& visible);
+// What ties a rank to the GPU of its local rank, by turns: it runs on that GPU's processors, and all ranks count the
+// GPUs alike. With kPinVariable it sees that one only. `gpu_cpus`: of each GPU, in the order of their buses.
+struct Pin {
+  Variables variables;
+  std::vector<int> cpus;
+};
+Pin pin_of_rank(int local_rank, const std::vector<std::vector<int>>& gpu_cpus, const Variables& variables);
 
 // Variables by which a job says what contract and clients have no word for.
 inline constexpr const char* kPinVariable = "TRAINYARD_ONE_GPU_PER_RANK";

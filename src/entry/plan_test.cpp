@@ -9,7 +9,8 @@ namespace {
 
 // A job of hosts algo-1 .. algo-n in one group, seen from algo-k.
 struct Job {
-  int hosts = 2, host = 1, gpus = 0;
+  int hosts = 2, host = 1;
+  std::vector<std::vector<int>> gpus = {};  // of each: its processors
   Json hyperparameters = Json::object();
   Image image = {.python = "/usr/bin/python3", .mpirun = "/usr/bin/mpirun", .entry = "/opt/trainyard/entry"};
   Variables variables = {};
@@ -96,15 +97,57 @@ TEST(Plan, StartsTorchRanksOnEveryHost) {
   EXPECT_FALSE(last.variables.contains("CUDA_VISIBLE_DEVICES"));
 }
 
-TEST(Plan, StartsOneRankPerGpuAndPinsItWhereAsked) {
-  Job job{.hosts = 1, .gpus = 4, .hyperparameters = {{"sagemaker_pytorch_ddp_enabled", "true"}}};
-  EXPECT_EQ(job.plan()->starts.size(), 4u);
-  EXPECT_FALSE(job.plan()->starts[3].variables.contains("CUDA_VISIBLE_DEVICES"));
+TEST(Plan, StartsOneRankPerGpuPinnedByItsLocalRank) {
+  const std::vector<int> near = {0, 1, 2, 3}, far = {4, 5, 6, 7};
+  Job job{.hosts = 2,
+          .host = 2,
+          .gpus = {near, near, far, far},
+          .hyperparameters = {{"sagemaker_pytorch_ddp_enabled", "true"}}};
+  const auto plan = job.plan();
+  ASSERT_EQ(plan->starts.size(), 4u);
+  for (size_t local_rank = 0; local_rank < 4; ++local_rank) {
+    const auto& start = plan->starts[local_rank];
+    EXPECT_EQ(start.rank, 4 + int(local_rank));
+    EXPECT_EQ(start.variables.at("LOCAL_RANK"), std::to_string(local_rank));
+    EXPECT_EQ(start.cpus, job.gpus[local_rank]) << "its GPU's side of the machine";
+    EXPECT_EQ(start.variables.at("CUDA_DEVICE_ORDER"), "PCI_BUS_ID") << "the number is one GPU for all";
+    EXPECT_FALSE(start.variables.contains("CUDA_VISIBLE_DEVICES")) << "cuda:LOCAL_RANK is there";
+  }
   job.variables = {{kPinVariable, "1"}};
   EXPECT_EQ(job.plan()->starts[3].variables.at("CUDA_VISIBLE_DEVICES"), "3");
-  job.variables["CUDA_VISIBLE_DEVICES"] = "4,5,6,GPU-7";
-  EXPECT_EQ(job.plan()->starts[3].variables.at("CUDA_VISIBLE_DEVICES"), "GPU-7");
-  EXPECT_EQ(device_of_rank(5, 4, ""), "1");
+}
+
+TEST(Plan, PinsARankToWhatItsUserShowsIt) {
+  const std::vector<std::vector<int>> gpus = {{0}, {1}, {2}, {3}};
+  struct Row {
+    int local_rank;
+    Variables variables;
+    std::vector<int> cpus;
+    std::string visible;  // "" = as before
+  };
+  const std::vector<Row> rows = {
+      {1, {}, {1}, ""},
+      {5, {}, {1}, ""},
+      {5, {{kPinVariable, "1"}}, {1}, "1"},
+      {0, {{"CUDA_VISIBLE_DEVICES", "3, 2"}}, {3}, ""},
+      {1, {{"CUDA_VISIBLE_DEVICES", "3, 2"}, {kPinVariable, "1"}}, {2}, "2"},
+      {0, {{"CUDA_VISIBLE_DEVICES", "GPU-7"}, {kPinVariable, "1"}}, {}, "GPU-7"},
+      {0, {{"CUDA_VISIBLE_DEVICES", "9"}}, {}, ""},
+      {1, {{"CUDA_DEVICE_ORDER", "FASTEST_FIRST"}}, {}, ""},
+      {1, {{"CUDA_DEVICE_ORDER", "PCI_BUS_ID"}}, {1}, ""},
+  };
+  for (const auto& row : rows) {
+    const Pin pin = pin_of_rank(row.local_rank, gpus, row.variables);
+    const auto& line = &row - rows.data();
+    EXPECT_EQ(pin.cpus, row.cpus) << line;
+    EXPECT_EQ(pin.variables.contains("CUDA_VISIBLE_DEVICES"), !row.visible.empty()) << line;
+    if (!row.visible.empty()) {
+      EXPECT_EQ(pin.variables.at("CUDA_VISIBLE_DEVICES"), row.visible) << line;
+    }
+    EXPECT_EQ(pin.variables.contains("CUDA_DEVICE_ORDER"), !row.variables.contains("CUDA_DEVICE_ORDER"))
+        << line;
+  }
+  EXPECT_TRUE(pin_of_rank(0, {}, {{kPinVariable, "1"}}).variables.empty()) << "a machine without GPUs";
 }
 
 TEST(Plan, StartsDataParallelsRanksUnlessTheScriptNeedsItsLibrary) {

@@ -9,6 +9,7 @@
 
 #include "base/text.hpp"
 #include "entry/failure.hpp"
+#include "entry/gpus.hpp"
 #include "host/files.hpp"
 
 namespace trainyard::entry {
@@ -57,7 +58,7 @@ Result<Found> look_around(const Station& station) {
   found.input_data_config = TRY(host::read_file(config + "inputdataconfig.json"));
   found.variables = station.variables;
   found.cpus = station.told.cpus > 0 ? static_cast<int>(std::ceil(station.told.cpus)) : count_cpus();
-  found.gpus = count_gpus();
+  for (const auto& gpu : find_gpus()) found.gpus.push_back(gpu.cpus);
   return found;
 }
 

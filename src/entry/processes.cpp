@@ -18,7 +18,6 @@ namespace trainyard::entry {
 namespace {
 
 constexpr size_t kReadBytesMax = 64 << 10;
-constexpr int kGpusMax = 64;  // device files are looked for by number
 
 struct Pipe {
   host::File read_end, write_end;
@@ -45,6 +44,28 @@ class SpawnPlan {
   }
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
+};
+
+// This thread's processors, which what it starts inherits, are others as long as it lives. Nothing changes where none
+// of those wanted may be used.
+class OnCpus {
+ public:
+  explicit OnCpus(const std::vector<int>& wanted) {
+    if (wanted.empty() || ::sched_getaffinity(0, sizeof before_, &before_) != 0) return;
+    cpu_set_t chosen;
+    CPU_ZERO(&chosen);
+    for (const int cpu : wanted)
+      if (cpu >= 0 && cpu < CPU_SETSIZE && CPU_ISSET(cpu, &before_)) CPU_SET(cpu, &chosen);
+    changed_ = CPU_COUNT(&chosen) > 0 && ::sched_setaffinity(0, sizeof chosen, &chosen) == 0;
+  }
+  ~OnCpus() {
+    if (changed_) ::sched_setaffinity(0, sizeof before_, &before_);
+  }
+  OnCpus(const OnCpus&) = delete;
+
+ private:
+  cpu_set_t before_;
+  bool changed_ = false;
 };
 
 bool is_program(const std::string& path) {
@@ -98,6 +119,7 @@ Result<Running> start(const Command& command) {
   for (const auto& [name, value] : command.variables) lines.push_back(name + "=" + value);
   for (const auto& line : lines) variables.push_back(const_cast<char*>(line.c_str()));
   variables.push_back(nullptr);
+  const OnCpus there(command.cpus);
   const int failed = ::posix_spawn(&running.process, program.c_str(), &plan.actions, &plan.attributes,
                                    arguments.data(), variables.data());
   if (failed != 0) return from_errno("starting " + program, failed);
@@ -133,15 +155,6 @@ void write_all(int descriptor, std::string_view text) {
       return;  // nobody listens
     }
   }
-}
-
-int count_gpus() {
-  int found = 0;
-  for (int number = 0; number < kGpusMax; ++number) {
-    struct stat status;
-    found += ::stat(("/dev/nvidia" + std::to_string(number)).c_str(), &status) == 0;
-  }
-  return found;
 }
 
 int count_cpus() {

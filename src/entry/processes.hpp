@@ -21,7 +21,8 @@ struct Command {
   std::vector<std::string> arguments;  // arguments[0] is found on PATH of variables
   Variables variables;                 // all of its environment
   std::string directory = "/";
-  bool catch_output = false;  // else it is ours
+  std::vector<int> cpus = {};  // on which it runs, as far as we may ourselves; none: where we do
+  bool catch_output = false;   // else it is ours
   bool catch_errors = false;
 };
 
@@ -43,8 +44,6 @@ bool read_available(const host::File& pipe, std::string& text);
 // All of it, whatever else happens.
 void write_all(int descriptor, std::string_view text);
 
-// Device files of GPUs: /dev/nvidia0 ..
-int count_gpus();
 // Cores that this process may run on.
 int count_cpus();
 

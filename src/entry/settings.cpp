@@ -185,7 +185,8 @@ Result<Settings> read_settings(const Found& found) {
   Settings settings;
   settings.base = found.base;
   settings.cpus = found.cpus;
-  settings.gpus = found.gpus;
+  settings.gpus = static_cast<int>(found.gpus.size());
+  settings.gpu_cpus = found.gpus;
   const auto hyperparameters = TRY(object_of(found.hyperparameters, "hyperparameters.json"));
   settings.resource_config = TRY(object_of(found.resource_config, "resourceconfig.json"));
   settings.input_data_config = TRY(object_of(found.input_data_config, "inputdataconfig.json"));

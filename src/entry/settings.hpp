@@ -23,7 +23,7 @@ struct Found {
   std::string input_data_config;
   Variables variables;  // the environment that entry was started with
   int cpus = 1;
-  int gpus = 0;
+  std::vector<std::vector<int>> gpus = {};  // of each: the processors near it, as far as known (gpus.hpp)
 };
 
 struct Group {
@@ -56,6 +56,7 @@ struct Settings {
   std::vector<std::string> distribution_hosts;
   int cpus = 1;
   int gpus = 0;
+  std::vector<std::vector<int>> gpu_cpus;  // as many as gpus
 
   std::string code_directory() const { return base + "/code"; }
   const std::string& master() const {
