@@ -142,10 +142,10 @@ class Network:
         end = json.loads(done.stdout)["end"]
         return (end["sum_received"]["bits_per_second"] + end["sum_received_bidir_reverse"]["bits_per_second"]) / 2 / 8
 
-    def allreduce_seconds(self, size):
+    def allreduce_seconds(self, size, *plans):
         """Of one rank on each host, as rank 0 saw it."""
         processes = [subprocess.Popen(self.command(host, os.path.join(BIN, "reduce_with_ours"), str(len(self.names)), str(size), "f32", "hosts", str(host),
-                                                   ",".join(self.addresses)), stdout=subprocess.PIPE, text=True) for host in range(len(self.names))]
+                                                   ",".join(self.addresses), *plans), stdout=subprocess.PIPE, text=True) for host in range(len(self.names))]
         try:
             said = [process.communicate(timeout=120)[0] for process in processes]
         finally:

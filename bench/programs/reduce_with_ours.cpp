@@ -2,7 +2,7 @@
 //
 //   reduce_with_ours RANKS BYTES TYPE WAY [PLANS]     TYPE f32 f16 bf16; WAY ordinary registered tcp, or start:
 //   the time from the first fork until all have met
-//   reduce_with_ours RANKS BYTES TYPE hosts RANK ADDRESS,ADDRESS,..     one rank, alone on its host
+//   reduce_with_ours RANKS BYTES TYPE hosts RANK ADDRESS,ADDRESS,.. [PLANS]     one rank, alone on its host
 #include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -105,7 +105,8 @@ int main(int argc, char** argv) {
   options.silence_max = 30s;
   options.share_memory = way != "tcp" && way != "hosts";
   options.group.deterministic = true;
-  if (argc > 5 && way != "hosts") options.group.plans = argv[5];
+  const int plans = way == "hosts" ? 7 : 5;
+  if (argc > plans) options.group.plans = argv[plans];
   const Type of = type == "f16" ? Type::f16 : type == "bf16" ? Type::bf16 : Type::f32;
   const auto began = std::chrono::steady_clock::now();
   const auto run = [&](int rank) {

@@ -52,6 +52,16 @@ TEST(Replay, OfHalvingAndDoublingIsTheTextbooksFormula) {
   }
 }
 
+TEST(Replay, OfDirectSendsAsLittleAsTheRing) {
+  for (const int ranks : {2, 3, 4, 8, 17}) {
+    const size_t bytes = size_t(ranks) * 4096 * 100;
+    const auto cluster = network_of(ranks, 50e-6, gigabit);
+    const double formula = 2 * 50e-6 + 2.0 * (ranks - 1) / ranks * double(bytes) / gigabit;
+    EXPECT_NEAR(allreduce_seconds(choice_of(Algorithm::direct), bytes, cluster), formula, formula * 1e-9)
+        << ranks;
+  }
+}
+
 TEST(Replay, FoldsBehindTheWireWhenPiecesAreCut) {
   auto cluster = network_of(2, 0, gigabit);
   cluster.fold_seconds_per_byte = 0.5 / gigabit;

@@ -220,8 +220,9 @@ class Replay {
     }
     const plan::Plan& plan = rank.stages[rank.stage].plan;
     bool copied = false;  // what goes to everyone on a host is written once
-    for (int member = 0; member < plan.ranks; ++member) {
-      if (member == plan.rank) continue;
+    // What the kernel would interleave goes one after the other here: each begins with another peer.
+    for (int k = 1; k < plan.ranks; ++k) {
+      const int member = (plan.rank + k) % plan.ranks;
       const int to = rank_of(rank, member);
       if (host_of(to) == host_of(index) && !copied) {
         copied = true;
