@@ -6,7 +6,6 @@
 #include <numeric>
 
 #include "base/check.hpp"
-#include "collectives/compress/casts.hpp"
 #include "collectives/plan/plan.hpp"
 #include "collectives/reduce/reduce.hpp"
 
@@ -15,8 +14,6 @@ namespace {
 
 using collectives::bytes_of;
 
-// Buffers grow by doubling from here, so that they do not grow with every new set of tensors.
-constexpr size_t buffer_bytes_min = size_t{64} << 10;
 // More names say no more.
 constexpr size_t names_max = 3;
 
@@ -63,31 +60,7 @@ size_t total(const std::vector<size_t>& counts) {
 
 Carrier::Carrier(Group& world, const std::function<void(const Event&)>& on_event, Now now)
     : on_event_(on_event), now_(std::move(now)), rank_(world.rank()) {
-  shared_[0].group = &world;
-}
-
-Carrier::~Carrier() {
-  for (auto& [set, shared] : shared_) let_go(shared);
-}
-
-void Carrier::let_go(Shared& shared) {
-  if (!shared.registered.empty()) shared.group->free(shared.registered);
-  shared.registered = {};
-  shared.ordinary.reset();
-  shared.bytes = 0;
-}
-
-std::byte* Carrier::buffer(Shared& shared, size_t bytes) {
-  if (bytes > shared.bytes || shared.bytes == 0) {
-    let_go(shared);
-    shared.bytes = std::max(buffer_bytes_min, std::bit_ceil(bytes));
-    if (auto memory = shared.group->allocate(shared.bytes)) {
-      shared.registered = *memory;
-    } else {
-      shared.ordinary = std::make_unique_for_overwrite<std::byte[]>(shared.bytes);
-    }
-  }
-  return shared.registered.empty() ? shared.ordinary.get() : shared.registered.data();
+  shared_.emplace(0, std::make_unique<Shared>(&world));
 }
 
 std::chrono::nanoseconds Carrier::begin() const { return on_event_ ? now_() : std::chrono::nanoseconds{}; }
@@ -114,11 +87,12 @@ Result<void> Carrier::carry_out(std::span<Part> parts) {
     return change_sets(parts.front());
   const auto found = shared_.find(first.set);
   if (found == shared_.end()) return ok();
-  Shared& shared = found->second;
+  Shared& shared = *found->second;
   const auto members = size_t(shared.group->size());
   const auto me = size_t(shared.group->rank());
   switch (first.operation) {
     case Operation::allreduce:
+      if (first.compression.kind != Compression::Kind::none) return compressed(shared, parts);
       return allreduce(shared, parts);
     case Operation::adasum:
       return adasum(shared, parts);
@@ -142,96 +116,93 @@ Result<void> Carrier::carry_out(std::span<Part> parts) {
 
 Result<void> Carrier::allreduce(Shared& shared, std::span<Part> parts) {
   const Signature& first = signature_of(parts.front());
-  const Type travels_as =
-      first.compression.kind == Compression::Kind::none ? first.type : cast_type(first.compression);
-  const bool casts = travels_as != first.type;
-  const size_t element_bytes = bytes_of(travels_as);
-  if (parts.size() == 1 && parts[0].request && !casts) {
+  const Reducing reducing{.reduction = first.reduction, .prescale = first.prescale, .name = {}};
+  if (parts.size() == 1 && parts[0].request) {
     const Request& request = *parts[0].request;
-    TRY(run(shared, parts,
-            calls::allreduce(request.input, request.output,
-                             {.reduction = first.reduction, .prescale = first.prescale, .name = {}})));
+    TRY(run(shared, parts, calls::allreduce(request.input, request.output, reducing)));
     if (first.postscale != 1)
       scale(first.type, static_cast<std::byte*>(request.output.data), request.output.count, first.postscale);
     parts[0].result = Outcome{};
     return ok();
   }
-  size_t elements = 0;
-  for (const Part& part : parts) elements += signature_of(part).elements();
-  std::byte* all = buffer(shared, elements * element_bytes);
-  auto began = begin();
-  std::byte* at = all;
+  const Staged staged = copy_in(shared, parts);
+  TRY(run(shared, parts, calls::allreduce(Numbers{staged.bytes, staged.elements, first.type}, reducing)));
+  copy_out(staged, parts);
+  return ok();
+}
+
+// One tensor after the other; zeros where this rank has joined.
+Carrier::Staged Carrier::copy_in(Shared& shared, std::span<Part> parts) {
+  const size_t element_bytes = bytes_of(signature_of(parts.front()).type);
+  Staged staged;
+  for (const Part& part : parts) staged.elements += signature_of(part).elements();
+  staged.bytes = shared.buffer.bytes(staged.elements * element_bytes);
+  const auto began = begin();
+  std::byte* at = staged.bytes;
   for (const Part& part : parts) {
-    const size_t count = signature_of(part).elements();
-    if (!part.request) {
-      std::memset(at, 0, count * element_bytes);
-    } else if (casts) {
-      narrow(travels_as, static_cast<const float*>(part.request->input.data), at, count, first.prescale);
+    const size_t bytes = signature_of(part).elements() * element_bytes;
+    if (part.request) {
+      copy_bytes(at, part.request->input.data, bytes);
     } else {
-      copy_bytes(at, part.request->input.data, count * element_bytes);
+      std::memset(at, 0, bytes);
     }
-    at += count * element_bytes;
+    at += bytes;
   }
   event(Phase::copy_in, parts, began);
-  TRY(run(
-      shared, parts,
-      calls::allreduce(Numbers{all, elements, travels_as},
-                       {.reduction = first.reduction, .prescale = casts ? 1 : first.prescale, .name = {}})));
-  began = begin();
-  at = all;
+  return staged;
+}
+
+void Carrier::copy_out(const Staged& staged, std::span<Part> parts) {
+  const Signature& first = signature_of(parts.front());
+  const size_t element_bytes = bytes_of(first.type);
+  const auto began = begin();
+  const std::byte* at = staged.bytes;
   for (Part& part : parts) {
     const size_t count = signature_of(part).elements();
     if (part.request) {
       auto* output = static_cast<std::byte*>(part.request->output.data);
-      if (casts) {
-        widen(travels_as, at, reinterpret_cast<float*>(output), count, first.postscale);
-      } else {
-        copy_bytes(output, at, count * element_bytes);
-        if (first.postscale != 1) scale(first.type, output, count, first.postscale);
-      }
+      copy_bytes(output, at, count * element_bytes);
+      if (first.postscale != 1) scale(first.type, output, count, first.postscale);
       part.result = Outcome{};
     }
     at += count * element_bytes;
   }
   event(Phase::copy_out, parts, began);
+}
+
+Result<void> Carrier::compressed(Shared& shared, std::span<Part> parts) {
+  const Signature& first = signature_of(parts.front());
+  std::vector<CompressedTensor> tensors;
+  for (Part& part : parts) {
+    CompressedTensor& tensor = tensors.emplace_back();
+    const Signature& signature = signature_of(part);
+    tensor.key = signature.name;
+    tensor.shape = {signature.rows(), signature.row_elements()};
+    tensor.prescale = first.prescale;
+    tensor.postscale = first.postscale;
+    if (!part.request) continue;
+    tensor.input = static_cast<const float*>(part.request->input.data);
+    tensor.output = static_cast<float*>(part.request->output.data);
+    part.result = Outcome{};
+  }
+  const auto began = begin();
+  TRY(shared.compressor.allreduce(tensors, first.compression, first.reduction, names_of(parts)));
+  event(Phase::communicate, parts, began);
   return ok();
 }
 
 // Each tensor of the buffer is combined by itself.
 Result<void> Carrier::adasum(Shared& shared, std::span<Part> parts) {
   const Signature& first = signature_of(parts.front());
-  const size_t element_bytes = bytes_of(first.type);
   std::vector<size_t> counts;
   for (const Part& part : parts) counts.push_back(signature_of(part).elements());
-  const size_t elements = total(counts);
-  std::byte* all = buffer(shared, elements * element_bytes);
-  auto began = begin();
-  std::byte* at = all;
-  for (size_t i = 0; i < parts.size(); ++i) {
-    if (parts[i].request) {
-      copy_bytes(at, parts[i].request->input.data, counts[i] * element_bytes);
-    } else {
-      std::memset(at, 0, counts[i] * element_bytes);
-    }
-    at += counts[i] * element_bytes;
-  }
-  if (first.prescale != 1) scale(first.type, all, elements, first.prescale);
-  event(Phase::copy_in, parts, began);
-  began = begin();
-  TRY(collectives::adasum(*shared.group, {all, elements, first.type}, counts, adasum_workspace_,
-                          names_of(parts)));
+  const Staged staged = copy_in(shared, parts);
+  const auto began = begin();
+  if (first.prescale != 1) scale(first.type, staged.bytes, staged.elements, first.prescale);
+  TRY(collectives::adasum(*shared.group, {staged.bytes, staged.elements, first.type}, counts,
+                          adasum_workspace_, names_of(parts)));
   event(Phase::communicate, parts, began);
-  began = begin();
-  if (first.postscale != 1) scale(first.type, all, elements, first.postscale);
-  at = all;
-  for (size_t i = 0; i < parts.size(); ++i) {
-    if (parts[i].request) {
-      copy_bytes(parts[i].request->output.data, at, counts[i] * element_bytes);
-      parts[i].result = Outcome{};
-    }
-    at += counts[i] * element_bytes;
-  }
-  event(Phase::copy_out, parts, began);
+  copy_out(staged, parts);
   return ok();
 }
 
@@ -256,7 +227,7 @@ Result<void> Carrier::broadcast(Shared& shared, std::span<Part> parts) {
   }
   size_t bytes = 0;
   for (const Part& part : parts) bytes += bytes_in(part);
-  std::byte* all = buffer(shared, bytes);
+  std::byte* all = shared.buffer.bytes(bytes);
   auto began = begin();
   std::byte* at = all;
   for (const Part& part : parts) {
@@ -296,7 +267,7 @@ Result<void> Carrier::all_gather(Shared& shared, std::span<Part> parts, size_t m
                calls::all_gather({parts[0].request->input.data, counts[me], Type::u8},
                                  {outputs[0], bytes, Type::u8}, counts));
   }
-  std::byte* all = buffer(shared, bytes);
+  std::byte* all = shared.buffer.bytes(bytes);
   std::byte* mine = all + std::accumulate(counts.begin(), counts.begin() + ptrdiff_t(me), size_t{0});
   auto began = begin();
   std::byte* at = mine;
@@ -350,7 +321,7 @@ Result<void> Carrier::reduce_scatter(Shared& shared, std::span<Part> parts, size
     if (first.postscale != 1) scale(first.type, outputs[0], counts[me], first.postscale);
     return ok();
   }
-  std::byte* all = buffer(shared, (elements + counts[me]) * element_bytes);
+  std::byte* all = shared.buffer.bytes((elements + counts[me]) * element_bytes);
   std::byte* mine = all + elements * element_bytes;
   auto began = begin();
   std::byte* at = all;
@@ -397,7 +368,7 @@ Result<void> Carrier::all_to_all(Shared& shared, Part& part, size_t members, siz
   const size_t elements = total(received_counts);
   std::byte* output = output_of(part, elements, std::move(outcome));
   // Who has no memory still takes part, or the others would wait.
-  if (!output) output = buffer(shared, elements * bytes_of(signature.type));
+  if (!output) output = shared.buffer.bytes(elements * bytes_of(signature.type));
   return run(shared, {&part, 1},
              calls::all_to_all({part.request->input.data, total(counts), signature.type},
                                {output, elements, signature.type}, counts, received_counts));
@@ -410,16 +381,14 @@ Result<void> Carrier::change_sets(Part& part) {
     outcome.set = next_set_++;
     const auto& ranks = signature.splits;
     const bool belongs = std::find(ranks.begin(), ranks.end(), uint64_t(rank_)) != ranks.end();
-    auto group = TRY(shared_.at(0).group->split(belongs ? 0 : -1).in("add_set"));
+    auto group = TRY(shared_.at(0)->group->split(belongs ? 0 : -1).in("add_set"));
     if (belongs) {
-      Shared& shared = shared_[outcome.set];
-      shared.own = std::move(group);
-      shared.ranks.assign(ranks.begin(), ranks.end());
-      shared.group = shared.own.get();
+      auto shared = std::make_unique<Shared>(std::move(group));
+      shared->ranks.assign(ranks.begin(), ranks.end());
+      shared_.emplace(outcome.set, std::move(shared));
     }
-  } else if (const auto found = shared_.find(signature.root); found != shared_.end()) {
-    let_go(found->second);
-    shared_.erase(found);
+  } else {
+    shared_.erase(signature.root);
   }
   part.result = std::move(outcome);
   return ok();

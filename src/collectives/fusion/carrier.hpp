@@ -16,9 +16,11 @@
 #include <vector>
 
 #include "collectives/adasum/adasum.hpp"
+#include "collectives/compress/compressor.hpp"
 #include "collectives/fusion/batches.hpp"
 #include "collectives/fusion/negotiator.hpp"
 #include "collectives/group.hpp"
+#include "collectives/group_buffer.hpp"
 
 namespace trainyard::collectives::fusion {
 
@@ -27,7 +29,6 @@ class Carrier {
   using Now = std::function<std::chrono::nanoseconds()>;
   // Lifetime: all outlive the carrier. on_event may be empty; then `now` is not called.
   Carrier(Group& world, const std::function<void(const Event&)>& on_event, Now now);
-  ~Carrier();
 
   // One of a batch, as this rank has it.
   struct Part {
@@ -39,22 +40,30 @@ class Carrier {
   Result<void> carry_out(std::span<Part> parts);
 
  private:
+  // A set's group, and what only its tensors need.
   struct Shared {
-    std::unique_ptr<Group> own;  // null for set 0
-    std::vector<int> ranks;      // of the whole group, by rank of this one; empty: the same
-    Group* group = nullptr;
-    std::span<std::byte> registered;
-    std::unique_ptr<std::byte[]> ordinary;
-    size_t bytes = 0;
+    explicit Shared(std::unique_ptr<Group> group) : Shared(group.get()) { own = std::move(group); }
+    explicit Shared(Group* group) : group(group), buffer(*group), compressor(*group) {}
+
+    std::unique_ptr<Group> own;  // null for set 0; ends after the others
+    Group* const group;
+    std::vector<int> ranks;  // of the whole group, by rank of this one; empty: the same
+    GroupBuffer buffer;
+    Compressor compressor;
+  };
+  struct Staged {
+    std::byte* bytes = nullptr;
+    size_t elements = 0;
   };
 
-  std::byte* buffer(Shared& shared, size_t bytes);
-  void let_go(Shared& shared);
+  Staged copy_in(Shared& shared, std::span<Part> parts);
+  void copy_out(const Staged& staged, std::span<Part> parts);
   Result<void> run(Shared& shared, std::span<Part> parts, Call call);
   void event(Phase phase, std::span<Part> parts, std::chrono::nanoseconds begin);
   std::chrono::nanoseconds begin() const;
 
   Result<void> allreduce(Shared& shared, std::span<Part> parts);
+  Result<void> compressed(Shared& shared, std::span<Part> parts);
   Result<void> adasum(Shared& shared, std::span<Part> parts);
   Result<void> broadcast(Shared& shared, std::span<Part> parts);
   Result<void> all_gather(Shared& shared, std::span<Part> parts, size_t members, size_t me);
@@ -65,7 +74,7 @@ class Carrier {
   const std::function<void(const Event&)>& on_event_;
   const Now now_;
   const int rank_;
-  std::map<int, Shared> shared_;  // by set, those that this rank belongs to
+  std::map<int, std::unique_ptr<Shared>> shared_;  // by set, those that this rank belongs to
   int next_set_ = 1;
   AdasumWorkspace adasum_workspace_;
 };

@@ -39,8 +39,7 @@ constexpr Field fields[] = {
     {"prescale", [](const Signature& s) { return std::to_string(s.prescale); }},
     {"postscale", [](const Signature& s) { return std::to_string(s.postscale); }},
     {"root", [](const Signature& s) { return std::to_string(s.root); }},
-    {"compression",
-     [](const Signature& s) { return std::string(collectives::to_string(s.compression.kind)); }},
+    {"compression", [](const Signature& s) { return collectives::to_string(s.compression); }},
     {"group", [](const Signature& s) { return s.group.empty() ? "none" : "'" + s.group + "'"; }},
     {"group's size", [](const Signature& s) { return std::to_string(s.group_members); }},
     {"ranks",
@@ -86,6 +85,9 @@ Result<void> check(const Signature& signature, const Sets& sets, int rank) {
           (signature.operation != Operation::allreduce ||
            (signature.reduction != Reduction::sum && signature.reduction != Reduction::average)))
         return invalid("only sums and averages are compressed");
+      if (signature.compression.kind == Compression::Kind::low_rank &&
+          (signature.compression.rank == 0 || signature.compression.rank > Compression::rank_max))
+        return invalid("thin matrices have 1 to " + std::to_string(Compression::rank_max) + " columns");
       return ok();
     case Operation::adasum:
       if (signature.type > Type::bf16)

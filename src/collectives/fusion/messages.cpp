@@ -98,7 +98,7 @@ class Reader {
 };
 
 constexpr uint64_t elements_max = uint64_t{1} << 48;
-constexpr size_t signature_bytes_min = 52;
+constexpr size_t signature_bytes_min = 56;
 constexpr size_t agreement_bytes_min = signature_bytes_min + 14;
 
 void write(Writer& writer, const Signature& signature) {
@@ -110,6 +110,7 @@ void write(Writer& writer, const Signature& signature) {
   writer.number(signature.postscale);
   writer.number(int32_t(signature.root));
   writer.number(uint8_t(signature.compression.kind));
+  writer.number(signature.compression.rank);
   writer.number(int32_t(signature.priority));
   writer.number(int32_t(signature.set));
   writer.text(signature.group);
@@ -128,6 +129,7 @@ Signature read_signature(Reader& reader) {
   signature.postscale = reader.number<double>("a postscale");
   signature.root = reader.number<int32_t>("a root");
   signature.compression.kind = reader.one_of<Compression::Kind>("a compression", compressions_count);
+  signature.compression.rank = reader.number<uint32_t>("a compression's rank");
   signature.priority = reader.number<int32_t>("a priority");
   signature.set = reader.number<int32_t>("a set");
   signature.group = reader.text("a group");

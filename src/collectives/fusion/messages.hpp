@@ -7,7 +7,7 @@
 //             that leave), u8 settings follow, [u64 fusion bytes, u32 cycle in microseconds], text stalls
 //   agreement signature, list of u64 rows, u8 keep, i32 last, text fault, u8 late
 //   signature text name, u8 operation, u8 type, u8 reduction, f64 prescale, f64 postscale, i32 root,
-//             u8 compression, i32 priority, i32 set, text group, u32 group members, list of u64 shape,
+//             u8 compression, u32 its rank, i32 priority, i32 set, text group, u32 group members, list of u64 shape,
 //             list of u64 splits
 //
 // Threads: pure functions. Errors: corrupt, saying which field. A list may not announce more than its message

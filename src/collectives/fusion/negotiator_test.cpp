@@ -429,5 +429,30 @@ TEST(Negotiator, compressed_sums_are_those_of_the_narrow_type) {
   }
 }
 
+TEST(Negotiator, compressed_tensors_owe_by_name_whatever_they_travel_with) {
+  for (const Compression compression :
+       {Compression{Compression::Kind::int8}, {Compression::Kind::low_rank, 2}}) {
+    negotiating(3, [&](Negotiator& negotiator) {
+      std::vector<double> given(96), got(96);
+      for (int step = 0; step < 20; ++step) {
+        std::vector<float> matrix(96), vector(33, float(step));
+        for (size_t i = 0; i < matrix.size(); ++i)
+          matrix[i] = float((i * 7 + size_t(step)) % 11) - 5 + float(negotiator.rank());
+        for (size_t i = 0; i < matrix.size(); ++i) given[i] += double(matrix[i]) - negotiator.rank() + 1;
+        Request first = summing("matrix", matrix, Reduction::average), second = summing("vector", vector);
+        first.shape = {12, 8};
+        first.compression = second.compression = compression;
+        std::vector<Handle> handles{negotiator.submit(first), negotiator.submit(second)};
+        for (Handle& handle : handles) expect_done(handle);
+        for (size_t i = 0; i < matrix.size(); ++i) got[i] += double(matrix[i]);
+        for (const float value : vector) EXPECT_NEAR(value, 3.0f * float(step), 0.05f * float(step) + 0.1f);
+      }
+      // int8 owes a 127th of a value of 6; of the matrix's 8 directions 2 travel at a time.
+      const double owed = compression.kind == Compression::Kind::int8 ? 0.1 : 6.0 * 8;
+      for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], given[i], owed);
+    });
+  }
+}
+
 }  // namespace
 }  // namespace trainyard::collectives::fusion
