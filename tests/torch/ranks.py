@@ -1,4 +1,4 @@
-"""Local ranks as tests want them: a function of tests/torch/programs.py in some processes that meet over a file."""
+"""Local ranks as tests want them: a function of programs.py or another file here, in some processes that meet over a file."""
 
 import json
 import os
@@ -14,15 +14,15 @@ class Ended(Exception):
     """A rank did not end well."""
 
 
-def start(program, ranks, backend="trainyard", arguments=(), only=None, **variables):
+def start(program, ranks, backend="trainyard", arguments=(), only=None, programs="programs.py", **variables):
     """The processes of all ranks, or of some; each prints its result as the last line, JSON."""
     folder = tempfile.mkdtemp(prefix="ranks-")
     processes = []
     for rank in only or range(ranks):
         env = dict(os.environ, OMP_NUM_THREADS="1", GLOO_SOCKET_IFNAME="lo", RANK=str(rank), WORLD_SIZE=str(ranks), LOCAL_RANK=str(rank), LOCAL_WORLD_SIZE=str(ranks),
-                   MEET_AT="file://" + os.path.join(folder, "store"), BACKEND=backend, **variables)
+                   MEET_AT="file://" + os.path.join(folder, "store"), TRAINYARD_MEETING=folder, BACKEND=backend, **variables)
         with open(os.path.join(folder, f"out-{rank}"), "wb") as out, open(os.path.join(folder, f"err-{rank}"), "wb") as err:
-            process = subprocess.Popen([sys.executable, os.path.join(HERE, "programs.py"), program, *arguments], env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
+            process = subprocess.Popen([sys.executable, os.path.join(HERE, programs), program, *arguments], env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
         process.folder, process.rank = folder, rank
         processes.append(process)
     return processes

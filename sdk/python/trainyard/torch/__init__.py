@@ -26,6 +26,9 @@ BACKEND = "trainyard"
 
 def _check_torch(built, here):
     """C++ objects go between torch and the backend: they must have been compiled from the same headers."""
+    if not built:
+        raise ImportError("trainyard.torch was left out: there was no torch when it was installed. Where torch is installed, again: "
+                          "pip install --force-reinstall --no-cache-dir ./sdk/python (in a checkout of Trainyard)")
     if built.split("+")[0] != here.split("+")[0]:
         raise ImportError(
             f"trainyard.torch was compiled against torch {built}, and this is torch {here}. Compile it again where this torch is "

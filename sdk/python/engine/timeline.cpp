@@ -1,0 +1,89 @@
+#include "sdk/python/engine/timeline.hpp"
+
+#include <cctype>
+#include <chrono>
+
+namespace trainyard::sdk {
+namespace {
+
+using collectives::fusion::Event;
+using collectives::fusion::Phase;
+
+std::string quoted(const std::string& text) {
+  std::string result = "\"";
+  for (const char each : text) {
+    if (each == '"' || each == '\\') result += '\\';
+    result += static_cast<unsigned char>(each) < 0x20 ? ' ' : each;
+  }
+  return result + '"';
+}
+
+// The words that readers of Horovod's timelines know.
+std::string word_for(const Event& event) {
+  std::string operation;
+  for (const char each : to_string(event.operation))
+    if (each != '_') operation += char(std::toupper(static_cast<unsigned char>(each)));
+  switch (event.phase) {
+    case Phase::negotiate:
+      return "NEGOTIATE_" + operation;
+    case Phase::copy_in:
+      return "MEMCPY_IN_FUSION_BUFFER";
+    case Phase::communicate:
+      return "TRAINYARD_" + operation;
+    case Phase::copy_out:
+      return "MEMCPY_OUT_FUSION_BUFFER";
+    default:
+      return "CYCLE_START";
+  }
+}
+
+double microseconds(std::chrono::nanoseconds time) {
+  return std::chrono::duration<double, std::micro>(time).count();
+}
+
+}  // namespace
+
+Result<void> Timeline::start(const std::string& path, bool mark_cycles) {
+  const std::lock_guard lock(mutex_);
+  if (file_.is_open()) return conflict("a timeline is being written already: stop_timeline() ends it");
+  file_.open(path, std::ios::trunc);
+  if (!file_) return from_errno("writing the timeline " + path);
+  file_.precision(3);
+  file_ << std::fixed << "[\n";
+  mark_cycles_ = mark_cycles;
+  events_ = 0;
+  rows_.clear();
+  return ok();
+}
+
+void Timeline::stop() {
+  const std::lock_guard lock(mutex_);
+  if (!file_.is_open()) return;
+  file_ << R"({"name":"process_name","ph":"M","pid":0,"args":{"name":"trainyard)"
+        << (events_ > events_max ? ", the first events only" : "") << "\"}}\n]\n";
+  file_.close();
+}
+
+int Timeline::row_of(const std::string& name) {
+  const auto [place, fresh] = rows_.emplace(name, int(rows_.size()) + 1);
+  if (fresh)
+    file_ << R"({"name":"thread_name","ph":"M","pid":0,"tid":)" << place->second << R"(,"args":{"name":)"
+          << quoted(name) << "}},\n";
+  return place->second;
+}
+
+void Timeline::write(const Event& event) {
+  const std::lock_guard lock(mutex_);
+  if (!file_.is_open() || (event.phase == Phase::cycle && !mark_cycles_)) return;
+  if (++events_ > events_max) return;
+  if (event.phase == Phase::cycle) {
+    file_ << R"({"name":"CYCLE_START","ph":"i","s":"g","pid":0,"tid":0,"ts":)" << microseconds(event.begin)
+          << "},\n";
+    return;
+  }
+  const int row = row_of(event.name);
+  file_ << R"({"name":")" << word_for(event) << R"(","ph":"X","pid":0,"tid":)" << row << R"(,"ts":)"
+        << microseconds(event.begin) << R"(,"dur":)" << microseconds(event.end - event.begin) << "},\n";
+}
+
+}  // namespace trainyard::sdk

@@ -1,0 +1,274 @@
+"""Who we are: what is the same for every framework. One engine serves all of them in one process."""
+
+import atexit
+import os
+import socket
+import sys
+import threading
+
+from horovod.common import engine as engines
+from horovod.common import launch as launches
+from horovod.common.exceptions import HorovodInternalError
+
+_lock = threading.RLock()
+_engine = None
+_generation = 0
+_place = None
+_timeline = None
+
+
+class _Place:
+    """Where this rank stands among those of its host and of the others."""
+
+    def __init__(self, engine, told):
+        """`told` by rank: (local rank, local size), where somebody said so."""
+        locals_ = []
+        for rank, (local_rank, local_size) in enumerate(told):
+            mates = [other for other in range(engine.size) if engine.hosts[other] == engine.hosts[rank]]
+            locals_.append((mates.index(rank), len(mates)) if local_rank is None else (local_rank, local_size))
+        self.local_rank, self.local_size = locals_[engine.rank]
+        across = [rank for rank, (local_rank, _) in enumerate(locals_) if local_rank == self.local_rank]
+        self.cross_rank, self.cross_size = across.index(engine.rank), len(across)
+        self.homogeneous = len({local_size for _, local_size in locals_}) == 1
+
+
+def _number(name, otherwise):
+    text = os.environ.get(name, "")
+    try:
+        return float(text) if text else otherwise
+    except ValueError:
+        raise ValueError(f"{name} is '{text}', which is no number") from None
+
+
+def _flag(name):
+    return os.environ.get(name, "0").lower() not in ("", "0", "false", "no")
+
+
+def _options(launch, said):
+    options = engines.Options()
+    options.rank, options.ranks = launch.rank, launch.size
+    if launch.meeting:
+        options.meeting_host, options.meeting_port = launch.meeting[0].encode(), launch.meeting[1]
+    options.folder, options.secret, options.said = launch.folder.encode(), launch.secret.encode(), said.encode()
+    options.join_ms = int(1000 * _number("HOROVOD_START_TIMEOUT", 600))
+    options.silence_ms = int(1000 * _number("HOROVOD_GLOO_TIMEOUT_SECONDS", 600))
+    options.plans = os.environ.get("TRAINYARD_PLANS", "").encode()
+    options.deterministic = options.reproducible = int(_flag("TRAINYARD_DETERMINISTIC"))
+    options.fusion_bytes = int(_number("HOROVOD_FUSION_THRESHOLD", 128 << 20))
+    options.cycle_us = int(1000 * _number("HOROVOD_CYCLE_TIME", 1))
+    options.cache_entries = int(_number("HOROVOD_CACHE_CAPACITY", 1024))
+    options.stall_report_ms = 0 if _flag("HOROVOD_STALL_CHECK_DISABLE") else int(1000 * _number("HOROVOD_STALL_CHECK_TIME_SECONDS", 60))
+    options.stall_fail_ms = int(1000 * _number("HOROVOD_STALL_SHUTDOWN_TIME_SECONDS", 0))
+    return options
+
+
+def _launch():
+    text = ""
+    if os.path.exists(launches.RESOURCECONFIG):
+        with open(launches.RESOURCECONFIG, encoding="utf-8") as file:
+            text = file.read()
+    return launches.read(os.environ, text)
+
+
+def say(words):
+    print(f"horovod: rank {_engine.rank if _engine else '?'}: {words}", file=sys.stderr, flush=True)
+
+
+def _meet(launch):
+    """-> the engine of ranks that have met."""
+    member = None
+    while True:
+        if launch.service:
+            from horovod.common import member as members
+
+            member = members.of_this_process(launch)
+            seat = member.next_seat()
+            launch.rank, launch.size, launch.local_rank, launch.local_size = seat.rank, seat.ranks, seat.local_rank, seat.local_ranks
+        told = f"{'' if launch.local_rank is None else launch.local_rank} {'' if launch.local_size is None else launch.local_size}"
+        options = _options(launch, told)
+        if member is not None:
+            options.member = member.address
+        try:
+            return engines.Engine(options)
+        except HorovodInternalError as failure:
+            if not launch.elastic:
+                raise
+            member.complaint = str(failure)[:1000]  # someone died meanwhile: whoever is left meets again
+            say(f"the ranks did not meet: {failure}")
+
+
+def init(comm=None, process_sets=None):
+    """Meets the other ranks. A second time it does nothing, until shutdown().
+
+    comm: a list of the ranks that take part, or an mpi4py communicator of all of them.
+    process_sets: ProcessSets to add at once.
+    """
+    global _engine, _generation, _place
+    with _lock:
+        if _engine is not None:
+            return
+        launch = _launch()
+        if isinstance(comm, (list, tuple, range)):
+            members = sorted(comm)
+            if members and members != list(range(launch.size)):
+                if launch.rank not in members:
+                    raise ValueError(f"init(comm={list(comm)}) by rank {launch.rank}, which is none of them")
+                if launch.meeting and members[0] != 0:
+                    if launch.local_size != launch.size:
+                        raise ValueError("init(comm=[..]) without rank 0 needs all ranks on one host: its host is where the ranks meet")
+                    launch.meeting = (launch.meeting[0], launch.meeting[1] + members[0])  # beside those of rank 0
+                launch.rank, launch.size, launch.local_rank = members.index(launch.rank), len(members), None
+        elif comm is not None and (comm.Get_rank(), comm.Get_size()) != (launch.rank, launch.size):
+            raise ValueError("init(comm=..) takes a communicator of all ranks, or a list of ranks")
+        _generation += 1
+        if launch.folder:
+            launch.folder = os.path.join(launch.folder, f"horovod-{_generation}")  # what lies in the last one's is of no more use
+            os.makedirs(launch.folder, exist_ok=True)
+        if launch.secret:
+            launch.secret += f"#{_generation}" if not launch.service else ""  # ranks that are late by one init() are told apart
+        joined = _meet(launch)
+        everyone = [tuple(int(each) for each in text.split()) or (None, None) for text in joined.heard]
+        _place = _Place(joined, everyone)
+        _engine = joined
+        from horovod.common import process_sets as sets
+
+        if process_sets == "dynamic":
+            process_sets = None
+        for each in process_sets or []:
+            sets.add_process_set(each)
+        path = os.environ.get("HOROVOD_TIMELINE", "")
+        if path and path != "DYNAMIC" and rank() == 0:
+            start_timeline(path, _flag("HOROVOD_TIMELINE_MARK_CYCLES"))
+
+
+def shutdown():
+    """On all ranks. What is still under way anywhere fails."""
+    global _engine, _place
+    with _lock:
+        leaving, _engine, _place = _engine, None, None
+        if leaving is not None:
+            from horovod.common import process_sets as sets
+
+            sets.forget()
+            leaving.leave()
+
+
+@atexit.register
+def _end():
+    from horovod.common import member
+
+    # Python notes an exception that nobody caught: then we are not done, and the others go on without us.
+    well = getattr(sys, "last_value", None) is None
+    try:
+        shutdown()
+    finally:
+        member.leave(done=well)
+
+
+def is_initialized():
+    return _engine is not None
+
+
+def engine():
+    current = _engine
+    if current is None:
+        raise ValueError("Horovod has not been initialized; use hvd.init().")
+    return current
+
+
+def generation():
+    """How often init() was called."""
+    return _generation
+
+
+def _where():
+    engine()
+    return _place
+
+
+def rank():
+    return engine().rank
+
+
+def size():
+    return engine().size
+
+
+def local_rank():
+    return _where().local_rank
+
+
+def local_size():
+    return _where().local_size
+
+
+def cross_rank():
+    return _where().cross_rank
+
+
+def cross_size():
+    return _where().cross_size
+
+
+def is_homogeneous():
+    """Whether every host has as many ranks."""
+    return _where().homogeneous
+
+
+def start_timeline(file_path, mark_cycles=False):
+    engine().start_timeline(str(file_path), mark_cycles)
+
+
+def stop_timeline():
+    engine().stop_timeline()
+
+
+# What it was built with. Collectives are Trainyard's own, over shared memory and TCP: neither MPI nor any of the others.
+# gloo_* say yes: it is Horovod's name for "works without MPI, by TCP", and scripts ask to know whether that is there.
+def mpi_threads_supported():
+    return False
+
+
+def mpi_enabled():
+    return False
+
+
+def mpi_built():
+    return False
+
+
+def gloo_enabled():
+    return True
+
+
+def gloo_built():
+    return True
+
+
+def nccl_built():
+    return 0
+
+
+def ddl_built():
+    return False
+
+
+def ccl_built():
+    return False
+
+
+def cuda_built():
+    return False
+
+
+def rocm_built():
+    return False
+
+
+def check_extension(*_):
+    """Horovod's own check that its extension was built: here it is loaded or the reason is raised."""
+    engines.library()
+
+
+def host_name():
+    return os.environ.get("HOROVOD_HOSTNAME") or socket.gethostname()

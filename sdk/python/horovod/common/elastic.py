@@ -1,0 +1,112 @@
+"""Training that goes on when ranks are lost or come: what all frameworks share.
+
+    @hvd.elastic.run
+    def train(state): ...                # state.commit() now and then
+
+A rank that dies makes the others' operations fail; they go back to what they committed last, are given ranks anew, and
+go on. Newcomers and hosts that leave interrupt at the next commit, and nothing is lost.
+"""
+
+import copy
+import functools
+
+from horovod.common import basics, member
+from horovod.common.exceptions import HorovodInternalError, HostsUpdatedInterrupt
+
+
+class State:
+    """What must survive. `bcast_object`, `get_rank`: of the framework."""
+
+    def __init__(self, bcast_object, get_rank):
+        self._broadcast_object, self._get_rank = bcast_object, get_rank
+        self._reset_callbacks = []
+
+    def register_reset_callbacks(self, callbacks):
+        """Called when there are other ranks than before: to scale a learning rate, say."""
+        self._reset_callbacks.extend(callbacks)
+
+    def on_reset(self):
+        self.reset()
+        for callback in self._reset_callbacks:
+            callback()
+
+    def commit(self):
+        """To here we return when a rank is lost. Also the place where newcomers are let in."""
+        self.save()
+        self.check_host_updates()
+
+    def check_host_updates(self):
+        """Raises HostsUpdatedInterrupt on all ranks when hosts come or go."""
+        mine = member.current()
+        if mine is None:
+            return
+        # Rank 0 decides: the others may have heard a moment sooner or later.
+        added, removed = self._broadcast_object(mine.changed(), 0, "elastic.changed")
+        if added or removed:
+            raise HostsUpdatedInterrupt(skip_sync=removed and not added)
+
+    def save(self):
+        raise NotImplementedError("a State says how it is saved")
+
+    def restore(self):
+        raise NotImplementedError("a State says how it is restored")
+
+    def sync(self):
+        raise NotImplementedError("a State says how all ranks get rank 0's")
+
+    def reset(self):
+        pass
+
+
+class ObjectState(State):
+    """Attributes that can be copied and pickled: ObjectState(.., epoch=0, batch=0).epoch."""
+
+    def __init__(self, bcast_object, get_rank, **attributes):
+        super().__init__(bcast_object, get_rank)
+        self._names = list(attributes)
+        for name, value in attributes.items():
+            setattr(self, name, value)
+        self._saved = copy.deepcopy(attributes)
+
+    def save(self):
+        self._saved = {name: copy.deepcopy(getattr(self, name)) for name in self._names}
+
+    def restore(self):
+        for name, value in self._saved.items():
+            setattr(self, name, copy.deepcopy(value))
+
+    def sync(self):
+        if self._names:
+            now = {name: getattr(self, name) for name in self._names}
+            for name, value in self._broadcast_object(now, 0, "elastic.state").items():
+                setattr(self, name, value)
+            self.save()
+
+
+def run_with(anyone, function):
+    """`anyone(flag)`: whether some rank says so."""
+
+    @functools.wraps(function)
+    def wrapper(state, *arguments, **more):
+        basics.init()
+        skip_sync = False
+        while True:
+            try:
+                # One that is new has nothing yet: then all take part, whatever the others would have skipped.
+                if anyone(not skip_sync):
+                    state.sync()
+                return function(state, *arguments, **more)
+            except HorovodInternalError as failure:
+                if member.current() is None:
+                    raise  # nobody could give us other ranks: see horovodrun --min-np
+                member.current().complaint = str(failure)[:1000]
+                basics.say(f"an operation failed, back to the last commit: {failure}")
+                state.restore()
+                skip_sync = False
+            except HostsUpdatedInterrupt as interrupt:
+                skip_sync = interrupt.skip_sync
+            basics.shutdown()
+            basics.init()
+            state.on_reset()
+
+    return wrapper

@@ -1,0 +1,166 @@
+"""The compiled engine (sdk/python/engine), by ctypes: it takes addresses, so it fits every torch and every TensorFlow."""
+
+import ctypes
+import os
+
+from horovod.common.exceptions import HorovodInternalError
+
+VERSION = 1  # of engine.h
+_LIBRARY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_engine.so")
+
+# As numbered in collectives/types.hpp and fusion/request.hpp.
+F64, F32, F16, BF16, F8E4M3, F8E5M2, I64, I32, I16, I8, U8, BOOL = range(12)
+ITEM_BYTES = [8, 4, 2, 2, 1, 1, 8, 4, 2, 1, 1, 1]
+SUM, AVERAGE, MINIMUM, MAXIMUM, PRODUCT = range(5)
+ALLREDUCE, ADASUM, ALL_GATHER, BROADCAST, REDUCE_SCATTER, ALL_TO_ALL, BARRIER = range(7)
+
+_text, _int, _long, _size, _real, _pointer = ctypes.c_char_p, ctypes.c_int32, ctypes.c_int64, ctypes.c_uint64, ctypes.c_double, ctypes.c_void_p
+
+
+class Options(ctypes.Structure):
+    _fields_ = [("rank", _int), ("ranks", _int), ("meeting_host", _text), ("meeting_port", _int), ("folder", _text), ("member", _pointer), ("secret", _text),
+                ("join_ms", _long), ("silence_ms", _long), ("plans", _text), ("deterministic", _int), ("said", _text), ("fusion_bytes", _size), ("cycle_us", ctypes.c_uint32),
+                ("cache_entries", ctypes.c_uint32), ("stall_report_ms", _long), ("stall_fail_ms", _long), ("reproducible", _int)]
+
+
+class Request(ctypes.Structure):
+    _fields_ = [("name", _text), ("operation", _int), ("type", _int), ("reduction", _int), ("root", _int), ("set", _int), ("compression", _int), ("priority", _int),
+                ("input", _pointer), ("output", _pointer), ("input_count", _size), ("output_count", _size), ("dimensions", _int), ("splits_count", _int),
+                ("shape", ctypes.POINTER(_size)), ("splits", ctypes.POINTER(_size)), ("prescale", _real), ("postscale", _real)]
+
+
+class Seat(ctypes.Structure):
+    _fields_ = [("generation", _size), ("rank", _int), ("ranks", _int), ("local_rank", _int), ("local_ranks", _int)]
+
+
+_FUNCTIONS = {
+    "engine_error": (_text, []),
+    "engine_join": (_pointer, [ctypes.POINTER(Options)]),
+    "engine_leave": (None, [_pointer]),
+    "engine_rank": (_int, [_pointer]),
+    "engine_ranks": (_int, [_pointer]),
+    "engine_host_of": (_int, [_pointer, _int]),
+    "engine_heard": (_text, [_pointer, _int]),
+    "engine_submit": (_int, [_pointer, ctypes.POINTER(Request), _int, ctypes.POINTER(_long)]),
+    "engine_join_ranks": (_long, [_pointer, _int]),
+    "engine_done": (_int, [_pointer, _long]),
+    "engine_wait": (_int, [_pointer, _long]),
+    "engine_last": (_int, [_pointer, _long]),
+    "engine_rows": (_int, [_pointer, _long, ctypes.POINTER(_size), _int]),
+    "engine_kept_bytes": (_size, [_pointer, _long]),
+    "engine_take": (_int, [_pointer, _long, _pointer, _size]),
+    "engine_forget": (None, [_pointer, _long]),
+    "engine_add_set": (_int, [_pointer, ctypes.POINTER(_int), _int]),
+    "engine_remove_set": (_int, [_pointer, _int]),
+    "engine_timeline_start": (_int, [_pointer, _text, _int]),
+    "engine_timeline_stop": (_int, [_pointer]),
+}
+_loaded = None
+
+
+def _check_version(here):
+    if here != VERSION:
+        raise ImportError(f"the compiled engine of horovod ({_LIBRARY}) is of version {here}, and the Python beside it wants {VERSION}: parts of two installations are "
+                          "mixed. Install it again: pip install --force-reinstall --no-cache-dir ./sdk/python (in a checkout of Trainyard)")
+
+
+def library(functions=None):
+    """`functions`: of another header, to be declared."""
+    global _loaded
+    if _loaded is None:
+        try:
+            loaded = ctypes.CDLL(_LIBRARY)
+        except OSError as failure:
+            raise ImportError(f"the compiled engine of horovod cannot be loaded here: {failure}. It is compiled for one kind of processor and system: install it again with "
+                              "pip install --force-reinstall --no-cache-dir ./sdk/python (in a checkout of Trainyard)") from failure
+        _check_version(loaded.engine_version())
+        _declare(loaded, _FUNCTIONS)
+        _loaded = loaded
+    _declare(_loaded, functions or {})
+    return _loaded
+
+
+def _declare(loaded, functions):
+    for name, (result, arguments) in functions.items():
+        function = getattr(loaded, name)
+        function.restype, function.argtypes = result, arguments
+
+
+def said():
+    return library().engine_error().decode(errors="replace")
+
+
+class Engine:
+    """One group of ranks, between init() and shutdown()."""
+
+    def __init__(self, options):
+        self._library = library()
+        self._engine = self._library.engine_join(ctypes.byref(options))
+        if not self._engine:
+            raise HorovodInternalError(said())
+        self.rank, self.size = self._library.engine_rank(self._engine), self._library.engine_ranks(self._engine)
+        self.heard = [self._library.engine_heard(self._engine, rank).decode() for rank in range(self.size)]
+        self.hosts = [self._library.engine_host_of(self._engine, rank) for rank in range(self.size)]
+
+    def leave(self):
+        engine, self._engine = self._engine, None
+        if engine:
+            self._library.engine_leave(engine)
+
+    def _alive(self):
+        if not self._engine:
+            raise HorovodInternalError("Horovod has been shut down: this operation was for the ranks before")
+        return self._engine
+
+    def submit(self, requests):
+        """-> a handle each. `requests`: of class Request; more than one complete together."""
+        handles = (_long * len(requests))()
+        if self._library.engine_submit(self._alive(), (Request * len(requests))(*requests), len(requests), handles) != 0:
+            raise HorovodInternalError(said())
+        return list(handles)
+
+    def join_ranks(self, number=0):
+        return self._library.engine_join_ranks(self._alive(), number)
+
+    def done(self, handle):
+        return self._engine is None or bool(self._library.engine_done(self._engine, handle))
+
+    def wait(self, handle):
+        """Forgets the handle when it failed."""
+        if self._library.engine_wait(self._alive(), handle) != 0:
+            words = said()
+            self.forget(handle)
+            raise HorovodInternalError(words)
+
+    def last(self, handle):
+        return self._library.engine_last(self._alive(), handle)
+
+    def rows(self, handle):
+        rows = (_size * self.size)()
+        count = self._library.engine_rows(self._alive(), handle, rows, self.size)
+        return list(rows[:count])
+
+    def take(self, handle, address, size):
+        if self._library.engine_take(self._alive(), handle, address, size) != 0:
+            raise HorovodInternalError(said())
+
+    def forget(self, handle):
+        if self._engine:
+            self._library.engine_forget(self._engine, handle)
+
+    def add_set(self, ranks):
+        number = self._library.engine_add_set(self._alive(), (_int * len(ranks))(*ranks), len(ranks))
+        if number < 0:
+            raise HorovodInternalError(said())
+        return number
+
+    def remove_set(self, number):
+        if self._library.engine_remove_set(self._alive(), number) != 0:
+            raise HorovodInternalError(said())
+
+    def start_timeline(self, path, mark_cycles):
+        if self._library.engine_timeline_start(self._alive(), path.encode(), int(mark_cycles)) != 0:
+            raise ValueError(said())
+
+    def stop_timeline(self):
+        self._library.engine_timeline_stop(self._alive())

@@ -1,0 +1,77 @@
+"""This process as one of those that horovodrun started: it is given a rank, and another one when ranks came or went."""
+
+import ctypes
+import os
+
+from horovod.common import engine as engines
+from horovod.common.exceptions import HorovodInternalError
+
+_text, _int, _long, _pointer = ctypes.c_char_p, ctypes.c_int32, ctypes.c_int64, ctypes.c_void_p
+_FUNCTIONS = {
+    "member_connect": (_pointer, [_text, _int, _text, _text, _text, _int]),
+    "member_leave": (None, [_pointer]),
+    "member_next": (_int, [_pointer, _text, _long, ctypes.POINTER(engines.Seat)]),
+    "member_changed": (_int, [_pointer]),
+    "member_done": (None, [_pointer]),
+}
+_member = None
+
+
+class Member:
+    def __init__(self, launch):
+        self._library = engines.library(_FUNCTIONS)
+        host = os.environ.get("HOROVOD_HOSTNAME", "localhost")
+        name = os.environ.get("TRAINYARD_MEMBER") or f"{host}/{os.environ.get('HOROVOD_LOCAL_RANK', '0')}"
+        address, port = launch.service
+        self.address = self._library.member_connect(address.encode(), port, launch.secret.encode(), name.encode(), host.encode(), launch.rank)
+        if not self.address:
+            raise HorovodInternalError(engines.said())
+        self.complaint = ""  # why the last generation ended, when it failed
+
+    def next_seat(self):
+        seat, complaint, self.complaint = engines.Seat(), self.complaint, ""
+        wait_ms = int(1000 * float(os.environ.get("HOROVOD_ELASTIC_TIMEOUT", 365 * 86400)))
+        if self._library.member_next(self.address, complaint.encode(), wait_ms, ctypes.byref(seat)) != 0:
+            raise Dismissed(engines.said())
+        return seat
+
+    def changed(self):
+        """-> (someone waits to be let in, someone is to leave)"""
+        bits = self._library.member_changed(self.address)
+        return bool(bits & 1), bool(bits & 2)
+
+    def leave(self, done):
+        if done:
+            self._library.member_done(self.address)
+        self._library.member_leave(self.address)
+
+
+class Dismissed(SystemExit):
+    """There is no rank for this process any more: its host goes, or the training ended. Not an error of the script."""
+
+    def __init__(self, words):
+        super().__init__(0)
+        self.words = words
+
+    def __str__(self):
+        return self.words
+
+
+def of_this_process(launch):
+    global _member
+    if _member is None:
+        _member = Member(launch)
+    return _member
+
+
+def current():
+    """None where nobody may come or go."""
+    return _member
+
+
+def leave(done):
+    """At the end of the process. `done`: nothing is wrong."""
+    global _member
+    leaving, _member = _member, None
+    if leaving is not None:
+        leaving.leave(done)

@@ -1,0 +1,174 @@
+"""Collective operations on memory, for the frameworks: they say where tensors lie, and wrap what comes back."""
+
+import ctypes
+import dataclasses
+import itertools
+import typing
+
+from horovod.common import basics, engine
+from horovod.common.exceptions import HorovodInternalError
+
+
+@dataclasses.dataclass
+class Buffer:
+    """A dense tensor in the memory of the CPU, rows first. `owner` keeps it alive."""
+
+    address: int
+    shape: tuple
+    type: int
+    owner: typing.Any
+
+    @property
+    def count(self):
+        count = 1
+        for extent in self.shape:
+            count *= extent
+        return count
+
+
+class Reduction:
+    """hvd.Average and its kin. `id` as in Horovod."""
+
+    def __init__(self, name, number):
+        self.name, self.id = name, number
+
+    def __repr__(self):
+        return self.name
+
+    def __eq__(self, other):
+        return isinstance(other, Reduction) and self.id == other.id
+
+    def __hash__(self):
+        return hash(self.id)
+
+    def __reduce__(self):
+        return Reduction, (self.name, self.id)
+
+
+Average, Sum, Adasum = Reduction("Average", 0), Reduction("Sum", 1), Reduction("Adasum", 2)
+Min, Max, Product = Reduction("Min", 3), Reduction("Max", 4), Reduction("Product", 5)
+_REDUCTIONS = {Average: engine.AVERAGE, Sum: engine.SUM, Adasum: engine.SUM, Min: engine.MINIMUM, Max: engine.MAXIMUM, Product: engine.PRODUCT}
+
+
+def op_of(op, average):
+    """The older keyword `average` and the newer `op`, of which one may be given."""
+    if op is not None and average is not None:
+        raise ValueError("The op parameter supersedes average. Please provide only one of them.")
+    if op is None:
+        return Sum if average is False else Average
+    if op not in _REDUCTIONS:
+        raise ValueError(f"op is one of {', '.join(each.name for each in _REDUCTIONS)}, not {op!r}")
+    return op
+
+
+class Names:
+    """Names for tensors that the user gave none: the same on all ranks, which make the same calls in the same order."""
+
+    def __init__(self):
+        self.generation, self.counters = None, {}
+
+    def next(self, what, number):
+        if self.generation != basics.generation():
+            self.generation, self.counters = basics.generation(), {}  # ranks that came later count from nought too
+        return f"{what}.noname.{next(self.counters.setdefault((what, number), itertools.count(1)))}"
+
+
+_names = Names()
+
+
+def name_for(name, what, process_set):
+    return f"{what}.{name}" if name else _names.next(what, process_set.process_set_id)
+
+
+def _sizes(values):
+    return (ctypes.c_uint64 * len(values))(*values)
+
+
+def request(operation, name, process_set, given, output=None, op=Sum, prescale=1.0, postscale=1.0, root=0, splits=()):
+    """`given`, `output`: Buffer. Without an output the engine keeps what comes, until the handle is waited for."""
+    if process_set.process_set_id is None:
+        raise ValueError(f"{process_set} was not added: add_process_set or init(process_sets=[..]) do")
+    made = engine.Request()
+    made.name = name.encode()
+    if op == Adasum and operation == engine.ALLREDUCE:
+        operation = engine.ADASUM  # an operation of its own: not element by element
+    made.operation, made.type, made.reduction = operation, given.type, _REDUCTIONS[op]
+    made.root, made.set = root, process_set.process_set_id
+    made.input, made.input_count = given.address or None, given.count
+    if output is not None:
+        made.output, made.output_count = output.address or None, output.count
+    made.shape, made.dimensions = _sizes(given.shape), len(given.shape)
+    made.splits, made.splits_count = _sizes(splits), len(splits)
+    made.prescale, made.postscale = prescale, postscale
+    return made
+
+
+class Pending:
+    """Requests that were submitted, and what is to be done when they end."""
+
+    def __init__(self, requests, finish, owners):
+        self._engine = basics.engine()
+        self._finish, self._owners = finish, owners
+        self._handles = self._engine.submit(requests)
+
+    def done(self):
+        return all(self._engine.done(handle) for handle in self._handles)
+
+    def wait(self):
+        """-> what `finish` makes of the handles. Waits for all of them, also when one fails: their memory is in use."""
+        failure = None
+        for handle in self._handles:
+            try:
+                self._engine.wait(handle)
+            except HorovodInternalError as each:
+                failure = failure or each
+        try:
+            if failure:
+                raise failure
+            return self._finish(self._handles)
+        finally:
+            for handle in self._handles:
+                self._engine.forget(handle)
+
+
+def rows(handle):
+    return basics.engine().rows(handle)
+
+
+def take(handle, buffer):
+    """What the engine kept, into memory."""
+    basics.engine().take(handle, buffer.address, buffer.count * engine.ITEM_BYTES[buffer.type])
+
+
+class Handles:
+    """Integers for what is under way, as Horovod hands them out."""
+
+    def __init__(self):
+        self._pending, self._numbers = {}, itertools.count(1)
+
+    def add(self, pending):
+        number = next(self._numbers)
+        self._pending[number] = pending
+        return number
+
+    def poll(self, number):
+        pending = self._pending.get(number)
+        return pending is None or pending.done()
+
+    def synchronize(self, number):
+        pending = self._pending.pop(number, None)
+        return None if pending is None else pending.wait()
+
+
+def join():
+    current = basics.engine()
+    handle = current.join_ranks()
+    current.wait(handle)
+    last = current.last(handle)
+    current.forget(handle)
+    return last
+
+
+def barrier(process_set):
+    nothing = Buffer(0, (0,), engine.U8, None)
+    Pending([request(engine.BARRIER, name_for(None, "barrier", process_set), process_set, nothing)], lambda _: None, ()).wait()

@@ -1,0 +1,94 @@
+"""Some of the ranks, which may reduce among themselves while the others do something else."""
+
+from horovod.common import basics
+
+
+class ProcessSet:
+    """Of these ranks. Joined to the others' by add_process_set or init(process_sets=..), on all ranks alike."""
+
+    def __init__(self, ranks_or_comm):
+        if not isinstance(ranks_or_comm, (list, tuple, range)):
+            raise ValueError("a ProcessSet is made of a list of ranks; MPI communicators are not known here")
+        self.ranks = sorted({int(rank) for rank in ranks_or_comm})
+        self.process_set_id = None
+
+    def _known(self):
+        if self.process_set_id is None:
+            raise ValueError(f"{self} was not added: add_process_set or init(process_sets=[..]) do")
+
+    def included(self):
+        """Whether this rank is one of them."""
+        self._known()
+        return basics.rank() in self.ranks
+
+    def rank(self):
+        """This rank's number among them."""
+        self._known()
+        return self.ranks.index(basics.rank()) if basics.rank() in self.ranks else -1
+
+    def size(self):
+        self._known()
+        return len(self.ranks)
+
+    def __str__(self):
+        return f"ProcessSet(process_set_id={self.process_set_id}, ranks={self.ranks})"
+
+    __repr__ = __str__
+
+
+class _Everyone(ProcessSet):
+    """All ranks, whoever they are after the next init()."""
+
+    def __init__(self):
+        super().__init__([])
+        self.process_set_id = 0
+
+    def included(self):
+        return True
+
+    def rank(self):
+        return basics.rank()
+
+    def size(self):
+        return basics.size()
+
+
+global_process_set = _Everyone()
+_sets = {}  # by number
+
+
+def add_process_set(process_set):
+    """Called by all ranks with the same ranks, in the same order of calls -> the set, ready for use."""
+    if not isinstance(process_set, ProcessSet):
+        process_set = ProcessSet(process_set)
+    if process_set is global_process_set or process_set.process_set_id is not None:
+        raise ValueError(f"{process_set} is there already")
+    if process_set.ranks == list(range(basics.size())) or any(each.ranks == process_set.ranks for each in _sets.values()):
+        raise ValueError(f"a process set of the ranks {process_set.ranks} is there already")
+    if not process_set.ranks or process_set.ranks[0] < 0 or process_set.ranks[-1] >= basics.size():
+        raise ValueError(f"a process set of the ranks {process_set.ranks}, and there are {basics.size()}")
+    process_set.process_set_id = basics.engine().add_set(process_set.ranks)
+    _sets[process_set.process_set_id] = process_set
+    return process_set
+
+
+def remove_process_set(process_set):
+    """Called by all ranks -> whether it was there."""
+    if process_set is global_process_set or process_set.process_set_id not in _sets:
+        return False
+    basics.engine().remove_set(process_set.process_set_id)
+    del _sets[process_set.process_set_id]
+    process_set.process_set_id = None
+    return True
+
+
+def process_set_ids_and_ranks():
+    everyone = {0: list(range(basics.size()))}
+    return {**everyone, **{number: list(each.ranks) for number, each in _sets.items()}}
+
+
+def forget():
+    """At shutdown: the sets belong to the ranks that were."""
+    for each in _sets.values():
+        each.process_set_id = None
+    _sets.clear()

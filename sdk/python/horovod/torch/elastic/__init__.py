@@ -1,0 +1,28 @@
+"""hvd.elastic: see horovod.common.elastic."""
+
+import torch
+
+from horovod.common import elastic as _common
+from horovod.common.elastic import State
+from horovod.torch import functions as _functions
+from horovod.torch import mpi_ops as _operations
+from horovod.torch.elastic.sampler import ElasticSampler
+from horovod.torch.elastic.state import TorchState
+
+__all__ = ["ElasticSampler", "ObjectState", "State", "TorchState", "run"]
+
+
+class ObjectState(_common.ObjectState):
+    """Plain values only, for loops that keep their model elsewhere."""
+
+    def __init__(self, bcast_object=_functions.broadcast_object, get_rank=_operations.rank, **attributes):
+        super().__init__(bcast_object, get_rank, **attributes)
+
+
+def _anyone(flag):
+    return bool(_operations.allreduce_(torch.tensor([int(flag)], dtype=torch.int32), name="elastic.anyone", op=_operations.Max).item())
+
+
+def run(func):
+    """Decorates the training function, whose first argument is a State."""
+    return _common.run_with(_anyone, func)

@@ -1,0 +1,66 @@
+"""A sampler that knows what of the epoch was done, and shares the rest among the ranks that are there."""
+
+import math
+import random
+
+import torch
+
+from horovod.common import basics
+
+
+class ElasticSampler(torch.utils.data.Sampler):
+    """Record each batch after its step; as part of a TorchState, an epoch that ranks left goes on with what is left of it.
+
+        sampler = ElasticSampler(dataset); state = TorchState(model, optimizer, sampler=sampler)
+        for number, batch in enumerate(loader): ...; state.sampler.record_batch(number, batch_size)
+    """
+
+    def __init__(self, dataset, shuffle=True, seed=0):
+        self.dataset, self.shuffle, self.seed = dataset, shuffle, seed
+        self.epoch = 0
+        self.processed_indices = set()
+        self.indices = []
+        self.reset()
+
+    def set_epoch(self, epoch):
+        """When an epoch has ended. Not at its start: that may be in its middle."""
+        self.epoch = epoch
+        self.processed_indices = set()
+        self.reset()
+
+    def record_batch(self, batch_idx, batch_size):
+        self.record_indices(self.get_indices(batch_idx, batch_size))
+
+    def record_indices(self, indices):
+        self.processed_indices.update(indices)
+
+    def get_indices(self, batch_idx, batch_size):
+        return self.indices[batch_idx * batch_size:(batch_idx + 1) * batch_size]
+
+    def state_dict(self):
+        return {"epoch": self.epoch, "processed_indices": set(self.processed_indices)}
+
+    def load_state_dict(self, state_dict):
+        self.epoch = state_dict["epoch"]
+        self.processed_indices = set(state_dict["processed_indices"])
+        self.reset()
+
+    def reset(self):
+        """For the ranks that are there now."""
+        self.num_replicas, self.rank = (basics.size(), basics.rank()) if basics.is_initialized() else (1, 0)
+        self.remaining_indices = [index for index in range(len(self.dataset)) if index not in self.processed_indices]
+        self.num_samples = math.ceil(len(self.remaining_indices) / self.num_replicas)
+        self.total_size = self.num_samples * self.num_replicas
+
+    def __iter__(self):
+        order = list(self.remaining_indices)
+        if self.shuffle:
+            random.Random(self.seed + self.epoch).shuffle(order)
+        # Equally many for all: the first ones come twice where it is not even.
+        while order and len(order) < self.total_size:
+            order += order[:self.total_size - len(order)]
+        self.indices = order[self.rank:self.total_size:self.num_replicas]
+        return iter(self.indices)
+
+    def __len__(self):
+        return self.num_samples

@@ -1,0 +1,113 @@
+"""Models, optimizers, samplers and plain values that survive a change of ranks."""
+
+import copy
+
+import torch
+
+from horovod.common import elastic
+from horovod.torch.elastic.sampler import ElasticSampler
+from horovod.torch.functions import allgather_object, broadcast_object, broadcast_optimizer_state, broadcast_parameters
+from horovod.torch.mpi_ops import rank
+
+
+class _Kept:
+    """Something with a state_dict, and the one that was saved last."""
+
+    def __init__(self, value):
+        self.value = value
+        self.save()
+
+    def save(self):
+        self._saved = copy.deepcopy(self.value.state_dict())
+
+    def restore(self):
+        self.value.load_state_dict(copy.deepcopy(self._saved))
+
+    def sync(self):
+        raise NotImplementedError("each kind has its own way")
+
+    def reset(self):
+        pass
+
+
+class _Model(_Kept):
+    def sync(self):
+        broadcast_parameters(self.value.state_dict(), root_rank=0)
+        self.save()
+
+
+class _Optimizer(_Kept):
+    def _forget(self):
+        # What was reduced when an operation failed is nobody's any more.
+        if hasattr(self.value, "_forget_handles"):
+            self.value._forget_handles()
+
+    def restore(self):
+        self._forget()
+        super().restore()
+
+    def sync(self):
+        broadcast_optimizer_state(self.value, root_rank=0)
+        self.save()
+
+    def reset(self):
+        self._forget()
+
+
+class _Sampler(_Kept):
+    def sync(self):
+        # Each rank knows what it did itself; the rest is for whoever is there now.
+        everyones = allgather_object(self.value.state_dict(), "elastic.sampler")
+        done = set().union(*(each["processed_indices"] for each in everyones if each["epoch"] == everyones[0]["epoch"]))
+        self.value.load_state_dict({"epoch": everyones[0]["epoch"], "processed_indices": done})
+        self.save()
+
+    def reset(self):
+        self.value.reset()
+
+
+_KINDS = [(torch.nn.Module, _Model), (torch.optim.Optimizer, _Optimizer), (ElasticSampler, _Sampler)]
+
+
+class TorchState(elastic.ObjectState):
+    """TorchState(model, optimizer, sampler=.., epoch=0, batch=0): modules, optimizers and ElasticSamplers by any name, all
+    else as plain values."""
+
+    def __init__(self, model=None, optimizer=None, **more):
+        everything = {"model": model, "optimizer": optimizer, **more}
+        self._kept, plain = {}, {}
+        for name, value in everything.items():
+            kind = next((kept for kind, kept in _KINDS if isinstance(value, kind)), None)
+            if kind:
+                self._kept[name] = kind(value)
+                setattr(self, name, value)
+            elif name in more:
+                plain[name] = value
+            else:
+                setattr(self, name, value)
+        super().__init__(bcast_object=broadcast_object, get_rank=rank, **plain)
+
+    def __setattr__(self, name, value):
+        kept = self.__dict__.get("_kept", {}).get(name)
+        if kept is not None:
+            kept.value = value  # state.optimizer = another one
+        super().__setattr__(name, value)
+
+    def save(self):
+        for kept in self._kept.values():
+            kept.save()
+        super().save()
+
+    def restore(self):
+        for kept in self._kept.values():
+            kept.restore()
+        super().restore()
+
+    def sync(self):
+        for kept in self._kept.values():
+            kept.sync()
+        super().sync()
+
+    def reset(self):
+        for kept in self._kept.values():
+            kept.reset()

@@ -1,0 +1,120 @@
+"""Equal parameters, equal optimizers, equal objects on all ranks."""
+
+import collections
+import io
+
+import torch
+
+from horovod.common import basics, objects
+from horovod.common.process_sets import global_process_set
+from horovod.torch.mpi_ops import allgather_async, broadcast_, broadcast_async_, synchronize
+
+
+def broadcast_parameters(params, root_rank, process_set=global_process_set):
+    """Overwrites them with the root's. `params`: a state_dict, or pairs of name and tensor, or tensors alone."""
+    if isinstance(params, dict):
+        pairs = sorted(params.items())
+    else:
+        pairs = [each if isinstance(each, tuple) else (f"parameter.{number}", each) for number, each in enumerate(params)]
+    tensors = [(name, tensor.data) for name, tensor in pairs if isinstance(tensor, torch.Tensor)]
+    others = {name: value for name, value in pairs if not isinstance(value, torch.Tensor) and value is not None}
+    if others:
+        raise ValueError(f"broadcast_parameters takes tensors; of another kind are: {', '.join(map(str, others))}")
+    handles = [broadcast_async_(tensor, root_rank, f"broadcast_parameters.{name}", process_set) for name, tensor in tensors]
+    for handle in handles:
+        synchronize(handle)
+
+
+def broadcast_object(obj, root_rank=0, name=None, process_set=global_process_set):
+    """-> the root's object, whatever can be pickled."""
+    name = name or "broadcast_object"
+    mine = basics.rank() == root_rank
+    data = torch.frombuffer(bytearray(objects.dumps(obj)), dtype=torch.uint8) if mine else None
+    length = torch.tensor([len(data) if mine else 0], dtype=torch.int64)
+    broadcast_(length, root_rank, name + ".length", process_set)
+    if not mine:
+        data = torch.empty(int(length), dtype=torch.uint8)
+    broadcast_(data, root_rank, name + ".data", process_set)
+    return obj if mine else objects.loads(data.numpy().tobytes())
+
+
+def broadcast_object_fn(root_rank=0, session=None, name=None, process_set=global_process_set):
+    return lambda obj: broadcast_object(obj, root_rank, name, process_set)
+
+
+def allgather_object(obj, name=None, process_set=global_process_set):
+    """-> every rank's object, by rank."""
+    name = name or "allgather_object"
+    data = torch.frombuffer(bytearray(objects.dumps(obj)), dtype=torch.uint8)
+    lengths = synchronize(allgather_async(torch.tensor([len(data)], dtype=torch.int64), name + ".lengths", process_set)).tolist()
+    everything = io.BytesIO(synchronize(allgather_async(data, name + ".data", process_set)).numpy().tobytes())
+    return [objects.loads(everything.read(length)) for length in lengths]
+
+
+def _give_it_a_state(optimizer):
+    """A step with gradients of zero fills an optimizer's state; what the step changes is put back."""
+    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    before = [(parameter.detach().clone(), parameter.grad) for parameter in parameters]
+    for parameter in parameters:
+        if parameter.requires_grad:
+            parameter.grad = torch.zeros_like(parameter)
+    # Of the class that the user chose: ours would average the zeros.
+    step = getattr(optimizer, "_step_alone", None) or optimizer.step
+    step()
+    with torch.no_grad():
+        for parameter, (value, gradient) in zip(parameters, before):
+            parameter.copy_(value)
+            parameter.grad = gradient
+
+
+def broadcast_optimizer_state(optimizer, root_rank, model=None, process_set=global_process_set):
+    """The root's state and options, whatever the others have, which may be none yet. `model` as in Horovod, not needed."""
+    if isinstance(optimizer, torch.optim.LBFGS):
+        raise ValueError("the state of LBFGS cannot be broadcast: it holds closures and vectors of the past")
+    if not optimizer.state_dict()["state"]:
+        _give_it_a_state(optimizer)
+    state = optimizer.state_dict()
+    # The shape of the root's state may differ (it has trained, we have not): it comes whole, tensors apart from the rest.
+    tensors = collections.OrderedDict()
+
+    def without_tensors(value, path):
+        if isinstance(value, torch.Tensor):
+            tensors[path] = value
+            return _Tensor(path, tuple(value.shape), value.dtype)
+        if isinstance(value, dict):
+            return {key: without_tensors(each, f"{path}.{key}") for key, each in value.items()}
+        if isinstance(value, (list, tuple)):
+            return type(value)(without_tensors(each, f"{path}.{number}") for number, each in enumerate(value))
+        return value
+
+    skeleton = broadcast_object(without_tensors(state, "optimizer"), root_rank, "broadcast_optimizer_state", process_set)
+    mine = basics.rank() == root_rank
+    handles = []
+
+    def with_tensors(value):
+        if isinstance(value, _Tensor):
+            tensor = tensors.get(value.path)
+            if tensor is None or tuple(tensor.shape) != value.shape or tensor.dtype != value.dtype:
+                tensor = torch.empty(value.shape, dtype=value.dtype)
+            elif not mine:
+                tensor = tensor.clone()
+            handles.append(broadcast_async_(tensor, root_rank, f"broadcast_optimizer_state.{value.path}", process_set))
+            return tensor
+        if isinstance(value, dict):
+            return {key: with_tensors(each) for key, each in value.items()}
+        if isinstance(value, (list, tuple)):
+            return type(value)(with_tensors(each) for each in value)
+        return value
+
+    whole = with_tensors(skeleton)
+    for handle in handles:
+        synchronize(handle)
+    if not mine:
+        optimizer.load_state_dict(whole)
+
+
+class _Tensor:
+    """Stands where a tensor is, in what is pickled."""
+
+    def __init__(self, path, shape, dtype):
+        self.path, self.shape, self.dtype = path, shape, dtype

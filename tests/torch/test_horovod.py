@@ -1,0 +1,84 @@
+"""horovod.torch: what scripts of Horovod rely on, over our collectives."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+import ranks
+
+
+def run(program, count, *arguments, **more):
+    return ranks.run(program, count, programs="horovod_programs.py", arguments=arguments, **more)
+
+
+@pytest.mark.parametrize("program, count", [("operations", 3), ("operations", 1), ("gradients", 3), ("refusals", 2), ("sets", 4), ("guards", 2)])
+def test_what_scripts_rely_on(program, count):
+    assert run(program, count) == ["good"] * count
+
+
+def test_ranks_with_fewer_batches_join():
+    assert run("uneven", 3) == [[2, 2]] * 3
+
+
+def test_the_optimizer_trains_as_one_process_with_the_whole_batch():
+    for said in run("optimizers", 3):
+        for how, apart in said.items():
+            assert apart < (1e-2 if how == "fp16" else 1e-5), f"{how}: {apart}"
+
+
+def test_batches_are_normalised_over_all_ranks():
+    assert max(run("batch_norm", 3)) < 1e-4
+
+
+def test_a_timeline_shows_each_tensor(tmp_path):
+    path = str(tmp_path / "timeline.json")
+    run("timeline", 2, path)
+    with open(path, encoding="utf-8") as file:
+        events = json.load(file)
+    names = {event["name"] for event in events}
+    assert {"NEGOTIATE_ALLREDUCE", "TRAINYARD_ALLREDUCE", "CYCLE_START"} <= names, names
+    assert any(event["args"]["name"] == "allreduce.layer.weight" for event in events if event["name"] == "thread_name")
+
+
+def test_ranks_meet_again_after_a_shutdown():
+    assert run("again", 2) == [[2.0, 2.0, 2.0]] * 2
+
+
+def test_a_rank_that_dies_is_named_with_the_tensor():
+    processes = ranks.start("one_dies", 3, programs="horovod_programs.py")
+    assert processes[1].wait(ranks.SECONDS_MAX) == -9
+    for said in ranks.finish([processes[0], processes[2]]):
+        assert "rank 1" in said, said
+
+
+def test_a_stall_is_reported_with_rank_and_tensor_and_ends():
+    processes = ranks.start("one_stalls", 2, programs="horovod_programs.py", HOROVOD_STALL_CHECK_TIME_SECONDS="0.3", HOROVOD_STALL_SHUTDOWN_TIME_SECONDS="1")
+    said = ranks.finish(processes)
+    assert "layer.weight" in said[0] and "rank 1" in said[0], said
+    reports = "".join(ranks.read(process, "err") for process in processes)
+    assert "layer.weight" in reports, reports
+
+
+def test_mixed_installations_are_refused_in_words():
+    from horovod.common import engine
+
+    with pytest.raises(ImportError, match=r"of version 99, and the Python beside it wants \d+.*pip install --force-reinstall"):
+        engine._check_version(99)
+
+
+def test_every_name_of_horovod_is_there():
+    import horovod
+    import horovod.torch as hvd
+
+    names = """init shutdown is_initialized start_timeline stop_timeline size local_size cross_size rank local_rank cross_rank is_homogeneous mpi_threads_supported mpi_enabled
+        mpi_built gloo_enabled gloo_built nccl_built ddl_built ccl_built cuda_built rocm_built ProcessSet global_process_set add_process_set remove_process_set Average Sum
+        Adasum Min Max Product HorovodInternalError Compression allreduce allreduce_ allreduce_async allreduce_async_ grouped_allreduce grouped_allreduce_
+        grouped_allreduce_async grouped_allreduce_async_ sparse_allreduce_async allgather allgather_async grouped_allgather grouped_allgather_async broadcast broadcast_
+        broadcast_async broadcast_async_ alltoall alltoall_async reducescatter reducescatter_async grouped_reducescatter grouped_reducescatter_async join barrier poll
+        synchronize allgather_object broadcast_object broadcast_parameters broadcast_optimizer_state SyncBatchNorm DistributedOptimizer elastic""".split()
+    assert [name for name in names if not hasattr(hvd, name)] == []
+    assert [name for name in ("run", "State", "ObjectState", "TorchState", "ElasticSampler") if not hasattr(hvd.elastic, name)] == []
+    assert horovod.__version__.startswith("0.28.1")
