@@ -275,6 +275,41 @@ def optimizers():
     return said
 
 
+def adasum():
+    """The operation beside its definition, and the optimizer: ranks with equal batches train as one does."""
+    hvd.init()
+    rank, size = hvd.rank(), hvd.size()
+
+    def pair(a, b):
+        dot, aa, bb = (a * b).sum(), (a * a).sum(), (b * b).sum()
+        return (1 - dot / (2 * aa)) * a + (1 - dot / (2 * bb)) * b
+
+    everyone = [torch.randn(50, generator=torch.Generator().manual_seed(each), dtype=torch.float64) for each in range(size)]
+    power = 1 << (size.bit_length() - 1)
+    parts = [pair(everyone[each], everyone[power + each]) if power + each < size else everyone[each] for each in range(power)]
+    while len(parts) > 1:
+        parts = [pair(parts[each], parts[each + 1]) for each in range(0, len(parts), 2)]
+    result = hvd.allreduce(everyone[rank], op=hvd.Adasum)
+    assert torch.allclose(result, parts[0], rtol=1e-12), (result - parts[0]).abs().max()
+    assert torch.allclose(hvd.allreduce(torch.ones(5), op=hvd.Adasum), torch.ones(5)), "what is equal is averaged"
+    orthogonal = torch.zeros(size)
+    orthogonal[rank] = 1
+    assert torch.allclose(hvd.allreduce(orthogonal, op=hvd.Adasum), torch.ones(size)), "what is orthogonal is added"
+    net, alone = model(), model()
+    optimizer = hvd.DistributedOptimizer(torch.optim.Adam(net.parameters(), lr=0.01), net.named_parameters(), op=hvd.Adasum)
+    reference = torch.optim.Adam(alone.parameters(), lr=0.01)
+    for step in range(5):
+        inputs, labels = batches(step, 1)
+        for each, by in ((net, optimizer), (alone, reference)):
+            by.zero_grad()
+            loss_of(each, inputs[0, 0], labels[0, 0]).backward()
+            by.step()
+    assert all(torch.allclose(one, two, atol=1e-5) for one, two in zip(net.parameters(), alone.parameters()))
+    if size > 1:
+        refused(AssertionError, lambda: optimizer.skip_synchronize().__enter__())
+    return "good"
+
+
 def guards():
     """What DistributedOptimizer refuses, and what it makes of odd models."""
     hvd.init()

@@ -14,7 +14,7 @@ def run(program, count, *arguments, **more):
     return ranks.run(program, count, programs="horovod_programs.py", arguments=arguments, **more)
 
 
-@pytest.mark.parametrize("program, count", [("operations", 3), ("operations", 1), ("gradients", 3), ("refusals", 2), ("sets", 4), ("guards", 2)])
+@pytest.mark.parametrize("program, count", [("operations", 3), ("operations", 1), ("gradients", 3), ("refusals", 2), ("sets", 4), ("guards", 2), ("adasum", 3)])
 def test_what_scripts_rely_on(program, count):
     assert run(program, count) == ["good"] * count
 

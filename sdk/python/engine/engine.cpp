@@ -108,6 +108,15 @@ Result<std::unique_ptr<engine>> join(const engine_options& options) {
   return made;
 }
 
+// The numbers that common/engine.py writes down.
+static_assert(int(fusion::Operation::allreduce) == 0 && int(fusion::Operation::adasum) == 1 &&
+              int(fusion::Operation::all_gather) == 2 && int(fusion::Operation::broadcast) == 3 &&
+              int(fusion::Operation::reduce_scatter) == 4 && int(fusion::Operation::all_to_all) == 5 &&
+              int(fusion::Operation::barrier) == 6);
+static_assert(int(Type::f64) == 0 && int(Type::bf16) == 3 && int(Type::i64) == 6 && int(Type::boolean) == 11);
+static_assert(int(Reduction::sum) == 0 && int(Reduction::average) == 1 && int(Reduction::minimum) == 2 &&
+              int(Reduction::maximum) == 3 && int(Reduction::product) == 4);
+
 // What comes from Python may be from another version of it: numbers are looked at before they become enumerations.
 Result<fusion::Request> request_from(const engine_request& from) {
   if (from.operation < 0 || from.operation >= fusion::operations_count || from.type < 0 ||
