@@ -1,6 +1,7 @@
 #include "collectives/fusion/negotiator.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <map>
@@ -12,6 +13,7 @@
 #include "base/check.hpp"
 #include "collectives/fusion/carrier.hpp"
 #include "collectives/fusion/negotiation.hpp"
+#include "collectives/fusion/tuner.hpp"
 #include "collectives/plan/plan.hpp"
 
 namespace trainyard::collectives::fusion {
@@ -101,6 +103,8 @@ class Negotiator::Inside {
         negotiation_(group_->rank(), group_->size(), std::move(limits)) {
     sets_ = negotiation_.sets();
     settings_ = negotiation_.settings();
+    if (options_.autotune && group_->rank() == 0) tuner_.emplace(settings_, options_.autotune_seed);
+    tuning_ = tuner_.has_value();
     thread_ = std::thread([this] { loop(); });
   }
 
@@ -163,6 +167,7 @@ class Negotiator::Inside {
     const std::scoped_lock lock(bell_->mutex);
     return counters_;
   }
+  bool tuning() const { return tuning_; }
   Settings settings() const {
     const std::scoped_lock lock(bell_->mutex);
     return settings_;
@@ -203,6 +208,7 @@ class Negotiator::Inside {
   Result<std::vector<uint64_t>> and_over_all(std::vector<uint64_t> words);
   Result<void> ask_rank_0();
   Result<void> carry_out(Plan& plan);
+  void tune(const Plan& plan);
   void fail_all(const Error& error);
   void note(const Plan& plan, bool slow);
   Result<void> ours_to_blame(Result<void> result);
@@ -230,6 +236,10 @@ class Negotiator::Inside {
   nanoseconds cycle_began_{};
   bool over_ = false;
   std::vector<std::byte> flags_;
+  std::optional<Tuner> tuner_;
+  nanoseconds tuned_at_{};
+
+  std::atomic<bool> tuning_ = false;
 
   std::mutex stop_mutex_;
   std::thread thread_;  // guarded by stop_mutex_ once it runs
@@ -421,6 +431,7 @@ Result<void> Negotiator::Inside::cycle() {
   note(plan, *asks);
   if (!plan.stalls.empty() && options_.on_stall) options_.on_stall(plan.stalls);
   TRY(carry_out(plan));
+  if (tuning_) tune(plan);
   if (options_.on_event && !plan.batches.empty())
     options_.on_event({Phase::cycle, Operation::barrier, "", cycle_began_, since_began()});
   if (!plan.leaving.empty()) {
@@ -438,6 +449,20 @@ void Negotiator::Inside::note(const Plan& plan, bool slow) {
   counters_.collectives += plan.batches.size();
   for (const Batch& batch : plan.batches) counters_.tensors += batch.parts.size();
   settings_ = negotiation_.settings();
+}
+
+void Negotiator::Inside::tune(const Plan& plan) {
+  uint64_t bytes = 0;
+  for (const Batch& batch : plan.batches) {
+    for (const Agreement& part : batch.parts) bytes += bytes_of(part);
+  }
+  const auto now = since_began();
+  const size_t tried = tuner_->tried().size();
+  if (const auto settings = tuner_->sample(bytes, now - std::exchange(tuned_at_, now)))
+    negotiation_.change(*settings);
+  if (tuner_->tried().size() > tried && options_.on_tried)
+    options_.on_tried(tuner_->tried().back().settings, tuner_->tried().back().bytes_per_second);
+  tuning_ = !tuner_->done();
 }
 
 void Negotiator::Inside::fail_all(const Error& error) {
@@ -535,6 +560,7 @@ std::vector<int> Negotiator::members_of(int set) const { return inside_->members
 void Negotiator::stop() { inside_->stop(); }
 Counters Negotiator::counters() const { return inside_->counters(); }
 Settings Negotiator::settings() const { return inside_->settings(); }
+bool Negotiator::tuning() const { return inside_->tuning(); }
 std::vector<std::string> Negotiator::outstanding() const { return inside_->outstanding(); }
 
 }  // namespace trainyard::collectives::fusion

@@ -113,9 +113,13 @@ struct Options {
   Duration stall_report_after = 60s;
   Duration stall_fail_after = 0ms;  // and fails after this long; 0: never
   bool reproducible = false;        // fuse groups only
+  // Measures while training goes on, and changes the settings on all ranks until it has found good ones (tuner.hpp).
+  bool autotune = false;
+  uint64_t autotune_seed = 1;
   // How often a rank looks up that has nothing to do; more often (every cycle) while there are sets.
   Duration idle_cycle = 10ms;
   std::function<void(const std::string& report)> on_stall;
+  std::function<void(const Settings& tried, double bytes_per_second)> on_tried;  // of rank 0, by the tuner
   std::function<void(const Event&)> on_event;  // for a timeline; empty: clocks are not read
 };
 
@@ -162,6 +166,7 @@ class Negotiator {
 
   Counters counters() const;
   Settings settings() const;
+  bool tuning() const;  // on rank 0: the settings may still change
   // The names that were submitted here and are not done, in their order.
   std::vector<std::string> outstanding() const;
 

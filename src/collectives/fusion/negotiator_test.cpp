@@ -454,5 +454,36 @@ TEST(Negotiator, compressed_tensors_owe_by_name_whatever_they_travel_with) {
   }
 }
 
+TEST(Negotiator, settings_that_are_tried_reach_all_ranks) {
+  Options options;
+  options.autotune = true;
+  options.settings = {.fusion_bytes = 1 << 20, .cycle_microseconds = 300};
+  negotiating(
+      2,
+      [&](Negotiator& negotiator) {
+        const Settings first = negotiator.settings();
+        EXPECT_EQ(first, options.settings);
+        EXPECT_EQ(negotiator.tuning(), negotiator.rank() == 0);
+        // After a window what was given becomes its nearest powers of two.
+        constexpr int steps_max = 100'000;
+        std::vector<float> values(1000, 1.0f);
+        for (int step = 0; step < steps_max; ++step) {
+          Handle handle = negotiator.submit(summing("values", values, Reduction::average));
+          expect_done(handle);
+          float changed = negotiator.settings() == first ? 0 : 1;
+          ASSERT_TRUE(negotiator
+                          .submit([&] {
+                            Request request = summing("changed", values);
+                            request.input = request.output = {&changed, 1, Type::f32};
+                            return request;
+                          }())
+                          .wait());
+          if (changed == 2) break;
+        }
+        EXPECT_EQ(negotiator.settings(), (Settings{1 << 20, 250}));
+      },
+      options);
+}
+
 }  // namespace
 }  // namespace trainyard::collectives::fusion
