@@ -5,6 +5,7 @@ import json
 import tarfile
 
 import jobs
+import trainyard_server
 
 
 def archive(files):
@@ -30,10 +31,10 @@ def request(server, name, program, files, hosts=1, hyperparameters=None, image="
     return body
 
 
-def run(server, name, program, files, status="Completed", **more):
+def run(server, name, program, files, status="Completed", seconds_max=trainyard_server.WAIT_SECONDS_MAX, **more):
     """Runs it to its end; Describe's answer and all lines of its log."""
     server.boto("sagemaker").create_training_job(**request(server, name, program, files, **more))
-    done = jobs.wait_until(server.boto("sagemaker"), name)
+    done = jobs.wait_until(server.boto("sagemaker"), name, seconds_max=seconds_max)
     lines = jobs.log_lines(server.boto("logs"), name)
     assert done["TrainingJobStatus"] == status, f"{done.get('FailureReason')}\n" + "\n".join(lines[-40:])
     return done, lines
