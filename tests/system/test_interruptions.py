@@ -2,14 +2,20 @@
 a checkpoint over, uploads its model; by a word to its processes, by the death of its runtime, of an agent. It ends with
 exactly the weights of the job that nobody interrupted.
 
-8 interruptions by default; TRAINYARD_INTERRUPTIONS=100 is what the product promises, and takes some ten minutes.
+When, is drawn from a seed: a phase by how many are wanted in each, and in it a moment that is uniform over the length
+that the phase had when nobody interrupted it. Where the job is when it happens is what counts.
+
+8 interruptions by default; `./yard test --interruptions 100` is what the product promises, takes some ten minutes, and
+writes tests/results/interruptions.json.
 """
 
 import collections
+import datetime
 import glob
 import io
 import json
 import os
+import platform
 import random
 import signal
 import tarfile
@@ -25,10 +31,14 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="containers need root"
 INTERRUPTIONS = int(os.environ.get("TRAINYARD_INTERRUPTIONS", "8"))
 SEED = int(os.environ.get("TRAINYARD_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 30)
 PLACES = ("download", "training", "checkpoint", "model")  # a tenth of all at least in each
+RESULT = os.environ.get("TRAINYARD_RESULT", "")  # where to write what happened
 VICTIMS = ("process", "runtime", "agent")
 STEPS = 1000 + 120 * INTERRUPTIONS  # more than are trained meanwhile
 SECONDS_MAX = 60 + 20 * INTERRUPTIONS
-DOWNLOAD_BYTES, DOWNLOAD_OBJECTS = 2_000_000, 30
+DOWNLOAD_BYTES, DOWNLOAD_OBJECTS = 2_000_000, 60
+# The first of training, in which every attempt is that is let train; and about what bringing a checkpoint over takes.
+TRAINING_SECONDS, CHECKPOINT_SECONDS = 2.0, 0.1
+CHECKPOINT_TRIES_MAX = 20  # it may be over before the moment that was drawn
 TRAINER = os.path.join(trainyard_server.ROOT, "tests", "system", "interrupted_trainer.py")
 
 
@@ -129,51 +139,83 @@ def test_the_weights_are_those_of_the_job_that_nobody_interrupted(tmp_path):
         start(server, "undisturbed")
         assert jobs.wait_until(server.boto("sagemaker"), "undisturbed", seconds_max=SECONDS_MAX)["TrainingJobStatus"] == "Completed"
         start(server, "disturbed")
-        counts = disturb(server, "disturbed", chance)
+        lengths = phase_lengths(server.boto("sagemaker").describe_training_job(TrainingJobName="undisturbed"))
+        happened = disturb(server, "disturbed", chance, lengths)
         done = jobs.wait_until(server.boto("sagemaker"), "disturbed", seconds_max=SECONDS_MAX)
-        print("note:", dict(counts), {name: done[name] for name in ("TrainingTimeInSeconds", "BillableTimeInSeconds")})
+        counts = collections.Counter(one["place"] for one in happened)
+        print("note:", dict(counts), dict(collections.Counter(one["victim"] for one in happened)), lengths)
         assert done["TrainingJobStatus"] == "Completed", done
-        assert interrupted(done) >= INTERRUPTIONS
+        assert len(happened) == INTERRUPTIONS and interrupted(done) >= INTERRUPTIONS
         for place in PLACES:
-            assert counts[place] >= max(1, INTERRUPTIONS // 10), counts
-        assert weights(server, "disturbed") == weights(server, "undisturbed")
+            assert counts[place] >= (INTERRUPTIONS // 10 if INTERRUPTIONS >= 10 else INTERRUPTIONS // 8), counts
+        equal = weights(server, "disturbed") == weights(server, "undisturbed")
+        assert equal
         assert done["BillableTimeInSeconds"] < done["TrainingTimeInSeconds"]
+        if RESULT:
+            write_result(happened, lengths, done)
     finally:
         server.clean()
 
 
-def disturb(server, name, chance):
-    """INTERRUPTIONS of them; how many in each place, and of each victim. The model's come last: before, there is none."""
+def phase_lengths(description):
+    """place -> seconds that it had; of checkpoints a guess, since no status tells of them."""
+    seconds = {one["Status"]: (one["EndTime"] - one["StartTime"]).total_seconds() for one in description["SecondaryStatusTransitions"] if "EndTime" in one}
+    return {"download": seconds["Downloading"], "training": TRAINING_SECONDS, "checkpoint": CHECKPOINT_SECONDS, "model": seconds["Uploading"]}
+
+
+def disturb(server, name, chance, lengths):
+    """INTERRUPTIONS of them: where, whom, when. The model's come last: before, there is none."""
     job = Victims(server, name)
-    counts = collections.Counter()
     share = max(1, INTERRUPTIONS // 8)
-    wanted = ["download"] * share + ["checkpoint"] * share + ["training"] * (INTERRUPTIONS - 3 * share)
-    chance.shuffle(wanted)
-    wanted += ["model"] * share
-    for number, place in enumerate(wanted):
+    wanted = collections.Counter(download=share, checkpoint=share, model=share, training=INTERRUPTIONS - 3 * share)
+    happened = []
+    for number in range(INTERRUPTIONS):
+        # What came elsewhere than it was meant to is drawn again, at the cost of training's share.
+        before_the_model = {place: count for place, count in wanted.items() if count > 0 and place != "model"}
+        place = chance.choices(*zip(*before_the_model.items()))[0] if before_the_model and number < INTERRUPTIONS - share else "model"
         victim = VICTIMS[number % len(VICTIMS)]
         if victim == "runtime" and place in ("download", "model"):
             victim = chance.choice(("process", "agent"))  # there is no runtime yet, or no more
         before = interrupted(job.describe())
-        wait_for(lambda: job.place() == place, f"the job to be in {place} for interruption {number}", SECONDS_MAX, 0.01)
-        if place == "training":
-            wait_uniformly(job, chance)
-        # Where it is when it happens is what counts.
+        for _ in range(CHECKPOINT_TRIES_MAX):
+            wait_for(lambda: job.place() == place, f"the job to be in {place} for interruption {number}", SECONDS_MAX, 0.005)
+            began = time.monotonic()
+            moment = chance.random() * lengths[place]
+            while (left := began + moment - time.monotonic()) > 0:
+                time.sleep(left)
+            if place != "checkpoint" or job.place() == place:
+                break  # there will be another checkpoint, but not another download
+
         def happens():
+            assert job.describe()["TrainingJobStatus"] == "InProgress", (number, happened, job.describe())
             at = job.place()
-            assert job.describe()["TrainingJobStatus"] == "InProgress", (number, counts, job.describe())
             return at if at and job.end(victim, chance) else None
-        at = wait_for(happens, f"a {victim} to end", SECONDS_MAX, 0.01)
+        at = wait_for(happens, f"a {victim} to end", SECONDS_MAX, 0.005)
+        after = time.monotonic() - began
         wait_for(lambda: interrupted(job.describe()) > before, f"interruption {number} of a {victim} in {at} to be seen", SECONDS_MAX)
-        counts[at] += 1
-        counts[victim] += 1
-    return counts
+        happened.append({"place": at, "meant": place, "victim": victim, "moment": round(moment, 3), "after": round(after, 3)})
+        wanted[at if wanted[at] > 0 else "training"] -= 1
+    return happened
 
 
-def wait_uniformly(job, chance):
-    """Some part of the first two seconds of training."""
-    steps = chance.randint(0, 40)
-    for _ in range(steps):
-        if job.place() not in ("training", "checkpoint"):
-            return
-        time.sleep(0.05)
+def write_result(happened, lengths, done):
+    counts = {place: dict(collections.Counter(one["victim"] for one in happened if one["place"] == place)) for place in PLACES}
+    with open("/proc/meminfo", encoding="utf-8") as file:
+        memory = int(file.readline().split()[1]) / (1 << 20)
+    record = {
+        "date": datetime.date.today().isoformat(),
+        "machine": {"cores": os.cpu_count(), "memory_gib": round(memory, 1), "kernel": platform.release()},
+        "interruptions": len(happened), "seed": SEED, "hosts": 2, "steps": STEPS,
+        "outcome": "the weights of the job that nobody interrupted",
+        "by_phase": {place: sum(counts[place].values()) for place in PLACES},
+        "by_phase_and_victim": counts,
+        "phase_seconds_undisturbed": {place: round(seconds, 3) for place, seconds in lengths.items()},
+        # In quarters of the phase that was meant, as drawn: uniform.
+        "by_phase_and_quarter": {place: [sum(int(4 * one["moment"] / lengths[place]) == quarter for one in happened if one["meant"] == place)
+                                         for quarter in range(4)] for place in PLACES},
+        "training_seconds": done["TrainingTimeInSeconds"], "billable_seconds": done["BillableTimeInSeconds"],
+        "happened": [f"{one['place']}: {one['victim']}, {one['after']} s after it was seen to begin" for one in happened],
+    }
+    os.makedirs(os.path.dirname(RESULT), exist_ok=True)
+    with open(RESULT, "w", encoding="utf-8") as file:
+        file.write(json.dumps(record, indent=1) + "\n")
