@@ -30,10 +30,13 @@ def wait_for(condition, what, seconds_max=WAIT_SECONDS_MAX, interval_seconds=0.0
 
 
 class Server:
-    """`config` is TOML text. start() may be called again after stop() or kill(): same data, same port."""
+    """`config` is TOML text. start() may be called again after stop() or kill(): same data, same port.
 
-    def __init__(self, data, config="", listen="127.0.0.1:0"):
+    `behind`: words before each command that runs as the server's owner, ending in an exec: another user, other mounts."""
+
+    def __init__(self, data, config="", listen="127.0.0.1:0", behind=()):
         self.data = str(data)
+        self.behind = list(behind)
         self.config = config
         self.listen = listen
         self.process = None
@@ -41,7 +44,7 @@ class Server:
 
     def start(self):
         os.makedirs(self.data, exist_ok=True)
-        arguments = [PROGRAM, "serve", "--data", self.data, "--listen", self.listen]
+        arguments = [*self.behind, PROGRAM, "serve", "--data", self.data, "--listen", self.listen]
         if self.config:
             config_file = self.data.rstrip("/") + ".toml"
             with open(config_file, "w", encoding="utf-8") as file:
@@ -106,7 +109,7 @@ class Server:
         for agent in self.agents():
             os.kill(agent, signal.SIGKILL)
         self.log.close()
-        subprocess.run([PROGRAM, "doctor", "--data", self.data, "--clean"], check=True, capture_output=True)
+        subprocess.run([*self.behind, PROGRAM, "doctor", "--data", self.data, "--clean"], check=True, capture_output=True)
 
     # -- clients ------------------------------------------------------------------------------------
 

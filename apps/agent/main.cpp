@@ -16,6 +16,7 @@
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "host/container.hpp"
+#include "host/enclosure.hpp"
 #include "host/files.hpp"
 #include "host/image.hpp"
 #include "host/inside_process.hpp"
@@ -175,7 +176,8 @@ Result<void> run(const Options& options, Clock& clock) {
       host::start_inside,
       [&] { return host::gpu_usage(options.place.devices); },
       entry_program(),
-      [&] { return volume.get(); }};
+      [&] { return volume.get(); },
+      {host::why_no_way_out(), host::name_server_of_enclosure()}};
   agent::Agent agent(order, options.place, world, keys, spool->found_facts());
   hearer = &agent;
   signals.start(agent);
@@ -196,8 +198,12 @@ int main(int argc, char** argv) {
     return 2;
   }
   host::MachineClock clock;
-  // What is mounted for this host ends with it, however it ends. An ordinary user mounts nothing.
+  // What is mounted for this host ends with it, however it ends.
   (void)host::enter_mount_namespace();
+  if (const auto settled = host::settle_in_enclosure(); !settled) {
+    std::fprintf(stderr, "trainyard-agent: %s\n", settled.error().message.c_str());
+    return 1;
+  }
   set_log(
       [](Level, std::string_view line) {
         std::fprintf(stderr, "%.*s\n", static_cast<int>(line.size()), line.data());

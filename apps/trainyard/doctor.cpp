@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "host/enclosure.hpp"
 #include "host/machine.hpp"
 #include "launch/local/local.hpp"
 #include "trainyard/data_directory.hpp"
@@ -23,6 +24,11 @@ std::string mark(host::Finding::State state) {
 }
 
 void print_findings(const std::string& data_directory) {
+  // An ordinary user's server works in namespaces of its own, so it is there that things are tried. That it cannot
+  // make them is the first finding.
+  if (!host::is_root())
+    if (auto entered = host::enter_passing_enclosure(); !entered)
+      std::printf("%s\n", entered.error().message.c_str());
   const auto findings = host::examine_machine(data_directory);
   int missing = 0;
   for (const auto& finding : findings) {

@@ -11,6 +11,8 @@
 
 #include "base/log.hpp"
 #include "cli/cli.hpp"
+#include "host/enclosure.hpp"
+#include "host/files.hpp"
 #include "host/machine_clock.hpp"
 #include "host/terminal.hpp"
 #include "objects/s3_client.hpp"
@@ -145,8 +147,19 @@ Result<int> about_jobs(const cli::Arguments& arguments) {
   return cli::run(world, arguments);
 }
 
+// What runs jobs, unpacks their images or removes what they left does so as root: of this machine, or of the namespaces
+// that an ordinary user has of his own, one set a data directory.
+Result<void> become_root_of_something(const cli::Arguments& arguments, const std::string& data) {
+  if (host::is_root()) return ok();
+  if (arguments.command == "doctor" && !arguments.has("--clean")) return ok();  // says itself whether it can
+  if (arguments.command == "env") return ok();
+  TRY(host::make_directories(data, 0700).in("making the data directory"));
+  return host::enter_enclosure(std::filesystem::canonical(data).string() + "/enclosure");
+}
+
 Result<int> operate(const cli::Arguments& arguments) {
   const std::string data = arguments.value("--data", apps::default_data_directory());
+  TRY(become_root_of_something(arguments, data));
   if (arguments.command == "serve")
     TRY(apps::serve({data, arguments.value("--config"), arguments.value("--listen")}));
   if (arguments.command == "doctor") TRY(apps::doctor(data, arguments.has("--clean")));

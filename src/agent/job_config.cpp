@@ -129,16 +129,19 @@ std::string hosts_file(std::string_view host_table) {
   return text;
 }
 
-std::string resolver_file(const domain::Outward& outward, std::string_view of_machine) {
+std::string resolver_file(const domain::Outward& outward, std::string_view of_machine,
+                          std::string_view through) {
   std::string text;
   for (const auto& server : outward.name_servers) text += "nameserver " + server + "\n";
   if (!text.empty()) return text;
+  if (!through.empty()) text = "nameserver " + std::string(through) + "\n";
   for (const auto line : split(of_machine, '\n')) {
     const auto trimmed = trim(line);
     if (trimmed.starts_with('#') || trimmed.starts_with(';')) continue;
     // A resolver on the machine's own loopback cannot be reached from the host's namespace.
     if (trimmed.starts_with("nameserver") &&
-        (trimmed.find("127.") != std::string_view::npos || trimmed.find("::1") != std::string_view::npos))
+        (!through.empty() || trimmed.find("127.") != std::string_view::npos ||
+         trimmed.find("::1") != std::string_view::npos))
       continue;
     if (!trimmed.empty()) text += std::string(trimmed) + "\n";
   }

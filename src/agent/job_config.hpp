@@ -21,6 +21,8 @@ std::string share_in_words(const wire::Order& order);
 // /etc/hosts from the host table, and /etc/resolv.conf from the config or, without one, from the machine's
 // own, as far as it names servers that can be reached from another network namespace.
 std::string hosts_file(std::string_view host_table);
-std::string resolver_file(const domain::Outward& outward, std::string_view of_machine);
+// `through`: a name server that asks the machine's in its place, whatever these are; "" = there is none.
+std::string resolver_file(const domain::Outward& outward, std::string_view of_machine,
+                          std::string_view through = {});
 
 }  // namespace trainyard::agent

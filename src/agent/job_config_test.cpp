@@ -52,6 +52,8 @@ TEST(JobConfig, HostsAndResolver) {
   EXPECT_EQ(hosts_file("127.0.0.1 localhost\n"), "127.0.0.1 localhost\n");
   EXPECT_EQ(resolver_file({}, "# c\nnameserver 127.0.0.53\nnameserver 10.0.0.1\nsearch x\n"),
             "nameserver 10.0.0.1\nsearch x\n");
+  EXPECT_EQ(resolver_file({}, "nameserver 127.0.0.53\nnameserver 10.0.0.1\nsearch x\n", "198.18.255.3"),
+            "nameserver 198.18.255.3\nsearch x\n");
   domain::Outward outward;
   outward.name_servers = {"9.9.9.9"};
   EXPECT_EQ(resolver_file(outward, "nameserver 10.0.0.1\n"), "nameserver 9.9.9.9\n");

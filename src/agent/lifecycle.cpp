@@ -89,6 +89,7 @@ class Deciding {
         if (run_.process_started) return cannot("a second start of the process");
         run_.process_started = true;
         act(Report{fact(HostState::running, "Training image download completed. Training in progress.")});
+        if (!done.notice.empty()) act(Report{fact(HostState::running, done.notice)});
         if (run_.stop != StopCause::none) act(Terminate{run_.grace});
         return decided();
       case Stage::drain:

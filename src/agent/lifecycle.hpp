@@ -80,6 +80,7 @@ struct StepsDone {           // the ordered work is done; in run: the process ha
   std::string staged_model;  // of drain: "" = had no files
   std::string model_uri;     // of upload
   std::string output_uri;    // of upload
+  std::string notice = {};   // of run: what the job is to know of how it runs
 };
 struct StepsFailed {  // in any stage with work
   Failure failure;

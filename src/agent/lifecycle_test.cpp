@@ -68,7 +68,7 @@ TEST(Lifecycle, OneHostWalksAllStages) {
   EXPECT_EQ(story.on(StepsDone{}), "report downloading, work pull");
   EXPECT_EQ(story.on(StepsDone{}), "work mount");
   EXPECT_EQ(story.on(StepsDone{}), "work run");
-  EXPECT_EQ(story.on(StepsDone{}), "report running");
+  EXPECT_EQ(story.on(StepsDone{.notice = "its share is not enforced"}), "report running, report running");
   EXPECT_EQ(story.on(ProcessExited{}), "report draining, work drain");
   EXPECT_EQ(story.on(StepsDone{}), "report uploading, work upload");
   EXPECT_EQ(story.on(StepsDone{.model_uri = "s3://b/model.tar.gz"}), "report finished, undo");

@@ -52,6 +52,12 @@ struct ReadyImage {
   std::vector<host::Mount> mounts;
 };
 
+// How this machine lets jobs reach the outside, where it is not as usual.
+struct WayOut {
+  std::string missing = {};      // why there is none, in words; "" when there is one
+  std::string name_server = {};  // that asks this machine's own; "" = those of this machine are reached
+};
+
 // The outside, as the agent meets it. Tests give their own.
 struct World {
   objects::Objects& objects;  // asks for keys through JobKeys
@@ -74,6 +80,7 @@ struct World {
   // Waits for the job's volume, which is being made at the workspace's "ml", in its file kVolumeFile, since the
   // agent began; none: what is written has no limit.
   std::function<Result<void>()> await_volume = {};
+  WayOut way_out = {};
 };
 
 // Lets steps wait for the server's first word.

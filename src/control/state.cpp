@@ -195,11 +195,12 @@ void follow(Job& job, Attempt& attempt, Instant happened, Instant at) {
   if (job.state == JobState::active && job.stop_cause == StopCause::none && attempt.interruption.empty()) {
     if (every(attempt, HostState::uploading))
       enter(job, Phase::uploading, kUploading, happened);
-    else if (every(attempt, HostState::running))
-      enter(job, Phase::training, kTraining, happened);
-    else if (job.phase() != Phase::downloading && std::ranges::any_of(attempt.hosts, [](const Host& host) {
-               return host.state >= HostState::downloading;
-             }))
+    else if (every(attempt, HostState::running)) {
+      // Once: what a host has said of itself meanwhile stays.
+      if (job.phase() != Phase::training) enter(job, Phase::training, kTraining, happened);
+    } else if (job.phase() != Phase::downloading && std::ranges::any_of(attempt.hosts, [](const Host& host) {
+                 return host.state >= HostState::downloading;
+               }))
       enter(job, Phase::downloading, kDownloading, happened);
   }
   if (every_final(attempt)) finish(job, attempt, at);

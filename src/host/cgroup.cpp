@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "base/text.hpp"
+#include "host/enclosure.hpp"
 #include "host/files.hpp"
 #include "host/mounts.hpp"
 
@@ -23,7 +24,8 @@ namespace trainyard::host {
 namespace {
 
 constexpr std::string_view kParent = "trainyard";
-constexpr int kCpuPeriodMicroseconds = 100'000;  // the kernel's default
+constexpr std::string_view kOwnLeaf = "/trainyard.server";  // an ordinary user's own processes, under v2
+constexpr int kCpuPeriodMicroseconds = 100'000;             // the kernel's default
 // What the kernel gives a process, or a group, that nobody weighed; and the most it takes. v1, then v2.
 constexpr double kSharesOfCpu = 1024, kSharesMax = 262'144;
 constexpr double kWeightOfCpu = 100, kWeightMax = 10'000;
@@ -72,18 +74,35 @@ Result<void> make_directory(const std::string& path) {
 }
 
 // Another container's end may take the empty parent away at any moment.
-Result<void> make_below_parent(const std::string& parent, const std::string& path) {
+Result<void> make_below_parent(const std::string& path) {
+  const std::string parent = path.substr(0, path.rfind('/'));
+  const bool parent_is_ours = parent.ends_with("/" + std::string(kParent));
   for (int attempt = 0;; attempt++) {
-    TRY(make_directory(parent));
     auto made = make_directory(path);
-    if (made || made.error().kind != Kind::not_found || attempt >= kMakeTriesMax) return made;
+    if (made || !parent_is_ours || made.error().kind != Kind::not_found || attempt >= kMakeTriesMax)
+      return made;
+    TRY(make_directory(parent));
   }
 }
 
-Result<void> limit_v1_devices(const std::string& directory, const std::vector<std::string>& devices) {
-  TRY(write_value(directory + "/devices.deny", "a"));
-  // Making nodes is harmless without the right to make them; null, zero, full, random, urandom, tty, console,
-  // ptmx, pts.
+Result<void> carry_out(const CgroupStep& step) {
+  switch (step.what) {
+    case CgroupStep::What::make:
+      return make_below_parent(step.path);
+    case CgroupStep::What::write:
+      return write_value(step.path, step.value);
+    case CgroupStep::What::write_if_there:
+      return host::exists(step.path) ? write_value(step.path, step.value) : ok();
+    case CgroupStep::What::write_if_we_may:
+      (void)write_value(step.path, step.value);
+      return ok();
+  }
+  return ok();
+}
+
+// Making nodes is harmless without the right to make them; null, zero, full, random, urandom, tty, console,
+// ptmx, pts.
+Result<std::vector<std::string>> device_rules(const std::vector<std::string>& devices) {
   std::vector<std::string> allowed = {"c *:* m",   "b *:* m",   "c 1:3 rwm",  "c 1:5 rwm",
                                       "c 1:7 rwm", "c 1:8 rwm", "c 1:9 rwm",  "c 5:0 rwm",
                                       "c 5:1 rwm", "c 5:2 rwm", "c 136:* rwm"};
@@ -95,19 +114,37 @@ Result<void> limit_v1_devices(const std::string& directory, const std::vector<st
                       std::to_string(major(status.st_rdev)) + ":" + std::to_string(minor(status.st_rdev)) +
                       " rwm");
   }
-  for (const auto& rule : allowed) TRY(write_value(directory + "/devices.allow", rule));
-  return ok();
+  return allowed;
 }
 
 // Where cpus are short, each container counts for as many as it was given, and all of ours together for the
 // whole machine; otherwise a hundred processes of ours would count as one beside any other.
-void set_weights(const std::string& directory, double cpus, const char* file, double of_cpu, double most) {
-  const double machine = double(std::max(1l, ::sysconf(_SC_NPROCESSORS_ONLN)));
+void weigh(std::vector<CgroupStep>& steps, const std::string& directory, double cpus, double machine_cpus,
+           const char* file, double of_cpu, double most) {
   const auto weight = [&](double count) {
     return std::to_string(std::llround(std::clamp(of_cpu * count, 2.0, most)));
   };
-  (void)write_value(directory.substr(0, directory.rfind('/')) + file, weight(machine));
-  (void)write_value(directory + file, weight(cpus > 0 ? cpus : machine));
+  constexpr auto kWeigh = CgroupStep::What::write_if_we_may;
+  steps.push_back({kWeigh, directory.substr(0, directory.rfind('/')) + file, weight(machine_cpus)});
+  steps.push_back({kWeigh, directory + file, weight(cpus > 0 ? cpus : machine_cpus)});
+}
+
+double cpus_of_machine() { return double(std::max(1l, ::sysconf(_SC_NPROCESSORS_ONLN))); }
+
+bool is_one_of_ours(const CgroupHierarchy& hierarchy) {
+  return hierarchy.unified || std::any_of(std::begin(kControllers), std::end(kControllers), [&](auto wanted) {
+           return std::find(hierarchy.controllers.begin(), hierarchy.controllers.end(), wanted) !=
+                  hierarchy.controllers.end();
+         });
+}
+
+std::string directory_in(const CgroupHierarchy& hierarchy, const std::string& name) {
+  return hierarchy.path + hierarchy.base + "/" + std::string(kParent) + "/" + name;
+}
+
+std::string directory_of(const CgroupLayout& layout, std::string_view controller, const std::string& name) {
+  const auto* hierarchy = layout.with(controller);
+  return hierarchy ? directory_in(*hierarchy, name) : "";
 }
 
 }  // namespace
@@ -122,7 +159,7 @@ const CgroupHierarchy* CgroupLayout::with(std::string_view controller) const {
 
 CgroupLayout parse_cgroup_layout(std::string_view mountinfo) {
   CgroupLayout layout;
-  std::string unified;
+  std::string unified, unified_root;
   for (const auto line : split(mountinfo, '\n')) {
     // 35 31 0:31 / /sys/fs/cgroup/memory rw,relatime shared:9 - cgroup cgroup rw,memory
     const size_t dash = line.find(" - ");
@@ -132,9 +169,9 @@ CgroupLayout parse_cgroup_layout(std::string_view mountinfo) {
     if (before.size() < 5 || after.size() < 3) continue;
     const std::string path = unescape_mount_path(before[4]);
     if (after[0] == "cgroup2") {
-      if (unified.empty()) unified = path;
+      if (unified.empty()) unified = path, unified_root = unescape_mount_path(before[3]);
     } else if (after[0] == "cgroup") {
-      CgroupHierarchy hierarchy{path, {}, false};
+      CgroupHierarchy hierarchy{path, {}, false, unescape_mount_path(before[3])};
       for (const auto option : split(after[2], ','))
         if (option != "rw" && option != "ro" && !option.starts_with("name=") &&
             !option.starts_with("release_agent="))
@@ -149,7 +186,53 @@ CgroupLayout parse_cgroup_layout(std::string_view mountinfo) {
     layout.hybrid_unified = unified;
   } else if (!unified.empty()) {
     layout.mode = CgroupMode::v2;
-    layout.hierarchies.push_back({unified, {}, true});
+    layout.hierarchies.push_back({unified, {}, true, unified_root});
+  }
+  return layout;
+}
+
+CgroupLayout delegated_layout(const CgroupLayout& layout, std::string_view own_groups,
+                              const std::function<bool(const std::string& directory)>& writable) {
+  CgroupLayout delegated;
+  delegated.mode = layout.mode;
+  delegated.hybrid_unified = layout.hybrid_unified;
+  for (const auto& hierarchy : layout.hierarchies) {
+    // Its rules are for root of the machine only; what is not given to an ordinary user he cannot open.
+    if (hierarchy.controllers == std::vector<std::string>{"devices"}) continue;
+    for (const auto line : split(own_groups, '\n')) {
+      // 4:memory:/user.slice/user-1000.slice; v2: 0::/user.slice/..
+      const auto members = split(line, ':');
+      if (members.size() < 3) continue;
+      const auto names = split(members[1], ',');
+      const bool this_one = hierarchy.unified ? members[1].empty()
+                                              : !hierarchy.controllers.empty() &&
+                                                    std::find(names.begin(), names.end(),
+                                                              hierarchy.controllers[0]) != names.end();
+      if (!this_one) continue;
+      std::string group(line.substr(members[0].size() + members[1].size() + 2));
+      // Where only a part of the hierarchy is mounted, paths still begin at its root.
+      if (hierarchy.root != "/") {
+        if (group != hierarchy.root && !group.starts_with(hierarchy.root + "/")) break;
+        group.erase(0, hierarchy.root.size());
+      }
+      if (group == "/") group.clear();
+      if (hierarchy.unified && group.ends_with(kOwnLeaf)) group.resize(group.size() - kOwnLeaf.size());
+      if (!writable(hierarchy.path + group)) break;
+      delegated.hierarchies.push_back(hierarchy);
+      delegated.hierarchies.back().base = group;
+      break;
+    }
+  }
+  return delegated;
+}
+
+CgroupLayout with_offered(CgroupLayout layout) {
+  for (auto& hierarchy : layout.hierarchies) {
+    if (!hierarchy.unified) continue;
+    const auto offered = read_file(hierarchy.path + hierarchy.base + "/cgroup.controllers", 4096);
+    if (!offered) continue;
+    for (const auto name : split(trim(*offered), ' '))
+      if (!name.empty()) hierarchy.controllers.emplace_back(name);
   }
   return layout;
 }
@@ -157,16 +240,24 @@ CgroupLayout parse_cgroup_layout(std::string_view mountinfo) {
 const CgroupLayout& cgroup_layout() {
   static const CgroupLayout layout = [] {
     const auto mountinfo = read_file("/proc/self/mountinfo", 16 << 20);
-    CgroupLayout read = mountinfo ? parse_cgroup_layout(*mountinfo) : CgroupLayout();
-    if (read.mode == CgroupMode::v2) {
-      const auto offered = read_file(read.hierarchies[0].path + "/cgroup.controllers", 4096);
-      if (offered)
-        for (const auto name : split(trim(*offered), ' '))
-          if (!name.empty()) read.hierarchies[0].controllers.emplace_back(name);
-    }
-    return read;
+    const CgroupLayout read = mountinfo ? parse_cgroup_layout(*mountinfo) : CgroupLayout();
+    if (!in_enclosure()) return with_offered(read);
+    const auto own = read_file("/proc/self/cgroup", 64 << 10);
+    return with_offered(delegated_layout(read, own ? *own : "", [](const std::string& directory) {
+      return ::access(directory.c_str(), W_OK) == 0 &&
+             ::access((directory + "/cgroup.procs").c_str(), W_OK) == 0;
+    }));
   }();
   return layout;
+}
+
+void make_room_for_cgroups(const std::vector<int>& processes) {
+  for (const auto& hierarchy : cgroup_layout().hierarchies) {
+    if (!hierarchy.unified) continue;
+    const std::string leaf = hierarchy.path + hierarchy.base + std::string(kOwnLeaf);
+    if (!make_directory(leaf)) continue;
+    for (const int process : processes) (void)write_value(leaf + "/cgroup.procs", std::to_string(process));
+  }
 }
 
 std::string cgroup_name(std::string_view id, std::string_view directory) {
@@ -178,29 +269,26 @@ std::string cgroup_name(std::string_view id, std::string_view directory) {
   return std::string(id) + "." + text;
 }
 
-Cgroup Cgroup::named(const std::string& name) {
+Cgroup Cgroup::named(const std::string& name, const CgroupLayout& layout) {
   Cgroup group;
   group.name_ = name;
-  for (const auto& hierarchy : cgroup_layout().hierarchies) {
-    const bool ours =
-        hierarchy.unified || std::any_of(std::begin(kControllers), std::end(kControllers), [&](auto wanted) {
-          return std::find(hierarchy.controllers.begin(), hierarchy.controllers.end(), wanted) !=
-                 hierarchy.controllers.end();
-        });
-    if (!ours) continue;
-    group.directories_.push_back(hierarchy.path + "/" + std::string(kParent) + "/" + name);
+  group.layout_ = &layout;
+  for (const auto& hierarchy : layout.hierarchies) {
+    if (!is_one_of_ours(hierarchy)) continue;
+    group.directories_.push_back(directory_in(hierarchy, name));
     group.entrances_.push_back(group.directories_.back() + (hierarchy.unified ? "/cgroup.procs" : "/tasks"));
   }
   return group;
 }
 
 std::string Cgroup::directory(std::string_view controller) const {
-  const auto* hierarchy = cgroup_layout().with(controller);
-  return hierarchy ? hierarchy->path + "/" + std::string(kParent) + "/" + name_ : "";
+  return directory_of(*layout_, controller, name_);
 }
 
-Result<Cgroup> Cgroup::make(const std::string& name, const CgroupLimits& limits) {
-  const CgroupLayout& layout = cgroup_layout();
+Result<std::vector<CgroupStep>> plan_cgroup(const CgroupLayout& layout, const std::string& name,
+                                            const CgroupLimits& limits, double machine_cpus,
+                                            const std::vector<std::string>& device_rules) {
+  using What = CgroupStep::What;
   const auto missing = [&](std::string_view controller) -> Result<void> {
     if (layout.with(controller)) return ok();
     return denied("this machine offers no cgroup controller '" + std::string(controller) +
@@ -209,60 +297,75 @@ Result<Cgroup> Cgroup::make(const std::string& name, const CgroupLimits& limits)
   if (limits.cpus > 0) TRY(missing("cpu"));
   if (limits.memory_bytes > 0) TRY(missing("memory"));
   if (limits.pids_max > 0) TRY(missing("pids"));
-
-  Cgroup group = named(name);
-  const bool unified = layout.mode == CgroupMode::v2;
-  for (const auto& path : group.directories_) {
-    const std::string parent = path.substr(0, path.rfind('/'));
-    TRY(make_below_parent(parent, unified ? parent : path));
-    if (unified) {
+  std::vector<CgroupStep> steps;
+  for (const auto& hierarchy : layout.hierarchies) {
+    if (!is_one_of_ours(hierarchy)) continue;
+    const std::string path = directory_in(hierarchy, name);
+    if (hierarchy.unified) {
+      const std::string parent = path.substr(0, path.rfind('/'));
+      steps.push_back({What::make, parent});
+      // From above down: a group has what the one above lets it have.
       for (const char* controller : {"+cpu", "+memory", "+pids"}) {
         if (!layout.with(controller + 1)) continue;
-        TRY(write_value(parent.substr(0, parent.rfind('/')) + "/cgroup.subtree_control", controller));
-        TRY(write_value(parent + "/cgroup.subtree_control", controller));
+        steps.push_back(
+            {What::write, hierarchy.path + hierarchy.base + "/cgroup.subtree_control", controller});
+        steps.push_back({What::write, parent + "/cgroup.subtree_control", controller});
       }
     }
-    TRY(make_below_parent(parent, path));
+    steps.push_back({What::make, path});
   }
-  if (unified) {
-    const std::string& path = group.directories_[0];
-    if (layout.with("cpu")) set_weights(path, limits.cpus, "/cpu.weight", kWeightOfCpu, kWeightMax);
+  const std::string bytes = std::to_string(limits.memory_bytes), pids = std::to_string(limits.pids_max);
+  const std::string cpu = directory_of(layout, "cpu", name), memory = directory_of(layout, "memory", name);
+  if (layout.mode == CgroupMode::v2) {
+    if (!cpu.empty()) weigh(steps, cpu, limits.cpus, machine_cpus, "/cpu.weight", kWeightOfCpu, kWeightMax);
     if (limits.memory_bytes > 0) {
-      TRY(write_value(path + "/memory.max", std::to_string(limits.memory_bytes)));
-      if (host::exists(path + "/memory.swap.max")) TRY(write_value(path + "/memory.swap.max", "0"));
+      steps.push_back({What::write, memory + "/memory.max", bytes});
+      steps.push_back({What::write_if_there, memory + "/memory.swap.max", "0"});
     }
-    if (limits.pids_max > 0) TRY(write_value(path + "/pids.max", std::to_string(limits.pids_max)));
-    return group;
-  }
-  if (layout.with("cpu"))
-    set_weights(group.directory("cpu"), limits.cpus, "/cpu.shares", kSharesOfCpu, kSharesMax);
-  if (limits.memory_bytes > 0) {
-    const std::string path = group.directory("memory");
-    const std::string bytes = std::to_string(limits.memory_bytes);
-    TRY(write_value(path + "/memory.limit_in_bytes", bytes));
-    if (host::exists(path + "/memory.memsw.limit_in_bytes"))
-      TRY(write_value(path + "/memory.memsw.limit_in_bytes", bytes));
+  } else {
+    if (!cpu.empty()) weigh(steps, cpu, limits.cpus, machine_cpus, "/cpu.shares", kSharesOfCpu, kSharesMax);
+    if (limits.memory_bytes > 0) {
+      steps.push_back({What::write, memory + "/memory.limit_in_bytes", bytes});
+      steps.push_back({What::write_if_there, memory + "/memory.memsw.limit_in_bytes", bytes});
+    }
   }
   if (limits.pids_max > 0)
-    TRY(write_value(group.directory("pids") + "/pids.max", std::to_string(limits.pids_max)));
-  if (layout.with("devices")) TRY(limit_v1_devices(group.directory("devices"), limits.devices));
-  return group;
+    steps.push_back({What::write, directory_of(layout, "pids", name) + "/pids.max", pids});
+  if (layout.mode != CgroupMode::v2 && layout.with("devices")) {
+    const std::string devices = directory_of(layout, "devices", name);
+    steps.push_back({What::write, devices + "/devices.deny", "a"});
+    for (const auto& rule : device_rules) steps.push_back({What::write, devices + "/devices.allow", rule});
+  }
+  return steps;
+}
+
+std::vector<CgroupStep> plan_cpu_limit(const CgroupLayout& layout, const std::string& name, double cpus) {
+  const std::string path = directory_of(layout, "cpu", name);
+  if (cpus <= 0 || path.empty()) return {};
+  const std::string quota = std::to_string(std::llround(cpus * kCpuPeriodMicroseconds));
+  const std::string period = std::to_string(kCpuPeriodMicroseconds);
+  if (layout.mode == CgroupMode::v2)
+    return {{CgroupStep::What::write, path + "/cpu.max", quota + " " + period}};
+  return {{CgroupStep::What::write, path + "/cpu.cfs_period_us", period},
+          {CgroupStep::What::write, path + "/cpu.cfs_quota_us", quota}};
+}
+
+Result<Cgroup> Cgroup::make(const std::string& name, const CgroupLimits& limits, const CgroupLayout& layout) {
+  const auto rules = TRY(device_rules(limits.devices));
+  for (const auto& step : TRY(plan_cgroup(layout, name, limits, cpus_of_machine(), rules)))
+    TRY(carry_out(step));
+  return named(name, layout);
 }
 
 Result<void> Cgroup::limit_cpus(double cpus) const {
-  if (cpus <= 0) return ok();
-  const std::string path = directory("cpu");
-  const std::string quota = std::to_string(std::llround(cpus * kCpuPeriodMicroseconds));
-  const std::string period = std::to_string(kCpuPeriodMicroseconds);
-  if (cgroup_layout().mode == CgroupMode::v2) return write_value(path + "/cpu.max", quota + " " + period);
-  TRY(write_value(path + "/cpu.cfs_period_us", period));
-  return write_value(path + "/cpu.cfs_quota_us", quota);
+  for (const auto& step : plan_cpu_limit(*layout_, name_, cpus)) TRY(carry_out(step));
+  return ok();
 }
 
 std::vector<std::string> Cgroup::names() {
   std::vector<std::string> all;
   for (const auto& hierarchy : cgroup_layout().hierarchies) {
-    const std::string parent = hierarchy.path + "/" + std::string(kParent);
+    const std::string parent = hierarchy.path + hierarchy.base + "/" + std::string(kParent);
     const auto names = list_directory(parent);
     if (!names) continue;
     for (const auto& name : *names) {
@@ -296,13 +399,15 @@ std::vector<int> Cgroup::processes() const {
 }
 
 bool Cgroup::out_of_memory() const {
-  if (cgroup_layout().mode == CgroupMode::v2)
+  if (directory("memory").empty()) return false;
+  if (layout_->mode == CgroupMode::v2)
     return read_member(directory("memory") + "/memory.events", "oom_kill").value_or(0) > 0;
   return read_member(directory("memory") + "/memory.oom_control", "oom_kill").value_or(0) > 0;
 }
 
 std::optional<std::chrono::nanoseconds> Cgroup::cpu_used() const {
-  if (cgroup_layout().mode == CgroupMode::v2) {
+  if (directory(layout_->mode == CgroupMode::v2 ? "cpu" : "cpuacct").empty()) return {};
+  if (layout_->mode == CgroupMode::v2) {
     const auto microseconds = read_member(directory("cpu") + "/cpu.stat", "usage_usec");
     if (!microseconds) return {};
     return std::chrono::microseconds(*microseconds);
@@ -313,8 +418,9 @@ std::optional<std::chrono::nanoseconds> Cgroup::cpu_used() const {
 }
 
 std::optional<int64_t> Cgroup::memory_used() const {
-  const bool unified = cgroup_layout().mode == CgroupMode::v2;
+  const bool unified = layout_->mode == CgroupMode::v2;
   const std::string path = directory("memory");
+  if (path.empty()) return {};
   const auto all = read_number(path + (unified ? "/memory.current" : "/memory.usage_in_bytes"));
   if (!all) return {};
   const auto cache = read_member(path + "/memory.stat", unified ? "inactive_file" : "total_inactive_file");
@@ -323,7 +429,7 @@ std::optional<int64_t> Cgroup::memory_used() const {
 
 Result<void> Cgroup::kill(Duration at_most) const {
   const auto deadline = std::chrono::steady_clock::now() + at_most;
-  const bool unified = cgroup_layout().mode == CgroupMode::v2;
+  const bool unified = layout_->mode == CgroupMode::v2;
   const std::string freezer = unified ? "" : directory("freezer");
   for (bool first = true;; first = false) {
     if (processes().empty()) break;

@@ -22,6 +22,7 @@
 #include "base/text.hpp"
 #include "host/cgroup.hpp"
 #include "host/container_plan.hpp"
+#include "host/enclosure.hpp"
 #include "host/files.hpp"
 #include "host/id_range.hpp"
 #include "host/oci_bundle.hpp"
@@ -46,11 +47,11 @@ constexpr size_t kRuntimeLogBytesMax = 64 << 10;
 
 // Who started which container: one file each, by the cgroup's name, "PID START IDS" (the first of its ids). What a
 // sweep goes by.
-constexpr const char* kRecords = "/run/trainyard/containers";
+std::string record_path(const std::string& name) { return run_directory() + "/containers/" + name; }
 
 // A directory that is there on the machine, for each container's mount namespace to put its stage over. On the
 // way to it anybody may walk.
-constexpr const char* kStage = "/run/trainyard/stage";
+std::string stage_path() { return run_directory() + "/stage"; }
 constexpr size_t kMountinfoBytesMax = 16 << 20;
 
 // Names below a container's directory.
@@ -139,10 +140,10 @@ void remove_what_we_made(const std::string& directory) {
 }
 
 Result<void> write_record(const std::string& name, uint32_t first_id) {
-  const auto ours = identify(::getpid());
+  const auto ours = own_identity();
   if (!ours) return internal("this process does not find itself in /proc");
   return write_file(
-      std::string(kRecords) + "/" + name,
+      record_path(name),
       std::to_string(ours->process) + " " + std::to_string(ours->started) + " " + std::to_string(first_id),
       0600);
 }
@@ -153,7 +154,7 @@ struct ContainerRecord {
 };
 
 std::optional<ContainerRecord> read_record(const std::string& name) {
-  const auto text = read_file(std::string(kRecords) + "/" + name, 64 << 10);
+  const auto text = read_file(record_path(name), 64 << 10);
   if (!text) return {};
   const auto members = split(*text, ' ');
   if (members.size() < 3) return {};
@@ -171,12 +172,12 @@ bool starter_is_alive(const std::string& name) {
 
 // Its ids are free for others once nothing of it runs any more.
 bool has_container(const std::string& name) {
-  return exists(std::string(kRecords) + "/" + name) || Cgroup::named(name).exists();
+  return exists(record_path(name)) || Cgroup::named(name).exists();
 }
 
 void remove_record(const std::string& name) {
   if (const auto record = read_record(name)) release_id_range(name, record->first_id);
-  ::unlink((std::string(kRecords) + "/" + name).c_str());
+  ::unlink(record_path(name).c_str());
 }
 
 Result<void> remove_cgroup(const std::string& name) {
@@ -187,10 +188,37 @@ Result<void> remove_cgroup(const std::string& name) {
   return ok();
 }
 
+// Where nobody counts for us: what runs in our PID namespace but ourselves is the container, its runtime, and the little
+// that we start besides. What has ended counts as long as its parent lives.
+Result<ContainerUsage> usage_of_own_processes() {
+  static const long ticks = std::max(1l, ::sysconf(_SC_CLK_TCK)), page = ::sysconf(_SC_PAGESIZE);
+  ContainerUsage usage;
+  for (const auto& name : TRY(list_directory("/proc"))) {
+    if (name.find_first_not_of("0123456789") != std::string::npos || name == std::to_string(::getpid()))
+      continue;
+    const auto text = read_file("/proc/" + name + "/stat", 4096);
+    const size_t end = text ? text->rfind(')') : std::string::npos;
+    if (end == std::string::npos) continue;
+    const auto members = split(std::string_view(*text).substr(end + 1), ' ');
+    // Of proc(5)'s list, from "state", which is the third: utime, stime, cutime, cstime; rss.
+    constexpr size_t kTimes[] = {12, 13, 14, 15}, kPages = 22;
+    if (members.size() <= kPages) continue;
+    for (const size_t index : kTimes)
+      if (const auto number = parse_int(members[index]))
+        usage.cpu += std::chrono::nanoseconds(*number * (1'000'000'000 / ticks));
+    if (const auto pages = parse_int(members[kPages])) usage.memory_bytes += *pages * page;
+  }
+  return usage;
+}
+
 class CrunContainer final : public Container {
  public:
-  CrunContainer(std::string directory, std::string cgroup_name, Cgroup cgroup)
-      : directory_(std::move(directory)), cgroup_name_(std::move(cgroup_name)), cgroup_(std::move(cgroup)) {}
+  CrunContainer(std::string directory, std::string cgroup_name, Cgroup cgroup,
+                std::vector<std::string> withheld)
+      : directory_(std::move(directory)),
+        cgroup_name_(std::move(cgroup_name)),
+        cgroup_(std::move(cgroup)),
+        withheld_(std::move(withheld)) {}
 
   ~CrunContainer() override {
     kill_all();
@@ -259,9 +287,12 @@ class CrunContainer final : public Container {
     return exit_;
   }
 
+  std::vector<std::string> withheld() const override { return withheld_; }
+
   Result<ContainerUsage> usage() override {
     const auto cpu = cgroup_.cpu_used();
     const auto memory = cgroup_.memory_used();
+    if ((!cpu || !memory) && in_enclosure()) return usage_of_own_processes();
     if (!cpu || !memory) return unavailable("this machine does not count what a container uses");
     return ContainerUsage{*cpu, *memory};
   }
@@ -293,6 +324,7 @@ class CrunContainer final : public Container {
   const std::string directory_;
   const std::string cgroup_name_;
   const Cgroup cgroup_;
+  const std::vector<std::string> withheld_;
   pid_t runtime_process_ = -1;
   File runtime_;
   File first_process_;  // set before start_container returns, immutable after
@@ -384,11 +416,33 @@ Result<Forked> fork_runtime(ChildPlan plan, const std::string& runtime, const st
 }
 
 Result<void> make_stage() {
-  TRY(make_directories(kStage, 0755));
+  TRY(make_directories(stage_path(), 0755));
   // Whatever our umask: root of a container walks there.
-  for (std::string path = kStage; path != "/run"; path = path.substr(0, path.rfind('/')))
+  for (const auto& path : {stage_path(), run_directory()})
     if (::chmod(path.c_str(), 0755) != 0) return from_errno("opening " + path);
   return ok();
+}
+
+// With all its limits, or, in an enclosure, with those that were delegated to the user.
+Result<Cgroup> make_cgroup(const std::string& name, const ContainerSpec& spec,
+                           std::vector<std::string>& withheld) {
+  CgroupLimits limits{spec.cpus, spec.memory_bytes, spec.pids_max, spec.devices};
+  if (!in_enclosure()) return Cgroup::make(name, limits);
+  std::string what;
+  const auto give_up = [&](const char* name) { what += (what.empty() ? "" : ", ") + std::string(name); };
+  if (limits.cpus > 0 && !cgroup_layout().with("cpu")) limits.cpus = 0, give_up("cpus");
+  if (limits.memory_bytes > 0 && !cgroup_layout().with("memory")) limits.memory_bytes = 0, give_up("memory");
+  if (limits.pids_max > 0 && !cgroup_layout().with("pids")) limits.pids_max = 0, give_up("processes");
+  if (!what.empty())
+    withheld.push_back("this job's share is not enforced (" + what +
+                       "): the server runs as an ordinary user, to whom no cgroup for it was delegated");
+  auto made = Cgroup::make(name, limits);
+  if (made) return made;
+  // Delegated in name only: under v2, with processes in the group that others keep there.
+  withheld = {"this job's share is not enforced (cpus, memory, processes): " + made.error().message};
+  (void)Cgroup::named(name).remove();
+  static const CgroupLayout none;
+  return Cgroup::named(name, none);
 }
 
 // The container then runs as root without any right, as the decision page says.
@@ -403,30 +457,31 @@ std::optional<IdRange> without_user_namespace(const std::string& why) {
 Result<std::unique_ptr<Container>> start_container(const ContainerSpec& wanted, int output_descriptor) {
   File output(output_descriptor);
   if (::geteuid() != 0)
-    return denied(
-        "containers need root here: an ordinary user may neither make cgroups nor join a job's network");
+    return denied("containers need root, of this machine or of namespaces of the user's own");
   const std::string runtime = TRY(find_runtime());
   ContainerSpec spec = wanted;
   spec.mounts = with_mounts_below(wanted.mounts, TRY(read_file("/proc/self/mountinfo", kMountinfoBytesMax)));
   // What a runtime sees of this machine does not change while we run; an upgrade of it shows at the next
   // start.
   const auto system = spec.image_root.empty() ? system_entries() : std::vector<SystemEntry>();
-  TRY(make_bundle(spec, system, {kStage}, {}, machine_architecture()));  // is it one at all?
+  const Stage stage{stage_path()};
+  TRY(make_bundle(spec, system, stage, {}, machine_architecture()));  // is it one at all?
   TRY(make_directories(spec.directory, 0700));
   TRY(make_stage());
-  TRY(make_directories(kRecords, 0755));
+  TRY(make_directories(run_directory() + "/containers", 0755));
 
   const std::string name = cgroup_name(spec.id, spec.directory);
   // Its name alone first, so that nobody takes our claim for a dead one's; whole before there is anything to sweep.
-  TRY(write_file(std::string(kRecords) + "/" + name, "", 0600));
+  TRY(write_file(record_path(name), "", 0600));
   const IdRange range = TRY(claim_id_range(name, has_container));
   TRY(write_record(name, range.first));
-  auto cgroup = Cgroup::make(name, {spec.cpus, spec.memory_bytes, spec.pids_max, spec.devices});
+  std::vector<std::string> withheld;
+  auto cgroup = make_cgroup(name, spec, withheld);
   if (!cgroup) {
     (void)remove_cgroup(name);
     return std::move(cgroup).error().in("limiting the container " + spec.id);
   }
-  auto container = std::make_unique<CrunContainer>(spec.directory, name, *cgroup);
+  auto container = std::make_unique<CrunContainer>(spec.directory, name, *cgroup, std::move(withheld));
   std::optional<IdRange> ids = range;
   File user_namespace;
   if (range.shifted()) {
@@ -440,9 +495,9 @@ Result<std::unique_ptr<Container>> start_container(const ContainerSpec& wanted, 
   for (;;) {
     remove_what_we_made(spec.directory);
     if (kind == RootKind::copy) TRY(copy_image(spec.image_root, spec.directory));
-    const auto bundle = TRY(make_bundle(spec, system, {kStage}, ids, machine_architecture()));
+    const auto bundle = TRY(make_bundle(spec, system, stage, ids, machine_architecture()));
     const ChildPlan plan =
-        TRY(make_plan(spec, bundle, {kStage}, *cgroup, kind, ids, user_namespace.descriptor()));
+        TRY(make_plan(spec, bundle, stage, *cgroup, kind, ids, user_namespace.descriptor()));
     TRY(make_directories(spec.directory + "/" + kRuntimeState, 0700));
     if (kind == RootKind::overlay)
       for (const char* layer : {kUpperDirectory, kWorkDirectory})
@@ -475,7 +530,7 @@ Result<std::unique_ptr<Container>> start_container(const ContainerSpec& wanted, 
     ids = without_user_namespace(started.error().message);
   }
   output.close();
-  TRY(cgroup->limit_cpus(spec.cpus));
+  if (cgroup_layout().with("cpu")) TRY(cgroup->limit_cpus(spec.cpus));
   return std::unique_ptr<Container>(std::move(container));
 }
 

@@ -17,7 +17,9 @@
 // from any. Errors: not_found (no runtime, no such program inside), denied (this machine does not let us, in
 // words), exhausted,
 //         invalid (spec), internal (the runtime's words).
-// Limits: as root only; an ordinary user is answered `denied`.
+// Limits: as root of this machine, or of an enclosure (enclosure.hpp); else `denied`. In an enclosure all containers
+// share the user's own ids, nothing is mapped, and limits that were not delegated to the user are not set: withheld()
+// says which.
 #pragma once
 
 #include <chrono>
@@ -84,6 +86,8 @@ class Container {
   virtual void kill_all() = 0;                  // SIGKILL to every process in it
   // Blocks until the first process ends or the duration is over (nothing then).
   virtual Result<std::optional<ContainerExit>> wait(Duration at_most) = 0;
+  // What was asked for and this machine does not let us do, a sentence each.
+  virtual std::vector<std::string> withheld() const { return {}; }
   // Errors: unavailable, where this machine does not count.
   virtual Result<ContainerUsage> usage() { return unavailable("this container's usage is not counted"); }
 };

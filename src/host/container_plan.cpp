@@ -10,6 +10,8 @@
 
 #include <cerrno>
 
+#include "host/enclosure.hpp"
+
 namespace trainyard::host {
 namespace {
 
@@ -143,7 +145,13 @@ Result<ChildPlan> make_plan(const ContainerSpec& spec, const Bundle& bundle, con
   for (const auto& entrance : cgroup.entrances()) plan.add({What::enter_cgroup, entrance});
   plan.add({What::private_mounts});
   // crun starts on pure v1 or pure v2 only; nothing outside our namespace changes.
-  if (!cgroup_layout().hybrid_unified.empty()) plan.add({What::unmount, cgroup_layout().hybrid_unified});
+  if (const std::string& unified = cgroup_layout().hybrid_unified; !unified.empty()) {
+    // What a namespace of fewer rights has from one of more it cannot unmount, but may hide.
+    if (in_enclosure())
+      plan.add({What::mount_tmpfs, unified.substr(0, unified.rfind('/')), "mode=0755,size=4k"});
+    else
+      plan.add({What::unmount, unified});
+  }
   if (!spec.network_namespace.empty()) plan.add({What::enter_network, spec.network_namespace});
 
   // Names only, some hundred.
@@ -183,10 +191,13 @@ Result<ChildPlan> make_plan(const ContainerSpec& spec, const Bundle& bundle, con
         plan.add({What::bind_mapped, lower, spec.image_root, MOUNT_ATTR_RDONLY | kHarmless, true});
         plan.add({What::give, spec.directory + "/" + kUpperDirectory});
       }
-      plan.add({What::mount_overlay, root,
-                "lowerdir=" + lower + ",upperdir=" + spec.directory + "/" + kUpperDirectory +
-                    ",workdir=" + spec.directory + "/" + kWorkDirectory,
-                0, true});
+      plan.add(
+          {What::mount_overlay, root,
+           "lowerdir=" + lower + ",upperdir=" + spec.directory + "/" + kUpperDirectory +
+               ",workdir=" + spec.directory + "/" + kWorkDirectory +
+               // What is noted of files that are gone: in attributes that only root of the machine has, or not.
+               (in_enclosure() ? ",userxattr" : ""),
+           0, true});
       break;
     }
     case RootKind::copy:

@@ -51,6 +51,8 @@ OwnIds parse_own_ids(std::string_view uid_map) {
       if (const auto number = parse_int(trim(word))) numbers.push_back(*number);
     if (numbers.size() != 3 || numbers[0] < 0 || uint64_t(numbers[0]) != next) continue;
     if (numbers[0] == 0 && numbers[1] == 0 && numbers[2] == 0xffffffff) own.whole_machine = true;
+    const uint64_t room = kIdsOfRange - std::min<uint64_t>(next, kIdsOfRange);
+    if (room > 0) own.pieces.push_back(uint32_t(std::min<uint64_t>(room, uint64_t(numbers[2]))));
     next += uint64_t(numbers[2]);
   }
   own.count = uint32_t(std::min<uint64_t>(next, kIdsOfRange));
@@ -58,16 +60,20 @@ OwnIds parse_own_ids(std::string_view uid_map) {
 }
 
 Result<IdRange> claim_id_range(const std::string& owner, bool (*alive)(const std::string& owner)) {
-  static const OwnIds own = [] {
-    const auto text = read_file("/proc/self/uid_map", 64 << 10);
+  const auto read_own = [](const char* map) {
+    const auto text = read_file(map, 64 << 10);
     return text ? parse_own_ids(*text) : OwnIds();
-  }();
-  if (!own.whole_machine) return IdRange{0, std::max<uint32_t>(own.count, 1)};
+  };
+  static const OwnIds own = read_own("/proc/self/uid_map"), own_groups = read_own("/proc/self/gid_map");
+  if (!own.whole_machine)
+    return IdRange{0, std::max<uint32_t>(std::min(own.count, own_groups.count), 1), own.pieces,
+                   own_groups.pieces};
   TRY(make_directories(kClaims, 0755));
   const auto start = uint32_t(std::hash<std::string>()(owner) % kRangesMax);
   for (uint32_t i = 0; i < kRangesMax; i++) {
     const uint32_t number = (start + i) % kRangesMax;
-    const IdRange range{kFirstRange + number * kIdsOfRange, kIdsOfRange};
+    IdRange range;
+    range.first = kFirstRange + number * kIdsOfRange;
     const std::string path = claim_path(number);
     // Twice: once more after a dead claim was taken away.
     for (int attempt = 0; attempt < 2; attempt++) {

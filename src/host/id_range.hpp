@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.hpp"
 #include "host/files.hpp"
@@ -26,6 +27,9 @@ inline constexpr uint32_t kRangesMax = 4096;
 struct IdRange {
   uint32_t first = 0;
   uint32_t count = kIdsOfRange;
+  // Of a range that is not the machine's: how many ids lie together in the namespace that we are in, again and again. A
+  // map of ours may not cross their borders. Empty: all of them.
+  std::vector<uint32_t> user_pieces = {}, group_pieces = {};
   // Whether ids inside are others than ours: mounts must be mapped then.
   bool shifted() const { return first != 0; }
 };
@@ -35,6 +39,7 @@ struct IdRange {
 struct OwnIds {
   uint32_t count = 0;
   bool whole_machine = false;
+  std::vector<uint32_t> pieces = {};  // counts of its lines, until `count`
 };
 OwnIds parse_own_ids(std::string_view uid_map);
 

@@ -29,6 +29,14 @@ TEST(OwnIds, CountsWhatIsMappedFromRootOn) {
   }
 }
 
+TEST(OwnIds, AreInPiecesThatNoMapMayCross) {
+  using Pieces = std::vector<uint32_t>;
+  EXPECT_EQ(parse_own_ids("0 0 4294967295\n").pieces, Pieces{kIdsOfRange});
+  EXPECT_EQ(parse_own_ids("0 1000 1\n").pieces, Pieces{1});
+  EXPECT_EQ(parse_own_ids("0 1000 1\n1 100000 65536\n").pieces, (Pieces{1, kIdsOfRange - 1}));
+  EXPECT_EQ(parse_own_ids("0 1000 1\n1 100000 999\n1000 300000 500\n").pieces, (Pieces{1, 999, 500}));
+}
+
 class Claims : public testing::Test {
  protected:
   void SetUp() override {

@@ -13,6 +13,7 @@
 
 #include "base/text.hpp"
 #include "host/files.hpp"
+#include "host/id_range.hpp"
 #include "host/process.hpp"
 
 namespace trainyard::host {
@@ -46,6 +47,15 @@ std::string reader_of(const std::string& archive) {
   return "cat";
 }
 
+// Who has one id only, as an ordinary user may, has all files under it.
+bool keeps_owners() {
+  static const bool several = [] {
+    const auto text = read_file("/proc/self/uid_map", 64 << 10);
+    return ::geteuid() == 0 && (!text || parse_own_ids(*text).count > 1);
+  }();
+  return several;
+}
+
 Result<void> extract(const std::string& archive, const std::string& directory) {
   TRY(make_directories(tree_of(directory), 0755));
   // Some writers of layers leave out an archive's end, which is zeros. What comes after an end is read all the same, or
@@ -63,7 +73,7 @@ Result<void> extract(const std::string& archive, const std::string& directory) {
                                        "--directory=" + tree_of(directory),
                                        "--preserve-permissions",
                                        "--numeric-owner",
-                                       ::geteuid() == 0 ? "--same-owner" : "--no-same-owner",
+                                       keeps_owners() ? "--same-owner" : "--no-same-owner",
                                        "--delay-directory-restore",
                                        "--warning=no-timestamp",
                                        "--verbose",
@@ -156,7 +166,7 @@ class Laying {
   // Owner before mode, which a change of owner may clear bits of; times last.
   static Result<void> take_over(const File& directory, const struct stat& like, const std::string& path) {
     const timespec times[2] = {like.st_atim, like.st_mtim};
-    if ((::geteuid() == 0 && ::fchown(directory.descriptor(), like.st_uid, like.st_gid) != 0) ||
+    if ((keeps_owners() && ::fchown(directory.descriptor(), like.st_uid, like.st_gid) != 0) ||
         ::fchmod(directory.descriptor(), like.st_mode & 07777) != 0 ||
         ::futimens(directory.descriptor(), times) != 0)
       return failed("setting the mode of", path);

@@ -25,6 +25,7 @@
 #include "base/json.hpp"
 #include "base/text.hpp"
 #include "host/cgroup.hpp"
+#include "host/enclosure.hpp"
 #include "host/files.hpp"
 #include "host/process.hpp"
 
@@ -39,7 +40,6 @@ constexpr size_t kConfigBytesMax = 16 << 20;
 // Of ours, behind their common beginning.
 constexpr const char* kProcessConfig = ".json";
 constexpr const char* kProcessNumber = ".pid";
-constexpr const char* kConsoles = "/run/trainyard/consoles";
 constexpr std::chrono::seconds kConsoleWait{10};  // the runtime takes some 20 ms, unless the machine is busy
 constexpr int kPollMilliseconds = 20;
 constexpr size_t kWordsBytesMax = 4 << 10;                 // of a runtime that fails
@@ -64,6 +64,7 @@ Result<Ends> make_pipes() {
 struct Child {
   std::vector<std::string> entrances;  // of the container's cgroup
   std::string unmount;                 // a hierarchy that the runtime cannot stand
+  std::string hide;                    // the same, where it cannot be unmounted: with all beside it
   std::vector<char*> arguments;
   std::vector<char*> environment;
   int in = -1, out = -1;
@@ -80,10 +81,12 @@ struct Child {
     const int file = ::open(entrance.c_str(), O_WRONLY | O_CLOEXEC);
     if (file < 0 || ::write(file, "0", 1) != 1) ::_exit(126);
   }
-  if (!child.unmount.empty() &&
-      (::unshare(CLONE_NEWNS) != 0 || ::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) != 0 ||
-       ::umount2(child.unmount.c_str(), MNT_DETACH) != 0))
+  const bool own_mounts = !child.unmount.empty() || !child.hide.empty();
+  if (own_mounts &&
+      (::unshare(CLONE_NEWNS) != 0 || ::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) != 0))
     ::_exit(126);
+  if (!child.unmount.empty() && ::umount2(child.unmount.c_str(), MNT_DETACH) != 0) ::_exit(126);
+  if (!child.hide.empty() && ::mount("tmpfs", child.hide.c_str(), "tmpfs", 0, "size=4k") != 0) ::_exit(126);
   // The runtime was in it when it started the container, and so tells of none that whoever comes later would join.
   if (::setns(child.network, CLONE_NEWNET) != 0) ::_exit(126);
   ::syscall(SYS_close_range, 3u, ~0u, 4u /* CLOSE_RANGE_CLOEXEC */);
@@ -184,13 +187,16 @@ class RuntimeExec final : public InsideProcess {
 class Console {
  public:
   static Result<Console> open() {
-    TRY(make_directories(kConsoles, 0700));
+    const std::string consoles = run_directory() + "/consoles";
+    TRY(make_directories(consoles, 0700));
     static std::atomic<uint64_t> count{0};
     Console console;
-    console.path_ = std::string(kConsoles) + "/" + std::to_string(::getpid()) + "-" + std::to_string(++count);
+    console.path_ = consoles + "/" + std::to_string(::getpid()) + "-" + std::to_string(++count);
     console.socket_ = File(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     sockaddr_un address = {};
     address.sun_family = AF_UNIX;
+    if (console.path_.size() >= sizeof address.sun_path)
+      return exhausted("the path of a console is too long: " + console.path_);
     console.path_.copy(address.sun_path, sizeof address.sun_path - 1);
     ::unlink(console.path_.c_str());  // of a process of that number before us
     if (!console.socket_ ||
@@ -252,6 +258,23 @@ Result<std::string> find_runtime() {
   return not_found("no OCI runtime: 'crun' is not on PATH");
 }
 
+// The parent of a process; 0 when there is none to be seen.
+int parent_of(int process) {
+  const auto text = read_file("/proc/" + std::to_string(process) + "/stat", 4096);
+  const size_t end = text ? text->rfind(')') : std::string::npos;
+  if (end == std::string::npos) return 0;
+  const auto members = split(std::string_view(*text).substr(end + 1), ' ');
+  const auto number = members.size() > 2 ? parse_int(members[2]) : Result<int64_t>(not_found(""));
+  return number ? int(*number) : 0;
+}
+
+// Without a group that says so: it is a child of the runtime, which is a child of ours.
+bool is_of(const Cgroup& cgroup, int process) {
+  if (cgroup.entrances().empty()) return parent_of(parent_of(process)) == ::getpid();
+  const auto processes = cgroup.processes();
+  return std::find(processes.begin(), processes.end(), process) != processes.end();
+}
+
 }  // namespace
 
 Result<std::unique_ptr<InsideProcess>> start_inside(const InsideSpec& spec) {
@@ -288,15 +311,16 @@ Result<std::unique_ptr<InsideProcess>> start_inside(const InsideSpec& spec) {
   const Cgroup cgroup = Cgroup::named(cgroup_name(spec.id, spec.directory));
   // Its first process, surely: one of that number that is of its cgroup.
   const auto number = parse_int(trim(TRY(read_file(spec.directory + "/" + kFirstProcess, 64))));
-  const auto processes = cgroup.processes();
-  if (!number || std::find(processes.begin(), processes.end(), int(*number)) == processes.end())
-    return not_found("the container " + spec.id + " does not run");
+  if (!number || !is_of(cgroup, int(*number))) return not_found("the container " + spec.id + " does not run");
   const File network(::open(("/proc/" + std::to_string(*number) + "/ns/net").c_str(), O_RDONLY | O_CLOEXEC));
   if (!network) return from_errno("finding the network of " + spec.id);
   Ends ends = TRY(make_pipes());
   Child child;
   child.entrances = cgroup.entrances();
-  child.unmount = cgroup_layout().hybrid_unified;
+  if (const std::string& unified = cgroup_layout().hybrid_unified; in_enclosure() && !unified.empty())
+    child.hide = unified.substr(0, unified.rfind('/'));
+  else
+    child.unmount = unified;
   for (auto& word : words) child.arguments.push_back(word.data());
   child.arguments.push_back(nullptr);
   // The runtime needs nothing of our environment, and must not find a secret there.

@@ -19,6 +19,7 @@
 #include "base/text.hpp"
 #include "host/cgroup.hpp"
 #include "host/container_plan.hpp"
+#include "host/enclosure.hpp"
 #include "host/files.hpp"
 #include "host/id_range.hpp"
 #include "host/process.hpp"
@@ -96,9 +97,23 @@ int try_in_child(Body body) {
 std::string because(int error_number) { return std::string(": ") + ::strerror(error_number); }
 
 Finding user() {
-  if (::geteuid() == 0) return {"user", State::ok, "runs as root", ""};
-  return {"user", State::missing, "runs as an ordinary user, who may neither make cgroups nor networks here",
-          "run trainyard as root"};
+  if (::geteuid() != 0)
+    return {"user", State::missing,
+            "runs as an ordinary user, who may make no namespaces of his own here: no job can run",
+            "run trainyard as root, or allow user namespaces (user.max_user_namespaces, "
+            "kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns)"};
+  if (!in_enclosure()) return {"user", State::ok, "runs as root", ""};
+  const auto map = read_file("/proc/self/uid_map", 64 << 10);
+  const uint32_t ids = map ? parse_own_ids(*map).count : 1;
+  if (ids > 1)
+    return {"user", State::ok,
+            "runs as an ordinary user, root of " + std::to_string(ids) +
+                " ids of his own; all jobs of his server share them",
+            ""};
+  return {"user", State::limited,
+          "runs as an ordinary user with one id: images whose programs chown or change their user fail, and "
+          "what their files belong to is lost",
+          "install the package uidmap, and give him a line each in /etc/subuid and /etc/subgid"};
 }
 
 Finding program(const std::string& name, const char* program, const std::vector<std::string>& version,
@@ -136,7 +151,7 @@ Finding mapped_mounts(const std::string& data_directory) {
   std::string path = data_directory;
   while (!path.empty() && !exists(path)) path.erase(path.rfind('/'));
   if (path.empty()) path = "/";
-  const auto user_namespace = make_user_namespace({kFirstRange, kIdsOfRange});
+  const auto user_namespace = make_user_namespace(IdRange{kFirstRange, kIdsOfRange});
   if (!user_namespace)
     return {"mapped mounts", State::limited, "not tried: " + user_namespace.error().message, ""};
   const int descriptor = user_namespace->descriptor();
@@ -151,15 +166,34 @@ Finding mapped_mounts(const std::string& data_directory) {
           "keep the data directory on ext4, xfs or btrfs, with Linux 5.19 or newer"};
 }
 
+// What an ordinary user lacks keeps no job from running.
+Finding delegated_cgroups(const std::string& mode) {
+  const CgroupLayout& layout = cgroup_layout();
+  std::string can, cannot;
+  for (const char* controller : {"cpu", "memory", "pids"}) {
+    std::string& list = layout.with(controller) ? can : cannot;
+    list += (list.empty() ? "" : ", ") + std::string(controller);
+  }
+  if (cannot.empty()) return {"cgroups", State::ok, mode + "; delegated to this user: " + can, ""};
+  return {"cgroups", State::limited,
+          mode + "; " + (can.empty() ? "none is" : "of all only " + can + " is") +
+              " delegated to this user: a job's share of " + cannot + " is not enforced, and its log says so",
+          layout.mode == CgroupMode::v2
+              ? "systemd-run --user --scope -p Delegate=yes trainyard serve; or run as root"
+              : "give him a group of his own in each v1 hierarchy and start trainyard in it; or run as root"};
+}
+
 Finding cgroups() {
   const CgroupLayout& layout = cgroup_layout();
-  static constexpr const char* kModes[] = {"no cgroups", "cgroup v1",
-                                           "hybrid cgroups (v1 with a v2 hierarchy beside)", "cgroup v2"};
+  static constexpr const char* kModes[] = {
+      "no cgroups", "cgroup v1", "hybrid cgroups (v1 with a v2 hierarchy beside)",
+      "cgroup v2 (of which trainyard's own tests have met recorded trees only)"};
   std::string sentence = kModes[size_t(layout.mode)];
   if (layout.mode == CgroupMode::none)
     return {"cgroups", State::missing,
             "no cgroups are mounted: a job's cpus, memory and processes cannot be limited",
             "mount cgroup2 at /sys/fs/cgroup"};
+  if (in_enclosure()) return delegated_cgroups(sentence);
   std::vector<std::string> can, cannot;
   for (const char* controller : {"cpu", "memory", "pids"})
     (layout.with(controller) ? can : cannot).push_back(controller);
@@ -200,21 +234,24 @@ Finding overlay() {
       "lowerdir=" + path + "/lower,upperdir=" + path + "/upper,workdir=" + path + "/work";
   const int error = try_in_child([&] {
     return ::unshare(CLONE_NEWNS) == 0 && ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
-           ::mount("overlay", (path + "/root").c_str(), "overlay", 0, options.c_str()) == 0;
+           ::mount("overlay", (path + "/root").c_str(), "overlay", 0,
+                   (options + (in_enclosure() ? ",userxattr" : "")).c_str()) == 0;
   });
   if (error == 0) return {"overlayfs", State::ok, "a writable layer can be put over an image", ""};
   return {"overlayfs", State::limited,
           "refused" + because(error) + "; images are copied for each host instead, which is slow",
-          "keep the data directory on ext4 or xfs, and run as root"};
+          "keep the data directory on ext4 or xfs, with Linux 5.11 or newer, or run as root"};
 }
 
 Finding firewall() {
   if (!on_path("nft"))
     return {"nftables", State::missing, "nft is not on PATH; without it jobs have no network",
             "install the package nftables"};
-  // --check: the kernel is asked, and changes nothing.
+  // --check: the kernel is asked, and changes nothing. An ordinary user asks in a namespace of his own.
+  std::vector<std::string> words{"nft", "--check", "-f", "-"};
+  if (in_enclosure()) words.insert(words.begin(), {"unshare", "--net"});
   const auto tried = run(
-      {{"nft", "--check", "-f", "-"},
+      {words,
        {},
        "table inet trainyard_doctor { chain c { type nat hook postrouting priority srcnat; masquerade; }; "
        "chain f { type filter hook forward priority filter; ct state established accept; }; }\n",
@@ -250,6 +287,21 @@ Finding forwarding() {
           "sysctl net.ipv4.ip_forward=1"};
 }
 
+// For an ordinary user: jobs' way to the outside.
+Finding way_out() {
+  const char* remedy = "allow this user /dev/net/tun (udev: KERNEL==\"tun\", MODE=\"0666\")";
+  if (!on_path("slirp4netns"))
+    return {"way out", State::limited,
+            "slirp4netns is not on PATH: jobs reach their own hosts and the API, and nothing outside",
+            "install the package slirp4netns"};
+  const File device(::open("/dev/net/tun", O_RDWR | O_CLOEXEC));
+  if (device) return {"way out", State::ok, "through slirp4netns", ""};
+  return {"way out", State::limited,
+          "/dev/net/tun cannot be opened" + because(errno) +
+              ": jobs reach their own hosts and the API, and nothing outside",
+          remedy};
+}
+
 // A bridge and a pair of interfaces, in a network of the child's own.
 Finding bridges() {
   if (!on_path("ip"))
@@ -281,7 +333,8 @@ Finding volumes() {
   if (!control)
     return {"volumes", State::limited,
             "/dev/loop-control cannot be opened" + because(error) + "; VolumeSizeInGB is not enforced",
-            "a kernel with loop devices, and allow /dev/loop*"};
+            in_enclosure() ? "run as root: an ordinary user may mount no disk"
+                           : "a kernel with loop devices, and allow /dev/loop*"};
   if (!exists("/usr/sbin/mkfs.ext4") && !on_path("mkfs.ext4"))
     return {"volumes", State::limited, "mkfs.ext4 is not there; VolumeSizeInGB is not enforced",
             "install the package e2fsprogs"};
@@ -363,13 +416,17 @@ std::vector<Finding> examine_machine(const std::string& data_directory) {
       namespaces("namespaces", CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWUTS | CLONE_NEWIPC, "no job can run"));
   findings.push_back(namespaces("network namespaces", CLONE_NEWNET, "jobs have no network of their own"));
   findings.push_back(user_namespaces());
-  findings.push_back(mapped_mounts(data_directory));
+  if (!in_enclosure()) findings.push_back(mapped_mounts(data_directory));
   findings.push_back(cgroups());
   findings.push_back(overlay());
   findings.push_back(bridges());
   findings.push_back(firewall());
-  findings.push_back(foreign_forwarding());
-  findings.push_back(forwarding());
+  if (in_enclosure()) {
+    findings.push_back(way_out());
+  } else {
+    findings.push_back(foreign_forwarding());
+    findings.push_back(forwarding());
+  }
   findings.push_back(
       program("image tools", "skopeo", {"skopeo", "--version"}, "images cannot be read", "skopeo"));
   findings.push_back(

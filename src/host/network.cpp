@@ -17,11 +17,15 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <functional>
+#include <optional>
 #include <thread>
 
 #include "base/check.hpp"
 #include "base/text.hpp"
+#include "host/enclosure.hpp"
 #include "host/files.hpp"
+#include "host/firewall.hpp"
 #include "host/process.hpp"
 
 namespace trainyard::host {
@@ -31,12 +35,6 @@ constexpr size_t kMessageBytesMax = 1024;  // of one request; ours are below 300
 constexpr size_t kReplyBytesMax = 32 << 10;
 // The kernel answers at once; a stuck one must not hold the caller for ever.
 constexpr int kReplySecondsMax = 10;
-// Where clouds serve a machine's own keys, among others.
-constexpr std::string_view kLinkLocal = "169.254.0.0/16";
-
-// By which our rules in others' chains are known.
-constexpr std::string_view kForeignMark = "trainyard's bridges";
-
 // One request to the kernel's routing socket, built up attribute by attribute.
 class Request {
  public:
@@ -259,20 +257,6 @@ Result<void> configure_namespace(Namespace& made, const PrivateNetwork& network,
   return ok();
 }
 
-Result<void> run_nft(const std::string& text) {
-  auto done = run_or_fail({{"nft", "-f", "-"}, {}, text, "", 60s});
-  if (done) return ok();
-  if (done.error().kind == Kind::not_found)
-    return denied("a job's network needs 'nft' on PATH: install the package nftables");
-  return std::move(done).error().in("setting up the firewall");
-}
-
-// The rules of iptables' FORWARD with their handles; "" when there is no such chain.
-Result<std::string> foreign_forwarding() {
-  const auto listed = TRY(run({{"nft", "-a", "list", "chain", "ip", "filter", "FORWARD"}, {}, "", "", 60s}));
-  return listed.code == 0 ? listed.output : std::string();
-}
-
 Result<void> forward_packets() {
   constexpr const char* kSwitch = "/proc/sys/net/ipv4/ip_forward";
   const auto now = read_file(kSwitch, 16);
@@ -357,42 +341,72 @@ Result<Subnet> parse_subnet(std::string_view text) {
   return Subnet{base, int(prefix)};
 }
 
-std::string firewall_text(const PrivateNetwork& network) {
-  const std::string ours = "\"" + network.bridge + "\"";
-  std::string comment;
-  for (const char byte : network.comment.substr(0, 120))
-    comment += byte == '"' || byte == '\\' || byte < ' ' ? '_' : byte;
-  std::string text;
-  // Added and deleted first, all in one transaction: making it again replaces it.
-  text += "add table inet " + network.table + "\n";
-  text += "delete table inet " + network.table + "\n";
-  text += "table inet " + network.table + " {\n";
-  text += "  comment \"" + comment + "\"\n";
-  text += "  chain input {\n    type filter hook input priority filter; policy accept;\n";
-  text += "    iifname != " + ours + " accept\n";
-  text += "    ct state established,related accept\n";
-  text += "    drop\n  }\n";
-  text += "  chain forward {\n    type filter hook forward priority filter; policy accept;\n";
-  text += "    iifname != " + ours + " oifname != " + ours + " accept\n";
-  text += "    iifname " + ours + " oifname " + ours + " accept\n";
-  if (!network.isolated) {
-    text += "    oifname " + ours + " ct state established,related accept\n";
-    text += "    oifname " + ours + " drop\n";
-    text += "    ip saddr != " + network.subnet.text() + " drop\n";
-    text += "    meta nfproto ipv6 drop\n";
-    text += "    oifname \"" + std::string(kBridgePrefix) + "*\" drop\n";
-    text += "    ip daddr { " + network.pool.text() + ", " + std::string(kLinkLocal) + " } drop\n";
-    text += "    accept\n  }\n";
-    text += "  chain postrouting {\n    type nat hook postrouting priority srcnat; policy accept;\n";
-    text += "    ip saddr " + network.subnet.text() + " oifname != " + ours + " masquerade\n  }\n";
-  } else {
-    text += "    drop\n  }\n";
+namespace {
+
+// An address of an interface, and the network that it is in.
+struct AddressInNetwork {
+  Address address = 0;
+  Subnet network;
+};
+
+Result<std::vector<AddressInNetwork>> networks_of_interfaces() {
+  ifaddrs* list = nullptr;
+  if (::getifaddrs(&list) != 0) return from_errno("listing the interfaces");
+  std::vector<AddressInNetwork> found;
+  for (const ifaddrs* each = list; each; each = each->ifa_next) {
+    if (!each->ifa_addr || each->ifa_addr->sa_family != AF_INET || !each->ifa_netmask) continue;
+    const Address address = ntohl(reinterpret_cast<const sockaddr_in*>(each->ifa_addr)->sin_addr.s_addr);
+    const Address mask = ntohl(reinterpret_cast<const sockaddr_in*>(each->ifa_netmask)->sin_addr.s_addr);
+    found.push_back({address, {address & mask, __builtin_popcount(mask)}});
   }
-  text += "}\n";
-  return text;
+  ::freeifaddrs(list);
+  return found;
 }
 
-Result<void> make_network(const PrivateNetwork& network) {
+Result<void> remove_links_here(const std::vector<std::string>& names) {
+  if (names.empty()) return ok();
+  Netlink netlink = TRY(Netlink::open());
+  std::optional<Error> first;
+  for (const auto& name : names)
+    if (auto removed = remove_link(netlink, name); !removed && !first) first = std::move(removed).error();
+  if (first) return std::move(*first);
+  return ok();
+}
+
+Result<void> remove_here(const std::vector<PrivateNetwork>& networks) {
+  if (networks.empty()) return ok();
+  std::optional<Error> first;
+  const auto keep = [&](Result<void> result) {
+    if (!result && !first) first = std::move(result).error();
+  };
+  Result<void> firewall;
+  std::thread firewall_thread([&] {
+    std::vector<std::string> tables;
+    for (const auto& network : networks) tables.push_back(network.table);
+    firewall = remove_firewall_tables_here(tables);
+  });
+  std::vector<std::string> names;
+  for (const auto& network : networks) {
+    for (const auto& host : network.hosts) {
+      keep(remove_namespace_file(host.namespace_file));
+      names.push_back(host.link);
+    }
+    names.push_back(network.bridge);
+  }
+  if (auto netlink = Netlink::open()) {
+    const uint32_t group = group_of(networks[0].bridge);
+    if (networks.size() > 1)
+      for (const auto& name : names) regroup(*netlink, name, group);
+    keep(remove_group(*netlink, group));
+  }
+  keep(remove_links_here(names));
+  firewall_thread.join();
+  keep(std::move(firewall));
+  if (first) return std::move(*first);
+  return ok();
+}
+
+Result<void> make_here(const PrivateNetwork& network) {
   if (!network.isolated) TRY(forward_packets());
   // The firewall program takes as long as all the rest, and needs no interface to exist.
   Result<void> firewall;
@@ -419,116 +433,53 @@ Result<void> make_network(const PrivateNetwork& network) {
   firewall_thread.join();
   if (links && firewall) return ok();
   Error error = !links ? std::move(links).error() : std::move(firewall).error();
-  (void)remove_network(network);
+  (void)remove_here({network});
   if (error.message.find("Operation not permitted") != std::string::npos) error.kind = Kind::denied;
   return std::move(error).in("making the network " + network.subnet.text());
+}
+
+}  // namespace
+
+Result<void> make_network(const PrivateNetwork& network) {
+  if (network_of_bridges().empty()) return make_here(network);
+  PrivateNetwork whole = network;
+  for (const auto& each : TRY(networks_of_interfaces()))
+    if (each.address >> 24 != 127) whole.machine_addresses.push_back(each.address);
+  return among_bridges<void>([&] { return make_here(whole); });
 }
 
 Result<void> remove_network(const PrivateNetwork& network) { return remove_networks({network}); }
 
 Result<void> remove_networks(const std::vector<PrivateNetwork>& networks) {
-  if (networks.empty()) return ok();
-  std::optional<Error> first;
-  const auto keep = [&](Result<void> result) {
-    if (!result && !first) first = std::move(result).error();
-  };
-  Result<void> firewall;
-  std::thread firewall_thread([&] {
-    std::vector<std::string> tables;
-    for (const auto& network : networks) tables.push_back(network.table);
-    firewall = remove_firewall_tables(tables);
-  });
-  std::vector<std::string> names;
-  for (const auto& network : networks) {
-    for (const auto& host : network.hosts) {
-      keep(remove_namespace_file(host.namespace_file));
-      names.push_back(host.link);
-    }
-    names.push_back(network.bridge);
-  }
-  if (auto netlink = Netlink::open()) {
-    const uint32_t group = group_of(networks[0].bridge);
-    if (networks.size() > 1)
-      for (const auto& name : names) regroup(*netlink, name, group);
-    keep(remove_group(*netlink, group));
-  }
-  keep(remove_links(names));
-  firewall_thread.join();
-  keep(std::move(firewall));
-  if (first) return std::move(*first);
-  return ok();
-}
-
-Result<bool> let_through_foreign_forwarding() {
-  const std::string rules = TRY(foreign_forwarding());
-  if (rules.find("policy drop") == std::string::npos || rules.find(kForeignMark) != std::string::npos)
-    return false;
-  const std::string ours =
-      "\"" + std::string(kBridgePrefix) + "*\" accept comment \"" + std::string(kForeignMark) + "\"\n";
-  TRY(run_nft("insert rule ip filter FORWARD iifname " + ours + "insert rule ip filter FORWARD oifname " +
-              ours));
-  return true;
-}
-
-Result<void> stop_foreign_forwarding() {
-  std::string text;
-  const std::string rules = TRY(foreign_forwarding());
-  for (const auto line : split(rules, '\n')) {
-    const size_t handle = line.rfind("# handle ");
-    if (line.find(kForeignMark) == std::string_view::npos || handle == std::string_view::npos) continue;
-    text += "delete rule ip filter FORWARD handle " + std::string(trim(line.substr(handle + 9))) + "\n";
-  }
-  return text.empty() ? ok() : run_nft(text);
+  return among_bridges<void>([&] { return remove_here(networks); });
 }
 
 Result<std::vector<Subnet>> networks_in_use() {
-  ifaddrs* list = nullptr;
-  if (::getifaddrs(&list) != 0) return from_errno("listing the interfaces");
+  auto interfaces = TRY(networks_of_interfaces());
+  if (!network_of_bridges().empty())
+    for (const auto& more : TRY(among_bridges<std::vector<AddressInNetwork>>(networks_of_interfaces)))
+      interfaces.push_back(more);
   std::vector<Subnet> used;
-  for (const ifaddrs* each = list; each; each = each->ifa_next) {
-    if (!each->ifa_addr || each->ifa_addr->sa_family != AF_INET || !each->ifa_netmask) continue;
-    const Address address = ntohl(reinterpret_cast<const sockaddr_in*>(each->ifa_addr)->sin_addr.s_addr);
-    const Address mask = ntohl(reinterpret_cast<const sockaddr_in*>(each->ifa_netmask)->sin_addr.s_addr);
-    used.push_back({address & mask, __builtin_popcount(mask)});
-  }
-  ::freeifaddrs(list);
+  for (const auto& each : interfaces) used.push_back(each.network);
   return used;
 }
 
 std::vector<std::string> links_named(std::string_view prefix) {
-  std::vector<std::string> names;
-  const auto all = list_directory("/sys/class/net");
-  if (!all) return names;
-  for (const auto& name : *all)
-    if (name.starts_with(prefix)) names.push_back(name);
-  return names;
-}
-
-Result<std::vector<std::string>> firewall_tables_named(std::string_view prefix) {
-  const std::string text = TRY(run_or_fail({{"nft", "list", "tables"}, {}, "", "", 60s}));
-  std::vector<std::string> names;
-  for (const auto line : split(text, '\n')) {
-    const auto words = split(trim(line), ' ');  // table inet NAME
-    if (words.size() == 3 && words[1] == "inet" && words[2].starts_with(prefix)) names.emplace_back(words[2]);
-  }
-  return names;
+  // Not what /sys shows: that is of the namespace in which it was mounted.
+  const auto found = among_bridges<std::vector<std::string>>([&]() -> Result<std::vector<std::string>> {
+    std::vector<std::string> names;
+    struct if_nameindex* const all = ::if_nameindex();
+    for (auto* each = all; each && each->if_index != 0; each++)
+      if (std::string_view(each->if_name).starts_with(prefix)) names.emplace_back(each->if_name);
+    if (all) ::if_freenameindex(all);
+    std::sort(names.begin(), names.end());
+    return names;
+  });
+  return found ? *found : std::vector<std::string>();
 }
 
 Result<void> remove_links(const std::vector<std::string>& names) {
-  if (names.empty()) return ok();
-  Netlink netlink = TRY(Netlink::open());
-  std::optional<Error> first;
-  for (const auto& name : names)
-    if (auto removed = remove_link(netlink, name); !removed && !first) first = std::move(removed).error();
-  if (first) return std::move(*first);
-  return ok();
-}
-
-Result<void> remove_firewall_tables(const std::vector<std::string>& names) {
-  if (names.empty()) return ok();
-  std::string text;
-  for (const auto& name : names) text += "add table inet " + name + "\ndelete table inet " + name + "\n";
-  return run_nft(text);
+  return among_bridges<void>([&] { return remove_links_here(names); });
 }
 
 Result<void> remove_namespace_file(const std::string& path) {

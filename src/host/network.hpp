@@ -9,6 +9,9 @@
 // serve the machine's own keys); from outside nothing gets in. A namespace is kept by a bind mount on a file,
 // so it outlives its maker.
 //
+// In an ordinary user's enclosure "this machine" is a network namespace of its own, whose way out is the enclosure's
+// (enclosure.hpp); all of this is done there.
+//
 // Everything can be made twice and removed twice. What exists is found by name: names start with
 // kBridgePrefix, kLinkPrefix and kTablePrefix, so that a sweep finds what nobody remembers.
 //
@@ -63,6 +66,8 @@ struct PrivateNetwork {
   bool isolated = false;
   std::vector<Address> relays;  // further addresses of every host's lo
   std::string comment;          // whose it is, for people who look at the machine
+  // This machine's own, where a way out that is not its own would lead back to them. Found out when it is made.
+  std::vector<Address> machine_addresses = {};
   std::vector<PrivateHost> hosts;
 };
 
@@ -83,7 +88,7 @@ Result<bool> let_through_foreign_forwarding();
 // Takes them away again. Harmless when they are not there.
 Result<void> stop_foreign_forwarding();
 
-// Every IPv4 network that an interface of this machine is in.
+// Every IPv4 network that an interface of this machine, or of the bridges' namespace, is in.
 Result<std::vector<Subnet>> networks_in_use();
 // Names of this machine's interfaces, and of its firewall tables, that start with `prefix`.
 std::vector<std::string> links_named(std::string_view prefix);

@@ -79,6 +79,17 @@ Json denied_when(std::string name, int error_number, unsigned index, uint64_t ma
       {"args", Json::array({{{"index", index}, {"value", mask}, {"valueTwo", value}, {"op", operation}}})}};
 }
 
+Json id_mappings(const IdRange& ids, const std::vector<uint32_t>& pieces) {
+  Json mappings = Json::array();
+  uint32_t next = 0;
+  for (const uint32_t piece : pieces.empty() ? std::vector<uint32_t>{ids.count} : pieces) {
+    const uint32_t count = std::min(piece, ids.count - next);
+    if (count > 0) mappings.push_back({{"containerID", next}, {"hostID", ids.first + next}, {"size", count}});
+    next += count;
+  }
+  return mappings;
+}
+
 Result<void> check(const ContainerSpec& spec) {
   if (spec.id.empty() ||
       spec.id.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") !=
@@ -414,10 +425,10 @@ Result<Bundle> make_bundle(const ContainerSpec& spec, const std::vector<SystemEn
         {"readonlyPaths",
          {"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger", "/proc/driver"}}}}};
   if (spec.hostname.empty()) bundle.config.erase("hostname");
-  if (ids)
-    for (const char* map : {"uidMappings", "gidMappings"})
-      bundle.config["linux"][map] =
-          Json::array({{{"containerID", 0}, {"hostID", ids->first}, {"size", ids->count}}});
+  if (ids) {
+    bundle.config["linux"]["uidMappings"] = id_mappings(*ids, ids->user_pieces);
+    bundle.config["linux"]["gidMappings"] = id_mappings(*ids, ids->group_pieces);
+  }
   return bundle;
 }
 

@@ -54,6 +54,21 @@ TEST(Bundle, GivesRootRightsOverItsOwnIdsOnly) {
               Json::array({{{"containerID", 0}, {"hostID", kFirstRange}, {"size", kIdsOfRange}}}));
 }
 
+TEST(Bundle, MapsIdsInThePiecesThatItsOwnNamespaceHas) {
+  const IdRange ids{0, 1001, {1, 65535}, {1, 999, 500}};
+  const auto bundle = make_bundle(a_spec(), kSystem, {"/stage"}, ids, "x86_64");
+  ASSERT_TRUE(bundle) << bundle.error().message;
+  const auto told = [&](const char* map) {
+    std::string text;
+    for (const auto& each : bundle->config["linux"][map])
+      text += std::to_string(each["containerID"].get<int>()) + "=" +
+              std::to_string(each["hostID"].get<int>()) + "+" + std::to_string(each["size"].get<int>()) + " ";
+    return text;
+  };
+  EXPECT_EQ(told("uidMappings"), "0=0+1 1=1+1000 ");
+  EXPECT_EQ(told("gidMappings"), "0=0+1 1=1+999 1000=1000+1 ");
+}
+
 TEST(Bundle, GivesAnotherUserNoRightToBeginWith) {
   auto spec = a_spec();
   spec.user_id = 1000;

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <spawn.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -175,11 +176,14 @@ struct Started {
 // memory until it ends (vfork), so it does only what posix_spawn does. Its own function, since vfork returns
 // twice.
 [[gnu::noinline]] pid_t start_through_another(SpawnPlan& plan, char** arguments, char** environment,
-                                              int answer) {
+                                              int answer, bool own_processes) {
   const pid_t middle = ::vfork();
   if (middle == 0) {
     Started started = {0, -1};
-    started.error_number = plan.spawn(&started.process, arguments, environment);
+    // Of the process in the middle alone, and only for what it starts.
+    if (own_processes && ::unshare(CLONE_NEWPID) != 0) started.error_number = errno;
+    if (started.error_number == 0)
+      started.error_number = plan.spawn(&started.process, arguments, environment);
     const ssize_t written = ::write(answer, &started, sizeof started);
     ::_exit(written == sizeof started ? 0 : 1);
   }
@@ -270,7 +274,7 @@ Result<std::string> run_or_fail(const Command& command) {
 
 Result<pid_t> start_detached(const std::vector<std::string>& arguments,
                              const std::map<std::string, std::string>& environment,
-                             const std::string& log_file) {
+                             const std::string& log_file, bool own_processes) {
   if (arguments.empty()) return invalid("starting a program: no arguments");
   const std::string doing = "starting " + arguments[0];
   File null = TRY(standard_input("").in(doing));
@@ -287,7 +291,8 @@ Result<pid_t> start_detached(const std::vector<std::string>& arguments,
   sigset_t all, before;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  const pid_t middle = start_through_another(plan, block.get(), lines.get(), answer.writing.descriptor());
+  const pid_t middle =
+      start_through_another(plan, block.get(), lines.get(), answer.writing.descriptor(), own_processes);
   const int why = errno;
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (middle < 0) return from_errno(doing, why);

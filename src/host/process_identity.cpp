@@ -21,6 +21,8 @@ constexpr size_t kStatusBytesMax = 4096;
 constexpr int kExecTriesMax = 5;
 constexpr Duration kExecPause = 2ms;
 
+std::optional<ProcessIdentity> remembered_identity;  // set before there are threads, if at all
+
 }  // namespace
 
 std::optional<ProcessIdentity> identify(pid_t process) {
@@ -36,6 +38,16 @@ std::optional<ProcessIdentity> identify(pid_t process) {
   if (!started) return {};
   return ProcessIdentity{process, uint64_t(*started)};
 }
+
+std::optional<ProcessIdentity> own_identity() {
+  if (remembered_identity) return remembered_identity;
+  char text[32] = {};
+  if (::readlink("/proc/self", text, sizeof text - 1) <= 0) return {};
+  const auto number = parse_int(text);
+  return number ? identify(pid_t(*number)) : std::nullopt;
+}
+
+void remember_own_identity() { remembered_identity = own_identity(); }
 
 bool is_alive(const ProcessIdentity& identity) { return identify(identity.process) == identity; }
 

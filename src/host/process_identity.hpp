@@ -26,6 +26,10 @@ struct ProcessIdentity {
 
 // Nothing when there is no such process, or only its exit status is left.
 std::optional<ProcessIdentity> identify(pid_t process);
+// This process. Who has a PID namespace of his own is known to others by another number than to himself: the one that
+// /proc shows before he mounts his own, and then remembers. Requires of remembering: no other threads.
+std::optional<ProcessIdentity> own_identity();
+void remember_own_identity();
 bool is_alive(const ProcessIdentity& identity);
 // SIGKILL, and waits until it is gone. Harmless when it is.
 Result<void> kill_and_wait(const ProcessIdentity& identity, Duration at_most);

@@ -23,9 +23,10 @@ Result<void> write_all_files(Site& site) {
   const std::string table = site.place.host_table.empty() ? "" : TRY(host::read_file(site.place.host_table));
   TRY(host::write_file(site.path("etc/hosts"), hosts_file(table)));
   const auto of_machine = host::read_file("/etc/resolv.conf");
-  const std::string resolver = site.order.spec.network_isolation
-                                   ? ""
-                                   : resolver_file(site.order.outward, of_machine ? *of_machine : "");
+  const std::string resolver =
+      site.order.spec.network_isolation
+          ? ""
+          : resolver_file(site.order.outward, of_machine ? *of_machine : "", site.world.way_out.name_server);
   return host::write_file(site.path("etc/resolv.conf"), resolver);
 }
 

@@ -68,6 +68,18 @@ host::ContainerSpec container_spec(Site& site) {
   return spec;
 }
 
+// What was asked for and this machine does not do is in the job's log, and in its status.
+void say_what_is_withheld(Site& site) {
+  if (site.world.await_volume && !site.volume_limited) site.done.notice = "VolumeSizeInGB is not enforced";
+  auto sentences = site.container->withheld();
+  if (const auto& why = site.world.way_out.missing; !why.empty() && !site.order.spec.network_isolation)
+    sentences.push_back("this job reaches its own hosts and the API, and nothing outside: " + why);
+  for (const auto& sentence : sentences) {
+    site.world.facts.say(sentence);
+    site.done.notice += (site.done.notice.empty() ? "" : "; ") + sentence;
+  }
+}
+
 }  // namespace
 
 std::optional<Failure> start_process(Site& site) {
@@ -91,6 +103,7 @@ std::optional<Failure> start_process(Site& site) {
     return Failure{domain::Fault::internal, "the container cannot be started: " + container.error().message};
   }
   site.container = std::move(*container);
+  say_what_is_withheld(site);
   return {};
 }
 

@@ -360,7 +360,8 @@ class LocalLauncher final : public Launcher {
         command.emplace_back("--devices");
         command.push_back(with_shared_devices(known.record.gpus[i]));
       }
-      const pid_t process = TRY(host::start_detached(command, environment, directory + "/agent.log"));
+      const pid_t process =
+          TRY(host::start_detached(command, environment, directory + "/agent.log", host::in_enclosure()));
       const auto identity = host::identify(process);
       // One that has ended already was started all the same.
       known.agents[i] = {true, identity.value_or(ProcessIdentity{process, 0})};

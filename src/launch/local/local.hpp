@@ -32,6 +32,7 @@
 
 #include "base/result.hpp"
 #include "base/time.hpp"
+#include "host/enclosure.hpp"
 #include "launch/launcher.hpp"
 
 namespace trainyard::launch {
@@ -49,7 +50,7 @@ struct LocalSettings {
   std::function<std::vector<Machine>()> machines;
   std::string network_pool = "10.201.0.0/16";
   std::map<std::string, std::string> agent_environment;
-  std::string run_directory = "/run/trainyard";  // gone after a reboot, as all that it speaks of
+  std::string run_directory = host::run_directory();  // gone after a reboot, as all that it speaks of
 };
 
 // Errors: invalid (settings), and those of files. Loads what a former server left.

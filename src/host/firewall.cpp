@@ -1,0 +1,116 @@
+#include "host/firewall.hpp"
+
+#include "base/text.hpp"
+#include "host/network.hpp"
+#include "host/process.hpp"
+
+namespace trainyard::host {
+namespace {
+
+// Where clouds serve a machine's own keys, among others.
+constexpr std::string_view kLinkLocal = "169.254.0.0/16";
+
+// By which our rules in others' chains are known.
+constexpr std::string_view kForeignMark = "trainyard's bridges";
+
+// The rules of iptables' FORWARD with their handles; "" when there is no such chain.
+Result<std::string> foreign_forwarding() {
+  const auto listed = TRY(run({{"nft", "-a", "list", "chain", "ip", "filter", "FORWARD"}, {}, "", "", 60s}));
+  return listed.code == 0 ? listed.output : std::string();
+}
+
+}  // namespace
+
+Result<void> run_nft(const std::string& text) {
+  auto done = run_or_fail({{"nft", "-f", "-"}, {}, text, "", 60s});
+  if (done) return ok();
+  if (done.error().kind == Kind::not_found)
+    return denied("a job's network needs 'nft' on PATH: install the package nftables");
+  return std::move(done).error().in("setting up the firewall");
+}
+
+std::string firewall_text(const PrivateNetwork& network) {
+  const std::string ours = "\"" + network.bridge + "\"";
+  std::string comment;
+  for (const char byte : network.comment.substr(0, 120))
+    comment += byte == '"' || byte == '\\' || byte < ' ' ? '_' : byte;
+  std::string text;
+  // Added and deleted first, all in one transaction: making it again replaces it.
+  text += "add table inet " + network.table + "\n";
+  text += "delete table inet " + network.table + "\n";
+  text += "table inet " + network.table + " {\n";
+  text += "  comment \"" + comment + "\"\n";
+  text += "  chain input {\n    type filter hook input priority filter; policy accept;\n";
+  text += "    iifname != " + ours + " accept\n";
+  text += "    ct state established,related accept\n";
+  text += "    drop\n  }\n";
+  text += "  chain forward {\n    type filter hook forward priority filter; policy accept;\n";
+  text += "    iifname != " + ours + " oifname != " + ours + " accept\n";
+  text += "    iifname " + ours + " oifname " + ours + " accept\n";
+  if (!network.isolated) {
+    text += "    oifname " + ours + " ct state established,related accept\n";
+    text += "    oifname " + ours + " drop\n";
+    text += "    ip saddr != " + network.subnet.text() + " drop\n";
+    text += "    meta nfproto ipv6 drop\n";
+    text += "    oifname \"" + std::string(kBridgePrefix) + "*\" drop\n";
+    text += "    ip daddr { " + network.pool.text() + ", " + std::string(kLinkLocal);
+    for (const Address address : network.machine_addresses) text += ", " + to_text(address);
+    text += " } drop\n";
+    text += "    accept\n  }\n";
+    text += "  chain postrouting {\n    type nat hook postrouting priority srcnat; policy accept;\n";
+    text += "    ip saddr " + network.subnet.text() + " oifname != " + ours + " masquerade\n  }\n";
+  } else {
+    text += "    drop\n  }\n";
+  }
+  text += "}\n";
+  return text;
+}
+
+Result<void> remove_firewall_tables_here(const std::vector<std::string>& names) {
+  if (names.empty()) return ok();
+  std::string text;
+  for (const auto& name : names) text += "add table inet " + name + "\ndelete table inet " + name + "\n";
+  return run_nft(text);
+}
+
+Result<bool> let_through_foreign_forwarding() {
+  if (in_enclosure()) return false;  // what others filter is in their namespace
+  const std::string rules = TRY(foreign_forwarding());
+  if (rules.find("policy drop") == std::string::npos || rules.find(kForeignMark) != std::string::npos)
+    return false;
+  const std::string ours =
+      "\"" + std::string(kBridgePrefix) + "*\" accept comment \"" + std::string(kForeignMark) + "\"\n";
+  TRY(run_nft("insert rule ip filter FORWARD iifname " + ours + "insert rule ip filter FORWARD oifname " +
+              ours));
+  return true;
+}
+
+Result<void> stop_foreign_forwarding() {
+  if (in_enclosure()) return ok();
+  std::string text;
+  const std::string rules = TRY(foreign_forwarding());
+  for (const auto line : split(rules, '\n')) {
+    const size_t handle = line.rfind("# handle ");
+    if (line.find(kForeignMark) == std::string_view::npos || handle == std::string_view::npos) continue;
+    text += "delete rule ip filter FORWARD handle " + std::string(trim(line.substr(handle + 9))) + "\n";
+  }
+  return text.empty() ? ok() : run_nft(text);
+}
+
+Result<std::vector<std::string>> firewall_tables_named(std::string_view prefix) {
+  const std::string text = TRY(among_bridges<std::string>([] {
+    return run_or_fail({{"nft", "list", "tables"}, {}, "", "", 60s});
+  }));
+  std::vector<std::string> names;
+  for (const auto line : split(text, '\n')) {
+    const auto words = split(trim(line), ' ');  // table inet NAME
+    if (words.size() == 3 && words[1] == "inet" && words[2].starts_with(prefix)) names.emplace_back(words[2]);
+  }
+  return names;
+}
+
+Result<void> remove_firewall_tables(const std::vector<std::string>& names) {
+  return among_bridges<void>([&] { return remove_firewall_tables_here(names); });
+}
+
+}  // namespace trainyard::host

@@ -1,0 +1,333 @@
+"""As an ordinary user, in namespaces of his own: the same as root's, or told in words where the machine withholds it."""
+
+import contextlib
+import glob
+import os
+import pwd
+import shutil
+import signal
+import stat
+import subprocess
+
+import pytest
+
+import jobs
+import oci
+import test_hostile
+import trainyard_server
+from test_outward import HERE, THERE, outside  # noqa: F401, a fixture
+from trainyard_server import PROGRAM, wait_for
+
+BOX = "[[machine]]\nname = 'box'\ncpus = 8.0\nmemory_gib = 32.0\n[jobs]\nstop_grace_seconds = 3\n"
+CONTROLLERS = ("cpu", "cpuacct", "memory", "pids", "freezer")
+
+
+class User:
+    """An ordinary user of this machine, with a home, and with ids to give away or without."""
+
+    def __init__(self, name, with_ids):
+        self.name = name
+        options = ["--create-home"] if with_ids else ["--system", "--create-home"]
+        subprocess.run(["useradd", *options, "--shell", "/bin/sh", name], check=True)
+        self.home = pwd.getpwnam(name).pw_dir
+        self.number = pwd.getpwnam(name).pw_uid
+
+    def words(self):
+        """Before a command, so that he runs it, with nothing of our environment."""
+        return ["setpriv", f"--reuid={self.name}", f"--regid={self.name}", "--init-groups",
+                "env", "-i", f"HOME={self.home}", f"PATH={os.environ['PATH']}"]
+
+    def directory(self, name):
+        path = os.path.join(self.home, name)
+        os.makedirs(path)
+        shutil.chown(path, self.name, self.name)
+        return path
+
+    def processes(self):
+        """What runs as him, or as one of his ids, by its command line."""
+        found = []
+        for path in glob.glob("/proc/[0-9]*"):
+            with contextlib.suppress(OSError):
+                with open(path + "/status", encoding="utf-8", errors="replace") as file:
+                    status = dict(line.split(":\t", 1) for line in file.read().splitlines() if ":\t" in line)
+                owner = int(status["Uid"].split()[0])
+                mine = owner == self.number or any(first <= owner < first + count for first, count in self.ids())
+                if mine and not status["State"].startswith(("Z", "X")):
+                    with open(path + "/cmdline", encoding="utf-8", errors="replace") as file:
+                        found.append((int(path.split("/")[2]), file.read().replace("\0", " ")))
+        return found
+
+    def ids(self):
+        with open("/etc/subuid", encoding="utf-8") as file:
+            return [(int(first), int(count)) for name, first, count in (line.strip().split(":") for line in file) if name == self.name]
+
+    def remove(self):
+        for process, _ in self.processes():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        wait_for(lambda: not self.processes(), f"the processes of {self.name} to end")
+        subprocess.run(["userdel", "--remove", self.name], check=True, capture_output=True)
+
+
+def made(name, with_ids=True):
+    user = User(f"{name}{os.getpid()}", with_ids)
+    yield user
+    user.remove()
+
+
+@pytest.fixture(scope="module")
+def user():
+    yield from made("tyuser")
+
+
+@pytest.fixture(scope="module")
+def user_of_one_id():
+    yield from made("tyone", with_ids=False)
+
+
+@pytest.fixture(scope="module")
+def start_as(tun, user, user_of_one_id):  # which go after the servers
+    servers = []
+
+    def start(user, name, config=BOX, before=()):
+        server = trainyard_server.Server(user.directory(name), config, behind=[*before, *user.words()])
+        servers.append(server)
+        return server.start()
+
+    yield start
+    for server in servers:
+        server.clean()
+
+
+def with_tun(path):
+    """Words in front of others: for them the file that makes network interfaces is everybody's, or root's alone."""
+    return ["unshare", "--mount", "sh", "-c", f'mount --bind {path} /dev/net/tun && exec "$@"', "sh"]
+
+
+@pytest.fixture(scope="module")
+def tun():
+    """with_tun() of a file with these rights."""
+
+    def make(mode):
+        path = f"/dev/trainyard-test-tun-{os.getpid()}-{mode:o}"
+        if path in made_files:
+            return with_tun(path)
+        os.mknod(path, stat.S_IFCHR | mode, os.makedev(10, 200))
+        os.chmod(path, mode)
+        made_files.add(path)
+        return with_tun(path)
+
+    made_files = set()
+    yield make
+    for path in made_files:
+        os.unlink(path)
+
+
+@pytest.fixture(scope="module")
+def server(user, start_as, tun):
+    """What most machines without anything special are: no cgroup of his own; here neither a way out."""
+    one = start_as(user, "plain", before=tun(0o600))
+    one.boto("s3").create_bucket(Bucket="yard")
+    return one
+
+
+def run(server, name, script, **more):
+    server.boto("sagemaker").create_training_job(**jobs.request(name, script, **more))
+    done = jobs.wait_until(server.boto("sagemaker"), name)
+    assert done["TrainingJobStatus"] == "Completed", (done.get("FailureReason"), jobs.log_lines(server.boto("logs"), name))
+    return done
+
+
+def said_by_job(server, name, host=None):
+    return [line for line in jobs.log_lines(server.boto("logs"), name, host) if not line.startswith("trainyard: ")]
+
+
+def said_by_platform(server, name):
+    return [line for line in jobs.log_lines(server.boto("logs"), name, 1) if line.startswith("trainyard: ")]
+
+
+def test_a_job_from_start_to_end(server, user):
+    s3 = server.boto("s3")
+    s3.put_object(Bucket="yard", Key="data/numbers", Body=b"1 2 3\n")
+    done = run(server, "one", "id -u; cat /opt/ml/input/data/train/numbers; hostname; touch /tmp/mine; chown 5:5 /tmp/mine; stat -c %u /tmp/mine; "
+               "curl -s -m 3 http://1.1.1.1 || echo nobody; echo weights >/opt/ml/model/weights",
+               channels={"train": ("s3://yard/data/", "FullyReplicated")})
+    assert said_by_job(server, "one") == ["0", "1 2 3", "algo-1", "5", "nobody"]
+    assert s3.head_object(Bucket="yard", Key="models/one/output/model.tar.gz")["ContentLength"] > 0
+    assert done["BillableTimeInSeconds"] >= 0
+    for path in ("ledger.db", "objects", "enclosure/lock"):
+        assert os.stat(os.path.join(server.data, path)).st_uid == user.number, path
+
+
+def test_what_is_withheld_is_told(server):
+    done = run(server, "withheld", "true")
+    platform = "\n".join(said_by_platform(server, "withheld"))
+    status = " ".join(each.get("StatusMessage", "") for each in done["SecondaryStatusTransitions"])
+    for words in ("share is not enforced (cpus, memory, processes)", "nothing outside: /dev/net/tun cannot be opened", "VolumeSizeInGB is not enforced"):
+        assert words in platform, platform
+        assert words in status, status
+    isolated = run(server, "isolated", "true", EnableNetworkIsolation=True)
+    assert "nothing outside" not in str(isolated["SecondaryStatusTransitions"]), "it asked for nothing outside"
+
+
+# Each host listens where all jobs may listen, and asks the other.
+TALK = r"""python3 - <<'END'
+import os, socket, time
+me = socket.gethostname()
+other = {"algo-1": "algo-2", "algo-2": "algo-1"}[me]
+listening = socket.create_server(("", 22))
+end = time.monotonic() + 60
+while True:
+    try:
+        asking = socket.create_connection((other, 22), timeout=5)
+        break
+    except OSError:
+        assert time.monotonic() < end
+        time.sleep(0.05)
+asking.sendall(me.encode())
+heard, _ = listening.accept()
+print("heard", heard.recv(100).decode(), flush=True)
+END
+"""
+
+
+def test_hosts_reach_each_other_by_name(server):
+    run(server, "two", TALK, hosts=2)
+    assert said_by_job(server, "two", 1) == ["heard algo-2"]
+    assert said_by_job(server, "two", 2) == ["heard algo-1"]
+
+
+def test_a_hostile_job_reaches_nothing(server):
+    lines = test_hostile.attempts_of_a_hostile_job(server)
+    reached = {one.split()[0] for one in lines if "REACHED" in one}
+    # All jobs of an ordinary user's server have his ids: seen from inside, id 0 is the 0 of his namespaces.
+    assert reached == {"root-of-machine", "same-ids-as-victim"}, [one for one in lines if "REACHED" in one]
+    assert len([one for one in lines if " refused" in one]) >= test_hostile.EXPECTED_MIN - 2
+
+
+def test_an_image_keeps_its_users(server, user):
+    layout = oci.Layout(os.path.join(user.home, "layout"))
+    layout.image("v1", [oci.base() + [oci.directory("home"), oci.file("home/his", b"his\n", 0o600, uid=1234, gid=1234)]], {"User": "1234:1234"})
+    script = "stat -c %u:%g /home/his; cat /home/his; stat -c %u /opt/ml/model; echo m >/opt/ml/model/m; mkdir /tmp/x; echo done"
+    for name in ("image-1", "image-2"):
+        server.boto("sagemaker").create_training_job(**jobs.request(name, script, image=f"oci:{layout.path}:v1"))
+        done = jobs.wait_until(server.boto("sagemaker"), name)
+        assert done["TrainingJobStatus"] == "Completed", (done.get("FailureReason"), jobs.log_lines(server.boto("logs"), name))
+        assert said_by_job(server, name) == ["1234:1234", "his", "1234", "done"]
+
+
+def test_a_shell_into_a_running_host(server):
+    server.boto("sagemaker").create_training_job(**jobs.request("runs", "echo begun; sleep 1000"))
+    wait_for(lambda: "begun" in said_by_job(server, "runs"), "the job to run")
+    asked = subprocess.run([PROGRAM, "shell", "runs", "algo-1", "--", "sh", "-c", "hostname; id -u; cat /proc/1/cmdline | tr '\\0' ' '"],
+                           env=server.environment(), capture_output=True, text=True, timeout=30, stdin=subprocess.DEVNULL)
+    assert asked.stdout.split()[:2] == ["algo-1", "0"] and "sleep 1000" in asked.stdout, asked
+    server.boto("sagemaker").stop_training_job(TrainingJobName="runs")
+    assert jobs.wait_until(server.boto("sagemaker"), "runs")["TrainingJobStatus"] == "Stopped"
+
+
+def test_jobs_outlive_the_server_and_nothing_outlives_them(user, start_as):
+    server = start_as(user, "crash")
+    server.boto("s3").create_bucket(Bucket="yard")
+    others = {process for process, _ in user.processes()} - {process for process, words in user.processes() if server.data in words}
+
+    def rest():
+        """What is there of this server: with its last process the kernel takes its namespaces, and all that is in them."""
+        with open("/proc/self/mounts", encoding="utf-8") as file:
+            return [each for each in user.processes() if each[0] not in others] + [line for line in file if server.data in line]
+
+    server.boto("sagemaker").create_training_job(**jobs.request("goes-on", "echo begun; for i in $(seq 1000); do [ -e /opt/ml/checkpoints/go ] && exit 0; sleep 0.1; done; exit 1", hosts=2,
+                                                                CheckpointConfig={"S3Uri": "s3://yard/checkpoints/"}))
+    wait_for(lambda: said_by_job(server, "goes-on").count("begun") == 2, "the job to run")
+    server.kill()
+    server.start()
+    for host in (0, 1):
+        with open(f"{server.data}/attempts/j1a1/{host}/ml/checkpoints/go", "w", encoding="utf-8"):
+            pass
+    done = jobs.wait_until(server.boto("sagemaker"), "goes-on")
+    assert done["TrainingJobStatus"] == "Completed", done.get("FailureReason")
+
+    server.boto("sagemaker").create_training_job(**jobs.request("dies", "echo begun; setsid sleep 1000 & sleep 1000", hosts=2))
+    wait_for(lambda: said_by_job(server, "dies").count("begun") == 2, "the second job to run")
+    server.kill()
+    for agent in server.agents():
+        os.kill(agent, signal.SIGKILL)
+    wait_for(lambda: not rest(), "all that the server and its agents started to end with them")
+    server.start()
+    done = jobs.wait_until(server.boto("sagemaker"), "dies")
+    assert done["TrainingJobStatus"] == "Failed", done
+    wait_for(lambda: os.listdir(os.path.join(server.data, "attempts")) == [], "what it left to be removed")
+    server.stop()
+    wait_for(lambda: not rest(), "the keeper to go with the last server")
+
+
+def test_the_outside_is_reached_through_slirp4netns(user, start_as, outside, tun):  # noqa: F811
+    server = start_as(user, "outward", BOX + "[network]\nname_servers = ['10.231.7.2']\n", tun(0o666))
+    server.boto("s3").create_bucket(Bucket="yard")
+    port = server.listen.rsplit(":", 1)[1]
+    with subprocess.Popen(["/usr/bin/python3", "-m", "http.server", "--bind", HERE, "8001"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as private:
+        try:
+            run(server, "outward", f"curl -s --retry 20 --retry-connrefused --retry-delay 1 -m 5 http://{THERE}:8000/ || echo nobody; echo; "
+                f"curl -s -m 3 http://{HERE}:8001/ || echo not of the machine; curl -s -m 3 http://198.18.255.2:{port}/ || echo not its loopback")
+            assert said_by_job(server, "outward") == [f"you are {HERE}", "not of the machine", "not its loopback"]
+            assert not any("nothing outside" in line for line in said_by_platform(server, "outward"))
+            run(server, "alone", f"curl -s -m 3 http://{THERE}:8000/ || echo nobody", EnableNetworkIsolation=True)
+            assert said_by_job(server, "alone") == ["nobody"]
+        finally:
+            private.kill()
+
+
+@pytest.fixture
+def delegated(user):
+    """Groups of cgroup v1 that are his, and words with which a command begins in them."""
+    if not all(os.path.isdir(f"/sys/fs/cgroup/{name}") for name in CONTROLLERS):
+        pytest.skip("this machine has no cgroup v1: what of v2 is delegated is tested by tables only")
+    groups = [f"/sys/fs/cgroup/{name}/{user.name}" for name in CONTROLLERS]
+    for group in groups:
+        os.mkdir(group)
+        for name in ("", "/tasks", "/cgroup.procs"):
+            shutil.chown(group + name, user.name, user.name)
+    yield ["sh", "-c", "".join(f"echo $$ >{group}/cgroup.procs; " for group in groups) + 'exec "$@"', "sh"]
+    for group in groups:
+        for below in [*sorted(glob.glob(group + "/*/*/"), reverse=True), *glob.glob(group + "/*/"), group]:
+            os.rmdir(below)
+
+
+def test_limits_are_enforced_where_they_are_delegated(user, start_as, delegated):
+    server = start_as(user, "limited", before=delegated)
+    server.boto("s3").create_bucket(Bucket="yard")
+    try:
+        hungry = "python3 -c 'x = bytearray(5 << 30)'"
+        server.boto("sagemaker").create_training_job(**jobs.request("hungry", hungry))
+        done = jobs.wait_until(server.boto("sagemaker"), "hungry")
+        assert "OutOfMemory: the memory limit of 4.0 GiB" in done["FailureReason"], done["FailureReason"]
+        assert not any("share is not enforced" in line for line in said_by_platform(server, "hungry"))
+        said = subprocess.run([*server.behind, PROGRAM, "doctor", "--data", server.data], check=True, capture_output=True, text=True).stdout
+        assert "delegated to this user: cpu, memory, pids" in said, said
+    finally:
+        server.stop()
+        wait_for(lambda: not [words for _, words in user.processes() if server.data in words], "its processes to leave the groups")
+
+
+def test_one_id_is_enough_for_a_job(user_of_one_id, start_as):
+    server = start_as(user_of_one_id, "one")
+    server.boto("s3").create_bucket(Bucket="yard")
+    run(server, "poor", "id -u; chown 5:5 /tmp 2>/dev/null || echo no other owner; echo m >/opt/ml/model/m")
+    assert said_by_job(server, "poor") == ["0", "no other owner"]
+
+
+def doctor(words):
+    said = subprocess.run([*words, PROGRAM, "doctor"], check=True, capture_output=True, text=True).stdout
+    return {line[9:31].strip(): (line[:7].strip(), line[32:]) for line in said.splitlines() if line[:7].strip() in ("ok", "limited", "missing")}
+
+
+def test_doctor_says_what_is_withheld(user, user_of_one_id, tun):
+    closed, opened = doctor([*tun(0o600), *user.words()]), doctor([*tun(0o666), *user.words()])
+    assert closed["user"] == ("ok", "runs as an ordinary user, root of 65536 ids of his own; all jobs of his server share them")
+    assert closed["way out"][0] == "limited" and "/dev/net/tun cannot be opened" in closed["way out"][1]
+    assert opened["way out"] == ("ok", "through slirp4netns")
+    assert closed["cgroups"][0] == "limited" and "cpu, memory, pids is not enforced" in closed["cgroups"][1]
+    assert closed["volumes"][0] == "limited" and "VolumeSizeInGB is not enforced" in closed["volumes"][1]
+    for name in ("namespaces", "overlayfs", "bridge, veth", "nftables"):
+        assert closed[name][0] == "ok", closed[name]
+    assert doctor(user_of_one_id.words())["user"][0] == "limited"
