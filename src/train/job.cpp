@@ -11,6 +11,9 @@
 namespace trainyard::train {
 namespace {
 
+// Twice this, what a leader waits for other regions at most, is less than its region's other ranks wait for it
+// (TcpOptions::silence_max).
+constexpr Duration region_patience = 4min;
 constexpr size_t config_bytes_max = 1 << 20;  // AWS allows 100 hyperparameters of 2,500 characters
 
 using Print = std::function<void(std::string_view line)>;
@@ -18,7 +21,9 @@ using Print = std::function<void(std::string_view line)>;
 struct Orders {
   Settings settings;
   contract::Resources resources;
-  int rank = 0;
+  int rank = 0;                     // of all hosts
+  std::vector<std::string> region;  // the hosts that step with us: all of them, or those of our region
+  int rank_in_region = 0;
 };
 
 Result<Orders> read_orders(const std::string& base) {
@@ -28,7 +33,43 @@ Result<Orders> read_orders(const std::string& base) {
   const auto hyperparameters = TRY(contract::read_hyperparameters(
       TRY(host::read_file(config + "hyperparameters.json", config_bytes_max))));
   const auto place = std::find(resources.hosts.begin(), resources.hosts.end(), resources.current_host);
-  return Orders{TRY(parse_settings(hyperparameters)), resources, int(place - resources.hosts.begin())};
+  Orders orders;
+  orders.settings = TRY(parse_settings(hyperparameters));
+  orders.resources = resources;
+  orders.rank = int(place - resources.hosts.begin());
+  RegionSettings& regions = orders.settings.regions;
+  const auto hosts = int64_t(resources.hosts.size());
+  if (hosts % regions.count != 0) {
+    return invalid("hyperparameter regions: " + std::to_string(hosts) + " hosts are not cut into " +
+                   std::to_string(regions.count) + " equal regions");
+  }
+  const int64_t hosts_of_region = hosts / regions.count;
+  if (regions.leaders.empty()) regions.own = orders.rank / hosts_of_region;
+  orders.rank_in_region = int(orders.rank % hosts_of_region);
+  const auto first = resources.hosts.begin() + (orders.rank - orders.rank_in_region);
+  orders.region.assign(first, first + hosts_of_region);
+  return orders;
+}
+
+// How the first rank of a region meets those of the others.
+std::optional<collectives::regions::RegionOptions> region_options(const JobOptions& options,
+                                                                  const Orders& orders,
+                                                                  const std::atomic<bool>& stop) {
+  const RegionSettings& regions = orders.settings.regions;
+  if (!regions.any()) return std::nullopt;
+  collectives::regions::RegionOptions region;
+  region.leaders = regions.leaders;
+  region.region = int(regions.own);
+  region.shared_value = regions.leaders.empty() ? options.shared_value : regions.secret;
+  region.shared_value.resize(
+      std::min(region.shared_value.size(), collectives::TcpOptions::shared_value_bytes_max));
+  if (region.leaders.empty()) {
+    for (size_t host = 0; host < orders.resources.hosts.size(); host += orders.region.size())
+      region.leaders.push_back({orders.resources.hosts[host], uint16_t(regions.port)});
+  }
+  region.round_patience = region_patience;
+  region.cancelled = [&stop] { return stop.load(); };
+  return region;
 }
 
 Result<Rows> read_rows(const std::string& base, const Orders& orders, collectives::Group& group,
@@ -50,7 +91,13 @@ Result<void> train(const JobOptions& options, const Orders& orders, collectives:
     group.abandon(rows.error().message);  // the others need not wait for us, and can say what is wrong
     return std::move(rows).error();
   }
-  Trainer trainer = TRY(Trainer::make(orders.settings, *std::move(rows), group, clock, print));
+  auto made = Trainer::make(orders.settings, *std::move(rows), group, clock, print,
+                            region_options(options, orders, stop));
+  if (!made && stop) {
+    print("stopped before the first step");
+    return ok();
+  }
+  Trainer trainer = TRY(std::move(made));
   const auto finished = trainer.run(stop);
   if (!finished && !stop) return finished.error();
   if (!finished) print("stopped without the other hosts: " + finished.error().message);
@@ -67,9 +114,9 @@ Result<void> join_and_train(const JobOptions& options, Clock& clock, const std::
                             const Print& print) {
   const Orders orders = TRY(read_orders(options.base));
   collectives::TcpOptions meeting;
-  for (const std::string& host : orders.resources.hosts)
+  for (const std::string& host : orders.region)
     meeting.endpoints.push_back({host, uint16_t(orders.settings.port)});
-  meeting.rank = orders.rank;
+  meeting.rank = orders.rank_in_region;
   meeting.shared_value = options.shared_value.substr(0, collectives::TcpOptions::shared_value_bytes_max);
   // While the hosts gather, a stop counts at once. Later all of them stop after the same step, by agreement;
   // only when that does not come about does this host give up waiting.

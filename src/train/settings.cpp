@@ -31,16 +31,43 @@ Read number(Number Settings::*member, double least, double most) {
   };
 }
 
-Read optimizer_number(float OptimizerSettings::*member, double least, double most) {
+// The same for a number of a part of the settings.
+template <class Part, class Number>
+Read number_of(Part Settings::*part, Number Part::*member, double least, double most) {
   return [=](Settings& settings, const std::string& text) -> Result<void> {
     const double value = TRY(parse_double(text));
-    if (!(value >= least && value <= most)) {
-      return invalid("'" + text + "' is not a number from " + Json(least).dump() + " to " +
-                     Json(most).dump());
+    if (!(value >= least && value <= most) ||
+        (std::is_integral_v<Number> && value != double(Number(value)))) {
+      return invalid("'" + text + "' is not " + (std::is_integral_v<Number> ? "a whole number" : "a number") +
+                     " from " + Json(least).dump() + " to " + Json(most).dump());
     }
-    settings.optimizer.*member = float(value);
+    settings.*part.*member = Number(value);
     return ok();
   };
+}
+
+Read outer_number(float collectives::regions::OuterSettings::*member, double least, double most) {
+  return [=](Settings& settings, const std::string& text) -> Result<void> {
+    Settings read;
+    TRY(number(&Settings::learning_rate, least, most)(read, text));
+    settings.regions.outer.*member = read.learning_rate;
+    return ok();
+  };
+}
+
+// "eu.example:7840,us.example:7840"
+Result<void> read_leaders(Settings& settings, const std::string& text) {
+  std::vector<collectives::Endpoint> leaders;
+  for (const std::string_view each : split(text, ',')) {
+    const size_t colon = each.rfind(':');
+    if (colon == std::string_view::npos || colon == 0)
+      return invalid("'" + std::string(each) + "' is not HOST:PORT");
+    const auto port = parse_int(each.substr(colon + 1));
+    if (!port || *port < 1 || *port > 65535) return invalid("'" + std::string(each) + "' has no port");
+    leaders.push_back({std::string(each.substr(0, colon)), uint16_t(*port)});
+  }
+  settings.regions.leaders = std::move(leaders);
+  return ok();
 }
 
 const std::vector<Hyperparameter>& hyperparameters() {
@@ -60,17 +87,34 @@ const std::vector<Hyperparameter>& hyperparameters() {
       {"image_width", number(&Settings::image_width, 0, 1 << 16)},
       {"input_scale", number(&Settings::input_scale, 1e-6, 1e9)},
       {"learning_rate", number(&Settings::learning_rate, 0, 1000)},
-      {"momentum", optimizer_number(&OptimizerSettings::momentum, 0, 0.9999)},
+      {"momentum", number_of(&Settings::optimizer, &OptimizerSettings::momentum, 0, 0.9999)},
       {"optimizer",
        [](Settings& settings, const std::string& text) -> Result<void> {
          settings.optimizer.method = TRY(parse_method(text));
          return ok();
        }},
       {"port", number(&Settings::port, 1, 65535)},
+      {"region", number_of(&Settings::regions, &RegionSettings::own, 0, 63)},
+      {"region_coding",
+       [](Settings& settings, const std::string& text) -> Result<void> {
+         settings.regions.coding = TRY(collectives::regions::parse_coding(text));
+         return ok();
+       }},
+      {"region_leaders", read_leaders},
+      {"region_learning_rate", outer_number(&collectives::regions::OuterSettings::learning_rate, 0, 10)},
+      {"region_momentum", outer_number(&collectives::regions::OuterSettings::momentum, 0, 0.9999)},
+      {"region_port", number_of(&Settings::regions, &RegionSettings::port, 1, 65535)},
+      {"region_secret",
+       [](Settings& settings, const std::string& text) -> Result<void> {
+         settings.regions.secret = text;
+         return ok();
+       }},
+      {"region_steps", number_of(&Settings::regions, &RegionSettings::steps, 1, 1 << 20)},
+      {"regions", number_of(&Settings::regions, &RegionSettings::count, 1, 64)},
       {"rotate", number(&Settings::rotate, 0, 180)},
       {"seed", number(&Settings::seed, 0, 9007199254740992)},  // what a JSON number carries exactly
       {"shift", number(&Settings::shift, 0, 1 << 16)},
-      {"weight_decay", optimizer_number(&OptimizerSettings::weight_decay, 0, 1)},
+      {"weight_decay", number_of(&Settings::optimizer, &OptimizerSettings::weight_decay, 0, 1)},
   };
   return table;
 }
@@ -103,6 +147,14 @@ Result<Settings> parse_settings(const std::map<std::string, std::string>& given)
   }
   if ((settings.shift > 0 || settings.rotate > 0) && settings.image_width == 0) {
     return invalid("hyperparameters shift and rotate need image_width: only images can be moved");
+  }
+  const RegionSettings& regions = settings.regions;
+  if (regions.count > 1 && !regions.leaders.empty()) {
+    return invalid(
+        "hyperparameters regions and region_leaders exclude each other: this job is cut, or is a part");
+  }
+  if (!regions.leaders.empty() && (regions.secret.empty() || regions.own >= regions.all())) {
+    return invalid("hyperparameter region_leaders needs region_secret, and region below their number");
   }
   return settings;
 }

@@ -6,11 +6,31 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "base/result.hpp"
+#include "collectives/regions/regions.hpp"
 #include "train/optimizer.hpp"
 
 namespace trainyard::train {
+
+// How hosts that slow links part train together: each region by itself, with a meeting of all after `steps` steps.
+struct RegionSettings {
+  // The hosts of this job are cut into so many regions, in their order. 1: all hosts step together.
+  int64_t count = 1;
+  int64_t steps = 100;  // between two meetings
+  collectives::regions::OuterSettings outer;
+  collectives::regions::Coding coding = collectives::regions::Coding::bf16;
+  int64_t port = 7840;  // where the leaders of regions meet
+  // Or this whole job is one region, and the others are other jobs, here or elsewhere: where the first host of each is
+  // reached, which of them we are, and a secret that all of them know.
+  std::vector<collectives::Endpoint> leaders;
+  int64_t own = 0;
+  std::string secret;
+
+  bool any() const { return count > 1 || !leaders.empty(); }
+  int64_t all() const { return leaders.empty() ? count : int64_t(leaders.size()); }
+};
 
 struct Settings {
   std::string channel = "train";  // whose shards are learned from
@@ -28,6 +48,7 @@ struct Settings {
   float shift = 0.0f;       // up to so many pixels, each way
   float rotate = 0.0f;      // up to so many degrees, each way
   int64_t port = 7830;      // where the ranks of one job meet
+  RegionSettings regions;
 };
 
 // Values may be plain or quoted as JSON ("\"adam\"", as SageMaker's SDK sends them). Its own names

@@ -39,5 +39,47 @@ TEST(Settings, what_is_wrong_is_named) {
   EXPECT_FALSE(parse_settings({{"shift", "1"}}));  // of what width?
 }
 
+TEST(Settings, of_regions_are_a_cut_of_this_job_or_a_place_among_others) {
+  const auto cut = parse_settings({{"regions", "2"},
+                                   {"region_steps", "50"},
+                                   {"region_coding", "f16"},
+                                   {"region_learning_rate", "1"},
+                                   {"region_momentum", "0"}});
+  ASSERT_TRUE(cut) << cut.error().message;
+  EXPECT_TRUE(cut->regions.any());
+  EXPECT_EQ(cut->regions.all(), 2);
+  EXPECT_EQ(cut->regions.steps, 50);
+  EXPECT_EQ(cut->regions.coding, collectives::regions::Coding::f16);
+  EXPECT_EQ(cut->regions.outer.learning_rate, 1);
+  EXPECT_EQ(cut->regions.outer.momentum, 0);
+
+  const auto part = parse_settings(
+      {{"region_leaders", "\"eu.example:7840,[::1]:1\""}, {"region", "1"}, {"region_secret", "s"}});
+  ASSERT_TRUE(part) << part.error().message;
+  ASSERT_EQ(part->regions.all(), 2);
+  EXPECT_EQ(part->regions.leaders[0].host, "eu.example");
+  EXPECT_EQ(part->regions.leaders[0].port, 7840);
+  EXPECT_FALSE(parse_settings({})->regions.any());
+
+  const std::map<std::string, std::string> wrong[] = {
+      {{"regions", "0"}},
+      {{"regions", "65"}},
+      {{"region_steps", "0"}},
+      {{"region_coding", "int3"}},
+      {{"region_momentum", "1"}},
+      {{"region_leaders", "eu.example"}, {"region_secret", "s"}},
+      {{"region_leaders", ":7840"}, {"region_secret", "s"}},
+      {{"region_leaders", "eu.example:0"}, {"region_secret", "s"}},
+      {{"region_leaders", "a:1,b:1"}},
+      {{"region_leaders", "a:1,b:1"}, {"region_secret", "s"}, {"region", "2"}},
+      {{"region_leaders", "a:1,b:1"}, {"region_secret", "s"}, {"regions", "2"}},
+  };
+  for (const auto& each : wrong) {
+    const auto settings = parse_settings(each);
+    ASSERT_FALSE(settings) << each.begin()->first;
+    EXPECT_NE(settings.error().message.find("region"), std::string::npos) << settings.error().message;
+  }
+}
+
 }  // namespace
 }  // namespace trainyard::train

@@ -26,8 +26,11 @@ std::string format(const char* pattern, Arguments... arguments) {
 }  // namespace
 
 Result<Trainer> Trainer::make(Settings settings, Rows rows, collectives::Group& group, Clock& clock,
-                              std::function<void(std::string_view line)> print) {
+                              std::function<void(std::string_view line)> print,
+                              std::optional<collectives::regions::RegionOptions> regions) {
   if (rows.all() == 0) return invalid("channel " + settings.channel + " has no rows on any host");
+  // The batch is that of all regions together, as it is of all hosts.
+  settings.batch_size = std::max<int64_t>(1, settings.batch_size / settings.regions.all());
   if (settings.classes == 0) settings.classes = std::max(2, rows.largest_label() + 1);
   if (rows.largest_label() >= settings.classes) {
     return invalid("label " + std::to_string(rows.largest_label()) + " is not one of " +
@@ -41,6 +44,7 @@ Result<Trainer> Trainer::make(Settings settings, Rows rows, collectives::Group& 
   // Equal seeds make equal parameters; sent all the same, since ranks may run on machines that round
   // differently.
   TRY(group.broadcast(std::as_writable_bytes(std::span(trainer.model_.parameters)), 0));
+  if (regions) TRY(trainer.join_regions(*std::move(regions)));
   return trainer;
 }
 
@@ -61,43 +65,63 @@ Trainer::Trainer(Settings settings, Rows rows, collectives::Group& group, Clock&
       input_(rows_.columns()),
       moved_(rows_.columns()) {
   model_.parameters = initial_parameters(model_.shape, settings_.seed);
-  const int64_t batches = (int64_t(rows_.all()) + settings_.batch_size - 1) / settings_.batch_size;
-  steps_ = batches * settings_.epochs;
+  batches_ = (int64_t(rows_.all()) + settings_.batch_size - 1) / settings_.batch_size;
+  steps_ = batches_ * settings_.epochs;
+}
+
+void Trainer::say_begin() {
+  std::string where;
+  if (settings_.regions.any()) {
+    where = format(" region=%lld regions=%lld region_steps=%lld", (long long)settings_.regions.own,
+                   (long long)settings_.regions.all(), (long long)settings_.regions.steps);
+  }
+  print_(
+      format("training inputs=%zu hidden=%zu classes=%zu parameters=%zu rows=%llu batch_size=%lld ranks=%d%s",
+             model_.shape.inputs, model_.shape.hidden, model_.shape.classes, model_.shape.parameters(),
+             (unsigned long long)rows_.all(), (long long)settings_.batch_size, group_.size(), where.c_str()));
+}
+
+Result<void> Trainer::say_epoch(int64_t epoch, const Progress& progress) {
+  if (!std::isfinite(progress.loss)) {
+    return invalid(format("the loss is no number any more after epoch %lld: try a smaller learning_rate",
+                          (long long)epoch));
+  }
+  const double seconds =
+      std::max(std::chrono::duration<double>(clock_.monotonic() - progress.began).count(), 1e-9);
+  if (group_.rank() == 0) {
+    print_(format("epoch=%lld step=%lld train_loss=%.4f train_accuracy=%.4f images_per_second=%.0f",
+                  (long long)epoch, (long long)steps_done_, progress.loss / progress.rows,
+                  progress.correct / progress.rows, progress.rows / seconds));
+  }
+  return ok();
 }
 
 Result<bool> Trainer::run(const std::atomic<bool>& stop) {
-  const bool speaks = group_.rank() == 0;
-  if (speaks) {
-    print_(
-        format("training inputs=%zu hidden=%zu classes=%zu parameters=%zu rows=%llu batch_size=%lld ranks=%d",
-               model_.shape.inputs, model_.shape.hidden, model_.shape.classes, model_.shape.parameters(),
-               (unsigned long long)rows_.all(), (long long)settings_.batch_size, group_.size()));
+  if (group_.rank() == 0) say_begin();
+  int64_t epoch = 0;
+  std::vector<uint32_t> order;
+  Progress progress;
+  bool stopped = false;
+  while (steps_done_ < steps_ && !stopped) {
+    // A region that was away goes on in the middle of an epoch.
+    if (steps_done_ / batches_ + 1 != epoch) {
+      epoch = steps_done_ / batches_ + 1;
+      order = shuffled_rows(rows_.all(), settings_.seed, uint64_t(epoch));
+      progress = {};
+      progress.began = clock_.monotonic();
+    }
+    const size_t begin = size_t(steps_done_ % batches_) * size_t(settings_.batch_size);
+    const size_t size = std::min(size_t(settings_.batch_size), order.size() - begin);
+    stopped = TRY(step(std::span(order).subspan(begin, size), epoch, stop, progress));
+    if (!stopped && steps_done_ % batches_ == 0) TRY(say_epoch(epoch, progress));
+    const bool meets = steps_done_ % settings_.regions.steps == 0 || steps_done_ == steps_;
+    if (!stopped && settings_.regions.any() && meets) stopped = TRY(meet_regions());
   }
-  for (int64_t epoch = 1; epoch <= settings_.epochs; ++epoch) {
-    const auto began = clock_.monotonic();
-    const auto order = shuffled_rows(rows_.all(), settings_.seed, uint64_t(epoch));
-    Progress progress;
-    for (size_t begin = 0; begin < order.size(); begin += size_t(settings_.batch_size)) {
-      const size_t size = std::min(size_t(settings_.batch_size), order.size() - begin);
-      if (TRY(step(std::span(order).subspan(begin, size), epoch, stop, progress))) {
-        if (speaks) print_(format("stopped epoch=%lld step=%lld", (long long)epoch, (long long)steps_done_));
-        TRY(compare_ranks());
-        return false;
-      }
-    }
-    if (!std::isfinite(progress.loss)) {
-      return invalid(format("the loss is no number any more after epoch %lld: try a smaller learning_rate",
-                            (long long)epoch));
-    }
-    const double seconds = std::max(std::chrono::duration<double>(clock_.monotonic() - began).count(), 1e-9);
-    if (speaks) {
-      print_(format("epoch=%lld step=%lld train_loss=%.4f train_accuracy=%.4f images_per_second=%.0f",
-                    (long long)epoch, (long long)steps_done_, progress.loss / progress.rows,
-                    progress.correct / progress.rows, progress.rows / seconds));
-    }
-  }
+  if (stopped && group_.rank() == 0)
+    print_(format("stopped epoch=%lld step=%lld", (long long)epoch, (long long)steps_done_));
   TRY(compare_ranks());
-  return true;
+  if (!stopped) TRY(leave_regions());
+  return !stopped;
 }
 
 Result<bool> Trainer::step(std::span<const uint32_t> batch, int64_t epoch, bool stop, Progress& progress) {
@@ -121,6 +145,7 @@ Result<bool> Trainer::step(std::span<const uint32_t> batch, int64_t epoch, bool 
   progress.loss += extras[kLoss];
   progress.correct += extras[kCorrect];
   progress.rows += double(batch.size());
+  rows_since_meeting_ += double(batch.size());
   return extras[kStops] > 0;
 }
 

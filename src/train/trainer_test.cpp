@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <mutex>
@@ -257,6 +258,30 @@ TEST(Job, two_hosts_train_and_the_first_leaves_the_model) {
   }
   EXPECT_TRUE(load_model(job.base(0) + "/model"));
   EXPECT_FALSE(host::exists(job.base(1) + "/model"));
+}
+
+TEST(Job, four_hosts_in_two_regions_leave_one_model) {
+  Job job(4, {{"epochs", "20"}, {"hidden", "8"}, {"regions", "2"}, {"region_steps", "4"}});
+  for (int host = 0; host < 4; ++host) job.put(host, "a.csv", csv(points(30, uint64_t(host))));
+  std::vector<std::string> said;
+  job.on_line = [&](std::string_view line) { said.emplace_back(line); };
+  job.run();
+  for (int host = 0; host < 4; ++host) {
+    EXPECT_TRUE(job.result(host)) << job.result(host).error().message;
+    EXPECT_EQ(host::exists(job.base(host) + "/model"), host == 0);
+  }
+  EXPECT_TRUE(load_model(job.base(0) + "/model"));
+  EXPECT_EQ(std::count_if(said.begin(), said.end(),
+                          [](const std::string& line) {
+                            return line.starts_with("round=1 regions=2 region_bytes_sent=");
+                          }),
+            2);
+}
+
+TEST(Job, hosts_that_cannot_be_cut_evenly_are_said) {
+  Job job(3, {{"regions", "2"}});
+  job.run();
+  EXPECT_NE(job.failure(1).find("3 hosts are not cut into 2"), std::string::npos) << job.failure(1);
 }
 
 TEST(Job, what_is_wrong_on_one_host_is_said_by_all) {

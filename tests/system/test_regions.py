@@ -1,0 +1,152 @@
+"""Regions of trainers, each a job of its own with two hosts: one is killed in the middle, the other goes on, it comes back."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import threading
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+TRAINER = os.path.join(ROOT, "build", "release", "bin", "trainyard-trainer")
+SECONDS_MAX = 120
+HOSTS = 2  # of each region
+CHANNEL = "train"
+
+
+def rows(seed, count):
+    """Points around a middle of their own for each of three classes."""
+    drawn = random.Random(seed)
+    lines = []
+    for _ in range(count):
+        label = drawn.randrange(3)
+        lines.append(",".join(f"{(12 if column == label else 2) + drawn.random() * 6:.3f}" for column in range(4)) + f",{label}")
+    return "\n".join(lines) + "\n"
+
+
+class Host:
+    """One process of a region, and what it says."""
+
+    def __init__(self, base, environment):
+        self.lines = []
+        self.process = subprocess.Popen([TRAINER, "train", "--base", base], env=environment, stdout=subprocess.PIPE,
+                                        stderr=subprocess.STDOUT, text=True)
+        self.reader = threading.Thread(target=self.read, daemon=True)
+        self.reader.start()
+
+    def read(self):
+        for line in self.process.stdout:
+            self.lines.append(line.rstrip())
+
+    def wait_for(self, what, since=0):
+        """The number of the first line that `what` says yes to."""
+        end = time.monotonic() + SECONDS_MAX
+        while time.monotonic() < end:
+            for number, line in enumerate(self.lines[since:], since):
+                if what(line):
+                    return number
+            assert self.process.poll() is None, self.lines[-20:]
+            time.sleep(0.002)
+        raise AssertionError(f"not said in time: {self.lines[-20:]}")
+
+    def ends_well(self):
+        assert self.process.wait(SECONDS_MAX) == 0, self.lines[-20:]
+        self.reader.join()
+
+
+class Region:
+    def __init__(self, folder, region, regions, hyperparameters):
+        self.folder = str(folder)
+        self.hosts = []
+        process = os.getpid()
+        address = lambda region, host: f"127.{1 + process // 250 % 250}.{1 + process % 250}.{1 + 10 * region + host}"
+        self.bases = [f"{folder}/region-{region}/algo-{host + 1}" for host in range(HOSTS)]
+        names = [address(region, host) for host in range(HOSTS)]
+        hyperparameters = hyperparameters | {"region": str(region), "region_secret": "between us", "port": "7990",
+                                             "region_leaders": ",".join(f"{address(each, 0)}:7991" for each in range(regions))}
+        for host, base in enumerate(self.bases):
+            os.makedirs(f"{base}/input/config")
+            os.makedirs(f"{base}/input/data/{CHANNEL}")
+            for name, value in (("hyperparameters", hyperparameters),
+                                ("resourceconfig", {"current_host": names[host], "hosts": names, "network_interface_name": "lo"})):
+                with open(f"{base}/input/config/{name}.json", "w", encoding="utf-8") as file:
+                    json.dump(value, file)
+            with open(f"{base}/input/data/{CHANNEL}/part-{host}.csv", "w", encoding="utf-8") as file:
+                file.write(rows(10 * region + host, 64))
+        self.environment = {"PATH": os.environ["PATH"], "TRAINING_JOB_NAME": f"regions-{process}-{region}"}
+
+    def start(self):
+        self.hosts = [Host(base, self.environment) for base in self.bases]
+        return self
+
+    @property
+    def leader(self):
+        return self.hosts[0]
+
+    def model(self):
+        return f"{self.bases[0]}/model"
+
+    def clean_up(self):
+        for host in self.hosts:
+            if host.process.poll() is None:
+                host.process.kill()
+            host.process.wait()
+
+
+def round_of(line):
+    return int(line.split()[0].split("=")[1]) if line.startswith("round=") else 0
+
+
+def test_a_killed_region_comes_back_and_ends_with_the_same_model(tmp_path):
+    hyperparameters = {"epochs": "3000", "batch_size": "32", "hidden": "8", "region_steps": "40"}  # 600 rounds
+    regions = [Region(tmp_path, region, 2, hyperparameters).start() for region in range(2)]
+    try:
+        survivor, victim = regions[1], regions[0]  # the first leads: the other must take over
+        victim.leader.wait_for(lambda line: round_of(line) >= 20)
+        victim.leader.process.send_signal(signal.SIGKILL)
+        victim.leader.process.wait()
+        # A rank without its leader ends by itself, and says whom it misses.
+        other = victim.hosts[1]
+        assert other.process.wait(SECONDS_MAX) != 0
+        other.reader.join()
+        assert any("rank 0" in line for line in other.lines), other.lines[-5:]
+
+        alone = survivor.leader.wait_for(lambda line: " regions=1 " in line)
+        survivor.leader.wait_for(lambda line: round_of(line) >= round_of(survivor.leader.lines[alone]) + 5)
+        assert any("region 0" in line and "is gone" in line for line in survivor.leader.lines)
+        # However slow this machine is, there is something left to come back to.
+        survivor.leader.process.send_signal(signal.SIGSTOP)
+        victim.start()
+        victim.leader.wait_for(lambda line: line.startswith("host="))
+        resumed = len(survivor.leader.lines)
+        survivor.leader.process.send_signal(signal.SIGCONT)
+        survivor.leader.wait_for(lambda line: " regions=2 " in line, since=resumed)
+        assert round_of(victim.leader.lines[victim.leader.wait_for(lambda line: line.startswith("round="))]) > 20
+
+        for region in regions:
+            for host in region.hosts:
+                host.ends_well()
+        compared = subprocess.run([TRAINER, "compare", survivor.model(), victim.model(), "--tolerance", "0"], capture_output=True, text=True)
+        assert compared.returncode == 0, compared.stdout + compared.stderr
+        # Two bytes a number every 40 steps instead of four each step.
+        share = next(line for line in reversed(survivor.leader.lines) if "share_of_allreduce=" in line)
+        assert float(share.split("share_of_allreduce=")[1]) < 1 / 25, share
+    finally:
+        for region in regions:
+            region.clean_up()
+
+
+def test_a_region_that_waits_for_others_can_be_stopped(tmp_path):
+    region = Region(tmp_path, 1, 2, {"epochs": "3", "hidden": "8"})
+    region.start()
+    try:
+        region.leader.wait_for(lambda line: line.startswith("host="))
+        # Told to stop while it waits, it goes without a failure.
+        for host in region.hosts:
+            host.process.send_signal(signal.SIGTERM)
+        assert region.leader.process.wait(SECONDS_MAX) == 0
+        region.leader.reader.join()
+        assert any("stopped before the first step" in line for line in region.leader.lines), region.leader.lines
+    finally:
+        region.clean_up()
