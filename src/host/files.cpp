@@ -157,6 +157,7 @@ class TreeRemoval {
       const std::string above = ".removing-" + std::to_string(moved_++);
       if (::syscall(SYS_renameat2, parent, name.c_str(), top_, above.c_str(), 1u /* RENAME_NOREPLACE */) == 0)
         return true;
+      if (errno == ENOENT) return true;  // another removes the same tree
       if (errno != EEXIST) break;
     }
     return failed(), false;

@@ -94,7 +94,12 @@ Result<void> stop_foreign_forwarding() {
     if (line.find(kForeignMark) == std::string_view::npos || handle == std::string_view::npos) continue;
     text += "delete rule ip filter FORWARD handle " + std::string(trim(line.substr(handle + 9))) + "\n";
   }
-  return text.empty() ? ok() : run_nft(text);
+  if (text.empty()) return ok();
+  auto removed = run_nft(text);
+  if (removed) return ok();
+  // Another may have taken the same rules away since we looked.
+  const auto left = foreign_forwarding();
+  return left && left->find(kForeignMark) == std::string::npos ? ok() : removed;
 }
 
 Result<std::vector<std::string>> firewall_tables_named(std::string_view prefix) {

@@ -308,12 +308,13 @@ class LocalLauncher final : public Launcher {
     const NetworkReaper::Start start(reaper_);
     const std::string directory = places_.attempt(gang.attempt);
     TRY(host::make_directories(directory, 0700));
-    TRY(host::make_directories(places_.namespaces(), 0700));
-    TRY(host::write_file(places_.namespaces() + "/" + kOwnerFile, places_.data, 0600));
     KnownAttempt known;
     {
-      // Until the bridge has its address, others cannot see that the subnet is taken.
+      // Until the bridge has its address, others cannot see that the subnet is taken; and until the owner is written,
+      // a sweep takes what is made for nobody's.
       const auto lock = TRY(lock_networks(places_.run_directory));
+      TRY(host::make_directories(places_.namespaces(), 0700));
+      TRY(host::write_file(places_.namespaces() + "/" + kOwnerFile, places_.data, 0600));
       auto taken = TRY(host::networks_in_use());
       for (const auto& [id, other] : attempts_) taken.push_back(other.record.network.subnet);
       for (const auto& subnet : reaper_.waiting()) taken.push_back(subnet);
@@ -482,6 +483,13 @@ Result<std::vector<std::string>> sweep(const std::string& data_directory, const 
   std::vector<std::string> said;
   std::string own_mark;
   InUse used;
+  // One sweeps at a time, and no gang of another server's is half made.
+  std::optional<host::FileLock> lock;
+  if (host::exists(run_directory)) {
+    auto taken = lock_networks(run_directory);
+    if (!taken && taken.error().kind != Kind::denied) return std::move(taken).error();
+    if (taken) lock = std::move(*taken);  // else it is another user's, with all that lies there
+  }
   if (!data_directory.empty() && host::exists(data_directory)) {
     const Places places = TRY(places_of(data_directory, run_directory));
     own_mark = places.mark;

@@ -289,6 +289,24 @@ TEST_F(LocalLauncher, SweepTakesWhatNobodyUsesAndNothingElse) {
   });
 }
 
+TEST_F(LocalLauncher, ManySweepAtOnce) {
+  in_a_machine([&] {
+    auto launcher = server();
+    ASSERT_TRUE(launcher);
+    for (uint64_t job = 1; job <= 4; job++) ASSERT_TRUE(launcher->ensure(gang(job, 2)));
+    launcher.reset();
+    ASSERT_TRUE(host::remove_all(settings_.data_directory));
+    // Each finds something that another takes in this moment: gone is gone.
+    constexpr int kSweepers = 6;
+    std::vector<Result<std::vector<std::string>>> swept(kSweepers, std::vector<std::string>());
+    std::vector<std::thread> sweepers;
+    for (auto& mine : swept) sweepers.emplace_back([&] { mine = sweep("", settings_.run_directory); });
+    for (auto& sweeper : sweepers) sweeper.join();
+    for (const auto& mine : swept) EXPECT_TRUE(mine) << mine.error().message;
+    expect_nothing_left();
+  });
+}
+
 TEST_F(LocalLauncher, RefusesAGangThatIsNotTheOneItStarted) {
   in_a_machine([&] {
     auto launcher = server();
