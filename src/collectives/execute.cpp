@@ -99,7 +99,8 @@ Result<void> Executor::check(const Call& call) const {
   if (!call.received_counts.empty() && call.received_counts.size() != ranks)
     return invalid("there is not one received count for each rank");
   if (combines(call.operation) && !exists(call.input.type, call.reducing.reduction))
-    return invalid("there is no average of booleans");
+    return invalid("there is no " + std::string(to_string(call.reducing.reduction)) + " of " +
+                   std::string(to_string(call.input.type)));
   const bool is_root = int(rank) == call.root;
   const bool rooted = call.operation == Operation::reduce || call.operation == Operation::gather ||
                       call.operation == Operation::scatter;

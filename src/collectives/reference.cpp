@@ -34,6 +34,9 @@ Wide combined(Reduction reduction, Wide a, Wide b) {
   if constexpr (std::is_integral_v<Wide>) {
     const auto left = uint64_t(a);
     const auto right = uint64_t(b);
+    if (reduction == Reduction::bits_and) return Wide(left & right);
+    if (reduction == Reduction::bits_or) return Wide(left | right);
+    if (reduction == Reduction::bits_xor) return Wide(left ^ right);
     return Wide(reduction == Reduction::product ? left * right : left + right);
   } else {
     return reduction == Reduction::product ? a * b : a + b;
@@ -122,12 +125,14 @@ Bytes reduced(Type type, Reduction reduction, const std::vector<Bytes>& inputs,
       evaluate<Plain<uint8_t>>(reduction, inputs, expression, output);
       break;
     case Type::boolean: {
-      const bool any = reduction == Reduction::sum || reduction == Reduction::maximum;
+      const bool any =
+          reduction == Reduction::sum || reduction == Reduction::maximum || reduction == Reduction::bits_or;
       for (size_t element = 0; element < output.size(); ++element) {
-        bool value = !any;
+        const bool odd = reduction == Reduction::bits_xor;
+        bool value = !any && !odd;
         for (const Bytes& input : inputs) {
           const bool theirs = input[element] != std::byte{};
-          value = any ? value || theirs : value && theirs;
+          value = odd ? value != theirs : any ? value || theirs : value && theirs;
         }
         output[element] = std::byte(value ? 1 : 0);
       }

@@ -21,6 +21,7 @@ struct trainyard_handle {
 namespace {
 
 static_assert(int(Type::boolean) == TRAINYARD_BOOL && int(Type::i64) == TRAINYARD_I64);
+static_assert(int(Reduction::bits_xor) == TRAINYARD_BITS_XOR);
 static_assert(int(Reduction::product) == TRAINYARD_PRODUCT && int(Reduction::average) == TRAINYARD_AVERAGE);
 static_assert(int(plan::Operation::barrier) == TRAINYARD_BARRIER);
 static_assert(int(plan::Operation::all_gather) == TRAINYARD_ALL_GATHER);

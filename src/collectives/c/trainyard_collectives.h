@@ -74,7 +74,10 @@ typedef enum {
   TRAINYARD_AVERAGE,
   TRAINYARD_MINIMUM,
   TRAINYARD_MAXIMUM,
-  TRAINYARD_PRODUCT
+  TRAINYARD_PRODUCT,
+  TRAINYARD_BITS_AND,  // of integers and booleans
+  TRAINYARD_BITS_OR,
+  TRAINYARD_BITS_XOR
 } trainyard_reduction;
 
 typedef struct {

@@ -78,7 +78,10 @@ Result<void> check(const Signature& signature, const Sets& sets, int rank) {
       return ok();
     case Operation::allreduce:
     case Operation::reduce_scatter:
-      if (!exists(signature.type, signature.reduction)) return invalid("there is no average of booleans");
+      if (!exists(signature.type, signature.reduction)) {
+        return invalid("there is no " + std::string(collectives::to_string(signature.reduction)) + " of " +
+                       std::string(collectives::to_string(signature.type)));
+      }
       if (signature.compression.kind != Compression::Kind::none && signature.type != Type::f32)
         return invalid("only f32 is compressed");
       if (signature.compression.kind != Compression::Kind::none &&

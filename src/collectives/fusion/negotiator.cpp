@@ -235,7 +235,6 @@ class Negotiator::Inside {
   std::map<int, Work> joins_;          // by set
   nanoseconds cycle_began_{};
   bool over_ = false;
-  std::vector<std::byte> flags_;
   std::optional<Tuner> tuner_;
   nanoseconds tuned_at_{};
 
@@ -313,14 +312,8 @@ void Negotiator::Inside::take_inbox() {
 }
 
 Result<std::vector<uint64_t>> Negotiator::Inside::and_over_all(std::vector<uint64_t> words) {
-  constexpr size_t word_bits = 64;
-  flags_.resize(words.size() * word_bits);
-  for (size_t i = 0; i < flags_.size(); ++i) flags_[i] = std::byte(words[i / word_bits] >> i % word_bits & 1);
-  TRY(group_->run(calls::allreduce({flags_.data(), flags_.size(), Type::boolean},
-                                   {.reduction = Reduction::minimum, .name = "what is ready"})));
-  std::fill(words.begin(), words.end(), 0);
-  for (size_t i = 0; i < flags_.size(); ++i)
-    words[i / word_bits] |= uint64_t(flags_[i] != std::byte{}) << i % word_bits;
+  TRY(group_->run(calls::allreduce({words.data(), words.size(), Type::i64},
+                                   {.reduction = Reduction::bits_and, .name = "what is ready"})));
   return words;
 }
 

@@ -56,6 +56,28 @@ struct And {
   static uint8_t of(uint8_t a, uint8_t b) { return uint8_t((a != 0) & (b != 0)); }
 };
 
+struct Xor {
+  static uint8_t of(uint8_t a, uint8_t b) { return uint8_t((a != 0) ^ (b != 0)); }
+};
+struct BitsAnd {
+  template <class Number>
+  static Number of(Number a, Number b) {
+    return Number(a & b);
+  }
+};
+struct BitsOr {
+  template <class Number>
+  static Number of(Number a, Number b) {
+    return Number(a | b);
+  }
+};
+struct BitsXor {
+  template <class Number>
+  static Number of(Number a, Number b) {
+    return Number(a ^ b);
+  }
+};
+
 // Signed sums and products wrap: computed as unsigned, which may.
 template <class Signed, class Unsigned>
 struct Wrapping {
@@ -185,6 +207,12 @@ KernelFold integers_by(Reduction reduction) {
       return fold_same<Number, Minimum, false>;
     case Reduction::maximum:
       return fold_same<Number, Maximum, false>;
+    case Reduction::bits_and:
+      return fold_same<Number, BitsAnd, false>;
+    case Reduction::bits_or:
+      return fold_same<Number, BitsOr, false>;
+    case Reduction::bits_xor:
+      return fold_same<Number, BitsXor, false>;
     default:
       return fold_same<Number, typename Wrap::template By<Product>, false>;
   }
@@ -248,8 +276,10 @@ KernelFold kernel_for(Type type, Reduction reduction) {
     case Type::u8:
       return integers_by<uint8_t, uint32_t>(reduction);
     default:
-      return reduction == Reduction::sum || reduction == Reduction::maximum ? fold_same<uint8_t, Or, false>
-                                                                            : fold_same<uint8_t, And, false>;
+      if (reduction == Reduction::bits_xor) return fold_same<uint8_t, Xor, false>;
+      return reduction == Reduction::sum || reduction == Reduction::maximum || reduction == Reduction::bits_or
+                 ? fold_same<uint8_t, Or, false>
+                 : fold_same<uint8_t, And, false>;
   }
 }
 

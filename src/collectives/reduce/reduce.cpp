@@ -27,7 +27,8 @@ std::string_view to_string(Type type) {
 }
 
 std::string_view to_string(Reduction reduction) {
-  constexpr std::string_view names[reductions_count] = {"sum", "average", "minimum", "maximum", "product"};
+  constexpr std::string_view names[reductions_count] = {"sum",     "average",  "minimum", "maximum",
+                                                        "product", "bits_and", "bits_or", "bits_xor"};
   return names[size_t(reduction)];
 }
 
@@ -35,6 +36,7 @@ void fold(Type type, Reduction reduction, std::byte* out, std::span<const std::b
           size_t elements, int divisor) {
   static const auto best = runnable_kernels().back().fold;
   CHECK(!operands.empty(), "something is combined");
+  CHECK(exists(type, reduction), "there is such a reduction of this type");
   if (divisor == 0 && reduction == Reduction::average) reduction = Reduction::sum;  // it is divided later
   best(type, reduction, out, operands.data(), operands.size(), elements, divisor);
 }
