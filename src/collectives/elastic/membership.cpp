@@ -45,11 +45,13 @@ void Membership::came(const Applicant& applicant, Instant now) {
   }
   Member& member = members_[applicant.name];
   const bool fresh = member.arrival == 0;
+  if (fresh && done_) return dismiss(applicant.name, "the training is done");
   if (fresh) member.arrival = ++arrivals_;
   if (member.state == State::running && !returned_since_) returned_since_ = now;
   member.state = State::waiting;
   member.applicant = applicant;
-  if (!applicant.complaint.empty())
+  // One says it for all: the others failed of the same.
+  if (!applicant.complaint.empty() && reason_.empty())
     note((member.rank >= 0 ? "rank " + std::to_string(member.rank) + " (" + applicant.name + "): "
                            : applicant.name + ": ") +
          applicant.complaint);
@@ -67,7 +69,12 @@ void Membership::gone(const std::string& name, const std::string& why) {
   if (found == members_.end()) return;
   const Member member = std::move(found->second);
   members_.erase(found);
-  // One that is done leaves the others be: they are about to be done themselves.
+  // One that is done leaves the others be: they are about to be done themselves. Nobody begins anew.
+  if (why.empty() && member.rank >= 0 && !done_) {
+    done_ = true;
+    for (const std::string& newcomer : in_order())
+      if (members_[newcomer].rank < 0) dismiss(newcomer, "the training is done");
+  }
   if (why.empty() || member.state == State::expected) return;
   note((member.rank >= 0 ? "rank " + std::to_string(member.rank) + " (" + name + ")" : name) +
        " was lost: " + why);

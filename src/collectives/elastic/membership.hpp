@@ -11,6 +11,8 @@
 //   - and those who were started and are expected have come, or settle_max is over.
 // Those who stay keep their order, so rank 0, from which state is told, is one who has it; new ones come after.
 //
+// When one is done, those who never had a rank are dismissed: they would begin anew.
+//
 // Pure: events and the time go in, what is to be said comes out; equal inputs give equal outputs.
 //
 // Threads: confined to one. Errors: none; an event of someone unknown is nothing.
@@ -144,6 +146,7 @@ class Membership {
   const Limits limits_;
   std::map<std::string, Member> members_;
   std::vector<std::string> leaving_hosts_;
+  bool done_ = false;  // someone has trained to the end
   uint64_t generation_ = 0;
   uint64_t arrivals_ = 0;
   std::optional<Instant> returned_since_;  // the first one of the generation came back

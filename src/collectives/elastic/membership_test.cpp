@@ -94,7 +94,7 @@ TEST(Membership, SurvivorsGoOnInTheirOrder) {
   EXPECT_EQ(story.comes("c/0").said, "") << "rank 0 still runs";
   EXPECT_NE(story.membership().missing().find("rank 0 (a/0) still runs"), std::string::npos);
   EXPECT_EQ(story.comes("a/0").said, "2: a/0=0of1 c/0=0of1 d/0=0of1");
-  EXPECT_EQ(story.reason, "rank 1 (b/0) was lost: killed by signal 9; rank 3 (d/0): allreduce: rank 1 died");
+  EXPECT_EQ(story.reason, "rank 1 (b/0) was lost: killed by signal 9") << "the others failed of the same";
 }
 
 TEST(Membership, FewerThanTheMinimumWaitAndGoOnWhenOneComes) {
@@ -144,6 +144,14 @@ TEST(Membership, OnesThatAreDoneDisturbNobody) {
   EXPECT_EQ(story.finishes("a/0").said, "");
   EXPECT_EQ(story.after(1h).said, "");
   EXPECT_EQ(story.finishes("b/0").said, "");
+}
+
+TEST(Membership, NobodyBeginsAnewWhenTheTrainingIsDone) {
+  Story story({.ranks_min = 1, .ranks_max = 3});
+  story.comes("a/0");
+  EXPECT_EQ(story.comes("b/0").said, "added");
+  EXPECT_EQ(story.finishes("a/0").said, "dismissed b/0");
+  EXPECT_EQ(story.comes("c/0").said, "dismissed c/0");
 }
 
 TEST(Membership, ATrainingThatNeverHoldsIsEnded) {

@@ -2,7 +2,9 @@
 
 try:
     import cloudpickle as pickle
+    takes_functions = True
 except ImportError:
     import pickle
+    takes_functions = False
 
-dumps, loads = pickle.dumps, pickle.loads
+dumps, loads, load = pickle.dumps, pickle.loads, pickle.load

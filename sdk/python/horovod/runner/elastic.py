@@ -1,0 +1,257 @@
+"""Ranks that come and go: hosts are looked for again and again, processes started where there is room, and those that
+failed are started anew until their host is given up.
+
+What happens to hosts and processes is decided by `Fleet`, which touches nothing; `Driver` does it.
+"""
+
+import dataclasses
+import os
+import secrets
+import subprocess
+import time
+import typing
+
+from horovod.runner import hosts as places
+from horovod.runner import processes
+from horovod.runner.service import DISMISSED, SEATED, Service
+
+LOOK_SECONDS = 1.0  # between two looks at which hosts there are
+DISCOVERY_SECONDS_MAX = 60  # a script that takes longer hangs
+RESTART_SECONDS = 1.0  # before a slot is filled again: those who are left go on meanwhile
+FAILURES_MAX = 3  # of a host's processes in a row; then it is given up, or left alone for a while
+TICK_SECONDS = 0.1
+
+
+@dataclasses.dataclass
+class Site:
+    """A host, as far as it is known."""
+
+    slots: int = 0  # 0: it is gone
+    failures: int = 0  # since a generation with it was formed
+    given_up: int = 0  # how often
+    again_at: typing.Optional[float] = None  # None while given up: never
+    blacklisted: bool = False
+
+
+@dataclasses.dataclass
+class Worker:
+    name: str
+    host: str
+    slot: int
+    told_to_leave: bool = False
+
+
+class Fleet:
+    """Which processes there should be. Times are seconds of any clock."""
+
+    def __init__(self, most, cooldown=None):
+        self.most, self.cooldown = most, cooldown
+        self.sites, self.workers = {}, {}  # by name, both
+        self.ready_at = {}  # (host, slot) -> when it may be filled again
+        self.started = 0
+        self.done = False
+
+    def hosts_are(self, hosts):
+        """-> (those that went, those that came back)"""
+        there = {host.name: host.slots for host in hosts}
+        went = [name for name, site in self.sites.items() if site.slots and name not in there]
+        back = [name for name in there if name in self.sites and not self.sites[name].slots]
+        for name in went:
+            self.sites[name].slots = 0
+        for name, slots in there.items():
+            self.sites.setdefault(name, Site()).slots = slots
+        return went, back
+
+    def to_start(self, now):
+        """-> the workers to start now, which are taken as started."""
+        if self.done:
+            return []
+        started = []
+        taken = {(worker.host, worker.slot) for worker in self.workers.values()}
+        for host, site in self.sites.items():
+            if site.blacklisted and site.again_at is not None and now >= site.again_at:
+                site.blacklisted, site.failures = False, 0
+            if site.blacklisted:
+                continue
+            for slot in range(site.slots):
+                if len(self.workers) >= self.most:
+                    return started
+                if (host, slot) in taken or now < self.ready_at.get((host, slot), now):
+                    continue
+                self.started += 1
+                worker = Worker(f"{host}/{slot} #{self.started}", host, slot)
+                self.workers[worker.name] = worker
+                started.append(worker)
+        return started
+
+    def ended(self, name, failed, now):
+        """-> the host, if it is given up now."""
+        worker = self.workers.pop(name)
+        site = self.sites[worker.host]
+        self.ready_at[(worker.host, worker.slot)] = now + RESTART_SECONDS
+        if not failed:
+            # Whoever was asked to leave ends well too; any other that does has trained to the end.
+            self.done = self.done or not worker.told_to_leave
+            return None
+        site.failures += 1
+        if site.failures < FAILURES_MAX or site.blacklisted:
+            return None
+        site.blacklisted, site.again_at = True, None
+        if self.cooldown:
+            site.again_at = now + min(self.cooldown[0] * 2 ** site.given_up, self.cooldown[1])
+        site.given_up += 1
+        return worker.host
+
+    def generation_formed(self):
+        for site in self.sites.values():
+            if not site.blacklisted:
+                site.failures = 0
+
+    def slots(self):
+        return sum(site.slots for site in self.sites.values() if not site.blacklisted)
+
+    def may_come(self):
+        """Whether a host that is given up will be tried again."""
+        return any(site.blacklisted and site.again_at is not None and site.slots for site in self.sites.values())
+
+
+class Driver:
+    def __init__(self, settings):
+        self._settings = settings
+        self._fleet = Fleet(settings.max_np, settings.cooldown)
+        self._processes = {}
+        self._secret = secrets.token_hex(32)
+        self._service = None
+        self._complained = False
+        self._generation_ranks = 0
+
+    def run(self):
+        hosts = self._wait_for_hosts()
+        names = [host.name for host in hosts]
+        # A script may find remote hosts later: then we must be reachable from there.
+        local = not self._settings.discovery and all(places.is_local(name) for name in names)
+        self._address = places.address_towards(names)
+        settings = self._settings
+        self._service = Service("127.0.0.1" if local else "0.0.0.0", self._secret, settings.min_np, settings.max_np, settings.elastic_timeout,
+                                settings.reset_limit + 1 if settings.reset_limit else 0)
+        try:
+            return self._loop()
+        finally:
+            processes.end_all(list(self._processes.values()))
+            self._service.stop()
+
+    def _discover(self):
+        """-> hosts, or None when the script failed: then nothing changes."""
+        if not self._settings.discovery:
+            from horovod.runner import launch
+
+            return launch.hosts_of(self._settings)
+        try:
+            said = subprocess.run([self._settings.discovery] if os.path.exists(self._settings.discovery) else ["sh", "-c", self._settings.discovery], stdin=subprocess.DEVNULL,
+                                  stdout=subprocess.PIPE, timeout=DISCOVERY_SECONDS_MAX, check=True).stdout.decode()
+            lines = [line for line in said.splitlines() if line.strip()]
+            return places.merged([places.parse(line, self._settings.slots)[0] for line in lines])
+        except (OSError, subprocess.SubprocessError, places.Wrong) as failure:
+            if not self._complained:
+                self._say(f"looking for hosts: {failure}")
+            self._complained = True
+            return None
+
+    def _wait_for_hosts(self):
+        deadline = time.monotonic() + self._settings.elastic_timeout
+        while True:
+            hosts = self._discover() or []
+            if hosts:
+                return hosts
+            if time.monotonic() > deadline:
+                raise places.Wrong(f"no host was found within {self._settings.elastic_timeout:.0f} s (--elastic-timeout)")
+            time.sleep(LOOK_SECONDS)
+
+    def _loop(self):
+        look_at, few_since, first = 0.0, None, True
+        while True:
+            now = time.monotonic()
+            if now >= look_at:
+                self._look(first)
+                look_at, first = now + LOOK_SECONDS, False
+            self._start(now)
+            self._hear()
+            self._collect(now)
+            if not self._processes:
+                if self._fleet.done:
+                    return 0
+                if self._fleet.slots() == 0 and not self._fleet.may_come() and not self._settings.discovery:
+                    self._say("no host is left: all were given up after failures")
+                    return 1
+            few_since = (few_since or now) if not self._fleet.done and self._few() else None
+            if few_since and now - few_since > self._settings.elastic_timeout:
+                self._say(f"fewer than {self._settings.min_np} ranks for {self._settings.elastic_timeout:.0f} s (--elastic-timeout): {self._service.missing() or 'none came'}")
+                return 1
+
+    def _few(self):
+        return self._generation_ranks < self._settings.min_np or self._service.missing() != "" or not self._processes
+
+    def _look(self, first):
+        hosts = self._discover()
+        if hosts is None:
+            return
+        went, back = self._fleet.hosts_are(hosts)
+        for host in went:
+            self._say(f"host {host} is gone")
+            self._service.host_leaves(host)
+            for worker in self._fleet.workers.values():
+                worker.told_to_leave = worker.told_to_leave or worker.host == host
+        for host in back:
+            self._service.host_returns(host)
+        if not first and self._settings.verbose and (went or back):
+            self._say(f"hosts: {', '.join(f'{host.name}:{host.slots}' for host in hosts)}")
+
+    def _start(self, now):
+        from horovod.runner import launch
+
+        for worker in self._fleet.to_start(now):
+            # Those of the beginning are worth waiting for; whoever comes later is let in when it is there.
+            if self._generation_ranks == 0:
+                self._service.expect(worker.name)
+            number = worker.name.rsplit("#", 1)[1]
+            outputs = os.path.join(self._settings.outputs, f"worker.{number}") if self._settings.outputs else None
+            self._processes[worker.name] = launch.start(
+                self._settings, worker.host, worker.slot, worker.name, f"[{worker.name}]", self._address, self._service.port, self._secret,
+                {"HOROVOD_ELASTIC": "1", "HOROVOD_ELASTIC_TIMEOUT": str(self._settings.elastic_timeout + 60)}, outputs)
+
+    def _hear(self):
+        happened = self._service.next(TICK_SECONDS)
+        while happened:
+            kind, name, words, _, ranks = happened
+            if kind == SEATED:
+                self._generation_ranks = ranks
+                self._fleet.generation_formed()
+            if kind == DISMISSED and name in self._fleet.workers:
+                self._fleet.workers[name].told_to_leave = True
+            if self._settings.verbose or kind in (SEATED, DISMISSED):
+                self._say(words)
+            happened = self._service.next(0)
+
+    def _collect(self, now):
+        for name, process in list(self._processes.items()):
+            code = process.poll()
+            if code is None:
+                continue
+            process.drain()
+            process.kill()
+            del self._processes[name]
+            why = processes.how_it_ended(code)
+            worker = self._fleet.workers[name]
+            self._service.gone(name, why)
+            if why and not self._fleet.done:
+                self._say(f"{name} failed: {why}")
+            given_up = self._fleet.ended(name, bool(why) and not worker.told_to_leave, now)
+            if given_up:
+                site = self._fleet.sites[given_up]
+                self._say(f"host {given_up} is given up{'' if site.again_at is None else f' for {site.again_at - now:.0f} s'}: {FAILURES_MAX} of its processes failed")
+
+    @staticmethod
+    def _say(words):
+        from horovod.runner import launch
+
+        launch.say(words)

@@ -1,0 +1,124 @@
+"""Where ranks are started: which hosts there are, and who goes where. Pure but for `is_local`."""
+
+import dataclasses
+import re
+import socket
+
+
+class Wrong(ValueError):
+    """Of the command line."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Host:
+    name: str
+    slots: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Slot:
+    host: str
+    rank: int
+    size: int
+    local_rank: int
+    local_size: int
+    cross_rank: int
+    cross_size: int
+
+
+_HOST = re.compile(r"^(?P<name>\[[0-9a-fA-F:.]+\]|[\w.-]+)(?::(?P<slots>\d+))?$")
+
+
+def _host(text, slots):
+    found = _HOST.match(text.strip())
+    if not found:
+        raise Wrong(f"'{text.strip()}' is no host: HOST or HOST:SLOTS is")
+    count = int(found["slots"]) if found["slots"] else slots
+    if count < 1:
+        raise Wrong(f"host {found['name']} has no slots")
+    return Host(found["name"].strip("[]"), count)
+
+
+def parse(text, slots=1):
+    """"h1:2,h2:4" -> hosts; `slots` for those that do not say."""
+    hosts = [_host(each, slots) for each in text.split(",") if each.strip()]
+    if not hosts:
+        raise Wrong("no host is named")
+    return merged(hosts)
+
+
+def parse_file(text, slots=1):
+    """Of a hostfile: a line is `HOST slots=N` or `HOST:N`; # begins a comment."""
+    hosts = []
+    for line in text.splitlines():
+        words = line.split("#")[0].split()
+        if not words:
+            continue
+        given = [word.split("=", 1)[1] for word in words[1:] if word.startswith("slots=")]
+        if len(words) > 2 or (len(words) == 2 and (not given or not given[0].isdigit())):
+            raise Wrong(f"the hostfile's line '{line.strip()}' is not HOST slots=N")
+        hosts.append(_host(words[0], int(given[0]) if given else slots))
+    if not hosts:
+        raise Wrong("the hostfile names no host")
+    return merged(hosts)
+
+
+def merged(hosts):
+    """A host that is named twice has the slots of both."""
+    slots = {}
+    for host in hosts:
+        slots[host.name] = slots.get(host.name, 0) + host.slots
+    return [Host(name, count) for name, count in slots.items()]
+
+
+def assign(hosts, count):
+    """The first `count` slots in the order of the hosts, ranks of a host one after the other."""
+    there = sum(host.slots for host in hosts)
+    if count > there:
+        raise Wrong(f"{count} ranks were asked for, and the hosts have {there} slots: {', '.join(f'{host.name}:{host.slots}' for host in hosts)}")
+    used, left = [], count
+    for host in hosts:
+        used.append((host.name, min(host.slots, left)))
+        left -= used[-1][1]
+    slots, rank = [], 0
+    for place, (name, local_size) in enumerate(used):
+        for local_rank in range(local_size):
+            across = [other for other, (_, size) in enumerate(used) if size > local_rank]
+            slots.append(Slot(name, rank, count, local_rank, local_size, across.index(place), len(across)))
+            rank += 1
+    return slots
+
+
+def is_local(name):
+    if name in ("localhost", "127.0.0.1", "::1", socket.gethostname(), socket.getfqdn()):
+        return True
+    try:
+        addresses = {each[4][0] for each in socket.getaddrinfo(name, None)}
+    except OSError:
+        return False
+    for address in addresses:
+        if address.startswith("127.") or address == "::1":
+            return True
+        # Ours, if we can listen there.
+        with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM) as probe:
+            try:
+                probe.bind((address, 0))
+                return True
+            except OSError:
+                continue
+    return False
+
+
+def address_towards(names):
+    """Ours, as the other hosts reach it: the one that the kernel would send from."""
+    for name in names:
+        if is_local(name):
+            continue
+        try:
+            family, _, _, _, place = socket.getaddrinfo(name, 9, type=socket.SOCK_DGRAM)[0]
+        except OSError as failure:
+            raise Wrong(f"host {name}: {failure}") from failure
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.connect(place)
+            return probe.getsockname()[0]
+    return "127.0.0.1"

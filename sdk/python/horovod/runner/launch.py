@@ -1,0 +1,167 @@
+"""horovodrun: starts the ranks of a script, here and over ssh, and ends them all when one fails.
+
+    horovodrun -np 4 python train.py
+    horovodrun -np 8 -H one:4,two:4 python train.py
+    horovodrun --min-np 2 --max-np 8 --host-discovery-script ./hosts.sh python train.py
+"""
+
+import os
+import secrets
+import signal
+import sys
+import time
+
+from horovod.runner import hosts as places
+from horovod.runner import processes, settings as options
+from horovod.runner.service import SEATED, Service
+
+
+BLAME_SECONDS = 0.3  # in which those that fail because of another one do
+
+
+def say(words):
+    print(f"horovodrun: {words}", file=sys.stderr, flush=True)
+
+
+class Interrupted(Exception):
+    def __init__(self, number):
+        super().__init__(signal.Signals(number).name)
+        self.number = number
+
+
+def _interrupt(number, _):
+    raise Interrupted(number)
+
+
+def hosts_of(settings):
+    if settings.hostfile:
+        with open(settings.hostfile, encoding="utf-8") as file:
+            return places.parse_file(file.read(), settings.slots)
+    if settings.hosts:
+        return places.parse(settings.hosts, settings.slots)
+    return [places.Host("localhost", max(settings.np, settings.max_np or 0) if settings.elastic else settings.np)]
+
+
+def start(settings, host, local_rank, name, label, address, port, secret, variables, outputs=None, catch=None):
+    """One rank's process."""
+    ours = {**settings.variables, "HOROVOD_HOSTNAME": host, "HOROVOD_LOCAL_RANK": str(local_rank), "HOROVOD_GLOO_RENDEZVOUS_ADDR": address,
+            "HOROVOD_GLOO_RENDEZVOUS_PORT": str(port), "HOROVOD_CONTROLLER": "gloo", "HOROVOD_CPU_OPERATIONS": "gloo", "HOROVOD_START_TIMEOUT": str(settings.start_timeout),
+            "TRAINYARD_SECRET": secret, "TRAINYARD_MEMBER": name, "PYTHONUNBUFFERED": "1", **variables}
+    local = places.is_local(host)
+    if not local:
+        ours = {**options.passed_on(os.environ), **ours}
+    return processes.Process(settings.command, ours, host=None if local else host, ssh=settings.ssh, label=label if settings.labels else "", outputs=outputs,
+                             timestamps=settings.timestamps, catch=catch)
+
+
+def run_static(settings):
+    """-> the exit code: 0, or that of the rank that failed first."""
+    hosts = hosts_of(settings)
+    slots = places.assign(hosts, settings.np)
+    names = [slot.host for slot in slots]
+    address = places.address_towards(names)
+    secret = secrets.token_hex(32)
+    service = Service("127.0.0.1" if address == "127.0.0.1" else "::" if ":" in address else "0.0.0.0", secret, settings.np, settings.np, settings.start_timeout)
+    running = {}
+    try:
+        for slot in slots:
+            name = f"{slot.host}/{slot.local_rank}"
+            service.expect(name)
+            variables = {"HOROVOD_RANK": str(slot.rank), "HOROVOD_SIZE": str(slot.size), "HOROVOD_LOCAL_SIZE": str(slot.local_size), "HOROVOD_CROSS_RANK": str(slot.cross_rank),
+                         "HOROVOD_CROSS_SIZE": str(slot.cross_size)}
+            outputs = os.path.join(settings.outputs, f"rank.{slot.rank}") if settings.outputs else None
+            catch = (lambda line, rank=slot.rank: settings.catch(rank, line)) if settings.catch else None
+            running[slot.rank] = start(settings, slot.host, slot.local_rank, name, f"[{slot.rank}]", address, service.port, secret, variables, outputs, catch)
+        return watch(settings, slots, running, service)
+    finally:
+        processes.end_all(list(running.values()))
+        service.stop()
+
+
+def watch(settings, slots, running, service):
+    left, met, deadline = dict(running), False, time.monotonic() + settings.start_timeout
+    came = set()
+    while left:
+        happened = service.next(0.05)
+        while happened:
+            kind, name, words, _, _ = happened
+            if settings.verbose:
+                say(words)
+            met = met or kind == SEATED
+            came.add(name)
+            happened = service.next(0)
+        if any(process.poll() for process in left.values()):
+            time.sleep(BLAME_SECONDS)
+            # One that was killed before those that noticed and failed of it.
+            failed = sorted((process.poll() > 0, rank) for rank, process in left.items() if process.poll())
+            rank = failed[0][1]
+            left[rank].drain()
+            code = left[rank].poll()
+            say(f"rank {rank} on {slots[rank].host} failed: {processes.how_it_ended(code)}. The other ranks are ended.")
+            return code if code > 0 else 128 - code
+        for rank in [rank for rank, process in left.items() if process.poll() == 0]:
+            left.pop(rank).drain()
+        # Ranks that never call init() need nobody.
+        if not met and came and time.monotonic() > deadline:
+            missing = [f"rank {slot.rank} on {slot.host}" for slot in slots if f"{slot.host}/{slot.local_rank}" not in came]
+            say(f"{', '.join(missing)} did not come within {settings.start_timeout:.0f} s (--start-timeout)")
+            return 1
+    return 0
+
+
+def check_build():
+    import importlib.util
+
+    import horovod
+    from horovod.common import basics, engine
+
+    engine.library()
+
+    def mark(there):
+        return "[X]" if there else "[ ]"
+
+    frameworks = [("TensorFlow", "tensorflow"), ("PyTorch", "torch")]
+    print(f"Horovod v{horovod.__version__}:\n\nAvailable Frameworks:")
+    for name, module in frameworks:
+        print(f"    {mark(importlib.util.find_spec(module) is not None)} {name}")
+    print("    [ ] MXNet\n\nAvailable Controllers:")
+    print(f"    {mark(basics.mpi_built())} MPI\n    {mark(basics.gloo_built())} Gloo\n\nAvailable Tensor Operations:")
+    for name, there in (("NCCL", basics.nccl_built()), ("DDL", basics.ddl_built()), ("CCL", basics.ccl_built()), ("MPI", basics.mpi_built()), ("Gloo", basics.gloo_built())):
+        print(f"    {mark(there)} {name}")
+    print("\nGloo stands for what works without MPI: here Trainyard's own collectives, over shared memory and TCP.")
+    return 0
+
+
+def run(settings):
+    for note in settings.notes:
+        say(note)
+    try:
+        if settings.elastic:
+            from horovod.runner import elastic
+
+            return elastic.Driver(settings).run()
+        return run_static(settings)
+    except places.Wrong as failure:
+        say(str(failure))
+        return 2
+    except Interrupted as interrupted:
+        say(f"{interrupted}: all ranks are ended")
+        return 128 + interrupted.number
+
+
+def main(arguments=None):
+    settings = options.parse(sys.argv[1:] if arguments is None else arguments)
+    if settings.version:
+        import horovod
+
+        print(horovod.__version__)
+        return 0
+    if settings.check_build:
+        return check_build()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _interrupt)
+    return run(settings)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

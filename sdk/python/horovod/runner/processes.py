@@ -1,0 +1,131 @@
+"""The processes of ranks: started here or over ssh, their lines passed on, ended with all that they started."""
+
+import base64
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+GRACE_SECONDS = 5  # between asking a process to end and ending it
+_print_lock = threading.Lock()
+
+# What a remote shell is told over ssh's input, so that no variable (the secret is one) is seen in a list of processes. The
+# command is ended when the connection is: whoever started it is gone then.
+_REMOTE = """cd {folder} 2>/dev/null || true
+{exports}
+exec 3<&0
+setsid {command} </dev/null 3<&- &
+child=$!
+( cat <&3 >/dev/null; kill -s TERM -- -$child; sleep {grace}; kill -s KILL -- -$child ) 2>/dev/null &
+watch=$!
+wait $child
+code=$?
+kill $watch 2>/dev/null
+exit $code
+"""
+
+
+def remote_script(command, variables, folder):
+    exports = "\n".join(f"export {name}={shlex.quote(value)}" for name, value in sorted(variables.items()))
+    return _REMOTE.format(folder=shlex.quote(folder), exports=exports, command=" ".join(shlex.quote(word) for word in command), grace=GRACE_SECONDS)
+
+
+class Process:
+    """One rank's. `label` is what its lines begin with; `catch(line)` may take a line of its output for itself."""
+
+    def __init__(self, command, variables, host=None, ssh=(), label="", folder=None, outputs=None, catch=None, timestamps=False):
+        self.host, self.label, self._timestamps, self._catch = host, label, timestamps, catch
+        if host is None:
+            self._process = subprocess.Popen(command, env={**os.environ, **variables}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+        else:
+            line = base64.b64encode(remote_script(command, variables, folder or os.getcwd()).encode()) + b"\n"
+            shell = "exec sh -c 'IFS= read -r line; eval \"$(printf %s \"$line\" | base64 -d)\"'"
+            self._process = subprocess.Popen([*ssh, host, shell], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+            self._process.stdin.write(line)
+            self._process.stdin.flush()  # and left open: its end is the remote side's signal
+        self._readers = []
+        for name, stream, ours in (("stdout", self._process.stdout, sys.stdout), ("stderr", self._process.stderr, sys.stderr)):
+            reader = threading.Thread(target=self._pass_on, args=(name, stream, ours, outputs), daemon=True)
+            reader.start()
+            self._readers.append(reader)
+
+    def _pass_on(self, name, stream, ours, outputs):
+        file = None
+        if outputs:
+            os.makedirs(outputs, exist_ok=True)
+            file = open(os.path.join(outputs, name), "wb")
+        for line in stream:
+            if self._catch and name == "stdout" and self._catch(line):
+                continue
+            if file:
+                file.write(line)
+                file.flush()
+                continue
+            text = line.decode(errors="replace")
+            stamp = time.strftime("%a %b %d %H:%M:%S %Y") if self._timestamps else ""
+            with _print_lock:
+                ours.write(f"{stamp}{self.label}<{name}>:{text}" if self.label else text)
+                if not text.endswith("\n"):
+                    ours.write("\n")
+                ours.flush()
+        if file:
+            file.close()
+
+    @property
+    def pid(self):
+        return self._process.pid
+
+    def poll(self):
+        return self._process.poll()
+
+    def drain(self):
+        """After it ended: until its last lines are out, or whoever else holds its output (a child of its) is waited for enough."""
+        for reader in self._readers:
+            reader.join(1)
+
+    def ask(self):
+        if self.poll() is None:
+            if self.host is None:
+                self._signal(signal.SIGTERM)
+            else:
+                self._process.stdin.close()  # what the other side waits for
+
+    def kill(self):
+        self._signal(signal.SIGKILL)  # also what it left behind when it ended by itself
+
+    def _signal(self, number):
+        try:
+            os.killpg(self._process.pid, number)
+        except ProcessLookupError:
+            pass
+
+
+def end_all(processes):
+    """Asks all, waits a little, ends those that are left."""
+    for each in processes:
+        each.ask()
+    deadline = time.monotonic() + GRACE_SECONDS
+    while any(each.poll() is None for each in processes) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    for each in processes:
+        each.kill()
+    for each in processes:
+        while each.poll() is None:
+            time.sleep(0.01)
+        each.drain()
+
+
+def how_it_ended(code):
+    """In words; empty for an end without a fault."""
+    if code == 0:
+        return ""
+    number = -code if code < 0 else code - 128
+    if code < 0 or 128 < code < 128 + signal.NSIG:
+        try:
+            return f"killed by signal {number} ({signal.Signals(number).name})"
+        except ValueError:
+            pass
+    return f"exit code {code}"

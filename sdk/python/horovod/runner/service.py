@@ -1,0 +1,53 @@
+"""The service that gives ranks to processes (collectives/elastic), as horovodrun has it."""
+
+import ctypes
+
+from horovod.common import engine as engines
+
+CAME, SEATED, DONE, LOST, DISMISSED = range(1, 6)
+_text, _int, _long, _pointer = ctypes.c_char_p, ctypes.c_int32, ctypes.c_int64, ctypes.c_void_p
+_FUNCTIONS = {
+    "service_start": (_pointer, [_text, _int, _text, _int, _int, _long, _int]),
+    "service_stop": (None, [_pointer]),
+    "service_port": (_int, [_pointer]),
+    "service_expect": (None, [_pointer, _text]),
+    "service_gone": (None, [_pointer, _text, _text]),
+    "service_host": (None, [_pointer, _text, _int]),
+    "service_next": (_int, [_pointer, _long, ctypes.POINTER(_text), ctypes.POINTER(_text), ctypes.POINTER(ctypes.c_uint64), ctypes.POINTER(_int)]),
+    "service_missing": (_text, [_pointer]),
+}
+
+
+class Service:
+    def __init__(self, address, secret, least, most, settle_seconds, generations_max=0):
+        self._library = engines.library(_FUNCTIONS)
+        self._service = self._library.service_start(address.encode(), 0, secret.encode(), least, most, int(1000 * settle_seconds), generations_max)
+        if not self._service:
+            raise RuntimeError(engines.said())
+        self.port = self._library.service_port(self._service)
+
+    def stop(self):
+        service, self._service = self._service, None
+        if service:
+            self._library.service_stop(service)
+
+    def expect(self, name):
+        self._library.service_expect(self._service, name.encode())
+
+    def gone(self, name, why):
+        self._library.service_gone(self._service, name.encode(), why.encode())
+
+    def host_leaves(self, host):
+        self._library.service_host(self._service, host.encode(), 1)
+
+    def host_returns(self, host):
+        self._library.service_host(self._service, host.encode(), 0)
+
+    def missing(self):
+        return self._library.service_missing(self._service).decode(errors="replace")
+
+    def next(self, seconds):
+        """What happened -> (kind, name, words, generation, ranks), or None."""
+        name, words, generation, ranks = _text(), _text(), ctypes.c_uint64(), _int()
+        kind = self._library.service_next(self._service, int(1000 * seconds), ctypes.byref(name), ctypes.byref(words), ctypes.byref(generation), ctypes.byref(ranks))
+        return (kind, name.value.decode(errors="replace"), words.value.decode(errors="replace"), generation.value, ranks.value) if kind else None
