@@ -32,6 +32,7 @@ Agent::Agent(const wire::Order& order, const Place& place, World& world, JobKeys
       keys_(keys),
       site_{order, place, world, keys, interruption_, greeting_, died_before, {}, false, {}, {},
             {},    {},    {},    {}},
+      metric_files_(site_.ml()),
       stall_(std::chrono::seconds(order.stalled_after_seconds)),
       shells_([this](const wire::OpenShell& asked) { return start_shell(asked); },
               [this](const wire::Message& message) {
@@ -192,12 +193,14 @@ void Agent::watch_process() {
       if (world_.clock.monotonic() >= meter_.due()) measure();
       auto exited = site_.container->wait(kWatchInterval);
       if (exited && !*exited) {
+        tell(metric_files_.look(world_.clock.now()));
         // Who waits for bytes that will not come would wait for ever.
         if (site_.input_failure.get()) site_.container->kill_all();
         continue;
       }
       process_runs_ = false;
       if (!meter_.measured()) measure();  // a short job's only point
+      tell(metric_files_.look_last(world_.clock.now()));
       if (exited) {
         post(explain_exit(**exited));
       } else {
@@ -278,6 +281,10 @@ void Agent::look_for_a_stall() {
   if (!news->empty()) fact.message = site_.host_name() + " " + *news;
   world_.facts.say(news->empty() ? "the job goes on" : "this host " + *news);
   world_.facts.state(std::move(fact));
+}
+
+void Agent::tell(std::vector<wire::MetricPoint> points) {
+  if (!points.empty()) world_.facts.points(std::move(points));
 }
 
 void Agent::measure() {

@@ -20,6 +20,7 @@
 #include <optional>
 #include <thread>
 
+#include "agent/metric_files.hpp"
 #include "agent/shells.hpp"
 #include "agent/site.hpp"
 #include "agent/stall_watch.hpp"
@@ -52,6 +53,7 @@ class Agent {
   Result<std::unique_ptr<host::InsideProcess>> start_shell(const wire::OpenShell& order);
   ProcessExited explain_exit(const host::ContainerExit& exited);
   void measure();
+  void tell(std::vector<wire::MetricPoint> points);
   void look_for_a_stall();
 
   const wire::Order& order_;
@@ -61,7 +63,8 @@ class Agent {
   Greeting greeting_;
   Site site_;
   HostRun run_;
-  UsageMeter meter_;  // the watcher's, while it runs
+  UsageMeter meter_;          // the watcher's, while it runs
+  MetricFiles metric_files_;  // the watcher's
   bool left_ = false;
   bool dismissed_ = false;
   std::optional<std::chrono::nanoseconds> grace_ends_;

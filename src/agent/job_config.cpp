@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "agent/endpoints.hpp"
+#include "agent/metric_files.hpp"
 #include "base/text.hpp"
 #include "domain/instance_type.hpp"
 
@@ -98,6 +99,7 @@ std::map<std::string, std::string> container_environment(
     unless_requested("NO_PROXY", direct);
   }
   unless_requested("PIP_INDEX_URL", outward.package_index);
+  unless_requested(kMetricFilesVariable, std::string(contract::kBase) + "/" + kMetricFilesDirectory);
   if (!endpoint.ca_bundle.empty()) {
     for (const char* name : {"REQUESTS_CA_BUNDLE", "SSL_CERT_FILE", "CURL_CA_BUNDLE", "PIP_CERT"}) {
       unless_requested(name, endpoint.ca_bundle);

@@ -142,6 +142,19 @@ def test_metrics_are_read_off_the_log(server, sagemaker, s3):
     assert sum(point["SampleCount"] for point in points) == 3 and min(point["Minimum"] for point in points) == pytest.approx(0.1)
 
 
+def test_metrics_are_read_from_files(server, sagemaker, s3):
+    name = fresh("files")
+    write = "for i in 3 2 1; do printf '{\"MetricName\": \"file:loss\", \"Value\": 0.%d, \"Timestamp\": %s}\\n' $i $(date +%s.%N); done > $SAGEMAKER_METRICS_DIRECTORY/$$.json"
+    sagemaker.create_training_job(**jobs.request(name, write + "; echo $SAGEMAKER_METRICS_DIRECTORY"))
+    done = jobs.wait_until(sagemaker, name)
+    assert jobs.log_lines(server.boto("logs"), name) == ["/opt/ml/output/metrics/sagemaker"], done
+    points = server.boto("cloudwatch").get_metric_statistics(
+        Namespace="/aws/sagemaker/TrainingJobs", MetricName="file:loss", Dimensions=[{"Name": "TrainingJobName", "Value": name}],
+        StartTime=done["CreationTime"], EndTime=done["LastModifiedTime"].replace(year=done["LastModifiedTime"].year + 1),
+        Period=86400, Statistics=["Minimum", "SampleCount"])["Datapoints"]
+    assert sum(point["SampleCount"] for point in points) == 3 and min(point["Minimum"] for point in points) == pytest.approx(0.1)
+
+
 def test_the_contract_inside(sagemaker, s3, logs):
     name = fresh("contract")
     script = "cat /opt/ml/input/config/hyperparameters.json; echo; echo $TRAINING_JOB_NAME $MY_VARIABLE $AWS_REGION; cat /opt/ml/input/config/resourceconfig.json"
