@@ -37,6 +37,7 @@ class Server:
     def __init__(self, data, config="", listen="127.0.0.1:0", behind=()):
         self.data = str(data)
         self.behind = list(behind)
+        self.program = PROGRAM
         self.config = config
         self.listen = listen
         self.process = None
@@ -44,7 +45,7 @@ class Server:
 
     def start(self):
         os.makedirs(self.data, exist_ok=True)
-        arguments = [*self.behind, PROGRAM, "serve", "--data", self.data, "--listen", self.listen]
+        arguments = [*self.behind, self.program, "serve", "--data", self.data, "--listen", self.listen]
         if self.config:
             config_file = self.data.rstrip("/") + ".toml"
             with open(config_file, "w", encoding="utf-8") as file:
@@ -109,7 +110,7 @@ class Server:
         for agent in self.agents():
             os.kill(agent, signal.SIGKILL)
         self.log.close()
-        subprocess.run([*self.behind, PROGRAM, "doctor", "--data", self.data, "--clean"], check=True, capture_output=True)
+        subprocess.run([*self.behind, self.program, "doctor", "--data", self.data, "--clean"], check=True, capture_output=True)
 
     # -- clients ------------------------------------------------------------------------------------
 

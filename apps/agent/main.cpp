@@ -127,8 +127,11 @@ std::shared_future<Result<void>> begin_volume(const wire::Order& order, const st
   const auto bytes = static_cast<uint64_t>(order.spec.volume_gib) << 30;
   return std::async(std::launch::async,
                     [=]() -> Result<void> {
-                      auto made = host::make_volume(directory + "/ml", directory + "/" + agent::kVolumeFile,
-                                                    bytes, templates);
+                      const std::string disk = directory + "/" + agent::kDisk;
+                      auto made =
+                          host::make_volume(disk, directory + "/" + agent::kVolumeFile, bytes, templates);
+                      if (made) made = host::make_directories(disk + "/ml");
+                      if (made) made = host::bind_beneath(disk, "ml", directory + "/ml");
                       if (!shared) TRY(host::remove_all(templates));
                       return made;
                     })

@@ -257,7 +257,8 @@ ProcessExited Agent::explain_exit(const host::ContainerExit& exited) {
   const bool volume_full = site_.volume_limited && host::is_full(site_.ml());
   const std::string volume =
       "the volume of " + std::to_string(order_.spec.volume_gib) + " GiB (VolumeSizeInGB) is full";
-  if (volume_full) world_.facts.say(volume + ": what is written to /opt/ml beyond it is refused");
+  if (volume_full)
+    world_.facts.say(volume + ": what is written beyond it, to /opt/ml or over the image, is refused");
   if (exited.out_of_memory) {
     event.reason = "OutOfMemory: the memory limit of " + share_in_words(order_) + " was hit";
     if (!failure.empty()) event.reason += "; " + failure;

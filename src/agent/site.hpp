@@ -41,6 +41,9 @@ struct Place {
 };
 
 inline constexpr const char* kVolumeFile = "volume";
+// Where it is mounted: its "ml" is the workspace's "ml" as well, its "layer" what is written over an image.
+inline constexpr const char* kDisk = "disk";
+inline constexpr const char* kLayer = "disk/layer";
 
 // An image made ready to run.
 struct ReadyImage {
@@ -77,8 +80,8 @@ struct World {
   std::function<Result<std::unique_ptr<host::InsideProcess>>(const host::InsideSpec&)> start_inside = nullptr;
   std::function<Result<std::vector<host::GpuUsage>>()> gpu_usage = nullptr;  // of this host's GPUs
   std::string entry_program = {};  // path of trainyard-entry; "" = there is none, and no script mode
-  // Waits for the job's volume, which is being made at the workspace's "ml", in its file kVolumeFile, since the
-  // agent began; none: what is written has no limit.
+  // Waits for the job's volume, which is being made at the workspace's kDisk and "ml", in its file kVolumeFile, since
+  // the agent began; none: what is written has no limit.
   std::function<Result<void>()> await_volume = {};
   WayOut way_out = {};
 };

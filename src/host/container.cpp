@@ -132,11 +132,14 @@ Error runtime_error(const std::string& words, int code) {
   return internal(message);
 }
 
-void remove_what_we_made(const std::string& directory) {
-  for (const char* name : {kConfigFile, kProcessFile, kRuntimeLog, kRuntimeState, kUpperDirectory,
-                           kWorkDirectory, kCopyDirectory})
-    if (auto removed = remove_all(directory + "/" + name); !removed)
+void remove_what_we_made(const std::string& directory, const std::string& layer_directory) {
+  const auto remove = [](const std::string& path) {
+    if (auto removed = remove_all(path); !removed)
       log(Level::warning, "host", "cleaning up after a container: " + removed.error().message);
+  };
+  for (const char* name : {kConfigFile, kProcessFile, kRuntimeLog, kRuntimeState, kCopyDirectory})
+    remove(directory + "/" + name);
+  for (const char* name : {kUpperDirectory, kWorkDirectory}) remove(layer_directory + "/" + name);
 }
 
 Result<void> write_record(const std::string& name, uint32_t first_id) {
@@ -213,9 +216,10 @@ Result<ContainerUsage> usage_of_own_processes() {
 
 class CrunContainer final : public Container {
  public:
-  CrunContainer(std::string directory, std::string cgroup_name, Cgroup cgroup,
+  CrunContainer(const ContainerSpec& spec, std::string cgroup_name, Cgroup cgroup,
                 std::vector<std::string> withheld)
-      : directory_(std::move(directory)),
+      : directory_(spec.directory),
+        layer_directory_(layer_directory_of(spec)),
         cgroup_name_(std::move(cgroup_name)),
         cgroup_(std::move(cgroup)),
         withheld_(std::move(withheld)) {}
@@ -226,7 +230,7 @@ class CrunContainer final : public Container {
     reap();
     if (auto removed = cgroup_.remove(); !removed) log(Level::warning, "host", removed.error().message);
     remove_record(cgroup_name_);
-    remove_what_we_made(directory_);
+    remove_what_we_made(directory_, layer_directory_);
   }
 
   // Called once the runtime was started; `runtime` is its pidfd.
@@ -322,6 +326,7 @@ class CrunContainer final : public Container {
   }
 
   const std::string directory_;
+  const std::string layer_directory_;
   const std::string cgroup_name_;
   const Cgroup cgroup_;
   const std::vector<std::string> withheld_;
@@ -481,7 +486,7 @@ Result<std::unique_ptr<Container>> start_container(const ContainerSpec& wanted, 
     (void)remove_cgroup(name);
     return std::move(cgroup).error().in("limiting the container " + spec.id);
   }
-  auto container = std::make_unique<CrunContainer>(spec.directory, name, *cgroup, std::move(withheld));
+  auto container = std::make_unique<CrunContainer>(spec, name, *cgroup, std::move(withheld));
   std::optional<IdRange> ids = range;
   File user_namespace;
   if (range.shifted()) {
@@ -493,7 +498,7 @@ Result<std::unique_ptr<Container>> start_container(const ContainerSpec& wanted, 
   }
   RootKind kind = spec.image_root.empty() ? RootKind::tmpfs : RootKind::overlay;
   for (;;) {
-    remove_what_we_made(spec.directory);
+    remove_what_we_made(spec.directory, layer_directory_of(spec));
     if (kind == RootKind::copy) TRY(copy_image(spec.image_root, spec.directory));
     const auto bundle = TRY(make_bundle(spec, system, stage, ids, machine_architecture()));
     const ChildPlan plan =
@@ -501,7 +506,7 @@ Result<std::unique_ptr<Container>> start_container(const ContainerSpec& wanted, 
     TRY(make_directories(spec.directory + "/" + kRuntimeState, 0700));
     if (kind == RootKind::overlay)
       for (const char* layer : {kUpperDirectory, kWorkDirectory})
-        TRY(make_directories(spec.directory + "/" + layer, 0755));
+        TRY(make_directories(layer_directory_of(spec) + "/" + layer, 0755));
     TRY(write_file(spec.directory + "/" + kConfigFile, dump(bundle.config), 0600));
     auto forked = TRY(fork_runtime(plan, runtime, spec.directory, spec.id, output.descriptor()));
     if (forked.failure) {

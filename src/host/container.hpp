@@ -49,6 +49,9 @@ struct ContainerSpec {
   // system by allow-list: a fresh tmpfs with /usr, /bin, /sbin, /lib* and chosen files of /etc bound
   // read-only.
   std::string image_root;
+  // Where the writable layer over an image lies, and what the kernel needs beside it; made when absent. "" = in
+  // `directory`. (An image that is copied for want of overlays is copied into `directory`.)
+  std::string layer_directory = {};
   // In order; one whose destination is /tmp or /dev/shm takes the place of the usual one. A missing
   // destination is made. What is mounted below a source comes along.
   std::vector<Mount> mounts;

@@ -189,12 +189,12 @@ Result<ChildPlan> make_plan(const ContainerSpec& spec, const Bundle& bundle, con
         lower = stage.image();
         plan.add({What::make_directory, lower, "", 0755});
         plan.add({What::bind_mapped, lower, spec.image_root, MOUNT_ATTR_RDONLY | kHarmless, true});
-        plan.add({What::give, spec.directory + "/" + kUpperDirectory});
+        plan.add({What::give, layer_directory_of(spec) + "/" + kUpperDirectory});
       }
       plan.add(
           {What::mount_overlay, root,
-           "lowerdir=" + lower + ",upperdir=" + spec.directory + "/" + kUpperDirectory +
-               ",workdir=" + spec.directory + "/" + kWorkDirectory +
+           "lowerdir=" + lower + ",upperdir=" + layer_directory_of(spec) + "/" + kUpperDirectory +
+               ",workdir=" + layer_directory_of(spec) + "/" + kWorkDirectory +
                // What is noted of files that are gone: in attributes that only root of the machine has, or not.
                (in_enclosure() ? ",userxattr" : ""),
            0, true});

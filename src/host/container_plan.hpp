@@ -67,7 +67,12 @@ Result<ChildPlan> make_plan(const ContainerSpec& spec, const Bundle& bundle, con
                             const Cgroup& cgroup, RootKind kind, std::optional<IdRange> ids,
                             int user_namespace);
 
-// Names below a container's directory.
+// Where the layer over an image is.
+inline const std::string& layer_directory_of(const ContainerSpec& spec) {
+  return spec.layer_directory.empty() ? spec.directory : spec.layer_directory;
+}
+
+// Names below that directory, and below a container's own.
 inline constexpr const char* kUpperDirectory = "upper";  // the writable layer over an image
 inline constexpr const char* kWorkDirectory = "work";
 inline constexpr const char* kCopyDirectory = "copy";  // of an image, where overlays are refused

@@ -101,7 +101,9 @@ Result<void> check(const ContainerSpec& spec) {
   if (!spec.image_root.empty() && !is_clean_absolute(spec.image_root))
     return invalid("a container's image root must be an absolute path");
   // The overlay's options are one comma-separated text.
-  for (const auto* path : {&spec.directory, &spec.image_root})
+  if (!spec.layer_directory.empty() && !is_clean_absolute(spec.layer_directory))
+    return invalid("the directory of a container's layer must be an absolute path");
+  for (const auto* path : {&spec.directory, &spec.layer_directory, &spec.image_root})
     if (path->find_first_of(",:\\") != std::string::npos)
       return invalid("the path " + *path + " must not contain ',', ':' or '\\'");
   if (spec.arguments.empty() || spec.arguments[0].empty())

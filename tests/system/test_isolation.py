@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 import jobs
+import oci
 from trainyard_server import wait_for
 
 # Each host runs Debian's sshd on port 22 as an image would: privilege separation, host keys that it made itself, a key
@@ -25,7 +26,7 @@ other=algo-$((3 - ${HOSTNAME#algo-}))
 for i in $(seq 300); do say $other true 2>/dev/null && break; sleep 0.1; done
 say $other 'echo "$SSH_CONNECTION" | wc -w; cat /etc/environment; id -u; echo on $(hostname)'
 touch /tmp/mine; chown sshd:nogroup /tmp/mine; stat -c %U /tmp/mine
-say $other "touch /tmp/done.$HOSTNAME"
+say $other "touch /tmp/done.$HOSTNAME" || true  # whose host may end, and its sshd, before we have hung up
 for i in $(seq 300); do [ -e /tmp/done.$other ] && break; sleep 0.1; done
 [ -e /tmp/done.$other ] && echo both are done
 """
@@ -87,7 +88,7 @@ def test_gpus_are_handed_out_whole(start, devices):
         sagemaker.stop_training_job(TrainingJobName=name)
 
 
-def test_a_volume_holds_what_was_asked_for(start):
+def test_a_volume_holds_what_was_asked_for(start, tmp_path):
     server = start()
     s3, sagemaker, logs = server.boto("s3"), server.boto("sagemaker"), server.boto("logs")
     s3.create_bucket(Bucket="yard")
@@ -100,5 +101,11 @@ def test_a_volume_holds_what_was_asked_for(start):
     assert 900 <= int(lines[0]) <= 1024, lines
     assert any("No space left on device" in line for line in lines), lines
     assert any("VolumeSizeInGB" in line for line in lines), lines
+    layout = oci.Layout(tmp_path / "layout")
+    layout.image("v1", [oci.base() + [oci.link("bin/dd", "busybox")]])
+    over = "dd if=/dev/zero of=/tmp/../here bs=1M count=100 2>&1; dd if=/dev/zero of=/over bs=1M count=2000 2>&1"
+    sagemaker.create_training_job(**jobs.request("over", over, image=f"oci:{layout.path}:v1"))
+    done = jobs.wait_until(sagemaker, "over")
+    assert "the volume of 1 GiB (VolumeSizeInGB) is full" in done["FailureReason"], (done["FailureReason"], jobs.log_lines(logs, "over"))
     with open("/proc/self/mountinfo", encoding="utf-8") as file:
         assert server.data not in file.read(), "nothing of it is mounted for others"

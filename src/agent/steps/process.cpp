@@ -35,6 +35,7 @@ host::ContainerSpec container_spec(Site& site) {
   spec.id = site.container_id();
   spec.directory = site.path("bundle");
   spec.image_root = site.image.root;
+  if (site.volume_limited) spec.layer_directory = site.path(kLayer);
   spec.mounts = site.image.mounts;
   spec.mounts.push_back(bound(site.ml(), std::string(contract::kBase), false));
   spec.mounts.insert(spec.mounts.end(), site.mounts.begin(), site.mounts.end());

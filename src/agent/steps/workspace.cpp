@@ -50,10 +50,13 @@ void remove_workspace(Site& site) {
   if (auto unmounted = host::unmount_below(site.path(kFileSystems)); !unmounted) {
     log(Level::warning, "agent", "a file system cannot be unmounted", {{"error", unmounted.error().message}});
   }
-  if (auto removed = host::remove_volume(site.ml(), site.path(kVolumeFile)); !removed) {
+  if (auto unmounted = host::unmount_below(site.ml()); !unmounted) {
+    log(Level::warning, "agent", "the volume cannot be unmounted", {{"error", unmounted.error().message}});
+  }
+  if (auto removed = host::remove_volume(site.path(kDisk), site.path(kVolumeFile)); !removed) {
     log(Level::warning, "agent", "the volume cannot be removed", {{"error", removed.error().message}});
   }
-  remove_directories(site, {"ml", "etc", "image", "checkpoints", "entry", kFileSystems});
+  remove_directories(site, {"ml", kDisk, "etc", "image", "checkpoints", "entry", kFileSystems});
 }
 
 }  // namespace trainyard::agent
