@@ -1,19 +1,14 @@
 #include "collectives/compress/casts.hpp"
 
-#include "base/check.hpp"
-#include "collectives/reduce/float_formats.hpp"
+#include <algorithm>
+
+#include "collectives/reduce/reduce.hpp"
 
 namespace trainyard::collectives {
 namespace {
 
-template <uint16_t (*to)(float)>
-void narrow_by(const float* values, uint16_t* narrow, size_t elements, float factor) {
-  for (size_t i = 0; i < elements; ++i) narrow[i] = to(values[i] * factor);
-}
-template <float (*from)(uint16_t)>
-void widen_by(const uint16_t* narrow, float* values, size_t elements, float factor) {
-  for (size_t i = 0; i < elements; ++i) values[i] = from(narrow[i]) * factor;
-}
+// What is multiplied stays in the first-level cache until it is cast.
+constexpr size_t block_elements = 1024;
 
 }  // namespace
 
@@ -23,18 +18,23 @@ Type cast_type(Compression compression) {
   return Type::f32;
 }
 
-void narrow(Type type, const float* values, std::byte* bytes, size_t elements, double factor) {
-  CHECK(type == Type::f16 || type == Type::bf16, "there is a cast to this type");
-  auto* out = reinterpret_cast<uint16_t*>(bytes);
-  if (type == Type::f16) return narrow_by<formats::to_f16>(values, out, elements, float(factor));
-  narrow_by<formats::to_bf16>(values, out, elements, float(factor));
+void narrow_scaled(Type type, const float* values, std::byte* bytes, size_t elements, double factor) {
+  if (factor == 1) return narrow(type, values, bytes, elements);
+  float scaled[block_elements];
+  for (size_t begin = 0; begin < elements; begin += block_elements) {
+    const size_t size = std::min(block_elements, elements - begin);
+    for (size_t i = 0; i < size; ++i) scaled[i] = values[begin + i] * float(factor);
+    narrow(type, scaled, bytes + begin * bytes_of(type), size);
+  }
 }
 
-void widen(Type type, const std::byte* bytes, float* values, size_t elements, double factor) {
-  CHECK(type == Type::f16 || type == Type::bf16, "there is a cast from this type");
-  const auto* in = reinterpret_cast<const uint16_t*>(bytes);
-  if (type == Type::f16) return widen_by<formats::from_f16>(in, values, elements, float(factor));
-  widen_by<formats::from_bf16>(in, values, elements, float(factor));
+void widen_scaled(Type type, const std::byte* bytes, float* values, size_t elements, double factor) {
+  for (size_t begin = 0; begin < elements; begin += block_elements) {
+    const size_t size = std::min(block_elements, elements - begin);
+    widen(type, bytes + begin * bytes_of(type), values + begin, size);
+    if (factor == 1) continue;
+    for (size_t i = 0; i < size; ++i) values[begin + i] *= float(factor);
+  }
 }
 
 }  // namespace trainyard::collectives

@@ -1,4 +1,4 @@
-// float32 to 16 bits and back, many at a time, rounding to nearest, ties to even.
+// float32 to 16 bits and back, many at a time, each multiplied by a factor.
 //
 // Threads: pure functions. Errors: none.
 #pragma once
@@ -13,10 +13,10 @@ namespace trainyard::collectives {
 // What values travel as; Type::f32 where they are not cast.
 Type cast_type(Compression compression);
 
-// narrow[i] = values[i] * factor, rounded once; what is too large for f16 becomes infinite.
+// narrow[i] = values[i] * factor, rounded to nearest; what is too large for f16 becomes infinite.
 // Requires: type is f16 or bf16.
-void narrow(Type type, const float* values, std::byte* narrow, size_t elements, double factor = 1);
+void narrow_scaled(Type type, const float* values, std::byte* narrow, size_t elements, double factor);
 // values[i] = narrow[i] * factor
-void widen(Type type, const std::byte* narrow, float* values, size_t elements, double factor = 1);
+void widen_scaled(Type type, const std::byte* narrow, float* values, size_t elements, double factor);
 
 }  // namespace trainyard::collectives

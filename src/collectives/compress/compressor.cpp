@@ -102,7 +102,7 @@ Result<void> Compressor::cast(std::span<const CompressedTensor> tensors, Compres
   for (const auto& tensor : tensors) {
     const size_t count = tensor.shape.elements();
     if (tensor.input) {
-      narrow(type, tensor.input, at, count, tensor.prescale);
+      narrow_scaled(type, tensor.input, at, count, tensor.prescale);
     } else if (count > 0) {
       std::memset(at, 0, count * bytes_of(type));
     }
@@ -112,7 +112,7 @@ Result<void> Compressor::cast(std::span<const CompressedTensor> tensors, Compres
   at = all;
   for (const auto& tensor : tensors) {
     const size_t count = tensor.shape.elements();
-    if (tensor.output) widen(type, at, tensor.output, count, tensor.postscale);
+    if (tensor.output) widen_scaled(type, at, tensor.output, count, tensor.postscale);
     at += count * bytes_of(type);
   }
   return ok();

@@ -1,9 +1,10 @@
 #include "collectives/compress/int8.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <limits>
+
+#include "collectives/reduce/float_formats.hpp"
 
 namespace trainyard::collectives {
 namespace {
@@ -17,7 +18,7 @@ constexpr float rounder = 12582912.0f;  // 1.5 * 2^23
 // What the bytes mean, block by block: apply(value index, value).
 template <class Apply>
 void over_values(const std::byte* bytes, size_t elements, const Apply& apply) {
-  const auto* numbers = reinterpret_cast<const int8_t*>(bytes + 4 * int8_blocks(elements));
+  const auto* __restrict numbers = reinterpret_cast<const int8_t*>(bytes + 4 * int8_blocks(elements));
   for (size_t begin = 0, block = 0; begin < elements; begin += int8_block_elements, ++block) {
     const size_t end = std::min(elements, begin + int8_block_elements);
     float scale;
@@ -28,17 +29,18 @@ void over_values(const std::byte* bytes, size_t elements, const Apply& apply) {
 
 }  // namespace
 
-void to_int8(float* values, size_t elements, std::byte* bytes) {
-  auto* numbers = reinterpret_cast<int8_t*>(bytes + 4 * int8_blocks(elements));
+void to_int8(float* __restrict values, size_t elements, std::byte* bytes) {
+  auto* __restrict numbers = reinterpret_cast<int8_t*>(bytes + 4 * int8_blocks(elements));
   for (size_t begin = 0, block = 0; begin < elements; begin += int8_block_elements, ++block) {
     const size_t end = std::min(elements, begin + int8_block_elements);
-    float largest = 0;
-    bool finite = true;
+    // Magnitudes order as their bits do, what is no number last: integers are compared many at a time.
+    int32_t largest_bits = 0;
     for (size_t i = begin; i < end; ++i) {
-      const float magnitude = std::fabs(values[i]);
-      largest = magnitude > largest ? magnitude : largest;
-      finite &= magnitude <= std::numeric_limits<float>::max();
+      const auto bits = int32_t(formats::bits_of(values[i]) & 0x7fffffff);
+      largest_bits = bits > largest_bits ? bits : largest_bits;
     }
+    const bool finite = largest_bits < 0x7f800000;
+    const float largest = formats::float_of(uint32_t(largest_bits));
     float scale = largest / steps;
     if (!finite) scale = std::numeric_limits<float>::quiet_NaN();
     if (largest < magnitude_min) scale = 0;
@@ -49,20 +51,23 @@ void to_int8(float* values, size_t elements, std::byte* bytes) {
       continue;
     }
     const float inverse = steps / largest;
+    // Two loops: one in floats, one to bytes.
+    float nearest[int8_block_elements];
     for (size_t i = begin; i < end; ++i) {
-      float nearest = (values[i] * inverse + rounder) - rounder;
-      nearest = nearest > steps ? steps : nearest < -steps ? -steps : nearest;
-      numbers[i] = int8_t(nearest);
-      values[i] -= nearest * scale;
+      const float rounded = (values[i] * inverse + rounder) - rounder;
+      const float below = rounded > steps ? steps : rounded;
+      nearest[i - begin] = below < -steps ? -steps : below;
+      values[i] -= nearest[i - begin] * scale;
     }
+    for (size_t i = begin; i < end; ++i) numbers[i] = int8_t(int32_t(nearest[i - begin]));
   }
 }
 
-void from_int8(const std::byte* bytes, size_t elements, float* values) {
+void from_int8(const std::byte* bytes, size_t elements, float* __restrict values) {
   over_values(bytes, elements, [values](size_t i, float value) { values[i] = value; });
 }
 
-void add_int8(const std::byte* bytes, size_t elements, float* values) {
+void add_int8(const std::byte* bytes, size_t elements, float* __restrict values) {
   over_values(bytes, elements, [values](size_t i, float value) { values[i] += value; });
 }
 

@@ -283,5 +283,21 @@ KernelFold kernel_for(Type type, Reduction reduction) {
   }
 }
 
+// -- 16 bits and float32
+
+template <class Halves>
+void widen_with(Type type, const std::byte* narrow, float* wide, size_t elements) {
+  const auto* from = reinterpret_cast<const uint16_t*>(narrow);
+  if (type == Type::f16) return Halves::widen(from, wide, elements);
+  Bfloats::widen(from, wide, elements);
+}
+
+template <class Halves>
+void narrow_with(Type type, const float* wide, std::byte* narrow, size_t elements) {
+  auto* to = reinterpret_cast<uint16_t*>(narrow);
+  if (type == Type::f16) return Halves::narrow(wide, to, elements);
+  Bfloats::narrow(wide, to, elements);
+}
+
 }  // namespace
 }  // namespace trainyard::collectives

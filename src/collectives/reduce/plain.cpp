@@ -22,4 +22,11 @@ void fold_plain(Type type, Reduction reduction, std::byte* out, const std::byte*
   kernel_for<PlainHalves>(type, reduction)(out, operands, count, elements, divisor);
 }
 
+void widen_plain(Type type, const std::byte* narrow, float* wide, size_t elements) {
+  widen_with<PlainHalves>(type, narrow, wide, elements);
+}
+void narrow_plain(Type type, const float* wide, std::byte* narrow, size_t elements) {
+  narrow_with<PlainHalves>(type, wide, narrow, elements);
+}
+
 }  // namespace trainyard::collectives

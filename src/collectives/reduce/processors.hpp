@@ -13,6 +13,9 @@ namespace trainyard::collectives {
 void fold_plain(Type type, Reduction reduction, std::byte* out, const std::byte* const* operands,
                 size_t count, size_t elements, int divisor);
 
+void widen_plain(Type type, const std::byte* narrow, float* wide, size_t elements);
+void narrow_plain(Type type, const float* wide, std::byte* narrow, size_t elements);
+
 // Adds what lies in the folder of this kind of processor (x86/), as far as the machine can run it.
 void add_kernels_of_this_processor(std::vector<Kernels>& kernels);
 

@@ -41,6 +41,18 @@ void fold(Type type, Reduction reduction, std::byte* out, std::span<const std::b
   best(type, reduction, out, operands.data(), operands.size(), elements, divisor);
 }
 
+void widen(Type type, const std::byte* narrow, float* wide, size_t elements) {
+  static const auto best = runnable_kernels().back().widen;
+  CHECK(type == Type::f16 || type == Type::bf16, "there is such a cast");
+  best(type, narrow, wide, elements);
+}
+
+void narrow(Type type, const float* wide, std::byte* narrow, size_t elements) {
+  static const auto best = runnable_kernels().back().narrow;
+  CHECK(type == Type::f16 || type == Type::bf16, "there is such a cast");
+  best(type, wide, narrow, elements);
+}
+
 void scale(Type type, std::byte* data, size_t elements, double factor) {
   using namespace formats;
   switch (type) {
@@ -71,7 +83,7 @@ void scale(Type type, std::byte* data, size_t elements, double factor) {
 }
 
 std::vector<Kernels> runnable_kernels() {
-  std::vector<Kernels> kernels{{"plain", fold_plain}};
+  std::vector<Kernels> kernels{{"plain", fold_plain, widen_plain, narrow_plain}};
   add_kernels_of_this_processor(kernels);
   return kernels;
 }

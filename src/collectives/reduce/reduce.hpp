@@ -24,11 +24,18 @@ void fold(Type type, Reduction reduction, std::byte* out, std::span<const std::b
 // data[i] *= factor. Integers are multiplied as doubles and cut towards zero.
 void scale(Type type, std::byte* data, size_t elements, double factor);
 
+// f16 or bf16 to float32 and back, rounded to nearest, ties to even.
+// Requires: type is f16 or bf16; the two do not overlap.
+void widen(Type type, const std::byte* narrow, float* wide, size_t elements);
+void narrow(Type type, const float* wide, std::byte* narrow, size_t elements);
+
 // The kernels that this processor can run, the plainest first; fold uses the last one.
 struct Kernels {
   std::string_view name;
   void (*fold)(Type type, Reduction reduction, std::byte* out, const std::byte* const* operands,
                size_t operands_count, size_t elements, int divisor);
+  void (*widen)(Type type, const std::byte* narrow, float* wide, size_t elements);
+  void (*narrow)(Type type, const float* wide, std::byte* narrow, size_t elements);
 };
 std::vector<Kernels> runnable_kernels();
 

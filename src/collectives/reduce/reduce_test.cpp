@@ -19,6 +19,29 @@ std::vector<const std::byte*> pointers(const std::vector<Bytes>& all) {
   return places;
 }
 
+TEST(Kernels, all_cast_alike) {
+  std::vector<float> floats;
+  for (uint64_t bits = 0; bits < uint64_t{1} << 32; bits += 65'521 * 3)
+    floats.push_back(formats::float_of(uint32_t(bits)));
+  for (const Kernels& kernels : runnable_kernels()) {
+    for (const Type type : {Type::f16, Type::bf16}) {
+      std::vector<uint16_t> narrow(floats.size());
+      kernels.narrow(type, floats.data(), reinterpret_cast<std::byte*>(narrow.data()), floats.size());
+      for (size_t i = 0; i < floats.size(); ++i)
+        ASSERT_EQ(narrow[i], type == Type::f16 ? formats::to_f16(floats[i]) : formats::to_bf16(floats[i]))
+            << floats[i];
+      std::vector<uint16_t> all(65536);
+      std::vector<float> wide(all.size());
+      for (size_t i = 0; i < all.size(); ++i) all[i] = uint16_t(i);
+      kernels.widen(type, reinterpret_cast<const std::byte*>(all.data()), wide.data(), all.size());
+      for (size_t i = 0; i < all.size(); ++i) {
+        const float expected = type == Type::f16 ? formats::from_f16(all[i]) : formats::from_bf16(all[i]);
+        ASSERT_EQ(formats::bits_of(wide[i]), formats::bits_of(expected)) << kernels.name << " " << i;
+      }
+    }
+  }
+}
+
 TEST(Kernels, all_give_the_bits_of_the_reference) {
   for (const Kernels& kernels : runnable_kernels()) {
     for (int type = 0; type < types_count; ++type) {

@@ -3,7 +3,7 @@
 #include <bit>
 #include <cstring>
 
-#include "collectives/compress/casts.hpp"
+#include "collectives/reduce/reduce.hpp"
 
 namespace trainyard::collectives::regions {
 

@@ -33,4 +33,11 @@ void fold_avx2(Type type, Reduction reduction, std::byte* out, const std::byte* 
   kernel_for<F16cHalves>(type, reduction)(out, operands, count, elements, divisor);
 }
 
+void widen_avx2(Type type, const std::byte* narrow, float* wide, size_t elements) {
+  widen_with<F16cHalves>(type, narrow, wide, elements);
+}
+void narrow_avx2(Type type, const float* wide, std::byte* narrow, size_t elements) {
+  narrow_with<F16cHalves>(type, wide, narrow, elements);
+}
+
 }  // namespace trainyard::collectives

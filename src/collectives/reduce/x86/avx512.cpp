@@ -35,4 +35,11 @@ void fold_avx512(Type type, Reduction reduction, std::byte* out, const std::byte
   kernel_for<WideHalves>(type, reduction)(out, operands, count, elements, divisor);
 }
 
+void widen_avx512(Type type, const std::byte* narrow, float* wide, size_t elements) {
+  widen_with<WideHalves>(type, narrow, wide, elements);
+}
+void narrow_avx512(Type type, const float* wide, std::byte* narrow, size_t elements) {
+  narrow_with<WideHalves>(type, wide, narrow, elements);
+}
+
 }  // namespace trainyard::collectives

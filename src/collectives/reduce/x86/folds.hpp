@@ -13,5 +13,9 @@ void fold_avx2(Type type, Reduction reduction, std::byte* out, const std::byte* 
                size_t elements, int divisor);
 void fold_avx512(Type type, Reduction reduction, std::byte* out, const std::byte* const* operands,
                  size_t count, size_t elements, int divisor);
+void widen_avx2(Type type, const std::byte* narrow, float* wide, size_t elements);
+void narrow_avx2(Type type, const float* wide, std::byte* narrow, size_t elements);
+void widen_avx512(Type type, const std::byte* narrow, float* wide, size_t elements);
+void narrow_avx512(Type type, const float* wide, std::byte* narrow, size_t elements);
 
 }  // namespace trainyard::collectives
