@@ -39,6 +39,8 @@ struct Limits {
   int generations_max = 0;  // of a training that never holds; 0: any number
 };
 
+inline bool operator==(const Endpoint& a, const Endpoint& b) { return a.host == b.host && a.port == b.port; }
+
 // One process that wants a rank.
 struct Applicant {
   std::string name;       // its own for the whole training: "algo-2/1 #3"
@@ -48,7 +50,6 @@ struct Applicant {
   std::string complaint;  // why it left the generation before; empty: nothing failed
   bool operator==(const Applicant&) const = default;
 };
-inline bool operator==(const Endpoint& a, const Endpoint& b) { return a.host == b.host && a.port == b.port; }
 
 // A place in a generation; its rank is its place in the list.
 struct Seat {

@@ -8,6 +8,8 @@ namespace trainyard::collectives::fusion {
 namespace {
 
 constexpr size_t word_bits = 64;
+constexpr uint64_t bit_of(size_t position) { return uint64_t{1} << position % word_bits; }
+
 // When a tensor has waited too long it is asked for this often whether it still does.
 constexpr Duration roll_call_interval = 1s;
 
@@ -47,8 +49,10 @@ void Negotiation::route(const std::vector<std::string>& keys) {
     return found != pending_.end() && matches(found->second);
   });
   for (const std::string& key : keys) {
-    if (const auto found = pending_.find(key); found != pending_.end())
-      found->second.state = known ? State::known : State::fresh;
+    const auto found = pending_.find(key);
+    if (found == pending_.end()) continue;
+    found->second.state = known ? State::known : State::fresh;
+    if (known) found->second.position = *cache_.position_of(key);
   }
 }
 
@@ -106,28 +110,38 @@ bool Negotiation::wants_roll_call(Duration now) const {
          (stalls.stall_fail_after > 0ms && age >= stalls.stall_fail_after && since >= roll_call_interval);
 }
 
-std::vector<uint64_t> Negotiation::bits(Duration now) {
-  std::vector<uint64_t> words(words_for(cache_.positions()), ~uint64_t{0});
-  words[0] = flags_max;
-  const bool asks = leaving_ || new_settings_ ||
-                    std::any_of(joining_.begin(), joining_.end(),
-                                [](const auto& joining) { return joining.second == State::fresh; }) ||
-                    std::any_of(pending_.begin(), pending_.end(),
-                                [](const auto& pending) { return pending.second.state == State::fresh; });
-  if (asks) words[0] &= ~nothing_to_say;
-  if (wants_roll_call(now)) words[0] &= ~no_roll_call;
+// The bits of a rank that has submitted nothing: those of other ranks' sets, and of sets that it has joined.
+void Negotiation::lay_base() {
+  base_.assign(words_for(cache_.positions()), ~uint64_t{0});
+  base_[0] = flags_max;
   for (size_t position = 0; position < cache_.positions(); ++position) {
     const auto* entry = cache_.at(position);
     if (!entry) continue;
-    const Signature& signature = entry->agreement.signature;
-    const auto pending = pending_.find(key_of(signature));
-    bool ready = pending != pending_.end() && pending->second.state == State::known;
-    if (pending == pending_.end()) {
-      const auto joining = joining_.find(signature.set);
-      ready = !is_member(signature.set) || (joining != joining_.end() && joining->second == State::known);
-    }
-    if (!ready) words[1 + position / word_bits] &= ~(uint64_t{1} << position % word_bits);
+    const int set = entry->agreement.signature.set;
+    const auto joining = joining_.find(set);
+    const bool joined = joining != joining_.end() && joining->second == State::known;
+    if (is_member(set) && !joined) base_[1 + position / word_bits] &= ~bit_of(position);
   }
+  base_is_old_ = false;
+}
+
+// Steps of training repeat themselves, so all but a few cycles find the base as it was and cost no more than what is
+// outstanding.
+std::vector<uint64_t> Negotiation::bits(Duration now) {
+  if (base_is_old_) lay_base();
+  auto words = base_;
+  bool asks = leaving_ || new_settings_;
+  for (const auto& [set, state] : joining_) asks = asks || state == State::fresh;
+  for (const auto& [key, pending] : pending_) {
+    asks = asks || pending.state == State::fresh;
+    if (pending.state == State::known) {
+      words[1 + pending.position / word_bits] |= bit_of(pending.position);
+    } else if (const auto position = cache_.position_of(key)) {
+      words[1 + *position / word_bits] &= ~bit_of(*position);
+    }
+  }
+  if (asks) words[0] &= ~nothing_to_say;
+  if (wants_roll_call(now)) words[0] &= ~no_roll_call;
   return words;
 }
 
@@ -137,7 +151,7 @@ Result<bool> Negotiation::hear_bits(std::span<const uint64_t> all, Duration now)
   // Fired first, forgotten later: positions stay what they are while they are read.
   for (size_t position = 0; position < cache_.positions(); ++position) {
     const auto* entry = cache_.at(position);
-    if (!entry || !(all[1 + position / word_bits] >> position % word_bits & 1)) continue;
+    if (!entry || !(all[1 + position / word_bits] & bit_of(position))) continue;
     ready_.push_back(entry->agreement);
     take_pending(key_of(entry->agreement.signature));
     cache_.touch(position);
@@ -249,6 +263,7 @@ Result<void> Negotiation::apply(const Agreement& agreement) {
 }
 
 Result<void> Negotiation::hear_answer(const Answer& answer) {
+  base_is_old_ = true;
   for (const std::string& key : answer.forgotten) forgotten(cache_.forget(key));
   // What rank 0 has heard of a join it takes for given from now on; it may be over with this answer.
   for (auto& [set, state] : joining_) {

@@ -89,9 +89,11 @@ class Negotiation {
     Duration since{};
     State state = State::held;
     uint64_t order = 0;
+    size_t position = 0;  // known: in the cache
   };
 
   bool is_member(int set) const;
+  void lay_base();
   bool matches(const Pending& pending) const;
   void route(const std::vector<std::string>& keys);
   void forgotten(const std::vector<std::string>& keys);
@@ -113,6 +115,8 @@ class Negotiation {
   bool roll_call_ = false;  // in this cycle
   Duration last_roll_call_{};
   uint64_t orders_ = 0;
+  std::vector<uint64_t> base_;
+  bool base_is_old_ = true;  // only answers change it
   std::optional<Settings> new_settings_;
 
   std::vector<Agreement> ready_;  // of this cycle

@@ -4,9 +4,15 @@
 
 namespace trainyard::collectives::fusion {
 
-const ResponseCache::Entry* ResponseCache::find(const std::string& key) const {
+std::optional<size_t> ResponseCache::position_of(const std::string& key) const {
   const auto found = positions_.find(key);
-  return found == positions_.end() ? nullptr : at(found->second);
+  if (found == positions_.end()) return {};
+  return found->second;
+}
+
+const ResponseCache::Entry* ResponseCache::find(const std::string& key) const {
+  const auto position = position_of(key);
+  return position ? at(*position) : nullptr;
 }
 
 std::vector<std::string> ResponseCache::put(Agreement agreement, std::optional<Signature> own) {

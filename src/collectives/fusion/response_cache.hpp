@@ -29,6 +29,7 @@ class ResponseCache {
   // Positions go up to here; some may be empty.
   size_t positions() const { return entries_.size(); }
   const Entry* at(size_t position) const { return entries_[position] ? &*entries_[position] : nullptr; }
+  std::optional<size_t> position_of(const std::string& key) const;
   const Entry* find(const std::string& key) const;
   void touch(size_t position) { entries_[position]->used = ++uses_; }
   // Returns the keys that had to go for it. Where a key is in the cache already it is replaced.
