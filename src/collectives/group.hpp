@@ -255,7 +255,7 @@ class Group {
 };
 
 struct Endpoint {
-  std::string host;  // a name or an address
+  std::string host;  // a name or an address; several, separated by commas: the first that answers is taken
   uint16_t port = 0;
 };
 
@@ -279,9 +279,16 @@ struct TcpOptions {
   std::function<bool()> cancelled;
   // False keeps ranks on one machine on TCP: for tests and measurements.
   bool share_memory = true;
+  // How many sockets carry the large messages between two ranks, the same on all: one flow of some networks is slower
+  // than the link.
+  int sockets_per_peer = 1;
+  // TLS on every connection, with the group's secret as its key; memory that ranks share stays as it is. The same on
+  // all ranks. Errors: unavailable where the machine has no OpenSSL.
+  bool encrypt = false;
   GroupOptions group;
 
   static constexpr size_t shared_value_bytes_max = 256;
+  static constexpr int sockets_per_peer_max = 32;           // more than any network's flows need
   static constexpr Duration cancel_check_interval = 100ms;  // what a person does not notice
   static constexpr Duration dead_peer_max =
       20s;  // longer than a lost packet's retries, shorter than a person's patience

@@ -67,6 +67,7 @@ struct alignas(64) Header {
   std::array<uint64_t, 2> nonce;
   uint64_t ranks;
   CoreSet cores;
+  std::atomic<uint32_t> left;                // 1 when its owner is done and needs nobody any more
   alignas(64) std::atomic<uint32_t> asleep;  // a futex: 1 while its owner sleeps; who has news sets it to 0
   alignas(64) Region regions[regions_max];   // index 0 is not used
 };

@@ -28,24 +28,30 @@ constexpr Tag meeting_tag{~uint64_t{0}, 1};
 
 size_t to_lines(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
-// What everyone says, by rank; all say equally much.
-Result<std::vector<std::string>> exchange(TcpTransport& tcp, std::string mine) {
+// What everyone says, by rank; all say equally much. Everyone passes on what it has heard to those twice as far away
+// as before, so that only neighbours talk.
+Result<std::vector<std::string>> all_say(TcpTransport& tcp, const std::string& mine) {
   const size_t bytes = mine.size();
-  std::vector<std::string> all(size_t(tcp.size()), std::string(bytes, '\0'));
-  std::vector<int> others;
-  for (int peer = 0; peer < tcp.size(); ++peer) {
-    if (peer == tcp.rank()) continue;
-    others.push_back(peer);
-    tcp.take(peer, meeting_tag, std::as_writable_bytes(std::span(all[size_t(peer)])));
+  const auto ranks = size_t(tcp.size());
+  std::string heard = mine;  // by us, the rank after us, ..
+  heard.resize(bytes * ranks);
+  for (size_t known = 1; known < ranks; known *= 2) {
+    const size_t more = std::min(known, ranks - known);
+    const int to = int((size_t(tcp.rank()) + ranks - known) % ranks);
+    const int from = int((size_t(tcp.rank()) + known) % ranks);
+    const auto all = std::as_writable_bytes(std::span(heard));
+    tcp.take(from, meeting_tag, all.subspan(known * bytes, more * bytes));
+    tcp.send(std::span(&to, 1), meeting_tag, all.first(more * bytes));
+    for (;;) {
+      TRY(tcp.advance());
+      if (tcp.all_taken() && tcp.all_sent()) break;
+      TRY(tcp.wait());
+    }
   }
-  tcp.send(others, meeting_tag, std::as_bytes(std::span(mine)));
-  for (;;) {
-    TRY(tcp.advance());
-    if (tcp.all_taken() && tcp.all_sent()) break;
-    TRY(tcp.wait());
-  }
-  all[size_t(tcp.rank())] = std::move(mine);
-  return all;
+  std::vector<std::string> by_rank(ranks);
+  for (size_t i = 0; i < ranks; ++i)
+    by_rank[(size_t(tcp.rank()) + i) % ranks] = heard.substr(i * bytes, bytes);
+  return by_rank;
 }
 
 }  // namespace
@@ -106,7 +112,15 @@ ShmTransport::ShmTransport(std::unique_ptr<TcpTransport> tcp, std::shared_ptr<Re
   for (int rank = 0; rank < size(); ++rank) hosts_.push_back(rank);
 }
 
-ShmTransport::~ShmTransport() = default;
+ShmTransport::~ShmTransport() {
+  if (own_.begin && !tcp_->failure()) own_.header().left.store(1, std::memory_order_release);
+}
+
+bool ShmTransport::has_left(int peer) const {
+  const Peer& local = peers_[size_t(peer)];
+  return tcp_->has_left(peer) ||
+         (local.local && local.segment.header().left.load(std::memory_order_acquire) == 1);
+}
 
 Result<void> ShmTransport::attach() {
   Address address;
@@ -124,7 +138,7 @@ Result<void> ShmTransport::attach() {
   }
   std::string mine = memory_.begin() ? encode(address) : "";
   mine.resize(address_bytes, '\0');
-  const auto addresses = TRY(exchange(*tcp_, mine));
+  const auto addresses = TRY(all_say(*tcp_, mine));
 
   std::string attached(size_t(size()), '0');
   for (int rank = 0; rank < size(); ++rank) {
@@ -143,7 +157,7 @@ Result<void> ShmTransport::attach() {
   }
 
   // Two ranks are local to each other when both could attach; all ranks draw the same picture of all.
-  const auto views = TRY(exchange(*tcp_, attached));
+  const auto views = TRY(all_say(*tcp_, attached));
   const auto mutual = [&](int a, int b) {
     return views[size_t(a)][size_t(b)] == '1' && views[size_t(b)][size_t(a)] == '1';
   };
@@ -510,11 +524,11 @@ Result<void> ShmTransport::check_peers() {
   }
   for (int peer = 0; peer < size(); ++peer) {
     const Peer& local = peers_[size_t(peer)];
-    if (local.local && local.watch.ended() && !tcp_->has_left(peer) && !news())
+    if (local.local && local.watch.ended() && !has_left(peer) && !news())
       return tcp_->fail(unavailable(tcp_->name(peer) + " is gone: its process has ended"), peer);
   }
   for (const int peer : waited_for) {
-    if (tcp_->has_left(peer) && !news())
+    if (has_left(peer) && !news())
       return tcp_->fail(unavailable(tcp_->name(peer) + " is gone: it has left, but is still needed"), peer);
   }
   return tcp_->check_patience(waited_for);

@@ -6,7 +6,7 @@
 //
 // Who waits first spins (a message between two cores takes a fraction of a microsecond), then yields its core
 // (with more ranks than cores the one we wait for may need it), then sleeps on a futex. The TCP connections
-// stand between local ranks too: they carry goodbyes and last words, and close when a process dies.
+// stand between local neighbours too: they carry last words, and close when a process dies.
 //
 // Threads: confined to one thread at a time; allocate() and free() from anywhere.
 #pragma once
@@ -139,6 +139,7 @@ class ShmTransport final : public Transport {
   void consume(Peer& peer);
   bool news() const;
   Result<void> check_peers();
+  bool has_left(int peer) const;
 
   std::unique_ptr<TcpTransport> tcp_;
   std::shared_ptr<RegisteredMemory> registered_;

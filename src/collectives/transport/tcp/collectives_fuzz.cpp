@@ -22,6 +22,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (header->kind == FrameKind::hello) {
       if (const auto hello = decode_hello(payload)) {
         CHECK(hello->rank < hello->ranks, "a rank is one of the ranks");
+        CHECK(hello->socket < hello->sockets, "a socket is one of the sockets");
         CHECK(std::string_view(encode(*hello)).substr(frame_header_bytes) == payload,
               "a hello encodes as it came");
       }

@@ -8,7 +8,7 @@
 namespace trainyard::collectives {
 namespace {
 
-constexpr uint32_t kMagic = 0x32525954;  // "TYR2"
+constexpr uint32_t kMagic = 0x33525954;  // "TYR3"
 
 template <class Number>
 void put(std::byte* place, Number number) {
@@ -72,7 +72,7 @@ Result<FrameHeader> decode_header(std::span<const std::byte, frame_header_bytes>
 }
 
 std::string encode(const Hello& hello) {
-  return frame(FrameKind::hello, {hello.rank, hello.ranks},
+  return frame(FrameKind::hello, {hello.rank, hello.ranks, hello.socket, hello.sockets},
                {reinterpret_cast<const char*>(hello.nonce.data()), hello.nonce.size()});
 }
 
@@ -87,13 +87,18 @@ std::string encode(const Failed& failed) {
 
 Result<Hello> decode_hello(std::string_view payload) {
   Hello hello;
-  if (payload.size() != 2 * sizeof(uint32_t) + hello.nonce.size())
+  if (payload.size() != 4 * sizeof(uint32_t) + hello.nonce.size())
     return corrupt("a hello of " + std::to_string(payload.size()) + " bytes");
   hello.rank = number_at(payload, 0);
   hello.ranks = number_at(payload, 4);
-  std::memcpy(hello.nonce.data(), payload.data() + 8, hello.nonce.size());
+  hello.socket = number_at(payload, 8);
+  hello.sockets = number_at(payload, 12);
+  std::memcpy(hello.nonce.data(), payload.data() + 16, hello.nonce.size());
   if (hello.rank >= hello.ranks)
     return corrupt("a hello of rank " + std::to_string(hello.rank) + " of " + std::to_string(hello.ranks));
+  if (hello.socket >= hello.sockets)
+    return corrupt("a hello on socket " + std::to_string(hello.socket) + " of " +
+                   std::to_string(hello.sockets));
   return hello;
 }
 

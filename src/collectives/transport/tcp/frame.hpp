@@ -1,14 +1,15 @@
 // The frames that ranks send each other over TCP: a header of 32 bytes, then `length` bytes of payload.
 //
 //   offset  size  field (little-endian)
-//        0     4  magic        "TYR2": trainyard ranks, version 2 of this layout
+//        0     4  magic        "TYR3": trainyard ranks, version 3 of this layout
 //        4     1  kind         1 hello, 2 data, 3 failed, 4 goodbye, 5 proof
 //        5     3  zero
 //        8     8  operation    data: the operation's number in the life of the group; else 0
 //       16     8  label        data: the digest of what the operation is; else 0
 //       24     8  length       of the payload
 //
-//   hello    u32 rank, u32 ranks, 16 random bytes: the first frame on a connection, both ways
+//   hello    u32 rank, u32 ranks, u32 socket, u32 sockets, 16 random bytes: the first frame on a connection, both
+//            ways; which of how many sockets between two ranks it is
 //   proof    32 bytes: that the sender knows the group's secret (prove()); the second frame, both ways
 //   data     elements as they lie in memory: ranks of one group have the same byte order
 //   failed   u32 rank at fault, then why, as text: the sender's last frame
@@ -49,6 +50,8 @@ struct Hello {
   uint32_t rank = 0;
   uint32_t ranks = 0;
   Nonce nonce{};
+  uint32_t socket = 0;
+  uint32_t sockets = 1;
 };
 
 struct Failed {

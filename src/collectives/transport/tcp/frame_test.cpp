@@ -21,18 +21,20 @@ HeaderBytes from_text(std::string_view hex) {
 
 TEST(Frame, golden_bytes) {
   EXPECT_EQ(as_hex(encode(FrameHeader{FrameKind::data, {7, 0x0102030405060708}, 4096})),
-            "545952320200000007000000000000000807060504030201"
+            "545952330200000007000000000000000807060504030201"
             "0010000000000000");
-  EXPECT_EQ(to_hex(encode(Hello{1, 2, {0xaa, 0xbb}})),
-            "5459523201000000000000000000000000000000000000001800000000000000"
+  EXPECT_EQ(to_hex(encode(Hello{1, 2, {0xaa, 0xbb}, 3, 4})),
+            "5459523301000000000000000000000000000000000000002000000000000000"
             "01000000"
             "02000000"
+            "03000000"
+            "04000000"
             "aabb0000000000000000000000000000");
   EXPECT_EQ(to_hex(encode_proof(Digest{0xcc})),
-            "5459523205000000000000000000000000000000000000002000000000000000"
+            "5459523305000000000000000000000000000000000000002000000000000000"
             "cc00000000000000000000000000000000000000000000000000000000000000");
   EXPECT_EQ(to_hex(encode(Failed{3, "gone"})),
-            "5459523203000000000000000000000000000000000000000800000000000000"
+            "5459523303000000000000000000000000000000000000000800000000000000"
             "03000000"
             "676f6e65");
 }
@@ -46,10 +48,12 @@ TEST(Frame, decodes_what_it_encodes) {
   EXPECT_EQ(header->length, uint64_t{1} << 40);
 
   const auto hello =
-      decode_hello(std::string_view(encode(Hello{4, 9, {1, 2, 3}})).substr(frame_header_bytes));
+      decode_hello(std::string_view(encode(Hello{4, 9, {1, 2, 3}, 1, 2})).substr(frame_header_bytes));
   ASSERT_TRUE(hello);
   EXPECT_EQ(hello->rank, 4u);
   EXPECT_EQ(hello->ranks, 9u);
+  EXPECT_EQ(hello->socket, 1u);
+  EXPECT_EQ(hello->sockets, 2u);
   EXPECT_EQ(hello->nonce, (Nonce{1, 2, 3}));
 
   const auto failed =
@@ -75,12 +79,12 @@ TEST(Frame, refuses_what_makes_no_sense) {
     const char* why;
   } rows[] = {
       {"474554202f20485454502f312e310d0a000000000000000000000000000000ff", "magic"},
-      {"5459523200000000000000000000000000000000000000000000000000000000", "kind"},
-      {"5459523206000000000000000000000000000000000000000000000000000000", "kind"},
-      {"5459523202000001000000000000000000000000000000000000000000000000", "reserved"},
-      {"5459523201000000010000000000000000000000000000000900000000000000", "operation"},
-      {"5459523203000000000000000000000000000000000000000104000000000000", "bytes"},
-      {"5459523204000000000000000000000000000000000000000100000000000000", "goodbye"},
+      {"5459523300000000000000000000000000000000000000000000000000000000", "kind"},
+      {"5459523306000000000000000000000000000000000000000000000000000000", "kind"},
+      {"5459523302000001000000000000000000000000000000000000000000000000", "reserved"},
+      {"5459523301000000010000000000000000000000000000000900000000000000", "operation"},
+      {"5459523303000000000000000000000000000000000000000104000000000000", "bytes"},
+      {"5459523304000000000000000000000000000000000000000100000000000000", "goodbye"},
   };
   for (const auto& row : rows) {
     const auto header = decode_header(from_text(row.bytes));
@@ -89,7 +93,10 @@ TEST(Frame, refuses_what_makes_no_sense) {
     EXPECT_NE(header.error().message.find(row.why), std::string::npos) << header.error().message;
   }
   EXPECT_FALSE(decode_hello("short"));
-  EXPECT_FALSE(decode_hello(std::string("\2\0\0\0\2\0\0\0", 8) + std::string(16, 'n')));  // rank 2 of 2
+  const std::string numbers("\2\0\0\0\2\0\0\0\0\0\0\0\1\0\0\0", 16);  // rank 2 of 2
+  EXPECT_FALSE(decode_hello(numbers + std::string(16, 'n')));
+  const std::string sockets("\1\0\0\0\2\0\0\0\1\0\0\0\1\0\0\0", 16);  // socket 1 of 1
+  EXPECT_FALSE(decode_hello(sockets + std::string(16, 'n')));
   EXPECT_FALSE(decode_proof("short"));
   EXPECT_FALSE(decode_failed("abc"));
 }

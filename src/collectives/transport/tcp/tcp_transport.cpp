@@ -4,7 +4,6 @@
 #include <sched.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -13,6 +12,7 @@
 
 #include "base/check.hpp"
 #include "base/text.hpp"
+#include "collectives/transport/tcp/addresses.hpp"
 
 namespace trainyard::collectives {
 namespace {
@@ -25,17 +25,28 @@ std::string describe(int error_number) { return std::generic_category().message(
 constexpr int idle_looks_without_yielding = 30;
 constexpr int idle_looks_max = 200;
 
+// A part of a message of which less is not worth a system call of its own.
+constexpr size_t part_bytes_min = size_t{64} << 10;
+// From when on somebody who is not connected is asked after, a hundred times a connection's way round the earth.
+constexpr Duration ask_after_interval = 1s;
+// The meeting itself, as an operation.
+constexpr uint64_t meeting_operation = ~uint64_t{2};
+
 bool would_block(int error_number) { return error_number == EAGAIN || error_number == EWOULDBLOCK; }
 
 }  // namespace
 
-Socket::~Socket() {
-  if (descriptor_ >= 0) ::close(descriptor_);
-}
-
-TcpTransport::TcpTransport(TcpOptions options, std::vector<Socket> sockets)
-    : options_(std::move(options)), links_(sockets.size()), progress_at_(SteadyClock::now()) {
-  for (size_t i = 0; i < sockets.size(); ++i) links_[i].socket = std::move(sockets[i]);
+TcpTransport::TcpTransport(std::unique_ptr<TcpOptions> options, std::unique_ptr<Contacts> contacts,
+                           std::vector<Wire> wires)
+    : options_(std::move(options)),
+      contacts_(std::move(contacts)),
+      links_(wires.size()),
+      progress_at_(SteadyClock::now()),
+      patience_(options_->silence_max) {
+  for (size_t i = 0; i < wires.size(); ++i) {
+    links_[i].streams = std::vector<Stream>(size_t(options_->sockets_per_peer));
+    links_[i].streams[0].wire = std::move(wires[i]);
+  }
 }
 
 TcpTransport::~TcpTransport() {
@@ -45,9 +56,9 @@ TcpTransport::~TcpTransport() {
   }
   const HeaderBytes goodbye = encode(FrameHeader{});
   for (Link& link : links_) {
-    // Best effort: a peer that does not hear it sees the connection close.
-    if (link.socket && link.outgoing.empty()) {
-      (void)::send(link.socket.descriptor(), goodbye.data(), goodbye.size(), MSG_NOSIGNAL);
+    for (Stream& stream : link.streams) {
+      // Best effort: a peer that does not hear it sees the connection close.
+      if (stream.wire && stream.outgoing.empty()) (void)stream.wire.send(goodbye.data(), goodbye.size());
     }
   }
 }
@@ -57,59 +68,160 @@ void TcpTransport::hear_out() {
   for (auto now = until - farewell_max; now < until; now = SteadyClock::now()) {
     std::vector<pollfd> open;
     for (Link& link : links_) {
-      char unread[4096];
-      while (link.socket && !link.closed) {
-        const ssize_t got = ::recv(link.socket.descriptor(), unread, sizeof unread, 0);
-        if (got < 0 && would_block(errno)) break;
-        if (got == 0 || (got < 0 && errno != EINTR)) link.closed = true;
-        if (SteadyClock::now() >= until) return;
+      for (Stream& stream : link.streams) {
+        std::byte unread[4096];
+        while (stream.wire && !stream.closed) {
+          const ssize_t got = stream.wire.receive(unread);
+          if (got < 0 && would_block(errno)) break;
+          if (got == 0 || (got < 0 && errno != EINTR)) stream.closed = true;
+          if (SteadyClock::now() >= until) return;
+        }
+        if (stream.wire && !stream.closed) open.push_back({stream.wire.descriptor(), POLLIN, 0});
       }
-      if (link.socket && !link.closed) open.push_back({link.socket.descriptor(), POLLIN, 0});
     }
     if (open.empty()) return;
     (void)::poll(open.data(), open.size(), int(std::chrono::ceil<Duration>(until - now).count()));
   }
 }
 
+Result<void> TcpTransport::await_all(Duration at_most) {
+  // Each round everyone hears from those twice as far away: after all of them, from everyone.
+  patience_ = std::max(at_most, Duration(1));
+  progressed();
+  std::byte told{};
+  std::byte heard[64];
+  int round = 0;
+  for (int distance = 1; distance < size(); distance *= 2, ++round) {
+    const int to = (rank() + distance) % size();
+    const int from = (rank() + size() - distance) % size();
+    take(from, {meeting_operation, uint64_t(round)}, std::span(&heard[round], 1));
+    send(std::span(&to, 1), {meeting_operation, uint64_t(round)}, std::span(&told, 1));
+    for (;;) {
+      TRY(advance());
+      if (all_taken() && all_sent()) break;
+      TRY(wait());
+    }
+  }
+  patience_ = options_->silence_max;
+  all_have_come_ = true;
+  contacts_->all_have_come();
+  return ok();
+}
+
 std::string TcpTransport::name(int rank) const {
-  const Endpoint& endpoint = options_.endpoints[size_t(rank)];
+  const Endpoint& endpoint = options_->endpoints[size_t(rank)];
   if (endpoint.host.empty()) return "rank " + std::to_string(rank);
-  return "rank " + std::to_string(rank) + " (" + endpoint.host + ":" + std::to_string(endpoint.port) + ")";
+  return "rank " + std::to_string(rank) + " (" + text_of(endpoint) + ")";
+}
+
+size_t TcpTransport::parts_of(size_t bytes) const {
+  return std::clamp<size_t>(bytes / part_bytes_min, 1, size_t(options_->sockets_per_peer));
+}
+
+// The `index`th of the parts that a message is cut into.
+template <class Byte>
+static std::span<Byte> part_of(std::span<Byte> bytes, size_t index, size_t parts) {
+  const auto begin_of = [&](size_t part) {
+    return part == parts ? bytes.size() : bytes.size() / parts * part;
+  };
+  return bytes.subspan(begin_of(index), begin_of(index + 1) - begin_of(index));
+}
+
+void TcpTransport::need(int peer, size_t socket) {
+  if (links_[size_t(peer)].streams[socket].wire) return;
+  contacts_->want(peer, int(socket));
+  contacts_due_ = true;
 }
 
 void TcpTransport::send(std::span<const int> peers, Tag tag, std::span<const std::byte> bytes) {
   if (failure_) return;
+  const size_t parts = parts_of(bytes.size());
   for (const int peer : peers) {
     CHECK(peer >= 0 && peer < size() && peer != rank(), "messages go to another rank");
     Link& link = links_[size_t(peer)];
-    link.outgoing.push_back({encode({FrameKind::data, tag, bytes.size()}), bytes});
-    ++sends_open_;
     busy_.push_back(peer);
-    // Small messages go at once; what does not, and what is wrong, is found by advance().
-    if (link.outgoing.size() == 1) (void)push(peer);
+    for (size_t index = 0; index < parts; ++index) {
+      const auto part = part_of(bytes, index, parts);
+      Stream& stream = link.streams[index];
+      stream.outgoing.push_back({encode({FrameKind::data, tag, part.size()}), part});
+      ++sends_open_;
+      need(peer, index);
+      // Small messages go at once; what does not, and what is wrong, is found by advance().
+      if (stream.outgoing.size() == 1) (void)push(peer, stream);
+    }
   }
 }
 
 void TcpTransport::take(int peer, Tag tag, std::span<std::byte> into) {
-  ++takes_open_;
-  expect(peer, {tag, into, false});
+  takes_open_ += expect(peer, {tag, into, false});
 }
 
-void TcpTransport::receive(int peer, Tag tag, std::span<std::byte> room) { expect(peer, {tag, room, true}); }
+void TcpTransport::receive(int peer, Tag tag, std::span<std::byte> room) {
+  Link& link = links_[size_t(peer)];
+  link.kept = room.data();
+  link.kept_parts = expect(peer, {tag, room, true});
+}
 
 void TcpTransport::release(int peer) { links_[size_t(peer)].arrived = nullptr; }
 
-void TcpTransport::expect(int peer, Expected expected) {
+size_t TcpTransport::expect(int peer, Expected expected) {
   CHECK(peer >= 0 && peer < size() && peer != rank(), "messages come from another rank");
-  if (failure_) return;
+  const size_t parts = parts_of(expected.bytes.size());
+  if (failure_) return parts;
   // What we waited for before was not late: patience begins when a wait does.
   if (busy_.empty()) progressed();
   busy_.push_back(peer);
-  links_[size_t(peer)].expected.push_back(expected);
+  for (size_t index = 0; index < parts; ++index) {
+    Expected part = expected;
+    part.bytes = part_of(expected.bytes, index, parts);
+    links_[size_t(peer)].streams[index].expected.push_back(part);
+    need(peer, index);
+  }
+  return parts;
+}
+
+Result<void> TcpTransport::meet_contacts() {
+  contacts_due_ = false;
+  std::vector<Contacts::Proved> proved;
+  auto trouble = contacts_->advance(proved);
+  for (auto& each : proved) {
+    Stream& stream = links_[size_t(each.peer)].streams[size_t(each.socket)];
+    // A rank that comes twice lost its first connection.
+    if (stream.wire && stream.used) continue;
+    stream.wire = std::move(each.wire);
+    busy_.push_back(each.peer);
+    progressed();
+  }
+  if (!trouble) return ok();
+  trouble->error.message = name(trouble->peer) + " is gone: " + trouble->error.message;
+  // Others may know of a first cause.
+  std::vector<Fault> faults;
+  for (int peer = 0; peer < size(); ++peer) {
+    for (Stream& stream : links_[size_t(peer)].streams) {
+      if (!stream.wire || stream.closed) continue;
+      if (auto fault = pull(peer, stream)) faults.push_back(*std::move(fault));
+    }
+  }
+  faults.insert(faults.begin(), Fault{trouble->peer, std::move(trouble->error), false});
+  return blame(std::move(faults));
+}
+
+std::optional<TcpTransport::Fault> TcpTransport::move(int peer) {
+  for (Stream& stream : links_[size_t(peer)].streams) {
+    if (!stream.wire) continue;
+    auto fault = pull(peer, stream);
+    if (!fault && (fault = push(peer, stream))) {
+      // Who closed on us may have said why just before.
+      if (auto last_words = pull(peer, stream)) fault = std::move(last_words);
+    }
+    if (fault) return fault;
+  }
+  return std::nullopt;
 }
 
 Result<void> TcpTransport::advance() {
   if (failure_) return *failure_;
+  if (contacts_due_ || contacts_->busy()) TRY(meet_contacts());
   // Every link is looked at before anyone is blamed: where several peers are gone, one may know who was
   // first.
   std::vector<Fault> faults;
@@ -118,14 +230,10 @@ Result<void> TcpTransport::advance() {
   size_t still = 0;
   for (size_t i = 0; i < busy_.size(); ++i) {
     const int peer = busy_[i];
-    auto fault = pull(peer);
-    if (!fault && (fault = push(peer))) {
-      // Who closed on us may have said why just before.
-      if (auto last_words = pull(peer)) fault = std::move(last_words);
-    }
-    if (fault) faults.push_back(*std::move(fault));
-    const Link& link = links_[size_t(peer)];
-    if (link.readable || !link.outgoing.empty() || !link.expected.empty()) busy_[still++] = peer;
+    if (auto fault = move(peer)) faults.push_back(*std::move(fault));
+    const auto& streams = links_[size_t(peer)].streams;
+    if (!std::all_of(streams.begin(), streams.end(), [](const Stream& each) { return each.idle(); }))
+      busy_[still++] = peer;
   }
   busy_.resize(still);
   if (faults.empty()) return ok();
@@ -140,81 +248,79 @@ Error TcpTransport::blame(std::vector<Fault> faults) {
   return fail(std::move(error), faults[0].rank);
 }
 
-void TcpTransport::finish_expected(Link& link) {
-  const Expected& expected = link.expected.front();
-  if (expected.kept) {
-    link.arrived = expected.bytes.data();
-  } else {
+void TcpTransport::finish_expected(Link& link, Stream& stream) {
+  if (!stream.expected.front().kept) {
     --takes_open_;
+  } else if (--link.kept_parts == 0) {
+    link.arrived = link.kept;
   }
-  link.expected.pop_front();
-  link.frame.reset();
+  stream.expected.pop_front();
+  stream.frame.reset();
 }
 
-std::optional<TcpTransport::Fault> TcpTransport::pull(int peer) {
-  Link& link = links_[size_t(peer)];
-  link.readable = false;
-  while (!link.closed && !holds_unwanted_data(link)) {
+std::optional<TcpTransport::Fault> TcpTransport::pull(int peer, Stream& stream) {
+  stream.readable = false;
+  while (!stream.closed && !stream.holds_unwanted_data()) {
     // Where the next bytes belong: in the header, in a control frame's text, or in the caller's buffer.
     char text[control_payload_bytes_max];
     std::span<std::byte> into;
-    if (!link.frame) {
-      into = std::span(link.header).subspan(link.header_received);
-    } else if (link.frame->kind == FrameKind::data) {
-      if (auto fault = compare(peer)) return fault;
-      into = link.expected.front().bytes.subspan(link.expected.front().received);
+    if (!stream.frame) {
+      into = std::span(stream.header).subspan(stream.header_received);
+    } else if (stream.frame->kind == FrameKind::data) {
+      if (auto fault = compare(peer, stream)) return fault;
+      into = stream.expected.front().bytes.subspan(stream.expected.front().received);
     } else {
-      into = std::as_writable_bytes(std::span(text, link.frame->length - link.control.size()));
+      into = std::as_writable_bytes(std::span(text, stream.frame->length - stream.control.size()));
     }
-    const ssize_t got = ::recv(link.socket.descriptor(), into.data(), into.size(), 0);
+    const ssize_t got = stream.wire.receive(into);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && would_block(errno)) break;
     if (got < 0) return gone(peer, describe(errno));
     if (got == 0) {
-      link.closed = true;
-      if (!link.left) return gone(peer, "it closed the connection");
+      stream.closed = true;
+      if (!stream.left) return gone(peer, "it closed the connection");
       break;
     }
     progressed();
     idle_looks_ = 0;
+    stream.used = true;
 
-    if (!link.frame) {
-      link.header_received += size_t(got);
-      if (link.header_received < frame_header_bytes) continue;
-      auto header = decode_header(link.header);
+    if (!stream.frame) {
+      stream.header_received += size_t(got);
+      if (stream.header_received < frame_header_bytes) continue;
+      auto header = decode_header(stream.header);
       if (!header) return Fault{peer, std::move(header).error().in(name(peer)), false};
-      link.header_received = 0;
-      link.frame = *header;
-    } else if (link.frame->kind == FrameKind::data) {
-      link.expected.front().received += size_t(got);
+      stream.header_received = 0;
+      stream.frame = *header;
+    } else if (stream.frame->kind == FrameKind::data) {
+      stream.expected.front().received += size_t(got);
     } else {
-      link.control.append(text, size_t(got));
+      stream.control.append(text, size_t(got));
     }
 
     // A frame that is complete (perhaps with its header: goodbye has no payload) is dealt with.
-    if (link.frame->kind == FrameKind::data) {
-      if (link.expected.empty()) break;
-      const Expected& expected = link.expected.front();
+    if (stream.frame->kind == FrameKind::data) {
+      if (stream.expected.empty()) break;
+      const Expected& expected = stream.expected.front();
       if (expected.received == expected.bytes.size()) {
-        finish_expected(link);
-        if (link.expected.empty()) break;  // what comes next is read when it is waited for
+        finish_expected(links_[size_t(peer)], stream);
+        if (stream.expected.empty()) break;  // what comes next is read when it is waited for
       }
-    } else if (link.control.size() == link.frame->length) {
-      if (auto fault = control_frame(peer)) return fault;
+    } else if (stream.control.size() == stream.frame->length) {
+      if (auto fault = control_frame(peer, stream)) return fault;
     }
   }
-  if (link.left && !link.expected.empty() && !link.frame)
+  if (stream.left && !stream.expected.empty() && !stream.frame)
     return gone(peer, "it has left, but is still needed");
   return std::nullopt;
 }
 
-std::optional<TcpTransport::Fault> TcpTransport::compare(int peer) const {
-  const Link& link = links_[size_t(peer)];
-  const Expected& expected = link.expected.front();
-  if (link.frame->tag == expected.tag && link.frame->length == expected.bytes.size()) return std::nullopt;
+std::optional<TcpTransport::Fault> TcpTransport::compare(int peer, const Stream& stream) const {
+  const Expected& expected = stream.expected.front();
+  if (stream.frame->tag == expected.tag && stream.frame->length == expected.bytes.size()) return std::nullopt;
   return Fault{peer,
-               other_operation(peer, link.frame->tag.operation, link.frame->length, expected.tag.operation,
-                               expected.bytes.size()),
+               other_operation(peer, stream.frame->tag.operation, stream.frame->length,
+                               expected.tag.operation, expected.bytes.size()),
                false};
 }
 
@@ -226,13 +332,12 @@ Error TcpTransport::other_operation(int peer, uint64_t theirs, uint64_t their_by
                   ": all ranks must call the same operations in the same order");
 }
 
-std::optional<TcpTransport::Fault> TcpTransport::control_frame(int peer) {
-  Link& link = links_[size_t(peer)];
-  const FrameKind kind = link.frame->kind;
-  const std::string payload = std::exchange(link.control, {});
-  link.frame.reset();
+std::optional<TcpTransport::Fault> TcpTransport::control_frame(int peer, Stream& stream) {
+  const FrameKind kind = stream.frame->kind;
+  const std::string payload = std::exchange(stream.control, {});
+  stream.frame.reset();
   if (kind == FrameKind::goodbye) {
-    link.left = true;
+    stream.left = true;
     return std::nullopt;
   }
   if (kind == FrameKind::hello) return Fault{peer, corrupt(name(peer) + ": a second hello"), false};
@@ -243,11 +348,10 @@ std::optional<TcpTransport::Fault> TcpTransport::control_frame(int peer) {
   return Fault{int(failed->rank), unavailable(failed->why + " (said " + name(peer) + ")"), true};
 }
 
-std::optional<TcpTransport::Fault> TcpTransport::push(int peer) {
-  Link& link = links_[size_t(peer)];
-  while (!link.outgoing.empty()) {
-    if (link.left || link.closed) return gone(peer, "it has left, but is still needed");
-    Outgoing& frame = link.outgoing.front();
+std::optional<TcpTransport::Fault> TcpTransport::push(int peer, Stream& stream) {
+  while (stream.wire && !stream.outgoing.empty()) {
+    if (stream.left || stream.closed) return gone(peer, "it has left, but is still needed");
+    Outgoing& frame = stream.outgoing.front();
     iovec parts[2];
     int count = 0;
     if (frame.sent < frame_header_bytes) {
@@ -256,18 +360,16 @@ std::optional<TcpTransport::Fault> TcpTransport::push(int peer) {
     const size_t payload_sent = frame.sent > frame_header_bytes ? frame.sent - frame_header_bytes : 0;
     parts[count++] = {const_cast<std::byte*>(frame.payload.data()) + payload_sent,
                       frame.payload.size() - payload_sent};
-    msghdr message{};
-    message.msg_iov = parts;
-    message.msg_iovlen = size_t(count);
-    const ssize_t sent = ::sendmsg(link.socket.descriptor(), &message, MSG_NOSIGNAL);
+    const ssize_t sent = stream.wire.send(std::span(parts, size_t(count)));
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0 && would_block(errno)) break;
     if (sent < 0) return gone(peer, describe(errno));
     progressed();
     idle_looks_ = 0;
+    stream.used = true;
     frame.sent += size_t(sent);
     if (frame.sent == frame_header_bytes + frame.payload.size()) {
-      link.outgoing.pop_front();
+      stream.outgoing.pop_front();
       --sends_open_;
     }
   }
@@ -286,23 +388,37 @@ Result<void> TcpTransport::wait() {
     if (idle_looks_ > idle_looks_without_yielding) ::sched_yield();
     return look(0ms);
   }
-  TRY(look(TcpOptions::cancel_check_interval));
+  TRY(look(contacts_->busy() ? contacts_->sleep_max() : TcpOptions::cancel_check_interval));
   TRY(check_cancelled());
   std::vector<int> waited_for;
   for (int peer = 0; peer < size(); ++peer) {
-    const Link& link = links_[size_t(peer)];
-    if (!link.expected.empty() || !link.outgoing.empty()) waited_for.push_back(peer);
+    const auto& streams = links_[size_t(peer)].streams;
+    if (std::any_of(streams.begin(), streams.end(),
+                    [](const Stream& each) { return !each.expected.empty() || !each.outgoing.empty(); }))
+      waited_for.push_back(peer);
   }
+  ask_after(waited_for);
   return check_patience(waited_for);
 }
 
+void TcpTransport::ask_after(std::span<const int> waited_for) {
+  if (!all_have_come_ || SteadyClock::now() - progress_at_ < ask_after_interval) return;
+  for (const int peer : waited_for) {
+    // To an earlier one we are connecting ourselves.
+    if (!is_linked(peer) && peer > rank()) contacts_->probe(peer);
+  }
+}
+
 Result<void> TcpTransport::check_cancelled() {
-  if (!options_.cancelled || !options_.cancelled()) return ok();
+  if (!options_->cancelled || !options_->cancelled()) return ok();
   return fail(cancelled(name(rank()) + " was told to stop"), rank());
 }
 
 bool TcpTransport::has_readable() const {
-  return std::any_of(links_.begin(), links_.end(), [](const Link& link) { return link.readable; });
+  const auto readable = [](const Stream& stream) { return stream.readable; };
+  return contacts_due_ || std::any_of(links_.begin(), links_.end(), [&](const Link& link) {
+           return std::any_of(link.streams.begin(), link.streams.end(), readable);
+         });
 }
 
 std::vector<int> TcpTransport::hosts() const {
@@ -312,7 +428,7 @@ std::vector<int> TcpTransport::hosts() const {
 }
 
 Result<std::string> TcpTransport::offer() {
-  const Endpoint own{options_.endpoints[size_t(rank())].host, 0};
+  const Endpoint own{options_->endpoints[size_t(rank())].host, 0};
   offered_ = TRY(listen_at(own, size()).in("listening for a part of the group"));
   return own.host + " " + std::to_string(TRY(port_of(offered_)));
 }
@@ -325,7 +441,7 @@ Result<std::unique_ptr<Transport>> TcpTransport::meet(const std::vector<int>& me
 Result<std::unique_ptr<TcpTransport>> TcpTransport::meet_over_tcp(const std::vector<int>& members,
                                                                   const std::vector<std::string>& offers,
                                                                   uint64_t key) {
-  TcpOptions options = options_;
+  TcpOptions options = *options_;
   options.endpoints.clear();
   for (size_t i = 0; i < members.size(); ++i) {
     if (members[i] == rank()) options.rank = int(i);
@@ -337,40 +453,46 @@ Result<std::unique_ptr<TcpTransport>> TcpTransport::meet_over_tcp(const std::vec
     options.endpoints.push_back({offer.substr(0, space), uint16_t(*port)});
   }
   // Other groups of the same job must not be met by mistake.
-  const Digest secret = hmac_sha256(options_.shared_value, "part " + std::to_string(key));
+  const Digest secret = hmac_sha256(options_->shared_value, "part " + std::to_string(key));
   options.shared_value.assign(secret.begin(), secret.end());
   return connect_tcp(std::move(options), std::exchange(offered_, {}));
 }
 
 Result<void> TcpTransport::check_patience(std::span<const int> waited_for) {
   if (failure_) return *failure_;
-  if (SteadyClock::now() - progress_at_ < options_.silence_max) return ok();
+  if (SteadyClock::now() - progress_at_ < patience_) return ok();
   std::string silent;
   for (const int peer : waited_for) silent += (silent.empty() ? "" : ", ") + name(peer);
-  return fail(
-      unavailable("nothing from " + silent + " for " + std::to_string(options_.silence_max.count()) + " ms"),
-      waited_for.empty() ? rank() : waited_for.back());
+  return fail(unavailable("nothing from " + silent + " for " + std::to_string(patience_.count()) + " ms"),
+              waited_for.empty() ? rank() : waited_for.back());
 }
 
 Result<void> TcpTransport::look(Duration at_most) {
   if (failure_) return *failure_;
   std::vector<pollfd> waited;
-  std::vector<int> peers;
+  std::vector<std::pair<int, Stream*>> streams;
   for (int peer = 0; peer < size(); ++peer) {
-    const Link& link = links_[size_t(peer)];
-    if (!link.socket || link.closed) continue;
-    const int events = (holds_unwanted_data(link) ? 0 : POLLIN) | (link.outgoing.empty() ? 0 : POLLOUT);
-    if (events == 0) continue;
-    waited.push_back({link.socket.descriptor(), short(events), 0});
-    peers.push_back(peer);
+    for (Stream& stream : links_[size_t(peer)].streams) {
+      if (!stream.wire || stream.closed) continue;
+      const int events =
+          (stream.holds_unwanted_data() ? 0 : POLLIN) | (stream.outgoing.empty() ? 0 : POLLOUT);
+      if (events == 0) continue;
+      waited.push_back({stream.wire.descriptor(), short(events), 0});
+      streams.emplace_back(peer, &stream);
+    }
   }
+  contacts_->add_events(waited);
   const int ready = ::poll(waited.data(), waited.size(), int(at_most.count()));
   if (ready < 0 && errno != EINTR) return fail(from_errno("poll"), rank());
   for (size_t i = 0; i < waited.size() && ready > 0; ++i) {
     if (waited[i].revents == 0) continue;
-    links_[size_t(peers[i])].readable = true;
-    busy_.push_back(peers[i]);
     idle_looks_ = 0;
+    if (i >= streams.size()) {
+      contacts_due_ = true;
+      continue;
+    }
+    streams[i].second->readable = true;
+    busy_.push_back(streams[i].first);
   }
   return ok();
 }
@@ -384,15 +506,15 @@ Error TcpTransport::fail(Error error, int guilty) {
   failure_ = error;
   const std::string last_words = encode(Failed{uint32_t(guilty), error.message});
   for (Link& link : links_) {
-    if (!link.socket) continue;
-    // In the middle of a data frame there is no room for another; then the closing must do.
-    if (link.outgoing.empty() || link.outgoing.front().sent == 0) {
-      (void)::send(link.socket.descriptor(), last_words.data(), last_words.size(), MSG_NOSIGNAL);
-    }
-    ::shutdown(link.socket.descriptor(), SHUT_WR);
-    link.outgoing.clear();
-    link.expected.clear();
     link.arrived = nullptr;
+    for (Stream& stream : link.streams) {
+      // In the middle of a data frame there is no room for another; then the closing must do.
+      if (stream.wire && (stream.outgoing.empty() || stream.outgoing.front().sent == 0))
+        (void)stream.wire.send(last_words.data(), last_words.size());
+      if (stream.wire) stream.wire.end();
+      stream.outgoing.clear();
+      stream.expected.clear();
+    }
   }
   return error;
 }

@@ -1,10 +1,13 @@
-// Ranks on different hosts: one TCP connection between each two of them, so that everyone sees everyone die.
+// Ranks on different hosts, over TCP. Neighbours (are_neighbours) are connected from the start, others when the first
+// message between them is due. Large messages are cut among TcpOptions::sockets_per_peer sockets. A small one goes at
+// once, with its header, in one system call, and waits in the receiver's kernel: nobody asks whether it may.
 //
-// How failure travels. A peer's process that dies closes its connections: every rank that waits sees it at
+// How failure travels. A peer's process that dies closes its connections: every neighbour that waits sees it at
 // once. A peer's machine that vanishes stops answering keepalive probes (TcpOptions::dead_peer_max). A rank
-// that fails tells all others who was at fault before it closes, so that they blame the first dead and not
-// the second. A peer that is alive but stuck is given up after TcpOptions::silence_max; then the named rank
-// is the one that was waited for.
+// that fails tells all whom it is connected to who was at fault before it closes, and they tell theirs, so that all
+// blame the first dead and not the second. A peer that is alive but stuck is given up after
+// TcpOptions::silence_max; then the named rank is the one that was waited for. Whoever waits long for a rank that it
+// is not connected to asks now and then whether anybody listens there.
 //
 // Threads: confined to one thread at a time.
 #pragma once
@@ -19,36 +22,21 @@
 
 #include "collectives/group.hpp"
 #include "collectives/transport.hpp"
+#include "collectives/transport/tcp/contacts.hpp"
 #include "collectives/transport/tcp/frame.hpp"
+#include "collectives/transport/tcp/wire.hpp"
 
 namespace trainyard::collectives {
 
-// A descriptor that closes itself.
-class Socket {
- public:
-  Socket() = default;
-  explicit Socket(int descriptor) : descriptor_(descriptor) {}
-  Socket(Socket&& other) noexcept : descriptor_(other.descriptor_) { other.descriptor_ = -1; }
-  Socket& operator=(Socket&& other) noexcept {
-    std::swap(descriptor_, other.descriptor_);
-    return *this;
-  }
-  ~Socket();
-  int descriptor() const { return descriptor_; }
-  explicit operator bool() const { return descriptor_ >= 0; }
-
- private:
-  int descriptor_ = -1;
-};
-
 class TcpTransport final : public Transport {
  public:
-  // Requires: sockets[k] is connected to rank k, does not block, and both sides have proved their membership;
-  // sockets[rank] is empty.
-  TcpTransport(TcpOptions options, std::vector<Socket> sockets);
+  // Requires: wires[k], where it is not empty, is connected to rank k, and both sides have proved their membership.
+  // `contacts` refer to `options`.
+  TcpTransport(std::unique_ptr<TcpOptions> options, std::unique_ptr<Contacts> contacts,
+               std::vector<Wire> wires);
   ~TcpTransport() override;
 
-  int rank() const override { return options_.rank; }
+  int rank() const override { return options_->rank; }
   int size() const override { return int(links_.size()); }
   void send(std::span<const int> peers, Tag tag, std::span<const std::byte> bytes) override;
   void take(int peer, Tag tag, std::span<std::byte> into) override;
@@ -65,19 +53,23 @@ class TcpTransport final : public Transport {
   Result<std::unique_ptr<Transport>> meet(const std::vector<int>& members,
                                           const std::vector<std::string>& offers, uint64_t key) override;
 
+  // Returns when all ranks have called it: from then on a rank that is not there is gone.
+  Result<void> await_all(Duration at_most);
+  bool is_linked(int peer) const { return bool(links_[size_t(peer)].streams[0].wire); }
+
   // For a transport that has other ways beside this one.
   // Looks at every connection, at most `at_most`, whether or not we wait for something on it.
   Result<void> look(Duration at_most);
   // Ends the group because of `guilty`.
   Error fail(Error error, int guilty);
   std::string name(int rank) const;
-  const Socket& socket_to(int rank) const { return links_[size_t(rank)].socket; }
+  const Socket& socket_to(int rank) const { return links_[size_t(rank)].streams[0].wire.socket(); }
   // What wait() says when nothing came for too long; `waited_for` are the ranks that are to blame.
   Result<void> check_patience(std::span<const int> waited_for);
   Result<void> check_cancelled();
   const std::optional<Error>& failure() const { return failure_; }
   bool is_busy() const { return !busy_.empty(); }
-  bool has_left(int peer) const { return links_[size_t(peer)].left; }
+  bool has_left(int peer) const { return links_[size_t(peer)].streams[0].left; }
   bool has_readable() const;
   Error other_operation(int peer, uint64_t theirs, uint64_t their_bytes, uint64_t ours,
                         uint64_t our_bytes) const;
@@ -97,18 +89,27 @@ class TcpTransport final : public Transport {
     bool kept = false;
     size_t received = 0;
   };
-  struct Link {
-    Socket socket;
+  // One connection. Messages and parts of messages on it are in the order of their sends and receives.
+  struct Stream {
+    Wire wire;  // empty until it is needed
     std::deque<Outgoing> outgoing;
     std::deque<Expected> expected;
-    const std::byte* arrived = nullptr;
     HeaderBytes header{};
     size_t header_received = 0;
     std::optional<FrameHeader> frame;  // whose payload comes now
     std::string control;               // payload of a frame that is not data, so far
     bool readable = false;             // something came that nobody waits for
+    bool used = false;                 // a byte went, one way or the other
     bool left = false;                 // said goodbye
     bool closed = false;
+    bool idle() const { return !readable && outgoing.empty() && expected.empty(); }
+    bool holds_unwanted_data() const { return frame && frame->kind == FrameKind::data && expected.empty(); }
+  };
+  struct Link {
+    std::vector<Stream> streams;
+    const std::byte* arrived = nullptr;
+    const std::byte* kept = nullptr;  // a message that is to be kept: where its parts go
+    size_t kept_parts = 0;            // of it, which have not come
   };
   struct Fault {
     int rank;
@@ -116,26 +117,32 @@ class TcpTransport final : public Transport {
     bool told;  // by a peer that knew the first cause
   };
 
-  void expect(int peer, Expected expected);
+  // Into how many parts a message is cut, one for each socket from the first on; both sides count alike.
+  size_t parts_of(size_t bytes) const;
+  // Sees to it that the connection is made.
+  void need(int peer, size_t socket);
+  size_t expect(int peer, Expected expected);
+  // What the connections that are being made amount to.
+  Result<void> meet_contacts();
+  std::optional<Fault> move(int peer);
   // Each moves what it can; the answer is what is wrong with that peer.
-  std::optional<Fault> pull(int peer);
-  std::optional<Fault> push(int peer);
-  std::optional<Fault> control_frame(int peer);
+  std::optional<Fault> pull(int peer, Stream& stream);
+  std::optional<Fault> push(int peer, Stream& stream);
+  std::optional<Fault> control_frame(int peer, Stream& stream);
   // Whether the data frame that has come is the one that is expected.
-  std::optional<Fault> compare(int peer) const;
-  void finish_expected(Link& link);
+  std::optional<Fault> compare(int peer, const Stream& stream) const;
+  void finish_expected(Link& link, Stream& stream);
+  void ask_after(std::span<const int> waited_for);
   Fault gone(int peer, std::string why) const;
   Error blame(std::vector<Fault> faults);
-  bool holds_unwanted_data(const Link& link) const {
-    return link.frame && link.frame->kind == FrameKind::data && link.expected.empty();
-  }
   // Reads what the others still send, until they have closed or farewell_max is over: closing a connection
   // with unread bytes resets it, and a reset may overtake our last words.
   void hear_out();
   static constexpr Duration farewell_max =
       500ms;  // for peers in the middle of a step; a computing one reads later
 
-  const TcpOptions options_;
+  const std::unique_ptr<TcpOptions> options_;  // at one place, since contacts refer to it
+  const std::unique_ptr<Contacts> contacts_;
   std::vector<Link> links_;  // by rank; our own is empty
   std::vector<int> busy_;    // peers with something to send or to expect; some may have none any more
   size_t takes_open_ = 0;
@@ -144,7 +151,13 @@ class TcpTransport final : public Transport {
   Socket offered_;      // listens for those who take our offer
   std::optional<Error> failure_;
   std::chrono::steady_clock::time_point progress_at_;
+  Duration patience_;          // silence_max, but while all are awaited
+  bool contacts_due_ = false;  // something came for them
+  bool all_have_come_ = false;
 };
+
+// Ranks that are connected from the start: a power of two apart, around the circle.
+bool are_neighbours(int a, int b, int ranks);
 
 // Meets the other ranks; see join_over_tcp.
 // `listener`, where there is one already, listens at our own endpoint.

@@ -1,0 +1,382 @@
+// What lies between ranks that share no memory: connections that are made when they are needed, several sockets,
+// addresses of both kinds and of unlike networks, encryption.
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <mutex>
+
+#include "collectives/testing/groups.hpp"
+#include "collectives/transport/tcp/addresses.hpp"
+#include "collectives/transport/tcp/tcp_transport.hpp"
+
+namespace trainyard::collectives {
+namespace {
+
+using namespace testing;
+using Adjust = std::function<void(TcpOptions&)>;
+
+void over_links(std::vector<Endpoint> all, const Adjust& adjust, const std::function<void(Group&)>& play) {
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < int(all.size()); ++rank) {
+    threads.emplace_back([&, rank] {
+      auto mine = options(all, rank, Way::tcp);
+      adjust(mine);
+      auto group = join_over_tcp(mine);
+      ASSERT_TRUE(group) << group.error().message;
+      play(**group);
+    });
+  }
+  for (auto& thread : threads) thread.join();
+}
+
+// Everything at once: each rank hears from each other one, and sums agree.
+void talk_to_everyone(Group& group, size_t elements) {
+  const auto ranks = size_t(group.size());
+  const auto rank = size_t(group.rank());
+  std::vector<int64_t> mine(ranks * elements);
+  std::vector<int64_t> theirs(ranks * elements);
+  for (size_t peer = 0; peer < ranks; ++peer) {
+    for (size_t i = 0; i < elements; ++i) mine[peer * elements + i] = int64_t(rank * 1000 + peer * 10 + i);
+  }
+  expect_ok(group.run(calls::all_to_all(numbers(std::span(mine)), numbers(std::span(theirs)))));
+  for (size_t peer = 0; peer < ranks; ++peer) {
+    for (size_t i = 0; i < elements; ++i)
+      ASSERT_EQ(theirs[peer * elements + i], int64_t(peer * 1000 + rank * 10 + i)) << peer << " " << i;
+  }
+  std::vector<float> values(elements * 3 + 1, float(rank + 1));
+  expect_ok(group.allreduce(values));
+  EXPECT_EQ(values, std::vector<float>(elements * 3 + 1, float(ranks * (ranks + 1) / 2)));
+}
+
+TEST(Links, neighbours_are_a_power_of_two_apart_and_see_each_other_alike) {
+  for (int ranks = 1; ranks <= 65; ++ranks) {
+    for (int a = 0; a < ranks; ++a) {
+      EXPECT_EQ(are_neighbours(a, (a + 1) % ranks, ranks), ranks > 1);
+      for (int b = 0; b < ranks; ++b) EXPECT_EQ(are_neighbours(a, b, ranks), are_neighbours(b, a, ranks));
+    }
+  }
+  int neighbours = 0;
+  for (int peer = 1; peer < 64; ++peer) neighbours += are_neighbours(0, peer, 64);
+  EXPECT_EQ(neighbours, 11);
+  for (int a = 0; a < 5; ++a) {
+    for (int b = 0; b < a; ++b) EXPECT_TRUE(are_neighbours(a, b, 5));
+  }
+}
+
+TEST(Links, ranks_that_are_no_neighbours_connect_when_they_talk) {
+  over_links(
+      endpoints(9), [](TcpOptions&) {},
+      [](Group& group) {
+        ASSERT_FALSE(are_neighbours(0, 3, 9));
+        float value = 7;
+        // The earlier one sends, and the other way round; the rest does something else.
+        if (group.rank() == 0) expect_ok(group.send(3, numbers(std::span(&value, 1))));
+        if (group.rank() == 3) expect_ok(group.receive(0, numbers(std::span(&value, 1))));
+        if (group.rank() == 5) expect_ok(group.send(2, numbers(std::span(&value, 1))));
+        if (group.rank() == 2) expect_ok(group.receive(5, numbers(std::span(&value, 1))));
+        expect_ok(group.barrier());
+        talk_to_everyone(group, 100);
+      });
+}
+
+// The victim is a process, so that it dies as processes die; nobody can be told by it.
+TEST(Links, a_rank_that_died_is_named_by_those_who_were_never_connected_to_it) {
+  constexpr int ranks = 9;
+  constexpr int victim = 3;
+  const auto all = endpoints(ranks);
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    auto group = join_over_tcp(options(all, victim, Way::tcp));
+    if (!group || !(*group)->barrier()) _exit(1);
+    raise(SIGKILL);
+  }
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < ranks; ++rank) {
+    if (rank == victim) continue;
+    threads.emplace_back([&, rank] {
+      auto group = join_over_tcp(options(all, rank, Way::tcp));
+      ASSERT_TRUE(group) << group.error().message;
+      Result<void> result;
+      for (int step = 0; step < 100 && result; ++step) result = (*group)->barrier();
+      ASSERT_FALSE(result);
+      EXPECT_NE(result.error().message.find("rank 3 ("), std::string::npos) << result.error().message;
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+}
+
+TEST(Links, one_who_has_left_is_missed_by_those_who_were_never_connected_to_it) {
+  // The later rank connects, so it is refused; the earlier one has to ask.
+  for (const auto& [leaver, other] : {std::pair(0, 6), std::pair(6, 0)}) {
+    ASSERT_FALSE(are_neighbours(leaver, other, 9));
+    std::atomic<int> gone = 0;
+    over_links(
+        endpoints(9), [](TcpOptions&) {},
+        [&, leaver = leaver, other = other](Group& group) {
+          const auto met = group.barrier();
+          // The rest may hear of it while they are still in the barrier.
+          if (group.rank() != leaver && group.rank() != other) return;
+          expect_ok(met);
+          if (group.rank() == leaver) {
+            ++gone;
+            return;
+          }
+          while (gone == 0) std::this_thread::yield();
+          float value = 1;
+          const auto result = group.receive(leaver, numbers(std::span(&value, 1)));
+          ASSERT_FALSE(result);
+          const std::string& why = result.error().message;
+          EXPECT_NE(why.find("rank " + std::to_string(leaver) + " ("), std::string::npos) << why;
+          EXPECT_NE(why.find("gone"), std::string::npos) << why;
+        });
+  }
+}
+
+TEST(Links, large_messages_travel_on_several_sockets) {
+  for (const int sockets : {2, 5}) {
+    over_links(
+        endpoints(3), [&](TcpOptions& options) { options.sockets_per_peer = sockets; },
+        [](Group& group) {
+          for (const size_t elements : {1u, 10'000u, 40'001u}) talk_to_everyone(group, elements);
+        });
+  }
+}
+
+TEST(Links, every_plan_sums_on_several_sockets_as_on_one) {
+  for (const char* plans : {"allreduce=direct:0-", "allreduce=ring:0-", "allreduce=halving_doubling:0-",
+                            "allreduce=tree:0-", "allreduce=one_shot:0-"}) {
+    over_links(
+        endpoints(4),
+        [&](TcpOptions& options) {
+          options.sockets_per_peer = 3;
+          options.group.plans = plans;
+        },
+        [](Group& group) {
+          std::vector<float> values(300'007);
+          for (size_t i = 0; i < values.size(); ++i) values[i] = float(i % 1000) * float(group.rank() + 1);
+          expect_ok(group.allreduce(values));
+          for (size_t i = 0; i < values.size(); ++i) ASSERT_EQ(values[i], float(i % 1000) * 10) << i;
+        });
+  }
+}
+
+TEST(Links, ranks_that_disagree_about_the_sockets_say_so) {
+  const auto all = endpoints(2);
+  std::thread first([&] {
+    auto mine = options(all, 0, Way::tcp);
+    mine.join_deadline = 500ms;
+    EXPECT_FALSE(join_over_tcp(mine));
+  });
+  auto other = options(all, 1, Way::tcp);
+  other.sockets_per_peer = 2;
+  other.join_deadline = 10s;
+  const auto refused = join_over_tcp(other);
+  first.join();
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("sockets"), std::string::npos) << refused.error().message;
+  other.sockets_per_peer = 0;
+  EXPECT_EQ(join_over_tcp(other).error().kind, Kind::invalid);
+}
+
+TEST(Links, addresses_may_be_of_version_6) {
+  if (!listen_at({"::1", 0}, 1)) GTEST_SKIP() << "this machine has no IPv6";
+  std::vector<Endpoint> all;
+  std::vector<Socket> held;
+  for (int rank = 0; rank < 3; ++rank) {
+    auto listener = listen_at({"::1", 0}, 1);
+    ASSERT_TRUE(listener);
+    all.push_back({"::1", *port_of(*listener)});
+    held.push_back(*std::move(listener));
+  }
+  EXPECT_EQ(text_of(all[0]), "[::1]:" + std::to_string(all[0].port));
+  held.clear();
+  over_links(
+      all, [](TcpOptions&) {},
+      [](Group& group) {
+        talk_to_everyone(group, 10);
+        // Its parts meet where it met itself.
+        auto part = group.split(group.rank() == 1 ? -1 : 0);
+        ASSERT_TRUE(part) << part.error().message;
+        if (*part) talk_to_everyone(**part, 10);
+      });
+}
+
+TEST(Links, of_several_addresses_the_first_that_answers_is_taken) {
+  // One that no route leads to, one that no name server knows, one that is right.
+  std::vector<Endpoint> all(3);
+  std::vector<Socket> held;
+  for (Endpoint& each : all) {
+    each.host = "240.0.0.1,no-such-host.invalid,127.0.0.1";
+    held.push_back(*listen_at(each, 1));
+    each.port = *port_of(held.back());
+  }
+  held.clear();
+  EXPECT_EQ(hosts_of(all[0]).size(), 3u);
+  over_links(
+      all, [](TcpOptions&) {}, [](Group& group) { talk_to_everyone(group, 10); });
+}
+
+// Between rank 0 and who connects to it: passes everything on and keeps what it saw.
+class Relay {
+ public:
+  explicit Relay(const Endpoint& behind) : behind_(behind), listener_(*listen_at({"127.0.0.1", 0}, 16)) {
+    thread_ = std::thread([this] { run(); });
+  }
+  ~Relay() {
+    ending_ = true;
+    thread_.join();
+  }
+  Endpoint place() const { return {"127.0.0.1", *port_of(listener_)}; }
+  std::string seen() const {
+    const std::scoped_lock lock(mutex_);
+    return seen_;
+  }
+
+ private:
+  void run() {
+    std::vector<std::pair<int, int>> pairs;
+    while (!ending_) {
+      const int accepted = ::accept4(listener_.descriptor(), nullptr, nullptr, SOCK_NONBLOCK);
+      if (accepted >= 0) {
+        const auto address = *resolve(behind_);
+        const int onward = ::socket(AF_INET, SOCK_STREAM, 0);
+        if (::connect(onward, address[0].get(), address[0].length) == 0) {
+          pairs.emplace_back(accepted, onward);
+        } else {
+          ::close(accepted);
+          ::close(onward);
+        }
+      }
+      for (auto& [a, b] : pairs) {
+        for (const auto& [from, to] : {std::pair(a, b), std::pair(b, a)}) {
+          char bytes[65536];
+          const ssize_t got = ::recv(from, bytes, sizeof bytes, MSG_DONTWAIT);
+          if (got == 0) ::shutdown(to, SHUT_WR);
+          if (got <= 0) continue;
+          for (ssize_t sent = 0; sent < got;) {
+            const ssize_t more = ::send(to, bytes + sent, size_t(got - sent), MSG_NOSIGNAL);
+            if (more < 0 && errno != EAGAIN) break;
+            if (more > 0) sent += more;
+          }
+          const std::scoped_lock lock(mutex_);
+          seen_.append(bytes, size_t(got));
+        }
+      }
+      ::poll(nullptr, 0, 1);
+    }
+    for (auto& [a, b] : pairs) {
+      ::close(a);
+      ::close(b);
+    }
+  }
+
+  const Endpoint behind_;
+  Socket listener_;
+  std::atomic<bool> ending_ = false;
+  std::thread thread_;
+  mutable std::mutex mutex_;
+  std::string seen_;  // guarded by mutex_
+};
+
+bool can_encrypt() { return bool(TlsKey::make("x")); }
+
+TEST(Encryption, nobody_between_the_ranks_reads_along) {
+  if (!can_encrypt()) GTEST_SKIP() << "this machine has no OpenSSL";
+  const std::string words = "the gradients of the third layer";
+  for (const bool encrypt : {false, true}) {
+    auto all = endpoints(2);
+    Relay relay(all[0]);
+    std::thread first([&] {
+      auto mine = options(all, 0, Way::tcp);
+      mine.encrypt = encrypt;
+      auto group = join_over_tcp(mine);
+      ASSERT_TRUE(group) << group.error().message;
+      const auto said = (*group)->all_gather(std::string_view(words));
+      EXPECT_TRUE(said);
+    });
+    auto seen_by_second = all;
+    seen_by_second[0] = relay.place();
+    auto mine = options(seen_by_second, 1, Way::tcp);
+    mine.encrypt = encrypt;
+    auto group = join_over_tcp(mine);
+    ASSERT_TRUE(group) << group.error().message;
+    const auto said = (*group)->all_gather(std::string_view(words));
+    ASSERT_TRUE(said);
+    EXPECT_EQ((*said)[0], words);
+    group->reset();
+    first.join();
+    EXPECT_EQ(relay.seen().find(words) == std::string::npos, encrypt);
+    EXPECT_EQ(relay.seen().find("TYR3") == std::string::npos, encrypt);
+    EXPECT_GT(relay.seen().size(), words.size());
+  }
+}
+
+TEST(Encryption, groups_do_what_they_do_in_the_clear) {
+  if (!can_encrypt()) GTEST_SKIP() << "this machine has no OpenSSL";
+  over_links(
+      endpoints(6),
+      [](TcpOptions& options) {
+        options.encrypt = true;
+        options.sockets_per_peer = 2;
+      },
+      [](Group& group) {
+        for (const size_t elements : {1u, 30'001u}) talk_to_everyone(group, elements);
+        auto part = group.split(group.rank() % 2);
+        ASSERT_TRUE(part) << part.error().message;
+        talk_to_everyone(**part, 1000);
+      });
+}
+
+TEST(Encryption, a_rank_that_gives_up_is_heard) {
+  if (!can_encrypt()) GTEST_SKIP() << "this machine has no OpenSSL";
+  over_links(
+      endpoints(3), [](TcpOptions& options) { options.encrypt = true; },
+      [](Group& group) {
+        Result<void> result = group.barrier();
+        if (group.rank() == 1) return group.abandon("the disk is on fire");
+        std::vector<float> values(1'000'000, 1.0f);
+        if (result) result = group.allreduce(values);
+        ASSERT_FALSE(result);
+        EXPECT_NE(result.error().message.find("rank 1"), std::string::npos) << result.error().message;
+      });
+}
+
+TEST(Encryption, those_without_the_secret_and_those_who_do_not_encrypt_are_refused) {
+  if (!can_encrypt()) GTEST_SKIP() << "this machine has no OpenSSL";
+  const auto all = endpoints(2);
+  std::thread first([&] {
+    auto mine = options(all, 0, Way::tcp);
+    mine.encrypt = true;
+    const auto group = join_over_tcp(mine);
+    EXPECT_TRUE(group) << group.error().message;
+  });
+  auto other = options(all, 1, Way::tcp);
+  other.encrypt = true;
+  other.shared_value = "another job";
+  const auto stranger = join_over_tcp(other);
+  ASSERT_FALSE(stranger);
+  EXPECT_EQ(stranger.error().kind, Kind::conflict) << stranger.error().message;
+  other = options(all, 1, Way::tcp);
+  other.join_deadline = 300ms;
+  EXPECT_FALSE(join_over_tcp(other));
+  other.encrypt = true;
+  other.shared_value = "";
+  EXPECT_EQ(join_over_tcp(other).error().kind, Kind::invalid);
+  // None of them has hurt the one that waits.
+  auto right = options(all, 1, Way::tcp);
+  right.encrypt = true;
+  EXPECT_TRUE(join_over_tcp(right));
+  first.join();
+}
+
+}  // namespace
+}  // namespace trainyard::collectives

@@ -1,0 +1,309 @@
+#include "collectives/transport/tcp/contacts.hpp"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "base/check.hpp"
+#include "collectives/transport/tcp/addresses.hpp"
+
+namespace trainyard::collectives {
+namespace {
+
+constexpr Duration connect_retry_first = 2ms;  // ranks that start together miss each other by this
+constexpr Duration connect_retry_max = 50ms;   // a host that comes up late costs at most this much more
+constexpr Duration connect_attempt_max = 3s;   // then look the name up again: the address may have changed
+constexpr Duration address_attempt_max =
+    1s;  // where there are more addresses: longer than the way round the earth
+constexpr Duration stranger_hello_max = 10s;  // who connects and says nothing is not one of us
+constexpr size_t strangers_max = 256;         // connections that have not said hello yet; further ones wait
+
+void tune(int descriptor) {
+  const auto set = [descriptor](int level, int name, int value) {
+    (void)::setsockopt(descriptor, level, name, &value, sizeof value);
+  };
+  set(IPPROTO_TCP, TCP_NODELAY, 1);  // the last small frame of a step must not wait for more
+  // Probes after 5 s of silence, every 3 s, five times: dead_peer_max together.
+  static_assert(TcpOptions::dead_peer_max == 20s);
+  set(SOL_SOCKET, SO_KEEPALIVE, 1);
+  set(IPPROTO_TCP, TCP_KEEPIDLE, 5);
+  set(IPPROTO_TCP, TCP_KEEPINTVL, 3);
+  set(IPPROTO_TCP, TCP_KEEPCNT, 5);
+  set(IPPROTO_TCP, TCP_USER_TIMEOUT, int(TcpOptions::dead_peer_max.count()));
+}
+
+bool send_whole(Wire& wire, std::string_view bytes) {
+  // A hello is far smaller than an empty socket's buffer: it goes at once or the connection is broken.
+  return wire.send(bytes.data(), bytes.size()) == ssize_t(bytes.size());
+}
+
+Nonce fresh_nonce() {
+  Nonce nonce;
+  CHECK(::getrandom(nonce.data(), nonce.size(), 0) == ssize_t(nonce.size()),
+        "the kernel has 16 random bytes");
+  return nonce;
+}
+
+}  // namespace
+
+Result<std::optional<std::string>> Contacts::FrameReader::read(Wire& wire, FrameKind kind) {
+  for (;;) {
+    size_t wanted = frame_header_bytes - std::min(bytes_.size(), frame_header_bytes);
+    if (wanted == 0) wanted = frame_header_bytes + length_ - bytes_.size();
+    char buffer[frame_header_bytes + control_payload_bytes_max];
+    const ssize_t got = wire.receive(std::as_writable_bytes(std::span(buffer, wanted)));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return std::optional<std::string>{};
+    if (got < 0) return from_errno("waiting for a hello");
+    if (got == 0) return unavailable("it closed the connection");
+    bytes_.append(buffer, size_t(got));
+    if (bytes_.size() == frame_header_bytes) {
+      HeaderBytes header_bytes;
+      std::memcpy(header_bytes.data(), bytes_.data(), header_bytes.size());
+      const FrameHeader header = TRY(decode_header(header_bytes));
+      if (header.kind != kind || header.length == 0) return corrupt("a frame that is not due");
+      length_ = size_t(header.length);
+    } else if (bytes_.size() == frame_header_bytes + length_) {
+      std::string payload = bytes_.substr(frame_header_bytes);
+      bytes_.clear();
+      return std::optional(std::move(payload));
+    }
+  }
+}
+
+Contacts::Contacts(const TcpOptions& options, std::shared_ptr<const TlsKey> key, Socket listener)
+    : options_(options), key_(std::move(key)), listener_(std::move(listener)) {}
+
+void Contacts::want(int peer, int socket) {
+  if (peer > options_.rank) return;  // it connects
+  const auto same = [&](const Attempt& each) { return each.peer == peer && each.socket == socket; };
+  if (std::any_of(attempts_.begin(), attempts_.end(), same)) return;
+  attempts_.push_back({peer, socket, false, false, {}, connect_retry_first, 0, {}});
+}
+
+void Contacts::probe(int peer) {
+  const auto same = [&](const Attempt& each) { return each.peer == peer && each.probe; };
+  if (std::any_of(attempts_.begin(), attempts_.end(), same)) return;
+  attempts_.push_back({peer, 0, true, false, {}, connect_retry_max, 0, {}});
+}
+
+std::string Contacts::last_failure(int peer) const {
+  for (const Attempt& attempt : attempts_) {
+    if (attempt.peer != peer || attempt.last_failures.empty()) continue;
+    std::string all;
+    for (const std::string& each : attempt.last_failures) all += (all.empty() ? "" : ", ") + each;
+    return all;
+  }
+  return peer < options_.rank ? "it was not tried" : "it did not connect";
+}
+
+void Contacts::add_events(std::vector<pollfd>& events) const {
+  for (const Contact& contact : contacts_) {
+    const bool writes = (contact.ours && !contact.connected) || contact.wire.greeting_wants_to_write();
+    events.push_back({contact.wire.descriptor(), short(writes ? POLLOUT : POLLIN), 0});
+  }
+  if (listener_ && strangers() < strangers_max) events.push_back({listener_.descriptor(), POLLIN, 0});
+}
+
+Duration Contacts::sleep_max() const {
+  Duration at_most = TcpOptions::cancel_check_interval;
+  for (const Attempt& attempt : attempts_) {
+    if (attempt.under_way) continue;
+    at_most = std::min(at_most,
+                       std::max(Duration(1), std::chrono::ceil<Duration>(attempt.next - SteadyClock::now())));
+  }
+  return at_most;
+}
+
+size_t Contacts::strangers() const {
+  return size_t(std::count_if(contacts_.begin(), contacts_.end(), [](const Contact& c) { return !c.ours; }));
+}
+
+std::optional<Contacts::Trouble> Contacts::begin_attempts() {
+  std::optional<Trouble> trouble;
+  for (Attempt& attempt : attempts_) {
+    if (attempt.under_way || SteadyClock::now() < attempt.next) continue;
+    const size_t addresses = hosts_of(options_.endpoints[size_t(attempt.peer)]).size();
+    attempt.next = SteadyClock::now() + attempt.pause;
+    // Every address has its turn before the pause grows.
+    if (attempt.tries++ % addresses + 1 == addresses)
+      attempt.pause = std::min(attempt.pause * 2, connect_retry_max);
+    Socket socket = begin_connecting(attempt);
+    if (!socket) {
+      if (!trouble) trouble = trouble_of(attempt);
+      continue;
+    }
+    attempt.under_way = true;
+    Contact contact;
+    contact.wire = Wire(std::move(socket));
+    contact.peer = attempt.peer;
+    contact.socket = attempt.socket;
+    contact.ours = true;
+    contact.probe = attempt.probe;
+    contact.until =
+        SteadyClock::now() + (attempt.last_failures.size() > 1 ? address_attempt_max : connect_attempt_max);
+    contacts_.push_back(std::move(contact));
+  }
+  return trouble;
+}
+
+Socket Contacts::begin_connecting(Attempt& attempt) {
+  const auto addresses = resolve(options_.endpoints[size_t(attempt.peer)]);
+  if (!addresses) {
+    attempt.last_failures = {addresses.error().message};
+    return Socket();
+  }
+  attempt.last_failures.resize(addresses->size(), "not tried");
+  const size_t index = (attempt.tries - 1) % addresses->size();
+  const Address& address = (*addresses)[index];
+  Socket socket(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (socket) tune(socket.descriptor());
+  if (socket && (::connect(socket.descriptor(), address.get(), address.length) == 0 || errno == EINPROGRESS))
+    return socket;
+  attempt.last_failures[index] = std::strerror(errno);
+  return Socket();
+}
+
+void Contacts::accept_all() {
+  // As many as wait: 64 ranks knock at the same time.
+  while (listener_ && strangers() < strangers_max) {
+    Socket socket(::accept4(listener_.descriptor(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!socket) return;
+    tune(socket.descriptor());
+    Contact contact;
+    contact.wire = Wire(std::move(socket));
+    contact.connected = true;
+    contact.until = SteadyClock::now() + stranger_hello_max;
+    if (key_) contact.wire.encrypt(*key_, TlsSide::accepts);
+    contacts_.push_back(std::move(contact));
+  }
+}
+
+// Whoever proved its membership becomes a link; whoever cannot any more is closed; the rest stays.
+std::optional<Contacts::Trouble> Contacts::advance(std::vector<Proved>& proved) {
+  std::optional<Trouble> trouble = begin_attempts();
+  accept_all();
+  std::vector<Contact> still;
+  for (Contact& contact : std::exchange(contacts_, {})) {
+    auto heard = hear(contact);
+    if (heard && *heard) {
+      if (contact.ours) {
+        std::erase_if(attempts_, [&](const Attempt& each) {
+          return each.peer == contact.peer && each.socket == contact.socket && each.probe == contact.probe;
+        });
+      }
+      if (!contact.probe) proved.push_back({contact.peer, contact.socket, std::move(contact.wire)});
+      continue;
+    }
+    // A rank that computes lets others wait; before all have come, its host may be another one by now.
+    const bool patient = contact.ours && contact.connected && all_have_come_;
+    if (heard && (patient || SteadyClock::now() < contact.until)) {
+      still.push_back(std::move(contact));
+      continue;
+    }
+    if (!contact.ours) continue;  // a stranger, or a rank that will come again
+    auto found =
+        failed(contact, heard ? unavailable("it is there, but does not answer") : std::move(heard).error());
+    if (found && !trouble) trouble = std::move(found);
+  }
+  contacts_.insert(contacts_.end(), std::make_move_iterator(still.begin()),
+                   std::make_move_iterator(still.end()));
+  return trouble;
+}
+
+std::optional<Contacts::Trouble> Contacts::failed(const Contact& contact, Error error) {
+  const auto attempt = std::find_if(attempts_.begin(), attempts_.end(), [&](const Attempt& each) {
+    return each.peer == contact.peer && each.socket == contact.socket && each.probe == contact.probe;
+  });
+  CHECK(attempt != attempts_.end(), "an attempt lasts until its connection does");
+  attempt->under_way = false;
+  auto& failures = attempt->last_failures;
+  failures[(attempt->tries - 1) % failures.size()] = error.message;
+  // An address may be another host's here; where there is only one, it is the peer that is wrong.
+  if (error.kind != Kind::unavailable && failures.size() == 1) return Trouble{contact.peer, std::move(error)};
+  return trouble_of(*attempt);
+}
+
+std::optional<Contacts::Trouble> Contacts::trouble_of(const Attempt& attempt) const {
+  const auto& failures = attempt.last_failures;
+  const bool nobody = std::all_of(failures.begin(), failures.end(), [](const std::string& each) {
+    return each == std::strerror(ECONNREFUSED);
+  });
+  if (!nobody || !all_have_come_) return std::nullopt;
+  return Trouble{attempt.peer, unavailable("nobody listens at its place any more")};
+}
+
+// True when the peer has proved its membership. Errors: unavailable where another try may help.
+Result<bool> Contacts::hear(Contact& contact) {
+  if (!contact.connected && !TRY(finish_connecting(contact))) return false;
+  if (contact.probe) return true;
+  if (!contact.greeted) {
+    if (!TRY(contact.wire.greet())) return false;
+    contact.greeted = true;
+    if (contact.ours) {
+      contact.our_hello = fresh_hello(contact);
+      if (!send_whole(contact.wire, encode(contact.our_hello)))
+        return unavailable("it closed before our hello");
+    }
+  }
+  if (!contact.hello) {
+    const auto payload = TRY(contact.reader.read(contact.wire, FrameKind::hello));
+    if (!payload) return false;
+    contact.hello = TRY(decode_hello(*payload));
+    TRY(answer_hello(contact));
+  }
+  const auto payload = TRY(contact.reader.read(contact.wire, FrameKind::proof));
+  if (!payload) return false;
+  const Digest proof = TRY(decode_proof(*payload));
+  if (equal_in_constant_time(proof, prove(options_.shared_value, *contact.hello, contact.our_hello)))
+    return true;
+  return conflict("it belongs to another job: it does not know this group's secret");
+}
+
+Result<bool> Contacts::finish_connecting(Contact& contact) {
+  pollfd writable{contact.wire.descriptor(), POLLOUT, 0};
+  if (::poll(&writable, 1, 0) <= 0) return false;
+  int error_number = 0;
+  socklen_t length = sizeof error_number;
+  ::getsockopt(contact.wire.descriptor(), SOL_SOCKET, SO_ERROR, &error_number, &length);
+  if (error_number != 0) return unavailable(std::strerror(error_number));
+  contact.connected = true;
+  contact.until = SteadyClock::now() + connect_attempt_max;
+  if (key_ && !contact.probe) contact.wire.encrypt(*key_, TlsSide::connects);
+  return true;
+}
+
+Hello Contacts::fresh_hello(const Contact& contact) const {
+  return {uint32_t(options_.rank), uint32_t(options_.endpoints.size()), fresh_nonce(),
+          uint32_t(contact.socket), uint32_t(options_.sockets_per_peer)};
+}
+
+Result<void> Contacts::answer_hello(Contact& contact) {
+  const Hello& said = *contact.hello;
+  const int ranks = int(options_.endpoints.size());
+  if (!contact.ours) {
+    // An answer even to those whom we refuse: then they can say what is wrong.
+    contact.socket = int(std::min<uint32_t>(said.socket, TcpOptions::sockets_per_peer_max));
+    contact.our_hello = fresh_hello(contact);
+    contact.our_hello.socket = std::min(contact.our_hello.socket, contact.our_hello.sockets - 1);
+    if (!send_whole(contact.wire, encode(contact.our_hello))) return unavailable("it closed");
+    if (int(said.ranks) != ranks || int(said.rank) <= options_.rank) return conflict("it is no rank of ours");
+    contact.peer = int(said.rank);
+  } else if (int(said.ranks) != ranks || int(said.rank) != contact.peer) {
+    return conflict("it is rank " + std::to_string(said.rank) + " of " + std::to_string(said.ranks));
+  }
+  if (int(said.sockets) != options_.sockets_per_peer)
+    return conflict("it has " + std::to_string(said.sockets) + " sockets for each peer, where " +
+                    std::to_string(options_.sockets_per_peer) + " were asked for here");
+  const Digest proof = prove(options_.shared_value, contact.our_hello, said);
+  if (!send_whole(contact.wire, encode_proof(proof))) return unavailable("it closed");
+  return ok();
+}
+
+}  // namespace trainyard::collectives

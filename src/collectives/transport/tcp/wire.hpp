@@ -1,0 +1,65 @@
+// One connection of a link: a socket, and where the group is encrypted what TLS makes of it.
+//
+// Threads: confined to one at a time. Errors: as the system calls: errno says which.
+#pragma once
+
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "collectives/transport/tcp/tls.hpp"
+
+namespace trainyard::collectives {
+
+// A descriptor that closes itself.
+class Socket {
+ public:
+  Socket() = default;
+  explicit Socket(int descriptor) : descriptor_(descriptor) {}
+  Socket(Socket&& other) noexcept : descriptor_(other.descriptor_) { other.descriptor_ = -1; }
+  Socket& operator=(Socket&& other) noexcept {
+    std::swap(descriptor_, other.descriptor_);
+    return *this;
+  }
+  ~Socket();
+  int descriptor() const { return descriptor_; }
+  explicit operator bool() const { return descriptor_ >= 0; }
+
+ private:
+  int descriptor_ = -1;
+};
+
+class Wire {
+ public:
+  Wire() = default;
+  explicit Wire(Socket socket) : socket_(std::move(socket)) {}
+
+  // Both sides call it before anything is sent. Requires: the socket does not block.
+  void encrypt(const TlsKey& key, TlsSide side);
+  // True when there is nothing (more) to do before frames may go. Errors: what the peer has done wrong.
+  Result<bool> greet();
+  bool greeting_wants_to_write() const { return session_ && session_->wants_to_write(); }
+
+  // As recv: > 0 bytes, 0 when the peer has closed, -1 with errno. Never blocks.
+  ssize_t receive(std::span<std::byte> into);
+  // As sendmsg with MSG_NOSIGNAL: how many of the bytes went, or -1 with errno. What could not go must be offered
+  // again from the same byte on.
+  ssize_t send(std::span<const iovec> parts);
+  ssize_t send(const void* bytes, size_t size);
+  // Says that nothing more will come from us.
+  void end();
+
+  int descriptor() const { return socket_.descriptor(); }
+  const Socket& socket() const { return socket_; }
+  explicit operator bool() const { return bool(socket_); }
+
+ private:
+  Socket socket_;
+  std::unique_ptr<TlsSession> session_;  // null: in the clear
+};
+
+}  // namespace trainyard::collectives
