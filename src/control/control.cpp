@@ -174,9 +174,10 @@ class SingleWriter final : public ControlPlane {
   }
 
   Command with_image_note(Command command) const;
-  void carry_out(const Decision& decision, Instant now);
+  // How long was spent on what failed, and is tried again by the next step.
+  std::chrono::nanoseconds carry_out(const Decision& decision, Instant now);
   void submit(Command command);
-  void ensure(AttemptId id, Instant now);
+  bool ensure(AttemptId id, Instant now);
   // By attempts before the present one.
   static Duration ran_before(const Job& job) {
     return job.ran(job.attempt()->started) - job.attempt()->ran(job.attempt()->started);
@@ -345,8 +346,8 @@ std::chrono::nanoseconds SingleWriter::reconcile_step() {
                           .spot_notice = settings_.spot_notice};
   const Decision decision =
       decide(snapshot, {.scale_gangs = settings_.scale_gangs}, patience, settings_.spot, now);
-  const auto took = clock_.monotonic() - began;
-  carry_out(decision, now);
+  auto took = clock_.monotonic() - began;
+  took += carry_out(decision, now);
   for (const Watcher& watcher : watchers_)
     if (watcher.reconciled) watcher.reconciled(now);
   return took;
@@ -381,16 +382,19 @@ Command SingleWriter::with_image_note(Command command) const {
 }
 
 // Who waits comes first: commands are made durable while gangs start, and what is over is removed last.
-void SingleWriter::carry_out(const Decision& decision, Instant now) {
+std::chrono::nanoseconds SingleWriter::carry_out(const Decision& decision, Instant now) {
   live_.say_why(decision.waits);
   own_commands_ += decision.commands.size();
   for (const Command& command : decision.commands) submit(with_image_note(command));
-  for (const AttemptId id : decision.ensure) ensure(id, now);
+  const auto began = clock_.monotonic();
+  bool in_vain = false;
+  for (const AttemptId id : decision.ensure) in_vain |= !ensure(id, now);
   std::erase_if(launch_failures_, [&](const auto& failure) {
     return std::ranges::find(decision.ensure, failure.first) == decision.ensure.end();
   });
   for (const AttemptId id : decision.remove) {
     const auto removed = launcher_.remove(id);
+    in_vain |= !removed;
     if (removed) {
       removing_failed_.erase(id);
     } else if (removing_failed_.insert(id).second) {
@@ -398,6 +402,7 @@ void SingleWriter::carry_out(const Decision& decision, Instant now) {
           {{"attempt", id.text()}, {"why", removed.error().message}});
     }
   }
+  return in_vain ? clock_.monotonic() - began : std::chrono::nanoseconds();
 }
 
 void SingleWriter::submit(Command command) {
@@ -415,9 +420,9 @@ void SingleWriter::submit(Command command) {
            {}});
 }
 
-void SingleWriter::ensure(AttemptId id, Instant now) {
+bool SingleWriter::ensure(AttemptId id, Instant now) {
   const auto job = live_.kept(id.job);
-  if (!job || !job->attempt() || job->attempt()->number != id.number) return;
+  if (!job || !job->attempt() || job->attempt()->number != id.number) return true;
   const auto started = [&]() -> Result<void> {
     // Clients show nothing of any stream until all of them are there.
     for (domain::HostIndex host = 0; host < job->attempt()->hosts.size(); ++host)
@@ -432,7 +437,7 @@ void SingleWriter::ensure(AttemptId id, Instant now) {
          {"attempt", id.text()},
          {"hosts", std::to_string(job->attempt()->hosts.size())},
          {"after_ms", std::to_string((now - job->created).count())}});
-    return;
+    return true;
   }
   if (!launch_failures_.contains(id))
     log(Level::warning, "control", "cannot start",
@@ -440,6 +445,7 @@ void SingleWriter::ensure(AttemptId id, Instant now) {
   launch_failures_.insert_or_assign(id, started.error());
   if (started.error().kind != Kind::unavailable && started.error().kind != Kind::exhausted)
     reconcile_due_.ring();
+  return false;
 }
 
 Result<launch::Gang> SingleWriter::gang_of(const Job& job, AttemptId id) const {

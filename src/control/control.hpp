@@ -120,7 +120,8 @@ class Control {
 
   // -- the loops
   virtual void commit_step() = 0;
-  // How long looking and deciding took, which grows with the jobs; what was then started and removed is not in it.
+  // How long looking and deciding took, which grows with the jobs, and what then failed, which is tried again. What was
+  // started and removed is not in it.
   virtual std::chrono::nanoseconds reconcile_step() = 0;
 };
 

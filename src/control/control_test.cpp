@@ -351,7 +351,7 @@ TEST(Control, ReplayRebuildsTheTables) {
 }
 
 // Who waits for a machine would wait for the removal, and for the rest as well.
-TEST(Control, StartsBeforeItRemovesAndRestsForNeither) {
+TEST(Control, StartsBeforeItRemovesAndRestsForWhatFails) {
   Yard yard;
   Lines calls;
   yard.launcher.while_called = [&](const std::string& call) {
@@ -365,6 +365,15 @@ TEST(Control, StartsBeforeItRemovesAndRestsForNeither) {
   yard.launcher.agents.push_back({{99, 1}, "old", 0, true});
   EXPECT_EQ(yard.control->reconcile_step().count(), 0) << "time went by in what was started and removed only";
   EXPECT_EQ(calls, (Lines{"ensure", "remove"}));
+  // What fails would be tried again at once, and for ever.
+  yard.control->create_job(Yard::job("b"), [](const auto&) {});
+  yard.control->commit_step();
+  yard.control->reconcile_step();
+  yard.control->commit_step();
+  yard.launcher.refuses = unavailable("not now");
+  calls.clear();
+  EXPECT_EQ(yard.control->reconcile_step(), 1s);
+  EXPECT_EQ(calls, Lines{"ensure"});
 }
 
 }  // namespace

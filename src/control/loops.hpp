@@ -1,7 +1,7 @@
 // The two threads that repeat control's steps: one commits, one reconciles. Each sleeps until its step is
 // due; the reconciling one also looks every reconcile_interval. It rests after each step, kRestFactor times as long as
-// that took to decide: a flood of commands, each of which makes it due, costs a fifth of a core at most. What a step
-// waited for (a gang's network, a removal) is no reason to rest: the next job would wait for it.
+// that took to decide, and to try what failed: a flood of commands, each of which makes it due, costs a fifth of a core
+// at most. What a step got done (a gang's network, a removal) is no reason to rest: the next job would wait for it.
 //
 // Threads: made and destroyed by one. Lifetime: control outlives it.
 #pragma once
