@@ -263,7 +263,9 @@ void Coordinator::call_the_roll(std::span<const Report> reports, const Sets& set
       each.milliseconds = std::max(each.milliseconds, waiting.milliseconds);
     }
   }
-  for (const auto& [key, each] : seen) {
+  for (const auto& entry : seen) {
+    const std::string& key = entry.first;
+    const Seen& each = entry.second;
     const auto settled = std::any_of(answer.ready.begin(), answer.ready.end(),
                                      [&](const Agreement& ready) { return key_of(ready.signature) == key; });
     const size_t slash = key.find('/');

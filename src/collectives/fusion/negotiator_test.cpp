@@ -454,6 +454,34 @@ TEST(Negotiator, compressed_tensors_owe_by_name_whatever_they_travel_with) {
   }
 }
 
+TEST(Negotiator, a_tensors_way_can_be_watched) {
+  std::mutex mutex;
+  std::vector<Event> events;
+  Options options;
+  options.on_event = [&](const Event& event) {
+    const std::scoped_lock lock(mutex);
+    events.push_back(event);
+  };
+  negotiating(
+      1,
+      [](Negotiator& negotiator) {
+        std::vector<float> first(3), second(4);
+        auto handles = negotiator.submit_together({summing("first", first), summing("second", second)});
+        for (Handle& handle : handles) expect_done(handle);
+      },
+      options);
+  std::vector<std::pair<Phase, std::string>> seen;
+  for (const Event& event : events) {
+    seen.emplace_back(event.phase, event.name);
+    EXPECT_LE(event.begin, event.end);
+  }
+  const std::vector<std::pair<Phase, std::string>> expected{
+      {Phase::negotiate, "first"}, {Phase::negotiate, "second"},  {Phase::copy_in, "first"},
+      {Phase::copy_in, "second"},  {Phase::communicate, "first"}, {Phase::communicate, "second"},
+      {Phase::copy_out, "first"},  {Phase::copy_out, "second"},   {Phase::cycle, ""}};
+  EXPECT_EQ(seen, expected);
+}
+
 TEST(Negotiator, settings_that_are_tried_reach_all_ranks) {
   Options options;
   options.autotune = true;
