@@ -99,6 +99,7 @@ Result<agent::ReadyImage> unpack_image(const domain::Image& image, const std::st
   auto unpacked = TRY(host::unpack_image(
       domain::transport_of(image), shared != nullptr && *shared != '\0' ? shared : own_directory,
       [&](const host::PullProgress& how_far) { return progress(host::to_words(how_far)); }));
+  TRY(host::check_ids(unpacked.user_id, unpacked.group_id));
   // In use until this process ends.
   static std::vector<host::FileLock> used;
   if (unpacked.use) used.push_back(*std::move(unpacked.use));

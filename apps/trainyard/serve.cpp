@@ -20,6 +20,7 @@
 #include "control/control.hpp"
 #include "control/loops.hpp"
 #include "host/certificates.hpp"
+#include "host/enclosure.hpp"
 #include "host/http_server.hpp"
 #include "host/image.hpp"
 #include "host/link.hpp"
@@ -266,6 +267,12 @@ Result<void> serve(const ServeOptions& options) {
   control::Loops loops(*control, control_settings.reconcile_interval);
   face.open(*api);
   greet(record, data, config);
+  if (host::in_enclosure()) {
+    const std::string missing = host::why_no_way_out();
+    log(Level::info, "serve",
+        "works as an ordinary user, in namespaces of its own; trainyard doctor says what this withholds",
+        {{"way_out", missing.empty() ? "slirp4netns" : "none: " + missing}});
+  }
   log(Level::info, "serve", "ready", {{"endpoint", record.endpoint}, {"data", data.path()}});
 
   const auto upkeep = [&] {

@@ -237,18 +237,29 @@ CgroupLayout with_offered(CgroupLayout layout) {
   return layout;
 }
 
-const CgroupLayout& cgroup_layout() {
+const CgroupLayout& machine_cgroup_layout() {
   static const CgroupLayout layout = [] {
     const auto mountinfo = read_file("/proc/self/mountinfo", 16 << 20);
-    const CgroupLayout read = mountinfo ? parse_cgroup_layout(*mountinfo) : CgroupLayout();
-    if (!in_enclosure()) return with_offered(read);
-    const auto own = read_file("/proc/self/cgroup", 64 << 10);
-    return with_offered(delegated_layout(read, own ? *own : "", [](const std::string& directory) {
-      return ::access(directory.c_str(), W_OK) == 0 &&
-             ::access((directory + "/cgroup.procs").c_str(), W_OK) == 0;
-    }));
+    return mountinfo ? with_offered(parse_cgroup_layout(*mountinfo)) : CgroupLayout();
   }();
   return layout;
+}
+
+const CgroupLayout& cgroup_layout() {
+  if (!in_enclosure()) return machine_cgroup_layout();
+  static const CgroupLayout delegated = [] {
+    const auto own = read_file("/proc/self/cgroup", 64 << 10);
+    CgroupLayout layout =
+        delegated_layout(machine_cgroup_layout(), own ? *own : "", [](const std::string& directory) {
+          return ::access(directory.c_str(), W_OK) == 0 &&
+                 ::access((directory + "/cgroup.procs").c_str(), W_OK) == 0;
+        });
+    // What the root offers is not what was handed down.
+    for (auto& hierarchy : layout.hierarchies)
+      if (hierarchy.unified) hierarchy.controllers.clear();
+    return with_offered(std::move(layout));
+  }();
+  return delegated;
 }
 
 void make_room_for_cgroups(const std::vector<int>& processes) {

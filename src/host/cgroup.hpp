@@ -55,7 +55,9 @@ CgroupLayout delegated_layout(const CgroupLayout& layout, std::string_view own_g
                               const std::function<bool(const std::string& directory)>& writable);
 // With what its v2 hierarchy offers, by the file cgroup.controllers of the group in which ours are made.
 CgroupLayout with_offered(CgroupLayout layout);
-// This machine's, or what of it is delegated to us; read once.
+// This machine's; read once.
+const CgroupLayout& machine_cgroup_layout();
+// In which our own groups are: the same, or what of it is delegated to us.
 const CgroupLayout& cgroup_layout();
 // A v2 group that has processes cannot limit groups below it: moves these into one of their own beside ours. Harmless
 // elsewhere.

@@ -153,22 +153,27 @@ Result<void> make_network_of_bridges(const std::string& path) {
   return made;
 }
 
-// slirp4netns, child of the keeper and gone with it. Returns why there is none.
-std::string start_way_out(const std::string& network, const std::string& log_file) {
-  if (!on_path("slirp4netns")) return "slirp4netns is not on PATH (install the package slirp4netns)";
-  if (const File device(::open("/dev/net/tun", O_RDWR | O_CLOEXEC)); !device)
-    return std::string("/dev/net/tun cannot be opened: ") + ::strerror(errno);
+// Starts slirp4netns, child of the keeper and gone with it. "", or the words of its failure.
+std::string start_slirp(const std::string& network, const std::string& log_file,
+                        const std::vector<std::string>& more) {
   int ready[2];
   if (::pipe2(ready, O_CLOEXEC) != 0) return std::string("making a pipe: ") + ::strerror(errno);
   const File reading(ready[0]);
   File writing(ready[1]);
   const File log(::open(log_file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
-  const std::string said_on = std::to_string(writing.descriptor());
-  const std::string cidr = std::string("--cidr=") + kWayOutNetwork;
-  const char* const words[] = {
-      "slirp4netns",      "--configure", "--mtu=65520",   cidr.c_str(),        "--enable-sandbox",
-      "--enable-seccomp", "-r",          said_on.c_str(), "--netns-type=path", "--disable-host-loopback",
-      network.c_str(),    kWayOutLink,   nullptr};
+  std::vector<std::string> words = {"slirp4netns",
+                                    "--configure",
+                                    "--mtu=65520",
+                                    std::string("--cidr=") + kWayOutNetwork,
+                                    "--disable-host-loopback",
+                                    "--ready-fd=" + std::to_string(writing.descriptor()),
+                                    "--netns-type=path"};
+  words.insert(words.end(), more.begin(), more.end());
+  words.push_back(network);
+  words.emplace_back(kWayOutLink);
+  std::vector<char*> arguments;
+  for (auto& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
   const pid_t child = ::fork();
   if (child < 0) return std::string("starting slirp4netns: ") + ::strerror(errno);
   if (child == 0) {
@@ -179,16 +184,28 @@ std::string start_way_out(const std::string& network, const std::string& log_fil
     (void)::dup2(log.descriptor(), 1);
     (void)::dup2(log.descriptor(), 2);
     (void)::fcntl(writing.descriptor(), F_SETFD, 0);
-    ::execvp(words[0], const_cast<char* const*>(words));
+    ::execvp(arguments[0], arguments.data());
     ::_exit(127);
   }
   writing.close();
   pollfd said{reading.descriptor(), POLLIN, 0};
   char byte = 0;
-  if (::poll(&said, 1, kReadyMilliseconds / 2) > 0 && ::read(reading.descriptor(), &byte, 1) == 1) return "";
+  if (::poll(&said, 1, kReadyMilliseconds / 4) > 0 && ::read(reading.descriptor(), &byte, 1) == 1) return "";
   ::kill(child, SIGKILL);
+  while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
+  }
   const auto text = read_file(log_file, kWordsBytesMax);
   return "slirp4netns fails: " + (text ? to_utf8(shorten(trim(*text), 300)) : "it says nothing");
+}
+
+// "", or why there is none.
+std::string start_way_out(const std::string& network, const std::string& log_file) {
+  if (!on_path("slirp4netns")) return "slirp4netns is not on PATH (install the package slirp4netns)";
+  if (const File device(::open("/dev/net/tun", O_RDWR | O_CLOEXEC)); !device)
+    return std::string("/dev/net/tun cannot be opened: ") + ::strerror(errno);
+  // It locks itself in, where the machine lets it.
+  if (start_slirp(network, log_file, {"--enable-sandbox", "--enable-seccomp"}).empty()) return "";
+  return start_slirp(network, log_file, {});
 }
 
 Result<void> prepare_enclosure(const std::string& directory) {
@@ -432,6 +449,19 @@ Result<void> settle_in_enclosure() {
   if (::mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) != 0)
     return from_errno("mounting a /proc of our own");
   return ok();
+}
+
+Result<void> check_ids(uint32_t user, uint32_t group) {
+  if (!in_enclosure()) return ok();
+  uint32_t least = kIdsOfRange;
+  for (const char* map : {"/proc/self/uid_map", "/proc/self/gid_map"})
+    least = std::min(least, parse_own_ids(TRY(read_file(map, 64 << 10))).count);
+  if (std::max(user, group) < least) return ok();
+  return denied(
+      "its user " + std::to_string(user) + ":" + std::to_string(group) + " is none of the " +
+      std::to_string(least) +
+      " ids that this server has: it runs as an ordinary user, who needs the package uidmap and a line "
+      "each in /etc/subuid and /etc/subgid");
 }
 
 bool in_enclosure() { return passing || (!directory_of_enclosure().empty() && !has_machines_ids()); }

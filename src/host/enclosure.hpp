@@ -47,6 +47,9 @@ Result<void> enter_passing_enclosure();
 // namespace only. Harmless where there is no enclosure.
 Result<void> settle_in_enclosure();
 
+// Whether those of an image's user are among our ids. Errors: denied, with what an ordinary user needs for more.
+Result<void> check_ids(uint32_t user, uint32_t group);
+
 // Whether this process is in one.
 bool in_enclosure();
 // Where what does not outlast a boot lies: /run/trainyard, or the enclosure's own.

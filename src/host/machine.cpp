@@ -69,7 +69,7 @@ std::string own_cgroup(std::string_view controller) {
 
 // The least limit of our own group and those above it; nothing when there is none.
 std::optional<int64_t> own_memory_limit() {
-  const auto* hierarchy = cgroup_layout().with("memory");
+  const auto* hierarchy = machine_cgroup_layout().with("memory");
   if (!hierarchy) return {};
   const char* file = hierarchy->unified ? "/memory.max" : "/memory.limit_in_bytes";
   std::optional<int64_t> least;
@@ -133,6 +133,22 @@ Finding namespaces(const std::string& name, int flags, const char* for_what) {
   if (error == 0) return {name, State::ok, "can be made", ""};
   return {name, State::missing, std::string("cannot be made") + because(error) + "; " + for_what,
           "run as root, outside of containers that forbid it"};
+}
+
+// What an agent of an ordinary user's server does first.
+Finding own_processes() {
+  const int error = try_in_child([] {
+    if (::unshare(CLONE_NEWPID | CLONE_NEWNS) != 0) return false;
+    const pid_t first = ::fork();
+    if (first == 0) ::_exit(::mount("proc", "/proc", "proc", 0, nullptr) == 0 ? 0 : errno & 0x7f);
+    int status = 0;
+    if (first < 0 || ::waitpid(first, &status, 0) < 0) return false;
+    errno = WIFEXITED(status) ? WEXITSTATUS(status) : EINTR;
+    return errno == 0;
+  });
+  if (error == 0) return {"a /proc of its own", State::ok, "can be mounted", ""};
+  return {"a /proc of its own", State::missing, "cannot be mounted" + because(error) + "; no job can run",
+          "run outside of a container that hides parts of /proc, or as root"};
 }
 
 constexpr const char* kRootWithoutRights =
@@ -416,7 +432,7 @@ std::vector<Finding> examine_machine(const std::string& data_directory) {
       namespaces("namespaces", CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWUTS | CLONE_NEWIPC, "no job can run"));
   findings.push_back(namespaces("network namespaces", CLONE_NEWNET, "jobs have no network of their own"));
   findings.push_back(user_namespaces());
-  if (!in_enclosure()) findings.push_back(mapped_mounts(data_directory));
+  findings.push_back(in_enclosure() ? own_processes() : mapped_mounts(data_directory));
   findings.push_back(cgroups());
   findings.push_back(overlay());
   findings.push_back(bridges());

@@ -13,7 +13,9 @@ import pytest
 
 import jobs
 import oci
+import test_distributions
 import test_hostile
+import test_isolation
 import trainyard_server
 from test_outward import HERE, THERE, outside  # noqa: F401, a fixture
 from trainyard_server import PROGRAM, wait_for
@@ -209,6 +211,14 @@ def test_hosts_reach_each_other_by_name(server):
     assert said_by_job(server, "two", 2) == ["heard algo-1"]
 
 
+def test_ranks_run_on_all_hosts(server):
+    test_distributions.test_mpi_on_two_hosts(server)
+
+
+def test_hosts_run_sshd_of_their_own(user, start_as, tmp_path):
+    test_isolation.test_hosts_reach_each_other_through_their_own_sshd(lambda config: start_as(user, "sshd", config), tmp_path)
+
+
 def test_a_hostile_job_reaches_nothing(server):
     lines = test_hostile.attempts_of_a_hostile_job(server)
     reached = {one.split()[0] for one in lines if "REACHED" in one}
@@ -243,6 +253,12 @@ def test_jobs_outlive_the_server_and_nothing_outlives_them(user, start_as):
     server.boto("s3").create_bucket(Bucket="yard")
     others = {process for process, _ in user.processes()} - {process for process, words in user.processes() if server.data in words}
 
+    def keeper():
+        with open(os.path.join(server.data, "enclosure", "keeper"), encoding="utf-8") as file:
+            return file.read()
+
+    first = keeper()
+
     def rest():
         """What is there of this server: with its last process the kernel takes its namespaces, and all that is in them."""
         with open("/proc/self/mounts", encoding="utf-8") as file:
@@ -253,6 +269,12 @@ def test_jobs_outlive_the_server_and_nothing_outlives_them(user, start_as):
     wait_for(lambda: said_by_job(server, "goes-on").count("begun") == 2, "the job to run")
     server.kill()
     server.start()
+    assert keeper() == first, "it enters what its agents are in"
+    # Without the keeper as well: agents hold on to what they are in, and the next server makes another.
+    server.kill()
+    os.kill(int(first.split()[0]), signal.SIGKILL)
+    server.start()
+    assert keeper() != first
     for host in (0, 1):
         with open(f"{server.data}/attempts/j1a1/{host}/ml/checkpoints/go", "w", encoding="utf-8"):
             pass
@@ -326,6 +348,16 @@ def test_one_id_is_enough_for_a_job(user_of_one_id, start_as):
     server.boto("s3").create_bucket(Bucket="yard")
     run(server, "poor", "id -u; chown 5:5 /tmp 2>/dev/null || echo no other owner; echo m >/opt/ml/model/m")
     assert said_by_job(server, "poor") == ["0", "no other owner"]
+    layout = oci.Layout(os.path.join(user_of_one_id.home, "layout"))
+    layout.image("root", [oci.base() + [oci.file("opt/his", b"his\n", 0o644, uid=1234, gid=1234)]])
+    layout.image("other", [oci.base()], {"User": "1234:1234"})
+    server.boto("sagemaker").create_training_job(**jobs.request("of-root", "cat /opt/his; stat -c %u /opt/his", image=f"oci:{layout.path}:root"))
+    done = jobs.wait_until(server.boto("sagemaker"), "of-root")
+    assert done["TrainingJobStatus"] == "Completed", done.get("FailureReason")
+    assert said_by_job(server, "of-root") == ["his", "0"]
+    server.boto("sagemaker").create_training_job(**jobs.request("of-another", "true", image=f"oci:{layout.path}:other"))
+    done = jobs.wait_until(server.boto("sagemaker"), "of-another")
+    assert "its user 1234:1234 is none of the 1 ids" in done["FailureReason"], done["FailureReason"]
 
 
 def doctor(user, before=()):
