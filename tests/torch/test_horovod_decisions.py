@@ -14,11 +14,11 @@ TWO_HOSTS = json.dumps({"hosts": ["algo-1", "algo-2"], "current_host": "algo-2"}
 @pytest.mark.parametrize("environ, resourceconfig, rank, size, local, meeting", [
     ({}, "", 0, 1, (0, 1), None),
     (OMPI, TWO_HOSTS, 3, 4, (1, 2), ("algo-1", 7828)),
-    ({**OMPI, "MASTER_ADDR": "one", "MASTER_PORT": "7777"}, TWO_HOSTS, 3, 4, (1, 2), ("one", 7779)),
+    ({**OMPI, "MASTER_ADDR": "one", "MASTER_PORT": "7777"}, TWO_HOSTS, 3, 4, (1, 2), ("one", 7780)),
     ({**OMPI, "TRAINYARD_MEETING": "[::1]:99"}, "", 3, 4, (1, 2), ("::1", 99)),
     ({**OMPI, "TRAINYARD_RANK": "0", "TRAINYARD_RANKS": "2", "TRAINYARD_MEETING": "h:1"}, "", 0, 2, (None, None), ("h", 1)),
     ({"PMI_RANK": "1", "PMI_SIZE": "2", "MPI_LOCALRANKID": "0", "MPI_LOCALNRANKS": "1"}, TWO_HOSTS, 1, 2, (0, 1), ("algo-1", 7828)),
-    ({"RANK": "1", "WORLD_SIZE": "2", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "a", "MASTER_PORT": "5"}, "", 1, 2, (1, 2), ("a", 7)),
+    ({"RANK": "1", "WORLD_SIZE": "2", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "a", "MASTER_PORT": "5"}, "", 1, 2, (1, 2), ("a", 8)),
     ({}, TWO_HOSTS, 1, 2, (0, 1), ("algo-1", 7828)),
 ])
 def test_who_we_are_and_where_we_meet(environ, resourceconfig, rank, size, local, meeting):

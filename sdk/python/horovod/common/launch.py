@@ -108,8 +108,8 @@ def read(environ, resourceconfig=""):
     elif meeting:
         launch.meeting = _place(meeting, "TRAINYARD_MEETING")
     elif "MASTER_ADDR" in environ:
-        # The next ports are torchrun's store and, after it, the C++ library's.
-        launch.meeting = (environ["MASTER_ADDR"], _number(environ, "MASTER_PORT") + 2 if "MASTER_PORT" in environ else MEETING_PORT)
+        # That port is torchrun's store's, the next one the C++ library's, and where it is 7777, 7779 is that of the job's leading host.
+        launch.meeting = (environ["MASTER_ADDR"], _number(environ, "MASTER_PORT") + 3 if "MASTER_PORT" in environ else MEETING_PORT)
     elif hosts:
         launch.meeting = (hosts[0], MEETING_PORT)
     elif launch.local_size == launch.size:
