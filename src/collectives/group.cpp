@@ -372,6 +372,12 @@ Result<void> Group::receive(int peer, Numbers values, std::string_view name) {
 }
 
 Result<std::unique_ptr<Group>> Group::split(int color, GroupOptions options) {
+  auto part = TRY(split_transport(color));
+  if (!part) return std::unique_ptr<Group>();
+  return make(std::move(part), std::move(options));
+}
+
+Result<std::unique_ptr<Transport>> Group::split_transport(int color) {
   Transport& transport = inside_->executor().transport();
   std::string offer;
   if (color >= 0) {
@@ -390,9 +396,8 @@ Result<std::unique_ptr<Group>> Group::split(int color, GroupOptions options) {
     offers.push_back(said[peer].substr(line + 1));
   }
   const uint64_t key = inside_->next_split();
-  if (color < 0) return std::unique_ptr<Group>();
-  auto part = TRY(transport.meet(members, offers, key << 32 | uint64_t(color)).in("split"));
-  return make(std::move(part), std::move(options));
+  if (color < 0) return std::unique_ptr<Transport>();
+  return transport.meet(members, offers, key << 32 | uint64_t(color)).in("split");
 }
 
 Result<std::span<std::byte>> Group::allocate(size_t bytes) {

@@ -227,6 +227,8 @@ class Group {
   // Groups of the ranks that give the same color, in the order of their ranks; null for a negative color. All
   // ranks call it.
   Result<std::unique_ptr<Group>> split(int color, GroupOptions options = {});
+  // The same without a group around it, for protocols that are none of these operations.
+  Result<std::unique_ptr<Transport>> split_transport(int color);
 
   // Memory that local ranks read where it lies: operations on it need fewer copies, or none. Freed with free().
   // Requires: freed before the group ends, and not while an operation uses it. After an operation on it has failed,
