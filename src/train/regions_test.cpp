@@ -213,6 +213,16 @@ TEST_F(Digits, regions_send_a_hundredth_of_an_allreduce_and_are_as_often_right) 
   EXPECT_NEAR(apart_accuracy, together_accuracy, 0.005);
 }
 
+TEST_F(Digits, regions_that_send_a_byte_a_number_cost_a_390th) {
+  settings_.regions.coding = collectives::regions::Coding::int8;
+  settings_.epochs = 100;
+  const Learned apart = train_in_regions(shards_, settings_, 2, 1);
+  const double least = 2.0 * sizeof(float) * double(apart.model.parameters.size()) * double(apart.steps);
+  EXPECT_LE(double(apart.bytes_between), least / 380);
+  EXPECT_GE(accuracy(apart), 0.97);
+  std::printf("accuracy %.4f, 1/%.0f of the bytes\n", accuracy(apart), least / double(apart.bytes_between));
+}
+
 TEST_F(Digits, four_regions_by_plain_federated_averaging_learn_too_and_do_it_again_alike) {
   settings_.epochs = 40;
   settings_.regions.outer = {.learning_rate = 1, .momentum = 0};

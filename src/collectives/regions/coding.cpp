@@ -3,6 +3,7 @@
 #include <bit>
 #include <cstring>
 
+#include "collectives/compress/int8.hpp"
 #include "collectives/reduce/reduce.hpp"
 
 namespace trainyard::collectives::regions {
@@ -11,8 +12,9 @@ static_assert(std::endian::native == std::endian::little, "regions send numbers 
 
 namespace {
 
-constexpr std::string_view names[] = {"f32", "f16", "bf16"};
+constexpr std::string_view names[] = {"f32", "f16", "bf16", "int8"};
 
+// Requires: not int8, whose numbers share their scales.
 Type type_of(Coding coding) {
   constexpr Type types[] = {Type::f32, Type::f16, Type::bf16};
   return types[size_t(coding)];
@@ -26,15 +28,23 @@ Result<Coding> parse_coding(std::string_view name) {
   for (size_t i = 0; i < std::size(names); ++i) {
     if (names[i] == name) return Coding(i);
   }
-  return invalid("'" + std::string(name) + "' is not f32, f16 or bf16");
+  return invalid("'" + std::string(name) + "' is not f32, f16, bf16 or int8");
 }
 
-size_t coded_bytes(Coding coding, size_t numbers) { return numbers * collectives::bytes_of(type_of(coding)); }
+size_t coded_bytes(Coding coding, size_t numbers) {
+  if (coding == Coding::int8) return int8_bytes(numbers);
+  return numbers * collectives::bytes_of(type_of(coding));
+}
 
 std::string encode(Coding coding, std::span<const float> values) {
   std::string bytes(coded_bytes(coding, values.size()), '\0');
   if (coding == Coding::f32) {
     if (!values.empty()) std::memcpy(bytes.data(), values.data(), bytes.size());
+    return bytes;
+  }
+  if (coding == Coding::int8) {
+    std::vector<float> rest(values.begin(), values.end());  // what is lost; Replica counts it itself
+    to_int8(rest.data(), rest.size(), reinterpret_cast<std::byte*>(bytes.data()));
     return bytes;
   }
   narrow(type_of(coding), values.data(), reinterpret_cast<std::byte*>(bytes.data()), values.size());
@@ -50,6 +60,10 @@ Result<std::vector<float>> decode(Coding coding, std::string_view bytes, size_t 
   std::vector<float> values(numbers);
   if (coding == Coding::f32) {
     if (numbers > 0) std::memcpy(values.data(), bytes.data(), bytes.size());
+    return values;
+  }
+  if (coding == Coding::int8) {
+    from_int8(reinterpret_cast<const std::byte*>(bytes.data()), numbers, values.data());
     return values;
   }
   widen(type_of(coding), reinterpret_cast<const std::byte*>(bytes.data()), values.data(), numbers);

@@ -21,10 +21,11 @@ enum class Coding : uint8_t {
   f32,   // as it is: 4 bytes a number
   f16,   // 2 bytes; for gradients between 1e-7 and 6e4
   bf16,  // 2 bytes, f32's range
+  int8,  // 1 byte and a scale for each block (compress/int8.hpp)
 };
-inline constexpr Coding coding_last = Coding::bf16;
+inline constexpr Coding coding_last = Coding::int8;
 
-Result<Coding> parse_coding(std::string_view name);  // "f32", "f16", "bf16"
+Result<Coding> parse_coding(std::string_view name);  // "f32", "f16", "bf16", "int8"
 std::string_view to_string(Coding coding);
 
 // How many bytes `numbers` become.

@@ -58,7 +58,8 @@ TEST(Coding, keeps_what_it_can_and_refuses_other_sizes) {
     Coding coding;
     size_t bytes;
     float relative;
-  } rows[] = {{Coding::f32, 20, 0}, {Coding::f16, 10, 0x1p-11f}, {Coding::bf16, 10, 0x1p-8f}};
+  } rows[] = {
+      {Coding::f32, 20, 0}, {Coding::f16, 10, 0x1p-11f}, {Coding::bf16, 10, 0x1p-8f}, {Coding::int8, 9, 0}};
   for (const auto& row : rows) {
     const std::string bytes = encode(row.coding, values);
     EXPECT_EQ(bytes.size(), row.bytes);
@@ -66,11 +67,13 @@ TEST(Coding, keeps_what_it_can_and_refuses_other_sizes) {
     const auto again = decode(row.coding, bytes, values.size());
     ASSERT_TRUE(again);
     for (size_t i = 0; i < values.size(); ++i)
-      EXPECT_NEAR((*again)[i], values[i], std::abs(values[i]) * row.relative);
+      // int8's error is half of a 127th of the largest.
+      EXPECT_NEAR((*again)[i], values[i],
+                  row.coding == Coding::int8 ? 3.15f / 254 : std::abs(values[i]) * row.relative);
     EXPECT_EQ(decode(row.coding, bytes, values.size() + 1).error().kind, Kind::corrupt);
     EXPECT_EQ(*parse_coding(to_string(row.coding)), row.coding);
   }
-  EXPECT_FALSE(parse_coding("int3"));
+  EXPECT_FALSE(parse_coding("int4"));
 }
 
 TEST(Replica, what_the_coding_forgets_is_not_lost) {
