@@ -465,7 +465,10 @@ Result<std::unique_ptr<Container>> start_container(const ContainerSpec& wanted, 
     return denied("containers need root, of this machine or of namespaces of the user's own");
   const std::string runtime = TRY(find_runtime());
   ContainerSpec spec = wanted;
-  spec.mounts = with_mounts_below(wanted.mounts, TRY(read_file("/proc/self/mountinfo", kMountinfoBytesMax)));
+  // In an enclosure nothing is mapped, and what is mounted below others cannot be taken apart from them.
+  if (!in_enclosure())
+    spec.mounts =
+        with_mounts_below(wanted.mounts, TRY(read_file("/proc/self/mountinfo", kMountinfoBytesMax)));
   // What a runtime sees of this machine does not change while we run; an upgrade of it shows at the next
   // start.
   const auto system = spec.image_root.empty() ? system_entries() : std::vector<SystemEntry>();

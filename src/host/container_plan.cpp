@@ -32,9 +32,13 @@ bool came_along(const std::vector<Mount>& mounts, size_t index) {
 
 constexpr unsigned kHarmless = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
 
-// A mount of what lies at `source`, alone, with the attributes, attached at `target`. 0 or an error number.
-int attach(const char* source, const char* target, uint64_t attributes, int user_namespace) {
-  const int mount = int(::syscall(SYS_open_tree, AT_FDCWD, source, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC));
+// A mount of what lies at `source`, alone or with what is mounted below it, with the attributes, attached at
+// `target`. 0 or an error number.
+int attach(const char* source, const char* target, uint64_t attributes, int user_namespace,
+           bool with_all_below = false) {
+  const unsigned deep = with_all_below ? AT_RECURSIVE : 0;
+  const int mount =
+      int(::syscall(SYS_open_tree, AT_FDCWD, source, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | deep));
   if (mount < 0) return errno;
   mount_attr wanted = {};
   wanted.attr_set = attributes;
@@ -43,7 +47,7 @@ int attach(const char* source, const char* target, uint64_t attributes, int user
     wanted.userns_fd = uint64_t(user_namespace);
   }
   int error_number = 0;
-  if (::syscall(SYS_mount_setattr, mount, "", AT_EMPTY_PATH, &wanted, sizeof wanted) != 0 ||
+  if (::syscall(SYS_mount_setattr, mount, "", AT_EMPTY_PATH | deep, &wanted, sizeof wanted) != 0 ||
       ::syscall(SYS_move_mount, mount, "", AT_FDCWD, target, MOVE_MOUNT_F_EMPTY_PATH) != 0)
     error_number = errno;
   ::close(mount);
@@ -107,6 +111,8 @@ int ChildPlan::carry_out(size_t index) const {
       break;
     case What::bind:
       return attach(second, first, step.mode, -1);
+    case What::bind_all:
+      return attach(second, first, step.mode, -1, true);
     case What::bind_mapped:
       return attach(second, first, step.mode, user_namespace_);
     case What::bind_mapped_or_not: {
@@ -129,6 +135,7 @@ Error ChildPlan::explain(size_t index, int error_number) const {
                                            "making the file ",
                                            "making the link ",
                                            "giving to the container ",
+                                           "binding ",
                                            "binding ",
                                            "binding ",
                                            "binding "};
@@ -177,7 +184,8 @@ Result<ChildPlan> make_plan(const ContainerSpec& spec, const Bundle& bundle, con
           case RootStep::Kind::bind:
             // Not by the container's ids: its root has the rights of root over its own files only, and what of
             // this machine only root may read stays unreadable.
-            plan.add({What::bind, path, step.target, MOUNT_ATTR_RDONLY | kHarmless});
+            plan.add({in_enclosure() ? What::bind_all : What::bind, path, step.target,
+                      MOUNT_ATTR_RDONLY | kHarmless});
             continue;
         }
         if (shifted) plan.add({What::give, path});
@@ -222,7 +230,8 @@ Result<ChildPlan> make_plan(const ContainerSpec& spec, const Bundle& bundle, con
     if (each.source.empty()) continue;
     // What only is read can be read by nobody's rights too; what is written must belong to somebody inside. What
     // came along is somebody's file system within: FUSE and the like cannot be mapped.
-    const What what = !shifted                                       ? What::bind
+    const What what = in_enclosure()                                 ? What::bind_all
+                      : !shifted                                     ? What::bind
                       : each.read_only || came_along(spec.mounts, i) ? What::bind_mapped_or_not
                                                                      : What::bind_mapped;
     TRY(stage_one(each.source, stage.mount(i), what, kHarmless | (each.read_only ? MOUNT_ATTR_RDONLY : 0)));

@@ -30,7 +30,8 @@ struct PlanStep {
     make_link,
     give,  // to the container's root
     bind,
-    bind_mapped,         // by the container's ids
+    bind_all,     // with what is mounted below it: what came from a namespace of more rights stays together
+    bind_mapped,  // by the container's ids
     bind_mapped_or_not,  // where the file system cannot be mapped: its files are nobody's inside
   };
   What what = What::private_mounts;

@@ -25,6 +25,7 @@
 #include <optional>
 #include <thread>
 
+#include "base/log.hpp"
 #include "base/text.hpp"
 #include "host/cgroup.hpp"
 #include "host/files.hpp"
@@ -97,7 +98,7 @@ std::vector<IdGrant> grants_of(const char* file, uint32_t user) {
 }
 
 // Gives the user namespace of `process`, a process of ours, its ids. The whole of what the user was granted where the
-// machine has the programs for it; else the user himself alone.
+// machine has the programs for it, and lets them (a container of others may not); else the user himself alone.
 Result<void> map_ids(pid_t process) {
   const uint32_t user = ::geteuid(), group = ::getegid();
   const auto users = grants_of("/etc/subuid", user), groups = grants_of("/etc/subgid", user);
@@ -106,13 +107,17 @@ Result<void> map_ids(pid_t process) {
     std::vector<std::string> of_users{"newuidmap", number}, of_groups{"newgidmap", number};
     for (auto& word : id_map_words(user, users)) of_users.push_back(std::move(word));
     for (auto& word : id_map_words(group, groups)) of_groups.push_back(std::move(word));
-    TRY(run_or_fail({of_groups, {}, "", "", kToolMax}).in("mapping the ids of /etc/subgid"));
-    TRY(run_or_fail({of_users, {}, "", "", kToolMax}).in("mapping the ids of /etc/subuid"));
-    return ok();
+    auto mapped = run_or_fail({of_groups, {}, "", "", kToolMax});
+    if (mapped) mapped = run_or_fail({of_users, {}, "", "", kToolMax});
+    if (mapped) return ok();
+    log(Level::warning, "host", "this user's further ids cannot be used", {{"why", mapped.error().message}});
   }
   const std::string folder = "/proc/" + number;
-  TRY(write_once(folder + "/setgroups", "deny"));
-  TRY(write_once(folder + "/gid_map", "0 " + std::to_string(group) + " 1"));
+  // Of the two the groups come first; a map that is there stays.
+  if (const auto there = read_file(folder + "/gid_map", 4096); !there || trim(*there).empty()) {
+    TRY(write_once(folder + "/setgroups", "deny"));
+    TRY(write_once(folder + "/gid_map", "0 " + std::to_string(group) + " 1"));
+  }
   return write_once(folder + "/uid_map", "0 " + std::to_string(user) + " 1");
 }
 
@@ -161,6 +166,7 @@ std::string start_slirp(const std::string& network, const std::string& log_file,
   const File reading(ready[0]);
   File writing(ready[1]);
   const File log(::open(log_file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  const File null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   std::vector<std::string> words = {"slirp4netns",
                                     "--configure",
                                     "--mtu=65520",
@@ -181,6 +187,7 @@ std::string start_slirp(const std::string& network, const std::string& log_file,
     // It leaves its root and unmounts the old one, which must not reach us.
     if (::unshare(CLONE_NEWNS) != 0 || ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
       ::_exit(126);
+    (void)::dup2(null.descriptor(), 0);
     (void)::dup2(log.descriptor(), 1);
     (void)::dup2(log.descriptor(), 2);
     (void)::fcntl(writing.descriptor(), F_SETFD, 0);

@@ -359,7 +359,8 @@ Result<Bundle> make_bundle(const ContainerSpec& spec, const std::vector<SystemEn
     const Mount& each = spec.mounts[i];
     mounts.push_back(each.source.empty()
                          ? tmpfs(each.destination, each.tmpfs_bytes ? each.tmpfs_bytes : kTmpfsBytesLeast)
-                         : mount(each.destination, "none", stage.mount(i), {"bind", "rprivate"}));
+                         : mount(each.destination, "none", stage.mount(i),
+                                 {ids && !ids->shifted() ? "rbind" : "bind", "rprivate"}));
   }
   for (size_t i = 0; i < spec.devices.size(); i++)
     mounts.push_back(mount(spec.devices[i], "none", stage.device(i), {"bind"}));

@@ -343,6 +343,18 @@ def test_limits_are_enforced_where_they_are_delegated(user, start_as, delegated)
         wait_for(lambda: not [words for _, words in user.processes() if server.data in words], "its processes to leave the groups")
 
 
+def test_what_is_mounted_below_others_comes_along(user, start_as):
+    tree = user.directory("tree")
+    config = f'{BOX}[images."mine"]\nruntime = "machine"\nmounts = {{"/opt/tree" = "{tree}"}}\n'
+    mounting = f'mkdir {tree}/inner && mount -t tmpfs none {tree}/inner && echo inner >{tree}/inner/file && mount -t tmpfs none /usr/local/games && exec "$@"'
+    server = start_as(user, "mounts", config, ["unshare", "--mount", "sh", "-c", mounting, "sh"])
+    server.boto("s3").create_bucket(Bucket="yard")
+    run(server, "mounted", "cat /opt/tree/inner/file; touch /opt/tree/inner/x 2>/dev/null || echo read-only; touch /usr/local/games/x 2>/dev/null || echo read-only", image="mine")
+    assert said_by_job(server, "mounted") == ["inner", "read-only", "read-only"]
+    server.behind = user.words()  # made once
+    server.stop()
+
+
 def test_one_id_is_enough_for_a_job(user_of_one_id, start_as):
     server = start_as(user_of_one_id, "one")
     server.boto("s3").create_bucket(Bucket="yard")
