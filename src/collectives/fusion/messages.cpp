@@ -97,7 +97,6 @@ class Reader {
   std::string why_;
 };
 
-constexpr uint64_t elements_max = uint64_t{1} << 48;
 constexpr size_t signature_bytes_min = 56;
 constexpr size_t agreement_bytes_min = signature_bytes_min + 14;
 

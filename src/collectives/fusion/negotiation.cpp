@@ -21,6 +21,19 @@ bool same(Signature a, const Signature& b) {
   return a == b;
 }
 
+// Whether what all carry out is what we asked for: our memory is as large as we said, not as rank 0 says.
+bool fits(const Agreement& agreement, const Signature& own, size_t me, size_t members) {
+  Signature agreed = agreement.signature;
+  const bool gathers = agreed.operation == Operation::all_gather;
+  const bool exchanges = agreed.operation == Operation::all_to_all;
+  if ((gathers || exchanges) && !agreed.shape.empty() && !own.shape.empty()) agreed.shape[0] = own.shape[0];
+  if (exchanges) agreed.splits = own.splits;
+  if (!same(std::move(agreed), own)) return false;
+  if (gathers) return agreement.rows[me] == own.rows();
+  return !exchanges ||
+         std::equal(own.splits.begin(), own.splits.end(), agreement.rows.begin() + ptrdiff_t(me * members));
+}
+
 }  // namespace
 
 Negotiation::Negotiation(int rank, int ranks, Limits limits)
@@ -230,7 +243,14 @@ Result<void> Negotiation::apply(const Agreement& agreement) {
                       : signature.operation == Operation::all_to_all ? members * members
                                                                      : 0;
   if (agreement.rows.size() != rows) return corrupt("the answer has not one number of rows for each rank");
+  for (const uint64_t count : agreement.rows) {
+    if (count > elements_max / std::max<uint64_t>(signature.row_elements(), 1))
+      return corrupt("the answer has more rows than any memory");
+  }
   auto own = take_pending(key);
+  const auto me = std::lower_bound(set->second.begin(), set->second.end(), rank_) - set->second.begin();
+  if (own && !fits(agreement, *own, size_t(me), members))
+    return corrupt("the answer is not what we asked for, " + name_of(signature));
   const bool has_joined = joining_.contains(signature.set) && joining_.at(signature.set) != State::fresh;
   if (!own && is_member(signature.set) && !has_joined)
     return corrupt("the answer lets us carry out what we did not ask for, " + name_of(signature));

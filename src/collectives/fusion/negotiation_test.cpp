@@ -259,6 +259,39 @@ TEST(Negotiation, stalls_are_named_with_the_ranks_and_fail_in_time) {
   EXPECT_EQ(names(ranks.cycle(601s)), (Names{"known", "new"}));
 }
 
+TEST(Negotiation, an_answer_that_is_not_what_we_asked_for_is_corrupt) {
+  Signature gather = tensor("g", {2, 3});
+  gather.operation = Operation::all_gather;
+  Signature exchange = tensor("x", {3, 3});
+  exchange.operation = Operation::all_to_all;
+  exchange.splits = {1, 2};
+  const auto answered = [&](const Agreement& agreement) {
+    Negotiation negotiation(0, 2, {});
+    for (const Signature& signature : {tensor("t"), gather, exchange})
+      EXPECT_TRUE(negotiation.submit(signature, 0ms));
+    (void)negotiation.report(0ms);
+    Answer answer;
+    answer.ready.push_back(agreement);
+    return negotiation.hear_answer(answer);
+  };
+  EXPECT_TRUE(answered({tensor("t"), {}}));
+  EXPECT_TRUE(answered({gather, {2, 7}}));
+  EXPECT_TRUE(answered({exchange, {1, 2, 5, 6}}));
+  Signature other_type = tensor("t");
+  other_type.type = Type::f64;
+  Signature other_row = gather;
+  other_row.shape = {2, 4};
+  for (const Agreement& agreement :
+       {Agreement{tensor("t", {5}), {}}, Agreement{other_type, {}}, Agreement{tensor("u"), {}},
+        Agreement{tensor("t"), {1}}, Agreement{gather, {3, 7}}, Agreement{gather, {2}},
+        Agreement{gather, {2, uint64_t{1} << 60}}, Agreement{other_row, {2, 7}},
+        Agreement{exchange, {2, 1, 5, 6}}}) {
+    const auto heard = answered(agreement);
+    ASSERT_FALSE(heard);
+    EXPECT_EQ(heard.error().kind, Kind::corrupt) << heard.error().message;
+  }
+}
+
 TEST(Negotiation, who_leaves_is_named_to_all) {
   Ranks ranks(3);
   ranks[1].leave();

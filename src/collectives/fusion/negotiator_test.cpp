@@ -79,6 +79,36 @@ TEST(Negotiator, tensors_are_summed_whatever_the_order_in_which_the_ranks_submit
   }
 }
 
+// Through memory that the ranks share, where the fusion buffer is registered, and over TCP.
+TEST(Negotiator, several_threads_submit_at_once) {
+  constexpr int ranks = 3, threads_count = 4, steps = 10, tensors = 6;
+  for (const Way way : {Way::shared, Way::tcp}) {
+    collectives::testing::over_owned(way, ranks, [&](std::unique_ptr<Group> group) {
+      auto negotiator = Negotiator::start(std::move(group));
+      ASSERT_TRUE(negotiator) << negotiator.error().message;
+      std::atomic<int> told = 0;
+      std::vector<std::thread> threads;
+      for (int thread = 0; thread < threads_count; ++thread) {
+        threads.emplace_back([&, thread] {
+          for (int step = 0; step < steps; ++step) {
+            std::vector<std::vector<float>> values(tensors, std::vector<float>(3000, float(step + thread)));
+            std::vector<Handle> handles;
+            for (size_t i = 0; i < tensors; ++i) {
+              Request request = summing(std::to_string(thread) + " " + std::to_string(i), values[i]);
+              request.on_done = [&told](const Result<Outcome>& outcome) { told += outcome ? 1 : 0; };
+              handles.push_back((*negotiator)->submit(std::move(request)));
+            }
+            for (Handle& handle : handles) expect_done(handle);
+            EXPECT_EQ(values, std::vector(tensors, std::vector<float>(3000, float(ranks * (step + thread)))));
+          }
+        });
+      }
+      for (auto& thread : threads) thread.join();
+      EXPECT_EQ(told, threads_count * steps * tensors);
+    });
+  }
+}
+
 TEST(Negotiator, every_operation) {
   for (const int ranks : {1, 2, 3, 5}) {
     negotiating(ranks, [&](Negotiator& negotiator) {

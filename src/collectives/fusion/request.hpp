@@ -29,6 +29,8 @@ enum class Operation : uint8_t {
 inline constexpr int operations_count = 10;
 std::string_view to_string(Operation operation);
 
+inline constexpr uint64_t elements_max = uint64_t{1} << 48;  // of a tensor: more than any memory holds
+
 // What the ranks compare: all of a request but its memory.
 struct Signature {
   std::string name;

@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <functional>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -44,8 +45,9 @@ inline TcpOptions options(const std::vector<Endpoint>& endpoints, int rank, Way 
   return options;
 }
 
-// Plays every rank in a thread of its own.
-inline void over(Way way, int ranks, const std::function<void(Group&)>& play, const std::string& plans = "") {
+// Plays every rank in a thread of its own, which owns its group.
+inline void over_owned(Way way, int ranks, const std::function<void(std::unique_ptr<Group>)>& play,
+                       const std::string& plans = "") {
   const auto all = endpoints(ranks);
   std::vector<std::thread> threads;
   for (int rank = 0; rank < ranks; ++rank) {
@@ -54,10 +56,15 @@ inline void over(Way way, int ranks, const std::function<void(Group&)>& play, co
       mine.group.plans = plans;
       auto group = join_over_tcp(mine);
       ASSERT_TRUE(group) << group.error().message;
-      play(**group);
+      play(std::move(*group));
     });
   }
   for (auto& thread : threads) thread.join();
+}
+
+inline void over(Way way, int ranks, const std::function<void(Group&)>& play, const std::string& plans = "") {
+  over_owned(
+      way, ranks, [&](std::unique_ptr<Group> group) { play(*group); }, plans);
 }
 
 inline void over_tcp(int ranks, const std::function<void(Group&)>& play) { over(Way::tcp, ranks, play); }
