@@ -80,7 +80,7 @@ class Victims:
         """One of PLACES, or None: between attempts."""
         description = self.describe()
         status = description["SecondaryStatus"]
-        assert status not in ("Failed", "Stopped"), description["FailureReason"]
+        assert status not in ("Completed", "Failed", "Stopped"), description
         if status == "Training":
             # As the agents see it: a job's volume is mounted for its agent only.
             uploading = [path for directory in self.directories() for agent in self.processes(directory, "trainyard-agent")
@@ -138,9 +138,10 @@ def test_the_weights_are_those_of_the_job_that_nobody_interrupted(tmp_path):
             s3.put_object(Bucket="yard", Key=f"bulk/{number}", Body=random.Random(number).randbytes(DOWNLOAD_BYTES))
         start(server, "undisturbed")
         assert jobs.wait_until(server.boto("sagemaker"), "undisturbed", seconds_max=SECONDS_MAX)["TrainingJobStatus"] == "Completed"
-        start(server, "disturbed")
         lengths = phase_lengths(server.boto("sagemaker").describe_training_job(TrainingJobName="undisturbed"))
-        happened = disturb(server, "disturbed", chance, lengths)
+        job = Victims(server, "disturbed")
+        start(server, "disturbed")
+        happened = disturb(job, chance, lengths)
         done = jobs.wait_until(server.boto("sagemaker"), "disturbed", seconds_max=SECONDS_MAX)
         counts = collections.Counter(one["place"] for one in happened)
         print("note:", dict(counts), dict(collections.Counter(one["victim"] for one in happened)), lengths)
@@ -163,9 +164,8 @@ def phase_lengths(description):
     return {"download": seconds["Downloading"], "training": TRAINING_SECONDS, "checkpoint": CHECKPOINT_SECONDS, "model": seconds["Uploading"]}
 
 
-def disturb(server, name, chance, lengths):
+def disturb(job, chance, lengths):
     """INTERRUPTIONS of them: where, whom, when. The model's come last: before, there is none."""
-    job = Victims(server, name)
     share = max(1, INTERRUPTIONS // 8)
     wanted = collections.Counter(download=share, checkpoint=share, model=share, training=INTERRUPTIONS - 3 * share)
     happened = []
@@ -176,9 +176,10 @@ def disturb(server, name, chance, lengths):
         victim = VICTIMS[number % len(VICTIMS)]
         if victim == "runtime" and place in ("download", "model"):
             victim = chance.choice(("process", "agent"))  # there is no runtime yet, or no more
+        past = "training" if place == "download" else place  # it may be over before it was seen
         before = interrupted(job.describe())
         for _ in range(CHECKPOINT_TRIES_MAX):
-            wait_for(lambda: job.place() == place, f"the job to be in {place} for interruption {number}", SECONDS_MAX, 0.005)
+            place = wait_for(lambda: (at := job.place()) in (place, past) and at, f"the job to be in {place} for interruption {number}", SECONDS_MAX, 0.005)
             began = time.monotonic()
             moment = chance.random() * lengths[place]
             while (left := began + moment - time.monotonic()) > 0:
@@ -193,6 +194,7 @@ def disturb(server, name, chance, lengths):
         at = wait_for(happens, f"a {victim} to end", SECONDS_MAX, 0.005)
         after = time.monotonic() - began
         wait_for(lambda: interrupted(job.describe()) > before, f"interruption {number} of a {victim} in {at} to be seen", SECONDS_MAX)
+        print(number, at, victim, flush=True)
         happened.append({"place": at, "meant": place, "victim": victim, "moment": round(moment, 3), "after": round(after, 3)})
         wanted[at if wanted[at] > 0 else "training"] -= 1
     return happened
