@@ -1,5 +1,6 @@
 """Regions of trainers, each a job of its own with two hosts: one is killed in the middle, the other goes on, it comes back."""
 
+import glob
 import json
 import os
 import random
@@ -7,6 +8,8 @@ import signal
 import subprocess
 import threading
 import time
+
+import jobs
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 TRAINER = os.path.join(ROOT, "build", "release", "bin", "trainyard-trainer")
@@ -92,6 +95,28 @@ class Region:
             if host.process.poll() is None:
                 host.process.kill()
             host.process.wait()
+
+
+def test_the_example_is_a_job_of_two_regions(server):
+    """examples/04_regions: its request as it is, but for fewer epochs."""
+    example = os.path.join(ROOT, "examples", "04_regions")
+    subprocess.run([os.path.join(ROOT, "examples", "01_digits", "prepare")], check=True, stdout=subprocess.DEVNULL)
+    s3, sagemaker = server.boto("s3"), server.boto("sagemaker")
+    s3.create_bucket(Bucket="digits")
+    for path in glob.glob(os.path.join(ROOT, "build", "digits", "train", "*")):
+        s3.upload_file(path, "digits", f"train/{os.path.basename(path)}")
+    with open(os.path.join(example, "job.json"), encoding="utf-8") as file:
+        request = json.load(file)
+    request["HyperParameters"]["epochs"] = "20"
+    sagemaker.create_training_job(**request)
+    job = jobs.wait_until(sagemaker, request["TrainingJobName"])
+    lines = jobs.log_lines(server.boto("logs"), request["TrainingJobName"])
+    assert job["TrainingJobStatus"] == "Completed", (job.get("FailureReason"), lines[-20:])
+    with open(os.path.join(example, "expected_output.txt"), encoding="utf-8") as file:
+        for expected in file.read().splitlines():
+            expected = expected.replace("rounds=46", "rounds=5").replace("round=46", "round=5")
+            assert any(expected in line for line in lines), f"not said: {expected}: {lines[-20:]}"
+    s3.head_object(Bucket="digits", Key=job["ModelArtifacts"]["S3ModelArtifacts"].split("digits/", 1)[1])
 
 
 def round_of(line):
