@@ -4,16 +4,15 @@
 #include <cstring>
 #include <memory>
 
+#include "collectives/c/inside.hpp"
 #include "collectives/group.hpp"
 #include "collectives/plan/plan.hpp"
 #include "collectives/select.hpp"
 
 using namespace trainyard;
 using namespace trainyard::collectives;
+using trainyard::collectives::c::say;
 
-struct trainyard_group {
-  std::unique_ptr<Group> group;
-};
 struct trainyard_handle {
   Handle handle;
 };
@@ -26,19 +25,6 @@ static_assert(int(Reduction::product) == TRAINYARD_PRODUCT && int(Reduction::ave
 static_assert(int(plan::Operation::barrier) == TRAINYARD_BARRIER);
 static_assert(int(plan::Operation::all_gather) == TRAINYARD_ALL_GATHER);
 static_assert(int(Kind::internal) + 1 == TRAINYARD_INTERNAL && int(Kind::invalid) + 1 == TRAINYARD_INVALID);
-
-trainyard_kind say(const Error& error, char* why) {
-  if (why) {
-    const size_t length = std::min<size_t>(error.message.size(), TRAINYARD_ERROR_BYTES - 1);
-    std::memcpy(why, error.message.data(), length);
-    why[length] = '\0';
-  }
-  return trainyard_kind(int(error.kind) + 1);
-}
-
-trainyard_kind say(const Result<void>& result, char* why) {
-  return result ? TRAINYARD_OK : say(result.error(), why);
-}
 
 Result<Call> call_from(const trainyard_group* group, const trainyard_call* from) {
   if (!group || !from || from->size != sizeof *from)
