@@ -69,20 +69,17 @@ void Negotiation::route(const std::vector<std::string>& keys) {
   }
 }
 
-void Negotiation::forgotten(const std::vector<std::string>& keys) {
-  for (const std::string& key : keys) {
-    const auto found = pending_.find(key);
-    if (found == pending_.end() || found->second.state != State::known) continue;
-    const Signature& signature = found->second.signature;
-    if (signature.group.empty()) {
-      found->second.state = State::fresh;
-      continue;
-    }
-    for (auto& [other_key, other] : pending_) {
-      if (other.state == State::known && other.signature.set == signature.set &&
-          other.signature.group == signature.group)
-        other.state = State::fresh;
-    }
+// Rank 0 is asked for a group as a whole, so all of it is asked for when one of its tensors is not known any more.
+void Negotiation::forgotten(const std::string& key) {
+  const auto found = pending_.find(key);
+  if (found == pending_.end() || found->second.state != State::known) return;
+  found->second.state = State::fresh;
+  const Signature& signature = found->second.signature;
+  if (signature.group.empty()) return;
+  for (auto& [other_key, other] : pending_) {
+    if (other.state == State::known && other.signature.set == signature.set &&
+        other.signature.group == signature.group)
+      other.state = State::fresh;
   }
 }
 
@@ -284,7 +281,10 @@ Result<void> Negotiation::apply(const Agreement& agreement) {
 
 Result<void> Negotiation::hear_answer(const Answer& answer) {
   base_is_old_ = true;
-  for (const std::string& key : answer.forgotten) forgotten(cache_.forget(key));
+  for (const std::string& key : answer.forgotten) {
+    cache_.forget(key);
+    forgotten(key);
+  }
   // What rank 0 has heard of a join it takes for given from now on; it may be over with this answer.
   for (auto& [set, state] : joining_) {
     if (state == State::asked) state = State::known;

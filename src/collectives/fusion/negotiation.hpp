@@ -96,7 +96,7 @@ class Negotiation {
   void lay_base();
   bool matches(const Pending& pending) const;
   void route(const std::vector<std::string>& keys);
-  void forgotten(const std::vector<std::string>& keys);
+  void forgotten(const std::string& key);
   bool wants_roll_call(Duration now) const;
   std::optional<Signature> take_pending(const std::string& key);
   Result<void> apply(const Agreement& agreement);

@@ -15,8 +15,8 @@ const ResponseCache::Entry* ResponseCache::find(const std::string& key) const {
   return position ? at(*position) : nullptr;
 }
 
-std::vector<std::string> ResponseCache::put(Agreement agreement, std::optional<Signature> own) {
-  std::vector<std::string> gone;
+std::string ResponseCache::put(Agreement agreement, std::optional<Signature> own) {
+  std::string gone;
   // A group that cannot be in here as a whole would come and go with every cycle.
   if (entries_max_ == 0 || agreement.signature.group_members > entries_max_) return gone;
   const std::string key = key_of(agreement.signature);
@@ -26,7 +26,8 @@ std::vector<std::string> ResponseCache::put(Agreement agreement, std::optional<S
       const auto oldest = std::min_element(positions_.begin(), positions_.end(), [&](auto& a, auto& b) {
         return entries_[a.second]->used < entries_[b.second]->used;
       });
-      gone = forget(std::string(oldest->first));
+      gone = oldest->first;
+      forget(gone);
     }
     const auto empty = std::find(entries_.begin(), entries_.end(), std::nullopt);
     const auto position = size_t(empty - entries_.begin());
@@ -37,24 +38,11 @@ std::vector<std::string> ResponseCache::put(Agreement agreement, std::optional<S
   return gone;
 }
 
-std::vector<std::string> ResponseCache::forget(const std::string& key) {
-  std::vector<std::string> gone;
+void ResponseCache::forget(const std::string& key) {
   const auto found = positions_.find(key);
-  if (found == positions_.end()) return gone;
-  const Signature& signature = entries_[found->second]->agreement.signature;
-  const std::string group = signature.group;
-  const int set = signature.set;
-  for (auto each = positions_.begin(); each != positions_.end();) {
-    const Signature& other = entries_[each->second]->agreement.signature;
-    if (each->first == key || (!group.empty() && other.group == group && other.set == set)) {
-      gone.push_back(each->first);
-      entries_[each->second].reset();
-      each = positions_.erase(each);
-    } else {
-      ++each;
-    }
-  }
-  return gone;
+  if (found == positions_.end()) return;
+  entries_[found->second].reset();
+  positions_.erase(found);
 }
 
 }  // namespace trainyard::collectives::fusion

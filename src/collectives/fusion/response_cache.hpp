@@ -32,10 +32,9 @@ class ResponseCache {
   std::optional<size_t> position_of(const std::string& key) const;
   const Entry* find(const std::string& key) const;
   void touch(size_t position) { entries_[position]->used = ++uses_; }
-  // Returns the keys that had to go for it. Where a key is in the cache already it is replaced.
-  std::vector<std::string> put(Agreement agreement, std::optional<Signature> own);
-  // The key itself, and all of its group: returns the keys that went.
-  std::vector<std::string> forget(const std::string& key);
+  // Returns the key that had to go for it; empty for none. Where a key is in the cache already it is replaced.
+  std::string put(Agreement agreement, std::optional<Signature> own);
+  void forget(const std::string& key);
 
  private:
   const size_t entries_max_;
