@@ -153,7 +153,7 @@ Learned train_in_regions(const std::vector<Shard>& shards, Settings settings, in
 #endif
 #endif
 
-class Digits : public ::testing::Test {
+class DigitsInRegions : public ::testing::Test {
  protected:
   void SetUp() override {
 #ifdef SANITIZED
@@ -179,7 +179,7 @@ class Digits : public ::testing::Test {
   Settings settings_;
 };
 
-TEST_F(Digits, regions_send_a_hundredth_of_an_allreduce_and_are_as_often_right) {
+TEST_F(DigitsInRegions, send_a_hundredth_of_an_allreduce_and_are_as_often_right) {
   constexpr int regions = 2;
   constexpr int ranks_of_region = 2;
   constexpr int seeds = 3;
@@ -213,7 +213,7 @@ TEST_F(Digits, regions_send_a_hundredth_of_an_allreduce_and_are_as_often_right) 
   EXPECT_NEAR(apart_accuracy, together_accuracy, 0.005);
 }
 
-TEST_F(Digits, regions_that_send_a_byte_a_number_cost_a_390th) {
+TEST_F(DigitsInRegions, that_send_a_byte_a_number_cost_a_390th) {
   settings_.regions.coding = collectives::regions::Coding::int8;
   settings_.epochs = 100;
   const Learned apart = train_in_regions(shards_, settings_, 2, 1);
@@ -223,7 +223,7 @@ TEST_F(Digits, regions_that_send_a_byte_a_number_cost_a_390th) {
   std::printf("accuracy %.4f, 1/%.0f of the bytes\n", accuracy(apart), least / double(apart.bytes_between));
 }
 
-TEST_F(Digits, four_regions_by_plain_federated_averaging_learn_too_and_do_it_again_alike) {
+TEST_F(DigitsInRegions, four_by_plain_federated_averaging_learn_too_and_do_it_again_alike) {
   settings_.epochs = 40;
   settings_.regions.outer = {.learning_rate = 1, .momentum = 0};
   const Learned once = train_in_regions(shards_, settings_, 4, 1);
