@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
@@ -14,6 +15,7 @@
 #include <cerrno>
 #include <chrono>
 #include <climits>
+#include <cstdio>
 #include <cstring>
 #include <mutex>
 #include <thread>
@@ -428,23 +430,38 @@ Result<void> make_stage() {
   return ok();
 }
 
+// Before Linux 5.14 all processes of the user count, wherever they are; and what we may not have ourselves we cannot give.
+bool may_limit_processes_by_user(int64_t pids_max) {
+  utsname name;
+  int major = 0, minor = 0;
+  if (pids_max <= 0 || ::uname(&name) != 0 || std::sscanf(name.release, "%d.%d", &major, &minor) != 2)
+    return false;
+  rlimit ours = {};
+  return (major > 5 || (major == 5 && minor >= 14)) && ::getrlimit(RLIMIT_NPROC, &ours) == 0 &&
+         (ours.rlim_max == RLIM_INFINITY || ours.rlim_max >= rlim_t(pids_max));
+}
+
 // With all its limits, or, in an enclosure, with those that were delegated to the user.
-Result<Cgroup> make_cgroup(const std::string& name, const ContainerSpec& spec,
-                           std::vector<std::string>& withheld) {
+Result<Cgroup> make_cgroup(const std::string& name, ContainerSpec& spec, std::vector<std::string>& withheld) {
   CgroupLimits limits{spec.cpus, spec.memory_bytes, spec.pids_max, spec.devices};
   if (!in_enclosure()) return Cgroup::make(name, limits);
   std::string what;
   const auto give_up = [&](const char* name) { what += (what.empty() ? "" : ", ") + std::string(name); };
   if (limits.cpus > 0 && !cgroup_layout().with("cpu")) limits.cpus = 0, give_up("cpus");
   if (limits.memory_bytes > 0 && !cgroup_layout().with("memory")) limits.memory_bytes = 0, give_up("memory");
-  if (limits.pids_max > 0 && !cgroup_layout().with("pids")) limits.pids_max = 0, give_up("processes");
+  if (limits.pids_max > 0 && !cgroup_layout().with("pids")) {
+    limits.pids_max = 0;
+    if (!(spec.pids_max_by_user = may_limit_processes_by_user(spec.pids_max))) give_up("processes");
+  }
   if (!what.empty())
     withheld.push_back("this job's share is not enforced (" + what +
                        "): the server runs as an ordinary user, to whom no cgroup for it was delegated");
   auto made = Cgroup::make(name, limits);
   if (made) return made;
   // Delegated in name only: under v2, with processes in the group that others keep there.
-  withheld = {"this job's share is not enforced (cpus, memory, processes): " + made.error().message};
+  spec.pids_max_by_user = may_limit_processes_by_user(spec.pids_max);
+  withheld = {std::string("this job's share is not enforced (cpus, memory") +
+              (spec.pids_max_by_user ? "" : ", processes") + "): " + made.error().message};
   (void)Cgroup::named(name).remove();
   static const CgroupLayout none;
   return Cgroup::named(name, none);

@@ -63,6 +63,8 @@ struct ContainerSpec {
   double cpus = 0;                // 0 = no limit
   int64_t memory_bytes = 0;       // 0 = no limit; swap is not given on top
   int64_t pids_max = 4096;
+  // Where no cgroup can: each user inside may have so many processes, which the kernel counts by user namespace.
+  bool pids_max_by_user = false;
   uint64_t shared_memory_bytes = 64 << 20;  // /dev/shm
   uint32_t user_id = 0;                     // as whom the first process runs (image.hpp resolves names)
   uint32_t group_id = 0;

@@ -186,7 +186,8 @@ Finding mapped_mounts(const std::string& data_directory) {
 Finding delegated_cgroups(const std::string& mode) {
   const CgroupLayout& layout = cgroup_layout();
   std::string can, cannot;
-  for (const char* controller : {"cpu", "memory", "pids"}) {
+  // Processes are limited by other means, if need be.
+  for (const char* controller : {"cpu", "memory"}) {
     std::string& list = layout.with(controller) ? can : cannot;
     list += (list.empty() ? "" : ", ") + std::string(controller);
   }

@@ -376,6 +376,9 @@ Result<Bundle> make_bundle(const ContainerSpec& spec, const std::vector<SystemEn
   if (ids) namespaces.push_back({{"type", "user"}});
 
   const Json none = Json::array();
+  Json limits = none;
+  if (spec.pids_max_by_user)
+    limits.push_back({{"type", "RLIMIT_NPROC"}, {"hard", spec.pids_max}, {"soft", spec.pids_max}});
   const Json given = ids ? Json(kCapabilities) : none;
   // Another user than root gets none to begin with, as with other runtimes.
   const Json effective = spec.user_id == 0 ? given : none;
@@ -393,8 +396,8 @@ Result<Bundle> make_bundle(const ContainerSpec& spec, const std::vector<SystemEn
           {"inheritable", none},
           {"permitted", effective},
           {"ambient", none}}},
-        // A machine may forbid raising limits, so none is set: the container has ours.
-        {"rlimits", none},
+        // A machine may forbid raising limits, so none is raised: the container has ours.
+        {"rlimits", limits},
         {"noNewPrivileges", true},
         {"oomScoreAdj", kOutOfMemoryScore}}},
       {"root", {{"path", stage.root()}, {"readonly", false}}},

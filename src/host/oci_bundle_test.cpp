@@ -69,6 +69,15 @@ TEST(Bundle, MapsIdsInThePiecesThatItsOwnNamespaceHas) {
   EXPECT_EQ(told("gidMappings"), "0=0+1 1=1+999 1000=1000+1 ");
 }
 
+TEST(Bundle, LimitsProcessesByUserWhereItIsTold) {
+  auto spec = a_spec();
+  EXPECT_TRUE(make_bundle(spec, kSystem, {"/stage"}, kIds, "x86_64")->config["process"]["rlimits"].empty());
+  spec.pids_max = 5000;
+  spec.pids_max_by_user = true;
+  const Json expected = Json::array({{{"type", "RLIMIT_NPROC"}, {"hard", 5000}, {"soft", 5000}}});
+  EXPECT_EQ(make_bundle(spec, kSystem, {"/stage"}, kIds, "x86_64")->config["process"]["rlimits"], expected);
+}
+
 TEST(Bundle, GivesAnotherUserNoRightToBeginWith) {
   auto spec = a_spec();
   spec.user_id = 1000;

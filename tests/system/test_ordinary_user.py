@@ -177,11 +177,33 @@ def test_what_is_withheld_is_told(server):
     done = run(server, "withheld", "true")
     platform = "\n".join(said_by_platform(server, "withheld"))
     status = " ".join(each.get("StatusMessage", "") for each in done["SecondaryStatusTransitions"])
-    for words in ("share is not enforced (cpus, memory, processes)", "nothing outside: /dev/net/tun cannot be opened", "VolumeSizeInGB is not enforced"):
+    for words in ("share is not enforced (cpus, memory)", "nothing outside: /dev/net/tun cannot be opened", "VolumeSizeInGB is not enforced"):
         assert words in platform, platform
         assert words in status, status
     isolated = run(server, "isolated", "true", EnableNetworkIsolation=True)
     assert "nothing outside" not in str(isolated["SecondaryStatusTransitions"]), "it asked for nothing outside"
+
+
+# Threads that wait; how many the kernel gave.
+CROWD = r"""python3 - <<'END'
+import threading
+threading.stack_size(65536)
+end = threading.Event()
+count = 0
+try:
+    while count < 6000:
+        threading.Thread(target=end.wait, daemon=True).start()
+        count += 1
+except RuntimeError as fault:
+    print("refused", fault, 3900 < count < 4100, flush=True)
+end.set()
+END
+"""
+
+
+def test_processes_are_limited_all_the_same(server):
+    run(server, "crowd", CROWD)
+    assert said_by_job(server, "crowd") == ["refused can't start new thread True"]
 
 
 # Each host listens where all jobs may listen, and asks the other.
@@ -337,7 +359,7 @@ def test_limits_are_enforced_where_they_are_delegated(user, start_as, delegated)
         assert "OutOfMemory: the memory limit of 4.0 GiB" in done["FailureReason"], done["FailureReason"]
         assert not any("share is not enforced" in line for line in said_by_platform(server, "hungry"))
         said = subprocess.run([*server.behind, server.program, "doctor", "--data", server.data], check=True, capture_output=True, text=True).stdout
-        assert "delegated to this user: cpu, memory, pids" in said, said
+        assert "delegated to this user: cpu, memory" in said, said
     finally:
         server.stop()
         wait_for(lambda: not [words for _, words in user.processes() if server.data in words], "its processes to leave the groups")
@@ -382,7 +404,7 @@ def test_doctor_says_what_is_withheld(user, user_of_one_id, tun):
     assert closed["user"] == ("ok", "runs as an ordinary user, root of 65536 ids of his own; all jobs of his server share them")
     assert closed["way out"][0] == "limited" and "/dev/net/tun cannot be opened" in closed["way out"][1]
     assert opened["way out"] == ("ok", "through slirp4netns")
-    assert closed["cgroups"][0] == "limited" and "cpu, memory, pids is not enforced" in closed["cgroups"][1]
+    assert closed["cgroups"][0] == "limited" and "cpu, memory is not enforced" in closed["cgroups"][1]
     assert closed["volumes"][0] == "limited" and "VolumeSizeInGB is not enforced" in closed["volumes"][1]
     for name in ("namespaces", "overlayfs", "bridge, veth", "nftables"):
         assert closed[name][0] == "ok", closed[name]
