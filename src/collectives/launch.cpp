@@ -67,6 +67,12 @@ Result<Launch> read_launch(const Variables& variables, std::string_view resource
     if (const auto value = variables(name); value && launch.secret.empty()) launch.secret = *value;
   }
   launch.secret = launch.secret.substr(0, TcpOptions::shared_value_bytes_max);
+  const auto encrypt = variables("TRAINYARD_ENCRYPT");
+  launch.encrypt = encrypt && *encrypt != "" && *encrypt != "0";
+  if (launch.encrypt && variables("TRAINYARD_SECRET").value_or("").empty())
+    return invalid(
+        "TRAINYARD_ENCRYPT needs TRAINYARD_SECRET: what else tells this run apart is known to others");
+  if (variables("TRAINYARD_SOCKETS")) launch.sockets_per_peer = TRY(number(variables, "TRAINYARD_SOCKETS"));
 
   std::optional<Hosts> hosts;
   if (!resourceconfig_json.empty()) hosts = TRY(hosts_from(resourceconfig_json));
@@ -128,6 +134,8 @@ Result<Launch> read_launch(const Variables& variables, std::string_view resource
 Result<std::unique_ptr<Group>> join(const Launch& launch, TcpOptions options) {
   options.rank = launch.rank;
   if (options.shared_value.empty()) options.shared_value = launch.secret;
+  options.encrypt = options.encrypt || launch.encrypt;
+  options.sockets_per_peer = launch.sockets_per_peer.value_or(options.sockets_per_peer);
   if (launch.ranks == 1) {
     options.endpoints = {Endpoint{"127.0.0.1", 0}};
     return join_over_tcp(std::move(options));

@@ -4,6 +4,8 @@
 //   TRAINYARD_RANK, TRAINYARD_RANKS     who we are; come before all others
 //   TRAINYARD_MEETING                   HOST:PORT where rank 0 listens, or a folder that all ranks see
 //   TRAINYARD_SECRET                    the group's secret; else the job's or run's name
+//   TRAINYARD_ENCRYPT                   1: TLS between hosts; takes a TRAINYARD_SECRET, since names are no secrets
+//   TRAINYARD_SOCKETS                   how many sockets carry large messages between two ranks
 //
 // What launchers give:
 //   torchrun    RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT: met at the port after MASTER_PORT, which is torchrun's
@@ -37,6 +39,8 @@ struct Launch {
   std::optional<Endpoint> meeting;  // rank 0 listens here, and tells everyone where all are
   std::string folder;               // each rank leaves its endpoint here; must be this run's own
   std::string secret;
+  bool encrypt = false;
+  std::optional<int> sockets_per_peer;
   std::string told_by;  // for people: "torchrun"
 };
 

@@ -31,6 +31,23 @@ struct Row {
   const char* secret;
 };
 
+TEST(ReadLaunch, encryption_takes_a_secret) {
+  const std::map<std::string, std::string> torchrun = {
+      {"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "a"}, {"TORCHELASTIC_RUN_ID", "known"}};
+  auto variables = torchrun;
+  variables["TRAINYARD_ENCRYPT"] = "0";
+  EXPECT_FALSE(read_launch(from(variables))->encrypt);
+  variables["TRAINYARD_ENCRYPT"] = "1";
+  EXPECT_EQ(read_launch(from(variables)).error().kind, Kind::invalid);
+  variables["TRAINYARD_SECRET"] = "s";
+  variables["TRAINYARD_SOCKETS"] = "4";
+  const auto launch = read_launch(from(variables));
+  ASSERT_TRUE(launch) << launch.error().message;
+  EXPECT_TRUE(launch->encrypt);
+  EXPECT_EQ(launch->sockets_per_peer, 4);
+  EXPECT_EQ(launch->secret, "s");
+}
+
 TEST(ReadLaunch, what_launchers_say) {
   const Row rows[] = {
       {"nobody", {}, "", 0, 1, "", ""},

@@ -44,6 +44,13 @@ def test_a_hook_that_starts_more_while_one_ends():
     assert results[0]["digest"] == results[1]["digest"]
 
 
+def test_encrypted_on_several_sockets():
+    variables = {"TRAINYARD_ENCRYPT": "1", "TRAINYARD_SECRET": "between us", "TRAINYARD_SOCKETS": "2"}
+    assert ranks.run("beyond_gloo", 3, **variables) == ["good"] * 3
+    with pytest.raises(ranks.Ended, match="TRAINYARD_SECRET"):
+        ranks.run("beyond_gloo", 2, TRAINYARD_ENCRYPT="1")
+
+
 def test_a_rank_that_dies_is_named():
     processes = ranks.start("one_dies", 3)
     assert processes[1].wait(ranks.SECONDS_MAX) == -9

@@ -20,6 +20,7 @@ namespace {
 constexpr size_t secret_bytes = 32;
 constexpr size_t addresses_max = 64;  // of one host; a store is no place for more
 constexpr int backlog_connections = 1024;
+constexpr size_t announced_addresses_max = 8;  // each costs those who cannot reach it a second
 
 std::string text_of(const sockaddr* address) {
   char text[INET6_ADDRSTRLEN + IF_NAMESIZE + 1];
@@ -65,6 +66,9 @@ Result<int> listen_at(const std::string& host, uint16_t& port) {
   TRY(look_up(host, 0, list));
   const int descriptor = ::socket(list.first->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (descriptor < 0) return from_errno("socket");
+  const int off = 0;
+  if (host == "::")
+    (void)::setsockopt(descriptor, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);  // both versions
   sockaddr_storage bound{};
   socklen_t length = sizeof bound;
   auto* address = reinterpret_cast<sockaddr*>(&bound);
@@ -77,6 +81,12 @@ Result<int> listen_at(const std::string& host, uint16_t& port) {
   // The port lies at the same place in both families.
   port = ntohs(reinterpret_cast<const sockaddr_in*>(&bound)->sin_port);
   return descriptor;
+}
+
+// A socket at a free port of all addresses of this machine.
+Result<int> listen_everywhere(uint16_t& port) {
+  auto listener = listen_at("::", port);
+  return listener ? std::move(listener) : listen_at("0.0.0.0", port);
 }
 
 Result<std::string> fresh_secret() {
@@ -134,12 +144,17 @@ Result<Presence> own_presence() {
   return presence;
 }
 
-std::string choose_address(const std::vector<Presence>& all, size_t rank,
-                           const std::function<std::string(const std::string&)>& source_towards) {
+std::vector<std::string> choose_addresses(
+    const std::vector<Presence>& all, size_t rank,
+    const std::function<std::string(const std::string&)>& source_towards) {
   const Presence& own = all[rank];
   const auto has = [](const Presence& presence, const std::string& address) {
     return std::find(presence.addresses.begin(), presence.addresses.end(), address) !=
            presence.addresses.end();
+  };
+  std::vector<std::string> chosen;
+  const auto choose = [&](const std::string& address) {
+    if (std::find(chosen.begin(), chosen.end(), address) == chosen.end()) chosen.push_back(address);
   };
   bool others = false;
   for (const Presence& peer : all) {
@@ -148,13 +163,26 @@ std::string choose_address(const std::vector<Presence>& all, size_t rank,
     for (const auto& address : peer.addresses) {
       if (has(own, address)) continue;  // a bridge that every host has under the same address
       const auto source = source_towards(address);
-      if (has(own, source)) return source;
+      if (has(own, source)) choose(source);
     }
   }
-  return others && !own.addresses.empty() ? own.addresses.front() : "127.0.0.1";
+  if (!others || own.addresses.empty()) return {"127.0.0.1"};
+  // Those that somebody else has too would lead there.
+  for (const auto& address : own.addresses) {
+    const bool shared = std::any_of(all.begin(), all.end(), [&](const Presence& peer) {
+      return peer.machine != own.machine && has(peer, address);
+    });
+    if (!shared) choose(address);
+  }
+  if (chosen.empty()) return {own.addresses.front()};
+  chosen.resize(std::min(chosen.size(), announced_addresses_max));
+  return chosen;
 }
 
 Result<std::unique_ptr<collectives::Group>> meet(const Board& board, MeetOptions options) {
+  if (options.encrypt && options.secret.empty())
+    return invalid(
+        "TRAINYARD_ENCRYPT needs TRAINYARD_SECRET: what the store holds goes over the network in the clear");
   const auto rank = size_t(options.rank);
   const auto ranks = size_t(options.size);
   const auto read_of = [&](size_t peer, const std::string& what) -> Result<std::string> {
@@ -177,10 +205,12 @@ Result<std::unique_ptr<collectives::Group>> meet(const Board& board, MeetOptions
 
   collectives::TcpOptions tcp;
   tcp.endpoints.resize(ranks);
-  const std::string address =
-      options.address.empty() ? choose_address(all, rank, source_towards) : options.address;
+  const auto addresses = options.address.empty() ? choose_addresses(all, rank, source_towards)
+                                                 : std::vector<std::string>{options.address};
+  std::string address = addresses.front();
+  for (size_t i = 1; i < addresses.size(); ++i) address += "," + addresses[i];
   uint16_t port = 0;
-  tcp.listener = TRY(listen_at(address, port));
+  tcp.listener = TRY(addresses.size() == 1 ? listen_at(address, port) : listen_everywhere(port));
   tcp.endpoints[rank] = {address, port};
   board.write("endpoint/" + std::to_string(rank), std::to_string(port) + " " + address);
   const auto read_endpoints = [&]() -> Result<void> {
@@ -190,7 +220,8 @@ Result<std::unique_ptr<collectives::Group>> meet(const Board& board, MeetOptions
       text >> tcp.endpoints[peer].port >> tcp.endpoints[peer].host;
       if (text.fail()) return corrupt("rank " + std::to_string(peer) + " gives no endpoint");
     }
-    tcp.shared_value = TRY(board.read("secret").in("rank 0 made no secret"));
+    tcp.shared_value = TRY(board.read("secret").in("rank 0 made no secret")) + options.secret;
+    tcp.shared_value = tcp.shared_value.substr(0, collectives::TcpOptions::shared_value_bytes_max);
     return ok();
   };
   if (auto read = read_endpoints(); !read) {
@@ -198,6 +229,8 @@ Result<std::unique_ptr<collectives::Group>> meet(const Board& board, MeetOptions
     return std::move(read).error();
   }
   tcp.rank = options.rank;
+  tcp.encrypt = options.encrypt;
+  tcp.sockets_per_peer = options.sockets_per_peer;
   tcp.join_deadline = options.join_deadline;
   tcp.silence_max = options.silence_max;
   tcp.cancelled = std::move(options.cancelled);

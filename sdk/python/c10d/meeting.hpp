@@ -2,8 +2,8 @@
 //
 // Each rank writes down the machine it is on and its addresses, then reads what the others wrote. On one machine
 // all take the loopback address; else each takes the address from which the others are reached, by the routes,
-// never by the names of hosts or interfaces. Then each listens, writes down where, and they join. Rank 0 makes the
-// group's secret.
+// never by the names of hosts or interfaces, and names its other addresses after it, for hosts on other networks.
+// Then each listens, writes down where, and they join. Rank 0 makes the group's secret; the user's own is part of it.
 //
 // Threads: plain functions; they block. Errors: of the kinds that join_over_tcp names, and unavailable, which
 // names the rank that did not write.
@@ -35,10 +35,11 @@ std::string encode(const Presence& presence);
 Result<Presence> decode_presence(const std::string& text);
 Result<Presence> own_presence();
 
-// The address at which `rank` is reached by all others. `source_towards` asks the kernel from which of our
-// addresses it would send to one; empty when there is no route.
-std::string choose_address(const std::vector<Presence>& all, size_t rank,
-                           const std::function<std::string(const std::string&)>& source_towards);
+// The addresses at which `rank` is reached by all others, the likeliest first. `source_towards` asks the kernel from
+// which of our addresses it would send to one; empty when there is no route.
+std::vector<std::string> choose_addresses(
+    const std::vector<Presence>& all, size_t rank,
+    const std::function<std::string(const std::string&)>& source_towards);
 
 struct MeetOptions {
   int rank = 0;
@@ -46,6 +47,9 @@ struct MeetOptions {
   Duration join_deadline = 30min;
   Duration silence_max = 30min;
   std::string address;  // the user's word for it; empty: found out
+  std::string secret;   // the user's own part of the group's; needed where `encrypt` is asked for
+  bool encrypt = false;
+  int sockets_per_peer = 1;
   std::function<bool()> cancelled;
   collectives::GroupOptions group;
 };

@@ -71,6 +71,9 @@ class TrainyardGroup : public Base {
     std::string address;
     std::string plans;
     bool deterministic = false;
+    std::string secret;
+    bool encrypt = false;
+    int sockets_per_peer = 1;
     std::vector<int64_t> global_ranks;  // of a part of all ranks; empty: of all
   };
 
@@ -487,6 +490,9 @@ class TrainyardGroup : public Base {
     options.cancelled = [ending = ending_] { return ending->load(); };
     options.group.deterministic = settings_.deterministic;
     options.group.plans = settings_.plans;
+    options.secret = settings_.secret;
+    options.encrypt = settings_.encrypt;
+    options.sockets_per_peer = settings_.sockets_per_peer;
     return meet(board, std::move(options));
   }
 
@@ -512,12 +518,13 @@ class TrainyardGroup : public Base {
 
 c10::intrusive_ptr<Base> create(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
                                 std::chrono::milliseconds timeout, std::string address, std::string plans,
-                                bool deterministic, std::vector<int64_t> global_ranks) {
+                                bool deterministic, std::string secret, bool encrypt, int sockets_per_peer,
+                                std::vector<int64_t> global_ranks) {
   const pybind11::gil_scoped_release free_for_others;
   return c10::make_intrusive<TrainyardGroup>(
       store, rank, size,
       TrainyardGroup::Settings{timeout, std::move(address), std::move(plans), deterministic,
-                               std::move(global_ranks)});
+                               std::move(secret), encrypt, sockets_per_peer, std::move(global_ranks)});
 }
 
 void settle() {
@@ -531,6 +538,7 @@ void settle() {
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
   module.def("create", &trainyard::sdk::create, pybind11::arg("store"), pybind11::arg("rank"),
              pybind11::arg("size"), pybind11::arg("timeout"), pybind11::arg("address"),
-             pybind11::arg("plans"), pybind11::arg("deterministic"), pybind11::arg("global_ranks"));
+             pybind11::arg("plans"), pybind11::arg("deterministic"), pybind11::arg("secret"),
+             pybind11::arg("encrypt"), pybind11::arg("sockets_per_peer"), pybind11::arg("global_ranks"));
   module.def("settle", &trainyard::sdk::settle);
 }

@@ -1,5 +1,6 @@
 #include "collectives/c/trainyard_collectives.h"
 
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -63,9 +64,13 @@ extern "C" {
 
 int trainyard_collectives_abi(void) { return TRAINYARD_COLLECTIVES_ABI; }
 
-trainyard_kind trainyard_group_join(const trainyard_join* join, trainyard_group** group, char* why) {
-  if (!join || !group || join->size != sizeof *join)
+trainyard_kind trainyard_group_join(const trainyard_join* given, trainyard_group** group, char* why) {
+  // Programs that were compiled before the struct grew give less of it.
+  if (!given || !group || given->size < offsetof(trainyard_join, encrypt) || given->size > sizeof *given)
     return say(invalid("the options are not of this library's version"), why);
+  trainyard_join all{};
+  std::memcpy(&all, given, given->size);
+  const trainyard_join* const join = &all;
   TcpOptions options;
   for (int rank = 0; rank < join->ranks; ++rank)
     options.endpoints.push_back({join->hosts[rank], join->ports[rank]});
@@ -75,6 +80,8 @@ trainyard_kind trainyard_group_join(const trainyard_join* join, trainyard_group*
   if (join->silence_max_ms > 0) options.silence_max = Duration(join->silence_max_ms);
   options.group.deterministic = join->deterministic != 0;
   if (join->plans) options.group.plans = join->plans;
+  options.encrypt = join->encrypt != 0;
+  if (join->sockets_per_peer != 0) options.sockets_per_peer = join->sockets_per_peer;
   auto joined = join_over_tcp(std::move(options));
   if (!joined) return say(joined.error(), why);
   *group = new trainyard_group{*std::move(joined)};

@@ -90,7 +90,9 @@ typedef struct {
   int64_t join_deadline_ms;  // 0: the library's own
   int64_t silence_max_ms;    // 0: the library's own
   int deterministic;
-  const char* plans;  // may be null
+  const char* plans;     // may be null
+  int encrypt;           // 1: TLS between ranks that share no memory, with the secret as its key
+  int sockets_per_peer;  // for large messages; 0: one
 } trainyard_join;
 
 typedef struct {

@@ -11,6 +11,10 @@ What the environment may say, the same on all ranks but the address:
     TRAINYARD_ADDRESS        the address at which the other hosts reach this one, where the routes do not tell
     TRAINYARD_DETERMINISTIC  1: plans do not depend on measured costs, so every run adds in the same order
     TRAINYARD_PLANS          which plan an operation takes: "allreduce=one_shot:0-64K,ring:64K-"
+    TRAINYARD_SECRET         what nobody but the ranks knows; strangers are refused without it too, since rank 0 makes a secret of its own,
+                             but who can read the network can read that one
+    TRAINYARD_ENCRYPT        1: TLS between hosts, with TRAINYARD_SECRET as its key
+    TRAINYARD_SOCKETS        how many sockets carry large messages between two hosts (1): more where one flow is slower than the link
 """
 
 import atexit
@@ -43,12 +47,16 @@ except ImportError as failure:
                       f"{failure}. Compile it again: pip install --force-reinstall --no-cache-dir ./sdk/python") from failure
 
 
+def _flag(name):
+    return os.environ.get(name, "0") not in ("", "0")
+
+
 def _create(options, _=None):
     """Called by init_process_group and new_group, on every rank of the group."""
     world = torch.distributed.get_world_size() if torch.distributed.is_initialized() else options.group_size
     return _backend.create(
         options.store, options.group_rank, options.group_size, options.timeout, os.environ.get("TRAINYARD_ADDRESS", ""),
-        os.environ.get("TRAINYARD_PLANS", ""), os.environ.get("TRAINYARD_DETERMINISTIC", "0") not in ("", "0"),
+        os.environ.get("TRAINYARD_PLANS", ""), _flag("TRAINYARD_DETERMINISTIC"), os.environ.get("TRAINYARD_SECRET", ""), _flag("TRAINYARD_ENCRYPT"), int(os.environ.get("TRAINYARD_SOCKETS") or 1),
         list(options.global_ranks_in_group) if options.group_size < world else [])
 
 
