@@ -22,6 +22,8 @@ constexpr int spins_with_own_core_max = 200;
 constexpr int spins_with_shared_core_max = 2;
 constexpr int spins_between_yields_max = 10;
 constexpr int yields_max = 500;
+// Where many want our core a yield is as long as all their turns: then it is better to sleep and to be woken.
+constexpr Duration yielding_max = 5ms;
 constexpr uint32_t sleep_max_ms = 10;  // then peers are checked: a dead one is noticed as soon
 constexpr size_t address_bytes = 128;
 constexpr Tag meeting_tag{~uint64_t{0}, 1};
@@ -485,8 +487,10 @@ Result<void> ShmTransport::wait() {
     }
     relax_core();
   }
+  if (spins_ == 0) yields_since_ = std::chrono::steady_clock::now();
   for (; spins_ < yields_max; ++spins_) {
     ::sched_yield();
+    if (std::chrono::steady_clock::now() - yields_since_ > yielding_max) spins_ = yields_max - 1;
     for (int i = 0; i < std::min(spins_max_, spins_between_yields_max); ++i) {
       if (news()) return ok();
       relax_core();

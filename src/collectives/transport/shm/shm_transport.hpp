@@ -157,6 +157,7 @@ class ShmTransport final : public Transport {
   size_t outbox_end_ = 0;
   size_t takes_open_ = 0;
   int spins_ = 0;  // how often wait() found nothing since something moved
+  std::chrono::steady_clock::time_point yields_since_;
   int spins_max_ = 0;
   bool has_local_ = false;
 };

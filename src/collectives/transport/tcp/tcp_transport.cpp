@@ -24,6 +24,8 @@ std::string describe(int error_number) { return std::generic_category().message(
 // About what a reply over loopback takes, as looks of a microsecond each.
 constexpr int idle_looks_without_yielding = 30;
 constexpr int idle_looks_max = 200;
+// Where many want our core a yield is as long as all their turns: then it is better to sleep and to be woken.
+constexpr Duration yielding_max = 5ms;
 
 // A part of a message of which less is not worth a system call of its own.
 constexpr size_t part_bytes_min = size_t{64} << 10;
@@ -384,8 +386,11 @@ Result<void> TcpTransport::wait() {
   // A message on its way between two cores needs a few microseconds, a sleeping process many: look a while
   // before sleeping, but give the core to whom we may be waiting for.
   if (idle_looks_ < idle_looks_max) {
-    ++idle_looks_;
-    if (idle_looks_ > idle_looks_without_yielding) ::sched_yield();
+    if (++idle_looks_ == idle_looks_without_yielding) yields_since_ = SteadyClock::now();
+    if (idle_looks_ > idle_looks_without_yielding) {
+      ::sched_yield();
+      if (SteadyClock::now() - yields_since_ > yielding_max) idle_looks_ = idle_looks_max;
+    }
     return look(0ms);
   }
   TRY(look(contacts_->busy() ? contacts_->sleep_max() : TcpOptions::cancel_check_interval));

@@ -147,6 +147,7 @@ class TcpTransport final : public Transport {
   std::vector<int> busy_;    // peers with something to send or to expect; some may have none any more
   size_t takes_open_ = 0;
   size_t sends_open_ = 0;
+  std::chrono::steady_clock::time_point yields_since_;
   int idle_looks_ = 0;  // how often wait() found nothing since something moved
   Socket offered_;      // listens for those who take our offer
   std::optional<Error> failure_;
