@@ -67,6 +67,7 @@ std::optional<collectives::regions::RegionOptions> region_options(const JobOptio
     for (size_t host = 0; host < orders.resources.hosts.size(); host += orders.region.size())
       region.leaders.push_back({orders.resources.hosts[host], uint16_t(regions.port)});
   }
+  region.encrypt = regions.encrypt;
   region.round_patience = region_patience;
   region.cancelled = [&stop] { return stop.load(); };
   return region;

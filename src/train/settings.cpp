@@ -100,6 +100,12 @@ const std::vector<Hyperparameter>& hyperparameters() {
          settings.regions.coding = TRY(collectives::regions::parse_coding(text));
          return ok();
        }},
+      {"region_encrypt",
+       [](Settings& settings, const std::string& text) -> Result<void> {
+         if (text != "true" && text != "false") return invalid("'" + text + "' is not true or false");
+         settings.regions.encrypt = text == "true";
+         return ok();
+       }},
       {"region_leaders", read_leaders},
       {"region_learning_rate", outer_number(&collectives::regions::OuterSettings::learning_rate, 0, 10)},
       {"region_momentum", outer_number(&collectives::regions::OuterSettings::momentum, 0, 0.9999)},

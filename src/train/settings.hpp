@@ -27,6 +27,7 @@ struct RegionSettings {
   std::vector<collectives::Endpoint> leaders;
   int64_t own = 0;
   std::string secret;
+  bool encrypt = false;  // what the leaders say to each other
 
   bool any() const { return count > 1 || !leaders.empty(); }
   int64_t all() const { return leaders.empty() ? count : int64_t(leaders.size()); }

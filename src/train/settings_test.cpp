@@ -43,12 +43,14 @@ TEST(Settings, of_regions_are_a_cut_of_this_job_or_a_place_among_others) {
   const auto cut = parse_settings({{"regions", "2"},
                                    {"region_steps", "50"},
                                    {"region_coding", "f16"},
+                                   {"region_encrypt", "true"},
                                    {"region_learning_rate", "1"},
                                    {"region_momentum", "0"}});
   ASSERT_TRUE(cut) << cut.error().message;
   EXPECT_TRUE(cut->regions.any());
   EXPECT_EQ(cut->regions.all(), 2);
   EXPECT_EQ(cut->regions.steps, 50);
+  EXPECT_TRUE(cut->regions.encrypt);
   EXPECT_EQ(cut->regions.coding, collectives::regions::Coding::f16);
   EXPECT_EQ(cut->regions.outer.learning_rate, 1);
   EXPECT_EQ(cut->regions.outer.momentum, 0);
@@ -66,6 +68,7 @@ TEST(Settings, of_regions_are_a_cut_of_this_job_or_a_place_among_others) {
       {{"regions", "65"}},
       {{"region_steps", "0"}},
       {{"region_coding", "int3"}},
+      {{"region_encrypt", "maybe"}},
       {{"region_momentum", "1"}},
       {{"region_leaders", "eu.example"}, {"region_secret", "s"}},
       {{"region_leaders", ":7840"}, {"region_secret", "s"}},

@@ -63,14 +63,14 @@ REGIONS = SHARED + """
 class Join(Structure):
     _fields_ = [("size", c_size_t), ("region", c_int), ("regions", c_int), ("hosts", POINTER(c_char_p)), ("ports", POINTER(c_uint16)), ("secret", c_char_p),
                 ("learning_rate", c_float), ("momentum", c_float), ("coding", c_char_p), ("charter", c_char_p), ("regions_min", c_int),
-                ("join_deadline_ms", c_int64), ("round_patience_ms", c_int64)]
+                ("join_deadline_ms", c_int64), ("round_patience_ms", c_int64), ("encrypt", c_int)]
 class Round(Structure):
     _fields_ = [("number", c_uint64), ("regions", c_int), ("adopted", c_int)]
 
 library.trainyard_regions_round.restype = c_uint64
 library.trainyard_regions_charter.restype = c_char_p
 regions, parameters = c_void_p(), (c_float * 4)(8, 8, 8, 8)
-join = Join(sizeof(Join), rank, ranks, hosts, ports, b"secret", 1.0, 0.0, b"f32", b"three rounds", 0, 30000, 30000)
+join = Join(sizeof(Join), rank, ranks, hosts, ports, b"secret", 1.0, 0.0, b"f32", b"three rounds", 0, 30000, 30000, 1)
 ok(library.trainyard_regions_open(byref(join), parameters, c_size_t(4), byref(regions), why))
 assert library.trainyard_regions_charter(regions) == b"three rounds"
 while library.trainyard_regions_round(regions) < 3:

@@ -29,6 +29,7 @@ Result<RegionOptions> options_from(const trainyard_regions_join* join) {
   if (join->coding) options.coding = TRY(collectives::regions::parse_coding(join->coding));
   if (join->charter) options.charter = join->charter;
   options.regions_min = join->regions_min;
+  options.encrypt = join->encrypt != 0;
   if (join->join_deadline_ms > 0) options.join_deadline = Duration(join->join_deadline_ms);
   if (join->round_patience_ms > 0) options.round_patience = Duration(join->round_patience_ms);
   return options;

@@ -36,6 +36,7 @@ typedef struct {
   int regions_min;            // enough to begin after the join deadline; 0: all
   int64_t join_deadline_ms;   // 0: the library's own
   int64_t round_patience_ms;  // 0: the library's own
+  int encrypt;                // not 0: what crosses the links; the same everywhere
 } trainyard_regions_join;
 
 typedef struct {

@@ -1,6 +1,5 @@
 #include "collectives/regions/links.hpp"
 
-#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -13,6 +12,7 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "collectives/transport/tcp/addresses.hpp"
 
 namespace trainyard::collectives::regions {
 namespace {
@@ -43,19 +43,16 @@ void tune(int descriptor) {
   set(IPPROTO_TCP, TCP_USER_TIMEOUT, int(LinkOptions::dead_peer_max.count()));
 }
 
+// Ranks of one job and leaders of its regions may have one secret, but never meet by mistake.
+std::string secret_of(const LinkOptions& options) { return "regions " + options.shared_value; }
+
 Result<Socket> begin_connecting(const Endpoint& endpoint) {
-  addrinfo hints{};
-  hints.ai_family = AF_UNSPEC;
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* first = nullptr;
-  const int code =
-      ::getaddrinfo(endpoint.host.c_str(), std::to_string(endpoint.port).c_str(), &hints, &first);
-  if (code != 0) return unavailable("looking up " + endpoint.host + ": " + ::gai_strerror(code));
-  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> addresses(first, ::freeaddrinfo);
-  Socket socket(::socket(first->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const auto addresses = TRY(resolve(endpoint));
+  const Address& first = addresses.front();
+  Socket socket(::socket(first.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket) return from_errno("socket");
   tune(socket.descriptor());
-  if (::connect(socket.descriptor(), first->ai_addr, first->ai_addrlen) != 0 && errno != EINPROGRESS)
+  if (::connect(socket.descriptor(), first.get(), first.length) != 0 && errno != EINPROGRESS)
     return unavailable(std::strerror(errno));
   return socket;
 }
@@ -82,13 +79,15 @@ Result<std::unique_ptr<Links>> Links::open(LinkOptions options) {
     listener = TRY(listen_at(own, int(options.leaders.size()))
                        .in("listening at " + own.host + ":" + std::to_string(own.port)));
   }
-  return std::unique_ptr<Links>(new Links(std::move(options), std::move(listener)));
+  std::shared_ptr<const TlsKey> key;
+  if (options.encrypt) key = TRY(TlsKey::make(secret_of(options)).in("encrypting the links between regions"));
+  return std::unique_ptr<Links>(new Links(std::move(options), std::move(listener), std::move(key)));
 }
 
-Links::Links(LinkOptions options, Socket listener)
+Links::Links(LinkOptions options, Socket listener, std::shared_ptr<const TlsKey> key)
     : options_(std::move(options)),
-      // Ranks of one job and leaders of its regions may have one secret, but never meet by mistake.
-      secret_("regions " + options_.shared_value),
+      secret_(secret_of(options_)),
+      key_(std::move(key)),
       listener_(std::move(listener)),
       attempts_(options_.region) {
   for (Attempt& attempt : attempts_) attempt.pause = connect_retry_first;
@@ -99,7 +98,7 @@ Links::~Links() {
   for (const auto& each : connections_) {
     // Best effort: who does not hear it sees the connection close.
     if (each->proved && !each->broken && each->out.empty())
-      (void)::send(each->socket.descriptor(), goodbye.data(), goodbye.size(), MSG_NOSIGNAL);
+      (void)each->wire.send(goodbye.data(), goodbye.size());
   }
 }
 
@@ -158,8 +157,9 @@ Result<void> Links::sleep(Duration at_most) {
   std::vector<pollfd> waited;
   if (listener_) waited.push_back({listener_.descriptor(), POLLIN, 0});
   for (const auto& each : connections_) {
-    const bool writes = !each->connected || !each->out.empty();
-    waited.push_back({each->socket.descriptor(), short(POLLIN | (writes ? POLLOUT : 0)), 0});
+    const bool writes =
+        !each->connected || (each->greeted ? !each->out.empty() : each->wire.greeting_wants_to_write());
+    waited.push_back({each->wire.descriptor(), short(POLLIN | (writes ? POLLOUT : 0)), 0});
   }
   if (::poll(waited.data(), waited.size(), int(at_most.count())) < 0 && errno != EINTR)
     return from_errno("poll");
@@ -180,7 +180,7 @@ void Links::begin_attempts() {
     }
     attempt.under_way = true;
     auto connection = std::make_unique<Connection>();
-    connection->socket = *std::move(socket);
+    connection->wire = Wire(*std::move(socket));
     connection->region = region;
     connection->ours = true;
     connection->until = now + connect_attempt_max;
@@ -198,7 +198,8 @@ void Links::accept_strangers() {
     if (!socket) return;
     tune(socket.descriptor());
     auto connection = std::make_unique<Connection>();
-    connection->socket = std::move(socket);
+    connection->wire = Wire(std::move(socket));
+    if (key_) connection->wire.encrypt(*key_, TlsSide::accepts);
     connection->connected = true;
     connection->until = SteadyClock::now() + stranger_proof_max;
     connections_.push_back(std::move(connection));
@@ -208,30 +209,43 @@ void Links::accept_strangers() {
 void Links::advance(Connection& connection) {
   if (connection.broken) return;
   if (!connection.connected && !finish_connecting(connection)) return;
-  push(connection);
-  pull(connection);
-  push(connection);
+  if (connection.greeted || finish_greeting(connection)) {
+    push(connection);
+    pull(connection);
+    push(connection);
+  }
   // Whom we reached may compute for long before it answers; a stranger has no reason to be slow.
   if (!connection.proved && !connection.ours && SteadyClock::now() >= connection.until)
     break_off(connection, "it did not prove its membership");
 }
 
 bool Links::finish_connecting(Connection& connection) {
-  pollfd writable{connection.socket.descriptor(), POLLOUT, 0};
+  pollfd writable{connection.wire.descriptor(), POLLOUT, 0};
   if (::poll(&writable, 1, 0) <= 0) {
     if (SteadyClock::now() >= connection.until) break_off(connection, "it does not answer");
     return false;
   }
   int error_number = 0;
   socklen_t length = sizeof error_number;
-  ::getsockopt(connection.socket.descriptor(), SOL_SOCKET, SO_ERROR, &error_number, &length);
+  ::getsockopt(connection.wire.descriptor(), SOL_SOCKET, SO_ERROR, &error_number, &length);
   if (error_number != 0) {
     break_off(connection, std::strerror(error_number));
     return false;
   }
   connection.connected = true;
-  say_hello(connection);
+  if (key_) connection.wire.encrypt(*key_, TlsSide::connects);
   return true;
+}
+
+bool Links::finish_greeting(Connection& connection) {
+  const auto greeted = connection.wire.greet();
+  if (!greeted) {
+    break_off(connection, greeted.error().message);
+    return false;
+  }
+  connection.greeted = *greeted;
+  if (connection.greeted && connection.ours) say_hello(connection);
+  return connection.greeted;
 }
 
 void Links::say_hello(Connection& connection) {
@@ -244,8 +258,8 @@ void Links::say(Connection& connection, std::string bytes) { connection.out.push
 void Links::push(Connection& connection) {
   while (!connection.broken && !connection.out.empty()) {
     const std::string& front = connection.out.front();
-    const ssize_t sent = ::send(connection.socket.descriptor(), front.data() + connection.out_sent,
-                                front.size() - connection.out_sent, MSG_NOSIGNAL);
+    const ssize_t sent =
+        connection.wire.send(front.data() + connection.out_sent, front.size() - connection.out_sent);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0 && would_block(errno)) return;
     if (sent < 0) {
@@ -263,7 +277,7 @@ void Links::push(Connection& connection) {
 void Links::pull(Connection& connection) {
   while (!connection.broken) {
     char buffer[read_bytes];
-    const ssize_t got = ::recv(connection.socket.descriptor(), buffer, sizeof buffer, 0);
+    const ssize_t got = connection.wire.receive(std::as_writable_bytes(std::span(buffer)));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && would_block(errno)) return;
     if (got <= 0) return break_off(connection, got == 0 ? "it closed the connection" : std::strerror(errno));

@@ -2,7 +2,7 @@
 //
 // Everyone listens at its own endpoint and connects to the regions before it, again and again while they are not there.
 // On each connection a hello goes both ways, then a proof of the group's secret, as between ranks (docs/formats/ranks.md);
-// then messages. Nothing happens but inside wait(): a region that computes for minutes answers after that.
+// then messages; encrypted where all ask for it (docs/decisions/18). Nothing happens but inside wait(): a region that computes for minutes answers after that.
 //
 // A region whose process dies is seen at once, one whose machine or network goes after dead_peer_max.
 //
@@ -23,6 +23,7 @@
 #include "collectives/group.hpp"
 #include "collectives/transport/tcp/frame.hpp"
 #include "collectives/transport/tcp/tcp_transport.hpp"
+#include "collectives/transport/tcp/wire.hpp"
 
 namespace trainyard::collectives::regions {
 
@@ -30,6 +31,7 @@ struct LinkOptions {
   std::vector<Endpoint> leaders;  // by region; the same everywhere
   uint32_t region = 0;            // which of them we are
   std::string shared_value;
+  bool encrypt = false;
   size_t message_bytes_max = 0;  // a longer one is none of ours, and costs its sender the link
   std::function<bool()> cancelled;
 
@@ -43,7 +45,7 @@ struct LinkEvent {
   std::string text;  // what was said; or why it was lost
 };
 
-// All bytes that went over the links, headers and greetings included, TCP's own not.
+// All bytes that went over the links, headers and greetings included, TLS's and TCP's own not.
 struct LinkTraffic {
   uint64_t sent = 0;
   uint64_t received = 0;
@@ -76,10 +78,11 @@ class Links {
   using Moment = std::chrono::steady_clock::time_point;
   // A connection, from its first packet to a link.
   struct Connection {
-    Socket socket;
+    Wire wire;
     std::optional<uint32_t> region;  // known from its hello on, or from the start where we connected
     bool ours = false;
     bool connected = false;
+    bool greeted = false;  // what TLS says first is over
     std::optional<collectives::Hello> hello;
     collectives::Hello our_hello;
     bool proved = false;
@@ -97,13 +100,14 @@ class Links {
     std::string last_failure = "it was not tried";
   };
 
-  Links(LinkOptions options, Socket listener);
+  Links(LinkOptions options, Socket listener, std::shared_ptr<const TlsKey> key);
   uint32_t regions() const { return uint32_t(options_.leaders.size()); }
   Connection* link_to(uint32_t region);
   void begin_attempts();
   void accept_strangers();
   void advance(Connection& connection);
   bool finish_connecting(Connection& connection);
+  bool finish_greeting(Connection& connection);
   void push(Connection& connection);
   void pull(Connection& connection);
   // The next whole frame in what was read; false when there is none, or the connection is broken now.
@@ -119,6 +123,7 @@ class Links {
 
   const LinkOptions options_;
   const std::string secret_;
+  const std::shared_ptr<const TlsKey> key_;  // null: in the clear
   Socket listener_;
   std::vector<std::unique_ptr<Connection>> connections_;
   std::vector<Attempt> attempts_;  // by region, those before us

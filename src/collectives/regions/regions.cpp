@@ -211,9 +211,15 @@ Result<std::unique_ptr<Regions>> Regions::join(RegionOptions options, std::span<
   if (options.charter.size() > charter_bytes_max) return invalid("the charter is too long");
   if (options.shared_value.size() > TcpOptions::shared_value_bytes_max)
     return invalid("the shared value is too long");
+  if (options.encrypt && options.shared_value.empty())
+    return invalid("regions without a secret cannot encrypt");
   const auto deadline = SteadyClock::now() + options.join_deadline;
-  LinkOptions link_options{options.leaders, uint32_t(options.region), options.shared_value,
-                           message_bytes_max(parameters.size()), options.cancelled};
+  LinkOptions link_options{options.leaders,
+                           uint32_t(options.region),
+                           options.shared_value,
+                           options.encrypt,
+                           message_bytes_max(parameters.size()),
+                           options.cancelled};
   auto links = Links::open(link_options);
   // Our own name may not be known yet, nor our address be there: both are worth waiting for.
   while (!links && links.error().kind == Kind::unavailable && SteadyClock::now() < deadline) {

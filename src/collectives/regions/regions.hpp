@@ -38,6 +38,7 @@ struct RegionOptions {
   std::vector<Endpoint> leaders;  // by region; the same everywhere. At most regions_max
   int region = 0;                 // which of them we are
   std::string shared_value;       // the secret; as TcpOptions has it
+  bool encrypt = false;           // what crosses the links, as TcpOptions has it; the same everywhere
   OuterSettings outer;            // the same everywhere
   Coding coding = Coding::bf16;   // of what we send
   // What the region that founds wants all to know, say how many rounds there are. Limit: charter_bytes_max.
@@ -58,7 +59,7 @@ struct Round {
 };
 
 struct RegionTraffic {
-  uint64_t sent = 0;  // bytes over the links between regions, all headers but TCP's own
+  uint64_t sent = 0;  // bytes over the links between regions, all headers but TCP's and TLS's own
   uint64_t received = 0;
 };
 

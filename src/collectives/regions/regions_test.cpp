@@ -189,6 +189,38 @@ TEST(Regions, strangers_at_the_port_do_no_harm) {
   for (auto& thread : threads) thread.join();
 }
 
+TEST(Regions, may_encrypt_what_they_say_and_then_must_all) {
+  const auto join_both = [&](const std::vector<Endpoint>& leaders, bool first, bool second,
+                             Duration deadline) {
+    std::vector<Result<void>> results(2, ok());
+    std::vector<std::vector<float>> learned(2, std::vector<float>(parameters_count, 1.0f));
+    std::vector<std::thread> threads;
+    for (const int region : {0, 1}) {
+      threads.emplace_back([&, region] {
+        const auto play = [&]() -> Result<void> {
+          auto mine = options(leaders, region);
+          mine.encrypt = region == 0 ? first : second;
+          mine.join_deadline = deadline;
+          auto regions = TRY(Regions::join(mine, learned[size_t(region)]));
+          train(learned[size_t(region)], region, 0);
+          TRY(regions->average(learned[size_t(region)], 1));
+          return regions->finish();
+        };
+        results[size_t(region)] = play();
+      });
+    }
+    for (auto& thread : threads) thread.join();
+    EXPECT_TRUE(!results[0] || learned[0] == learned[1]);
+    return results;
+  };
+  for (const auto& result : join_both(endpoints(2), true, true, 60s))
+    EXPECT_TRUE(result) << result.error().message;
+  for (const auto& result : join_both(endpoints(2), true, false, 1s)) {
+    ASSERT_FALSE(result);
+    EXPECT_EQ(result.error().kind, Kind::unavailable) << result.error().message;
+  }
+}
+
 TEST(Regions, a_wait_can_be_cancelled) {
   auto mine = options(endpoints(2), 0);
   mine.cancelled = [] { return true; };
