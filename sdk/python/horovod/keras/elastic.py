@@ -1,0 +1,3 @@
+"""As horovod.tensorflow.keras.elastic."""
+
+from horovod.tensorflow.keras.elastic import *  # noqa: F401,F403

@@ -1,0 +1,61 @@
+"""hvd.elastic for TensorFlow: see horovod.common.elastic."""
+
+import tensorflow as tf
+
+from horovod.common import elastic as _common
+from horovod.common.basics import rank
+from horovod.common.elastic import ObjectState, State
+from horovod.common.operations import Max
+from horovod.tensorflow.functions import broadcast_object, broadcast_variables
+from horovod.tensorflow.mpi_ops import allreduce
+
+__all__ = ["ObjectState", "State", "TensorFlowKerasState", "TensorFlowState", "run"]
+
+
+def run(func):
+    """Decorates the training function, whose first argument is a State."""
+    return _common.run_with(lambda flag: bool(allreduce(tf.constant([int(flag)]), op=Max, name="elastic.anyone").numpy()[0]), func)
+
+
+class TensorFlowState(_common.ObjectState):
+    """Variables, and plain values by name."""
+
+    def __init__(self, variables=None, session=None, **attributes):
+        self._given = list(variables) if variables is not None else None
+        self._values = None
+        super().__init__(bcast_object=broadcast_object, get_rank=rank, **attributes)
+        self.save()
+
+    def _variables(self):
+        return self._given or []
+
+    def save(self):
+        self._values = [variable.numpy() for variable in self._variables()]
+        super().save()
+
+    def restore(self):
+        for variable, value in zip(self._variables(), self._values):
+            variable.assign(value)
+        super().restore()
+
+    def sync(self):
+        broadcast_variables(self._variables(), root_rank=0)
+        self._values = [variable.numpy() for variable in self._variables()]
+        super().sync()
+
+
+class TensorFlowKerasState(TensorFlowState):
+    """A model and its optimizer, and plain values by name. Both built, so that there is something to save."""
+
+    def __init__(self, model, optimizer=None, backend=None, **attributes):
+        self.model = model
+        self.optimizer = optimizer or getattr(model, "optimizer", None)
+        if not model.built:
+            raise ValueError("the model is not built yet: model.build(..) or a first batch does")
+        if self.optimizer is not None and not self.optimizer.built:
+            self.optimizer.build(model.trainable_variables)
+        super().__init__(**attributes)
+
+    def _variables(self):
+        mine = [] if self.optimizer is None else list(self.optimizer.variables)
+        return list(self.model.variables) + mine

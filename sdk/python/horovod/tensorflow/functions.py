@@ -1,0 +1,96 @@
+"""Equal variables and objects on all ranks, and gradients of all of them."""
+
+import numpy
+import tensorflow as tf
+
+from horovod.common import basics, objects
+from horovod.common.operations import Average
+from horovod.common.process_sets import global_process_set
+from horovod.tensorflow.compression import Compression
+from horovod.tensorflow.mpi_ops import allgather, broadcast, broadcast_, grouped_allreduce
+
+
+def broadcast_variables(variables, root_rank, process_set=global_process_set, inplace=False):
+    """Overwrites them with the root's."""
+    variables = list(variables)
+    return broadcast_(variables, root_rank, process_set=process_set) if variables else None
+
+
+def broadcast_global_variables(root_rank):
+    raise RuntimeError("hvd.broadcast_global_variables() does not support eager execution. Please use `hvd.broadcast_variables(<model/optimizer variables>)` instead.")
+
+
+def broadcast_object(obj, root_rank=0, session=None, name=None, process_set=global_process_set):
+    name = name or "broadcast_object"
+    mine = basics.rank() == root_rank
+    data = numpy.frombuffer(objects.dumps(obj), numpy.uint8) if mine else numpy.zeros(0, numpy.uint8)
+    length = int(broadcast(numpy.array([len(data)], numpy.int64), root_rank, f"{name}.length", process_set=process_set)[0])
+    data = broadcast(data if mine else numpy.zeros(length, numpy.uint8), root_rank, f"{name}.data", process_set=process_set)
+    return obj if mine else objects.loads(data.numpy().tobytes())
+
+
+def broadcast_object_fn(root_rank=0, session=None, name=None, process_set=global_process_set):
+    return lambda obj: broadcast_object(obj, root_rank, session, name, process_set)
+
+
+def allgather_object(obj, session=None, name=None, process_set=global_process_set):
+    name = name or "allgather_object"
+    data = numpy.frombuffer(objects.dumps(obj), numpy.uint8)
+    lengths = allgather(numpy.array([len(data)], numpy.int64), f"{name}.lengths", process_set=process_set).numpy().tolist()
+    everything = allgather(data, f"{name}.data", process_set=process_set).numpy().tobytes()
+    ends = numpy.cumsum(lengths)
+    return [objects.loads(everything[end - length:end]) for end, length in zip(ends, lengths)]
+
+
+def reduce_gradients(gradients, compression=Compression.none, op=Average, gradient_predivide_factor=1.0, sparse_as_dense=False, name=None, process_set=global_process_set,
+                     scale_local_gradients=True, local=()):
+    """Of all ranks, in one exchange; None stays None. `local`: places of gradients that stay ours."""
+    before, after = (1.0 / gradient_predivide_factor, gradient_predivide_factor) if op == Average and gradient_predivide_factor != 1.0 else (1.0, 1.0)
+    results = list(gradients)
+    dense, places = [], []
+    for place, gradient in enumerate(results):
+        if gradient is None or place in local:
+            if gradient is not None and scale_local_gradients and op == Average:
+                results[place] = gradient / process_set.size()
+            continue
+        if isinstance(gradient, tf.IndexedSlices):
+            if not sparse_as_dense:
+                results[place] = grouped_allreduce([gradient], compression=compression, op=op, name=f"{name}.sparse.{place}" if name else None, process_set=process_set)[0]
+                continue
+            gradient = tf.convert_to_tensor(gradient)
+        dense.append(gradient)
+        places.append(place)
+    reduced = grouped_allreduce(dense, compression=compression, op=op, prescale_factor=before, postscale_factor=after, name=name, process_set=process_set)
+    for place, gradient in zip(places, reduced):
+        results[place] = gradient
+    return results
+
+
+class _Tape:
+    """What DistributedGradientTape adds to a tf.GradientTape."""
+
+    def register_local_source(self, source):
+        """Its gradient stays this rank's."""
+        self._local_sources.append(source)
+
+    def gradient(self, target, sources, output_gradients=None, **more):
+        gradients = super().gradient(target, sources, output_gradients, **more)
+        if self._process_set.size() == 1:
+            return gradients
+        flat = tf.nest.flatten(gradients)
+        local = {place for place, source in enumerate(tf.nest.flatten(sources)) if any(source is each for each in self._local_sources)}
+        return tf.nest.pack_sequence_as(gradients, reduce_gradients(flat, process_set=self._process_set, local=local, **self._how))
+
+
+def DistributedGradientTape(gradtape, device_dense="", device_sparse="", compression=Compression.none, sparse_as_dense=False, op=Average, gradient_predivide_factor=1.0,
+                            num_groups=0, groups=None, process_set=global_process_set, scale_local_gradients=True):
+    """The tape, whose gradient() is that of all ranks."""
+    if gradient_predivide_factor != 1.0 and op != Average:
+        raise ValueError("gradient_predivide_factor not supported with op != Average")
+    made = type(gradtape.__class__.__name__, (_Tape, gradtape.__class__), {})
+    tape = made.__new__(made)
+    tape.__dict__.update(gradtape.__dict__)
+    tape._process_set, tape._local_sources = process_set, []
+    tape._how = {"compression": compression, "op": op, "gradient_predivide_factor": gradient_predivide_factor, "sparse_as_dense": sparse_as_dense,
+                 "scale_local_gradients": scale_local_gradients}
+    return tape

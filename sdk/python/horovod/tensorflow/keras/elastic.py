@@ -1,0 +1,60 @@
+"""Elastic training with model.fit()."""
+
+import keras
+
+from horovod.tensorflow.elastic import TensorFlowKerasState, run
+
+__all__ = ["CommitStateCallback", "KerasState", "UpdateBatchStateCallback", "UpdateEpochStateCallback", "run"]
+
+
+class KerasState(TensorFlowKerasState):
+    """As TensorFlowKerasState."""
+
+
+class CommitStateCallback(keras.callbacks.Callback):
+    """Commits every so many batches, and when an epoch ends."""
+
+    def __init__(self, state, batches_per_commit=1):
+        super().__init__()
+        self.state, self.batches_per_commit = state, batches_per_commit
+        self._left = batches_per_commit
+
+    def on_train_begin(self, logs=None):
+        self._left = self.batches_per_commit
+
+    def on_train_batch_end(self, batch, logs=None):
+        self._left -= 1
+        if self._left == 0:
+            self._left = self.batches_per_commit
+            self.state.commit()
+
+    def on_epoch_end(self, epoch, logs=None):
+        self.state.commit()
+
+
+class UpdateBatchStateCallback(keras.callbacks.Callback):
+    """Keeps state.batch; an epoch that was left goes on behind it."""
+
+    def __init__(self, state):
+        super().__init__()
+        self.state = state
+
+    def on_train_batch_end(self, batch, logs=None):
+        self.state.batch = batch
+
+    def on_epoch_end(self, epoch, logs=None):
+        self.state.batch = 0
+
+
+class UpdateEpochStateCallback(keras.callbacks.Callback):
+    """Keeps state.epoch, over several calls of fit()."""
+
+    def __init__(self, state):
+        super().__init__()
+        self.state, self._first = state, 0
+
+    def on_train_begin(self, logs=None):
+        self._first = self.state.epoch
+
+    def on_epoch_end(self, epoch, logs=None):
+        self.state.epoch = self._first + epoch + 1

@@ -1,0 +1,30 @@
+"""horovod.tensorflow and horovod.keras beside the current TensorFlow; only where one is installed
+(./yard test --current-frameworks)."""
+
+import importlib.util
+
+import pytest
+
+import ranks
+
+pytestmark = pytest.mark.skipif(importlib.util.find_spec("tensorflow") is None, reason="no TensorFlow here")
+
+
+def run(program, count, *arguments):
+    return ranks.run(program, count, programs="horovod_keras_programs.py", arguments=arguments)
+
+
+@pytest.mark.parametrize("program", ["operations", "states"])
+def test_what_scripts_rely_on(program):
+    assert run(program, 2) == ["good"] * 2
+
+
+def test_a_tape_trains_as_one_process_with_the_whole_batch():
+    assert max(run("tape", 2)) < 1e-5
+
+
+@pytest.mark.parametrize("passes", ["1", "2"])
+def test_fit_trains_as_one_process_with_the_whole_batch(passes):
+    one, other = run("fit", 2, passes)
+    assert one["digest"] == other["digest"] and one["loss"] == other["loss"], "bit for bit, and averaged"
+    assert one["rate"] == pytest.approx(0.05, rel=1e-6) and one["apart"] < 1e-5
