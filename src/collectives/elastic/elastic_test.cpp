@@ -125,6 +125,24 @@ TEST(Elastic, OneThatVanishesBetweenItsSeatAndTheJoinHoldsUpNobody) {
   EXPECT_EQ(trainer.sizes, std::vector<int>{1});
 }
 
+TEST(Elastic, OneThatGoesBackBeforeTheJoinHoldsUpNobody) {
+  const auto service = serve({.ranks_min = 2, .ranks_max = 2});
+  auto a = member_of(*service, "a"), b = member_of(*service, "b");
+  ASSERT_TRUE(a && b);
+  auto first = std::async([&] { return (*a)->next({}, 1min); });
+  ASSERT_TRUE((*b)->next({}, 1min));
+  ASSERT_TRUE(first.get());
+  auto back = std::async([&] { return (*b)->next("it changed its mind", 1min); });
+  const auto joined = (*a)->join({});
+  ASSERT_FALSE(joined);
+  EXPECT_NE(joined.error().message.find("it changed its mind"), std::string::npos) << joined.error().message;
+  ASSERT_TRUE((*a)->next(joined.error().message, 1min));
+  ASSERT_TRUE(back.get());
+  auto other = std::async([&] { return (*b)->join({}); });
+  EXPECT_TRUE((*a)->join({})) << "what was said of the last generation does not count in this one";
+  EXPECT_TRUE(other.get());
+}
+
 TEST(Elastic, AStrangerIsRefused) {
   const auto service = serve({});
   auto stranger = member_of(*service, "x", "wrong");

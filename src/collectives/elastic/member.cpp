@@ -164,6 +164,9 @@ class Member::Inside {
   void hear(const Message& message) {
     if (const auto* seated = std::get_if<messages::Seated>(&message)) {
       place_ = Place{int(seated->rank), seated->generation};
+      // What was said before was of the generation before.
+      changed_ = {};
+      lost_.clear();
     } else if (const auto* changed = std::get_if<actions::Changed>(&message)) {
       changed_.added |= changed->added;
       changed_.removed |= changed->removed;

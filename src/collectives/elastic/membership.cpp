@@ -47,9 +47,13 @@ void Membership::came(const Applicant& applicant, Instant now) {
   const bool fresh = member.arrival == 0;
   if (fresh && done_) return dismiss(applicant.name, "the training is done");
   if (fresh) member.arrival = ++arrivals_;
-  if (member.state == State::running && !returned_since_) returned_since_ = now;
+  const bool ran = member.state == State::running;
+  if (ran && !returned_since_) returned_since_ = now;
   member.state = State::waiting;
   member.applicant = applicant;
+  // Whoever still joins that generation would wait for it; whoever has joined sees it by itself.
+  if (ran && !applicant.complaint.empty() && count(State::running) > 0)
+    actions_.emplace_back(actions::Lost{applicant.name, applicant.complaint});
   // One says it for all: the others failed of the same.
   if (!applicant.complaint.empty() && reason_.empty())
     note((member.rank >= 0 ? "rank " + std::to_string(member.rank) + " (" + applicant.name + "): "

@@ -90,7 +90,7 @@ TEST(Membership, SurvivorsGoOnInTheirOrder) {
   for (const char* name : {"a/0", "b/0", "c/0", "d/0"}) story.expect(name);
   for (const char* name : {"a/0", "b/0", "c/0", "d/0"}) story.comes(name);
   EXPECT_EQ(story.dies("b/0").said, "lost b/0");
-  EXPECT_EQ(story.comes("d/0", "allreduce: rank 1 died").said, "");
+  EXPECT_EQ(story.comes("d/0", "allreduce: rank 1 died").said, "lost d/0") << "who still joins gives up";
   EXPECT_EQ(story.comes("c/0").said, "") << "rank 0 still runs";
   EXPECT_NE(story.membership().missing().find("rank 0 (a/0) still runs"), std::string::npos);
   EXPECT_EQ(story.comes("a/0").said, "2: a/0=0of1 c/0=0of1 d/0=0of1");
