@@ -66,6 +66,12 @@ size_t elements_of(const Call& call, int ranks) {
   }
 }
 
+size_t chunk_bytes_of(const Call& call, const Choice& choice) {
+  const bool theirs =
+      call.chunk_bytes > 0 && call.operation == Operation::allreduce && choice.algorithm == Algorithm::direct;
+  return theirs ? call.chunk_bytes : choice.chunk_bytes;
+}
+
 Type type_of_call(const Call& call) { return call.output.data ? call.output.type : call.input.type; }
 
 }  // namespace
@@ -155,7 +161,7 @@ Tag Executor::next_tag(const Call& call, const Choice& choice) {
   uint64_t label = mixed(uint64_t(call.operation) + 1, elements_of(call, transport_->size()));
   label = mixed(label, uint64_t(type_of_call(call)) << 32 | uint64_t(call.reducing.reduction) << 16 |
                            uint64_t(choice.algorithm) << 8 | uint64_t(call.root & 0xff));
-  label = mixed(label, choice.chunk_bytes);
+  label = mixed(label, chunk_bytes_of(call, choice));
   if (call.operation != Operation::all_to_all) {
     for (const size_t count : call.counts) label = mixed(label, count);
   }
@@ -203,7 +209,7 @@ Result<void> Executor::execute(const Call& call) {
   plan.ranks = ranks;
   plan.elements = elements;
   plan.root = call.root;
-  plan.chunk_elements = choice.chunk_bytes / element_bytes;
+  plan.chunk_elements = chunk_bytes_of(call, choice) / element_bytes;
   const bool averages = call.reducing.reduction == Reduction::average;
   Buffers buffers{bytes_at(call.input), 0, bytes_at(call.output), 0, type, call.reducing.reduction,
                   averages ? ranks : 0};

@@ -36,7 +36,8 @@ uint64_t bytes_of(const Agreement& agreement) {
   return signature.elements() * collectives::bytes_of(signature.type);
 }
 
-std::vector<Batch> batches_of(std::vector<Agreement> ready, uint64_t fusion_bytes, bool groups_only) {
+std::vector<Batch> batches_of(std::vector<Agreement> ready, const Fusing& fusing) {
+  const uint64_t fusion_bytes = fusing.fusion_bytes;
   std::stable_sort(ready.begin(), ready.end(), [](const Agreement& a, const Agreement& b) {
     return a.signature.priority > b.signature.priority;
   });
@@ -48,12 +49,12 @@ std::vector<Batch> batches_of(std::vector<Agreement> ready, uint64_t fusion_byte
     const Signature signature = ready[first].signature;
     uint64_t bytes = bytes_of(ready[first]);
     batch.parts.push_back(std::move(ready[first]));
-    if (groups_only && signature.group.empty()) continue;
+    if (bytes > fusing.tensor_bytes_max || (fusing.groups_only && signature.group.empty())) continue;
     for (size_t next = first + 1; next < ready.size() && bytes < fusion_bytes; ++next) {
       if (taken[next] || !fusible(signature, ready[next].signature)) continue;
-      if (groups_only && ready[next].signature.group != signature.group) continue;
+      if (fusing.groups_only && ready[next].signature.group != signature.group) continue;
       const uint64_t more = bytes_of(ready[next]);
-      if (more > fusion_bytes - bytes) continue;
+      if (more > fusing.tensor_bytes_max || more > fusion_bytes - bytes) continue;
       bytes += more;
       taken[next] = true;
       batch.parts.push_back(std::move(ready[next]));

@@ -19,8 +19,14 @@ struct Batch {
 // Of all ranks' parts together.
 uint64_t bytes_of(const Agreement& agreement);
 
-// Larger priorities first, else as they come; what is fused with an earlier one moves up to it. A tensor that
-// is larger than fusion_bytes is alone. With groups_only nothing but members of one group is fused.
-std::vector<Batch> batches_of(std::vector<Agreement> ready, uint64_t fusion_bytes, bool groups_only);
+struct Fusing {
+  uint64_t fusion_bytes = 0;  // of a batch of more than one
+  uint64_t tensor_bytes_max =
+      ~uint64_t{0};          // of a tensor that is copied to be fused; larger ones go by themselves
+  bool groups_only = false;  // nothing but members of one group is fused
+};
+
+// Larger priorities first, else as they come; what is fused with an earlier one moves up to it.
+std::vector<Batch> batches_of(std::vector<Agreement> ready, const Fusing& fusing);
 
 }  // namespace trainyard::collectives::fusion

@@ -14,6 +14,11 @@ namespace {
 
 using collectives::bytes_of;
 
+// The fusion buffer is registered, so ranks on one host read it where it lies. With one chunk in the making while another
+// is read they wait for each other a few times; with the table's smaller ones they do a hundred times, each for as long
+// as the training that computes on the same cores lets them.
+constexpr size_t chunks_of_buffer = 4;
+constexpr size_t chunk_bytes_min = size_t{1} << 20;  // below this the table's are as large
 // More names say no more.
 constexpr size_t names_max = 3;
 
@@ -126,7 +131,10 @@ Result<void> Carrier::allreduce(Shared& shared, std::span<Part> parts) {
     return ok();
   }
   const Staged staged = copy_in(shared, parts);
-  TRY(run(shared, parts, calls::allreduce(Numbers{staged.bytes, staged.elements, first.type}, reducing)));
+  Call call = calls::allreduce(Numbers{staged.bytes, staged.elements, first.type}, reducing);
+  if (shared.on_one_host)
+    call.chunk_bytes = std::max(chunk_bytes_min, staged.elements * bytes_of(first.type) / chunks_of_buffer);
+  TRY(run(shared, parts, std::move(call)));
   copy_out(staged, parts);
   return ok();
 }

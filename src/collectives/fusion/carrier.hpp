@@ -6,6 +6,7 @@
 //          output) is in its result.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <map>
@@ -43,10 +44,16 @@ class Carrier {
   // A set's group, and what only its tensors need.
   struct Shared {
     explicit Shared(std::unique_ptr<Group> group) : Shared(group.get()) { own = std::move(group); }
-    explicit Shared(Group* group) : group(group), buffer(*group), compressor(*group) {}
+    explicit Shared(Group* group)
+        : group(group),
+          on_one_host(std::count(group->hosts().begin(), group->hosts().end(), group->hosts()[0]) ==
+                      group->size()),
+          buffer(*group),
+          compressor(*group) {}
 
     std::unique_ptr<Group> own;  // null for set 0; ends after the others
     Group* const group;
+    const bool on_one_host;
     std::vector<int> ranks;  // of the whole group, by rank of this one; empty: the same
     GroupBuffer buffer;
     Compressor compressor;

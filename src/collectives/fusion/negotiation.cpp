@@ -302,7 +302,8 @@ Result<void> Negotiation::hear_answer(const Answer& answer) {
 }
 
 Plan Negotiation::take_plan() {
-  plan_.batches = batches_of(std::exchange(ready_, {}), limits_.settings.fusion_bytes, limits_.reproducible);
+  plan_.batches = batches_of(std::exchange(ready_, {}),
+                             {limits_.settings.fusion_bytes, limits_.tensor_bytes_max, limits_.reproducible});
   return std::exchange(plan_, {});
 }
 

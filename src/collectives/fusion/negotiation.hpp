@@ -52,6 +52,7 @@ class Negotiation {
     Settings settings;
     size_t cache_entries_max = 1024;
     bool reproducible = false;
+    uint64_t tensor_bytes_max = ~uint64_t{0};  // of one that is fused
     Coordinator::Limits stalls;
   };
   Negotiation(int rank, int ranks, Limits limits);

@@ -224,14 +224,16 @@ TEST(Negotiation, only_alike_tensors_are_fused) {
   add([](Signature& s) { s.operation = Operation::barrier; });
   add([](Signature& s) { s.operation = Operation::broadcast; });
   add([](Signature& s) { s.operation = Operation::broadcast, s.root = 1; });
-  EXPECT_EQ(batches_of(ready, 1 << 20, false).size(), ready.size());
+  EXPECT_EQ(batches_of(ready, {.fusion_bytes = 1 << 20}).size(), ready.size());
   // A broadcast moves bytes of any type.
   add([](Signature& s) { s.operation = Operation::broadcast, s.type = Type::i64; });
-  EXPECT_EQ(batches_of(ready, 1 << 20, false).size(), ready.size() - 1);
+  EXPECT_EQ(batches_of(ready, {.fusion_bytes = 1 << 20}).size(), ready.size() - 1);
+  // 16 bytes, and 32 of i64, are too many to be copied.
+  EXPECT_EQ(batches_of(ready, {.fusion_bytes = 1 << 20, .tensor_bytes_max = 15}).size(), ready.size());
   // Nothing but groups, where runs must not differ.
-  EXPECT_EQ(batches_of(ready, 1 << 20, true).size(), ready.size());
+  EXPECT_EQ(batches_of(ready, {.fusion_bytes = 1 << 20, .groups_only = true}).size(), ready.size());
   for (Agreement& one : ready) one.signature.group = "g";
-  EXPECT_EQ(batches_of(ready, 1 << 20, true).size(), ready.size() - 1);
+  EXPECT_EQ(batches_of(ready, {.fusion_bytes = 1 << 20, .groups_only = true}).size(), ready.size() - 1);
 }
 
 TEST(Negotiation, stalls_are_named_with_the_ranks_and_fail_in_time) {

@@ -113,6 +113,9 @@ struct Options {
   Duration stall_report_after = 60s;
   Duration stall_fail_after = 0ms;  // and fails after this long; 0: never
   bool reproducible = false;        // fuse groups only
+  // Larger tensors are carried out where they lie: copying them costs more than a call. 0: by what a call costs, 128 KiB
+  // where all ranks share memory, else 1 MiB.
+  uint64_t fused_tensor_bytes_max = 0;
   // Measures while training goes on, and changes the settings on all ranks until it has found good ones (tuner.hpp).
   bool autotune = false;
   uint64_t autotune_seed = 1;

@@ -109,6 +109,27 @@ TEST(Negotiator, several_threads_submit_at_once) {
   }
 }
 
+TEST(Negotiator, large_tensors_are_fused_in_memory_that_all_see) {
+  constexpr size_t elements = 700'000;
+  for (const Way way : {Way::shared, Way::tcp}) {
+    collectives::testing::over_owned(way, 3, [&](std::unique_ptr<Group> group) {
+      auto negotiator = Negotiator::start(std::move(group), {.fused_tensor_bytes_max = 4 << 20});
+      ASSERT_TRUE(negotiator) << negotiator.error().message;
+      for (int step = 0; step < 3; ++step) {
+        std::vector<float> first(elements), second(elements + 1);
+        for (size_t i = 0; i < elements; ++i)
+          first[i] = second[i] = float(i % 1000) + float((*negotiator)->rank());
+        auto handles = (*negotiator)->submit_together({summing("first", first), summing("second", second)});
+        for (Handle& handle : handles) expect_done(handle);
+        for (size_t i = 0; i < elements; ++i) {
+          ASSERT_EQ(first[i], 3 * float(i % 1000) + 3) << i;
+          ASSERT_EQ(second[i], first[i]) << i;
+        }
+      }
+    });
+  }
+}
+
 TEST(Negotiator, every_operation) {
   for (const int ranks : {1, 2, 3, 5}) {
     negotiating(ranks, [&](Negotiator& negotiator) {
