@@ -88,6 +88,17 @@ def test_slots_are_filled_again_after_a_pause():
     assert names(fleet.to_start(99)) == []
 
 
+def test_a_host_that_shrinks_is_not_filled_beyond_its_slots():
+    fleet = elastic.Fleet(most=9)
+    fleet.hosts_are([hosts.Host("a", 2)])
+    fleet.to_start(0)
+    fleet.hosts_are([hosts.Host("a", 1)])
+    fleet.ended("a/0 #1", True, 1)
+    assert fleet.to_start(9) == [], "the other one is in slot 1"
+    fleet.ended("a/1 #2", True, 10)
+    assert names(fleet.to_start(20)) == ["a/0 #3"]
+
+
 def test_a_host_that_fails_again_and_again_is_given_up_and_tried_later():
     fleet = elastic.Fleet(most=9, cooldown=(10, 15))
     fleet.hosts_are([hosts.Host("a", 3)])

@@ -76,6 +76,9 @@ class Fleet:
             for slot in range(site.slots):
                 if len(self.workers) >= self.most:
                     return started
+                # A host that has shrunk may have some in slots that are not there any more.
+                if sum(worker.host == host for worker in self.workers.values()) >= site.slots:
+                    break
                 if (host, slot) in taken or now < self.ready_at.get((host, slot), now):
                     continue
                 self.started += 1
