@@ -149,6 +149,10 @@ class FaultyLedger final : public ledger::Ledger {
     return inner_->list_jobs(query);
   }
   Result<std::vector<domain::Tag>> tags(const std::string& arn) override { return inner_->tags(arn); }
+  Result<domain::BatchYard> batch_yard() override { return inner_->batch_yard(); }
+  Result<std::vector<domain::JobDefinition>> definitions(const ledger::DefinitionQuery& query) override {
+    return inner_->definitions(query);
+  }
   Result<void> replay(const std::function<Result<void>(const ledger::CommandRecord&)>& each) override {
     return inner_->replay(each);
   }

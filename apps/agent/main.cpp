@@ -106,6 +106,7 @@ Result<agent::ReadyImage> unpack_image(const domain::Image& image, const std::st
   agent::ReadyImage ready;
   ready.root = std::move(unpacked.root);
   ready.entrypoint = std::move(unpacked.config.entrypoint);
+  ready.command = std::move(unpacked.config.command);
   ready.environment = std::move(unpacked.config.environment);
   ready.working_directory = std::move(unpacked.config.working_directory);
   ready.user_id = unpacked.user_id;

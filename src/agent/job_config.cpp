@@ -80,11 +80,13 @@ std::map<std::string, std::string> container_environment(
     const wire::Order& order, const contract::EndpointConfig& endpoint,
     const std::map<std::string, std::string>& image_environment) {
   const auto config = host_config(order);
-  auto variables = contract::environment(config, endpoint);
+  auto variables = order.spec.batch ? contract::plain_environment(config, endpoint)
+                                    : contract::environment(config, endpoint);
   const auto unless_requested = [&](const std::string& name, const std::string& value) {
     if (!value.empty() && !config.environment.contains(name)) variables[name] = value;
   };
   for (const auto& [name, value] : image_environment) unless_requested(name, value);
+  for (const auto& [name, value] : order.variables) variables[name] = value;
   const auto& outward = order.outward;
   // curl reads only the small names, others only the capital ones.
   unless_requested("http_proxy", outward.http_proxy);

@@ -49,6 +49,7 @@ inline constexpr const char* kLayer = "disk/layer";
 struct ReadyImage {
   std::string root;  // "" = this machine's own system
   std::vector<std::string> entrypoint;
+  std::vector<std::string> command = {};  // of jobs that name none
   std::map<std::string, std::string> environment;
   std::string working_directory = "/";
   uint32_t user_id = 0, group_id = 0;

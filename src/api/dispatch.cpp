@@ -194,11 +194,21 @@ class Api final : public host::Handler {
     const shapes::OperationShape& shape = *entry.shape;
     if (!shape.input) return {};
     const auto read = call.route.protocol == Protocol::query ? read_query(*shape.input, parameters, input)
-                                                             : read_json(*shape.input, body, input);
+                      : call.route.protocol == Protocol::rest_json
+                          ? read_rest_json(shape, call.head, body, input)
+                          : read_json(*shape.input, body, input);
     if (!read) return unreadable_body(*shape.service, read.error().message);
     if (auto violations = constraints_.at(shape.service)->check(*shape.input, input))
       return validation(*shape.service, std::move(*violations));
     return {};
+  }
+
+  static Result<void> read_rest_json(const shapes::OperationShape& shape, const host::RequestHead& head,
+                                     const std::string& body, void* input) {
+    const auto labels = TRY(read_labels(shape, head));
+    const auto query = TRY(read_query_parameters(head.query()));
+    TRY(read_rest(*shape.input, {labels, query, head.headers.fields(), ""}, input));
+    return read_json(*shape.input, body, input);
   }
 
   static void accept(Call& call, const Signer& signer) {
@@ -223,6 +233,7 @@ class Api final : public host::Handler {
     record(call, failure.status, failure.code);
     switch (call.route.protocol) {
       case Protocol::json:
+      case Protocol::rest_json:
         return json_failure(call.route.service, failure, call.context.request_id);
       case Protocol::query:
         return query_failure(call.route.service, failure, call.context.request_id);

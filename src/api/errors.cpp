@@ -66,6 +66,8 @@ Failure failure_of(const shapes::Service& service, const Error& error) {
       code = row.query;
     else if (service.name == "logs")
       code = row.logs;
+    else if (service.name == "batch")  // has these two and no others
+      code = row.status < 500 ? "ClientException" : "ServerException";
     // The JSON services answer everything that is the client's fault with 400; S3 and the query services do
     // not.
     const int status = dialect == Dialect::json && row.status < 500 ? 400 : row.status;
@@ -93,6 +95,7 @@ Failure unreadable_body(const shapes::Service& service, std::string message) {
 
 Failure validation(const shapes::Service& service, std::string message) {
   if (service.name == "logs") return {400, "InvalidParameterException", std::move(message)};
+  if (service.name == "batch") return client_exception(std::move(message));
   return {400, named(service, {"ValidationException", "ValidationError", "InvalidRequest"}),
           std::move(message)};
 }
@@ -197,6 +200,8 @@ Failure invalid_parameter_combination(std::string message) {
   return {400, "InvalidParameterCombination", std::move(message)};
 }
 Failure missing_parameter(std::string message) { return {400, "MissingParameter", std::move(message)}; }
+
+Failure client_exception(std::string message) { return {400, "ClientException", std::move(message)}; }
 
 Failure no_such_entity(std::string message) { return {404, "NoSuchEntity", std::move(message)}; }
 Failure invalid_input(std::string message) { return {400, "InvalidInput", std::move(message)}; }

@@ -59,6 +59,8 @@ Failure invalid_parameter(std::string message);  // InvalidParameterException
 Failure invalid_parameter_value(std::string message);
 Failure invalid_parameter_combination(std::string message);
 Failure missing_parameter(std::string message);
+// -- batch
+Failure client_exception(std::string message);
 // -- iam
 Failure no_such_entity(std::string message);
 Failure invalid_input(std::string message);

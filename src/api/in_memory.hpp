@@ -40,6 +40,8 @@ class PlainControl final : public control::Control {
   ledger::JobPage page;
   std::vector<control::Interruption> interruptions;
   std::vector<int64_t> kept_alive;
+  domain::BatchYard yard;
+  std::map<domain::JobKey, std::vector<domain::JobDefinition>> definitions_of;  // the newest first
   bool hold = false;
   std::vector<std::function<void()>> held;
 
@@ -54,7 +56,7 @@ class PlainControl final : public control::Control {
       made.created = made.modified = clock_.now();
       made.transitions.push_back({domain::Phase::starting, "Starting the training job.", clock_.now(), {}});
       jobs[job.key] = std::make_shared<const domain::Job>(made);
-      tags_of[control::job_arn(made.account, made.key)] = job.tags;
+      tags_of[control::job_arn(made)] = job.tags;
       answer(made);
     });
   }
@@ -77,6 +79,35 @@ class PlainControl final : public control::Control {
     if (found == jobs.end()) return answer(not_found("no job " + key.name));
     if (found->second->spec.keep_alive_seconds == 0) return answer(conflict("it has no warm pool"));
     answer(*found->second);
+  }
+  void withdraw_job(domain::JobKey key, domain::Withdrawn, std::string, control::Answer answer) override {
+    stop_job(std::move(key), std::move(answer));
+  }
+  void change_noun(control::NounWish wish, control::NounAnswer answer) override {
+    const domain::JobKey key = domain::key_of(wish.noun);
+    const auto* last = definitions_of.contains(key) ? &definitions_of[key].front() : nullptr;
+    auto noun = domain::changed(yard, last, wish.how, std::move(wish.noun));
+    if (!noun) return answer(noun.error());
+    domain::put(yard, wish.how, *noun);
+    if (const auto* definition = std::get_if<domain::JobDefinition>(&*noun)) {
+      auto& revisions = definitions_of[key];
+      std::erase_if(revisions, [&](const auto& each) { return each.revision == definition->revision; });
+      revisions.insert(revisions.begin(), *definition);
+    }
+    answer(*std::move(noun));
+  }
+  std::shared_ptr<const domain::BatchYard> batch_yard() override {
+    return std::make_shared<domain::BatchYard>(yard);
+  }
+  Result<std::vector<domain::JobDefinition>> definitions(const ledger::DefinitionQuery& query) override {
+    std::vector<domain::JobDefinition> found;
+    for (const auto& [key, revisions] : definitions_of)
+      for (const auto& each : revisions)
+        if (key.region == query.region && (query.name.empty() || key.name == query.name) &&
+            each.revision == query.revision.value_or(each.revision) &&
+            each.active == query.active.value_or(each.active) && found.size() < query.definitions_max)
+          found.push_back(each);
+    return found;
   }
   void set_tags(std::string arn, std::vector<domain::Tag> add, std::vector<std::string> remove_keys,
                 control::TagAnswer answer) override {

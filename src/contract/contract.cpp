@@ -117,12 +117,17 @@ std::string channel_manifest(const std::string& prefix_uri, const std::vector<st
 }
 
 std::map<std::string, std::string> environment(const HostConfig& host, const EndpointConfig& endpoint) {
+  auto variables = plain_environment(host, endpoint);
+  variables.insert({{"TRAINING_JOB_NAME", host.job_name},
+                    {"TRAINING_JOB_ARN", host.job_arn},
+                    {"DMLC_INTERFACE", host.network_interface}});
+  return variables;
+}
+
+std::map<std::string, std::string> plain_environment(const HostConfig& host, const EndpointConfig& endpoint) {
   std::map<std::string, std::string> variables = {
-      {"TRAINING_JOB_NAME", host.job_name},
-      {"TRAINING_JOB_ARN", host.job_arn},
       {"AWS_REGION", host.region},
       {"AWS_DEFAULT_REGION", host.region},
-      {"DMLC_INTERFACE", host.network_interface},
       {"HOSTNAME", host.current_host},
       {"PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
       {"LANG", "C.UTF-8"},

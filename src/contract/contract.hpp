@@ -80,6 +80,8 @@ struct EndpointConfig {
   std::string ca_bundle;          // path inside the container
 };
 std::map<std::string, std::string> environment(const HostConfig& host, const EndpointConfig& endpoint);
+// The same of a container that is not under the training contract: the ways out of it, and nothing of training.
+std::map<std::string, std::string> plain_environment(const HostConfig& host, const EndpointConfig& endpoint);
 
 // resourceconfig.json, as a job reads it.
 struct Resources {

@@ -200,7 +200,7 @@ class AgentServer final : public Agents, private Shells {
       return {};
     }
     const domain::Attempt& attempt = *(*job)->attempt();
-    const observe::StreamKey stream{(*job)->key.region, std::string(kLogGroup),
+    const observe::StreamKey stream{(*job)->key.region, std::string(log_group_of(**job)),
                                     log_stream_of(**job, attempt, hello.host)};
     const std::string writer = hello.attempt.text() + "/" + domain::host_name(hello.host);
     TRY(logs_.ensure_stream(stream));
@@ -341,7 +341,7 @@ class AgentServer final : public Agents, private Shells {
                            : attempt->first_failed        ? StopCause::host_failed
                                                           : job.stop_cause;
     if (stop != StopCause::none && session.stop_sent != stop) {
-      session.say(wire::Stop{stop, attempt->interrupted ? attempt->notice : stop_grace_});
+      session.say(wire::Stop{stop, attempt->interrupted ? attempt->notice : stop_grace_of(job, stop_grace_)});
       session.stop_sent = stop;
     }
     if (session.host == 0 && attempt->hosts.size() > 1 && !session.peers_sent && peers_drained(*attempt)) {

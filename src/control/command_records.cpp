@@ -17,8 +17,10 @@ Json tags_json(const std::vector<Tag>& tags) {
 
 Json json_of(const Create& create) {
   const Job& job = create.job;
-  return {{"number", job.number},      {"key", to_json(job.key)}, {"account", job.account},
-          {"spec", to_json(job.spec)}, {"arn", create.arn},       {"tags", tags_json(create.tags)}};
+  Json json{{"number", job.number},      {"key", to_json(job.key)}, {"account", job.account},
+            {"spec", to_json(job.spec)}, {"arn", create.arn},       {"tags", tags_json(create.tags)}};
+  if (!job.awaits.empty()) json["awaits"] = job.awaits;
+  return json;
 }
 Json json_of(const StopJob& stop) { return {{"job", stop.job}}; }
 Json json_of(const SetTags& set) {
@@ -30,6 +32,7 @@ Json json_of(const Place& place) {
     hosts.push_back({{"machine", at.machine}, {"share", to_json(at.share)}});
   Json json{{"job", place.job}, {"token", place.token}, {"hosts", hosts}, {"note", place.note}};
   if (place.warm_pool != 0) json["warm_pool"] = place.warm_pool;
+  if (!place.environment.empty()) json["environment"] = place.environment;
   return json;
 }
 Json json_of(const Fact& command) {
@@ -64,6 +67,16 @@ Json json_of(const Interrupt& interrupt) {
   return json;
 }
 Json json_of(const KeepAlive& keep) { return {{"job", keep.job}, {"seconds", keep.seconds}}; }
+Json json_of(const Withdraw& withdraw) {
+  return {{"job", withdraw.job}, {"how", to_string(withdraw.how)}, {"reason", withdraw.reason}};
+}
+Json json_of(const StopAwaiting& command) { return {{"job", command.job}, {"awaited", command.awaited}}; }
+constexpr std::string_view kChanges[] = {"create", "update", "remove"};  // as NounChange
+Json json_of(const ChangeNoun& change) {
+  return {{"how", kChanges[size_t(change.how)]},
+          {"kind", domain::kind_of(change.noun)},
+          {"noun", domain::to_json(change.noun)}};
+}
 Json json_of(const EndPool& end) { return {{"job", end.job}, {"reused_by", end.reused_by}}; }
 
 Result<AttemptId> attempt_id_of(const Json& json) {
@@ -88,6 +101,7 @@ Result<Command> create_of(const Json& json) {
           .read("account", create.job.account)
           .read("spec", create.job.spec, job_spec_from_json)
           .read("arn", create.arn)
+          .read("awaits", create.job.awaits, job_number_from_json)
           .read("tags", create.tags, tag_from_json)
           .result());
   return Command(std::move(create));
@@ -114,6 +128,7 @@ Result<Command> placed_of(const Json& json) {
           .read("hosts", place.hosts, place_of)
           .read("note", place.note)
           .read("warm_pool", place.warm_pool)
+          .read("environment", place.environment)
           .result());
   return Command(std::move(place));
 }
@@ -175,16 +190,49 @@ Result<Command> end_pool_of(const Json& json) {
   return Command(std::move(end));
 }
 
+Result<Command> withdraw_of(const Json& json) {
+  Withdraw withdraw;
+  TRY(Fields(json, "withdraw")
+          .read("job", withdraw.job)
+          .read("how", withdraw.how, parse_withdrawn)
+          .read("reason", withdraw.reason)
+          .result());
+  return Command(std::move(withdraw));
+}
+Result<Command> stop_awaiting_of(const Json& json) {
+  StopAwaiting command;
+  TRY(Fields(json, "stop_awaiting").read("job", command.job).read("awaited", command.awaited).result());
+  return Command(command);
+}
+Result<domain::NounChange> parse_change(std::string_view text) {
+  for (size_t i = 0; i < std::size(kChanges); ++i)
+    if (kChanges[i] == text) return domain::NounChange(i);
+  return invalid("'" + shorten(text, 40) + "' is no change");
+}
+Result<Command> change_noun_of(const Json& json) {
+  ChangeNoun change;
+  std::string kind;
+  Json noun;
+  TRY(Fields(json, "noun")
+          .read("how", change.how, parse_change)
+          .read("kind", kind)
+          .read("noun", noun)
+          .result());
+  change.noun = TRY(domain::batch_noun_from_json(kind, noun));
+  return Command(std::move(change));
+}
+
 struct Form {
   std::string_view kind;
   Result<Command> (*read)(const Json&);
 };
 // In the order of Command.
 constexpr Form kForms[] = {
-    {"create", create_of},    {"stop", stop_of},           {"tags", tags_of},
-    {"place", placed_of},     {"fact", fact_of},           {"lose", lose_of},
-    {"expire", expire_of},    {"interrupt", interrupt_of}, {"keep_alive", keep_alive_of},
-    {"end_pool", end_pool_of}};
+    {"create", create_of},     {"stop", stop_of},           {"tags", tags_of},
+    {"place", placed_of},      {"fact", fact_of},           {"lose", lose_of},
+    {"expire", expire_of},     {"interrupt", interrupt_of}, {"keep_alive", keep_alive_of},
+    {"end_pool", end_pool_of}, {"withdraw", withdraw_of},   {"stop_awaiting", stop_awaiting_of},
+    {"noun", change_noun_of}};
 static_assert(std::size(kForms) == std::variant_size_v<Command>);
 
 }  // namespace

@@ -10,10 +10,10 @@
 #include "base/check.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "control/gang.hpp"
 #include "control/live.hpp"
 #include "control/reconcile.hpp"
 #include "control/state.hpp"
-#include "wire/codec.hpp"
 
 namespace trainyard::control {
 namespace {
@@ -32,10 +32,13 @@ struct Waiting {
   // Called with the job after the command (nothing for tags), or why not.
   std::function<void(Result<std::shared_ptr<const Job>>)> job_answer;
   TagAnswer tag_answer;
+  NounAnswer noun_answer = nullptr;
+  std::optional<domain::BatchNoun> noun = {};  // after the command
 
   void refuse(const Error& error) const {
     if (job_answer) job_answer(error);
     if (tag_answer) tag_answer(error);
+    if (noun_answer) noun_answer(error);
   }
 };
 
@@ -60,6 +63,7 @@ class SingleWriter final : public ControlPlane {
       jobs.push_back(std::make_shared<Job>(std::move(job)));
     const size_t count = jobs.size();
     live_.put(std::move(jobs));
+    yard_.put(TRY(ledger_.batch_yard().in("loading queues and environments")));
     log(Level::info, "control", "loaded", {{"live_jobs", std::to_string(count)}});
     return {};
   }
@@ -69,10 +73,10 @@ class SingleWriter final : public ControlPlane {
   void create_job(NewJob request, Answer answer) override {
     if (const auto fits = admit(request.spec); !fits) return answer(fits.error());
     Create create;
-    create.arn = job_arn(settings_.account, request.key);
     create.job.key = request.key;
     create.job.account = settings_.account;
     create.job.spec = std::move(request.spec);
+    create.arn = job_arn(create.job);
     create.tags = std::move(request.tags);
     enqueue({std::move(create), std::move(request.key), by_value(std::move(answer)), {}});
   }
@@ -91,6 +95,14 @@ class SingleWriter final : public ControlPlane {
 
   void keep_alive(domain::JobKey key, int64_t seconds, Answer answer) override {
     enqueue({KeepAlive{0, seconds}, std::move(key), by_value(std::move(answer)), {}});
+  }
+
+  void withdraw_job(domain::JobKey key, domain::Withdrawn how, std::string reason, Answer answer) override {
+    enqueue({Withdraw{0, how, std::move(reason)}, std::move(key), by_value(std::move(answer)), {}});
+  }
+
+  void change_noun(NounWish wish, NounAnswer answer) override {
+    enqueue({ChangeNoun{wish.how, std::move(wish.noun)}, {}, {}, {}, std::move(answer)});
   }
 
   void set_tags(std::string arn, std::vector<domain::Tag> add, std::vector<std::string> remove_keys,
@@ -128,6 +140,12 @@ class SingleWriter final : public ControlPlane {
 
   Result<std::vector<domain::Tag>> tags(const std::string& arn) override { return ledger_.tags(arn); }
 
+  std::shared_ptr<const domain::BatchYard> batch_yard() override { return yard_.get(); }
+
+  Result<std::vector<domain::JobDefinition>> definitions(const ledger::DefinitionQuery& query) override {
+    return ledger_.definitions(query);
+  }
+
   // -- the loops
 
   void commit_step() override;
@@ -146,7 +164,7 @@ class SingleWriter final : public ControlPlane {
   // What is refused whatever the state is.
   Result<void> admit(const domain::JobSpec& spec) const {
     if (spec.groups.empty()) return invalid("a job has at least one instance");
-    for (const domain::InstanceGroup& group : spec.groups) TRY(schedule::ask_for(group.instance_type));
+    for (const domain::InstanceGroup& group : spec.groups) TRY(schedule::ask_of(group));
     TRY(domain::resolve_image(settings_.images, spec.image));
     return {};
   }
@@ -178,11 +196,6 @@ class SingleWriter final : public ControlPlane {
   std::chrono::nanoseconds carry_out(const Decision& decision, Instant now);
   void submit(Command command);
   bool ensure(AttemptId id, Instant now);
-  // By attempts before the present one.
-  static Duration ran_before(const Job& job) {
-    return job.ran(job.attempt()->started) - job.attempt()->ran(job.attempt()->started);
-  }
-  Result<launch::Gang> gang_of(const Job& job, AttemptId id) const;
   void remember_leaving(const std::vector<launch::Agent>& agents);
 
   const Settings settings_;
@@ -199,6 +212,7 @@ class SingleWriter final : public ControlPlane {
 
   Live live_;
   Recent recent_;
+  Yard yard_;
 
   // Commands of the last reconcile_step that are not committed yet: until they are, its snapshot is still the
   // truth.
@@ -220,6 +234,8 @@ struct SingleWriter::Group {
   std::map<JobNumber, std::shared_ptr<const Job>> jobs;  // as changed by this group
   std::map<domain::JobKey, JobNumber> created;
   std::map<std::string, std::vector<domain::Tag>> tags;
+  std::shared_ptr<const domain::BatchYard> yard;
+  std::map<domain::JobKey, domain::JobDefinition> definitions;  // the last revisions of those that it made
   JobNumber last_number;
   uint64_t last_sequence;
 
@@ -244,19 +260,21 @@ struct SingleWriter::Group {
       if (taken) return conflict("a job named " + waiting.key->name + " exists already");
       if (taken.error().kind != Kind::not_found) return taken.error();
       create->job.number = last_number + 1;
+      if (create->job.spec.batch) TRY(put_into_queue(create->job));
     } else if (auto* set = std::get_if<SetTags>(&waiting.command)) {
       const auto found = tags.find(set->arn);
       present_tags = found != tags.end() ? found->second : TRY(control.ledger_.tags(set->arn));
+    } else if (std::holds_alternative<ChangeNoun>(waiting.command)) {
+      return change_noun(waiting);
     } else if (waiting.key) {
       subject = TRY(job(*waiting.key));
       name(waiting.command, subject->number);
     } else {
       subject = TRY(job(*job_of(waiting.command)));
     }
-    Change change = TRY(apply({subject.get(), &present_tags}, waiting.command, now));
+    Change change = TRY(apply({subject.get(), &present_tags, nullptr, nullptr}, waiting.command, now));
     if (change.nothing()) return subject;
-    batch.commands.push_back(
-        {++last_sequence, now, std::string(kind_of(waiting.command)), body_of(waiting.command)});
+    remember(waiting.command);
     if (change.tags) tags[change.tags->first] = std::move(change.tags->second);
     if (!change.job) return subject;
     auto changed = std::make_shared<const Job>(*std::move(change.job));
@@ -268,11 +286,63 @@ struct SingleWriter::Group {
     return changed;
   }
 
+  void remember(const Command& command) {
+    batch.commands.push_back({++last_sequence, now, std::string(kind_of(command)), body_of(command)});
+  }
+
+  // Errors: invalid, for a queue that takes no jobs, and for dependencies that are not there.
+  Result<void> put_into_queue(Job& created_job) {
+    const domain::BatchPart& part = *created_job.spec.batch;
+    const domain::JobQueue* queue = yard->queue({created_job.key.region, part.queue});
+    if (!queue) return invalid("the job queue " + part.queue + " does not exist");
+    if (!queue->enabled) return invalid("the job queue " + part.queue + " is disabled and takes no jobs");
+    for (const std::string& id : part.depends_on) {
+      const auto found = job({created_job.key.region, id});
+      if (!found || !(*found)->spec.batch)
+        return found || found.error().kind == Kind::not_found
+                   ? invalid("the job " + id + " that it depends on does not exist")
+                   : found.error();
+      if (std::ranges::find(created_job.awaits, (*found)->number) == created_job.awaits.end())
+        created_job.awaits.push_back((*found)->number);
+    }
+    return {};
+  }
+
+  // No job is concerned.
+  Result<std::shared_ptr<const Job>> change_noun(Waiting& waiting) {
+    const auto& change_of = std::get<ChangeNoun>(waiting.command);
+    const domain::JobDefinition* last = nullptr;
+    if (std::holds_alternative<domain::JobDefinition>(change_of.noun)) {
+      const domain::JobKey& key = domain::key_of(change_of.noun);
+      if (!definitions.contains(key)) {
+        ledger::DefinitionQuery query;
+        query.region = key.region;
+        query.name = key.name;
+        query.definitions_max = 1;
+        auto found = TRY(control.ledger_.definitions(query));
+        if (!found.empty()) definitions.emplace(key, std::move(found.front()));
+      }
+      if (const auto found = definitions.find(key); found != definitions.end()) last = &found->second;
+    }
+    Change change = TRY(apply({nullptr, nullptr, yard.get(), last}, waiting.command, now));
+    remember(waiting.command);
+    if (auto* definition = std::get_if<domain::JobDefinition>(&*change.noun);
+        definition && change_of.how == domain::NounChange::create)
+      definitions.insert_or_assign(definition->key, *definition);
+    auto next_yard = std::make_shared<domain::BatchYard>(*yard);
+    domain::put(*next_yard, change_of.how, *change.noun);
+    yard = std::move(next_yard);
+    batch.nouns.emplace_back(change_of.how, *change.noun);
+    waiting.noun = std::move(change.noun);
+    return std::shared_ptr<const Job>();
+  }
+
   // What people say of a job by its key.
   static void name(Command& command, JobNumber number) {
     if (auto* stop = std::get_if<StopJob>(&command)) stop->job = number;
     if (auto* interrupt = std::get_if<Interrupt>(&command)) interrupt->job = number;
     if (auto* keep = std::get_if<KeepAlive>(&command)) keep->job = number;
+    if (auto* withdraw = std::get_if<Withdraw>(&command)) withdraw->job = number;
   }
 
   Result<void> commit() {
@@ -294,7 +364,16 @@ void SingleWriter::commit_step() {
     more = !backlog_.empty();
   }
   if (taken.empty()) return;
-  Group group{*this, clock_.now(), {}, {}, {}, {}, ledger_.last_job_number(), ledger_.last_sequence()};
+  Group group{*this,
+              clock_.now(),
+              {},
+              {},
+              {},
+              {},
+              yard_.get(),
+              {},
+              ledger_.last_job_number(),
+              ledger_.last_sequence()};
   std::vector<Result<std::shared_ptr<const Job>>> results;
   results.reserve(taken.size());
   for (Waiting& waiting : taken) results.push_back(group.add(waiting));
@@ -310,9 +389,16 @@ void SingleWriter::commit_step() {
   std::vector<std::shared_ptr<const Job>> changed;
   for (const auto& [number, job] : group.jobs) changed.push_back(job);
   live_.put(changed);
+  if (!group.batch.nouns.empty()) yard_.put(group.yard);
 
   for (size_t i = 0; i < taken.size(); ++i) {
     if (taken[i].job_answer) taken[i].job_answer(std::move(results[i]));
+    if (taken[i].noun_answer) {
+      if (results[i])
+        taken[i].noun_answer(*std::move(taken[i].noun));
+      else
+        taken[i].noun_answer(std::move(results[i]).error());
+    }
     if (!taken[i].tag_answer) continue;
     if (results[i])
       taken[i].tag_answer(group.tags[std::get<SetTags>(taken[i].command).arn]);
@@ -322,7 +408,7 @@ void SingleWriter::commit_step() {
   for (const auto& job : changed)
     for (const Watcher& watcher : watchers_)
       if (watcher.changed) watcher.changed(job);
-  if (!changed.empty()) reconcile_due_.ring();
+  if (!changed.empty() || !group.batch.nouns.empty()) reconcile_due_.ring();
   if (more) commit_due_.ring();
 }
 
@@ -338,6 +424,11 @@ std::chrono::nanoseconds SingleWriter::reconcile_step() {
   snapshot.machines = launcher_.machines();
   remember_leaving(snapshot.agents);
   snapshot.jobs = live_.all();
+  snapshot.yard = yard_.get();
+  for (const auto& job : snapshot.jobs)
+    for (const JobNumber awaited : job->awaits)
+      if (!live_.kept(awaited) && !snapshot.ended.contains(awaited))
+        if (const auto ended = ledger_.find_job(awaited)) snapshot.ended.emplace(awaited, ended->state);
   snapshot.launch_failures = launch_failures_;
   const Patience patience{.launch = settings_.launch_patience,
                           .stop_grace = settings_.stop_grace,
@@ -427,8 +518,8 @@ bool SingleWriter::ensure(AttemptId id, Instant now) {
     // Clients show nothing of any stream until all of them are there.
     for (domain::HostIndex host = 0; host < job->attempt()->hosts.size(); ++host)
       TRY(logs_.ensure_stream(
-          {job->key.region, std::string(kLogGroup), log_stream_of(*job, *job->attempt(), host)}));
-    return launcher_.ensure(TRY(gang_of(*job, id)));
+          {job->key.region, std::string(log_group_of(*job)), log_stream_of(*job, *job->attempt(), host)}));
+    return launcher_.ensure(TRY(gang_of(settings_, *job, id)));
   }();
   if (started) {
     launch_failures_.erase(id);
@@ -448,52 +539,7 @@ bool SingleWriter::ensure(AttemptId id, Instant now) {
   return false;
 }
 
-Result<launch::Gang> SingleWriter::gang_of(const Job& job, AttemptId id) const {
-  const domain::Attempt& attempt = *job.attempt();
-  launch::Gang gang;
-  gang.attempt = id;
-  gang.token = attempt.token;
-  gang.network_isolation = job.spec.network_isolation;
-  wire::Order order;
-  order.attempt = id;
-  order.token = attempt.token;
-  order.job = job.key;
-  order.job_arn = job_arn(job.account, job.key);
-  order.account = job.account;
-  order.spec = job.spec;
-  order.created = attempt.started;
-  order.wire_address = settings_.wire_address;
-  order.api_address = settings_.api_address;
-  order.objects_endpoint = settings_.objects_endpoint;
-  order.image = TRY(domain::resolve_image(settings_.images, job.spec.image));
-  order.outward = settings_.outward;
-  for (const auto& channel : job.spec.channels) {
-    if (!channel.file_system) continue;
-    const auto found = settings_.file_systems.find(channel.file_system->id);
-    if (found == settings_.file_systems.end())
-      return invalid("the file system " + channel.file_system->id + " of channel " + channel.name +
-                     " is not in the config any more");
-    order.file_systems[found->first] = found->second.directory;
-  }
-  order.runtime_left =
-      std::max<Duration>(std::chrono::seconds(job.spec.max_runtime_seconds) - ran_before(job), 1ms);
-  order.stop_grace = settings_.stop_grace;
-  order.stalled_after_seconds =
-      std::chrono::duration_cast<std::chrono::seconds>(settings_.stalled_after).count();
-  for (domain::HostIndex host = 0; host < attempt.hosts.size(); ++host) {
-    order.host = host;
-    order.share = attempt.hosts[host].share;
-    order.log_stream = log_stream_of(job, attempt, host);
-    gang.members.push_back({attempt.hosts[host].machine, order.share, wire::encode_order(order)});
-  }
-  return gang;
-}
-
 }  // namespace
-
-std::string job_arn(const std::string& account, const domain::JobKey& key) {
-  return "arn:aws:sagemaker:" + key.region + ":" + account + ":training-job/" + key.name;
-}
 
 Result<std::unique_ptr<ControlPlane>> make_control(Settings settings, ledger::Ledger& ledger,
                                                    launch::Launcher& launcher, observe::Logs& logs,

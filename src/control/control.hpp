@@ -30,6 +30,7 @@
 #include "base/result.hpp"
 #include "base/time.hpp"
 #include "control/spot.hpp"
+#include "domain/batch.hpp"
 #include "domain/file_system.hpp"
 #include "domain/image.hpp"
 #include "domain/job.hpp"
@@ -88,6 +89,12 @@ struct FactApplied {
   bool final = false;
 };
 using FactAnswer = std::function<void(Result<FactApplied>)>;
+// Of a queue, environment or definition: as it is after the change.
+struct NounWish {
+  domain::NounChange how = domain::NounChange::create;
+  domain::BatchNoun noun;
+};
+using NounAnswer = std::function<void(Result<domain::BatchNoun>)>;
 using TagAnswer = std::function<void(Result<std::vector<domain::Tag>>)>;
 
 // Who must know of what happens. Both are called on the loops' threads and must not block.
@@ -110,6 +117,9 @@ class Control {
   virtual void interrupt_job(domain::JobKey key, Interruption interruption, Answer answer) = 0;
   // For how long its hosts are kept after its end. Errors: conflict, when it has no warm pool (any more).
   virtual void keep_alive(domain::JobKey key, int64_t seconds, Answer answer) = 0;
+  // Takes a Batch job back; see Withdraw. A job that is over stays as it is.
+  virtual void withdraw_job(domain::JobKey key, domain::Withdrawn how, std::string reason, Answer answer) = 0;
+  virtual void change_noun(NounWish wish, NounAnswer answer) = 0;
   virtual void set_tags(std::string arn, std::vector<domain::Tag> add, std::vector<std::string> remove_keys,
                         TagAnswer answer) = 0;
 
@@ -117,6 +127,9 @@ class Control {
   virtual Result<std::shared_ptr<const domain::Job>> find(const domain::JobKey& key) = 0;
   virtual Result<ledger::JobPage> list(const ledger::JobQuery& query) = 0;
   virtual Result<std::vector<domain::Tag>> tags(const std::string& arn) = 0;
+  // All queues and compute environments; never nullptr.
+  virtual std::shared_ptr<const domain::BatchYard> batch_yard() = 0;
+  virtual Result<std::vector<domain::JobDefinition>> definitions(const ledger::DefinitionQuery& query) = 0;
 
   // -- the loops
   virtual void commit_step() = 0;
@@ -147,5 +160,7 @@ Result<std::unique_ptr<ControlPlane>> make_control(Settings settings, ledger::Le
 
 // The ARN of a training job.
 std::string job_arn(const std::string& account, const domain::JobKey& key);
+// The ARN of any job.
+std::string job_arn(const domain::Job& job);
 
 }  // namespace trainyard::control

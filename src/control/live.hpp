@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "domain/batch.hpp"
 #include "domain/job.hpp"
 #include "schedule/plan.hpp"
 
@@ -132,6 +133,25 @@ class Recent {
   static constexpr size_t kJobsMax = 256;  // some megabytes at most: jobs are some kilobytes each
   std::mutex mutex_;
   std::map<domain::JobKey, std::shared_ptr<const domain::Job>> jobs_;  // guarded by mutex_
+};
+
+// The queues and environments. Threads: guarded by its own lock; what get() gave stays as it was.
+class Yard {
+ public:
+  std::shared_ptr<const domain::BatchYard> get() const {
+    const std::lock_guard lock(mutex_);
+    return yard_;
+  }
+  void put(std::shared_ptr<const domain::BatchYard> yard) {
+    const std::lock_guard lock(mutex_);
+    yard_ = std::move(yard);
+  }
+  void put(domain::BatchYard yard) { put(std::make_shared<const domain::BatchYard>(std::move(yard))); }
+
+ private:
+  mutable std::mutex mutex_;
+  std::shared_ptr<const domain::BatchYard> yard_ =
+      std::make_shared<domain::BatchYard>();  // guarded by mutex_
 };
 
 }  // namespace trainyard::control

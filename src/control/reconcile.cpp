@@ -60,6 +60,7 @@ class Deciding {
     for (const auto& job : snapshot_.jobs) {
       if (job->attempt()) supervise(*job, *job->attempt());
       watch_the_clock(*job);
+      if (job->spec.batch) look_after(*job);
       if (job->keeps_hosts()) keep_hosts(*job);
     }
     for (Victim& victim : victims(snapshot_.jobs, spot_, now_))
@@ -105,11 +106,39 @@ class Deciding {
     const auto since_creation = now_ - job.created;
     if (job.spec.max_wait_seconds && since_creation >= std::chrono::seconds(*job.spec.max_wait_seconds))
       decision_.commands.push_back(Expire{job.number, StopCause::max_wait});
-    else if (job.ran(now_) >= std::chrono::seconds(job.spec.max_runtime_seconds))
+    else if (job.ran_of_max(now_) >= std::chrono::seconds(job.spec.max_runtime_seconds))
       decision_.commands.push_back(Expire{job.number, StopCause::max_runtime});
     else if (job.spec.max_pending_seconds && job.attempts.empty() &&
              since_creation >= std::chrono::seconds(*job.spec.max_pending_seconds))
       decision_.commands.push_back(Expire{job.number, StopCause::max_pending});
+  }
+
+  // A Batch job: whom it awaits, and whether there is still a queue that it is in.
+  void look_after(const Job& job) {
+    if (job.finished() || job.state == JobState::stopping || !snapshot_.yard) return;
+    if (!snapshot_.yard->queue({job.key.region, job.spec.batch->queue})) {
+      decision_.commands.push_back(Withdraw{job.number, Withdrawn::queue_deleted,
+                                            "the job queue " + job.spec.batch->queue + " was deleted"});
+      return;
+    }
+    for (const JobNumber awaited : job.awaits) {
+      const auto state = state_of(awaited);
+      if (!state || !is_final(*state)) continue;
+      if (*state != JobState::completed) {
+        decision_.commands.push_back(
+            Withdraw{job.number, Withdrawn::dependency_failed, "Dependent Job failed"});
+        return;
+      }
+      decision_.commands.push_back(StopAwaiting{job.number, awaited});
+    }
+  }
+
+  std::optional<JobState> state_of(JobNumber number) const {
+    const auto job =
+        std::ranges::lower_bound(snapshot_.jobs, number, {}, [](const auto& each) { return each->number; });
+    if (job != snapshot_.jobs.end() && (*job)->number == number) return (*job)->state;
+    const auto ended = snapshot_.ended.find(number);
+    return ended == snapshot_.ended.end() ? std::nullopt : std::optional(ended->second);
   }
 
   // A finished job's hosts: until their time is over, or a machine is gone, or somebody has taken them over.
@@ -168,12 +197,18 @@ class Deciding {
 
   void place() {
     schedule::Snapshot yard;
+    if (snapshot_.yard)
+      for (const auto& [key, environment] : snapshot_.yard->environments)
+        yard.environments.push_back({title_of(key), environment.cpus_max});
     for (const launch::Machine& machine : snapshot_.machines)
       yard.machines.push_back({machine.name, {machine.cpus, machine.memory_bytes, machine.gpus}});
     for (const auto& job : snapshot_.jobs) {
       if (holds(*job))
         for (const Host& host : job->attempt()->hosts)
-          yard.held.push_back({job_title(job->key), host.machine, host.share});
+          yard.held.push_back({job_title(*job), host.machine, host.share,
+                               job->attempt()->environment.empty()
+                                   ? ""
+                                   : title_of({job->key.region, job->attempt()->environment})});
       if (job->state != JobState::waiting) continue;
       auto waiting = waiting_of(*job);
       if (waiting)
@@ -183,7 +218,7 @@ class Deciding {
     }
     for (const Job* job : kept_) {
       if (holds(*job)) continue;  // what is left of it goes first
-      schedule::Pool pool{job->number, "the warm pool of " + job_title(job->key), {}};
+      schedule::Pool pool{job->number, "the warm pool of " + job_title(*job), {}};
       for (const Host& host : job->attempt()->hosts) pool.hosts.push_back({host.machine, host.share});
       yard.pools.push_back(std::move(pool));
     }
@@ -195,10 +230,15 @@ class Deciding {
         place.hosts.push_back({std::move(each.machine), each.share});
       place.note = std::move(start.note);
       place.warm_pool = start.pool;
+      place.environment = start.environment.substr(0, start.environment.rfind(kOfRegion));
       decision_.commands.push_back(std::move(place));
     }
     std::ranges::move(plan.waits, std::back_inserter(decision_.waits));
   }
+
+  // Of a compute environment, among those of all regions.
+  static constexpr std::string_view kOfRegion = " of ";
+  static std::string title_of(const JobKey& key) { return key.name + std::string(kOfRegion) + key.region; }
 
   // Until an ended attempt is removed, what is left of it may still use its machines.
   bool holds(const Job& job) const {
@@ -212,14 +252,32 @@ class Deciding {
     if (holds(job)) return invalid("waits until the hosts of its former attempt are gone");
     if (job.attempt() && now_ < *job.attempt()->ended + pause_after(job))
       return invalid("is tried again soon: " + job.attempt()->interruption);
-    schedule::Waiting waiting{job.number, job_title(job.key), {}, {}};
+    if (!job.awaits.empty())
+      return invalid("waits for " + std::to_string(job.awaits.size()) +
+                     (job.awaits.size() == 1 ? " job that it depends on" : " jobs that it depends on"));
+    schedule::Waiting waiting{job.number, job_title(job), {}, {}};
     for (const InstanceGroup& group : job.spec.groups)
-      waiting.hosts.insert(waiting.hosts.end(), group.count, TRY(schedule::ask_for(group.instance_type)));
+      waiting.hosts.insert(waiting.hosts.end(), group.count, TRY(schedule::ask_of(group)));
+    if (job.spec.batch) TRY(put_into_queue(job, waiting));
     for (const Job* kept : kept_)
       if (kept->account == job.account && kept->key.region == job.key.region && !job.spec.spot &&
           same_hosts(kept->spec, job.spec))
         waiting.pools.push_back(kept->number);
     return waiting;
+  }
+
+  Result<void> put_into_queue(const Job& job, schedule::Waiting& waiting) const {
+    const JobQueue* queue =
+        snapshot_.yard ? snapshot_.yard->queue({job.key.region, job.spec.batch->queue}) : nullptr;
+    if (!queue) return invalid("its job queue is not there any more");
+    waiting.priority = queue->priority;
+    for (const std::string& name : queue->environments) {
+      const ComputeEnvironment* environment = snapshot_.yard->environment({job.key.region, name});
+      if (environment && environment->enabled) waiting.environments.push_back(title_of(environment->key));
+    }
+    if (waiting.environments.empty())
+      return invalid("waits for a compute environment: none of job queue " + queue->key.name + " is enabled");
+    return {};
   }
 
   Duration pause_after(const Job& job) const {

@@ -23,6 +23,9 @@ struct Snapshot {
   std::vector<std::shared_ptr<const domain::Job>> jobs;
   std::vector<launch::Agent> agents;
   std::vector<launch::Machine> machines;
+  std::shared_ptr<const domain::BatchYard> yard;  // nullptr: without queues and environments
+  // Of jobs that others await and that are not among `jobs`: how they ended.
+  std::map<domain::JobNumber, domain::JobState> ended;
   // Attempts that the launcher could not start when last asked, and why.
   std::map<domain::AttemptId, Error> launch_failures;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.hpp"
+#include "base/sha256.hpp"
 #include "base/text.hpp"
 
 namespace trainyard::control {
@@ -85,16 +86,29 @@ std::string failure_reason(const Attempt& attempt, HostIndex index) {
   return prefix + shorten(text, kFailureReasonBytesMax - prefix.size() - suffix.size()) + suffix;
 }
 
+// What is kept of an attempt when its hosts are forgotten.
+void note_end(Attempt& attempt, const Host& host) {
+  attempt.exit_code = host.exit_code;
+  attempt.failure = shorten(host.failure, kFailureReasonBytesMax);
+  attempt.fault = host.fault;
+}
+
 // Whether a job whose attempt ends by this host's failure gets another one: spot jobs as long as they may wait, others
 // as often as they asked for. Only what is ours to mend is tried again.
 bool tries_again(const Job& job, const Attempt& attempt, const Host& host) {
   const bool told_to_stop = job.stop_cause != StopCause::none && job.stop_cause != StopCause::host_failed;
-  if (host.fault != Fault::internal || job.state != JobState::active || told_to_stop || attempt.interrupted ||
+  if (job.state != JobState::active || told_to_stop || attempt.interrupted ||
       job.attempts.size() >= kAttemptsMax)
     return false;
-  if (job.spec.spot) return true;
   const auto failed = std::ranges::count_if(
       job.attempts, [](const Attempt& each) { return each.first_failed && !each.interrupted; });
+  if (job.spec.batch) {
+    Attempt ended = attempt;
+    note_end(ended, host);
+    return domain::tries_again(*job.spec.batch, size_t(failed), end_of(ended));
+  }
+  if (host.fault != Fault::internal) return false;
+  if (job.spec.spot) return true;
   return size_t(failed) <= job.spec.retries_max;  // this one is among them
 }
 
@@ -122,9 +136,10 @@ void enter_stopped(Job& job, Instant at) {
   end_phases(job);
 }
 
-// An interruption that came when every host had done its part.
+// An interruption that came when every host had done its part. (One that failed, and is tried again for that, may have
+// ended before its agent heard of it.)
 bool done_all_the_same(const Attempt& attempt) {
-  return std::ranges::all_of(attempt.hosts, [](const Host& host) {
+  return !attempt.first_failed && std::ranges::all_of(attempt.hosts, [](const Host& host) {
     return host.state == HostState::finished && host.stopped == StopCause::none;
   });
 }
@@ -132,7 +147,7 @@ bool done_all_the_same(const Attempt& attempt) {
 // A rank whose peer is gone fails with an error of its own, and may be heard first. So when all is known, a fault of ours
 // in any host counts, whoever said so first.
 void look_for_faults_of_ours(Job& job, Attempt& attempt, Instant at) {
-  if (!attempt.first_failed || !attempt.interruption.empty()) return;
+  if (!attempt.first_failed || !attempt.interruption.empty() || job.spec.batch) return;
   for (HostIndex index = 0; index < attempt.hosts.size(); ++index) {
     if (!tries_again(job, attempt, attempt.hosts[index])) continue;
     attempt.interruption = failure_reason(attempt, index);
@@ -156,6 +171,7 @@ void finish(Job& job, Attempt& attempt, Instant at) {
   if (attempt.state != AttemptState::draining) move(attempt.state, AttemptEvent::drain);
   move(attempt.state, AttemptEvent::end);
   attempt.ended = at;
+  note_end(attempt, attempt.hosts[attempt.first_failed.value_or(0)]);
   look_for_faults_of_ours(job, attempt, at);
   const bool taken_away = !attempt.interruption.empty() && !done_all_the_same(attempt);
   if (taken_away && job.state == JobState::active && job.attempts.size() < kAttemptsMax)
@@ -209,7 +225,7 @@ void follow(Job& job, Attempt& attempt, Instant happened, Instant at) {
 // The present attempt, when it is `id` and has not ended.
 Result<Attempt*> attempt_of(Job& job, AttemptId id) {
   if (job.attempts.empty() || job.attempts.back().number != id.number)
-    return denied("attempt " + id.text() + " is not the present one of " + job_title(job.key));
+    return denied("attempt " + id.text() + " is not the present one of " + job_title(job));
   return &job.attempts.back();
 }
 
@@ -246,6 +262,28 @@ class Applying {
     return changed();
   }
 
+  Result<Change> on(const Withdraw& withdraw) {
+    const bool only_waiting =
+        withdraw.how != Withdrawn::terminated && withdraw.how != Withdrawn::queue_deleted;
+    if (job_.finished() || job_.state == JobState::stopping) return Change{};
+    if (only_waiting && job_.state != JobState::waiting) return Change{};
+    job_.withdrawn = withdraw.how;
+    job_.withdrawn_reason = withdraw.reason;
+    return on(StopJob{job_.number});
+  }
+
+  Result<Change> on(const StopAwaiting& command) {
+    if (std::erase(job_.awaits, command.awaited) == 0) return Change{};
+    return changed();
+  }
+
+  Result<Change> on(const ChangeNoun& command) {
+    CHECK(subject_.yard, "who applies a change of the yard has one");
+    Change change;
+    change.noun = TRY(domain::changed(*subject_.yard, subject_.definition, command.how, command.noun));
+    return change;
+  }
+
   Result<Change> on(const SetTags& set) {
     std::vector<Tag> tags = subject_.tags ? *subject_.tags : std::vector<Tag>{};
     std::erase_if(tags, [&](const Tag& tag) {
@@ -274,6 +312,7 @@ class Applying {
     attempt.token = place.token;
     attempt.started = at_;
     attempt.warm_pool = place.warm_pool;
+    attempt.environment = place.environment;
     if (place.warm_pool != 0 && !job_.warm_pool) job_.warm_pool.emplace();
     if (!job_.attempts.empty()) job_.attempts.back().hosts.clear();
     for (const Place::At& each : place.hosts) {
@@ -488,8 +527,10 @@ class Applying {
 }  // namespace
 
 Result<Change> apply(const Subject& subject, const Command& command, Instant at) {
-  if (!subject.job && !std::holds_alternative<Create>(command) && !std::holds_alternative<SetTags>(command))
-    return not_found("there is no such job");
+  const bool of_no_job = std::holds_alternative<Create>(command) ||
+                         std::holds_alternative<SetTags>(command) ||
+                         std::holds_alternative<ChangeNoun>(command);
+  if (!subject.job && !of_no_job) return not_found("there is no such job");
   Applying applying(subject, at);
   return std::visit([&](const auto& each) { return applying.on(each); }, command);
 }
@@ -506,13 +547,32 @@ std::optional<JobNumber> job_of(const Command& command) {
     std::optional<JobNumber> operator()(const Interrupt& c) const { return c.job; }
     std::optional<JobNumber> operator()(const KeepAlive& c) const { return c.job; }
     std::optional<JobNumber> operator()(const EndPool& c) const { return c.job; }
+    std::optional<JobNumber> operator()(const Withdraw& c) const { return c.job; }
+    std::optional<JobNumber> operator()(const StopAwaiting& c) const { return c.job; }
+    std::optional<JobNumber> operator()(const ChangeNoun&) const { return std::nullopt; }
   };
   return std::visit(Number{}, command);
 }
 
-std::string job_title(const JobKey& key) { return "training-job/" + key.name; }
+std::string job_title(const Job& job) {
+  if (job.spec.batch) return "job/" + job.spec.batch->name + " (" + job.key.name + ")";
+  return "training-job/" + job.key.name;
+}
+
+Duration stop_grace_of(const Job& job, Duration usual) {
+  return job.spec.batch ? std::min<Duration>(usual, std::chrono::seconds(kBatchStopGraceSeconds)) : usual;
+}
+
+std::string_view log_group_of(const Job& job) { return job.spec.batch ? kBatchLogGroup : kLogGroup; }
 
 std::string log_stream_of(const Job& job, const Attempt& attempt, HostIndex host) {
+  if (job.spec.batch) {
+    // Nobody but this attempt's host has it, and it is always the same.
+    const std::string whole = job.key.region + "/" + job.key.name + "/" + std::to_string(attempt.number) +
+                              "/" + std::to_string(host);
+    return shorten(job.spec.batch->definition_name(), kDefinitionInStreamMax) + "/default/" +
+           to_hex(bytes_of(sha256(whole))).substr(0, 32);
+  }
   int64_t second = 0;
   for (const Attempt& each : job.attempts) {
     second = std::max(second + 1, to_milliseconds(each.started) / 1000);

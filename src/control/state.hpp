@@ -15,6 +15,7 @@
 #include "base/json.hpp"
 #include "base/result.hpp"
 #include "base/time.hpp"
+#include "domain/batch.hpp"
 #include "domain/job.hpp"
 #include "ledger/ledger.hpp"
 #include "wire/messages.hpp"
@@ -48,6 +49,7 @@ struct Place {
   std::vector<At> hosts;
   std::string note;
   domain::JobNumber warm_pool = 0;  // these are the hosts that that job keeps; 0: nobody's
+  std::string environment = {};     // the compute environment that they count for; "" = none
 };
 
 // What a host's agent reported.
@@ -92,20 +94,42 @@ struct EndPool {
   std::string reused_by;  // that job's name; "" = given back
 };
 
-using Command =
-    std::variant<Create, StopJob, SetTags, Place, Fact, Lose, Expire, Interrupt, KeepAlive, EndPool>;
+// A job is taken back. One that is cancelled, or whose dependency failed, must still wait; others go on.
+struct Withdraw {
+  domain::JobNumber job = 0;
+  domain::Withdrawn how = domain::Withdrawn::terminated;
+  std::string reason;
+};
+
+// A job that it awaits has succeeded.
+struct StopAwaiting {
+  domain::JobNumber job = 0;
+  domain::JobNumber awaited = 0;
+};
+
+// A queue, environment or definition is made, changed or removed.
+struct ChangeNoun {
+  domain::NounChange how = domain::NounChange::create;
+  domain::BatchNoun noun;
+};
+
+using Command = std::variant<Create, StopJob, SetTags, Place, Fact, Lose, Expire, Interrupt, KeepAlive,
+                             EndPool, Withdraw, StopAwaiting, ChangeNoun>;
 
 // What a command concerns, as it is before the command. Nothing where there is none.
 struct Subject {
   const domain::Job* job = nullptr;
   const std::vector<domain::Tag>* tags = nullptr;  // of the arn that is named
+  const domain::BatchYard* yard = nullptr;
+  const domain::JobDefinition* definition = nullptr;  // the last revision of the one that is named
 };
 
 // What a command changed. Empty: it had been done before, or came too late to matter.
 struct Change {
   std::optional<domain::Job> job;
   std::optional<std::pair<std::string, std::vector<domain::Tag>>> tags;  // arn -> all of them
-  bool nothing() const { return !job && !tags; }
+  std::optional<domain::BatchNoun> noun;                                 // as it is now, or was
+  bool nothing() const { return !job && !tags && !noun; }
 };
 
 Result<Change> apply(const Subject& subject, const Command& command, Instant at);
@@ -119,10 +143,16 @@ Json body_of(const Command& command);
 Result<Command> command_of(const ledger::CommandRecord& record);
 
 // -- words and names that the face shows
-std::string job_title(const domain::JobKey& key);  // "training-job/mnist", for sentences
-// "<job>/algo-1-1763631900": each attempt has its own streams, also when two started within a second.
+std::string job_title(const domain::Job& job);  // "training-job/mnist", "job/mnist (4b7d..)", for sentences
+// What its processes are given between SIGTERM and SIGKILL; `usual` is what the config says.
+Duration stop_grace_of(const domain::Job& job, Duration usual);
+std::string_view log_group_of(const domain::Job& job);
+// "<job>/algo-1-1763631900", of Batch jobs "<definition>/default/<32 digits>": each attempt has its own streams, also when two started within a second.
 std::string log_stream_of(const domain::Job& job, const domain::Attempt& attempt, domain::HostIndex host);
 inline constexpr std::string_view kLogGroup = "/aws/sagemaker/TrainingJobs";
+inline constexpr std::string_view kBatchLogGroup = "/aws/batch/job";
+inline constexpr size_t kDefinitionInStreamMax =
+    200;  // characters of a definition's name in its streams' names, as AWS
 inline constexpr std::string_view kMetricNameSpace = "/aws/sagemaker/TrainingJobs";
 inline constexpr size_t kTagsMax = 50;  // AWS's limit for a resource
 // Of one job; each stays in its record, with some 200 bytes. A spot job of 28 days that is interrupted each hour makes 672.

@@ -120,13 +120,18 @@ Result<MetricDefinition> metric_from_json(const Json& json) {
 }
 
 Json to_json(const InstanceGroup& group) {
-  return {{"name", group.name}, {"instance_type", group.instance_type}, {"count", group.count}};
+  Json json{{"name", group.name}, {"instance_type", group.instance_type}, {"count", group.count}};
+  if (group.share) json["share"] = to_json(*group.share);
+  return json;
 }
 
 Result<InstanceGroup> group_from_json(const Json& json) {
   InstanceGroup group;
   Fields fields(json, "group");
-  fields.read("name", group.name).read("instance_type", group.instance_type).read("count", group.count);
+  fields.read("name", group.name)
+      .read("instance_type", group.instance_type)
+      .read("count", group.count)
+      .read("share", group.share, share_from_json);
   TRY(fields.result());
   return group;
 }
@@ -177,6 +182,10 @@ Json to_json(const Attempt& attempt) {
     json["notice"] = attempt.notice.count();
   }
   if (attempt.warm_pool != 0) json["warm_pool"] = attempt.warm_pool;
+  if (!attempt.environment.empty()) json["environment"] = attempt.environment;
+  if (attempt.exit_code) json["exit_code"] = *attempt.exit_code;
+  if (!attempt.failure.empty()) json["failure"] = attempt.failure;
+  if (attempt.fault) json["fault"] = to_string(*attempt.fault);
   return json;
 }
 
@@ -193,6 +202,10 @@ Result<Attempt> attempt_from_json(const Json& json) {
       .read("interrupted", attempt.interrupted)
       .read("notice", notice_milliseconds)
       .read("warm_pool", attempt.warm_pool)
+      .read("environment", attempt.environment)
+      .read("exit_code", attempt.exit_code)
+      .read("failure", attempt.failure)
+      .read("fault", attempt.fault, parse_fault)
       .read("started", attempt.started)
       .read("training_started", attempt.training_started)
       .read("ended", attempt.ended);
@@ -282,6 +295,11 @@ Duration Job::ran(Instant now) const {
   return sum;
 }
 
+Duration Job::ran_of_max(Instant now) const {
+  if (!spec.batch) return ran(now);
+  return attempt() ? attempt()->ran(now) : Duration{};
+}
+
 bool same_hosts(const JobSpec& kept, const JobSpec& next) {
   const auto asked = [](const JobSpec& spec, const char* outer, const char* inner) {
     const auto found = spec.request.find(outer);
@@ -322,6 +340,11 @@ Result<Tag> tag_from_json(const Json& json) {
   return tag;
 }
 
+Result<JobNumber> job_number_from_json(const Json& json) {
+  if (!json.is_number_unsigned()) return invalid("a job must be a number");
+  return json.get<JobNumber>();
+}
+
 Json to_json(const JobKey& key) { return {{"region", key.region}, {"name", key.name}}; }
 
 Result<JobKey> job_key_from_json(const Json& json) {
@@ -354,6 +377,7 @@ Json to_json(const JobSpec& spec) {
   if (spec.max_wait_seconds) json["max_wait_seconds"] = *spec.max_wait_seconds;
   if (spec.max_pending_seconds) json["max_pending_seconds"] = *spec.max_pending_seconds;
   if (spec.checkpoint) json["checkpoint"] = to_json(*spec.checkpoint);
+  if (spec.batch) json["batch"] = to_json(*spec.batch);
   return json;
 }
 
@@ -382,6 +406,7 @@ Result<JobSpec> job_spec_from_json(const Json& json) {
       .read("keep_alive_seconds", spec.keep_alive_seconds)
       .read("network_isolation", spec.network_isolation)
       .read("encrypt_traffic", spec.encrypt_traffic)
+      .read("batch", spec.batch, batch_part_from_json)
       .read("request", spec.request);
   TRY(fields.result());
   if (spec.groups.empty()) return invalid("spec.groups must name at least one instance group");
@@ -413,6 +438,11 @@ Json progress_json(const Job& job) {
             {"training_start", instant_json(job.training_start)},
             {"training_end", instant_json(job.training_end)}};
   if (job.warm_pool) json["warm_pool"] = to_json(*job.warm_pool);
+  if (job.withdrawn != Withdrawn::no) {
+    json["withdrawn"] = to_string(job.withdrawn);
+    json["withdrawn_reason"] = job.withdrawn_reason;
+  }
+  if (!job.awaits.empty()) json["awaits"] = job.awaits;
   return json;
 }
 
@@ -431,6 +461,9 @@ Result<Job> job_from_json(const Json& json) {
       .read("note", job.note)
       .read("stop_requested", job.stop_requested)
       .read("stop_cause", job.stop_cause, parse_stop_cause)
+      .read("withdrawn", job.withdrawn, parse_withdrawn)
+      .read("withdrawn_reason", job.withdrawn_reason)
+      .read("awaits", job.awaits, job_number_from_json)
       .read("attempts", job.attempts, attempt_from_json)
       .read("failure_reason", job.failure_reason)
       .read("model_uri", job.model_uri)

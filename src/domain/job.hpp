@@ -23,6 +23,7 @@
 #include "base/json.hpp"
 #include "base/result.hpp"
 #include "base/time.hpp"
+#include "domain/batch_job.hpp"
 #include "domain/job_state.hpp"
 
 namespace trainyard::domain {
@@ -90,10 +91,18 @@ struct MetricDefinition {
   std::string regex;  // RE2; the first group is the value
 };
 
+// What one host is given of a machine.
+struct Share {
+  double cpus = 0;
+  int64_t memory_bytes = 0;
+  int64_t gpus = 0;
+};
+
 struct InstanceGroup {
   std::string name;  // "homogeneousCluster" when the request named no groups
   std::string instance_type;
   uint32_t count = 1;
+  std::optional<Share> share = {};  // what each host asks for; nothing: what its type has
 };
 
 struct Tag {
@@ -117,7 +126,7 @@ struct JobSpec {
   std::string output_uri;  // s3://bucket/prefix, without a slash at its end
   std::string output_kms_key;
   bool compress_model = true;                  // model.tar.gz, else the files below model/
-  int64_t max_runtime_seconds = 86400;         // over all attempts
+  int64_t max_runtime_seconds = 86400;         // over all attempts; of Batch jobs: for each attempt
   bool spot = false;                           // may be interrupted, and is then started again
   std::optional<int64_t> max_wait_seconds;     // spot: from creation to the end, waiting included
   std::optional<int64_t> max_pending_seconds;  // from creation to the first start
@@ -126,18 +135,13 @@ struct JobSpec {
   int64_t keep_alive_seconds = 0;  // its hosts stay that long for the next job that matches (warm pool)
   bool network_isolation = false;
   bool encrypt_traffic = false;  // between hosts
+  std::optional<BatchPart>
+      batch;  // of jobs of AWS Batch: their containers are not under the training contract
   Json request;
 
   uint32_t hosts() const;  // over all groups
   const InstanceGroup& group(HostIndex host) const;
   const std::string& instance_type(HostIndex host) const { return group(host).instance_type; }
-};
-
-// What one host is given of a machine.
-struct Share {
-  double cpus = 0;
-  int64_t memory_bytes = 0;
-  int64_t gpus = 0;
 };
 
 // A host as control knows it.
@@ -165,6 +169,10 @@ struct Attempt {
   std::optional<Instant> interrupted;     // somebody asked for that then; else a host was lost
   Duration notice{};                      // what the user's processes were given between SIGTERM and SIGKILL
   JobNumber warm_pool = 0;                // it took that job's hosts over; 0: nobody's
+  std::string environment;       // the compute environment that it was placed in; "" for jobs of no queue
+  std::optional<int> exit_code;  // once it ended: of the host that failed first, else of the first host
+  std::string failure;           // then: what that host said went wrong; "" when nothing did
+  std::optional<Fault> fault;    // then: whose fault that was
   Instant started;
   std::optional<Instant> training_started;  // its first host began to run
   std::optional<Instant> ended;
@@ -205,9 +213,12 @@ struct Job {
   std::string note;  // what the user should know: "each host was scaled to 1/2 of ml.m5.4xlarge .."
   std::optional<Instant> stop_requested;
   StopCause stop_cause = StopCause::none;
-  std::vector<Attempt> attempts;  // the last one is the present one
-  std::string failure_reason;     // as the face shows it
-  std::string model_uri;          // set when it was uploaded
+  Withdrawn withdrawn = Withdrawn::no;  // Batch jobs: taken back before their time
+  std::string withdrawn_reason;         // in the words of who did that
+  std::vector<JobNumber> awaits;        // jobs that must succeed before it may be placed
+  std::vector<Attempt> attempts;        // the last one is the present one
+  std::string failure_reason;           // as the face shows it
+  std::string model_uri;                // set when it was uploaded
   std::string output_uri;
   std::optional<Instant> training_start;  // first host began to run; TrainingStartTime
   std::optional<Instant> training_end;
@@ -221,6 +232,8 @@ struct Job {
   bool live() const { return !finished() || keeps_hosts(); }
   // Over all attempts: what MaxRuntime limits and what is billed. Waiting is not in it.
   Duration ran(Instant now) const;
+  // What of that counts against max_runtime_seconds.
+  Duration ran_of_max(Instant now) const;
 };
 
 // Whether a job of spec `next` may take over the hosts that one of `kept` left.
@@ -235,6 +248,7 @@ Json to_json(const Job&);
 Json progress_json(const Job&);
 Result<Share> share_from_json(const Json&);
 Result<Tag> tag_from_json(const Json&);
+Result<JobNumber> job_number_from_json(const Json&);
 Result<JobKey> job_key_from_json(const Json&);
 Result<JobSpec> job_spec_from_json(const Json&);
 Result<Job> job_from_json(const Json&);

@@ -21,6 +21,7 @@
 #include "base/json.hpp"
 #include "base/result.hpp"
 #include "base/time.hpp"
+#include "domain/batch.hpp"
 #include "domain/job.hpp"
 
 namespace trainyard::ledger {
@@ -39,6 +40,7 @@ struct Batch {
   std::vector<domain::Job> jobs;  // rows to insert or replace
   std::vector<std::pair<std::string, std::vector<domain::Tag>>>
       tags;  // arn -> all its tags; empty = none left
+  std::vector<std::pair<domain::NounChange, domain::BatchNoun>> nouns;  // as they are now, or were
 };
 
 struct JobQuery {
@@ -46,11 +48,23 @@ struct JobQuery {
   std::string name_contains;
   std::optional<Instant> created_after, created_before, modified_after, modified_before;
   std::vector<domain::JobState> states;            // empty: all
+  std::optional<std::string> queue;                // "": jobs of no queue; nothing: all
   std::optional<domain::WarmPoolState> warm_pool;  // of those that have or had one
   enum class Sort { name, created, state } sort = Sort::created;
   bool descending = true;
   std::string token;  // "" at first; from a page
   size_t jobs_max = 10;
+};
+
+// Ordered by name, the newest revision of each first.
+struct DefinitionQuery {
+  std::string region;
+  std::string name;  // "": all
+  std::optional<uint32_t> revision;
+  std::optional<bool> active;
+  std::string after_name;  // "": from the beginning; else those behind that name and revision
+  uint32_t after_revision = 0;
+  size_t definitions_max = 100;  // at most kPageJobsMax
 };
 
 struct JobPage {
@@ -71,6 +85,8 @@ class Ledger {
   virtual Result<domain::Job> find_job(domain::JobNumber number) = 0;
   virtual Result<JobPage> list_jobs(const JobQuery& query) = 0;
   virtual Result<std::vector<domain::Tag>> tags(const std::string& arn) = 0;
+  virtual Result<domain::BatchYard> batch_yard() = 0;
+  virtual Result<std::vector<domain::JobDefinition>> definitions(const DefinitionQuery& query) = 0;
   // Every command that is kept, in order, for replay.
   virtual Result<void> replay(const std::function<Result<void>(const CommandRecord&)>& each) = 0;
 };

@@ -198,12 +198,98 @@ TEST(LedgerFile, AForeignOrNewerDatabaseIsRefused) {
   EXPECT_EQ(open_sqlite(path).error().kind, Kind::conflict);
   const std::string newer = directory.path() + "/newer.db";
   ASSERT_TRUE(open_sqlite(newer));
-  ASSERT_TRUE((*sqlite::Connection::open(newer))->run("PRAGMA user_version = 2"));
+  ASSERT_TRUE((*sqlite::Connection::open(newer))->run("PRAGMA user_version = 3"));
   const auto refused = open_sqlite(newer);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().kind, Kind::conflict);
-  EXPECT_NE(refused.error().message.find("of version 2"), std::string::npos) << refused.error().message;
+  EXPECT_NE(refused.error().message.find("of version 3"), std::string::npos) << refused.error().message;
   EXPECT_EQ(open_sqlite(directory.path() + "/no/ledger.db").error().kind, Kind::not_found);
+}
+
+// What version 2 brought is taken away again: so a server of before it left the file.
+TEST(LedgerFile, OneOfTheFirstVersionIsBroughtToThePresent) {
+  host::TemporaryDirectory directory;
+  const std::string path = directory.path() + "/ledger.db";
+  ASSERT_TRUE((*open_sqlite(path))->commit({{a_command(1)}, {a_job(1, "a")}, {}, {}}));
+  for (const char* statement : {"DROP TABLE nouns", "DROP INDEX jobs_by_queue",
+                                "ALTER TABLE jobs DROP COLUMN queue", "PRAGMA user_version = 1"})
+    ASSERT_TRUE((*sqlite::Connection::open(path))->run(statement)) << statement;
+  auto ledger = open_sqlite(path);
+  ASSERT_TRUE(ledger) << ledger.error().message;
+  JobQuery query;
+  query.region = "us-east-1";
+  query.queue = "";
+  EXPECT_EQ((*ledger)->list_jobs(query)->jobs.size(), 1u);
+  EXPECT_TRUE((*ledger)->batch_yard());
+  ledger = open_sqlite(path);
+  EXPECT_TRUE(ledger) << "and it stays so";
+}
+
+TEST_P(LedgerTest, JobsAreFoundByTheirQueue) {
+  auto ledger = open();
+  domain::Job queued = a_job(2, "b");
+  queued.spec.batch.emplace();
+  queued.spec.batch->queue = "quick";
+  ASSERT_TRUE(ledger->commit({{a_command(1)}, {a_job(1, "a"), queued}, {}, {}}));
+  const auto found = [&](std::optional<std::string> queue) {
+    JobQuery query;
+    query.region = "us-east-1";
+    query.queue = std::move(queue);
+    query.descending = false;
+    return names(*ledger->list_jobs(query));
+  };
+  EXPECT_EQ(found({}), (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(found(""), (std::vector<std::string>{"a"}));
+  EXPECT_EQ(found("quick"), (std::vector<std::string>{"b"}));
+  EXPECT_EQ(found("slow"), (std::vector<std::string>{}));
+}
+
+TEST_P(LedgerTest, RemembersQueuesEnvironmentsAndDefinitions) {
+  using domain::NounChange;
+  auto ledger = open();
+  domain::ComputeEnvironment environment;
+  environment.key = {"us-east-1", "box"};
+  environment.cpus_max = 3;
+  domain::JobQueue queue;
+  queue.key = {"us-east-1", "quick"};
+  Batch batch{{a_command(1)}, {}, {}, {{NounChange::create, environment}, {NounChange::create, queue}}};
+  for (const char* name : {"a", "b"})
+    for (const uint32_t revision : {1u, 2u}) {
+      domain::JobDefinition definition;
+      definition.key = {"us-east-1", name};
+      definition.revision = revision;
+      definition.active = revision == 2;
+      batch.nouns.emplace_back(NounChange::create, definition);
+    }
+  ASSERT_TRUE(ledger->commit(batch));
+  EXPECT_EQ(ledger->batch_yard()->environment(environment.key)->cpus_max, 3);
+  EXPECT_TRUE(ledger->batch_yard()->queue(queue.key));
+  ASSERT_TRUE(ledger->commit({{a_command(2)}, {}, {}, {{NounChange::remove, queue}}}));
+  EXPECT_FALSE(ledger->batch_yard()->queue(queue.key));
+
+  DefinitionQuery query;
+  query.region = "us-east-1";
+  const auto found = [&] {
+    std::string text;
+    const auto definitions = ledger->definitions(query);
+    for (const auto& each : *definitions) text += each.key.name + std::to_string(each.revision) + " ";
+    return text;
+  };
+  EXPECT_EQ(found(), "a2 a1 b2 b1 ");
+  query.after_name = "a";
+  query.after_revision = 2;
+  EXPECT_EQ(found(), "a1 b2 b1 ");
+  query.active = true;
+  EXPECT_EQ(found(), "b2 ");
+  query = {};
+  query.region = "us-east-1";
+  query.name = "b";
+  query.definitions_max = 1;
+  EXPECT_EQ(found(), "b2 ");
+  query.revision = 1;
+  EXPECT_EQ(found(), "b1 ");
+  query.region = "eu-west-1";
+  EXPECT_EQ(found(), "");
 }
 
 TEST(LedgerFile, ReadersDoNotWaitForACommit) {

@@ -17,7 +17,7 @@ using sqlite::Connection;
 using sqlite::Statement;
 
 constexpr int64_t kApplication = 0x54594c47;  // "TYLG", in the file's header
-constexpr int64_t kVersion = 1;
+constexpr int64_t kVersion = 2;
 
 constexpr const char* kTables = R"(
 CREATE TABLE commands (
@@ -48,6 +48,21 @@ CREATE TABLE tags (
 ) WITHOUT ROWID;
 )";
 
+// What version 2 brought: jobs of queues, and what Batch has beside jobs.
+constexpr const char* kSecondVersion = R"(
+ALTER TABLE jobs ADD COLUMN queue TEXT NOT NULL DEFAULT '';
+CREATE INDEX jobs_by_queue ON jobs (region, queue, created, name);
+CREATE TABLE nouns (
+  kind TEXT NOT NULL,
+  region TEXT NOT NULL,
+  name TEXT NOT NULL,
+  revision INTEGER NOT NULL,
+  active INTEGER NOT NULL,
+  body TEXT NOT NULL,
+  PRIMARY KEY (kind, region, name, revision)
+) WITHOUT ROWID;
+)";
+
 // The order of the names that the face gives the states: Completed, Failed, InProgress, Stopped, Stopping.
 int64_t status_order(domain::JobState state) {
   switch (state) {
@@ -75,6 +90,15 @@ Result<domain::Job> job_of(const Statement& row) {
   auto job = domain::job_from_json(*progress);
   if (!job) return corrupt("ledger: a job's record: " + job.error().message);
   return job;
+}
+
+// Columns `kind` and `body` of the row at hand.
+Result<domain::BatchNoun> noun_of(const Statement& row) {
+  const auto body = parse_json(row.text(1));
+  if (!body) return corrupt("ledger: the record of a " + row.text(0) + " is not JSON");
+  auto noun = domain::batch_noun_from_json(row.text(0), *body);
+  if (!noun) return corrupt("ledger: the record of a " + row.text(0) + ": " + noun.error().message);
+  return noun;
 }
 
 std::string token_of(const JobQuery& query, const domain::Job& last) {
@@ -124,6 +148,7 @@ Result<Question> question_of(const JobQuery& query) {
   for (size_t i = 0; i < query.states.size(); ++i)
     question.add(i == 0 ? " AND state IN (?" : ", ?", std::string(to_string(query.states[i])));
   if (!query.states.empty()) question.sql += ")";
+  if (query.queue) question.add(" AND queue = ?", *query.queue);
   if (query.warm_pool)
     question.add(" AND json_extract(progress, '$.warm_pool.state') = ?",
                  std::string(to_string(*query.warm_pool)));
@@ -243,6 +268,38 @@ class SqliteLedger final : public Ledger {
     });
   }
 
+  Result<domain::BatchYard> batch_yard() override {
+    return read([](Connection& connection) -> Result<domain::BatchYard> {
+      Statement rows = TRY(connection.prepare("SELECT kind, body FROM nouns WHERE kind <> 'job_definition'"));
+      domain::BatchYard yard;
+      while (TRY(rows.step())) domain::put(yard, domain::NounChange::update, TRY(noun_of(rows)));
+      return yard;
+    });
+  }
+
+  Result<std::vector<domain::JobDefinition>> definitions(const DefinitionQuery& query) override {
+    Question question;
+    question.add("SELECT kind, body FROM nouns WHERE kind = ?", std::string("job_definition"));
+    question.add(" AND region = ?", query.region);
+    if (!query.name.empty()) question.add(" AND name = ?", query.name);
+    if (query.revision) question.add(" AND revision = ?", int64_t(*query.revision));
+    if (query.active) question.add(" AND active = ?", int64_t(*query.active));
+    if (!query.after_name.empty()) {
+      question.add(" AND (name, -revision) > (?", query.after_name);
+      question.add(", ?)", -int64_t(query.after_revision));
+    }
+    question.add(" ORDER BY name, revision DESC LIMIT ?",
+                 int64_t(std::min(query.definitions_max, kPageJobsMax)));
+    return read([&](Connection& connection) -> Result<std::vector<domain::JobDefinition>> {
+      Statement rows = TRY(connection.prepare_once(question.sql));
+      for (const auto& parameter : question.parameters)
+        std::visit([&](const auto& value) { rows.bind(value); }, parameter);
+      std::vector<domain::JobDefinition> found;
+      while (TRY(rows.step())) found.push_back(std::get<domain::JobDefinition>(TRY(noun_of(rows))));
+      return found;
+    });
+  }
+
   Result<void> replay(const std::function<Result<void>(const CommandRecord&)>& each) override {
     return read([&](Connection& connection) -> Result<void> {
       Statement rows =
@@ -272,9 +329,10 @@ class SqliteLedger final : public Ledger {
     // A reader sees the last commit while the next is being written, and a commit is one append and one sync.
     TRY(writer_->run("PRAGMA journal_mode = WAL"));
     TRY(writer_->run("PRAGMA synchronous = FULL"));
-    if (tables == 0) {
+    if (tables == 0 || version < kVersion) {
       TRY(writer_->run("BEGIN IMMEDIATE"));
-      TRY(writer_->run(kTables));
+      if (tables == 0) TRY(writer_->run(kTables));
+      TRY(writer_->run(kSecondVersion));
       TRY(writer_->run("PRAGMA application_id = " + std::to_string(kApplication)));
       TRY(writer_->run("PRAGMA user_version = " + std::to_string(kVersion)));
       TRY(writer_->run("COMMIT"));
@@ -301,6 +359,7 @@ class SqliteLedger final : public Ledger {
     TRY(drop_old_commands(sequence));
     for (const domain::Job& job : batch.jobs) TRY(write_job(job));
     for (const auto& [arn, tags] : batch.tags) TRY(write_tags(arn, tags));
+    for (const auto& [how, noun] : batch.nouns) TRY(write_noun(how, noun));
     return {};
   }
 
@@ -327,12 +386,29 @@ class SqliteLedger final : public Ledger {
     if (writer_->changes() == 1) return {};
     Statement insert =
         TRY(writer_->prepare("INSERT INTO jobs (number, region, name, state, live, status_order, created, "
-                             "modified, spec, progress) "
-                             "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
+                             "modified, spec, progress, queue) "
+                             "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
     insert.bind(int64_t(job.number)).bind(job.key.region).bind(job.key.name).bind(to_string(job.state));
     insert.bind(int64_t(job.live())).bind(status_order(job.state)).bind(to_milliseconds(job.created));
     insert.bind(to_milliseconds(job.modified)).bind(dump(to_json(job.spec))).bind(progress);
+    insert.bind(job.spec.batch ? job.spec.batch->queue : std::string());
     return insert.run();
+  }
+
+  Result<void> write_noun(domain::NounChange how, const domain::BatchNoun& noun) {
+    const domain::JobKey& key = domain::key_of(noun);
+    const auto* definition = std::get_if<domain::JobDefinition>(&noun);
+    const int64_t revision = definition ? definition->revision : 0;
+    if (how == domain::NounChange::remove) {
+      Statement gone = TRY(
+          writer_->prepare("DELETE FROM nouns WHERE kind = ? AND region = ? AND name = ? AND revision = ?"));
+      return gone.bind(domain::kind_of(noun)).bind(key.region).bind(key.name).bind(revision).run();
+    }
+    Statement replace =
+        TRY(writer_->prepare("INSERT OR REPLACE INTO nouns (kind, region, name, revision, active, body) "
+                             "VALUES (?, ?, ?, ?, ?, ?)"));
+    replace.bind(domain::kind_of(noun)).bind(key.region).bind(key.name).bind(revision);
+    return replace.bind(int64_t(!definition || definition->active)).bind(dump(to_json(noun))).run();
   }
 
   Result<void> write_tags(const std::string& arn, const std::vector<domain::Tag>& tags) {

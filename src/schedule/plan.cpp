@@ -1,6 +1,7 @@
 #include "schedule/plan.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -131,6 +132,7 @@ class Search {
 // What a gang asks for, as a key: gangs with equal ones wait for the same reason.
 std::string asks_of(const Waiting& waiting) {
   std::string text;
+  for (const std::string& environment : waiting.environments) text += environment + ";";
   size_t count = 0;
   for (size_t host = 0; host < waiting.hosts.size(); ++host) {
     ++count;
@@ -176,7 +178,11 @@ Scaled scale(const std::vector<Ask>& asks, const std::vector<Machine>& machines,
 class Planning {
  public:
   Planning(const Snapshot& snapshot, const Policy& policy)
-      : machines_(snapshot.machines), policy_(policy), held_(snapshot.held), pools_(snapshot.pools) {
+      : machines_(snapshot.machines),
+        policy_(policy),
+        environments_(snapshot.environments),
+        held_(snapshot.held),
+        pools_(snapshot.pools) {
     for (const Machine& machine : machines_) free_.push_back(machine.total);
     for (const Pool& pool : pools_)
       for (const Placement& host : pool.hosts) held_.push_back({pool.holder, host.machine, host.share});
@@ -192,6 +198,8 @@ class Planning {
     if (const auto known = reasons_.find(asks); known != reasons_.end()) return wait(waiting, known->second);
 
     const Scaled scaled = scale(waiting.hosts, machines_, policy_);
+    const auto environment = choose_environment(waiting, scaled);
+    if (!environment) return;  // it waits
     Layout layout = lay(scaled.gang, machines_, free_);
     std::vector<Ask> unplaced = unplaced_of(waiting, scaled, layout);
     if (!unplaced.empty()) {
@@ -210,8 +218,9 @@ class Planning {
     if (!first_blocked_.empty())
       return wait(waiting, reasons_[asks] = turn_sentence(first_blocked_, its_reason_));
     const std::vector<Shortage> shortages = shortages_of(layout);
-    if (shortages.empty()) return start(waiting, scaled, layout);
-    if (const auto found = Search(scaled.gang, free_).run()) return start(waiting, scaled, *found);
+    if (shortages.empty()) return start(waiting, scaled, layout, *environment);
+    if (const auto found = Search(scaled.gang, free_).run())
+      return start(waiting, scaled, *found, *environment);
     first_blocked_ = waiting.name;
     its_reason_ = shortage_sentence(shortages, held_);
     wait(waiting, its_reason_);
@@ -224,13 +233,44 @@ class Planning {
     for (const domain::JobNumber number : waiting.pools) {
       const auto pool = std::ranges::find(pools_, number, &Pool::of);
       if (pool == pools_.end() || pool->hosts.size() != waiting.hosts.size()) continue;
-      plan_.starts.push_back({waiting.job, std::move(pool->hosts), "", number});
+      plan_.starts.push_back({waiting.job, std::move(pool->hosts), "", number, ""});
       for (Held& held : held_)
         if (held.holder == pool->holder) held.holder = waiting.name;
       pools_.erase(pool);
       return true;
     }
     return false;
+  }
+
+  // The first environment with room for the gang; "" when it needs none. Nothing: it waits, and has been told why.
+  std::optional<std::string> choose_environment(const Waiting& waiting, const Scaled& scaled) {
+    if (waiting.environments.empty()) return "";
+    double cpus = 0;
+    for (const Share& share : scaled.gang) cpus += share.cpus;
+    std::string reason;
+    std::vector<std::string> full;
+    for (const std::string& name : waiting.environments) {
+      const auto environment = std::ranges::find(environments_, name, &Environment::name);
+      if (environment == environments_.end()) continue;
+      const auto before = blocked_environments_.find(name);
+      if (before == blocked_environments_.end() && environment->cpus_max == 0) return name;
+      double used = 0;
+      for (const Held& held : held_)
+        if (held.environment == name) used += held.share.cpus;
+      if (before == blocked_environments_.end() && used + cpus <= environment->cpus_max + kRoundingCpus)
+        return name;
+      const bool never = environment->cpus_max != 0 && cpus > environment->cpus_max + kRoundingCpus;
+      if (!reason.empty()) reason += "; ";
+      reason += !never && before != blocked_environments_.end()
+                    ? turn_sentence(before->second.first, before->second.second)
+                    : limit_sentence(*environment, cpus, used);
+      if (!never) full.push_back(name);
+    }
+    if (reason.empty())
+      reason = "waits for a compute environment: none of its job queue is there and enabled";
+    for (const std::string& name : full) blocked_environments_.try_emplace(name, waiting.name, reason);
+    wait(waiting, std::move(reason));
+    return std::nullopt;
   }
 
   static std::vector<Ask> unplaced_of(const Waiting& waiting, const Scaled& scaled, const Layout& layout) {
@@ -253,12 +293,13 @@ class Planning {
     plan_.waits.push_back({waiting.job, std::move(reason)});
   }
 
-  void start(const Waiting& waiting, const Scaled& scaled, const Layout& layout) {
-    Start start{waiting.job, {}, scaled.note, 0};
+  void start(const Waiting& waiting, const Scaled& scaled, const Layout& layout,
+             const std::string& environment) {
+    Start start{waiting.job, {}, scaled.note, 0, environment};
     for (size_t host = 0; host < scaled.gang.size(); ++host) {
       const size_t m = *layout.machine_of[host];
       start.hosts.push_back({machines_[m].name, scaled.gang[host]});
-      held_.push_back({waiting.name, machines_[m].name, scaled.gang[host]});
+      held_.push_back({waiting.name, machines_[m].name, scaled.gang[host], environment});
       free_[m] = minus(free_[m], scaled.gang[host]);
     }
     plan_.starts.push_back(std::move(start));
@@ -266,12 +307,15 @@ class Planning {
 
   const std::vector<Machine>& machines_;
   const Policy& policy_;
+  const std::vector<Environment>& environments_;
   std::vector<Held> held_;
   std::vector<Pool> pools_;  // not taken over yet
   std::vector<Share> free_;  // by machine
   std::map<std::string, std::string>
       reasons_;  // by what is asked for, once nothing later in the plan can change them
   std::string first_blocked_, its_reason_;
+  // In which somebody waits for room: who, and why.
+  std::map<std::string, std::pair<std::string, std::string>> blocked_environments_;
   Plan plan_;
 };
 
@@ -279,8 +323,16 @@ class Planning {
 
 Plan plan(const Snapshot& snapshot, const Policy& policy, Instant) {
   Planning planning(snapshot, policy);
-  for (const Waiting& waiting : snapshot.waiting) planning.decide(waiting);
+  std::vector<const Waiting*> in_turn;
+  for (const Waiting& waiting : snapshot.waiting) in_turn.push_back(&waiting);
+  std::ranges::stable_sort(in_turn, std::greater(), &Waiting::priority);
+  for (const Waiting* waiting : in_turn) planning.decide(*waiting);
   return planning.take();
+}
+
+Result<Ask> ask_of(const domain::InstanceGroup& group) {
+  if (group.share) return Ask{group.instance_type, *group.share};
+  return ask_for(group.instance_type);
 }
 
 Result<Ask> ask_for(std::string_view instance_type) {

@@ -3,7 +3,7 @@
 // Reads a snapshot and answers with a plan; touches nothing else. Equal arguments give equal plans, so a plan
 // can be replayed from the ledger and a bug from its seed.
 //
-// In the order of submission, without overtaking: the first job that must wait for others to end holds back
+// The more urgent first, and among equals in the order of submission, without overtaking: the first job that must wait for others to end holds back
 // all after it, so that a large gang is not starved by small ones. A gang that not even empty machines could
 // hold waits too, but holds nobody back: no end of another job would help it, only more machines.
 //
@@ -12,6 +12,9 @@
 //
 // The hosts that a finished job keeps (a pool) are held like any other's, until a job comes that may take them over: it
 // starts on them at once, whoever else waits.
+//
+// A job of a queue is placed in the first of its environments that has room for it within its limit. One that no
+// environment has room for waits, and holds back those behind it in these environments, but nobody else.
 //
 // Threads: stateless, call from anywhere.
 // Errors:  none. A job that fits nowhere is an answer (Wait, with its reason).
@@ -24,6 +27,7 @@
 
 #include "base/result.hpp"
 #include "base/time.hpp"
+#include "domain/batch.hpp"
 #include "domain/job.hpp"
 
 namespace trainyard::schedule {
@@ -38,6 +42,13 @@ struct Held {
   std::string holder;  // as people know it: "training-job/mnist"
   std::string machine;
   domain::Share share;
+  std::string environment = {};  // "" = in none
+};
+
+// A limit to what the jobs in it hold together.
+struct Environment {
+  std::string name;     // as people know it; no two are the same
+  double cpus_max = 0;  // 0: none
 };
 
 // What one host of a gang asks for.
@@ -51,6 +62,8 @@ struct Waiting {
   std::string name;  // as people know it
   std::vector<Ask> hosts;
   std::vector<domain::JobNumber> pools;  // that it may take over, best first
+  int64_t priority = domain::kPriorityOfOthers;
+  std::vector<std::string> environments = {};  // that it may be placed in, best first; empty: it needs none
 };
 
 struct Placement {
@@ -69,6 +82,7 @@ struct Snapshot {
   std::vector<Held> held;
   std::vector<Waiting> waiting;
   std::vector<Pool> pools;
+  std::vector<Environment> environments = {};
 };
 
 struct Policy {
@@ -82,6 +96,7 @@ struct Start {  // one placement per host of the gang: all or none
   std::vector<Placement> hosts;
   std::string note;            // what the user should know of it; "" when he got what he asked for
   domain::JobNumber pool = 0;  // it takes over the hosts that this job left; 0: nobody's
+  std::string environment = {};
 };
 
 struct Wait {  // shown to the user as is
@@ -103,5 +118,6 @@ Plan plan(const Snapshot& snapshot, const Policy& policy, Instant now);
 
 // What a host of this type asks for. Errors: invalid, for a type whose size is not known.
 Result<Ask> ask_for(std::string_view instance_type);
+Result<Ask> ask_of(const domain::InstanceGroup& group);
 
 }  // namespace trainyard::schedule

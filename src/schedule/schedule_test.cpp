@@ -361,5 +361,64 @@ TEST_F(Seeds, DoingWhatTheSentenceSaysStartsTheJob) {
   EXPECT_GT(obeyed, 500);
 }
 
+// -- queues: priorities, and environments with limits
+
+Waiting queued(domain::JobNumber number, double cpus, std::vector<std::string> environments,
+               int64_t priority = 1) {
+  Waiting waiting = job(number, 1, cpus, 1);
+  waiting.environments = std::move(environments);
+  waiting.priority = priority;
+  return waiting;
+}
+
+TEST(Queues, TheMoreUrgentGoFirstAndEqualsInOrder) {
+  Snapshot snapshot{
+      {machine("box-1", 4, 32)}, {}, {job(1, 1, 2, 1), queued(2, 2, {}, 9), queued(3, 2, {}, 9)}};
+  EXPECT_EQ(started(snapshot), (Numbers{2, 3}));
+  snapshot.waiting[0].priority = 9;
+  EXPECT_EQ(started(snapshot), (Numbers{1, 2}));
+}
+
+TEST(Queues, TheFirstEnvironmentWithRoomIsTaken) {
+  Snapshot snapshot{{machine("box-1", 16, 32)}, {held("training-job/x", "box-1", 2, 1)}, {}};
+  snapshot.held[0].environment = "small";
+  snapshot.environments = {{"small", 4}, {"large", 6}, {"any", 0}};
+  snapshot.waiting = {queued(1, 3, {"small", "large"}), queued(2, 2, {"small"}),
+                      queued(3, 5, {"large", "any"})};
+  const Plan found = plan(snapshot, {}, kNow);
+  ASSERT_EQ(found.starts.size(), 3u);
+  EXPECT_EQ(found.starts[0].environment, "large");
+  EXPECT_EQ(found.starts[1].environment, "small");
+  EXPECT_EQ(found.starts[2].environment, "any");
+}
+
+TEST(Queues, WhoWaitsForAnEnvironmentHoldsBackItsOwnAndNobodyElse) {
+  Snapshot snapshot{{machine("box-1", 16, 32)}, {held("training-job/x", "box-1", 2, 1)}, {}};
+  snapshot.held[0].environment = "small";
+  snapshot.environments = {{"small", 4}, {"large", 8}};
+  snapshot.waiting = {queued(1, 9, {"small"}), queued(2, 3, {"small"}), queued(3, 1, {"small"}),
+                      queued(4, 1, {"small", "large"}), job(5, 1, 1, 1)};
+  EXPECT_EQ(started(snapshot), (Numbers{4, 5}));
+  EXPECT_EQ(reason(snapshot, 1),
+            "needs 9 vCPU, and compute environment small has at most 4: raise its maxvCpus");
+  EXPECT_EQ(reason(snapshot, 2), "waits for 3 vCPU of compute environment small: 2 of its 4 are used");
+  EXPECT_EQ(
+      reason(snapshot, 3),
+      "waits for its turn behind training-job/b, which waits for 3 vCPU of compute environment small: 2 of "
+      "its 4 are used");
+  snapshot.environments.clear();
+  EXPECT_EQ(reason(snapshot, 2),
+            "waits for a compute environment: none of its job queue is there and enabled");
+}
+
+TEST(Queues, AHostMayAskForASizeOfItsOwn) {
+  domain::InstanceGroup group{"default", "2 vCPU", 1, domain::Share{2, kGib, 1}};
+  EXPECT_EQ(ask_of(group)->share.gpus, 1);
+  group.share.reset();
+  EXPECT_FALSE(ask_of(group));
+  group.instance_type = "ml.m5.large";
+  EXPECT_EQ(ask_of(group)->share.cpus, 2);
+}
+
 }  // namespace
 }  // namespace trainyard::schedule

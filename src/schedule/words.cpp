@@ -140,6 +140,15 @@ std::string too_large_sentence(size_t placed, const std::vector<Ask>& unplaced,
          " hosts, and all machines together have room for " + std::to_string(placed) + " of them: " + add;
 }
 
+std::string limit_sentence(const Environment& environment, double needs_cpus, double used_cpus) {
+  const std::string most = number(environment.cpus_max, 3);
+  if (needs_cpus > environment.cpus_max)
+    return "needs " + number(needs_cpus, 3) + " vCPU, and compute environment " + environment.name +
+           " has at most " + most + ": raise its maxvCpus";
+  return "waits for " + number(needs_cpus, 3) + " vCPU of compute environment " + environment.name + ": " +
+         number(used_cpus, 3) + " of its " + most + " are used";
+}
+
 std::string turn_sentence(const std::string& first, const std::string& its_reason) {
   return "waits for its turn behind " + first + ", which " + its_reason;
 }

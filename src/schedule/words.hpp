@@ -34,6 +34,9 @@ std::string shortage_sentence(const std::vector<Shortage>& shortages, const std:
 std::string too_large_sentence(size_t placed, const std::vector<Ask>& unplaced,
                                const std::vector<Machine>& machines);
 
+// "waits for 2 vCPU of compute environment small (needs 4, 6 of its 8 are used)"; or that it never fits.
+std::string limit_sentence(const Environment& environment, double needs_cpus, double used_cpus);
+
 // "waits for its turn behind training-job/a, which waits for ..."
 std::string turn_sentence(const std::string& first, const std::string& its_reason);
 

@@ -136,6 +136,7 @@ std::string encode_order(const Order& order) {
                   {"image", to_json(order.image)},
                   {"outward", to_json(order.outward)},
                   {"file_systems", order.file_systems},
+                  {"variables", order.variables},
                   {"log_stream", order.log_stream},
                   {"runtime_left", order.runtime_left.count()},
                   {"stop_grace", order.stop_grace.count()},
@@ -165,6 +166,7 @@ Result<Order> decode_order(std::string_view bytes) {
       .read("image", order.image, domain::image_from_json)
       .read("outward", order.outward, domain::outward_from_json)
       .read("file_systems", order.file_systems)
+      .read("variables", order.variables)
       .read("log_stream", order.log_stream)
       .read("runtime_left", runtime_left)
       .read("stop_grace", stop_grace)

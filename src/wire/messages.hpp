@@ -169,6 +169,7 @@ struct Order {
   domain::Image image;           // what spec.image stands for
   domain::Outward outward;
   std::map<std::string, std::string> file_systems;  // of those that channels name: id -> directory
+  std::map<std::string, std::string> variables;     // that the job's face adds to its container's
   std::string log_stream;                           // "<job>/algo-1-1763631900"
   Duration
       runtime_left{};  // of MaxRuntimeInSeconds, for this attempt; the agent sees to it when the server is away

@@ -10,7 +10,7 @@
 namespace trainyard::agent {
 namespace {
 
-Result<void> write_all_files(Site& site) {
+Result<void> write_training_files(Site& site) {
   const auto config = host_config(site.order);
   // Writable for any user that an image may run as: SageMaker's own toolkit writes below /opt/ml/input.
   for (const auto& directory : contract::directories(config)) {
@@ -20,6 +20,11 @@ Result<void> write_all_files(Site& site) {
   }
   for (const auto& [name, content] : contract::input_files(config))
     TRY(host::write_file(site.ml(name), content));
+  return {};
+}
+
+Result<void> write_all_files(Site& site) {
+  if (!site.order.spec.batch) TRY(write_training_files(site));
   const std::string table = site.place.host_table.empty() ? "" : TRY(host::read_file(site.place.host_table));
   TRY(host::write_file(site.path("etc/hosts"), hosts_file(table)));
   const auto of_machine = host::read_file("/etc/resolv.conf");

@@ -28,6 +28,14 @@ host::Mount bound(std::string source, std::string destination, bool read_only) {
   return mount;
 }
 
+// What the job asks for takes the place of the image's own command; its entry point stays.
+std::vector<std::string> batch_command(const Site& site) {
+  std::vector<std::string> words = site.image.entrypoint;
+  const auto& rest = site.order.spec.arguments.empty() ? site.image.command : site.order.spec.arguments;
+  words.insert(words.end(), rest.begin(), rest.end());
+  return words;
+}
+
 host::ContainerSpec container_spec(Site& site) {
   const auto& order = site.order;
   auto endpoint = site.endpoints->config();
@@ -37,7 +45,7 @@ host::ContainerSpec container_spec(Site& site) {
   spec.image_root = site.image.root;
   if (site.volume_limited) spec.layer_directory = site.path(kLayer);
   spec.mounts = site.image.mounts;
-  spec.mounts.push_back(bound(site.ml(), std::string(contract::kBase), false));
+  if (!order.spec.batch) spec.mounts.push_back(bound(site.ml(), std::string(contract::kBase), false));
   spec.mounts.insert(spec.mounts.end(), site.mounts.begin(), site.mounts.end());
   spec.mounts.push_back(bound(site.path("etc/hosts"), "/etc/hosts", false));
   spec.mounts.push_back(bound(site.path("etc/resolv.conf"), "/etc/resolv.conf", false));
@@ -45,7 +53,9 @@ host::ContainerSpec container_spec(Site& site) {
     spec.mounts.push_back(bound(order.outward.ca_bundle, kCaInside, true));
     endpoint.ca_bundle = kCaInside;
   }
-  spec.arguments = host::command_line(site.image.entrypoint, order.spec.entrypoint, order.spec.arguments);
+  spec.arguments = order.spec.batch ? batch_command(site)
+                                    : host::command_line(site.image.entrypoint, order.spec.entrypoint,
+                                                         order.spec.arguments);
   if (site.runs_script) {
     // In the place of the image's `train`, which it lacks.
     spec.arguments = host::command_line(site.image.entrypoint, {}, {std::string(contract::kEntryInside)});
@@ -92,8 +102,11 @@ std::optional<Failure> start_process(Site& site) {
   site.pump =
       std::make_unique<LogPump>(std::move(pipe->read_end), *site.metrics, site.world.facts, site.world.clock);
   const auto spec = container_spec(site);
+  if (spec.arguments.empty())
+    return Failure{domain::Fault::client,
+                   "The container cannot be started: neither the job nor its image names a command"};
   // An image's own user finds /opt/ml his, as far as it is this host's own copy.
-  if (spec.user_id != 0 || spec.group_id != 0)
+  if (!site.order.spec.batch && (spec.user_id != 0 || spec.group_id != 0))
     if (auto given = host::give_tree(site.ml(), spec.user_id, spec.group_id); !given)
       return failure_of(given.error(), "giving /opt/ml to the image's user");
   auto container = site.world.start_container(spec, pipe->write_end.release());

@@ -77,7 +77,7 @@ own::Job shown(const Settings& settings, const domain::Job& job, const std::vect
                Instant now) {
   own::Job out;
   out.name = job.key.name;
-  out.arn = control::job_arn(job.account, job.key);
+  out.arn = control::job_arn(job);
   out.status = status_of(job.state);
   out.secondary_status = domain::to_string(job.phase());
   out.creation_time = job.created;
@@ -135,7 +135,7 @@ Outcome<own::ListJobsResponse> list_jobs(const Settings& settings, const Service
       return validation_exception("Invalid pagination token: " + page.error().message);
     if (!page) return page.error();
     for (const auto& kept : page->jobs) {
-      const auto tags = TRY(services.control.tags(control::job_arn(kept.account, kept.key)));
+      const auto tags = TRY(services.control.tags(control::job_arn(kept)));
       if (request.tag_key_equals && !has_tag(tags, *request.tag_key_equals, request.tag_value_equals))
         continue;
       // Why one waits is not in the tables.
@@ -177,7 +177,7 @@ Outcome<own::Job> describe_job(const Settings& settings, const Services& service
     return validation_exception("Requested resource not found.");
   if (!found) return found.error();
   const domain::Job& job = **found;
-  const auto tags = TRY(services.control.tags(control::job_arn(job.account, job.key)));
+  const auto tags = TRY(services.control.tags(control::job_arn(job)));
   own::Job out = shown(settings, job, tags, context.now);
   const domain::Attempt* attempt = job.attempt();
   if (!attempt) return out;
@@ -257,7 +257,7 @@ Outcome<own::GetCostReportResponse> cost_report(const Settings& settings, const 
       std::string key = job.key.name;
       if (by == "day") key = to_iso8601(job.created).substr(0, 10);
       if (by == "user" || !tag.empty()) {
-        const auto tags = TRY(services.control.tags(control::job_arn(job.account, job.key)));
+        const auto tags = TRY(services.control.tags(control::job_arn(job)));
         key = tag.empty() ? user_of(tags) : value_of(tags, tag);
       }
       groups[key].add(cost, seconds.billable * int64_t(job.spec.hosts()));

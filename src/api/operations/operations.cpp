@@ -1,5 +1,6 @@
 #include "api/operations/operations.hpp"
 
+#include "api/shapes/batch.hpp"
 #include "api/shapes/cloudwatch.hpp"
 #include "api/shapes/iam.hpp"
 #include "api/shapes/logs.hpp"
@@ -18,6 +19,8 @@ OperationTable all_operations(const Settings& settings, const Services& services
   add_iam(table, settings, services);
   add_logs(table, settings, services);
   add_cloudwatch(table, settings, services);
+  add_batch_yard(table, settings, services);
+  add_batch_jobs(table, settings, services);
   add_job_reports(table, settings, services);
   add_interruptions(table, settings, services);
   add_s3(table, settings, services);
@@ -28,7 +31,7 @@ std::span<const shapes::Service* const> all_services() {
   static constexpr const shapes::Service* kAll[] = {
       &shapes::sagemaker::kService, &shapes::logs::kService, &shapes::cloudwatch::kService,
       &shapes::sts::kService,       &shapes::iam::kService,  &shapes::trainyard::kService,
-      &shapes::s3::kService};
+      &shapes::batch::kService,     &shapes::s3::kService};
   return kAll;
 }
 

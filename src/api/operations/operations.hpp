@@ -13,6 +13,8 @@ void add_sts(OperationTable& table, const Settings& settings, const Services& se
 void add_iam(OperationTable& table, const Settings& settings, const Services& services);
 void add_logs(OperationTable& table, const Settings& settings, const Services& services);
 void add_cloudwatch(OperationTable& table, const Settings& settings, const Services& services);
+void add_batch_yard(OperationTable& table, const Settings& settings, const Services& services);
+void add_batch_jobs(OperationTable& table, const Settings& settings, const Services& services);
 void add_job_reports(OperationTable& table, const Settings& settings, const Services& services);
 void add_s3(OperationTable& table, const Settings& settings, const Services& services);
 void add_interruptions(OperationTable& table, const Settings& settings, const Services& services);

@@ -139,6 +139,7 @@ Outcome<sagemaker::ListTrainingJobsResponse> list_training_jobs(
 
   ledger::JobQuery query;
   query.region = context.region;
+  query.queue = "";
   query.name_contains = request.name_contains.value_or("");
   query.created_after = request.creation_time_after;
   query.created_before = request.creation_time_before;
@@ -174,6 +175,8 @@ void stop_training_job(const Services& services, const Context& context,
                        const sagemaker::StopTrainingJobRequest& request,
                        Answer<shapes::sagemaker::Nothing> answer) {
   const domain::JobKey key{context.region, *request.training_job_name};
+  if (const auto found = services.control.find(key); found && (*found)->spec.batch)
+    return answer(no_such_job());
   services.control.stop_job(
       key, [answer = std::move(answer), key, &control = services.control](Result<domain::Job> job) {
         if (job) return answer(shapes::sagemaker::Nothing{});
@@ -217,7 +220,9 @@ Outcome<domain::JobKey> tagged_job(const Services& services, const Context& cont
                                 " is not a training job: this server tags training jobs");
   const domain::JobKey key{std::string(parts[3]), std::string(parts[5].substr(prefix.size()))};
   if (parts[4] != context.principal.account || key.region != context.region) return no_such_job();
-  if (auto found = services.control.find(key); !found) return told<domain::JobKey>(found.error());
+  const auto found = services.control.find(key);
+  if (!found) return told<domain::JobKey>(found.error());
+  if ((*found)->spec.batch) return no_such_job();
   return key;
 }
 
@@ -281,6 +286,7 @@ void add_sagemaker(OperationTable& table, const Settings& settings, const Servic
           -> Outcome<sagemaker::DescribeTrainingJobResponse> {
         const auto job = services.control.find({context.region, *request.training_job_name});
         if (!job) return told<sagemaker::DescribeTrainingJobResponse>(job.error());
+        if ((*job)->spec.batch) return no_such_job();
         return views->describe_job(**job, context.now);
       });
   table.add<sagemaker::ListTrainingJobs>(

@@ -3,6 +3,7 @@
 #include "api/protocol/json.hpp"
 #include "api/protocol/query.hpp"
 #include "api/protocol/rest_xml.hpp"
+#include "api/protocol/route.hpp"
 #include "api/protocol/xml.hpp"
 #include "base/text.hpp"
 
@@ -10,6 +11,7 @@ namespace trainyard::api {
 namespace {
 
 std::string json_type(const shapes::Service* service) {
+  if (service && speaks_rest_json(*service)) return "application/json";
   return "application/x-amz-json-" +
          std::string(service && !service->json_version.empty() ? service->json_version : "1.1");
 }

@@ -57,6 +57,13 @@ Result<void> read_outside_body(const Member& member, const RestRequest& request,
     case Location::query_string:
       for (const auto& [name, value] : request.query) {
         if (name != member.wire_name) continue;
+        if (member.shape->kind == ShapeKind::list) {  // one parameter for each element
+          void* list = const_cast<void*>(member.find(structure));
+          if (!list) list = member.emplace(structure);
+          TRY(read_scalar(*member.shape->element, {}, value, member.shape->append(list))
+                  .in(member.wire_name));
+          continue;
+        }
         // A flag's or number's empty value says as little as its absence.
         if (value.empty() && member.shape->kind != ShapeKind::string) return ok();
         return read_text(member, value, structure);

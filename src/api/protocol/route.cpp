@@ -117,7 +117,33 @@ Candidate weigh(const OperationShape& operation, const host::RequestHead& head, 
   return out;
 }
 
+bool is_label(std::string_view segment) { return segment.starts_with('{'); }
+
+bool path_fits(const OperationShape& operation, const host::RequestHead& head) {
+  const auto wanted = split(operation.uri, '/'), asked = split(head.path(), '/');
+  return operation.method == head.method &&
+         std::equal(wanted.begin(), wanted.end(), asked.begin(), asked.end(),
+                    [](std::string_view a, std::string_view b) { return is_label(a) ? !b.empty() : a == b; });
+}
+
 }  // namespace
+
+bool speaks_rest_json(const Service& service) {
+  return service.target_prefix.empty() && !service.query && !service.json_version.empty();
+}
+
+Result<std::map<std::string, std::string>> read_labels(const OperationShape& operation,
+                                                       const host::RequestHead& head) {
+  std::map<std::string, std::string> labels;
+  const auto wanted = split(operation.uri, '/'), asked = split(head.path(), '/');
+  for (size_t i = 0; i < std::min(wanted.size(), asked.size()); ++i) {
+    if (!is_label(wanted[i])) continue;
+    auto value = TRY(percent_decode(asked[i]));
+    if (!is_utf8(value)) return invalid("the path is not UTF-8");
+    labels[std::string(wanted[i].substr(1, wanted[i].size() - 2))] = std::move(value);
+  }
+  return labels;
+}
 
 Route route(std::span<const Service* const> services, const host::RequestHead& head) {
   Route out;
@@ -149,11 +175,17 @@ Route route(std::span<const Service* const> services, const host::RequestHead& h
         out.service = service;
       }
     } else if (service->scope == scope) {
-      out.protocol = service->query ? Protocol::query : Protocol::json;
+      out.protocol = service->query               ? Protocol::query
+                     : speaks_rest_json(*service) ? Protocol::rest_json
+                                                  : Protocol::json;
       out.service = service;
     }
   }
   if (!out.service && form) out.protocol = Protocol::query;
+  if (out.protocol != Protocol::rest_json) return out;
+  out.operation_name = std::string(head.method) + " " + std::string(head.path());
+  for (const OperationShape& operation : out.service->operations)
+    if (path_fits(operation, head)) out.operation = &operation;
   return out;
 }
 

@@ -2,6 +2,7 @@
 //
 // One port serves all services. In this order: X-Amz-Target names service and operation (JSON); the scope of
 // the signature names the service; a form body is the query protocol, whose operation is in the body;
+// a service of the rest-json protocol (Batch) says by method and path which operation is meant;
 // everything else is S3, whose operation is in method, path and query.
 //
 // Threads: pure functions.
@@ -18,7 +19,7 @@
 
 namespace trainyard::api {
 
-enum class Protocol { json, query, rest_xml };
+enum class Protocol { json, query, rest_json, rest_xml };
 
 struct Route {
   Protocol protocol = Protocol::json;
@@ -31,6 +32,13 @@ Route route(std::span<const shapes::Service* const> services, const host::Reques
 
 // Of the query protocol, once the parameters are there.
 const shapes::OperationShape* find_operation(const shapes::Service& service, std::string_view name);
+
+// Whether method and path name its operations, and JSON is in the bodies.
+bool speaks_rest_json(const shapes::Service& service);
+// What stands in the place of the operation's labels, "/v1/tags/{resourceArn}", decoded.
+// Errors: invalid, when the path is not decodable.
+Result<std::map<std::string, std::string>> read_labels(const shapes::OperationShape& operation,
+                                                       const host::RequestHead& head);
 
 // -- S3
 struct S3Address {

@@ -1,0 +1,58 @@
+// Between Batch's words and the nouns: a request becomes an environment, a queue, a definition or a JobSpec, and these
+// become descriptions.
+//
+// Threads: pure functions.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "api/errors.hpp"
+#include "api/shapes/batch.hpp"
+#include "domain/batch.hpp"
+
+namespace trainyard::api {
+
+inline constexpr size_t kDefinitionBytesMax = 24 * 1024;  // as AWS
+inline constexpr size_t kSubmitBytesMax = 30 * 1024;      // as AWS
+inline constexpr int64_t kPageMaxBatch = 100;  // names or ids in a question, answers in a page, as AWS
+inline constexpr std::string_view kDefaultJobRole = "ecsInstanceRole";  // what jobs run as that name no role
+
+// What the model leaves open: 1 to 128 letters, digits, '-' and '_', beginning with a letter or digit.
+Outcome<Done> check_batch_name(const std::string& name, std::string_view member);
+
+// Errors of all four: ClientException, naming member and reason.
+Outcome<domain::ComputeEnvironment> environment_of(
+    const shapes::batch::CreateComputeEnvironmentRequest& request, const std::string& region);
+Outcome<domain::ComputeEnvironment> environment_of(
+    const shapes::batch::UpdateComputeEnvironmentRequest& request, domain::ComputeEnvironment present);
+Outcome<domain::JobQueue> queue_of(const shapes::batch::CreateJobQueueRequest& request,
+                                   const std::string& region);
+Outcome<domain::JobQueue> queue_of(const shapes::batch::UpdateJobQueueRequest& request,
+                                   domain::JobQueue present);
+// Kept whole; what of it cannot be run here is refused when a job of it is submitted.
+Outcome<domain::JobDefinition> definition_of(const shapes::batch::RegisterJobDefinitionRequest& request,
+                                             const std::string& region);
+
+Result<shapes::batch::ComputeEnvironmentDetail> describe(const domain::ComputeEnvironment& environment,
+                                                         const std::string& account);
+Result<shapes::batch::JobQueueDetail> describe(const domain::JobQueue& queue, const std::string& account);
+Result<shapes::batch::JobDefinition> describe(const domain::JobDefinition& definition,
+                                              const std::string& account);
+
+// The job that a request and its definition make. `id` is its id, new.
+// Errors: ClientException; among them what cannot be run here, in words.
+Outcome<domain::JobSpec> batch_spec_of(const shapes::batch::SubmitJobRequest& request,
+                                       const domain::JobDefinition& definition, const std::string& queue,
+                                       const std::string& region, const std::string& account,
+                                       const std::string& id);
+
+// "--in Ref::input" with {input: s3://..} -> "--in s3://..". What has no parameter stays as it is.
+std::string with_parameters(const std::string& word, const std::map<std::string, std::string>& parameters);
+
+// Requires: job.spec.batch.
+Result<shapes::batch::JobDetail> describe(const domain::Job& job);
+shapes::batch::JobSummary summary_of_batch(const domain::Job& job);
+
+}  // namespace trainyard::api

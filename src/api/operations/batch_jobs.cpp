@@ -1,0 +1,234 @@
+// Jobs of Batch: submitted, described, listed, cancelled and terminated.
+#include <algorithm>
+
+#include "api/operations/batch.hpp"
+#include "api/operations/operations.hpp"
+#include "api/operations/training_job.hpp"
+#include "base/text.hpp"
+
+namespace trainyard::api {
+namespace {
+
+namespace batch = shapes::batch;
+using domain::BatchStatus;
+using domain::JobKey;
+
+constexpr size_t kScanJobs = 200;        // asked of the ledger at once when filters decide
+constexpr size_t kScanJobsMax = 20'000;  // looked at for one answer; then the client goes on with the token
+constexpr size_t kUuidBytes = 16;
+constexpr size_t kTagValueBytesMax = 256;  // as AWS
+
+std::string new_id(Random& random) {
+  std::string id = random.hex(kUuidBytes);
+  for (const size_t dash : {20, 16, 12, 8}) id.insert(dash, 1, '-');
+  return id;
+}
+
+// The definition that a request means: of a name, the newest that is active.
+Outcome<domain::JobDefinition> find_definition(const Services& services, const Context& context,
+                                               const std::string& text) {
+  std::string name(domain::name_in_arn(text, domain::kDefinitionArn));
+  ledger::DefinitionQuery query;
+  query.region = context.region;
+  query.active = true;
+  query.definitions_max = 1;
+  if (const size_t colon = name.rfind(':'); colon != std::string::npos) {
+    const auto revision = parse_int(std::string_view(name).substr(colon + 1));
+    query.revision = revision && *revision > 0 && *revision < UINT32_MAX ? uint32_t(*revision) : 0;
+    name.resize(colon);
+  }
+  query.name = name;
+  auto found = TRY(services.control.definitions(query));
+  if (found.empty() || name.empty())
+    return client_exception("JobDefinition " + shorten(text, 256) + " does not exist, or is not active");
+  return std::move(found.front());
+}
+
+Outcome<control::NewJob> new_job(const Services& services, const Context& context,
+                                 const batch::SubmitJobRequest& request, const std::string& id) {
+  const std::string& account = context.principal.account;
+  const auto definition = TRY(find_definition(services, context, *request.job_definition));
+  const std::string queue(domain::name_in_arn(*request.job_queue, domain::kQueueArn));
+  control::NewJob job;
+  job.key = {context.region, id};
+  job.spec = TRY(batch_spec_of(request, definition, queue, context.region, account, id));
+  for (const auto& [key, value] : request.tags.value_or(std::map<std::string, std::string>())) {
+    if (to_lower(key).starts_with("aws:"))
+      return client_exception("Tag keys that begin with aws: are reserved: " + key);
+    job.tags.push_back({key, value});
+  }
+  job.tags.push_back({std::string(kCreatedByTag), context.principal.arn.substr(0, kTagValueBytesMax)});
+  return job;
+}
+
+void submit(const Services& services, const Context& context, const batch::SubmitJobRequest& request,
+            Answer<batch::SubmitJobResponse> answer) {
+  auto job = new_job(services, context, request, new_id(services.random));
+  if (!job) return answer(std::move(job).error());
+  services.control.create_job(*std::move(job), [answer = std::move(answer)](Result<domain::Job> made) {
+    if (!made) return answer(std::move(made).error());
+    batch::SubmitJobResponse out;
+    out.job_arn = control::job_arn(*made);
+    out.job_id = made->key.name;
+    out.job_name = made->spec.batch->name;
+    answer(std::move(out));
+  });
+}
+
+Outcome<batch::DescribeJobsResponse> describe_jobs(const Services& services, const Context& context,
+                                                   const batch::DescribeJobsRequest& request) {
+  if (request.jobs->size() > size_t(kPageMaxBatch))
+    return client_exception("jobs names at most " + std::to_string(kPageMaxBatch));
+  batch::DescribeJobsResponse out;
+  out.jobs.emplace();
+  for (const auto& id : *request.jobs) {
+    const auto job =
+        services.control.find({context.region, std::string(domain::name_in_arn(id, domain::kJobArn))});
+    if (!job && job.error().kind == Kind::not_found) continue;
+    if (!job) return job.error();
+    if (!(*job)->spec.batch) continue;
+    auto detail = TRY(describe(**job));
+    std::map<std::string, std::string> tags;
+    for (const auto& tag : TRY(services.control.tags(control::job_arn(**job))))
+      if (tag.key != kCreatedByTag) tags[tag.key] = tag.value;
+    detail.tags = std::move(tags);
+    out.jobs->push_back(std::move(detail));
+  }
+  return out;
+}
+
+// -- ListJobs
+
+// What of a job's summary is asked for beyond what the ledger can look up.
+struct Wanted {
+  std::optional<BatchStatus> status;
+  std::vector<std::string> names, definitions;  // patterns; empty: all
+
+  bool matches(const domain::Job& job) const {
+    const auto any = [](const std::vector<std::string>& patterns, std::initializer_list<std::string> texts) {
+      return patterns.empty() || std::ranges::any_of(patterns, [&](const auto& pattern) {
+               return std::ranges::any_of(texts,
+                                          [&](const auto& text) { return domain::matches(pattern, text); });
+             });
+    };
+    const auto& part = *job.spec.batch;
+    const std::string with_revision(domain::name_in_arn(part.definition, domain::kDefinitionArn));
+    return (!status || domain::batch_status(job) == *status) && any(names, {part.name}) &&
+           any(definitions, {part.definition, with_revision, part.definition_name()});
+  }
+};
+
+Outcome<Wanted> read_filters(const batch::ListJobsRequest& request, ledger::JobQuery& query) {
+  Wanted wanted;
+  const auto filters = request.filters.value_or(std::vector<batch::KeyValuesPair>());
+  if (filters.size() > 1) return client_exception("filters takes one filter");
+  for (const auto& filter : filters) {
+    const auto values = filter.values.value_or(std::vector<std::string>());
+    const std::string name = filter.name.value_or("");
+    if (values.empty()) return client_exception("the filter " + shorten(name, 60) + " needs a value");
+    if (name == "JOB_NAME") {
+      wanted.names = values;
+    } else if (name == "JOB_DEFINITION") {
+      wanted.definitions = values;
+    } else if (name == "BEFORE_CREATED_AT" || name == "AFTER_CREATED_AT") {
+      const auto at = parse_int(values.front());
+      if (!at) return client_exception(name + " needs milliseconds since 1970");
+      (name == "BEFORE_CREATED_AT" ? query.created_before : query.created_after) = from_milliseconds(*at);
+    } else {
+      return client_exception("the filter " + shorten(name, 60) +
+                              " is not one of JOB_NAME, JOB_DEFINITION, BEFORE_CREATED_AT, AFTER_CREATED_AT");
+    }
+  }
+  // With a filter, AWS looks at no status; without, at the running ones.
+  if (!filters.empty()) return wanted;
+  const std::string status = request.job_status.value_or("RUNNING");
+  for (int i = 0; i <= int(BatchStatus::failed); ++i)
+    if (domain::to_string(BatchStatus(i)) == status) wanted.status = BatchStatus(i);
+  if (!wanted.status) return client_exception("'" + shorten(status, 60) + "' is not a job status");
+  query.states = domain::states_of(*wanted.status);
+  return wanted;
+}
+
+Outcome<batch::ListJobsResponse> list_jobs(const Services& services, const Context& context,
+                                           const batch::ListJobsRequest& request) {
+  if (request.array_job_id || request.multi_node_job_id || !request.job_queue)
+    return client_exception("ListJobs needs a jobQueue; this server has no array and multinode jobs yet");
+  if (request.max_results && (*request.max_results < 1 || *request.max_results > kPageMaxBatch))
+    return client_exception("maxResults must be between 1 and " + std::to_string(kPageMaxBatch));
+  const JobKey queue{context.region, std::string(domain::name_in_arn(*request.job_queue, domain::kQueueArn))};
+  if (!services.control.batch_yard()->queue(queue))
+    return client_exception("the job queue " + shorten(queue.name, 128) + " does not exist");
+  ledger::JobQuery query;
+  query.region = context.region;
+  query.queue = queue.name;
+  query.token = request.next_token.value_or("");
+  const Wanted wanted = TRY(read_filters(request, query));
+  const auto results_max = size_t(request.max_results.value_or(kPageMaxBatch));
+
+  batch::ListJobsResponse out;
+  out.job_summary_list.emplace();
+  if (wanted.status && query.states.empty()) return out;  // SUBMITTED: over before it can be seen
+  for (size_t scanned = 0; scanned < kScanJobsMax;) {
+    query.jobs_max = std::min(kScanJobs, results_max - out.job_summary_list->size());
+    const auto page = services.control.list(query);
+    if (!page && page.error().kind == Kind::invalid) return client_exception(page.error().message);
+    if (!page) return page.error();
+    for (const auto& kept : page->jobs) {
+      if (!wanted.matches(kept)) continue;
+      // Why one waits is not in the tables.
+      const auto live = kept.finished() ? Result<std::shared_ptr<const domain::Job>>(not_found("over"))
+                                        : services.control.find(kept.key);
+      out.job_summary_list->push_back(summary_of_batch(live ? **live : kept));
+    }
+    scanned += page->jobs.size();
+    query.token = page->next_token;
+    if (query.token.empty() || out.job_summary_list->size() >= results_max) break;
+  }
+  if (!query.token.empty()) out.next_token = query.token;
+  return out;
+}
+
+// -- cancel and terminate
+
+// A job that is not there, or is over, is no error (as AWS).
+template <class Output>
+void withdraw(const Services& services, const Context& context, const std::string& id, domain::Withdrawn how,
+              const std::string& reason, Answer<Output> answer) {
+  if (trim(reason).empty()) return answer(client_exception("reason is required"));
+  const JobKey key{context.region, std::string(domain::name_in_arn(id, domain::kJobArn))};
+  if (const auto found = services.control.find(key); !found || !(*found)->spec.batch) {
+    if (found || found.error().kind == Kind::not_found) return answer(Output{});
+    return answer(found.error());
+  }
+  services.control.withdraw_job(key, how, reason, [answer = std::move(answer)](Result<domain::Job> job) {
+    if (job || job.error().kind == Kind::conflict) return answer(Output{});
+    answer(std::move(job).error());
+  });
+}
+
+}  // namespace
+
+void add_batch_jobs(OperationTable& table, const Settings&, const Services& services) {
+  table.add_later<batch::SubmitJob>(
+      [&](const Context& context, batch::SubmitJobRequest request, auto answer) {
+        submit(services, context, request, std::move(answer));
+      });
+  table.add<batch::DescribeJobs>([&](const Context& context, const batch::DescribeJobsRequest& request) {
+    return describe_jobs(services, context, request);
+  });
+  table.add<batch::ListJobs>([&](const Context& context, const batch::ListJobsRequest& request) {
+    return list_jobs(services, context, request);
+  });
+  table.add_later<batch::CancelJob>(
+      [&](const Context& context, batch::CancelJobRequest request, auto answer) {
+        withdraw<batch::CancelJobResponse>(services, context, *request.job_id, domain::Withdrawn::cancelled,
+                                           *request.reason, std::move(answer));
+      });
+  table.add_later<batch::TerminateJob>([&](const Context& context, batch::TerminateJobRequest request,
+                                           auto answer) {
+    withdraw<batch::TerminateJobResponse>(services, context, *request.job_id, domain::Withdrawn::terminated,
+                                          *request.reason, std::move(answer));
+  });
+}
+
+}  // namespace trainyard::api

@@ -1,0 +1,152 @@
+#include "api/operations/batch.hpp"
+
+#include <gtest/gtest.h>
+
+#include "base/json.hpp"
+
+namespace trainyard::api {
+namespace {
+
+namespace batch = shapes::batch;
+
+TEST(BatchParameters, StandWhereTheyAreReferredTo) {
+  const std::map<std::string, std::string> parameters{{"in", "s3://b/k"}, {"in2", "two"}, {"a-b_c", "x"}};
+  struct Row {
+    std::string word, with;
+  };
+  for (const Row& row : {Row{"Ref::in", "s3://b/k"}, Row{"--in=Ref::in,Ref::in2", "--in=s3://b/k,two"},
+                         Row{"Ref::out", "Ref::out"}, Row{"Ref::a-b_c.", "x."}, Row{"Ref::", "Ref::"},
+                         Row{"", ""}, Row{"plain", "plain"}})
+    EXPECT_EQ(with_parameters(row.word, parameters), row.with);
+}
+
+batch::RegisterJobDefinitionRequest container(std::vector<std::string> command = {"echo", "Ref::word"}) {
+  batch::RegisterJobDefinitionRequest request;
+  request.job_definition_name = "train";
+  request.type = "container";
+  request.container_properties.emplace();
+  request.container_properties->image = "machine";
+  request.container_properties->command = std::move(command);
+  request.container_properties->vcpus = 2;  // the old members
+  request.container_properties->memory = 64;
+  return request;
+}
+
+batch::SubmitJobRequest job() {
+  batch::SubmitJobRequest request;
+  request.job_name = "one";
+  request.job_queue = "q";
+  request.job_definition = "train";
+  return request;
+}
+
+Outcome<domain::JobSpec> spec_of(const batch::SubmitJobRequest& request,
+                                 const batch::RegisterJobDefinitionRequest& from = container()) {
+  auto definition = definition_of(from, "eu-west-1");
+  if (!definition) return std::move(definition).error();
+  definition->revision = 3;
+  return batch_spec_of(request, *definition, "q", "eu-west-1", "123456789012", "the-id");
+}
+
+std::string refusal(const Outcome<domain::JobSpec>& outcome) {
+  return outcome ? "" : outcome.failure(shapes::batch::kService).message;
+}
+
+TEST(BatchSpec, AJobAsksForWhatItsContainerNeeds) {
+  auto request = job();
+  request.parameters.emplace()["word"] = "hello";
+  request.container_overrides.emplace();
+  request.container_overrides->resource_requirements.emplace();
+  batch::ResourceRequirement gpus;
+  gpus.type = "GPU";
+  gpus.value = "1";
+  request.container_overrides->resource_requirements->push_back(gpus);
+  const auto spec = spec_of(request);
+  ASSERT_TRUE(spec) << refusal(spec);
+  EXPECT_EQ((*spec).arguments, (std::vector<std::string>{"echo", "hello"}));
+  ASSERT_EQ((*spec).hosts(), 1u);
+  const domain::InstanceGroup& group = (*spec).group(0);
+  EXPECT_EQ(group.instance_type, "2 vCPU, 64 MiB, 1 GPU");
+  EXPECT_EQ(group.share->cpus, 2);
+  EXPECT_EQ(group.share->memory_bytes, 64 << 20);
+  EXPECT_EQ(group.share->gpus, 1);
+  EXPECT_EQ((*spec).role_arn, "arn:aws:iam::123456789012:role/ecsInstanceRole")
+      << "never the owner's own keys";
+  EXPECT_EQ((*spec).max_runtime_seconds, domain::kBatchRuntimeSecondsMax);
+  EXPECT_EQ((*spec).batch->definition, "arn:aws:batch:eu-west-1:123456789012:job-definition/train:3");
+}
+
+TEST(BatchSpec, WhatTheRequestSaysGoesBeforeTheDefinition) {
+  auto definition = container();
+  definition.timeout.emplace();
+  definition.timeout->attempt_duration_seconds = 100;
+  definition.retry_strategy.emplace();
+  definition.retry_strategy->attempts = 2;
+  auto request = job();
+  EXPECT_EQ((*spec_of(request, definition)).max_runtime_seconds, 100);
+  EXPECT_EQ((*spec_of(request, definition)).batch->attempts_max, 2u);
+  request.timeout = definition.timeout;
+  request.timeout->attempt_duration_seconds = 60;
+  request.retry_strategy = definition.retry_strategy;
+  request.retry_strategy->attempts = 5;
+  EXPECT_EQ((*spec_of(request, definition)).max_runtime_seconds, 60);
+  EXPECT_EQ((*spec_of(request, definition)).batch->attempts_max, 5u);
+}
+
+TEST(BatchSpec, WhatCannotBeRunIsRefusedInWords) {
+  auto request = job();
+  request.array_properties.emplace();
+  request.array_properties->size = 2;
+  EXPECT_EQ(refusal(spec_of(request)),
+            "An array job cannot be run by this server yet: submit its jobs one by one");
+  auto definition = container();
+  definition.container_properties->privileged = true;
+  EXPECT_EQ(refusal(spec_of(job(), definition)),
+            "A privileged container cannot be run by this server yet: leave privileged out");
+  definition = container();
+  definition.container_properties->volumes.emplace().emplace_back();
+  EXPECT_NE(refusal(spec_of(job(), definition)).find("containerProperties.volumes"), std::string::npos);
+  request = job();
+  request.share_identifier = "a";
+  EXPECT_NE(refusal(spec_of(request)).find("shareIdentifier"), std::string::npos);
+  request = job();
+  request.job_name = "a b";
+  EXPECT_NE(refusal(spec_of(request)).find("jobName 'a b'"), std::string::npos);
+}
+
+TEST(BatchSpec, SizesMustBeNumbers) {
+  for (const auto& [type, value, said] :
+       {std::tuple("VCPU", "none", "VCPU must be a number above 0"), std::tuple("VCPU", "0", "above 0"),
+        std::tuple("VCPU", "nan", "above 0"), std::tuple("MEMORY", "3", "at least 4"),
+        std::tuple("MEMORY", "1.5", "whole number"), std::tuple("GPU", "0", "at least 1")}) {
+    auto request = job();
+    request.container_overrides.emplace();
+    request.container_overrides->resource_requirements.emplace();
+    batch::ResourceRequirement each;
+    each.type = type;
+    each.value = value;
+    request.container_overrides->resource_requirements->push_back(each);
+    EXPECT_NE(refusal(spec_of(request)).find(said), std::string::npos) << type << " " << value;
+  }
+}
+
+TEST(BatchQueue, EnvironmentsAreInTheirOrder) {
+  batch::CreateJobQueueRequest request;
+  request.job_queue_name = "q";
+  request.priority = 1;
+  request.compute_environment_order.emplace();
+  for (const auto& [order, name] : {std::pair(5, "late"), std::pair(1, "early")}) {
+    batch::ComputeEnvironmentOrder each;
+    each.order = order;
+    each.compute_environment = domain::batch_arn("123456789012", "eu-west-1", domain::kEnvironmentArn, name);
+    request.compute_environment_order->push_back(each);
+  }
+  const auto queue = queue_of(request, "eu-west-1");
+  ASSERT_TRUE(queue);
+  EXPECT_EQ((*queue).environments, (std::vector<std::string>{"early", "late"}));
+  request.compute_environment_order->back().compute_environment = "late";
+  EXPECT_FALSE(queue_of(request, "eu-west-1")) << "named twice";
+}
+
+}  // namespace
+}  // namespace trainyard::api

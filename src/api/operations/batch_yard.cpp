@@ -1,0 +1,424 @@
+// Compute environments, job queues, job definitions, and the tags of all that Batch has.
+#include <algorithm>
+
+#include "api/operations/batch.hpp"
+#include "api/operations/operations.hpp"
+#include "api/operations/training_job.hpp"
+#include "base/text.hpp"
+
+namespace trainyard::api {
+namespace {
+
+namespace batch = shapes::batch;
+using domain::JobKey;
+using domain::NounChange;
+
+JobKey key_of(const Context& context, const std::string& name_or_arn, std::string_view kind) {
+  return {context.region, std::string(domain::name_in_arn(name_or_arn, kind))};
+}
+
+std::string arn_of(const Context& context, std::string_view kind, const std::string& name) {
+  return domain::batch_arn(context.principal.account, context.region, kind, name);
+}
+
+Outcome<std::vector<domain::Tag>> tags_in(const std::optional<std::map<std::string, std::string>>& tags) {
+  std::vector<domain::Tag> out;
+  if (!tags) return out;
+  for (const auto& [key, value] : *tags) {
+    if (to_lower(key).starts_with("aws:"))
+      return client_exception("Tag keys that begin with aws: are reserved: " + key);
+    out.push_back({key, value});
+  }
+  return out;
+}
+
+std::optional<std::map<std::string, std::string>> tags_out(const std::vector<domain::Tag>& tags) {
+  std::map<std::string, std::string> out;
+  for (const auto& tag : tags)
+    if (tag.key != kCreatedByTag) out[tag.key] = tag.value;
+  return out;
+}
+
+// Changes the noun, then gives it its tags, then answers with what `make` makes of it.
+template <class Output>
+void change(const Services& services, NounChange how, domain::BatchNoun noun, std::string arn,
+            std::vector<domain::Tag> tags, std::function<Output(const domain::BatchNoun&)> make,
+            Answer<Output> answer) {
+  services.control.change_noun(
+      {how, std::move(noun)},
+      [&control = services.control, arn = std::move(arn), tags = std::move(tags), make = std::move(make),
+       answer = std::move(answer)](Result<domain::BatchNoun> changed) {
+        if (!changed) return answer(std::move(changed).error());
+        const Output out = make(*changed);
+        if (tags.empty()) return answer(out);
+        std::string full_arn = arn;
+        if (const auto* definition = std::get_if<domain::JobDefinition>(&*changed))
+          full_arn += ":" + std::to_string(definition->revision);
+        control.set_tags(full_arn, tags, {}, [answer, out](Result<std::vector<domain::Tag>> set) {
+          if (set) return answer(out);
+          answer(std::move(set).error());
+        });
+      });
+}
+
+// -- compute environments
+
+void create_environment(const Services& services, const Context& context,
+                        const batch::CreateComputeEnvironmentRequest& request,
+                        Answer<batch::CreateComputeEnvironmentResponse> answer) {
+  auto environment = environment_of(request, context.region);
+  if (!environment) return answer(std::move(environment).error());
+  auto tags = tags_in(request.tags);
+  if (!tags) return answer(std::move(tags).error());
+  const std::string name = environment->key.name, arn = arn_of(context, domain::kEnvironmentArn, name);
+  change<batch::CreateComputeEnvironmentResponse>(
+      services, NounChange::create, *std::move(environment), arn, *std::move(tags),
+      [name, arn](const auto&) {
+        batch::CreateComputeEnvironmentResponse out;
+        out.compute_environment_name = name;
+        out.compute_environment_arn = arn;
+        return out;
+      },
+      std::move(answer));
+}
+
+void update_environment(const Services& services, const Context& context,
+                        const batch::UpdateComputeEnvironmentRequest& request,
+                        Answer<batch::UpdateComputeEnvironmentResponse> answer) {
+  const JobKey key = key_of(context, *request.compute_environment, domain::kEnvironmentArn);
+  const auto yard = services.control.batch_yard();
+  const auto* present = yard->environment(key);
+  if (!present)
+    return answer(client_exception("the compute environment " + shorten(key.name, 128) + " does not exist"));
+  auto environment = environment_of(request, *present);
+  if (!environment) return answer(std::move(environment).error());
+  const std::string arn = arn_of(context, domain::kEnvironmentArn, key.name);
+  change<batch::UpdateComputeEnvironmentResponse>(
+      services, NounChange::update, *std::move(environment), arn, {},
+      [key, arn](const auto&) {
+        batch::UpdateComputeEnvironmentResponse out;
+        out.compute_environment_name = key.name;
+        out.compute_environment_arn = arn;
+        return out;
+      },
+      std::move(answer));
+}
+
+// What is not there cannot be deleted, and that is no error (as AWS).
+template <class Output>
+void remove(const Services& services, domain::BatchNoun noun, bool present, Answer<Output> answer) {
+  if (!present) return answer(Output{});
+  change<Output>(
+      services, NounChange::remove, std::move(noun), "", {}, [](const auto&) { return Output{}; },
+      std::move(answer));
+}
+
+// One page of those that are meant: all of the region, or those that are named.
+template <class Noun, class Detail>
+Outcome<std::vector<Detail>> page_of(const Services& services, const Context& context,
+                                     const std::map<JobKey, Noun>& nouns,
+                                     const std::optional<std::vector<std::string>>& names,
+                                     std::string_view kind, int64_t results_max, const std::string& token,
+                                     std::optional<std::string>& next_token) {
+  std::vector<Detail> out;
+  std::string last;
+  for (const auto& [key, noun] : nouns) {
+    if (key.region != context.region || (!token.empty() && key.name <= token)) continue;
+    if (names && !names->empty() && std::ranges::none_of(*names, [&](const auto& name) {
+          return domain::name_in_arn(name, kind) == key.name;
+        }))
+      continue;
+    if (int64_t(out.size()) == results_max) {
+      next_token = last;
+      return out;
+    }
+    auto detail = TRY(describe(noun, context.principal.account));
+    detail.tags = tags_out(TRY(services.control.tags(arn_of(context, kind, key.name))));
+    out.push_back(std::move(detail));
+    last = key.name;
+  }
+  return out;
+}
+
+Outcome<int64_t> results_max_of(const std::optional<int64_t>& asked) {
+  if (asked && (*asked < 1 || *asked > kPageMaxBatch))
+    return client_exception("maxResults must be between 1 and " + std::to_string(kPageMaxBatch));
+  return asked.value_or(kPageMaxBatch);
+}
+
+// -- job queues
+
+void create_queue(const Services& services, const Context& context,
+                  const batch::CreateJobQueueRequest& request, Answer<batch::CreateJobQueueResponse> answer) {
+  auto queue = queue_of(request, context.region);
+  if (!queue) return answer(std::move(queue).error());
+  auto tags = tags_in(request.tags);
+  if (!tags) return answer(std::move(tags).error());
+  const std::string name = queue->key.name, arn = arn_of(context, domain::kQueueArn, name);
+  change<batch::CreateJobQueueResponse>(
+      services, NounChange::create, *std::move(queue), arn, *std::move(tags),
+      [name, arn](const auto&) {
+        batch::CreateJobQueueResponse out;
+        out.job_queue_name = name;
+        out.job_queue_arn = arn;
+        return out;
+      },
+      std::move(answer));
+}
+
+void update_queue(const Services& services, const Context& context,
+                  const batch::UpdateJobQueueRequest& request, Answer<batch::UpdateJobQueueResponse> answer) {
+  const JobKey key = key_of(context, *request.job_queue, domain::kQueueArn);
+  const auto yard = services.control.batch_yard();
+  const auto* present = yard->queue(key);
+  if (!present)
+    return answer(client_exception("the job queue " + shorten(key.name, 128) + " does not exist"));
+  auto queue = queue_of(request, *present);
+  if (!queue) return answer(std::move(queue).error());
+  const std::string arn = arn_of(context, domain::kQueueArn, key.name);
+  change<batch::UpdateJobQueueResponse>(
+      services, NounChange::update, *std::move(queue), arn, {},
+      [key, arn](const auto&) {
+        batch::UpdateJobQueueResponse out;
+        out.job_queue_name = key.name;
+        out.job_queue_arn = arn;
+        return out;
+      },
+      std::move(answer));
+}
+
+// -- job definitions
+
+void register_definition(const Services& services, const Context& context,
+                         const batch::RegisterJobDefinitionRequest& request,
+                         Answer<batch::RegisterJobDefinitionResponse> answer) {
+  auto definition = definition_of(request, context.region);
+  if (!definition) return answer(std::move(definition).error());
+  auto tags = tags_in(request.tags);
+  if (!tags) return answer(std::move(tags).error());
+  const std::string name = definition->key.name, arn = arn_of(context, domain::kDefinitionArn, name);
+  change<batch::RegisterJobDefinitionResponse>(
+      services, NounChange::create, *std::move(definition), arn, *std::move(tags),
+      [name, arn](const domain::BatchNoun& noun) {
+        batch::RegisterJobDefinitionResponse out;
+        out.job_definition_name = name;
+        out.revision = std::get<domain::JobDefinition>(noun).revision;
+        out.job_definition_arn = arn + ":" + std::to_string(*out.revision);
+        return out;
+      },
+      std::move(answer));
+}
+
+// "train", "train:3" or an ARN of either.
+struct Named {
+  std::string name;
+  std::optional<uint32_t> revision;
+};
+Named named(const std::string& text) {
+  const std::string name(domain::name_in_arn(text, domain::kDefinitionArn));
+  const size_t colon = name.rfind(':');
+  if (colon == std::string::npos) return {name, {}};
+  const auto revision = parse_int(std::string_view(name).substr(colon + 1));
+  return {name.substr(0, colon),
+          revision && *revision > 0 && *revision < UINT32_MAX ? uint32_t(*revision) : 0};
+}
+
+Outcome<batch::DescribeJobDefinitionsResponse> describe_definitions(
+    const Services& services, const Context& context, const batch::DescribeJobDefinitionsRequest& request) {
+  const auto results_max = size_t(TRY(results_max_of(request.max_results)));
+  batch::DescribeJobDefinitionsResponse out;
+  out.job_definitions.emplace();
+  std::vector<Named> wanted;
+  for (const auto& each : request.job_definitions.value_or(std::vector<std::string>()))
+    wanted.push_back(named(each));
+  if (wanted.size() > size_t(kPageMaxBatch))
+    return client_exception("jobDefinitions names at most " + std::to_string(kPageMaxBatch));
+  if (wanted.empty()) wanted.push_back({request.job_definition_name.value_or(""), {}});
+  for (const Named& each : wanted) {
+    ledger::DefinitionQuery query;
+    query.region = context.region;
+    query.name = each.name;
+    query.revision = each.revision;
+    if (request.status) query.active = *request.status == "ACTIVE";
+    query.definitions_max = results_max - out.job_definitions->size() + 1;
+    if (request.next_token) {
+      const Named last = named(*request.next_token);
+      query.after_name = last.name;
+      query.after_revision = last.revision.value_or(0);
+    }
+    for (const auto& definition : TRY(services.control.definitions(query))) {
+      if (out.job_definitions->size() == results_max) {
+        const auto& last = out.job_definitions->back();
+        out.next_token = *last.job_definition_name + ":" + std::to_string(*last.revision);
+        return out;
+      }
+      auto detail = TRY(describe(definition, context.principal.account));
+      detail.tags = tags_out(TRY(services.control.tags(*detail.job_definition_arn)));
+      out.job_definitions->push_back(std::move(detail));
+    }
+  }
+  return out;
+}
+
+void deregister_definition(const Services& services, const Context& context,
+                           const batch::DeregisterJobDefinitionRequest& request,
+                           Answer<batch::DeregisterJobDefinitionResponse> answer) {
+  const Named which = named(*request.job_definition);
+  if (!which.revision)
+    return answer(
+        client_exception("jobDefinition needs a name and a revision: " + shorten(which.name, 128) + ":1"));
+  ledger::DefinitionQuery query;
+  query.region = context.region;
+  query.name = which.name;
+  query.revision = which.revision;
+  query.definitions_max = 1;
+  auto found = services.control.definitions(query);
+  if (!found) return answer(std::move(found).error());
+  if (found->empty() || !found->front().active) return answer(batch::DeregisterJobDefinitionResponse{});
+  domain::JobDefinition definition = std::move(found->front());
+  definition.active = false;
+  change<batch::DeregisterJobDefinitionResponse>(
+      services, NounChange::update, std::move(definition), "", {},
+      [](const auto&) { return batch::DeregisterJobDefinitionResponse{}; }, std::move(answer));
+}
+
+// -- tags
+
+// Errors: ClientException, when there is no such thing of this account and region.
+Outcome<Done> check_resource(const Services& services, const Context& context, const std::string& arn) {
+  const auto is = [&](std::string_view kind) { return domain::name_in_arn(arn, kind) != arn; };
+  const auto named_as = [&](std::string_view kind) {
+    return JobKey{context.region, std::string(domain::name_in_arn(arn, kind))};
+  };
+  const auto parts = split(arn, ':');
+  bool there = parts.size() > 5 && parts[2] == "batch" && parts[3] == context.region &&
+               parts[4] == context.principal.account;
+  if (there && is(domain::kEnvironmentArn)) {
+    there = services.control.batch_yard()->environment(named_as(domain::kEnvironmentArn)) != nullptr;
+  } else if (there && is(domain::kQueueArn)) {
+    there = services.control.batch_yard()->queue(named_as(domain::kQueueArn)) != nullptr;
+  } else if (there && is(domain::kDefinitionArn)) {
+    const Named which = named(arn);
+    ledger::DefinitionQuery query;
+    query.region = context.region;
+    query.name = which.name;
+    query.revision = which.revision.value_or(0);
+    there = !TRY(services.control.definitions(query)).empty();
+  } else if (there && is(domain::kJobArn)) {
+    there = bool(services.control.find(named_as(domain::kJobArn)));
+  } else {
+    there = false;
+  }
+  if (there) return Done{};
+  return client_exception("There is no resource " + shorten(arn, 256));
+}
+
+template <class Output>
+void set_tags(const Services& services, const Context& context, const std::string& arn,
+              std::vector<domain::Tag> add, std::vector<std::string> remove_keys, Answer<Output> answer) {
+  auto there = check_resource(services, context, arn);
+  if (!there) return answer(std::move(there).error());
+  services.control.set_tags(arn, std::move(add), std::move(remove_keys),
+                            [answer = std::move(answer)](Result<std::vector<domain::Tag>> set) {
+                              if (set) return answer(Output{});
+                              answer(std::move(set).error());
+                            });
+}
+
+void untag(const Services& services, const Context& context, const batch::UntagResourceRequest& request,
+           Answer<batch::UntagResourceResponse> answer) {
+  for (const auto& key : *request.tag_keys)
+    if (to_lower(key).starts_with("aws:"))
+      return answer(client_exception("Tag keys that begin with aws: are reserved: " + key));
+  set_tags<batch::UntagResourceResponse>(services, context, *request.resource_arn, {}, *request.tag_keys,
+                                         std::move(answer));
+}
+
+}  // namespace
+
+void add_batch_yard(OperationTable& table, const Settings&, const Services& services) {
+  table.add_later<batch::CreateComputeEnvironment>(
+      [&](const Context& context, batch::CreateComputeEnvironmentRequest request, auto answer) {
+        create_environment(services, context, request, std::move(answer));
+      });
+  table.add<batch::DescribeComputeEnvironments>(
+      [&](const Context& context, const batch::DescribeComputeEnvironmentsRequest& request)
+          -> Outcome<batch::DescribeComputeEnvironmentsResponse> {
+        batch::DescribeComputeEnvironmentsResponse out;
+        const auto yard = services.control.batch_yard();
+        out.compute_environments = TRY((page_of<domain::ComputeEnvironment, batch::ComputeEnvironmentDetail>(
+            services, context, yard->environments, request.compute_environments, domain::kEnvironmentArn,
+            TRY(results_max_of(request.max_results)), request.next_token.value_or(""), out.next_token)));
+        return out;
+      });
+  table.add_later<batch::UpdateComputeEnvironment>(
+      [&](const Context& context, batch::UpdateComputeEnvironmentRequest request, auto answer) {
+        update_environment(services, context, request, std::move(answer));
+      });
+  table.add_later<batch::DeleteComputeEnvironment>(
+      [&](const Context& context, batch::DeleteComputeEnvironmentRequest request, auto answer) {
+        domain::ComputeEnvironment noun;
+        noun.key = key_of(context, *request.compute_environment, domain::kEnvironmentArn);
+        const bool present = services.control.batch_yard()->environment(noun.key) != nullptr;
+        remove<batch::DeleteComputeEnvironmentResponse>(services, std::move(noun), present,
+                                                        std::move(answer));
+      });
+  table.add_later<batch::CreateJobQueue>(
+      [&](const Context& context, batch::CreateJobQueueRequest request, auto answer) {
+        create_queue(services, context, request, std::move(answer));
+      });
+  table.add<batch::DescribeJobQueues>(
+      [&](const Context& context,
+          const batch::DescribeJobQueuesRequest& request) -> Outcome<batch::DescribeJobQueuesResponse> {
+        batch::DescribeJobQueuesResponse out;
+        const auto yard = services.control.batch_yard();
+        out.job_queues = TRY((page_of<domain::JobQueue, batch::JobQueueDetail>(
+            services, context, yard->queues, request.job_queues, domain::kQueueArn,
+            TRY(results_max_of(request.max_results)), request.next_token.value_or(""), out.next_token)));
+        return out;
+      });
+  table.add_later<batch::UpdateJobQueue>(
+      [&](const Context& context, batch::UpdateJobQueueRequest request, auto answer) {
+        update_queue(services, context, request, std::move(answer));
+      });
+  table.add_later<batch::DeleteJobQueue>(
+      [&](const Context& context, batch::DeleteJobQueueRequest request, auto answer) {
+        domain::JobQueue noun;
+        noun.key = key_of(context, *request.job_queue, domain::kQueueArn);
+        const bool present = services.control.batch_yard()->queue(noun.key) != nullptr;
+        remove<batch::DeleteJobQueueResponse>(services, std::move(noun), present, std::move(answer));
+      });
+  table.add_later<batch::RegisterJobDefinition>(
+      [&](const Context& context, batch::RegisterJobDefinitionRequest request, auto answer) {
+        register_definition(services, context, request, std::move(answer));
+      });
+  table.add<batch::DescribeJobDefinitions>(
+      [&](const Context& context, const batch::DescribeJobDefinitionsRequest& request) {
+        return describe_definitions(services, context, request);
+      });
+  table.add_later<batch::DeregisterJobDefinition>(
+      [&](const Context& context, batch::DeregisterJobDefinitionRequest request, auto answer) {
+        deregister_definition(services, context, request, std::move(answer));
+      });
+  table.add_later<batch::TagResource>(
+      [&](const Context& context, batch::TagResourceRequest request, auto answer) {
+        auto tags = tags_in(request.tags);
+        if (!tags) return answer(std::move(tags).error());
+        set_tags<batch::TagResourceResponse>(services, context, *request.resource_arn, *std::move(tags), {},
+                                             std::move(answer));
+      });
+  table.add_later<batch::UntagResource>(
+      [&](const Context& context, const batch::UntagResourceRequest& request, auto answer) {
+        untag(services, context, request, std::move(answer));
+      });
+  table.add<batch::ListTagsForResource>(
+      [&](const Context& context,
+          const batch::ListTagsForResourceRequest& request) -> Outcome<batch::ListTagsForResourceResponse> {
+        TRY(check_resource(services, context, *request.resource_arn));
+        batch::ListTagsForResourceResponse out;
+        out.tags = tags_out(TRY(services.control.tags(*request.resource_arn)));
+        return out;
+      });
+}
+
+}  // namespace trainyard::api

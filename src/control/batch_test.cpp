@@ -1,0 +1,284 @@
+// Jobs of queues: where they wait, whom they await, when they are tried again.
+#include "control/test_yard.hpp"
+
+namespace trainyard::control {
+namespace {
+
+using domain::HostState;
+using domain::JobState;
+using domain::NounChange;
+using domain::Withdrawn;
+using test::Yard;
+
+constexpr const char* kRegion = "us-east-1";
+
+class BatchYard : public Yard {
+ public:
+  BatchYard() {
+    add_environment("box", 4);
+    add_queue("q", {"box"}, 1);
+  }
+
+  Result<domain::BatchNoun> change(NounChange how, domain::BatchNoun noun) {
+    Result<domain::BatchNoun> result = internal("not answered");
+    control->change_noun({how, std::move(noun)}, [&](auto answer) { result = std::move(answer); });
+    run();
+    return result;
+  }
+  void add_environment(const std::string& name, double cpus_max) {
+    domain::ComputeEnvironment environment;
+    environment.key = {kRegion, name};
+    environment.cpus_max = cpus_max;
+    ASSERT_TRUE(change(NounChange::create, environment));
+  }
+  domain::JobQueue queue_of(const std::string& name, std::vector<std::string> environments,
+                            int64_t priority) {
+    domain::JobQueue queue;
+    queue.key = {kRegion, name};
+    queue.environments = std::move(environments);
+    queue.priority = priority;
+    return queue;
+  }
+  void add_queue(const std::string& name, std::vector<std::string> environments, int64_t priority) {
+    ASSERT_TRUE(change(NounChange::create, queue_of(name, std::move(environments), priority)));
+  }
+
+  static NewJob batch_job(const std::string& id, double cpus = 1, const std::string& queue = "q",
+                          std::vector<std::string> depends_on = {}) {
+    NewJob job = job_of(id);
+    job.spec.groups = {{"default", "vCPU", 1, domain::Share{cpus, 64 << 20, 0}}};
+    job.spec.max_runtime_seconds = domain::kBatchRuntimeSecondsMax;
+    job.spec.batch->queue = queue;
+    job.spec.batch->depends_on = std::move(depends_on);
+    return job;
+  }
+  static NewJob job_of(const std::string& id) {
+    NewJob job = Yard::job(id);
+    job.spec.batch.emplace();
+    job.spec.batch->name = "mnist";
+    job.spec.batch->definition = "arn:aws:batch:us-east-1:123456789012:job-definition/train:3";
+    return job;
+  }
+
+  Result<domain::Job> withdraw(const std::string& id, Withdrawn how, const std::string& reason) {
+    Result<domain::Job> result = internal("not answered");
+    control->withdraw_job({kRegion, id}, how, reason, [&](auto answer) { result = std::move(answer); });
+    run();
+    return result;
+  }
+  void exit(const std::string& id, int code) {
+    walk(id, 0, HostState::running);
+    wire::StateFact fact;
+    fact.state = HostState::draining;
+    fact.exit_code = code;
+    if (code != 0) fact.fault = domain::Fault::algorithm;
+    ASSERT_TRUE(report(id, 0, fact));
+    ASSERT_TRUE(report(id, 0, HostState::uploading));
+    ASSERT_TRUE(report(id, 0, HostState::finished));
+    const auto job = find(id);
+    for (const auto& attempt : job->attempts) ASSERT_TRUE(launcher.remove({job->number, attempt.number}));
+    clock.advance(2s);
+    run();
+  }
+  std::string status(const std::string& id) { return std::string(to_string(batch_status(*find(id)))); }
+};
+
+TEST(Batch, AJobRunsInTheFirstEnvironmentOfItsQueueWithRoom) {
+  BatchYard yard;
+  yard.add_environment("more", 2);
+  yard.add_queue("both", {"box", "more"}, 1);
+  ASSERT_TRUE(yard.create(yard.batch_job("a", 4, "both")));
+  ASSERT_TRUE(yard.create(yard.batch_job("b", 2, "both")));
+  ASSERT_TRUE(yard.create(yard.batch_job("c", 1, "both")));
+  ASSERT_TRUE(yard.create(yard.batch_job("d", 9, "both")));
+  EXPECT_EQ(yard.find("a")->attempt()->environment, "box");
+  EXPECT_EQ(yard.find("b")->attempt()->environment, "more");
+  EXPECT_EQ(
+      yard.find("c")->wait_reason,
+      "waits for 1 vCPU of compute environment box of us-east-1: 4 of its 4 are used; waits for 1 vCPU of "
+      "compute environment more of us-east-1: 2 of its 2 are used");
+  EXPECT_EQ(yard.status("c"), "RUNNABLE");
+  EXPECT_NE(yard.find("d")->wait_reason.find("has at most 4: raise its maxvCpus"), std::string::npos);
+  yard.exit("a", 0);
+  EXPECT_EQ(yard.status("a"), "SUCCEEDED");
+  EXPECT_EQ(yard.find("c")->attempt()->environment, "box");
+}
+
+TEST(Batch, TheQueueOfTheHigherPriorityGoesFirst) {
+  BatchYard yard;
+  yard.add_queue("urgent", {"box"}, 10);
+  ASSERT_TRUE(yard.create(yard.batch_job("running", 4)));
+  ASSERT_TRUE(yard.create(yard.batch_job("early", 4)));
+  ASSERT_TRUE(yard.create(yard.batch_job("late", 4, "urgent")));
+  yard.exit("running", 0);
+  EXPECT_EQ(yard.status("late"), "STARTING");
+  EXPECT_EQ(yard.status("early"), "RUNNABLE");
+}
+
+TEST(Batch, AJobWaitsForThoseThatItDependsOn) {
+  BatchYard yard;
+  ASSERT_TRUE(yard.create(yard.batch_job("first")));
+  yard.exit("first", 0);
+  yard.clock.advance(1h);
+  yard.run();
+  ASSERT_TRUE(yard.create(yard.batch_job("second")));
+  ASSERT_TRUE(yard.create(yard.batch_job("third", 1, "q", {"first", "second"})));
+  EXPECT_EQ(yard.status("third"), "PENDING");
+  EXPECT_EQ(yard.find("third")->awaits.size(), 1u) << "the first is over, though nobody has it in memory";
+  yard.restart();
+  yard.run();
+  yard.exit("second", 0);
+  EXPECT_EQ(yard.status("third"), "STARTING");
+  EXPECT_EQ(yard.create(yard.batch_job("fourth", 1, "q", {"nobody"})).error().message,
+            "the job nobody that it depends on does not exist");
+}
+
+TEST(Batch, WhoseDependencyFailsFailsToo) {
+  BatchYard yard;
+  ASSERT_TRUE(yard.create(yard.batch_job("first")));
+  ASSERT_TRUE(yard.create(yard.batch_job("second", 1, "q", {"first"})));
+  ASSERT_TRUE(yard.create(yard.batch_job("third", 1, "q", {"second"})));
+  yard.exit("first", 1);
+  for (const char* id : {"second", "third"}) {
+    EXPECT_EQ(yard.status(id), "FAILED") << id;
+    EXPECT_EQ(batch_status_reason(*yard.find(id)), "Dependent Job failed");
+  }
+}
+
+TEST(Batch, AFailureIsTriedAgainAsOftenAsAskedAndEachAttemptIsKept) {
+  BatchYard yard;
+  NewJob job = yard.batch_job("a");
+  job.spec.batch->attempts_max = 3;
+  job.spec.batch->retry_rules = {{"", "", "9", false}};
+  ASSERT_TRUE(yard.create(job));
+  yard.exit("a", 7);
+  ASSERT_EQ(yard.find("a")->attempts.size(), 2u);
+  EXPECT_EQ(yard.find("a")->attempts[0].exit_code, 7);
+  yard.exit("a", 9);
+  EXPECT_EQ(yard.status("a"), "FAILED");
+  ASSERT_EQ(yard.find("a")->attempts.size(), 2u) << "the rule says that 9 is final";
+  EXPECT_EQ(yard.find("a")->attempts[1].exit_code, 9);
+  EXPECT_EQ(batch_status_reason(*yard.find("a")), "Essential container in task exited");
+}
+
+TEST(Batch, ATimeoutIsOfEachAttemptAndNotTriedAgain) {
+  BatchYard yard;
+  NewJob job = yard.batch_job("a");
+  job.spec.max_runtime_seconds = 60;
+  job.spec.batch->attempts_max = 3;
+  ASSERT_TRUE(yard.create(job));
+  yard.walk("a", 0, HostState::running);
+  yard.clock.advance(50s);
+  yard.exit("a", 1);
+  yard.walk("a", 0, HostState::running);
+  yard.clock.advance(50s);
+  yard.run();
+  EXPECT_EQ(yard.status("a"), "RUNNING") << "the clock has begun anew";
+  yard.clock.advance(11s);
+  yard.run();
+  EXPECT_EQ(yard.find("a")->state, JobState::stopping);
+  yard.exit("a", 143);
+  EXPECT_EQ(yard.status("a"), "FAILED");
+  EXPECT_EQ(yard.find("a")->attempts.size(), 2u);
+  EXPECT_EQ(batch_status_reason(*yard.find("a")), "Job attempt duration exceeded timeout");
+}
+
+TEST(Batch, CancelIsForWaitingJobsAndTerminateForAll) {
+  BatchYard yard;
+  ASSERT_TRUE(yard.create(yard.batch_job("runs", 4)));
+  ASSERT_TRUE(yard.create(yard.batch_job("waits", 4)));
+  EXPECT_TRUE(yard.withdraw("runs", Withdrawn::cancelled, "no"));
+  EXPECT_EQ(yard.find("runs")->state, JobState::active);
+  EXPECT_TRUE(yard.withdraw("waits", Withdrawn::cancelled, "no need"));
+  EXPECT_EQ(yard.status("waits"), "FAILED");
+  EXPECT_EQ(batch_status_reason(*yard.find("waits")), "no need");
+  EXPECT_TRUE(yard.withdraw("runs", Withdrawn::terminated, "enough"));
+  EXPECT_EQ(yard.find("runs")->state, JobState::stopping);
+  yard.exit("runs", 143);
+  EXPECT_EQ(yard.status("runs"), "FAILED");
+  EXPECT_EQ(yard.find("runs")->withdrawn, Withdrawn::terminated);
+  EXPECT_TRUE(yard.withdraw("runs", Withdrawn::terminated, "again")) << "it is over, and that is no error";
+  EXPECT_EQ(yard.find("runs")->withdrawn_reason, "enough");
+}
+
+TEST(Batch, AQueueThatIsDisabledTakesNoneAndOneThatIsDeletedEndsItsJobs) {
+  BatchYard yard;
+  ASSERT_TRUE(yard.create(yard.batch_job("a")));
+  auto queue = yard.queue_of("q", {"box"}, 1);
+  EXPECT_FALSE(yard.change(NounChange::remove, queue));
+  queue.enabled = false;
+  ASSERT_TRUE(yard.change(NounChange::update, queue));
+  EXPECT_EQ(yard.create(yard.batch_job("b")).error().message,
+            "the job queue q is disabled and takes no jobs");
+  EXPECT_EQ(yard.find("a")->state, JobState::active);
+  ASSERT_TRUE(yard.change(NounChange::remove, queue));
+  EXPECT_EQ(yard.find("a")->state, JobState::stopping);
+  EXPECT_EQ(yard.find("a")->withdrawn_reason, "the job queue q was deleted");
+}
+
+TEST(Batch, QueuesEnvironmentsAndDefinitionsOutliveTheServer) {
+  BatchYard yard;
+  domain::JobDefinition definition;
+  definition.key = {kRegion, "train"};
+  for (uint32_t revision = 1; revision <= 3; ++revision) {
+    const auto made = yard.change(NounChange::create, definition);
+    ASSERT_TRUE(made);
+    EXPECT_EQ(std::get<domain::JobDefinition>(*made).revision, revision);
+  }
+  definition.revision = 2;
+  definition.active = false;
+  ASSERT_TRUE(yard.change(NounChange::update, definition));
+  yard.restart();
+  EXPECT_TRUE(yard.control->batch_yard()->queue({kRegion, "q"}));
+  EXPECT_EQ(yard.control->batch_yard()->environment({kRegion, "box"})->cpus_max, 4);
+  ledger::DefinitionQuery query;
+  query.region = kRegion;
+  query.active = true;
+  const auto found = yard.control->definitions(query);
+  ASSERT_TRUE(found);
+  ASSERT_EQ(found->size(), 2u);
+  EXPECT_EQ(found->front().revision, 3u);
+  EXPECT_EQ(found->back().revision, 1u);
+}
+
+TEST(Batch, ItsOrderNamesItsPlaceAndItsLogsAreBatchs) {
+  BatchYard yard;
+  ASSERT_TRUE(yard.create(yard.batch_job("a")));
+  const auto job = yard.find("a");
+  const auto streams = yard.logs.streams(kRegion, "/aws/batch/job", "train/default/");
+  ASSERT_TRUE(streams);
+  ASSERT_EQ(streams->size(), 1u);
+  EXPECT_EQ(streams->front().name, log_stream_of(*job, *job->attempt(), 0));
+  EXPECT_EQ(job_arn(*job), "arn:aws:batch:us-east-1:123456789012:job/a");
+}
+
+// As the ledger keeps them: every kind of command that Batch has brought.
+TEST(Batch, ReplayRebuildsTheJobs) {
+  BatchYard yard;
+  ASSERT_TRUE(yard.create(yard.batch_job("a")));
+  ASSERT_TRUE(yard.create(yard.batch_job("b", 1, "q", {"a"})));
+  ASSERT_TRUE(yard.create(yard.batch_job("c", 9)));
+  ASSERT_TRUE(yard.withdraw("c", Withdrawn::cancelled, "too large"));
+  yard.exit("a", 0);
+  std::map<domain::JobNumber, domain::Job> jobs;
+  domain::BatchYard nouns;
+  ASSERT_TRUE(yard.ledger->replay([&](const ledger::CommandRecord& record) -> Result<void> {
+    const Command command = TRY(command_of(record));
+    const auto number = job_of(command);
+    const auto found = number ? jobs.find(*number) : jobs.end();
+    const Subject subject{found == jobs.end() ? nullptr : &found->second, nullptr, &nouns, nullptr};
+    Change change = TRY(apply(subject, command, record.at));
+    if (change.job) jobs.insert_or_assign(change.job->number, *std::move(change.job));
+    if (change.noun) domain::put(nouns, std::get<ChangeNoun>(command).how, *change.noun);
+    return {};
+  }));
+  for (const char* id : {"a", "b", "c"}) {
+    const auto kept = yard.ledger->find_job({kRegion, id});
+    ASSERT_TRUE(kept);
+    EXPECT_EQ(to_json(jobs.at(kept->number)), to_json(*kept)) << id;
+  }
+  EXPECT_TRUE(nouns.queue({kRegion, "q"}));
+}
+
+}  // namespace
+}  // namespace trainyard::control

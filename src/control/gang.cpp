@@ -1,0 +1,73 @@
+#include "control/gang.hpp"
+
+#include <algorithm>
+
+#include "control/state.hpp"
+#include "wire/codec.hpp"
+
+namespace trainyard::control {
+namespace {
+
+using domain::AttemptId;
+using domain::Job;
+
+// By attempts before the present one, as far as it counts.
+Duration ran_before(const Job& job) {
+  if (job.spec.batch) return {};
+  return job.ran(job.attempt()->started) - job.attempt()->ran(job.attempt()->started);
+}
+
+}  // namespace
+
+Result<launch::Gang> gang_of(const Settings& settings, const Job& job, AttemptId id) {
+  const domain::Attempt& attempt = *job.attempt();
+  launch::Gang gang;
+  gang.attempt = id;
+  gang.token = attempt.token;
+  gang.network_isolation = job.spec.network_isolation;
+  wire::Order order;
+  order.attempt = id;
+  order.token = attempt.token;
+  order.job = job.key;
+  order.job_arn = job_arn(job);
+  order.account = job.account;
+  order.spec = job.spec;
+  order.created = attempt.started;
+  order.wire_address = settings.wire_address;
+  order.api_address = settings.api_address;
+  order.objects_endpoint = settings.objects_endpoint;
+  order.image = TRY(domain::resolve_image(settings.images, job.spec.image));
+  order.outward = settings.outward;
+  for (const auto& channel : job.spec.channels) {
+    if (!channel.file_system) continue;
+    const auto found = settings.file_systems.find(channel.file_system->id);
+    if (found == settings.file_systems.end())
+      return invalid("the file system " + channel.file_system->id + " of channel " + channel.name +
+                     " is not in the config any more");
+    order.file_systems[found->first] = found->second.directory;
+  }
+  if (job.spec.batch) order.variables = domain::batch_variables(job, attempt);
+  order.runtime_left =
+      std::max<Duration>(std::chrono::seconds(job.spec.max_runtime_seconds) - ran_before(job), 1ms);
+  order.stop_grace = stop_grace_of(job, settings.stop_grace);
+  order.stalled_after_seconds =
+      std::chrono::duration_cast<std::chrono::seconds>(settings.stalled_after).count();
+  for (domain::HostIndex host = 0; host < attempt.hosts.size(); ++host) {
+    order.host = host;
+    order.share = attempt.hosts[host].share;
+    order.log_stream = log_stream_of(job, attempt, host);
+    gang.members.push_back({attempt.hosts[host].machine, order.share, wire::encode_order(order)});
+  }
+  return gang;
+}
+
+std::string job_arn(const std::string& account, const domain::JobKey& key) {
+  return "arn:aws:sagemaker:" + key.region + ":" + account + ":training-job/" + key.name;
+}
+
+std::string job_arn(const domain::Job& job) {
+  if (!job.spec.batch) return job_arn(job.account, job.key);
+  return domain::batch_arn(job.account, job.key.region, domain::kJobArn, job.key.name);
+}
+
+}  // namespace trainyard::control

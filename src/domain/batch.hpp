@@ -1,0 +1,102 @@
+// Where jobs of AWS Batch are submitted and what they are made from: job queues, compute environments, job definitions.
+// The jobs themselves are jobs like all others (job.hpp, batch_job.hpp).
+//
+// `request` of each holds what its face was told, in the face's own members, for Describe to echo.
+//
+// Threads: plain values; pure functions.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/json.hpp"
+#include "base/result.hpp"
+#include "domain/job.hpp"
+
+namespace trainyard::domain {
+
+// Some of what there is to run jobs on.
+struct ComputeEnvironment {
+  JobKey key;
+  bool enabled = true;
+  double cpus_max = 0;  // of all its jobs together; 0: as many as there are (unmanaged)
+  Json request = Json::object();
+};
+
+struct JobQueue {
+  JobKey key;
+  bool enabled = true;                    // takes new jobs; those that it has go on either way
+  int64_t priority = 0;                   // higher goes first
+  std::vector<std::string> environments;  // names, in the order in which they are tried
+  Json request = Json::object();
+};
+
+struct JobDefinition {
+  JobKey key;
+  uint32_t revision = 0;  // 1, 2, .. of its name
+  bool active = true;
+  Json request = Json::object();
+};
+
+using BatchNoun = std::variant<ComputeEnvironment, JobQueue, JobDefinition>;
+
+// Environments and queues, all of them: some dozens. (Of definitions there may be thousands: the ledger has them.)
+struct BatchYard {
+  std::map<JobKey, ComputeEnvironment> environments;
+  std::map<JobKey, JobQueue> queues;
+
+  const ComputeEnvironment* environment(const JobKey& key) const;
+  const JobQueue* queue(const JobKey& key) const;
+};
+
+inline constexpr size_t kEnvironmentsMax = 50;        // of a region, as AWS
+inline constexpr size_t kQueuesMax = 50;              // of a region, as AWS
+inline constexpr size_t kEnvironmentsOfQueueMax = 3;  // as AWS
+// Jobs of no queue are as urgent as those of a queue of this priority.
+inline constexpr int64_t kPriorityOfOthers = 1;
+
+enum class NounChange { create, update, remove };
+
+// The noun as it is after the change; `last` is the definition's last revision, where there is one. A definition is
+// created with the next revision, and is never removed, only made inactive (an update).
+// Errors: in words for the client: conflict (taken, in use, not disabled), not_found, invalid (too many).
+Result<BatchNoun> changed(const BatchYard& yard, const JobDefinition* last, NounChange how, BatchNoun noun);
+// Puts the noun, which changed() gave, where it belongs; definitions belong nowhere here.
+void put(BatchYard& yard, NounChange how, const BatchNoun& noun);
+
+std::string batch_arn(const std::string& account, const std::string& region, std::string_view kind,
+                      const std::string& name);
+// The part of an ARN after "KIND/", or `text` itself when it is not an ARN of that kind.
+std::string_view name_in_arn(std::string_view text, std::string_view kind);
+inline constexpr std::string_view kEnvironmentArn = "compute-environment";
+inline constexpr std::string_view kQueueArn = "job-queue";
+inline constexpr std::string_view kDefinitionArn = "job-definition";
+inline constexpr std::string_view kJobArn = "job";
+
+// -- a Batch job, as its face and its container see it. Requires: job.spec.batch.
+
+enum class BatchStatus { submitted, pending, runnable, starting, running, succeeded, failed };
+std::string_view to_string(BatchStatus);  // "RUNNABLE"
+BatchStatus batch_status(const Job& job);
+// The states that a job of that status may be in.
+std::vector<JobState> states_of(BatchStatus status);
+
+// Requires: it failed or ended. The words of AWS, since rules match them.
+AttemptEnd end_of(const Attempt& attempt);
+// statusReason: why it waits, or how it ended.
+std::string batch_status_reason(const Job& job);
+// AWS_BATCH_*: what the container of a host of this attempt finds.
+std::map<std::string, std::string> batch_variables(const Job& job, const Attempt& attempt);
+inline constexpr std::string_view kReservedVariables = "AWS_BATCH_";
+
+std::string_view kind_of(const BatchNoun&);  // "job_queue"
+const JobKey& key_of(const BatchNoun&);
+Json to_json(const BatchNoun&);
+Result<BatchNoun> batch_noun_from_json(std::string_view kind, const Json&);
+
+}  // namespace trainyard::domain

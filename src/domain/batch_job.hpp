@@ -1,0 +1,69 @@
+// What a job of AWS Batch has beyond what every job has: its queue, whom it waits for, when it is tried again.
+// A part of JobSpec; nothing of it changes once the job was created.
+//
+// Threads: plain values; pure functions.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.hpp"
+#include "base/result.hpp"
+
+namespace trainyard::domain {
+
+// A rule of a retry strategy (evaluateOnExit). A pattern is text, or text with a '*' at its end; "" is not looked at.
+struct RetryRule {
+  std::string status_reason;
+  std::string reason;
+  std::string exit_code;
+  bool retry = false;
+};
+
+// Why a job was taken back before its time, and by whom.
+enum class Withdrawn { no, cancelled, terminated, dependency_failed, queue_deleted };
+std::string_view to_string(Withdrawn);
+Result<Withdrawn> parse_withdrawn(std::string_view);
+
+// An attempt's end, in the words that the rules see.
+struct AttemptEnd {
+  std::string status_reason;
+  std::string reason;
+  std::optional<int> exit_code;
+};
+
+struct BatchPart {
+  std::string name;        // as its user calls it; many jobs may have it. The job's key has its id
+  std::string queue;       // name, of the job's region
+  std::string definition;  // ARN, with its revision
+  uint32_t attempts_max = 1;
+  std::vector<RetryRule> retry_rules;
+  std::vector<std::string> depends_on;  // ids of jobs that must succeed first
+
+  // "train" of "arn:aws:batch:eu-west-1:123456789012:job-definition/train:3".
+  std::string definition_name() const;
+};
+
+inline constexpr int64_t kBatchAttemptsMax = 10;        // as AWS
+inline constexpr int64_t kBatchAttemptSecondsMin = 60;  // of a timeout, as AWS
+inline constexpr size_t kRetryRulesMax = 5;             // as AWS
+inline constexpr size_t kDependenciesMax = 20;          // as AWS
+// A job without a timeout runs as long as it likes: ten years stand for that.
+inline constexpr int64_t kBatchRuntimeSecondsMax = 315'360'000;
+inline constexpr int64_t kBatchStopGraceSeconds = 30;  // between SIGTERM and SIGKILL, as AWS
+
+// "*" at the end of `pattern` stands for any rest; letters compare without case.
+bool matches(std::string_view pattern, std::string_view text);
+
+// Whether an attempt that failed like that is followed by another one. The first rule whose conditions all hold decides;
+// where none does, there is another one, as long as attempts are left.
+// Requires: the job was not cancelled or terminated, nor timed out: these are never tried again.
+bool tries_again(const BatchPart& batch, size_t attempts_made, const AttemptEnd& end);
+
+Json to_json(const BatchPart&);
+Result<BatchPart> batch_part_from_json(const Json&);
+
+}  // namespace trainyard::domain
