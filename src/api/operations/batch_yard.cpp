@@ -122,7 +122,9 @@ Outcome<std::vector<Detail>> page_of(const Services& services, const Context& co
                                      std::optional<std::string>& next_token) {
   std::vector<Detail> out;
   std::string last;
-  for (const auto& [key, noun] : nouns) {
+  for (const auto& entry : nouns) {
+    const JobKey& key = entry.first;
+    const Noun& noun = entry.second;
     if (key.region != context.region || (!token.empty() && key.name <= token)) continue;
     if (names && !names->empty() && std::ranges::none_of(*names, [&](const auto& name) {
           return domain::name_in_arn(name, kind) == key.name;
