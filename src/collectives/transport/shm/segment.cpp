@@ -76,15 +76,15 @@ Result<Mapping> map_of(int64_t process, int descriptor, size_t bytes) {
   return mapping;
 }
 
-std::string encode(const Address& address) {
+std::string encode(const SegmentAddress& address) {
   char text[128];
   std::snprintf(text, sizeof text, "%lld %d %llx %llx", (long long)address.process, address.descriptor,
                 (unsigned long long)address.nonce[0], (unsigned long long)address.nonce[1]);
   return text;
 }
 
-Result<Address> decode_address(std::string_view text) {
-  Address address;
+Result<SegmentAddress> decode_address(std::string_view text) {
+  SegmentAddress address;
   const char* const end = text.data() + text.size();
   auto read = std::from_chars(text.data(), end, address.process);
   const auto next = [&](auto& number, int base) {

@@ -125,7 +125,7 @@ bool ShmTransport::has_left(int peer) const {
 }
 
 Result<void> ShmTransport::attach() {
-  Address address;
+  SegmentAddress address;
   if (auto memory = SharedMemory::make("trainyard-ranks", Segment::bytes_for(size()))) {
     memory_ = *std::move(memory);
     own_ = {memory_.begin(), size()};
