@@ -1,5 +1,6 @@
 // Any text as an S3 request: a line "METHOD TARGET", headers, an empty line, the body. Routed and read into
-// the operation's shape; and the body as a document of S3's own, read and written again.
+// the operation's shape; and the body as a document of S3's own, read and written again. Batch's requests have
+// labels in their paths too.
 // decoder: src/api/protocol/rest_xml.cpp src/api/protocol/xml.cpp src/api/protocol/route.cpp
 #include <array>
 #include <cstddef>
@@ -7,6 +8,7 @@
 
 #include "api/protocol/route.hpp"
 #include "api/protocol/xml.hpp"
+#include "api/shapes/batch.hpp"
 #include "api/shapes/cloudwatch.hpp"
 #include "api/shapes/s3.hpp"
 #include "api/shapes/sagemaker.hpp"
@@ -55,9 +57,17 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (colon == std::string_view::npos) break;
     head.headers.add(std::string(field.substr(0, colon)), std::string(field.substr(colon + 1)));
   }
-  static constexpr std::array<const shapes::Service*, 3> kServices{
-      &shapes::sagemaker::kService, &shapes::cloudwatch::kService, &shapes::s3::kService};
-  (void)route(kServices, head);
+  static constexpr std::array<const shapes::Service*, 4> kServices{
+      &shapes::sagemaker::kService, &shapes::cloudwatch::kService, &shapes::batch::kService,
+      &shapes::s3::kService};
+  const Route found_route = route(kServices, head);
+  if (found_route.operation && found_route.protocol == Protocol::rest_json) {
+    const auto labels = read_labels(*found_route.operation, head);
+    const auto query = read_query_parameters(head.query());
+    if (labels && query)
+      (void)read_as<shapes::batch::UntagResource>(*found_route.operation,
+                                                  {*labels, *query, head.headers.fields(), ""});
+  }
   auto address = read_s3_address(head);
   std::string missing;
   if (address) {
