@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/must.hpp"
 #include "collectives/fusion/negotiator.hpp"
 
 namespace {
@@ -20,19 +21,7 @@ namespace {
 using namespace trainyard;
 using namespace trainyard::collectives;
 
-template <class T>
-T must(Result<T> result) {
-  if (!result) {
-    std::fprintf(stderr, "reduce_by_name: %s\n", result.error().message.c_str());
-    std::_Exit(1);
-  }
-  return std::move(result).value();
-}
-void must(const Result<void>& result) {
-  if (result) return;
-  std::fprintf(stderr, "reduce_by_name: %s\n", result.error().message.c_str());
-  std::_Exit(1);
-}
+using bench::must;
 
 // Elements of each tensor, first layer first.
 std::vector<size_t> resnet_50() {

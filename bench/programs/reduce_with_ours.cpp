@@ -12,6 +12,7 @@
 #include <string>
 
 #include "bench/collectives_loop.hpp"
+#include "bench/must.hpp"
 #include "collectives/group.hpp"
 
 namespace {
@@ -19,19 +20,7 @@ namespace {
 using namespace trainyard;
 using namespace trainyard::collectives;
 
-template <class T>
-T must(Result<T> result) {
-  if (!result) {
-    std::fprintf(stderr, "reduce_with_ours: %s\n", result.error().message.c_str());
-    std::_Exit(1);
-  }
-  return std::move(result).value();
-}
-void must(Result<void> result) {
-  if (result) return;
-  std::fprintf(stderr, "reduce_with_ours: %s\n", result.error().message.c_str());
-  std::_Exit(1);
-}
+using bench::must;
 
 // As mpirun does for its ranks while there are cores for all.
 void bind_to_core(int rank, int ranks) {

@@ -116,6 +116,9 @@ class FieldReader {
     for (T& value : values) each(value);
   }
 
+  // What is wrong with a field in the caller's eyes: a fault like those of its bytes.
+  void refuse(const char* field, const std::string& what) { fault(field, what); }
+
   Result<void> finish() {
     if (error_.empty() && !rest_.empty())
       error_ = std::string(message_) + " has " + std::to_string(rest_.size()) + " bytes too many";

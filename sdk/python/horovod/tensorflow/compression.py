@@ -2,31 +2,17 @@
 
 import tensorflow as tf
 
+from horovod.common.compression import Cast, Compressor, NoneCompressor  # noqa: F401
 
-class Compressor:
+
+class _Cast(Cast):
     @staticmethod
-    def compress(tensor):
-        return tensor, None
+    def is_floating(tensor):
+        return tensor.dtype.is_floating
 
     @staticmethod
-    def decompress(tensor, ctx):
-        return tensor
-
-
-class NoneCompressor(Compressor):
-    pass
-
-
-class _Cast(Compressor):
-    sent_as = tf.float16
-
-    @classmethod
-    def compress(cls, tensor):
-        return (tf.cast(tensor, cls.sent_as), tensor.dtype) if tensor.dtype.is_floating else (tensor, None)
-
-    @classmethod
-    def decompress(cls, tensor, ctx):
-        return tensor if ctx is None else tf.cast(tensor, ctx)
+    def cast(tensor, kind):
+        return tf.cast(tensor, kind)
 
 
 class FP16Compressor(_Cast):

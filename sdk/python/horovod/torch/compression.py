@@ -2,40 +2,17 @@
 
 import torch
 
+from horovod.common.compression import Cast, Compressor, NoneCompressor  # noqa: F401
 
-class Compressor:
+
+class _Cast(Cast):
     @staticmethod
-    def compress(tensor):
-        """-> what is sent, and what decompress must know."""
-        raise NotImplementedError("a Compressor has compress and decompress")
-
-    @staticmethod
-    def decompress(tensor, ctx):
-        raise NotImplementedError("a Compressor has compress and decompress")
-
-
-class NoneCompressor(Compressor):
-    @staticmethod
-    def compress(tensor):
-        return tensor, None
+    def is_floating(tensor):
+        return tensor.dtype.is_floating_point
 
     @staticmethod
-    def decompress(tensor, ctx):
-        return tensor
-
-
-class _Cast(Compressor):
-    """Floating point numbers as 16 bits. Sums of them are rounded once, from 32 bits (collectives/types.hpp)."""
-
-    sent_as = torch.float16
-
-    @classmethod
-    def compress(cls, tensor):
-        return (tensor.to(cls.sent_as), tensor.dtype) if tensor.dtype.is_floating_point else (tensor, None)
-
-    @classmethod
-    def decompress(cls, tensor, ctx):
-        return tensor if ctx is None else tensor.to(ctx)
+    def cast(tensor, kind):
+        return tensor.to(kind)
 
 
 class FP16Compressor(_Cast):
