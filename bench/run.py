@@ -37,7 +37,7 @@ FLOOD_ROUNDS = 5
 FLOOD_MEGABYTES = 500
 FLOOD_LINE = "epoch 3 step 1700 of 12000: loss 0.25731 learning rate 0.001 samples per second 12345.6 and so on"
 IMAGE = "localhost/trainyard-bench:1"
-# Of the bench of cold images. A framework image with CUDA is 12288, and asks for a disk of 60 GB.
+# Of the bench of cold images. A framework image with CUDA is 12288, and asks for a disk of 45 GB and ten minutes.
 COLD_IMAGE_MIB = int(os.environ.get("TRAINYARD_BENCH_IMAGE_MIB", "1024"))
 COLD_IMAGE_LAYERS = 40
 COLD_ROUNDS = 3
