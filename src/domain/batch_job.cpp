@@ -79,6 +79,7 @@ Json to_json(const BatchPart& batch) {
             {"definition", batch.definition},
             {"attempts_max", batch.attempts_max}};
   if (!batch.depends_on.empty()) json["depends_on"] = batch.depends_on;
+  if (batch.main_node) json["main_node"] = *batch.main_node;
   if (batch.retry_rules.empty()) return json;
   json["retry_rules"] = Json::array();
   for (const RetryRule& rule : batch.retry_rules) json["retry_rules"].push_back(to_json(rule));
@@ -94,6 +95,7 @@ Result<BatchPart> batch_part_from_json(const Json& json) {
           .read("attempts_max", batch.attempts_max)
           .read("retry_rules", batch.retry_rules, retry_rule_from_json)
           .read("depends_on", batch.depends_on)
+          .read("main_node", batch.main_node)
           .result());
   return batch;
 }

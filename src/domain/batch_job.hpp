@@ -42,6 +42,8 @@ struct BatchPart {
   uint32_t attempts_max = 1;
   std::vector<RetryRule> retry_rules;
   std::vector<std::string> depends_on;  // ids of jobs that must succeed first
+  // Of a multi-node parallel job: the host whose process decides. The others start when it runs and end when it ends.
+  std::optional<uint32_t> main_node;
 
   // "train" of "arn:aws:batch:eu-west-1:123456789012:job-definition/train:3".
   std::string definition_name() const;

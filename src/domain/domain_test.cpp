@@ -77,7 +77,7 @@ TEST(States, NamesRoundTrip) {
   for (int i = 0; i < 4; ++i) EXPECT_EQ(*parse_attempt_state(to_string(AttemptState(i))), AttemptState(i));
   for (int i = 0; i < 9; ++i) EXPECT_EQ(*parse_host_state(to_string(HostState(i))), HostState(i));
   for (int i = 0; i < 13; ++i) EXPECT_EQ(*parse_phase(to_string(Phase(i))), Phase(i));
-  for (int i = 0; i < 7; ++i) EXPECT_EQ(*parse_stop_cause(to_string(StopCause(i))), StopCause(i));
+  for (int i = 0; i < 8; ++i) EXPECT_EQ(*parse_stop_cause(to_string(StopCause(i))), StopCause(i));
   for (int i = 0; i < 3; ++i) EXPECT_EQ(*parse_fault(to_string(Fault(i))), Fault(i));
   for (int i = 0; i < 4; ++i)
     EXPECT_EQ(*parse_warm_pool_state(to_string(WarmPoolState(i))), WarmPoolState(i));

@@ -122,6 +122,8 @@ Result<MetricDefinition> metric_from_json(const Json& json) {
 Json to_json(const InstanceGroup& group) {
   Json json{{"name", group.name}, {"instance_type", group.instance_type}, {"count", group.count}};
   if (group.share) json["share"] = to_json(*group.share);
+  if (group.program) json["program"] = to_json(*group.program);
+  if (Json fittings = to_json(group.fittings); !fittings.empty()) json["fittings"] = std::move(fittings);
   return json;
 }
 
@@ -131,7 +133,9 @@ Result<InstanceGroup> group_from_json(const Json& json) {
   fields.read("name", group.name)
       .read("instance_type", group.instance_type)
       .read("count", group.count)
-      .read("share", group.share, share_from_json);
+      .read("share", group.share, share_from_json)
+      .read("program", group.program, program_from_json)
+      .read("fittings", group.fittings, fittings_from_json);
   TRY(fields.result());
   return group;
 }
@@ -283,6 +287,10 @@ const InstanceGroup& JobSpec::group(HostIndex host) const {
   CHECK(!groups.empty(), "a job has at least one group");
   return groups.back();
 }
+
+std::optional<HostIndex> JobSpec::main_host() const { return batch ? batch->main_node : std::nullopt; }
+
+bool JobSpec::decides(HostIndex host) const { return !main_host() || *main_host() == host; }
 
 Duration Attempt::ran(Instant now) const {
   if (!training_started) return {};

@@ -24,6 +24,7 @@
 #include "base/result.hpp"
 #include "base/time.hpp"
 #include "domain/batch_job.hpp"
+#include "domain/container.hpp"
 #include "domain/job_state.hpp"
 
 namespace trainyard::domain {
@@ -102,7 +103,9 @@ struct InstanceGroup {
   std::string name;  // "homogeneousCluster" when the request named no groups
   std::string instance_type;
   uint32_t count = 1;
-  std::optional<Share> share = {};  // what each host asks for; nothing: what its type has
+  std::optional<Share> share = {};      // what each host asks for; nothing: what its type has
+  std::optional<Program> program = {};  // what its hosts run; nothing: what the spec says
+  Fittings fittings = {};               // what their containers are given beside
 };
 
 struct Tag {
@@ -142,6 +145,10 @@ struct JobSpec {
   uint32_t hosts() const;  // over all groups
   const InstanceGroup& group(HostIndex host) const;
   const std::string& instance_type(HostIndex host) const { return group(host).instance_type; }
+  // Of a multi-node parallel job: the host that the others follow.
+  std::optional<HostIndex> main_host() const;
+  // Whether what becomes of this host becomes of the job: of all, or of the main host only.
+  bool decides(HostIndex host) const;
 };
 
 // A host as control knows it.

@@ -54,13 +54,14 @@ constexpr Names<Phase, 13> kPhases{{{Phase::starting, "Starting"},
                                     {Phase::stopped, "Stopped"},
                                     {Phase::max_runtime_exceeded, "MaxRuntimeExceeded"},
                                     {Phase::max_wait_time_exceeded, "MaxWaitTimeExceeded"}}};
-constexpr Names<StopCause, 7> kStopCauses{{{StopCause::none, "none"},
+constexpr Names<StopCause, 8> kStopCauses{{{StopCause::none, "none"},
                                            {StopCause::user, "user"},
                                            {StopCause::max_runtime, "max_runtime"},
                                            {StopCause::max_wait, "max_wait"},
                                            {StopCause::host_failed, "host_failed"},
                                            {StopCause::interrupted, "interrupted"},
-                                           {StopCause::max_pending, "max_pending"}}};
+                                           {StopCause::max_pending, "max_pending"},
+                                           {StopCause::main_ended, "main_ended"}}};
 constexpr Names<Fault, 3> kFaults{
     {{Fault::algorithm, "algorithm"}, {Fault::client, "client"}, {Fault::internal, "internal"}}};
 constexpr Names<WarmPoolState, 4> kWarmPoolStates{{{WarmPoolState::in_use, "InUse"},

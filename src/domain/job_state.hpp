@@ -51,8 +51,9 @@ enum class Phase {
   max_wait_time_exceeded,
 };
 
-// Why a stop is under way. Of an interrupted attempt only its checkpoints are kept: another one follows.
-enum class StopCause { none, user, max_runtime, max_wait, host_failed, interrupted, max_pending };
+// Why a stop is under way. Of an interrupted attempt only its checkpoints are kept: another one follows. main_ended is
+// for single hosts: the one that they follow has ended.
+enum class StopCause { none, user, max_runtime, max_wait, host_failed, interrupted, max_pending, main_ended };
 
 // What became of the hosts that a finished job keeps for the next one that matches. The last two are final.
 //

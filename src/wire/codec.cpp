@@ -36,7 +36,7 @@ void fields(Side& side, M& m) {
     side("staged_model", m.staged_model);
     side("model_uri", m.model_uri);
     side("output_uri", m.output_uri);
-    side.choice("stopped", m.stopped, domain::StopCause::max_pending);
+    side.choice("stopped", m.stopped, domain::StopCause::main_ended);
   } else if constexpr (std::is_same_v<T, LogBatch>) {
     side("number", m.number);
     side.list("lines", m.lines, 12, [&](auto& line) {
@@ -60,7 +60,7 @@ void fields(Side& side, M& m) {
     side.choice("track", m.track, Track::data);
     side("number", m.number);
   } else if constexpr (std::is_same_v<T, Stop>) {
-    side.choice("cause", m.cause, domain::StopCause::max_pending);
+    side.choice("cause", m.cause, domain::StopCause::main_ended);
     side("grace", m.grace);
   } else if constexpr (std::is_same_v<T, Credentials>) {
     side("access_key_id", m.access_key_id);
@@ -85,13 +85,13 @@ void fields(Side& side, M& m) {
     side("shell", m.shell);
     side("payload", m.payload);
   } else {
-    static_assert(std::is_same_v<T, Goodbye>, "every message is described");
+    static_assert(std::is_same_v<T, Goodbye> || std::is_same_v<T, MainRuns>, "every message is described");
   }
 }
 
 constexpr const char* kNames[] = {"Hello",   "StateFact",   "LogBatch",  "MetricBatch", "Welcome",
                                   "Refused", "Acknowledge", "Stop",      "Credentials", "PeersDrained",
-                                  "Goodbye", "Progress",    "OpenShell", "ShellData"};
+                                  "Goodbye", "Progress",    "OpenShell", "ShellData",   "MainRuns"};
 static_assert(std::size(kNames) == std::variant_size_v<Message>);
 
 constexpr auto kDescribe = [](auto& side, auto& message) { fields(side, message); };

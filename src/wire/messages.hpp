@@ -8,7 +8,7 @@
 //   data track   LogBatch, MetricBatch: acknowledged once observe has it. At spool_bytes_max the oldest unsent log
 //                bytes go, and a line says how many.
 //
-// and orders go down: Stop, Credentials, PeersDrained. Orders are repeated after each Welcome; repeating one is
+// and orders go down: Stop, Credentials, PeersDrained, MainRuns. Orders are repeated after each Welcome; repeating one is
 // harmless.
 //
 // Threads: plain values.
@@ -116,6 +116,9 @@ struct PeersDrained {
   std::vector<std::string> staged_models;
 };
 
+// To the hosts that follow a main host: it runs, so they may start.
+struct MainRuns {};
+
 // The server has applied the host's final fact: the agent may remove its spool and end.
 struct Goodbye {};
 
@@ -146,7 +149,7 @@ struct ShellData {
 };
 
 using Message = std::variant<Hello, StateFact, LogBatch, MetricBatch, Welcome, Refused, Acknowledge, Stop,
-                             Credentials, PeersDrained, Goodbye, Progress, OpenShell, ShellData>;
+                             Credentials, PeersDrained, Goodbye, Progress, OpenShell, ShellData, MainRuns>;
 
 // -- the order an agent is started with (a file; never on the command line) ------------------------
 

@@ -101,6 +101,7 @@ const std::vector<Golden>& golden() {
        "0700000000000000"
        "01000000"
        "02"},
+      {MainRuns{}, "0f"},
   };
   return all;
 }
@@ -130,7 +131,7 @@ TEST(Codec, FaultsNameMessageAndField) {
   const auto why = [](std::string_view hex) { return decode(*from_hex(hex)).error().message; };
   EXPECT_EQ(why(""), "a frame without a message kind");
   EXPECT_EQ(why("00"), "unknown message kind 0");
-  EXPECT_EQ(why("0f"), "unknown message kind 15");
+  EXPECT_EQ(why("10"), "unknown message kind 16");
   EXPECT_EQ(why("0600000010"), "Refused.reason is cut short");
   EXPECT_EQ(why("07020800000000000000"), "Acknowledge.track has no value 2");
   EXPECT_EQ(why("0b00"), "Goodbye has 1 bytes too many");
