@@ -96,6 +96,12 @@ class PlainControl final : public control::Control {
     }
     answer(*std::move(noun));
   }
+  std::vector<std::shared_ptr<const domain::Job>> live_jobs() override {
+    std::vector<std::shared_ptr<const domain::Job>> all;
+    for (const auto& [key, job] : jobs)
+      if (job->live()) all.push_back(job);
+    return all;
+  }
   std::shared_ptr<const domain::BatchYard> batch_yard() override {
     return std::make_shared<domain::BatchYard>(yard);
   }

@@ -140,6 +140,8 @@ class SingleWriter final : public ControlPlane {
 
   Result<std::vector<domain::Tag>> tags(const std::string& arn) override { return ledger_.tags(arn); }
 
+  std::vector<std::shared_ptr<const Job>> live_jobs() override { return live_.all(); }
+
   std::shared_ptr<const domain::BatchYard> batch_yard() override { return yard_.get(); }
 
   Result<std::vector<domain::JobDefinition>> definitions(const ledger::DefinitionQuery& query) override {

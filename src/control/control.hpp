@@ -127,7 +127,9 @@ class Control {
   virtual Result<std::shared_ptr<const domain::Job>> find(const domain::JobKey& key) = 0;
   virtual Result<ledger::JobPage> list(const ledger::JobQuery& query) = 0;
   virtual Result<std::vector<domain::Tag>> tags(const std::string& arn) = 0;
-  // All queues and compute environments; never nullptr.
+  // What lives in memory, by number: jobs that are not over, and those that still hold something.
+  virtual std::vector<std::shared_ptr<const domain::Job>> live_jobs() = 0;
+  // All of Batch's nouns but definitions; never nullptr.
   virtual std::shared_ptr<const domain::BatchYard> batch_yard() = 0;
   virtual Result<std::vector<domain::JobDefinition>> definitions(const ledger::DefinitionQuery& query) = 0;
 

@@ -46,7 +46,7 @@ Result<launch::Gang> gang_of(const Settings& settings, const Job& job, AttemptId
                      " is not in the config any more");
     order.file_systems[found->first] = found->second.directory;
   }
-  if (job.spec.batch) order.variables = domain::batch_variables(job, attempt);
+  if (job.spec.plain()) order.variables = domain::batch_variables(job, attempt);
   order.runtime_left =
       std::max<Duration>(std::chrono::seconds(job.spec.max_runtime_seconds) - ran_before(job), 1ms);
   order.stop_grace = stop_grace_of(job, settings.stop_grace);
@@ -66,7 +66,7 @@ std::string job_arn(const std::string& account, const domain::JobKey& key) {
 }
 
 std::string job_arn(const domain::Job& job) {
-  if (!job.spec.batch) return job_arn(job.account, job.key);
+  if (!job.spec.plain()) return job_arn(job.account, job.key);
   return domain::batch_arn(job.account, job.key.region, domain::kJobArn, job.key.name);
 }
 

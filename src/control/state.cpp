@@ -555,18 +555,18 @@ std::optional<JobNumber> job_of(const Command& command) {
 }
 
 std::string job_title(const Job& job) {
-  if (job.spec.batch) return "job/" + job.spec.batch->name + " (" + job.key.name + ")";
+  if (job.spec.plain()) return "job/" + job.spec.batch->name + " (" + job.key.name + ")";
   return "training-job/" + job.key.name;
 }
 
 Duration stop_grace_of(const Job& job, Duration usual) {
-  return job.spec.batch ? std::min<Duration>(usual, std::chrono::seconds(kBatchStopGraceSeconds)) : usual;
+  return job.spec.plain() ? std::min<Duration>(usual, std::chrono::seconds(kBatchStopGraceSeconds)) : usual;
 }
 
-std::string_view log_group_of(const Job& job) { return job.spec.batch ? kBatchLogGroup : kLogGroup; }
+std::string_view log_group_of(const Job& job) { return job.spec.plain() ? kBatchLogGroup : kLogGroup; }
 
 std::string log_stream_of(const Job& job, const Attempt& attempt, HostIndex host) {
-  if (job.spec.batch) {
+  if (job.spec.plain()) {
     // Nobody but this attempt's host has it, and it is always the same.
     const std::string whole = job.key.region + "/" + job.key.name + "/" + std::to_string(attempt.number) +
                               "/" + std::to_string(host);

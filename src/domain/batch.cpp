@@ -9,7 +9,10 @@
 namespace trainyard::domain {
 namespace {
 
-constexpr std::string_view kKinds[] = {"compute_environment", "job_queue", "job_definition"};  // as BatchNoun
+constexpr std::string_view kKinds[] = {"compute_environment", "job_queue",           "job_definition",
+                                       "scheduling_policy",   "service_environment", "quota_share",
+                                       "consumable_resource"};  // as BatchNoun
+static_assert(std::size(kKinds) == std::variant_size_v<BatchNoun>);
 constexpr std::string_view kStatuses[] = {"SUBMITTED", "PENDING",   "RUNNABLE", "STARTING",
                                           "RUNNING",   "SUCCEEDED", "FAILED"};  // as BatchStatus
 
@@ -31,10 +34,23 @@ Result<BatchNoun> changed_one(const BatchYard& yard, const JobDefinition*, NounC
   if (how == NounChange::update) return BatchNoun(std::move(noun));
   if (present->enabled) return conflict("Cannot delete, resource must be disabled: " + noun.key.name);
   for (const auto& [key, queue] : yard.queues)
-    if (key.region == noun.key.region &&
+    if (key.region == noun.key.region && !queue.service &&
         std::ranges::find(queue.environments, noun.key.name) != queue.environments.end())
       return conflict("Cannot delete, found existing JobQueue relationship: " + key.name);
   return BatchNoun(*present);
+}
+
+// A queue's policy may be replaced by another one of its kind, and neither added nor taken away.
+Result<void> check_same_policy(const BatchYard& yard, const JobQueue& present, const JobQueue& next) {
+  const SchedulingPolicy* before = yard.policy_of(present);
+  const SchedulingPolicy* after = yard.policy_of(next);
+  if (bool(before) != bool(after))
+    return conflict("the scheduling policy of a job queue can be replaced, but not added or removed: " +
+                    next.key.name);
+  if (before && before->kind != after->kind)
+    return conflict("a fair-share policy cannot take the place of one of quota shares, nor the reverse: " +
+                    next.key.name);
+  return {};
 }
 
 Result<BatchNoun> changed_one(const BatchYard& yard, const JobDefinition*, NounChange how, JobQueue noun) {
@@ -46,11 +62,22 @@ Result<BatchNoun> changed_one(const BatchYard& yard, const JobDefinition*, NounC
     return invalid("a region has at most " + std::to_string(kQueuesMax) + " job queues");
   if (how == NounChange::remove) {
     if (present->enabled) return conflict("Cannot delete, resource must be disabled: " + noun.key.name);
+    for (const auto& [key, share] : yard.quota_shares)
+      if (key.region == noun.key.region && share.queue() == noun.key.name)
+        return conflict("Cannot delete, found existing QuotaShare relationship: " + share.name());
     return BatchNoun(*present);
   }
   for (const std::string& name : noun.environments)
-    if (!yard.environment({noun.key.region, name}))
-      return not_found("the compute environment " + name + " does not exist");
+    if (noun.service ? !yard.service_environment({noun.key.region, name})
+                     : !yard.environment({noun.key.region, name}))
+      return not_found((noun.service ? "the service environment " : "the compute environment ") + name +
+                       " does not exist");
+  if (!noun.policy.empty() && !yard.policy_of(noun))
+    return not_found("the scheduling policy " + noun.policy + " does not exist");
+  if (!noun.service && yard.policy_of(noun) &&
+      yard.policy_of(noun)->kind == SchedulingPolicy::Kind::quota_shares)
+    return invalid("quota shares are for job queues of the type SAGEMAKER_TRAINING: " + noun.key.name);
+  if (how == NounChange::update) TRY(check_same_policy(yard, *present, noun));
   return BatchNoun(std::move(noun));
 }
 
@@ -60,17 +87,92 @@ Result<BatchNoun> changed_one(const BatchYard&, const JobDefinition* last, NounC
   return BatchNoun(std::move(noun));
 }
 
+// What is the same for all of these: names are taken once, what is not there is not changed, and a region has so many.
+template <class Noun>
+Result<void> check_presence(const std::map<JobKey, Noun>& all, NounChange how, const JobKey& key,
+                            const std::string& what, size_t most) {
+  const bool present = all.contains(key);
+  if (how != NounChange::create)
+    return present ? Result<void>() : not_found("the " + what + " " + key.name + " does not exist");
+  if (present) return conflict("Object already exists");
+  if (count_in(all, key.region) >= most)
+    return invalid("a region has at most " + std::to_string(most) + " of what this is: " + what);
+  return {};
+}
+
+Result<BatchNoun> changed_one(const BatchYard& yard, const JobDefinition*, NounChange how,
+                              SchedulingPolicy noun) {
+  TRY(check_presence(yard.policies, how, noun.key, "scheduling policy", kPoliciesMax));
+  if (how == NounChange::update && yard.policies.at(noun.key).kind != noun.kind)
+    return invalid("a fairsharePolicy cannot become a quotaSharePolicy, nor the reverse: " + noun.key.name);
+  if (how != NounChange::remove) return BatchNoun(std::move(noun));
+  for (const auto& [key, queue] : yard.queues)
+    if (key.region == noun.key.region && queue.policy == noun.key.name)
+      return conflict("Cannot delete, found existing JobQueue relationship: " + key.name);
+  return BatchNoun(yard.policies.at(noun.key));
+}
+
+Result<BatchNoun> changed_one(const BatchYard& yard, const JobDefinition*, NounChange how,
+                              ServiceEnvironment noun) {
+  TRY(check_presence(yard.service_environments, how, noun.key, "service environment",
+                     kServiceEnvironmentsMax));
+  if (how != NounChange::remove) return BatchNoun(std::move(noun));
+  const ServiceEnvironment& present = yard.service_environments.at(noun.key);
+  if (present.enabled) return conflict("Cannot delete, resource must be disabled: " + noun.key.name);
+  for (const auto& [key, queue] : yard.queues)
+    if (key.region == noun.key.region && queue.service &&
+        std::ranges::find(queue.environments, noun.key.name) != queue.environments.end())
+      return conflict("Cannot delete, found existing JobQueue relationship: " + key.name);
+  return BatchNoun(present);
+}
+
+Result<BatchNoun> changed_one(const BatchYard& yard, const JobDefinition*, NounChange how, QuotaShare noun) {
+  const JobQueue* queue = yard.queue({noun.key.region, noun.queue()});
+  if (!queue) return not_found("the job queue " + noun.queue() + " does not exist");
+  const SchedulingPolicy* policy = yard.policy_of(*queue);
+  if (!policy || policy->kind != SchedulingPolicy::Kind::quota_shares)
+    return invalid("the job queue " + noun.queue() + " has no scheduling policy with a quotaSharePolicy");
+  const auto of_queue = std::ranges::count_if(yard.quota_shares, [&](const auto& each) {
+    return each.first.region == noun.key.region && each.second.queue() == noun.queue();
+  });
+  if (how == NounChange::create && !yard.quota_share(noun.key) && size_t(of_queue) >= kQuotaSharesOfQueueMax)
+    return invalid("a job queue has at most " + std::to_string(kQuotaSharesOfQueueMax) + " quota shares");
+  TRY(check_presence(yard.quota_shares, how, noun.key, "quota share", kQueuesMax * kQuotaSharesOfQueueMax));
+  if (how != NounChange::remove) return BatchNoun(std::move(noun));
+  const QuotaShare& present = yard.quota_shares.at(noun.key);
+  if (present.enabled) return conflict("Cannot delete, resource must be disabled: " + noun.key.name);
+  return BatchNoun(present);
+}
+
+Result<BatchNoun> changed_one(const BatchYard& yard, const JobDefinition*, NounChange how,
+                              ConsumableResource noun) {
+  TRY(check_presence(yard.resources, how, noun.key, "consumable resource", kConsumableResourcesMax));
+  if (how == NounChange::create) return BatchNoun(std::move(noun));
+  const ConsumableResource& present = yard.resources.at(noun.key);
+  if (how == NounChange::remove) return BatchNoun(present);
+  return BatchNoun(TRY(updated(present, noun)));
+}
+
+template <class Noun>
+const Noun* find_in(const std::map<JobKey, Noun>& all, const JobKey& key) {
+  const auto found = all.find(key);
+  return found == all.end() ? nullptr : &found->second;
+}
+
 }  // namespace
 
 const ComputeEnvironment* BatchYard::environment(const JobKey& key) const {
-  const auto found = environments.find(key);
-  return found == environments.end() ? nullptr : &found->second;
+  return find_in(environments, key);
 }
-
-const JobQueue* BatchYard::queue(const JobKey& key) const {
-  const auto found = queues.find(key);
-  return found == queues.end() ? nullptr : &found->second;
+const JobQueue* BatchYard::queue(const JobKey& key) const { return find_in(queues, key); }
+const SchedulingPolicy* BatchYard::policy_of(const JobQueue& queue) const {
+  return queue.policy.empty() ? nullptr : find_in(policies, JobKey{queue.key.region, queue.policy});
 }
+const ServiceEnvironment* BatchYard::service_environment(const JobKey& key) const {
+  return find_in(service_environments, key);
+}
+const QuotaShare* BatchYard::quota_share(const JobKey& key) const { return find_in(quota_shares, key); }
+const ConsumableResource* BatchYard::resource(const JobKey& key) const { return find_in(resources, key); }
 
 Result<BatchNoun> changed(const BatchYard& yard, const JobDefinition* last, NounChange how, BatchNoun noun) {
   return std::visit([&](auto& each) { return changed_one(yard, last, how, std::move(each)); }, noun);
@@ -86,6 +188,11 @@ void put(BatchYard& yard, NounChange how, const BatchNoun& noun) {
   if (const auto* environment = std::get_if<ComputeEnvironment>(&noun))
     place(yard.environments, *environment);
   if (const auto* queue = std::get_if<JobQueue>(&noun)) place(yard.queues, *queue);
+  if (const auto* policy = std::get_if<SchedulingPolicy>(&noun)) place(yard.policies, *policy);
+  if (const auto* service = std::get_if<ServiceEnvironment>(&noun))
+    place(yard.service_environments, *service);
+  if (const auto* share = std::get_if<QuotaShare>(&noun)) place(yard.quota_shares, *share);
+  if (const auto* resource = std::get_if<ConsumableResource>(&noun)) place(yard.resources, *resource);
 }
 
 std::string batch_arn(const std::string& account, const std::string& region, std::string_view kind,
@@ -178,58 +285,105 @@ const JobKey& key_of(const BatchNoun& noun) {
   return std::visit([](const auto& each) -> const JobKey& { return each.key; }, noun);
 }
 
-Json to_json(const BatchNoun& noun) {
-  Json json = std::visit(
-      [](const auto& each) {
-        return Json{{"key", to_json(each.key)}, {"request", each.request}};
-      },
-      noun);
-  if (const auto* environment = std::get_if<ComputeEnvironment>(&noun)) {
-    json["enabled"] = environment->enabled;
-    json["cpus_max"] = environment->cpus_max;
-  } else if (const auto* queue = std::get_if<JobQueue>(&noun)) {
-    json["enabled"] = queue->enabled;
-    json["priority"] = queue->priority;
-    json["environments"] = queue->environments;
-  } else {
-    const auto& definition = std::get<JobDefinition>(noun);
-    json["revision"] = definition.revision;
-    json["active"] = definition.active;
-  }
-  return json;
+namespace {
+
+Json to_json(const WaitLimit& limit) {
+  return {{"seconds_max", limit.seconds_max}, {"terminate", limit.terminate}, {"reason", limit.reason}};
+}
+Result<WaitLimit> wait_limit_from_json(const Json& json) {
+  WaitLimit limit;
+  TRY(Fields(json, "wait_limit")
+          .read("seconds_max", limit.seconds_max)
+          .read("terminate", limit.terminate)
+          .read("reason", limit.reason)
+          .result());
+  return limit;
 }
 
-Result<BatchNoun> batch_noun_from_json(std::string_view kind, const Json& json) {
-  if (kind == kKinds[0]) {
-    ComputeEnvironment noun;
-    TRY(Fields(json, kind)
-            .read("key", noun.key, job_key_from_json)
-            .read("enabled", noun.enabled)
-            .read("cpus_max", noun.cpus_max)
-            .read("request", noun.request)
-            .result());
-    return BatchNoun(std::move(noun));
-  }
-  if (kind == kKinds[1]) {
-    JobQueue noun;
-    TRY(Fields(json, kind)
-            .read("key", noun.key, job_key_from_json)
-            .read("enabled", noun.enabled)
-            .read("priority", noun.priority)
-            .read("environments", noun.environments)
-            .read("request", noun.request)
-            .result());
-    return BatchNoun(std::move(noun));
-  }
-  if (kind != kKinds[2]) return invalid("'" + shorten(kind, 40) + "' is no kind of Batch's");
+Json to_json(const ComputeEnvironment& environment) {
+  return {{"key", to_json(environment.key)},
+          {"request", environment.request},
+          {"enabled", environment.enabled},
+          {"cpus_max", environment.cpus_max}};
+}
+Result<ComputeEnvironment> environment_from_json(const Json& json) {
+  ComputeEnvironment noun;
+  TRY(Fields(json, "compute_environment")
+          .read("key", noun.key, job_key_from_json)
+          .read("enabled", noun.enabled)
+          .read("cpus_max", noun.cpus_max)
+          .read("request", noun.request)
+          .result());
+  return noun;
+}
+
+Json to_json(const JobQueue& queue) {
+  Json json{{"key", to_json(queue.key)},
+            {"request", queue.request},
+            {"enabled", queue.enabled},
+            {"priority", queue.priority},
+            {"environments", queue.environments}};
+  if (queue.service) json["service"] = true;
+  if (!queue.policy.empty()) json["policy"] = queue.policy;
+  for (const WaitLimit& limit : queue.wait_limits) json["wait_limits"].push_back(to_json(limit));
+  return json;
+}
+Result<JobQueue> queue_from_json(const Json& json) {
+  JobQueue noun;
+  TRY(Fields(json, "job_queue")
+          .read("key", noun.key, job_key_from_json)
+          .read("enabled", noun.enabled)
+          .read("priority", noun.priority)
+          .read("environments", noun.environments)
+          .read("service", noun.service)
+          .read("policy", noun.policy)
+          .read("wait_limits", noun.wait_limits, wait_limit_from_json)
+          .read("request", noun.request)
+          .result());
+  return noun;
+}
+
+Json to_json(const JobDefinition& definition) {
+  return {{"key", to_json(definition.key)},
+          {"request", definition.request},
+          {"revision", definition.revision},
+          {"active", definition.active}};
+}
+Result<JobDefinition> definition_from_json(const Json& json) {
   JobDefinition noun;
-  TRY(Fields(json, kind)
+  TRY(Fields(json, "job_definition")
           .read("key", noun.key, job_key_from_json)
           .read("revision", noun.revision)
           .read("active", noun.active)
           .read("request", noun.request)
           .result());
-  return BatchNoun(std::move(noun));
+  return noun;
+}
+
+template <class Noun, Result<Noun> (*read)(const Json&)>
+Result<BatchNoun> read_as(const Json& json) {
+  return BatchNoun(TRY(read(json)));
+}
+
+}  // namespace
+
+Json to_json(const BatchNoun& noun) {
+  return std::visit([](const auto& each) { return to_json(each); }, noun);
+}
+
+Result<BatchNoun> batch_noun_from_json(std::string_view kind, const Json& json) {
+  static constexpr Result<BatchNoun> (*kReaders[])(const Json&) = {
+      read_as<ComputeEnvironment, environment_from_json>,
+      read_as<JobQueue, queue_from_json>,
+      read_as<JobDefinition, definition_from_json>,
+      read_as<SchedulingPolicy, policy_from_json>,
+      read_as<ServiceEnvironment, service_environment_from_json>,
+      read_as<QuotaShare, quota_share_from_json>,
+      read_as<ConsumableResource, consumable_from_json>};  // as kKinds
+  static_assert(std::size(kReaders) == std::size(kKinds));
+  for (size_t i = 0; i < std::size(kKinds); ++i)
+    if (kKinds[i] == kind) return kReaders[i](json);
+  return invalid("'" + shorten(kind, 40) + "' is no kind of Batch's");
 }
 
 }  // namespace trainyard::domain

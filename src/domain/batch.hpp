@@ -16,6 +16,7 @@
 
 #include "base/json.hpp"
 #include "base/result.hpp"
+#include "domain/batch_policy.hpp"
 #include "domain/job.hpp"
 
 namespace trainyard::domain {
@@ -28,11 +29,21 @@ struct ComputeEnvironment {
   Json request = Json::object();
 };
 
+// What becomes of a job that has stood at the head of its queue, ready to run, for too long.
+struct WaitLimit {
+  int64_t seconds_max = 0;
+  bool terminate = false;  // else it is cancelled
+  std::string reason;      // in its user's words
+};
+
 struct JobQueue {
   JobKey key;
   bool enabled = true;                    // takes new jobs; those that it has go on either way
   int64_t priority = 0;                   // higher goes first
   std::vector<std::string> environments;  // names, in the order in which they are tried
+  bool service = false;                   // takes training jobs (service jobs), in service environments
+  std::string policy;                     // name of its scheduling policy; "": in the order of submission
+  std::vector<WaitLimit> wait_limits;
   Json request = Json::object();
 };
 
@@ -43,20 +54,32 @@ struct JobDefinition {
   Json request = Json::object();
 };
 
-using BatchNoun = std::variant<ComputeEnvironment, JobQueue, JobDefinition>;
+using BatchNoun = std::variant<ComputeEnvironment, JobQueue, JobDefinition, SchedulingPolicy,
+                               ServiceEnvironment, QuotaShare, ConsumableResource>;
 
-// Environments and queues, all of them: some dozens. (Of definitions there may be thousands: the ledger has them.)
+// All of them but definitions: some dozens. (Of definitions there may be thousands: the ledger has them.)
 struct BatchYard {
   std::map<JobKey, ComputeEnvironment> environments;
   std::map<JobKey, JobQueue> queues;
+  std::map<JobKey, SchedulingPolicy> policies;
+  std::map<JobKey, ServiceEnvironment> service_environments;
+  std::map<JobKey, QuotaShare> quota_shares;
+  std::map<JobKey, ConsumableResource> resources;
 
   const ComputeEnvironment* environment(const JobKey& key) const;
   const JobQueue* queue(const JobKey& key) const;
+  // nullptr: it has none.
+  const SchedulingPolicy* policy_of(const JobQueue& queue) const;
+  const ServiceEnvironment* service_environment(const JobKey& key) const;
+  const QuotaShare* quota_share(const JobKey& key) const;
+  const ConsumableResource* resource(const JobKey& key) const;
 };
 
-inline constexpr size_t kEnvironmentsMax = 50;        // of a region, as AWS
-inline constexpr size_t kQueuesMax = 50;              // of a region, as AWS
-inline constexpr size_t kEnvironmentsOfQueueMax = 3;  // as AWS
+inline constexpr size_t kEnvironmentsMax = 50;                                       // of a region, as AWS
+inline constexpr size_t kQueuesMax = 50;                                             // of a region, as AWS
+inline constexpr size_t kEnvironmentsOfQueueMax = 3;                                 // as AWS
+inline constexpr int64_t kWaitLimitSecondsMin = 600, kWaitLimitSecondsMax = 86'400;  // as AWS
+inline constexpr size_t kWaitLimitsMax = 10;  // of a queue: each is looked at with each turn
 // Jobs of no queue are as urgent as those of a queue of this priority.
 inline constexpr int64_t kPriorityOfOthers = 1;
 
@@ -77,6 +100,11 @@ inline constexpr std::string_view kEnvironmentArn = "compute-environment";
 inline constexpr std::string_view kQueueArn = "job-queue";
 inline constexpr std::string_view kDefinitionArn = "job-definition";
 inline constexpr std::string_view kJobArn = "job";
+inline constexpr std::string_view kServiceJobArn = "service-job";
+inline constexpr std::string_view kPolicyArn = "scheduling-policy";
+inline constexpr std::string_view kServiceEnvironmentArn = "service-environment";
+inline constexpr std::string_view kQuotaShareArn = "quota-share";  // of "QUEUE/SHARE"
+inline constexpr std::string_view kResourceArn = "consumable-resource";
 
 // -- a Batch job, as its face and its container see it. Requires: job.spec.batch.
 

@@ -35,6 +35,14 @@ Result<RetryRule> retry_rule_from_json(const Json& json) {
   return rule;
 }
 
+Json to_json(const Consumption& each) { return {{"resource", each.resource}, {"quantity", each.quantity}}; }
+
+Result<Consumption> consumption_from_json(const Json& json) {
+  Consumption each;
+  TRY(Fields(json, "consumption").read("resource", each.resource).read("quantity", each.quantity).result());
+  return each;
+}
+
 constexpr std::pair<Withdrawn, std::string_view> kWithdrawn[] = {
     {Withdrawn::no, "no"},
     {Withdrawn::cancelled, "cancelled"},
@@ -80,6 +88,15 @@ Json to_json(const BatchPart& batch) {
             {"attempts_max", batch.attempts_max}};
   if (!batch.depends_on.empty()) json["depends_on"] = batch.depends_on;
   if (batch.main_node) json["main_node"] = *batch.main_node;
+  if (batch.service) {
+    json["service"] = true;
+    json["service_request"] = batch.service_request;
+  }
+  if (!batch.share.empty()) json["share"] = batch.share;
+  if (!batch.quota_share.empty()) json["quota_share"] = batch.quota_share;
+  if (batch.priority != 0) json["priority"] = batch.priority;
+  if (batch.preemptions_max) json["preemptions_max"] = *batch.preemptions_max;
+  for (const Consumption& each : batch.consumes) json["consumes"].push_back(to_json(each));
   if (batch.retry_rules.empty()) return json;
   json["retry_rules"] = Json::array();
   for (const RetryRule& rule : batch.retry_rules) json["retry_rules"].push_back(to_json(rule));
@@ -96,6 +113,13 @@ Result<BatchPart> batch_part_from_json(const Json& json) {
           .read("retry_rules", batch.retry_rules, retry_rule_from_json)
           .read("depends_on", batch.depends_on)
           .read("main_node", batch.main_node)
+          .read("service", batch.service)
+          .read("service_request", batch.service_request)
+          .read("share", batch.share)
+          .read("quota_share", batch.quota_share)
+          .read("priority", batch.priority)
+          .read("consumes", batch.consumes, consumption_from_json)
+          .read("preemptions_max", batch.preemptions_max)
           .result());
   return batch;
 }

@@ -35,7 +35,17 @@ struct AttemptEnd {
   std::optional<int> exit_code;
 };
 
+// So much of a named consumable resource (batch_policy.hpp), held as long as an attempt of the job lasts; what is not
+// replenishable is used up by each attempt.
+struct Consumption {
+  std::string resource;  // name, of the job's region
+  int64_t quantity = 0;
+};
+
 struct BatchPart {
+  // A training job that Batch has queued (a service job): under the training contract, and shown by both faces.
+  // Otherwise a plain container.
+  bool service = false;
   std::string name;        // as its user calls it; many jobs may have it. The job's key has its id
   std::string queue;       // name, of the job's region
   std::string definition;  // ARN, with its revision
@@ -44,15 +54,24 @@ struct BatchPart {
   std::vector<std::string> depends_on;  // ids of jobs that must succeed first
   // Of a multi-node parallel job: the host whose process decides. The others start when it runs and end when it ends.
   std::optional<uint32_t> main_node;
+  std::string share;        // shareIdentifier; "" in queues without fair share
+  std::string quota_share;  // name, of its queue; "" in queues without quota shares
+  int64_t priority = 0;     // as it was submitted, among the jobs of its share: higher goes first
+  std::vector<Consumption> consumes;
+  std::optional<uint32_t> preemptions_max;  // then it fails; nothing: it is queued again each time
+  Json service_request;                     // of service jobs: what SubmitServiceJob was told
 
   // "train" of "arn:aws:batch:eu-west-1:123456789012:job-definition/train:3".
   std::string definition_name() const;
 };
 
-inline constexpr int64_t kBatchAttemptsMax = 10;        // as AWS
-inline constexpr int64_t kBatchAttemptSecondsMin = 60;  // of a timeout, as AWS
-inline constexpr size_t kRetryRulesMax = 5;             // as AWS
-inline constexpr size_t kDependenciesMax = 20;          // as AWS
+inline constexpr int64_t kBatchAttemptsMax = 10;         // as AWS
+inline constexpr int64_t kBatchAttemptSecondsMin = 60;   // of a timeout, as AWS
+inline constexpr size_t kRetryRulesMax = 5;              // as AWS
+inline constexpr size_t kDependenciesMax = 20;           // as AWS
+inline constexpr int64_t kSchedulingPriorityMax = 9999;  // as AWS
+inline constexpr size_t kConsumptionsMax =
+    10;  // resources that one job names: each is looked at whenever it waits
 // A job without a timeout runs as long as it likes: ten years stand for that.
 inline constexpr int64_t kBatchRuntimeSecondsMax = 315'360'000;
 inline constexpr int64_t kBatchStopGraceSeconds = 30;  // between SIGTERM and SIGKILL, as AWS

@@ -451,6 +451,7 @@ Json progress_json(const Job& job) {
     json["withdrawn_reason"] = job.withdrawn_reason;
   }
   if (!job.awaits.empty()) json["awaits"] = job.awaits;
+  if (job.new_priority) json["new_priority"] = *job.new_priority;
   return json;
 }
 
@@ -472,6 +473,7 @@ Result<Job> job_from_json(const Json& json) {
       .read("withdrawn", job.withdrawn, parse_withdrawn)
       .read("withdrawn_reason", job.withdrawn_reason)
       .read("awaits", job.awaits, job_number_from_json)
+      .read("new_priority", job.new_priority)
       .read("attempts", job.attempts, attempt_from_json)
       .read("failure_reason", job.failure_reason)
       .read("model_uri", job.model_uri)

@@ -137,11 +137,12 @@ struct JobSpec {
   std::optional<Checkpoint> checkpoint;
   int64_t keep_alive_seconds = 0;  // its hosts stay that long for the next job that matches (warm pool)
   bool network_isolation = false;
-  bool encrypt_traffic = false;  // between hosts
-  std::optional<BatchPart>
-      batch;  // of jobs of AWS Batch: their containers are not under the training contract
+  bool encrypt_traffic = false;    // between hosts
+  std::optional<BatchPart> batch;  // of jobs that are in a queue of AWS Batch
   Json request;
 
+  // Its containers are not under the training contract.
+  bool plain() const { return batch && !batch->service; }
   uint32_t hosts() const;  // over all groups
   const InstanceGroup& group(HostIndex host) const;
   const std::string& instance_type(HostIndex host) const { return group(host).instance_type; }
@@ -223,6 +224,7 @@ struct Job {
   Withdrawn withdrawn = Withdrawn::no;  // Batch jobs: taken back before their time
   std::string withdrawn_reason;         // in the words of who did that
   std::vector<JobNumber> awaits;        // jobs that must succeed before it may be placed
+  std::optional<int64_t> new_priority;  // in the place of BatchPart::priority, since somebody changed it
   std::vector<Attempt> attempts;        // the last one is the present one
   std::string failure_reason;           // as the face shows it
   std::string model_uri;                // set when it was uploaded
@@ -233,6 +235,8 @@ struct Job {
 
   Phase phase() const { return transitions.empty() ? Phase::starting : transitions.back().phase; }
   bool finished() const { return is_final(state); }
+  // Among the jobs of its share; 0 for jobs of no queue.
+  int64_t priority() const { return new_priority.value_or(spec.batch ? spec.batch->priority : 0); }
   const Attempt* attempt() const { return attempts.empty() ? nullptr : &attempts.back(); }
   bool keeps_hosts() const { return warm_pool && warm_pool->state == WarmPoolState::available; }
   // Something may still happen to it.

@@ -207,7 +207,7 @@ std::optional<Failure> upload(
 }  // namespace
 
 std::optional<Failure> stage_artifacts(Site& site) {
-  if (site.order.spec.batch) return {};
+  if (site.order.spec.plain()) return {};
   if (site.order.host == 0 || !site.run.keeps_model()) return {};
   return upload(site, [&](const Tree& tree, const objects::Location& output) {
     return put_staged(site, tree, output);
@@ -215,7 +215,7 @@ std::optional<Failure> stage_artifacts(Site& site) {
 }
 
 std::optional<Failure> upload_artifacts(Site& site) {
-  if (site.order.spec.batch) return {};
+  if (site.order.spec.plain()) return {};
   if (site.run.keeps_model()) {
     if (site.order.host != 0) return {};
     return upload(site, [&](const Tree& tree, const objects::Location& output) {

@@ -24,7 +24,7 @@ Result<void> write_training_files(Site& site) {
 }
 
 Result<void> write_all_files(Site& site) {
-  if (!site.order.spec.batch) TRY(write_training_files(site));
+  if (!site.order.spec.plain()) TRY(write_training_files(site));
   const std::string table = site.place.host_table.empty() ? "" : TRY(host::read_file(site.place.host_table));
   TRY(host::write_file(site.path("etc/hosts"), hosts_file(table)));
   const auto of_machine = host::read_file("/etc/resolv.conf");

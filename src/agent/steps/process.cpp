@@ -45,7 +45,7 @@ host::ContainerSpec container_spec(Site& site) {
   spec.image_root = site.image.root;
   if (site.volume_limited) spec.layer_directory = site.path(kLayer);
   spec.mounts = site.image.mounts;
-  if (!order.spec.batch) spec.mounts.push_back(bound(site.ml(), std::string(contract::kBase), false));
+  if (!order.spec.plain()) spec.mounts.push_back(bound(site.ml(), std::string(contract::kBase), false));
   spec.mounts.insert(spec.mounts.end(), site.mounts.begin(), site.mounts.end());
   spec.mounts.push_back(bound(site.path("etc/hosts"), "/etc/hosts", false));
   spec.mounts.push_back(bound(site.path("etc/resolv.conf"), "/etc/resolv.conf", false));
@@ -53,9 +53,9 @@ host::ContainerSpec container_spec(Site& site) {
     spec.mounts.push_back(bound(order.outward.ca_bundle, kCaInside, true));
     endpoint.ca_bundle = kCaInside;
   }
-  spec.arguments = order.spec.batch ? batch_command(site)
-                                    : host::command_line(site.image.entrypoint, order.spec.entrypoint,
-                                                         order.spec.arguments);
+  spec.arguments = order.spec.plain() ? batch_command(site)
+                                      : host::command_line(site.image.entrypoint, order.spec.entrypoint,
+                                                           order.spec.arguments);
   if (site.runs_script) {
     // In the place of the image's `train`, which it lacks.
     spec.arguments = host::command_line(site.image.entrypoint, {}, {std::string(contract::kEntryInside)});
@@ -106,7 +106,7 @@ std::optional<Failure> start_process(Site& site) {
     return Failure{domain::Fault::client,
                    "The container cannot be started: neither the job nor its image names a command"};
   // An image's own user finds /opt/ml his, as far as it is this host's own copy.
-  if (!site.order.spec.batch && (spec.user_id != 0 || spec.group_id != 0))
+  if (!site.order.spec.plain() && (spec.user_id != 0 || spec.group_id != 0))
     if (auto given = host::give_tree(site.ml(), spec.user_id, spec.group_id); !given)
       return failure_of(given.error(), "giving /opt/ml to the image's user");
   auto container = site.world.start_container(spec, pipe->write_end.release());

@@ -57,7 +57,7 @@ Result<void> write_told(Site& site) {
 
 std::optional<Failure> fetch_sources(Site& site) {
   const auto& order = site.order;
-  if (order.spec.batch) return {};
+  if (order.spec.plain()) return {};
   const bool of_image = !site.image.root.empty();
   if (auto made = host::make_directories(site.ml(kCode)); !made)
     return failure_of(made.error(), "making the directory of sources");

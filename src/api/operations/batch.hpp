@@ -22,6 +22,11 @@ inline constexpr std::string_view kDefaultJobRole = "ecsInstanceRole";  // what 
 // What the model leaves open: 1 to 128 letters, digits, '-' and '_', beginning with a letter or digit.
 Outcome<Done> check_batch_name(const std::string& name, std::string_view member);
 
+// 1 to 255 letters and digits; one that may stand for all that begin like it may end with a '*'.
+Outcome<Done> check_share_identifier(std::string text, std::string_view member, bool may_be_prefix);
+// [{capacityUnit, maxCapacity}]: at least one, no unit twice.
+Outcome<std::vector<domain::CapacityLimit>> capacity_limits_of(const Json& words);
+
 // Errors of all four: ClientException, naming member and reason.
 Outcome<domain::ComputeEnvironment> environment_of(
     const shapes::batch::CreateComputeEnvironmentRequest& request, const std::string& region);

@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <set>
 
-#include "api/operations/batch.hpp"
-#include "api/protocol/json.hpp"
+#include "api/operations/batch_requests.hpp"
 #include "base/json.hpp"
 #include "base/text.hpp"
+#include "domain/instance_type.hpp"
 
 namespace trainyard::api {
 namespace {
@@ -13,13 +13,6 @@ namespace {
 namespace batch = shapes::batch;
 
 constexpr int64_t kCpusMax = 1'000'000'000;
-
-template <class Operation>
-Outcome<Json> words_of(const typename Operation::Input& request) {
-  std::string words;
-  write_json(*Operation::shape().input, &request, words);
-  return TRY(parse_json(words));
-}
 
 Failure not_here(const std::string& member, const std::string& instead) {
   return client_exception(member + " cannot be used with this server: " + instead);
@@ -47,26 +40,78 @@ Outcome<domain::ComputeEnvironment> checked(domain::ComputeEnvironment environme
   return environment;
 }
 
+// Names in the order in which they are tried. `member` is computeEnvironmentOrder or serviceEnvironmentOrder, whose
+// parts name what they order by `name_member`.
+Outcome<std::vector<std::string>> read_order(const Json& request, const std::string& member,
+                                             const std::string& name_member, std::string_view kind) {
+  std::map<int64_t, std::string> in_order;
+  std::set<std::string> names;
+  for (const Json& each : request.value(member, Json::array())) {
+    std::string name(domain::name_in_arn(each.value(name_member, ""), kind));
+    if (!names.insert(name).second)
+      return client_exception(member + " names " + shorten(name, 128) + " twice");
+    if (!in_order.emplace(each.value("order", int64_t{0}), std::move(name)).second)
+      return client_exception(member + " gives one order twice");
+  }
+  if (in_order.empty() || in_order.size() > domain::kEnvironmentsOfQueueMax)
+    return client_exception(member + " must name one to " + std::to_string(domain::kEnvironmentsOfQueueMax) +
+                            " environments");
+  std::vector<std::string> out;
+  for (auto& [order, name] : in_order) out.push_back(std::move(name));
+  return out;
+}
+
+// What is cancelled, and what is terminated, is as AWS: jobs by the one, service jobs by the other.
+Outcome<std::vector<domain::WaitLimit>> read_wait_limits(const Json& actions, bool service) {
+  std::vector<domain::WaitLimit> limits;
+  for (const Json& each : actions) {
+    domain::WaitLimit limit;
+    limit.seconds_max = each.value("maxTimeSeconds", int64_t{0});
+    limit.terminate = each.value("action", "") == "TERMINATE";
+    limit.reason = each.value("reason", "");
+    if (limit.seconds_max < domain::kWaitLimitSecondsMin || limit.seconds_max > domain::kWaitLimitSecondsMax)
+      return client_exception("jobStateTimeLimitActions.maxTimeSeconds must be between " +
+                              std::to_string(domain::kWaitLimitSecondsMin) + " and " +
+                              std::to_string(domain::kWaitLimitSecondsMax));
+    if (limit.terminate != service)
+      return client_exception(service ? "jobStateTimeLimitActions.action must be TERMINATE in a job queue of "
+                                        "the type SAGEMAKER_TRAINING"
+                                      : "jobStateTimeLimitActions.action must be CANCEL in this job queue");
+    limits.push_back(std::move(limit));
+  }
+  if (limits.size() > domain::kWaitLimitsMax)
+    return client_exception("jobStateTimeLimitActions has at most " + std::to_string(domain::kWaitLimitsMax) +
+                            " actions");
+  return limits;
+}
+
 // Requires: `queue.request` is whole.
 Outcome<domain::JobQueue> checked(domain::JobQueue queue) {
   const Json& request = queue.request;
   queue.enabled = request.value("state", "ENABLED") == "ENABLED";
   queue.priority = request.value("priority", int64_t{0});
   if (queue.priority < 0) return client_exception("priority must be 0 or more");
-  queue.environments.clear();
-  std::map<int64_t, std::string> in_order;
-  std::set<std::string> names;
-  for (const Json& each : request.value("computeEnvironmentOrder", Json::array())) {
-    std::string name(domain::name_in_arn(each.value("computeEnvironment", ""), domain::kEnvironmentArn));
-    if (!names.insert(name).second)
-      return client_exception("computeEnvironmentOrder names " + shorten(name, 128) + " twice");
-    if (!in_order.emplace(each.value("order", int64_t{0}), std::move(name)).second)
-      return client_exception("computeEnvironmentOrder gives one order twice");
-  }
-  if (in_order.empty() || in_order.size() > domain::kEnvironmentsOfQueueMax)
-    return client_exception("computeEnvironmentOrder must name one to " +
-                            std::to_string(domain::kEnvironmentsOfQueueMax) + " compute environments");
-  for (auto& [order, name] : in_order) queue.environments.push_back(std::move(name));
+  queue.service = request.value("jobQueueType", "") == "SAGEMAKER_TRAINING";
+  if (request.contains(queue.service ? "computeEnvironmentOrder" : "serviceEnvironmentOrder"))
+    return client_exception(
+        queue.service ? "A job queue of the type SAGEMAKER_TRAINING has a serviceEnvironmentOrder, "
+                        "and no computeEnvironmentOrder"
+                      : "A serviceEnvironmentOrder is for job queues of the type SAGEMAKER_TRAINING");
+  queue.environments = queue.service ? TRY(read_order(request, "serviceEnvironmentOrder",
+                                                      "serviceEnvironment", domain::kServiceEnvironmentArn))
+                                     : TRY(read_order(request, "computeEnvironmentOrder",
+                                                      "computeEnvironment", domain::kEnvironmentArn));
+  // Nothing is taken on that nobody carries out yet.
+  if (queue.service)
+    return not_here("jobQueueType SAGEMAKER_TRAINING", "training jobs are created by CreateTrainingJob");
+  if (request.contains("schedulingPolicyArn"))
+    return not_here("schedulingPolicyArn",
+                    "its queues are in order of priority and submission; leave it out");
+  if (!request.value("jobStateTimeLimitActions", Json::array()).empty())
+    return not_here("jobStateTimeLimitActions", "leave it out");
+  queue.policy = domain::name_in_arn(request.value("schedulingPolicyArn", ""), domain::kPolicyArn);
+  queue.wait_limits =
+      TRY(read_wait_limits(request.value("jobStateTimeLimitActions", Json::array()), queue.service));
   return queue;
 }
 
@@ -108,14 +153,8 @@ Outcome<Done> check_container(const batch::ContainerProperties& container) {
 template <class Detail>
 Result<Detail> read_detail(const shapes::Shape& shape, const Json& words) {
   Detail detail;
-  TRY(read_json(shape, dump(words), &detail));
+  TRY(read_words(shape, words, &detail));
   return detail;
-}
-
-// The shape of what a list of a reply holds.
-const shapes::Shape& element_of(const shapes::OperationShape& operation, std::string_view member) {
-  const auto& members = operation.output->members;
-  return *std::ranges::find(members, member, &shapes::Member::name)->shape->element;
 }
 
 }  // namespace
@@ -131,6 +170,35 @@ Outcome<Done> check_batch_name(const std::string& name, std::string_view member)
       std::string(member) + " '" + shorten(name, 128) +
       "' must be 1 to 128 letters, numbers, hyphens and underscores, and begin with a letter "
       "or number");
+}
+
+Outcome<Done> check_share_identifier(std::string text, std::string_view member, bool may_be_prefix) {
+  const std::string whole = text;
+  if (may_be_prefix && text.ends_with('*')) text.pop_back();
+  const bool good =
+      !text.empty() && text.size() <= domain::kShareNameMax && std::ranges::all_of(text, [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+      });
+  if (good) return Done{};
+  return client_exception(std::string(member) + " '" + shorten(whole, 128) + "' must be 1 to " +
+                          std::to_string(domain::kShareNameMax) + " letters and numbers" +
+                          (may_be_prefix ? ", and may end with a *" : ""));
+}
+
+Outcome<std::vector<domain::CapacityLimit>> capacity_limits_of(const Json& words) {
+  std::vector<domain::CapacityLimit> limits;
+  for (const Json& each : words) {
+    domain::CapacityLimit limit{each.value("capacityUnit", ""), each.value("maxCapacity", int64_t{-1})};
+    if (limit.unit != domain::kInstancesUnit && !domain::find_instance_type(limit.unit))
+      return client_exception("capacityLimits.capacityUnit '" + shorten(limit.unit, 60) +
+                              "' must be NUM_INSTANCES or an instance type that this server knows");
+    if (limit.capacity < 0) return client_exception("capacityLimits.maxCapacity must be 0 or more");
+    if (std::ranges::find(limits, limit.unit, &domain::CapacityLimit::unit) != limits.end())
+      return client_exception("capacityLimits names " + limit.unit + " twice");
+    limits.push_back(std::move(limit));
+  }
+  if (limits.empty()) return client_exception("capacityLimits must have at least one limit");
+  return limits;
 }
 
 Outcome<domain::ComputeEnvironment> environment_of(const batch::CreateComputeEnvironmentRequest& request,
@@ -155,13 +223,6 @@ Outcome<domain::ComputeEnvironment> environment_of(const batch::UpdateComputeEnv
 
 Outcome<domain::JobQueue> queue_of(const batch::CreateJobQueueRequest& request, const std::string& region) {
   TRY(check_batch_name(*request.job_queue_name, "jobQueueName"));
-  if (request.scheduling_policy_arn)
-    return not_here("schedulingPolicyArn",
-                    "its queues are in order of priority and submission; leave it out");
-  if (request.service_environment_order || request.job_queue_type.value_or("ECS") == "SAGEMAKER_TRAINING")
-    return not_here("serviceEnvironmentOrder", "training jobs are created by CreateTrainingJob");
-  if (request.job_state_time_limit_actions && !request.job_state_time_limit_actions->empty())
-    return not_here("jobStateTimeLimitActions", "leave it out");
   domain::JobQueue queue;
   queue.key = {region, *request.job_queue_name};
   queue.request = TRY(words_of<batch::CreateJobQueue>(request));
@@ -170,13 +231,6 @@ Outcome<domain::JobQueue> queue_of(const batch::CreateJobQueueRequest& request, 
 }
 
 Outcome<domain::JobQueue> queue_of(const batch::UpdateJobQueueRequest& request, domain::JobQueue present) {
-  if (request.scheduling_policy_arn)
-    return not_here("schedulingPolicyArn",
-                    "its queues are in order of priority and submission; leave it out");
-  if (request.service_environment_order)
-    return not_here("serviceEnvironmentOrder", "training jobs are created by CreateTrainingJob");
-  if (request.job_state_time_limit_actions && !request.job_state_time_limit_actions->empty())
-    return not_here("jobStateTimeLimitActions", "leave it out");
   Json changes = TRY(words_of<batch::UpdateJobQueue>(request));
   changes.erase("jobQueue");
   present.request.merge_patch(changes);
@@ -228,10 +282,18 @@ Result<batch::JobQueueDetail> describe(const domain::JobQueue& queue, const std:
   detail.state = queue.enabled ? "ENABLED" : "DISABLED";
   detail.status = "VALID";
   detail.status_reason = "JobQueue Healthy";
+  const auto full = [&](std::string& name, std::string_view kind) {
+    name = domain::batch_arn(account, region, kind, std::string(domain::name_in_arn(name, kind)));
+  };
+  if (!detail.compute_environment_order)
+    detail.compute_environment_order.emplace();  // required, also when empty
   for (auto& each : *detail.compute_environment_order)
-    each.compute_environment = domain::batch_arn(
-        account, region, domain::kEnvironmentArn,
-        std::string(domain::name_in_arn(*each.compute_environment, domain::kEnvironmentArn)));
+    full(*each.compute_environment, domain::kEnvironmentArn);
+  if (detail.service_environment_order)
+    for (auto& each : *detail.service_environment_order)
+      full(*each.service_environment, domain::kServiceEnvironmentArn);
+  if (detail.scheduling_policy_arn) full(*detail.scheduling_policy_arn, domain::kPolicyArn);
+  if (!detail.job_queue_type) detail.job_queue_type = "ECS";
   return detail;
 }
 

@@ -1,9 +1,7 @@
 // Compute environments, job queues, job definitions, and the tags of all that Batch has.
 #include <algorithm>
 
-#include "api/operations/batch.hpp"
-#include "api/operations/operations.hpp"
-#include "api/operations/training_job.hpp"
+#include "api/operations/batch_requests.hpp"
 #include "base/text.hpp"
 
 namespace trainyard::api {
@@ -13,54 +11,6 @@ namespace batch = shapes::batch;
 using domain::JobKey;
 using domain::NounChange;
 
-JobKey key_of(const Context& context, const std::string& name_or_arn, std::string_view kind) {
-  return {context.region, std::string(domain::name_in_arn(name_or_arn, kind))};
-}
-
-std::string arn_of(const Context& context, std::string_view kind, const std::string& name) {
-  return domain::batch_arn(context.principal.account, context.region, kind, name);
-}
-
-Outcome<std::vector<domain::Tag>> tags_in(const std::optional<std::map<std::string, std::string>>& tags) {
-  std::vector<domain::Tag> out;
-  if (!tags) return out;
-  for (const auto& [key, value] : *tags) {
-    if (to_lower(key).starts_with("aws:"))
-      return client_exception("Tag keys that begin with aws: are reserved: " + key);
-    out.push_back({key, value});
-  }
-  return out;
-}
-
-std::optional<std::map<std::string, std::string>> tags_out(const std::vector<domain::Tag>& tags) {
-  std::map<std::string, std::string> out;
-  for (const auto& tag : tags)
-    if (tag.key != kCreatedByTag) out[tag.key] = tag.value;
-  return out;
-}
-
-// Changes the noun, then gives it its tags, then answers with what `make` makes of it.
-template <class Output>
-void change(const Services& services, NounChange how, domain::BatchNoun noun, std::string arn,
-            std::vector<domain::Tag> tags, std::function<Output(const domain::BatchNoun&)> make,
-            Answer<Output> answer) {
-  services.control.change_noun(
-      {how, std::move(noun)},
-      [&control = services.control, arn = std::move(arn), tags = std::move(tags), make = std::move(make),
-       answer = std::move(answer)](Result<domain::BatchNoun> changed) {
-        if (!changed) return answer(std::move(changed).error());
-        const Output out = make(*changed);
-        if (tags.empty()) return answer(out);
-        std::string full_arn = arn;
-        if (const auto* definition = std::get_if<domain::JobDefinition>(&*changed))
-          full_arn += ":" + std::to_string(definition->revision);
-        control.set_tags(full_arn, tags, {}, [answer, out](Result<std::vector<domain::Tag>> set) {
-          if (set) return answer(out);
-          answer(std::move(set).error());
-        });
-      });
-}
-
 // -- compute environments
 
 void create_environment(const Services& services, const Context& context,
@@ -68,10 +18,10 @@ void create_environment(const Services& services, const Context& context,
                         Answer<batch::CreateComputeEnvironmentResponse> answer) {
   auto environment = environment_of(request, context.region);
   if (!environment) return answer(std::move(environment).error());
-  auto tags = tags_in(request.tags);
+  auto tags = batch_tags_in(request.tags);
   if (!tags) return answer(std::move(tags).error());
-  const std::string name = environment->key.name, arn = arn_of(context, domain::kEnvironmentArn, name);
-  change<batch::CreateComputeEnvironmentResponse>(
+  const std::string name = environment->key.name, arn = noun_arn(context, domain::kEnvironmentArn, name);
+  change_batch_noun<batch::CreateComputeEnvironmentResponse>(
       services, NounChange::create, *std::move(environment), arn, *std::move(tags),
       [name, arn](const auto&) {
         batch::CreateComputeEnvironmentResponse out;
@@ -85,15 +35,15 @@ void create_environment(const Services& services, const Context& context,
 void update_environment(const Services& services, const Context& context,
                         const batch::UpdateComputeEnvironmentRequest& request,
                         Answer<batch::UpdateComputeEnvironmentResponse> answer) {
-  const JobKey key = key_of(context, *request.compute_environment, domain::kEnvironmentArn);
+  const JobKey key = noun_key(context, *request.compute_environment, domain::kEnvironmentArn);
   const auto yard = services.control.batch_yard();
   const auto* present = yard->environment(key);
   if (!present)
     return answer(client_exception("the compute environment " + shorten(key.name, 128) + " does not exist"));
   auto environment = environment_of(request, *present);
   if (!environment) return answer(std::move(environment).error());
-  const std::string arn = arn_of(context, domain::kEnvironmentArn, key.name);
-  change<batch::UpdateComputeEnvironmentResponse>(
+  const std::string arn = noun_arn(context, domain::kEnvironmentArn, key.name);
+  change_batch_noun<batch::UpdateComputeEnvironmentResponse>(
       services, NounChange::update, *std::move(environment), arn, {},
       [key, arn](const auto&) {
         batch::UpdateComputeEnvironmentResponse out;
@@ -104,60 +54,16 @@ void update_environment(const Services& services, const Context& context,
       std::move(answer));
 }
 
-// What is not there cannot be deleted, and that is no error (as AWS).
-template <class Output>
-void remove(const Services& services, domain::BatchNoun noun, bool present, Answer<Output> answer) {
-  if (!present) return answer(Output{});
-  change<Output>(
-      services, NounChange::remove, std::move(noun), "", {}, [](const auto&) { return Output{}; },
-      std::move(answer));
-}
-
-// One page of those that are meant: all of the region, or those that are named.
-template <class Noun, class Detail>
-Outcome<std::vector<Detail>> page_of(const Services& services, const Context& context,
-                                     const std::map<JobKey, Noun>& nouns,
-                                     const std::optional<std::vector<std::string>>& names,
-                                     std::string_view kind, int64_t results_max, const std::string& token,
-                                     std::optional<std::string>& next_token) {
-  std::vector<Detail> out;
-  std::string last;
-  for (const auto& entry : nouns) {
-    const JobKey& key = entry.first;
-    const Noun& noun = entry.second;
-    if (key.region != context.region || (!token.empty() && key.name <= token)) continue;
-    if (names && !names->empty() && std::ranges::none_of(*names, [&](const auto& name) {
-          return domain::name_in_arn(name, kind) == key.name;
-        }))
-      continue;
-    if (int64_t(out.size()) == results_max) {
-      next_token = last;
-      return out;
-    }
-    auto detail = TRY(describe(noun, context.principal.account));
-    detail.tags = tags_out(TRY(services.control.tags(arn_of(context, kind, key.name))));
-    out.push_back(std::move(detail));
-    last = key.name;
-  }
-  return out;
-}
-
-Outcome<int64_t> results_max_of(const std::optional<int64_t>& asked) {
-  if (asked && (*asked < 1 || *asked > kPageMaxBatch))
-    return client_exception("maxResults must be between 1 and " + std::to_string(kPageMaxBatch));
-  return asked.value_or(kPageMaxBatch);
-}
-
 // -- job queues
 
 void create_queue(const Services& services, const Context& context,
                   const batch::CreateJobQueueRequest& request, Answer<batch::CreateJobQueueResponse> answer) {
   auto queue = queue_of(request, context.region);
   if (!queue) return answer(std::move(queue).error());
-  auto tags = tags_in(request.tags);
+  auto tags = batch_tags_in(request.tags);
   if (!tags) return answer(std::move(tags).error());
-  const std::string name = queue->key.name, arn = arn_of(context, domain::kQueueArn, name);
-  change<batch::CreateJobQueueResponse>(
+  const std::string name = queue->key.name, arn = noun_arn(context, domain::kQueueArn, name);
+  change_batch_noun<batch::CreateJobQueueResponse>(
       services, NounChange::create, *std::move(queue), arn, *std::move(tags),
       [name, arn](const auto&) {
         batch::CreateJobQueueResponse out;
@@ -170,15 +76,15 @@ void create_queue(const Services& services, const Context& context,
 
 void update_queue(const Services& services, const Context& context,
                   const batch::UpdateJobQueueRequest& request, Answer<batch::UpdateJobQueueResponse> answer) {
-  const JobKey key = key_of(context, *request.job_queue, domain::kQueueArn);
+  const JobKey key = noun_key(context, *request.job_queue, domain::kQueueArn);
   const auto yard = services.control.batch_yard();
   const auto* present = yard->queue(key);
   if (!present)
     return answer(client_exception("the job queue " + shorten(key.name, 128) + " does not exist"));
   auto queue = queue_of(request, *present);
   if (!queue) return answer(std::move(queue).error());
-  const std::string arn = arn_of(context, domain::kQueueArn, key.name);
-  change<batch::UpdateJobQueueResponse>(
+  const std::string arn = noun_arn(context, domain::kQueueArn, key.name);
+  change_batch_noun<batch::UpdateJobQueueResponse>(
       services, NounChange::update, *std::move(queue), arn, {},
       [key, arn](const auto&) {
         batch::UpdateJobQueueResponse out;
@@ -196,10 +102,10 @@ void register_definition(const Services& services, const Context& context,
                          Answer<batch::RegisterJobDefinitionResponse> answer) {
   auto definition = definition_of(request, context.region);
   if (!definition) return answer(std::move(definition).error());
-  auto tags = tags_in(request.tags);
+  auto tags = batch_tags_in(request.tags);
   if (!tags) return answer(std::move(tags).error());
-  const std::string name = definition->key.name, arn = arn_of(context, domain::kDefinitionArn, name);
-  change<batch::RegisterJobDefinitionResponse>(
+  const std::string name = definition->key.name, arn = noun_arn(context, domain::kDefinitionArn, name);
+  change_batch_noun<batch::RegisterJobDefinitionResponse>(
       services, NounChange::create, *std::move(definition), arn, *std::move(tags),
       [name, arn](const domain::BatchNoun& noun) {
         batch::RegisterJobDefinitionResponse out;
@@ -255,7 +161,7 @@ Outcome<batch::DescribeJobDefinitionsResponse> describe_definitions(
         return out;
       }
       auto detail = TRY(describe(definition, context.principal.account));
-      detail.tags = tags_out(TRY(services.control.tags(*detail.job_definition_arn)));
+      detail.tags = batch_tags_out(TRY(services.control.tags(*detail.job_definition_arn)));
       out.job_definitions->push_back(std::move(detail));
     }
   }
@@ -279,7 +185,7 @@ void deregister_definition(const Services& services, const Context& context,
   if (found->empty() || !found->front().active) return answer(batch::DeregisterJobDefinitionResponse{});
   domain::JobDefinition definition = std::move(found->front());
   definition.active = false;
-  change<batch::DeregisterJobDefinitionResponse>(
+  change_batch_noun<batch::DeregisterJobDefinitionResponse>(
       services, NounChange::update, std::move(definition), "", {},
       [](const auto&) { return batch::DeregisterJobDefinitionResponse{}; }, std::move(answer));
 }
@@ -299,6 +205,14 @@ Outcome<Done> check_resource(const Services& services, const Context& context, c
     there = services.control.batch_yard()->environment(named_as(domain::kEnvironmentArn)) != nullptr;
   } else if (there && is(domain::kQueueArn)) {
     there = services.control.batch_yard()->queue(named_as(domain::kQueueArn)) != nullptr;
+  } else if (there && is(domain::kPolicyArn)) {
+    there = services.control.batch_yard()->policies.contains(named_as(domain::kPolicyArn));
+  } else if (there && is(domain::kServiceEnvironmentArn)) {
+    there = services.control.batch_yard()->service_environment(named_as(domain::kServiceEnvironmentArn));
+  } else if (there && is(domain::kQuotaShareArn)) {
+    there = services.control.batch_yard()->quota_share(named_as(domain::kQuotaShareArn));
+  } else if (there && is(domain::kResourceArn)) {
+    there = services.control.batch_yard()->resource(named_as(domain::kResourceArn));
   } else if (there && is(domain::kDefinitionArn)) {
     const Named which = named(arn);
     ledger::DefinitionQuery query;
@@ -348,9 +262,17 @@ void add_batch_yard(OperationTable& table, const Settings&, const Services& serv
           -> Outcome<batch::DescribeComputeEnvironmentsResponse> {
         batch::DescribeComputeEnvironmentsResponse out;
         const auto yard = services.control.batch_yard();
-        out.compute_environments = TRY((page_of<domain::ComputeEnvironment, batch::ComputeEnvironmentDetail>(
-            services, context, yard->environments, request.compute_environments, domain::kEnvironmentArn,
-            TRY(results_max_of(request.max_results)), request.next_token.value_or(""), out.next_token)));
+        const auto results_max = TRY(results_max_of(request.max_results));
+        out.compute_environments = TRY((page_of<batch::ComputeEnvironmentDetail, domain::ComputeEnvironment>(
+            context, yard->environments,
+            named_by<domain::ComputeEnvironment>(request.compute_environments, domain::kEnvironmentArn),
+            results_max, request.next_token.value_or(""), out.next_token,
+            [&](const domain::ComputeEnvironment& noun) -> Outcome<batch::ComputeEnvironmentDetail> {
+              auto detail = TRY(describe(noun, context.principal.account));
+              detail.tags = batch_tags_out(
+                  TRY(services.control.tags(noun_arn(context, domain::kEnvironmentArn, noun.key.name))));
+              return detail;
+            })));
         return out;
       });
   table.add_later<batch::UpdateComputeEnvironment>(
@@ -360,10 +282,10 @@ void add_batch_yard(OperationTable& table, const Settings&, const Services& serv
   table.add_later<batch::DeleteComputeEnvironment>(
       [&](const Context& context, batch::DeleteComputeEnvironmentRequest request, auto answer) {
         domain::ComputeEnvironment noun;
-        noun.key = key_of(context, *request.compute_environment, domain::kEnvironmentArn);
+        noun.key = noun_key(context, *request.compute_environment, domain::kEnvironmentArn);
         const bool present = services.control.batch_yard()->environment(noun.key) != nullptr;
-        remove<batch::DeleteComputeEnvironmentResponse>(services, std::move(noun), present,
-                                                        std::move(answer));
+        remove_batch_noun<batch::DeleteComputeEnvironmentResponse>(services, std::move(noun), present,
+                                                                   std::move(answer));
       });
   table.add_later<batch::CreateJobQueue>(
       [&](const Context& context, batch::CreateJobQueueRequest request, auto answer) {
@@ -374,22 +296,29 @@ void add_batch_yard(OperationTable& table, const Settings&, const Services& serv
           const batch::DescribeJobQueuesRequest& request) -> Outcome<batch::DescribeJobQueuesResponse> {
         batch::DescribeJobQueuesResponse out;
         const auto yard = services.control.batch_yard();
-        out.job_queues = TRY((page_of<domain::JobQueue, batch::JobQueueDetail>(
-            services, context, yard->queues, request.job_queues, domain::kQueueArn,
-            TRY(results_max_of(request.max_results)), request.next_token.value_or(""), out.next_token)));
+        const auto results_max = TRY(results_max_of(request.max_results));
+        out.job_queues = TRY((page_of<batch::JobQueueDetail, domain::JobQueue>(
+            context, yard->queues, named_by<domain::JobQueue>(request.job_queues, domain::kQueueArn),
+            results_max, request.next_token.value_or(""), out.next_token,
+            [&](const domain::JobQueue& noun) -> Outcome<batch::JobQueueDetail> {
+              auto detail = TRY(describe(noun, context.principal.account));
+              detail.tags = batch_tags_out(
+                  TRY(services.control.tags(noun_arn(context, domain::kQueueArn, noun.key.name))));
+              return detail;
+            })));
         return out;
       });
   table.add_later<batch::UpdateJobQueue>(
       [&](const Context& context, batch::UpdateJobQueueRequest request, auto answer) {
         update_queue(services, context, request, std::move(answer));
       });
-  table.add_later<batch::DeleteJobQueue>(
-      [&](const Context& context, batch::DeleteJobQueueRequest request, auto answer) {
-        domain::JobQueue noun;
-        noun.key = key_of(context, *request.job_queue, domain::kQueueArn);
-        const bool present = services.control.batch_yard()->queue(noun.key) != nullptr;
-        remove<batch::DeleteJobQueueResponse>(services, std::move(noun), present, std::move(answer));
-      });
+  table.add_later<batch::DeleteJobQueue>([&](const Context& context, batch::DeleteJobQueueRequest request,
+                                             auto answer) {
+    domain::JobQueue noun;
+    noun.key = noun_key(context, *request.job_queue, domain::kQueueArn);
+    const bool present = services.control.batch_yard()->queue(noun.key) != nullptr;
+    remove_batch_noun<batch::DeleteJobQueueResponse>(services, std::move(noun), present, std::move(answer));
+  });
   table.add_later<batch::RegisterJobDefinition>(
       [&](const Context& context, batch::RegisterJobDefinitionRequest request, auto answer) {
         register_definition(services, context, request, std::move(answer));
@@ -404,7 +333,7 @@ void add_batch_yard(OperationTable& table, const Settings&, const Services& serv
       });
   table.add_later<batch::TagResource>(
       [&](const Context& context, batch::TagResourceRequest request, auto answer) {
-        auto tags = tags_in(request.tags);
+        auto tags = batch_tags_in(request.tags);
         if (!tags) return answer(std::move(tags).error());
         set_tags<batch::TagResourceResponse>(services, context, *request.resource_arn, *std::move(tags), {},
                                              std::move(answer));
@@ -418,7 +347,7 @@ void add_batch_yard(OperationTable& table, const Settings&, const Services& serv
           const batch::ListTagsForResourceRequest& request) -> Outcome<batch::ListTagsForResourceResponse> {
         TRY(check_resource(services, context, *request.resource_arn));
         batch::ListTagsForResourceResponse out;
-        out.tags = tags_out(TRY(services.control.tags(*request.resource_arn)));
+        out.tags = batch_tags_out(TRY(services.control.tags(*request.resource_arn)));
         return out;
       });
 }

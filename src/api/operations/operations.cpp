@@ -21,6 +21,8 @@ OperationTable all_operations(const Settings& settings, const Services& services
   add_cloudwatch(table, settings, services);
   add_batch_yard(table, settings, services);
   add_batch_jobs(table, settings, services);
+  add_batch_policies(table, settings, services);
+  add_batch_consumables(table, settings, services);
   add_job_reports(table, settings, services);
   add_interruptions(table, settings, services);
   add_s3(table, settings, services);

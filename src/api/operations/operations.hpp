@@ -15,6 +15,8 @@ void add_logs(OperationTable& table, const Settings& settings, const Services& s
 void add_cloudwatch(OperationTable& table, const Settings& settings, const Services& services);
 void add_batch_yard(OperationTable& table, const Settings& settings, const Services& services);
 void add_batch_jobs(OperationTable& table, const Settings& settings, const Services& services);
+void add_batch_policies(OperationTable& table, const Settings& settings, const Services& services);
+void add_batch_consumables(OperationTable& table, const Settings& settings, const Services& services);
 void add_job_reports(OperationTable& table, const Settings& settings, const Services& services);
 void add_s3(OperationTable& table, const Settings& settings, const Services& services);
 void add_interruptions(OperationTable& table, const Settings& settings, const Services& services);

@@ -175,7 +175,7 @@ void stop_training_job(const Services& services, const Context& context,
                        const sagemaker::StopTrainingJobRequest& request,
                        Answer<shapes::sagemaker::Nothing> answer) {
   const domain::JobKey key{context.region, *request.training_job_name};
-  if (const auto found = services.control.find(key); found && (*found)->spec.batch)
+  if (const auto found = services.control.find(key); found && (*found)->spec.plain())
     return answer(no_such_job());
   services.control.stop_job(
       key, [answer = std::move(answer), key, &control = services.control](Result<domain::Job> job) {
@@ -222,7 +222,7 @@ Outcome<domain::JobKey> tagged_job(const Services& services, const Context& cont
   if (parts[4] != context.principal.account || key.region != context.region) return no_such_job();
   const auto found = services.control.find(key);
   if (!found) return told<domain::JobKey>(found.error());
-  if ((*found)->spec.batch) return no_such_job();
+  if ((*found)->spec.plain()) return no_such_job();
   return key;
 }
 
@@ -286,7 +286,7 @@ void add_sagemaker(OperationTable& table, const Settings& settings, const Servic
           -> Outcome<sagemaker::DescribeTrainingJobResponse> {
         const auto job = services.control.find({context.region, *request.training_job_name});
         if (!job) return told<sagemaker::DescribeTrainingJobResponse>(job.error());
-        if ((*job)->spec.batch) return no_such_job();
+        if ((*job)->spec.plain()) return no_such_job();
         return views->describe_job(**job, context.now);
       });
   table.add<sagemaker::ListTrainingJobs>(

@@ -1,0 +1,21 @@
+// How much of each consumable resource is in use: what the jobs that hold machines asked for. Nothing of it is kept: it
+// is added up from the jobs whenever it is asked for, so that no end of a job can be missed.
+//
+// Threads: pure. Errors: none.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "domain/job.hpp"
+
+namespace trainyard::control {
+
+using Consumed = std::map<domain::JobKey, int64_t>;  // by the resource's key
+
+// Of replenishable resources: what is not was taken away when the attempt began.
+Consumed consumed_by(const std::vector<std::shared_ptr<const domain::Job>>& jobs);
+
+}  // namespace trainyard::control
