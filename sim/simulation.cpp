@@ -145,6 +145,13 @@ class FaultyLedger final : public ledger::Ledger {
   Result<std::vector<Job>> live_jobs() override { return inner_->live_jobs(); }
   Result<Job> find_job(const JobKey& key) override { return inner_->find_job(key); }
   Result<Job> find_job(domain::JobNumber number) override { return inner_->find_job(number); }
+  Result<Job> find_array_of(domain::JobNumber child) override { return inner_->find_array_of(child); }
+  Result<std::vector<Job>> children(const ledger::ChildQuery& query) override {
+    return inner_->children(query);
+  }
+  Result<domain::ChildCounts> count_children(domain::JobNumber array) override {
+    return inner_->count_children(array);
+  }
   Result<ledger::JobPage> list_jobs(const ledger::JobQuery& query) override {
     return inner_->list_jobs(query);
   }
