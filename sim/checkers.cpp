@@ -351,17 +351,9 @@ void Checkers::at_the_end(ledger::Ledger& ledger, control::test::MemoryLogs& log
 }
 
 void Checkers::check_replay(ledger::Ledger& ledger) {
-  std::map<JobNumber, Job> jobs;
-  const auto replayed = ledger.replay([&](const ledger::CommandRecord& record) -> Result<void> {
-    const control::Command command = TRY(control::command_of(record));
-    const auto number = control::job_of(command);
-    if (!number) return {};
-    const auto job = jobs.find(*number);
-    const control::Change change =
-        TRY(control::apply({job == jobs.end() ? nullptr : &job->second, nullptr}, command, record.at));
-    if (change.job) jobs[*number] = *change.job;
-    return {};
-  });
+  control::test::Replay replay;
+  const auto replayed = replay.run(ledger);
+  const std::map<JobNumber, Job>& jobs = replay.jobs;
   World::check(bool(replayed),
                "the commands cannot be applied again: " + (replayed ? "" : replayed.error().message));
   World::check(jobs.size() == durable_.size(),

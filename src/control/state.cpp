@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/check.hpp"
-#include "base/sha256.hpp"
-#include "base/text.hpp"
+#include "control/attempt.hpp"
+#include "domain/array.hpp"
 
 namespace trainyard::control {
 namespace {
@@ -14,6 +14,8 @@ using namespace domain;
 constexpr std::string_view kStartingTheJob = "Starting the training job.";
 constexpr std::string_view kPreparing = "Preparing the instances for training.";
 constexpr std::string_view kStopping = "Stopping the training job";
+constexpr std::string_view kAllChildrenSucceeded = "All children of the array have succeeded";
+constexpr std::string_view kChildFailed = "Array Child Job failed";
 constexpr std::string_view kNotSpot = " (it is not a spot job: this one does not count as a retry)";
 
 // The present attempt, when it is `id` and has not ended.
@@ -59,11 +61,50 @@ class Applying {
   Result<Change> on(const Withdraw& withdraw) {
     const bool only_waiting =
         withdraw.how != Withdrawn::terminated && withdraw.how != Withdrawn::queue_deleted;
-    if (job_.finished() || job_.state == JobState::stopping) return Change{};
-    if (only_waiting && job_.state != JobState::waiting) return Change{};
+    if (job_.finished()) return Change{};
+    // Of an array that was cancelled, what runs may be terminated yet.
+    const bool further = job_.is_array() && job_.withdrawn == Withdrawn::cancelled && !only_waiting;
+    if (job_.state == JobState::stopping && !further) return Change{};
+    if (only_waiting && job_.state != JobState::waiting && !job_.is_array()) return Change{};
     job_.withdrawn = withdraw.how;
     job_.withdrawn_reason = withdraw.reason;
-    return on(StopJob{job_.number});
+    return job_.state == JobState::stopping ? changed() : on(StopJob{job_.number});
+  }
+
+  Result<Change> on(const MakeChildren& make) {
+    if (job_.state != JobState::waiting && job_.state != JobState::active) return Change{};
+    const uint32_t first = job_.children_made;
+    const uint32_t count = std::min(make.count, job_.spec.batch->array_size - first);
+    if (count == 0 || !job_.awaits.empty()) return Change{};
+    if (job_.state == JobState::waiting) move(job_.state, JobEvent::place);
+    job_.children_made += count;
+    std::vector<Job> children;
+    for (uint32_t index = first; index < first + count; ++index) {
+      if (subject_.made_before.contains(child_number(job_.number, index))) continue;
+      children.push_back(child_of(job_, index));
+      children.back().modified = at_;
+    }
+    Change change = TRY(changed());
+    change.children = std::move(children);
+    return change;
+  }
+
+  Result<Change> on(const FinishArray& finish) {
+    if (job_.state != JobState::active && job_.state != JobState::stopping) return Change{};
+    if (!finish.failed) {
+      move(job_.state, JobEvent::complete);
+      enter(job_, Phase::completed, kAllChildrenSucceeded, at_);
+    } else if (job_.state == JobState::stopping) {
+      move(job_.state, JobEvent::finish_stopped);
+      enter_stopped(job_, at_);
+      return changed();
+    } else {
+      move(job_.state, JobEvent::fail);
+      job_.failure_reason = kChildFailed;
+      enter(job_, Phase::failed, kChildFailed, at_);
+    }
+    end_phases(job_);
+    return changed();
   }
 
   Result<Change> on(const StopAwaiting& command) {
@@ -99,7 +140,7 @@ class Applying {
   }
 
   Result<Change> on(const Place& place) {
-    if (job_.state != JobState::waiting) return Change{};
+    if (job_.state != JobState::waiting || job_.is_array()) return Change{};
     move(job_.state, JobEvent::place);
     Attempt attempt;
     attempt.number = uint32_t(job_.attempts.size()) + 1;
@@ -202,6 +243,7 @@ class Applying {
 
   Result<Change> on(const Interrupt& command) {
     const bool ours = command.attempt != 0;  // our own loop's: whoever asked for it needs no answer
+    if (job_.is_array()) return conflict("it is an array: its children run, and are interrupted one by one");
     if (job_.state != JobState::active) {
       if (ours) return Change{};
       return conflict("nothing of it runs that could be interrupted: it is " +
@@ -344,6 +386,8 @@ std::optional<JobNumber> job_of(const Command& command) {
     std::optional<JobNumber> operator()(const Withdraw& c) const { return c.job; }
     std::optional<JobNumber> operator()(const StopAwaiting& c) const { return c.job; }
     std::optional<JobNumber> operator()(const ChangeNoun&) const { return std::nullopt; }
+    std::optional<JobNumber> operator()(const MakeChildren& c) const { return c.array; }
+    std::optional<JobNumber> operator()(const FinishArray& c) const { return c.array; }
   };
   return std::visit(Number{}, command);
 }
