@@ -24,6 +24,7 @@
 #include "host/machine_clock.hpp"
 #include "host/mounts.hpp"
 #include "host/process.hpp"
+#include "host/tunnel.hpp"
 #include "host/volume.hpp"
 #include "objects/s3_client.hpp"
 #include "wire/codec.hpp"
@@ -33,7 +34,7 @@ namespace {
 
 constexpr const char* kUsage =
     "usage: trainyard-agent --order FILE --directory DIR --network-namespace PATH --address ADDRESS "
-    "--host-table FILE [--devices FILE,..]\n";
+    "--host-table FILE [--devices FILE,..] [--underlay GATEWAY/PREFIX]\n";
 // After the last fact was acknowledged the log is too, unless the server cannot keep it; we do not stay for
 // that.
 constexpr Duration kLastDataMax = 5s;
@@ -52,7 +53,8 @@ Result<Options> read_options(int argc, char** argv) {
       {"--network-namespace", &options.place.network_namespace},
       {"--address", &options.place.address},
       {"--host-table", &options.place.host_table},
-      {"--devices", &devices}};
+      {"--devices", &devices},
+      {"--underlay", &options.place.underlay}};
   for (int i = 1; i < argc; i += 2) {
     const auto option = known.find(argv[i]);
     if (option == known.end()) return invalid(std::string("unknown option ") + argv[i]);
@@ -182,7 +184,8 @@ Result<void> run(const Options& options, Clock& clock) {
       [&] { return host::gpu_usage(options.place.devices); },
       entry_program(),
       [&] { return volume.get(); },
-      {host::why_no_way_out(), host::name_server_of_enclosure()}};
+      {host::why_no_way_out(), host::name_server_of_enclosure()},
+      host::open_tunnel};
   agent::Agent agent(order, options.place, world, keys, spool->found_facts());
   hearer = &agent;
   signals.start(agent);

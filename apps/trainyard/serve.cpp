@@ -26,6 +26,7 @@
 #include "host/link.hpp"
 #include "host/machine_clock.hpp"
 #include "host/process.hpp"
+#include "host/tunnel.hpp"
 #include "launch/local/local.hpp"
 #include "ledger/ledger.hpp"
 #include "objects/directory.hpp"
@@ -206,6 +207,7 @@ Result<void> serve(const ServeOptions& options) {
   control_settings.stalled_after = config.stalled_after;
   control_settings.images = images;
   control_settings.outward = config.outward;
+  control_settings.no_encryption = host::why_no_tunnel();
   control_settings.file_systems = config.file_systems;
   control_settings.wire_address = "unix:" + data.file("agents.sock");
   control_settings.spot_notice = config.spot_notice;

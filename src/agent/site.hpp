@@ -25,6 +25,7 @@
 #include "host/container.hpp"
 #include "host/gpu_usage.hpp"
 #include "host/inside_process.hpp"
+#include "host/tunnel.hpp"
 #include "objects/objects.hpp"
 #include "wire/messages.hpp"
 
@@ -38,6 +39,8 @@ struct Place {
   std::string host_table;         // file: the names of all hosts, in the form of /etc/hosts
   std::vector<std::string> devices =
       {};  // device files of this machine that are this host's alone, or shared by all
+  // What an encrypted network lies on: "GATEWAY/PREFIX" (launch/local/plan.hpp: underlay_words); "" = there is none.
+  std::string underlay = {};
 };
 
 inline constexpr const char* kVolumeFile = "volume";
@@ -85,6 +88,7 @@ struct World {
   // the agent began; none: what is written has no limit.
   std::function<Result<void>()> await_volume = {};
   WayOut way_out = {};
+  std::function<Result<std::unique_ptr<host::Tunnel>>(const host::TunnelSpec&)> open_tunnel = nullptr;
 };
 
 // Lets steps wait for the server's first word.
@@ -113,6 +117,7 @@ struct Site {
   // Set by steps, in the order of the list.
   ReadyImage image;
   bool runs_script = false;  // entry is the container's program
+  std::unique_ptr<host::Tunnel> tunnel = nullptr;
   std::unique_ptr<Endpoints> endpoints;
   std::unique_ptr<MetricMatcher> metrics;
   std::unique_ptr<LogPump> pump;

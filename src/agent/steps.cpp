@@ -19,6 +19,7 @@ std::span<const Step> steps() {
       Step{Stage::pull, "sources", fetch_sources, nullptr},
       Step{Stage::mount, "contract", write_contract, nullptr},
       Step{Stage::mount, "pipes", start_pipes, end_pipes},
+      Step{Stage::mount, "tunnel", open_job_tunnel, close_job_tunnel},
       Step{Stage::mount, "endpoints", open_job_endpoints, close_job_endpoints},
       Step{Stage::run, "mirrors", start_mirrors, end_mirrors},
       Step{Stage::run, "process", start_process, end_process},

@@ -40,6 +40,8 @@ std::optional<Failure> write_contract(Site& site);
 std::optional<Failure> start_pipes(Site& site);
 std::optional<Failure> finish_pipes(Site& site);
 void end_pipes(Site& site);
+std::optional<Failure> open_job_tunnel(Site& site);
+void close_job_tunnel(Site& site);
 std::optional<Failure> open_job_endpoints(Site& site);
 void close_job_endpoints(Site& site);
 std::optional<Failure> start_mirrors(Site& site);

@@ -239,7 +239,6 @@ TEST(TrainingJobs, WhatIsNotDoneYetIsRefusedInWords) {
        "MaxRuntimeInSeconds must be at most 2419200"},
       {R"(,"StoppingCondition":{"MaxPendingTimeInSeconds":60})", "maxPendingTimeInSeconds"},
       {R"(,"RetryStrategy":{"MaximumRetryAttempts":31})", "maximumRetryAttempts"},
-      {R"(,"EnableInterContainerTrafficEncryption":true)", "EnableInterContainerTrafficEncryption is not"},
       {R"(,"OutputDataConfig":{"S3OutputPath":"s3://b","KmsKeyId":"k"})", "OutputDataConfig.KmsKeyId is not"},
       {R"(,"ResourceConfig":{"InstanceType":"ml.m5.large","InstanceCount":1,"KeepAlivePeriodInSeconds":60},
            "EnableManagedSpotTraining":true,"StoppingCondition":{"MaxRuntimeInSeconds":5,"MaxWaitTimeInSeconds":5})",

@@ -25,6 +25,7 @@ Result<launch::Gang> gang_of(const Settings& settings, const Job& job, AttemptId
   gang.attempt = id;
   gang.token = attempt.token;
   gang.network_isolation = job.spec.network_isolation;
+  gang.encrypt_traffic = job.spec.encrypt_traffic;
   wire::Order order;
   order.attempt = id;
   order.token = attempt.token;

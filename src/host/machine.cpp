@@ -24,6 +24,7 @@
 #include "host/id_range.hpp"
 #include "host/process.hpp"
 #include "host/temporary_directory.hpp"
+#include "host/tunnel.hpp"
 
 namespace trainyard::host {
 namespace {
@@ -319,6 +320,14 @@ Finding way_out() {
           remedy};
 }
 
+Finding encryption() {
+  const std::string missing = why_no_tunnel();
+  if (missing.empty())
+    return {"traffic encryption", State::ok, "between the hosts of jobs that ask for it, by WireGuard", ""};
+  return {"traffic encryption", State::limited,
+          "jobs that ask for EnableInterContainerTrafficEncryption are refused", missing};
+}
+
 // A bridge and a pair of interfaces, in a network of the child's own.
 Finding bridges() {
   if (!on_path("ip"))
@@ -444,6 +453,7 @@ std::vector<Finding> examine_machine(const std::string& data_directory) {
     findings.push_back(foreign_forwarding());
     findings.push_back(forwarding());
   }
+  findings.push_back(encryption());
   findings.push_back(
       program("image tools", "skopeo", {"skopeo", "--version"}, "images cannot be read", "skopeo"));
   findings.push_back(

@@ -157,9 +157,13 @@ Result<void> make_bridge(Netlink& netlink, const std::string& name, const std::s
   return ok();
 }
 
-// A pair of interfaces: `name` here, enslaved to the bridge and up, and eth0 in the namespace.
-Result<void> make_pair(Netlink& netlink, const std::string& name, const std::string& bridge_name,
-                       unsigned bridge, int namespace_descriptor) {
+std::string name_inside(const PrivateNetwork& network) {
+  return network.encrypted ? std::string(kUnderlay) : "eth0";
+}
+
+// A pair of interfaces: `name` here, enslaved to the bridge and up, and `inside` in the namespace.
+Result<void> make_pair(Netlink& netlink, const std::string& name, const std::string& inside,
+                       const std::string& bridge_name, unsigned bridge, int namespace_descriptor) {
   Request request(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL);
   auto& header = request.body<ifinfomsg>();
   header.ifi_family = AF_UNSPEC;
@@ -172,7 +176,7 @@ Result<void> make_pair(Netlink& netlink, const std::string& name, const std::str
   const size_t data = request.open(IFLA_INFO_DATA);
   const size_t peer = request.open(VETH_INFO_PEER);
   request.body<ifinfomsg>().ifi_family = AF_UNSPEC;
-  request.put(IFLA_IFNAME, std::string("eth0"));
+  request.put(IFLA_IFNAME, inside);
   request.put_number(IFLA_NET_NS_FD, uint32_t(namespace_descriptor));
   request.close(peer);
   request.close(data);
@@ -250,9 +254,13 @@ Result<void> configure_namespace(Namespace& made, const PrivateNetwork& network,
   constexpr unsigned kLoopback = 1;  // in every new namespace
   TRY(set_up(made.netlink, kLoopback, "lo"));
   for (const Address relay : network.relays) TRY(add_address(made.netlink, kLoopback, relay, 32));
-  const unsigned eth0 = TRY(made.netlink.index_of("eth0"));
-  TRY(add_address(made.netlink, eth0, host.address, network.subnet.prefix));
-  TRY(set_up(made.netlink, eth0, "eth0"));
+  const std::string name = name_inside(network);
+  const unsigned link = TRY(made.netlink.index_of(name));
+  if (network.encrypted)
+    TRY(add_address(made.netlink, link, host.under, network.subnet.prefix + 1));
+  else
+    TRY(add_address(made.netlink, link, host.address, network.subnet.prefix));
+  TRY(set_up(made.netlink, link, name));
   if (!network.isolated) TRY(add_default_route(made.netlink, network.gateway));
   return ok();
 }
@@ -278,7 +286,8 @@ Result<void> make_links(const PrivateNetwork& network, std::vector<Namespace>& n
   for (size_t i = 0; i < network.hosts.size(); i++) {
     const PrivateHost& host = network.hosts[i];
     TRY(keep_namespace(namespaces[i], host.namespace_file));
-    TRY(make_pair(netlink, host.link, network.bridge, bridge, namespaces[i].held.descriptor()));
+    TRY(make_pair(netlink, host.link, name_inside(network), network.bridge, bridge,
+                  namespaces[i].held.descriptor()));
     (void)write_file("/proc/sys/net/ipv6/conf/" + host.link + "/disable_ipv6", "1");
     TRY(configure_namespace(namespaces[i], network, host).in("host " + to_text(host.address)));
   }

@@ -55,7 +55,9 @@ struct PrivateHost {
   std::string link;            // this machine's end: at most 15 characters
   std::string namespace_file;  // made here; its folder must be there
   Address address = 0;
+  Address under = 0;  // of an encrypted network: of the interface that is made here
 };
+inline constexpr std::string_view kUnderlay = "wire0";
 
 struct PrivateNetwork {
   std::string bridge;  // at most 15 characters
@@ -64,6 +66,9 @@ struct PrivateNetwork {
   Address gateway = 0;  // the bridge's own, when not isolated
   Subnet pool;          // where all private networks of this kind lie: not reachable from this one
   bool isolated = false;
+  // The interface made here is kUnderlay, in the lower half of the subnet, with the gateway; eth0 and its address, in
+  // the upper half, come with a tunnel (tunnel.hpp).
+  bool encrypted = false;
   std::vector<Address> relays;  // further addresses of every host's lo
   std::string comment;          // whose it is, for people who look at the machine
   // This machine's own, where a way out that is not its own would lead back to them. Found out when it is made.

@@ -37,6 +37,7 @@ struct Gang {
   domain::AttemptId attempt;
   std::string token;
   bool network_isolation = false;  // no way out of the gang's own network
+  bool encrypt_traffic = false;    // between its hosts
   std::vector<Member> members;     // by host index
 };
 

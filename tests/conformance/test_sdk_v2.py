@@ -59,6 +59,6 @@ def test_stop_gives_the_script_its_time(ran):
 
 
 def test_what_is_not_done_is_refused_in_words(ran):
-    key, traffic = ran[0]["refused_fit"]
-    assert "ValidationException" in key and "KmsKeyId" in key
-    assert "ValidationException" in traffic and "EnableInterContainerTrafficEncryption" in traffic
+    output, volume = ran[0]["refused_fit"]
+    assert "ValidationException" in output and "OutputDataConfig.KmsKeyId" in output
+    assert "ValidationException" in volume and "VolumeKmsKeyId" in volume

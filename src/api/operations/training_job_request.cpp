@@ -38,9 +38,6 @@ Outcome<std::string> s3_uri(const std::string& uri, const std::string& where) {
 }
 
 Outcome<Done> refuse_what_is_not_here(const sagemaker::CreateTrainingJobRequest& request) {
-  if (request.enable_inter_container_traffic_encryption.value_or(false))
-    return not_yet("EnableInterContainerTrafficEncryption",
-                   "hosts of a job share a network of their own, which is not encrypted");
   if (request.debug_rule_configurations && !request.debug_rule_configurations->empty())
     return not_yet("DebugRuleConfigurations", "leave the rules out");
   if (request.tensor_board_output_config)
@@ -332,6 +329,7 @@ Outcome<domain::JobSpec> job_spec_of(const sagemaker::CreateTrainingJobRequest& 
   spec.hyperparameters = request.hyper_parameters.value_or(std::map<std::string, std::string>());
   spec.environment = request.environment.value_or(std::map<std::string, std::string>());
   spec.network_isolation = request.enable_network_isolation.value_or(false);
+  spec.encrypt_traffic = request.enable_inter_container_traffic_encryption.value_or(false);
   std::string words;
   write_json(*sagemaker::CreateTrainingJob::shape().input, &request, words);
   spec.request = TRY(parse_json(words));

@@ -318,11 +318,14 @@ class LocalLauncher final : public Launcher {
       auto taken = TRY(host::networks_in_use());
       for (const auto& [id, other] : attempts_) taken.push_back(other.record.network.subnet);
       for (const auto& subnet : reaper_.waiting()) taken.push_back(subnet);
-      const host::Subnet subnet = TRY(choose_subnet(pool_, gang.members.size(), taken, next_address_));
+      const bool encrypted = gang.encrypt_traffic && gang.members.size() > 1;
+      const host::Subnet subnet =
+          TRY(choose_subnet(pool_, gang.members.size(), taken, next_address_, encrypted));
       next_address_ = host::Address(subnet.base + subnet.size());
       NetworkRequest request{gang.attempt,
                              gang.members.size(),
                              gang.network_isolation,
+                             encrypted,
                              places_.mark,
                              places_.namespaces(),
                              "trainyard " + directory,
@@ -357,6 +360,10 @@ class LocalLauncher final : public Launcher {
           "--directory",           directory,           "--network-namespace",
           host.namespace_file,     "--address",         host::to_text(host.address),
           "--host-table",          directory + "/hosts"};
+      if (known.record.network.encrypted) {
+        command.emplace_back("--underlay");
+        command.push_back(underlay_words(known.record.network));
+      }
       if (i < known.record.gpus.size() && !known.record.gpus[i].empty()) {
         command.emplace_back("--devices");
         command.push_back(with_shared_devices(known.record.gpus[i]));

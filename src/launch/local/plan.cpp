@@ -28,9 +28,10 @@ std::string server_mark(std::string_view data_directory) {
 }
 
 Result<host::Subnet> choose_subnet(const host::Subnet& pool, size_t hosts,
-                                   const std::vector<host::Subnet>& taken, host::Address start) {
-  const uint64_t size =
-      std::max(std::bit_ceil(uint64_t(hosts) + kReservedAddresses), uint64_t(1) << (32 - kSmallestPrefix));
+                                   const std::vector<host::Subnet>& taken, host::Address start,
+                                   bool encrypted) {
+  const uint64_t size = std::max(std::bit_ceil(uint64_t(hosts) + kReservedAddresses) * (encrypted ? 2 : 1),
+                                 uint64_t(1) << (32 - kSmallestPrefix));
   if (size > pool.size())
     return exhausted("a gang of " + std::to_string(hosts) + " hosts does not fit into the network pool " +
                      pool.text());
@@ -49,7 +50,8 @@ Result<host::Subnet> choose_subnet(const host::Subnet& pool, size_t hosts,
 
 host::PrivateNetwork plan_network(const NetworkRequest& request, const host::Subnet& pool,
                                   const host::Subnet& subnet) {
-  CHECK(request.hosts + kReservedAddresses <= subnet.size(), "choose_subnet made room for all hosts");
+  const uint64_t half = request.encrypted ? subnet.size() / 2 : 0;  // hosts' own addresses are behind it
+  CHECK(request.hosts + kReservedAddresses <= subnet.size() - half, "choose_subnet made room for all hosts");
   const int digits = (32 - pool.prefix + 3) / 4;
   host::PrivateNetwork network;
   network.bridge = std::string(host::kBridgePrefix) + request.mark + hex(subnet.base - pool.base, digits);
@@ -58,15 +60,21 @@ host::PrivateNetwork plan_network(const NetworkRequest& request, const host::Sub
   network.gateway = subnet.base + 1;
   network.pool = pool;
   network.isolated = request.isolated;
+  network.encrypted = request.encrypted;
   network.relays = request.relays;
   network.comment = request.comment;
   for (size_t i = 0; i < request.hosts; i++) {
-    const host::Address address = network.gateway + 1 + host::Address(i);
+    const host::Address made = network.gateway + 1 + host::Address(i);
     network.hosts.push_back(
-        {std::string(host::kLinkPrefix) + request.mark + hex(address - pool.base, digits),
-         request.namespace_directory + "/" + request.attempt.text() + "-" + std::to_string(i), address});
+        {std::string(host::kLinkPrefix) + request.mark + hex(made - pool.base, digits),
+         request.namespace_directory + "/" + request.attempt.text() + "-" + std::to_string(i),
+         made + host::Address(half), request.encrypted ? made : 0});
   }
   return network;
+}
+
+std::string underlay_words(const host::PrivateNetwork& network) {
+  return host::to_text(network.gateway) + "/" + std::to_string(network.subnet.prefix + 1);
 }
 
 std::string host_table(const host::PrivateNetwork& network) {
@@ -95,9 +103,11 @@ Result<std::vector<std::vector<std::string>>> choose_gpus(const std::vector<GpuR
 
 Json to_json(const Record& record) {
   Json hosts = Json::array();
-  for (const auto& host : record.network.hosts)
+  for (const auto& host : record.network.hosts) {
     hosts.push_back(
         {{"link", host.link}, {"namespace", host.namespace_file}, {"address", host::to_text(host.address)}});
+    if (record.network.encrypted) hosts.back()["under"] = host::to_text(host.under);
+  }
   Json relays = Json::array();
   for (const auto relay : record.network.relays) relays.push_back(host::to_text(relay));
   return {{"version", kRecordVersion},
@@ -109,6 +119,7 @@ Json to_json(const Record& record) {
           {"gateway", host::to_text(record.network.gateway)},
           {"pool", record.network.pool.text()},
           {"isolated", record.network.isolated},
+          {"encrypted", record.network.encrypted},
           {"comment", record.network.comment},
           {"relays", relays},
           {"hosts", hosts},
@@ -128,6 +139,8 @@ Result<Record> record_from_json(const Json& json) {
   network.gateway = TRY(host::parse_address(TRY(string_at(json, "gateway"))));
   network.pool = TRY(host::parse_subnet(TRY(string_at(json, "pool"))));
   network.isolated = TRY(bool_at(json, "isolated"));
+  if (json.contains("encrypted"))
+    network.encrypted = TRY(bool_at(json, "encrypted"));  // former versions' do not
   network.comment = TRY(string_at(json, "comment"));
   for (const char* list : {"relays", "hosts"})
     if (!json.contains(list) || !json[list].is_array())
@@ -136,9 +149,13 @@ Result<Record> record_from_json(const Json& json) {
     if (!relay.is_string()) return invalid("an attempt's record has a relay that is no text");
     network.relays.push_back(TRY(host::parse_address(relay.get<std::string>())));
   }
-  for (const auto& each : json["hosts"])
-    network.hosts.push_back({TRY(string_at(each, "link")), TRY(string_at(each, "namespace")),
-                             TRY(host::parse_address(TRY(string_at(each, "address"))))});
+  for (const auto& each : json["hosts"]) {
+    auto& host = network.hosts.emplace_back();
+    host.link = TRY(string_at(each, "link"));
+    host.namespace_file = TRY(string_at(each, "namespace"));
+    host.address = TRY(host::parse_address(TRY(string_at(each, "address"))));
+    if (network.encrypted) host.under = TRY(host::parse_address(TRY(string_at(each, "under"))));
+  }
   if (network.hosts.empty()) return invalid("an attempt's record has no host");
   // Records of former versions have none.
   for (const auto& devices : json.value("gpus", Json::array())) {

@@ -26,14 +26,16 @@ namespace trainyard::launch {
 std::string server_mark(std::string_view data_directory);
 
 // The smallest free subnet with room for that many hosts (and the network's, the bridge's and the broadcast
-// address), at or after `start`, else from the pool's beginning.
+// address; if it is encrypted, all of that twice), at or after `start`, else from the pool's beginning.
 Result<host::Subnet> choose_subnet(const host::Subnet& pool, size_t hosts,
-                                   const std::vector<host::Subnet>& taken, host::Address start);
+                                   const std::vector<host::Subnet>& taken, host::Address start,
+                                   bool encrypted = false);
 
 struct NetworkRequest {
   domain::AttemptId attempt;
   size_t hosts = 1;
   bool isolated = false;
+  bool encrypted = false;
   std::string mark;
   std::string namespace_directory;  // "/run/trainyard/3fa91c"
   std::string comment;
@@ -41,6 +43,10 @@ struct NetworkRequest {
 };
 host::PrivateNetwork plan_network(const NetworkRequest& request, const host::Subnet& pool,
                                   const host::Subnet& subnet);
+
+// What an agent is told of what lies below an encrypted network: "10.201.0.1/29", the gateway, and how many bits the
+// addresses of a half share. A host's address there is its own less the size of a half.
+std::string underlay_words(const host::PrivateNetwork& network);
 
 // What /etc/hosts of every host starts from: loopback, and all members by name.
 std::string host_table(const host::PrivateNetwork& network);

@@ -104,7 +104,7 @@ TEST(Record, RefusesWhatIsIncomplete) {
   for (const auto& [name, value] : whole.items()) {
     Json less = whole;
     less.erase(name);
-    EXPECT_EQ(bool(record_from_json(less)), name == "gpus") << name;
+    EXPECT_EQ(bool(record_from_json(less)), name == "gpus" || name == "encrypted") << name;
     less[name] = Json::array({nullptr});
     EXPECT_FALSE(record_from_json(less)) << name;
   }
@@ -135,6 +135,25 @@ TEST(ChooseGpus, GivesWholeOnesAndNoneTwice) {
     else
       EXPECT_EQ(chosen.error().kind, Kind::exhausted);
   }
+}
+
+TEST(Record, KeepsWhatLiesBelowAnEncryptedNetwork) {
+  NetworkRequest request = a_request();
+  request.encrypted = true;
+  const auto pool = subnet("10.201.0.0/16");
+  const auto chosen = choose_subnet(pool, 6, {}, 0, true);
+  ASSERT_TRUE(chosen);
+  EXPECT_EQ(chosen->text(), "10.201.0.0/27");
+  request.hosts = 2;
+  const auto network = plan_network(request, pool, subnet("10.201.0.16/28"));
+  EXPECT_EQ(host::to_text(network.gateway), "10.201.0.17");
+  EXPECT_EQ(host::to_text(network.hosts[1].under), "10.201.0.19");
+  EXPECT_EQ(host::to_text(network.hosts[1].address), "10.201.0.27");
+  EXPECT_EQ(underlay_words(network), "10.201.0.17/29");
+  const auto read = record_from_json(to_json(Record{{3, 1}, "token", network}));
+  ASSERT_TRUE(read);
+  EXPECT_TRUE(read->network.encrypted);
+  EXPECT_EQ(read->network.hosts[1].under, network.hosts[1].under);
 }
 
 TEST(Record, KeepsItsGpus) {

@@ -91,7 +91,7 @@ def stopped_fit():
 def refused_fit():
     """What cannot be done is refused in words, not done otherwise."""
     words = []
-    for more in ({"output_kms_key": "alias/mine"}, {"encrypt_inter_container_traffic": True}):
+    for more in ({"output_kms_key": "alias/mine"}, {"volume_kms_key": "alias/mine"}):
         try:
             estimator("refused", "true", hosts=2, **more).fit(wait=False)
             words.append("it was accepted")
