@@ -31,7 +31,8 @@ bool may_follow(Phase from, Phase to) {
       return to == Phase::starting || to == Phase::stopping || to == Phase::stopped || to == Phase::completed;
     case Phase::stopping:
       return to == Phase::stopped || to == Phase::failed || to == Phase::max_runtime_exceeded ||
-             to == Phase::max_wait_time_exceeded;
+             to == Phase::max_wait_time_exceeded ||
+             to == Phase::completed;  // an array whose children had all succeeded
     default:
       return false;
   }
@@ -329,7 +330,9 @@ void Checkers::at_the_end(ledger::Ledger& ledger, control::test::MemoryLogs& log
     check_outcome(*job);
   }
   for (const auto& [key, acknowledged] : lines_) {
-    const auto page = logs.read({key.first, "/aws/sagemaker/TrainingJobs", key.second}, {});
+    const bool batch = key.second.find("/default/") != std::string::npos;
+    const auto page =
+        logs.read({key.first, batch ? "/aws/batch/job" : "/aws/sagemaker/TrainingJobs", key.second}, {});
     World::check(bool(page) && page->events.size() >= acknowledged,
                  "log lines of " + key.second + " were acknowledged and are lost");
     for (size_t i = 0; i < page->events.size(); ++i)
@@ -351,17 +354,9 @@ void Checkers::at_the_end(ledger::Ledger& ledger, control::test::MemoryLogs& log
 }
 
 void Checkers::check_replay(ledger::Ledger& ledger) {
-  std::map<JobNumber, Job> jobs;
-  const auto replayed = ledger.replay([&](const ledger::CommandRecord& record) -> Result<void> {
-    const control::Command command = TRY(control::command_of(record));
-    const auto number = control::job_of(command);
-    if (!number) return {};
-    const auto job = jobs.find(*number);
-    const control::Change change =
-        TRY(control::apply({job == jobs.end() ? nullptr : &job->second, nullptr}, command, record.at));
-    if (change.job) jobs[*number] = *change.job;
-    return {};
-  });
+  control::test::Replay replay;
+  const auto replayed = replay.run(ledger);
+  const std::map<JobNumber, Job>& jobs = replay.jobs;
   World::check(bool(replayed),
                "the commands cannot be applied again: " + (replayed ? "" : replayed.error().message));
   World::check(jobs.size() == durable_.size(),
@@ -394,10 +389,15 @@ void Checkers::check_outcome(const Job& job) {
   for (const Transition& each : job.transitions) sum += *each.end - each.start;
   World::check(sum == job.transitions.back().start - job.created, title(job) + ": the phases do not add up");
 
-  const bool stop_wanted = stops_.contains(job.key) || stops_asked_.contains(job.key);
+  if (job.is_array()) return check_array(job);
+  if (job.parent != 0) check_child(job);
+  const Job* array = job.parent != 0 ? durable(job.parent) : nullptr;
+  const bool stop_wanted = stops_.contains(job.key) || stops_asked_.contains(job.key) ||
+                           (array && stops_asked_.contains(array->key)) ||
+                           job.withdrawn == Withdrawn::dependency_failed;
   switch (job.state) {
     case JobState::completed:
-      World::check(!job.model_uri.empty(), title(job) + " completed without a model");
+      World::check(!job.model_uri.empty() || job.spec.batch, title(job) + " completed without a model");
       for (HostIndex host = 0; host < job.spec.hosts(); ++host) {
         const Process& process = processes_[{{job.number, job.attempt()->number}, host}];
         World::check(process.runs == 1 && process.code == 0,
@@ -451,9 +451,57 @@ void Checkers::check_outcome(const Job& job) {
     World::fail(title(job) + " completed after its stop was acknowledged");
 }
 
+// An array's children are those that it has reserved the numbers for, and it is as they are.
+void Checkers::check_array(const Job& array) {
+  World::check(array.attempts.empty(), title(array) + " is an array and was placed");
+  uint32_t made = 0, completed = 0;
+  for (auto job = durable_.upper_bound(array.number); job != durable_.end(); ++job) {
+    if (job->second.parent != array.number) continue;
+    World::check(job->first <= array.number + array.spec.batch->array_size,
+                 title(job->second) + " has a number that is not its array's");
+    ++made;
+    completed += job->second.state == JobState::completed;
+  }
+  const uint32_t size = array.spec.batch->array_size;
+  World::check((array.state == JobState::completed) == (completed == size),
+               title(array) + " is " + std::string(to_string(array.state)) + ", and of its " +
+                   std::to_string(size) + " children " + std::to_string(completed) + " have completed");
+  World::check(made == size || array.stop_requested, title(array) + " has lost children");
+}
+
+// Nobody begins before those that it awaits have succeeded.
+void Checkers::check_child(const Job& child) {
+  const Job& array = *durable(child.parent);
+  const JobNumber index = child.number - child.parent;  // from 1
+  std::vector<const Job*> awaited;
+  if (array.spec.batch->sequential && index > 1) awaited.push_back(durable(child.number - 1));
+  for (const std::string& id : array.spec.batch->depends_on)
+    awaited.push_back(durable(acknowledged_[{child.key.region, id}]));
+  for (const std::string& id : array.spec.batch->depends_on_alike)
+    awaited.push_back(durable(acknowledged_[{child.key.region, id}] + index));
+  // One that was never made has failed with its array.
+  const bool all =
+      std::ranges::all_of(awaited, [](const Job* job) { return job && job->state == JobState::completed; });
+  if (!child.attempts.empty()) World::check(all, title(child) + " began without those that it awaits");
+  for (const Job* job : awaited)
+    if (job && !child.attempts.empty())
+      World::check(job->modified <= child.attempts.front().started,
+                   title(child) + " began before " + title(*job) + " ended");
+  if (child.withdrawn == Withdrawn::dependency_failed)
+    World::check(!all, title(child) + " failed for a dependency that has not");
+}
+
 // A fault of ours fails a job only when it may not be tried again.
 void Checkers::check_retries(const Job& job) {
   const uint32_t failed = failed_attempts_[job.number];
+  if (job.spec.batch) {
+    const uint32_t most = job.spec.batch->attempts_max;
+    World::check(failed <= most, title(job) + " was tried " + std::to_string(failed) + " times");
+    World::check(
+        job.state != JobState::failed || job.stop_requested || failed == most,
+        title(job) + " failed after " + std::to_string(failed) + " attempts of " + std::to_string(most));
+    return;
+  }
   if (!job.spec.spot)
     World::check(failed <= job.spec.retries_max + 1,
                  title(job) + " was tried again " + std::to_string(failed) + " times");

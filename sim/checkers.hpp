@@ -69,6 +69,8 @@ class Checkers {
   void check_history(const domain::Job& job);
   void check_machines();
   void check_outcome(const domain::Job& job);
+  void check_array(const domain::Job& array);
+  void check_child(const domain::Job& child);
   void check_retries(const domain::Job& job);
   void check_pools(const domain::Job& before, const domain::Job& after);
   void lost(const Json& command);

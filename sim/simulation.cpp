@@ -9,8 +9,10 @@
 #include "control/state.hpp"
 #include "schedule/plan.hpp"
 #include "sim/checkers.hpp"
+#include "sim/faulty_ledger.hpp"
 #include "sim/network.hpp"
 #include "sim/simulated_agent.hpp"
+#include "sim/wishes.hpp"
 #include "sim/world.hpp"
 
 namespace trainyard::sim {
@@ -123,44 +125,6 @@ class SimulatedLauncher final : public launch::Launcher {
   Checkers& checkers_;
   const std::vector<launch::Machine> machines_;
   std::map<AttemptId, Running> gangs_;
-};
-
-// The ledger that ships, on a disk that is full at times, in a process that may die before and after each
-// commit.
-class FaultyLedger final : public ledger::Ledger {
- public:
-  FaultyLedger(World& world, Checkers& checkers)
-      : world_(world), checkers_(checkers), inner_(*ledger::open_sqlite(":memory:")) {}
-  Result<void> commit(const ledger::Batch& batch) override {
-    world_.may_crash("before a commit");
-    if (world_.fault(60)) return exhausted("the disk is full");
-    const auto done = inner_->commit(batch);
-    if (!done) return done;
-    checkers_.committed(batch);
-    world_.may_crash("after a commit");
-    return done;
-  }
-  uint64_t last_sequence() override { return inner_->last_sequence(); }
-  domain::JobNumber last_job_number() override { return inner_->last_job_number(); }
-  Result<std::vector<Job>> live_jobs() override { return inner_->live_jobs(); }
-  Result<Job> find_job(const JobKey& key) override { return inner_->find_job(key); }
-  Result<Job> find_job(domain::JobNumber number) override { return inner_->find_job(number); }
-  Result<ledger::JobPage> list_jobs(const ledger::JobQuery& query) override {
-    return inner_->list_jobs(query);
-  }
-  Result<std::vector<domain::Tag>> tags(const std::string& arn) override { return inner_->tags(arn); }
-  Result<domain::BatchYard> batch_yard() override { return inner_->batch_yard(); }
-  Result<std::vector<domain::JobDefinition>> definitions(const ledger::DefinitionQuery& query) override {
-    return inner_->definitions(query);
-  }
-  Result<void> replay(const std::function<Result<void>(const ledger::CommandRecord&)>& each) override {
-    return inner_->replay(each);
-  }
-
- private:
-  World& world_;
-  Checkers& checkers_;
-  std::unique_ptr<ledger::Ledger> inner_;
 };
 
 class Simulation {
@@ -323,7 +287,44 @@ class Simulation {
       if (world_.random.chance(4))
         world_.after(world_.between(0ms, 300s), [this, key = job.key] { keep_alive(key); });
     }
+    arrays_arrive();
     look();
+  }
+
+  // Arrays of Batch, of which each may await those before it.
+  void arrays_arrive() {
+    for (const control::NewJob& job : some_arrays(world_)) {
+      wishes_.push_back(job);
+      world_.after(world_.between(0ms, 60s), [this, job] { create_array(job); });
+      if (world_.random.chance(4))
+        world_.after(world_.between(0ms, 200s), [this, key = job.key] { stop(key); });
+      if (world_.random.chance(2))
+        world_.after(world_.between(0ms, 200s), [this, key = job.key, index = world_.random.below(10)] {
+          stop({key.region, key.name + ":" + std::to_string(index)});
+        });
+    }
+  }
+
+  // Once there is a queue, and those that it awaits.
+  void create_array(const control::NewJob& job) {
+    const auto there = [&](const std::string& id) { return checkers_.jobs().contains({job.key.region, id}); };
+    const domain::BatchPart& part = *job.spec.batch;
+    if (has_queue_ && std::ranges::all_of(part.depends_on, there) &&
+        std::ranges::all_of(part.depends_on_alike, there))
+      return create(job);
+    if (!has_queue_)
+      in_server([&] {
+        domain::ComputeEnvironment environment;
+        environment.key = {job.key.region, "e"};
+        domain::JobQueue queue;
+        queue.key = {job.key.region, part.queue};
+        queue.environments = {"e"};
+        control_->change_noun({domain::NounChange::create, environment}, [](const auto&) {});
+        control_->change_noun({domain::NounChange::create, queue}, [this](const auto& made) {
+          has_queue_ |= made || made.error().kind == Kind::conflict;
+        });
+      });
+    world_.after(1s, [this, job] { create_array(job); });
   }
 
   // Asks the server, and again when the connection broke: then it may have happened or not. `ask` is called
@@ -377,11 +378,19 @@ class Simulation {
 
   void stop(const JobKey& key) {
     checkers_.stop_asked(key);
-    ask([this, key](control::Answer answer) { control_->stop_job(key, std::move(answer)); },
-        [this, key](const Result<Job>& answer) {
+    const bool batch = key.name.starts_with("array-");
+    ask(
+        [this, key, batch](control::Answer answer) {
+          if (batch)
+            control_->withdraw_job(key, domain::Withdrawn::terminated, "by hand", std::move(answer));
+          else
+            control_->stop_job(key, std::move(answer));
+        },
+        [this, key, batch](const Result<Job>& answer) {
           if (answer) {
             world_.trace("user", "stopped " + key.name);
-            checkers_.stop_acknowledged(key);
+            if (!batch)
+              checkers_.stop_acknowledged(key);  // one that is over stays as it is, without an error
           } else {
             World::check(answer.error().kind == Kind::conflict || !checkers_.jobs().contains(key),
                          "job " + key.name + " cannot be stopped: " + answer.error().message);
@@ -510,7 +519,7 @@ class Simulation {
     if (settings_.scale_gangs) return false;
     std::vector<domain::Share> hosts;
     for (const auto& group : wish.spec.groups)
-      hosts.insert(hosts.end(), group.count, schedule::ask_for(group.instance_type)->share);
+      hosts.insert(hosts.end(), group.count, schedule::ask_of(group)->share);
     std::vector<launch::Machine> empty = machines_;
     return !fits(hosts, 0, empty);
   }
@@ -548,6 +557,7 @@ class Simulation {
   uint64_t crashes_ = 0;
   bool commit_due_ = false, reconcile_due_ = false;
   bool over_ = false;
+  bool has_queue_ = false;
   std::string last_unfinished_;
 };
 

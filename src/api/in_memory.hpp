@@ -134,6 +134,19 @@ class PlainControl final : public control::Control {
     queries.push_back(query);
     return page;
   }
+  // Here no child was made yet.
+  Result<domain::ChildCounts> count_children(const domain::Job& array) override {
+    domain::ChildCounts counts;
+    counts.of[size_t(domain::batch_status(domain::child_of(array, 0)))] = array.spec.batch->array_size;
+    return counts;
+  }
+  Result<std::vector<domain::Job>> children(const domain::Job& array,
+                                            const ledger::ChildQuery& query) override {
+    std::vector<domain::Job> found;
+    for (uint32_t index = query.first; index < array.spec.batch->array_size; ++index)
+      if (found.size() < query.children_max) found.push_back(domain::child_of(array, index));
+    return found;
+  }
   Result<std::vector<domain::Tag>> tags(const std::string& arn) override { return tags_of[arn]; }
   void commit_step() override {}
   std::chrono::nanoseconds reconcile_step() override { return {}; }

@@ -223,6 +223,10 @@ Result<JobView> job_view(const Json& json) {
   job.status = TRY(string_at(json, "Status"));
   job.arn = text_of(json, "Arn");
   job.secondary_status = text_of(json, "SecondaryStatus");
+  job.display_name = text_of(json, "DisplayName");
+  if (const Json* array = member(json, "Array"))
+    job.array = ArrayView{integer_of(*array, "Size"), integer_of(*array, "Running"),
+                          integer_of(*array, "Succeeded"), integer_of(*array, "Failed")};
   job.wait_reason = text_of(json, "WaitReason");
   job.failure_reason = text_of(json, "FailureReason");
   job.note = text_of(json, "Note");
@@ -274,6 +278,13 @@ std::string hosts_text(const JobView& job) {
   return text;
 }
 
+std::string array_text(const ArrayView& array) {
+  std::string text = std::to_string(array.succeeded) + " of " + std::to_string(array.size) + " done";
+  if (array.failed > 0) text += ", " + std::to_string(array.failed) + " failed";
+  if (array.running > 0) text += ", " + std::to_string(array.running) + " run";
+  return text;
+}
+
 Paint paint_of_status(const std::string& status) {
   if (status == "Completed") return Paint::green;
   if (status == "Failed") return Paint::red;
@@ -287,21 +298,26 @@ std::string jobs_table(const Looks& looks, const std::vector<JobView>& jobs, Ins
   std::vector<std::vector<Cell>> rows;
   for (const JobView& job : jobs) {
     std::string status = job.status;
-    if (!job.secondary_status.empty() && job.secondary_status != job.status)
+    if (job.array)
+      status += " " + array_text(*job.array);
+    else if (!job.secondary_status.empty() && job.secondary_status != job.status)
       status += " " + job.secondary_status;
     Paint how = paint_of_status(job.finished() ? job.status : job.secondary_status);
     if (!job.finished() && how == Paint::none) how = Paint::cyan;
     const std::string took = job.started ? duration_text(job.ended.value_or(now) - *job.started) : "";
-    rows.push_back({{job.name, job.finished() ? Paint::none : Paint::bold},
-                    {status, how},
-                    {hosts_text(job)},
-                    {job.created ? duration_text(now - *job.created) : "", Paint::dim},
-                    {took},
-                    {cost_text(job)},
-                    {job.wait_reason.empty() ? job.failure_reason : job.wait_reason, Paint::dim}});
+    rows.push_back(
+        {{job.display_name.empty() ? job.name : job.display_name, job.finished() ? Paint::none : Paint::bold},
+         {job.display_name.empty() ? "" : job.name, Paint::dim},
+         {status, how},
+         {hosts_text(job)},
+         {job.created ? duration_text(now - *job.created) : "", Paint::dim},
+         {took},
+         {cost_text(job)},
+         {job.wait_reason.empty() ? job.failure_reason : job.wait_reason, Paint::dim}});
   }
   return table(looks,
                {{"name", false, kNameWidthMin},
+                {"id"},
                 {"status", false, kNameWidthMin},
                 {"hosts", false, kNameWidthMin},
                 {"age", true},

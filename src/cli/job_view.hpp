@@ -46,8 +46,15 @@ struct HostView {
   std::vector<UsageView> usage;
 };
 
+// How far the children of an array job of AWS Batch have come.
+struct ArrayView {
+  int64_t size = 0, running = 0, succeeded = 0, failed = 0;
+};
+
 struct JobView {
   std::string name, arn, status, secondary_status;
+  std::string display_name;        // of Batch jobs, whose name is their id: as their user calls them
+  std::optional<ArrayView> array;  // of arrays
   std::string wait_reason, failure_reason, note, user;
   std::optional<Instant> created, started, ended;
   std::vector<GroupView> groups;
@@ -69,6 +76,8 @@ Result<std::vector<JobView>> job_views(const Json& answer);
 
 // "12.34 USD", with "?" when a type has no price, and what spot saved: "0.30 USD (-70%)".
 std::string cost_text(const JobView& job);
+// "120 of 10000 done, 3 failed, 64 run"
+std::string array_text(const ArrayView& array);
 // "2 x ml.m5.large + 1 x ml.g5.xlarge"
 std::string hosts_text(const JobView& job);
 Paint paint_of_status(const std::string& status);

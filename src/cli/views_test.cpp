@@ -49,6 +49,21 @@ TEST(JobView, ALineOfJobs) {
       "mnist  InProgress Training  2 x ml.m5.large                       1m40s  59s  0.30 USD (-70%)\n");
 }
 
+TEST(JobView, BatchJobsGoByTheirNameAndArraysAreOneLine) {
+  Json json{{"Name", "4b7d-01"},
+            {"DisplayName", "digits"},
+            {"Status", "InProgress"},
+            {"SecondaryStatus", "Starting"},
+            {"CreationTime", 1'763'631'895.0},
+            {"InstanceGroups", {{{"InstanceType", "1 vCPU, 64 MiB"}, {"InstanceCount", 1}}}},
+            {"Array", {{"Size", 10'000}, {"Running", 64}, {"Succeeded", 120}, {"Failed", 3}}}};
+  EXPECT_EQ(jobs_table(kPlain, {*job_view(json)}, kNow),
+            "name    id       status                                          hosts               age\n"
+            "digits  4b7d-01  InProgress 120 of 10000 done, 3 failed, 64 run  1 x 1 vCPU, 64 MiB   5s\n");
+  json["Array"] = {{"Size", 2}, {"Running", 0}, {"Succeeded", 2}, {"Failed", 0}};
+  EXPECT_EQ(array_text(*job_view(json)->array), "2 of 2 done");
+}
+
 TEST(JobView, WhatIsNoJobIsInvalid) {
   EXPECT_FALSE(job_view(Json{{"Status", "Completed"}}));
   EXPECT_FALSE(job_view(Json::array()));

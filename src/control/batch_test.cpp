@@ -1,5 +1,5 @@
 // Jobs of queues: where they wait, whom they await, when they are tried again.
-#include "control/test_yard.hpp"
+#include "control/test_batch.hpp"
 
 namespace trainyard::control {
 namespace {
@@ -8,80 +8,8 @@ using domain::HostState;
 using domain::JobState;
 using domain::NounChange;
 using domain::Withdrawn;
-using test::Yard;
-
-constexpr const char* kRegion = "us-east-1";
-
-class BatchYard : public Yard {
- public:
-  BatchYard() {
-    add_environment("box", 4);
-    add_queue("q", {"box"}, 1);
-  }
-
-  Result<domain::BatchNoun> change(NounChange how, domain::BatchNoun noun) {
-    Result<domain::BatchNoun> result = internal("not answered");
-    control->change_noun({how, std::move(noun)}, [&](auto answer) { result = std::move(answer); });
-    run();
-    return result;
-  }
-  void add_environment(const std::string& name, double cpus_max) {
-    domain::ComputeEnvironment environment;
-    environment.key = {kRegion, name};
-    environment.cpus_max = cpus_max;
-    ASSERT_TRUE(change(NounChange::create, environment));
-  }
-  domain::JobQueue queue_of(const std::string& name, std::vector<std::string> environments,
-                            int64_t priority) {
-    domain::JobQueue queue;
-    queue.key = {kRegion, name};
-    queue.environments = std::move(environments);
-    queue.priority = priority;
-    return queue;
-  }
-  void add_queue(const std::string& name, std::vector<std::string> environments, int64_t priority) {
-    ASSERT_TRUE(change(NounChange::create, queue_of(name, std::move(environments), priority)));
-  }
-
-  static NewJob batch_job(const std::string& id, double cpus = 1, const std::string& queue = "q",
-                          std::vector<std::string> depends_on = {}) {
-    NewJob job = job_of(id);
-    job.spec.groups = {{"default", "vCPU", 1, domain::Share{cpus, 64 << 20, 0}}};
-    job.spec.max_runtime_seconds = domain::kBatchRuntimeSecondsMax;
-    job.spec.batch->queue = queue;
-    job.spec.batch->depends_on = std::move(depends_on);
-    return job;
-  }
-  static NewJob job_of(const std::string& id) {
-    NewJob job = Yard::job(id);
-    job.spec.batch.emplace();
-    job.spec.batch->name = "mnist";
-    job.spec.batch->definition = "arn:aws:batch:us-east-1:123456789012:job-definition/train:3";
-    return job;
-  }
-
-  Result<domain::Job> withdraw(const std::string& id, Withdrawn how, const std::string& reason) {
-    Result<domain::Job> result = internal("not answered");
-    control->withdraw_job({kRegion, id}, how, reason, [&](auto answer) { result = std::move(answer); });
-    run();
-    return result;
-  }
-  void exit(const std::string& id, int code) {
-    walk(id, 0, HostState::running);
-    wire::StateFact fact;
-    fact.state = HostState::draining;
-    fact.exit_code = code;
-    if (code != 0) fact.fault = domain::Fault::algorithm;
-    ASSERT_TRUE(report(id, 0, fact));
-    ASSERT_TRUE(report(id, 0, HostState::uploading));
-    ASSERT_TRUE(report(id, 0, HostState::finished));
-    const auto job = find(id);
-    for (const auto& attempt : job->attempts) ASSERT_TRUE(launcher.remove({job->number, attempt.number}));
-    clock.advance(2s);
-    run();
-  }
-  std::string status(const std::string& id) { return std::string(to_string(batch_status(*find(id)))); }
-};
+using test::BatchYard;
+using test::kRegion;
 
 TEST(Batch, AJobRunsInTheFirstEnvironmentOfItsQueueWithRoom) {
   BatchYard yard;
@@ -260,24 +188,14 @@ TEST(Batch, ReplayRebuildsTheJobs) {
   ASSERT_TRUE(yard.create(yard.batch_job("c", 9)));
   ASSERT_TRUE(yard.withdraw("c", Withdrawn::cancelled, "too large"));
   yard.exit("a", 0);
-  std::map<domain::JobNumber, domain::Job> jobs;
-  domain::BatchYard nouns;
-  ASSERT_TRUE(yard.ledger->replay([&](const ledger::CommandRecord& record) -> Result<void> {
-    const Command command = TRY(command_of(record));
-    const auto number = job_of(command);
-    const auto found = number ? jobs.find(*number) : jobs.end();
-    const Subject subject{found == jobs.end() ? nullptr : &found->second, nullptr, &nouns, nullptr};
-    Change change = TRY(apply(subject, command, record.at));
-    if (change.job) jobs.insert_or_assign(change.job->number, *std::move(change.job));
-    if (change.noun) domain::put(nouns, std::get<ChangeNoun>(command).how, *change.noun);
-    return {};
-  }));
+  test::Replay replay;
+  ASSERT_TRUE(replay.run(*yard.ledger));
   for (const char* id : {"a", "b", "c"}) {
     const auto kept = yard.ledger->find_job({kRegion, id});
     ASSERT_TRUE(kept);
-    EXPECT_EQ(to_json(jobs.at(kept->number)), to_json(*kept)) << id;
+    EXPECT_EQ(to_json(replay.jobs.at(kept->number)), to_json(*kept)) << id;
   }
-  EXPECT_TRUE(nouns.queue({kRegion, "q"}));
+  EXPECT_TRUE(replay.yard.queue({kRegion, "q"}));
 }
 
 }  // namespace

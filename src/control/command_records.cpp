@@ -20,6 +20,7 @@ Json json_of(const Create& create) {
   Json json{{"number", job.number},      {"key", to_json(job.key)}, {"account", job.account},
             {"spec", to_json(job.spec)}, {"arn", create.arn},       {"tags", tags_json(create.tags)}};
   if (!job.awaits.empty()) json["awaits"] = job.awaits;
+  if (!job.awaits_alike.empty()) json["awaits_alike"] = job.awaits_alike;
   return json;
 }
 Json json_of(const StopJob& stop) { return {{"job", stop.job}}; }
@@ -77,6 +78,8 @@ Json json_of(const ChangeNoun& change) {
           {"kind", domain::kind_of(change.noun)},
           {"noun", domain::to_json(change.noun)}};
 }
+Json json_of(const MakeChildren& make) { return {{"array", make.array}, {"count", make.count}}; }
+Json json_of(const FinishArray& finish) { return {{"array", finish.array}, {"failed", finish.failed}}; }
 Json json_of(const EndPool& end) { return {{"job", end.job}, {"reused_by", end.reused_by}}; }
 
 Result<AttemptId> attempt_id_of(const Json& json) {
@@ -102,6 +105,7 @@ Result<Command> create_of(const Json& json) {
           .read("spec", create.job.spec, job_spec_from_json)
           .read("arn", create.arn)
           .read("awaits", create.job.awaits, job_number_from_json)
+          .read("awaits_alike", create.job.awaits_alike, job_number_from_json)
           .read("tags", create.tags, tag_from_json)
           .result());
   return Command(std::move(create));
@@ -221,18 +225,37 @@ Result<Command> change_noun_of(const Json& json) {
   change.noun = TRY(domain::batch_noun_from_json(kind, noun));
   return Command(std::move(change));
 }
+Result<Command> make_children_of(const Json& json) {
+  MakeChildren make;
+  TRY(Fields(json, "make_children").read("array", make.array).read("count", make.count).result());
+  return Command(make);
+}
+Result<Command> finish_array_of(const Json& json) {
+  FinishArray finish;
+  TRY(Fields(json, "finish_array").read("array", finish.array).read("failed", finish.failed).result());
+  return Command(finish);
+}
 
 struct Form {
   std::string_view kind;
   Result<Command> (*read)(const Json&);
 };
 // In the order of Command.
-constexpr Form kForms[] = {
-    {"create", create_of},     {"stop", stop_of},           {"tags", tags_of},
-    {"place", placed_of},      {"fact", fact_of},           {"lose", lose_of},
-    {"expire", expire_of},     {"interrupt", interrupt_of}, {"keep_alive", keep_alive_of},
-    {"end_pool", end_pool_of}, {"withdraw", withdraw_of},   {"stop_awaiting", stop_awaiting_of},
-    {"noun", change_noun_of}};
+constexpr Form kForms[] = {{"create", create_of},
+                           {"stop", stop_of},
+                           {"tags", tags_of},
+                           {"place", placed_of},
+                           {"fact", fact_of},
+                           {"lose", lose_of},
+                           {"expire", expire_of},
+                           {"interrupt", interrupt_of},
+                           {"keep_alive", keep_alive_of},
+                           {"end_pool", end_pool_of},
+                           {"withdraw", withdraw_of},
+                           {"stop_awaiting", stop_awaiting_of},
+                           {"noun", change_noun_of},
+                           {"make_children", make_children_of},
+                           {"finish_array", finish_array_of}};
 static_assert(std::size(kForms) == std::variant_size_v<Command>);
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "control/gang.hpp"
+#include "control/group.hpp"
 #include "control/live.hpp"
 #include "control/reconcile.hpp"
 #include "control/state.hpp"
@@ -24,23 +25,6 @@ using domain::JobNumber;
 using domain::JobState;
 
 constexpr size_t kTokenBytes = 16;  // cannot be guessed
-
-// A command that waits, and who is told what became of it.
-struct Waiting {
-  Command command;
-  std::optional<domain::JobKey> key;  // the job that is meant, when its number is not known yet
-  // Called with the job after the command (nothing for tags), or why not.
-  std::function<void(Result<std::shared_ptr<const Job>>)> job_answer;
-  TagAnswer tag_answer;
-  NounAnswer noun_answer = nullptr;
-  std::optional<domain::BatchNoun> noun = {};  // after the command
-
-  void refuse(const Error& error) const {
-    if (job_answer) job_answer(error);
-    if (tag_answer) tag_answer(error);
-    if (noun_answer) noun_answer(error);
-  }
-};
 
 class SingleWriter final : public ControlPlane {
  public:
@@ -126,15 +110,18 @@ class SingleWriter final : public ControlPlane {
   Result<std::shared_ptr<const Job>> find(const domain::JobKey& key) override {
     if (auto job = live_.find(key)) return job;
     if (auto job = recent_.find(key)) return job;
-    std::shared_ptr<const Job> job = std::make_shared<Job>(TRY(ledger_.find_job(key)));
+    std::shared_ptr<const Job> job = std::make_shared<Job>(TRY(find_kept(ledger_, key)));
     if (!job->live()) recent_.put(job);
     return job;
   }
 
   Result<std::shared_ptr<const Job>> find(JobNumber number) override {
     if (auto job = live_.find(number)) return job;
-    return std::shared_ptr<const Job>(std::make_shared<Job>(TRY(ledger_.find_job(number))));
+    return std::shared_ptr<const Job>(std::make_shared<Job>(TRY(find_kept(ledger_, number))));
   }
+
+  Result<domain::ChildCounts> count_children(const Job& array) override;
+  Result<std::vector<Job>> children(const Job& array, const ledger::ChildQuery& query) override;
 
   Result<ledger::JobPage> list(const ledger::JobQuery& query) override { return ledger_.list_jobs(query); }
 
@@ -161,8 +148,6 @@ class SingleWriter final : public ControlPlane {
   void watch(Watcher watcher) override { watchers_.push_back(std::move(watcher)); }
 
  private:
-  struct Group;
-
   // What is refused whatever the state is.
   Result<void> admit(const domain::JobSpec& spec) const {
     if (spec.groups.empty()) return invalid("a job has at least one instance");
@@ -202,6 +187,7 @@ class SingleWriter final : public ControlPlane {
   void submit(Command command);
   bool ensure(AttemptId id, Instant now);
   void remember_leaving(const std::vector<launch::Agent>& agents);
+  void look_up_awaited(Snapshot& snapshot);
 
   const Settings settings_;
   ledger::Ledger& ledger_;
@@ -225,138 +211,49 @@ class SingleWriter final : public ControlPlane {
 
   // Confined to the reconciling thread.
   std::map<AttemptId, Error> launch_failures_;
+  std::map<JobNumber, JobState> ended_;  // jobs that others await
   std::set<AttemptId> removing_failed_;  // said once in the log
 };
 
+// -- arrays ---------------------------------------------------------------------------------------
+
+Result<domain::ChildCounts> SingleWriter::count_children(const Job& array) {
+  auto counts = TRY(ledger_.count_children(array.number));
+  // Those that were not made yet are alike, but for whom they await.
+  const uint32_t made = counts.all(), size = array.spec.batch->array_size;
+  if (made < size) counts.of[size_t(domain::batch_status(domain::child_of(array, size - 1)))] += size - made;
+  return counts;
+}
+
+Result<std::vector<Job>> SingleWriter::children(const Job& array, const ledger::ChildQuery& query) {
+  const uint32_t end = std::min(query.end, array.spec.batch->array_size);
+  std::vector<Job> found;
+  ledger::ChildQuery made = query;
+  made.array = array.number;
+  made.end = std::min(end, array.children_made);
+  if (made.first < made.end) found = TRY(ledger_.children(made));
+  // Of the others the ledger has those that were withdrawn before their turn, or were made a moment ago.
+  made.first = std::max(query.first, array.children_made);
+  made.end = end;
+  made.batch_status.reset();
+  made.children_max = ledger::kPageJobsMax;
+  std::vector<Job> early;
+  size_t next = 0;
+  for (uint32_t index = made.first; index < end && found.size() < query.children_max; ++index) {
+    if (index == made.first) {
+      early = TRY(ledger_.children(made));
+      next = 0;
+      made.first = early.size() < made.children_max ? end : domain::array_index(early.back()) + 1;
+    }
+    const bool is_made = next < early.size() && domain::array_index(early[next]) == index;
+    Job child = is_made ? std::move(early[next++]) : domain::child_of(array, index);
+    if (!query.batch_status || domain::batch_status(child) == *query.batch_status)
+      found.push_back(std::move(child));
+  }
+  return found;
+}
+
 // -- committing -----------------------------------------------------------------------------------
-
-// Commands that share a transaction: each is applied to what those before it made of the state, and nothing
-// of it is seen by anybody until all of it is durable.
-struct SingleWriter::Group {
-  SingleWriter& control;
-  Instant now;
-  ledger::Batch batch;
-  std::map<JobNumber, std::shared_ptr<const Job>> jobs;  // as changed by this group
-  std::map<domain::JobKey, JobNumber> created;
-  std::map<std::string, std::vector<domain::Tag>> tags;
-  std::shared_ptr<const domain::BatchYard> yard;
-  std::map<domain::JobKey, domain::JobDefinition> definitions;  // the last revisions of those that it made
-  JobNumber last_number;
-  uint64_t last_sequence;
-
-  Result<std::shared_ptr<const Job>> job(JobNumber number) {
-    if (const auto found = jobs.find(number); found != jobs.end()) return found->second;
-    if (auto live = control.live_.kept(number)) return live;
-    return std::shared_ptr<const Job>(std::make_shared<Job>(TRY(control.ledger_.find_job(number))));
-  }
-
-  Result<std::shared_ptr<const Job>> job(const domain::JobKey& key) {
-    if (const auto found = created.find(key); found != created.end()) return job(found->second);
-    if (const auto live = control.live_.find(key)) return job(live->number);
-    return std::shared_ptr<const Job>(std::make_shared<Job>(TRY(control.ledger_.find_job(key))));
-  }
-
-  // The command's job after it. Nothing when there is none (tags).
-  Result<std::shared_ptr<const Job>> add(Waiting& waiting) {
-    std::shared_ptr<const Job> subject;
-    std::vector<domain::Tag> present_tags;
-    if (auto* create = std::get_if<Create>(&waiting.command)) {
-      const auto taken = job(*waiting.key);
-      if (taken) return conflict("a job named " + waiting.key->name + " exists already");
-      if (taken.error().kind != Kind::not_found) return taken.error();
-      create->job.number = last_number + 1;
-      if (create->job.spec.batch) TRY(put_into_queue(create->job));
-    } else if (auto* set = std::get_if<SetTags>(&waiting.command)) {
-      const auto found = tags.find(set->arn);
-      present_tags = found != tags.end() ? found->second : TRY(control.ledger_.tags(set->arn));
-    } else if (std::holds_alternative<ChangeNoun>(waiting.command)) {
-      return change_noun(waiting);
-    } else if (waiting.key) {
-      subject = TRY(job(*waiting.key));
-      name(waiting.command, subject->number);
-    } else {
-      subject = TRY(job(*job_of(waiting.command)));
-    }
-    Change change = TRY(apply({subject.get(), &present_tags, nullptr, nullptr}, waiting.command, now));
-    if (change.nothing()) return subject;
-    remember(waiting.command);
-    if (change.tags) tags[change.tags->first] = std::move(change.tags->second);
-    if (!change.job) return subject;
-    auto changed = std::make_shared<const Job>(*std::move(change.job));
-    if (std::holds_alternative<Create>(waiting.command)) {
-      last_number = changed->number;
-      created[changed->key] = changed->number;
-    }
-    jobs[changed->number] = changed;
-    return changed;
-  }
-
-  void remember(const Command& command) {
-    batch.commands.push_back({++last_sequence, now, std::string(kind_of(command)), body_of(command)});
-  }
-
-  // Errors: invalid, for a queue that takes no jobs, and for dependencies that are not there.
-  Result<void> put_into_queue(Job& created_job) {
-    const domain::BatchPart& part = *created_job.spec.batch;
-    const domain::JobQueue* queue = yard->queue({created_job.key.region, part.queue});
-    if (!queue) return invalid("the job queue " + part.queue + " does not exist");
-    if (!queue->enabled) return invalid("the job queue " + part.queue + " is disabled and takes no jobs");
-    for (const std::string& id : part.depends_on) {
-      const auto found = job({created_job.key.region, id});
-      if (!found || !(*found)->spec.batch)
-        return found || found.error().kind == Kind::not_found
-                   ? invalid("the job " + id + " that it depends on does not exist")
-                   : found.error();
-      if (std::ranges::find(created_job.awaits, (*found)->number) == created_job.awaits.end())
-        created_job.awaits.push_back((*found)->number);
-    }
-    return {};
-  }
-
-  // No job is concerned.
-  Result<std::shared_ptr<const Job>> change_noun(Waiting& waiting) {
-    const auto& change_of = std::get<ChangeNoun>(waiting.command);
-    const domain::JobDefinition* last = nullptr;
-    if (std::holds_alternative<domain::JobDefinition>(change_of.noun)) {
-      const domain::JobKey& key = domain::key_of(change_of.noun);
-      if (!definitions.contains(key)) {
-        ledger::DefinitionQuery query;
-        query.region = key.region;
-        query.name = key.name;
-        query.definitions_max = 1;
-        auto found = TRY(control.ledger_.definitions(query));
-        if (!found.empty()) definitions.emplace(key, std::move(found.front()));
-      }
-      if (const auto found = definitions.find(key); found != definitions.end()) last = &found->second;
-    }
-    Change change = TRY(apply({nullptr, nullptr, yard.get(), last}, waiting.command, now));
-    remember(waiting.command);
-    if (auto* definition = std::get_if<domain::JobDefinition>(&*change.noun);
-        definition && change_of.how == domain::NounChange::create)
-      definitions.insert_or_assign(definition->key, *definition);
-    auto next_yard = std::make_shared<domain::BatchYard>(*yard);
-    domain::put(*next_yard, change_of.how, *change.noun);
-    yard = std::move(next_yard);
-    batch.nouns.emplace_back(change_of.how, *change.noun);
-    waiting.noun = std::move(change.noun);
-    return std::shared_ptr<const Job>();
-  }
-
-  // What people say of a job by its key.
-  static void name(Command& command, JobNumber number) {
-    if (auto* stop = std::get_if<StopJob>(&command)) stop->job = number;
-    if (auto* interrupt = std::get_if<Interrupt>(&command)) interrupt->job = number;
-    if (auto* keep = std::get_if<KeepAlive>(&command)) keep->job = number;
-    if (auto* withdraw = std::get_if<Withdraw>(&command)) withdraw->job = number;
-  }
-
-  Result<void> commit() {
-    if (batch.commands.empty()) return {};
-    for (const auto& [number, job] : jobs) batch.jobs.push_back(*job);
-    for (auto& each : tags) batch.tags.push_back(each);
-    return control.ledger_.commit(batch);
-  }
-};
 
 void SingleWriter::commit_step() {
   std::vector<Waiting> taken;
@@ -369,16 +266,7 @@ void SingleWriter::commit_step() {
     more = !backlog_.empty();
   }
   if (taken.empty()) return;
-  Group group{*this,
-              clock_.now(),
-              {},
-              {},
-              {},
-              {},
-              yard_.get(),
-              {},
-              ledger_.last_job_number(),
-              ledger_.last_sequence()};
+  Group group(ledger_, live_, yard_.get(), clock_.now());
   std::vector<Result<std::shared_ptr<const Job>>> results;
   results.reserve(taken.size());
   for (Waiting& waiting : taken) results.push_back(group.add(waiting));
@@ -391,10 +279,9 @@ void SingleWriter::commit_step() {
     if (more) commit_due_.ring();
     return;
   }
-  std::vector<std::shared_ptr<const Job>> changed;
-  for (const auto& [number, job] : group.jobs) changed.push_back(job);
+  const std::vector<std::shared_ptr<const Job>> changed = group.changed();
   live_.put(changed);
-  if (!group.batch.nouns.empty()) yard_.put(group.yard);
+  if (group.changed_nouns()) yard_.put(group.yard());
 
   for (size_t i = 0; i < taken.size(); ++i) {
     if (taken[i].job_answer) taken[i].job_answer(std::move(results[i]));
@@ -406,14 +293,14 @@ void SingleWriter::commit_step() {
     }
     if (!taken[i].tag_answer) continue;
     if (results[i])
-      taken[i].tag_answer(group.tags[std::get<SetTags>(taken[i].command).arn]);
+      taken[i].tag_answer(group.tags_of(std::get<SetTags>(taken[i].command).arn));
     else
       taken[i].tag_answer(std::move(results[i]).error());
   }
   for (const auto& job : changed)
     for (const Watcher& watcher : watchers_)
       if (watcher.changed) watcher.changed(job);
-  if (!changed.empty() || !group.batch.nouns.empty()) reconcile_due_.ring();
+  if (!changed.empty() || group.changed_nouns()) reconcile_due_.ring();
   if (more) commit_due_.ring();
 }
 
@@ -430,10 +317,11 @@ std::chrono::nanoseconds SingleWriter::reconcile_step() {
   remember_leaving(snapshot.agents);
   snapshot.jobs = live_.all();
   snapshot.yard = yard_.get();
-  for (const auto& job : snapshot.jobs)
-    for (const JobNumber awaited : job->awaits)
-      if (!live_.kept(awaited) && !snapshot.ended.contains(awaited))
-        if (const auto ended = ledger_.find_job(awaited)) snapshot.ended.emplace(awaited, ended->state);
+  look_up_awaited(snapshot);
+  for (const JobNumber array : those_to_count(snapshot.jobs))
+    if (const auto job = live_.kept(array))
+      if (const auto counts = count_children(*job))
+        snapshot.child_failed.emplace(array, counts->in(domain::BatchStatus::failed) > 0);
   snapshot.launch_failures = launch_failures_;
   const Patience patience{.launch = settings_.launch_patience,
                           .stop_grace = settings_.stop_grace,
@@ -447,6 +335,21 @@ std::chrono::nanoseconds SingleWriter::reconcile_step() {
   for (const Watcher& watcher : watchers_)
     if (watcher.reconciled) watcher.reconciled(now);
   return took;
+}
+
+// How those ended that others await and that are not in memory any more. They stay as they are: each is looked up once.
+void SingleWriter::look_up_awaited(Snapshot& snapshot) {
+  for (const auto& job : snapshot.jobs) {
+    if (job->state != JobState::waiting) continue;
+    for (const JobNumber awaited : job->awaits) {
+      if (snapshot.ended.contains(awaited) || live_.kept(awaited)) continue;
+      if (const auto known = ended_.find(awaited); known != ended_.end())
+        snapshot.ended.insert(*known);
+      else if (const auto kept = find_kept(ledger_, awaited); kept && kept->finished())
+        snapshot.ended.emplace(awaited, kept->state);
+    }
+  }
+  ended_ = snapshot.ended;
 }
 
 // Finished jobs stay in memory as long as they keep hosts or the launcher shows something of theirs, since that uses

@@ -30,6 +30,7 @@
 #include "base/result.hpp"
 #include "base/time.hpp"
 #include "control/spot.hpp"
+#include "domain/array.hpp"
 #include "domain/batch.hpp"
 #include "domain/file_system.hpp"
 #include "domain/image.hpp"
@@ -126,11 +127,17 @@ class Control {
                         TagAnswer answer) = 0;
 
   // -- reads: from an immutable view or from tables, never behind the writer
+  // Also a child that its array has not made yet.
   virtual Result<std::shared_ptr<const domain::Job>> find(const domain::JobKey& key) = 0;
   virtual Result<ledger::JobPage> list(const ledger::JobQuery& query) = 0;
   virtual Result<std::vector<domain::Tag>> tags(const std::string& arn) = 0;
   // What lives in memory, by number: jobs that are not over, and those that still hold something.
   virtual std::vector<std::shared_ptr<const domain::Job>> live_jobs() = 0;
+  // How many children of an array are in each status; those are counted that were not made yet.
+  virtual Result<domain::ChildCounts> count_children(const domain::Job& array) = 0;
+  // In the order of their index, from query.first on; those that were not made yet are shown as they will be.
+  virtual Result<std::vector<domain::Job>> children(const domain::Job& array,
+                                                    const ledger::ChildQuery& query) = 0;
   // All of Batch's nouns but definitions; never nullptr.
   virtual std::shared_ptr<const domain::BatchYard> batch_yard() = 0;
   virtual Result<std::vector<domain::JobDefinition>> definitions(const ledger::DefinitionQuery& query) = 0;

@@ -328,26 +328,14 @@ TEST(Control, ReplayRebuildsTheTables) {
   yard.clock.advance(86400s);
   yard.run();
 
-  std::map<domain::JobNumber, domain::Job> jobs;
-  std::map<std::string, std::vector<domain::Tag>> tags;
-  ASSERT_TRUE(yard.ledger->replay([&](const ledger::CommandRecord& record) -> Result<void> {
-    const Command command = TRY(command_of(record));
-    const auto number = job_of(command);
-    const auto job = number ? jobs.find(*number) : jobs.end();
-    const auto* set = std::get_if<SetTags>(&command);
-    const Change change = TRY(apply(
-        {job == jobs.end() ? nullptr : &job->second, set ? &tags[set->arn] : nullptr}, command, record.at));
-    EXPECT_FALSE(change.nothing()) << "only what changed something is kept";
-    if (change.job) jobs[change.job->number] = *change.job;
-    if (change.tags) tags[change.tags->first] = change.tags->second;
-    return {};
-  }));
-  ASSERT_EQ(jobs.size(), 2u);
-  for (const auto& [number, job] : jobs)
+  test::Replay replay;
+  ASSERT_TRUE(replay.run(*yard.ledger)) << "only what changed something is kept";
+  ASSERT_EQ(replay.jobs.size(), 2u);
+  for (const auto& [number, job] : replay.jobs)
     EXPECT_EQ(dump(to_json(*yard.ledger->find_job(number)), 1), dump(to_json(job), 1));
-  EXPECT_EQ(tags.size(), 1u);
-  EXPECT_EQ(jobs.at(1).state, JobState::stopped) << "the lost host had not run yet";
-  EXPECT_EQ(jobs.at(2).stop_cause, domain::StopCause::max_runtime);
+  EXPECT_EQ(replay.tags.size(), 1u);
+  EXPECT_EQ(replay.jobs.at(1).state, JobState::stopped) << "the lost host had not run yet";
+  EXPECT_EQ(replay.jobs.at(2).stop_cause, domain::StopCause::max_runtime);
 }
 
 // Who waits for a machine would wait for the removal, and for the rest as well.

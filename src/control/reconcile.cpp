@@ -48,12 +48,31 @@ std::vector<HostIndex> hosts_where(const Attempt& attempt, auto&& condition) {
   return hosts;
 }
 
+// The children of an array that are in memory and not over.
+struct Brood {
+  uint32_t all = 0;
+  uint32_t waiting = 0;   // could be placed
+  uint32_t awaiting = 0;  // await others
+};
+
+std::map<JobNumber, Brood> broods_of(const std::vector<std::shared_ptr<const Job>>& jobs) {
+  std::map<JobNumber, Brood> broods;
+  for (const auto& job : jobs) {
+    if (job->parent == 0 || job->finished()) continue;
+    Brood& brood = broods[job->parent];
+    ++brood.all;
+    if (job->state == JobState::waiting) ++(job->awaits.empty() ? brood.waiting : brood.awaiting);
+  }
+  return broods;
+}
+
 class Deciding {
  public:
   Deciding(const Snapshot& snapshot, const schedule::Policy& policy, const Patience& patience,
            const Spot& spot, Instant now)
       : snapshot_(snapshot), policy_(policy), patience_(patience), spot_(spot), now_(now) {
     for (const launch::Agent& agent : snapshot_.agents) shown_jobs_.insert(agent.attempt.job);
+    broods_ = broods_of(snapshot_.jobs);
   }
 
   Decision decide() {
@@ -113,30 +132,70 @@ class Deciding {
       decision_.commands.push_back(Expire{job.number, StopCause::max_pending});
   }
 
-  // A Batch job: whom it awaits, and whether there is still a queue that it is in.
+  // A Batch job: whom it awaits, whether there is still a queue that it is in, and what became of its array.
   void look_after(const Job& job) {
-    if (job.finished() || job.state == JobState::stopping || !snapshot_.yard) return;
-    if (!snapshot_.yard->queue({job.key.region, job.spec.batch->queue})) {
-      decision_.commands.push_back(Withdraw{job.number, Withdrawn::queue_deleted,
-                                            "the job queue " + job.spec.batch->queue + " was deleted"});
-      return;
-    }
+    if (job.finished()) return;
+    if (job.is_array()) look_after_children(job);
+    if (job.state == JobState::stopping || !snapshot_.yard) return;
+    if (!snapshot_.yard->queue({job.key.region, job.spec.batch->queue}))
+      return withdraw(job, Withdrawn::queue_deleted,
+                      "the job queue " + job.spec.batch->queue + " was deleted");
+    if (const Job* array = job.parent != 0 ? job_of(job.parent) : nullptr;
+        array && array->state == JobState::stopping &&
+        (job.state == JobState::waiting || array->withdrawn != Withdrawn::cancelled))
+      return withdraw(job, array->withdrawn == Withdrawn::no ? Withdrawn::terminated : array->withdrawn,
+                      array->withdrawn_reason);
     for (const JobNumber awaited : job.awaits) {
       const auto state = state_of(awaited);
       if (!state || !is_final(*state)) continue;
-      if (*state != JobState::completed) {
-        decision_.commands.push_back(
-            Withdraw{job.number, Withdrawn::dependency_failed, "Dependent Job failed"});
-        return;
-      }
+      if (*state != JobState::completed)
+        return withdraw(job, Withdrawn::dependency_failed, "Dependent Job failed");
       decision_.commands.push_back(StopAwaiting{job.number, awaited});
     }
   }
 
-  std::optional<JobState> state_of(JobNumber number) const {
+  void withdraw(const Job& job, Withdrawn how, std::string reason) {
+    decision_.commands.push_back(Withdraw{job.number, how, std::move(reason)});
+    if (job.state == JobState::waiting) withdrawn_.insert(job.number);
+  }
+
+  // An array that is not over.
+  void look_after_children(const Job& array) {
+    if (const auto over = snapshot_.child_failed.find(array.number); over != snapshot_.child_failed.end())
+      decision_.commands.push_back(FinishArray{array.number, over->second});
+    else if (const uint32_t count = children_to_make(array); count > 0)
+      decision_.commands.push_back(MakeChildren{array.number, count});
+  }
+
+  uint32_t children_to_make(const Job& array) const {
+    if (!array.awaits.empty() || (array.state != JobState::waiting && array.state != JobState::active))
+      return 0;
+    uint32_t end = array.spec.batch->array_size;
+    // No child is made before those that it awaits.
+    for (const JobNumber number : array.awaits_alike)
+      if (const Job* other = job_of(number);
+          other && (other->state == JobState::waiting || other->state == JobState::active))
+        end = std::min(end, other->children_made);
+    const auto found = broods_.find(array.number);
+    const Brood brood = found == broods_.end() ? Brood{} : found->second;
+    if (end <= array.children_made || brood.waiting >= kChildrenWaitingMax ||
+        brood.awaiting >= kChildrenAwaitingMax)
+      return 0;
+    return std::min({end - array.children_made, kChildrenWaitingMax - brood.waiting,
+                     kChildrenAwaitingMax - brood.awaiting});
+  }
+
+  const Job* job_of(JobNumber number) const {
     const auto job =
         std::ranges::lower_bound(snapshot_.jobs, number, {}, [](const auto& each) { return each->number; });
-    if (job != snapshot_.jobs.end() && (*job)->number == number) return (*job)->state;
+    return job != snapshot_.jobs.end() && (*job)->number == number ? job->get() : nullptr;
+  }
+
+  // Of a job that waits and is withdrawn by this very decision, as it will be: so a long line of jobs that await each
+  // other falls at once.
+  std::optional<JobState> state_of(JobNumber number) const {
+    if (withdrawn_.contains(number)) return JobState::stopped;
+    if (const Job* job = job_of(number)) return job->state;
     const auto ended = snapshot_.ended.find(number);
     return ended == snapshot_.ended.end() ? std::nullopt : std::optional(ended->second);
   }
@@ -209,7 +268,8 @@ class Deciding {
                                job->attempt()->environment.empty()
                                    ? ""
                                    : title_of({job->key.region, job->attempt()->environment})});
-      if (job->state != JobState::waiting) continue;
+      if (job->state != JobState::waiting || withdrawn_.contains(job->number)) continue;
+      if (job->is_array() && job->awaits.empty()) continue;
       auto waiting = waiting_of(*job);
       if (waiting)
         yard.waiting.push_back(*std::move(waiting));
@@ -302,12 +362,26 @@ class Deciding {
   const Patience& patience_;
   const Spot& spot_;
   const Instant now_;
-  std::set<JobNumber> shown_jobs_;  // of which the launcher shows something
-  std::vector<const Job*> kept_;    // finished jobs whose hosts may be taken over
+  std::set<JobNumber> shown_jobs_;     // of which the launcher shows something
+  std::map<JobNumber, Brood> broods_;  // by array
+  std::set<JobNumber> withdrawn_;      // jobs that wait, by this decision
+  std::vector<const Job*> kept_;       // finished jobs whose hosts may be taken over
   Decision decision_;
 };
 
 }  // namespace
+
+std::vector<JobNumber> those_to_count(const std::vector<std::shared_ptr<const Job>>& jobs) {
+  const auto broods = broods_of(jobs);
+  std::vector<JobNumber> arrays;
+  for (const auto& job : jobs) {
+    if (!job->is_array() || job->finished() || broods.contains(job->number)) continue;
+    const bool all_made = job->children_made == job->spec.batch->array_size;
+    if (job->state == JobState::stopping || (job->state == JobState::active && all_made))
+      arrays.push_back(job->number);
+  }
+  return arrays;
+}
 
 Decision decide(const Snapshot& snapshot, const schedule::Policy& policy, const Patience& patience,
                 const Spot& spot, Instant now) {

@@ -26,9 +26,17 @@ struct Snapshot {
   std::shared_ptr<const domain::BatchYard> yard;  // nullptr: without queues and environments
   // Of jobs that others await and that are not among `jobs`: how they ended.
   std::map<domain::JobNumber, domain::JobState> ended;
+  // Of those_to_count(jobs): whether one of their children has failed.
+  std::map<domain::JobNumber, bool> child_failed;
   // Attempts that the launcher could not start when last asked, and why.
   std::map<domain::AttemptId, Error> launch_failures;
 };
+
+// Of one array. Children that wait are in memory, and each turn looks at them: so many are enough for the next turn to
+// fill what ended meanwhile.
+inline constexpr uint32_t kChildrenWaitingMax = 256;
+// Those that await others: more of them, since who is awaited may end in any order.
+inline constexpr uint32_t kChildrenAwaitingMax = 1'024;
 
 // How long things may take before control gives up on them.
 struct Patience {
@@ -49,6 +57,9 @@ struct Decision {
   std::vector<domain::AttemptId> ensure;
   std::vector<domain::AttemptId> remove;
 };
+
+// Arrays that make no more children, and have none among `jobs` that is not over.
+std::vector<domain::JobNumber> those_to_count(const std::vector<std::shared_ptr<const domain::Job>>& jobs);
 
 Decision decide(const Snapshot& snapshot, const schedule::Policy& policy, const Patience& patience,
                 const Spot& spot, Instant now);

@@ -3,224 +3,20 @@
 #include <algorithm>
 
 #include "base/check.hpp"
-#include "base/sha256.hpp"
-#include "base/text.hpp"
+#include "control/attempt.hpp"
+#include "domain/array.hpp"
 
 namespace trainyard::control {
 namespace {
 
 using namespace domain;
 
-// The words of the AWS status machine.
 constexpr std::string_view kStartingTheJob = "Starting the training job.";
 constexpr std::string_view kPreparing = "Preparing the instances for training.";
-constexpr std::string_view kDownloading = "Downloading input data";
-constexpr std::string_view kTraining = "Training image download completed. Training in progress.";
-constexpr std::string_view kUploading = "Uploading generated training model";
 constexpr std::string_view kStopping = "Stopping the training job";
-constexpr std::string_view kStopped = "Training job stopped";
-constexpr std::string_view kCompleted = "Training job completed";
-constexpr std::string_view kMaxRuntimeExceeded = "Training job runtime exceeded MaxRuntimeInSeconds provided";
-constexpr std::string_view kMaxWaitExceeded =
-    "Training job did not complete within MaxWaitTimeInSeconds provided";
-constexpr std::string_view kMaxPendingExceeded =
-    "Training job stopped: it did not start within MaxPendingTimeInSeconds provided";
-constexpr std::string_view kReplacing = "Launched instance was unhealthy, replacing it!";
-constexpr std::string_view kInterrupted = "The training job was interrupted and starts again: ";
+constexpr std::string_view kAllChildrenSucceeded = "All children of the array have succeeded";
+constexpr std::string_view kChildFailed = "Array Child Job failed";
 constexpr std::string_view kNotSpot = " (it is not a spot job: this one does not count as a retry)";
-
-// A phase that is entered again is the same line of the history with a newer message.
-void enter(Job& job, Phase phase, std::string_view message, Instant at) {
-  if (!job.transitions.empty()) {
-    Transition& last = job.transitions.back();
-    if (last.phase == phase) {
-      last.message = message;
-      return;
-    }
-    last.end = std::max(at, last.start);
-    at = *last.end;
-  }
-  job.transitions.push_back({phase, std::string(message), at, {}});
-}
-
-void end_phases(Job& job) {
-  Transition& last = job.transitions.back();
-  last.end = last.start;
-}
-
-bool every(const Attempt& attempt, HostState at_least) {
-  return std::ranges::all_of(attempt.hosts, [&](const Host& host) { return host.state >= at_least; });
-}
-
-bool every_final(const Attempt& attempt) {
-  return std::ranges::all_of(attempt.hosts, [](const Host& host) { return is_final(host.state); });
-}
-
-// Takes one of our own moves, which the code around it knows to be legal.
-template <class State, class Event>
-void move(State& state, Event event) {
-  const auto moved = next(state, event);
-  CHECK(moved, "this move was checked before");
-  state = *moved;
-}
-
-std::string failure_reason(const Attempt& attempt, HostIndex index) {
-  const Host& host = attempt.hosts[index];
-  const std::string text = host.failure.empty() ? "the training process failed" : host.failure;
-  // The words of the host come first, as people search for them; which host it was comes last.
-  const std::string where = attempt.hosts.size() > 1 ? " (" + host_name(index) + ")" : "";
-  std::string prefix, suffix;
-  switch (host.fault.value_or(Fault::algorithm)) {
-    case Fault::algorithm:
-      prefix = "AlgorithmError: ";
-      if (host.exit_code) suffix = ", exit code: " + std::to_string(*host.exit_code);
-      break;
-    case Fault::client:
-      prefix = "ClientError: ";
-      break;
-    case Fault::internal:
-      prefix = "InternalServerError: ";
-      break;
-  }
-  suffix += where;
-  return prefix + shorten(text, kFailureReasonBytesMax - prefix.size() - suffix.size()) + suffix;
-}
-
-// What is kept of an attempt when its hosts are forgotten.
-void note_end(Attempt& attempt, const Host& host) {
-  attempt.exit_code = host.exit_code;
-  attempt.failure = shorten(host.failure, kFailureReasonBytesMax);
-  attempt.fault = host.fault;
-}
-
-// Whether a job whose attempt ends by this host's failure gets another one: spot jobs as long as they may wait, others
-// as often as they asked for. Only what is ours to mend is tried again.
-bool tries_again(const Job& job, const Attempt& attempt, const Host& host) {
-  const bool told_to_stop = job.stop_cause != StopCause::none && job.stop_cause != StopCause::host_failed;
-  if (job.state != JobState::active || told_to_stop || attempt.interrupted ||
-      job.attempts.size() >= kAttemptsMax)
-    return false;
-  const auto failed = std::ranges::count_if(
-      job.attempts, [](const Attempt& each) { return each.first_failed && !each.interrupted; });
-  if (job.spec.batch) {
-    Attempt ended = attempt;
-    note_end(ended, host);
-    return domain::tries_again(*job.spec.batch, size_t(failed), end_of(ended));
-  }
-  if (host.fault != Fault::internal) return false;
-  if (job.spec.spot) return true;
-  return size_t(failed) <= job.spec.retries_max;  // this one is among them
-}
-
-// What the job leaves to the next one that matches, when it is over.
-void leave_pool(Job& job, bool hosts_are_well, Instant at) {
-  if (!job.warm_pool || job.warm_pool->state != WarmPoolState::in_use) return;
-  WarmPool& pool = *job.warm_pool;
-  if (hosts_are_well && pool.keep_alive_seconds > 0) {
-    pool.state = WarmPoolState::available;
-    pool.available = at;
-  } else {
-    pool.state = WarmPoolState::terminated;
-    pool.ended = at;
-  }
-}
-
-// The last phase of a job that was stopped.
-void enter_stopped(Job& job, Instant at) {
-  if (job.stop_cause == StopCause::max_runtime)
-    enter(job, Phase::max_runtime_exceeded, kMaxRuntimeExceeded, at);
-  else if (job.stop_cause == StopCause::max_wait)
-    enter(job, Phase::max_wait_time_exceeded, kMaxWaitExceeded, at);
-  else
-    enter(job, Phase::stopped, job.stop_cause == StopCause::max_pending ? kMaxPendingExceeded : kStopped, at);
-  end_phases(job);
-}
-
-// An interruption that came when every host had done its part. (One that failed, and is tried again for that, may have
-// ended before its agent heard of it.)
-bool done_all_the_same(const Attempt& attempt) {
-  return !attempt.first_failed && std::ranges::all_of(attempt.hosts, [](const Host& host) {
-    return host.state == HostState::finished && host.stopped == StopCause::none;
-  });
-}
-
-// A rank whose peer is gone fails with an error of its own, and may be heard first. So when all is known, a fault of ours
-// in any host counts, whoever said so first.
-void look_for_faults_of_ours(Job& job, Attempt& attempt, Instant at) {
-  if (!attempt.first_failed || !attempt.interruption.empty() || job.spec.batch) return;
-  for (HostIndex index = 0; index < attempt.hosts.size(); ++index) {
-    if (!tries_again(job, attempt, attempt.hosts[index])) continue;
-    attempt.interruption = failure_reason(attempt, index);
-    if (job.spec.spot) enter(job, Phase::interrupted, std::string(kInterrupted) + attempt.interruption, at);
-    return;
-  }
-}
-
-// The attempt was taken away: the job waits for its next one.
-void wait_again(Job& job, const Attempt& attempt, Instant at) {
-  move(job.state, JobEvent::retry);
-  job.stop_cause = StopCause::none;
-  job.model_uri.clear();
-  job.output_uri.clear();
-  if (job.phase() != Phase::interrupted)
-    enter(job, Phase::starting, std::string(kReplacing) + " " + attempt.interruption, at);
-}
-
-// Every host's run is over: so is the attempt, and the job with it, unless it gets another one.
-void finish(Job& job, Attempt& attempt, Instant at) {
-  if (attempt.state != AttemptState::draining) move(attempt.state, AttemptEvent::drain);
-  move(attempt.state, AttemptEvent::end);
-  attempt.ended = at;
-  note_end(attempt, attempt.hosts[attempt.first_failed.value_or(0)]);
-  look_for_faults_of_ours(job, attempt, at);
-  const bool taken_away = !attempt.interruption.empty() && !done_all_the_same(attempt);
-  if (taken_away && job.state == JobState::active && job.attempts.size() < kAttemptsMax)
-    return wait_again(job, attempt, at);
-  if (job.training_start) job.training_end = std::max(at, *job.training_start);
-  leave_pool(
-      job,
-      std::ranges::none_of(attempt.hosts, [](const Host& host) { return host.state == HostState::lost; }),
-      at);
-  if (job.stop_cause != StopCause::none && (taken_away || !attempt.first_failed)) {
-    move(job.state, JobEvent::finish_stopped);
-    return enter_stopped(job, at);
-  }
-  if (attempt.first_failed || taken_away) {
-    job.failure_reason = attempt.first_failed
-                             ? failure_reason(attempt, *attempt.first_failed)
-                             : "InternalServerError: it was interrupted " + std::to_string(kAttemptsMax) +
-                                   " times, the last time: " + attempt.interruption;
-    move(job.state, JobEvent::fail);
-    enter(job, Phase::failed, job.failure_reason, at);
-  } else {
-    move(job.state, JobEvent::complete);
-    enter(job, Phase::completed, kCompleted, at);
-  }
-  end_phases(job);
-}
-
-// After a host moved: what its gang's states make of attempt and job. `happened` is when it did, `at` is now.
-void follow(Job& job, Attempt& attempt, Instant happened, Instant at) {
-  if (attempt.state == AttemptState::starting && every(attempt, HostState::running))
-    move(attempt.state, AttemptEvent::run);
-  if (attempt.state != AttemptState::draining && every(attempt, HostState::draining))
-    move(attempt.state, AttemptEvent::drain);
-
-  // While a gang is being stopped, or ends because a host failed or was taken away, the user sees what was, until it is
-  // over.
-  if (job.state == JobState::active && job.stop_cause == StopCause::none && attempt.interruption.empty()) {
-    if (every(attempt, HostState::uploading))
-      enter(job, Phase::uploading, kUploading, happened);
-    else if (every(attempt, HostState::running)) {
-      // Once: what a host has said of itself meanwhile stays.
-      if (job.phase() != Phase::training) enter(job, Phase::training, kTraining, happened);
-    } else if (job.phase() != Phase::downloading && std::ranges::any_of(attempt.hosts, [](const Host& host) {
-                 return host.state >= HostState::downloading;
-               }))
-      enter(job, Phase::downloading, kDownloading, happened);
-  }
-  if (every_final(attempt)) finish(job, attempt, at);
-}
 
 // The present attempt, when it is `id` and has not ended.
 Result<Attempt*> attempt_of(Job& job, AttemptId id) {
@@ -265,11 +61,50 @@ class Applying {
   Result<Change> on(const Withdraw& withdraw) {
     const bool only_waiting =
         withdraw.how != Withdrawn::terminated && withdraw.how != Withdrawn::queue_deleted;
-    if (job_.finished() || job_.state == JobState::stopping) return Change{};
-    if (only_waiting && job_.state != JobState::waiting) return Change{};
+    if (job_.finished()) return Change{};
+    // Of an array that was cancelled, what runs may be terminated yet.
+    const bool further = job_.is_array() && job_.withdrawn == Withdrawn::cancelled && !only_waiting;
+    if (job_.state == JobState::stopping && !further) return Change{};
+    if (only_waiting && job_.state != JobState::waiting && !job_.is_array()) return Change{};
     job_.withdrawn = withdraw.how;
     job_.withdrawn_reason = withdraw.reason;
-    return on(StopJob{job_.number});
+    return job_.state == JobState::stopping ? changed() : on(StopJob{job_.number});
+  }
+
+  Result<Change> on(const MakeChildren& make) {
+    if (job_.state != JobState::waiting && job_.state != JobState::active) return Change{};
+    const uint32_t first = job_.children_made;
+    const uint32_t count = std::min(make.count, job_.spec.batch->array_size - first);
+    if (count == 0 || !job_.awaits.empty()) return Change{};
+    if (job_.state == JobState::waiting) move(job_.state, JobEvent::place);
+    job_.children_made += count;
+    std::vector<Job> children;
+    for (uint32_t index = first; index < first + count; ++index) {
+      if (subject_.made_before.contains(child_number(job_.number, index))) continue;
+      children.push_back(child_of(job_, index));
+      children.back().modified = at_;
+    }
+    Change change = TRY(changed());
+    change.children = std::move(children);
+    return change;
+  }
+
+  Result<Change> on(const FinishArray& finish) {
+    if (job_.state != JobState::active && job_.state != JobState::stopping) return Change{};
+    if (!finish.failed) {
+      move(job_.state, JobEvent::complete);
+      enter(job_, Phase::completed, kAllChildrenSucceeded, at_);
+    } else if (job_.state == JobState::stopping) {
+      move(job_.state, JobEvent::finish_stopped);
+      enter_stopped(job_, at_);
+      return changed();
+    } else {
+      move(job_.state, JobEvent::fail);
+      job_.failure_reason = kChildFailed;
+      enter(job_, Phase::failed, kChildFailed, at_);
+    }
+    end_phases(job_);
+    return changed();
   }
 
   Result<Change> on(const StopAwaiting& command) {
@@ -305,7 +140,7 @@ class Applying {
   }
 
   Result<Change> on(const Place& place) {
-    if (job_.state != JobState::waiting) return Change{};
+    if (job_.state != JobState::waiting || job_.is_array()) return Change{};
     move(job_.state, JobEvent::place);
     Attempt attempt;
     attempt.number = uint32_t(job_.attempts.size()) + 1;
@@ -408,6 +243,7 @@ class Applying {
 
   Result<Change> on(const Interrupt& command) {
     const bool ours = command.attempt != 0;  // our own loop's: whoever asked for it needs no answer
+    if (job_.is_array()) return conflict("it is an array: its children run, and are interrupted one by one");
     if (job_.state != JobState::active) {
       if (ours) return Change{};
       return conflict("nothing of it runs that could be interrupted: it is " +
@@ -550,35 +386,10 @@ std::optional<JobNumber> job_of(const Command& command) {
     std::optional<JobNumber> operator()(const Withdraw& c) const { return c.job; }
     std::optional<JobNumber> operator()(const StopAwaiting& c) const { return c.job; }
     std::optional<JobNumber> operator()(const ChangeNoun&) const { return std::nullopt; }
+    std::optional<JobNumber> operator()(const MakeChildren& c) const { return c.array; }
+    std::optional<JobNumber> operator()(const FinishArray& c) const { return c.array; }
   };
   return std::visit(Number{}, command);
-}
-
-std::string job_title(const Job& job) {
-  if (job.spec.plain()) return "job/" + job.spec.batch->name + " (" + job.key.name + ")";
-  return "training-job/" + job.key.name;
-}
-
-Duration stop_grace_of(const Job& job, Duration usual) {
-  return job.spec.plain() ? std::min<Duration>(usual, std::chrono::seconds(kBatchStopGraceSeconds)) : usual;
-}
-
-std::string_view log_group_of(const Job& job) { return job.spec.plain() ? kBatchLogGroup : kLogGroup; }
-
-std::string log_stream_of(const Job& job, const Attempt& attempt, HostIndex host) {
-  if (job.spec.plain()) {
-    // Nobody but this attempt's host has it, and it is always the same.
-    const std::string whole = job.key.region + "/" + job.key.name + "/" + std::to_string(attempt.number) +
-                              "/" + std::to_string(host);
-    return shorten(job.spec.batch->definition_name(), kDefinitionInStreamMax) + "/default/" +
-           to_hex(bytes_of(sha256(whole))).substr(0, 32);
-  }
-  int64_t second = 0;
-  for (const Attempt& each : job.attempts) {
-    second = std::max(second + 1, to_milliseconds(each.started) / 1000);
-    if (each.number == attempt.number) break;
-  }
-  return job.key.name + "/" + host_name(host) + "-" + std::to_string(second);
 }
 
 }  // namespace trainyard::control

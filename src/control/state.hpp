@@ -8,6 +8,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -113,15 +114,30 @@ struct ChangeNoun {
   domain::BatchNoun noun;
 };
 
-using Command = std::variant<Create, StopJob, SetTags, Place, Fact, Lose, Expire, Interrupt, KeepAlive,
-                             EndPool, Withdraw, StopAwaiting, ChangeNoun>;
+// The next children of an array become jobs of their own: one record for many.
+struct MakeChildren {
+  domain::JobNumber array = 0;
+  uint32_t count = 0;  // in the order of their index; those that were withdrawn before are counted
+};
 
-// What a command concerns, as it is before the command. Nothing where there is none.
+// All children of an array are over.
+struct FinishArray {
+  domain::JobNumber array = 0;
+  bool failed = false;  // one of them did
+};
+
+using Command = std::variant<Create, StopJob, SetTags, Place, Fact, Lose, Expire, Interrupt, KeepAlive,
+                             EndPool, Withdraw, StopAwaiting, ChangeNoun, MakeChildren, FinishArray>;
+
+// What a command concerns, as it is before the command. Nothing where there is none. A child that was not made yet is
+// the one that its array would make (domain::child_of).
 struct Subject {
   const domain::Job* job = nullptr;
   const std::vector<domain::Tag>* tags = nullptr;  // of the arn that is named
   const domain::BatchYard* yard = nullptr;
   const domain::JobDefinition* definition = nullptr;  // the last revision of the one that is named
+  std::set<domain::JobNumber> made_before =
+      {};  // of the children to make, those that are jobs of their own already
 };
 
 // What a command changed. Empty: it had been done before, or came too late to matter.
@@ -129,6 +145,7 @@ struct Change {
   std::optional<domain::Job> job;
   std::optional<std::pair<std::string, std::vector<domain::Tag>>> tags;  // arn -> all of them
   std::optional<domain::BatchNoun> noun;                                 // as it is now, or was
+  std::vector<domain::Job> children = {};                                // that were made
   bool nothing() const { return !job && !tags && !noun; }
 };
 

@@ -12,6 +12,7 @@
 #include <set>
 
 #include "control/control.hpp"
+#include "control/state.hpp"
 #include "launch/launcher.hpp"
 #include "observe/logs.hpp"
 #include "observe/metrics.hpp"
@@ -171,6 +172,65 @@ class KeptLauncher final : public launch::Launcher {
     for (launch::Agent& agent : agents)
       if (agent.attempt == attempt && agent.host == host) agent.alive = false;
   }
+};
+
+// What a ledger's commands yield when they are applied again, from nothing.
+struct Replay {
+  std::map<domain::JobNumber, domain::Job> jobs;
+  std::map<std::string, std::vector<domain::Tag>> tags;
+  domain::BatchYard yard;
+
+  // Errors: of commands that cannot be read or applied; internal, for one that changes nothing.
+  Result<void> run(ledger::Ledger& ledger) {
+    return ledger.replay([this](const ledger::CommandRecord& record) { return apply_again(record); });
+  }
+
+ private:
+  Result<void> apply_again(const ledger::CommandRecord& record) {
+    const Command command = TRY(command_of(record));
+    const auto number = job_of(command);
+    const std::optional<domain::Job> subject = number ? find(*number) : std::nullopt;
+    const auto* set = std::get_if<SetTags>(&command);
+    const auto* definition = std::get_if<ChangeNoun>(&command);
+    const domain::JobDefinition* last = definition ? last_of(*definition) : nullptr;
+    std::set<domain::JobNumber> made;
+    if (const auto* make = std::get_if<MakeChildren>(&command))
+      for (auto job = jobs.upper_bound(make->array); job != jobs.end(); ++job) made.insert(job->first);
+    const Change change =
+        TRY(apply({subject ? &*subject : nullptr, set ? &tags[set->arn] : nullptr, &yard, last, made},
+                  command, record.at)
+                .in("command " + std::to_string(record.sequence) + ", " + record.kind));
+    if (change.nothing())
+      return internal("command " + std::to_string(record.sequence) + ", " + record.kind +
+                      ", changes nothing");
+    if (change.job) jobs.insert_or_assign(change.job->number, *change.job);
+    for (const domain::Job& child : change.children) jobs.insert_or_assign(child.number, child);
+    if (change.tags) tags[change.tags->first] = change.tags->second;
+    if (!change.noun) return {};
+    domain::put(yard, definition->how, *change.noun);
+    if (const auto* made_now = std::get_if<domain::JobDefinition>(&*change.noun))
+      definitions_[made_now->key].revision =
+          std::max(definitions_[made_now->key].revision, made_now->revision);
+    return {};
+  }
+
+  // Also the child that its array has not made yet.
+  std::optional<domain::Job> find(domain::JobNumber number) const {
+    auto found = jobs.upper_bound(number);
+    if (found == jobs.begin()) return std::nullopt;
+    --found;
+    if (found->first == number) return found->second;
+    const auto parent = found->second.parent != 0 ? jobs.find(found->second.parent) : found;
+    if (number > domain::last_number_of(parent->second)) return std::nullopt;
+    return domain::child_of(parent->second, uint32_t(number - parent->first - 1));
+  }
+
+  const domain::JobDefinition* last_of(const ChangeNoun& change) const {
+    const auto found = definitions_.find(domain::key_of(change.noun));
+    return found == definitions_.end() ? nullptr : &found->second;
+  }
+
+  std::map<domain::JobKey, domain::JobDefinition> definitions_;  // the last revisions
 };
 
 }  // namespace trainyard::control::test

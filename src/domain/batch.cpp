@@ -4,6 +4,7 @@
 
 #include "base/check.hpp"
 #include "base/text.hpp"
+#include "domain/array.hpp"
 #include "domain/json_fields.hpp"
 
 namespace trainyard::domain {
@@ -213,9 +214,11 @@ std::string_view to_string(BatchStatus status) { return kStatuses[size_t(status)
 BatchStatus batch_status(const Job& job) {
   switch (job.state) {
     case JobState::waiting:
-      return job.awaits.empty() ? BatchStatus::runnable : BatchStatus::pending;
+      if (!job.awaits.empty()) return BatchStatus::pending;
+      return job.is_array() ? BatchStatus::submitted : BatchStatus::runnable;
     case JobState::active:
     case JobState::stopping:
+      if (job.is_array()) return BatchStatus::pending;  // as long as children run
       return job.attempt() && job.attempt()->training_started ? BatchStatus::running : BatchStatus::starting;
     case JobState::completed:
       return BatchStatus::succeeded;
@@ -267,16 +270,22 @@ std::string batch_status_reason(const Job& job) {
   if (job.withdrawn != Withdrawn::no) return job.withdrawn_reason;
   if (job.stop_cause == StopCause::max_runtime) return "Job attempt duration exceeded timeout";
   const Attempt* attempt = job.attempt();
+  if (job.is_array() && job.state == JobState::failed) return "Array Child Job failed";
   if (!attempt || !attempt->ended) return "";
   return end_of(*attempt).status_reason;
 }
 
 std::map<std::string, std::string> batch_variables(const Job& job, const Attempt& attempt) {
   CHECK(job.spec.batch, "only a Batch job has these");
-  return {{"AWS_BATCH_JOB_ID", job.key.name},
-          {"AWS_BATCH_JQ_NAME", job.spec.batch->queue},
-          {"AWS_BATCH_CE_NAME", attempt.environment},
-          {"AWS_BATCH_JOB_ATTEMPT", std::to_string(attempt.number)}};
+  std::map<std::string, std::string> variables{{"AWS_BATCH_JOB_ID", job.key.name},
+                                               {"AWS_BATCH_JQ_NAME", job.spec.batch->queue},
+                                               {"AWS_BATCH_CE_NAME", attempt.environment},
+                                               {"AWS_BATCH_JOB_ATTEMPT", std::to_string(attempt.number)}};
+  if (job.parent != 0) {
+    variables["AWS_BATCH_JOB_ARRAY_INDEX"] = std::to_string(array_index(job));
+    variables["AWS_BATCH_JOB_ARRAY_SIZE"] = std::to_string(job.spec.batch->array_size);
+  }
+  return variables;
 }
 
 std::string_view kind_of(const BatchNoun& noun) { return kKinds[noun.index()]; }

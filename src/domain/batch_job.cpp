@@ -97,6 +97,9 @@ Json to_json(const BatchPart& batch) {
   if (batch.priority != 0) json["priority"] = batch.priority;
   if (batch.preemptions_max) json["preemptions_max"] = *batch.preemptions_max;
   for (const Consumption& each : batch.consumes) json["consumes"].push_back(to_json(each));
+  if (batch.array_size > 0) json["array_size"] = batch.array_size;
+  if (batch.sequential) json["sequential"] = true;
+  if (!batch.depends_on_alike.empty()) json["depends_on_alike"] = batch.depends_on_alike;
   if (batch.retry_rules.empty()) return json;
   json["retry_rules"] = Json::array();
   for (const RetryRule& rule : batch.retry_rules) json["retry_rules"].push_back(to_json(rule));
@@ -120,6 +123,9 @@ Result<BatchPart> batch_part_from_json(const Json& json) {
           .read("priority", batch.priority)
           .read("consumes", batch.consumes, consumption_from_json)
           .read("preemptions_max", batch.preemptions_max)
+          .read("array_size", batch.array_size)
+          .read("sequential", batch.sequential)
+          .read("depends_on_alike", batch.depends_on_alike)
           .result());
   return batch;
 }

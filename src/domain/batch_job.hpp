@@ -51,7 +51,10 @@ struct BatchPart {
   std::string definition;  // ARN, with its revision
   uint32_t attempts_max = 1;
   std::vector<RetryRule> retry_rules;
-  std::vector<std::string> depends_on;  // ids of jobs that must succeed first
+  std::vector<std::string> depends_on;        // ids of jobs that must succeed first
+  uint32_t array_size = 0;                    // of an array and of each of its children; 0: no array
+  bool sequential = false;                    // a child awaits the one before it
+  std::vector<std::string> depends_on_alike;  // ids of arrays: a child awaits their child of its index
   // Of a multi-node parallel job: the host whose process decides. The others start when it runs and end when it ends.
   std::optional<uint32_t> main_node;
   std::string share;        // shareIdentifier; "" in queues without fair share
@@ -72,6 +75,8 @@ inline constexpr size_t kDependenciesMax = 20;           // as AWS
 inline constexpr int64_t kSchedulingPriorityMax = 9999;  // as AWS
 inline constexpr size_t kConsumptionsMax =
     10;  // resources that one job names: each is looked at whenever it waits
+inline constexpr int64_t kArraySizeMin = 2;       // as AWS
+inline constexpr int64_t kArraySizeMax = 10'000;  // as AWS
 // A job without a timeout runs as long as it likes: ten years stand for that.
 inline constexpr int64_t kBatchRuntimeSecondsMax = 315'360'000;
 inline constexpr int64_t kBatchStopGraceSeconds = 30;  // between SIGTERM and SIGKILL, as AWS

@@ -452,6 +452,9 @@ Json progress_json(const Job& job) {
   }
   if (!job.awaits.empty()) json["awaits"] = job.awaits;
   if (job.new_priority) json["new_priority"] = *job.new_priority;
+  if (job.parent != 0) json["parent"] = job.parent;
+  if (job.children_made > 0) json["children_made"] = job.children_made;
+  if (!job.awaits_alike.empty()) json["awaits_alike"] = job.awaits_alike;
   return json;
 }
 
@@ -474,6 +477,9 @@ Result<Job> job_from_json(const Json& json) {
       .read("withdrawn_reason", job.withdrawn_reason)
       .read("awaits", job.awaits, job_number_from_json)
       .read("new_priority", job.new_priority)
+      .read("parent", job.parent)
+      .read("children_made", job.children_made)
+      .read("awaits_alike", job.awaits_alike, job_number_from_json)
       .read("attempts", job.attempts, attempt_from_json)
       .read("failure_reason", job.failure_reason)
       .read("model_uri", job.model_uri)

@@ -224,6 +224,10 @@ struct Job {
   Withdrawn withdrawn = Withdrawn::no;  // Batch jobs: taken back before their time
   std::string withdrawn_reason;         // in the words of who did that
   std::vector<JobNumber> awaits;        // jobs that must succeed before it may be placed
+  JobNumber parent = 0;                 // a child of an array: that array; 0: of none
+  uint32_t children_made = 0;           // an array: the first ones, which are jobs of their own (array.hpp)
+  // Of an array: others of its size, whose children its own await one by one.
+  std::vector<JobNumber> awaits_alike;
   std::optional<int64_t> new_priority;  // in the place of BatchPart::priority, since somebody changed it
   std::vector<Attempt> attempts;        // the last one is the present one
   std::string failure_reason;           // as the face shows it
@@ -235,6 +239,8 @@ struct Job {
 
   Phase phase() const { return transitions.empty() ? Phase::starting : transitions.back().phase; }
   bool finished() const { return is_final(state); }
+  // It is never placed: its children are.
+  bool is_array() const { return spec.batch && spec.batch->array_size > 0 && parent == 0; }
   // Among the jobs of its share; 0 for jobs of no queue.
   int64_t priority() const { return new_priority.value_or(spec.batch ? spec.batch->priority : 0); }
   const Attempt* attempt() const { return attempts.empty() ? nullptr : &attempts.back(); }

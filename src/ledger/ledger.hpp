@@ -21,6 +21,7 @@
 #include "base/json.hpp"
 #include "base/result.hpp"
 #include "base/time.hpp"
+#include "domain/array.hpp"
 #include "domain/batch.hpp"
 #include "domain/job.hpp"
 
@@ -43,17 +44,28 @@ struct Batch {
   std::vector<std::pair<domain::NounChange, domain::BatchNoun>> nouns;  // as they are now, or were
 };
 
+// Jobs but for the children of arrays.
 struct JobQuery {
   std::string region;
   std::string name_contains;
   std::optional<Instant> created_after, created_before, modified_after, modified_before;
-  std::vector<domain::JobState> states;            // empty: all
-  std::optional<std::string> queue;                // "": jobs of no queue; nothing: all
-  std::optional<domain::WarmPoolState> warm_pool;  // of those that have or had one
+  std::vector<domain::JobState> states;             // empty: all
+  std::optional<std::string> queue;                 // "": jobs of no queue; nothing: all
+  std::optional<domain::BatchStatus> batch_status;  // of Batch jobs
+  std::optional<domain::WarmPoolState> warm_pool;   // of those that have or had one
   enum class Sort { name, created, state } sort = Sort::created;
   bool descending = true;
   std::string token;  // "" at first; from a page
   size_t jobs_max = 10;
+};
+
+// Children of an array that are jobs of their own, in the order of their index.
+struct ChildQuery {
+  domain::JobNumber array = 0;
+  uint32_t first = 0;                              // the least index
+  uint32_t end = uint32_t(domain::kArraySizeMax);  // those below
+  std::optional<domain::BatchStatus> batch_status;
+  size_t children_max = 100;  // at most kPageJobsMax
 };
 
 // Ordered by name, the newest revision of each first.
@@ -78,11 +90,16 @@ class Ledger {
   // All of it is durable when it returns, or none of it happened.
   virtual Result<void> commit(const Batch& batch) = 0;
   virtual uint64_t last_sequence() = 0;
-  virtual domain::JobNumber last_job_number() = 0;
+  virtual domain::JobNumber last_job_number() = 0;  // those included that arrays have reserved
   // Jobs to which something may still happen: what lives in memory.
   virtual Result<std::vector<domain::Job>> live_jobs() = 0;
   virtual Result<domain::Job> find_job(const domain::JobKey& key) = 0;
   virtual Result<domain::Job> find_job(domain::JobNumber number) = 0;
+  // The array that has reserved this number for a child of its own.
+  virtual Result<domain::Job> find_array_of(domain::JobNumber child) = 0;
+  virtual Result<std::vector<domain::Job>> children(const ChildQuery& query) = 0;
+  // Of those that are jobs of their own.
+  virtual Result<domain::ChildCounts> count_children(domain::JobNumber array) = 0;
   virtual Result<JobPage> list_jobs(const JobQuery& query) = 0;
   virtual Result<std::vector<domain::Tag>> tags(const std::string& arn) = 0;
   virtual Result<domain::BatchYard> batch_yard() = 0;

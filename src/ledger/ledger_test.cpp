@@ -198,19 +198,32 @@ TEST(LedgerFile, AForeignOrNewerDatabaseIsRefused) {
   EXPECT_EQ(open_sqlite(path).error().kind, Kind::conflict);
   const std::string newer = directory.path() + "/newer.db";
   ASSERT_TRUE(open_sqlite(newer));
-  ASSERT_TRUE((*sqlite::Connection::open(newer))->run("PRAGMA user_version = 3"));
+  ASSERT_TRUE((*sqlite::Connection::open(newer))->run("PRAGMA user_version = 4"));
   const auto refused = open_sqlite(newer);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().kind, Kind::conflict);
-  EXPECT_NE(refused.error().message.find("of version 3"), std::string::npos) << refused.error().message;
+  EXPECT_NE(refused.error().message.find("of version 4"), std::string::npos) << refused.error().message;
   EXPECT_EQ(open_sqlite(directory.path() + "/no/ledger.db").error().kind, Kind::not_found);
 }
 
-// What version 2 brought is taken away again: so a server of before it left the file.
+// Takes away what version 3 brought: so a server of before it left the file.
+void make_second_version(const std::string& path) {
+  for (const char* statement :
+       {"DROP INDEX jobs_by_created", "DROP INDEX jobs_by_status", "DROP INDEX jobs_by_queue",
+        "DROP INDEX jobs_by_batch_status", "DROP INDEX jobs_by_parent", "DROP INDEX jobs_arrays",
+        "ALTER TABLE jobs DROP COLUMN parent", "ALTER TABLE jobs DROP COLUMN reserved",
+        "ALTER TABLE jobs DROP COLUMN batch_status",
+        "CREATE INDEX jobs_by_created ON jobs (region, created, name)",
+        "CREATE INDEX jobs_by_status ON jobs (region, status_order, name)",
+        "CREATE INDEX jobs_by_queue ON jobs (region, queue, created, name)", "PRAGMA user_version = 2"})
+    ASSERT_TRUE((*sqlite::Connection::open(path))->run(statement)) << statement;
+}
+
 TEST(LedgerFile, OneOfTheFirstVersionIsBroughtToThePresent) {
   host::TemporaryDirectory directory;
   const std::string path = directory.path() + "/ledger.db";
   ASSERT_TRUE((*open_sqlite(path))->commit({{a_command(1)}, {a_job(1, "a")}, {}, {}}));
+  make_second_version(path);
   for (const char* statement : {"DROP TABLE nouns", "DROP INDEX jobs_by_queue",
                                 "ALTER TABLE jobs DROP COLUMN queue", "PRAGMA user_version = 1"})
     ASSERT_TRUE((*sqlite::Connection::open(path))->run(statement)) << statement;
@@ -242,6 +255,123 @@ TEST_P(LedgerTest, JobsAreFoundByTheirQueue) {
   EXPECT_EQ(found(""), (std::vector<std::string>{"a"}));
   EXPECT_EQ(found("quick"), (std::vector<std::string>{"b"}));
   EXPECT_EQ(found("slow"), (std::vector<std::string>{}));
+}
+
+domain::Job a_batch_job(uint64_t number, const std::string& name, JobState state = JobState::waiting) {
+  domain::Job job = a_job(number, name, state);
+  job.spec.batch.emplace();
+  job.spec.batch->queue = "quick";
+  if (state == JobState::active) job.attempts.emplace_back();
+  return job;
+}
+
+TEST(LedgerFile, TheStatusesOfBatchJobsAreReadOffTheSecondVersion) {
+  host::TemporaryDirectory directory;
+  const std::string path = directory.path() + "/ledger.db";
+  std::vector<domain::Job> jobs;
+  for (const JobState state : {JobState::waiting, JobState::waiting, JobState::active, JobState::active,
+                               JobState::stopping, JobState::completed, JobState::failed, JobState::stopped})
+    jobs.push_back(a_batch_job(jobs.size() + 1, "job-" + std::to_string(jobs.size() + 1), state));
+  jobs[1].awaits = {1};
+  jobs[3].attempts.back().training_started = from_milliseconds(7);
+  jobs[4].attempts = {domain::Attempt(), jobs[3].attempts.back()};
+  jobs.push_back(a_job(9, "no batch job"));
+  ASSERT_TRUE((*open_sqlite(path))->commit({{a_command(1)}, jobs, {}, {}}));
+  make_second_version(path);
+  auto ledger = *open_sqlite(path);
+  for (const domain::Job& job : jobs) {
+    if (!job.spec.batch) continue;
+    JobQuery query;
+    query.region = "us-east-1";
+    query.queue = "quick";
+    query.batch_status = domain::batch_status(job);
+    const auto found = ledger->list_jobs(query);
+    ASSERT_TRUE(found);
+    EXPECT_TRUE(std::ranges::any_of(found->jobs, [&](const auto& each) { return each.number == job.number; }))
+        << job.key.name;
+    EXPECT_TRUE(std::ranges::all_of(found->jobs, [&](const auto& each) {
+      return domain::batch_status(each) == query.batch_status;
+    })) << job.key.name;
+  }
+}
+
+domain::Job an_array(uint64_t number, const std::string& name, uint32_t size) {
+  domain::Job job = a_batch_job(number, name);
+  job.account = "123456789012";
+  job.spec.batch->array_size = size;
+  job.spec.request["echo"] = std::string(1'000, 'x');
+  return job;
+}
+
+TEST_P(LedgerTest, AnArraysChildrenAreKeptBesideIt) {
+  auto ledger = open();
+  const domain::Job array = an_array(5, "array", 4);
+  Batch batch{{a_command(1)}, {a_job(1, "a"), array}, {}, {}};
+  for (const uint32_t index : {0u, 1u, 3u}) batch.jobs.push_back(child_of(array, index));
+  batch.jobs.back().state = JobState::failed;
+  ASSERT_TRUE(ledger->commit(batch));
+  EXPECT_EQ(ledger->last_job_number(), 9u) << "the number of the child that was not made yet is given too";
+
+  const auto child = ledger->find_job({"us-east-1", "array:1"});
+  ASSERT_TRUE(child);
+  EXPECT_EQ(to_json(*child), to_json(child_of(array, 1)));
+  EXPECT_EQ(to_json(*ledger->find_job(7)), to_json(*child));
+  EXPECT_EQ(ledger->live_jobs()->size(), 4u);
+  EXPECT_EQ(ledger->live_jobs()->back().spec.request, array.spec.request);
+
+  JobQuery all;
+  all.region = "us-east-1";
+  all.descending = false;
+  EXPECT_EQ(names(*ledger->list_jobs(all)), (std::vector<std::string>{"a", "array"}));
+  all.batch_status = domain::BatchStatus::failed;
+  EXPECT_TRUE(ledger->list_jobs(all)->jobs.empty());
+
+  const auto numbers = [&](ChildQuery query) {
+    query.array = 5;
+    std::vector<domain::JobNumber> found;
+    const auto children = ledger->children(query);
+    for (const auto& each : *children) found.push_back(each.number);
+    return found;
+  };
+  using Numbers = std::vector<domain::JobNumber>;
+  EXPECT_EQ(numbers({}), (Numbers{6, 7, 9}));
+  EXPECT_EQ(numbers({.first = 1, .end = 3}), (Numbers{7}));
+  EXPECT_EQ(numbers({.children_max = 2}), (Numbers{6, 7}));
+  EXPECT_EQ(numbers({.batch_status = domain::BatchStatus::failed}), (Numbers{9}));
+
+  const auto counts = ledger->count_children(5);
+  ASSERT_TRUE(counts);
+  EXPECT_EQ(counts->in(domain::BatchStatus::runnable), 2u);
+  EXPECT_EQ(counts->in(domain::BatchStatus::failed), 1u);
+  EXPECT_EQ(counts->all(), 3u);
+  EXPECT_EQ(ledger->count_children(1)->all(), 0u);
+
+  EXPECT_EQ(ledger->find_array_of(8)->number, 5u);
+  EXPECT_EQ(ledger->find_array_of(9)->number, 5u);
+  EXPECT_EQ(ledger->find_array_of(5).error().kind, Kind::not_found);
+  EXPECT_EQ(ledger->find_array_of(10).error().kind, Kind::not_found);
+}
+
+TEST(LedgerFile, NumbersThatAnArrayHasReservedAreGivenForEver) {
+  host::TemporaryDirectory directory;
+  const std::string path = directory.path() + "/ledger.db";
+  ASSERT_TRUE((*open_sqlite(path))->commit({{a_command(1)}, {an_array(5, "array", 10'000)}, {}, {}}));
+  auto ledger = *open_sqlite(path);
+  EXPECT_EQ(ledger->last_job_number(), 10'005u);
+  ASSERT_TRUE(ledger->commit({{a_command(2)}, {a_job(10'006, "next")}, {}, {}}));
+  ledger = *open_sqlite(path);
+  EXPECT_EQ(ledger->last_job_number(), 10'006u);
+}
+
+// A child's row repeats nothing of what its array has: ten thousand of them are some megabytes.
+TEST(LedgerFile, AChildsRowDoesNotRepeatItsArrays) {
+  host::TemporaryDirectory directory;
+  const std::string path = directory.path() + "/ledger.db";
+  const domain::Job array = an_array(5, "array", 10);
+  ASSERT_TRUE((*open_sqlite(path))->commit({{a_command(1)}, {array, child_of(array, 0)}, {}, {}}));
+  auto connection = *sqlite::Connection::open(path);
+  EXPECT_GT(*connection->integer("SELECT length(spec) FROM jobs WHERE number = 5"), 1'000);
+  EXPECT_LT(*connection->integer("SELECT length(spec) + length(progress) FROM jobs WHERE number = 6"), 600);
 }
 
 TEST_P(LedgerTest, RemembersQueuesEnvironmentsAndDefinitions) {

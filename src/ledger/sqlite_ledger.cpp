@@ -8,6 +8,7 @@
 #include "base/check.hpp"
 #include "base/text.hpp"
 #include "ledger/ledger.hpp"
+#include "ledger/tables.hpp"
 #include "sqlite/connection.hpp"
 
 namespace trainyard::ledger {
@@ -15,53 +16,6 @@ namespace {
 
 using sqlite::Connection;
 using sqlite::Statement;
-
-constexpr int64_t kApplication = 0x54594c47;  // "TYLG", in the file's header
-constexpr int64_t kVersion = 2;
-
-constexpr const char* kTables = R"(
-CREATE TABLE commands (
-  sequence INTEGER PRIMARY KEY,
-  at INTEGER NOT NULL,
-  kind TEXT NOT NULL,
-  body TEXT NOT NULL
-);
-CREATE TABLE jobs (
-  number INTEGER PRIMARY KEY,
-  region TEXT NOT NULL,
-  name TEXT NOT NULL,
-  state TEXT NOT NULL,
-  live INTEGER NOT NULL,
-  status_order INTEGER NOT NULL,
-  created INTEGER NOT NULL,
-  modified INTEGER NOT NULL,
-  spec TEXT NOT NULL,
-  progress TEXT NOT NULL
-);
-CREATE UNIQUE INDEX jobs_by_name ON jobs (region, name);
-CREATE INDEX jobs_by_created ON jobs (region, created, name);
-CREATE INDEX jobs_by_status ON jobs (region, status_order, name);
-CREATE INDEX jobs_live ON jobs (number) WHERE live = 1;
-CREATE TABLE tags (
-  arn TEXT PRIMARY KEY,
-  tags TEXT NOT NULL
-) WITHOUT ROWID;
-)";
-
-// What version 2 brought: jobs of queues, and what Batch has beside jobs.
-constexpr const char* kSecondVersion = R"(
-ALTER TABLE jobs ADD COLUMN queue TEXT NOT NULL DEFAULT '';
-CREATE INDEX jobs_by_queue ON jobs (region, queue, created, name);
-CREATE TABLE nouns (
-  kind TEXT NOT NULL,
-  region TEXT NOT NULL,
-  name TEXT NOT NULL,
-  revision INTEGER NOT NULL,
-  active INTEGER NOT NULL,
-  body TEXT NOT NULL,
-  PRIMARY KEY (kind, region, name, revision)
-) WITHOUT ROWID;
-)";
 
 // The order of the names that the face gives the states: Completed, Failed, InProgress, Stopped, Stopping.
 int64_t status_order(domain::JobState state) {
@@ -81,16 +35,56 @@ int64_t status_order(domain::JobState state) {
   return 0;
 }
 
-// Columns `spec` and `progress` of the row at hand.
-Result<domain::Job> job_of(const Statement& row) {
-  auto progress = parse_json(row.text(1));
-  auto spec = parse_json(row.text(0));
-  if (!progress || !spec) return corrupt("ledger: a job's record is not JSON");
-  (*progress)["spec"] = *std::move(spec);
-  auto job = domain::job_from_json(*progress);
-  if (!job) return corrupt("ledger: a job's record: " + job.error().message);
-  return job;
+constexpr std::string_view kJobColumns = "SELECT spec, progress, parent FROM jobs ";
+
+Result<domain::JobSpec> spec_of(const std::string& text) {
+  const auto json = parse_json(text);
+  if (!json) return corrupt("ledger: a job's spec is not JSON");
+  auto spec = domain::job_spec_from_json(*json);
+  if (!spec) return corrupt("ledger: a job's spec: " + spec.error().message);
+  return spec;
 }
+
+// Reads jobs off rows of kJobColumns. A child's row has no spec of its own: it is that of its array, which is read once
+// for all children that follow each other.
+class JobReader {
+ public:
+  explicit JobReader(Connection& connection) : connection_(connection) {}
+
+  Result<domain::Job> read(const Statement& row) {
+    const auto progress = parse_json(row.text(1));
+    if (!progress) return corrupt("ledger: a job's record is not JSON");
+    auto job = domain::job_from_json(*progress);
+    if (!job) return corrupt("ledger: a job's record: " + job.error().message);
+    const int64_t parent = row.integer(2);
+    if (parent == 0)
+      job->spec = TRY(spec_of(row.text(0)));
+    else
+      job->spec = TRY(spec_of_array(parent));
+    return job;
+  }
+
+  Result<std::vector<domain::Job>> read_all(Statement& rows) {
+    std::vector<domain::Job> jobs;
+    while (TRY(rows.step())) jobs.push_back(TRY(read(rows)));
+    return jobs;
+  }
+
+ private:
+  Result<domain::JobSpec> spec_of_array(int64_t number) {
+    if (number == array_) return spec_;
+    Statement rows = TRY(connection_.prepare("SELECT spec FROM jobs WHERE number = ?"));
+    rows.bind(number);
+    if (!TRY(rows.step())) return corrupt("ledger: the array " + std::to_string(number) + " is missing");
+    spec_ = TRY(spec_of(rows.text(0)));
+    array_ = number;
+    return spec_;
+  }
+
+  Connection& connection_;
+  int64_t array_ = 0;  // whose spec_ it is
+  domain::JobSpec spec_;
+};
 
 // Columns `kind` and `body` of the row at hand.
 Result<domain::BatchNoun> noun_of(const Statement& row) {
@@ -139,7 +133,8 @@ struct Question {
 
 Result<Question> question_of(const JobQuery& query) {
   Question question;
-  question.add("SELECT spec, progress FROM jobs WHERE region = ?", query.region);
+  // In these words, so that the indexes of jobs that are no children are used.
+  question.add(std::string(kJobColumns) + "WHERE parent = 0 AND region = ?", query.region);
   if (!query.name_contains.empty()) question.add(" AND instr(name, ?) > 0", query.name_contains);
   if (query.created_after) question.add(" AND created > ?", to_milliseconds(*query.created_after));
   if (query.created_before) question.add(" AND created < ?", to_milliseconds(*query.created_before));
@@ -149,6 +144,7 @@ Result<Question> question_of(const JobQuery& query) {
     question.add(i == 0 ? " AND state IN (?" : ", ?", std::string(to_string(query.states[i])));
   if (!query.states.empty()) question.sql += ")";
   if (query.queue) question.add(" AND queue = ?", *query.queue);
+  if (query.batch_status) question.add(" AND batch_status = ?", int64_t(*query.batch_status));
   if (query.warm_pool)
     question.add(" AND json_extract(progress, '$.warm_pool.state') = ?",
                  std::string(to_string(*query.warm_pool)));
@@ -197,7 +193,7 @@ class SqliteLedger final : public Ledger {
     }
     last_sequence_ += batch.commands.size();
     for (const domain::Job& job : batch.jobs)
-      if (job.number > last_job_number_) last_job_number_ = job.number;
+      last_job_number_ = std::max<domain::JobNumber>(last_job_number_, domain::last_number_of(job));
     return {};
   }
 
@@ -206,30 +202,71 @@ class SqliteLedger final : public Ledger {
 
   Result<std::vector<domain::Job>> live_jobs() override {
     return read([](Connection& connection) -> Result<std::vector<domain::Job>> {
-      Statement rows =
-          TRY(connection.prepare("SELECT spec, progress FROM jobs WHERE live = 1 ORDER BY number"));
-      std::vector<domain::Job> jobs;
-      while (TRY(rows.step())) jobs.push_back(TRY(job_of(rows)));
-      return jobs;
+      Statement rows = TRY(connection.prepare(std::string(kJobColumns) + "WHERE live = 1 ORDER BY number"));
+      return JobReader(connection).read_all(rows);
     });
   }
 
   Result<domain::Job> find_job(const domain::JobKey& key) override {
     return read([&](Connection& connection) -> Result<domain::Job> {
-      Statement rows =
-          TRY(connection.prepare("SELECT spec, progress FROM jobs WHERE region = ? AND name = ?"));
+      Statement rows = TRY(connection.prepare(std::string(kJobColumns) + "WHERE region = ? AND name = ?"));
       rows.bind(key.region).bind(key.name);
       if (!TRY(rows.step())) return not_found("there is no job " + key.name + " in " + key.region);
-      return job_of(rows);
+      return JobReader(connection).read(rows);
     });
   }
 
   Result<domain::Job> find_job(domain::JobNumber number) override {
     return read([&](Connection& connection) -> Result<domain::Job> {
-      Statement rows = TRY(connection.prepare("SELECT spec, progress FROM jobs WHERE number = ?"));
+      Statement rows = TRY(connection.prepare(std::string(kJobColumns) + "WHERE number = ?"));
       rows.bind(int64_t(number));
       if (!TRY(rows.step())) return not_found("there is no job " + std::to_string(number));
-      return job_of(rows);
+      return JobReader(connection).read(rows);
+    });
+  }
+
+  Result<domain::Job> find_array_of(domain::JobNumber child) override {
+    return read([&](Connection& connection) -> Result<domain::Job> {
+      Statement rows = TRY(connection.prepare(
+          std::string(kJobColumns) + "WHERE reserved > 0 AND number < ? ORDER BY number DESC LIMIT 1"));
+      rows.bind(int64_t(child));
+      if (!TRY(rows.step())) return not_found("no array has the child " + std::to_string(child));
+      auto array = TRY(JobReader(connection).read(rows));
+      if (domain::last_number_of(array) < child)
+        return not_found("no array has the child " + std::to_string(child));
+      return array;
+    });
+  }
+
+  Result<std::vector<domain::Job>> children(const ChildQuery& query) override {
+    Question question;
+    question.add(std::string(kJobColumns) + "WHERE parent > 0 AND parent = ?", int64_t(query.array));
+    if (query.batch_status) question.add(" AND batch_status = ?", int64_t(*query.batch_status));
+    question.add(" AND number >= ?", int64_t(domain::child_number(query.array, query.first)));
+    question.add(" AND number < ?", int64_t(domain::child_number(query.array, query.end)));
+    question.add(" ORDER BY number LIMIT ?", int64_t(std::min(query.children_max, kPageJobsMax)));
+    return read([&](Connection& connection) -> Result<std::vector<domain::Job>> {
+      Statement rows = TRY(connection.prepare(question.sql));
+      for (const auto& parameter : question.parameters)
+        std::visit([&](const auto& value) { rows.bind(value); }, parameter);
+      return JobReader(connection).read_all(rows);
+    });
+  }
+
+  Result<domain::ChildCounts> count_children(domain::JobNumber array) override {
+    return read([&](Connection& connection) -> Result<domain::ChildCounts> {
+      Statement rows =
+          TRY(connection.prepare("SELECT batch_status, count(*) FROM jobs WHERE parent > 0 AND "
+                                 "parent = ? GROUP BY batch_status"));
+      rows.bind(int64_t(array));
+      domain::ChildCounts counts;
+      while (TRY(rows.step())) {
+        const int64_t status = rows.integer(0);
+        if (status < 0 || status >= int64_t(counts.of.size()))
+          return corrupt("ledger: a child has the status " + std::to_string(status));
+        counts.of[size_t(status)] = uint32_t(rows.integer(1));
+      }
+      return counts;
     });
   }
 
@@ -241,7 +278,7 @@ class SqliteLedger final : public Ledger {
       for (const auto& parameter : question.parameters)
         std::visit([&](const auto& value) { rows.bind(value); }, parameter);
       JobPage page;
-      while (TRY(rows.step())) page.jobs.push_back(TRY(job_of(rows)));
+      page.jobs = TRY(JobReader(connection).read_all(rows));
       const size_t jobs_max = std::min(query.jobs_max, kPageJobsMax);
       if (page.jobs.size() > jobs_max) {
         page.jobs.resize(jobs_max);
@@ -318,27 +355,14 @@ class SqliteLedger final : public Ledger {
  private:
   Result<void> prepare() {
     writer_ = TRY(Connection::open(path_));
-    const int64_t application = TRY(writer_->integer("PRAGMA application_id"));
-    const int64_t version = TRY(writer_->integer("PRAGMA user_version"));
-    const int64_t tables = TRY(writer_->integer("SELECT count(*) FROM sqlite_master"));
-    if (tables > 0 && application != kApplication)
-      return conflict("this database is not a ledger of Trainyard");
-    if (version > kVersion)
-      return conflict("it is of version " + std::to_string(version) + ", and this program knows up to " +
-                      std::to_string(kVersion) + ": run the newer program");
-    // A reader sees the last commit while the next is being written, and a commit is one append and one sync.
-    TRY(writer_->run("PRAGMA journal_mode = WAL"));
-    TRY(writer_->run("PRAGMA synchronous = FULL"));
-    if (tables == 0 || version < kVersion) {
-      TRY(writer_->run("BEGIN IMMEDIATE"));
-      if (tables == 0) TRY(writer_->run(kTables));
-      TRY(writer_->run(kSecondVersion));
-      TRY(writer_->run("PRAGMA application_id = " + std::to_string(kApplication)));
-      TRY(writer_->run("PRAGMA user_version = " + std::to_string(kVersion)));
-      TRY(writer_->run("COMMIT"));
-    }
+    TRY(make_tables(*writer_));
     last_sequence_ = uint64_t(TRY(writer_->integer("SELECT coalesce(max(sequence), 0) FROM commands")));
-    last_job_number_ = uint64_t(TRY(writer_->integer("SELECT coalesce(max(number), 0) FROM jobs")));
+    // The numbers of children that were not made yet are given too.
+    const int64_t last = TRY(writer_->integer("SELECT coalesce(max(number), 0) FROM jobs"));
+    const int64_t reserved =
+        TRY(writer_->integer("SELECT coalesce((SELECT number + reserved FROM jobs WHERE reserved > 0 ORDER "
+                             "BY number DESC LIMIT 1), 0)"));
+    last_job_number_ = uint64_t(std::max(last, reserved));
     return {};
   }
 
@@ -377,21 +401,25 @@ class SqliteLedger final : public Ledger {
 
   Result<void> write_job(const domain::Job& job) {
     const std::string progress = dump(progress_json(job));
-    Statement update =
-        TRY(writer_->prepare("UPDATE jobs SET state = ?, live = ?, status_order = ?, modified = ?, progress "
-                             "= ? WHERE number = ?"));
+    const int64_t status = job.spec.batch ? int64_t(domain::batch_status(job)) : kNoBatchStatus;
+    Statement update = TRY(
+        writer_->prepare("UPDATE jobs SET state = ?, live = ?, status_order = ?, modified = ?, progress = ?, "
+                         "batch_status = ? WHERE number = ?"));
     update.bind(to_string(job.state)).bind(int64_t(job.live())).bind(status_order(job.state));
-    update.bind(to_milliseconds(job.modified)).bind(progress).bind(int64_t(job.number));
+    update.bind(to_milliseconds(job.modified)).bind(progress).bind(status).bind(int64_t(job.number));
     TRY(update.run());
     if (writer_->changes() == 1) return {};
     Statement insert =
         TRY(writer_->prepare("INSERT INTO jobs (number, region, name, state, live, status_order, created, "
-                             "modified, spec, progress, queue) "
-                             "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
+                             "modified, spec, progress, queue, parent, reserved, batch_status) "
+                             "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
     insert.bind(int64_t(job.number)).bind(job.key.region).bind(job.key.name).bind(to_string(job.state));
     insert.bind(int64_t(job.live())).bind(status_order(job.state)).bind(to_milliseconds(job.created));
-    insert.bind(to_milliseconds(job.modified)).bind(dump(to_json(job.spec))).bind(progress);
-    insert.bind(job.spec.batch ? job.spec.batch->queue : std::string());
+    insert.bind(to_milliseconds(job.modified));
+    // A child's spec is its array's.
+    insert.bind(job.parent != 0 ? std::string() : dump(to_json(job.spec))).bind(progress);
+    insert.bind(job.spec.batch ? job.spec.batch->queue : std::string()).bind(int64_t(job.parent));
+    insert.bind(int64_t(domain::last_number_of(job) - job.number)).bind(status);
     return insert.run();
   }
 

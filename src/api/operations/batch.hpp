@@ -10,6 +10,7 @@
 
 #include "api/errors.hpp"
 #include "api/shapes/batch.hpp"
+#include "domain/array.hpp"
 #include "domain/batch.hpp"
 
 namespace trainyard::api {
@@ -59,5 +60,15 @@ std::string with_parameters(const std::string& word, const std::map<std::string,
 // Requires: job.spec.batch.
 Result<shapes::batch::JobDetail> describe(const domain::Job& job);
 shapes::batch::JobSummary summary_of_batch(const domain::Job& job);
+
+// -- arrays (batch_array.cpp)
+
+// arrayProperties and dependsOn of a request, for the job that it makes.
+Outcome<Done> read_array(const shapes::batch::SubmitJobRequest& request, domain::BatchPart& part);
+// What an array and its children show beside: `counts` are an array's. Of other jobs nothing.
+void add_array(shapes::batch::JobDetail& detail, const domain::Job& job, const domain::ChildCounts& counts,
+               Instant now);
+void add_array(shapes::batch::JobSummary& summary, const domain::Job& job, const domain::ChildCounts& counts,
+               Instant now);
 
 }  // namespace trainyard::api

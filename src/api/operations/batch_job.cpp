@@ -41,8 +41,6 @@ Outcome<Done> refuse_what_is_not_here(const batch::SubmitJobRequest& request,
     return not_yet("eksProperties", "use containerProperties");
   if (definition.ecs_properties || request.ecs_properties_override)
     return not_yet("ecsProperties", "use containerProperties");
-  if (request.array_properties && request.array_properties->size.value_or(0) != 0)
-    return not_yet("An array job", "submit its jobs one by one");
   if (definition.consumable_resource_properties || request.consumable_resource_properties_override)
     return not_yet("consumableResourceProperties", "leave it out");
   if (request.share_identifier || request.scheduling_priority_override)
@@ -165,21 +163,14 @@ Outcome<Done> read_retries(const batch::RetryStrategy& strategy, domain::BatchPa
   if (strategy.evaluate_on_exit->size() > domain::kRetryRulesMax)
     return client_exception("retryStrategy.evaluateOnExit has at most " +
                             std::to_string(domain::kRetryRulesMax) + " rules");
-  for (const auto& rule : *strategy.evaluate_on_exit)
+  for (const auto& rule : *strategy.evaluate_on_exit) {
+    const std::string action = to_lower(*rule.action);
+    if (action != "retry" && action != "exit")
+      return client_exception("retryStrategy.evaluateOnExit.action must be RETRY or EXIT, not '" +
+                              shorten(*rule.action, 40) + "'");
     part.retry_rules.push_back({rule.on_status_reason.value_or(""), rule.on_reason.value_or(""),
-                                rule.on_exit_code.value_or(""), to_lower(*rule.action) == "retry"});
-  return Done{};
-}
-
-Outcome<Done> read_dependencies(const batch::SubmitJobRequest& request, domain::BatchPart& part) {
-  for (const auto& each : request.depends_on.value_or(std::vector<batch::JobDependency>())) {
-    if (each.type)
-      return not_yet("A dependency of type " + *each.type, "it is for array jobs; leave type out");
-    if (each.job_id.value_or("").empty()) return client_exception("dependsOn needs a jobId");
-    part.depends_on.push_back(std::string(domain::name_in_arn(*each.job_id, domain::kJobArn)));
+                                rule.on_exit_code.value_or(""), action == "retry"});
   }
-  if (part.depends_on.size() > domain::kDependenciesMax)
-    return client_exception("A job depends on at most " + std::to_string(domain::kDependenciesMax) + " jobs");
   return Done{};
 }
 
@@ -252,7 +243,7 @@ Outcome<domain::JobSpec> batch_spec_of(const batch::SubmitJobRequest& request,
   part.definition = *definition.job_definition_arn;
   const auto retries = request.retry_strategy ? request.retry_strategy : definition.retry_strategy;
   if (retries) TRY(read_retries(*retries, part));
-  TRY(read_dependencies(request, part));
+  TRY(read_array(request, part));
   const auto timeout = request.timeout ? request.timeout : definition.timeout;
   spec.max_runtime_seconds = domain::kBatchRuntimeSecondsMax;
   if (timeout && timeout->attempt_duration_seconds) {
@@ -307,6 +298,8 @@ Result<batch::JobDetail> describe(const domain::Job& job) {
   CHECK(job.spec.batch, "only Batch jobs are described so");
   batch::JobDetail detail;
   TRY(read_json(detail_shape(), dump(job.spec.request), &detail));
+  detail.job_id = job.key.name;  // of a child, the rest are its array's words
+  detail.job_arn = control::job_arn(job);
   detail.status = domain::to_string(domain::batch_status(job));
   detail.status_reason = unless_empty(domain::batch_status_reason(job));
   detail.created_at = milliseconds(job.created);

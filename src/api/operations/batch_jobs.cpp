@@ -13,8 +13,9 @@ namespace batch = shapes::batch;
 using domain::BatchStatus;
 using domain::JobKey;
 
-constexpr size_t kScanJobs = 200;        // asked of the ledger at once when filters decide
-constexpr size_t kScanJobsMax = 20'000;  // looked at for one answer; then the client goes on with the token
+constexpr size_t kScanJobs = 200;         // asked of the ledger at once when filters decide
+constexpr size_t kScanJobsMax = 20'000;   // looked at for one answer; then the client goes on with the token
+constexpr int64_t kListMaxBatch = 1'000;  // of a list without filters, as AWS
 constexpr size_t kUuidBytes = 16;
 constexpr size_t kTagValueBytesMax = 256;  // as AWS
 
@@ -75,6 +76,10 @@ void submit(const Services& services, const Context& context, const batch::Submi
   });
 }
 
+Result<domain::ChildCounts> counts_of(const Services& services, const domain::Job& job) {
+  return job.is_array() ? services.control.count_children(job) : domain::ChildCounts();
+}
+
 Outcome<batch::DescribeJobsResponse> describe_jobs(const Services& services, const Context& context,
                                                    const batch::DescribeJobsRequest& request) {
   if (request.jobs->size() > size_t(kPageMaxBatch))
@@ -88,6 +93,7 @@ Outcome<batch::DescribeJobsResponse> describe_jobs(const Services& services, con
     if (!job) return job.error();
     if (!(*job)->spec.batch) continue;
     auto detail = TRY(describe(**job));
+    add_array(detail, **job, TRY(counts_of(services, **job)), context.now);
     std::map<std::string, std::string> tags;
     for (const auto& tag : TRY(services.control.tags(control::job_arn(**job))))
       if (tag.key != kCreatedByTag) tags[tag.key] = tag.value;
@@ -101,7 +107,6 @@ Outcome<batch::DescribeJobsResponse> describe_jobs(const Services& services, con
 
 // What of a job's summary is asked for beyond what the ledger can look up.
 struct Wanted {
-  std::optional<BatchStatus> status;
   std::vector<std::string> names, definitions;  // patterns; empty: all
 
   bool matches(const domain::Job& job) const {
@@ -113,7 +118,7 @@ struct Wanted {
     };
     const auto& part = *job.spec.batch;
     const std::string with_revision(domain::name_in_arn(part.definition, domain::kDefinitionArn));
-    return (!status || domain::batch_status(job) == *status) && any(names, {part.name}) &&
+    return any(names, {part.name}) &&
            any(definitions, {part.definition, with_revision, part.definition_name()});
   }
 };
@@ -143,18 +148,69 @@ Outcome<Wanted> read_filters(const batch::ListJobsRequest& request, ledger::JobQ
   if (!filters.empty()) return wanted;
   const std::string status = request.job_status.value_or("RUNNING");
   for (int i = 0; i <= int(BatchStatus::failed); ++i)
-    if (domain::to_string(BatchStatus(i)) == status) wanted.status = BatchStatus(i);
-  if (!wanted.status) return client_exception("'" + shorten(status, 60) + "' is not a job status");
-  query.states = domain::states_of(*wanted.status);
+    if (domain::to_string(BatchStatus(i)) == status) query.batch_status = BatchStatus(i);
+  if (!query.batch_status) return client_exception("'" + shorten(status, 60) + "' is not a job status");
   return wanted;
+}
+
+Outcome<Done> add_summary(const Services& services, const Context& context, const domain::Job& kept,
+                          batch::ListJobsResponse& out) {
+  // Why one waits is not in the tables.
+  const auto live = kept.finished() ? Result<std::shared_ptr<const domain::Job>>(not_found("over"))
+                                    : services.control.find(kept.key);
+  const domain::Job& job = live ? **live : kept;
+  auto summary = summary_of_batch(job);
+  add_array(summary, job, TRY(counts_of(services, job)), context.now);
+  out.job_summary_list->push_back(std::move(summary));
+  return Done{};
+}
+
+// The children of an array. The token is the index that is next.
+Outcome<batch::ListJobsResponse> list_children(const Services& services, const Context& context,
+                                               const batch::ListJobsRequest& request, size_t results_max) {
+  const std::string id(domain::name_in_arn(*request.array_job_id, domain::kJobArn));
+  const auto array = services.control.find(JobKey{context.region, id});
+  if (!array && array.error().kind != Kind::not_found) return array.error();
+  if (!array || !(*array)->is_array())
+    return client_exception("the array job " + shorten(id, 128) + " does not exist");
+  ledger::JobQuery filters;
+  const Wanted wanted = TRY(read_filters(request, filters));
+  const Instant created = (*array)->created;
+  const bool none = (filters.created_after && created <= *filters.created_after) ||
+                    (filters.created_before && created >= *filters.created_before) ||
+                    !wanted.matches(**array);
+  ledger::ChildQuery query;
+  query.batch_status = filters.batch_status;
+  query.children_max = results_max;
+  if (request.next_token) {
+    const auto first = parse_int(*request.next_token);
+    if (!first || *first < 0 || *first > domain::kArraySizeMax)
+      return client_exception("nextToken is not one that this list gave");
+    query.first = uint32_t(*first);
+  }
+  batch::ListJobsResponse out;
+  out.job_summary_list.emplace();
+  if (none) return out;
+  const auto children = TRY(services.control.children(**array, query));
+  for (const domain::Job& child : children) TRY(add_summary(services, context, child, out));
+  if (children.size() == results_max) {
+    const uint32_t next = domain::array_index(children.back()) + 1;
+    if (next < (*array)->spec.batch->array_size) out.next_token = std::to_string(next);
+  }
+  return out;
 }
 
 Outcome<batch::ListJobsResponse> list_jobs(const Services& services, const Context& context,
                                            const batch::ListJobsRequest& request) {
-  if (request.array_job_id || request.multi_node_job_id || !request.job_queue)
-    return client_exception("ListJobs needs a jobQueue; this server has no array and multinode jobs yet");
-  if (request.max_results && (*request.max_results < 1 || *request.max_results > kPageMaxBatch))
-    return client_exception("maxResults must be between 1 and " + std::to_string(kPageMaxBatch));
+  if (request.multi_node_job_id)
+    return client_exception("ListJobs by multiNodeJobId: this server has no multinode jobs yet");
+  if (bool(request.job_queue) == bool(request.array_job_id))
+    return client_exception("ListJobs needs one of jobQueue and arrayJobId");
+  const int64_t most = request.filters && !request.filters->empty() ? kPageMaxBatch : kListMaxBatch;
+  if (request.max_results && (*request.max_results < 1 || *request.max_results > most))
+    return client_exception("maxResults must be between 1 and " + std::to_string(most));
+  const auto results_max = size_t(request.max_results.value_or(most));
+  if (request.array_job_id) return list_children(services, context, request, results_max);
   const JobKey queue{context.region, std::string(domain::name_in_arn(*request.job_queue, domain::kQueueArn))};
   if (!services.control.batch_yard()->queue(queue))
     return client_exception("the job queue " + shorten(queue.name, 128) + " does not exist");
@@ -163,11 +219,9 @@ Outcome<batch::ListJobsResponse> list_jobs(const Services& services, const Conte
   query.queue = queue.name;
   query.token = request.next_token.value_or("");
   const Wanted wanted = TRY(read_filters(request, query));
-  const auto results_max = size_t(request.max_results.value_or(kPageMaxBatch));
 
   batch::ListJobsResponse out;
   out.job_summary_list.emplace();
-  if (wanted.status && query.states.empty()) return out;  // SUBMITTED: over before it can be seen
   for (size_t scanned = 0; scanned < kScanJobsMax;) {
     query.jobs_max = std::min(kScanJobs, results_max - out.job_summary_list->size());
     const auto page = services.control.list(query);
@@ -175,10 +229,7 @@ Outcome<batch::ListJobsResponse> list_jobs(const Services& services, const Conte
     if (!page) return page.error();
     for (const auto& kept : page->jobs) {
       if (!wanted.matches(kept)) continue;
-      // Why one waits is not in the tables.
-      const auto live = kept.finished() ? Result<std::shared_ptr<const domain::Job>>(not_found("over"))
-                                        : services.control.find(kept.key);
-      out.job_summary_list->push_back(summary_of_batch(live ? **live : kept));
+      TRY(add_summary(services, context, kept, out));
     }
     scanned += page->jobs.size();
     query.token = page->next_token;

@@ -94,11 +94,6 @@ TEST(BatchSpec, WhatTheRequestSaysGoesBeforeTheDefinition) {
 }
 
 TEST(BatchSpec, WhatCannotBeRunIsRefusedInWords) {
-  auto request = job();
-  request.array_properties.emplace();
-  request.array_properties->size = 2;
-  EXPECT_EQ(refusal(spec_of(request)),
-            "An array job cannot be run by this server yet: submit its jobs one by one");
   auto definition = container();
   definition.container_properties->privileged = true;
   EXPECT_EQ(refusal(spec_of(job(), definition)),
@@ -106,12 +101,57 @@ TEST(BatchSpec, WhatCannotBeRunIsRefusedInWords) {
   definition = container();
   definition.container_properties->volumes.emplace().emplace_back();
   EXPECT_NE(refusal(spec_of(job(), definition)).find("containerProperties.volumes"), std::string::npos);
-  request = job();
+  auto request = job();
   request.share_identifier = "a";
   EXPECT_NE(refusal(spec_of(request)).find("shareIdentifier"), std::string::npos);
   request = job();
   request.job_name = "a b";
   EXPECT_NE(refusal(spec_of(request)).find("jobName 'a b'"), std::string::npos);
+}
+
+batch::JobDependency dependency(const char* id, const char* type) {
+  batch::JobDependency dependency;
+  if (*id != 0) dependency.job_id = id;
+  if (*type != 0) dependency.type = type;
+  return dependency;
+}
+
+TEST(BatchSpec, ArraysAwaitWholeJobsThemselvesAndEachOther) {
+  auto request = job();
+  request.array_properties.emplace().size = 3;
+  request.depends_on.emplace();
+  for (const auto& each : {dependency("a", ""), dependency("", "SEQUENTIAL"), dependency("b", "N_TO_N"),
+                           dependency("arn:aws:batch:eu-west-1:123456789012:job/c", "N_TO_N")})
+    request.depends_on->push_back(each);
+  const auto spec = spec_of(request);
+  ASSERT_TRUE(spec) << refusal(spec);
+  const domain::BatchPart& part = *(*spec).batch;
+  EXPECT_EQ(part.array_size, 3u);
+  EXPECT_TRUE(part.sequential);
+  EXPECT_EQ(part.depends_on, std::vector<std::string>{"a"});
+  EXPECT_EQ(part.depends_on_alike, (std::vector<std::string>{"b", "c"}));
+}
+
+TEST(BatchSpec, WhatArraysCannotBeIsRefusedInWords) {
+  for (const int64_t size : {0, 1, 10'001, -3}) {
+    auto request = job();
+    request.array_properties.emplace().size = size;
+    EXPECT_EQ(refusal(spec_of(request)),
+              "arrayProperties.size must be between 2 and 10000, not " + std::to_string(size));
+  }
+  struct Row {
+    bool array;
+    const char *id, *type, *said;
+  };
+  for (const Row& row : {Row{false, "", "SEQUENTIAL", "this job has no arrayProperties"},
+                         Row{false, "a", "N_TO_N", "this job has no arrayProperties"},
+                         Row{true, "a", "SEQUENTIAL", "has no jobId"},
+                         Row{true, "", "N_TO_N", "needs a jobId"}, Row{true, "", "", "needs a jobId"}}) {
+    auto request = job();
+    if (row.array) request.array_properties.emplace().size = 2;
+    request.depends_on.emplace().push_back(dependency(row.id, row.type));
+    EXPECT_NE(refusal(spec_of(request)).find(row.said), std::string::npos) << row.said;
+  }
 }
 
 TEST(BatchSpec, SizesMustBeNumbers) {

@@ -73,10 +73,22 @@ std::vector<own::Tag> shown(const std::vector<domain::Tag>& tags) {
   return out;
 }
 
+Result<own::ArrayProgress> progress_of(control::Control& control, const domain::Job& array) {
+  using domain::BatchStatus;
+  const auto counts = TRY(control.count_children(array));
+  own::ArrayProgress progress;
+  progress.size = array.spec.batch->array_size;
+  progress.running = counts.in(BatchStatus::starting) + counts.in(BatchStatus::running);
+  progress.succeeded = counts.in(BatchStatus::succeeded);
+  progress.failed = counts.in(BatchStatus::failed);
+  return progress;
+}
+
 own::Job shown(const Settings& settings, const domain::Job& job, const std::vector<domain::Tag>& tags,
                Instant now) {
   own::Job out;
   out.name = job.key.name;
+  if (job.spec.batch) out.display_name = job.spec.batch->name;
   out.arn = control::job_arn(job);
   out.status = status_of(job.state);
   out.secondary_status = domain::to_string(job.phase());
@@ -141,6 +153,7 @@ Outcome<own::ListJobsResponse> list_jobs(const Settings& settings, const Service
       // Why one waits is not in the tables.
       const auto live = services.control.find(kept.key);
       out.jobs->push_back(shown(settings, live ? **live : kept, tags, context.now));
+      if (kept.is_array()) out.jobs->back().array = TRY(progress_of(services.control, kept));
     }
     scanned += page->jobs.size();
     query.token = page->next_token;
@@ -179,6 +192,7 @@ Outcome<own::Job> describe_job(const Settings& settings, const Services& service
   const domain::Job& job = **found;
   const auto tags = TRY(services.control.tags(control::job_arn(job)));
   own::Job out = shown(settings, job, tags, context.now);
+  if (job.is_array()) out.array = TRY(progress_of(services.control, job));
   const domain::Attempt* attempt = job.attempt();
   if (!attempt) return out;
   out.hosts.emplace();
@@ -238,34 +252,50 @@ Outcome<own::GetCostReportResponse> cost_report(const Settings& settings, const 
   std::map<std::string, Sum> groups;
   Sum total;
   std::vector<std::string> unpriced;
+  // What a child cost is its array's: `named` is the one by whose name, time and tags it is summed.
+  const auto add = [&](const domain::Job& job, const domain::Job& named) -> Result<void> {
+    const Seconds seconds = seconds_of(job, context.now);
+    const auto cost = cost_of_job(settings.prices, job, context.now);
+    for (const auto& type : cost.unpriced)
+      if (std::find(unpriced.begin(), unpriced.end(), type) == unpriced.end()) unpriced.push_back(type);
+    total.add(cost, seconds.billable * int64_t(job.spec.hosts()));
+    if (by == "instance") {
+      for (const auto& group : job.spec.groups)
+        groups[group.instance_type].add(domain::cost_of(settings.prices, job.key.region, {group},
+                                                        job.spec.spot, seconds.training, seconds.billable),
+                                        seconds.billable * int64_t(group.count));
+      return {};
+    }
+    std::string key = named.key.name;
+    if (by == "day") key = to_iso8601(job.created).substr(0, 10);
+    if (by == "user" || !tag.empty()) {
+      const auto tags = TRY(services.control.tags(control::job_arn(named)));
+      key = tag.empty() ? user_of(tags) : value_of(tags, tag);
+    }
+    groups[key].add(cost, seconds.billable * int64_t(job.spec.hosts()));
+    return {};
+  };
   size_t looked_at = 0;
   do {
     const auto page = TRY(services.control.list(query));
     for (const domain::Job& job : page.jobs) {
-      const Seconds seconds = seconds_of(job, context.now);
-      const auto cost = cost_of_job(settings.prices, job, context.now);
-      for (const auto& type : cost.unpriced)
-        if (std::find(unpriced.begin(), unpriced.end(), type) == unpriced.end()) unpriced.push_back(type);
-      total.add(cost, seconds.billable * int64_t(job.spec.hosts()));
-      if (by == "instance") {
-        for (const auto& group : job.spec.groups)
-          groups[group.instance_type].add(domain::cost_of(settings.prices, job.key.region, {group},
-                                                          job.spec.spot, seconds.training, seconds.billable),
-                                          seconds.billable * int64_t(group.count));
+      if (!job.is_array()) {
+        TRY(add(job, job));
         continue;
       }
-      std::string key = job.key.name;
-      if (by == "day") key = to_iso8601(job.created).substr(0, 10);
-      if (by == "user" || !tag.empty()) {
-        const auto tags = TRY(services.control.tags(control::job_arn(job)));
-        key = tag.empty() ? user_of(tags) : value_of(tags, tag);
+      ledger::ChildQuery children;
+      children.end = job.children_made;
+      children.children_max = ledger::kPageJobsMax;
+      while (children.first < children.end && looked_at < kReportJobsMax) {
+        for (const domain::Job& child : TRY(services.control.children(job, children))) TRY(add(child, job));
+        children.first += uint32_t(children.children_max);
+        looked_at += children.children_max;
       }
-      groups[key].add(cost, seconds.billable * int64_t(job.spec.hosts()));
     }
     looked_at += page.jobs.size();
     query.token = page.next_token;
   } while (!query.token.empty() && looked_at < kReportJobsMax);
-  if (!query.token.empty())
+  if (!query.token.empty() || looked_at >= kReportJobsMax)
     return Error(exhausted("more than " + std::to_string(kReportJobsMax) + " jobs: ask for a shorter time"));
 
   own::GetCostReportResponse out;

@@ -21,6 +21,9 @@ ROOTS = {"s3": {"ListBucketsOutput": "ListAllMyBucketsResult", "ListObjectsOutpu
                 "CompleteMultipartUploadOutput": "CompleteMultipartUploadResult"}}
 # And which document is its only member, without an element around it.
 UNWRAPPED = {"s3": ["GetBucketLocationOutput"]}
+# Enumerations whose values the service takes in upper and lower case, as its documentation says and its model does not:
+# the operations look at them.
+ANY_CASE = {"batch": ["RetryAction"]}
 
 KEYWORDS = set("""alignas and asm auto bool break case catch char class const constexpr continue default delete do double
 else enum explicit export extern false float for friend goto if inline int long mutable namespace new not operator or
@@ -219,7 +222,7 @@ def tables(service, model, operations, closure):
             pattern = shape["pattern"]
             fields += [".pattern = " + text(pattern),
                        ".pattern_index = %d" % patterns.setdefault(pattern, len(patterns))]
-        if "enum" in shape:
+        if "enum" in shape and name not in ANY_CASE.get(service, []):
             lines.append("constexpr std::string_view kValues%d[] = {%s};" % (index[name], ", ".join(map(text, shape["enum"]))))
             fields.append(".values = kValues%d" % index[name])
         if "timestampFormat" in shape:

@@ -1,0 +1,57 @@
+// The ledger that ships, on a disk that is full at times, in a process that may die before and after each commit.
+//
+// Threads: one.
+#pragma once
+
+#include <memory>
+
+#include "ledger/ledger.hpp"
+#include "sim/checkers.hpp"
+#include "sim/world.hpp"
+
+namespace trainyard::sim {
+
+class FaultyLedger final : public ledger::Ledger {
+ public:
+  FaultyLedger(World& world, Checkers& checkers)
+      : world_(world), checkers_(checkers), inner_(*ledger::open_sqlite(":memory:")) {}
+  Result<void> commit(const ledger::Batch& batch) override {
+    world_.may_crash("before a commit");
+    if (world_.fault(60)) return exhausted("the disk is full");
+    const auto done = inner_->commit(batch);
+    if (!done) return done;
+    checkers_.committed(batch);
+    world_.may_crash("after a commit");
+    return done;
+  }
+  uint64_t last_sequence() override { return inner_->last_sequence(); }
+  domain::JobNumber last_job_number() override { return inner_->last_job_number(); }
+  Result<std::vector<domain::Job>> live_jobs() override { return inner_->live_jobs(); }
+  Result<domain::Job> find_job(const domain::JobKey& key) override { return inner_->find_job(key); }
+  Result<domain::Job> find_job(domain::JobNumber number) override { return inner_->find_job(number); }
+  Result<domain::Job> find_array_of(domain::JobNumber child) override { return inner_->find_array_of(child); }
+  Result<std::vector<domain::Job>> children(const ledger::ChildQuery& query) override {
+    return inner_->children(query);
+  }
+  Result<domain::ChildCounts> count_children(domain::JobNumber array) override {
+    return inner_->count_children(array);
+  }
+  Result<ledger::JobPage> list_jobs(const ledger::JobQuery& query) override {
+    return inner_->list_jobs(query);
+  }
+  Result<std::vector<domain::Tag>> tags(const std::string& arn) override { return inner_->tags(arn); }
+  Result<domain::BatchYard> batch_yard() override { return inner_->batch_yard(); }
+  Result<std::vector<domain::JobDefinition>> definitions(const ledger::DefinitionQuery& query) override {
+    return inner_->definitions(query);
+  }
+  Result<void> replay(const std::function<Result<void>(const ledger::CommandRecord&)>& each) override {
+    return inner_->replay(each);
+  }
+
+ private:
+  World& world_;
+  Checkers& checkers_;
+  std::unique_ptr<ledger::Ledger> inner_;
+};
+
+}  // namespace trainyard::sim

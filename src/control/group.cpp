@@ -1,0 +1,227 @@
+#include "control/group.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace trainyard::control {
+
+using domain::Job;
+using domain::JobKey;
+using domain::JobNumber;
+
+namespace {
+
+// What people say of a job by its key.
+void name(Command& command, JobNumber number) {
+  if (auto* stop = std::get_if<StopJob>(&command)) stop->job = number;
+  if (auto* interrupt = std::get_if<Interrupt>(&command)) interrupt->job = number;
+  if (auto* keep = std::get_if<KeepAlive>(&command)) keep->job = number;
+  if (auto* withdraw = std::get_if<Withdraw>(&command)) withdraw->job = number;
+}
+
+// The child of that name, when `array` is one and has it.
+Result<Job> child_named(const Job& array, const domain::ChildName& name) {
+  if (!array.is_array() || name.index >= array.spec.batch->array_size)
+    return not_found("the job " + name.array + " has no child " + std::to_string(name.index));
+  return domain::child_of(array, name.index);
+}
+
+}  // namespace
+
+Result<Job> find_kept(ledger::Ledger& ledger, const JobKey& key) {
+  auto found = ledger.find_job(key);
+  if (found || found.error().kind != Kind::not_found) return found;
+  const auto name = domain::parse_child_name(key.name);
+  if (!name) return found;
+  return child_named(TRY(ledger.find_job(JobKey{key.region, name->array})), *name);
+}
+
+Result<Job> find_kept(ledger::Ledger& ledger, JobNumber number) {
+  auto found = ledger.find_job(number);
+  if (found || found.error().kind != Kind::not_found) return found;
+  const Job array = TRY(ledger.find_array_of(number));
+  return domain::child_of(array, uint32_t(number - array.number - 1));
+}
+
+Group::Group(ledger::Ledger& ledger, const Live& live, std::shared_ptr<const domain::BatchYard> yard,
+             Instant now)
+    : ledger_(ledger),
+      live_(live),
+      now_(now),
+      yard_(std::move(yard)),
+      last_number_(ledger.last_job_number()),
+      last_sequence_(ledger.last_sequence()) {}
+
+Group::Found Group::job(JobNumber number) {
+  if (const auto found = jobs_.find(number); found != jobs_.end()) return found->second;
+  if (auto live = live_.kept(number)) return live;
+  return std::shared_ptr<const Job>(std::make_shared<Job>(TRY(ledger_.find_job(number))));
+}
+
+Group::Found Group::job(const JobKey& key) {
+  if (const auto found = created_.find(key); found != created_.end()) return job(found->second);
+  if (const auto live = live_.find(key)) return job(live->number);
+  if (auto found = ledger_.find_job(key); found) {
+    if (const auto here = jobs_.find(found->number); here != jobs_.end()) return here->second;
+    return std::shared_ptr<const Job>(std::make_shared<Job>(*std::move(found)));
+  } else if (const auto name = domain::parse_child_name(key.name);
+             !name || found.error().kind != Kind::not_found) {
+    return std::move(found).error();
+  } else {
+    const auto array = TRY(job(JobKey{key.region, name->array}));
+    Job child = TRY(child_named(*array, *name));
+    // Made, or withdrawn, by this group.
+    if (const auto here = jobs_.find(child.number); here != jobs_.end()) return here->second;
+    return std::shared_ptr<const Job>(std::make_shared<Job>(std::move(child)));
+  }
+}
+
+Group::Found Group::add(Waiting& waiting) {
+  std::shared_ptr<const Job> subject;
+  std::vector<domain::Tag> present_tags;
+  std::set<JobNumber> before;
+  if (auto* create = std::get_if<Create>(&waiting.command)) {
+    TRY(take_place(*create, *waiting.key));
+  } else if (auto* set = std::get_if<SetTags>(&waiting.command)) {
+    const auto found = tags_.find(set->arn);
+    present_tags = found != tags_.end() ? found->second : TRY(ledger_.tags(set->arn));
+  } else if (std::holds_alternative<ChangeNoun>(waiting.command)) {
+    return change_noun(waiting);
+  } else if (waiting.key) {
+    subject = TRY(job(*waiting.key));
+    name(waiting.command, subject->number);
+  } else {
+    subject = TRY(job(*job_of(waiting.command)));
+    if (const auto* make = std::get_if<MakeChildren>(&waiting.command))
+      before = TRY(made_before(*subject, *make));
+  }
+  Change change =
+      TRY(apply({subject.get(), &present_tags, nullptr, nullptr, std::move(before)}, waiting.command, now_));
+  if (change.nothing()) return subject;
+  remember(waiting.command);
+  if (change.tags) tags_[change.tags->first] = std::move(change.tags->second);
+  for (Job& child : change.children) keep(std::move(child));
+  if (!change.job) return subject;
+  const JobNumber number = change.job->number;
+  if (std::holds_alternative<Create>(waiting.command)) {
+    last_number_ = domain::last_number_of(*change.job);
+    created_[change.job->key] = number;
+  }
+  keep(*std::move(change.job));
+  return jobs_[number];
+}
+
+Result<void> Group::commit() {
+  if (batch_.commands.empty()) return {};
+  for (const auto& [number, job] : jobs_) batch_.jobs.push_back(*job);
+  for (auto& each : tags_) batch_.tags.push_back(each);
+  return ledger_.commit(batch_);
+}
+
+std::vector<std::shared_ptr<const Job>> Group::changed() const {
+  std::vector<std::shared_ptr<const Job>> changed;
+  changed.reserve(jobs_.size());
+  for (const auto& [number, job] : jobs_) changed.push_back(job);
+  return changed;
+}
+
+// Its name, its number, its place in a queue.
+Result<void> Group::take_place(Create& create, const JobKey& key) {
+  const auto taken = job(key);
+  if (taken) return conflict("a job named " + key.name + " exists already");
+  if (taken.error().kind != Kind::not_found) return taken.error();
+  create.job.number = last_number_ + 1;
+  return create.job.spec.batch ? put_into_queue(create.job) : Result<void>();
+}
+
+// Errors: invalid, for a queue that takes no jobs, and for dependencies that are not there, or not of its size.
+Result<void> Group::put_into_queue(Job& created) {
+  const domain::BatchPart& part = *created.spec.batch;
+  const domain::JobQueue* queue = yard_->queue({created.key.region, part.queue});
+  if (!queue) return invalid("the job queue " + part.queue + " does not exist");
+  if (!queue->enabled) return invalid("the job queue " + part.queue + " is disabled and takes no jobs");
+  const auto add = [](std::vector<JobNumber>& numbers, JobNumber number) {
+    if (std::ranges::find(numbers, number) == numbers.end()) numbers.push_back(number);
+  };
+  for (const std::string& id : part.depends_on) add(created.awaits, TRY(number_of(created, id, false)));
+  for (const std::string& id : part.depends_on_alike)
+    add(created.awaits_alike, TRY(number_of(created, id, true)));
+  return {};
+}
+
+// The number of a job that `created` depends on.
+Result<JobNumber> Group::number_of(const Job& created, const std::string& id, bool child_by_child) {
+  const auto found = job(JobKey{created.key.region, id});
+  if (!found && found.error().kind != Kind::not_found) return found.error();
+  if (!found || !(*found)->spec.batch) return invalid("the job " + id + " that it depends on does not exist");
+  const Job& other = **found;
+  if (!child_by_child) return other.number;
+  const std::string size = std::to_string(created.spec.batch->array_size);
+  if (!other.is_array())
+    return invalid("an N_TO_N dependency is on an array job of the same size, here " + size +
+                   ", and the job " + id + " is no array");
+  if (other.spec.batch->array_size != created.spec.batch->array_size)
+    return invalid("an N_TO_N dependency is on an array job of the same size, here " + size +
+                   ", and the job " + id + " has " + std::to_string(other.spec.batch->array_size) +
+                   " children");
+  return other.number;
+}
+
+// Of the children that are to be made, those that were withdrawn before their turn.
+Result<std::set<JobNumber>> Group::made_before(const Job& array, const MakeChildren& make) {
+  ledger::ChildQuery query;
+  query.array = array.number;
+  query.first = array.children_made;
+  query.end = array.children_made + make.count;
+  query.children_max = ledger::kPageJobsMax;
+  std::set<JobNumber> numbers;
+  for (;;) {
+    const auto page = TRY(ledger_.children(query));
+    for (const Job& child : page) numbers.insert(child.number);
+    if (page.size() < query.children_max) break;
+    query.first = domain::array_index(page.back()) + 1;
+  }
+  const auto last = jobs_.upper_bound(domain::last_number_of(array));
+  for (auto here = jobs_.upper_bound(array.number); here != last; ++here) numbers.insert(here->first);
+  return numbers;
+}
+
+// No job is concerned.
+Group::Found Group::change_noun(Waiting& waiting) {
+  const auto& change_of = std::get<ChangeNoun>(waiting.command);
+  const domain::JobDefinition* last = nullptr;
+  if (std::holds_alternative<domain::JobDefinition>(change_of.noun)) {
+    const JobKey& key = domain::key_of(change_of.noun);
+    if (!definitions_.contains(key)) {
+      ledger::DefinitionQuery query;
+      query.region = key.region;
+      query.name = key.name;
+      query.definitions_max = 1;
+      auto found = TRY(ledger_.definitions(query));
+      if (!found.empty()) definitions_.emplace(key, std::move(found.front()));
+    }
+    if (const auto found = definitions_.find(key); found != definitions_.end()) last = &found->second;
+  }
+  Change change = TRY(apply({nullptr, nullptr, yard_.get(), last}, waiting.command, now_));
+  remember(waiting.command);
+  if (auto* definition = std::get_if<domain::JobDefinition>(&*change.noun);
+      definition && change_of.how == domain::NounChange::create)
+    definitions_.insert_or_assign(definition->key, *definition);
+  auto next_yard = std::make_shared<domain::BatchYard>(*yard_);
+  domain::put(*next_yard, change_of.how, *change.noun);
+  yard_ = std::move(next_yard);
+  batch_.nouns.emplace_back(change_of.how, *change.noun);
+  waiting.noun = std::move(change.noun);
+  return std::shared_ptr<const Job>();
+}
+
+void Group::remember(const Command& command) {
+  batch_.commands.push_back({++last_sequence_, now_, std::string(kind_of(command)), body_of(command)});
+}
+
+void Group::keep(Job job) {
+  const JobNumber number = job.number;
+  jobs_[number] = std::make_shared<const Job>(std::move(job));
+}
+
+}  // namespace trainyard::control

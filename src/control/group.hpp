@@ -1,0 +1,83 @@
+// Commands that share a transaction: each is applied to what those before it made of the state, and nothing of it is
+// seen by anybody until all of it is durable. Private to this room.
+//
+// Threads: confined to commit_step's.
+// Lifetime: ledger and live outlive it; one group for each transaction.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "control/control.hpp"
+#include "control/live.hpp"
+#include "control/state.hpp"
+#include "ledger/ledger.hpp"
+
+namespace trainyard::control {
+
+// A command that waits, and who is told what became of it.
+struct Waiting {
+  Command command;
+  std::optional<domain::JobKey> key;  // the job that is meant, when its number is not known yet
+  // Called with the job after the command (nothing for tags), or why not.
+  std::function<void(Result<std::shared_ptr<const domain::Job>>)> job_answer;
+  TagAnswer tag_answer;
+  NounAnswer noun_answer = nullptr;
+  std::optional<domain::BatchNoun> noun = {};  // after the command
+
+  void refuse(const Error& error) const {
+    if (job_answer) job_answer(error);
+    if (tag_answer) tag_answer(error);
+    if (noun_answer) noun_answer(error);
+  }
+};
+
+// The job that the ledger has, or the child that its array has not made yet. Errors: not_found; the ledger's.
+Result<domain::Job> find_kept(ledger::Ledger& ledger, const domain::JobKey& key);
+Result<domain::Job> find_kept(ledger::Ledger& ledger, domain::JobNumber number);
+
+class Group {
+ public:
+  Group(ledger::Ledger& ledger, const Live& live, std::shared_ptr<const domain::BatchYard> yard, Instant now);
+
+  // The command's job after it. Nothing when there is none (tags).
+  Result<std::shared_ptr<const domain::Job>> add(Waiting& waiting);
+  // All of it is durable when it returns, or none of it happened.
+  Result<void> commit();
+
+  // -- what is to be seen, once it was committed
+  std::vector<std::shared_ptr<const domain::Job>> changed() const;
+  const std::vector<domain::Tag>& tags_of(const std::string& arn) { return tags_[arn]; }
+  bool changed_nouns() const { return !batch_.nouns.empty(); }
+  const std::shared_ptr<const domain::BatchYard>& yard() const { return yard_; }
+
+ private:
+  using Found = Result<std::shared_ptr<const domain::Job>>;
+  Found job(domain::JobNumber number);
+  Found job(const domain::JobKey& key);
+  Result<void> take_place(Create& create, const domain::JobKey& key);
+  Result<void> put_into_queue(domain::Job& created);
+  Result<domain::JobNumber> number_of(const domain::Job& created, const std::string& id, bool child_by_child);
+  Result<std::set<domain::JobNumber>> made_before(const domain::Job& array, const MakeChildren& make);
+  Found change_noun(Waiting& waiting);
+  void remember(const Command& command);
+  void keep(domain::Job job);
+
+  ledger::Ledger& ledger_;
+  const Live& live_;
+  const Instant now_;
+  ledger::Batch batch_;
+  std::map<domain::JobNumber, std::shared_ptr<const domain::Job>> jobs_;  // as changed by this group
+  std::map<domain::JobKey, domain::JobNumber> created_;
+  std::map<std::string, std::vector<domain::Tag>> tags_;
+  std::shared_ptr<const domain::BatchYard> yard_;
+  std::map<domain::JobKey, domain::JobDefinition> definitions_;  // the last revisions of those that it made
+  domain::JobNumber last_number_;
+  uint64_t last_sequence_;
+};
+
+}  // namespace trainyard::control

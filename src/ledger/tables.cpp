@@ -1,0 +1,103 @@
+#include "ledger/tables.hpp"
+
+#include <string>
+
+namespace trainyard::ledger {
+namespace {
+
+constexpr int64_t kApplication = 0x54594c47;  // "TYLG", in the file's header
+
+constexpr const char* kFirstVersion = R"(
+CREATE TABLE commands (
+  sequence INTEGER PRIMARY KEY,
+  at INTEGER NOT NULL,
+  kind TEXT NOT NULL,
+  body TEXT NOT NULL
+);
+CREATE TABLE jobs (
+  number INTEGER PRIMARY KEY,
+  region TEXT NOT NULL,
+  name TEXT NOT NULL,
+  state TEXT NOT NULL,
+  live INTEGER NOT NULL,
+  status_order INTEGER NOT NULL,
+  created INTEGER NOT NULL,
+  modified INTEGER NOT NULL,
+  spec TEXT NOT NULL,
+  progress TEXT NOT NULL
+);
+CREATE UNIQUE INDEX jobs_by_name ON jobs (region, name);
+CREATE INDEX jobs_by_created ON jobs (region, created, name);
+CREATE INDEX jobs_by_status ON jobs (region, status_order, name);
+CREATE INDEX jobs_live ON jobs (number) WHERE live = 1;
+CREATE TABLE tags (
+  arn TEXT PRIMARY KEY,
+  tags TEXT NOT NULL
+) WITHOUT ROWID;
+)";
+
+// Jobs of queues, and what Batch has beside jobs.
+constexpr const char* kSecondVersion = R"(
+ALTER TABLE jobs ADD COLUMN queue TEXT NOT NULL DEFAULT '';
+CREATE INDEX jobs_by_queue ON jobs (region, queue, created, name);
+CREATE TABLE nouns (
+  kind TEXT NOT NULL,
+  region TEXT NOT NULL,
+  name TEXT NOT NULL,
+  revision INTEGER NOT NULL,
+  active INTEGER NOT NULL,
+  body TEXT NOT NULL,
+  PRIMARY KEY (kind, region, name, revision)
+) WITHOUT ROWID;
+)";
+
+// Arrays. Their children are in no index but those that look for children, so that ten thousand of them stand in
+// nobody's way. A job's status as Batch shows it, with the numbers of domain::BatchStatus, is read off older records.
+constexpr const char* kThirdVersion = R"(
+ALTER TABLE jobs ADD COLUMN parent INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE jobs ADD COLUMN reserved INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE jobs ADD COLUMN batch_status INTEGER NOT NULL DEFAULT -1;
+UPDATE jobs SET batch_status = CASE
+    WHEN state = 'completed' THEN 5
+    WHEN state IN ('failed', 'stopped') THEN 6
+    WHEN state = 'waiting' THEN CASE WHEN json_array_length(progress, '$.awaits') > 0 THEN 1 ELSE 2 END
+    WHEN json_extract(progress, '$.attempts[#-1].training_started') IS NOT NULL THEN 4
+    ELSE 3 END
+  WHERE queue <> '';
+DROP INDEX jobs_by_created;
+DROP INDEX jobs_by_status;
+DROP INDEX jobs_by_queue;
+CREATE INDEX jobs_by_created ON jobs (region, created, name) WHERE parent = 0;
+CREATE INDEX jobs_by_status ON jobs (region, status_order, name) WHERE parent = 0;
+CREATE INDEX jobs_by_queue ON jobs (region, queue, created, name) WHERE parent = 0;
+CREATE INDEX jobs_by_batch_status ON jobs (region, queue, batch_status, created, name) WHERE parent = 0;
+CREATE INDEX jobs_by_parent ON jobs (parent, batch_status) WHERE parent > 0;
+CREATE INDEX jobs_arrays ON jobs (number) WHERE reserved > 0;
+)";
+
+constexpr const char* kVersions[] = {kFirstVersion, kSecondVersion, kThirdVersion};
+
+}  // namespace
+
+Result<void> make_tables(sqlite::Connection& connection) {
+  const int64_t application = TRY(connection.integer("PRAGMA application_id"));
+  const int64_t tables = TRY(connection.integer("SELECT count(*) FROM sqlite_master"));
+  const int64_t version = tables == 0 ? 0 : TRY(connection.integer("PRAGMA user_version"));
+  constexpr auto kVersion = int64_t(std::size(kVersions));
+  if (tables > 0 && application != kApplication)
+    return conflict("this database is not a ledger of Trainyard");
+  if (version > kVersion)
+    return conflict("it is of version " + std::to_string(version) + ", and this program knows up to " +
+                    std::to_string(kVersion) + ": run the newer program");
+  // A reader sees the last commit while the next is being written, and a commit is one append and one sync.
+  TRY(connection.run("PRAGMA journal_mode = WAL"));
+  TRY(connection.run("PRAGMA synchronous = FULL"));
+  if (version == kVersion) return {};
+  TRY(connection.run("BEGIN IMMEDIATE"));
+  for (int64_t next = version; next < kVersion; ++next) TRY(connection.run(kVersions[next]));
+  TRY(connection.run("PRAGMA application_id = " + std::to_string(kApplication)));
+  TRY(connection.run("PRAGMA user_version = " + std::to_string(kVersion)));
+  return connection.run("COMMIT");
+}
+
+}  // namespace trainyard::ledger
