@@ -493,6 +493,7 @@ void Checkers::check_child(const Job& child) {
 
 // A fault of ours fails a job only when it may not be tried again.
 void Checkers::check_retries(const Job& job) {
+  if (job.is_array()) return;  // its children are
   const uint32_t failed = failed_attempts_[job.number];
   if (job.spec.batch) {
     const uint32_t most = job.spec.batch->attempts_max;
