@@ -25,6 +25,12 @@ std::span<std::byte> Workspace::scratch(size_t bytes) {
   return {scratch_.get(), bytes};
 }
 
+Tag tag_of(Tag operation, const plan::Plan& plan, const plan::Step& step) {
+  // Odd, so that different numbers give different labels.
+  constexpr uint64_t spread = 0x9e3779b97f4a7c15;
+  return {operation.operation, operation.label + message_number(plan, step) * spread};
+}
+
 Run::Run(const plan::Plan& plan, std::span<const int> team, Tag tag, const Buffers& buffers,
          Workspace& workspace, Transport& transport)
     : plan_(plan),
@@ -93,12 +99,12 @@ bool Run::carry_out(const plan::Step& step) {
       send(step);
       return true;
     case Action::receive:
-      transport_.receive(rank_of(step.peer), tag_, {room_, bytes});
+      transport_.receive(rank_of(step.peer), tag_of(tag_, plan_, step), {room_, bytes});
       room_ += bytes;
       workspace_.kept.push_back(rank_of(step.peer));
       return true;
     case Action::take:
-      transport_.take(rank_of(step.peer), tag_, {output_of(step.range), bytes});
+      transport_.take(rank_of(step.peer), tag_of(tag_, plan_, step), {output_of(step.range), bytes});
       return true;
     case Action::fold:
       return fold(step);
@@ -109,21 +115,21 @@ bool Run::carry_out(const plan::Step& step) {
 void Run::send(const plan::Step& step) {
   const size_t bytes = step.range.size() * element_bytes_;
   const std::byte* const from = step.from_input ? input_of(step.range) : output_of(step.range);
+  const Tag tag = tag_of(tag_, plan_, step);
   if (step.peer != plan::everyone) {
     const int peer = rank_of(step.peer);
     // Only where input and output are one is there a place that may be written.
-    if (step.lent && from == output_of(step.range))
-      return transport_.lend(peer, tag_, {output_of(step.range), bytes});
-    return transport_.send(std::span(&peer, 1), tag_, {from, bytes});
+    if (step.use == plan::Use::lent && from == output_of(step.range))
+      return transport_.lend(peer, tag, {output_of(step.range), bytes});
+    return transport_.send(std::span(&peer, 1), tag, {from, bytes});
   }
   const std::vector<int>& given = workspace_.given;
-  if (given.empty() || !(given_ == step.range))
-    return transport_.send(workspace_.others, tag_, {from, bytes});
+  if (given.empty() || !(given_ == step.range)) return transport_.send(workspace_.others, tag, {from, bytes});
   for (const int peer : workspace_.others) {
     if (std::find(given.begin(), given.end(), peer) != given.end()) {
-      transport_.announce(peer, tag_, {from, bytes});
+      transport_.announce(peer, tag, {from, bytes});
     } else {
-      transport_.send(std::span(&peer, 1), tag_, {from, bytes});
+      transport_.send(std::span(&peer, 1), tag, {from, bytes});
     }
   }
 }

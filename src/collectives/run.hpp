@@ -43,6 +43,9 @@ class Workspace {
   size_t scratch_bytes_ = 0;
 };
 
+// The tag of one step's message: of its operation, and of its place in it.
+Tag tag_of(Tag operation, const plan::Plan& plan, const plan::Step& step);
+
 class Run {
  public:
   // team[i] is the rank, in the transport, of the plan's rank i; empty where they are the same.

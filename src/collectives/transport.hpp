@@ -22,7 +22,7 @@
 namespace trainyard::collectives {
 
 // Which operation a message belongs to: its number in the life of the group, and a digest of what it is
-// (kind, sizes).
+// (kind, sizes) and of which elements the message carries (plan::message_number).
 struct Tag {
   uint64_t operation = 0;
   uint64_t label = 0;

@@ -50,7 +50,8 @@ void send_inputs(const Plan& plan, size_t index, Steps& steps) {
   // Everyone begins with another peer, so that not all knock at the same door.
   for (int k = 1; k < plan.ranks; ++k) {
     const int peer = around(plan.rank + k, plan.ranks);
-    add_send(steps, peer, part_of(plan, index, peer), true, plan.operation == Operation::allreduce);
+    const Use use = plan.operation == Operation::allreduce ? Use::lent : Use::folded;
+    add_send(steps, peer, part_of(plan, index, peer), use, true);
   }
 }
 
@@ -96,7 +97,7 @@ void add_round(const Plan& plan, size_t round, Steps& steps) {
       if (round + 1 < all) send_inputs(plan, round + 1, steps);
       if (round < all) {
         combine_own(plan, round, steps);
-        add_send(steps, everyone, part_of(plan, round, plan.rank));
+        add_send(steps, everyone, part_of(plan, round, plan.rank), Use::taken);
       }
       if (round > 0) take_results(plan, round - 1, steps);
       return;
@@ -106,11 +107,12 @@ void add_round(const Plan& plan, size_t round, Steps& steps) {
       combine_own(plan, round, steps);
       return;
     case Operation::all_gather:
-      add_send(steps, everyone, part_of(plan, round, plan.rank));
+      add_send(steps, everyone, part_of(plan, round, plan.rank), Use::taken);
       take_results(plan, round, steps);
       return;
     case Operation::gather:
-      if (plan.rank != plan.root) return add_send(steps, plan.root, plan.blocks[size_t(plan.rank)], true);
+      if (plan.rank != plan.root)
+        return add_send(steps, plan.root, plan.blocks[size_t(plan.rank)], Use::taken, true);
       for (int peer = 0; peer < plan.ranks; ++peer) {
         if (peer != plan.rank) add_take(steps, peer, plan.blocks[size_t(peer)]);
       }
@@ -118,14 +120,14 @@ void add_round(const Plan& plan, size_t round, Steps& steps) {
     case Operation::scatter:
       if (plan.rank != plan.root) return add_take(steps, plan.root, plan.blocks[size_t(plan.rank)]);
       for (int peer = 0; peer < plan.ranks; ++peer) {
-        if (peer != plan.rank) add_send(steps, peer, plan.blocks[size_t(peer)], true);
+        if (peer != plan.rank) add_send(steps, peer, plan.blocks[size_t(peer)], Use::taken, true);
       }
       return;
     case Operation::all_to_all:
       for (int k = 1; k < plan.ranks; ++k) {
         const int to = around(plan.rank + k, plan.ranks);
         const int from = around(plan.rank - k, plan.ranks);
-        add_send(steps, to, plan.blocks[size_t(to)], true);
+        add_send(steps, to, plan.blocks[size_t(to)], Use::taken, true);
         add_take(steps, from, plan.received_blocks[size_t(from)]);
       }
       return;

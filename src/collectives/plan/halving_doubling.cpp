@@ -86,13 +86,13 @@ void add_round(const Plan& plan, size_t round, Steps& steps) {
   const bool last = round + 1 == halving_doubling::rounds(plan);
   if (first || last) {
     if (plan.rank >= 2 * all.left_over) return;
-    if (first && seat < 0) add_send(steps, plan.rank - 1, everything);
+    if (first && seat < 0) add_send(steps, plan.rank - 1, everything, Use::folded);
     if (first && seat >= 0) {
       add_receive(steps, plan.rank + 1, everything);
       add_fold(steps, everything, 1, 1, false);
     }
     if (last && seat < 0) add_take(steps, plan.rank - 1, everything);
-    if (last && seat >= 0) add_send(steps, plan.rank + 1, everything);
+    if (last && seat >= 0) add_send(steps, plan.rank + 1, everything, Use::taken);
     return;
   }
   if (seat < 0) return;
@@ -101,14 +101,14 @@ void add_round(const Plan& plan, size_t round, Steps& steps) {
     const int peer_seat = seat ^ 1 << turn;
     const int peer = all.rank_of(peer_seat);
     const Range kept = held(plan, seat, turn + 1);
-    add_send(steps, peer, held(plan, peer_seat, turn + 1));
+    add_send(steps, peer, held(plan, peer_seat, turn + 1), Use::folded);
     add_receive(steps, peer, kept);
     add_fold(steps, kept, 1, 1, plan.finishes && turn + 1 == all.bits);
   } else {
     const int undone = 2 * all.bits - 1 - turn;
     const int peer_seat = seat ^ 1 << undone;
     const int peer = all.rank_of(peer_seat);
-    add_send(steps, peer, held(plan, seat, undone + 1));
+    add_send(steps, peer, held(plan, seat, undone + 1), Use::taken);
     add_take(steps, peer, held(plan, peer_seat, undone + 1));
   }
 }

@@ -17,7 +17,7 @@ size_t chunks(size_t elements, size_t chunk_elements);
 // The `index`th chunk of a range; empty beyond its end.
 Range chunk(Range range, size_t chunk_elements, size_t index);
 
-void add_send(Steps& steps, int peer, Range range, bool from_input = false, bool lent = false);
+void add_send(Steps& steps, int peer, Range range, Use use, bool from_input = false);
 void add_receive(Steps& steps, int peer, Range range);
 void add_take(Steps& steps, int peer, Range range);
 void add_fold(Steps& steps, Range range, int operands, int before_ours, bool last, bool from_input = false,

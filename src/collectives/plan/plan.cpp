@@ -88,19 +88,26 @@ Range chunk(Range range, size_t chunk_elements, size_t index) {
   return {begin, std::min(range.end, begin + chunk_elements)};
 }
 
-void add_send(Steps& steps, int peer, Range range, bool from_input, bool lent) {
-  if (range.size() > 0) steps.push_back({Action::send, from_input, false, false, lent, 0, peer, range});
+void add_send(Steps& steps, int peer, Range range, Use use, bool from_input) {
+  if (range.size() > 0) steps.push_back({Action::send, from_input, false, false, use, 0, peer, range});
 }
 void add_receive(Steps& steps, int peer, Range range) {
-  if (range.size() > 0) steps.push_back({Action::receive, false, false, false, false, 0, peer, range});
+  if (range.size() > 0) steps.push_back({Action::receive, false, false, false, Use::folded, 0, peer, range});
 }
 void add_take(Steps& steps, int peer, Range range) {
-  if (range.size() > 0) steps.push_back({Action::take, false, false, false, false, 0, peer, range});
+  if (range.size() > 0) steps.push_back({Action::take, false, false, false, Use::taken, 0, peer, range});
 }
 void add_fold(Steps& steps, Range range, int operands, int before_ours, bool last, bool from_input,
               bool guarded) {
   if (range.size() > 0)
-    steps.push_back({Action::fold, from_input, last, guarded, false, uint16_t(operands), before_ours, range});
+    steps.push_back(
+        {Action::fold, from_input, last, guarded, Use::taken, uint16_t(operands), before_ours, range});
+}
+
+uint64_t message_number(const Plan& plan, const Step& step) {
+  // Their ranges mean other elements at the other end, and there is one message only.
+  if (plan.operation == Operation::all_to_all || plan.operation == Operation::barrier) return 0;
+  return uint64_t(step.range.begin) * 2 + (step.use == Use::taken ? 0 : 1);
 }
 
 bool exists(Operation operation, Algorithm algorithm) {

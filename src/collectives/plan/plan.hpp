@@ -60,16 +60,23 @@ enum class Action : uint8_t {
 
 inline constexpr int everyone = -1;
 
+// What the receiver of a send does with it.
+enum class Use : uint8_t {
+  taken,   // the elements as they are
+  folded,  // it combines them with others
+  lent     // the same, and since we take the result, it may write it over ours at once
+};
+
 // Sends never wait for each other; a fold waits for its operands; at the end of a round all that it receives
 // and takes has come, while what it sends may still be under way. Ranges are never empty: what would move
 // nothing is left out by both sides.
 struct Step {
   Action action = Action::send;
   bool from_input =
-      false;             // send, fold: our own values are read from the caller's input, else from the output
-  bool last = false;     // fold: nothing is added to this range afterwards, so an average is divided here
-  bool guarded = false;  // fold: our sends may still be read from `range`; it is written when they have left
-  bool lent = false;  // send: `peer` combines `range` and we take the result: it may write it there at once
+      false;              // send, fold: our own values are read from the caller's input, else from the output
+  bool last = false;      // fold: nothing is added to this range afterwards, so an average is divided here
+  bool guarded = false;   // fold: our sends may still be read from `range`; it is written when they have left
+  Use use = Use::taken;   // send
   uint16_t operands = 0;  // fold: how many received values; they are combined in the order of their receives,
   int peer = everyone;    // and ours comes after the first `peer` of them
   Range range;
@@ -99,6 +106,11 @@ struct Plan {
 size_t rounds(const Plan& plan);
 // Adds the steps of a round. Requires: round < rounds(plan).
 void add_round(const Plan& plan, size_t round, Steps& steps);
+
+// What tells a message from the others of its operation between the same two ranks: which elements it carries, and
+// whether they are combined or taken. Both ends compute it from their own step, so a plan that sends in another
+// order than it receives is found out by its first message, and adds nothing wrong. Requires: not a fold.
+uint64_t message_number(const Plan& plan, const Step& step);
 
 // Whether there is such a plan: not every algorithm serves every operation.
 bool exists(Operation operation, Algorithm algorithm);

@@ -56,6 +56,20 @@ const Case reductions_of_all[] = {
     {Operation::reduce, Algorithm::tree, 5},
 };
 
+const Case moves_of_all[] = {
+    {Operation::all_gather, Algorithm::ring, 0},    {Operation::all_gather, Algorithm::ring, 3},
+    {Operation::all_gather, Algorithm::direct, 0},  {Operation::all_gather, Algorithm::direct, 3},
+    {Operation::broadcast, Algorithm::tree, 0},     {Operation::broadcast, Algorithm::tree, 4},
+    {Operation::broadcast, Algorithm::one_shot, 0}, {Operation::broadcast, Algorithm::one_shot, 4},
+    {Operation::gather, Algorithm::direct, 0},      {Operation::scatter, Algorithm::direct, 0},
+    {Operation::barrier, Algorithm::tree, 0},       {Operation::barrier, Algorithm::one_shot, 0}};
+
+std::vector<Case> all_cases() {
+  std::vector<Case> cases(std::begin(reductions_of_all), std::end(reductions_of_all));
+  cases.insert(cases.end(), std::begin(moves_of_all), std::end(moves_of_all));
+  return cases;
+}
+
 // Blocks that differ in size; some are empty.
 std::vector<Range> uneven_blocks(int ranks, size_t elements) {
   std::vector<Range> blocks;
@@ -264,15 +278,10 @@ TEST(Hierarchical, a_hosts_network_carries_each_piece_once) {
 // -- moving without reducing
 
 TEST(Plans, blocks_and_roots_reach_whom_they_should) {
-  const Case cases[] = {
-      {Operation::all_gather, Algorithm::ring, 0},    {Operation::all_gather, Algorithm::ring, 3},
-      {Operation::all_gather, Algorithm::direct, 0},  {Operation::all_gather, Algorithm::direct, 3},
-      {Operation::broadcast, Algorithm::tree, 0},     {Operation::broadcast, Algorithm::tree, 4},
-      {Operation::broadcast, Algorithm::one_shot, 4}, {Operation::gather, Algorithm::direct, 0},
-      {Operation::scatter, Algorithm::direct, 0}};
   for (int ranks = 1; ranks <= ranks_max; ++ranks) {
     Circle circle(ranks);
-    for (const Case& one : cases) {
+    for (const Case& one : moves_of_all) {
+      if (one.operation == Operation::barrier) continue;
       for (const size_t elements : {0, 1, 7, 64}) {
         const auto blocks = uneven_blocks(ranks, elements);
         const Plan plan = plan_of(one, 0, ranks, elements, blocks);
@@ -383,6 +392,83 @@ TEST(Barrier, nobody_is_done_before_all_came) {
   }
 }
 
+// -- messages
+
+TEST(Messages, of_one_operation_between_two_ranks_are_told_apart_and_come_in_the_order_of_their_sends) {
+  for (const Case& one : all_cases()) {
+    for (int ranks = 2; ranks <= ranks_max; ++ranks) {
+      const size_t elements = size_t(ranks) * 3 + 5;
+      const auto blocks = uneven_blocks(ranks, elements);
+      using Numbers = std::map<std::pair<int, int>, std::vector<uint64_t>>;  // by (from, to)
+      Numbers sent, received;
+      for (int rank = 0; rank < ranks; ++rank) {
+        const Plan plan = plan_of(one, rank, ranks, elements, blocks);
+        Steps steps;
+        for (size_t round = 0; round < rounds(plan); ++round) add_round(plan, round, steps);
+        for (const plan::Step& step : steps) {
+          if (step.action == plan::Action::fold) continue;
+          const uint64_t number = message_number(plan, step);
+          if (step.action != plan::Action::send) {
+            received[{step.peer, rank}].push_back(number);
+            continue;
+          }
+          for (int peer = 0; peer < ranks; ++peer) {
+            if (peer != rank && (step.peer == plan::everyone || step.peer == peer))
+              sent[{rank, peer}].push_back(number);
+          }
+        }
+      }
+      EXPECT_EQ(sent, received) << name_of(one, ranks, elements);
+      for (auto& [pair, numbers] : sent) {
+        std::sort(numbers.begin(), numbers.end());
+        EXPECT_TRUE(std::adjacent_find(numbers.begin(), numbers.end()) == numbers.end())
+            << name_of(one, ranks, elements) << ", from " << pair.first << " to " << pair.second;
+      }
+    }
+  }
+}
+
+// Rank 0 of two sends what its plan says, but its first two messages of equal length have changed places.
+TEST(Messages, that_change_places_fail_loudly_though_they_are_equally_long) {
+  size_t changed = 0;
+  for (const Case& one : all_cases()) {
+    const size_t elements = 24;
+    const std::vector<Range> blocks{{0, 12}, {12, 24}};
+    for (const bool in_order : {true, false}) {
+      Plan plan = plan_of(one, 0, 2, elements, blocks);
+      plan.root = one.operation == Operation::reduce || one.operation == Operation::gather ? 1 : 0;
+      Steps sends;
+      for (size_t round = 0; round < rounds(plan); ++round) add_round(plan, round, sends);
+      std::erase_if(sends, [](const plan::Step& step) { return step.action != plan::Action::send; });
+      size_t later = 1;
+      while (later < sends.size() && sends[later].range.size() != sends[0].range.size()) ++later;
+      if (later >= sends.size()) continue;
+      if (!in_order) std::swap(sends[0], sends[later]);
+
+      auto transports = connect_in_memory(2);
+      Bytes theirs(elements * 4), ours(elements * 4);
+      constexpr int receiver = 1;
+      for (const plan::Step& step : sends) {
+        transports[0]->send(
+            std::span(&receiver, 1), tag_of({5, 7}, plan, step),
+            std::span<const std::byte>(theirs).subspan(step.range.begin * 4, step.range.size() * 4));
+      }
+      plan.rank = receiver;
+      Workspace workspace;
+      collectives::Run run(plan, {}, {5, 7},
+                           Buffers{ours.data(), 0, ours.data(), 0, Type::f32, Reduction::sum, 0}, workspace,
+                           *transports[1]);
+      const auto advanced = run.advance();
+      EXPECT_EQ(bool(advanced), in_order) << name_of(one, 2, elements);
+      if (in_order || advanced) continue;
+      EXPECT_EQ(advanced.error().kind, Kind::conflict) << advanced.error().message;
+      EXPECT_NE(advanced.error().message.find("rank 0"), std::string::npos) << advanced.error().message;
+      ++changed;
+    }
+  }
+  EXPECT_GE(changed, 8u);  // else this shows little
+}
+
 // -- costs
 
 struct Counted {
@@ -432,14 +518,7 @@ Counted count(const std::function<Plan(int rank)>& plan_of_rank, int ranks) {
 }
 
 TEST(Costs, steps_and_elements_are_what_the_formulas_say) {
-  const Case more[] = {
-      {Operation::all_gather, Algorithm::ring, 0}, {Operation::all_gather, Algorithm::direct, 0},
-      {Operation::broadcast, Algorithm::tree, 0},  {Operation::broadcast, Algorithm::one_shot, 0},
-      {Operation::gather, Algorithm::direct, 0},   {Operation::scatter, Algorithm::direct, 0},
-      {Operation::barrier, Algorithm::tree, 0},    {Operation::barrier, Algorithm::one_shot, 0}};
-  std::vector<Case> cases(std::begin(reductions_of_all), std::end(reductions_of_all));
-  cases.insert(cases.end(), std::begin(more), std::end(more));
-  for (const Case& one : cases) {
+  for (const Case& one : all_cases()) {
     for (int ranks = 1; ranks <= ranks_max; ++ranks) {
       for (const size_t elements : {size_t(1), size_t(101), size_t(720 * ranks)}) {
         if (one.chunk_elements > 0 && elements > 101) continue;  // thousands of chunks say no more

@@ -71,8 +71,11 @@ void add_round(const Plan& plan, size_t round, Steps& steps) {
     return chunk(block_of(plan, around(index, plan.ranks)), plan.chunk_elements, of_round % cut);
   };
   const size_t sends_end = std::min(ring::rounds(plan), round + ahead + 1);
-  for (size_t sent = round == 0 ? 0 : round + ahead; sent < sends_end; ++sent)
-    add_send(steps, around(plan.rank + 1, plan.ranks), part(turn_of(plan, int(sent / cut)).sent, sent));
+  for (size_t sent = round == 0 ? 0 : round + ahead; sent < sends_end; ++sent) {
+    const Turn turn = turn_of(plan, int(sent / cut));
+    add_send(steps, around(plan.rank + 1, plan.ranks), part(turn.sent, sent),
+             turn.folds ? Use::folded : Use::taken);
+  }
   const Turn turn = turn_of(plan, int(round / cut));
   const Range received = part(turn.received, round);
   const int previous = around(plan.rank - 1, plan.ranks);

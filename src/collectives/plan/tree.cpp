@@ -52,7 +52,7 @@ void add_reduce(const Plan& plan, Range part, Steps& steps) {
     add_receive(steps, around(plan.rank + span, plan.ranks), part);
     add_fold(steps, part, 1, 1, plan.finishes && distance == 0 && span == 1);
   }
-  if (own > 0) add_send(steps, around(plan.rank - own, plan.ranks), part);
+  if (own > 0) add_send(steps, around(plan.rank - own, plan.ranks), part, Use::folded);
 }
 
 void add_broadcast(const Plan& plan, Range part, Steps& steps) {
@@ -68,7 +68,7 @@ void add_passing_on(const Plan& plan, Range part, Steps& steps) {
   const int distance = distance_of(plan);
   const int own = own_span(distance);
   for (int span = own == 0 ? 1 : own * 2; distance + span < plan.ranks; span *= 2) {
-    add_send(steps, around(plan.rank + span, plan.ranks), part);
+    add_send(steps, around(plan.rank + span, plan.ranks), part, Use::taken);
   }
 }
 
@@ -103,7 +103,7 @@ size_t rounds(const Plan& plan) {
 void add_round(const Plan& plan, size_t round, Steps& steps) {
   if (plan.operation == Operation::barrier) {
     const int span = 1 << round;
-    add_send(steps, around(plan.rank + span, plan.ranks), {0, 1});
+    add_send(steps, around(plan.rank + span, plan.ranks), {0, 1}, Use::taken);
     return add_take(steps, around(plan.rank - span, plan.ranks), {1, 2});
   }
   const size_t all = chunks(plan.elements, plan.chunk_elements);

@@ -5,7 +5,7 @@
 //        4     1  kind         1 hello, 2 data, 3 failed, 4 goodbye, 5 proof
 //        5     3  zero
 //        8     8  operation    data: the operation's number in the life of the group; else 0
-//       16     8  label        data: the digest of what the operation is; else 0
+//       16     8  label        data: the digest of what the operation is, and which of its messages this is; else 0
 //       24     8  length       of the payload
 //
 //   hello    u32 rank, u32 ranks, u32 socket, u32 sockets, 16 random bytes: the first frame on a connection, both

@@ -331,6 +331,7 @@ Error TcpTransport::other_operation(int peer, uint64_t theirs, uint64_t their_by
   return conflict(name(peer) + " is in its operation " + std::to_string(theirs) + " with " +
                   std::to_string(their_bytes) + " bytes, while " + name(rank()) + " is in operation " +
                   std::to_string(ours) + " and waits for " + std::to_string(our_bytes) +
+                  (theirs == ours && their_bytes == our_bytes ? " of another kind or place" : "") +
                   ": all ranks must call the same operations in the same order");
 }
 
