@@ -412,6 +412,12 @@ void Group::free(std::span<std::byte> memory) {
   registered->free(memory.data());
 }
 
+Result<std::unique_ptr<AdoptedMemory>> Group::adopt(std::span<std::byte> memory) {
+  RegisteredMemory* registered = inside_->executor().transport().registered();
+  if (!registered) return unavailable("these ranks share no memory");
+  return registered->adopt(memory);
+}
+
 void Group::abandon(std::string_view why) {
   (void)inside_->now([&] {
     inside_->executor().transport().abandon(why);

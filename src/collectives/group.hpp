@@ -46,6 +46,7 @@ enum class Operation : uint8_t;
 }
 class Transport;
 class Table;
+class RegisteredMemory;
 
 // Values in memory, aligned for their type.
 struct Numbers {
@@ -166,6 +167,23 @@ class Handle {
       state_;  // shared with the group's worker, which finishes it; whoever is last frees it
 };
 
+// Memory that local ranks map because Group::adopt said so. When this goes, the pages are private again, with what is
+// in them; until then whoever allocated them must not have them back.
+// Threads: confined to one at a time. Lifetime: it may outlive its group.
+class AdoptedMemory {
+ public:
+  AdoptedMemory(std::shared_ptr<RegisteredMemory> registered, std::span<std::byte> pages);
+  ~AdoptedMemory();
+  AdoptedMemory(const AdoptedMemory&) = delete;
+  AdoptedMemory& operator=(const AdoptedMemory&) = delete;
+  std::span<std::byte> pages() const { return pages_; }
+
+ private:
+  const std::shared_ptr<RegisteredMemory> registered_;  // shared with the groups; whoever is last frees it
+  const std::span<std::byte> pages_;
+  const int process_;  // that adopted it: a child of fork() has a copy
+};
+
 // What a group has done since it began.
 struct Counters {
   uint64_t operations = 0;
@@ -239,6 +257,12 @@ class Group {
   // Errors: exhausted; unavailable where nothing can be shared (over TCP alone): take ordinary memory then.
   Result<std::span<std::byte>> allocate(size_t bytes);
   void free(std::span<std::byte> memory);
+  // The same for memory that is there already: its whole pages become what local ranks map, where they are and with
+  // what is in them, so every pointer to them stays good. After fork() the child's are private. It costs a copy:
+  // for buffers that are reduced again and again. What lies at the edges, outside whole pages, is copied as before.
+  // Requires: nobody writes to it meanwhile; the rest as for allocate(): after a failure, let go of it at once.
+  // Errors: also invalid, where there is no whole page.
+  Result<std::unique_ptr<AdoptedMemory>> adopt(std::span<std::byte> memory);
 
   // Ends the group because this rank cannot go on: the others' operations fail with our name and `why`, at
   // once.

@@ -44,6 +44,23 @@ TEST(Group, a_rank_that_gives_up_says_why) {
   in_memory(3, play);
 }
 
+TEST(Group, the_first_error_is_the_last_word_though_another_rank_had_answered) {
+  // Rank 1's values have come and wait for those of rank 2, which never will.
+  for (const Way way : {Way::tcp, Way::shared}) {
+    over(way, 3, [](Group& group) {
+      if (group.rank() == 2) return;
+      for (int call = 0; call < 3; ++call) {
+        for (const size_t elements : {size_t(100), size_t(50'000)}) {
+          std::vector<float> values(elements, 1.0f);
+          const auto result = group.allreduce(values);
+          ASSERT_FALSE(result);
+          EXPECT_NE(result.error().message.find("rank 2"), std::string::npos) << result.error().message;
+        }
+      }
+    });
+  }
+}
+
 TEST(Group, a_killed_rank_ends_the_others_with_its_name) {
   constexpr int ranks = 4;
   constexpr int victim = 2;

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -11,8 +12,11 @@
 
 #include <algorithm>
 #include <bit>
+#include <cerrno>
 #include <charconv>
 #include <cstdio>
+#include <cstring>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -23,6 +27,32 @@ Result<Mapping> map(int descriptor, size_t bytes) {
   void* begin = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
   if (begin == MAP_FAILED) return from_errno("mapping " + std::to_string(bytes) + " bytes");
   return Mapping(static_cast<std::byte*>(begin), bytes);
+}
+
+Result<int> make_memfd(const char* name, size_t bytes) {
+  const int descriptor = ::memfd_create(name, MFD_CLOEXEC);
+  if (descriptor < 0) return from_errno("memfd_create");
+  if (::ftruncate(descriptor, off_t(bytes)) == 0) return descriptor;
+  auto error = from_errno("a memfd of our size");
+  ::close(descriptor);
+  return error;
+}
+
+// Pages under which a memfd lies.
+struct Adopted {
+  std::span<std::byte> pages;
+  int descriptor;
+};
+std::mutex adopted_mutex;      // held while the process forks
+std::vector<Adopted> adopted;  // guarded by adopted_mutex
+std::once_flag adopted_fork_handlers;
+
+// In a child of fork(), whose pages would be its parent's, too: from now on its writes are its own.
+void keep_adopted_private() {
+  for (const Adopted& each : adopted) {
+    (void)::mmap(each.pages.data(), each.pages.size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED,
+                 each.descriptor, 0);
+  }
 }
 
 }  // namespace
@@ -42,24 +72,69 @@ Mapping::~Mapping() {
 
 Result<SharedMemory> SharedMemory::make(const char* name, size_t bytes) {
   SharedMemory memory;
-  memory.descriptor_ = ::memfd_create(name, MFD_CLOEXEC);
-  if (memory.descriptor_ < 0) return from_errno("memfd_create");
-  if (::ftruncate(memory.descriptor_, off_t(bytes)) != 0) return from_errno("a memfd of our size");
+  memory.descriptor_ = TRY(make_memfd(name, bytes));
   memory.mapping_ = TRY(map(memory.descriptor_, bytes));
   return memory;
 }
 
+Result<SharedMemory> SharedMemory::make_at(const char* name, std::span<std::byte> pages) {
+  SharedMemory memory;
+  memory.descriptor_ = TRY(make_memfd(name, pages.size()));
+  for (size_t written = 0; written < pages.size();) {
+    const ssize_t more =
+        ::pwrite(memory.descriptor_, pages.data() + written, pages.size() - written, off_t(written));
+    if (more < 0 && errno == EINTR) continue;
+    if (more <= 0) return from_errno("copying into shared memory");
+    written += size_t(more);
+  }
+  // Until the last line nothing has changed for whoever has these pages.
+  const std::scoped_lock lock(adopted_mutex);
+  std::call_once(adopted_fork_handlers, [] {
+    (void)::pthread_atfork([] { adopted_mutex.lock(); }, [] { adopted_mutex.unlock(); },
+                           [] {
+                             keep_adopted_private();
+                             adopted_mutex.unlock();
+                           });
+  });
+  if (::mmap(pages.data(), pages.size(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_POPULATE,
+             memory.descriptor_, 0) == MAP_FAILED)
+    return from_errno("mapping " + std::to_string(pages.size()) + " bytes");
+  memory.pages_ = pages;
+  adopted.push_back({pages, memory.descriptor_});
+  return memory;
+}
+
 SharedMemory::SharedMemory(SharedMemory&& other) noexcept
-    : descriptor_(std::exchange(other.descriptor_, -1)), mapping_(std::move(other.mapping_)) {}
+    : descriptor_(std::exchange(other.descriptor_, -1)),
+      mapping_(std::move(other.mapping_)),
+      pages_(std::exchange(other.pages_, {})) {}
 
 SharedMemory& SharedMemory::operator=(SharedMemory&& other) noexcept {
   std::swap(descriptor_, other.descriptor_);
+  std::swap(pages_, other.pages_);
   mapping_ = std::move(other.mapping_);
   return *this;
 }
 
-SharedMemory::~SharedMemory() {
-  if (descriptor_ >= 0) ::close(descriptor_);
+SharedMemory::~SharedMemory() { end(); }
+
+void SharedMemory::end() {
+  if (!pages_.empty()) {
+    const std::scoped_lock lock(adopted_mutex);
+    std::erase_if(adopted, [&](const Adopted& each) { return each.descriptor == descriptor_; });
+    // A private copy is moved under them. Where there is no memory for it they stay as they are: good memory that a
+    // peer may still have mapped.
+    void* const copy =
+        ::mmap(nullptr, pages_.size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (copy != MAP_FAILED) {
+      std::memcpy(copy, pages_.data(), pages_.size());
+      if (::mremap(copy, pages_.size(), pages_.size(), MREMAP_MAYMOVE | MREMAP_FIXED, pages_.data()) ==
+          MAP_FAILED)
+        ::munmap(copy, pages_.size());
+    }
+    pages_ = {};
+  }
+  if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
 }
 
 Result<Mapping> map_of(int64_t process, int descriptor, size_t bytes) {

@@ -93,17 +93,23 @@ class Mapping {
 class SharedMemory {
  public:
   static Result<SharedMemory> make(const char* name, size_t bytes);
+  // Under pages that are somebody else's, with what is in them. At its end they are private again, with what is in
+  // them then; in a child of fork() from the beginning. Requires: whole pages, to which nobody writes meanwhile.
+  static Result<SharedMemory> make_at(const char* name, std::span<std::byte> pages);
   SharedMemory() = default;
   SharedMemory(SharedMemory&& other) noexcept;
   SharedMemory& operator=(SharedMemory&& other) noexcept;
   ~SharedMemory();
   int descriptor() const { return descriptor_; }
-  std::byte* begin() const { return mapping_.begin(); }
-  size_t bytes() const { return mapping_.bytes(); }
+  std::byte* begin() const { return mapping_ ? mapping_.begin() : pages_.data(); }
+  size_t bytes() const { return mapping_ ? mapping_.bytes() : pages_.size(); }
 
  private:
+  void end();
+
   int descriptor_ = -1;
-  Mapping mapping_;
+  Mapping mapping_;             // empty for pages that are not ours
+  std::span<std::byte> pages_;  // empty for a mapping of ours
 };
 
 // Maps what another process (or this one) holds at `descriptor`. Errors: unavailable.

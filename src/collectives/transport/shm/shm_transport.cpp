@@ -58,48 +58,6 @@ Result<std::vector<std::string>> all_say(TcpTransport& tcp, const std::string& m
 
 }  // namespace
 
-// -- registered memory
-
-Result<std::span<std::byte>> RegisteredMemory::allocate(size_t bytes) {
-  const std::scoped_lock lock(mutex_);
-  for (uint32_t region = 1; region < regions_max; ++region) {
-    Piece& piece = pieces_[region];
-    if (piece.generation != 0) continue;
-    piece.memory = TRY(SharedMemory::make("trainyard-buffer", std::max<size_t>(bytes, 1)));
-    piece.generation = ++generations_;
-    ++count_;
-    return std::span(piece.memory.begin(), bytes);
-  }
-  return exhausted("a process registers at most " + std::to_string(regions_max - 1) + " pieces of memory");
-}
-
-void RegisteredMemory::free(std::byte* begin) {
-  const std::scoped_lock lock(mutex_);
-  for (Piece& piece : pieces_) {
-    if (piece.generation == 0 || piece.memory.begin() != begin) continue;
-    piece.memory = {};
-    piece.generation = 0;
-    --count_;
-    return;
-  }
-  CHECK(false, "what is freed was allocated here");
-}
-
-RegisteredMemory::Place RegisteredMemory::place_of(std::span<const std::byte> bytes) const {
-  if (empty()) return {};
-  const std::scoped_lock lock(mutex_);
-  for (uint32_t region = 1; region < regions_max; ++region) {
-    const Piece& piece = pieces_[region];
-    if (piece.generation == 0) continue;
-    const std::byte* begin = piece.memory.begin();
-    if (bytes.data() >= begin && bytes.data() + bytes.size() <= begin + piece.memory.bytes()) {
-      return {region, piece.generation, uint64_t(bytes.data() - begin), piece.memory.descriptor(),
-              piece.memory.bytes()};
-    }
-  }
-  return {};
-}
-
 // -- meeting
 
 Result<std::unique_ptr<Transport>> ShmTransport::make(std::unique_ptr<TcpTransport> tcp,
@@ -345,12 +303,14 @@ void ShmTransport::take(int peer, Tag tag, std::span<std::byte> into) {
 void ShmTransport::receive(int peer, Tag tag, std::span<std::byte> room) {
   Peer& from = peers_[size_t(peer)];
   if (!from.local) return tcp_->receive(peer, tag, room);
+  if (tcp_->failure()) return;  // what came before may never be released
   CHECK(from.arrived == nullptr, "what came before was released");
   if (from.expected.empty()) waiting_.push_back(peer);
   from.expected.push_back({tag, room, true, 0});
 }
 
 const std::byte* ShmTransport::arrived(int peer) {
+  if (tcp_->failure()) return nullptr;
   return peers_[size_t(peer)].local ? peers_[size_t(peer)].arrived : tcp_->arrived(peer);
 }
 

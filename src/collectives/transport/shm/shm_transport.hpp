@@ -13,41 +13,13 @@
 
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <vector>
 
+#include "collectives/transport/shm/registered_memory.hpp"
 #include "collectives/transport/shm/segment.hpp"
 #include "collectives/transport/tcp/tcp_transport.hpp"
 
 namespace trainyard::collectives {
-
-// Memory that all local ranks can map. Shared by the groups of a process: one registration serves them all.
-class RegisteredMemory {
- public:
-  // Errors: exhausted when regions_max are in use; unavailable where memory cannot be shared.
-  Result<std::span<std::byte>> allocate(size_t bytes);
-  void free(std::byte* begin);
-
-  struct Place {
-    uint32_t region = 0;  // 0: not registered
-    uint32_t generation = 0;
-    uint64_t offset = 0;
-    int descriptor = -1;
-    uint64_t region_bytes = 0;
-  };
-  Place place_of(std::span<const std::byte> bytes) const;
-  bool empty() const { return count_.load(std::memory_order_relaxed) == 0; }
-
- private:
-  struct Piece {
-    SharedMemory memory;
-    uint32_t generation = 0;
-  };
-  mutable std::mutex mutex_;
-  Piece pieces_[regions_max];  // guarded by mutex_; index 0 is not used
-  uint32_t generations_ = 0;   // guarded by mutex_
-  std::atomic<size_t> count_ = 0;
-};
 
 class ShmTransport final : public Transport {
  public:

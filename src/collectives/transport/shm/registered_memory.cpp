@@ -1,0 +1,77 @@
+#include "collectives/transport/shm/registered_memory.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <string>
+
+#include "base/check.hpp"
+
+namespace trainyard::collectives {
+
+template <class Make>
+Result<std::span<std::byte>> RegisteredMemory::keep(const Make& make) {
+  const std::scoped_lock lock(mutex_);
+  for (uint32_t region = 1; region < regions_max; ++region) {
+    Piece& piece = pieces_[region];
+    if (piece.generation != 0) continue;
+    piece.memory = TRY(make());
+    piece.generation = ++generations_;
+    ++count_;
+    return std::span(piece.memory.begin(), piece.memory.bytes());
+  }
+  return exhausted("a process registers at most " + std::to_string(regions_max - 1) + " pieces of memory");
+}
+
+Result<std::span<std::byte>> RegisteredMemory::allocate(size_t bytes) {
+  const auto kept =
+      TRY(keep([&] { return SharedMemory::make("trainyard-buffer", std::max<size_t>(bytes, 1)); }));
+  return kept.first(bytes);
+}
+
+void RegisteredMemory::free(std::byte* begin) {
+  const std::scoped_lock lock(mutex_);
+  for (Piece& piece : pieces_) {
+    if (piece.generation == 0 || piece.memory.begin() != begin) continue;
+    piece.memory = {};
+    piece.generation = 0;
+    --count_;
+    return;
+  }
+  CHECK(false, "what is freed was allocated here");
+}
+
+Result<std::unique_ptr<AdoptedMemory>> RegisteredMemory::adopt(std::span<std::byte> memory) {
+  const auto page_bytes = uintptr_t(::sysconf(_SC_PAGESIZE));
+  const auto begin = (reinterpret_cast<uintptr_t>(memory.data()) + page_bytes - 1) / page_bytes * page_bytes;
+  const auto end = (reinterpret_cast<uintptr_t>(memory.data()) + memory.size()) / page_bytes * page_bytes;
+  if (memory.empty() || end <= begin) return invalid("there is no whole page to adopt");
+  const std::span pages(reinterpret_cast<std::byte*>(begin), end - begin);
+  const auto kept = TRY(keep([&] { return SharedMemory::make_at("trainyard-adopted", pages); }));
+  return std::make_unique<AdoptedMemory>(shared_from_this(), kept);
+}
+
+AdoptedMemory::AdoptedMemory(std::shared_ptr<RegisteredMemory> registered, std::span<std::byte> pages)
+    : registered_(std::move(registered)), pages_(pages), process_(::getpid()) {}
+
+AdoptedMemory::~AdoptedMemory() {
+  // A child of fork() has private pages already, and locks that nobody may hold any more.
+  if (::getpid() == process_) registered_->free(pages_.data());
+}
+
+RegisteredMemory::Place RegisteredMemory::place_of(std::span<const std::byte> bytes) const {
+  if (empty()) return {};
+  const std::scoped_lock lock(mutex_);
+  for (uint32_t region = 1; region < regions_max; ++region) {
+    const Piece& piece = pieces_[region];
+    if (piece.generation == 0) continue;
+    const std::byte* begin = piece.memory.begin();
+    if (bytes.data() >= begin && bytes.data() + bytes.size() <= begin + piece.memory.bytes()) {
+      return {region, piece.generation, uint64_t(bytes.data() - begin), piece.memory.descriptor(),
+              piece.memory.bytes()};
+    }
+  }
+  return {};
+}
+
+}  // namespace trainyard::collectives

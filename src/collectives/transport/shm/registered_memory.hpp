@@ -1,0 +1,57 @@
+// Memory whose bytes local ranks read and write where they lie: made for it, or adopted.
+//
+// To adopt is to put a memfd under pages that somebody else has allocated, with what is in them: every pointer to
+// them stays good, and a peer can map them. So a framework's own buffers are reduced without a copy, though it knows
+// nothing of it.
+//
+// Threads: call from anywhere. Lifetime: shared by the groups of a process, so that one registration serves them all,
+//          and by who holds adopted memory; whoever is last frees it.
+// Errors:  exhausted when regions_max are in use; unavailable where memory cannot be shared.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+
+#include "base/result.hpp"
+#include "collectives/group.hpp"
+#include "collectives/transport/shm/segment.hpp"
+
+namespace trainyard::collectives {
+
+class RegisteredMemory : public std::enable_shared_from_this<RegisteredMemory> {
+ public:
+  Result<std::span<std::byte>> allocate(size_t bytes);
+  void free(std::byte* begin);
+  // The whole pages of `memory`. Requires: a shared_ptr owns us; nobody writes to it meanwhile.
+  Result<std::unique_ptr<AdoptedMemory>> adopt(std::span<std::byte> memory);
+
+  struct Place {
+    uint32_t region = 0;  // 0: not registered
+    uint32_t generation = 0;
+    uint64_t offset = 0;
+    int descriptor = -1;
+    uint64_t region_bytes = 0;
+  };
+  Place place_of(std::span<const std::byte> bytes) const;
+  bool empty() const { return count_.load(std::memory_order_relaxed) == 0; }
+
+ private:
+  struct Piece {
+    SharedMemory memory;
+    uint32_t generation = 0;
+  };
+  // Makes one with make() in a place that is free.
+  template <class Make>
+  Result<std::span<std::byte>> keep(const Make& make);
+
+  mutable std::mutex mutex_;
+  Piece pieces_[regions_max];  // guarded by mutex_; index 0 is not used
+  uint32_t generations_ = 0;   // guarded by mutex_
+  std::atomic<size_t> count_ = 0;
+};
+
+}  // namespace trainyard::collectives
