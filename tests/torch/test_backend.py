@@ -39,6 +39,13 @@ def test_the_same_bits_in_every_run():
     assert len({rank["digest"] for run in runs for rank in ranks.finish(run)}) == 1
 
 
+def test_what_is_reduced_again_and_again_is_shared_where_it_lies():
+    # Ours and the other rank's, of torch's own memory and never of numpy's. When the tensor is gone, only the other's is
+    # mapped until something else takes its place.
+    assert ranks.run("adopted", 2) == [[2, 2, 1]] * 2
+    assert ranks.run("adopted", 2, TRAINYARD_ADOPT="0") == [[0, 0, 0]] * 2
+
+
 def test_a_hook_that_starts_more_while_one_ends():
     results = ranks.run("ddp", 2, arguments=["powersgd"])
     assert results[0]["digest"] == results[1]["digest"]

@@ -27,6 +27,7 @@
 #include <utility>
 #include <vector>
 
+#include "sdk/python/c10d/adoption.hpp"
 #include "sdk/python/c10d/meeting.hpp"
 #include "sdk/python/c10d/tensors.hpp"
 #include "sdk/python/c10d/works.hpp"
@@ -74,6 +75,7 @@ class TrainyardGroup : public Base {
     std::string secret;
     bool encrypt = false;
     int sockets_per_peer = 1;
+    bool adopt = true;
     std::vector<int64_t> global_ranks;  // of a part of all ranks; empty: of all
   };
 
@@ -113,8 +115,11 @@ class TrainyardGroup : public Base {
     auto reducing = reducing_or_bits(op, place.tensor);
     reducing.name = next_name(place.tensor);
     return start(OpType::ALLREDUCE, "trainyard:all_reduce", tensors,
-                 [place, op, reducing](Group& group) -> Result<void> {
-                   TRY(allreduce_now(group, place.written, op, reducing));
+                 [this, place, op, reducing](Group& group) -> Result<void> {
+                   if (settings_.adopt) adoption_.meet(group, place.written);
+                   auto done = allreduce_now(group, place.written, op, reducing);
+                   if (!done) adoption_.end();
+                   TRY(std::move(done));
                    place.settle();
                    return ok();
                  });
@@ -512,6 +517,7 @@ class TrainyardGroup : public Base {
   const std::shared_ptr<std::atomic<bool>> ending_ = std::make_shared<std::atomic<bool>>(false);
   std::atomic<uint64_t> operations_ = 0;
   std::unique_ptr<Group> group_;
+  Adoption adoption_;  // by the worker's work
   const std::shared_ptr<Worker> worker_ = new_worker();
   std::map<std::tuple<int, int, int>, std::unique_ptr<Channel>> channels_;  // by sender, receiver, tag
 };
@@ -519,12 +525,12 @@ class TrainyardGroup : public Base {
 c10::intrusive_ptr<Base> create(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
                                 std::chrono::milliseconds timeout, std::string address, std::string plans,
                                 bool deterministic, std::string secret, bool encrypt, int sockets_per_peer,
-                                std::vector<int64_t> global_ranks) {
+                                bool adopt, std::vector<int64_t> global_ranks) {
   const pybind11::gil_scoped_release free_for_others;
   return c10::make_intrusive<TrainyardGroup>(
       store, rank, size,
       TrainyardGroup::Settings{timeout, std::move(address), std::move(plans), deterministic,
-                               std::move(secret), encrypt, sockets_per_peer, std::move(global_ranks)});
+                               std::move(secret), encrypt, sockets_per_peer, adopt, std::move(global_ranks)});
 }
 
 void settle() {
@@ -539,6 +545,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
   module.def("create", &trainyard::sdk::create, pybind11::arg("store"), pybind11::arg("rank"),
              pybind11::arg("size"), pybind11::arg("timeout"), pybind11::arg("address"),
              pybind11::arg("plans"), pybind11::arg("deterministic"), pybind11::arg("secret"),
-             pybind11::arg("encrypt"), pybind11::arg("sockets_per_peer"), pybind11::arg("global_ranks"));
+             pybind11::arg("encrypt"), pybind11::arg("sockets_per_peer"), pybind11::arg("adopt"),
+             pybind11::arg("global_ranks"));
   module.def("settle", &trainyard::sdk::settle);
 }

@@ -84,7 +84,8 @@ void Worker::settle() {
 
 // Returns when there is work to begin, or none and none will come. Requires: lock holds mutex_.
 void Worker::look_out(std::unique_lock<std::mutex>& lock) {
-  int quiet_looks = 0;
+  // After a large operation nobody looks out for small ones: each look takes the core from the computation.
+  int quiet_looks = added_soon_ == slept_at_ ? quiet_looks_max : 0;
   uint64_t seen = added_soon_;
   for (;;) {
     if (!busy_ && ending_) return;
@@ -95,6 +96,7 @@ void Worker::look_out(std::unique_lock<std::mutex>& lock) {
     quiet_looks = added_soon_ == seen ? quiet_looks + 1 : 0;
     seen = added_soon_;
     if (added_soon_ == 0 || quiet_looks > quiet_looks_max) {
+      slept_at_ = added_soon_;
       changed_.wait(lock);
     } else {
       ++looking_;

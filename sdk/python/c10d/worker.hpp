@@ -72,6 +72,7 @@ class Worker {
   int looking_ = 0;                   // those of them that look without being woken; guarded by mutex_
   int hurried_ = 0;                   // of the backlog; guarded by mutex_
   uint64_t added_soon_ = 0;           // so far; guarded by mutex_
+  uint64_t slept_at_ = 0;             // added_soon_ when a thread last gave up looking; guarded by mutex_
   std::vector<std::thread> threads_;  // guarded by mutex_ until the end
 };
 

@@ -14,6 +14,8 @@ What the environment may say, the same on all ranks but the address:
     TRAINYARD_SECRET         what nobody but the ranks knows; strangers are refused without it too, since rank 0 makes a secret of its own,
                              but who can read the network can read that one
     TRAINYARD_ENCRYPT        1: TLS between hosts, with TRAINYARD_SECRET as its key
+    TRAINYARD_ADOPT          0: large tensors that are reduced again and again are copied every time; else the ranks of one machine map their
+                             memory, where it lies
     TRAINYARD_SOCKETS        how many sockets carry large messages between two hosts (1): more where one flow is slower than the link
 """
 
@@ -57,6 +59,7 @@ def _create(options, _=None):
     return _backend.create(
         options.store, options.group_rank, options.group_size, options.timeout, os.environ.get("TRAINYARD_ADDRESS", ""),
         os.environ.get("TRAINYARD_PLANS", ""), _flag("TRAINYARD_DETERMINISTIC"), os.environ.get("TRAINYARD_SECRET", ""), _flag("TRAINYARD_ENCRYPT"), int(os.environ.get("TRAINYARD_SOCKETS") or 1),
+        os.environ.get("TRAINYARD_ADOPT", "1") != "0",
         list(options.global_ranks_in_group) if options.group_size < world else [])
 
 

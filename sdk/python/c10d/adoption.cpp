@@ -1,0 +1,66 @@
+#include "sdk/python/c10d/adoption.hpp"
+
+#include <torch/extension.h>
+
+#include <algorithm>
+#include <mutex>
+#include <utility>
+
+namespace trainyard::sdk {
+
+struct Adoption::Lease {
+  std::mutex mutex;
+  std::unique_ptr<collectives::AdoptedMemory> memory;  // guarded by mutex
+
+  void end() {
+    const std::scoped_lock lock(mutex);
+    memory.reset();
+  }
+};
+
+// What a storage holds in place of its own pointer.
+struct Adoption::Keeper {
+  at::DataPtr memory;
+  std::shared_ptr<Lease> lease;
+
+  static void free(void* keeper) {
+    const std::unique_ptr<Keeper> owned(static_cast<Keeper*>(keeper));
+    owned->lease->end();
+  }
+};
+
+void Adoption::meet(collectives::Group& group, const at::Tensor& tensor) {
+  const c10::Storage& storage = tensor.storage();
+  c10::StorageImpl* const place = storage.unsafeGetStorageImpl();
+  // The whole of what torch's own allocator gave out: other memory (of numpy, of a file) has other owners.
+  if (storage.nbytes() < bytes_min || tensor.nbytes() != storage.nbytes()) return;
+  auto known = std::find_if(known_.begin(), known_.end(),
+                            [&](const Known& each) { return each.storage._unsafe_get_target() == place; });
+  if (known == known_.end()) {
+    if (storage.data_ptr().get_deleter() != c10::GetAllocator(at::kCPU)->raw_deleter()) return;
+    known_.erase(std::remove_if(known_.begin(), known_.end(),
+                                [](const Known& each) { return each.storage.expired(); }),
+                 known_.end());
+    if (known_.size() == known_max) return;
+    known_.push_back({storage.getWeakStorageImpl(), 0, nullptr});
+    known = known_.end() - 1;
+  }
+  if (++known->meetings != meetings_min) return;
+  auto adopted = group.adopt({static_cast<std::byte*>(tensor.data_ptr()), tensor.nbytes()});
+  if (!adopted) return;  // it is copied as before
+  auto keeper = std::make_unique<Keeper>();
+  known->lease = keeper->lease = std::make_shared<Lease>();
+  keeper->lease->memory = std::move(adopted).value();
+  void* const data = tensor.data_ptr();
+  Keeper* const kept = keeper.get();
+  kept->memory =
+      place->set_data_ptr(at::DataPtr(data, keeper.release(), &Keeper::free, at::Device(at::kCPU)));
+}
+
+void Adoption::end() {
+  for (const Known& each : known_) {
+    if (each.lease) each.lease->end();
+  }
+}
+
+}  // namespace trainyard::sdk
