@@ -26,7 +26,7 @@ import jobs
 import oci
 import plot
 import trainyard_server
-from collective_benches import collectives, links, torch
+from collective_benches import collectives, links, overlap, torch
 from projection import projection
 
 START_ROUNDS = 15
@@ -348,7 +348,7 @@ def image():
                 "no slower", lambda ours, peer: ours <= peer)]
 
 
-BENCHES = {one.__name__: one for one in (collectives, links, torch, projection, ledger, describe, create, start, start_up, back_to_back, logs, idle, image)}
+BENCHES = {one.__name__: one for one in (collectives, links, overlap, torch, projection, ledger, describe, create, start, start_up, back_to_back, logs, idle, image)}
 
 # -- showing and keeping ----------------------------------------------------------------------------
 
