@@ -20,8 +20,7 @@ SimulatedAgent::SimulatedAgent(World& world, Network& network, Checkers& checker
       checkers_(checkers),
       order_(std::move(order)),
       gang_(std::move(gang)) {
-  run_.host = order_.host;
-  run_.hosts = order_.spec.hosts();
+  run_ = agent::run_of(order_);
   fails_ = world_.fault(30);
   if (world_.fault(60)) step_fails_ = agent::Stage(world_.random.below(6));
   deaf_ = world_.random.chance(6);

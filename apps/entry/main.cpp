@@ -7,8 +7,10 @@
 #include <vector>
 
 #include "contract/contract.hpp"
+#include "contract/entry.hpp"
 #include "entry/helpers.hpp"
 #include "entry/host_run.hpp"
+#include "entry/init.hpp"
 #include "host/files.hpp"
 #include "host/machine_clock.hpp"
 
@@ -18,7 +20,8 @@ namespace trainyard {
 namespace {
 
 constexpr const char* kUsage =
-    "usage: trainyard-entry | trainyard-entry --start-on HOST COMMAND.. | trainyard-entry --rank PROGRAM..\n";
+    "usage: trainyard-entry | trainyard-entry --start-on HOST COMMAND.. | trainyard-entry --rank PROGRAM.. | "
+    "trainyard-entry --init PROGRAM..\n";
 
 entry::Variables read_variables() {
   entry::Variables variables;
@@ -40,8 +43,9 @@ contract::EntryTold take_told() {
 }
 
 int run(const std::vector<std::string>& arguments) {
-  auto variables = read_variables();
   const std::vector<std::string> rest(arguments.begin() + (arguments.empty() ? 0 : 1), arguments.end());
+  if (!arguments.empty() && arguments[0] == contract::kEntryInit) return entry::run_init(rest);
+  auto variables = read_variables();
   if (!arguments.empty() && arguments[0] == "--start-on") return entry::start_on(rest);
   if (!arguments.empty() && arguments[0] == "--rank") return entry::run_rank(rest, variables);
   if (!arguments.empty()) {

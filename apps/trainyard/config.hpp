@@ -45,8 +45,10 @@ struct Config {
   uint64_t images_bytes_max = uint64_t{100} << 30;  // unpacked; more is removed when no job uses it
   domain::Outward outward;
   domain::FileSystems file_systems;
-  Duration stop_grace = 120s;   // between SIGTERM and SIGKILL, as on SageMaker
-  Duration spot_notice = 120s;  // the same, when spot capacity is taken back
+  domain::FileSystems volumes;       // by the path that Batch's jobs name
+  std::vector<std::string> devices;  // that they may name
+  Duration stop_grace = 120s;        // between SIGTERM and SIGKILL, as on SageMaker
+  Duration spot_notice = 120s;       // the same, when spot capacity is taken back
   double spot_interruptions_per_host_hour = 0;
   int64_t spot_seed = 0;                  // of when they come
   std::string spot_trace_file;            // CSV, control/spot.hpp; "" = none

@@ -210,6 +210,7 @@ Result<void> serve(const ServeOptions& options) {
   control_settings.outward = config.outward;
   control_settings.no_encryption = host::why_no_tunnel();
   control_settings.file_systems = config.file_systems;
+  control_settings.volumes = config.volumes;
   control_settings.wire_address = "unix:" + data.file("agents.sock");
   control_settings.spot_notice = config.spot_notice;
   control_settings.spot = TRY(read_spot(config, clock.now()));
@@ -220,6 +221,8 @@ Result<void> serve(const ServeOptions& options) {
   api_settings.temporary_key_secret = identity.temporary_key_secret;
   api_settings.find_image = [&](const std::string& name) { return domain::resolve_image(images, name); };
   api_settings.file_systems = config.file_systems;
+  api_settings.volumes = config.volumes;
+  api_settings.devices = config.devices;
   api_settings.serve_objects = !config.objects;
   api_settings.prices = config.prices;
   api_settings.remote_regions = config.remote_regions;

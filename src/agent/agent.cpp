@@ -39,8 +39,7 @@ Agent::Agent(const wire::Order& order, const Place& place, World& world, JobKeys
                 if (world_.say_now) world_.say_now(message);
               },
               world.clock) {
-  run_.host = order.host;
-  run_.hosts = order.spec.hosts();
+  run_ = run_of(order);
 }
 
 Agent::~Agent() {
@@ -62,6 +61,7 @@ void Agent::deliver(const wire::Message& message) {
   if (const auto* credentials = std::get_if<wire::Credentials>(&message)) keys_.set(*credentials);
   if (const auto* stop = std::get_if<wire::Stop>(&message)) post(StopOrdered{stop->cause, stop->grace});
   if (const auto* peers = std::get_if<wire::PeersDrained>(&message)) post(PeersDrained{peers->staged_models});
+  if (std::holds_alternative<wire::MainRuns>(message)) post(MainRuns{});
   if (std::holds_alternative<wire::Goodbye>(message)) post(Dismissed{});
   if (const auto* asked = std::get_if<wire::OpenShell>(&message)) shells_.open(*asked);
   if (const auto* data = std::get_if<wire::ShellData>(&message)) shells_.data(*data);

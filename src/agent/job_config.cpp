@@ -1,5 +1,6 @@
 #include "agent/job_config.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "agent/endpoints.hpp"
@@ -78,7 +79,8 @@ contract::HostConfig host_config(const wire::Order& order) {
 
 std::map<std::string, std::string> container_environment(
     const wire::Order& order, const contract::EndpointConfig& endpoint,
-    const std::map<std::string, std::string>& image_environment) {
+    const std::map<std::string, std::string>& image_environment,
+    const std::map<std::string, std::string>& own) {
   const auto config = host_config(order);
   auto variables = order.spec.plain() ? contract::plain_environment(config, endpoint)
                                       : contract::environment(config, endpoint);
@@ -86,7 +88,8 @@ std::map<std::string, std::string> container_environment(
     if (!value.empty() && !config.environment.contains(name)) variables[name] = value;
   };
   for (const auto& [name, value] : image_environment) unless_requested(name, value);
-  for (const auto& [name, value] : order.variables) variables[name] = value;
+  for (const auto* given : {&order.variables, &own})
+    for (const auto& [name, value] : *given) variables[name] = value;
   const auto& outward = order.outward;
   // curl reads only the small names, others only the capital ones.
   unless_requested("http_proxy", outward.http_proxy);
@@ -131,6 +134,15 @@ std::string hosts_file(std::string_view host_table) {
   text += host_table;
   if (!text.ends_with('\n')) text += '\n';
   return text;
+}
+
+std::string address_in(std::string_view host_table, std::string_view name) {
+  for (const auto line : split(host_table, '\n')) {
+    const auto words = split(line, ' ');
+    if (words.size() > 1 && std::find(words.begin() + 1, words.end(), name) != words.end())
+      return std::string(words[0]);
+  }
+  return "";
 }
 
 std::string resolver_file(const domain::Outward& outward, std::string_view of_machine,

@@ -81,11 +81,15 @@ class Deciding {
         act(Work{Stage::pull});
         return decided();
       case Stage::pull:
+        run_.stage = Stage::mount;
+        act(Work{Stage::mount});
+        return decided();
       case Stage::mount:
-        run_.stage = run_.stage == Stage::pull ? Stage::mount : Stage::run;
-        act(Work{run_.stage});
+        run_.stage = Stage::run;
+        order_start_when_ready();
         return decided();
       case Stage::run:
+        if (!run_.start_ordered) return cannot("steps done while waiting for the main host");
         if (run_.process_started) return cannot("a second start of the process");
         run_.process_started = true;
         act(Report{fact(HostState::running, "Training image download completed. Training in progress.")});
@@ -113,6 +117,8 @@ class Deciding {
       case Stage::mount:
       case Stage::run:
         if (run_.process_started) return cannot("a failed start of a process that runs");
+        if (run_.stage == Stage::run && !run_.start_ordered)
+          return cannot("steps failed while waiting for the main host");
         // What a stop interrupted has not failed.
         if (run_.stop == StopCause::none) run_.failure = failed.failure;
         return finish({});
@@ -159,6 +165,7 @@ class Deciding {
     // ordered may still be done in time.
     const bool ends_it = run_.stage <= Stage::run || !run_.keeps_model();
     if (ends_it && !run_.upload_ordered && run_.stopped == StopCause::none) run_.stopped = run_.stop;
+    if (run_.stage == Stage::run && !run_.start_ordered) return finish({});
     if (before_process()) {
       if (first && run_.begun) act(Interrupt{});
     } else if (run_.stage == Stage::run) {
@@ -178,6 +185,12 @@ class Deciding {
   Result<Decision> on_event(const PeersDrained& peers) {
     if (run_.merges() && !run_.peers) run_.peers = peers.staged_models;
     if (run_.stage == Stage::upload) order_upload_when_ready();
+    return decided();
+  }
+
+  Result<Decision> on_event(const MainRuns&) {
+    run_.main_runs = true;
+    if (run_.stage == Stage::run) order_start_when_ready();
     return decided();
   }
 
@@ -209,6 +222,12 @@ class Deciding {
     return decided();
   }
 
+  void order_start_when_ready() {
+    if (run_.start_ordered || (run_.follows_main && !run_.main_runs)) return;
+    run_.start_ordered = true;
+    act(Work{Stage::run});
+  }
+
   void order_upload_when_ready() {
     if (run_.upload_ordered) return;
     if (run_.merges() && run_.keeps_model() && !run_.peers) return;
@@ -238,6 +257,15 @@ class Deciding {
 };
 
 }  // namespace
+
+HostRun run_of(const wire::Order& order) {
+  HostRun run;
+  run.host = order.host;
+  // Containers of Batch leave nothing that would be merged.
+  run.hosts = order.spec.plain() ? 1 : order.spec.hosts();
+  run.follows_main = !order.spec.decides(order.host);
+  return run;
+}
 
 Result<Decision> next(HostRun run, const Event& event) { return Deciding(std::move(run)).on(event); }
 

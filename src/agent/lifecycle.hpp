@@ -12,7 +12,8 @@
 //   prepare   directories, temporary keys                           preparing
 //   pull      channels' data, image                                 downloading
 //   mount     contract files, mounts, in-job endpoints
-//   run       start the process; then it runs until it exits        running, once it has started
+//   run       (a host that follows a main host waits for its word)
+//             start the process; then it runs until it exits        running, once it has started
 //   drain     last log lines; hosts after the first stage their     draining, with the exit code
 //             model files next to the output
 //   upload    first host: wait for the peers, merge, upload         uploading, with the staged key
@@ -47,13 +48,16 @@ struct Failure {
   std::string message;  // for FailureReason, without its first word
 };
 
-// All of a host's run that decisions read. Made with host and hosts; changed only by next().
+// All of a host's run that decisions read. Made with host, hosts and follows_main; changed only by next().
 struct HostRun {
   domain::HostIndex host = 0;
-  uint32_t hosts = 1;
+  uint32_t hosts = 1;         // that upload together
+  bool follows_main = false;  // its process starts when another host's runs
 
   Stage stage = Stage::prepare;
   bool begun = false;  // the first stage's work was ordered
+  bool main_runs = false;
+  bool start_ordered = false;  // in run: false while it waits for the main host
   bool process_started = false;
   bool upload_ordered = false;  // in upload: false while the first host waits for its peers
   domain::StopCause stop = domain::StopCause::none;
@@ -72,6 +76,8 @@ struct HostRun {
   }
   bool merges() const { return host == 0 && hosts > 1; }
 };
+// Before anything has happened.
+HostRun run_of(const wire::Order& order);
 
 // -- events ---------------------------------------------------------------------------------------
 
@@ -98,11 +104,12 @@ struct GraceOver {};  // the time given by Terminate is over
 struct PeersDrained {
   std::vector<std::string> staged_models;
 };
+struct MainRuns {};   // the host that this one follows
 struct Fenced {};     // Refused: another attempt has taken over, or this one is over
 struct Dismissed {};  // Goodbye: the final fact is applied
 
 using Event = std::variant<Begin, StepsDone, StepsFailed, ProcessExited, StopOrdered, GraceOver, PeersDrained,
-                           Fenced, Dismissed>;
+                           MainRuns, Fenced, Dismissed>;
 inline constexpr int kEvents = std::variant_size_v<Event>;
 
 // -- actions, to be carried out in order ----------------------------------------------------------

@@ -77,6 +77,54 @@ TEST(Lifecycle, OneHostWalksAllStages) {
   EXPECT_EQ(story.facts.back().exit_code, 0);
 }
 
+TEST(Lifecycle, AHostThatFollowsStartsItsProcessWhenTheMainHostRuns) {
+  for (const bool told_early : {false, true}) {
+    Story story(1, 1);
+    story.run.follows_main = true;
+    if (told_early) {
+      EXPECT_EQ(story.on(MainRuns{}), "");
+    }
+    EXPECT_EQ(story.on(Begin{}), "report preparing, work prepare");
+    EXPECT_EQ(story.on(StepsDone{}), "report downloading, work pull");
+    EXPECT_EQ(story.on(StepsDone{}), "work mount");
+    EXPECT_EQ(story.on(StepsDone{}), told_early ? "work run" : "") << "all is ready, but its process";
+    EXPECT_EQ(story.on(MainRuns{}), told_early ? "" : "work run");
+    EXPECT_EQ(story.on(MainRuns{}), "") << "said again on each link";
+    EXPECT_EQ(story.on(StepsDone{}), "report running");
+    EXPECT_EQ(story.on(StopOrdered{StopCause::main_ended, 30s}), "terminate");
+    EXPECT_EQ(story.on(ProcessExited{143, {}, {}}), "report draining, work drain");
+    EXPECT_EQ(story.on(StepsDone{}), "report uploading, work upload");
+    EXPECT_EQ(story.on(StepsDone{}), "report finished, undo");
+    EXPECT_EQ(story.facts.back().stopped, StopCause::main_ended);
+    EXPECT_FALSE(story.facts.back().fault);
+  }
+}
+
+TEST(Lifecycle, WhoWaitsForTheMainHostIsStoppedAtOnce) {
+  Story story(1, 1);
+  story.run.follows_main = true;
+  story.on(Begin{});
+  for (int i = 0; i < 3; ++i) story.on(StepsDone{});
+  EXPECT_EQ(story.on(StepsDone{}), "conflict") << "no work is under way";
+  EXPECT_EQ(story.on(StopOrdered{StopCause::main_ended, 30s}), "report finished, undo");
+  EXPECT_EQ(story.facts.back().stopped, StopCause::main_ended);
+  EXPECT_EQ(story.on(MainRuns{}), "");
+}
+
+TEST(Lifecycle, WhoFollowsAndWhoMergesIsInTheOrder) {
+  wire::Order order;
+  order.host = 1;
+  order.spec.groups = {{"all", "ml.m5.large", 3}};
+  EXPECT_EQ(run_of(order).hosts, 3u);
+  EXPECT_FALSE(run_of(order).follows_main);
+  order.spec.batch.emplace();
+  EXPECT_EQ(run_of(order).hosts, 1u);
+  order.spec.batch->main_node = 0;
+  EXPECT_TRUE(run_of(order).follows_main);
+  order.host = 0;
+  EXPECT_FALSE(run_of(order).follows_main);
+}
+
 TEST(Lifecycle, TheFirstHostWaitsForItsPeers) {
   Story story(0, 2);
   story.until_running();
@@ -232,17 +280,19 @@ TEST(Lifecycle, TheFirstFailureIsTheOneTold) {
 // leaving.
 TEST(Lifecycle, AllPairsOfStageAndEvent) {
   const std::vector<Event> events = {Begin{},       StepsDone{}, StepsFailed{},  ProcessExited{1, {}, {}},
-                                     StopOrdered{}, GraceOver{}, PeersDrained{}, Fenced{},
-                                     Dismissed{}};
+                                     StopOrdered{}, GraceOver{}, PeersDrained{}, MainRuns{},
+                                     Fenced{},      Dismissed{}};
   ASSERT_EQ(events.size(), static_cast<size_t>(kEvents));
-  const std::set<size_t> from_server = {4, 5, 6, 7, 8};
+  const std::set<size_t> from_server = {4, 5, 6, 7, 8, 9};
   for (int stage = 0; stage < kStages; ++stage) {
-    for (int variant = 0; variant < 4; ++variant) {
+    for (int variant = 0; variant < 8; ++variant) {
       HostRun run;
       run.hosts = 2;
+      run.follows_main = (variant & 4) != 0;
       run.stage = static_cast<Stage>(stage);
       run.begun = run.stage != Stage::prepare || (variant & 1) != 0;
       run.process_started = run.stage > Stage::run || (run.stage == Stage::run && (variant & 1) != 0);
+      run.start_ordered = run.process_started || !run.follows_main;
       run.upload_ordered = run.stage > Stage::upload || (run.stage == Stage::upload && (variant & 1) != 0);
       if ((variant & 2) != 0) run.stop = StopCause::user;
       for (size_t i = 0; i < events.size(); ++i) {
@@ -265,6 +315,7 @@ TEST(Lifecycle, EveryWalkEnds) {
     HostRun run;
     run.hosts = 1 + static_cast<uint32_t>(random.below(3));
     run.host = static_cast<domain::HostIndex>(random.below(run.hosts));
+    run.follows_main = random.chance(3);
     HostState state = HostState::placed;
     bool left = false, working = false;
     std::vector<Event> coming = {Begin{}};
@@ -273,6 +324,7 @@ TEST(Lifecycle, EveryWalkEnds) {
         coming.insert(coming.begin(),
                       StopOrdered{random.chance(2) ? StopCause::user : StopCause::host_failed, 1s});
       if (random.chance(8)) coming.insert(coming.begin(), PeersDrained{{"", ""}});
+      if (random.chance(8)) coming.insert(coming.begin(), MainRuns{});
       if (run.stage == Stage::report && random.chance(3)) coming.push_back(Dismissed{});
       if (coming.empty()) {
         if (working) {
@@ -280,6 +332,8 @@ TEST(Lifecycle, EveryWalkEnds) {
           coming.push_back(random.chance(6) ? Event(StepsFailed{}) : Event(StepsDone{}));
         } else if (run.stage == Stage::run && run.process_started) {
           coming.push_back(ProcessExited{random.chance(3) ? 1 : 0, {}, {}});
+        } else if (run.stage == Stage::run) {
+          coming.push_back(MainRuns{});
         } else if (run.stage == Stage::upload) {
           coming.push_back(PeersDrained{{"", ""}});
         } else {

@@ -47,6 +47,9 @@ inline constexpr const char* kVolumeFile = "volume";
 // Where it is mounted: its "ml" is the workspace's "ml" as well, its "layer" what is written over an image.
 inline constexpr const char* kDisk = "disk";
 inline constexpr const char* kLayer = "disk/layer";
+// Empty directories that the job asked for: on that disk, where there is one, else beside it.
+inline constexpr const char* kVolumes = "disk/volumes";
+inline constexpr const char* kVolumesBeside = "volumes";
 
 // An image made ready to run.
 struct ReadyImage {
@@ -131,6 +134,7 @@ struct Site {
   FirstFailure input_failure = {};                       // of a channel that is streamed: from any thread
   std::vector<std::unique_ptr<ChannelPipe>> pipes = {};  // of channels in Pipe mode
   std::vector<host::Mount> mounts = {};                  // what the steps add to the container's
+  std::map<std::string, std::string> variables = {};     // likewise
   std::vector<std::unique_ptr<Mirror>> mirrors = {};     // of directories that the job writes to
   bool volume_limited = false;                           // writing beyond VolumeSizeInGB is refused
   std::optional<Failure> mirror_failure = std::nullopt;  // told after the artifacts went up
@@ -138,6 +142,7 @@ struct Site {
   std::string path(const std::string& name) const { return place.directory + "/" + name; }
   std::string ml(const std::string& name = "") const { return path("ml") + (name.empty() ? "" : "/" + name); }
   std::string host_name() const { return domain::host_name(order.host); }
+  const domain::Fittings& fittings() const { return order.spec.group(order.host).fittings; }
   std::string container_id() const { return order.attempt.text() + "-" + std::to_string(order.host); }
 };
 

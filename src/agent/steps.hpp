@@ -33,6 +33,7 @@ void remove_workspace(Site& site);
 std::optional<Failure> await_volume(Site& site);
 std::optional<Failure> await_welcome(Site& site);
 std::optional<Failure> bring_channels(Site& site);
+std::optional<Failure> bring_volumes(Site& site);
 std::optional<Failure> restore_checkpoints(Site& site);
 std::optional<Failure> ready_image(Site& site);
 std::optional<Failure> fetch_sources(Site& site);

@@ -46,7 +46,11 @@ struct Settings {
       temporary_key_secret;  // 32 random bytes of this data directory: signs the session tokens of roles
   size_t body_bytes_max = 4 << 20;  // of control-plane requests
   std::function<Result<domain::Image>(const std::string& name)> find_image;
-  domain::FileSystems file_systems;  // that channels may name
+  domain::FileSystems file_systems;  // that channels and Batch's volumes may name
+  domain::FileSystems
+      volumes;  // directories of machines that Batch's volumes may name, by path; without a directory,
+                // each host gets an empty one of its own
+  std::vector<std::string> devices;  // device files of machines that Batch's containers may name
   domain::PriceTable prices = domain::list_prices_of_2023();
   std::map<std::string, client::Remote> remote_regions;   // other servers'; requests for them are passed on
   std::vector<std::string> regions;                       // that are this server's own

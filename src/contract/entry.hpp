@@ -13,7 +13,8 @@
 namespace trainyard::contract {
 
 inline constexpr std::string_view kEntryInside = "/opt/trainyard/entry";  // the program, read-only
-inline constexpr std::string_view kEntryFolder = "/opt/trainyard/told";   // a folder that the job may write
+inline constexpr std::string_view kEntryInit = "--init";  // then: the program that it starts and watches
+inline constexpr std::string_view kEntryFolder = "/opt/trainyard/told";  // a folder that the job may write
 inline constexpr std::string_view kEntryFile = "/opt/trainyard/told/host.json";
 
 struct EntryTold {

@@ -42,6 +42,7 @@ struct Session {
   // What was sent on this link: orders are repeated on the next one, not on this.
   StopCause stop_sent = StopCause::none;
   bool peers_sent = false;
+  bool main_runs_sent = false;
   std::vector<wire::Progress> progress;  // of each thing the last word
   uint64_t number = 0;                   // of the link, for its shells
   bool dismissed = false;                // Goodbye or Refused: nothing more is to be said
@@ -200,7 +201,7 @@ class AgentServer final : public Agents, private Shells {
       return {};
     }
     const domain::Attempt& attempt = *(*job)->attempt();
-    const observe::StreamKey stream{(*job)->key.region, std::string(log_group_of(**job)),
+    const observe::StreamKey stream{(*job)->key.region, std::string(log_group_of(**job, hello.host)),
                                     log_stream_of(**job, attempt, hello.host)};
     const std::string writer = hello.attempt.text() + "/" + domain::host_name(hello.host);
     TRY(logs_.ensure_stream(stream));
@@ -337,12 +338,21 @@ class AgentServer final : public Agents, private Shells {
     }
     const domain::Host& host = attempt->hosts[session.host];
     if (is_final(host.state)) return dismiss(session);
-    const StopCause stop = !attempt->interruption.empty() ? StopCause::interrupted
-                           : attempt->first_failed        ? StopCause::host_failed
-                                                          : job.stop_cause;
+    const auto main = job.spec.main_host();
+    const HostState of_main = main ? attempt->hosts[*main].state : HostState::placed;
+    const bool follows = main && session.host != *main;
+    const StopCause stop = !attempt->interruption.empty()              ? StopCause::interrupted
+                           : attempt->first_failed                     ? StopCause::host_failed
+                           : job.stop_cause != StopCause::none         ? job.stop_cause
+                           : follows && of_main >= HostState::draining ? StopCause::main_ended
+                                                                       : StopCause::none;
     if (stop != StopCause::none && session.stop_sent != stop) {
       session.say(wire::Stop{stop, attempt->interrupted ? attempt->notice : stop_grace_of(job, stop_grace_)});
       session.stop_sent = stop;
+    }
+    if (follows && of_main == HostState::running && !session.main_runs_sent) {
+      session.say(wire::MainRuns{});
+      session.main_runs_sent = true;
     }
     if (session.host == 0 && attempt->hosts.size() > 1 && !session.peers_sent && peers_drained(*attempt)) {
       wire::PeersDrained peers;

@@ -44,6 +44,7 @@ class TestLink final : public host::Link {
       for (const auto& key : peers->staged_models) text += "[" + key + "]";
       return text;
     }
+    if (std::holds_alternative<wire::MainRuns>(message)) return "main runs";
     return "goodbye";
   }
 };
@@ -121,6 +122,59 @@ TEST_F(AgentsTest, WelcomesWhomItStarted) {
   report(link, 1, HostState::preparing);
   report(link, 1, HostState::preparing);
   EXPECT_EQ(link->words(), "welcome:0,0 credentials state:1 state:1");
+}
+
+// A job of three hosts that follow the second.
+class NodesTest : public AgentsTest {
+ protected:
+  NodesTest() {
+    domain::ComputeEnvironment environment;
+    environment.key = {"us-east-1", "box"};
+    control->change_noun({domain::NounChange::create, environment}, [](const auto&) {});
+    domain::JobQueue queue;
+    queue.key = {"us-east-1", "q"};
+    queue.environments = {"box"};
+    control->change_noun({domain::NounChange::create, queue}, [](const auto&) {});
+    NewJob job;
+    job.key = {"us-east-1", "nodes"};
+    job.spec.image = "machine";
+    job.spec.groups = {{"0:2", "vCPU", 3, domain::Share{0.5, 64 << 20, 0}}};
+    job.spec.batch.emplace();
+    job.spec.batch->queue = "q";
+    job.spec.batch->definition = "arn:aws:batch:us-east-1:123456789012:job-definition/nodes:1";
+    job.spec.batch->main_node = 1;
+    control->create_job(job, [](const auto&) {});
+    run();
+    token = launcher.gangs.at({2, 1}).token;
+  }
+  std::shared_ptr<TestLink> hello(domain::HostIndex host) {
+    auto link = open();
+    say(link, wire::Hello{wire::kVersion, {2, 1}, host, token});
+    return link;
+  }
+};
+
+TEST_F(NodesTest, WhoFollowsIsToldWhenTheMainHostRunsAndOnEachLink) {
+  const auto main = hello(1), child = hello(0);
+  report(child, 1, HostState::downloading);
+  report(main, 1, HostState::downloading);
+  EXPECT_EQ(child->words(), "welcome:0,0 credentials state:1");
+  report(main, 2, HostState::running);
+  EXPECT_EQ(child->words(), "welcome:0,0 credentials state:1 main runs");
+  EXPECT_EQ(main->words(), "welcome:0,0 credentials state:1 state:2");
+  events.closed(child, unavailable("gone"));
+  EXPECT_EQ(hello(0)->words(), "welcome:1,0 main runs credentials");
+  EXPECT_EQ(hello(2)->words(), "welcome:0,0 main runs credentials") << "late, and told all the same";
+}
+
+TEST_F(NodesTest, WhoFollowsIsStoppedWhenTheMainHostHasEnded) {
+  const auto main = hello(1), child = hello(0), other = hello(2);
+  report(main, 1, HostState::running);
+  report(child, 1, HostState::running);
+  report(main, 2, HostState::draining);
+  EXPECT_EQ(child->words(), "welcome:0,0 credentials main runs state:1 stop:main_ended");
+  EXPECT_EQ(other->words(), "welcome:0,0 credentials main runs stop:main_ended");
+  EXPECT_EQ(main->words(), "welcome:0,0 credentials state:1 state:2");
 }
 
 TEST_F(AgentsTest, RefusesStrangers) {

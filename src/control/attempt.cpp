@@ -23,7 +23,9 @@ constexpr std::string_view kMaxPendingExceeded =
     "Training job stopped: it did not start within MaxPendingTimeInSeconds provided";
 constexpr std::string_view kReplacing = "Launched instance was unhealthy, replacing it!";
 
-bool every(const Attempt& attempt, HostState at_least) {
+// Of the hosts whose state is the job's: all, or the main host.
+bool every(const Job& job, const Attempt& attempt, HostState at_least) {
+  if (const auto main = job.spec.main_host()) return attempt.hosts[*main].state >= at_least;
   return std::ranges::all_of(attempt.hosts, [&](const Host& host) { return host.state >= at_least; });
 }
 
@@ -123,10 +125,13 @@ namespace {
 
 // An interruption that came when every host had done its part. (One that failed, and is tried again for that, may have
 // ended before its agent heard of it.)
-bool done_all_the_same(const Attempt& attempt) {
-  return !attempt.first_failed && std::ranges::all_of(attempt.hosts, [](const Host& host) {
+bool done_all_the_same(const Job& job, const Attempt& attempt) {
+  const auto done = [](const Host& host) {
     return host.state == HostState::finished && host.stopped == StopCause::none;
-  });
+  };
+  if (attempt.first_failed) return false;
+  if (const auto main = job.spec.main_host()) return done(attempt.hosts[*main]);
+  return std::ranges::all_of(attempt.hosts, done);
 }
 
 // A rank whose peer is gone fails with an error of its own, and may be heard first. So when all is known, a fault of ours
@@ -156,9 +161,9 @@ void finish(Job& job, Attempt& attempt, Instant at) {
   if (attempt.state != AttemptState::draining) move(attempt.state, AttemptEvent::drain);
   move(attempt.state, AttemptEvent::end);
   attempt.ended = at;
-  note_end(attempt, attempt.hosts[attempt.first_failed.value_or(0)]);
+  note_end(attempt, attempt.hosts[attempt.first_failed.value_or(job.spec.main_host().value_or(0))]);
   look_for_faults_of_ours(job, attempt, at);
-  const bool taken_away = !attempt.interruption.empty() && !done_all_the_same(attempt);
+  const bool taken_away = !attempt.interruption.empty() && !done_all_the_same(job, attempt);
   if (taken_away && job.state == JobState::active && job.attempts.size() < kAttemptsMax)
     return wait_again(job, attempt, at);
   if (job.training_start) job.training_end = std::max(at, *job.training_start);
@@ -187,17 +192,17 @@ void finish(Job& job, Attempt& attempt, Instant at) {
 }  // namespace
 
 void follow(Job& job, Attempt& attempt, Instant happened, Instant at) {
-  if (attempt.state == AttemptState::starting && every(attempt, HostState::running))
+  if (attempt.state == AttemptState::starting && every(job, attempt, HostState::running))
     move(attempt.state, AttemptEvent::run);
-  if (attempt.state != AttemptState::draining && every(attempt, HostState::draining))
+  if (attempt.state != AttemptState::draining && every(job, attempt, HostState::draining))
     move(attempt.state, AttemptEvent::drain);
 
   // While a gang is being stopped, or ends because a host failed or was taken away, the user sees what was, until it is
   // over.
   if (job.state == JobState::active && job.stop_cause == StopCause::none && attempt.interruption.empty()) {
-    if (every(attempt, HostState::uploading))
+    if (every(job, attempt, HostState::uploading))
       enter(job, Phase::uploading, kUploading, happened);
-    else if (every(attempt, HostState::running)) {
+    else if (every(job, attempt, HostState::running)) {
       // Once: what a host has said of itself meanwhile stays.
       if (job.phase() != Phase::training) enter(job, Phase::training, kTraining, happened);
     } else if (job.phase() != Phase::downloading && std::ranges::any_of(attempt.hosts, [](const Host& host) {

@@ -151,7 +151,10 @@ class SingleWriter final : public ControlPlane {
   // What is refused whatever the state is.
   Result<void> admit(const domain::JobSpec& spec) const {
     if (spec.groups.empty()) return invalid("a job has at least one instance");
-    for (const domain::InstanceGroup& group : spec.groups) TRY(schedule::ask_of(group));
+    for (const domain::InstanceGroup& group : spec.groups) {
+      TRY(schedule::ask_of(group));
+      if (group.program) TRY(domain::resolve_image(settings_.images, group.program->image));
+    }
     TRY(domain::resolve_image(settings_.images, spec.image));
     if (spec.encrypt_traffic && spec.hosts() > 1 && !settings_.no_encryption.empty())
       return invalid("EnableInterContainerTrafficEncryption is not to be had here: " +
@@ -425,8 +428,8 @@ bool SingleWriter::ensure(AttemptId id, Instant now) {
   const auto started = [&]() -> Result<void> {
     // Clients show nothing of any stream until all of them are there.
     for (domain::HostIndex host = 0; host < job->attempt()->hosts.size(); ++host)
-      TRY(logs_.ensure_stream(
-          {job->key.region, std::string(log_group_of(*job)), log_stream_of(*job, *job->attempt(), host)}));
+      TRY(logs_.ensure_stream({job->key.region, std::string(log_group_of(*job, host)),
+                               log_stream_of(*job, *job->attempt(), host)}));
     return launcher_.ensure(TRY(gang_of(settings_, *job, id)));
   }();
   if (started) {

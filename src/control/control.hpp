@@ -52,7 +52,8 @@ struct Settings {
       images;               // what TrainingImage names stand for, beside oci: and containers-storage:
   domain::Outward outward;  // how jobs reach the outside
   domain::FileSystems file_systems;
-  bool scale_gangs = true;  // dev mode: no machines in the config, so gangs scale to what there is
+  domain::FileSystems volumes;  // directories that Batch jobs may ask for, by the path that they call them
+  bool scale_gangs = true;      // dev mode: no machines in the config, so gangs scale to what there is
   size_t backlog_commands_max = 10'000;  // that wait for their commit; more are refused with `exhausted`
   size_t group_commands_max =
       1'000;  // in one commit: what waits behind it waits some milliseconds, not seconds

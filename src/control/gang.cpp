@@ -17,6 +17,37 @@ Duration ran_before(const Job& job) {
   return job.ran(job.attempt()->started) - job.attempt()->ran(job.attempt()->started);
 }
 
+// What the host of a group runs becomes what the spec says, and what others run and are given stays here.
+Result<void> name_program(const Settings& settings, const Job& job, domain::HostIndex host,
+                          wire::Order& order) {
+  const domain::InstanceGroup& group = job.spec.group(host);
+  const domain::Program of_all{job.spec.image, job.spec.arguments, job.spec.environment};
+  const domain::Program& program = group.program ? *group.program : of_all;
+  order.spec.image = program.image;
+  order.spec.arguments = program.arguments;
+  order.spec.environment = program.environment;
+  order.image = TRY(domain::resolve_image(settings.images, order.spec.image));
+  for (size_t i = 0; i < job.spec.groups.size(); ++i) {
+    order.spec.groups[i].program.reset();
+    const bool own = &job.spec.groups[i] == &group;
+    order.spec.groups[i].fittings = own ? group.fittings : domain::Fittings{};
+  }
+  for (const auto& volume : group.fittings.volumes) {
+    if (volume.kind != domain::VolumeKind::shared) continue;
+    const bool by_path = volume.name.starts_with('/');
+    const auto& known = by_path ? settings.volumes : settings.file_systems;
+    const auto found = known.find(volume.name);
+    if (found == known.end() || found->second.directory.empty())
+      return invalid(volume.name + ", which is wanted at " + volume.destination +
+                     ", is not in the config's " + (by_path ? "[volumes]" : "[file_systems]") + " any more");
+    if (found->second.read_only && !volume.read_only)
+      return invalid(volume.name + ", which is wanted at " + volume.destination +
+                     ", is read-only by the config now");
+    order.file_systems[volume.name] = found->second.directory;
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<launch::Gang> gang_of(const Settings& settings, const Job& job, AttemptId id) {
@@ -37,7 +68,6 @@ Result<launch::Gang> gang_of(const Settings& settings, const Job& job, AttemptId
   order.wire_address = settings.wire_address;
   order.api_address = settings.api_address;
   order.objects_endpoint = settings.objects_endpoint;
-  order.image = TRY(domain::resolve_image(settings.images, job.spec.image));
   order.outward = settings.outward;
   for (const auto& channel : job.spec.channels) {
     if (!channel.file_system) continue;
@@ -47,7 +77,6 @@ Result<launch::Gang> gang_of(const Settings& settings, const Job& job, AttemptId
                      " is not in the config any more");
     order.file_systems[found->first] = found->second.directory;
   }
-  if (job.spec.plain()) order.variables = domain::batch_variables(job, attempt);
   order.runtime_left =
       std::max<Duration>(std::chrono::seconds(job.spec.max_runtime_seconds) - ran_before(job), 1ms);
   order.stop_grace = stop_grace_of(job, settings.stop_grace);
@@ -55,6 +84,8 @@ Result<launch::Gang> gang_of(const Settings& settings, const Job& job, AttemptId
       std::chrono::duration_cast<std::chrono::seconds>(settings.stalled_after).count();
   for (domain::HostIndex host = 0; host < attempt.hosts.size(); ++host) {
     order.host = host;
+    TRY(name_program(settings, job, host, order));
+    if (job.spec.plain()) order.variables = domain::batch_variables(job, attempt, host);
     order.share = attempt.hosts[host].share;
     order.log_stream = log_stream_of(job, attempt, host);
     gang.members.push_back({attempt.hosts[host].machine, order.share, wire::encode_order(order)});

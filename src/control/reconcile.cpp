@@ -122,6 +122,10 @@ class Deciding {
 
   void watch_the_clock(const Job& job) {
     if (job.finished() || job.stop_cause != StopCause::none) return;
+    // A main host that has ended was in time, however long the others take to stop.
+    if (const auto main = job.spec.main_host();
+        main && job.state == JobState::active && job.attempt()->hosts[*main].state >= HostState::draining)
+      return;
     const auto since_creation = now_ - job.created;
     if (job.spec.max_wait_seconds && since_creation >= std::chrono::seconds(*job.spec.max_wait_seconds))
       decision_.commands.push_back(Expire{job.number, StopCause::max_wait});
@@ -240,6 +244,9 @@ class Deciding {
     if (attempt.first_failed)
       told = std::max(told.value_or(Instant{}), attempt.hosts[*attempt.first_failed].state_since);
     if (attempt.interrupted) told = std::max(told.value_or(Instant{}), *attempt.interrupted);
+    // Those that follow a main host are told to end when it has.
+    if (const auto main = job.spec.main_host(); main && is_final(attempt.hosts[*main].state))
+      told = std::max(told.value_or(Instant{}), attempt.hosts[*main].state_since);
     return told && now_ >= *told + std::max(patience_.stop_grace, attempt.notice) + patience_.stop_upload;
   }
 

@@ -195,7 +195,8 @@ class Applying {
     if (fact.exit_code) host.exit_code = fact.exit_code;
     if (fact.stopped != StopCause::none) host.stopped = fact.stopped;
     // Its agent saw to the time while we were away.
-    if (fact.stopped == StopCause::max_runtime && may_expire() && attempt.interruption.empty())
+    if (fact.stopped == StopCause::max_runtime && may_expire() && attempt.interruption.empty() &&
+        job_.spec.decides(command.host))
       expire(StopCause::max_runtime);
     if (host.state == HostState::uploading) host.staged_model = fact.staged_model;
     if (host.state == HostState::running) {
@@ -227,7 +228,8 @@ class Applying {
       host.fault = lose.fault;
       any = true;
       // Whoever asked for a stop before the host ran has not lost anything with it.
-      if (!attempt.first_failed && attempt.interruption.empty() && (ran || job_.state != JobState::stopping))
+      if (!attempt.first_failed && attempt.interruption.empty() && job_.spec.decides(index) &&
+          (ran || job_.state != JobState::stopping))
         fail(attempt, index);
     }
     if (!any) return Change{};
@@ -339,7 +341,7 @@ class Applying {
   // that ends badly is the stop's doing, or a consequence of its peers' going.
   void note_failure(Attempt& attempt, HostIndex index) {
     const Host& host = attempt.hosts[index];
-    if (attempt.first_failed || !attempt.interruption.empty()) return;
+    if (attempt.first_failed || !attempt.interruption.empty() || !job_.spec.decides(index)) return;
     const bool asked = job_.stop_cause != StopCause::none;
     if (host.state == HostState::failed) {
       if (!asked || host.fault != Fault::algorithm) fail(attempt, index);

@@ -163,7 +163,8 @@ Result<Command> command_of(const ledger::CommandRecord& record);
 std::string job_title(const domain::Job& job);  // "training-job/mnist", "job/mnist (4b7d..)", for sentences
 // What its processes are given between SIGTERM and SIGKILL; `usual` is what the config says.
 Duration stop_grace_of(const domain::Job& job, Duration usual);
-std::string_view log_group_of(const domain::Job& job);
+// Lifetime: the job's.
+std::string_view log_group_of(const domain::Job& job, domain::HostIndex host);
 // "<job>/algo-1-1763631900", of Batch jobs "<definition>/default/<32 digits>": each attempt has its own streams, also when two started within a second.
 std::string log_stream_of(const domain::Job& job, const domain::Attempt& attempt, domain::HostIndex host);
 inline constexpr std::string_view kLogGroup = "/aws/sagemaker/TrainingJobs";

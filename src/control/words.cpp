@@ -18,15 +18,20 @@ Duration stop_grace_of(const Job& job, Duration usual) {
   return job.spec.plain() ? std::min<Duration>(usual, std::chrono::seconds(kBatchStopGraceSeconds)) : usual;
 }
 
-std::string_view log_group_of(const Job& job) { return job.spec.plain() ? kBatchLogGroup : kLogGroup; }
+std::string_view log_group_of(const Job& job, HostIndex host) {
+  if (!job.spec.plain()) return kLogGroup;
+  const std::string& own = job.spec.group(host).fittings.log_group;
+  return own.empty() ? kBatchLogGroup : std::string_view(own);
+}
 
 std::string log_stream_of(const Job& job, const Attempt& attempt, HostIndex host) {
   if (job.spec.plain()) {
     // Nobody but this attempt's host has it, and it is always the same.
     const std::string whole = job.key.region + "/" + job.key.name + "/" + std::to_string(attempt.number) +
                               "/" + std::to_string(host);
-    return shorten(job.spec.batch->definition_name(), kDefinitionInStreamMax) + "/default/" +
-           to_hex(bytes_of(sha256(whole))).substr(0, 32);
+    const std::string& prefix = job.spec.group(host).fittings.log_prefix;
+    return shorten(prefix.empty() ? job.spec.batch->definition_name() : prefix, kDefinitionInStreamMax) +
+           "/default/" + to_hex(bytes_of(sha256(whole))).substr(0, 32);
   }
   int64_t second = 0;
   for (const Attempt& each : job.attempts) {

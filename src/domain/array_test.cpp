@@ -90,7 +90,7 @@ TEST(Array, NamesOfChildren) {
 
 TEST(Array, AChildFindsItsIndex) {
   Attempt attempt;
-  const auto variables = batch_variables(child_of(array_of(3), 2), attempt);
+  const auto variables = batch_variables(child_of(array_of(3), 2), attempt, 0);
   EXPECT_EQ(variables.at("AWS_BATCH_JOB_ID"), "4b7d:2");
   EXPECT_EQ(variables.at("AWS_BATCH_JOB_ARRAY_INDEX"), "2");
   EXPECT_EQ(variables.at("AWS_BATCH_JOB_ARRAY_SIZE"), "3");

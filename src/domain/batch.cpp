@@ -229,6 +229,47 @@ BatchStatus batch_status(const Job& job) {
   return BatchStatus::failed;
 }
 
+BatchStatus node_status(const Job& job, HostIndex host) {
+  CHECK(host < job.spec.hosts(), "the job has such a host");
+  const Attempt* attempt = job.attempt();
+  if (job.state == JobState::waiting || !attempt || host >= attempt->hosts.size()) return batch_status(job);
+  const Host& own = attempt->hosts[host];
+  // Of those that follow, how they end is of no account: they are stopped when the main host ends.
+  switch (own.state) {
+    case HostState::placed:
+    case HostState::preparing:
+    case HostState::downloading:
+      return job.finished() ? BatchStatus::failed : BatchStatus::starting;
+    case HostState::running:
+    case HostState::draining:
+    case HostState::uploading:
+      return BatchStatus::running;
+    case HostState::finished:
+      if (job.spec.decides(host) && job.finished()) return batch_status(job);
+      return own.stopped == StopCause::none || own.stopped == StopCause::main_ended ? BatchStatus::succeeded
+                                                                                    : BatchStatus::failed;
+    case HostState::failed:
+    case HostState::lost:
+      break;
+  }
+  return BatchStatus::failed;
+}
+
+std::string node_status_reason(const Job& job, HostIndex host) {
+  const Attempt* attempt = job.attempt();
+  if (job.spec.decides(host) || !attempt || host >= attempt->hosts.size() || job.state == JobState::waiting)
+    return batch_status_reason(job);
+  const Host& own = attempt->hosts[host];
+  if (own.stopped == StopCause::main_ended) return "Main node of the job has ended";
+  if (!is_final(own.state)) {
+    const bool waits = own.state < HostState::running;
+    return waits ? "starts when the main node of the job runs" : "";
+  }
+  if (own.fault == Fault::internal) return "Host EC2 (instance) terminated.";
+  if (own.fault == Fault::client) return "Task failed to start";
+  return "Essential container in task exited";
+}
+
 std::vector<JobState> states_of(BatchStatus status) {
   switch (status) {
     case BatchStatus::submitted:
@@ -275,7 +316,7 @@ std::string batch_status_reason(const Job& job) {
   return end_of(*attempt).status_reason;
 }
 
-std::map<std::string, std::string> batch_variables(const Job& job, const Attempt& attempt) {
+std::map<std::string, std::string> batch_variables(const Job& job, const Attempt& attempt, HostIndex host) {
   CHECK(job.spec.batch, "only a Batch job has these");
   std::map<std::string, std::string> variables{{"AWS_BATCH_JOB_ID", job.key.name},
                                                {"AWS_BATCH_JQ_NAME", job.spec.batch->queue},
@@ -284,6 +325,11 @@ std::map<std::string, std::string> batch_variables(const Job& job, const Attempt
   if (job.parent != 0) {
     variables["AWS_BATCH_JOB_ARRAY_INDEX"] = std::to_string(array_index(job));
     variables["AWS_BATCH_JOB_ARRAY_SIZE"] = std::to_string(job.spec.batch->array_size);
+  }
+  if (const auto main = job.spec.main_host()) {
+    variables["AWS_BATCH_JOB_NODE_INDEX"] = std::to_string(host);
+    variables["AWS_BATCH_JOB_NUM_NODES"] = std::to_string(job.spec.hosts());
+    variables["AWS_BATCH_JOB_MAIN_NODE_INDEX"] = std::to_string(*main);
   }
   return variables;
 }

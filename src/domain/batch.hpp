@@ -111,6 +111,9 @@ inline constexpr std::string_view kResourceArn = "consumable-resource";
 enum class BatchStatus { submitted, pending, runnable, starting, running, succeeded, failed };
 std::string_view to_string(BatchStatus);  // "RUNNABLE"
 BatchStatus batch_status(const Job& job);
+// Of one node of a multi-node parallel job. Requires: there is such a host.
+BatchStatus node_status(const Job& job, HostIndex host);
+std::string node_status_reason(const Job& job, HostIndex host);
 // The states that a job of that status may be in.
 std::vector<JobState> states_of(BatchStatus status);
 
@@ -119,7 +122,9 @@ AttemptEnd end_of(const Attempt& attempt);
 // statusReason: why it waits, or how it ended.
 std::string batch_status_reason(const Job& job);
 // AWS_BATCH_*: what the container of a host of this attempt finds.
-std::map<std::string, std::string> batch_variables(const Job& job, const Attempt& attempt);
+std::map<std::string, std::string> batch_variables(const Job& job, const Attempt& attempt, HostIndex host);
+// Of the hosts that follow a main host: its address, which the launcher gives.
+inline constexpr std::string_view kMainAddressVariable = "AWS_BATCH_JOB_MAIN_NODE_PRIVATE_IPV4_ADDRESS";
 inline constexpr std::string_view kReservedVariables = "AWS_BATCH_";
 
 std::string_view kind_of(const BatchNoun&);  // "job_queue"

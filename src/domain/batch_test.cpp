@@ -97,7 +97,7 @@ TEST(BatchJob, AContainerFindsWhereItIs) {
   Attempt attempt;
   attempt.number = 2;
   attempt.environment = "box";
-  EXPECT_EQ(batch_variables(batch_job(JobState::active), attempt),
+  EXPECT_EQ(batch_variables(batch_job(JobState::active), attempt, 0),
             (std::map<std::string, std::string>{{"AWS_BATCH_JOB_ID", "4b7d"},
                                                 {"AWS_BATCH_JQ_NAME", "quick"},
                                                 {"AWS_BATCH_CE_NAME", "box"},

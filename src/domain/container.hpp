@@ -32,7 +32,7 @@ struct Volume {
   int64_t bytes = 0;  // memory: its size
 };
 
-// A limit of the container's processes, as setrlimit() has it: "nofile", "memlock".
+// A limit of the container's processes, as setrlimit() has it: "nofile", "memlock"; UINT64_MAX is none.
 struct ProcessLimit {
   std::string name;
   uint64_t soft = 0, hard = 0;

@@ -52,8 +52,6 @@ Result<NodeRange> parse_node_range(std::string_view text) {
 Result<std::vector<size_t>> nodes_by_range(const std::vector<NodeRange>& ranges, uint32_t nodes) {
   if (nodes < 1 || nodes > kNodesMax)
     return invalid("numNodes must be between 1 and " + std::to_string(kNodesMax));
-  if (ranges.empty() || ranges.size() > kNodeRangesMax)
-    return invalid("nodeRangeProperties must have one to " + std::to_string(kNodeRangesMax) + " ranges");
   for (const NodeRange& range : ranges)
     if (range.first >= nodes || last_of(range, nodes) >= nodes)
       return invalid("targetNodes " + words_of(range) + " goes beyond the last of " + std::to_string(nodes) +

@@ -30,6 +30,7 @@
 #include "host/oci_bundle.hpp"
 #include "host/process.hpp"
 #include "host/process_identity.hpp"
+#include "host/process_limits.hpp"
 
 extern char** environ;
 
@@ -501,6 +502,7 @@ Result<std::unique_ptr<Container>> start_container(const ContainerSpec& wanted, 
   const IdRange range = TRY(claim_id_range(name, has_container));
   TRY(write_record(name, range.first));
   std::vector<std::string> withheld;
+  raise_limits(spec.limits, withheld);
   auto cgroup = make_cgroup(name, spec, withheld);
   if (!cgroup) {
     (void)remove_cgroup(name);

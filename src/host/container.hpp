@@ -42,6 +42,12 @@ struct Mount {
   uint64_t tmpfs_bytes = 0;  // for tmpfs: its size limit
 };
 
+// As setrlimit() has it; UINT64_MAX is none.
+struct ProcessLimit {
+  std::string name;  // "nofile"
+  uint64_t soft = 0, hard = 0;
+};
+
 struct ContainerSpec {
   std::string id;         // also the start of its cgroup's name: "j17a1-0"
   std::string directory;  // where the bundle is made; owned by the caller, nothing else's; made when absent
@@ -68,7 +74,9 @@ struct ContainerSpec {
   uint64_t shared_memory_bytes = 64 << 20;  // /dev/shm
   uint32_t user_id = 0;                     // as whom the first process runs (image.hpp resolves names)
   uint32_t group_id = 0;
-  std::vector<std::string> devices;  // device files of this machine that appear inside: "/dev/nvidia0"
+  std::vector<std::string> devices;       // device files of this machine that appear inside: "/dev/nvidia0"
+  std::vector<ProcessLimit> limits = {};  // of its processes, as far as the machine allows; others are ours
+  bool read_only_root = false;            // what is mounted into it is written all the same
 };
 
 struct ContainerExit {

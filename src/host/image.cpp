@@ -18,6 +18,8 @@
 
 #include "base/json.hpp"
 #include "base/text.hpp"
+#include "host/enclosure.hpp"
+#include "host/id_range.hpp"
 #include "host/image_layer.hpp"
 #include "host/image_source.hpp"
 
@@ -336,6 +338,15 @@ std::string to_words(const PullProgress& progress) {
   if (progress.bytes_total == 0) return words;
   return words + ": " + std::to_string(progress.bytes / kMebi) + " of " +
          std::to_string((progress.bytes_total + kMebi - 1) / kMebi) + " MiB";
+}
+
+Result<UserIds> user_of(const std::string& root, const std::string& user) {
+  const std::string of = root.empty() ? "/" : root;
+  const auto ids = TRY(find_user(user, read_inside(of, "etc/passwd"), read_inside(of, "etc/group")));
+  if (ids.user >= kIdsOfRange || ids.group >= kIdsOfRange)
+    return invalid("a container has ids below " + std::to_string(kIdsOfRange));
+  TRY(check_ids(ids.user, ids.group));
+  return ids;
 }
 
 Result<UnpackedImage> unpack_image(const std::string& source, const std::string& images_directory,

@@ -54,6 +54,10 @@ std::string to_words(const PullProgress& progress);
 Result<UnpackedImage> unpack_image(const std::string& source, const std::string& images_directory,
                                    const PullWatch& watch = {});
 
+// Who is meant inside an unpacked image, or in this machine's own system (root ""): "1000", "nobody", "1000:users".
+// Errors: invalid: nobody there has that name; it is no id that a container can have.
+Result<UserIds> user_of(const std::string& root, const std::string& user);
+
 // Removes images that nobody uses, the longest unused first, until the directory holds at most `bytes_max`; then the
 // layers and blobs of no image. Returns the bytes it holds after. While an image is being fetched, layers stay.
 Result<uint64_t> trim_images(const std::string& images_directory, uint64_t bytes_max);

@@ -9,6 +9,7 @@
 
 #include "base/text.hpp"
 #include "host/mounts.hpp"
+#include "host/process_limits.hpp"
 
 namespace trainyard::host {
 namespace {
@@ -64,6 +65,12 @@ Json mount(std::string destination, std::string type, std::string source, std::v
 Json tmpfs(const std::string& destination, uint64_t bytes) {
   return mount(destination, "tmpfs", "tmpfs",
                {"nosuid", "nodev", "mode=1777", "size=" + std::to_string(bytes)});
+}
+
+std::string in_capitals(std::string text) {
+  for (char& letter : text)
+    if (letter >= 'a' && letter <= 'z') letter = char(letter - 'a' + 'A');
+  return text;
 }
 
 Json denied_calls(std::vector<std::string> names, int error_number) {
@@ -127,6 +134,10 @@ Result<void> check(const ContainerSpec& spec) {
   for (const auto& device : spec.devices)
     if (!lies_below(device, "/dev") || !is_clean_absolute(device))
       return invalid("no device file: " + device);
+  for (const auto& limit : spec.limits)
+    if (!resource_of(limit.name) || limit.soft > limit.hard)
+      return invalid("the limit " + shorten(limit.name, 40) + " of " + std::to_string(limit.soft) + " and " +
+                     std::to_string(limit.hard) + " cannot be set");
   return ok();
 }
 
@@ -379,6 +390,9 @@ Result<Bundle> make_bundle(const ContainerSpec& spec, const std::vector<SystemEn
   Json limits = none;
   if (spec.pids_max_by_user)
     limits.push_back({{"type", "RLIMIT_NPROC"}, {"hard", spec.pids_max}, {"soft", spec.pids_max}});
+  for (const auto& limit : spec.limits)
+    limits.push_back(
+        {{"type", "RLIMIT_" + in_capitals(limit.name)}, {"hard", limit.hard}, {"soft", limit.soft}});
   const Json given = ids ? Json(kCapabilities) : none;
   // Another user than root gets none to begin with, as with other runtimes.
   const Json effective = spec.user_id == 0 ? given : none;
@@ -396,11 +410,11 @@ Result<Bundle> make_bundle(const ContainerSpec& spec, const std::vector<SystemEn
           {"inheritable", none},
           {"permitted", effective},
           {"ambient", none}}},
-        // A machine may forbid raising limits, so none is raised: the container has ours.
+        // A machine may forbid raising limits, so none is raised unasked: the container has ours.
         {"rlimits", limits},
         {"noNewPrivileges", true},
         {"oomScoreAdj", kOutOfMemoryScore}}},
-      {"root", {{"path", stage.root()}, {"readonly", false}}},
+      {"root", {{"path", stage.root()}, {"readonly", spec.read_only_root}}},
       {"hostname", spec.hostname},
       {"mounts", mounts},
       {"linux",

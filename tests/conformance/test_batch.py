@@ -217,9 +217,6 @@ def test_definitions_have_revisions(batch, queue):
     assert "not active" in refusal(batch.submit_job, jobName="x", jobQueue=queue, jobDefinition=f"{name}:3")
     pages = list(batch.get_paginator("describe_job_definitions").paginate(jobDefinitionName=name, PaginationConfig={"PageSize": 2}))
     assert [[one["revision"] for one in page["jobDefinitions"]] for page in pages] == [[3, 2], [1]]
-    kept = batch.register_job_definition(jobDefinitionName=fresh("gang"), type="multinode", nodeProperties={"numNodes": 2, "mainNode": 0, "nodeRangeProperties": [
-        {"targetNodes": "0:1", "container": {"image": IMAGE, "vcpus": 1, "memory": 64, "command": ["true"]}}]})
-    assert "cannot be run by this server yet" in refusal(batch.submit_job, jobName="x", jobQueue=queue, jobDefinition=kept["jobDefinitionArn"])
     assert "AWS_BATCH_" in refusal(register, batch=batch, name=fresh("x"), containerProperties={"environment": [{"name": "AWS_BATCH_X", "value": "1"}]})
     assert "at least 60" in refusal(register, batch=batch, name=fresh("x"), timeout={"attemptDurationSeconds": 5})
     assert "attempts" in refusal(register, batch=batch, name=fresh("x"), retryStrategy={"attempts": 11})

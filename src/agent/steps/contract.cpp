@@ -5,6 +5,7 @@
 
 #include "agent/job_config.hpp"
 #include "agent/steps.hpp"
+#include "domain/batch.hpp"
 #include "host/files.hpp"
 
 namespace trainyard::agent {
@@ -27,6 +28,8 @@ Result<void> write_all_files(Site& site) {
   if (!site.order.spec.plain()) TRY(write_training_files(site));
   const std::string table = site.place.host_table.empty() ? "" : TRY(host::read_file(site.place.host_table));
   TRY(host::write_file(site.path("etc/hosts"), hosts_file(table)));
+  if (const auto main = site.order.spec.main_host(); main && *main != site.order.host)
+    site.variables[std::string(domain::kMainAddressVariable)] = address_in(table, domain::host_name(*main));
   const auto of_machine = host::read_file("/etc/resolv.conf");
   const std::string resolver =
       site.order.spec.network_isolation

@@ -1,4 +1,5 @@
 // The image, ready to run: a runtime is this machine's own system and needs nothing; others are unpacked.
+#include "host/image.hpp"
 #include "agent/steps.hpp"
 
 namespace trainyard::agent {
@@ -30,6 +31,12 @@ std::optional<Failure> ready_image(Site& site) {
     if (!unpacked)
       return failure_of(unpacked.error(), "The image " + site.order.spec.image + " cannot be used");
     site.image = std::move(*unpacked);
+  }
+  if (const std::string& user = site.fittings().user; !user.empty()) {
+    const auto ids = host::user_of(site.image.root, user);
+    if (!ids) return failure_of(ids.error(), "The container cannot run as the user '" + user + "'");
+    site.image.user_id = ids->user;
+    site.image.group_id = ids->group;
   }
   if (!image.entrypoint.empty()) site.image.entrypoint = image.entrypoint;
   for (const auto& [name, value] : image.environment) site.image.environment[name] = value;

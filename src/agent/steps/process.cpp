@@ -36,6 +36,20 @@ std::vector<std::string> batch_command(const Site& site) {
   return words;
 }
 
+// What the job asked for beside.
+void fit(const Site& site, host::ContainerSpec& spec) {
+  const domain::Fittings& fittings = site.fittings();
+  for (const auto& limit : fittings.limits) spec.limits.push_back({limit.name, limit.soft, limit.hard});
+  for (const auto& device : fittings.devices)
+    if (std::ranges::find(spec.devices, device) == spec.devices.end()) spec.devices.push_back(device);
+  if (fittings.shared_memory_bytes) spec.shared_memory_bytes = uint64_t(*fittings.shared_memory_bytes);
+  spec.read_only_root = fittings.read_only_root;
+  if (!fittings.init) return;
+  spec.arguments.insert(spec.arguments.begin(),
+                        {std::string(contract::kEntryInside), std::string(contract::kEntryInit)});
+  spec.mounts.push_back(bound(site.world.entry_program, std::string(contract::kEntryInside), true));
+}
+
 host::ContainerSpec container_spec(Site& site) {
   const auto& order = site.order;
   auto endpoint = site.endpoints->config();
@@ -62,7 +76,7 @@ host::ContainerSpec container_spec(Site& site) {
     spec.mounts.push_back(bound(site.world.entry_program, std::string(contract::kEntryInside), true));
     spec.mounts.push_back(bound(site.path("entry"), std::string(contract::kEntryFolder), false));
   }
-  spec.environment = container_environment(order, endpoint, site.image.environment);
+  spec.environment = container_environment(order, endpoint, site.image.environment, site.variables);
   spec.working_directory = site.image.working_directory;
   spec.hostname = site.host_name();
   spec.network_namespace = site.place.network_namespace;
@@ -76,6 +90,7 @@ host::ContainerSpec container_spec(Site& site) {
   spec.user_id = site.image.user_id;
   spec.group_id = site.image.group_id;
   spec.devices = site.place.devices;
+  fit(site, spec);
   return spec;
 }
 
@@ -101,8 +116,10 @@ std::optional<Failure> start_process(Site& site) {
   if (!pipe) return failure_of(pipe.error(), "starting the process");
   site.pump =
       std::make_unique<LogPump>(std::move(pipe->read_end), *site.metrics, site.world.facts, site.world.clock);
+  if (site.fittings().init && site.world.entry_program.empty())
+    return Failure{domain::Fault::internal, "this agent has no trainyard-entry beside it"};
   const auto spec = container_spec(site);
-  if (spec.arguments.empty())
+  if (spec.arguments.empty() || (site.fittings().init && spec.arguments.size() == 2))
     return Failure{domain::Fault::client,
                    "The container cannot be started: neither the job nor its image names a command"};
   // An image's own user finds /opt/ml his, as far as it is this host's own copy.

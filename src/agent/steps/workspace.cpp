@@ -24,7 +24,8 @@ void remove_directories(Site& site, std::initializer_list<const char*> names) {
 
 std::optional<Failure> make_workspace(Site& site) {
   // "ml" is being mounted over, where volumes have a size.
-  remove_directories(site, {"etc", "image", "checkpoints", "entry", site.world.await_volume ? "etc" : "ml"});
+  remove_directories(
+      site, {"etc", "image", "checkpoints", "entry", kVolumesBeside, site.world.await_volume ? "etc" : "ml"});
   if (site.died_before) {
     return Failure{domain::Fault::internal, "the agent of this host died while it ran the job"};
   }
@@ -56,7 +57,8 @@ void remove_workspace(Site& site) {
   if (auto removed = host::remove_volume(site.path(kDisk), site.path(kVolumeFile)); !removed) {
     log(Level::warning, "agent", "the volume cannot be removed", {{"error", removed.error().message}});
   }
-  remove_directories(site, {"ml", kDisk, "etc", "image", "checkpoints", "entry", kFileSystems});
+  remove_directories(site,
+                     {"ml", kDisk, "etc", "image", "checkpoints", "entry", kVolumesBeside, kFileSystems});
 }
 
 }  // namespace trainyard::agent

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "api/api.hpp"
 #include "api/errors.hpp"
 #include "api/shapes/batch.hpp"
 #include "domain/array.hpp"
@@ -52,12 +53,14 @@ Result<shapes::batch::JobDefinition> describe(const domain::JobDefinition& defin
 Outcome<domain::JobSpec> batch_spec_of(const shapes::batch::SubmitJobRequest& request,
                                        const domain::JobDefinition& definition, const std::string& queue,
                                        const std::string& region, const std::string& account,
-                                       const std::string& id);
+                                       const std::string& id, const Settings& settings);
 
 // "--in Ref::input" with {input: s3://..} -> "--in s3://..". What has no parameter stays as it is.
 std::string with_parameters(const std::string& word, const std::map<std::string, std::string>& parameters);
 
 // Requires: job.spec.batch.
+Result<void> read_container(const shapes::batch::ContainerProperties& container,
+                            shapes::batch::ContainerDetail& detail);
 Result<shapes::batch::JobDetail> describe(const domain::Job& job);
 shapes::batch::JobSummary summary_of_batch(const domain::Job& job);
 

@@ -2,6 +2,8 @@
 #include <algorithm>
 
 #include "api/operations/batch.hpp"
+#include "api/operations/batch_container.hpp"
+#include "api/operations/batch_nodes.hpp"
 #include "api/operations/training_job.hpp"
 #include "api/protocol/json.hpp"
 #include "base/check.hpp"
@@ -15,17 +17,8 @@ namespace {
 
 namespace batch = shapes::batch;
 
-constexpr int64_t kMebibyte = 1 << 20;
-constexpr int64_t kMemoryMebibytesMin = 4;  // as AWS
-constexpr int64_t kVolumeGibMax = 16'384;   // as training jobs'
-
 const shapes::Shape& detail_shape() {
   return *batch::DescribeJobs::shape().output->members.front().shape->element;
-}
-
-template <class T>
-bool filled(const std::optional<std::vector<T>>& list) {
-  return list && !list->empty();
 }
 
 Failure not_yet(const std::string& what, const std::string& instead) {
@@ -35,12 +28,18 @@ Failure not_yet(const std::string& what, const std::string& instead) {
 // What a person would rely on and does not get. What is harmless here is kept and echoed.
 Outcome<Done> refuse_what_is_not_here(const batch::SubmitJobRequest& request,
                                       const batch::JobDefinition& definition) {
-  if (definition.type.value_or("") != "container" || definition.node_properties || request.node_overrides)
-    return not_yet("A multinode job", "submit jobs of one container");
+  if (definition.node_properties && (request.container_overrides || request.ecs_properties_override))
+    return client_exception(
+        "containerOverrides are for jobs of one container: a multi-node parallel job takes nodeOverrides");
+  if (!definition.node_properties && request.node_overrides)
+    return client_exception(
+        "nodeOverrides are for multi-node parallel jobs, and this definition is of type " +
+        definition.type.value_or(""));
+  if (definition.node_properties && request.array_properties &&
+      request.array_properties->size.value_or(0) != 0)
+    return client_exception("A multi-node parallel job cannot be an array job");
   if (definition.eks_properties || request.eks_properties_override)
     return not_yet("eksProperties", "use containerProperties");
-  if (definition.ecs_properties || request.ecs_properties_override)
-    return not_yet("ecsProperties", "use containerProperties");
   if (definition.consumable_resource_properties || request.consumable_resource_properties_override)
     return not_yet("consumableResourceProperties", "leave it out");
   if (request.share_identifier || request.scheduling_priority_override)
@@ -48,108 +47,6 @@ Outcome<Done> refuse_what_is_not_here(const batch::SubmitJobRequest& request,
         "shareIdentifier and schedulingPriorityOverride are for job queues with a "
         "scheduling policy, and this one has none");
   return Done{};
-}
-
-Outcome<Done> refuse_what_is_not_here(const batch::ContainerProperties& container) {
-  if (filled(container.volumes) || filled(container.mount_points))
-    return not_yet("containerProperties.volumes", "have the container fetch its data");
-  if (filled(container.secrets)) return not_yet("containerProperties.secrets", "use environment");
-  if (container.privileged.value_or(false)) return not_yet("A privileged container", "leave privileged out");
-  if (container.readonly_root_filesystem.value_or(false))
-    return not_yet("readonlyRootFilesystem", "leave it out");
-  if (container.user.value_or("") != "")
-    return not_yet("containerProperties.user", "name the user in the image");
-  if (filled(container.ulimits)) return not_yet("containerProperties.ulimits", "set them in the command");
-  if (container.linux_parameters) return not_yet("containerProperties.linuxParameters", "leave it out");
-  if (container.repository_credentials)
-    return not_yet("containerProperties.repositoryCredentials", "give them to this server's config");
-  if (container.log_configuration && container.log_configuration->log_driver.value_or("awslogs") != "awslogs")
-    return not_yet("The log driver " + *container.log_configuration->log_driver, "use awslogs");
-  return Done{};
-}
-
-template <class Pair>
-std::map<std::string, std::string> variables_of(const std::optional<std::vector<Pair>>& pairs) {
-  std::map<std::string, std::string> variables;
-  if (!pairs) return variables;
-  for (const auto& each : *pairs)
-    if (each.name) variables[*each.name] = each.value.value_or("");
-  return variables;
-}
-
-// By type; the old members vcpus and memory are the same by another name, and what requirements say goes before them.
-template <class Container>
-std::map<std::string, std::string> resources_of(const Container& container) {
-  std::map<std::string, std::string> resources;
-  if (container.vcpus) resources["VCPU"] = std::to_string(*container.vcpus);
-  if (container.memory) resources["MEMORY"] = std::to_string(*container.memory);
-  if (container.resource_requirements)
-    for (const auto& each : *container.resource_requirements) resources[*each.type] = *each.value;
-  return resources;
-}
-
-// What the container is given, from the definition's words and those of the request.
-void override_container(batch::ContainerProperties& container, const batch::ContainerOverrides& overrides) {
-  if (overrides.command) container.command = overrides.command;
-  auto variables = variables_of(container.environment);
-  for (const auto& [name, value] : variables_of(overrides.environment)) variables[name] = value;
-  container.environment.emplace();
-  for (const auto& [name, value] : variables) {
-    batch::KeyValuePair pair;
-    pair.name = name;
-    pair.value = value;
-    container.environment->push_back(std::move(pair));
-  }
-  auto resources = resources_of(container);
-  for (const auto& [type, value] : resources_of(overrides)) resources[type] = value;
-  container.vcpus.reset();
-  container.memory.reset();
-  container.resource_requirements.emplace();
-  for (const auto& [type, value] : resources) {
-    batch::ResourceRequirement requirement;
-    requirement.type = type;
-    requirement.value = value;
-    container.resource_requirements->push_back(std::move(requirement));
-  }
-}
-
-Outcome<int64_t> whole_number(const std::map<std::string, std::string>& resources, const std::string& type,
-                              int64_t least) {
-  const auto found = resources.find(type);
-  if (found == resources.end()) return int64_t{0};
-  const auto value = parse_int(found->second);
-  if (!value || *value < least)
-    return client_exception("The resource requirement " + type + " must be a whole number of at least " +
-                            std::to_string(least) + ", not '" + shorten(found->second, 40) + "'");
-  return *value;
-}
-
-Outcome<domain::InstanceGroup> group_of(const batch::ContainerProperties& container) {
-  const auto resources = resources_of(container);
-  const auto cpus_text = resources.find("VCPU");
-  if (cpus_text == resources.end() || !resources.contains("MEMORY"))
-    return client_exception("The container needs resource requirements of the types VCPU and MEMORY");
-  double cpus = 0;
-  try {
-    size_t used = 0;
-    cpus = std::stod(cpus_text->second, &used);  // Fargate's may be 0.25
-    if (used != cpus_text->second.size()) cpus = 0;
-  } catch (const std::exception&) {
-    cpus = 0;
-  }
-  if (!(cpus > 0) || cpus > 1e6)
-    return client_exception("The resource requirement VCPU must be a number above 0, not '" +
-                            shorten(cpus_text->second, 40) + "'");
-  const int64_t memory = TRY(whole_number(resources, "MEMORY", kMemoryMebibytesMin));
-  const int64_t gpus = TRY(whole_number(resources, "GPU", 1));
-  if (memory > (int64_t{1} << 40))
-    return client_exception("The resource requirement MEMORY is in MiB and must be at most 2^40");
-  domain::InstanceGroup group;
-  group.name = "default";
-  group.instance_type = cpus_text->second + " vCPU, " + std::to_string(memory) + " MiB";
-  if (gpus > 0) group.instance_type += ", " + std::to_string(gpus) + " GPU";
-  group.share = domain::Share{cpus, memory * kMebibyte, gpus};
-  return group;
 }
 
 Outcome<Done> read_retries(const batch::RetryStrategy& strategy, domain::BatchPart& part) {
@@ -180,6 +77,8 @@ std::optional<std::string> unless_empty(std::string text) {
   return text.empty() ? std::nullopt : std::optional(std::move(text));
 }
 
+domain::HostIndex main_of(const domain::Job& job) { return job.spec.main_host().value_or(0); }
+
 batch::AttemptDetail describe_attempt(const domain::Job& job, const domain::Attempt& attempt) {
   const domain::AttemptEnd end = domain::end_of(attempt);
   batch::AttemptDetail detail;
@@ -187,12 +86,82 @@ batch::AttemptDetail describe_attempt(const domain::Job& job, const domain::Atte
   if (end.exit_code) detail.container->exit_code = *end.exit_code;
   detail.container->reason = unless_empty(end.reason);
   if (attempt.training_started) {
-    detail.container->log_stream_name = control::log_stream_of(job, attempt, 0);
+    detail.container->log_stream_name = control::log_stream_of(job, attempt, main_of(job));
     detail.started_at = milliseconds(*attempt.training_started);
   }
   detail.stopped_at = milliseconds(*attempt.ended);
   detail.status_reason = end.status_reason;
   return detail;
+}
+
+void describe_container(const domain::Job& job, batch::JobDetail& detail) {
+  if (!detail.container) detail.container.emplace();
+  const domain::Attempt* attempt = job.attempt();
+  if (!attempt) return;
+  if (attempt->training_started) {
+    detail.started_at = milliseconds(*attempt->training_started);
+    detail.container->log_stream_name = control::log_stream_of(job, *attempt, 0);
+  }
+  if (!attempt->ended) return;
+  const domain::AttemptEnd end = domain::end_of(*attempt);
+  if (end.exit_code) detail.container->exit_code = *end.exit_code;
+  detail.container->reason = unless_empty(end.reason);
+}
+
+// What of a job is described by its container, or by its nodes.
+struct Body {
+  std::optional<batch::ContainerProperties> container;
+  std::optional<batch::NodeProperties> nodes;
+};
+
+Outcome<Body> container_into(domain::JobSpec& spec, const batch::JobDefinition& definition,
+                             const batch::SubmitJobRequest& request,
+                             const std::map<std::string, std::string>& parameters, const Settings& settings,
+                             const std::string& region) {
+  batch::ContainerProperties container;
+  auto overrides = request.container_overrides.value_or(batch::ContainerOverrides());
+  if (definition.ecs_properties) {
+    if (request.container_overrides)
+      return client_exception("containerOverrides are for containerProperties: use ecsPropertiesOverride");
+    container = TRY(container_of_task(*definition.ecs_properties));
+    if (request.ecs_properties_override) overrides = TRY(overrides_of_task(*request.ecs_properties_override));
+  } else if (!definition.container_properties || request.ecs_properties_override) {
+    return cannot_run("A job without containerProperties or ecsProperties", "name a container");
+  } else {
+    container = *definition.container_properties;
+  }
+  override_container(container, overrides);
+  put_parameters(container, parameters);
+  domain::InstanceGroup group = TRY(group_of(container, settings, region));
+  spec.image = std::move(group.program->image);
+  spec.arguments = std::move(group.program->arguments);
+  spec.environment = std::move(group.program->environment);
+  group.program.reset();
+  spec.groups.push_back(std::move(group));
+  spec.volume_gib = TRY(volume_gib_of(container));
+  spec.role_arn = container.job_role_arn.value_or("");
+  Body body;
+  body.container = std::move(container);
+  return body;
+}
+
+Outcome<Body> nodes_into(domain::JobSpec& spec, const batch::NodeProperties& properties,
+                         const batch::SubmitJobRequest& request,
+                         const std::map<std::string, std::string>& parameters, const Settings& settings,
+                         const std::string& region) {
+  Nodes nodes = TRY(nodes_of(properties, request.node_overrides, parameters, settings, region));
+  spec.batch->main_node = nodes.main;
+  spec.groups = std::move(nodes.groups);
+  // What its main node runs is what people see of it at first.
+  const domain::Program& program = *spec.group(nodes.main).program;
+  spec.image = program.image;
+  spec.arguments = program.arguments;
+  spec.environment = program.environment;
+  spec.volume_gib = nodes.volume_gib;
+  spec.role_arn = std::move(nodes.role_arn);
+  Body body;
+  body.nodes = std::move(nodes.properties);
+  return body;
 }
 
 }  // namespace
@@ -220,21 +189,13 @@ std::string with_parameters(const std::string& word, const std::map<std::string,
 Outcome<domain::JobSpec> batch_spec_of(const batch::SubmitJobRequest& request,
                                        const domain::JobDefinition& kept, const std::string& queue,
                                        const std::string& region, const std::string& account,
-                                       const std::string& id) {
+                                       const std::string& id, const Settings& settings) {
   TRY(check_batch_name(*request.job_name, "jobName"));
   const auto definition = TRY(describe(kept, account));
   TRY(refuse_what_is_not_here(request, definition));
-  if (!definition.container_properties)
-    return not_yet("A job without containerProperties", "name a container");
-  batch::ContainerProperties container = *definition.container_properties;
-  TRY(refuse_what_is_not_here(container));
-  override_container(container, request.container_overrides.value_or(batch::ContainerOverrides()));
-
   auto parameters = definition.parameters.value_or(std::map<std::string, std::string>());
   for (const auto& [name, value] : request.parameters.value_or(std::map<std::string, std::string>()))
     parameters[name] = value;
-  if (container.command)
-    for (std::string& word : *container.command) word = with_parameters(word, parameters);
 
   domain::JobSpec spec;
   domain::BatchPart& part = spec.batch.emplace();
@@ -252,20 +213,11 @@ Outcome<domain::JobSpec> batch_spec_of(const batch::SubmitJobRequest& request,
                               std::to_string(domain::kBatchAttemptSecondsMin));
     spec.max_runtime_seconds = std::min(*timeout->attempt_duration_seconds, domain::kBatchRuntimeSecondsMax);
   }
-  spec.volume_gib =
-      container.ephemeral_storage ? *container.ephemeral_storage->size_in_gi_b : kVolumeGibDefault;
-  if (spec.volume_gib < 1 || spec.volume_gib > kVolumeGibMax)
-    return client_exception("ephemeralStorage.sizeInGiB must be between 1 and " +
-                            std::to_string(kVolumeGibMax));
-  spec.image = *container.image;
-  spec.arguments = container.command.value_or(std::vector<std::string>());
-  spec.environment = variables_of(container.environment);
-  for (const auto& [name, value] : spec.environment)
-    if (name.starts_with(domain::kReservedVariables))
-      return client_exception("Environment variable names must not begin with AWS_BATCH_: " +
-                              shorten(name, 128));
-  spec.groups.push_back(TRY(group_of(container)));
-  spec.role_arn = container.job_role_arn.value_or("");
+  Body body;
+  if (definition.node_properties)
+    body = TRY(nodes_into(spec, *definition.node_properties, request, parameters, settings, region));
+  else
+    body = TRY(container_into(spec, definition, request, parameters, settings, region));
   if (spec.role_arn.empty())
     spec.role_arn = "arn:aws:iam::" + account + ":role/" + std::string(kDefaultJobRole);
 
@@ -281,17 +233,21 @@ Outcome<domain::JobSpec> batch_spec_of(const batch::SubmitJobRequest& request,
   detail.timeout = timeout;
   detail.propagate_tags = request.propagate_tags ? request.propagate_tags : definition.propagate_tags;
   detail.platform_capabilities = definition.platform_capabilities.value_or(std::vector<std::string>{"EC2"});
+  detail.node_properties = std::move(body.nodes);
   std::string words;
   write_json(detail_shape(), &detail, words);
   spec.request = TRY(parse_json(words));
-  std::string container_words;
-  const auto& members = batch::RegisterJobDefinition::shape().input->members;
-  write_json(*std::ranges::find(members, "containerProperties", &shapes::Member::name)->shape, &container,
-             container_words);
-  spec.request["container"] = TRY(parse_json(container_words));
+  if (body.container) spec.request["container"] = TRY(words_of(*body.container));
   if (dump(spec.request).size() > kSubmitBytesMax)
     return client_exception("a job has at most " + std::to_string(kSubmitBytesMax) + " bytes");
   return spec;
+}
+
+Result<void> read_container(const batch::ContainerProperties& container, batch::ContainerDetail& detail) {
+  const auto& shape = *std::ranges::find(detail_shape().members, "container", &shapes::Member::name)->shape;
+  const auto words = words_of(container);
+  if (!words) return internal("a container's properties cannot be written");
+  return read_json(shape, dump(*words), &detail);
 }
 
 Result<batch::JobDetail> describe(const domain::Job& job) {
@@ -308,17 +264,11 @@ Result<batch::JobDetail> describe(const domain::Job& job) {
   detail.attempts.emplace();
   for (const auto& attempt : job.attempts)
     if (attempt.ended) detail.attempts->push_back(describe_attempt(job, attempt));
-  if (!detail.container) detail.container.emplace();
-  if (const domain::Attempt* attempt = job.attempt()) {
-    if (attempt->training_started) {
-      detail.started_at = milliseconds(*attempt->training_started);
-      detail.container->log_stream_name = control::log_stream_of(job, *attempt, 0);
-    }
-    if (attempt->ended) {
-      const domain::AttemptEnd end = domain::end_of(*attempt);
-      if (end.exit_code) detail.container->exit_code = *end.exit_code;
-      detail.container->reason = unless_empty(end.reason);
-    }
+  if (job.spec.main_host()) {
+    if (job.attempt() && job.attempt()->training_started)
+      detail.started_at = milliseconds(*job.attempt()->training_started);
+  } else {
+    describe_container(job, detail);
   }
   if (job.finished())
     detail.stopped_at =
@@ -338,6 +288,10 @@ batch::JobSummary summary_of_batch(const domain::Job& job) {
   summary.status_reason = unless_empty(domain::batch_status_reason(job));
   const domain::Attempt* attempt = job.attempt();
   if (attempt && attempt->training_started) summary.started_at = milliseconds(*attempt->training_started);
+  if (job.spec.main_host()) {
+    summary.node_properties.emplace();
+    summary.node_properties->num_nodes = job.spec.hosts();
+  }
   if (job.finished())
     summary.stopped_at = milliseconds(attempt && attempt->ended ? *attempt->ended : job.modified);
   if (attempt && attempt->ended) {

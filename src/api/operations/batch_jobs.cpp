@@ -2,9 +2,11 @@
 #include <algorithm>
 
 #include "api/operations/batch.hpp"
+#include "api/operations/batch_nodes.hpp"
 #include "api/operations/operations.hpp"
 #include "api/operations/training_job.hpp"
 #include "base/text.hpp"
+#include "domain/multinode.hpp"
 
 namespace trainyard::api {
 namespace {
@@ -46,13 +48,14 @@ Outcome<domain::JobDefinition> find_definition(const Services& services, const C
 }
 
 Outcome<control::NewJob> new_job(const Services& services, const Context& context,
-                                 const batch::SubmitJobRequest& request, const std::string& id) {
+                                 const batch::SubmitJobRequest& request, const std::string& id,
+                                 const Settings& settings) {
   const std::string& account = context.principal.account;
   const auto definition = TRY(find_definition(services, context, *request.job_definition));
   const std::string queue(domain::name_in_arn(*request.job_queue, domain::kQueueArn));
   control::NewJob job;
   job.key = {context.region, id};
-  job.spec = TRY(batch_spec_of(request, definition, queue, context.region, account, id));
+  job.spec = TRY(batch_spec_of(request, definition, queue, context.region, account, id, settings));
   for (const auto& [key, value] : request.tags.value_or(std::map<std::string, std::string>())) {
     if (to_lower(key).starts_with("aws:"))
       return client_exception("Tag keys that begin with aws: are reserved: " + key);
@@ -62,9 +65,9 @@ Outcome<control::NewJob> new_job(const Services& services, const Context& contex
   return job;
 }
 
-void submit(const Services& services, const Context& context, const batch::SubmitJobRequest& request,
-            Answer<batch::SubmitJobResponse> answer) {
-  auto job = new_job(services, context, request, new_id(services.random));
+void submit(const Settings& settings, const Services& services, const Context& context,
+            const batch::SubmitJobRequest& request, Answer<batch::SubmitJobResponse> answer) {
+  auto job = new_job(services, context, request, new_id(services.random), settings);
   if (!job) return answer(std::move(job).error());
   services.control.create_job(*std::move(job), [answer = std::move(answer)](Result<domain::Job> made) {
     if (!made) return answer(std::move(made).error());
@@ -80,6 +83,10 @@ Result<domain::ChildCounts> counts_of(const Services& services, const domain::Jo
   return job.is_array() ? services.control.count_children(job) : domain::ChildCounts();
 }
 
+bool is_node(const domain::Job& job, domain::HostIndex node) {
+  return job.spec.main_host() && node < job.spec.hosts();
+}
+
 Outcome<batch::DescribeJobsResponse> describe_jobs(const Services& services, const Context& context,
                                                    const batch::DescribeJobsRequest& request) {
   if (request.jobs->size() > size_t(kPageMaxBatch))
@@ -87,12 +94,12 @@ Outcome<batch::DescribeJobsResponse> describe_jobs(const Services& services, con
   batch::DescribeJobsResponse out;
   out.jobs.emplace();
   for (const auto& id : *request.jobs) {
-    const auto job =
-        services.control.find({context.region, std::string(domain::name_in_arn(id, domain::kJobArn))});
+    const auto [of_job, node] = domain::split_node_id(std::string(domain::name_in_arn(id, domain::kJobArn)));
+    const auto job = services.control.find({context.region, of_job});
     if (!job && job.error().kind == Kind::not_found) continue;
     if (!job) return job.error();
-    if (!(*job)->spec.batch) continue;
-    auto detail = TRY(describe(**job));
+    if (!(*job)->spec.batch || (node && !is_node(**job, *node))) continue;
+    auto detail = TRY(node ? describe_node(**job, *node) : describe(**job));
     add_array(detail, **job, TRY(counts_of(services, **job)), context.now);
     std::map<std::string, std::string> tags;
     for (const auto& tag : TRY(services.control.tags(control::job_arn(**job))))
@@ -200,17 +207,44 @@ Outcome<batch::ListJobsResponse> list_children(const Services& services, const C
   return out;
 }
 
+// The nodes of a job, in the order of their indices; a page's token is the last one's.
+Outcome<batch::ListJobsResponse> list_nodes(const Services& services, const Context& context,
+                                            const batch::ListJobsRequest& request, size_t results_max) {
+  if (request.filters && !request.filters->empty())
+    return client_exception("filters are for the jobs of a jobQueue");
+  const JobKey key{context.region,
+                   std::string(domain::name_in_arn(*request.multi_node_job_id, domain::kJobArn))};
+  batch::ListJobsResponse out;
+  out.job_summary_list.emplace();
+  const auto job = services.control.find(key);
+  if (!job && job.error().kind != Kind::not_found) return job.error();
+  if (!job || !(*job)->spec.batch || !(*job)->spec.main_host()) return out;
+  const std::string status = request.job_status.value_or("RUNNING");
+  const auto after = parse_int(request.next_token.value_or("-1"));
+  if (!after || *after < -1) return client_exception("nextToken is not one of this list's");
+  for (int64_t node = *after + 1; node < int64_t((*job)->spec.hosts()); ++node) {
+    auto summary = summary_of_node(**job, domain::HostIndex(node));
+    if (summary.status != status) continue;
+    if (out.job_summary_list->size() == results_max) {
+      out.next_token = std::to_string(*out.job_summary_list->back().node_properties->node_index);
+      break;
+    }
+    out.job_summary_list->push_back(std::move(summary));
+  }
+  return out;
+}
+
 Outcome<batch::ListJobsResponse> list_jobs(const Services& services, const Context& context,
                                            const batch::ListJobsRequest& request) {
-  if (request.multi_node_job_id)
-    return client_exception("ListJobs by multiNodeJobId: this server has no multinode jobs yet");
-  if (bool(request.job_queue) == bool(request.array_job_id))
-    return client_exception("ListJobs needs one of jobQueue and arrayJobId");
+  if (int(bool(request.job_queue)) + int(bool(request.array_job_id)) + int(bool(request.multi_node_job_id)) !=
+      1)
+    return client_exception("ListJobs needs one of jobQueue, arrayJobId and multiNodeJobId");
   const int64_t most = request.filters && !request.filters->empty() ? kPageMaxBatch : kListMaxBatch;
   if (request.max_results && (*request.max_results < 1 || *request.max_results > most))
     return client_exception("maxResults must be between 1 and " + std::to_string(most));
   const auto results_max = size_t(request.max_results.value_or(most));
   if (request.array_job_id) return list_children(services, context, request, results_max);
+  if (request.multi_node_job_id) return list_nodes(services, context, request, results_max);
   const JobKey queue{context.region, std::string(domain::name_in_arn(*request.job_queue, domain::kQueueArn))};
   if (!services.control.batch_yard()->queue(queue))
     return client_exception("the job queue " + shorten(queue.name, 128) + " does not exist");
@@ -246,6 +280,10 @@ template <class Output>
 void withdraw(const Services& services, const Context& context, const std::string& id, domain::Withdrawn how,
               const std::string& reason, Answer<Output> answer) {
   if (trim(reason).empty()) return answer(client_exception("reason is required"));
+  if (const auto [job, node] = domain::split_node_id(std::string(domain::name_in_arn(id, domain::kJobArn)));
+      node)
+    return answer(client_exception("The nodes of a multi-node parallel job end together: name the job, " +
+                                   shorten(job, 128)));
   const JobKey key{context.region, std::string(domain::name_in_arn(id, domain::kJobArn))};
   if (const auto found = services.control.find(key); !found || !(*found)->spec.batch) {
     if (found || found.error().kind == Kind::not_found) return answer(Output{});
@@ -259,10 +297,10 @@ void withdraw(const Services& services, const Context& context, const std::strin
 
 }  // namespace
 
-void add_batch_jobs(OperationTable& table, const Settings&, const Services& services) {
+void add_batch_jobs(OperationTable& table, const Settings& settings, const Services& services) {
   table.add_later<batch::SubmitJob>(
       [&](const Context& context, batch::SubmitJobRequest request, auto answer) {
-        submit(services, context, request, std::move(answer));
+        submit(settings, services, context, request, std::move(answer));
       });
   table.add<batch::DescribeJobs>([&](const Context& context, const batch::DescribeJobsRequest& request) {
     return describe_jobs(services, context, request);

@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <set>
 
+#include "api/operations/batch_container.hpp"
+#include "api/operations/batch_nodes.hpp"
 #include "api/operations/batch_requests.hpp"
 #include "base/json.hpp"
 #include "base/text.hpp"
@@ -134,22 +136,6 @@ Outcome<Done> check_retries(const batch::RetryStrategy& strategy) {
   return Done{};
 }
 
-Outcome<Done> check_container(const batch::ContainerProperties& container) {
-  if (container.image.value_or("").empty()) return client_exception("containerProperties.image is required");
-  std::set<std::string> resources;
-  for (const auto& each : container.resource_requirements.value_or(std::vector<batch::ResourceRequirement>()))
-    resources.insert(each.type.value_or(""));
-  if (!container.vcpus && !resources.contains("VCPU"))
-    return client_exception("containerProperties needs vCPUs: a resource requirement of type VCPU");
-  if (!container.memory && !resources.contains("MEMORY"))
-    return client_exception("containerProperties needs memory: a resource requirement of type MEMORY");
-  for (const auto& each : container.environment.value_or(std::vector<batch::KeyValuePair>()))
-    if (each.name.value_or("").starts_with(domain::kReservedVariables))
-      return client_exception("Environment variable names must not begin with AWS_BATCH_: " +
-                              shorten(*each.name, 128));
-  return Done{};
-}
-
 template <class Detail>
 Result<Detail> read_detail(const shapes::Shape& shape, const Json& words) {
   Detail detail;
@@ -245,7 +231,9 @@ Outcome<domain::JobDefinition> definition_of(const batch::RegisterJobDefinitionR
   if (*request.type == "container" && !request.container_properties && !request.ecs_properties &&
       !request.eks_properties)
     return client_exception("containerProperties is required for a job definition of type container");
-  if (request.container_properties) TRY(check_container(*request.container_properties));
+  if (request.container_properties)
+    TRY(check_container(*request.container_properties, "containerProperties"));
+  if (*request.type == "multinode") TRY(check_nodes(*request.node_properties));
   if (request.retry_strategy) TRY(check_retries(*request.retry_strategy));
   if (request.timeout &&
       request.timeout->attempt_duration_seconds.value_or(0) < domain::kBatchAttemptSecondsMin)

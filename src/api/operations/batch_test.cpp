@@ -1,4 +1,5 @@
 #include "api/operations/batch.hpp"
+#include "api/operations/batch_nodes.hpp"
 
 #include <gtest/gtest.h>
 
@@ -32,6 +33,19 @@ batch::RegisterJobDefinitionRequest container(std::vector<std::string> command =
   return request;
 }
 
+const Settings& settings() {
+  static const Settings all = [] {
+    Settings made;
+    made.volumes["/fsx"] = {"/srv/fsx", "", "", false};
+    made.volumes["/data"] = {"/srv/data", "", "", true};
+    made.volumes["/scratch"] = {"", "", "", false};
+    made.file_systems["fs-1"] = {"/srv/efs", "EFS", "", false};
+    made.devices = {"/dev/fuse"};
+    return made;
+  }();
+  return all;
+}
+
 batch::SubmitJobRequest job() {
   batch::SubmitJobRequest request;
   request.job_name = "one";
@@ -45,7 +59,7 @@ Outcome<domain::JobSpec> spec_of(const batch::SubmitJobRequest& request,
   auto definition = definition_of(from, "eu-west-1");
   if (!definition) return std::move(definition).error();
   definition->revision = 3;
-  return batch_spec_of(request, *definition, "q", "eu-west-1", "123456789012", "the-id");
+  return batch_spec_of(request, *definition, "q", "eu-west-1", "123456789012", "the-id", settings());
 }
 
 std::string refusal(const Outcome<domain::JobSpec>& outcome) {
@@ -96,11 +110,10 @@ TEST(BatchSpec, WhatTheRequestSaysGoesBeforeTheDefinition) {
 TEST(BatchSpec, WhatCannotBeRunIsRefusedInWords) {
   auto definition = container();
   definition.container_properties->privileged = true;
-  EXPECT_EQ(refusal(spec_of(job(), definition)),
-            "A privileged container cannot be run by this server yet: leave privileged out");
-  definition = container();
-  definition.container_properties->volumes.emplace().emplace_back();
-  EXPECT_NE(refusal(spec_of(job(), definition)).find("containerProperties.volumes"), std::string::npos);
+  EXPECT_EQ(
+      refusal(spec_of(job(), definition)),
+      "A privileged container cannot be run by this server: root in a container is nobody on its machine, "
+      "always; leave privileged out");
   auto request = job();
   request.share_identifier = "a";
   EXPECT_NE(refusal(spec_of(request)).find("shareIdentifier"), std::string::npos);
@@ -151,6 +164,142 @@ TEST(BatchSpec, WhatArraysCannotBeIsRefusedInWords) {
     if (row.array) request.array_properties.emplace().size = 2;
     request.depends_on.emplace().push_back(dependency(row.id, row.type));
     EXPECT_NE(refusal(spec_of(request)).find(row.said), std::string::npos) << row.said;
+  }
+}
+
+batch::Volume volume(const std::string& name, const std::string& path) {
+  batch::Volume volume;
+  volume.name = name;
+  if (!path.empty()) volume.host.emplace().source_path = path;
+  return volume;
+}
+batch::MountPoint mounted(const std::string& name, const std::string& path, bool read_only = false) {
+  batch::MountPoint point;
+  point.source_volume = name;
+  point.container_path = path;
+  point.read_only = read_only;
+  return point;
+}
+
+TEST(BatchSpec, VolumesAreThoseOfTheConfigOrTheHostsOwn) {
+  struct Row {
+    std::string source, at;
+    bool read_only;
+    domain::VolumeKind kind;
+    std::string name, path;
+    std::string why;  // "" = it is given
+  };
+  using enum domain::VolumeKind;
+  for (const Row& row :
+       {Row{"/fsx", "/fsx", false, shared, "/fsx", "", ""},
+        Row{"/fsx/a//b/", "/x/", false, shared, "/fsx", "a/b", ""},
+        Row{"/data/y", "/y", true, shared, "/data", "y", ""},
+        Row{"/scratch", "/s", false, own, "/scratch", "", ""},
+        Row{"/scratch/t", "/s", false, own, "/scratch/t", "", ""}, Row{"", "/s", false, own, "v", "", ""},
+        Row{"/data", "/y", false, shared, "", "", "is read-only by this server's config"},
+        Row{"/fsx2", "/y", false, shared, "", "", "[volumes.\"/fsx2\"]"},
+        Row{"/etc", "/y", false, shared, "", "", "there is: /data, /fsx, /scratch"},
+        Row{"/fsx/../etc", "/y", false, shared, "", "", "without .."},
+        Row{"fsx", "/y", false, shared, "", "", "absolute path"},
+        Row{"/fsx", "y", false, shared, "", "", "containerPath"},
+        Row{"/fsx", "/", false, shared, "", "", "containerPath"}}) {
+    auto definition = container();
+    definition.container_properties->volumes.emplace().push_back(volume("v", row.source));
+    definition.container_properties->mount_points.emplace().push_back(mounted("v", row.at, row.read_only));
+    const auto spec = spec_of(job(), definition);
+    ASSERT_EQ(bool(spec), row.why.empty()) << row.source << " " << refusal(spec);
+    if (!spec) {
+      EXPECT_NE(refusal(spec).find(row.why), std::string::npos) << refusal(spec);
+      continue;
+    }
+    const auto& given = (*spec).group(0).fittings.volumes.at(0);
+    EXPECT_EQ(given.kind, row.kind) << row.source;
+    EXPECT_EQ(given.name, row.name);
+    EXPECT_EQ(given.path, row.path);
+    EXPECT_EQ(given.read_only, row.read_only);
+  }
+}
+
+batch::RegisterJobDefinitionRequest nodes(int64_t count, int64_t main, std::vector<std::string> ranges) {
+  batch::RegisterJobDefinitionRequest request;
+  request.job_definition_name = "nodes";
+  request.type = "multinode";
+  request.node_properties.emplace();
+  request.node_properties->num_nodes = count;
+  request.node_properties->main_node = main;
+  request.node_properties->node_range_properties.emplace();
+  for (const auto& range : ranges) {
+    batch::NodeRangeProperty one;
+    one.target_nodes = range;
+    one.container = container({range, "Ref::word"}).container_properties;
+    request.node_properties->node_range_properties->push_back(one);
+  }
+  return request;
+}
+
+TEST(BatchSpec, RangesOfNodesBecomeGroupsOfHosts) {
+  auto request = job();
+  request.parameters.emplace()["word"] = "hello";
+  const auto spec = spec_of(request, nodes(6, 2, {"0:", "2:3"}));
+  ASSERT_TRUE(spec) << refusal(spec);
+  EXPECT_EQ((*spec).main_host(), 2u);
+  ASSERT_EQ((*spec).groups.size(), 3u);
+  std::string laid;
+  for (const auto& group : (*spec).groups)
+    laid += group.name + " x " + std::to_string(group.count) + " of " + group.program->arguments[0] + " " +
+            group.program->arguments[1] + "; ";
+  EXPECT_EQ(laid, "0:1 x 2 of 0: hello; 2:3 x 2 of 2:3 hello; 4:5 x 2 of 0: hello; ");
+  EXPECT_EQ((*spec).arguments[0], "2:3") << "what its main node runs";
+  EXPECT_EQ((*spec).request["nodeProperties"]["nodeRangeProperties"].size(), 2u) << "as they were written";
+}
+
+TEST(BatchSpec, OverridesOfNodesSplitTheRangesThatTheyMeet) {
+  auto request = job();
+  request.node_overrides.emplace();
+  request.node_overrides->num_nodes = 5;
+  batch::NodePropertyOverride change;
+  change.target_nodes = "1:2";
+  change.container_overrides.emplace().command = {"changed"};
+  request.node_overrides->node_property_overrides.emplace().push_back(change);
+  const auto spec = spec_of(request, nodes(2, 0, {"0", "1:"}));
+  ASSERT_TRUE(spec) << refusal(spec);
+  std::string laid;
+  for (const auto& group : (*spec).groups) laid += group.name + " " + group.program->arguments[0] + "; ";
+  EXPECT_EQ(laid, "0:0 0; 1:2 changed; 3:4 1:; ");
+  EXPECT_EQ((*spec).hosts(), 5u);
+  EXPECT_NE(refusal(spec_of(request, nodes(2, 0, {"0:1"}))).find("has no end"), std::string::npos);
+  request.node_overrides->node_property_overrides->front().target_nodes = "5:";
+  EXPECT_NE(refusal(spec_of(request, nodes(2, 0, {"0:"}))).find("goes beyond"), std::string::npos);
+  request = job();
+  request.node_overrides.emplace();
+  EXPECT_NE(refusal(spec_of(request)).find("nodeOverrides are for multi-node parallel jobs"),
+            std::string::npos);
+  request = job();
+  request.container_overrides.emplace();
+  EXPECT_NE(refusal(spec_of(request, nodes(2, 0, {"0:"}))).find("takes nodeOverrides"), std::string::npos);
+}
+
+TEST(BatchNodes, AreDescribedOneByOne) {
+  const auto spec = spec_of(job(), nodes(3, 1, {"0:", "2"}));
+  ASSERT_TRUE(spec);
+  domain::Job made;
+  made.key = {"eu-west-1", "the-id"};
+  made.account = "123456789012";
+  made.spec = *spec;
+  auto whole = describe(made);
+  ASSERT_TRUE(whole);
+  EXPECT_FALSE(whole->container);
+  EXPECT_EQ(whole->node_properties->num_nodes, 3);
+  EXPECT_EQ(*summary_of_batch(made).node_properties->num_nodes, 3);
+  for (domain::HostIndex host = 0; host < 3; ++host) {
+    const auto node = describe_node(made, host);
+    ASSERT_TRUE(node);
+    EXPECT_EQ(*node->job_id, "the-id#" + std::to_string(host));
+    EXPECT_EQ(*node->node_details->is_main_node, host == 1);
+    EXPECT_EQ(node->container->command->front(), host == 2 ? "2" : "0:");
+    EXPECT_EQ(*node->status, "RUNNABLE");
+    EXPECT_FALSE(node->node_properties);
+    EXPECT_EQ(*summary_of_node(made, host).node_properties->node_index, int64_t(host));
   }
 }
 

@@ -1,0 +1,58 @@
+// Directories that a Batch job asked for: shared ones of the config, and empty ones of this host's own.
+#include <sys/stat.h>
+
+#include "agent/steps.hpp"
+#include "host/files.hpp"
+#include "host/mounts.hpp"
+
+namespace trainyard::agent {
+namespace {
+
+// The mount is ours, by a way that nobody can change under us; the container gets it from there.
+Result<std::string> mount_shared(Site& site, const domain::Volume& volume, const std::string& place) {
+  const auto root = site.order.file_systems.find(volume.name);
+  if (root == site.order.file_systems.end())
+    return not_found("this machine is not told where " + volume.name + " is");
+  const std::string target = site.path(kFileSystems + ("/" + place));
+  TRY(host::bind_beneath(root->second, volume.path, target).in(volume.name));
+  return target;
+}
+
+// For whoever the container's processes run as.
+Result<std::string> make_own(Site& site, const std::string& place) {
+  const std::string path =
+      site.path(std::string(site.volume_limited ? kVolumes : kVolumesBeside) + "/" + place);
+  TRY(host::make_directories(path));
+  if (::chmod(path.c_str(), 01777) != 0) return from_errno("opening " + path + " to the job");
+  return path;
+}
+
+}  // namespace
+
+std::optional<Failure> bring_volumes(Site& site) {
+  const auto& volumes = site.fittings().volumes;
+  for (size_t i = 0; i < volumes.size(); ++i) {
+    const domain::Volume& volume = volumes[i];
+    host::Mount mount;
+    mount.destination = volume.destination;
+    mount.read_only = volume.read_only;
+    if (volume.kind == domain::VolumeKind::memory) {
+      mount.tmpfs_bytes = uint64_t(volume.bytes);
+      site.mounts.push_back(std::move(mount));
+      continue;
+    }
+    // The same directory again, where it is mounted twice.
+    size_t first = 0;
+    while (volumes[first].kind != volume.kind || volumes[first].name != volume.name) ++first;
+    auto source = volume.kind == domain::VolumeKind::own
+                      ? make_own(site, std::to_string(first))
+                      : mount_shared(site, volume, "volume-" + std::to_string(i));
+    if (!source)
+      return failure_of(source.error(), "The volume for " + volume.destination + " cannot be used");
+    mount.source = *std::move(source);
+    site.mounts.push_back(std::move(mount));
+  }
+  return {};
+}
+
+}  // namespace trainyard::agent

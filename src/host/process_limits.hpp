@@ -1,0 +1,22 @@
+// Limits of processes (setrlimit) that a container asks for.
+//
+// Threads: of the whole process: what is raised here is raised for all. Errors: none.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "host/container.hpp"
+
+namespace trainyard::host {
+
+// The number of a resource that setrlimit() limits, by its name in small letters.
+std::optional<int> resource_of(std::string_view name);
+
+// A runtime may lower our limits, but who has a user namespace of its own may raise none: so the hard ones are raised here,
+// for all that we start. What the machine does not allow is cut to what it does, and said, a sentence each.
+void raise_limits(std::vector<ProcessLimit>& limits, std::vector<std::string>& withheld);
+
+}  // namespace trainyard::host
