@@ -7,8 +7,10 @@
 #include <vector>
 
 #include "contract/contract.hpp"
+#include "contract/keeper.hpp"
 #include "entry/helpers.hpp"
 #include "entry/host_run.hpp"
+#include "entry/keep.hpp"
 #include "host/files.hpp"
 #include "host/machine_clock.hpp"
 
@@ -18,7 +20,8 @@ namespace trainyard {
 namespace {
 
 constexpr const char* kUsage =
-    "usage: trainyard-entry | trainyard-entry --start-on HOST COMMAND.. | trainyard-entry --rank PROGRAM..\n";
+    "usage: trainyard-entry | trainyard-entry --start-on HOST COMMAND.. | trainyard-entry --rank PROGRAM.. | "
+    "trainyard-entry --keep\n";
 
 entry::Variables read_variables() {
   entry::Variables variables;
@@ -44,6 +47,9 @@ int run(const std::vector<std::string>& arguments) {
   const std::vector<std::string> rest(arguments.begin() + (arguments.empty() ? 0 : 1), arguments.end());
   if (!arguments.empty() && arguments[0] == "--start-on") return entry::start_on(rest);
   if (!arguments.empty() && arguments[0] == "--rank") return entry::run_rank(rest, variables);
+  // Its standard input is the agent's socket.
+  if (!arguments.empty() && arguments[0] == contract::kKeepOption)
+    return entry::keep(host::PacketSocket(host::File(STDIN_FILENO)));
   if (!arguments.empty()) {
     std::fputs(kUsage, stderr);
     return 2;

@@ -19,7 +19,7 @@ Duration ran_before(const Job& job) {
 
 }  // namespace
 
-Result<launch::Gang> gang_of(const Settings& settings, const Job& job, AttemptId id) {
+Result<launch::Gang> gang_of(const Settings& settings, const Job& job, AttemptId id, bool reuse_host) {
   const domain::Attempt& attempt = *job.attempt();
   launch::Gang gang;
   gang.attempt = id;
@@ -53,6 +53,7 @@ Result<launch::Gang> gang_of(const Settings& settings, const Job& job, AttemptId
   order.stop_grace = stop_grace_of(job, settings.stop_grace);
   order.stalled_after_seconds =
       std::chrono::duration_cast<std::chrono::seconds>(settings.stalled_after).count();
+  order.reuse_host = reuse_host;
   for (domain::HostIndex host = 0; host < attempt.hosts.size(); ++host) {
     order.host = host;
     order.share = attempt.hosts[host].share;
