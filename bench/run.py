@@ -25,6 +25,7 @@ sys.path.insert(0, os.path.join(ROOT, "tests"))
 import jobs
 import oci
 import plot
+import slurm_peer
 import trainyard_server
 from collective_benches import collectives, links, overlap, torch
 from projection import projection
@@ -41,6 +42,9 @@ IMAGE = "localhost/trainyard-bench:1"
 COLD_IMAGE_MIB = int(os.environ.get("TRAINYARD_BENCH_IMAGE_MIB", "1024"))
 COLD_IMAGE_LAYERS = 40
 COLD_ROUNDS = 3
+# Of the bench of arrays. Fewer say less: the peer's start and end are in it.
+ARRAY_CHILDREN = int(os.environ.get("TRAINYARD_BENCH_ARRAY_CHILDREN", "10000"))
+ARRAY_ROUNDS = int(os.environ.get("TRAINYARD_BENCH_ARRAY_ROUNDS", "3"))
 
 
 def rounds(program, *arguments):
@@ -99,6 +103,75 @@ def create():
         server.clean()
     return [row("create", "64 connections, durable", "jobs/s", values(sides["ours"], "requests_per_second"),
                 values(sides["peer"], "requests_per_second"), "one connection, a commit each", "more than one by one", lambda ours, peer: ours > peer)]
+
+
+SUBMIT_ROUNDS, SUBMIT_REQUESTS = 7, 2000
+
+
+def batch_yard(server, **queues):
+    """An environment over the whole machine, and queues by name with their tags."""
+    batch = server.boto("batch")
+    environment = batch.create_compute_environment(
+        computeEnvironmentName="all", type="MANAGED", computeResources={"type": "EC2", "minvCpus": 0, "maxvCpus": 4096, "instanceTypes": ["optimal"]})
+    for name, tags in queues.items():
+        batch.create_job_queue(jobQueueName=name, priority=1, tags=tags, computeEnvironmentOrder=[
+            {"order": 1, "computeEnvironment": environment["computeEnvironmentArn"]}])
+    return batch
+
+
+def definition(batch, name, vcpus):
+    batch.register_job_definition(jobDefinitionName=name, type="container", containerProperties={
+        "image": "trainyard/machine", "command": ["/bin/true"],
+        "resourceRequirements": [{"type": "VCPU", "value": str(vcpus)}, {"type": "MEMORY", "value": "64"}]})
+
+
+def submit():
+    """SubmitJob with durability on: many clients share commits, one cannot. The jobs wait for more than there is."""
+    server = with_server("[[machine]]\nname = 'small'\ncpus = 1.0\nmemory_gib = 1.0\n").start()
+    try:
+        definition(batch_yard(server, queue={}), "large", 96)
+        request = os.path.join(server.data, "request.json")
+        with open(request, "w", encoding="utf-8") as file:
+            json.dump({"jobName": "one", "jobQueue": "queue", "jobDefinition": "large"}, file)
+        sides = rounds("load_api", "submit", *keys(server), "--request", request, "--rounds", str(SUBMIT_ROUNDS), "--requests", str(SUBMIT_REQUESTS))
+    finally:
+        server.clean()
+    return [row("submit", "SubmitJob, 64 connections, durable", "jobs/s", values(sides["ours"], "requests_per_second"),
+                values(sides["peer"], "requests_per_second"), "one connection, a commit each", ">= 1000", lambda ours, peer: ours >= 1000)]
+
+
+def array():
+    """An array of children that do nothing, submitted, run and finished, beside the same array under Slurm."""
+    server = with_server(f"[[machine]]\nname = 'box'\ncpus = {slurm_peer.CPUS}.0\nmemory_gib = 256.0\n").start()
+    slurm = slurm_peer.Slurm(tempfile.mkdtemp(prefix="slurm-"))  # munge takes a short name only
+    ours, peers = {"isolated": [], "reuse": []}, []
+    try:
+        slurm.start()
+        batch = batch_yard(server, isolated={}, reuse={"trainyard:reuse-hosts": "true"})
+        definition(batch, "true", 1)
+
+        def rate(queue):
+            began = time.monotonic()
+            one = batch.submit_job(jobName="array", jobQueue=queue, jobDefinition="true", arrayProperties={"size": ARRAY_CHILDREN})["jobId"]
+            while (status := batch.describe_jobs(jobs=[one])["jobs"][0]["status"]) not in ("SUCCEEDED", "FAILED"):
+                time.sleep(slurm_peer.POLL_SECONDS)
+            assert status == "SUCCEEDED", status
+            seconds = time.monotonic() - began
+            trainyard_server.wait_for(lambda: not os.listdir(os.path.join(server.data, "attempts")), "the last child to be gone")
+            return ARRAY_CHILDREN / seconds
+
+        for _ in range(ARRAY_ROUNDS):
+            for queue in ours:
+                ours[queue].append(rate(queue))
+            peers.append(ARRAY_CHILDREN / slurm.array(ARRAY_CHILDREN))
+    finally:
+        slurm.stop()
+        server.clean()
+    load = f"load {os.getloadavg()[1]:.1f}"
+    return [row("array", f"{ARRAY_CHILDREN:,} children of true, full isolation of each", "children/s", ours["isolated"], peers,
+                f"Slurm, bench/slurm/slurm.conf; {load}", "ratio >= 1.0", lambda ours, peer: ours >= peer),
+            row("array", f"{ARRAY_CHILDREN:,} children of true, hosts used again", "children/s", ours["reuse"], peers,
+                f"Slurm, bench/slurm/slurm.conf; {load}", "ratio >= 3.0", lambda ours, peer: ours >= 3 * peer)]
 
 
 def keys(server):
@@ -348,7 +421,7 @@ def image():
                 "no slower", lambda ours, peer: ours <= peer)]
 
 
-BENCHES = {one.__name__: one for one in (collectives, links, overlap, torch, projection, ledger, describe, create, start, start_up, back_to_back, logs, idle, image)}
+BENCHES = {one.__name__: one for one in (collectives, links, overlap, torch, projection, ledger, describe, create, submit, array, start, start_up, back_to_back, logs, idle, image)}
 
 # -- showing and keeping ----------------------------------------------------------------------------
 

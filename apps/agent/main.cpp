@@ -6,11 +6,14 @@
 #include <cstdlib>
 #include <future>
 #include <map>
+#include <mutex>
 #include <string>
 #include <thread>
 
 #include "agent/agent.hpp"
 #include "agent/endpoints.hpp"
+#include "agent/kept_container.hpp"
+#include "agent/next_order.hpp"
 #include "agent/spool.hpp"
 #include "agent/uplink.hpp"
 #include "base/log.hpp"
@@ -38,6 +41,8 @@ constexpr const char* kUsage =
 // After the last fact was acknowledged the log is too, unless the server cannot keep it; we do not stay for
 // that.
 constexpr Duration kLastDataMax = 5s;
+// How long one that may serve another job waits for it: the server decides within milliseconds when one waits.
+constexpr Duration kIdleMax = 1s;
 
 struct Options {
   std::string order;
@@ -77,11 +82,25 @@ class SignalWatch {
     for (const int number : {SIGTERM, SIGINT, SIGUSR1}) sigaddset(&signals_, number);
     pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
   }
-  void start(agent::Agent& agent) {
-    thread_ = std::thread([this, &agent] {
+  void start() {
+    thread_ = std::thread([this] {
       int number = 0;
-      while (sigwait(&signals_, &number) == 0 && number != SIGUSR1) agent.fence();
+      while (sigwait(&signals_, &number) == 0 && number != SIGUSR1) {
+        const std::lock_guard lock(mutex_);
+        asked_ = true;
+        if (agent_) agent_->fence();
+      }
     });
+  }
+  // Who is to be told; nullptr: nobody. One who comes after the signal is told at once.
+  void tell(agent::Agent* agent) {
+    const std::lock_guard lock(mutex_);
+    agent_ = agent;
+    if (agent_ && asked_) agent_->fence();
+  }
+  bool asked() {
+    const std::lock_guard lock(mutex_);
+    return asked_;
   }
   ~SignalWatch() {
     if (!thread_.joinable()) return;
@@ -91,7 +110,28 @@ class SignalWatch {
 
  private:
   sigset_t signals_{};
+  std::mutex mutex_;
+  agent::Agent* agent_ = nullptr;  // guarded by mutex_
+  bool asked_ = false;             // guarded by mutex_
   std::thread thread_;
+};
+
+// Passes on what an agent says, and before its last fact calls `before_last`: who hears that fact may rely on it.
+class LastWord final : public agent::Facts {
+ public:
+  LastWord(agent::Facts& facts, std::function<void()> before_last)
+      : facts_(facts), before_last_(std::move(before_last)) {}
+  void state(wire::StateFact fact) override {
+    if (domain::is_final(fact.state)) before_last_();
+    facts_.state(std::move(fact));
+  }
+  void lines(std::vector<wire::LogLine> lines) override { facts_.lines(std::move(lines)); }
+  void points(std::vector<wire::MetricPoint> points) override { facts_.points(std::move(points)); }
+  void say(const std::string& text) override { facts_.say(text); }
+
+ private:
+  agent::Facts& facts_;
+  const std::function<void()> before_last_;
 };
 
 // Unpacked images are shared by all hosts of a launcher, where it says so.
@@ -103,8 +143,8 @@ Result<agent::ReadyImage> unpack_image(const domain::Image& image, const std::st
       [&](const host::PullProgress& how_far) { return progress(host::to_words(how_far)); }));
   TRY(host::check_ids(unpacked.user_id, unpacked.group_id));
   // In use until this process ends.
-  static std::vector<host::FileLock> used;
-  if (unpacked.use) used.push_back(*std::move(unpacked.use));
+  static std::map<std::string, host::FileLock> used;  // by root
+  if (unpacked.use) used.try_emplace(unpacked.root, *std::move(unpacked.use));
   agent::ReadyImage ready;
   ready.root = std::move(unpacked.root);
   ready.entrypoint = std::move(unpacked.config.entrypoint);
@@ -142,14 +182,24 @@ std::shared_future<Result<void>> begin_volume(const wire::Order& order, const st
       .share();
 }
 
-Result<void> run(const Options& options, Clock& clock) {
-  host::MachineRandom random;
-  SignalWatch signals;  // before any other thread, so that all have them blocked
-  TRY(host::make_directories(options.place.directory, 0700));
-  const auto alive = TRY(host::FileLock::take(options.place.directory + "/alive"));
-  const auto order = TRY(wire::decode_order(TRY(host::read_file(options.order))).in(options.order));
+// What one order after another is carried out with.
+struct Tools {
+  const Options& options;
+  Clock& clock;
+  Random& random;
+  SignalWatch& signals;
+  agent::KeptContainer& kept;
+  const agent::NextOrder& next;
+};
 
-  const auto volume = begin_volume(order, options.place.directory);
+// True: done in good order.
+Result<bool> carry_out(const wire::Order& order, Tools& tools) {
+  const Options& options = tools.options;
+  Clock& clock = tools.clock;
+  Random& random = tools.random;
+  // A Batch job has no /opt/ml, and no size that its container's layer is held to.
+  std::shared_future<Result<void>> volume;
+  if (!order.spec.batch) volume = begin_volume(order, options.place.directory);
 
   agent::Presence presence;
   const auto spool = TRY(agent::open_spool(options.place.directory + "/spool", clock, presence));
@@ -170,29 +220,70 @@ Result<void> run(const Options& options, Clock& clock) {
       {wire::kVersion, order.attempt, order.host, order.token}, *spool, presence,
       [&](host::LinkEvents events) { return host::connect_link(order.wire_address, std::move(events)); },
       clock, random, [&](wire::Message message) { hearer->deliver(message); });
+  LastWord facts(uplink, [&] {
+    if (order.reuse_host && tools.kept.usable()) tools.next.offer();
+  });
   agent::World world{
       *objects,
-      host::start_container,
-      host::remove_container,
+      [&](const host::ContainerSpec& spec, int output) {
+        return order.reuse_host ? tools.kept.start(spec, output) : host::start_container(spec, output);
+      },
+      [&](const std::string& id, const std::string& directory) -> Result<void> {
+        // One that is kept goes when we go.
+        return order.reuse_host ? ok() : host::remove_container(id, directory);
+      },
       unpack_image,
       [&] { return agent::open_endpoints(order, options.place.network_namespace, keys, random); },
-      uplink,
+      facts,
       clock,
       random,
       [&](const wire::Message& message) { uplink.say_now(message); },
-      host::start_inside,
+      [&](host::InsideSpec spec) {
+        if (order.reuse_host && tools.kept.spec()) spec.id = tools.kept.spec()->id;
+        return host::start_inside(spec);
+      },
       [&] { return host::gpu_usage(options.place.devices); },
       entry_program(),
-      [&] { return volume.get(); },
+      volume.valid() ? [&] { return volume.get(); } : std::function<Result<void>()>(),
       {host::why_no_way_out(), host::name_server_of_enclosure()},
       host::open_tunnel};
   agent::Agent agent(order, options.place, world, keys, spool->found_facts());
   hearer = &agent;
-  signals.start(agent);
+  tools.signals.tell(&agent);
   uplink.start();
-  if (agent.run()) uplink.wait_acknowledged(kLastDataMax);
+  const bool well = agent.run();
+  if (well) uplink.wait_acknowledged(kLastDataMax);
+  tools.signals.tell(nullptr);
   uplink.stop();
-  return host::remove_all(options.place.directory + "/spool");
+  TRY(host::remove_all(options.place.directory + "/spool"));
+  return well;
+}
+
+Result<void> run(const Options& options, Clock& clock) {
+  host::MachineRandom random;
+  SignalWatch signals;  // before any other thread, so that all have them blocked
+  TRY(host::make_directories(options.place.directory, 0700));
+  const auto alive = TRY(host::FileLock::take(options.place.directory + "/alive"));
+  auto order = TRY(wire::decode_order(TRY(host::read_file(options.order))).in(options.order));
+  signals.start();
+  agent::KeptContainer kept(host::start_container, entry_program());
+  const agent::NextOrder next(options.place.directory);
+  Tools tools{options, clock, random, signals, kept, next};
+  for (;;) {
+    const bool well = TRY(carry_out(order, tools));
+    if (!order.reuse_host || !well || signals.asked()) break;
+    auto text = TRY(next.take(kIdleMax));
+    if (!text) break;
+    order = TRY(wire::decode_order(*text).in("the next order"));
+  }
+  next.withdraw();
+  if (kept.spec()) {
+    const std::string id = kept.spec()->id;
+    kept.end();
+    TRY(host::remove_container(id, options.place.directory + "/bundle"));
+  }
+  // Nothing of ours runs any more, and nothing is mounted: whoever removes this directory need not look for it.
+  return host::write_file(options.place.directory + "/left", "", 0600);
 }
 
 }  // namespace

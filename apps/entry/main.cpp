@@ -8,9 +8,11 @@
 
 #include "contract/contract.hpp"
 #include "contract/entry.hpp"
+#include "contract/keeper.hpp"
 #include "entry/helpers.hpp"
 #include "entry/host_run.hpp"
 #include "entry/init.hpp"
+#include "entry/keep.hpp"
 #include "host/files.hpp"
 #include "host/machine_clock.hpp"
 
@@ -21,7 +23,7 @@ namespace {
 
 constexpr const char* kUsage =
     "usage: trainyard-entry | trainyard-entry --start-on HOST COMMAND.. | trainyard-entry --rank PROGRAM.. | "
-    "trainyard-entry --init PROGRAM..\n";
+    "trainyard-entry --init PROGRAM.. | trainyard-entry --keep\n";
 
 entry::Variables read_variables() {
   entry::Variables variables;
@@ -48,6 +50,9 @@ int run(const std::vector<std::string>& arguments) {
   auto variables = read_variables();
   if (!arguments.empty() && arguments[0] == "--start-on") return entry::start_on(rest);
   if (!arguments.empty() && arguments[0] == "--rank") return entry::run_rank(rest, variables);
+  // Its standard input is the agent's socket.
+  if (!arguments.empty() && arguments[0] == contract::kKeepOption)
+    return entry::keep(host::PacketSocket(host::File(STDIN_FILENO)));
   if (!arguments.empty()) {
     std::fputs(kUsage, stderr);
     return 2;

@@ -3,9 +3,12 @@
 //
 //   load_api describe --server HOST:PORT --id KEY --secret SECRET --job NAME
 //   load_api create   --server HOST:PORT --id KEY --secret SECRET --request FILE --prefix NAME
+//   load_api submit   --server HOST:PORT --id KEY --secret SECRET --request FILE --rounds N --requests N
 //
-// Prints a line of JSON for each round. Rounds are interleaved: ours, peer, ours, peer.
+// Prints a line of JSON for each round. Rounds are interleaved: ours, peer, ours, peer. `submit` of 0 rounds sends its
+// requests over many connections, once, and measures nothing.
 
+#include <algorithm>
 #include <cstdio>
 #include <map>
 #include <memory>
@@ -29,18 +32,19 @@ constexpr uint64_t kCreateRequests = 2'000;
 // Who is loaded, and how its requests are signed.
 struct Target {
   std::string address;
-  std::string amz_target;
+  std::string amz_target;  // "" where the path names the operation
   signing::Keys keys;
+  std::string path = "/";
+  std::string service = "sagemaker";
 };
 
 std::string signed_request(const Target& target, const std::string& body, Instant now) {
-  signing::HeaderList headers{{"Host", target.address},
-                              {"Content-Type", "application/x-amz-json-1.1"},
-                              {"X-Amz-Target", target.amz_target}};
-  const auto added = signing::sign("POST", "/", headers, signing::sha256_hex(body), target.keys,
-                                   {"us-east-1", "sagemaker"}, now);
+  signing::HeaderList headers{{"Host", target.address}, {"Content-Type", "application/x-amz-json-1.1"}};
+  if (!target.amz_target.empty()) headers.emplace_back("X-Amz-Target", target.amz_target);
+  const auto added = signing::sign("POST", target.path, headers, signing::sha256_hex(body), target.keys,
+                                   {"us-east-1", target.service}, now);
   headers.insert(headers.end(), added.begin(), added.end());
-  std::string request = "POST / HTTP/1.1\r\n";
+  std::string request = "POST " + target.path + " HTTP/1.1\r\n";
   for (const auto& [name, value] : headers) request.append(name).append(": ").append(value).append("\r\n");
   return request.append("Content-Length: ")
       .append(std::to_string(body.size()))
@@ -114,10 +118,30 @@ Result<void> describe(const Target& ours, const std::string& job) {
   return {};
 }
 
+constexpr size_t kManyConnections = 64;
+
+// The same request again and again, each of which makes a job: as above.
+Result<void> submit(const Target& ours, const std::string& request, uint64_t rounds, uint64_t requests) {
+  Load load;
+  load.warm_up = 0ms;
+  load.lasts = 600s;
+  const auto body = [&](uint64_t) { return request; };
+  for (uint64_t round = 0; round < std::max<uint64_t>(rounds, 1); ++round) {
+    load.connections = kManyConnections;
+    load.requests_max = requests;
+    print_round("ours", int(round), TRY(run(ours, load, body)));
+    if (rounds == 0) break;
+    load.connections = 1;
+    load.requests_max = std::max<uint64_t>(requests / 8, 1);
+    print_round("peer", int(round), TRY(run(ours, load, body)));
+  }
+  return {};
+}
+
 // Many connections, whose creates share commits, beside one, whose creates cannot.
 Result<void> create(const Target& ours, const Json& request, const std::string& prefix) {
   for (int round = 0; round < kRounds; ++round) {
-    for (const size_t connections : {size_t(64), size_t(1)}) {
+    for (const size_t connections : {kManyConnections, size_t(1)}) {
       Load load;
       load.connections = connections;
       load.warm_up = 0ms;
@@ -145,7 +169,14 @@ Result<void> main_of(const std::string& what, std::map<std::string, std::string>
     ours.amz_target = "SageMaker.CreateTrainingJob";
     return create(ours, TRY(parse_json(TRY(host::read_file(options["--request"])))), options["--prefix"]);
   }
-  return invalid("load_api describe|create");
+  if (what == "submit") {
+    ours.path = "/v1/submitjob";
+    ours.service = "batch";
+    return submit(ours, TRY(host::read_file(options["--request"])),
+                  uint64_t(TRY(parse_int(options["--rounds"]))),
+                  uint64_t(TRY(parse_int(options["--requests"]))));
+  }
+  return invalid("load_api describe|create|submit");
 }
 
 }  // namespace

@@ -199,7 +199,8 @@ void Agent::watch_process() {
         continue;
       }
       process_runs_ = false;
-      if (!meter_.measured()) measure();  // a short job's only point
+      // A short job's only point. Batch's have no face that shows one.
+      if (!meter_.measured() && !order_.spec.batch) measure();
       tell(metric_files_.look_last(world_.clock.now()));
       if (exited) {
         post(explain_exit(**exited));

@@ -75,9 +75,7 @@ class FileSpool final : public Spool {
     fact.number = ++last_state_;
     const std::string record = spool_record(wire::encode(fact));
     states_.push_back(std::move(fact));
-    TRY(write_whole(state_file_.descriptor(), record, path_of(kStateFile)));
-    if (::fdatasync(state_file_.descriptor()) != 0) return from_errno("syncing " + path_of(kStateFile));
-    return {};
+    return write_whole(state_file_.descriptor(), record, path_of(kStateFile));
   }
 
   void add_logs(std::vector<wire::LogLine> lines) override {
@@ -176,7 +174,7 @@ class FileSpool final : public Spool {
     if (!state_file_) return from_errno("opening " + path);
     if (::ftruncate(state_file_.descriptor(), static_cast<off_t>(whole)) != 0)
       return from_errno("cutting " + path);
-    return host::sync_directory(directory_);
+    return ok();
   }
 
   Result<void> read_segment(uint32_t number) {

@@ -3,11 +3,14 @@
 //
 // Two tracks, each numbered from 1 without gaps (wire/messages.hpp):
 //
-//   state   every fact is fsynced before it may be sent, and never dropped
-//   data    log lines and metric points, not fsynced. At data_bytes_max the oldest that were not sent are
+//   state   every fact is written before it may be sent, and never dropped
+//   data    log lines and metric points. At data_bytes_max the oldest that were not sent are
 //   dropped, a
 //           segment at a time; a line in their place says how much, so that its reader knows. A batch gets
 //           its number when it is first taken, so dropping leaves no gap.
+//
+// Nothing is synced: what a power cut takes is of a host that it has taken as well, whose attempt ends and is tried again;
+// what the server acknowledged lies in its ledger.
 //
 // A directory in which an agent died is read again: what it had spooled whole is there, a torn end is not.
 //

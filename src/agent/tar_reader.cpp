@@ -1,10 +1,9 @@
 // The reading side of tar.hpp.
-#include <archive.h>
-#include <archive_entry.h>
 
 #include <cerrno>
 #include <vector>
 
+#include "agent/archive_library.hpp"
 #include "agent/tar.hpp"
 #include "base/text.hpp"
 
@@ -14,38 +13,38 @@ namespace {
 constexpr size_t kBufferBytes = 256 << 10;
 
 struct ArchiveCloser {
-  void operator()(struct archive* archive) const { archive_free(archive); }
+  void operator()(struct archive* archive) const { libarchive().archive_free(archive); }
 };
 
 class Reader final : public TarReader {
  public:
-  explicit Reader(Source source) : source_(std::move(source)), archive_(archive_read_new()) {}
+  explicit Reader(Source source) : source_(std::move(source)), archive_(libarchive().archive_read_new()) {}
 
   Result<void> open(Compression compression) {
-    archive_read_support_format_tar(archive_.get());
-    if (compression == Compression::gzip) archive_read_support_filter_gzip(archive_.get());
-    archive_read_support_format_empty(archive_.get());
-    return answer(archive_read_open(archive_.get(), this, nullptr, &Reader::on_wanted, nullptr));
+    libarchive().archive_read_support_format_tar(archive_.get());
+    if (compression == Compression::gzip) libarchive().archive_read_support_filter_gzip(archive_.get());
+    libarchive().archive_read_support_format_empty(archive_.get());
+    return answer(libarchive().archive_read_open(archive_.get(), this, nullptr, &Reader::on_wanted, nullptr));
   }
 
   Result<std::optional<TarEntry>> next() override {
     struct archive_entry* header = nullptr;
     const char* name = nullptr;
     do {
-      const int code = archive_read_next_header(archive_.get(), &header);
+      const int code = libarchive().archive_read_next_header(archive_.get(), &header);
       if (code == ARCHIVE_EOF) return std::optional<TarEntry>();
       TRY(answer(code));
-      name = archive_entry_pathname(header);
-    } while (is_root(name, archive_entry_filetype(header)));
+      name = libarchive().archive_entry_pathname(header);
+    } while (is_root(name, libarchive().archive_entry_filetype(header)));
     TarEntry entry;
     entry.name = TRY(clean_name(name != nullptr ? name : ""));
-    entry.mode = archive_entry_perm(header) & 0777;
-    entry.modified = archive_entry_mtime(header);
-    if (archive_entry_hardlink(header) != nullptr)
+    entry.mode = libarchive().archive_entry_perm(header) & 0777;
+    entry.modified = libarchive().archive_entry_mtime(header);
+    if (libarchive().archive_entry_hardlink(header) != nullptr)
       return corrupt("'" + shorten(entry.name, 200) + "' is a hard link");
-    switch (archive_entry_filetype(header)) {
+    switch (libarchive().archive_entry_filetype(header)) {
       case AE_IFREG: {
-        const int64_t bytes = archive_entry_size(header);
+        const int64_t bytes = libarchive().archive_entry_size(header);
         if (bytes < 0) return corrupt("'" + shorten(entry.name, 200) + "' has no length");
         entry.bytes = static_cast<uint64_t>(bytes);
         break;
@@ -55,7 +54,7 @@ class Reader final : public TarReader {
         break;
       case AE_IFLNK: {
         entry.type = TarEntry::Type::link;
-        const char* target = archive_entry_symlink(header);
+        const char* target = libarchive().archive_entry_symlink(header);
         entry.link_target = target != nullptr ? target : "";
         if (!link_stays_inside(entry.name, entry.link_target)) {
           return corrupt("'" + shorten(entry.name, 200) + "' is a link that leads out of the archive");
@@ -69,7 +68,7 @@ class Reader final : public TarReader {
   }
 
   Result<size_t> read(std::span<char> buffer) override {
-    const la_ssize_t got = archive_read_data(archive_.get(), buffer.data(), buffer.size());
+    const la_ssize_t got = libarchive().archive_read_data(archive_.get(), buffer.data(), buffer.size());
     if (got < 0) {
       TRY(answer(ARCHIVE_FATAL));
       return internal("reading a tar");
@@ -84,7 +83,7 @@ class Reader final : public TarReader {
   }
 
   std::string words() const {
-    const char* words = archive_error_string(archive_.get());
+    const char* words = libarchive().archive_error_string(archive_.get());
     return words != nullptr ? words : "no reason given";
   }
 
@@ -92,7 +91,7 @@ class Reader final : public TarReader {
     auto& reader = *static_cast<Reader*>(self);
     auto got = reader.source_(reader.buffer_);
     if (!got) {
-      archive_set_error(archive, EIO, "%s", got.error().message.c_str());
+      libarchive().archive_set_error(archive, EIO, "%s", got.error().message.c_str());
       if (!reader.source_error_) reader.source_error_ = got.error();
       return -1;
     }

@@ -14,7 +14,9 @@
 #include "control/group.hpp"
 #include "control/live.hpp"
 #include "control/reconcile.hpp"
+#include "control/reuse.hpp"
 #include "control/state.hpp"
+#include "launch/hands_over.hpp"
 
 namespace trainyard::control {
 namespace {
@@ -188,13 +190,15 @@ class SingleWriter final : public ControlPlane {
   // How long was spent on what failed, and is tried again by the next step.
   std::chrono::nanoseconds carry_out(const Decision& decision, Instant now);
   void submit(Command command);
-  bool ensure(AttemptId id, Instant now);
+  bool ensure(AttemptId id, const Decision& decision, Instant now);
+  const std::set<domain::JobKey>& reuse_queues(const std::shared_ptr<const domain::BatchYard>& yard);
   void remember_leaving(const std::vector<launch::Agent>& agents);
   void look_up_awaited(Snapshot& snapshot);
 
   const Settings settings_;
   ledger::Ledger& ledger_;
   launch::Launcher& launcher_;
+  launch::HandsOver* const hands_over_ = dynamic_cast<launch::HandsOver*>(&launcher_);  // nullptr: it cannot
   observe::Logs& logs_;
   Clock& clock_;
   Random& random_;
@@ -216,6 +220,11 @@ class SingleWriter final : public ControlPlane {
   std::map<AttemptId, Error> launch_failures_;
   std::map<JobNumber, JobState> ended_;  // jobs that others await
   std::set<AttemptId> removing_failed_;  // said once in the log
+  std::set<domain::JobKey> reuse_queues_;
+  // Of which change of tags, and of which yard, that is.
+  std::pair<uint64_t, std::shared_ptr<const domain::BatchYard>> reuse_as_of_;
+
+  std::atomic<uint64_t> tag_changes_ = 0;  // counted by the committing thread
 };
 
 // -- arrays ---------------------------------------------------------------------------------------
@@ -303,6 +312,7 @@ void SingleWriter::commit_step() {
   for (const auto& job : changed)
     for (const Watcher& watcher : watchers_)
       if (watcher.changed) watcher.changed(job);
+  if (group.changed_tags()) ++tag_changes_;
   if (!changed.empty() || group.changed_nouns()) reconcile_due_.ring();
   if (more) commit_due_.ring();
 }
@@ -326,6 +336,7 @@ std::chrono::nanoseconds SingleWriter::reconcile_step() {
       if (const auto counts = count_children(*job))
         snapshot.child_failed.emplace(array, counts->in(domain::BatchStatus::failed) > 0);
   snapshot.launch_failures = launch_failures_;
+  snapshot.reuse_queues = reuse_queues(snapshot.yard);
   const Patience patience{.launch = settings_.launch_patience,
                           .stop_grace = settings_.stop_grace,
                           .stop_upload = settings_.stop_upload_patience,
@@ -390,7 +401,7 @@ std::chrono::nanoseconds SingleWriter::carry_out(const Decision& decision, Insta
   for (const Command& command : decision.commands) submit(with_image_note(command));
   const auto began = clock_.monotonic();
   bool in_vain = false;
-  for (const AttemptId id : decision.ensure) in_vain |= !ensure(id, now);
+  for (const AttemptId id : decision.ensure) in_vain |= !ensure(id, decision, now);
   std::erase_if(launch_failures_, [&](const auto& failure) {
     return std::ranges::find(decision.ensure, failure.first) == decision.ensure.end();
   });
@@ -422,7 +433,22 @@ void SingleWriter::submit(Command command) {
            {}});
 }
 
-bool SingleWriter::ensure(AttemptId id, Instant now) {
+// Those whose tag says so; looked up anew when tags or queues have changed.
+const std::set<domain::JobKey>& SingleWriter::reuse_queues(
+    const std::shared_ptr<const domain::BatchYard>& yard) {
+  const uint64_t change = tag_changes_;
+  if (reuse_as_of_ == std::pair(change, yard)) return reuse_queues_;
+  reuse_queues_.clear();
+  for (const auto& [key, queue] : yard->queues) {
+    const auto tags =
+        ledger_.tags(domain::batch_arn(settings_.account, key.region, domain::kQueueArn, key.name));
+    if (tags && asks_for_reuse(*tags)) reuse_queues_.insert(key);
+  }
+  reuse_as_of_ = {change, yard};
+  return reuse_queues_;
+}
+
+bool SingleWriter::ensure(AttemptId id, const Decision& decision, Instant now) {
   const auto job = live_.kept(id.job);
   if (!job || !job->attempt() || job->attempt()->number != id.number) return true;
   const auto started = [&]() -> Result<void> {
@@ -430,7 +456,11 @@ bool SingleWriter::ensure(AttemptId id, Instant now) {
     for (domain::HostIndex host = 0; host < job->attempt()->hosts.size(); ++host)
       TRY(logs_.ensure_stream({job->key.region, std::string(log_group_of(*job, host)),
                                log_stream_of(*job, *job->attempt(), host)}));
-    return launcher_.ensure(TRY(gang_of(settings_, *job, id)));
+    const launch::Gang gang = TRY(gang_of(settings_, *job, id, may_reuse(*job, reuse_queues_)));
+    const auto former = decision.after.find(id);
+    if (former != decision.after.end() && hands_over_ && TRY(hands_over_->hand_over(former->second, gang)))
+      return {};
+    return launcher_.ensure(gang);
   }();
   if (started) {
     launch_failures_.erase(id);

@@ -50,7 +50,7 @@ Result<void> name_program(const Settings& settings, const Job& job, domain::Host
 
 }  // namespace
 
-Result<launch::Gang> gang_of(const Settings& settings, const Job& job, AttemptId id) {
+Result<launch::Gang> gang_of(const Settings& settings, const Job& job, AttemptId id, bool reuse_host) {
   const domain::Attempt& attempt = *job.attempt();
   launch::Gang gang;
   gang.attempt = id;
@@ -82,6 +82,7 @@ Result<launch::Gang> gang_of(const Settings& settings, const Job& job, AttemptId
   order.stop_grace = stop_grace_of(job, settings.stop_grace);
   order.stalled_after_seconds =
       std::chrono::duration_cast<std::chrono::seconds>(settings.stalled_after).count();
+  order.reuse_host = reuse_host;
   for (domain::HostIndex host = 0; host < attempt.hosts.size(); ++host) {
     order.host = host;
     TRY(name_program(settings, job, host, order));

@@ -53,6 +53,7 @@ class Group {
   std::vector<std::shared_ptr<const domain::Job>> changed() const;
   const std::vector<domain::Tag>& tags_of(const std::string& arn) { return tags_[arn]; }
   bool changed_nouns() const { return !batch_.nouns.empty(); }
+  bool changed_tags() const { return !tags_.empty(); }
   const std::shared_ptr<const domain::BatchYard>& yard() const { return yard_; }
 
  private:

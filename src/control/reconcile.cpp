@@ -5,6 +5,8 @@
 #include <optional>
 #include <set>
 
+#include "control/reuse.hpp"
+
 namespace trainyard::control {
 namespace {
 
@@ -76,6 +78,7 @@ class Deciding {
   }
 
   Decision decide() {
+    look_for_idle();
     for (const auto& job : snapshot_.jobs) {
       if (job->attempt()) supervise(*job, *job->attempt());
       watch_the_clock(*job);
@@ -91,6 +94,36 @@ class Deciding {
   }
 
  private:
+  // Hosts of jobs that are over, whose agents wait for a while whether there is another one for them.
+  void look_for_idle() {
+    if (snapshot_.reuse_queues.empty()) return;
+    for (const launch::Agent& agent : snapshot_.agents) {
+      const Job* job = agent.alive ? job_of(agent.attempt.job) : nullptr;
+      const Attempt* attempt = job ? job->attempt() : nullptr;
+      if (attempt && attempt->number == agent.attempt.number && attempt->token == agent.token &&
+          attempt->state == AttemptState::ended && may_reuse(*job, snapshot_.reuse_queues) &&
+          attempt->hosts.front().state == HostState::finished)
+        idle_.emplace(job->number, job);
+    }
+    for (const auto& [number, job] : idle_) idle_jobs_.insert(number);
+  }
+
+  // The idle host that the job may have; it is given away.
+  std::optional<AttemptId> idle_for(const Job& job, const Attempt& attempt) {
+    if (idle_.empty() || !may_reuse(job, snapshot_.reuse_queues)) return {};
+    for (auto idle = idle_.begin(); idle != idle_.end(); ++idle) {
+      const Attempt& former = *idle->second->attempt();
+      const Share &has = former.hosts.front().share, &wants = attempt.hosts.front().share;
+      if (former.hosts.front().machine != attempt.hosts.front().machine || has.cpus != wants.cpus ||
+          has.memory_bytes != wants.memory_bytes || has.gpus != wants.gpus || !may_follow(*idle->second, job))
+        continue;
+      const AttemptId found{idle->first, former.number};
+      idle_.erase(idle);
+      return found;
+    }
+    return {};
+  }
+
   void supervise(const Job& job, const Attempt& attempt) {
     const AttemptId id{job.number, attempt.number};
     const Shown shown = shown_of(attempt, id, snapshot_.agents);
@@ -229,6 +262,7 @@ class Deciding {
       lose(id, missing, Fault::internal, "stopped before it was started");
     } else if (failure == snapshot_.launch_failures.end()) {
       decision_.ensure.push_back(id);
+      if (const auto former = idle_for(job, attempt)) decision_.after.emplace(id, *former);
     } else if (!try_again(failure->second) || now_ - attempt.started >= patience_.launch) {
       const bool clients = failure->second.kind == Kind::invalid || failure->second.kind == Kind::not_found;
       lose(id, missing, clients ? Fault::client : Fault::internal,
@@ -307,8 +341,9 @@ class Deciding {
   static constexpr std::string_view kOfRegion = " of ";
   static std::string title_of(const JobKey& key) { return key.name + std::string(kOfRegion) + key.region; }
 
-  // Until an ended attempt is removed, what is left of it may still use its machines.
+  // Until an ended attempt is removed, what is left of it may still use its machines; an idle host uses nothing.
   bool holds(const Job& job) const {
+    if (idle_jobs_.contains(job.number)) return false;
     return job.attempt() && (job.attempt()->state != AttemptState::ended || shown_jobs_.contains(job.number));
   }
 
@@ -369,10 +404,12 @@ class Deciding {
   const Patience& patience_;
   const Spot& spot_;
   const Instant now_;
-  std::set<JobNumber> shown_jobs_;     // of which the launcher shows something
-  std::map<JobNumber, Brood> broods_;  // by array
-  std::set<JobNumber> withdrawn_;      // jobs that wait, by this decision
-  std::vector<const Job*> kept_;       // finished jobs whose hosts may be taken over
+  std::set<JobNumber> shown_jobs_;        // of which the launcher shows something
+  std::map<JobNumber, Brood> broods_;     // by array
+  std::set<JobNumber> withdrawn_;         // jobs that wait, by this decision
+  std::map<JobNumber, const Job*> idle_;  // whose hosts wait for another job, and were not given away
+  std::set<JobNumber> idle_jobs_;         // all of them
+  std::vector<const Job*> kept_;          // finished jobs whose hosts may be taken over
   Decision decision_;
 };
 

@@ -7,6 +7,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,8 @@ struct Snapshot {
   std::map<domain::JobNumber, bool> child_failed;
   // Attempts that the launcher could not start when last asked, and why.
   std::map<domain::AttemptId, Error> launch_failures;
+  // Whose hosts may serve one job after another (reuse.hpp).
+  std::set<domain::JobKey> reuse_queues = {};
 };
 
 // Of one array. Children that wait are in memory, and each turn looks at them: so many are enough for the next turn to
@@ -55,6 +58,8 @@ struct Decision {
   std::vector<Command> commands;  // Place has no token yet: who carries it out draws one
   std::vector<schedule::Wait> waits;
   std::vector<domain::AttemptId> ensure;
+  // Of those: the attempt that is over and whose host it may have, if that still waits for one.
+  std::map<domain::AttemptId, domain::AttemptId> after = {};
   std::vector<domain::AttemptId> remove;
 };
 

@@ -189,5 +189,45 @@ TEST(Decide, PlacesWaitingJobsAroundWhatIsHeld) {
   EXPECT_EQ(words(decide(snapshot, {}, {}, spot, kNow)), "place 2 on box-1");
 }
 
+// Two jobs of a queue whose hosts serve one after another: the first is over, the second was placed.
+TEST(Reuse, AHostThatIsIdleIsGivenToOneThatMayFollow) {
+  auto yard = std::make_shared<domain::BatchYard>();
+  domain::JobQueue queue;
+  queue.key = {"us-east-1", "quick"};
+  yard->queues[queue.key] = queue;
+  Snapshot snapshot;
+  snapshot.yard = yard;
+  snapshot.machines = {{"box-1", 8, int64_t{32} << 30}};
+  for (uint64_t number = 1; number <= 3; number++) {
+    auto job = a_job(number == 1 ? HostState::finished : HostState::placed, HostState::placed);
+    job.number = number;
+    job.key.name = std::to_string(number);
+    job.spec.groups[0].count = 1;
+    job.spec.batch.emplace();
+    job.spec.batch->queue = "quick";
+    auto& attempt = job.attempts[0];
+    attempt.hosts.resize(1);
+    attempt.token = "t" + std::to_string(number);
+    if (number == 1) {
+      job.state = JobState::completed;
+      attempt.state = AttemptState::ended;
+      attempt.ended = kNow - 1ms;
+    }
+    snapshot.jobs.push_back(std::make_shared<domain::Job>(job));
+  }
+  snapshot.agents = {{{1, 1}, "t1", 0, true}};
+  const auto decided = [&] { return decide(snapshot, {}, {}, {}, kNow); };
+  EXPECT_TRUE(decided().after.empty()) << "the queue does not say so";
+  snapshot.reuse_queues = {queue.key};
+  const auto decision = decided();
+  EXPECT_EQ(decision.ensure.size(), 2u);
+  EXPECT_TRUE(decision.remove.empty());
+  ASSERT_EQ(decision.after.size(), 1u) << "one host, one job";
+  EXPECT_EQ(decision.after.at({2, 1}), (domain::AttemptId{1, 1}));
+  snapshot.agents[0].alive = false;
+  EXPECT_TRUE(decided().after.empty());
+  EXPECT_EQ(decided().remove.size(), 1u);
+}
+
 }  // namespace
 }  // namespace trainyard::control

@@ -377,12 +377,11 @@ std::vector<std::string> Cgroup::names() {
   std::vector<std::string> all;
   for (const auto& hierarchy : cgroup_layout().hierarchies) {
     const std::string parent = hierarchy.path + hierarchy.base + "/" + std::string(kParent);
-    const auto names = list_directory(parent);
-    if (!names) continue;
-    for (const auto& name : *names) {
-      struct stat status;
-      if (::stat((parent + "/" + name).c_str(), &status) == 0 && S_ISDIR(status.st_mode)) all.push_back(name);
-    }
+    DIR* const directory = ::opendir(parent.c_str());
+    if (directory == nullptr) continue;
+    while (const dirent* entry = ::readdir(directory))
+      if (entry->d_type == DT_DIR && entry->d_name[0] != '.') all.emplace_back(entry->d_name);
+    ::closedir(directory);
   }
   std::sort(all.begin(), all.end());
   all.erase(std::unique(all.begin(), all.end()), all.end());

@@ -295,6 +295,7 @@ class CrunContainer final : public Container {
   }
 
   std::vector<std::string> withheld() const override { return withheld_; }
+  bool out_of_memory() const override { return cgroup_.out_of_memory(); }
 
   Result<ContainerUsage> usage() override {
     const auto cpu = cgroup_.cpu_used();
@@ -369,7 +370,7 @@ struct Forked {
 };
 
 Result<Forked> fork_runtime(ChildPlan plan, const std::string& runtime, const std::string& directory,
-                            const std::string& id, int output) {
+                            const std::string& id, int given_input, int output) {
   std::vector<std::string> words = {runtime,
                                     "--root",
                                     directory + "/" + kRuntimeState,
@@ -391,12 +392,12 @@ Result<Forked> fork_runtime(ChildPlan plan, const std::string& runtime, const st
   std::string path = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
   launch.environment = {path.data(), nullptr};
 
-  const File input = TRY(empty_input());
+  const File empty = TRY(empty_input());
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return from_errno("making a pipe");
   const File reading(ends[0]);
   File writing(ends[1]);
-  launch.input = input.descriptor();
+  launch.input = given_input >= 0 ? given_input : empty.descriptor();
   launch.output = output;
   launch.failure = writing.descriptor();
 
@@ -530,7 +531,7 @@ Result<std::unique_ptr<Container>> start_container(const ContainerSpec& wanted, 
       for (const char* layer : {kUpperDirectory, kWorkDirectory})
         TRY(make_directories(layer_directory_of(spec) + "/" + layer, 0755));
     TRY(write_file(spec.directory + "/" + kConfigFile, dump(bundle.config), 0600));
-    auto forked = TRY(fork_runtime(plan, runtime, spec.directory, spec.id, output.descriptor()));
+    auto forked = TRY(fork_runtime(plan, runtime, spec.directory, spec.id, spec.input, output.descriptor()));
     if (forked.failure) {
       const PlanStep& step = plan.steps()[forked.failure->step];
       const int error_number = forked.failure->error_number;
@@ -562,7 +563,8 @@ Result<std::unique_ptr<Container>> start_container(const ContainerSpec& wanted, 
 }
 
 Result<void> remove_container(const std::string& id, const std::string& directory) {
-  TRY(remove_cgroup(cgroup_name(id, directory)));
+  const std::string name = cgroup_name(id, directory);
+  if (has_container(name)) TRY(remove_cgroup(name));
   return remove_all(directory);
 }
 

@@ -77,6 +77,8 @@ struct ContainerSpec {
   std::vector<std::string> devices;       // device files of this machine that appear inside: "/dev/nvidia0"
   std::vector<ProcessLimit> limits = {};  // of its processes, as far as the machine allows; others are ours
   bool read_only_root = false;            // what is mounted into it is written all the same
+  // A descriptor that the first process has as its standard input; it stays the caller's. -1: an empty one.
+  int input = -1;
 };
 
 struct ContainerExit {
@@ -101,6 +103,8 @@ class Container {
   virtual Result<std::optional<ContainerExit>> wait(Duration at_most) = 0;
   // What was asked for and this machine does not let us do, a sentence each.
   virtual std::vector<std::string> withheld() const { return {}; }
+  // Whether the memory limit has killed a process of it.
+  virtual bool out_of_memory() const { return false; }
   // Errors: unavailable, where this machine does not count.
   virtual Result<ContainerUsage> usage() { return unavailable("this container's usage is not counted"); }
 };

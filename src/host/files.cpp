@@ -246,6 +246,10 @@ Result<void> write_file(const std::string& path, std::string_view bytes, unsigne
 
 Result<void> make_directories(const std::string& path, unsigned mode) {
   if (path.empty()) return invalid("making a directory: the path is empty");
+  // Mostly it is there, or its parent is.
+  if (::mkdir(path.c_str(), mode) == 0) return ok();
+  struct stat present;
+  if (errno == EEXIST && ::stat(path.c_str(), &present) == 0 && S_ISDIR(present.st_mode)) return ok();
   for (size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
     const std::string part = path.substr(0, slash);
     if (::mkdir(part.c_str(), mode) != 0) {

@@ -1,6 +1,16 @@
 #include "host/firewall.hpp"
 
+#include <linux/netfilter.h>
+#include <linux/netfilter/nf_tables.h>
+#include <linux/netfilter/nfnetlink.h>
+#include <linux/netlink.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+
+#include <cstddef>
+
 #include "base/text.hpp"
+#include "host/files.hpp"
 #include "host/network.hpp"
 #include "host/process.hpp"
 
@@ -19,6 +29,16 @@ Result<std::string> foreign_forwarding() {
   return listed.code == 0 ? listed.output : std::string();
 }
 
+std::string comment_text(const std::string& words) {
+  std::string comment;
+  for (const char byte : words.substr(0, 120))
+    comment += byte == '"' || byte == '\\' || byte < ' ' ? '_' : byte;
+  return comment;
+}
+
+constexpr int kReplySecondsMax = 10;        // the kernel answers at once
+constexpr size_t kTableNameBytesMax = 256;  // as nft's
+
 }  // namespace
 
 Result<void> run_nft(const std::string& text) {
@@ -31,9 +51,7 @@ Result<void> run_nft(const std::string& text) {
 
 std::string firewall_text(const PrivateNetwork& network) {
   const std::string ours = "\"" + network.bridge + "\"";
-  std::string comment;
-  for (const char byte : network.comment.substr(0, 120))
-    comment += byte == '"' || byte == '\\' || byte < ' ' ? '_' : byte;
+  const std::string comment = comment_text(network.comment);
   std::string text;
   // Added and deleted first, all in one transaction: making it again replaces it.
   text += "add table inet " + network.table + "\n";
@@ -64,6 +82,64 @@ std::string firewall_text(const PrivateNetwork& network) {
   }
   text += "}\n";
   return text;
+}
+
+std::string firewall_text(const DirectFirewall& firewall) {
+  const std::string ours = "\"" + firewall.links + "*\"";
+  std::string text;
+  text += "add table inet " + firewall.table + "\n";
+  text += "delete table inet " + firewall.table + "\n";
+  text += "table inet " + firewall.table + " {\n";
+  text += "  comment \"" + comment_text(firewall.comment) + "\"\n";
+  text += "  chain input {\n    type filter hook input priority filter; policy accept;\n";
+  text += "    iifname != " + ours + " accept\n";
+  text += "    ct state established,related accept\n";
+  text += "    drop\n  }\n";
+  text += "  chain forward {\n    type filter hook forward priority filter; policy accept;\n";
+  text += "    iifname != " + ours + " oifname != " + ours + " accept\n";
+  text += "    oifname " + ours + " ct state established,related accept\n";
+  text += "    oifname " + ours + " drop\n";
+  text += "    meta nfproto ipv6 drop\n";
+  // Each link has the network of its host: what comes from another address comes from nobody.
+  text += "    fib saddr . iif oif missing drop\n";
+  text += "    oifname \"" + std::string(kBridgePrefix) + "*\" drop\n";
+  text += "    ip daddr { " + firewall.pool.text() + ", " + std::string(kLinkLocal) + " } drop\n";
+  text += "    accept\n  }\n";
+  text += "  chain postrouting {\n    type nat hook postrouting priority srcnat; policy accept;\n";
+  text += "    ip saddr " + firewall.pool.text() + " oifname != \"" + std::string(kBridgePrefix) +
+          "*\" masquerade\n  }\n";
+  return text + "}\n";
+}
+
+Result<void> make_firewall(const DirectFirewall& firewall) { return run_nft(firewall_text(firewall)); }
+
+bool has_firewall_table(const std::string& name) {
+  const File socket(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_NETFILTER));
+  const timeval limit{kReplySecondsMax, 0};
+  if (!socket || ::setsockopt(socket.descriptor(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) != 0 ||
+      name.size() >= kTableNameBytesMax)
+    return false;
+  // A header, nfgenmsg, and one attribute: the name.
+  struct {
+    nlmsghdr header;
+    nfgenmsg family;
+    nlattr attribute;
+    char name[kTableNameBytesMax];
+  } request = {};
+  request.attribute.nla_type = NFTA_TABLE_NAME;
+  request.attribute.nla_len = uint16_t(sizeof(nlattr) + name.size() + 1);
+  name.copy(request.name, kTableNameBytesMax - 1);
+  request.family.nfgen_family = NFPROTO_INET;
+  request.family.version = NFNETLINK_V0;
+  request.header.nlmsg_type = NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_GETTABLE;
+  request.header.nlmsg_flags = NLM_F_REQUEST;
+  request.header.nlmsg_len =
+      uint32_t(offsetof(decltype(request), attribute)) + NLA_ALIGN(request.attribute.nla_len);
+  alignas(NLMSG_ALIGNTO) char reply[4096];
+  if (::send(socket.descriptor(), &request, request.header.nlmsg_len, 0) < 0) return false;
+  const ssize_t got = ::recv(socket.descriptor(), reply, sizeof reply, 0);
+  const auto* answer = reinterpret_cast<const nlmsghdr*>(reply);
+  return got >= ssize_t(sizeof(nlmsghdr)) && answer->nlmsg_type != NLMSG_ERROR;
 }
 
 Result<void> remove_firewall_tables_here(const std::vector<std::string>& names) {

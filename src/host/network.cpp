@@ -2,7 +2,6 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
-#include <ifaddrs.h>
 #include <linux/if_link.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
@@ -110,6 +109,27 @@ class Netlink {
     }
   }
 
+  // All that a dump answers. 0 or an error number.
+  int list(Request& request, const std::function<void(const nlmsghdr&)>& each) {
+    request.header()->nlmsg_seq = ++sequence_;
+    if (::send(socket_.descriptor(), request.header(), request.header()->nlmsg_len, 0) < 0) return errno;
+    alignas(NLMSG_ALIGNTO) char reply[kReplyBytesMax];
+    for (;;) {
+      const ssize_t got = ::recv(socket_.descriptor(), reply, sizeof reply, 0);
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) return errno == EAGAIN ? ETIMEDOUT : errno;
+      int left = int(got);
+      for (auto* message = reinterpret_cast<nlmsghdr*>(reply); NLMSG_OK(message, unsigned(left));
+           message = NLMSG_NEXT(message, left)) {
+        if (message->nlmsg_seq != sequence_) continue;
+        if (message->nlmsg_type == NLMSG_DONE) return 0;
+        if (message->nlmsg_type == NLMSG_ERROR)
+          return -reinterpret_cast<nlmsgerr*>(NLMSG_DATA(message))->error;
+        each(*message);
+      }
+    }
+  }
+
   // Of an interface in this socket's namespace.
   Result<unsigned> index_of(const std::string& name) {
     Request request(RTM_GETLINK, 0);
@@ -161,16 +181,17 @@ std::string name_inside(const PrivateNetwork& network) {
   return network.encrypted ? std::string(kUnderlay) : "eth0";
 }
 
-// A pair of interfaces: `name` here, enslaved to the bridge and up, and `inside` in the namespace.
+// A pair of interfaces: `name` here, enslaved to the bridge and up, and `inside` in the namespace. `bridge` 0: enslaved
+// to none.
 Result<void> make_pair(Netlink& netlink, const std::string& name, const std::string& inside,
-                       const std::string& bridge_name, unsigned bridge, int namespace_descriptor) {
+                       const std::string& group, unsigned bridge, int namespace_descriptor) {
   Request request(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL);
   auto& header = request.body<ifinfomsg>();
   header.ifi_family = AF_UNSPEC;
   header.ifi_flags = header.ifi_change = IFF_UP;
   request.put(IFLA_IFNAME, name);
-  request.put_number(IFLA_MASTER, bridge);
-  request.put_number(IFLA_GROUP, group_of(bridge_name));
+  if (bridge != 0) request.put_number(IFLA_MASTER, bridge);
+  request.put_number(IFLA_GROUP, group_of(group));
   const size_t info = request.open(IFLA_LINKINFO);
   request.put(IFLA_INFO_KIND, "veth", 4);
   const size_t data = request.open(IFLA_INFO_DATA);
@@ -276,7 +297,19 @@ Result<void> forward_packets() {
   return ok();
 }
 
+// A pair whose end here has the gateway's address.
+Result<void> make_direct_link(const PrivateNetwork& network, Namespace& made) {
+  Netlink netlink = TRY(Netlink::open());
+  const PrivateHost& host = network.hosts[0];
+  TRY(keep_namespace(made, host.namespace_file));
+  TRY(make_pair(netlink, host.link, name_inside(network), host.link, 0, made.held.descriptor()));
+  (void)write_file("/proc/sys/net/ipv6/conf/" + host.link + "/disable_ipv6", "1");
+  TRY(add_address(netlink, TRY(netlink.index_of(host.link)), network.gateway, network.subnet.prefix));
+  return configure_namespace(made, network, host).in("host " + to_text(host.address));
+}
+
 Result<void> make_links(const PrivateNetwork& network, std::vector<Namespace>& namespaces) {
+  if (network.direct()) return make_direct_link(network, namespaces[0]);
   Netlink netlink = TRY(Netlink::open());
   TRY(make_bridge(netlink, network.bridge, network.comment));
   (void)write_file("/proc/sys/net/ipv6/conf/" + network.bridge + "/disable_ipv6", "1");
@@ -358,17 +391,30 @@ struct AddressInNetwork {
   Subnet network;
 };
 
+// Addresses alone are asked for: getifaddrs would have all of each interface told as well.
 Result<std::vector<AddressInNetwork>> networks_of_interfaces() {
-  ifaddrs* list = nullptr;
-  if (::getifaddrs(&list) != 0) return from_errno("listing the interfaces");
+  Netlink netlink = TRY(Netlink::open());
+  Request request(RTM_GETADDR, NLM_F_DUMP);
+  request.body<ifaddrmsg>().ifa_family = AF_INET;
   std::vector<AddressInNetwork> found;
-  for (const ifaddrs* each = list; each; each = each->ifa_next) {
-    if (!each->ifa_addr || each->ifa_addr->sa_family != AF_INET || !each->ifa_netmask) continue;
-    const Address address = ntohl(reinterpret_cast<const sockaddr_in*>(each->ifa_addr)->sin_addr.s_addr);
-    const Address mask = ntohl(reinterpret_cast<const sockaddr_in*>(each->ifa_netmask)->sin_addr.s_addr);
-    found.push_back({address, {address & mask, __builtin_popcount(mask)}});
-  }
-  ::freeifaddrs(list);
+  const int error = netlink.list(request, [&](const nlmsghdr& message) {
+    if (message.nlmsg_type != RTM_NEWADDR) return;
+    const auto* body = reinterpret_cast<const ifaddrmsg*>(NLMSG_DATA(&message));
+    std::optional<Address> address, local;
+    int left = int(IFA_PAYLOAD(&message));
+    for (const auto* each = IFA_RTA(body); RTA_OK(each, left); each = RTA_NEXT(each, left)) {
+      if (RTA_PAYLOAD(each) != sizeof(Address)) continue;
+      Address value;
+      std::memcpy(&value, RTA_DATA(each), sizeof value);
+      if (each->rta_type == IFA_ADDRESS) address = ntohl(value);
+      if (each->rta_type == IFA_LOCAL) local = ntohl(value);
+    }
+    if (!local) local = address;
+    if (!local || body->ifa_prefixlen > 32) return;
+    const Address mask = body->ifa_prefixlen == 0 ? 0 : ~Address(0) << (32 - body->ifa_prefixlen);
+    found.push_back({*local, {*local & mask, body->ifa_prefixlen}});
+  });
+  if (error != 0) return from_errno("listing the interfaces' addresses", error);
   return found;
 }
 
@@ -389,27 +435,27 @@ Result<void> remove_here(const std::vector<PrivateNetwork>& networks) {
     if (!result && !first) first = std::move(result).error();
   };
   Result<void> firewall;
-  std::thread firewall_thread([&] {
-    std::vector<std::string> tables;
-    for (const auto& network : networks) tables.push_back(network.table);
-    firewall = remove_firewall_tables_here(tables);
-  });
+  std::vector<std::string> tables;
+  for (const auto& network : networks)
+    if (!network.table.empty()) tables.push_back(network.table);
+  std::thread firewall_thread;
+  if (!tables.empty()) firewall_thread = std::thread([&] { firewall = remove_firewall_tables_here(tables); });
   std::vector<std::string> names;
   for (const auto& network : networks) {
     for (const auto& host : network.hosts) {
       keep(remove_namespace_file(host.namespace_file));
       names.push_back(host.link);
     }
-    names.push_back(network.bridge);
+    if (!network.direct()) names.push_back(network.bridge);
   }
-  if (auto netlink = Netlink::open()) {
-    const uint32_t group = group_of(networks[0].bridge);
+  if (auto netlink = Netlink::open(); netlink && !names.empty()) {
+    const uint32_t group = group_of(networks[0].direct() ? names[0] : networks[0].bridge);
     if (networks.size() > 1)
       for (const auto& name : names) regroup(*netlink, name, group);
     keep(remove_group(*netlink, group));
   }
   keep(remove_links_here(names));
-  firewall_thread.join();
+  if (firewall_thread.joinable()) firewall_thread.join();
   keep(std::move(firewall));
   if (first) return std::move(*first);
   return ok();
@@ -419,7 +465,9 @@ Result<void> make_here(const PrivateNetwork& network) {
   if (!network.isolated) TRY(forward_packets());
   // The firewall program takes as long as all the rest, and needs no interface to exist.
   Result<void> firewall;
-  std::thread firewall_thread([&] { firewall = run_nft(firewall_text(network)); });
+  std::thread firewall_thread;
+  if (!network.table.empty())
+    firewall_thread = std::thread([&] { firewall = run_nft(firewall_text(network)); });
   Result<std::vector<Namespace>> namespaces = std::vector<Namespace>();
   std::thread namespace_thread([&] {
     std::vector<Namespace> all;
@@ -439,7 +487,7 @@ Result<void> make_here(const PrivateNetwork& network) {
     links = namespaces.error();
   else
     links = make_links(network, *namespaces);
-  firewall_thread.join();
+  if (firewall_thread.joinable()) firewall_thread.join();
   if (links && firewall) return ok();
   Error error = !links ? std::move(links).error() : std::move(firewall).error();
   (void)remove_here({network});

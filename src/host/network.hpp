@@ -4,6 +4,9 @@
 //   lo   127.0.0.1, and the link-local addresses on which a relay listens
 //   eth0 10.201.0.2/28 ---- tv..0002 --- bridge ty..0000 (10.201.0.1) --- masquerade --- outside
 //
+// A network of one host needs no bridge: its link has the bridge's address, and one firewall table serves all of them
+// (DirectFirewall). Making such a network takes a few requests to the kernel, and many are removed in one stroke.
+//
 // One firewall table a network says what may pass: its hosts reach each other and (unless isolated) the
 // outside, never this machine's own addresses, another private network or the link-local range (where clouds
 // serve the machine's own keys); from outside nothing gets in. A namespace is kept by a bind mount on a file,
@@ -31,6 +34,7 @@
 namespace trainyard::host {
 
 inline constexpr std::string_view kBridgePrefix = "ty";
+inline constexpr std::string_view kDirectPrefix = "tys";  // of the links of networks without a bridge
 inline constexpr std::string_view kLinkPrefix = "tv";
 inline constexpr std::string_view kTablePrefix = "trainyard_";
 
@@ -60,10 +64,10 @@ struct PrivateHost {
 inline constexpr std::string_view kUnderlay = "wire0";
 
 struct PrivateNetwork {
-  std::string bridge;  // at most 15 characters
-  std::string table;
+  std::string bridge;  // at most 15 characters; "" = none: it has one host, and is not isolated
+  std::string table;   // "" = none of its own
   Subnet subnet;
-  Address gateway = 0;  // the bridge's own, when not isolated
+  Address gateway = 0;  // the bridge's own, or the one link's, when not isolated
   Subnet pool;          // where all private networks of this kind lie: not reachable from this one
   bool isolated = false;
   // The interface made here is kUnderlay, in the lower half of the subnet, with the gateway; eth0 and its address, in
@@ -74,10 +78,26 @@ struct PrivateNetwork {
   // This machine's own, where a way out that is not its own would lead back to them. Found out when it is made.
   std::vector<Address> machine_addresses = {};
   std::vector<PrivateHost> hosts;
+  bool direct() const { return bridge.empty(); }
+};
+
+// What may pass from and to all networks without a bridge whose links begin with `links`. Stands before the first of
+// them is made, and goes after the last.
+struct DirectFirewall {
+  std::string table;
+  std::string links;  // kDirectPrefix and more
+  Subnet pool;
+  std::string comment;
 };
 
 // Pure: what is given to nft.
 std::string firewall_text(const PrivateNetwork& network);
+std::string firewall_text(const DirectFirewall& firewall);
+
+// Making it again replaces it. Not in an enclosure.
+Result<void> make_firewall(const DirectFirewall& firewall);
+// Whether a table of that name is there; asks the kernel, some ten microseconds.
+bool has_firewall_table(const std::string& name);
 
 // On error nothing of it is left.
 Result<void> make_network(const PrivateNetwork& network);

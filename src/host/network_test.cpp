@@ -75,6 +75,37 @@ table inet trainyard_0 {
 )");
 }
 
+TEST(Firewall, OneTableServesAllNetworksWithoutABridge) {
+  EXPECT_EQ(firewall_text(DirectFirewall{"trainyard_0_one", "tys0", *parse_subnet("10.201.0.0/16"), "a\"b"}),
+            R"(add table inet trainyard_0_one
+delete table inet trainyard_0_one
+table inet trainyard_0_one {
+  comment "a_b"
+  chain input {
+    type filter hook input priority filter; policy accept;
+    iifname != "tys0*" accept
+    ct state established,related accept
+    drop
+  }
+  chain forward {
+    type filter hook forward priority filter; policy accept;
+    iifname != "tys0*" oifname != "tys0*" accept
+    oifname "tys0*" ct state established,related accept
+    oifname "tys0*" drop
+    meta nfproto ipv6 drop
+    fib saddr . iif oif missing drop
+    oifname "ty*" drop
+    ip daddr { 10.201.0.0/16, 169.254.0.0/16 } drop
+    accept
+  }
+  chain postrouting {
+    type nat hook postrouting priority srcnat; policy accept;
+    ip saddr 10.201.0.0/16 oifname != "ty*" masquerade
+  }
+}
+)");
+}
+
 TEST(Firewall, IsolatedNetworksHaveNoWayOut) {
   auto network = a_network();
   network.isolated = true;

@@ -140,7 +140,8 @@ std::string encode_order(const Order& order) {
                   {"log_stream", order.log_stream},
                   {"runtime_left", order.runtime_left.count()},
                   {"stop_grace", order.stop_grace.count()},
-                  {"stalled_after_seconds", order.stalled_after_seconds}};
+                  {"stalled_after_seconds", order.stalled_after_seconds},
+                  {"reuse_host", order.reuse_host}};
   return dump(json, 2) + "\n";
 }
 
@@ -170,7 +171,8 @@ Result<Order> decode_order(std::string_view bytes) {
       .read("log_stream", order.log_stream)
       .read("runtime_left", runtime_left)
       .read("stop_grace", stop_grace)
-      .read("stalled_after_seconds", order.stalled_after_seconds);
+      .read("stalled_after_seconds", order.stalled_after_seconds)
+      .read("reuse_host", order.reuse_host);
   const auto read = fields.result();
   if (!read) return corrupt(read.error().message);
   order.runtime_left = Duration{runtime_left};

@@ -178,6 +178,8 @@ struct Order {
       runtime_left{};  // of MaxRuntimeInSeconds, for this attempt; the agent sees to it when the server is away
   Duration stop_grace = 120s;            // then, between SIGTERM and SIGKILL
   int64_t stalled_after_seconds = 1800;  // without output and work, a host is said to hang; 0 = never
+  // Its host may serve another job after this one (docs/decisions/26): it offers itself before it says its last fact.
+  bool reuse_host = false;
 };
 
 }  // namespace trainyard::wire

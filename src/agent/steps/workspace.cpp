@@ -23,9 +23,10 @@ void remove_directories(Site& site, std::initializer_list<const char*> names) {
 }  // namespace
 
 std::optional<Failure> make_workspace(Site& site) {
-  // "ml" is being mounted over, where volumes have a size.
-  remove_directories(
-      site, {"etc", "image", "checkpoints", "entry", kVolumesBeside, site.world.await_volume ? "etc" : "ml"});
+  // "ml" is being mounted over, where volumes have a size. Of a directory that is new there is nothing to remove.
+  if (site.died_before || host::exists(site.path("etc")))
+    remove_directories(site, {"etc", "image", "checkpoints", "entry", kVolumesBeside,
+                              site.world.await_volume ? "etc" : "ml"});
   if (site.died_before) {
     return Failure{domain::Fault::internal, "the agent of this host died while it ran the job"};
   }
@@ -54,6 +55,8 @@ void remove_workspace(Site& site) {
   if (auto unmounted = host::unmount_below(site.ml()); !unmounted) {
     log(Level::warning, "agent", "the volume cannot be unmounted", {{"error", unmounted.error().message}});
   }
+  if (!site.world.await_volume)
+    return remove_directories(site, {"ml", "etc", "image", "checkpoints", "entry", kFileSystems});
   if (auto removed = host::remove_volume(site.path(kDisk), site.path(kVolumeFile)); !removed) {
     log(Level::warning, "agent", "the volume cannot be removed", {{"error", removed.error().message}});
   }

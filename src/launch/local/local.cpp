@@ -11,10 +11,10 @@
 #include "host/container.hpp"
 #include "host/files.hpp"
 #include "host/machine.hpp"
-#include "host/mounts.hpp"
 #include "host/process.hpp"
-#include "host/process_identity.hpp"
-#include "launch/local/plan.hpp"
+#include "launch/hands_over.hpp"
+#include "launch/local/direct.hpp"
+#include "launch/local/known.hpp"
 #include "launch/local/reaper.hpp"
 
 namespace trainyard::launch {
@@ -22,148 +22,9 @@ namespace {
 
 using host::ProcessIdentity;
 
-constexpr size_t kRecordBytesMax = 4 << 20;  // a thousand hosts take a tenth of it
-// A killed process ends at once, unless the kernel waits for a disk.
-constexpr Duration kKillMax = 10s;
-// Processes that start others while we kill them: each pass gets what the one before left.
-constexpr int kKillPassesMax = 20;
 // Two servers of one machine choose networks in turn; each holds the lock for some 20 ms.
 constexpr Duration kLockWaitMax = 10s;
-constexpr const char* kRecordFile = "launch.json";
-constexpr const char* kAgentFile = "agent.json";
 constexpr const char* kOwnerFile = "data-directory";
-
-// Where a launcher's things lie.
-struct Places {
-  std::string data;  // links resolved
-  std::string mark;
-  std::string run_directory;  // of all servers
-  std::string attempts() const { return data + "/attempts"; }
-  std::string attempt(const domain::AttemptId& id) const { return attempts() + "/" + id.text(); }
-  std::string namespaces() const { return run_directory + "/" + mark; }
-};
-
-Result<Places> places_of(const std::string& data_directory, const std::string& run_directory) {
-  std::error_code error;
-  const auto resolved = std::filesystem::canonical(data_directory, error);
-  if (error) return from_errno("looking at " + data_directory, error.value());
-  return Places{resolved.string(), server_mark(resolved.string()), run_directory};
-}
-
-// One host's agent as far as we know it.
-struct KnownAgent {
-  bool started = false;
-  ProcessIdentity identity;  // of one that was started and of which nothing is known: nobody's
-};
-
-struct KnownAttempt {
-  Record record;
-  std::vector<KnownAgent> agents;
-  bool complete() const {
-    return std::all_of(agents.begin(), agents.end(), [](const auto& agent) { return agent.started; });
-  }
-  bool any_started() const {
-    return std::any_of(agents.begin(), agents.end(), [](const auto& agent) { return agent.started; });
-  }
-};
-
-std::string host_directory(const std::string& attempt_directory, size_t index) {
-  return attempt_directory + "/" + std::to_string(index);
-}
-
-// Written beside and renamed: a reader sees it whole. Not synced: after a power cut there is no agent to know
-// of.
-Result<void> write_whole(const std::string& path, const Json& json) {
-  const std::string beside = path + ".new";
-  TRY(host::write_file(beside, dump(json), 0600));
-  std::error_code error;
-  std::filesystem::rename(beside, path, error);
-  if (error) return from_errno("renaming to " + path, error.value());
-  return ok();
-}
-
-Result<void> write_agent(const std::string& directory, const ProcessIdentity& identity) {
-  return write_whole(directory + "/" + kAgentFile,
-                     {{"process", identity.process}, {"started", identity.started}});
-}
-
-std::optional<ProcessIdentity> read_agent(const std::string& directory) {
-  const auto text = host::read_file(directory + "/" + kAgentFile, kRecordBytesMax);
-  if (!text) return {};
-  const auto json = parse_json(*text);
-  if (!json) return {};
-  const auto process = int_at(*json, "process"), started = int_at(*json, "started");
-  if (!process || !started) return {};
-  return ProcessIdentity{pid_t(*process), uint64_t(*started)};
-}
-
-Result<Record> read_record(const std::string& attempt_directory) {
-  const std::string text = TRY(host::read_file(attempt_directory + "/" + kRecordFile, kRecordBytesMax));
-  return record_from_json(TRY(parse_json(text)));
-}
-
-// What a former server left: the record, and each host's agent. An agent that was started in the instant
-// before that server died is not written down; it is found by its mark.
-Result<KnownAttempt> load_attempt(const std::string& attempt_directory) {
-  KnownAttempt known{TRY(read_record(attempt_directory)), {}};
-  known.agents.resize(known.record.network.hosts.size());
-  std::optional<std::vector<host::MarkedProcess>> marked;
-  for (size_t i = 0; i < known.agents.size(); i++) {
-    KnownAgent& agent = known.agents[i];
-    const std::string directory = host_directory(attempt_directory, i);
-    if (const auto identity = read_agent(directory)) {
-      agent = {true, *identity};
-      continue;
-    }
-    if (!host::exists(directory)) continue;
-    if (!marked) marked = host::find_marked(kHostVariable);
-    for (const auto& [identity, value] : *marked) {
-      // The agent is older than what it started.
-      if (value == directory && (!agent.started || identity.started < agent.identity.started))
-        agent = {true, identity};
-    }
-    if (agent.started) {
-      TRY(write_agent(directory, agent.identity));
-    } else if (host::exists(directory + "/alive")) {
-      agent.started = true;  // it ran, and is no more
-    }
-  }
-  return known;
-}
-
-// Kills all that carries the attempt's mark.
-Result<void> kill_marked(const std::string& attempt_directory) {
-  for (int pass = 0; pass < kKillPassesMax; pass++) {
-    bool found = false;
-    for (const auto& [identity, value] : host::find_marked(kAttemptVariable)) {
-      if (value != attempt_directory) continue;
-      found = true;
-      TRY(host::kill_and_wait(identity, kKillMax));
-    }
-    if (!found) return ok();
-  }
-  return unavailable("processes of " + attempt_directory + " start others faster than they are killed");
-}
-
-// All on the machine that is not in the attempt's directory, its network aside.
-Result<void> remove_from_machine(const std::string& attempt_directory, const KnownAttempt* known) {
-  if (known)
-    for (const auto& agent : known->agents)
-      if (agent.started) TRY(host::kill_and_wait(agent.identity, kKillMax));
-  TRY(kill_marked(attempt_directory));
-  if (const auto names = host::list_directory(attempt_directory))
-    for (const auto& name : *names) TRY(host::remove_containers_in(attempt_directory + "/" + name));
-  return host::unmount_below(attempt_directory);
-}
-
-// All of an attempt that is in its directory but the record, which goes last: until then a server that takes
-// over knows what there is to remove.
-Result<void> remove_files(const std::string& attempt_directory) {
-  if (const auto names = host::list_directory(attempt_directory))
-    for (const auto& name : *names)
-      if (name != kRecordFile) TRY(host::remove_all(attempt_directory + "/" + name));
-  return ok();
-}
 
 Result<host::FileLock> lock_networks(const std::string& run_directory) {
   TRY(host::make_directories(run_directory, 0755));
@@ -182,14 +43,22 @@ std::string with_shared_devices(const std::vector<std::string>& cards) {
   return text;
 }
 
-class LocalLauncher final : public Launcher {
+class LocalLauncher final : public Launcher, public HandsOver {
  public:
   LocalLauncher(LocalSettings settings, Places places, host::Subnet pool, Clock& clock)
       : settings_(std::move(settings)),
         places_(std::move(places)),
         pool_(pool),
         next_address_(pool.base),
-        reaper_(clock) {}
+        gate_(direct_firewall(places_.mark, pool)),
+        reaper_(clock),
+        direct_reaper_(
+            clock,
+            [this](const auto& networks) -> Result<void> {
+              TRY(host::remove_networks(networks));
+              return gate_.leave(networks.size());
+            },
+            kDirectPace) {}
 
   // Finds what a former server left.
   Result<void> load() {
@@ -203,7 +72,10 @@ class LocalLauncher final : public Launcher {
       }
       auto known = load_attempt(directory);
       if (known && known->any_started()) {
-        attempts_.emplace(*id, std::move(*known));
+        if (known->record.network.direct()) gate_.found(1);
+        // As its record says: an agent may have been handed another attempt.
+        const auto attempt = known->record.attempt;
+        attempts_.emplace(attempt, std::move(*known));
         continue;
       }
       // Its record is missing or unreadable: before it was written nothing had been made, and if it was lost
@@ -239,17 +111,17 @@ class LocalLauncher final : public Launcher {
       TRY(remove(gang.attempt));
     }
     // Of an attempt that was removed, and is wanted again: its directory is about to go.
-    if (host::exists(places_.attempt(gang.attempt))) reaper_.drain();
+    if (host::exists(places_.attempt(gang.attempt))) drain();
     auto started = start(gang);
-    if (!started && started.error().kind == Kind::exhausted && !reaper_.waiting().empty()) {
+    if (!started && started.error().kind == Kind::exhausted && !waiting().empty()) {
       // Addresses that are free in a moment.
       (void)remove(gang.attempt);
-      reaper_.drain();
+      drain();
       started = start(gang);
     }
     if (started) return started;
     auto removed = remove(gang.attempt);
-    reaper_.drain();
+    drain();
     if (removed) removed = host::remove_all(places_.attempt(gang.attempt));
     if (!removed)
       log(Level::error, "launch", "removing what could not be started: " + removed.error().message,
@@ -259,21 +131,39 @@ class LocalLauncher final : public Launcher {
 
   std::vector<Agent> list() override {
     std::vector<Agent> agents;
-    for (const auto& [id, known] : attempts_)
-      for (size_t i = 0; i < known.agents.size(); i++)
-        if (known.agents[i].started)
-          agents.push_back(
-              {id, known.record.token, domain::HostIndex(i), host::is_alive(known.agents[i].identity)});
+    for (auto& [id, known] : attempts_) {
+      bool any_alive = false;
+      for (size_t i = 0; i < known.agents.size(); i++) {
+        if (!known.agents[i].started) continue;
+        agents.push_back({id, known.record.token, domain::HostIndex(i), known.agents[i].is_alive()});
+        any_alive |= agents.back().alive;
+      }
+      if (!any_alive && known.complete() && !known.gone_since) known.gone_since = marked_.looks();
+    }
     return agents;
   }
 
+  Result<bool> hand_over(domain::AttemptId from, const Gang& gang) override {
+    const auto found = attempts_.find(from);
+    if (found == attempts_.end() || found->second.agents.size() != 1 || gang.members.size() != 1 ||
+        attempts_.contains(gang.attempt))
+      return false;
+    if (!found->second.agents[0].is_alive()) return false;
+    if (!TRY(launch::hand_over(found->second, gang.attempt, gang.token, gang.members[0].order))) return false;
+    auto moved = attempts_.extract(found);
+    moved.key() = gang.attempt;
+    attempts_.insert(std::move(moved));
+    return true;
+  }
+
   Result<void> remove(domain::AttemptId attempt) override {
-    const std::string directory = places_.attempt(attempt);
     const auto found = attempts_.find(attempt);
     if (found == attempts_.end()) return ok();  // what is not known is not there, or waits for the reaper
-    TRY(remove_from_machine(directory, &found->second).in("removing attempt " + attempt.text()));
+    const std::string directory = found->second.directory;
+    TRY(remove_from_machine(directory, &found->second, &marked_).in("removing attempt " + attempt.text()));
     TRY(remove_files(directory));
-    reaper_.take(found->second.record.network, [directory] {
+    const auto& network = found->second.record.network;
+    (network.direct() ? direct_reaper_ : reaper_).take(network, [directory] {
       if (auto removed = host::remove_all(directory); !removed)
         log(Level::error, "launch", "removing what is left of an attempt: " + removed.error().message);
     });
@@ -282,11 +172,23 @@ class LocalLauncher final : public Launcher {
   }
 
   ~LocalLauncher() override {
-    reaper_.drain();
+    drain();
     if (attempts_.empty()) (void)host::remove_all(places_.namespaces());
   }
 
  private:
+  // Networks without a bridge go many at a time: the kernel waits once for all of them.
+  static constexpr ReaperPace kDirectPace{150ms, 400ms, 64, false};
+
+  void drain() {
+    reaper_.drain();
+    direct_reaper_.drain();
+  }
+  std::vector<host::Subnet> waiting() const {
+    auto all = reaper_.waiting();
+    for (const auto& subnet : direct_reaper_.waiting()) all.push_back(subnet);
+    return all;
+  }
   // What each member gets of its machine's GPUs.
   Result<std::vector<std::vector<std::string>>> gpus_for(const Gang& gang) {
     std::vector<GpuRequest> requests;
@@ -305,10 +207,10 @@ class LocalLauncher final : public Launcher {
   }
 
   Result<void> start(const Gang& gang) {
-    const NetworkReaper::Start start(reaper_);
+    const NetworkReaper::Start start(reaper_), direct_start(direct_reaper_);
     const std::string directory = places_.attempt(gang.attempt);
     TRY(host::make_directories(directory, 0700));
-    KnownAttempt known;
+    KnownAttempt known{directory, {}};
     {
       // Until the bridge has its address, others cannot see that the subnet is taken; and until the owner is written,
       // a sweep takes what is made for nobody's.
@@ -317,7 +219,7 @@ class LocalLauncher final : public Launcher {
       TRY(host::write_file(places_.namespaces() + "/" + kOwnerFile, places_.data, 0600));
       auto taken = TRY(host::networks_in_use());
       for (const auto& [id, other] : attempts_) taken.push_back(other.record.network.subnet);
-      for (const auto& subnet : reaper_.waiting()) taken.push_back(subnet);
+      for (const auto& subnet : waiting()) taken.push_back(subnet);
       const bool encrypted = gang.encrypt_traffic && gang.members.size() > 1;
       const host::Subnet subnet =
           TRY(choose_subnet(pool_, gang.members.size(), taken, next_address_, encrypted));
@@ -331,10 +233,11 @@ class LocalLauncher final : public Launcher {
                              "trainyard " + directory,
                              {*host::parse_address(kRelayAddress)}};
       auto gpus = TRY(gpus_for(gang));
+      request.direct = gang.members.size() == 1 && !gang.network_isolation && gate_.enter();
       known.record = {gang.attempt, gang.token, plan_network(request, pool_, subnet), std::move(gpus)};
       known.agents.resize(gang.members.size());
-      TRY(write_whole(directory + "/" + kRecordFile, to_json(known.record)));
       attempts_[gang.attempt] = known;
+      TRY(write_record(directory, known.record));
       TRY(host::make_network(known.record.network));
     }
     return start_agents(gang, attempts_[gang.attempt]);
@@ -342,11 +245,11 @@ class LocalLauncher final : public Launcher {
 
   // Those that were not started yet.
   Result<void> start_agents(const Gang& gang, KnownAttempt& known) {
-    const std::string attempt_directory = places_.attempt(gang.attempt);
+    const std::string attempt_directory = known.directory;
     const std::string table = host_table(known.record.network);
     for (size_t i = 0; i < known.agents.size(); i++) {
       if (known.agents[i].started) continue;
-      const std::string directory = host_directory(attempt_directory, i);
+      const std::string directory = known.host(i);
       const host::PrivateHost& host = known.record.network.hosts[i];
       TRY(host::make_directories(directory, 0700));
       TRY(host::write_file(directory + "/order.json", gang.members[i].order, 0600));
@@ -372,7 +275,7 @@ class LocalLauncher final : public Launcher {
           TRY(host::start_detached(command, environment, directory + "/agent.log", host::in_enclosure()));
       const auto identity = host::identify(process);
       // One that has ended already was started all the same.
-      known.agents[i] = {true, identity.value_or(ProcessIdentity{process, 0})};
+      known.agents[i] = {true, false, identity.value_or(ProcessIdentity{process, 0})};
       TRY(write_agent(directory, known.agents[i].identity));
     }
     return ok();
@@ -387,15 +290,17 @@ class LocalLauncher final : public Launcher {
   host::Address
       next_address_;  // subnets are given in turn: what is late for an old gang does not reach a new one
   std::map<domain::AttemptId, KnownAttempt> attempts_;
-  NetworkReaper reaper_;
+  Marked marked_;
+  DirectGate gate_;
+  NetworkReaper reaper_, direct_reaper_;
 };
 
 // Names on this machine that belong to one server's attempts.
 struct InUse {
   std::set<std::string> links, tables, namespace_files;
-  void add(const host::PrivateNetwork& network) {
+  void add(const host::PrivateNetwork& network, const host::DirectFirewall& firewall) {
     links.insert(network.bridge);
-    tables.insert(network.table);
+    tables.insert(network.direct() ? firewall.table : network.table);
     for (const auto& host : network.hosts) {
       links.insert(host.link);
       namespace_files.insert(host.namespace_file);
@@ -416,7 +321,7 @@ Result<std::vector<std::string>> remove_unused(const std::string& run_directory,
       said.push_back("network namespace " + path);
     }
   std::vector<std::string> links;
-  for (const auto prefix : {host::kLinkPrefix, host::kBridgePrefix})
+  for (const auto prefix : {host::kLinkPrefix, host::kBridgePrefix, host::kDirectPrefix})
     for (const auto& name : host::links_named(std::string(prefix) + mark))
       if (!used.links.contains(name)) links.push_back(name);
   TRY(host::remove_links(links));
@@ -432,7 +337,7 @@ Result<std::vector<std::string>> remove_unused(const std::string& run_directory,
 
 Result<void> LocalLauncher::remove_strays() {
   InUse used;
-  for (const auto& [id, known] : attempts_) used.add(known.record.network);
+  for (const auto& [id, known] : attempts_) used.add(known.record.network, gate_.firewall());
   for (const auto& what :
        TRY(remove_unused(places_.run_directory, places_.mark, used).in("removing what a crash left")))
     log(Level::warning, "launch", "removed what a crash left", {{"what", what}});
@@ -450,7 +355,7 @@ Result<std::set<std::string>> marks_in_sight(const std::string& run_directory) {
   if (const auto names = host::list_directory(run_directory))
     for (const auto& name : *names)
       if (is_mark(name)) marks.insert(name);
-  for (const auto prefix : {host::kLinkPrefix, host::kBridgePrefix})
+  for (const auto prefix : {host::kLinkPrefix, host::kBridgePrefix, host::kDirectPrefix})
     for (const auto& name : host::links_named(prefix))
       if (name.size() > prefix.size() + 6 && is_mark(std::string_view(name).substr(prefix.size(), 6)))
         marks.insert(name.substr(prefix.size(), 6));
@@ -510,7 +415,7 @@ Result<std::vector<std::string>> sweep(const std::string& data_directory, const 
             return agent.started && host::is_alive(agent.identity);
           });
       if (lives) {
-        used.add(known->record.network);
+        used.add(known->record.network, direct_firewall(own_mark, known->record.network.pool));
         continue;
       }
       TRY(remove_from_machine(directory, known ? &*known : nullptr));

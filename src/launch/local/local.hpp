@@ -9,6 +9,7 @@
 //     hosts        the start of its /etc/hosts
 //     agent.json   which process the agent is: written once it was started
 //     agent.log    its standard streams
+//     left         made by the agent as its last act: all that it did is undone
 //
 // An agent is started as
 //   trainyard-agent --order FILE --directory DIR --network-namespace FILE --address ADDRESS --host-table FILE

@@ -19,6 +19,7 @@
 #include "host/process.hpp"
 #include "host/process_identity.hpp"
 #include "host/temporary_directory.hpp"
+#include "launch/hands_over.hpp"
 
 namespace trainyard::launch {
 namespace {
@@ -62,6 +63,7 @@ class LocalLauncher : public testing::Test {
     EXPECT_TRUE(made) << made.error().message;
     return made ? std::move(*made) : nullptr;
   }
+  static HandsOver& hands_over(Launcher& launcher) { return dynamic_cast<HandsOver&>(launcher); }
   static Gang gang(uint64_t job, size_t hosts) {
     Gang gang;
     gang.attempt = {job, 1};
@@ -195,6 +197,67 @@ TEST_F(LocalLauncher, FindsWhatAFormerServerStarted) {
     ASSERT_TRUE(launcher->remove({1, 1}));
     expect_nothing_left();
   });
+}
+
+TEST_F(LocalLauncher, HandsAnAgentToTheNextAttempt) {
+  in_a_machine([&] {
+    auto launcher = server();
+    ASSERT_TRUE(launcher);
+    ASSERT_TRUE(launcher->ensure(gang(1, 1)));
+    const auto handed = hands_over(*launcher).hand_over({1, 1}, gang(2, 1));
+    ASSERT_TRUE(handed);
+    EXPECT_FALSE(*handed) << "it does not wait for one";
+    const std::string host = attempt_path(1) + "/0";
+    ASSERT_TRUE(host::write_file(host + "/idle", ""));
+    auto next = gang(2, 1);
+    next.members[0].order = "the next order";
+    const auto again = hands_over(*launcher).hand_over({1, 1}, next);
+    ASSERT_TRUE(again && *again);
+    EXPECT_EQ(*host::read_file(host + "/next.json"), "the next order");
+    EXPECT_TRUE(host::exists(host + "/taken"));
+    EXPECT_FALSE(host::exists(host + "/idle"));
+    for (const bool restarted : {false, true}) {
+      if (restarted) launcher = server();
+      ASSERT_EQ(launcher->list().size(), 1u);
+      EXPECT_EQ(launcher->list()[0].attempt, (domain::AttemptId{2, 1}));
+      EXPECT_EQ(launcher->list()[0].token, "token2");
+      EXPECT_TRUE(launcher->list()[0].alive);
+    }
+    ASSERT_TRUE(launcher->ensure(next)) << "it is there";
+    EXPECT_EQ(launcher->list().size(), 1u);
+    ASSERT_TRUE(launcher->remove({1, 1})) << "nothing of it is left";
+    EXPECT_EQ(launcher->list().size(), 1u);
+    ASSERT_TRUE(launcher->remove({2, 1}));
+    expect_nothing_left();
+  });
+}
+
+// The server ends after each of the two steps before the agent is taken.
+TEST_F(LocalLauncher, AHandingOverThatWasCutOffIsCompletedOrDropped) {
+  for (const bool waits : {true, false})
+    in_a_machine([&] {
+      ASSERT_TRUE(server()->ensure(gang(1, 1)));
+      const std::string directory = attempt_path(1), host = directory + "/0";
+      ASSERT_TRUE(host::write_file(host + "/next.json", "the next order"));
+      auto record = *parse_json(*host::read_file(directory + "/launch.json"));
+      record["attempt"] = "j2a1";
+      record["token"] = "token2";
+      ASSERT_TRUE(host::write_file(directory + "/launch.json", dump(record)));
+      if (waits) {
+        ASSERT_TRUE(host::write_file(host + "/idle", ""));
+      }
+      auto launcher = server();
+      ASSERT_TRUE(launcher);
+      EXPECT_EQ(host::exists(host + "/taken"), waits);
+      const auto agents = launcher->list();
+      ASSERT_EQ(agents.size(), waits ? 1u : 0u);
+      if (waits) {
+        EXPECT_EQ(agents[0].attempt, (domain::AttemptId{2, 1}));
+        EXPECT_TRUE(agents[0].alive);
+      }
+      ASSERT_TRUE(launcher->remove({2, 1}));
+      expect_nothing_left();
+    });
 }
 
 TEST_F(LocalLauncher, AnAgentThatDiedStaysDead) {

@@ -48,14 +48,23 @@ Result<host::Subnet> choose_subnet(const host::Subnet& pool, size_t hosts,
                    " hosts: " + std::to_string(taken.size()) + " networks are in use");
 }
 
+host::DirectFirewall direct_firewall(const std::string& mark, const host::Subnet& pool) {
+  return {std::string(host::kTablePrefix) + mark + "_one", std::string(host::kDirectPrefix) + mark, pool,
+          "trainyard: gangs of one host"};
+}
+
 host::PrivateNetwork plan_network(const NetworkRequest& request, const host::Subnet& pool,
                                   const host::Subnet& subnet) {
   const uint64_t half = request.encrypted ? subnet.size() / 2 : 0;  // hosts' own addresses are behind it
   CHECK(request.hosts + kReservedAddresses <= subnet.size() - half, "choose_subnet made room for all hosts");
+  CHECK(!request.direct || (request.hosts == 1 && !request.isolated), "others need a bridge");
   const int digits = (32 - pool.prefix + 3) / 4;
+  const std::string place = hex(subnet.base - pool.base, digits);
   host::PrivateNetwork network;
-  network.bridge = std::string(host::kBridgePrefix) + request.mark + hex(subnet.base - pool.base, digits);
-  network.table = std::string(host::kTablePrefix) + request.mark + "_" + hex(subnet.base - pool.base, digits);
+  if (!request.direct) {
+    network.bridge = std::string(host::kBridgePrefix) + request.mark + place;
+    network.table = std::string(host::kTablePrefix) + request.mark + "_" + place;
+  }
   network.subnet = subnet;
   network.gateway = subnet.base + 1;
   network.pool = pool;
@@ -66,7 +75,8 @@ host::PrivateNetwork plan_network(const NetworkRequest& request, const host::Sub
   for (size_t i = 0; i < request.hosts; i++) {
     const host::Address made = network.gateway + 1 + host::Address(i);
     network.hosts.push_back(
-        {std::string(host::kLinkPrefix) + request.mark + hex(made - pool.base, digits),
+        {request.direct ? std::string(host::kDirectPrefix) + request.mark + place
+                        : std::string(host::kLinkPrefix) + request.mark + hex(made - pool.base, digits),
          request.namespace_directory + "/" + request.attempt.text() + "-" + std::to_string(i),
          made + host::Address(half), request.encrypted ? made : 0});
   }

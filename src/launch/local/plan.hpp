@@ -8,6 +8,11 @@
 //   table      trainyard_3fa91c_0010
 //   namespace  /run/trainyard/3fa91c/j17a1-0
 //
+// A gang of one host that is not isolated has no bridge; one table serves all of those:
+//
+//   link       tys3fa91c0010         tys + mark + first address of the gang
+//   table      trainyard_3fa91c_one
+//
 // Threads: pure functions. Errors: exhausted, when the pool has no room left.
 #pragma once
 
@@ -40,7 +45,9 @@ struct NetworkRequest {
   std::string namespace_directory;  // "/run/trainyard/3fa91c"
   std::string comment;
   std::vector<host::Address> relays;
+  bool direct = false;  // without a bridge. Requires: one host, not isolated
 };
+host::DirectFirewall direct_firewall(const std::string& mark, const host::Subnet& pool);
 host::PrivateNetwork plan_network(const NetworkRequest& request, const host::Subnet& pool,
                                   const host::Subnet& subnet);
 

@@ -74,6 +74,24 @@ TEST(PlanNetwork, NamesEverythingByServerAndAddress) {
   EXPECT_EQ(host_table(network), "127.0.0.1 localhost\n10.201.1.18 algo-1\n10.201.1.19 algo-2\n");
 }
 
+TEST(PlanNetwork, OneHostNeedsNoBridgeAndNoTableOfItsOwn) {
+  auto request = a_request();
+  request.hosts = 1;
+  request.direct = true;
+  const auto pool = subnet("10.201.0.0/16");
+  const auto network = plan_network(request, pool, subnet("10.201.1.16/28"));
+  EXPECT_TRUE(network.direct());
+  EXPECT_EQ(network.table, "");
+  EXPECT_EQ(network.hosts[0].link, "tys3fa91c0110");
+  EXPECT_EQ(direct_firewall("3fa91c", pool).links, "tys3fa91c");
+  EXPECT_EQ(direct_firewall("3fa91c", pool).table, "trainyard_3fa91c_one");
+  const auto again = record_from_json(to_json(Record{{17, 1}, "token", network}));
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_TRUE(again->network.direct());
+  const auto largest = subnet("10.0.0.0/8");
+  EXPECT_LE(plan_network(request, largest, subnet("10.255.255.224/28")).hosts[0].link.size(), 15u);
+}
+
 TEST(PlanNetwork, NamesFitTheKernelInTheLargestPool) {
   const auto network = plan_network(a_request(), subnet("10.0.0.0/8"), subnet("10.255.255.224/28"));
   EXPECT_LE(network.bridge.size(), 15u);

@@ -6,8 +6,8 @@
 
 namespace trainyard::launch {
 
-NetworkReaper::NetworkReaper(Clock& clock, Remove remove)
-    : clock_(clock), remove_(std::move(remove)), thread_([this] { run(); }) {}
+NetworkReaper::NetworkReaper(Clock& clock, Remove remove, ReaperPace pace)
+    : clock_(clock), remove_(std::move(remove)), pace_(pace), thread_([this] { run(); }) {}
 
 NetworkReaper::~NetworkReaper() {
   {
@@ -61,12 +61,13 @@ void NetworkReaper::drain() {
 
 std::chrono::nanoseconds NetworkReaper::due() const {
   if (in_haste()) return std::chrono::nanoseconds::min();
-  if (items_.size() >= kWaitingMax || (starts_ == 0 && one_may_go_)) return not_before_;
+  if (items_.size() >= pace_.waiting_max || (pace_.one_by_one && starts_ == 0 && one_may_go_))
+    return not_before_;
   const auto oldest = std::min_element(items_.begin(), items_.end(), [](const auto& a, const auto& b) {
                         return a.since < b.since;
                       })->since;
-  const std::chrono::nanoseconds latest = oldest + kDelayMax;
-  const std::chrono::nanoseconds quiet = starts_ > 0 ? latest : std::max(oldest, last_start_) + kQuiet;
+  const std::chrono::nanoseconds latest = oldest + pace_.delay_max;
+  const std::chrono::nanoseconds quiet = starts_ > 0 ? latest : std::max(oldest, last_start_) + pace_.quiet;
   return std::max(std::min(quiet, latest), not_before_);
 }
 
@@ -83,7 +84,7 @@ void NetworkReaper::run() {
       changed_.wait_for(lock, when - now);
       continue;
     }
-    const size_t count = in_haste() ? items_.size() : 1;
+    const size_t count = in_haste() || !pace_.one_by_one ? items_.size() : 1;
     one_may_go_ = false;
     std::vector<host::PrivateNetwork> networks;
     for (size_t i = 0; i < count; i++) networks.push_back(items_[i].network);

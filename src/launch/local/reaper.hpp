@@ -23,18 +23,25 @@
 
 namespace trainyard::launch {
 
+// How it goes about that.
+struct ReaperPace {
+  // How long starts must have been quiet: longer than the gap between two jobs that follow each other.
+  Duration quiet = 150ms;
+  // Under starts without a pause: later than this it is done all the same.
+  Duration delay_max = 2s;
+  // As soon as so many wait starts give way: each holds addresses of the pool.
+  size_t waiting_max = 64;
+  // Whether one waits for the other. False where the kernel waits once for all: then one start after another does not
+  // let one go either, so that many go together.
+  bool one_by_one = true;
+};
+
 class NetworkReaper {
  public:
-  // How long starts must have been quiet: longer than the gap between two jobs that follow each other.
-  static constexpr Duration kQuiet = 150ms;
-  // Under starts without a pause: later than this it is done all the same.
-  static constexpr Duration kDelayMax = 2s;
-  // As soon as so many wait starts give way: each holds addresses of the pool.
-  static constexpr size_t kWaitingMax = 64;
   static constexpr Duration kRetryPause = 1s;
 
   using Remove = std::function<Result<void>(const std::vector<host::PrivateNetwork>&)>;
-  explicit NetworkReaper(Clock& clock, Remove remove = host::remove_networks);
+  explicit NetworkReaper(Clock& clock, Remove remove = host::remove_networks, ReaperPace pace = {});
   ~NetworkReaper();  // what waits is removed first
 
   // `then` is called, on the reaper's thread, once it is gone.
@@ -68,6 +75,7 @@ class NetworkReaper {
 
   Clock& clock_;
   const Remove remove_;
+  const ReaperPace pace_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Item> items_;                 // guarded by mutex_; what is being removed stays until it is gone

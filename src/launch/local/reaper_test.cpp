@@ -50,7 +50,7 @@ TEST(Reaper, DoesNotWaitForThePauseWhenManyWait) {
   Removals removals;
   NetworkReaper reaper(clock, removals.function());
   const NetworkReaper::Start start(reaper);
-  for (uint32_t i = 0; i < NetworkReaper::kWaitingMax; i++) reaper.take(network(i), [&] { removals.gone++; });
+  for (uint32_t i = 0; i < ReaperPace().waiting_max; i++) reaper.take(network(i), [&] { removals.gone++; });
   while (removals.gone < 1) std::this_thread::yield();
 }
 
@@ -79,6 +79,21 @@ TEST(Reaper, LetsOneGoAfterEachStart) {
   EXPECT_EQ(removals.gone, 2);
   const std::lock_guard lock(removals.mutex);
   EXPECT_EQ(removals.sizes, (std::vector<size_t>{1, 1}));
+}
+
+TEST(Reaper, LetsManyGoTogetherWhereTheKernelWaitsOnce) {
+  Removals removals;
+  StoppedClock stopped;
+  NetworkReaper reaper(stopped, removals.function(), {150ms, 2s, 5, false});
+  {
+    const NetworkReaper::Start start(reaper);
+    for (uint32_t i = 0; i < 4; i++) reaper.take(network(i), [&] { removals.gone++; });
+  }
+  EXPECT_EQ(reaper.waiting().size(), 4u) << "a start lets none go";
+  reaper.take(network(4), [&] { removals.gone++; });
+  while (!reaper.waiting().empty()) std::this_thread::yield();
+  const std::lock_guard lock(removals.mutex);
+  EXPECT_EQ(removals.sizes, (std::vector<size_t>{5}));
 }
 
 TEST(Reaper, KeepsWhatCouldNotBeRemoved) {

@@ -7,27 +7,68 @@
 
 #include "base/check.hpp"
 #include "base/text.hpp"
+#include "host/late_library.hpp"
 
 namespace trainyard::objects {
 namespace {
 
+// Its functions that we use, by their own names.
+#define TRAINYARD_CURL_FUNCTIONS(EACH) \
+  EACH(curl_easy_cleanup)              \
+  EACH(curl_easy_init)                 \
+  EACH(curl_easy_pause)                \
+  EACH(curl_easy_reset)                \
+  EACH(curl_easy_setopt)               \
+  EACH(curl_easy_strerror)             \
+  EACH(curl_global_init)               \
+  EACH(curl_multi_add_handle)          \
+  EACH(curl_multi_cleanup)             \
+  EACH(curl_multi_info_read)           \
+  EACH(curl_multi_init)                \
+  EACH(curl_multi_perform)             \
+  EACH(curl_multi_poll)                \
+  EACH(curl_multi_remove_handle)       \
+  EACH(curl_slist_append)              \
+  EACH(curl_slist_free_all)
+
+struct Library {
+#define TRAINYARD_MEMBER(name) decltype(&::name) name;
+  TRAINYARD_CURL_FUNCTIONS(TRAINYARD_MEMBER)
+#undef TRAINYARD_MEMBER
+};
+
+// Most jobs of seconds want no object: loaded with the first connection.
+const Library& curl() {
+  static const Library loaded = [] {
+    const host::LateLibrary file("libcurl.so.4");
+    Library found{};
+#define TRAINYARD_FIND(name) file.find(found.name, #name);
+    TRAINYARD_CURL_FUNCTIONS(TRAINYARD_FIND)
+#undef TRAINYARD_FIND
+    return found;
+  }();
+  return loaded;
+}
+
 void initialise_curl() {
   static const CURLcode code =
-      curl_global_init(CURL_GLOBAL_DEFAULT);  // once, by whichever thread comes first
+      curl().curl_global_init(CURL_GLOBAL_DEFAULT);  // once, by whichever thread comes first
   CHECK(code == CURLE_OK, "libcurl can be initialised");
 }
 
 }  // namespace
 
 Connection::Connection(const ConnectionSettings& settings)
-    : settings_(settings), multi_((initialise_curl(), curl_multi_init())), easy_(curl_easy_init()) {
+    : settings_(settings),
+      multi_((initialise_curl(), curl().curl_multi_init())),
+      easy_(curl().curl_easy_init()) {
   CHECK(multi_ && easy_, "libcurl has memory");
 }
 
 Connection::~Connection() {
   finish();
-  curl_easy_cleanup(easy_);
-  curl_multi_cleanup(multi_);
+  curl().curl_easy_cleanup(easy_);
+  curl().curl_multi_cleanup(multi_);
 }
 
 size_t Connection::on_header(char* bytes, size_t, size_t count, void* self) {
@@ -90,14 +131,14 @@ Result<HttpHead> Connection::start(const HttpRequest& request) {
   buffer_at_ = 0;
   words_[0] = '\0';
 
-  curl_easy_reset(easy_);
+  curl().curl_easy_reset(easy_);
   for (const auto& [name, value] : request.headers)
     // In libcurl's lists "name:" removes a header; "name;" sends one without a value.
     header_lines_ =
-        curl_slist_append(header_lines_, (value.empty() ? name + ";" : name + ": " + value).c_str());
+        curl().curl_slist_append(header_lines_, (value.empty() ? name + ";" : name + ": " + value).c_str());
   // No waiting for "100 Continue": bodies are parts at most, and sent again when refused.
-  header_lines_ = curl_slist_append(header_lines_, "Expect:");
-  const auto set = [this](auto option, auto value) { curl_easy_setopt(easy_, option, value); };
+  header_lines_ = curl().curl_slist_append(header_lines_, "Expect:");
+  const auto set = [this](auto option, auto value) { curl().curl_easy_setopt(easy_, option, value); };
   set(CURLOPT_URL, request.url.c_str());
   set(CURLOPT_HTTPHEADER, header_lines_);
   set(CURLOPT_CUSTOMREQUEST, request.method.c_str());
@@ -127,7 +168,8 @@ Result<HttpHead> Connection::start(const HttpRequest& request) {
     set(CURLOPT_SEEKDATA, this);
     set(CURLOPT_UPLOAD_BUFFERSIZE, long(128 << 10));
   }
-  if (curl_multi_add_handle(multi_, easy_) != CURLM_OK) return internal("libcurl does not take the request");
+  if (curl().curl_multi_add_handle(multi_, easy_) != CURLM_OK)
+    return internal("libcurl does not take the request");
   under_way_ = true;
   while (!head_is_there_ && !ended_) TRY(step());
   if (!head_is_there_) return unavailable("the connection ended before an answer came");
@@ -136,16 +178,16 @@ Result<HttpHead> Connection::start(const HttpRequest& request) {
 
 Result<void> Connection::step() {
   int running = 0;
-  if (curl_multi_perform(multi_, &running) != CURLM_OK) return internal("libcurl cannot go on");
+  if (curl().curl_multi_perform(multi_, &running) != CURLM_OK) return internal("libcurl cannot go on");
   int left = 0;
-  while (const CURLMsg* const message = curl_multi_info_read(multi_, &left)) {
+  while (const CURLMsg* const message = curl().curl_multi_info_read(multi_, &left)) {
     if (message->msg != CURLMSG_DONE) continue;
     ended_ = true;
     outcome_ = message->data.result;
     if (outcome_ == CURLE_OK) return ok();
     if (head_bytes_ > kHeadBytesMax)
       return exhausted("the answer's head is larger than " + human_bytes(kHeadBytesMax));
-    const std::string words = words_[0] ? words_ : curl_easy_strerror(outcome_);
+    const std::string words = words_[0] ? words_ : curl().curl_easy_strerror(outcome_);
     if (outcome_ == CURLE_URL_MALFORMAT || outcome_ == CURLE_UNSUPPORTED_PROTOCOL) return invalid(words);
     if (outcome_ == CURLE_SSL_CACERT_BADFILE)
       return invalid("the CA bundle " + settings_.ca_bundle + ": " + words);
@@ -153,7 +195,7 @@ Result<void> Connection::step() {
     return unavailable(words);
   }
   if (running > 0 && buffer_at_ == buffer_.size() && !(head_is_there_ && paused_))
-    curl_multi_poll(multi_, nullptr, 0, 1000, nullptr);
+    curl().curl_multi_poll(multi_, nullptr, 0, 1000, nullptr);
   return ok();
 }
 
@@ -162,7 +204,7 @@ Result<size_t> Connection::read(std::span<char> buffer) {
   while (buffer_at_ == buffer_.size()) {
     if (paused_) {
       paused_ = false;
-      curl_easy_pause(easy_, CURLPAUSE_CONT);  // hands over what it held back, through on_body
+      curl().curl_easy_pause(easy_, CURLPAUSE_CONT);  // hands over what it held back, through on_body
       continue;
     }
     if (ended_) return size_t(0);
@@ -175,9 +217,9 @@ Result<size_t> Connection::read(std::span<char> buffer) {
 }
 
 void Connection::finish() {
-  if (under_way_) curl_multi_remove_handle(multi_, easy_);
+  if (under_way_) curl().curl_multi_remove_handle(multi_, easy_);
   under_way_ = false;
-  curl_slist_free_all(header_lines_);
+  curl().curl_slist_free_all(header_lines_);
   header_lines_ = nullptr;
 }
 
@@ -203,7 +245,7 @@ Result<std::string> Connection::read_rest() {
 }
 
 void Connection::wait(Duration duration) {
-  curl_multi_poll(multi_, nullptr, 0, int(duration.count()), nullptr);
+  curl().curl_multi_poll(multi_, nullptr, 0, int(duration.count()), nullptr);
 }
 
 }  // namespace trainyard::objects

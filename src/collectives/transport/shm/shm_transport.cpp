@@ -425,11 +425,7 @@ bool ShmTransport::news() const {
   const auto was_read = [&](const Reader& reader) {
     return own_.lane(reader.peer).consumed.load(std::memory_order_acquire) >= reader.sequence;
   };
-  // News for who waits until all is sent is the last of them only: who waits for something else would never rest.
-  if (!references_.empty()) {
-    while (!references_.empty() && was_read(references_.front())) references_.pop_front();
-    if (references_.empty()) return true;
-  }
+  if (!references_.empty() && was_read(references_.front())) return true;
   if (outgoing_.empty()) return false;
   if (!readers_.empty() && was_read(readers_.front())) return true;
   const auto& peers = outgoing_.front().peers;

@@ -1,0 +1,178 @@
+#include "agent/kept_container.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <atomic>
+
+#include "base/log.hpp"
+#include "contract/entry.hpp"
+#include "contract/keeper.hpp"
+
+namespace trainyard::agent {
+namespace {
+
+// Entry answers at once, unless the machine swaps.
+constexpr Duration kAnswerMax = 60s;
+// Killing what is left, and emptying what a child may have filled with files.
+constexpr Duration kClearMax = 60s;
+// How long the container itself takes to end after its keeper.
+constexpr Duration kEndMax = 10s;
+
+bool same_mounts(const std::vector<host::Mount>& a, const std::vector<host::Mount>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& one, const auto& other) {
+    return one.source == other.source && one.destination == other.destination &&
+           one.read_only == other.read_only && one.tmpfs_bytes == other.tmpfs_bytes;
+  });
+}
+
+// All but what a child is told when it is started.
+bool same_container(const host::ContainerSpec& a, const host::ContainerSpec& b) {
+  return a.directory == b.directory && a.image_root == b.image_root &&
+         a.layer_directory == b.layer_directory && same_mounts(a.mounts, b.mounts) &&
+         a.hostname == b.hostname && a.network_namespace == b.network_namespace && a.cpus == b.cpus &&
+         a.memory_bytes == b.memory_bytes && a.pids_max == b.pids_max &&
+         a.shared_memory_bytes == b.shared_memory_bytes && a.user_id == b.user_id &&
+         a.group_id == b.group_id && a.devices == b.devices;
+}
+
+}  // namespace
+
+struct KeptContainer::State {
+  State(std::unique_ptr<host::Container> made, host::PacketSocket socket)
+      : container(std::move(made)), keeper(std::move(socket)) {}
+
+  std::unique_ptr<host::Container> container;
+  host::PacketSocket keeper;
+  std::atomic<bool> broken = false;  // no further child
+
+  // The keeper's next word; false: none came in time. Errors: cancelled, corrupt; then it is broken.
+  Result<bool> hear(contract::KeeperAnswer& answer, Duration at_most) {
+    auto packet = keeper.receive(at_most);
+    if (packet && !*packet) return false;
+    Result<contract::KeeperAnswer> decoded = packet ? contract::decode_keeper_answer((*packet)->bytes)
+                                                    : Result<contract::KeeperAnswer>(packet.error());
+    if (!decoded) {
+      broken = true;
+      return decoded.error();
+    }
+    answer = *std::move(decoded);
+    return true;
+  }
+};
+
+class KeptContainer::Child final : public host::Container {
+ public:
+  Child(std::shared_ptr<State> state, std::optional<host::ContainerUsage> before)
+      : state_(std::move(state)), before_(before) {}
+
+  ~Child() override {
+    if (state_->broken) return;
+    const auto told = state_->keeper.send(contract::encode(contract::Clear{}));
+    // The child's own end may still come before.
+    for (bool cleared = false; told && !cleared && !state_->broken;) {
+      contract::KeeperAnswer answer;
+      const auto heard = state_->hear(answer, kClearMax);
+      cleared = heard && *heard && std::holds_alternative<contract::Cleared>(answer);
+      if (heard && !*heard) state_->broken = true;  // it takes too long
+    }
+    if (!told) state_->broken = true;
+  }
+
+  Result<void> signal(int number) override {
+    return state_->keeper.send(contract::encode(contract::SignalChild{number, false}));
+  }
+  void kill_all() override {
+    // A keeper that does not hear is killed with all that it keeps.
+    if (!state_->keeper.send(contract::encode(contract::SignalChild{9, true}))) state_->container->kill_all();
+  }
+
+  Result<std::optional<host::ContainerExit>> wait(Duration at_most) override {
+    if (exit_) return exit_;
+    contract::KeeperAnswer answer;
+    const auto heard = state_->hear(answer, at_most);
+    if (heard && !*heard) return std::optional<host::ContainerExit>();
+    if (heard && std::holds_alternative<contract::Ended>(answer)) {
+      exit_ = host::ContainerExit{std::get<contract::Ended>(answer).code, false, false};
+      exit_->out_of_memory = state_->container->out_of_memory();
+      if (exit_->out_of_memory) state_->broken = true;  // it counts for ever
+      return exit_;
+    }
+    // The keeper is gone, or says what it may not.
+    state_->broken = true;
+    state_->container->kill_all();
+    exit_ = TRY(state_->container->wait(kEndMax));
+    if (!exit_) return unavailable("a container that is kept does not end");
+    exit_->runtime_killed = true;
+    return exit_;
+  }
+
+  std::vector<std::string> withheld() const override { return state_->container->withheld(); }
+
+  Result<host::ContainerUsage> usage() override {
+    auto now = TRY(state_->container->usage());
+    if (before_) now.cpu -= before_->cpu;
+    return now;
+  }
+  bool out_of_memory() const override { return exit_ && exit_->out_of_memory; }
+
+ private:
+  const std::shared_ptr<State> state_;
+  const std::optional<host::ContainerUsage> before_;
+  std::optional<host::ContainerExit> exit_;
+};
+
+KeptContainer::KeptContainer(Start start, std::string entry_program)
+    : start_(std::move(start)), entry_program_(std::move(entry_program)) {}
+
+KeptContainer::~KeptContainer() { end(); }
+
+bool KeptContainer::usable() const { return state_ && !state_->broken; }
+
+void KeptContainer::end() {
+  state_.reset();
+  spec_.reset();
+}
+
+Result<void> KeptContainer::make(const host::ContainerSpec& wanted) {
+  end();
+  host::ContainerSpec spec = wanted;
+  spec.arguments = {std::string(contract::kEntryInside), std::string(contract::kKeepOption)};
+  spec.environment.clear();
+  spec.working_directory = std::string("/");
+  host::Mount entry;
+  entry.source = entry_program_;
+  entry.destination = std::string(contract::kEntryInside);
+  spec.mounts.push_back(std::move(entry));
+  auto pair = TRY(host::PacketSocket::pair());
+  spec.input = pair.second.descriptor();
+  // What the keeper itself has to say is for nobody. Not /dev/null: the runtime gives its streams to the container.
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return from_errno("making a pipe");
+  const host::File unread(ends[0]);
+  host::File nowhere(ends[1]);
+  auto container = TRY(start_(spec, nowhere.release()));
+  state_ = std::make_shared<State>(std::move(container), std::move(pair.first));
+  spec_ = wanted;
+  return ok();
+}
+
+Result<std::unique_ptr<host::Container>> KeptContainer::start(const host::ContainerSpec& spec, int output) {
+  const host::File writing(output);
+  if (!usable() || !same_container(*spec_, spec)) TRY(make(spec));
+  std::optional<host::ContainerUsage> before;
+  if (const auto usage = state_->container->usage()) before = *usage;
+  TRY(state_->keeper.send(
+      contract::encode(contract::RunChild{spec.arguments, spec.environment, spec.working_directory}),
+      writing.descriptor()));
+  contract::KeeperAnswer answer;
+  const bool heard = TRY(state_->hear(answer, kAnswerMax));
+  if (heard && std::holds_alternative<contract::Started>(answer))
+    return std::unique_ptr<host::Container>(std::make_unique<Child>(state_, before));
+  if (heard && std::holds_alternative<contract::NotStarted>(answer))
+    return not_found(std::get<contract::NotStarted>(answer).reason);
+  state_->broken = true;
+  return unavailable("the keeper of a container does not answer");
+}
+
+}  // namespace trainyard::agent

@@ -1,0 +1,40 @@
+#include "contract/keeper.hpp"
+
+#include <gtest/gtest.h>
+
+namespace trainyard::contract {
+namespace {
+
+TEST(Keeper, OrdersAreReadAsTheyWereWritten) {
+  const auto run =
+      decode_keeper_order(encode(KeeperOrder(RunChild{{"sh", "-c", "\xc3\xa9"}, {{"A", "1"}}, "/tmp"})));
+  ASSERT_TRUE(run);
+  const auto& child = std::get<RunChild>(*run);
+  EXPECT_EQ(child.arguments, (std::vector<std::string>{"sh", "-c", "\xc3\xa9"}));
+  EXPECT_EQ(child.environment.at("A"), "1");
+  EXPECT_EQ(child.working_directory, "/tmp");
+  const auto signal = decode_keeper_order(encode(KeeperOrder(SignalChild{9, true})));
+  ASSERT_TRUE(signal);
+  EXPECT_TRUE(std::get<SignalChild>(*signal).all);
+  EXPECT_TRUE(std::holds_alternative<Clear>(*decode_keeper_order(encode(KeeperOrder(Clear{})))));
+}
+
+TEST(Keeper, AnswersAreReadAsTheyWereWritten) {
+  EXPECT_TRUE(std::holds_alternative<Started>(*decode_keeper_answer(encode(KeeperAnswer(Started{})))));
+  EXPECT_TRUE(std::holds_alternative<Cleared>(*decode_keeper_answer(encode(KeeperAnswer(Cleared{})))));
+  EXPECT_EQ(std::get<Ended>(*decode_keeper_answer(encode(KeeperAnswer(Ended{137})))).code, 137);
+  const auto refused = decode_keeper_answer(encode(KeeperAnswer(NotStarted{std::string(5000, 'x')})));
+  EXPECT_EQ(std::get<NotStarted>(*refused).reason.size(), kKeeperReasonBytesMax);
+}
+
+TEST(Keeper, WhatIsNeitherIsCorrupt) {
+  for (const char* wrong : {"", "1", "{}", "[]", R"({"ended":-1})", R"({"ended":256})", R"({"ended":"0"})",
+                            R"({"not_started":1})"})
+    EXPECT_FALSE(decode_keeper_answer(wrong)) << wrong;
+  for (const char* wrong : {"", "1", "{}", R"({"run":{}})", R"({"signal":"x","all":true})", R"({"signal":1})",
+                            R"({"run":{"arguments":[],"environment":{},"working_directory":"/"}})"})
+    EXPECT_FALSE(decode_keeper_order(wrong)) << wrong;
+}
+
+}  // namespace
+}  // namespace trainyard::contract

@@ -1,0 +1,192 @@
+#include "launch/local/known.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+
+#include "host/container.hpp"
+#include "host/files.hpp"
+#include "host/mounts.hpp"
+#include "launch/local/local.hpp"
+
+namespace trainyard::launch {
+namespace {
+
+using host::ProcessIdentity;
+
+constexpr size_t kRecordBytesMax = 4 << 20;  // a thousand hosts take a tenth of it
+// Processes that start others while we kill them: each pass gets what the one before left.
+constexpr int kKillPassesMax = 20;
+constexpr const char* kAgentFile = "agent.json";
+constexpr const char* kLeftFile = "left";
+// agent/next_order.hpp has their story.
+constexpr const char* kIdleFile = "idle";
+constexpr const char* kNextFile = "next.json";
+constexpr const char* kTakenFile = "taken";
+
+// Written beside and renamed: a reader sees it whole. Not synced: after a power cut there is no agent to know
+// of.
+Result<void> write_whole(const std::string& path, const std::string& text) {
+  const std::string beside = path + ".new";
+  TRY(host::write_file(beside, text, 0600));
+  std::error_code error;
+  std::filesystem::rename(beside, path, error);
+  if (error) return from_errno("renaming to " + path, error.value());
+  return ok();
+}
+
+std::optional<ProcessIdentity> read_agent(const std::string& directory) {
+  const auto text = host::read_file(directory + "/" + kAgentFile, kRecordBytesMax);
+  if (!text) return {};
+  const auto json = parse_json(*text);
+  if (!json) return {};
+  const auto process = int_at(*json, "process"), started = int_at(*json, "started");
+  if (!process || !started) return {};
+  return ProcessIdentity{pid_t(*process), uint64_t(*started)};
+}
+
+Result<Record> read_record(const std::string& attempt_directory) {
+  const std::string text = TRY(host::read_file(attempt_directory + "/" + kRecordFile, kRecordBytesMax));
+  return record_from_json(TRY(parse_json(text)));
+}
+
+// Kills all that carries the attempt's mark.
+Result<void> kill_marked(const std::string& attempt_directory) {
+  for (int pass = 0; pass < kKillPassesMax; pass++) {
+    bool found = false;
+    for (const auto& [identity, value] : host::find_marked(kAttemptVariable)) {
+      if (value != attempt_directory) continue;
+      found = true;
+      TRY(host::kill_and_wait(identity, kKillMax));
+    }
+    if (!found) return ok();
+  }
+  return unavailable("processes of " + attempt_directory + " start others faster than they are killed");
+}
+
+// Whether all its agents have ended after they had undone whatever they did: then nothing runs, and nothing is mounted.
+bool left_in_order(const KnownAttempt& known) {
+  for (size_t i = 0; i < known.agents.size(); i++)
+    if (!known.agents[i].started || host::is_alive(known.agents[i].identity) ||
+        !host::exists(known.host(i) + "/" + kLeftFile))
+      return false;
+  return true;
+}
+
+// Whether the agent of that directory was waiting, and is ours now.
+bool take_agent(const std::string& directory) {
+  return std::rename((directory + "/" + kIdleFile).c_str(), (directory + "/" + kTakenFile).c_str()) == 0;
+}
+
+}  // namespace
+
+Result<Places> places_of(const std::string& data_directory, const std::string& run_directory) {
+  std::error_code error;
+  const auto resolved = std::filesystem::canonical(data_directory, error);
+  if (error) return from_errno("looking at " + data_directory, error.value());
+  return Places{resolved.string(), server_mark(resolved.string()), run_directory};
+}
+
+bool KnownAgent::is_alive() {
+  ended = ended || !host::is_alive(identity);
+  return !ended;
+}
+
+bool KnownAttempt::complete() const {
+  return std::all_of(agents.begin(), agents.end(), [](const auto& agent) { return agent.started; });
+}
+
+bool KnownAttempt::any_started() const {
+  return std::any_of(agents.begin(), agents.end(), [](const auto& agent) { return agent.started; });
+}
+
+Result<void> write_record(const std::string& attempt_directory, const Record& record) {
+  return write_whole(attempt_directory + "/" + kRecordFile, dump(to_json(record)));
+}
+
+Result<void> write_agent(const std::string& host_directory, const ProcessIdentity& identity) {
+  return write_whole(host_directory + "/" + kAgentFile,
+                     dump({{"process", identity.process}, {"started", identity.started}}));
+}
+
+Result<KnownAttempt> load_attempt(const std::string& attempt_directory) {
+  KnownAttempt known{attempt_directory, TRY(read_record(attempt_directory))};
+  known.agents.resize(known.record.network.hosts.size());
+  // The order of a handing over that the agent has not taken: it is written before the agent is. One that cannot be
+  // completed was to an agent that has left: then nothing was started for this attempt.
+  if (host::exists(known.host(0) + "/" + kNextFile) && !host::exists(known.host(0) + "/" + kTakenFile) &&
+      !take_agent(known.host(0)))
+    return known;
+  std::optional<std::vector<host::MarkedProcess>> marked;
+  for (size_t i = 0; i < known.agents.size(); i++) {
+    KnownAgent& agent = known.agents[i];
+    const std::string directory = known.host(i);
+    if (const auto identity = read_agent(directory)) {
+      agent = {true, false, *identity};
+      continue;
+    }
+    if (!host::exists(directory)) continue;
+    if (!marked) marked = host::find_marked(kHostVariable);
+    for (const auto& [identity, value] : *marked) {
+      // The agent is older than what it started.
+      if (value == directory && (!agent.started || identity.started < agent.identity.started))
+        agent = {true, false, identity};
+    }
+    if (agent.started) {
+      TRY(write_agent(directory, agent.identity));
+    } else if (host::exists(directory + "/alive")) {
+      agent.started = true;  // it ran, and is no more
+    }
+  }
+  return known;
+}
+
+Result<bool> hand_over(KnownAttempt& known, const domain::AttemptId& attempt, const std::string& token,
+                       const std::string& order) {
+  const std::string directory = known.host(0);
+  if (!host::exists(directory + "/" + kIdleFile)) return false;
+  Record next = known.record;
+  next.attempt = attempt;
+  next.token = token;
+  TRY(write_whole(directory + "/" + kNextFile, order));
+  TRY(write_record(known.directory, next));
+  if (take_agent(directory)) {
+    known.record = std::move(next);
+    return true;
+  }
+  TRY(write_record(known.directory, known.record));
+  TRY(host::remove_all(directory + "/" + kNextFile));
+  return false;
+}
+
+bool Marked::may_run(const std::string& attempt_directory, uint64_t before) {
+  if (looks_ <= before) {
+    values_.clear();
+    for (auto& [identity, value] : host::find_marked(kAttemptVariable)) values_.insert(std::move(value));
+    looks_++;
+  }
+  return values_.contains(attempt_directory);
+}
+
+Result<void> remove_from_machine(const std::string& attempt_directory, const KnownAttempt* known,
+                                 Marked* marked) {
+  if (known && left_in_order(*known)) return ok();
+  if (known)
+    for (const auto& agent : known->agents)
+      if (agent.started && agent.identity.process > 0) TRY(host::kill_and_wait(agent.identity, kKillMax));
+  const auto gone_since = known && marked ? known->gone_since.value_or(marked->looks()) : 0;
+  if (!marked || marked->may_run(attempt_directory, gone_since)) TRY(kill_marked(attempt_directory));
+  if (const auto names = host::list_directory(attempt_directory))
+    for (const auto& name : *names)
+      if (name != kRecordFile) TRY(host::remove_containers_in(attempt_directory + "/" + name));
+  return host::unmount_below(attempt_directory);
+}
+
+Result<void> remove_files(const std::string& attempt_directory) {
+  if (const auto names = host::list_directory(attempt_directory))
+    for (const auto& name : *names)
+      if (name != kRecordFile) TRY(host::remove_all(attempt_directory + "/" + name));
+  return ok();
+}
+
+}  // namespace trainyard::launch

@@ -1,0 +1,122 @@
+"""The server is killed in the middle of an array, again and again, at instants drawn from a seed: nothing is lost, and
+nothing runs twice.
+
+Each child writes a line with its index and attempt into a directory that all share, and one into its log. After the last
+child there is exactly one of each for every index, and the ledger knows of one attempt each. An attempt may only be lost
+where its agent was killed, and nobody kills agents here.
+
+A few hundred children by default; `./yard test --array-kills` is what the product promises, with 10,000, and writes
+tests/results/array_kills.json.
+"""
+
+import collections
+import datetime
+import json
+import os
+import platform
+import random
+import time
+
+import pytest
+
+import trainyard_server
+from trainyard_server import wait_for
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="containers need root")
+CHILDREN = int(os.environ.get("TRAINYARD_ARRAY_CHILDREN", "150"))
+KILLS = int(os.environ.get("TRAINYARD_ARRAY_KILLS", "4"))
+SEED = int(os.environ.get("TRAINYARD_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 30)
+RESULT = os.environ.get("TRAINYARD_RESULT", "")  # where to write what happened
+SECONDS_MAX = 120 + CHILDREN
+SCRIPT = "echo $AWS_BATCH_JOB_ARRAY_INDEX $AWS_BATCH_JOB_ATTEMPT >> /shared/$AWS_BATCH_JOB_ARRAY_INDEX; echo ran $AWS_BATCH_JOB_ARRAY_INDEX"
+
+
+def log_lines(server):
+    logs, token, lines = server.boto("logs"), {}, []
+    while True:
+        page = logs.filter_log_events(logGroupName="/aws/batch/job", **token)
+        lines += [event["message"] for event in page["events"]]
+        if not page.get("nextToken"):
+            return lines
+        token = {"nextToken": page["nextToken"]}
+
+
+def children(batch, array):
+    """index -> how the child ended, of all that have."""
+    found = {}
+    for status in ("SUCCEEDED", "FAILED"):
+        token = {}
+        while True:
+            page = batch.list_jobs(arrayJobId=array, jobStatus=status, **token)
+            found |= {each["arrayProperties"]["index"]: each for each in page["jobSummaryList"]}
+            if not page.get("nextToken"):
+                break
+            token = {"nextToken": page["nextToken"]}
+    return found
+
+
+@pytest.mark.parametrize("reuse", [False, True], ids=["a-host-each", "hosts-used-again"])
+def test_a_server_that_is_killed_amid_an_array(tmp_path, reuse):
+    print(f"\nTRAINYARD_SEED={SEED}")
+    draw = random.Random(SEED)
+    shared = tmp_path / "shared"
+    shared.mkdir(mode=0o777)
+    shared.chmod(0o777)
+    server = trainyard_server.Server(tmp_path / "data", f"""
+[[machine]]
+name = "box"
+cpus = 32.0
+memory_gib = 64.0
+
+[images."shared"]
+runtime = "machine"
+mounts = {{"/shared" = "{shared}"}}
+""").start()
+    try:
+        batch = server.boto("batch")
+        environment = batch.create_compute_environment(
+            computeEnvironmentName="all", type="MANAGED", computeResources={"type": "EC2", "minvCpus": 0, "maxvCpus": 32, "instanceTypes": ["optimal"]})
+        batch.create_job_queue(jobQueueName="queue", priority=1, tags={"trainyard:reuse-hosts": "true"} if reuse else {},
+                               computeEnvironmentOrder=[{"order": 1, "computeEnvironment": environment["computeEnvironmentArn"]}])
+        batch.register_job_definition(jobDefinitionName="child", type="container", containerProperties={
+            "image": "shared", "command": ["/bin/sh", "-c", SCRIPT], "resourceRequirements": [{"type": "VCPU", "value": "1"}, {"type": "MEMORY", "value": "64"}]})
+        array = batch.submit_job(jobName="array", jobQueue="queue", jobDefinition="child", arrayProperties={"size": CHILDREN})["jobId"]
+        began, kills = time.monotonic(), []
+        # A share of the way each, and a moment after it.
+        for number in range(KILLS):
+            goal = CHILDREN * (number + draw.random()) / (KILLS + 1)
+            wait_for(lambda: len(os.listdir(shared)) >= goal, f"{goal:.0f} children to have run", SECONDS_MAX, 0.005)
+            time.sleep(draw.random() * 0.1)
+            server.kill()
+            kills.append(len(os.listdir(shared)))
+            time.sleep(draw.choice((0, 0.3)))
+            server.start()
+        status = {}
+
+        def over():
+            status.update(server.boto("batch").describe_jobs(jobs=[array])["jobs"][0])
+            return status["status"] in ("SUCCEEDED", "FAILED")
+
+        wait_for(over, "the array to be over", SECONDS_MAX, 0.5)
+        seconds = time.monotonic() - began
+        ran = {int(name): (shared / name).read_text().splitlines() for name in os.listdir(shared)}
+        again = {index: lines for index, lines in ran.items() if lines != [f"{index} 1"]}
+        assert not again, f"ran twice: {again}"
+        assert sorted(ran) == list(range(CHILDREN)), f"lost: {sorted(set(range(CHILDREN)) - set(ran))}"
+        assert status["status"] == "SUCCEEDED", status
+        ended = children(server.boto("batch"), array)
+        assert sorted(ended) == list(range(CHILDREN))
+        assert {each["status"] for each in ended.values()} == {"SUCCEEDED"}
+        lines = collections.Counter(line for line in log_lines(server) if line.startswith("ran "))
+        assert lines == {f"ran {index}": 1 for index in range(CHILDREN)}
+        if RESULT:
+            path = os.path.join(trainyard_server.ROOT, RESULT)
+            results = json.load(open(path, encoding="utf-8")) if os.path.exists(path) else {}
+            results["hosts used again" if reuse else "a host each"] = {
+                "date": datetime.date.today().isoformat(), "kernel": platform.release(), "cores": os.cpu_count(), "seed": SEED, "children": CHILDREN,
+                "killed_after_so_many": kills, "lost": 0, "run_twice": 0, "seconds": round(seconds, 1)}
+            with open(path, "w", encoding="utf-8") as file:
+                json.dump(results, file, indent=1)
+                file.write("\n")
+    finally:
+        server.clean()
