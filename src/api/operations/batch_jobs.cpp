@@ -1,8 +1,7 @@
 // Jobs of Batch: submitted, described, listed, cancelled and terminated.
 #include <algorithm>
 
-#include "api/operations/batch.hpp"
-#include "api/operations/operations.hpp"
+#include "api/operations/batch_requests.hpp"
 #include "api/operations/training_job.hpp"
 #include "base/text.hpp"
 
@@ -257,6 +256,18 @@ void withdraw(const Services& services, const Context& context, const std::strin
   });
 }
 
+// Many at once: CancelJobs and TerminateJobs.
+template <class Response, class Detail>
+void withdraw_many(const Services& services, const Context& context, const std::vector<std::string>& ids,
+                   domain::Withdrawn how, const std::string& reason, Answer<Response> answer) {
+  each_of_many<Response, Detail>(
+      ids,
+      [&](const std::string& id, std::function<void(Outcome<Done>)> done) {
+        withdraw<Done>(services, context, id, how, reason, std::move(done));
+      },
+      std::move(answer));
+}
+
 }  // namespace
 
 void add_batch_jobs(OperationTable& table, const Settings&, const Services& services) {
@@ -275,6 +286,16 @@ void add_batch_jobs(OperationTable& table, const Settings&, const Services& serv
         withdraw<batch::CancelJobResponse>(services, context, *request.job_id, domain::Withdrawn::cancelled,
                                            *request.reason, std::move(answer));
       });
+  table.add_later<batch::CancelJobs>([&](const Context& context, batch::CancelJobsRequest request,
+                                         auto answer) {
+    withdraw_many<batch::CancelJobsResponse, batch::CancelJobsErrorDetail>(
+        services, context, *request.jobs, domain::Withdrawn::cancelled, *request.reason, std::move(answer));
+  });
+  table.add_later<batch::TerminateJobs>([&](const Context& context, batch::TerminateJobsRequest request,
+                                            auto answer) {
+    withdraw_many<batch::TerminateJobsResponse, batch::TerminateJobsErrorDetail>(
+        services, context, *request.jobs, domain::Withdrawn::terminated, *request.reason, std::move(answer));
+  });
   table.add_later<batch::TerminateJob>([&](const Context& context, batch::TerminateJobRequest request,
                                            auto answer) {
     withdraw<batch::TerminateJobResponse>(services, context, *request.job_id, domain::Withdrawn::terminated,
