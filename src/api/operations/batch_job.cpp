@@ -41,12 +41,6 @@ Outcome<Done> refuse_what_is_not_here(const batch::SubmitJobRequest& request,
     return not_yet("eksProperties", "use containerProperties");
   if (definition.ecs_properties || request.ecs_properties_override)
     return not_yet("ecsProperties", "use containerProperties");
-  if (definition.consumable_resource_properties || request.consumable_resource_properties_override)
-    return not_yet("consumableResourceProperties", "leave it out");
-  if (request.share_identifier || request.scheduling_priority_override)
-    return client_exception(
-        "shareIdentifier and schedulingPriorityOverride are for job queues with a "
-        "scheduling policy, and this one has none");
   return Done{};
 }
 
@@ -244,6 +238,7 @@ Outcome<domain::JobSpec> batch_spec_of(const batch::SubmitJobRequest& request,
   const auto retries = request.retry_strategy ? request.retry_strategy : definition.retry_strategy;
   if (retries) TRY(read_retries(*retries, part));
   TRY(read_array(request, part));
+  TRY(read_place_in_queue(request, definition, part));
   const auto timeout = request.timeout ? request.timeout : definition.timeout;
   spec.max_runtime_seconds = domain::kBatchRuntimeSecondsMax;
   if (timeout && timeout->attempt_duration_seconds) {
@@ -279,6 +274,9 @@ Outcome<domain::JobSpec> batch_spec_of(const batch::SubmitJobRequest& request,
   detail.depends_on = request.depends_on.value_or(std::vector<batch::JobDependency>());
   detail.retry_strategy = retries ? retries : batch::RetryStrategy{1, std::vector<batch::EvaluateOnExit>()};
   detail.timeout = timeout;
+  detail.share_identifier = request.share_identifier;
+  if (part.priority != 0) detail.scheduling_priority = part.priority;
+  detail.consumable_resource_properties = consumption_words(part, region, account);
   detail.propagate_tags = request.propagate_tags ? request.propagate_tags : definition.propagate_tags;
   detail.platform_capabilities = definition.platform_capabilities.value_or(std::vector<std::string>{"EC2"});
   std::string words;
@@ -333,6 +331,7 @@ batch::JobSummary summary_of_batch(const domain::Job& job) {
   summary.job_id = job.key.name;
   summary.job_name = job.spec.batch->name;
   summary.job_definition = job.spec.batch->definition;
+  if (!job.spec.batch->share.empty()) summary.share_identifier = job.spec.batch->share;
   summary.created_at = milliseconds(job.created);
   summary.status = domain::to_string(domain::batch_status(job));
   summary.status_reason = unless_empty(domain::batch_status_reason(job));

@@ -90,7 +90,7 @@ Outcome<batch::DescribeJobsResponse> describe_jobs(const Services& services, con
         services.control.find({context.region, std::string(domain::name_in_arn(id, domain::kJobArn))});
     if (!job && job.error().kind == Kind::not_found) continue;
     if (!job) return job.error();
-    if (!(*job)->spec.batch) continue;
+    if (!(*job)->spec.plain()) continue;
     auto detail = TRY(describe(**job));
     add_array(detail, **job, TRY(counts_of(services, **job)), context.now);
     std::map<std::string, std::string> tags;
@@ -107,6 +107,7 @@ Outcome<batch::DescribeJobsResponse> describe_jobs(const Services& services, con
 // What of a job's summary is asked for beyond what the ledger can look up.
 struct Wanted {
   std::vector<std::string> names, definitions;  // patterns; empty: all
+  std::vector<std::string> shares;              // empty: all
 
   bool matches(const domain::Job& job) const {
     const auto any = [](const std::vector<std::string>& patterns, std::initializer_list<std::string> texts) {
@@ -118,6 +119,7 @@ struct Wanted {
     const auto& part = *job.spec.batch;
     const std::string with_revision(domain::name_in_arn(part.definition, domain::kDefinitionArn));
     return any(names, {part.name}) &&
+           (shares.empty() || std::ranges::find(shares, part.share) != shares.end()) &&
            any(definitions, {part.definition, with_revision, part.definition_name()});
   }
 };
@@ -134,17 +136,20 @@ Outcome<Wanted> read_filters(const batch::ListJobsRequest& request, ledger::JobQ
       wanted.names = values;
     } else if (name == "JOB_DEFINITION") {
       wanted.definitions = values;
+    } else if (name == "SHARE_IDENTIFIER") {
+      wanted.shares = values;
     } else if (name == "BEFORE_CREATED_AT" || name == "AFTER_CREATED_AT") {
       const auto at = parse_int(values.front());
       if (!at) return client_exception(name + " needs milliseconds since 1970");
       (name == "BEFORE_CREATED_AT" ? query.created_before : query.created_after) = from_milliseconds(*at);
     } else {
-      return client_exception("the filter " + shorten(name, 60) +
-                              " is not one of JOB_NAME, JOB_DEFINITION, BEFORE_CREATED_AT, AFTER_CREATED_AT");
+      return client_exception(
+          "the filter " + shorten(name, 60) +
+          " is not one of JOB_NAME, JOB_DEFINITION, BEFORE_CREATED_AT, AFTER_CREATED_AT, SHARE_IDENTIFIER");
     }
   }
-  // With a filter, AWS looks at no status; without, at the running ones.
-  if (!filters.empty()) return wanted;
+  // With a filter, AWS looks at no status, unless it is that of shares; without, at the running ones.
+  if (!filters.empty() && (wanted.shares.empty() || !request.job_status)) return wanted;
   const std::string status = request.job_status.value_or("RUNNING");
   for (int i = 0; i <= int(BatchStatus::failed); ++i)
     if (domain::to_string(BatchStatus(i)) == status) query.batch_status = BatchStatus(i);
@@ -246,7 +251,7 @@ void withdraw(const Services& services, const Context& context, const std::strin
               const std::string& reason, Answer<Output> answer) {
   if (trim(reason).empty()) return answer(client_exception("reason is required"));
   const JobKey key{context.region, std::string(domain::name_in_arn(id, domain::kJobArn))};
-  if (const auto found = services.control.find(key); !found || !(*found)->spec.batch) {
+  if (const auto found = services.control.find(key); !found || !(*found)->spec.plain()) {
     if (found || found.error().kind == Kind::not_found) return answer(Output{});
     return answer(found.error());
   }
