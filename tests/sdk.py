@@ -47,11 +47,11 @@ def python(version):
     return path
 
 
-def run(server, version, directory, program=None):
+def run(server, version, directory, program=None, arguments=()):
     """(what the program printed last, decoded; everything it printed; who asked for the outside)."""
     outside = Outside()
     environment = {"PATH": os.environ["PATH"], "HOME": str(directory), "HTTP_PROXY": outside.url, "HTTPS_PROXY": outside.url, "COLUMNS": "200"}
-    words = [python(version), os.path.join(PROGRAMS, program or f"version_{version}.py"), str(directory)]
+    words = [python(version), os.path.join(PROGRAMS, program or f"version_{version}.py"), str(directory), *arguments]
     line = f'eval "$({shlex.quote(trainyard_server.PROGRAM)} env --data {shlex.quote(server.data)})"; exec {shlex.join(words)}'
     try:
         done = subprocess.run(["bash", "-c", line], env=environment, capture_output=True, text=True, timeout=SCRIPT_SECONDS_MAX)

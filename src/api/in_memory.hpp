@@ -102,6 +102,10 @@ class PlainControl final : public control::Control {
       if (job->live()) all.push_back(job);
     return all;
   }
+  std::shared_ptr<const control::Fronts> fronts() override { return std::make_shared<control::Fronts>(); }
+  void prioritise_job(domain::JobKey key, int64_t, control::Answer answer) override {
+    stop_job(std::move(key), std::move(answer));
+  }
   std::shared_ptr<const domain::BatchYard> batch_yard() override {
     return std::make_shared<domain::BatchYard>(yard);
   }

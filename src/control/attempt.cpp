@@ -4,6 +4,7 @@
 
 #include "base/text.hpp"
 #include "control/state.hpp"
+#include "domain/service_job.hpp"
 
 namespace trainyard::control {
 
@@ -92,7 +93,10 @@ bool tries_again(const Job& job, const Attempt& attempt, const Host& host) {
   if (job.spec.batch) {
     Attempt ended = attempt;
     note_end(ended, host);
-    return domain::tries_again(*job.spec.batch, size_t(failed), end_of(ended));
+    if (!job.spec.batch->service) return domain::tries_again(*job.spec.batch, size_t(failed), end_of(ended));
+    if (job.spec.spot && host.fault == Fault::internal) return true;
+    const AttemptEnd end{service_end_of(ended), "", ended.exit_code};
+    return domain::tries_again(*job.spec.batch, size_t(failed), end);
   }
   if (host.fault != Fault::internal) return false;
   if (job.spec.spot) return true;

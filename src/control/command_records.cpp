@@ -80,6 +80,7 @@ Json json_of(const ChangeNoun& change) {
 }
 Json json_of(const MakeChildren& make) { return {{"array", make.array}, {"count", make.count}}; }
 Json json_of(const FinishArray& finish) { return {{"array", finish.array}, {"failed", finish.failed}}; }
+Json json_of(const Prioritise& command) { return {{"job", command.job}, {"priority", command.priority}}; }
 Json json_of(const EndPool& end) { return {{"job", end.job}, {"reused_by", end.reused_by}}; }
 
 Result<AttemptId> attempt_id_of(const Json& json) {
@@ -208,6 +209,11 @@ Result<Command> stop_awaiting_of(const Json& json) {
   TRY(Fields(json, "stop_awaiting").read("job", command.job).read("awaited", command.awaited).result());
   return Command(command);
 }
+Result<Command> prioritise_of(const Json& json) {
+  Prioritise command;
+  TRY(Fields(json, "prioritise").read("job", command.job).read("priority", command.priority).result());
+  return Command(command);
+}
 Result<domain::NounChange> parse_change(std::string_view text) {
   for (size_t i = 0; i < std::size(kChanges); ++i)
     if (kChanges[i] == text) return domain::NounChange(i);
@@ -255,7 +261,8 @@ constexpr Form kForms[] = {{"create", create_of},
                            {"stop_awaiting", stop_awaiting_of},
                            {"noun", change_noun_of},
                            {"make_children", make_children_of},
-                           {"finish_array", finish_array_of}};
+                           {"finish_array", finish_array_of},
+                           {"prioritise", prioritise_of}};
 static_assert(std::size(kForms) == std::variant_size_v<Command>);
 
 }  // namespace

@@ -87,6 +87,10 @@ class SingleWriter final : public ControlPlane {
     enqueue({Withdraw{0, how, std::move(reason)}, std::move(key), by_value(std::move(answer)), {}});
   }
 
+  void prioritise_job(domain::JobKey key, int64_t priority, Answer answer) override {
+    enqueue({Prioritise{0, priority}, std::move(key), by_value(std::move(answer)), {}});
+  }
+
   void change_noun(NounWish wish, NounAnswer answer) override {
     enqueue({ChangeNoun{wish.how, std::move(wish.noun)}, {}, {}, {}, std::move(answer)});
   }
@@ -130,6 +134,8 @@ class SingleWriter final : public ControlPlane {
   Result<std::vector<domain::Tag>> tags(const std::string& arn) override { return ledger_.tags(arn); }
 
   std::vector<std::shared_ptr<const Job>> live_jobs() override { return live_.all(); }
+
+  std::shared_ptr<const Fronts> fronts() override { return fronts_.get(); }
 
   std::shared_ptr<const domain::BatchYard> batch_yard() override { return yard_.get(); }
 
@@ -211,6 +217,7 @@ class SingleWriter final : public ControlPlane {
   Live live_;
   Recent recent_;
   Yard yard_;
+  FrontsSeen fronts_;
 
   // Commands of the last reconcile_step that are not committed yet: until they are, its snapshot is still the
   // truth.
@@ -335,6 +342,7 @@ std::chrono::nanoseconds SingleWriter::reconcile_step() {
     if (const auto job = live_.kept(array))
       if (const auto counts = count_children(*job))
         snapshot.child_failed.emplace(array, counts->in(domain::BatchStatus::failed) > 0);
+  snapshot.fronts = *fronts_.get();
   snapshot.launch_failures = launch_failures_;
   snapshot.reuse_queues = reuse_queues(snapshot.yard);
   const Patience patience{.launch = settings_.launch_patience,
@@ -344,6 +352,10 @@ std::chrono::nanoseconds SingleWriter::reconcile_step() {
                           .spot_notice = settings_.spot_notice};
   const Decision decision =
       decide(snapshot, {.scale_gangs = settings_.scale_gangs}, patience, settings_.spot, now);
+  std::vector<JobNumber> order;
+  order.reserve(decision.waits.size());
+  for (const schedule::Wait& wait : decision.waits) order.push_back(wait.job);
+  fronts_.put(next_fronts(snapshot.fronts, snapshot.jobs, *snapshot.yard, order, now));
   auto took = clock_.monotonic() - began;
   took += carry_out(decision, now);
   for (const Watcher& watcher : watchers_)

@@ -29,6 +29,7 @@
 #include "base/random.hpp"
 #include "base/result.hpp"
 #include "base/time.hpp"
+#include "control/queue_front.hpp"
 #include "control/spot.hpp"
 #include "domain/array.hpp"
 #include "domain/batch.hpp"
@@ -124,6 +125,8 @@ class Control {
   // Takes a Batch job back; see Withdraw. A job that is over stays as it is.
   virtual void withdraw_job(domain::JobKey key, domain::Withdrawn how, std::string reason, Answer answer) = 0;
   virtual void change_noun(NounWish wish, NounAnswer answer) = 0;
+  // How urgent a job is among those of its share. Errors: conflict, when it is over.
+  virtual void prioritise_job(domain::JobKey key, int64_t priority, Answer answer) = 0;
   virtual void set_tags(std::string arn, std::vector<domain::Tag> add, std::vector<std::string> remove_keys,
                         TagAnswer answer) = 0;
 
@@ -134,6 +137,8 @@ class Control {
   virtual Result<std::vector<domain::Tag>> tags(const std::string& arn) = 0;
   // What lives in memory, by number: jobs that are not over, and those that still hold something.
   virtual std::vector<std::shared_ptr<const domain::Job>> live_jobs() = 0;
+  // Who stands at the front of each queue, as the last turn of reconciling saw it; never nullptr.
+  virtual std::shared_ptr<const Fronts> fronts() = 0;
   // How many children of an array are in each status; those are counted that were not made yet.
   virtual Result<domain::ChildCounts> count_children(const domain::Job& array) = 0;
   // In the order of their index, from query.first on; those that were not made yet are shown as they will be.

@@ -17,6 +17,7 @@ void name(Command& command, JobNumber number) {
   if (auto* interrupt = std::get_if<Interrupt>(&command)) interrupt->job = number;
   if (auto* keep = std::get_if<KeepAlive>(&command)) keep->job = number;
   if (auto* withdraw = std::get_if<Withdraw>(&command)) withdraw->job = number;
+  if (auto* prioritise = std::get_if<Prioritise>(&command)) prioritise->job = number;
 }
 
 // The child of that name, when `array` is one and has it.
@@ -108,6 +109,7 @@ Group::Found Group::add(Waiting& waiting) {
     created_[change.job->key] = number;
   }
   keep(*std::move(change.job));
+  if (std::holds_alternative<Place>(waiting.command)) TRY(use_up(*jobs_[number]));
   return jobs_[number];
 }
 
@@ -139,7 +141,7 @@ Result<void> Group::put_into_queue(Job& created) {
   const domain::BatchPart& part = *created.spec.batch;
   const domain::JobQueue* queue = yard_->queue({created.key.region, part.queue});
   if (!queue) return invalid("the job queue " + part.queue + " does not exist");
-  if (!queue->enabled) return invalid("the job queue " + part.queue + " is disabled and takes no jobs");
+  TRY(domain::check_fits_queue(*yard_, *queue, part));
   const auto add = [](std::vector<JobNumber>& numbers, JobNumber number) {
     if (std::ranges::find(numbers, number) == numbers.end()) numbers.push_back(number);
   };
@@ -213,6 +215,21 @@ Group::Found Group::change_noun(Waiting& waiting) {
   batch_.nouns.emplace_back(change_of.how, *change.noun);
   waiting.noun = std::move(change.noun);
   return std::shared_ptr<const Job>();
+}
+
+// An attempt takes what it consumes and will not give back.
+Result<void> Group::use_up(const Job& placed) {
+  if (!placed.spec.batch) return {};
+  for (const domain::Consumption& each : placed.spec.batch->consumes) {
+    const domain::ConsumableResource* resource = yard_->resource({placed.key.region, each.resource});
+    if (!resource || resource->replenishable) continue;
+    domain::ConsumableResource change = *resource;
+    // Somebody may have made it less since the scheduler looked.
+    change.add = -std::min(each.quantity, resource->total);
+    Waiting taking{ChangeNoun{domain::NounChange::update, std::move(change)}, {}, {}, {}};
+    TRY(change_noun(taking));
+  }
+  return {};
 }
 
 void Group::remember(const Command& command) {

@@ -65,6 +65,7 @@ class Group {
   Result<domain::JobNumber> number_of(const domain::Job& created, const std::string& id, bool child_by_child);
   Result<std::set<domain::JobNumber>> made_before(const domain::Job& array, const MakeChildren& make);
   Found change_noun(Waiting& waiting);
+  Result<void> use_up(const domain::Job& placed);
   void remember(const Command& command);
   void keep(domain::Job job);
 

@@ -1,10 +1,12 @@
 #include "control/reconcile.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <optional>
 #include <set>
 
+#include "control/admission.hpp"
 #include "control/reuse.hpp"
 
 namespace trainyard::control {
@@ -88,6 +90,10 @@ class Deciding {
     for (Victim& victim : victims(snapshot_.jobs, spot_, now_))
       decision_.commands.push_back(Interrupt{victim.attempt.job, victim.attempt.number, victim.host,
                                              patience_.spot_notice, std::move(victim.reason)});
+    if (snapshot_.yard)
+      for (Overdue& overdue : overdue_at_heads(snapshot_.fronts, *snapshot_.yard, now_))
+        if (state_of(overdue.job) == JobState::waiting)
+          decision_.commands.push_back(Withdraw{overdue.job, overdue.how, std::move(overdue.reason)});
     remove_strangers();
     place();
     return std::move(decision_);
@@ -295,7 +301,28 @@ class Deciding {
     }
   }
 
+  // Those that may be placed join `waiting`, in the order of submission. By job: the service environment it is in then.
+  std::map<JobNumber, std::string> admit(std::vector<std::pair<const Job*, schedule::Waiting>> to_admit,
+                                         std::vector<schedule::Waiting>& waiting) {
+    std::map<JobNumber, std::string> chosen;
+    if (to_admit.empty()) return chosen;
+    Admission admission(*snapshot_.yard, snapshot_.jobs);
+    std::ranges::stable_sort(to_admit, std::greater(), [](const auto& each) { return each.second.priority; });
+    for (auto& [job, ready] : to_admit) {
+      auto environment = admission.admit(*job);
+      if (!environment) {
+        decision_.waits.push_back({job->number, environment.error().message});
+        continue;
+      }
+      chosen.emplace(job->number, *std::move(environment));
+      waiting.push_back(std::move(ready));
+    }
+    std::ranges::sort(waiting, {}, &schedule::Waiting::job);
+    return chosen;
+  }
+
   void place() {
+    std::vector<std::pair<const Job*, schedule::Waiting>> to_admit;
     schedule::Snapshot yard;
     if (snapshot_.yard)
       for (const auto& [key, environment] : snapshot_.yard->environments)
@@ -306,17 +333,20 @@ class Deciding {
       if (holds(*job))
         for (const Host& host : job->attempt()->hosts)
           yard.held.push_back({job_title(*job), host.machine, host.share,
-                               job->attempt()->environment.empty()
+                               job->attempt()->environment.empty() || !job->spec.plain()
                                    ? ""
                                    : title_of({job->key.region, job->attempt()->environment})});
       if (job->state != JobState::waiting || withdrawn_.contains(job->number)) continue;
       if (job->is_array() && job->awaits.empty()) continue;
       auto waiting = waiting_of(*job);
-      if (waiting)
+      if (waiting && Admission::concerns(*job))
+        to_admit.emplace_back(job.get(), *std::move(waiting));
+      else if (waiting)
         yard.waiting.push_back(*std::move(waiting));
       else
         decision_.waits.push_back({job->number, waiting.error().message});
     }
+    auto chosen = admit(std::move(to_admit), yard.waiting);
     for (const Job* job : kept_) {
       if (holds(*job)) continue;  // what is left of it goes first
       schedule::Pool pool{job->number, "the warm pool of " + job_title(*job), {}};
@@ -332,6 +362,8 @@ class Deciding {
       place.note = std::move(start.note);
       place.warm_pool = start.pool;
       place.environment = start.environment.substr(0, start.environment.rfind(kOfRegion));
+      if (const auto service = chosen.find(start.job); service != chosen.end() && !service->second.empty())
+        place.environment = service->second;
       decision_.commands.push_back(std::move(place));
     }
     std::ranges::move(plan.waits, std::back_inserter(decision_.waits));
@@ -373,6 +405,7 @@ class Deciding {
         snapshot_.yard ? snapshot_.yard->queue({job.key.region, job.spec.batch->queue}) : nullptr;
     if (!queue) return invalid("its job queue is not there any more");
     waiting.priority = queue->priority;
+    if (queue->service) return {};  // Admission looks for its environment
     for (const std::string& name : queue->environments) {
       const ComputeEnvironment* environment = snapshot_.yard->environment({job.key.region, name});
       if (environment && environment->enabled) waiting.environments.push_back(title_of(environment->key));

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "control/queue_front.hpp"
 #include "control/spot.hpp"
 #include "control/state.hpp"
 #include "launch/launcher.hpp"
@@ -29,6 +30,7 @@ struct Snapshot {
   std::map<domain::JobNumber, domain::JobState> ended;
   // Of those_to_count(jobs): whether one of their children has failed.
   std::map<domain::JobNumber, bool> child_failed;
+  Fronts fronts;  // as the turn before saw them
   // Attempts that the launcher could not start when last asked, and why.
   std::map<domain::AttemptId, Error> launch_failures;
   // Whose hosts may serve one job after another (reuse.hpp).

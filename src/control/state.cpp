@@ -112,6 +112,13 @@ class Applying {
     return changed();
   }
 
+  Result<Change> on(const Prioritise& command) {
+    if (job_.finished()) return conflict("it is over");
+    if (job_.priority() == command.priority) return Change{};
+    job_.new_priority = command.priority;
+    return changed();
+  }
+
   Result<Change> on(const ChangeNoun& command) {
     CHECK(subject_.yard, "who applies a change of the yard has one");
     Change change;
@@ -387,6 +394,7 @@ std::optional<JobNumber> job_of(const Command& command) {
     std::optional<JobNumber> operator()(const EndPool& c) const { return c.job; }
     std::optional<JobNumber> operator()(const Withdraw& c) const { return c.job; }
     std::optional<JobNumber> operator()(const StopAwaiting& c) const { return c.job; }
+    std::optional<JobNumber> operator()(const Prioritise& c) const { return c.job; }
     std::optional<JobNumber> operator()(const ChangeNoun&) const { return std::nullopt; }
     std::optional<JobNumber> operator()(const MakeChildren& c) const { return c.array; }
     std::optional<JobNumber> operator()(const FinishArray& c) const { return c.array; }

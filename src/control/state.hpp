@@ -126,8 +126,15 @@ struct FinishArray {
   bool failed = false;  // one of them did
 };
 
-using Command = std::variant<Create, StopJob, SetTags, Place, Fact, Lose, Expire, Interrupt, KeepAlive,
-                             EndPool, Withdraw, StopAwaiting, ChangeNoun, MakeChildren, FinishArray>;
+// How urgent a job is among those of its share.
+struct Prioritise {
+  domain::JobNumber job = 0;
+  int64_t priority = 0;
+};
+
+using Command =
+    std::variant<Create, StopJob, SetTags, Place, Fact, Lose, Expire, Interrupt, KeepAlive, EndPool, Withdraw,
+                 StopAwaiting, ChangeNoun, MakeChildren, FinishArray, Prioritise>;
 
 // What a command concerns, as it is before the command. Nothing where there is none. A child that was not made yet is
 // the one that its array would make (domain::child_of).

@@ -196,6 +196,41 @@ void put(BatchYard& yard, NounChange how, const BatchNoun& noun) {
   if (const auto* resource = std::get_if<ConsumableResource>(&noun)) place(yard.resources, *resource);
 }
 
+Result<void> check_fits_queue(const BatchYard& yard, const JobQueue& queue, const BatchPart& part) {
+  const std::string& name = queue.key.name;
+  if (!queue.enabled) return invalid("the job queue " + name + " is disabled and takes no jobs");
+  if (part.service && !queue.service)
+    return invalid("the job queue " + name +
+                   " is not of the type SAGEMAKER_TRAINING and takes no service jobs");
+  if (!part.service && queue.service)
+    return invalid("the job queue " + name +
+                   " is of the type SAGEMAKER_TRAINING and takes service jobs only");
+  const SchedulingPolicy* policy = yard.policy_of(queue);
+  const bool fair = policy && policy->kind == SchedulingPolicy::Kind::fair_share;
+  const bool quotas = policy && policy->kind == SchedulingPolicy::Kind::quota_shares;
+  if (fair && part.share.empty())
+    return invalid("shareIdentifier is required: the job queue " + name +
+                   " has a fair-share scheduling policy");
+  if (!fair && !part.share.empty())
+    return invalid("shareIdentifier is for job queues with a fair-share scheduling policy, and " + name +
+                   " has none");
+  if (quotas && part.quota_share.empty())
+    return invalid("quotaShareName is required: the job queue " + name + " has quota shares");
+  if (!quotas && !part.quota_share.empty())
+    return invalid("quotaShareName is for job queues with a quota-share scheduling policy, and " + name +
+                   " has none");
+  if (quotas) {
+    const QuotaShare* share = yard.quota_share({queue.key.region, quota_share_name(name, part.quota_share)});
+    if (!share) return invalid("the quota share " + part.quota_share + " does not exist");
+    if (!share->enabled)
+      return invalid("the quota share " + part.quota_share + " is disabled and takes no jobs");
+  }
+  for (const Consumption& each : part.consumes)
+    if (!yard.resource({queue.key.region, each.resource}))
+      return invalid("the consumable resource " + each.resource + " does not exist");
+  return {};
+}
+
 std::string batch_arn(const std::string& account, const std::string& region, std::string_view kind,
                       const std::string& name) {
   return "arn:aws:batch:" + region + ":" + account + ":" + std::string(kind) + "/" + name;

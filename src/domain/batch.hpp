@@ -92,6 +92,10 @@ Result<BatchNoun> changed(const BatchYard& yard, const JobDefinition* last, Noun
 // Puts the noun, which changed() gave, where it belongs; definitions belong nowhere here.
 void put(BatchYard& yard, NounChange how, const BatchNoun& noun);
 
+// Whether a job may be put into that queue. Errors: invalid, in words for the client: the queue is of another kind, is
+// disabled, or shares its capacity in another way; what the job consumes does not exist.
+Result<void> check_fits_queue(const BatchYard& yard, const JobQueue& queue, const BatchPart& part);
+
 std::string batch_arn(const std::string& account, const std::string& region, std::string_view kind,
                       const std::string& name);
 // The part of an ARN after "KIND/", or `text` itself when it is not an ARN of that kind.

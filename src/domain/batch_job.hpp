@@ -42,6 +42,8 @@ struct Consumption {
   int64_t quantity = 0;
 };
 
+inline constexpr std::string_view kServiceQueues = "service/";
+
 struct BatchPart {
   // A training job that Batch has queued (a service job): under the training contract, and shown by both faces.
   // Otherwise a plain container.
@@ -63,6 +65,9 @@ struct BatchPart {
   std::vector<Consumption> consumes;
   std::optional<uint32_t> preemptions_max;  // then it fails; nothing: it is queued again each time
   Json service_request;                     // of service jobs: what SubmitServiceJob was told
+
+  // As the ledger files it: service jobs apart, since they are training jobs as well. No queue's name has a slash.
+  std::string listed_queue() const { return service ? std::string(kServiceQueues) + queue : queue; }
 
   // "train" of "arn:aws:batch:eu-west-1:123456789012:job-definition/train:3".
   std::string definition_name() const;

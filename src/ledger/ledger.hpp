@@ -51,6 +51,7 @@ struct JobQuery {
   std::optional<Instant> created_after, created_before, modified_after, modified_before;
   std::vector<domain::JobState> states;             // empty: all
   std::optional<std::string> queue;                 // "": jobs of no queue; nothing: all
+  bool training = false;                            // jobs of no queue, and service jobs
   std::optional<domain::BatchStatus> batch_status;  // of Batch jobs
   std::optional<domain::WarmPoolState> warm_pool;   // of those that have or had one
   enum class Sort { name, created, state } sort = Sort::created;

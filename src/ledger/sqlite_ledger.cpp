@@ -144,6 +144,8 @@ Result<Question> question_of(const JobQuery& query) {
     question.add(i == 0 ? " AND state IN (?" : ", ?", std::string(to_string(query.states[i])));
   if (!query.states.empty()) question.sql += ")";
   if (query.queue) question.add(" AND queue = ?", *query.queue);
+  if (query.training)
+    question.add(" AND (queue = '' OR queue GLOB ?)", std::string(domain::kServiceQueues) + "*");
   if (query.batch_status) question.add(" AND batch_status = ?", int64_t(*query.batch_status));
   if (query.warm_pool)
     question.add(" AND json_extract(progress, '$.warm_pool.state') = ?",
@@ -418,7 +420,7 @@ class SqliteLedger final : public Ledger {
     insert.bind(to_milliseconds(job.modified));
     // A child's spec is its array's.
     insert.bind(job.parent != 0 ? std::string() : dump(to_json(job.spec))).bind(progress);
-    insert.bind(job.spec.batch ? job.spec.batch->queue : std::string()).bind(int64_t(job.parent));
+    insert.bind(job.spec.batch ? job.spec.batch->listed_queue() : std::string()).bind(int64_t(job.parent));
     insert.bind(int64_t(domain::last_number_of(job) - job.number)).bind(status);
     return insert.run();
   }

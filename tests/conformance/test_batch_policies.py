@@ -103,3 +103,20 @@ def test_both_command_lines(server, aws):
     made = aws("batch", "create-scheduling-policy", "--name", name, "--fairshare-policy", "shareDecaySeconds=60,shareDistribution=[{shareIdentifier=a,weightFactor=2}]")
     assert made["arn"] in [one["arn"] for one in aws("batch", "list-scheduling-policies")["schedulingPolicies"]]
     aws("batch", "delete-scheduling-policy", "--arn", made["arn"])
+
+
+def test_many_jobs_at_once(batch):
+    """Who waits is cancelled and terminated by the list; an unknown job is no error, as with one."""
+    environment, queue = fresh("environment"), fresh("queue")
+    batch.create_compute_environment(computeEnvironmentName=environment, type="MANAGED", computeResources={"type": "EC2", "maxvCpus": 1})
+    batch.create_job_queue(jobQueueName=queue, priority=1, computeEnvironmentOrder=[{"order": 1, "computeEnvironment": environment}])
+    definition = batch.register_job_definition(jobDefinitionName=fresh("large"), type="container", containerProperties={"image": "trainyard/machine", "vcpus": 2, "memory": 64})
+    ids = [batch.submit_job(jobName="waits", jobQueue=queue, jobDefinition=definition["jobDefinitionArn"])["jobId"] for _ in range(4)]
+    done = batch.cancel_jobs(jobs=[*ids[:2], "nobody"], reason="too large")
+    assert done["successful"] == [*ids[:2], "nobody"] and done["errors"] == []
+    assert batch.terminate_jobs(jobs=ids[2:], reason="enough")["successful"] == ids[2:]
+    shown = {job["jobId"]: job for job in batch.describe_jobs(jobs=ids)["jobs"]}
+    assert [(shown[id]["status"], shown[id]["statusReason"], shown[id]["isCancelled"]) for id in ids] == [("FAILED", "too large", True)] * 2 + [("FAILED", "enough", False)] * 2
+    assert "1 to 50" in refusal(batch.cancel_jobs, jobs=["x"] * 51, reason="many")
+    refused = batch.cancel_jobs(jobs=ids[:1], reason=" ")
+    assert refused["successful"] == [] and [(one["job"], one["code"]) for one in refused["errors"]] == [(ids[0], "ClientException")]

@@ -55,6 +55,14 @@ Outcome<domain::JobSpec> batch_spec_of(const shapes::batch::SubmitJobRequest& re
                                        const std::string& region, const std::string& account,
                                        const std::string& id, const Settings& settings);
 
+// Share, priority within it, and what is consumed: the request's word goes before the definition's.
+Outcome<Done> read_place_in_queue(const shapes::batch::SubmitJobRequest& request,
+                                  const shapes::batch::JobDefinition& definition, domain::BatchPart& part);
+// Nothing when it consumes nothing.
+std::optional<shapes::batch::ConsumableResourceProperties> consumption_words(const domain::BatchPart& part,
+                                                                             const std::string& region,
+                                                                             const std::string& account);
+
 // "--in Ref::input" with {input: s3://..} -> "--in s3://..". What has no parameter stays as it is.
 std::string with_parameters(const std::string& word, const std::map<std::string, std::string>& parameters);
 

@@ -40,12 +40,6 @@ Outcome<Done> refuse_what_is_not_here(const batch::SubmitJobRequest& request,
     return client_exception("A multi-node parallel job cannot be an array job");
   if (definition.eks_properties || request.eks_properties_override)
     return not_yet("eksProperties", "use containerProperties");
-  if (definition.consumable_resource_properties || request.consumable_resource_properties_override)
-    return not_yet("consumableResourceProperties", "leave it out");
-  if (request.share_identifier || request.scheduling_priority_override)
-    return client_exception(
-        "shareIdentifier and schedulingPriorityOverride are for job queues with a "
-        "scheduling policy, and this one has none");
   return Done{};
 }
 
@@ -205,6 +199,7 @@ Outcome<domain::JobSpec> batch_spec_of(const batch::SubmitJobRequest& request,
   const auto retries = request.retry_strategy ? request.retry_strategy : definition.retry_strategy;
   if (retries) TRY(read_retries(*retries, part));
   TRY(read_array(request, part));
+  TRY(read_place_in_queue(request, definition, part));
   const auto timeout = request.timeout ? request.timeout : definition.timeout;
   spec.max_runtime_seconds = domain::kBatchRuntimeSecondsMax;
   if (timeout && timeout->attempt_duration_seconds) {
@@ -231,6 +226,9 @@ Outcome<domain::JobSpec> batch_spec_of(const batch::SubmitJobRequest& request,
   detail.depends_on = request.depends_on.value_or(std::vector<batch::JobDependency>());
   detail.retry_strategy = retries ? retries : batch::RetryStrategy{1, std::vector<batch::EvaluateOnExit>()};
   detail.timeout = timeout;
+  detail.share_identifier = request.share_identifier;
+  if (part.priority != 0) detail.scheduling_priority = part.priority;
+  detail.consumable_resource_properties = consumption_words(part, region, account);
   detail.propagate_tags = request.propagate_tags ? request.propagate_tags : definition.propagate_tags;
   detail.platform_capabilities = definition.platform_capabilities.value_or(std::vector<std::string>{"EC2"});
   detail.node_properties = std::move(body.nodes);
@@ -283,6 +281,7 @@ batch::JobSummary summary_of_batch(const domain::Job& job) {
   summary.job_id = job.key.name;
   summary.job_name = job.spec.batch->name;
   summary.job_definition = job.spec.batch->definition;
+  if (!job.spec.batch->share.empty()) summary.share_identifier = job.spec.batch->share;
   summary.created_at = milliseconds(job.created);
   summary.status = domain::to_string(domain::batch_status(job));
   summary.status_reason = unless_empty(domain::batch_status_reason(job));

@@ -1,9 +1,8 @@
 // Jobs of Batch: submitted, described, listed, cancelled and terminated.
 #include <algorithm>
 
-#include "api/operations/batch.hpp"
 #include "api/operations/batch_nodes.hpp"
-#include "api/operations/operations.hpp"
+#include "api/operations/batch_requests.hpp"
 #include "api/operations/training_job.hpp"
 #include "base/text.hpp"
 #include "domain/multinode.hpp"
@@ -98,7 +97,7 @@ Outcome<batch::DescribeJobsResponse> describe_jobs(const Services& services, con
     const auto job = services.control.find({context.region, of_job});
     if (!job && job.error().kind == Kind::not_found) continue;
     if (!job) return job.error();
-    if (!(*job)->spec.batch || (node && !is_node(**job, *node))) continue;
+    if (!(*job)->spec.plain() || (node && !is_node(**job, *node))) continue;
     auto detail = TRY(node ? describe_node(**job, *node) : describe(**job));
     add_array(detail, **job, TRY(counts_of(services, **job)), context.now);
     std::map<std::string, std::string> tags;
@@ -115,6 +114,7 @@ Outcome<batch::DescribeJobsResponse> describe_jobs(const Services& services, con
 // What of a job's summary is asked for beyond what the ledger can look up.
 struct Wanted {
   std::vector<std::string> names, definitions;  // patterns; empty: all
+  std::vector<std::string> shares;              // empty: all
 
   bool matches(const domain::Job& job) const {
     const auto any = [](const std::vector<std::string>& patterns, std::initializer_list<std::string> texts) {
@@ -126,6 +126,7 @@ struct Wanted {
     const auto& part = *job.spec.batch;
     const std::string with_revision(domain::name_in_arn(part.definition, domain::kDefinitionArn));
     return any(names, {part.name}) &&
+           (shares.empty() || std::ranges::find(shares, part.share) != shares.end()) &&
            any(definitions, {part.definition, with_revision, part.definition_name()});
   }
 };
@@ -142,17 +143,20 @@ Outcome<Wanted> read_filters(const batch::ListJobsRequest& request, ledger::JobQ
       wanted.names = values;
     } else if (name == "JOB_DEFINITION") {
       wanted.definitions = values;
+    } else if (name == "SHARE_IDENTIFIER") {
+      wanted.shares = values;
     } else if (name == "BEFORE_CREATED_AT" || name == "AFTER_CREATED_AT") {
       const auto at = parse_int(values.front());
       if (!at) return client_exception(name + " needs milliseconds since 1970");
       (name == "BEFORE_CREATED_AT" ? query.created_before : query.created_after) = from_milliseconds(*at);
     } else {
-      return client_exception("the filter " + shorten(name, 60) +
-                              " is not one of JOB_NAME, JOB_DEFINITION, BEFORE_CREATED_AT, AFTER_CREATED_AT");
+      return client_exception(
+          "the filter " + shorten(name, 60) +
+          " is not one of JOB_NAME, JOB_DEFINITION, BEFORE_CREATED_AT, AFTER_CREATED_AT, SHARE_IDENTIFIER");
     }
   }
-  // With a filter, AWS looks at no status; without, at the running ones.
-  if (!filters.empty()) return wanted;
+  // With a filter, AWS looks at no status, unless it is that of shares; without, at the running ones.
+  if (!filters.empty() && (wanted.shares.empty() || !request.job_status)) return wanted;
   const std::string status = request.job_status.value_or("RUNNING");
   for (int i = 0; i <= int(BatchStatus::failed); ++i)
     if (domain::to_string(BatchStatus(i)) == status) query.batch_status = BatchStatus(i);
@@ -285,7 +289,7 @@ void withdraw(const Services& services, const Context& context, const std::strin
     return answer(client_exception("The nodes of a multi-node parallel job end together: name the job, " +
                                    shorten(job, 128)));
   const JobKey key{context.region, std::string(domain::name_in_arn(id, domain::kJobArn))};
-  if (const auto found = services.control.find(key); !found || !(*found)->spec.batch) {
+  if (const auto found = services.control.find(key); !found || !(*found)->spec.plain()) {
     if (found || found.error().kind == Kind::not_found) return answer(Output{});
     return answer(found.error());
   }
@@ -293,6 +297,18 @@ void withdraw(const Services& services, const Context& context, const std::strin
     if (job || job.error().kind == Kind::conflict) return answer(Output{});
     answer(std::move(job).error());
   });
+}
+
+// Many at once: CancelJobs and TerminateJobs.
+template <class Response, class Detail>
+void withdraw_many(const Services& services, const Context& context, const std::vector<std::string>& ids,
+                   domain::Withdrawn how, const std::string& reason, Answer<Response> answer) {
+  each_of_many<Response, Detail>(
+      ids,
+      [&](const std::string& id, std::function<void(Outcome<Done>)> done) {
+        withdraw<Done>(services, context, id, how, reason, std::move(done));
+      },
+      std::move(answer));
 }
 
 }  // namespace
@@ -313,6 +329,16 @@ void add_batch_jobs(OperationTable& table, const Settings& settings, const Servi
         withdraw<batch::CancelJobResponse>(services, context, *request.job_id, domain::Withdrawn::cancelled,
                                            *request.reason, std::move(answer));
       });
+  table.add_later<batch::CancelJobs>([&](const Context& context, batch::CancelJobsRequest request,
+                                         auto answer) {
+    withdraw_many<batch::CancelJobsResponse, batch::CancelJobsErrorDetail>(
+        services, context, *request.jobs, domain::Withdrawn::cancelled, *request.reason, std::move(answer));
+  });
+  table.add_later<batch::TerminateJobs>([&](const Context& context, batch::TerminateJobsRequest request,
+                                            auto answer) {
+    withdraw_many<batch::TerminateJobsResponse, batch::TerminateJobsErrorDetail>(
+        services, context, *request.jobs, domain::Withdrawn::terminated, *request.reason, std::move(answer));
+  });
   table.add_later<batch::TerminateJob>([&](const Context& context, batch::TerminateJobRequest request,
                                            auto answer) {
     withdraw<batch::TerminateJobResponse>(services, context, *request.job_id, domain::Withdrawn::terminated,

@@ -104,13 +104,9 @@ Outcome<domain::JobQueue> checked(domain::JobQueue queue) {
                                      : TRY(read_order(request, "computeEnvironmentOrder",
                                                       "computeEnvironment", domain::kEnvironmentArn));
   // Nothing is taken on that nobody carries out yet.
-  if (queue.service)
-    return not_here("jobQueueType SAGEMAKER_TRAINING", "training jobs are created by CreateTrainingJob");
   if (request.contains("schedulingPolicyArn"))
     return not_here("schedulingPolicyArn",
                     "its queues are in order of priority and submission; leave it out");
-  if (!request.value("jobStateTimeLimitActions", Json::array()).empty())
-    return not_here("jobStateTimeLimitActions", "leave it out");
   queue.policy = domain::name_in_arn(request.value("schedulingPolicyArn", ""), domain::kPolicyArn);
   queue.wait_limits =
       TRY(read_wait_limits(request.value("jobStateTimeLimitActions", Json::array()), queue.service));

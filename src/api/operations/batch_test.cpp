@@ -115,8 +115,8 @@ TEST(BatchSpec, WhatCannotBeRunIsRefusedInWords) {
       "A privileged container cannot be run by this server: root in a container is nobody on its machine, "
       "always; leave privileged out");
   auto request = job();
-  request.share_identifier = "a";
-  EXPECT_NE(refusal(spec_of(request)).find("shareIdentifier"), std::string::npos);
+  request.share_identifier = "a-b";
+  EXPECT_NE(refusal(spec_of(request)).find("letters and numbers"), std::string::npos);
   request = job();
   request.job_name = "a b";
   EXPECT_NE(refusal(spec_of(request)).find("jobName 'a b'"), std::string::npos);
@@ -301,6 +301,37 @@ TEST(BatchNodes, AreDescribedOneByOne) {
     EXPECT_FALSE(node->node_properties);
     EXPECT_EQ(*summary_of_node(made, host).node_properties->node_index, int64_t(host));
   }
+}
+
+TEST(BatchSpec, WhatItConsumesAndHowUrgentItIsIsTheRequestsWordFirst) {
+  auto definition = container();
+  definition.scheduling_priority = 3;
+  batch::ConsumableResourceRequirement licences;
+  licences.consumable_resource =
+      domain::batch_arn("123456789012", "eu-west-1", domain::kResourceArn, "licences");
+  licences.quantity = 2;
+  definition.consumable_resource_properties.emplace().consumable_resource_list = {licences};
+  const auto kept = spec_of(job(), definition);
+  ASSERT_TRUE(kept) << refusal(kept);
+  EXPECT_EQ((*kept).batch->priority, 3);
+  ASSERT_EQ((*kept).batch->consumes.size(), 1u);
+  EXPECT_EQ((*kept).batch->consumes[0].resource, "licences");
+  EXPECT_EQ((*kept).batch->consumes[0].quantity, 2);
+  auto request = job();
+  request.share_identifier = "UserA";
+  request.scheduling_priority_override = 9;
+  licences.quantity = 5;
+  request.consumable_resource_properties_override.emplace().consumable_resource_list = {licences};
+  const auto changed = spec_of(request, definition);
+  ASSERT_TRUE(changed) << refusal(changed);
+  EXPECT_EQ((*changed).batch->share, "UserA");
+  EXPECT_EQ((*changed).batch->priority, 9);
+  EXPECT_EQ((*changed).batch->consumes[0].quantity, 5);
+  request.scheduling_priority_override = 10'000;
+  EXPECT_NE(refusal(spec_of(request, definition)).find("between 0 and 9999"), std::string::npos);
+  request.scheduling_priority_override = 1;
+  request.consumable_resource_properties_override->consumable_resource_list->push_back(licences);
+  EXPECT_NE(refusal(spec_of(request, definition)).find("twice"), std::string::npos);
 }
 
 TEST(BatchSpec, SizesMustBeNumbers) {

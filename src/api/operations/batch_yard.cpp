@@ -220,6 +220,8 @@ Outcome<Done> check_resource(const Services& services, const Context& context, c
     query.name = which.name;
     query.revision = which.revision.value_or(0);
     there = !TRY(services.control.definitions(query)).empty();
+  } else if (there && is(domain::kServiceJobArn)) {
+    there = bool(services.control.find(named_as(domain::kServiceJobArn)));
   } else if (there && is(domain::kJobArn)) {
     there = bool(services.control.find(named_as(domain::kJobArn)));
   } else {
@@ -229,12 +231,19 @@ Outcome<Done> check_resource(const Services& services, const Context& context, c
   return client_exception("There is no resource " + shorten(arn, 256));
 }
 
+// A service job's tags are those of its training job.
+std::string tagged_arn(const Context& context, const std::string& arn) {
+  const auto name = domain::name_in_arn(arn, domain::kServiceJobArn);
+  if (name == arn) return arn;
+  return control::job_arn(context.principal.account, {context.region, std::string(name)});
+}
+
 template <class Output>
 void set_tags(const Services& services, const Context& context, const std::string& arn,
               std::vector<domain::Tag> add, std::vector<std::string> remove_keys, Answer<Output> answer) {
   auto there = check_resource(services, context, arn);
   if (!there) return answer(std::move(there).error());
-  services.control.set_tags(arn, std::move(add), std::move(remove_keys),
+  services.control.set_tags(tagged_arn(context, arn), std::move(add), std::move(remove_keys),
                             [answer = std::move(answer)](Result<std::vector<domain::Tag>> set) {
                               if (set) return answer(Output{});
                               answer(std::move(set).error());
@@ -347,7 +356,7 @@ void add_batch_yard(OperationTable& table, const Settings&, const Services& serv
           const batch::ListTagsForResourceRequest& request) -> Outcome<batch::ListTagsForResourceResponse> {
         TRY(check_resource(services, context, *request.resource_arn));
         batch::ListTagsForResourceResponse out;
-        out.tags = batch_tags_out(TRY(services.control.tags(*request.resource_arn)));
+        out.tags = batch_tags_out(TRY(services.control.tags(tagged_arn(context, *request.resource_arn))));
         return out;
       });
 }

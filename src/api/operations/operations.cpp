@@ -1,11 +1,13 @@
 #include "api/operations/operations.hpp"
 
+#include "api/operations/service_quotas.hpp"
 #include "api/shapes/batch.hpp"
 #include "api/shapes/cloudwatch.hpp"
 #include "api/shapes/iam.hpp"
 #include "api/shapes/logs.hpp"
 #include "api/shapes/s3.hpp"
 #include "api/shapes/sagemaker.hpp"
+#include "api/shapes/service-quotas.hpp"
 #include "api/shapes/sts.hpp"
 #include "api/shapes/trainyard.hpp"
 #include "base/check.hpp"
@@ -23,6 +25,9 @@ OperationTable all_operations(const Settings& settings, const Services& services
   add_batch_jobs(table, settings, services);
   add_batch_policies(table, settings, services);
   add_batch_consumables(table, settings, services);
+  add_batch_service(table, settings, services);
+  add_batch_snapshot(table, settings, services);
+  add_service_quotas(table);
   add_job_reports(table, settings, services);
   add_interruptions(table, settings, services);
   add_campaigns(table, settings, services);
@@ -32,9 +37,11 @@ OperationTable all_operations(const Settings& settings, const Services& services
 
 std::span<const shapes::Service* const> all_services() {
   static constexpr const shapes::Service* kAll[] = {
-      &shapes::sagemaker::kService, &shapes::logs::kService, &shapes::cloudwatch::kService,
-      &shapes::sts::kService,       &shapes::iam::kService,  &shapes::trainyard::kService,
-      &shapes::batch::kService,     &shapes::s3::kService};
+      &shapes::sagemaker::kService,  &shapes::logs::kService,
+      &shapes::cloudwatch::kService, &shapes::sts::kService,
+      &shapes::iam::kService,        &shapes::trainyard::kService,
+      &shapes::batch::kService,      &shapes::service_quotas::kService,
+      &shapes::s3::kService};
   return kAll;
 }
 

@@ -17,6 +17,8 @@ void add_batch_yard(OperationTable& table, const Settings& settings, const Servi
 void add_batch_jobs(OperationTable& table, const Settings& settings, const Services& services);
 void add_batch_policies(OperationTable& table, const Settings& settings, const Services& services);
 void add_batch_consumables(OperationTable& table, const Settings& settings, const Services& services);
+void add_batch_service(OperationTable& table, const Settings& settings, const Services& services);
+void add_batch_snapshot(OperationTable& table, const Settings& settings, const Services& services);
 void add_job_reports(OperationTable& table, const Settings& settings, const Services& services);
 void add_s3(OperationTable& table, const Settings& settings, const Services& services);
 void add_interruptions(OperationTable& table, const Settings& settings, const Services& services);

@@ -139,7 +139,7 @@ Outcome<sagemaker::ListTrainingJobsResponse> list_training_jobs(
 
   ledger::JobQuery query;
   query.region = context.region;
-  query.queue = "";
+  query.training = true;
   query.name_contains = request.name_contains.value_or("");
   query.created_after = request.creation_time_after;
   query.created_before = request.creation_time_before;

@@ -176,7 +176,7 @@ def write_if_changed(path, content):
 
 def header(service, model, operations, closure):
     lines = ["// Made by shapes/generate.py from the botocore model of %s. Not to be edited." % service,
-             "#pragma once", "", '#include "api/shapes/shape.hpp"', "", "namespace trainyard::api::shapes::%s {" % service, ""]
+             "#pragma once", "", '#include "api/shapes/shape.hpp"', "", "namespace trainyard::api::shapes::%s {" % snake(service), ""]
     structures = [name for name in closure.order if closure.shapes[name]["type"] == "structure"]
     lines += ["struct %s;" % struct_name(name) for name in structures] + [""]
     for name in structures:
@@ -198,7 +198,7 @@ def header(service, model, operations, closure):
                   "  using Input = %s;" % sides[0].join(["shapes::%s::" % service, ""]),
                   "  using Output = %s;" % sides[1].join(["shapes::%s::" % service, ""]),
                   "  static const OperationShape& shape() { return kService.operations[%d]; }" % index, "};"]
-    lines += ["", "}  // namespace trainyard::api::shapes::%s" % service, ""]
+    lines += ["", "}  // namespace trainyard::api::shapes::%s" % snake(service), ""]
     return "\n".join(lines)
 
 
@@ -206,7 +206,7 @@ def tables(service, model, operations, closure):
     metadata = model["metadata"]
     index = {name: number for number, name in enumerate(closure.order)}
     lines = ["// Made by shapes/generate.py from the botocore model of %s. Not to be edited." % service,
-             '#include "api/shapes/%s.hpp"' % service, "", "namespace trainyard::api::shapes::%s {" % service, "namespace {", "",
+             '#include "api/shapes/%s.hpp"' % service, "", "namespace trainyard::api::shapes::%s {" % snake(service), "namespace {", "",
              "using K = ShapeKind;", "using L = Location;", "using T = TimestampFormat;",
              "extern const Shape kShapes[%d];" % len(closure.order), ""]
     patterns = {}
@@ -289,7 +289,7 @@ def tables(service, model, operations, closure):
     if "text" in model:
         lines += ["constinit const std::string_view kModel ="] + ["    " + text(line) for line in model["text"].splitlines(True)] + ["    ;"]
         lines += ["constinit const std::string_view kModelPath = %s;" % text("%s/%s/service-2.json" % (service, model["version_folder"])), ""]
-    lines += ["}  // namespace trainyard::api::shapes::%s" % service, ""]
+    lines += ["}  // namespace trainyard::api::shapes::%s" % snake(service), ""]
     return "\n".join(lines)
 
 

@@ -1,0 +1,12 @@
+// The operations of Service Quotas.
+//
+// Lifetime: as operations.hpp.
+#pragma once
+
+#include "api/operations/table.hpp"
+
+namespace trainyard::api {
+
+void add_service_quotas(OperationTable& table);
+
+}  // namespace trainyard::api

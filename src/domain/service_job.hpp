@@ -1,0 +1,28 @@
+// A training job that AWS Batch has queued, as Batch shows it (a service job). Below it is a training job like any
+// other: the one job has both faces, and its name is the id that Batch gives it.
+//
+// Threads: pure functions. Requires of all: job.spec.batch->service.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "domain/job.hpp"
+
+namespace trainyard::domain {
+
+// `scheduled`: it has its machines, and nothing of it has begun there.
+enum class ServiceStatus { submitted, pending, runnable, scheduled, starting, running, succeeded, failed };
+std::string_view to_string(ServiceStatus);  // "SCHEDULED"
+ServiceStatus service_status(const Job& job);
+// The states that a job of that status may be in.
+std::vector<JobState> states_of(ServiceStatus status);
+
+// Requires: it failed or ended. In the words that AWS's rules of retrying match: "Received status from
+// SageMaker:AlgorithmError: ..". What is not the user's fault is told in the same words always.
+std::string service_end_of(const Attempt& attempt);
+// statusReason: why it waits, or how it ended.
+std::string service_status_reason(const Job& job);
+
+}  // namespace trainyard::domain

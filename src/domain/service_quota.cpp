@@ -1,0 +1,63 @@
+#include "domain/service_quota.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+#include "base/sha256.hpp"
+#include "base/text.hpp"
+#include "domain/batch.hpp"
+
+namespace trainyard::domain {
+namespace {
+
+constexpr size_t kCodeLetters = 8;
+
+struct Fixed {
+  std::string_view service, name;
+  double value;
+  std::string_view unit;
+};
+constexpr std::string_view kNumber = "None", kSeconds = "Second";
+constexpr std::string_view kBatch = "batch", kSageMaker = "sagemaker";
+
+// What requests are checked against, wherever that is.
+const Fixed kFixed[] = {
+    {kBatch, "Compute environment limit", double(kEnvironmentsMax), kNumber},
+    {kBatch, "Job queue limit", double(kQueuesMax), kNumber},
+    {kBatch, "Compute environments per job queue limit", double(kEnvironmentsOfQueueMax), kNumber},
+    {kBatch, "Scheduling policy limit", double(kPoliciesMax), kNumber},
+    {kBatch, "Fair share identifiers per scheduling policy", double(kWeightsMax), kNumber},
+    {kBatch, "Consumable resource limit", double(kConsumableResourcesMax), kNumber},
+    {kBatch, "Consumable resources per job", double(kConsumptionsMax), kNumber},
+    {kBatch, "Service environment limit", double(kServiceEnvironmentsMax), kNumber},
+    {kBatch, "Quota shares per job queue", double(kQuotaSharesOfQueueMax), kNumber},
+    {kBatch, "Job dependencies limit", double(kDependenciesMax), kNumber},
+    {kBatch, "Job attempts limit", double(kBatchAttemptsMax), kNumber},
+    {kBatch, "Retry strategy rules limit", double(kRetryRulesMax), kNumber},
+    {kSageMaker, "Longest run time for a training job", 28 * 86'400, kSeconds},
+};
+
+}  // namespace
+
+std::string ServiceQuota::code() const {
+  std::string code = to_hex(bytes_of(sha256(service + "/" + name))).substr(0, kCodeLetters);
+  for (char& c : code)
+    if (c >= 'a') c = char(c - 'a' + 'A');
+  return "L-" + code;
+}
+
+const std::vector<QuotaService>& quota_services() {
+  static const std::vector<QuotaService> kServices = {{std::string(kBatch), "AWS Batch"},
+                                                      {std::string(kSageMaker), "Amazon SageMaker"}};
+  return kServices;
+}
+
+std::vector<ServiceQuota> service_quotas() {
+  std::vector<ServiceQuota> all;
+  for (const Fixed& each : kFixed)
+    all.push_back({std::string(each.service), std::string(each.name), each.value, std::string(each.unit)});
+  std::ranges::sort(all, {}, [](const ServiceQuota& each) { return std::tie(each.service, each.name); });
+  return all;
+}
+
+}  // namespace trainyard::domain

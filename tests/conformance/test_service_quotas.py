@@ -1,0 +1,28 @@
+"""Service Quotas as unmodified clients see it."""
+
+import pytest
+
+
+def test_the_limits_of_this_server(server):
+    quotas = server.boto("service-quotas")
+    assert {one["ServiceCode"] for one in quotas.list_services()["Services"]} == {"batch", "sagemaker"}
+    listed = [one for page in quotas.get_paginator("list_service_quotas").paginate(ServiceCode="batch", PaginationConfig={"PageSize": 5}) for one in page["Quotas"]]
+    queues = next(one for one in listed if one["QuotaName"] == "Job queue limit")
+    assert queues["Value"] == 50 and not queues["Adjustable"] and len(listed) == len({one["QuotaCode"] for one in listed})
+    assert quotas.get_service_quota(ServiceCode="batch", QuotaCode=queues["QuotaCode"])["Quota"] == queues
+    assert quotas.get_aws_default_service_quota(ServiceCode="batch", QuotaCode=queues["QuotaCode"])["Quota"] == queues
+    assert queues in quotas.list_aws_default_service_quotas(ServiceCode="batch")["Quotas"]
+    assert quotas.list_service_quotas(ServiceCode="batch", QuotaCode=queues["QuotaCode"])["Quotas"] == [queues]
+    with pytest.raises(quotas.exceptions.IllegalArgumentException, match="not raised by a request"):
+        quotas.request_service_quota_increase(ServiceCode="batch", QuotaCode=queues["QuotaCode"], DesiredValue=60)
+    with pytest.raises(quotas.exceptions.NoSuchResourceException):
+        quotas.get_service_quota(ServiceCode="batch", QuotaCode="L-NONE")
+    with pytest.raises(quotas.exceptions.NoSuchResourceException):
+        quotas.list_service_quotas(ServiceCode="sheep")
+    with pytest.raises(quotas.exceptions.InvalidPaginationTokenException):
+        quotas.list_service_quotas(ServiceCode="batch", NextToken="OTk5")
+    assert quotas.list_requested_service_quota_change_history()["RequestedQuotas"] == []
+
+
+def test_both_command_lines(server, aws):
+    assert "batch" in [one["ServiceCode"] for one in aws("service-quotas", "list-services")["Services"]]
