@@ -13,6 +13,9 @@ namespace {
 // lock.
 constexpr int kBusyMillisecondsMax = 5'000;
 
+// Of the virtual machine: some milliseconds.
+constexpr int kStepsBetweenQuestions = 100'000;
+
 Error error_of(sqlite3* database, std::string_view doing) {
   const int code = sqlite3_extended_errcode(database);
   Kind kind = Kind::internal;
@@ -38,6 +41,9 @@ Error error_of(sqlite3* database, std::string_view doing) {
       break;
     case SQLITE_CONSTRAINT:
       kind = Kind::conflict;
+      break;
+    case SQLITE_INTERRUPT:
+      kind = Kind::cancelled;
       break;
     // The file system says that it is full when a write or a growing of the shared index fails, not as
     // SQLITE_FULL.
@@ -126,6 +132,30 @@ std::string Statement::bytes(int column) const {
 
 bool Statement::empty(int column) const { return sqlite3_column_type(statement_, column) == SQLITE_NULL; }
 
+int Statement::columns() const { return sqlite3_column_count(statement_); }
+
+std::string Statement::column_name(int column) const {
+  const char* name = sqlite3_column_name(statement_, column);
+  return name ? name : "";
+}
+
+Statement::Holds Statement::holds(int column) const {
+  switch (sqlite3_column_type(statement_, column)) {
+    case SQLITE_INTEGER:
+      return Holds::integer;
+    case SQLITE_FLOAT:
+      return Holds::real;
+    case SQLITE_TEXT:
+      return Holds::text;
+    case SQLITE_BLOB:
+      return Holds::bytes;
+    default:
+      return Holds::nothing;
+  }
+}
+
+bool Statement::reads_only() const { return sqlite3_stmt_readonly(statement_) != 0; }
+
 Result<std::unique_ptr<Connection>> Connection::open(const std::string& path, Access access) {
   sqlite3* database = nullptr;
   const int flags =
@@ -156,9 +186,14 @@ Result<Statement> Connection::prepare(std::string_view sql) {
 
 Result<Statement> Connection::prepare_once(const std::string& sql) {
   sqlite3_stmt* statement = nullptr;
-  if (sqlite3_prepare_v2(database_, sql.c_str(), int(sql.size()), &statement, nullptr) != SQLITE_OK)
+  const char* rest = nullptr;
+  if (sqlite3_prepare_v2(database_, sql.c_str(), int(sql.size()), &statement, &rest) != SQLITE_OK)
     return error_of(database_, sql);
-  return Statement(database_, statement, false);
+  Statement prepared(database_, statement, false);
+  if (!statement) return invalid("there is no statement");
+  if (std::string_view(rest).find_first_not_of(" \t\r\n;") != std::string_view::npos)
+    return invalid("more than one statement");
+  return prepared;
 }
 
 Result<void> Connection::run(const std::string& sql) {
@@ -171,6 +206,22 @@ Result<int64_t> Connection::integer(const std::string& sql) {
   Statement statement = TRY(prepare(sql));
   if (!TRY(statement.step())) return not_found("no row: " + sql);
   return statement.integer(0);
+}
+
+void Connection::confine(std::function<bool()> go_on) {
+  go_on_ = std::move(go_on);
+  sqlite3_set_authorizer(
+      database_,
+      [](void*, int action, const char*, const char*, const char*, const char*) {
+        return action == SQLITE_ATTACH || action == SQLITE_DETACH || action == SQLITE_PRAGMA ? SQLITE_DENY
+                                                                                             : SQLITE_OK;
+      },
+      nullptr);
+  sqlite3_db_config(database_, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0, nullptr);
+  sqlite3_limit(database_, SQLITE_LIMIT_ATTACHED, 0);  // VACUUM INTO attaches as well
+  sqlite3_progress_handler(
+      database_, kStepsBetweenQuestions,
+      [](void* self) { return static_cast<Connection*>(self)->go_on_() ? 0 : 1; }, this);
 }
 
 int64_t Connection::changes() const { return sqlite3_changes64(database_); }

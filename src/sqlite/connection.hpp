@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -43,6 +44,13 @@ class Statement {
   std::string text(int column) const;
   std::string bytes(int column) const;
   bool empty(int column) const;  // NULL
+  // Of statements that others wrote: how many columns, their names, and what the present row holds in one.
+  int columns() const;
+  std::string column_name(int column) const;
+  enum class Holds { nothing, integer, real, text, bytes };
+  Holds holds(int column) const;
+  // Whether it leaves the database as it is.
+  bool reads_only() const;
 
  private:
   sqlite3* database_;
@@ -62,10 +70,13 @@ class Connection {
 
   // Prepared once for each text, and kept. Requires: the texts are few, and one at a time of the same is in use.
   Result<Statement> prepare(std::string_view sql);
-  // For texts that depend on the question.
+  // For texts that depend on the question. Errors also: invalid, when more than one statement stands there.
   Result<Statement> prepare_once(const std::string& sql);
   Result<void> run(const std::string& sql);
   Result<int64_t> integer(const std::string& sql);
+  // For statements that others write: from now on none reaches another file (ATTACH, VACUUM INTO, extensions) or changes
+  // how the database is kept (PRAGMA), and `go_on` is asked every so often whether it may go on.
+  void confine(std::function<bool()> go_on);
   // Rows that the last statement changed.
   int64_t changes() const;
   int64_t last_row() const;
@@ -73,6 +84,7 @@ class Connection {
  private:
   explicit Connection(sqlite3* database) : database_(database) {}
   sqlite3* database_;
+  std::function<bool()> go_on_;
   std::map<std::string, sqlite3_stmt*, std::less<>> prepared_;
 };
 

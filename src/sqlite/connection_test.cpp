@@ -56,5 +56,38 @@ TEST(Connection, SaysWhatIsWrongInOurKinds) {
   EXPECT_EQ(Connection::open("/no/such/folder/file", Access::read).error().kind, Kind::not_found);
 }
 
+TEST(Connection, SaysWhatColumnsHold) {
+  const auto connection = memory();
+  auto select = *connection->prepare_once("SELECT NULL AS a, 1 AS b, 1.5 AS c, 'x' AS d, x'00' AS e");
+  using Holds = Statement::Holds;
+  ASSERT_TRUE(*select.step());
+  ASSERT_EQ(select.columns(), 5);
+  EXPECT_EQ(select.column_name(3), "d");
+  const Holds expected[] = {Holds::nothing, Holds::integer, Holds::real, Holds::text, Holds::bytes};
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(select.holds(i), expected[i]) << i;
+  EXPECT_TRUE(select.reads_only());
+}
+
+TEST(Connection, TakesOneStatementAtATime) {
+  const auto connection = memory();
+  EXPECT_TRUE(connection->prepare_once("SELECT 1 ; "));
+  EXPECT_EQ(connection->prepare_once("SELECT 1; DELETE FROM x").error().kind, Kind::invalid);
+  EXPECT_EQ(connection->prepare_once("  ").error().kind, Kind::invalid);
+}
+
+TEST(Connection, ConfinesWhatOthersWrite) {
+  const auto connection = memory();
+  bool go_on = true;
+  connection->confine([&] { return go_on; });
+  EXPECT_TRUE(connection->run("CREATE TABLE things (a)"));
+  for (const char* statement : {"ATTACH '/tmp/confined_elsewhere.db' AS elsewhere", "PRAGMA journal_mode=OFF",
+                                "VACUUM INTO '/tmp/confined_elsewhere.db'", "SELECT load_extension('x')"})
+    EXPECT_FALSE(connection->run(statement)) << statement;
+  go_on = false;
+  const auto endless = connection->run(
+      "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n");
+  EXPECT_EQ(endless.error().kind, Kind::cancelled);
+}
+
 }  // namespace
 }  // namespace trainyard::sqlite
