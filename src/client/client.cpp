@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "client/authority.hpp"
 #include "client/curl.hpp"
 #include "client/upgrade.hpp"
 
@@ -13,7 +14,7 @@ namespace {
 
 struct ServiceNames {
   const char* scope;   // of the signature
-  const char* target;  // before the operation's name
+  const char* target;  // before the operation's name; "" = the operation is the path, as Batch has it
 };
 
 ServiceNames names_of(Service service) {
@@ -24,21 +25,10 @@ ServiceNames names_of(Service service) {
       return {"logs", "Logs_20140328."};
     case Service::trainyard:
       return {"trainyard", "Trainyard."};
+    case Service::batch:
+      return {"batch", ""};
   }
   return {"", ""};
-}
-
-// "http://host:port/..." -> "host:port". Errors: invalid.
-Result<std::string> authority_of(const std::string& endpoint) {
-  for (const std::string_view scheme : {"http://", "https://"}) {
-    if (!endpoint.starts_with(scheme)) continue;
-    const auto rest = std::string_view(endpoint).substr(scheme.size());
-    const std::string authority(rest.substr(0, rest.find('/')));
-    if (!authority.empty() && rest.substr(authority.size()).find_first_not_of('/') == std::string_view::npos)
-      return authority;
-  }
-  return invalid("the endpoint must be http://HOST:PORT or https://HOST:PORT, not '" +
-                 shorten(endpoint, 200) + "'");
 }
 
 class SignedClient final : public Client {
@@ -52,16 +42,19 @@ class SignedClient final : public Client {
 
   Result<Json> call(Service service, std::string_view operation, const Json& input) override {
     const ServiceNames names = names_of(service);
+    const bool by_path = names.target[0] == '\0';
+    const std::string path = by_path ? "/v1/" + to_lower(operation) : "/";
     const std::string body = dump(input);
     Duration pause = settings_.first_pause;
     for (int attempt = 1;; ++attempt) {
-      signing::HeaderList headers{{"Host", authority_},
-                                  {"Content-Type", "application/x-amz-json-1.1"},
-                                  {"X-Amz-Target", names.target + std::string(operation)}};
-      for (auto& header : signing::sign("POST", "/", headers, signing::sha256_hex(body), settings_.keys,
+      signing::HeaderList headers{
+          {"Host", authority_},
+          {"Content-Type", by_path ? "application/json" : "application/x-amz-json-1.1"}};
+      if (!by_path) headers.emplace_back("X-Amz-Target", names.target + std::string(operation));
+      for (auto& header : signing::sign("POST", path, headers, signing::sha256_hex(body), settings_.keys,
                                         {settings_.region, names.scope}, clock_.now()))
         headers.push_back(std::move(header));
-      auto answer = curl_.post(settings_.endpoint + "/", headers, body);
+      auto answer = curl_.post(settings_.endpoint + path, headers, body);
       if (answer && answer->status < 300) {
         if (trim(answer->body).empty()) return Json::object();
         return parse_json(answer->body).in("the answer to " + std::string(operation));

@@ -1,4 +1,4 @@
-// A signed client of a server's API: ours, or any that speaks AWS's JSON protocols.
+// A signed client of a server's API: ours, or any that speaks AWS's JSON protocols or Batch's.
 //
 // A call is tried again after connection errors and 5xx, with growing pauses, when doing it twice is as doing it once;
 // that a server restarts is so outlived by whoever watches a job.
@@ -32,7 +32,7 @@ struct Settings {
 };
 
 // What is called, and how it is named: fixed by the services' models.
-enum class Service { sagemaker, logs, trainyard };
+enum class Service { sagemaker, logs, trainyard, batch };
 
 // What a shell is opened with.
 struct ShellRequest {

@@ -1,0 +1,263 @@
+#include "campaign/campaigns.hpp"
+
+#include <algorithm>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include "base/log.hpp"
+#include "campaign/catalogue_words.hpp"
+#include "campaign/followers.hpp"
+#include "campaign/region.hpp"
+#include "campaign/yard.hpp"
+
+namespace trainyard::campaign {
+namespace {
+
+constexpr const char* kThreadsWaiter = "threads";
+constexpr const char* kKeeperWaiter = "keeper";
+constexpr Duration kThreadsInterval = 1h;  // it is woken when there is something to do
+constexpr size_t kRegionsMax = 64;         // each has two threads
+constexpr size_t kRowsProvidedMax = 100'000;
+
+std::string region_waiter(const std::string& region) { return "region " + region; }
+std::string copy_waiter(const std::string& region) { return "copy " + region; }
+
+class FollowedCampaigns final : public Campaigns {
+ public:
+  FollowedCampaigns(Settings settings, std::unique_ptr<Store> store, std::unique_ptr<Catalogue> catalogue,
+                    Clock& clock)
+      : settings_(std::move(settings)),
+        store_(std::move(store)),
+        catalogue_(std::move(catalogue)),
+        clock_(clock),
+        yard_(*store_) {}
+
+  ~FollowedCampaigns() override {
+    yard_.end();
+    for (std::thread* thread : {&starter_, &keeper_})
+      if (thread->joinable()) thread->join();
+    for (auto& thread : followers_) thread.join();  // the starter, which adds to them, has ended
+  }
+
+  Result<void> start() {
+    TRY(yard_.load());
+    starter_ = std::thread([this] {
+      do {
+        start_followers();
+      } while (yard_.wait(kThreadsWaiter, kThreadsInterval));
+    });
+    keeper_ = std::thread([this] {
+      Keeper keeper(
+          settings_, yard_, *catalogue_, [this](const Definition& definition) { return answer(definition); },
+          [this](const Definition& definition) { return facts(definition); });
+      Duration rest{};
+      do {
+        rest = keeper.turn();
+      } while (yard_.wait(kKeeperWaiter, rest));
+    });
+    return {};
+  }
+
+  Result<Plan> plan(const Definition& definition) override {
+    const Answered answered = TRY(answer(definition).in("the query"));
+    return make_plan(definition, answered, facts(definition));
+  }
+
+  Result<Described> create(const Definition& definition) override {
+    auto planned = TRY(plan(definition));
+    if (planned.rows.empty() && !definition.standing)
+      return invalid("the query has no rows: there is nothing to do");
+    Campaign campaign{definition, clock_.now(), {}, std::move(planned.rows)};
+    TRY(check_regions(campaign.rows));
+    TRY(yard_.add(std::move(campaign), settings_.live_campaigns_max));
+    yard_.wake(kThreadsWaiter);
+    yard_.wake(kKeeperWaiter);
+    wake_regions();
+    return describe(definition.name);
+  }
+
+  Result<Described> describe(const std::string& name) override { return described(TRY(yard_.find(name))); }
+
+  std::vector<Described> list() override {
+    std::vector<Described> all;
+    for (auto& campaign : yard_.list()) all.push_back(described(std::move(campaign)));
+    return all;
+  }
+
+  Result<Described> stop(const std::string& name) override {
+    TRY(yard_.stop(name, clock_.now()));
+    wake_regions();
+    return describe(name);
+  }
+
+  Result<Answered> query(const std::string& sql) override {
+    const std::vector<std::string> regions =
+        mentions(sql, "prices") || mentions(sql, "capacity") ? settings_.regions : std::vector<std::string>();
+    return catalogue_->query(sql, provided(sql, facts_of_regions(regions)));
+  }
+
+  Result<int64_t> change(const std::string& sql) override {
+    const int64_t changed = TRY(catalogue_->change(sql));
+    yard_.wake(kKeeperWaiter);
+    return changed;
+  }
+
+  void object_created(const std::string& bucket, const std::string& key) override {
+    if (yard_.watches(bucket, key)) yard_.wake(kKeeperWaiter);
+  }
+
+ private:
+  void wake_regions() {
+    for (const auto& region : yard_.busy_regions()) {
+      yard_.wake(region_waiter(region));
+      yard_.wake(copy_waiter(region));
+    }
+  }
+
+  Described described(Campaign campaign) {
+    Described out;
+    out.comparison = compare(campaign.definition.face, campaign.rows);
+    const auto states = yard_.regions();
+    for (const Row& row : campaign.rows)
+      if (const auto found = states.find(row.region); found != states.end())
+        out.regions[row.region] = found->second;
+    out.trouble = yard_.trouble(campaign.definition.name);
+    out.campaign = std::move(campaign);
+    return out;
+  }
+
+  Result<void> check_regions(const std::vector<Row>& rows) const {
+    std::set<std::string> regions = yard_.busy_regions();
+    for (const Row& row : rows) regions.insert(row.region);
+    if (regions.size() > kRegionsMax)
+      return exhausted("campaigns follow at most " + std::to_string(kRegionsMax) + " regions at a time");
+    return {};
+  }
+
+  // -- what plans are made from
+
+  std::vector<std::string> regions_of(const Definition& definition) const {
+    auto regions = settings_.regions;
+    for (const auto& region : definition.placement.regions)
+      if (!std::count(regions.begin(), regions.end(), region)) regions.push_back(region);
+    return regions;
+  }
+
+  // All at once, since one that does not answer takes seconds to say so.
+  Facts facts_of_regions(const std::vector<std::string>& regions) {
+    Facts facts;
+    facts.home = settings_.home;
+    std::vector<RegionFacts> answers(regions.size());
+    std::vector<std::thread> threads;
+    for (size_t i = 0; i < regions.size() && i < kRegionsMax; ++i)
+      threads.emplace_back([&, i] {
+        auto client = settings_.open_client(regions[i]);
+        auto answer = client ? facts_of(**client) : Result<RegionFacts>(client.error());
+        if (answer)
+          answers[i] = std::move(*answer);
+        else
+          log(Level::warning, "campaign", "a region does not say what it has",
+              {{"region", regions[i]}, {"why", answer.error().message}});
+      });
+    for (auto& thread : threads) thread.join();
+    for (size_t i = 0; i < regions.size(); ++i) facts.regions[regions[i]] = std::move(answers[i]);
+    return facts;
+  }
+
+  Facts facts(const Definition& definition) {
+    Facts facts = facts_of_regions(regions_of(definition));
+    // Plain tables of the catalogue, which people fill; without them nothing is reserved and copies cost nothing.
+    const auto now = to_iso8601(clock_.now(), false);
+    if (const auto rows =
+            catalogue_->query("SELECT region, instance_type, hosts, until FROM reservations", {}))
+      for (const auto& row : rows->rows)
+        if (row[0].is_string() && row[1].is_string() && row[2].is_number() &&
+            (!row[3].is_string() || row[3].get<std::string>() > now))
+          facts.regions[row[0].get<std::string>()].offers[row[1].get<std::string>()].hosts_reserved +=
+              row[2].get<int64_t>();
+    if (const auto rows =
+            catalogue_->query("SELECT from_region, to_region, per_gib FROM transfer_prices", {}))
+      for (const auto& row : rows->rows)
+        if (row[0].is_string() && row[1].is_string() && row[2].is_number())
+          facts.copy_price_per_gib[{row[0].get<std::string>(), row[1].get<std::string>()}] =
+              row[2].get<double>();
+    return facts;
+  }
+
+  Result<Answered> answer(const Definition& definition) {
+    const bool asks = mentions(definition.query, "prices") || mentions(definition.query, "capacity");
+    const Facts facts = facts_of_regions(asks ? regions_of(definition) : std::vector<std::string>());
+    return catalogue_->query(definition.query, provided(definition.query, facts));
+  }
+
+  std::vector<Provided> provided(const std::string& sql, const Facts& facts) const {
+    const auto or_nothing = [](const auto& value) { return value ? Json(*value) : Json(); };
+    Provided prices{"prices",
+                    {"region TEXT", "instance_type TEXT", "on_demand_per_hour DOUBLE PRECISION",
+                     "spot_per_hour DOUBLE PRECISION"},
+                    {}};
+    Provided capacity{
+        "capacity", {"region TEXT", "instance_type TEXT", "hosts_total BIGINT", "hosts_free BIGINT"}, {}};
+    for (const auto& [region, of_region] : facts.regions)
+      for (const auto& [type, offer] : of_region.offers) {
+        prices.rows.push_back({region, type, or_nothing(offer.on_demand), or_nothing(offer.spot)});
+        capacity.rows.push_back({region, type, or_nothing(offer.hosts_total), or_nothing(offer.hosts_free)});
+      }
+    Provided rows{"campaign_rows",
+                  {"campaign TEXT", "number BIGINT", "label TEXT", "region TEXT", "state TEXT",
+                   "cost DOUBLE PRECISION", "metrics TEXT"},
+                  {}};
+    if (mentions(sql, rows.name))
+      for (const Campaign& campaign : yard_.list())
+        for (const Row& row : campaign.rows)
+          if (rows.rows.size() < kRowsProvidedMax)
+            rows.rows.push_back({campaign.definition.name, row.number, row.label, row.region,
+                                 std::string(to_string(row.state)), row.cost, dump(Json(row.metrics))});
+    return {std::move(prices), std::move(capacity), std::move(rows)};
+  }
+
+  // -- threads
+
+  // On the starter's thread alone.
+  void start_followers() {
+    for (const auto& region : yard_.busy_regions()) {
+      if (!followed_.insert(region).second) continue;
+      followers_.emplace_back([this, region] {
+        RegionFollower follower(region, settings_, yard_, clock_);
+        repeat(region_waiter(region), [&] { return follower.turn(); });
+      });
+      followers_.emplace_back([this, region] {
+        CopyFollower follower(region, settings_, yard_, clock_);
+        repeat(copy_waiter(region), [&] { return follower.turn(); });
+      });
+    }
+  }
+
+  template <class Turn>
+  void repeat(const std::string& waiter, const Turn& turn) {
+    while (yard_.wait(waiter, turn())) {
+    }
+  }
+
+  const Settings settings_;
+  const std::unique_ptr<Store> store_;
+  const std::unique_ptr<Catalogue> catalogue_;
+  Clock& clock_;
+  Yard yard_;
+  std::set<std::string> followed_;      // confined to the starter
+  std::vector<std::thread> followers_;  // confined to the starter, until it has ended
+  std::thread starter_, keeper_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Campaigns>> make_campaigns(Settings settings, std::unique_ptr<Store> store,
+                                                  std::unique_ptr<Catalogue> catalogue, Clock& clock) {
+  auto campaigns =
+      std::make_unique<FollowedCampaigns>(std::move(settings), std::move(store), std::move(catalogue), clock);
+  TRY(campaigns->start().in("reading the campaigns"));
+  return std::unique_ptr<Campaigns>(std::move(campaigns));
+}
+
+}  // namespace trainyard::campaign

@@ -1,0 +1,81 @@
+// The campaigns of a server: planned from the catalogue, written down, and followed until their last row is over.
+//
+// A campaign is a client of its regions, by their API, whether a region is this server's own or another's; so it needs
+// nothing of the control plane, and its memory is a file of its own. What follows its rows (Follower below) has a thread
+// for each region, so that a region that does not answer keeps no other waiting: its rows stay as they are, and are
+// picked up when it answers again. A copy has a thread for each region that data goes to.
+//
+// Threads: callable from anywhere; calls that ask regions or the catalogue block for seconds at most.
+// Errors: invalid (definition, SQL, template), conflict (name), not_found, unavailable, exhausted.
+// Lifetime: what Settings refer to outlives it. Destroying it ends its threads; the jobs go on.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "base/time.hpp"
+#include "campaign/catalogue.hpp"
+#include "campaign/copy.hpp"
+#include "campaign/decide.hpp"
+#include "campaign/plan.hpp"
+#include "campaign/store.hpp"
+#include "client/client.hpp"
+#include "objects/objects.hpp"
+
+namespace trainyard::campaign {
+
+struct Settings {
+  std::string home;                  // the server's own region
+  std::vector<std::string> regions;  // that it knows, its own among them
+  // A client of a region's API, for one thread; each call tries once.
+  std::function<Result<std::unique_ptr<client::Client>>(const std::string& region)> open_client;
+  std::function<Result<std::unique_ptr<objects::Objects>>(const std::string& region)> open_objects;
+  Duration turn_interval = 1s;      // between two looks at a region with rows under way
+  Duration metrics_interval = 3s;   // between two looks at a running job's metrics
+  Duration lost_interval = 3s;      // between two tries at a region that does not answer
+  Duration watch_interval = 15s;    // between two looks at what is watched; a PUT here is told at once
+  Duration save_interval = 2s;      // of a copy's progress
+  size_t live_campaigns_max = 100;  // whose rows are followed at a time
+  CopyLimits copy;
+};
+
+struct RegionState {
+  bool answers = true;
+  std::string why_not;
+  std::optional<Instant> since;  // it has not answered
+};
+
+struct Described {
+  Campaign campaign;
+  Comparison comparison;
+  std::map<std::string, RegionState> regions;
+  std::string trouble;  // of a standing campaign: why its query or what it watches cannot be read just now
+};
+
+class Campaigns {
+ public:
+  virtual ~Campaigns() = default;
+  virtual Result<Plan> plan(const Definition& definition) = 0;
+  // Planned, written down, and followed from now on.
+  virtual Result<Described> create(const Definition& definition) = 0;
+  virtual Result<Described> describe(const std::string& name) = 0;
+  // The newest first.
+  virtual std::vector<Described> list() = 0;
+  // Its jobs are stopped, what has not begun does not begin.
+  virtual Result<Described> stop(const std::string& name) = 0;
+  virtual Result<Answered> query(const std::string& sql) = 0;
+  virtual Result<int64_t> change(const std::string& sql) = 0;
+  // An object came into this server's own store: who watches for it looks now. Quick.
+  virtual void object_created(const std::string& bucket, const std::string& key) = 0;
+};
+
+// Reads what was written down and goes on with it.
+Result<std::unique_ptr<Campaigns>> make_campaigns(Settings settings, std::unique_ptr<Store> store,
+                                                  std::unique_ptr<Catalogue> catalogue, Clock& clock);
+
+}  // namespace trainyard::campaign

@@ -1,0 +1,190 @@
+// The shared catalogue: a PostgreSQL server. Each call has a connection of its own: they are few, and none is left in
+// the middle of anything when the server restarts.
+#include <libpq-fe.h>
+
+#include <mutex>
+
+#include "base/text.hpp"
+#include "campaign/catalogue.hpp"
+#include "campaign/catalogue_words.hpp"
+
+namespace trainyard::campaign {
+namespace {
+
+constexpr const char* kConnectSecondsMax = "5";
+// Types whose text is a number, by PostgreSQL's own numbers of types.
+constexpr Oid kInt8 = 20, kInt2 = 21, kInt4 = 23, kFloat4 = 700, kFloat8 = 701, kNumeric = 1700;
+
+struct Closer {
+  void operator()(PGconn* connection) const { PQfinish(connection); }
+  void operator()(PGresult* result) const { PQclear(result); }
+};
+using Connected = std::unique_ptr<PGconn, Closer>;
+using Answer = std::unique_ptr<PGresult, Closer>;
+
+std::string words_of(const char* message) { return std::string(trim(message ? message : "")); }
+
+// By the SQLSTATE's class: what the caller may do about it.
+Error error_of(PGconn* connection, const PGresult* result) {
+  const char* state = result ? PQresultErrorField(result, PG_DIAG_SQLSTATE) : nullptr;
+  const std::string_view code = state ? state : "";
+  Kind kind = Kind::invalid;
+  if (code == "57014")
+    kind = Kind::exhausted;  // statement_timeout
+  else if (code.empty() || code.starts_with("08") || code.starts_with("57"))
+    kind = Kind::unavailable;
+  else if (code == "42501" || code.starts_with("28"))
+    kind = Kind::denied;
+  else if (code.starts_with("53"))
+    kind = Kind::exhausted;
+  else if (code.starts_with("23"))
+    kind = Kind::conflict;
+  return {kind, words_of(result ? PQresultErrorMessage(result) : PQerrorMessage(connection))};
+}
+
+Result<Answer> finish(PGconn* connection, PGresult* raw) {
+  Answer answer(raw);
+  const auto status = answer ? PQresultStatus(answer.get()) : PGRES_FATAL_ERROR;
+  if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK) return error_of(connection, answer.get());
+  return answer;
+}
+
+// Any number of statements, without parameters.
+Result<Answer> run(PGconn* connection, const std::string& sql) {
+  return finish(connection, PQexec(connection, sql.c_str()));
+}
+
+// One statement. Values that are nothing are NULL.
+Result<Answer> run(PGconn* connection, const std::string& sql, const std::vector<Json>& values) {
+  std::vector<std::string> texts;
+  std::vector<const char*> pointers;
+  texts.reserve(values.size());
+  for (const Json& value : values) {
+    texts.push_back(value.is_string() ? value.get<std::string>() : dump(value));
+    pointers.push_back(value.is_null() ? nullptr : texts.back().c_str());
+  }
+  return finish(connection, PQexecParams(connection, sql.c_str(), int(values.size()), nullptr,
+                                         pointers.data(), nullptr, nullptr, 0));
+}
+
+Json value_at(const PGresult* result, int row, int column) {
+  if (PQgetisnull(result, row, column)) return nullptr;
+  const std::string text(PQgetvalue(result, row, column), size_t(PQgetlength(result, row, column)));
+  const Oid type = PQftype(result, column);
+  if (type == kInt2 || type == kInt4 || type == kInt8) {
+    if (const auto number = parse_int(text)) return *number;
+  } else if (type == kFloat4 || type == kFloat8 || type == kNumeric) {
+    if (const auto number = parse_double(text)) return *number;
+  }
+  return to_utf8(text);
+}
+
+std::string places(size_t count) {
+  std::string text;
+  for (size_t i = 1; i <= count; ++i) text += (i == 1 ? "$" : ", $") + std::to_string(i);
+  return text;
+}
+
+class PostgresCatalogue final : public Catalogue {
+ public:
+  explicit PostgresCatalogue(std::string url) : url_(std::move(url)) {}
+
+  Result<Answered> query(const std::string& sql, const std::vector<Provided>& provided) override {
+    TRY(check_size(sql));
+    const Connected connection = TRY(connect());
+    TRY(run(connection.get(), "BEGIN"));
+    for (const Provided& table : provided)
+      if (mentions(sql, table.name)) TRY(provide(connection.get(), table));
+    TRY(run(connection.get(), "SET TRANSACTION READ ONLY"));
+    const Answer answer = TRY(run(connection.get(), sql, {}));
+    if (PQresultStatus(answer.get()) != PGRES_TUPLES_OK || PQnfields(answer.get()) == 0)
+      return invalid("a query must read, and answer with rows");
+    return read_all(answer.get());  // the transaction ends with the connection, undone
+  }
+
+  Result<int64_t> change(const std::string& sql) override {
+    TRY(check_size(sql));
+    const Connected connection = TRY(connect());
+    const Answer answer = TRY(run(connection.get(), sql));  // one string is one transaction
+    const auto changed = parse_int(PQcmdTuples(answer.get()));
+    return changed ? *changed : 0;
+  }
+
+  Result<bool> add(const std::string& table, const std::map<std::string, std::string>& row) override {
+    const Connected connection = TRY(connect());
+    TRY(run(connection.get(), "BEGIN"));
+    // One writer at a time: who looks sees what the last one wrote.
+    TRY(run(connection.get(), "LOCK TABLE \"" + table + "\" IN SHARE ROW EXCLUSIVE MODE"));
+    const Answer there =
+        TRY(run(connection.get(), "SELECT 1 FROM \"" + table + "\" WHERE name = $1", {row.at("name")}));
+    if (PQntuples(there.get()) > 0) return false;
+    std::string names;
+    std::vector<Json> values;
+    for (const auto& [column, value] : row) {
+      names += (names.empty() ? "\"" : ", \"") + column + "\"";
+      values.push_back(value);
+    }
+    TRY(run(connection.get(),
+            "INSERT INTO \"" + table + "\" (" + names + ") VALUES (" + places(values.size()) + ")", values));
+    TRY(run(connection.get(), "COMMIT"));
+    return true;
+  }
+
+ private:
+  Result<Connected> connect() {
+    const char* names[] = {"dbname", "connect_timeout", "application_name", nullptr};
+    const char* values[] = {url_.c_str(), kConnectSecondsMax, "trainyard", nullptr};
+    Connected connection(PQconnectdbParams(names, values, 1));  // 1: dbname may be a URL
+    if (!connection) return exhausted("no memory for a connection");
+    if (PQstatus(connection.get()) != CONNECTION_OK)
+      return unavailable("the catalogue: " + words_of(PQerrorMessage(connection.get())));
+    PQsetNoticeProcessor(
+        connection.get(), [](void*, const char*) {}, nullptr);
+    PQsetClientEncoding(connection.get(), "UTF8");
+    const std::lock_guard lock(mutex_);
+    if (!prepared_) {
+      TRY(run(connection.get(), kCatalogueSchema).in("making the catalogue's tables"));
+      prepared_ = true;
+    }
+    TRY(run(connection.get(), "SET statement_timeout = " + std::to_string(kStatementTimeMax / 1ms)));
+    return connection;
+  }
+
+  static Result<void> provide(PGconn* connection, const Provided& table) {
+    std::string columns;
+    for (const auto& column : table.columns) columns += (columns.empty() ? "" : ", ") + column;
+    TRY(run(connection, "CREATE TEMP TABLE " + table.name + " (" + columns + ") ON COMMIT DROP"));
+    const std::string insert =
+        "INSERT INTO pg_temp." + table.name + " VALUES (" + places(table.columns.size()) + ")";
+    for (const auto& row : table.rows) TRY(run(connection, insert, row));
+    return {};
+  }
+
+  static Result<Answered> read_all(const PGresult* result) {
+    Answered answered;
+    const int columns = PQnfields(result), rows = PQntuples(result);
+    for (int i = 0; i < columns; ++i) answered.columns.emplace_back(PQfname(result, i));
+    size_t bytes = 0;
+    for (int row = 0; row < rows; ++row) {
+      auto& values = answered.rows.emplace_back();
+      for (int i = 0; i < columns; ++i) {
+        values.push_back(value_at(result, row, i));
+        bytes += size_t(PQgetlength(result, row, i));
+      }
+      TRY(check_answer(answered.rows.size(), bytes));
+    }
+    return answered;
+  }
+
+  const std::string url_;
+  std::mutex mutex_;
+  bool prepared_ = false;  // guarded by mutex_
+};
+
+}  // namespace
+
+std::unique_ptr<Catalogue> open_postgres_catalogue(const std::string& url) {
+  return std::make_unique<PostgresCatalogue>(url);
+}
+
+}  // namespace trainyard::campaign

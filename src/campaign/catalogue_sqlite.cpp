@@ -1,0 +1,170 @@
+// The embedded catalogue: one SQLite file. A query has a connection of its own that cannot write, so that a long one
+// keeps nobody waiting.
+#include <mutex>
+
+#include "base/text.hpp"
+#include "campaign/catalogue.hpp"
+#include "campaign/catalogue_words.hpp"
+#include "sqlite/connection.hpp"
+
+namespace trainyard::campaign {
+namespace {
+
+using sqlite::Connection;
+using sqlite::Statement;
+
+Error in_words(Error error) {
+  if (error.kind == Kind::internal) error.kind = Kind::invalid;  // the SQL is another's
+  if (error.kind == Kind::cancelled)
+    return exhausted("the statement took longer than " + std::to_string(kStatementTimeMax / 1s) + " s");
+  return error;
+}
+
+void bind(Statement& statement, const Json& value) {
+  if (value.is_number_integer())
+    statement.bind(value.get<int64_t>());
+  else if (value.is_number())
+    statement.bind(value.get<double>());
+  else if (value.is_null())
+    statement.bind_nothing();
+  else
+    statement.bind(value.is_string() ? value.get<std::string>() : dump(value));
+}
+
+Json value_at(const Statement& statement, int column) {
+  switch (statement.holds(column)) {
+    case Statement::Holds::nothing:
+      return nullptr;
+    case Statement::Holds::integer:
+      return statement.integer(column);
+    case Statement::Holds::real:
+      return statement.real(column);
+    case Statement::Holds::text:
+      return to_utf8(statement.text(column));
+    case Statement::Holds::bytes:
+      return to_base64(statement.bytes(column));
+  }
+  return nullptr;
+}
+
+class SqliteCatalogue final : public Catalogue {
+ public:
+  SqliteCatalogue(std::string path, Clock& clock) : path_(std::move(path)), clock_(clock) {}
+
+  Result<void> open() {
+    writer_ = TRY(Connection::open(path_));
+    TRY(writer_->run("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL").in(path_));
+    TRY(writer_->run(kCatalogueSchema).in(path_));
+    writer_->confine([this] { return clock_.monotonic() < writer_deadline_; });
+    return {};
+  }
+
+  Result<Answered> query(const std::string& sql, const std::vector<Provided>& provided) override {
+    TRY(check_size(sql));
+    auto reader = TRY(Connection::open(path_, sqlite::Access::read).in("opening the catalogue"));
+    const auto deadline = clock_.monotonic() + kStatementTimeMax;
+    reader->confine([this, deadline] { return clock_.monotonic() < deadline; });
+    for (const Provided& table : provided)
+      if (mentions(sql, table.name)) TRY(provide(*reader, table));
+    auto answered = read_all(*reader, sql);
+    if (!answered) return in_words(std::move(answered).error());
+    return answered;
+  }
+
+  Result<int64_t> change(const std::string& sql) override {
+    TRY(check_size(sql));
+    const std::lock_guard lock(mutex_);
+    auto changed = in_transaction([&]() -> Result<int64_t> {
+      TRY(writer_->run(sql));
+      return writer_->changes();
+    });
+    if (!changed) return in_words(std::move(changed).error());
+    return changed;
+  }
+
+  Result<bool> add(const std::string& table, const std::map<std::string, std::string>& row) override {
+    const std::lock_guard lock(mutex_);
+    auto added = in_transaction([&]() -> Result<bool> {
+      {
+        auto there = TRY(writer_->prepare_once("SELECT 1 FROM \"" + table + "\" WHERE name = ?"));
+        if (TRY(there.bind(row.at("name")).step())) return false;
+      }
+      std::string names, places;
+      for (const auto& [column, value] : row) {
+        names += (names.empty() ? "\"" : ", \"") + column + "\"";
+        places += places.empty() ? "?" : ", ?";
+      }
+      auto insert =
+          TRY(writer_->prepare_once("INSERT INTO \"" + table + "\" (" + names + ") VALUES (" + places + ")"));
+      for (const auto& [column, value] : row) insert.bind(value);
+      TRY(insert.run());
+      return true;
+    });
+    if (!added) return in_words(std::move(added).error());
+    return added;
+  }
+
+ private:
+  template <class Work>
+  auto in_transaction(const Work& work) -> decltype(work()) {
+    writer_deadline_ = clock_.monotonic() + kStatementTimeMax;
+    TRY(writer_->run("BEGIN IMMEDIATE"));
+    auto done = work();
+    if (!done) {
+      (void)writer_->run("ROLLBACK");
+      return done;
+    }
+    TRY(writer_->run("COMMIT"));
+    return done;
+  }
+
+  static Result<void> provide(Connection& reader, const Provided& table) {
+    std::string columns, places;
+    for (const auto& column : table.columns) {
+      columns += (columns.empty() ? "" : ", ") + column;
+      places += places.empty() ? "?" : ", ?";
+    }
+    TRY(reader.run("CREATE TEMP TABLE " + table.name + " (" + columns + ")"));
+    TRY(reader.run("BEGIN"));
+    for (const auto& row : table.rows) {
+      auto insert = TRY(reader.prepare("INSERT INTO temp." + table.name + " VALUES (" + places + ")"));
+      for (const Json& value : row) bind(insert, value);
+      TRY(insert.run());
+    }
+    return reader.run("COMMIT");
+  }
+
+  static Result<Answered> read_all(Connection& reader, const std::string& sql) {
+    auto statement = TRY(reader.prepare_once(sql));
+    if (statement.columns() == 0 || !statement.reads_only())
+      return invalid("a query must read, and answer with rows");
+    Answered answered;
+    for (int i = 0; i < statement.columns(); ++i) answered.columns.push_back(statement.column_name(i));
+    size_t bytes = 0;
+    while (TRY(statement.step())) {
+      auto& row = answered.rows.emplace_back();
+      for (int i = 0; i < statement.columns(); ++i) {
+        row.push_back(value_at(statement, i));
+        if (row.back().is_string()) bytes += row.back().get_ref<const std::string&>().size();
+      }
+      TRY(check_answer(answered.rows.size(), bytes));
+    }
+    return answered;
+  }
+
+  const std::string path_;
+  Clock& clock_;
+  std::mutex mutex_;
+  std::unique_ptr<Connection> writer_;                                          // guarded by mutex_
+  std::chrono::nanoseconds writer_deadline_ = std::chrono::nanoseconds::max();  // guarded by mutex_
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Catalogue>> open_sqlite_catalogue(const std::string& path, Clock& clock) {
+  auto catalogue = std::make_unique<SqliteCatalogue>(path, clock);
+  TRY(catalogue->open().in("opening the catalogue"));
+  return std::unique_ptr<Catalogue>(std::move(catalogue));
+}
+
+}  // namespace trainyard::campaign

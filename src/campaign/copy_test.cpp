@@ -1,0 +1,105 @@
+// Copies between stores in memory: what is there stays, what was cut off goes on.
+#include "campaign/copy.hpp"
+
+#include <gtest/gtest.h>
+
+#include "base/random.hpp"
+#include "objects/memory.hpp"
+
+namespace trainyard::campaign {
+namespace {
+
+class SetClock final : public Clock {
+ public:
+  Instant at = from_milliseconds(1'000'000);
+  Instant now() override { return at; }
+  std::chrono::nanoseconds monotonic() override { return at.time_since_epoch(); }
+};
+
+// Counts up: ids of uploads.
+class Counter final : public Random {
+ public:
+  void fill(std::span<std::byte> bytes) override {
+    for (auto& byte : bytes) byte = std::byte(++last_);
+  }
+
+ private:
+  uint8_t last_ = 0;
+};
+
+// Two regions' stores, and how many bytes went over.
+class Copies : public testing::Test {
+ protected:
+  Copies() {
+    EXPECT_TRUE(source_->create_bucket("drives", "a"));
+    limits_.part_bytes = objects::kPartBytesMin;
+    limits_.buffer_bytes = 1 << 20;
+  }
+  void put(const std::string& key, const std::string& bytes) {
+    EXPECT_TRUE(objects::write_all(*source_, "drives", key, bytes));
+    clock_.at += 1s;
+  }
+  // Cut off after so many pieces.
+  Result<CopyProgress> copy(int64_t pieces_max = INT64_MAX) {
+    pieces_ = 0;
+    return copy_objects({*source_, "s3://drives/7/", "a"}, {*target_, "s3://copies/x/", "b"}, limits_,
+                        [&](const CopyProgress&) { return ++pieces_ < pieces_max; });
+  }
+  std::string got(const std::string& key) {
+    const auto bytes = objects::read_all(*target_, "copies", key, 64 << 20);
+    return bytes ? *bytes : bytes.error().message;
+  }
+
+  SetClock clock_;
+  Counter random_;
+  std::unique_ptr<objects::Objects> source_ = objects::make_memory(clock_, random_);
+  std::unique_ptr<objects::Objects> target_ = objects::make_memory(clock_, random_);
+  CopyLimits limits_;
+  int64_t pieces_ = 0;
+};
+
+TEST_F(Copies, BringWhatIsMissing) {
+  put("7/a", "one");
+  put("7/deep/b", "two");
+  put("8/c", "another drive");
+  const auto progress = *copy();
+  EXPECT_EQ(progress.objects_copied, 2);
+  EXPECT_EQ(progress.bytes_copied, 6);
+  EXPECT_EQ(progress.bytes_total, 6);
+  EXPECT_EQ(got("x/a") + got("x/deep/b"), "onetwo");
+  const auto all_pieces = pieces_;
+  put("7/a", "new");
+  EXPECT_EQ(copy()->bytes_copied, 6);
+  EXPECT_LT(pieces_, all_pieces);  // the other one stayed where it was
+  EXPECT_EQ(got("x/a"), "new");
+}
+
+TEST_F(Copies, GoOnWhereTheyWereCutOff) {
+  const std::string large(size_t(objects::kPartBytesMin) * 3 + 100, 'x');
+  put("7/large", large);
+  const auto cut_off = copy(14);  // amid the third part: a part has five pieces
+  EXPECT_EQ(cut_off.error().kind, Kind::cancelled);
+  const auto progress = *copy();
+  EXPECT_LT(pieces_, 10);  // the first two parts were there
+  EXPECT_EQ(progress.bytes_copied, int64_t(large.size()));
+  EXPECT_EQ(got("x/large"), large);
+  EXPECT_TRUE(copy());
+  EXPECT_EQ(pieces_, 1);  // known by the tag that the copy carries
+  EXPECT_TRUE(target_->list_uploads("copies", "")->empty());
+}
+
+TEST_F(Copies, SayWhatIsNotThere) {
+  EXPECT_EQ(copy().error().kind, Kind::not_found);
+  EXPECT_EQ(copy_objects({*source_, "/data", "a"}, {*target_, "s3://x/", "b"}, limits_, {}).error().kind,
+            Kind::invalid);
+}
+
+TEST(TargetKey, KeepsWhatLiesBelow) {
+  EXPECT_EQ(target_key("drives/7/a/x", "drives/7/", "copies/7/"), "copies/7/a/x");
+  EXPECT_EQ(target_key("drives/7.csv", "drives/7.csv", "c/"), "c/7.csv");
+  EXPECT_EQ(target_key("drives/7.csv", "drives/7.csv", "c/seven.csv"), "c/seven.csv");
+  EXPECT_EQ(target_key("part-1", "part", ""), "part-1");
+}
+
+}  // namespace
+}  // namespace trainyard::campaign

@@ -1,0 +1,123 @@
+#include "campaign/decide.hpp"
+
+namespace trainyard::campaign {
+namespace {
+
+constexpr double kGibibyte = double(1 << 30);
+
+void take_over(Row& row, const SeenJob& seen) {
+  row.status = seen.status;
+  row.started = seen.started;
+  row.cost = row.cost_before + seen.cost;
+  if (!seen.id.empty()) row.job_id = seen.id;
+}
+
+// What the region shows of a job that the row has asked for.
+void follow(Row& row, const SeenJob& seen, int64_t retries, bool stopping, Instant now) {
+  take_over(row, seen);
+  if (seen.end == SeenJob::End::none) {
+    row.state = RowState::running;
+    return;
+  }
+  row.ended = seen.ended.value_or(now);
+  row.reason = seen.reason;
+  if (seen.end == SeenJob::End::completed) {
+    row.state = RowState::completed;
+  } else if (seen.end == SeenJob::End::stopped || stopping) {
+    row.state = RowState::stopped;
+  } else if (row.attempt > retries) {
+    row.state = RowState::failed;
+  } else {
+    // `attempt` grows when the next job's name is written down.
+    row.state = RowState::ready;
+    row.cost_before = row.cost;
+    row.ended.reset();
+    row.job_id.clear();
+    row.reason = "try " + std::to_string(row.attempt) + " failed: " + seen.reason;
+  }
+}
+
+}  // namespace
+
+std::vector<Move> decide(const Definition& definition, const std::vector<Row>& rows, const SeenJobs& seen,
+                         bool stopping, Instant now) {
+  std::vector<Move> moves;
+  int64_t under_way = 0;
+  for (const Row& row : rows)
+    if (row.state == RowState::submitting || row.state == RowState::running) ++under_way;
+  for (const Row& row : rows) {
+    if (row.over()) continue;
+    Move move;
+    move.row = row;
+    const bool asked = row.state == RowState::submitting || row.state == RowState::running;
+    const auto found = asked ? seen.find(job_name(definition.name, row)) : seen.end();
+    if (found != seen.end()) {
+      follow(move.row, found->second, definition.retries, stopping, now);
+      if (move.row.state != RowState::running) --under_way;
+      if (stopping && move.row.state == RowState::running) move.act = Move::Act::stop;
+    } else if (asked) {
+      // The name is written down and the region has no such job: it never heard of it, or has lost what it knew.
+      // Either way nothing runs, and the same name may be asked for again.
+      if (stopping) {
+        move.row.state = RowState::stopped;
+        move.row.ended = now;
+      } else {
+        move.row.state = RowState::submitting;
+        move.act = Move::Act::submit;
+      }
+    }
+    if (move.row.state == RowState::ready && !stopping && under_way < definition.at_once) {
+      ++under_way;
+      ++move.row.attempt;
+      move.row.state = RowState::submitting;
+      move.row.status.clear();
+      move.row.metrics.clear();
+      move.act = Move::Act::submit;
+    } else if (stopping && move.row.state < RowState::submitting) {
+      move.row.state = RowState::stopped;
+      move.row.ended = now;
+    }
+    move.changed = to_json(move.row) != to_json(row);
+    if (move.changed || move.act != Move::Act::none) moves.push_back(std::move(move));
+  }
+  return moves;
+}
+
+const Row* best_row(const Wanted& wanted, const std::vector<Row>& rows) {
+  const Row* best = nullptr;
+  for (const Row& row : rows) {
+    const auto mine = row.metrics.find(wanted.best);
+    if (wanted.best.empty() || mine == row.metrics.end() || row.state != RowState::completed) continue;
+    if (!best || (wanted.highest ? mine->second > best->metrics.at(wanted.best)
+                                 : mine->second < best->metrics.at(wanted.best)))
+      best = &row;
+  }
+  return best;
+}
+
+std::map<std::string, RegionSum> sum_by_region(const Wanted& wanted, const std::vector<Row>& rows) {
+  std::map<std::string, RegionSum> sums;
+  std::map<std::string, double> rate_of_all;
+  for (const Row& row : rows) {
+    RegionSum& sum = sums[row.region];
+    ++sum.rows[row.state];
+    const auto rate = row.metrics.find(wanted.rate);
+    const double mine = wanted.rate.empty() || rate == row.metrics.end() ? 0 : rate->second;
+    if (row.state == RowState::running) {
+      sum.hosts += row.hosts;
+      sum.gpus += row.gpus;
+      sum.rate += mine;
+    }
+    rate_of_all[row.region] += mine;
+    sum.cost += row.cost;
+    sum.copy_cost += double(row.bytes_copied) / kGibibyte * row.copy_price_per_gib;
+    sum.bytes_total += row.bytes_total;
+    sum.bytes_copied += row.bytes_copied;
+    if (row.attempt > 1) sum.tried_again += row.attempt - 1;
+  }
+  for (auto& [region, sum] : sums)
+    if (sum.rows[RowState::running] == 0) sum.rate = rate_of_all[region];
+  return sums;
+}
+
+}  // namespace trainyard::campaign

@@ -1,0 +1,260 @@
+#include "campaign/followers.hpp"
+
+#include <algorithm>
+
+#include "base/log.hpp"
+#include "base/text.hpp"
+#include "campaign/region.hpp"
+#include "campaign/template.hpp"
+
+namespace trainyard::campaign {
+namespace {
+
+constexpr size_t kKnownObjectsMax = 1'000'000;  // then they are asked about again, which is slow and harmless
+
+}  // namespace
+
+// -- a region
+
+Duration RegionFollower::turn() {
+  if (!client_) {
+    auto client = settings_.open_client(region_);
+    if (!client) {
+      yard_.note_region(region_, client.error(), clock_.now());
+      return settings_.lost_interval;
+    }
+    client_ = std::move(*client);
+  }
+  for (const Work& work : yard_.work_of(region_)) {
+    const auto followed = follow(work);
+    if (followed) {
+      yard_.note_region(region_, {}, clock_.now());
+      continue;
+    }
+    log(Level::warning, "campaign", "a region cannot be followed just now",
+        {{"region", region_}, {"campaign", work.definition.name}, {"why", followed.error().message}});
+    yard_.note_region(region_, followed.error(), clock_.now());
+    return settings_.lost_interval;
+  }
+  return settings_.turn_interval;
+}
+
+Result<void> RegionFollower::follow(const Work& work) {
+  const SeenJobs seen = TRY(look(*client_, work.definition, work.rows));
+  auto moves = decide(work.definition, work.rows, seen, work.stopping, clock_.now());
+  add_metrics(work, moves);
+  std::map<int64_t, RowState> before;
+  for (const Row& row : work.rows) before[row.number] = row.state;
+  std::vector<std::pair<RowState, Row>> changed;
+  for (const Move& move : moves)
+    if (move.changed) changed.emplace_back(before.at(move.row.number), move.row);
+  const auto taken = TRY(yard_.put(work.definition.name, changed));
+  for (const Move& move : moves)
+    if (!move.changed || taken.count(move.row.number)) TRY(act(work, move));
+  return {};
+}
+
+// Metrics are asked for now and then while a job runs, and once when it has ended.
+void RegionFollower::add_metrics(const Work& work, std::vector<Move>& moves) {
+  const auto now = clock_.monotonic();
+  const auto ask = [&](Row& row) {
+    auto metrics = metrics_of(*client_, work.definition, row);
+    if (metrics && !metrics->empty()) row.metrics = std::move(*metrics);
+  };
+  for (const Row& row : work.rows) {
+    if (row.state != RowState::running) continue;
+    const auto move = std::find_if(moves.begin(), moves.end(),
+                                   [&](const Move& one) { return one.row.number == row.number; });
+    const std::string job = job_name(work.definition.name, row);
+    const auto asked = metrics_asked_.find(job);
+    if (move != moves.end() && move->row.over()) {
+      ask(move->row);
+      metrics_asked_.erase(job);
+    } else if (asked == metrics_asked_.end() || now - asked->second >= settings_.metrics_interval) {
+      metrics_asked_[job] = now;
+      Move fresh = move != moves.end() ? *move : Move{row, false, Move::Act::none};
+      if (fresh.row.state != RowState::running) continue;
+      ask(fresh.row);
+      fresh.changed = fresh.changed || fresh.row.metrics != row.metrics;
+      if (move != moves.end())
+        *move = std::move(fresh);
+      else if (fresh.changed)
+        moves.push_back(std::move(fresh));
+    }
+  }
+  // A job that ended before it was ever seen running has metrics as well.
+  for (Move& move : moves)
+    if (move.row.state == RowState::completed && move.row.metrics.empty()) ask(move.row);
+}
+
+// The bucket that a job's output goes to, as `trainyard submit` makes it.
+Result<void> RegionFollower::ensure_output(const Row& row) {
+  const auto output = row.request.find("OutputDataConfig");
+  if (output == row.request.end() || !output->is_object()) return {};
+  const auto path = string_at(*output, "S3OutputPath");
+  const auto place = path ? objects::parse_s3_uri(*path) : Result<objects::Location>(path.error());
+  if (!place || buckets_.count(place->bucket)) return {};  // what is wrong with it is said by the region
+  const auto store = TRY(settings_.open_objects(region_));
+  if (const auto there = store->head_bucket(place->bucket); !there) {
+    if (there.error().kind != Kind::not_found) return there.error();
+    const auto made = store->create_bucket(place->bucket, region_);
+    if (!made && made.error().kind != Kind::conflict) return made.error();
+  }
+  buckets_.insert(place->bucket);
+  return {};
+}
+
+Result<void> RegionFollower::act(const Work& work, const Move& move) {
+  const std::string& name = work.definition.name;
+  if (move.act == Move::Act::none) return {};
+  if (move.act == Move::Act::stop) return stop(*client_, work.definition, move.row);
+  TRY(ensure_output(move.row));
+  const auto id = submit(*client_, work.definition, move.row);
+  if (id) {
+    return id->empty() ? ok()
+                       : yard_.change(name, move.row.number, true, [&](Row& row) { row.job_id = *id; });
+  }
+  const Error& why = id.error();
+  // Whether it arrived is for the next look to say.
+  if (why.kind == Kind::unavailable || why.kind == Kind::exhausted) return why;
+  return yard_.change(name, move.row.number, true, [&](Row& row) {
+    row.state = RowState::failed;
+    row.reason = "refused: " + why.message;
+    row.ended = clock_.now();
+  });
+}
+
+// -- copies
+
+Duration CopyFollower::turn() {
+  for (const Work& work : yard_.work_of(region_)) {
+    if (work.stopping) continue;
+    for (const Row& row : work.rows) {
+      if (row.state != RowState::waiting && row.state != RowState::copying) continue;
+      const auto copied = copy(work, row);
+      if (yard_.ended()) return settings_.lost_interval;
+      if (copied || copied.error().kind == Kind::cancelled) continue;
+      log(Level::warning, "campaign", "a copy broke off",
+          {{"campaign", work.definition.name}, {"row", row.label}, {"why", copied.error().message}});
+      const Kind kind = copied.error().kind;
+      const bool hopeless = kind == Kind::not_found || kind == Kind::invalid || kind == Kind::denied;
+      (void)yard_.change(work.definition.name, row.number, true, [&](Row& now) {
+        now.reason = copied.error().message;
+        if (!hopeless) return;
+        now.state = RowState::failed;
+        now.ended = clock_.now();
+      });
+      if (!hopeless) return settings_.lost_interval;
+    }
+  }
+  return settings_.turn_interval;
+}
+
+Result<void> CopyFollower::copy(const Work& work, const Row& row) {
+  const std::string& name = work.definition.name;
+  TRY(yard_.change(name, row.number, true, [&](Row& now) {
+    now.state = RowState::copying;
+    now.status = "Copying";
+  }));
+  const auto source = TRY(settings_.open_objects(row.data_region));
+  const auto target = TRY(settings_.open_objects(row.region));
+  auto saved = clock_.monotonic();
+  const auto note = [&](const CopyProgress& progress, bool durably, RowState state) {
+    return yard_.change(name, row.number, durably, [&](Row& now) {
+      now.state = state;
+      now.bytes_total = progress.bytes_total;
+      now.bytes_copied = progress.bytes_copied;
+      now.objects_total = progress.objects_total;
+      now.objects_copied = progress.objects_copied;
+      now.reason.clear();
+    });
+  };
+  const auto moved = [&](const CopyProgress& progress) {
+    const bool due = clock_.monotonic() - saved >= settings_.save_interval;
+    if (due) saved = clock_.monotonic();
+    return note(progress, due, RowState::copying) && !yard_.ended();
+  };
+  const auto progress = TRY(copy_objects({*source, row.data, row.data_region},
+                                         {*target, row.copy_to, row.region}, settings_.copy, moved));
+  TRY(note(progress, true, RowState::ready));
+  yard_.wake("region " + region_);
+  return {};
+}
+
+// -- standing campaigns
+
+Duration Keeper::turn() {
+  for (const Campaign& campaign : yard_.list()) {
+    if (campaign.stopped) continue;
+    std::string trouble;
+    for (const Watch& watch : campaign.definition.watches)
+      if (const auto looked = look_at(campaign.definition, watch); !looked) trouble = looked.error().message;
+    if (campaign.definition.standing && trouble.empty())
+      if (const auto asked = ask_again(campaign); !asked) trouble = asked.error().message;
+    if (!trouble.empty() && trouble != yard_.trouble(campaign.definition.name))
+      log(Level::warning, "campaign", "a standing campaign cannot go on just now",
+          {{"campaign", campaign.definition.name}, {"why", trouble}});
+    yard_.note_trouble(campaign.definition.name, trouble);
+  }
+  return settings_.watch_interval;
+}
+
+Result<void> Keeper::look_at(const Definition& definition, const Watch& watch) {
+  const std::string region = watch.region.empty() ? settings_.home : watch.region;
+  const std::string place = "watching s3://" + watch.bucket + "/" + watch.prefix;
+  const auto store = TRY(settings_.open_objects(region));
+  objects::ListQuery query;
+  query.prefix = watch.prefix;
+  do {
+    const auto page = TRY(store->list(watch.bucket, query).in(place));
+    for (const auto& object : page.objects) {
+      if (!object.key.ends_with(watch.suffix)) continue;
+      const std::string mark =
+          definition.name + "/" + region + "/" + watch.table + "/" + watch.bucket + "/" + object.key;
+      if (known_.count(mark)) continue;
+      const auto row = TRY(row_of_object(watch, region, object).in(place));
+      TRY(catalogue_.add(watch.table, row).in(place));
+      if (known_.size() >= kKnownObjectsMax) known_.clear();
+      known_.insert(mark);
+    }
+    query.start_after = page.next;
+  } while (!query.start_after.empty() && !yard_.ended());
+  return {};
+}
+
+Result<void> Keeper::ask_again(const Campaign& campaign) {
+  const Definition& definition = campaign.definition;
+  Answered answered = TRY(answer_(definition));
+  const auto key = std::find(answered.columns.begin(), answered.columns.end(), definition.key);
+  if (key == answered.columns.end()) return invalid("the query has no column `" + definition.key + "`");
+  const auto column = size_t(key - answered.columns.begin());
+  std::set<std::string> known;
+  for (const Row& row : campaign.rows) known.insert(row.label);
+  std::erase_if(answered.rows,
+                [&](const std::vector<Json>& row) { return !known.insert(text_of(row[column])).second; });
+  if (answered.rows.empty()) return {};
+  if (campaign.rows.size() + answered.rows.size() > kRowsMax)
+    return exhausted("a campaign has at most " + std::to_string(kRowsMax) + " rows: start another one");
+  auto plan = TRY(make_plan(definition, answered, facts_(definition), int64_t(campaign.rows.size()) + 1));
+  TRY(yard_.add_rows(definition.name, std::move(plan.rows)));
+  yard_.wake("threads");
+  return {};
+}
+
+Result<std::map<std::string, std::string>> row_of_object(const Watch& watch, const std::string& region,
+                                                         const objects::ObjectInfo& object) {
+  const size_t slash = object.key.rfind('/');
+  const std::string file = slash == std::string::npos ? object.key : object.key.substr(slash + 1);
+  const Values values{{"uri", "s3://" + watch.bucket + "/" + object.key},
+                      {"key", object.key},
+                      {"bucket", watch.bucket},
+                      {"region", region},
+                      {"bytes", int64_t(object.bytes)},
+                      {"stem", file.substr(0, file.rfind('.'))},
+                      {"created", to_iso8601(object.modified, false)}};
+  std::map<std::string, std::string> row;
+  for (const auto& [column, text] : watch.row) row[column] = TRY(fill_text(text, values));
+  return row;
+}
+
+}  // namespace trainyard::campaign

@@ -1,0 +1,86 @@
+// The loops that follow campaigns: each one short, around what decide.hpp, copy.hpp and plan.hpp say.
+//
+// Threads: each function is one turn, called again and again by a thread of its own (campaigns.cpp). Errors: they are
+// noted in the yard, where people see them; the next turn tries again.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "campaign/campaigns.hpp"
+#include "campaign/yard.hpp"
+
+namespace trainyard::campaign {
+
+// One region: looks at its jobs, decides, writes down, acts.
+class RegionFollower {
+ public:
+  RegionFollower(std::string region, const Settings& settings, Yard& yard, Clock& clock)
+      : region_(std::move(region)), settings_(settings), yard_(yard), clock_(clock) {}
+  // How long to rest before the next one.
+  Duration turn();
+
+ private:
+  Result<void> follow(const Work& work);
+  void add_metrics(const Work& work, std::vector<Move>& moves);
+  Result<void> act(const Work& work, const Move& move);
+  Result<void> ensure_output(const Row& row);
+
+  const std::string region_;
+  const Settings& settings_;
+  Yard& yard_;
+  Clock& clock_;
+  std::unique_ptr<client::Client> client_;
+  std::set<std::string> buckets_;                                  // that are there
+  std::map<std::string, std::chrono::nanoseconds> metrics_asked_;  // job -> when; of those under way
+};
+
+// Data that goes to one region, row by row.
+class CopyFollower {
+ public:
+  CopyFollower(std::string region, const Settings& settings, Yard& yard, Clock& clock)
+      : region_(std::move(region)), settings_(settings), yard_(yard), clock_(clock) {}
+  Duration turn();
+
+ private:
+  Result<void> copy(const Work& work, const Row& row);
+
+  const std::string region_;
+  const Settings& settings_;
+  Yard& yard_;
+  Clock& clock_;
+};
+
+// What standing campaigns watch, and their queries: new objects become rows of the catalogue, new rows become jobs.
+class Keeper {
+ public:
+  using Plan = std::function<Result<Answered>(const Definition&)>;
+  using Facts = std::function<campaign::Facts(const Definition&)>;
+  Keeper(const Settings& settings, Yard& yard, Catalogue& catalogue, Plan answer, Facts facts)
+      : settings_(settings),
+        yard_(yard),
+        catalogue_(catalogue),
+        answer_(std::move(answer)),
+        facts_(std::move(facts)) {}
+  Duration turn();
+
+ private:
+  Result<void> look_at(const Definition& definition, const Watch& watch);
+  Result<void> ask_again(const Campaign& campaign);
+
+  const Settings& settings_;
+  Yard& yard_;
+  Catalogue& catalogue_;
+  const Plan answer_;
+  const Facts facts_;
+  // What was seen before, so that the catalogue is asked about new objects only: "table/uri".
+  std::set<std::string> known_;
+};
+
+// The row of the catalogue that an object becomes.
+Result<std::map<std::string, std::string>> row_of_object(const Watch& watch, const std::string& region,
+                                                         const objects::ObjectInfo& object);
+
+}  // namespace trainyard::campaign

@@ -1,0 +1,188 @@
+#include "campaign/region.hpp"
+
+#include <algorithm>
+
+#include "base/text.hpp"
+
+namespace trainyard::campaign {
+namespace {
+
+using client::Service;
+
+constexpr int kPageJobs = 100;
+constexpr size_t kPagesMax = 1'000;       // of one listing: more than kRowsMax with all its retries
+constexpr size_t kDescribedAtOnce = 100;  // as Batch
+
+std::string text_in(const Json& object, const char* name) {
+  const auto found = object.find(name);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+std::optional<double> number_in(const Json& object, const char* name) {
+  const auto found = object.find(name);
+  if (found == object.end() || !found->is_number()) return {};
+  return found->get<double>();
+}
+
+std::optional<Instant> instant_in(const Json& object, const char* name, double milliseconds) {
+  const auto number = number_in(object, name);
+  if (!number) return {};
+  return from_milliseconds(int64_t(*number * milliseconds));
+}
+
+const Json& list_in(const Json& object, const char* name) {
+  static const Json kNone = Json::array();
+  const auto found = object.find(name);
+  return found != object.end() && found->is_array() ? *found : kNone;
+}
+
+bool has_asked(const Row& row) { return row.state == RowState::submitting || row.state == RowState::running; }
+
+Result<SeenJobs> look_at_training_jobs(client::Client& client, const Definition& definition,
+                                       const std::vector<Row>& rows) {
+  SeenJobs seen;
+  const auto asked = size_t(std::count_if(rows.begin(), rows.end(), has_asked));
+  if (asked <= kAskedOneByOneMax) {
+    for (const Row& row : rows) {
+      if (!has_asked(row)) continue;
+      const std::string name = job_name(definition.name, row);
+      const auto found = client.call(Service::trainyard, "DescribeJob", {{"JobName", name}});
+      if (found)
+        seen[name] = seen_training_job(*found);
+      else if (found.error().kind != Kind::not_found)
+        return found.error();
+    }
+    return seen;
+  }
+  Json question{{"NameContains", definition.name + "-"}, {"MaxResults", kPageJobs}};
+  for (size_t page = 0; page < kPagesMax; ++page) {
+    const Json answer = TRY(client.call(Service::trainyard, "ListJobs", question));
+    for (const Json& job : list_in(answer, "Jobs")) seen[text_in(job, "Name")] = seen_training_job(job);
+    const std::string token = text_in(answer, "NextToken");
+    if (token.empty()) return seen;
+    question["NextToken"] = token;
+  }
+  return exhausted("the region has more jobs of this name than can be looked through");
+}
+
+// The job of this name in the row's queue; "" when there is none.
+Result<std::string> find_batch_job(client::Client& client, const Definition& definition, const Row& row) {
+  const Json answer =
+      TRY(client.call(Service::batch, "ListJobs",
+                      {{"jobQueue", text_in(row.request, "jobQueue")},
+                       {"filters", {{{"name", "JOB_NAME"}, {"values", {job_name(definition.name, row)}}}}}}));
+  const Json& found = list_in(answer, "jobSummaryList");
+  return found.empty() ? "" : text_in(found[0], "jobId");
+}
+
+Result<SeenJobs> look_at_batch_jobs(client::Client& client, const Definition& definition,
+                                    const std::vector<Row>& rows) {
+  std::map<std::string, std::string> names;  // by id
+  for (const Row& row : rows) {
+    if (!has_asked(row)) continue;
+    const std::string id = row.job_id.empty() ? TRY(find_batch_job(client, definition, row)) : row.job_id;
+    if (!id.empty()) names[id] = job_name(definition.name, row);
+  }
+  SeenJobs seen;
+  for (auto at = names.begin(); at != names.end();) {
+    Json ids = Json::array();
+    for (; at != names.end() && ids.size() < kDescribedAtOnce; ++at) ids.push_back(at->first);
+    const Json answer = TRY(client.call(Service::batch, "DescribeJobs", {{"jobs", ids}}));
+    for (const Json& job : list_in(answer, "jobs")) {
+      const auto name = names.find(text_in(job, "jobId"));
+      if (name != names.end()) seen[name->second] = seen_batch_job(job);
+    }
+  }
+  return seen;
+}
+
+}  // namespace
+
+SeenJob seen_training_job(const Json& job) {
+  SeenJob seen;
+  const std::string status = text_in(job, "Status");
+  if (status == "Completed") seen.end = SeenJob::End::completed;
+  if (status == "Failed") seen.end = SeenJob::End::failed;
+  if (status == "Stopped") seen.end = SeenJob::End::stopped;
+  seen.status = text_in(job, "SecondaryStatus");
+  seen.reason = text_in(job, "FailureReason");
+  if (seen.reason.empty()) seen.reason = text_in(job, "WaitReason");
+  constexpr double kPerSecond = 1000;
+  seen.started = instant_in(job, "TrainingStartTime", kPerSecond);
+  seen.ended = instant_in(job, "TrainingEndTime", kPerSecond);
+  if (const auto cost = job.find("Cost"); cost != job.end() && cost->is_object())
+    if (const auto amount = parse_double(text_in(*cost, "Amount"))) seen.cost = *amount;
+  return seen;
+}
+
+SeenJob seen_batch_job(const Json& job) {
+  SeenJob seen;
+  seen.id = text_in(job, "jobId");
+  seen.status = text_in(job, "status");
+  if (seen.status == "SUCCEEDED") seen.end = SeenJob::End::completed;
+  if (seen.status == "FAILED") seen.end = SeenJob::End::failed;
+  seen.reason = seen.end == SeenJob::End::completed ? "" : text_in(job, "statusReason");
+  if (const auto container = job.find("container"); container != job.end() && container->is_object())
+    if (const auto why = text_in(*container, "reason"); !why.empty() && seen.end == SeenJob::End::failed)
+      seen.reason += (seen.reason.empty() ? "" : ": ") + why;
+  seen.started = instant_in(job, "startedAt", 1);
+  seen.ended = instant_in(job, "stoppedAt", 1);
+  return seen;
+}
+
+Result<SeenJobs> look(client::Client& client, const Definition& definition, const std::vector<Row>& rows) {
+  return definition.face == Face::training_job ? look_at_training_jobs(client, definition, rows)
+                                               : look_at_batch_jobs(client, definition, rows);
+}
+
+Result<std::string> submit(client::Client& client, const Definition& definition, const Row& row) {
+  Json request = row.request;
+  const std::string name = job_name(definition.name, row);
+  if (definition.face == Face::batch_job) {
+    request["jobName"] = name;
+    return text_in(TRY(client.call(Service::batch, "SubmitJob", request)), "jobId");
+  }
+  request["TrainingJobName"] = name;
+  const auto made = client.call(Service::sagemaker, "CreateTrainingJob", request);
+  if (!made && made.error().kind != Kind::conflict) return made.error();
+  return std::string();
+}
+
+Result<void> stop(client::Client& client, const Definition& definition, const Row& row) {
+  const std::string name = job_name(definition.name, row);
+  const auto asked = definition.face == Face::batch_job
+                         ? client.call(Service::batch, "TerminateJob",
+                                       {{"jobId", row.job_id}, {"reason", "its campaign was stopped"}})
+                         : client.call(Service::sagemaker, "StopTrainingJob", {{"TrainingJobName", name}});
+  // One that is stopping or over is refused; the next look shows which.
+  if (!asked && asked.error().kind == Kind::unavailable) return asked.error();
+  return {};
+}
+
+Result<std::map<std::string, double>> metrics_of(client::Client& client, const Definition& definition,
+                                                 const Row& row) {
+  std::map<std::string, double> metrics;
+  if (definition.face == Face::batch_job) return metrics;  // Batch has none
+  const Json answer = TRY(client.call(Service::sagemaker, "DescribeTrainingJob",
+                                      {{"TrainingJobName", job_name(definition.name, row)}}));
+  for (const Json& metric : list_in(answer, "FinalMetricDataList"))
+    if (const auto value = number_in(metric, "Value")) metrics[text_in(metric, "MetricName")] = *value;
+  return metrics;
+}
+
+Result<RegionFacts> facts_of(client::Client& client) {
+  const Json answer = TRY(client.call(Service::trainyard, "DescribeRegion", Json::object()));
+  RegionFacts facts;
+  facts.known = true;
+  for (const Json& type : list_in(answer, "InstanceTypes")) {
+    Offer offer;
+    offer.on_demand = number_in(type, "OnDemandPerHour");
+    offer.spot = number_in(type, "SpotPerHour");
+    if (const auto total = number_in(type, "HostsTotal")) offer.hosts_total = int64_t(*total);
+    if (const auto free = number_in(type, "HostsFree")) offer.hosts_free = int64_t(*free);
+    facts.offers[text_in(type, "InstanceType")] = offer;
+  }
+  return facts;
+}
+
+}  // namespace trainyard::campaign

@@ -1,0 +1,35 @@
+// What a campaign says to a region: which of its jobs are there, start this one, stop that one. Words of the API in,
+// nouns of the campaign out.
+//
+// Threads: as the client's. Errors: the client's.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "campaign/decide.hpp"
+#include "campaign/plan.hpp"
+#include "client/client.hpp"
+
+namespace trainyard::campaign {
+
+// Up to so many jobs are asked for one by one; beyond, all of the campaign are listed, page by page.
+inline constexpr size_t kAskedOneByOneMax = 50;
+
+// The jobs of rows that have asked for one.
+Result<SeenJobs> look(client::Client& client, const Definition& definition, const std::vector<Row>& rows);
+// The job's id, of Batch. A job of this name that is there already is as good.
+Result<std::string> submit(client::Client& client, const Definition& definition, const Row& row);
+Result<void> stop(client::Client& client, const Definition& definition, const Row& row);
+Result<std::map<std::string, double>> metrics_of(client::Client& client, const Definition& definition,
+                                                 const Row& row);
+// Prices and capacity, as the region tells them (DescribeRegion).
+Result<RegionFacts> facts_of(client::Client& client);
+
+// -- decided apart from asking, for tests
+SeenJob seen_training_job(const Json& described);  // an element of ListJobs
+SeenJob seen_batch_job(const Json& described);     // an element of DescribeJobs
+
+}  // namespace trainyard::campaign

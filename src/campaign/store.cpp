@@ -1,0 +1,106 @@
+#include "campaign/store.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "sqlite/connection.hpp"
+
+namespace trainyard::campaign {
+namespace {
+
+constexpr const char* kSchema =
+    "CREATE TABLE IF NOT EXISTS campaigns (name TEXT PRIMARY KEY, definition TEXT NOT NULL, created INTEGER "
+    "NOT NULL,"
+    " stopped INTEGER);"
+    "CREATE TABLE IF NOT EXISTS rows (campaign TEXT NOT NULL, number INTEGER NOT NULL, record TEXT NOT NULL,"
+    " PRIMARY KEY (campaign, number)) WITHOUT ROWID";
+
+Result<void> write_rows(sqlite::Connection& connection, const std::string& campaign,
+                        const std::vector<Row>& rows) {
+  for (const Row& row : rows) {
+    auto put = TRY(connection.prepare("INSERT OR REPLACE INTO rows VALUES (?, ?, ?)"));
+    TRY(put.bind(campaign).bind(row.number).bind(dump(to_json(row))).run());
+  }
+  return {};
+}
+
+template <class Work>
+Result<void> in_transaction(sqlite::Connection& connection, const Work& work) {
+  TRY(connection.run("BEGIN IMMEDIATE"));
+  if (auto done = work(); !done) {
+    (void)connection.run("ROLLBACK");
+    return done;
+  }
+  return connection.run("COMMIT");
+}
+
+}  // namespace
+
+bool Campaign::over() const {
+  return (stopped || !definition.standing) &&
+         std::all_of(rows.begin(), rows.end(), [](const Row& row) { return row.over(); });
+}
+
+Store::Store() = default;
+Store::~Store() = default;
+
+Result<std::unique_ptr<Store>> Store::open(const std::string& path) {
+  std::unique_ptr<Store> store(new Store);
+  store->connection_ = TRY(sqlite::Connection::open(path));
+  TRY(store->connection_->run("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL").in(path));
+  TRY(store->connection_->run(kSchema).in(path));
+  return store;
+}
+
+Result<void> Store::create(const Campaign& campaign) {
+  const std::lock_guard lock(mutex_);
+  const std::string& name = campaign.definition.name;
+  auto made = in_transaction(*connection_, [&]() -> Result<void> {
+    auto put = TRY(connection_->prepare("INSERT INTO campaigns VALUES (?, ?, ?, NULL)"));
+    TRY(put.bind(name)
+            .bind(dump(to_json(campaign.definition)))
+            .bind(to_milliseconds(campaign.created))
+            .run());
+    return write_rows(*connection_, name, campaign.rows);
+  });
+  if (!made && made.error().kind == Kind::conflict)
+    return conflict("there is a campaign '" + name + "' already");
+  return made;
+}
+
+Result<void> Store::put_rows(const std::string& campaign, const std::vector<Row>& rows) {
+  const std::lock_guard lock(mutex_);
+  return in_transaction(*connection_, [&] { return write_rows(*connection_, campaign, rows); });
+}
+
+Result<void> Store::put_stopped(const std::string& campaign, Instant at) {
+  const std::lock_guard lock(mutex_);
+  auto put = TRY(connection_->prepare("UPDATE campaigns SET stopped = ? WHERE name = ?"));
+  return put.bind(to_milliseconds(at)).bind(campaign).run();
+}
+
+Result<std::vector<Campaign>> Store::load() {
+  const std::lock_guard lock(mutex_);
+  std::vector<Campaign> campaigns;
+  std::map<std::string, size_t> by_name;
+  auto all = TRY(connection_->prepare(
+      "SELECT name, definition, created, stopped FROM campaigns ORDER BY created, name"));
+  while (TRY(all.step())) {
+    Campaign campaign;
+    campaign.definition = TRY(read_definition(all.text(1)).in("the campaign " + all.text(0)));
+    campaign.created = from_milliseconds(all.integer(2));
+    if (!all.empty(3)) campaign.stopped = from_milliseconds(all.integer(3));
+    by_name[all.text(0)] = campaigns.size();
+    campaigns.push_back(std::move(campaign));
+  }
+  auto rows = TRY(connection_->prepare("SELECT campaign, record FROM rows ORDER BY campaign, number"));
+  while (TRY(rows.step())) {
+    const auto found = by_name.find(rows.text(0));
+    if (found == by_name.end()) continue;
+    const Json record = TRY(parse_json(rows.text(1)));
+    campaigns[found->second].rows.push_back(TRY(row_from_json(record).in("the campaign " + rows.text(0))));
+  }
+  return campaigns;
+}
+
+}  // namespace trainyard::campaign

@@ -1,0 +1,50 @@
+// What is remembered of campaigns: each with its definition and its rows, in one SQLite file. Written before anything
+// follows from it.
+//
+// Threads: callable from anywhere. Errors: those of sqlite/connection.hpp; conflict, when a campaign of this name is there.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "base/time.hpp"
+#include "campaign/definition.hpp"
+#include "campaign/row.hpp"
+
+namespace trainyard::sqlite {
+class Connection;
+}
+
+namespace trainyard::campaign {
+
+struct Campaign {
+  Definition definition;
+  Instant created;
+  std::optional<Instant> stopped;  // somebody asked for it
+  std::vector<Row> rows;           // in the order of their numbers
+
+  bool over() const;
+};
+
+class Store {
+ public:
+  static Result<std::unique_ptr<Store>> open(const std::string& path);
+  ~Store();
+
+  Result<void> create(const Campaign& campaign);
+  // Rows by number, of a campaign that is there; new ones are added.
+  Result<void> put_rows(const std::string& campaign, const std::vector<Row>& rows);
+  Result<void> put_stopped(const std::string& campaign, Instant at);
+  Result<std::vector<Campaign>> load();
+
+ private:
+  Store();
+  std::mutex mutex_;
+  std::unique_ptr<sqlite::Connection> connection_;  // guarded by mutex_
+};
+
+}  // namespace trainyard::campaign

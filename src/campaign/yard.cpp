@@ -1,0 +1,190 @@
+#include "campaign/yard.hpp"
+
+#include <algorithm>
+
+namespace trainyard::campaign {
+
+Result<void> Yard::load() {
+  auto all = TRY(store_.load());
+  const std::lock_guard lock(mutex_);
+  for (auto& campaign : all) {
+    const std::string name = campaign.definition.name;
+    campaigns_.emplace(name, std::move(campaign));
+  }
+  return {};
+}
+
+Result<void> Yard::add(Campaign campaign, size_t live_max) {
+  const std::lock_guard lock(mutex_);
+  const std::string name = campaign.definition.name;
+  if (campaigns_.count(name)) return conflict("there is a campaign '" + name + "' already");
+  const auto live = size_t(std::count_if(campaigns_.begin(), campaigns_.end(),
+                                         [](const auto& each) { return !each.second.over(); }));
+  if (live >= live_max)
+    return exhausted("there are " + std::to_string(live) +
+                     " campaigns under way; at most so many are followed");
+  TRY(store_.create(campaign));
+  campaigns_.emplace(name, std::move(campaign));
+  return {};
+}
+
+Campaign* Yard::find_locked(const std::string& name) {
+  const auto found = campaigns_.find(name);
+  return found == campaigns_.end() ? nullptr : &found->second;
+}
+
+Result<Campaign> Yard::find(const std::string& name) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = campaigns_.find(name);
+  if (found == campaigns_.end()) return not_found("there is no campaign '" + name + "'");
+  return found->second;
+}
+
+std::vector<Campaign> Yard::list() const {
+  std::vector<Campaign> all;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [name, campaign] : campaigns_) all.push_back(campaign);
+  }
+  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.created > b.created; });
+  return all;
+}
+
+Result<void> Yard::stop(const std::string& name, Instant now) {
+  const std::lock_guard lock(mutex_);
+  Campaign* campaign = find_locked(name);
+  if (!campaign) return not_found("there is no campaign '" + name + "'");
+  if (campaign->stopped) return {};
+  TRY(store_.put_stopped(name, now));
+  campaign->stopped = now;
+  return {};
+}
+
+std::vector<Work> Yard::work_of(const std::string& region) const {
+  const std::lock_guard lock(mutex_);
+  std::vector<Work> all;
+  for (const auto& [name, campaign] : campaigns_) {
+    Work work{campaign.definition, campaign.stopped.has_value(), {}};
+    for (const Row& row : campaign.rows)
+      if (row.region == region && !row.over()) work.rows.push_back(row);
+    if (!work.rows.empty()) all.push_back(std::move(work));
+  }
+  return all;
+}
+
+std::set<std::string> Yard::busy_regions() const {
+  const std::lock_guard lock(mutex_);
+  std::set<std::string> regions;
+  for (const auto& [name, campaign] : campaigns_)
+    for (const Row& row : campaign.rows)
+      if (!row.over()) regions.insert(row.region);
+  return regions;
+}
+
+bool Yard::watches(const std::string& bucket, const std::string& key) const {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [name, campaign] : campaigns_)
+    if (!campaign.stopped)
+      for (const Watch& watch : campaign.definition.watches)
+        if (watch.bucket == bucket && key.starts_with(watch.prefix) && key.ends_with(watch.suffix))
+          return true;
+  return false;
+}
+
+Result<std::set<int64_t>> Yard::put(const std::string& campaign,
+                                    const std::vector<std::pair<RowState, Row>>& rows) {
+  const std::lock_guard lock(mutex_);
+  Campaign* found = find_locked(campaign);
+  if (!found) return not_found("there is no campaign '" + campaign + "'");
+  std::vector<Row> taken;
+  std::set<int64_t> numbers;
+  for (const auto& [before, row] : rows) {
+    const Row& present = found->rows.at(size_t(row.number - 1));
+    if (present.state != before || present.over()) continue;
+    taken.push_back(row);
+    numbers.insert(row.number);
+  }
+  if (!taken.empty()) TRY(store_.put_rows(campaign, taken));
+  for (Row& row : taken) found->rows.at(size_t(row.number - 1)) = std::move(row);
+  return numbers;
+}
+
+Result<void> Yard::change(const std::string& campaign, int64_t number, bool durably,
+                          const std::function<void(Row&)>& change) {
+  const std::lock_guard lock(mutex_);
+  Campaign* found = find_locked(campaign);
+  if (!found) return not_found("there is no campaign '" + campaign + "'");
+  Row row = found->rows.at(size_t(number - 1));
+  if (row.over()) return cancelled("the row is over");
+  change(row);
+  if (durably) TRY(store_.put_rows(campaign, {row}));
+  found->rows.at(size_t(number - 1)) = std::move(row);
+  return {};
+}
+
+Result<void> Yard::add_rows(const std::string& campaign, std::vector<Row> rows) {
+  const std::lock_guard lock(mutex_);
+  Campaign* found = find_locked(campaign);
+  if (!found) return not_found("there is no campaign '" + campaign + "'");
+  TRY(store_.put_rows(campaign, rows));
+  for (Row& row : rows) found->rows.push_back(std::move(row));
+  return {};
+}
+
+void Yard::note_region(const std::string& region, const std::optional<Error>& fault, Instant now) {
+  const std::lock_guard lock(mutex_);
+  RegionState& state = regions_[region];
+  if (!fault) {
+    state = {};
+    return;
+  }
+  if (state.answers) state.since = now;
+  state.answers = false;
+  state.why_not = fault->message;
+}
+
+std::map<std::string, RegionState> Yard::regions() const {
+  const std::lock_guard lock(mutex_);
+  return regions_;
+}
+
+void Yard::note_trouble(const std::string& campaign, const std::string& trouble) {
+  const std::lock_guard lock(mutex_);
+  troubles_[campaign] = trouble;
+}
+
+std::string Yard::trouble(const std::string& campaign) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = troubles_.find(campaign);
+  return found == troubles_.end() ? "" : found->second;
+}
+
+void Yard::wake(const std::string& waiter) {
+  {
+    const std::lock_guard lock(mutex_);
+    woken_.insert(waiter);
+  }
+  changed_.notify_all();
+}
+
+void Yard::end() {
+  {
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+  }
+  changed_.notify_all();
+}
+
+bool Yard::wait(const std::string& waiter, Duration longest) {
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, longest, [&] { return ended_ || woken_.count(waiter) > 0; });
+  woken_.erase(waiter);
+  return !ended_;
+}
+
+bool Yard::ended() const {
+  const std::lock_guard lock(mutex_);
+  return ended_;
+}
+
+}  // namespace trainyard::campaign

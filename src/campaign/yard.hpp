@@ -1,0 +1,76 @@
+// The campaigns in memory, as they are written down: what all threads of the room share.
+//
+// A change is durable before it is seen. Rows that are over stay as they are.
+//
+// Threads: callable from anywhere (guarded inside). Errors: those of the store; not_found.
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "base/time.hpp"
+#include "campaign/campaigns.hpp"
+
+namespace trainyard::campaign {
+
+// The rows of one campaign in one region that are not over.
+struct Work {
+  Definition definition;
+  bool stopping = false;
+  std::vector<Row> rows;
+};
+
+class Yard {
+ public:
+  explicit Yard(Store& store) : store_(store) {}
+  Result<void> load();
+
+  Result<void> add(Campaign campaign, size_t live_max);
+  Result<Campaign> find(const std::string& name) const;
+  std::vector<Campaign> list() const;  // the newest first
+  Result<void> stop(const std::string& name, Instant now);
+  std::vector<Work> work_of(const std::string& region) const;
+  std::set<std::string> busy_regions() const;
+  bool watches(const std::string& bucket, const std::string& key) const;
+  // Rows as they were decided from `before`; those that others have changed meanwhile are left out. Answers which
+  // of them (by number) were taken.
+  Result<std::set<int64_t>> put(const std::string& campaign,
+                                const std::vector<std::pair<RowState, Row>>& rows);
+  // Changes one row, unless it is over. `durably` false: only in memory, for progress that can be found out again.
+  Result<void> change(const std::string& campaign, int64_t number, bool durably,
+                      const std::function<void(Row&)>& change);
+  Result<void> add_rows(const std::string& campaign, std::vector<Row> rows);
+
+  void note_region(const std::string& region, const std::optional<Error>& fault, Instant now);
+  std::map<std::string, RegionState> regions() const;
+  void note_trouble(const std::string& campaign, const std::string& trouble);
+  std::string trouble(const std::string& campaign) const;
+
+  // -- waking: each waiter is called by its name
+  void wake(const std::string& waiter);
+  void end();
+  // Until woken, or for so long; false once it has ended.
+  bool wait(const std::string& waiter, Duration longest);
+  bool ended() const;
+
+ private:
+  Campaign* find_locked(const std::string& name);
+
+  Store& store_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<std::string, Campaign> campaigns_;  // guarded by mutex_, as all below
+  std::map<std::string, RegionState> regions_;
+  std::map<std::string, std::string> troubles_;
+  std::set<std::string> woken_;
+  bool ended_ = false;
+};
+
+}  // namespace trainyard::campaign
