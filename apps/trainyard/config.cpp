@@ -198,6 +198,27 @@ Result<void> read_file_system(const std::string& id, Table table, domain::FileSy
   return {};
 }
 
+// [regions.NAME]: a partition of this server, or, with an endpoint, another server.
+Result<void> read_region(const std::string& name, Table table, Config& config) {
+  client::Remote remote;
+  TRY(table.read("endpoint", remote.endpoint));
+  TRY(table.read("access_key_id", remote.keys.access_key_id));
+  TRY(table.read("secret_access_key", remote.keys.secret_access_key));
+  TRY(table.read("ca_bundle", remote.ca_bundle));
+  TRY(table.nothing_else());
+  if (remote.endpoint.empty()) {
+    config.regions.push_back(name);
+    return {};
+  }
+  if (!remote.endpoint.starts_with("http://") && !remote.endpoint.starts_with("https://"))
+    return invalid(table.name("endpoint") + " must be a URL, http:// or https://");
+  if (remote.keys.access_key_id.empty() || remote.keys.secret_access_key.empty())
+    return invalid(table.name("access_key_id") + " and secret_access_key must be given: requests for " +
+                   name + " are signed with them");
+  config.remote_regions[name] = remote;
+  return {};
+}
+
 Result<Config> from_value(const toml::value& file) {
   Config config;
   Table root(file, "");
@@ -290,9 +311,18 @@ Result<Config> from_value(const toml::value& file) {
     TRY(table.read("package_index", config.outward.package_index));
     return table.nothing_else();
   }));
+  TRY(root.each_named(
+      "regions", [&](const std::string& name, Table table) { return read_region(name, table, config); }));
+  TRY(root.each("catalogue", [&](Table table) -> Result<void> {
+    TRY(table.read("url", config.catalogue_url));
+    return table.nothing_else();
+  }));
   TRY(root.each("prices", [&](Table table) { return read_prices(table, config.prices); }));
   TRY(root.nothing_else());
 
+  if (config.remote_regions.count(config.region))
+    return invalid("regions.\"" + config.region +
+                   "\" is this server's own region: it cannot be another server");
   const bool twelve_digits =
       config.account_id.size() == 12 && std::all_of(config.account_id.begin(), config.account_id.end(),
                                                     [](char c) { return c >= '0' && c <= '9'; });

@@ -12,6 +12,7 @@
 #include "api/api.hpp"
 #include "base/result.hpp"
 #include "base/time.hpp"
+#include "client/pass.hpp"
 #include "domain/file_system.hpp"
 #include "domain/image.hpp"
 #include "domain/price.hpp"
@@ -31,6 +32,9 @@ struct Config {
   std::string account_id;                    // "" = made up at the first start
   std::vector<api::LastingKey> access_keys;  // empty = one is made up at the first start
   std::string region = "us-east-1";          // what `env` names as the default one
+  std::vector<std::string> regions;          // further ones of this server, that campaigns may choose
+  std::map<std::string, client::Remote> remote_regions;  // those that are other servers
+  std::string catalogue_url;                             // PostgreSQL; "" = the embedded one
   std::string listen = "127.0.0.1:4566";
   bool allow_plain_http_from_other_machines = false;
   std::vector<std::string>

@@ -33,6 +33,7 @@
 #include "objects/s3_client.hpp"
 #include "observe/logs.hpp"
 #include "observe/metrics.hpp"
+#include "trainyard/campaigns.hpp"
 #include "trainyard/config.hpp"
 #include "trainyard/data_directory.hpp"
 #include "trainyard/environment.hpp"
@@ -221,6 +222,10 @@ Result<void> serve(const ServeOptions& options) {
   api_settings.file_systems = config.file_systems;
   api_settings.serve_objects = !config.objects;
   api_settings.prices = config.prices;
+  api_settings.remote_regions = config.remote_regions;
+  api_settings.regions = config.regions;
+  api_settings.regions.push_back(config.region);
+  api_settings.machines = [&] { return rooms_of(machines.now()); };
 
   LateHandler face;
   host::HttpSettings http;
@@ -251,12 +256,14 @@ Result<void> serve(const ServeOptions& options) {
   auto agents = control::make_agents(*control, *logs, *metrics, clock, config.stop_grace, issue);
   auto listener =
       TRY(host::listen_links(control_settings.wire_address, agents->events()).in("listening for agents"));
-  auto api =
-      api::make_api(api_settings, {*control, *logs, *metrics, *objects, clock, random, &agents->shells(),
-                                   [&](domain::JobNumber job) { return agents->progress(job); }});
+  const std::string own_endpoint = (plain_http ? "http://" : "https://") + reachable;
+  auto campaigns = TRY(open_campaigns(config, data, own_endpoint, identity, *objects, clock));
+  auto api = api::make_api(api_settings,
+                           {*control, *logs, *metrics, *objects, clock, random, &agents->shells(),
+                            [&](domain::JobNumber job) { return agents->progress(job); }, campaigns.get()});
 
-  ServerRecord record{(plain_http ? "http://" : "https://") + reachable, reachable, config.region,
-                      config.objects ? config.objects->endpoint : "", identity.keys.front()};
+  ServerRecord record{own_endpoint, reachable, config.region, config.objects ? config.objects->endpoint : "",
+                      identity.keys.front()};
   TRY(host::make_directories(data.file("clients")));
   TRY(host::write_file_durably(data.file("clients/endpoints.json"), endpoints_json(reachable), 0644));
   TRY(write_own_model(data));

@@ -10,6 +10,7 @@
 // Threads: the handler is called from many threads at once. Lifetime: everything passed in must outlive it.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -17,6 +18,9 @@
 
 #include "base/random.hpp"
 #include "base/time.hpp"
+#include "campaign/campaigns.hpp"
+#include "campaign/capacity.hpp"
+#include "client/pass.hpp"
 #include "control/control.hpp"
 #include "control/progress.hpp"
 #include "control/shells.hpp"
@@ -44,6 +48,9 @@ struct Settings {
   std::function<Result<domain::Image>(const std::string& name)> find_image;
   domain::FileSystems file_systems;  // that channels may name
   domain::PriceTable prices = domain::list_prices_of_2023();
+  std::map<std::string, client::Remote> remote_regions;   // other servers'; requests for them are passed on
+  std::vector<std::string> regions;                       // that are this server's own
+  std::function<std::vector<campaign::Room>()> machines;  // of this server; none: jobs are made to fit
   bool serve_objects = true;  // false: an external object store is configured, S3 requests are told where
 };
 
@@ -56,6 +63,7 @@ struct Services {
   Random& random;
   control::Shells* shells = nullptr;  // nullptr: nobody opens any
   control::FindProgress progress = nullptr;
+  campaign::Campaigns* campaigns = nullptr;  // nullptr: there are none here
 };
 
 std::unique_ptr<host::Handler> make_api(const Settings& settings, const Services& services);

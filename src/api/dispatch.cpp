@@ -14,6 +14,7 @@
 #include "api/protocol/replies.hpp"
 #include "api/protocol/rest_xml.hpp"
 #include "api/protocol/route.hpp"
+#include "api/remote.hpp"
 #include "api/shapes/trainyard.hpp"
 #include "api/shell.hpp"
 #include "base/check.hpp"
@@ -32,6 +33,7 @@ class Api final : public host::Handler {
       : settings_(settings),
         services_(services),
         authenticator_(settings_),
+        remotes_(settings_.remote_regions, services.clock),
         table_(all_operations(settings_, services_)) {
     for (const auto* service : all_services())
       constraints_.emplace(service, std::make_unique<Constraints>(*service));
@@ -42,10 +44,10 @@ class Api final : public host::Handler {
     const Route where = route(all_services(), head);
     if (is_shell_request(head)) return {host::Intake::streamed, settings_.body_bytes_max};
     if (where.protocol == Protocol::rest_xml) return {host::Intake::streamed, settings_.body_bytes_max};
-    bool blocking = false;
+    bool blocking = remotes_.may_be_for_another(head);
     if (where.operation) {
       const Entry* entry = table_.find(*where.operation);
-      blocking = entry && entry->runs == Runs::blocking;
+      blocking = blocking || (entry && entry->runs == Runs::blocking);
     } else if (where.service && where.protocol == Protocol::query) {
       for (const auto& operation : where.service->operations) {
         const Entry* entry = table_.find(operation);
@@ -179,6 +181,12 @@ class Api final : public host::Handler {
     if (!entry || !entry->call)
       return reply(fail(call, unknown_operation(&service, call.route.operation_name)));
     if (!authorise(call.context.principal, *entry->shape)) return reply(fail(call, denied_to(call, *entry)));
+    if (remotes_.is_for_another(call.route, call.context.region)) {
+      auto passed = remotes_.pass(call.head, sent, call.route, call.context.region);
+      if (!passed) return reply(fail(call, failure_of(service, passed.error())));
+      record(call, passed->status, "");
+      return reply(std::move(*passed));
+    }
 
     const Decode decode = [&](void* input) { return decode_into(call, *entry, body, parameters, input); };
     // The head is gone when an answer comes later, so the answer carries a call without one.
@@ -264,7 +272,8 @@ class Api final : public host::Handler {
     auto signer = authenticator_.check(s3, call.head, nullptr, call.context.now);
     if (!signer) return reply(signer.failure(s3));
     accept(call, *signer);
-    if (!settings_.serve_objects)
+    const bool remote = remotes_.is_for_another(call.route, call.context.region);
+    if (!settings_.serve_objects && !remote)
       return reply(
           invalid_request("This server holds no objects: its configuration names another object store"));
     auto address = read_s3_address(call.head);
@@ -281,12 +290,22 @@ class Api final : public host::Handler {
 
     auto body = Body::open(stream, *signer);
     if (!body) return reply(malformed_authentication(s3, body.error().message));
+    if (remote) {
+      Remotes::Streamed streamed;
+      const auto passed = remotes_.pass_s3(stream, *address, **body, call.context.region, streamed);
+      if (streamed.started) return record(call, streamed.status, passed ? "" : "broken off");
+      return reply((*body)->failure() ? *(*body)->failure() : failure_of(s3, passed.error()));
+    }
     S3Exchange ends(call, stream, **body);
     const Finish finish = [&](const void* output, const Failure* failure) {
       // What is wrong with the body's own seal says more than what the operation made of it.
       if (failure) return reply((*body)->failure() ? *(*body)->failure() : *failure);
       S3Reply made = s3_reply(*call.route.operation, output, call.context.request_id);
       record(call, made.response.status, "");
+      const auto name = call.route.operation->name;
+      if (services_.campaigns &&
+          (name == "PutObject" || name == "CopyObject" || name == "CompleteMultipartUpload"))
+        services_.campaigns->object_created(address->bucket, address->key);
       finish_s3(call, stream, std::move(made.response), made.content_length);
     };
     const Decode decode = [&](void* input) -> std::optional<Failure> {
@@ -373,6 +392,7 @@ class Api final : public host::Handler {
   const Settings settings_;
   const Services services_;
   Authenticator authenticator_;
+  Remotes remotes_;
   OperationTable table_;
   std::map<const shapes::Service*, std::unique_ptr<Constraints>> constraints_;
 };

@@ -25,6 +25,7 @@ OperationTable all_operations(const Settings& settings, const Services& services
   add_batch_consumables(table, settings, services);
   add_job_reports(table, settings, services);
   add_interruptions(table, settings, services);
+  add_campaigns(table, settings, services);
   add_s3(table, settings, services);
   return table;
 }

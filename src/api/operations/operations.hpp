@@ -20,6 +20,7 @@ void add_batch_consumables(OperationTable& table, const Settings& settings, cons
 void add_job_reports(OperationTable& table, const Settings& settings, const Services& services);
 void add_s3(OperationTable& table, const Settings& settings, const Services& services);
 void add_interruptions(OperationTable& table, const Settings& settings, const Services& services);
+void add_campaigns(OperationTable& table, const Settings& settings, const Services& services);
 
 // Every operation of this server.
 OperationTable all_operations(const Settings& settings, const Services& services);

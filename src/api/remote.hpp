@@ -1,0 +1,46 @@
+// Regions that are other servers': their requests are checked here as any, then signed anew with the keys that the
+// config has for that server, and passed on. What comes back is passed back.
+//
+// Global services (STS, IAM) are answered here whatever region they were signed for: an account is one.
+//
+// Threads: callable from many threads at once; blocks while the other server works. Lifetime: settings outlive it.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "api/body.hpp"
+#include "api/protocol/route.hpp"
+#include "base/time.hpp"
+#include "client/pass.hpp"
+#include "host/http_server.hpp"
+
+namespace trainyard::api {
+
+using RemoteRegions = std::map<std::string, client::Remote>;
+
+class Remotes {
+ public:
+  Remotes(const RemoteRegions& regions, Clock& clock) : regions_(regions), passer_(clock) {}
+
+  // By the head alone, before anything of it is checked: whether it must run on a thread that may wait.
+  bool may_be_for_another(const host::RequestHead& head) const;
+  bool is_for_another(const Route& route, const std::string& region) const;
+
+  // A whole request of any service but S3. `body`: as it was signed. Errors: unavailable, denied.
+  Result<host::Response> pass(const host::RequestHead& head, const std::string& body, const Route& route,
+                              const std::string& region);
+  // S3: bodies stream. On an error before the answer began, `started` is false and the caller answers.
+  struct Streamed {
+    bool started = false;
+    int status = 0;
+  };
+  Result<void> pass_s3(host::Stream& stream, const S3Address& address, Body& body, const std::string& region,
+                       Streamed& streamed);
+
+ private:
+  const RemoteRegions& regions_;
+  client::Passer passer_;
+};
+
+}  // namespace trainyard::api
