@@ -98,6 +98,27 @@ const std::vector<Command>& commands() {
         "[environment], [tags]. Every key of the API's own request may stand beside them, and wins.",
         {"trainyard submit job.toml --follow", "trainyard submit request.json --dry-run"}},
        submit_command},
+      {{"campaign",
+        {"ACTION", "[WHAT]"},
+        {{"--dry-run", "", false, "run: show the plan and start nothing"},
+         {"--detach", "-d", false, "run: do not follow it"},
+         {"--name", "", true, "run: the campaign's NAME, instead of the file's"},
+         {"--json", "", false, "the API's words"}},
+        "Jobs from the rows of a query, each in the region where its data lies.",
+        "  run FILE      plan it, start it, follow its regions; the exit code is 0 when every job completed, "
+        "3 "
+        "when\n"
+        "                one failed, 4 when it was stopped, and 130 after ctrl-C (it goes on)\n"
+        "  list          campaigns, the newest first\n"
+        "  show NAME     its regions, its rows, its best row, and what its jobs have in common\n"
+        "  follow NAME   its regions until it is over\n"
+        "  stop NAME     stop its jobs; rows that have not begun do not begin\n"
+        "  query SQL     read the catalogue; @FILE reads the statement from a file\n"
+        "  change SQL    change the catalogue, likewise\n"
+        "The file is described in docs/operating/campaigns.md.",
+        {"trainyard campaign run streets.toml --dry-run", "trainyard campaign run streets.toml",
+         "trainyard campaign query 'SELECT * FROM datasets'"}},
+       campaign_command},
       {{"shell",
         {"JOB", "HOST", "[COMMAND..]"},
         {{"--no-terminal", "", false, "bytes as they are: for pipes"}},

@@ -1,5 +1,5 @@
 // What a person types about jobs: `trainyard jobs`, `describe`, `logs`, `top`, `stop`, `interrupt`, `cost`, `submit`,
-// `shell`. A client like any other: all that is known comes from the API.
+// `campaign`, `shell`. A client like any other: all that is known comes from the API.
 //
 // Threads: confined to the main thread. Lifetime: the world outlives run().
 #pragma once

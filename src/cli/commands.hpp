@@ -14,6 +14,7 @@ Result<int> stop_command(World& world, const Arguments& arguments);
 Result<int> interrupt_command(World& world, const Arguments& arguments);
 Result<int> cost_command(World& world, const Arguments& arguments);
 Result<int> submit_command(World& world, const Arguments& arguments);
+Result<int> campaign_command(World& world, const Arguments& arguments);
 Result<int> shell_command(World& world, const Arguments& arguments);
 
 // -- what several of them need

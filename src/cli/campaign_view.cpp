@@ -1,0 +1,373 @@
+#include "cli/campaign_view.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "base/text.hpp"
+#include "domain/price.hpp"
+
+namespace trainyard::cli {
+namespace {
+
+constexpr int kBarWidth = 20;
+constexpr int kWhyWidthMin = 12;
+constexpr size_t kRowsShownMax = 200;  // of a terminal's scrolling; --json has all
+constexpr double kGibibyte = double(1 << 30);
+
+std::string text_in(const Json& json, const char* name) {
+  const auto found = json.find(name);
+  return found != json.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+double number_in(const Json& json, const char* name, double otherwise = 0) {
+  const auto found = json.find(name);
+  return found != json.end() && found->is_number() ? found->get<double>() : otherwise;
+}
+
+int64_t count_in(const Json& json, const char* name) { return int64_t(number_in(json, name)); }
+
+bool flag_in(const Json& json, const char* name) {
+  const auto found = json.find(name);
+  return found != json.end() && found->is_boolean() && found->get<bool>();
+}
+
+const Json& list_in(const Json& json, const char* name) {
+  static const Json kNone = Json::array();
+  const auto found = json.find(name);
+  return found != json.end() && found->is_array() ? *found : kNone;
+}
+
+std::string count_text(int64_t count) { return count == 0 ? "" : std::to_string(count); }
+
+std::string figure(double value) {
+  char text[40];
+  std::snprintf(text, sizeof text, std::abs(value) >= 1000 ? "%.0f" : "%.5g", value);
+  return text;
+}
+
+std::string money(double amount) {
+  return domain::money_text(int64_t(std::llround(amount * double(domain::kMillionths))));
+}
+
+std::string hosts_text(const Json& row) {
+  const std::string type = text_in(row, "InstanceType");
+  const auto count = count_in(row, "InstanceCount");
+  if (type.empty()) return count > 1 ? std::to_string(count) + " jobs" : "";
+  return std::to_string(count) + " x " + type;
+}
+
+// What the rows differ in: columns of the query that are not about where data lies, and not the same throughout.
+std::vector<std::string> telling_columns(const Json& rows) {
+  static const std::set<std::string> kOfPlaces = {"name", "region", "data", "bytes", "hours", "uri"};
+  std::vector<std::string> order;
+  std::map<std::string, std::set<std::string>> values;
+  for (const Json& row : rows)
+    for (const Json& column : list_in(row, "Columns")) {
+      const std::string name = text_in(column, "Name");
+      if (kOfPlaces.count(name)) continue;
+      if (!values.count(name)) order.push_back(name);
+      values[name].insert(text_in(column, "Value"));
+    }
+  std::erase_if(order, [&](const std::string& name) { return values[name].size() < 2; });
+  return order;
+}
+
+std::string column_of(const Json& row, const std::string& name) {
+  for (const Json& column : list_in(row, "Columns"))
+    if (text_in(column, "Name") == name) return text_in(column, "Value");
+  return "";
+}
+
+std::string comparison_text(const Looks& looks, const Json& campaign) {
+  std::string text;
+  if (const Json& same = list_in(campaign, "Same"); !same.empty()) {
+    text += paint(looks, Paint::bold, "the same in all") + " ";
+    std::string values;
+    for (const Json& one : same) values += " " + text_in(one, "Name") + "=" + text_in(one, "Value");
+    text += harmless(looks, values) + "\n";
+  }
+  for (const Json& one : list_in(campaign, "Different")) {
+    std::string values;
+    for (const Json& value : list_in(one, "Values"))
+      values += (values.empty() ? "" : ", ") + (value.is_string() ? value.get<std::string>() : "");
+    text += paint(looks, Paint::bold, "differs") + "          " +
+            harmless(looks, text_in(one, "Path") + ": " + values) + "\n";
+  }
+  return text.empty() ? text : "\n" + text;
+}
+
+Paint paint_of_state(const std::string& state) {
+  if (state == "completed") return Paint::green;
+  if (state == "failed") return Paint::red;
+  if (state == "running") return Paint::cyan;
+  if (state == "stopped") return Paint::yellow;
+  return Paint::none;
+}
+
+int64_t rows_of(const Json& region) {
+  int64_t rows = 0;
+  for (const char* state : {"Waiting", "Copying", "Running", "Completed", "Failed", "Stopped"})
+    rows += count_in(region, state);
+  return rows;
+}
+
+int64_t over_of(const Json& region) {
+  return count_in(region, "Completed") + count_in(region, "Failed") + count_in(region, "Stopped");
+}
+
+std::optional<Instant> instant_in(const Json& json, const char* name) {
+  const auto found = json.find(name);
+  if (found == json.end() || !found->is_number()) return {};
+  return from_milliseconds(int64_t(found->get<double>() * 1000));
+}
+
+std::string time_of(const Json& json, const char* from, const char* to, Instant now) {
+  const auto start = instant_in(json, from);
+  if (!start) return "";
+  return duration_text(std::max(Duration(0), instant_in(json, to).value_or(now) - *start));
+}
+
+std::string copied_text(const Json& json) {
+  const auto total = count_in(json, "BytesTotal"), copied = count_in(json, "BytesCopied");
+  if (total <= 0) return "";
+  if (copied >= total) return human_bytes(uint64_t(copied));
+  return human_bytes(uint64_t(std::max<int64_t>(0, copied))) + " of " + human_bytes(uint64_t(total));
+}
+
+std::string region_table(const Looks& looks, const Json& campaign, Instant now, bool running) {
+  std::vector<std::vector<Cell>> rows;
+  for (const Json& region : list_in(campaign, "Regions")) {
+    const int64_t all = rows_of(region), over = over_of(region);
+    const bool answers = flag_in(region, "Answers");
+    std::string lost;
+    if (!answers) {
+      const auto since = instant_in(region, "Since");
+      lost = "no answer for " + duration_text(since ? std::max(Duration(0), now - *since) : Duration(0));
+    }
+    const double rate = number_in(region, "SamplesPerSecond");
+    const Paint of_bar = !answers                         ? Paint::yellow
+                         : count_in(region, "Failed") > 0 ? Paint::red
+                                                          : Paint::green;
+    rows.push_back(
+        {{text_in(region, "Region"), answers ? Paint::none : Paint::yellow},
+         {running ? paint(looks, of_bar, bar(looks, all > 0 ? double(over) / double(all) : 0, kBarWidth))
+                  : ""},
+         {std::to_string(over) + "/" + std::to_string(all)},
+         {count_text(count_in(region, "Running"))},
+         {count_text(count_in(region, "Copying"))},
+         {count_text(count_in(region, "Failed")), Paint::red},
+         {count_text(count_in(region, "TriedAgain")), Paint::yellow},
+         {count_text(count_in(region, "Hosts"))},
+         {count_text(count_in(region, "Gpus"))},
+         {rate > 0 ? figure(rate) : ""},
+         {copied_text(region)},
+         {money(number_in(region, "Cost") + number_in(region, "CopyCost"))},
+         {lost, Paint::yellow}});
+  }
+  return table(looks,
+               {{"REGION"},
+                {""},
+                {"DONE", true},
+                {"RUNNING", true},
+                {"COPYING", true},
+                {"FAILED", true},
+                {"RETRIES", true},
+                {"HOSTS", true},
+                {"GPUS", true},
+                {"SAMPLES/S", true},
+                {"COPIED", true},
+                {text_in(campaign, "Currency"), true},
+                {"", false, kWhyWidthMin}},
+               rows);
+}
+
+}  // namespace
+
+std::string plan_page(const Looks& looks, const Json& campaign) {
+  const Json& all = list_in(campaign, "Rows");
+  const auto telling = telling_columns(all);
+  std::vector<Column> columns{{"ROW", true}, {"NAME", false, kWhyWidthMin}};
+  for (const auto& name : telling) columns.push_back({name, true});
+  for (const Column& column : {Column{"DATA IN"}, Column{"RUNS IN"}, Column{"BECAUSE", false, kWhyWidthMin},
+                               Column{"HOSTS"}, Column{text_in(campaign, "Currency") + "/H", true},
+                               Column{"COPY", true}, Column{"COPY " + text_in(campaign, "Currency"), true}})
+    columns.push_back(column);
+  std::vector<std::vector<Cell>> rows;
+  std::map<std::string, int64_t> jobs;
+  double per_hour = 0, copying = 0;
+  int64_t bytes = 0;
+  for (const Json& row : all) {
+    const std::string region = text_in(row, "Region");
+    ++jobs[region];
+    const double price = number_in(row, "PricePerHour", -1);
+    const auto to_copy = text_in(row, "CopyTo").empty() ? 0 : count_in(row, "BytesTotal");
+    const double of_copy = double(to_copy) / kGibibyte * number_in(row, "CopyPricePerGib");
+    per_hour += std::max(0.0, price);
+    copying += of_copy;
+    bytes += to_copy;
+    if (rows.size() >= kRowsShownMax) continue;
+    std::vector<Cell> cells{{std::to_string(count_in(row, "Number"))}, {text_in(row, "Label")}};
+    for (const auto& name : telling) cells.push_back({column_of(row, name)});
+    const bool moved = region != text_in(row, "DataRegion");
+    cells.push_back({text_in(row, "DataRegion")});
+    cells.push_back({region, moved ? Paint::yellow : Paint::none});
+    cells.push_back({text_in(row, "Why"), Paint::dim});
+    cells.push_back({hosts_text(row)});
+    cells.push_back({price < 0 ? "" : money(price)});
+    cells.push_back({text_in(row, "CopyTo").empty() ? ""
+                     : to_copy > 0                  ? human_bytes(uint64_t(to_copy))
+                                                    : "yes"});
+    cells.push_back({of_copy > 0 ? money(of_copy) : ""});
+    rows.push_back(std::move(cells));
+  }
+  std::string text = table(looks, columns, rows);
+  if (all.size() > rows.size()) text += "and " + std::to_string(all.size() - rows.size()) + " more rows\n";
+  text += "\n" +
+          paint(looks, Paint::bold, std::to_string(all.size()) + (all.size() == 1 ? " job" : " jobs")) +
+          " in " + std::to_string(jobs.size()) + (jobs.size() == 1 ? " region" : " regions") + ":";
+  for (const auto& [region, count] : jobs) text += " " + region + " " + std::to_string(count);
+  text += "; " + money(per_hour) + " " + text_in(campaign, "Currency") + " an hour while all run";
+  if (bytes > 0)
+    text += "; " + human_bytes(uint64_t(bytes)) + " to copy, " + money(copying) + " " +
+            text_in(campaign, "Currency");
+  return text + "\n" + comparison_text(looks, campaign);
+}
+
+std::string regions_page(const Looks& looks, const Json& campaign, Instant now) {
+  int64_t all = 0, over = 0;
+  for (const Json& region : list_in(campaign, "Regions")) all += rows_of(region), over += over_of(region);
+  std::string text = paint(looks, Paint::bold, text_in(campaign, "CampaignName")) + "  " +
+                     text_in(campaign, "Status") + "  " + std::to_string(over) + " of " +
+                     std::to_string(all) + " jobs  " + time_of(campaign, "CreationTime", "EndTime", now) +
+                     "\n";
+  text += region_table(looks, campaign, now, true);
+  if (const auto trouble = text_in(campaign, "Trouble"); !trouble.empty())
+    text += paint(looks, Paint::yellow, harmless(looks, trouble)) + "\n";
+  return text;
+}
+
+std::string region_line(const Looks& looks, const Json& region) {
+  std::string text = text_in(region, "Region") + ": " + std::to_string(over_of(region)) + "/" +
+                     std::to_string(rows_of(region)) + " done";
+  for (const auto& [member, word] : {std::pair{"Running", "running"},
+                                     {"Copying", "copying"},
+                                     {"Failed", "failed"},
+                                     {"TriedAgain", "tried again"}})
+    if (count_in(region, member) > 0) text += ", " + std::to_string(count_in(region, member)) + " " + word;
+  if (!flag_in(region, "Answers")) text += ", no answer: " + text_in(region, "WhyNot");
+  return harmless(looks, text) + "\n";
+}
+
+std::string results_page(const Looks& looks, const Json& campaign, Instant now) {
+  const Json& all = list_in(campaign, "Rows");
+  const auto telling = telling_columns(all);
+  const int64_t best = count_in(campaign, "BestRow");
+  std::vector<std::string> metrics;
+  if (const auto first = text_in(campaign, "BestMetric"); !first.empty()) metrics.push_back(first);
+  for (const Json& row : all)
+    for (const Json& metric : list_in(row, "Metrics"))
+      if (const auto name = text_in(metric, "Name"); !std::count(metrics.begin(), metrics.end(), name))
+        metrics.push_back(name);
+  std::vector<Column> columns{{""}, {"ROW", true}, {"NAME", false, kWhyWidthMin}, {"REGION"}};
+  for (const auto& name : telling) columns.push_back({name, true});
+  for (const auto& name : metrics) columns.push_back({name, true});
+  for (const Column& column :
+       {Column{"STATE"}, Column{"TRIES", true}, Column{"TIME", true}, Column{"COPIED", true},
+        Column{text_in(campaign, "Currency"), true}, Column{"", false, kWhyWidthMin}})
+    columns.push_back(column);
+  std::vector<std::vector<Cell>> rows;
+  const Json* winner = nullptr;
+  for (const Json& row : all) {
+    const int64_t number = count_in(row, "Number");
+    if (number == best) winner = &row;
+    if (rows.size() >= kRowsShownMax && number != best) continue;
+    const Paint mine = number == best && best > 0 ? Paint::green : Paint::none;
+    std::vector<Cell> cells{{number == best && best > 0 ? "*" : "", Paint::green},
+                            {std::to_string(number), mine},
+                            {text_in(row, "Label"), mine},
+                            {text_in(row, "Region")}};
+    for (const auto& name : telling) cells.push_back({column_of(row, name), mine});
+    for (const auto& name : metrics) {
+      std::string value;
+      for (const Json& metric : list_in(row, "Metrics"))
+        if (text_in(metric, "Name") == name) value = figure(number_in(metric, "Value"));
+      cells.push_back({value, mine});
+    }
+    const std::string state = text_in(row, "State");
+    const auto tries = count_in(row, "Attempts");
+    cells.push_back({state, paint_of_state(state)});
+    cells.push_back({tries > 1 ? std::to_string(tries) : ""});
+    cells.push_back({time_of(row, "StartTime", "EndTime", now)});
+    cells.push_back({copied_text(row)});
+    cells.push_back({money(number_in(row, "Cost"))});
+    cells.push_back({state == "completed" ? "" : text_in(row, "Reason"), Paint::dim});
+    rows.push_back(std::move(cells));
+  }
+  std::string text = table(looks, columns, rows);
+  if (all.size() > rows.size()) text += "and " + std::to_string(all.size() - rows.size()) + " more rows\n";
+  text += "\n" + region_table(looks, campaign, now, false);
+  if (winner) {
+    std::string line = "best: row " + std::to_string(best) + ", " + text_in(*winner, "Label");
+    for (const Json& metric : list_in(*winner, "Metrics"))
+      if (text_in(metric, "Name") == metrics.front())
+        line += ", " + metrics.front() + " " + figure(number_in(metric, "Value"));
+    for (const auto& name : telling) line += ", " + name + "=" + column_of(*winner, name);
+    text += "\n" + paint(looks, Paint::green, harmless(looks, line)) + "\n";
+  }
+  return text + comparison_text(looks, campaign);
+}
+
+std::string campaigns_table(const Looks& looks, const Json& answer, Instant now) {
+  std::vector<std::vector<Cell>> rows;
+  for (const Json& campaign : list_in(answer, "Campaigns")) {
+    int64_t all = 0, over = 0, failed = 0;
+    double cost = 0;
+    std::string lost;
+    for (const Json& region : list_in(campaign, "Regions")) {
+      all += rows_of(region), over += over_of(region), failed += count_in(region, "Failed");
+      cost += number_in(region, "Cost") + number_in(region, "CopyCost");
+      if (!flag_in(region, "Answers"))
+        lost += (lost.empty() ? "no answer from " : ", ") + text_in(region, "Region");
+    }
+    const std::string status = text_in(campaign, "Status");
+    const Paint colour = status == "Completed" ? Paint::green : status == "Failed" ? Paint::red : Paint::none;
+    rows.push_back({{text_in(campaign, "CampaignName")},
+                    {status, colour},
+                    {std::to_string(over) + "/" + std::to_string(all)},
+                    {count_text(failed), Paint::red},
+                    {std::to_string(list_in(campaign, "Regions").size())},
+                    {time_of(campaign, "CreationTime", "EndTime", now)},
+                    {money(cost)},
+                    {lost.empty() ? text_in(campaign, "Trouble") : lost, Paint::yellow}});
+  }
+  return table(looks,
+               {{"NAME"},
+                {"STATUS"},
+                {"DONE", true},
+                {"FAILED", true},
+                {"REGIONS", true},
+                {"TIME", true},
+                {"COST", true},
+                {"", false, kWhyWidthMin}},
+               rows);
+}
+
+std::string answer_table(const Looks& looks, const Json& answer) {
+  std::vector<Column> columns;
+  for (const Json& name : list_in(answer, "Columns"))
+    columns.push_back({name.is_string() ? name.get<std::string>() : "", false, kWhyWidthMin});
+  std::vector<std::vector<Cell>> rows;
+  for (const Json& row : list_in(answer, "Rows")) {
+    auto& cells = rows.emplace_back();
+    for (const Json& value : list_in(row, "Values"))
+      cells.push_back({value.is_string() ? value.get<std::string>() : ""});
+    cells.resize(columns.size());
+  }
+  return table(looks, columns, rows);
+}
+
+}  // namespace trainyard::cli

@@ -1,0 +1,279 @@
+"""Campaigns: rows of a catalogue become jobs in regions, and the loop that follows them is the server's."""
+
+import json
+import os
+import subprocess
+
+import pytest
+
+import jobs
+import trainyard_server
+from trainyard_server import wait_for
+
+KEY = ("AKIAREMOTEREGION00001", "remote-secret-of-the-other-server-000001")
+SECONDS_MAX = 90
+
+
+def yard(server, *arguments, check=True, seconds_max=SECONDS_MAX):
+    """The command line as people type it; never a terminal."""
+    done = subprocess.run([trainyard_server.PROGRAM, *arguments], env=server.environment(), capture_output=True, text=True, timeout=seconds_max)
+    assert not check or done.returncode == 0, f"trainyard {' '.join(arguments)}: {done.stdout}\n{done.stderr}"
+    return done
+
+
+def campaign_file(folder, name, query, script="true", **more):
+    """A campaign of /bin/sh jobs; `job` adds to the job's short form, or `batch_job` is there instead of it."""
+    job = {"image": "trainyard/machine", "command": ["/bin/sh", "-c"], "arguments": [script], "instance_type": "ml.t3.medium",
+           "volume_gib": 1, "max_runtime_seconds": 300} | more.pop("job", {})
+    campaign = {"name": name, "query": query} | more
+    if "batch_job" not in campaign:
+        campaign["training_job"] = job
+    path = os.path.join(str(folder), f"{name}.json")
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(campaign, file)
+    return path
+
+
+def described(server, name):
+    return json.loads(yard(server, "campaign", "show", name, "--json").stdout)
+
+
+def finished(server, name):
+    def over():
+        seen = described(server, name)
+        return seen if seen["Status"] not in ("InProgress", "Stopping") else None
+
+    return wait_for(over, f"the campaign {name} to be over", SECONDS_MAX)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    return tmp_path_factory.mktemp("campaigns")
+
+
+@pytest.fixture(scope="module")
+def remote(place):
+    """The region eu-west-1: a server of its own, with keys of its own."""
+    running = trainyard_server.Server(place / "remote", f'region = "eu-west-1"\n[[access_key]]\nid = "{KEY[0]}"\nsecret = "{KEY[1]}"\n[network]\npool = "10.214.0.0/16"\n[jobs]\nstop_grace_seconds = 1\n').start()
+    yield running
+    running.clean()
+
+
+@pytest.fixture(scope="module")
+def home(place, remote):
+    """A server with a local partition (us-west-2) and a region that is another server (eu-west-1)."""
+    config = f"""
+[network]
+pool = "10.213.0.0/16"
+[jobs]
+stop_grace_seconds = 1
+[regions.us-west-2]
+[regions.eu-west-1]
+endpoint = "{remote.env['AWS_ENDPOINT_URL']}"
+access_key_id = "{KEY[0]}"
+secret_access_key = "{KEY[1]}"
+[[prices.instance]]
+type = "ml.t3.medium"
+region = "us-west-2"
+on_demand = 0.02
+spot = 0.01
+"""
+    running = trainyard_server.Server(place / "home", config).start()
+    yield running
+    running.clean()
+
+
+DATASETS = """
+INSERT INTO datasets (name, region, uri, bytes) VALUES
+  ('oregon', 'us-west-2', 's3://drives/oregon/', 12), ('virginia', 'us-east-1', 's3://drives/virginia/', 12),
+  ('ireland', 'eu-west-1', 's3://drives-eu/ireland/', 12);
+"""
+
+
+@pytest.fixture(scope="module")
+def catalogue(home, remote):
+    assert "3 rows changed" in yard(home, "campaign", "change", DATASETS).stdout
+    s3 = home.boto("s3")
+    s3.create_bucket(Bucket="drives")
+    for name in ("oregon", "virginia"):
+        s3.put_object(Bucket="drives", Key=f"{name}/part", Body=f"hello {name}\n".encode())
+    # Through the home server, signed for the other region: it lands in that server's store.
+    there = home.boto("s3", region_name="eu-west-1")
+    there.create_bucket(Bucket="drives-eu", CreateBucketConfiguration={"LocationConstraint": "eu-west-1"})
+    there.put_object(Bucket="drives-eu", Key="ireland/part", Body=b"hello ireland\n", Metadata={"camera": "4K"})
+    return home
+
+
+def test_rows_become_jobs_where_the_data_lies(catalogue, remote, place):
+    file = campaign_file(
+        place, "streets", "SELECT name, region, uri AS data, bytes, length(name) * 0.1 AS lr FROM datasets ORDER BY name",
+        "cat /opt/ml/input/data/train/part; echo score=$(grep -o 0[.0-9]* /opt/ml/input/config/hyperparameters.json) rate=100", results={"best": "score", "rate": "rate"},
+        job={"channels": {"train": "{job.data}"}, "hyperparameters": {"lr": "{lr}", "epochs": 3}, "metrics": {"score": "score=([0-9.]+)", "rate": "rate=([0-9.]+)"}})
+    plan = yard(catalogue, "campaign", "run", file, "--dry-run").stdout
+    assert "3 jobs in 3 regions: eu-west-1 1 us-east-1 1 us-west-2 1" in plan and "epochs=3" in plan, plan
+    assert "HyperParameters.lr: 0.6, 0.7, 0.8" in plan and "the data lies there" in plan, plan
+    assert yard(catalogue, "campaign", "list").stdout.count("\n") == 1  # nothing was kept
+
+    done = yard(catalogue, "campaign", "run", file)
+    assert "best: row 3, virginia, score 0.8, lr=0.8" in done.stdout, done.stdout
+    assert "streets Completed" in done.stdout and "us-west-2: 1/1 done" in done.stdout, done.stdout
+    seen = described(catalogue, "streets")
+    assert {row["Region"]: row["State"] for row in seen["Rows"]} == {"us-west-2": "completed", "us-east-1": "completed", "eu-west-1": "completed"}
+    assert seen["Same"] == [{"Name": "epochs", "Value": "3"}]
+    # The remote region's job is the other server's: its log is there, and reached through here.
+    there = remote.boto("sagemaker").describe_training_job(TrainingJobName="streets-1")
+    assert there["TrainingJobStatus"] == "Completed" and there["HyperParameters"] == {"lr": "0.7", "epochs": "3"}
+    assert "hello ireland" in jobs.log_lines(remote.boto("logs"), "streets-1")
+    assert "hello ireland" in jobs.log_lines(catalogue.boto("logs", region_name="eu-west-1"), "streets-1")
+    assert all(region["SamplesPerSecond"] == 100 for region in seen["Regions"])
+
+
+def test_requests_for_a_remote_region_are_passed_on(catalogue, remote):
+    batch = catalogue.boto("batch", region_name="eu-west-1")
+    made = batch.create_compute_environment(computeEnvironmentName="there", type="MANAGED", computeResources={
+        "type": "EC2", "minvCpus": 0, "maxvCpus": 4, "instanceTypes": ["optimal"], "subnets": [], "instanceRole": "r"})
+    assert ":eu-west-1:" in made["computeEnvironmentArn"]
+    assert [one["computeEnvironmentName"] for one in remote.boto("batch").describe_compute_environments()["computeEnvironments"]] == ["there"]
+    assert catalogue.boto("batch").describe_compute_environments()["computeEnvironments"] == []
+    with pytest.raises(batch.exceptions.ClientException, match="does not exist"):
+        batch.list_jobs(jobQueue="nowhere")
+    s3 = catalogue.boto("s3", region_name="eu-west-1")
+    head = s3.head_object(Bucket="drives-eu", Key="ireland/part")
+    assert head["ContentLength"] == 14 and head["Metadata"] == {"camera": "4K"}
+    assert s3.get_object(Bucket="drives-eu", Key="ireland/part", Range="bytes=6-")["Body"].read() == b"ireland\n"
+    assert [one["Key"] for one in s3.list_objects_v2(Bucket="drives-eu")["Contents"]] == ["ireland/part"]
+    with pytest.raises(s3.exceptions.ClientError, match="NoSuchKey"):
+        s3.get_object(Bucket="drives-eu", Key="nothing")
+    big = os.urandom(9 << 20)
+    s3.put_object(Bucket="drives-eu", Key="big & odd/ü", Body=big, ChecksumAlgorithm="SHA256")
+    assert remote.boto("s3").get_object(Bucket="drives-eu", Key="big & odd/ü")["Body"].read() == big
+    assert s3.get_object(Bucket="drives-eu", Key="big & odd/ü")["Body"].read() == big
+    s3.delete_object(Bucket="drives-eu", Key="big & odd/ü")
+
+
+def test_what_fails_is_tried_again_and_what_is_refused_is_not(catalogue, place):
+    script = "[ $(echo $SM_TRAINING_ENV | grep -c again-1-2) = 1 ] || [ $TRAINING_JOB_NAME = again-1-2 ] || { echo no; exit 3; }"
+    file = campaign_file(place, "again", "SELECT 'x' AS name, 'us-east-1' AS region", script, retries=2)
+    done = yard(catalogue, "campaign", "run", file)
+    row = described(catalogue, "again")["Rows"][0]
+    assert (row["Attempts"], row["State"]) == (2, "completed"), (row, done.stdout)
+    assert described(catalogue, "again")["Regions"][0]["TriedAgain"] == 1
+    refused = campaign_file(place, "refused", "SELECT 'x' AS name, 'us-east-1' AS region", retries=2, job={"instance_type": "ml.none.large"})
+    done = yard(catalogue, "campaign", "run", refused, check=False)
+    row = described(catalogue, "refused")["Rows"][0]
+    assert done.returncode == 3 and row["State"] == "failed" and row["Attempts"] == 1 and row["Reason"].startswith("refused: "), row
+
+
+def test_words_for_what_is_wrong(catalogue, place):
+    def refusal(**wrong):
+        good = {"name": "wrong", "query": "SELECT 1 AS x"} | wrong
+        done = yard(catalogue, "campaign", "run", campaign_file(place, **good), check=False)
+        assert done.returncode == 1
+        return done.stderr
+
+    assert "no such table: absent" in refusal(query="SELECT * FROM absent")
+    assert "a query must read" in refusal(query="DELETE FROM datasets")
+    assert "more than one statement" in refusal(query="SELECT 1; DROP TABLE datasets")
+    assert "there is no {y}; what there is: campaign" in refusal(job={"hyperparameters": {"lr": "{y}"}})
+    assert "there is a campaign 'streets' already" in refusal(name="streets")
+    assert "not authorized" in yard(catalogue, "campaign", "change", "ATTACH '/etc/x' AS y", check=False).stderr
+    assert "there is no campaign 'nobody'" in yard(catalogue, "campaign", "show", "nobody", check=False).stderr
+
+
+def test_data_is_brought_to_where_a_host_is_cheapest(catalogue, place):
+    yard(catalogue, "campaign", "change", "INSERT INTO transfer_prices VALUES ('eu-west-1', 'us-west-2', 0.02)")
+    query = "SELECT name, region, uri AS data, 1073741824 AS bytes, 3 AS hours FROM datasets WHERE name = 'ireland'"
+    file = campaign_file(place, "brought", query, "cat /opt/ml/input/data/train/part; echo /opt/ml/input/data/train",
+                         placement={"rule": "cheapest", "copy_to": "s3://copies-{job.region}/{name}/"}, job={"channels": {"train": "{job.data}"}})
+    plan = yard(catalogue, "campaign", "run", file, "--dry-run").stdout
+    assert "the cheapest" in plan and "us-west-2 1" in plan and "1.0 GiB to copy, 0.020 USD" in plan, plan
+    done = yard(catalogue, "campaign", "run", file)
+    row = described(catalogue, "brought")["Rows"][0]
+    assert (row["Region"], row["State"], row["BytesCopied"], row["BytesTotal"]) == ("us-west-2", "completed", 14, 14), (row, done.stdout)
+    copied = catalogue.boto("s3").head_object(Bucket="copies-us-west-2", Key="ireland/part")
+    assert copied["ContentLength"] == 14
+    assert "hello ireland" in jobs.log_lines(catalogue.boto("logs", region_name="us-west-2"), "brought-1")
+
+
+def test_rows_may_become_jobs_of_batch(catalogue, place):
+    batch = catalogue.boto("batch", region_name="us-west-2")
+    environment = batch.create_compute_environment(computeEnvironmentName="yard", type="MANAGED", computeResources={
+        "type": "EC2", "minvCpus": 0, "maxvCpus": 4, "instanceTypes": ["optimal"], "subnets": [], "instanceRole": "r"})["computeEnvironmentArn"]
+    batch.create_job_queue(jobQueueName="campaigns", priority=1, computeEnvironmentOrder=[{"order": 1, "computeEnvironment": environment}])
+    batch.register_job_definition(jobDefinitionName="say", type="container", containerProperties={
+        "image": "trainyard/machine", "command": ["/bin/sh", "-c", "echo said $WORD; [ $WORD != b ]"],
+        "resourceRequirements": [{"type": "VCPU", "value": "0.25"}, {"type": "MEMORY", "value": "64"}]})
+    file = campaign_file(place, "words", "SELECT 'a' AS name, 'us-west-2' AS region UNION ALL SELECT 'b', 'us-west-2'", batch_job={
+        "jobQueue": "campaigns", "jobDefinition": "say", "containerOverrides": {"environment": [{"name": "WORD", "value": "{name}"}]}})
+    assert yard(catalogue, "campaign", "run", file, check=False).returncode == 3
+    rows = described(catalogue, "words")["Rows"]
+    assert [row["State"] for row in rows] == ["completed", "failed"] and "Essential container" in rows[1]["Reason"], rows
+    assert batch.describe_jobs(jobs=[rows[0]["Job"]])["jobs"][0]["jobName"] == "words-1"
+
+
+def test_an_object_writes_a_row_and_the_row_starts_its_job(catalogue, place):
+    s3 = catalogue.boto("s3")
+    s3.create_bucket(Bucket="incoming")
+    s3.put_object(Bucket="incoming", Key="before.bin", Body=b"1234")  # it was there before anybody looked
+    file = campaign_file(
+        place, "arrivals", "SELECT name, region, uri AS data, bytes FROM datasets WHERE name LIKE 'new-%' ORDER BY name", "ls /opt/ml/input/data/train",
+        standing=True, job={"channels": {"train": "{job.data}"}},
+        watch=[{"uri": "s3://incoming/", "suffix": ".bin", "row": {"name": "new-{stem}", "region": "{region}", "uri": "{uri}", "bytes": "{bytes}"}}])
+    assert yard(catalogue, "campaign", "run", file).stdout == "arrivals\n"
+
+    def done(names):
+        return wait_for(lambda: {row["Label"]: row["State"] for row in described(catalogue, "arrivals")["Rows"]} == dict.fromkeys(names, "completed"), f"jobs of {names}")
+
+    done(["new-before"])
+    s3.put_object(Bucket="incoming", Key="ignored.txt", Body=b"-")
+    s3.put_object(Bucket="incoming", Key="later.bin", Body=b"12")
+    done(["new-before", "new-later"])
+    catalogue.kill()
+    catalogue.start()
+    catalogue.boto("s3").put_object(Bucket="incoming", Key="after.bin", Body=b"12")
+    done(["new-before", "new-later", "new-after"])
+    assert "new-later" in yard(catalogue, "campaign", "query", "SELECT name, bytes FROM datasets WHERE bytes = 2").stdout
+    yard(catalogue, "campaign", "stop", "arrivals")
+    assert finished(catalogue, "arrivals")["Status"] == "Stopped"
+
+
+def test_a_killed_server_goes_on_and_submits_nothing_twice(catalogue, remote, place):
+    query = "SELECT 'a' AS name, 'us-east-1' AS region UNION ALL SELECT 'b', 'us-west-2' UNION ALL SELECT 'c', 'eu-west-1' UNION ALL SELECT 'd', 'eu-west-1'"
+    file = campaign_file(place, "killed", query, "sleep 3", at_once=1)
+    yard(catalogue, "campaign", "run", file, "--detach")
+    for _ in range(3):
+        catalogue.kill()
+        catalogue.start()
+    seen = finished(catalogue, "killed")
+    assert seen["Status"] == "Completed" and [row["Attempts"] for row in seen["Rows"]] == [1, 1, 1, 1], seen["Rows"]
+    there = remote.boto("sagemaker").list_training_jobs(NameContains="killed-")["TrainingJobSummaries"]
+    assert sorted(job["TrainingJobName"] for job in there) == ["killed-3", "killed-4"]
+
+
+def test_a_lost_region_is_picked_up_again(catalogue, remote, place):
+    query = "SELECT 'a' AS name, 'us-east-1' AS region UNION ALL SELECT 'b', 'eu-west-1'"
+    yard(catalogue, "campaign", "run", campaign_file(place, "lost", query, "sleep 2; echo done"), "--detach")
+
+    def region(name):
+        return next(one for one in described(catalogue, "lost")["Regions"] if one["Region"] == name)
+
+    wait_for(lambda: region("eu-west-1")["Running"] == 1, "its job to run")
+    remote.kill()
+    wait_for(lambda: not region("eu-west-1")["Answers"] and region("us-east-1")["Completed"] == 1, "the region to be missed and the other to go on")
+    assert described(catalogue, "lost")["Status"] == "InProgress"
+    with pytest.raises(Exception, match="does not answer"):
+        catalogue.boto("sagemaker", region_name="eu-west-1").list_training_jobs()
+    remote.start()
+    seen = finished(catalogue, "lost")
+    assert seen["Status"] == "Completed" and [row["Attempts"] for row in seen["Rows"]] == [1, 1]
+
+
+def test_a_stopped_campaign_stops_its_jobs(catalogue, remote, place):
+    query = "SELECT 'a' AS name, 'us-east-1' AS region UNION ALL SELECT 'b', 'eu-west-1' UNION ALL SELECT 'c', 'eu-west-1'"
+    yard(catalogue, "campaign", "run", campaign_file(place, "stopped", query, "sleep 300", at_once=1), "--detach")
+    wait_for(lambda: sum(one["Running"] for one in described(catalogue, "stopped")["Regions"]) == 2, "two jobs to run")
+    yard(catalogue, "campaign", "stop", "stopped")
+    seen = finished(catalogue, "stopped")
+    assert [row["State"] for row in seen["Rows"]] == ["stopped"] * 3 and [row["Attempts"] for row in seen["Rows"]] == [1, 1, 0]
+    with pytest.raises(Exception):
+        remote.boto("sagemaker").describe_training_job(TrainingJobName="stopped-3")
