@@ -37,7 +37,7 @@ TEST(CampaignView, ThePlanSaysWhereAndWhy) {
   EXPECT_TRUE(holds(page, "the data lies there")) << page;
   EXPECT_TRUE(holds(page, "2 x ml.m5.large")) << page;
   EXPECT_TRUE(holds(
-      page, "2 jobs in 1 region: eu-west-1 2; 0.34 USD an hour while all run; 1.0 GiB to copy, 0.02 USD"))
+      page, "2 jobs in 1 region: eu-west-1 2; 0.34 USD an hour while all run; 1.0 GiB to copy, 0.020 USD"))
       << page;
   EXPECT_TRUE(holds(page, "the same in all  epochs=3")) << page;
   EXPECT_TRUE(holds(page, "HyperParameters.lr: 0.1, 0.2")) << page;
@@ -57,7 +57,8 @@ TEST(CampaignView, TheResultsNameTheBest) {
   const std::string page = results_page({}, streets(), kNow);
   EXPECT_TRUE(holds(page, "best: row 2, b, accuracy 0.75, lr=0.2\n")) << page;
   EXPECT_TRUE(holds(page, "\n*    2")) << page;
-  EXPECT_FALSE(holds(page, " same ")) << page;  // a column that is the same throughout tells nothing
+  EXPECT_FALSE(holds(page.substr(0, page.find('\n')), "same"))
+      << page;  // a column that is the same throughout tells nothing
 }
 
 TEST(CampaignView, WhatIsMissingIsNotDrawn) {

@@ -186,7 +186,7 @@ def test_data_is_brought_to_where_a_host_is_cheapest(catalogue, place):
     file = campaign_file(place, "brought", query, "cat /opt/ml/input/data/train/part; echo /opt/ml/input/data/train",
                          placement={"rule": "cheapest", "copy_to": "s3://copies-{job.region}/{name}/"}, job={"channels": {"train": "{job.data}"}})
     plan = yard(catalogue, "campaign", "run", file, "--dry-run").stdout
-    assert "the cheapest" in plan and "us-west-2 1" in plan and "1.0 GiB to copy, 0.0200 USD" in plan, plan
+    assert "the cheapest" in plan and "us-west-2 1" in plan and "1.0 GiB to copy, 0.020 USD" in plan, plan
     done = yard(catalogue, "campaign", "run", file)
     row = described(catalogue, "brought")["Rows"][0]
     assert (row["Region"], row["State"], row["BytesCopied"], row["BytesTotal"]) == ("us-west-2", "completed", 14, 14), (row, done.stdout)

@@ -59,6 +59,10 @@ def home(tmp_path_factory, remote):
     config = f"""
 [network]
 pool = "10.215.0.0/16"
+[[machine]]
+name = "yard"
+cpus = 32.0  # children wait for the jobs that they start: there must be room for both
+memory_gib = 128.0
 [images."batch-orchestration"]
 runtime = "machine"
 python = "{os.path.join(trainyard_server.ROOT, 'build', 'venv')}"
