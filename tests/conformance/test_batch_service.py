@@ -201,7 +201,7 @@ def test_jobs_wait_for_what_they_consume(batch):
 @pytest.mark.parametrize("version", [2, 3])
 def test_the_sdks_training_queue(server, batch, version, tmp_path):
     queue = make_queue(batch, 4)
-    found, printed, _ = sdk.run(server, version, tmp_path, "queue.py", [queue])
+    found, printed, _ = sdk.run(server, version, tmp_path, "training_queue.py", [queue])
     assert found["version"].startswith(f"{version}.")
     assert found["done"]["status"] == "SUCCEEDED" and found["done"]["schedulingPriority"] == 7
     assert found["many"] == ["SUCCEEDED", "SUCCEEDED"] and found["got"]

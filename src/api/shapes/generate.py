@@ -195,8 +195,8 @@ def header(service, model, operations, closure):
         shape = model["operations"][operation]
         sides = [struct_name(shape[side]["shape"]) if side in shape else "Nothing" for side in ("input", "output")]
         lines += ["struct %s {" % operation,
-                  "  using Input = %s;" % sides[0].join(["shapes::%s::" % service, ""]),
-                  "  using Output = %s;" % sides[1].join(["shapes::%s::" % service, ""]),
+                  "  using Input = %s;" % sides[0].join(["shapes::%s::" % snake(service), ""]),
+                  "  using Output = %s;" % sides[1].join(["shapes::%s::" % snake(service), ""]),
                   "  static const OperationShape& shape() { return kService.operations[%d]; }" % index, "};"]
     lines += ["", "}  // namespace trainyard::api::shapes::%s" % snake(service), ""]
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""A queue of AWS Batch for training jobs, through either SageMaker SDK as PyPI has it: `queue.py DIRECTORY QUEUE` after
+"""A queue of AWS Batch for training jobs, through either SageMaker SDK as PyPI has it: `training_queue.py DIRECTORY QUEUE` after
 `eval "$(trainyard env)"`. The last line printed is what the test looks at, as JSON.
 """
 
