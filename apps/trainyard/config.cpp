@@ -219,6 +219,25 @@ Result<void> read_region(const std::string& name, Table table, Config& config) {
   return {};
 }
 
+// A directory of the machines that jobs of Batch may mount; without one, each host of a job gets an empty one of its own.
+Result<void> read_volume(const std::string& path, Table table, domain::FileSystems& volumes) {
+  domain::FileSystem volume;
+  TRY(table.read("directory", volume.directory));
+  TRY(table.read("read_only", volume.read_only));
+  TRY(table.nothing_else());
+  if (!path.starts_with('/') || path.ends_with('/') || path.find("/..") != std::string::npos)
+    return invalid("volumes.\"" + path +
+                   "\" must be named by an absolute path, as jobs name it: [volumes.\"/fsx\"]");
+  if (!volume.directory.empty() && (!volume.directory.starts_with('/') || volume.directory == "/"))
+    return invalid(table.name("directory") +
+                   " must be an absolute path, and not /: what jobs see of this machine");
+  if (volume.directory.empty() && volume.read_only)
+    return invalid(table.name("read_only") +
+                   " makes no sense without a directory: each host's own would be empty for ever");
+  volumes[path] = volume;
+  return {};
+}
+
 Result<Config> from_value(const toml::value& file) {
   Config config;
   Table root(file, "");
