@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "base/text.hpp"
 #include "contract/keeper.hpp"
 #include "entry/children.hpp"
 #include "host/files.hpp"
@@ -20,10 +21,23 @@ namespace trainyard::entry {
 namespace {
 
 constexpr const char* kScratch[] = {"/tmp", "/dev/shm"};
+constexpr const char* kUsualPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 constexpr int kCannotRun = 127;
 // What is killed ends at once, and what it had started is then ours: some rounds see the last of it.
 constexpr int kKillRoundsMax = 1000;
 constexpr int kKillPauseMilliseconds = 5;
+
+// Where the child finds its program: on its own PATH, as a shell would. As it was named, where it is nowhere.
+std::string program_of(const contract::RunChild& run) {
+  const std::string& name = run.arguments[0];
+  if (name.find('/') != name.npos) return name;
+  const auto path = run.environment.find("PATH");
+  for (const auto directory : split(path == run.environment.end() ? kUsualPath : path->second, ':')) {
+    const std::string found = std::string(directory.empty() ? "." : directory) + "/" + name;
+    if (::access(found.c_str(), X_OK) == 0) return found;
+  }
+  return name;
+}
 
 class Keeper {
  public:
@@ -65,6 +79,8 @@ class Keeper {
 
   void start(contract::RunChild& run, const host::File& output) {
     if (child_ > 0) return answer(contract::NotStarted{"a child runs already"});
+    if (run.arguments.empty()) return answer(contract::NotStarted{"a child without a program"});
+    const std::string program = program_of(run);
     std::vector<std::string> lines;
     for (const auto& [name, value] : run.environment) lines.push_back(name + "=" + value);
     std::vector<char*> arguments, environment;
@@ -77,7 +93,9 @@ class Keeper {
     const host::File reading(ends[0]);
     host::File writing(ends[1]);
     const pid_t child = ::fork();
-    if (child == 0) become(run, arguments.data(), environment.data(), output.descriptor(), ends[1]);
+    if (child == 0)
+      become(program, run.working_directory, arguments.data(), environment.data(), output.descriptor(),
+             ends[1]);
     if (child < 0) return answer(contract::NotStarted{std::strerror(errno)});
     writing.close();
     int error_number = 0;
@@ -95,8 +113,8 @@ class Keeper {
     answer(contract::Started{});
   }
 
-  [[noreturn]] static void become(const contract::RunChild& run, char** arguments, char** environment,
-                                  int output, int failure) {
+  [[noreturn]] static void become(const std::string& program, const std::string& directory, char** arguments,
+                                  char** environment, int output, int failure) {
     ::setsid();
     for (int number = 1; number < NSIG; number++) ::signal(number, SIG_DFL);
     sigset_t none;
@@ -105,9 +123,8 @@ class Keeper {
     ::umask(0022);
     const int input = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (input >= 0 && ::dup2(input, 0) >= 0 && ::dup2(output, 1) >= 0 && ::dup2(output, 2) >= 0 &&
-        ::chdir(run.working_directory.c_str()) == 0) {
-      ::environ = environment;  // execvp looks at its PATH
-      ::execvp(arguments[0], arguments);
+        ::chdir(directory.c_str()) == 0) {
+      ::execve(program.c_str(), arguments, environment);
     }
     const int error_number = errno;
     (void)!::write(failure, &error_number, sizeof error_number);
