@@ -24,14 +24,15 @@ struct Stage {
 class Staged final : public host::Container {
  public:
   Staged(Stage& stage, int input)
-      : keeper_(host::File(::fcntl(input, F_DUPFD_CLOEXEC, 3))), thread_([this, &stage] {
+      : thread_([keeper = host::PacketSocket(host::File(::fcntl(input, F_DUPFD_CLOEXEC, 3))), &stage]() mutable {
+          host::PacketSocket mine = std::move(keeper);  // closed when this keeper leaves
           for (;;) {
-            const auto packet = keeper_.receive(60s);
+            const auto packet = mine.receive(60s);
             if (!packet || !*packet) return;
             stage.orders.push_back((*packet)->bytes);
             if (stage.answers.empty()) return;
             for (const auto& answer : stage.answers.front())
-              if (!keeper_.send(contract::encode(answer))) return;
+              if (!mine.send(contract::encode(answer))) return;
             stage.answers.pop_front();
           }
         }) {}
@@ -44,7 +45,6 @@ class Staged final : public host::Container {
   Result<host::ContainerUsage> usage() override { return host::ContainerUsage{5s, 1 << 20}; }
 
  private:
-  host::PacketSocket keeper_;
   std::thread thread_;
 };
 

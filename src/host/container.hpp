@@ -46,6 +46,7 @@ struct Mount {
 struct ProcessLimit {
   std::string name;  // "nofile"
   uint64_t soft = 0, hard = 0;
+  bool operator==(const ProcessLimit&) const = default;
 };
 
 struct ContainerSpec {
