@@ -129,7 +129,7 @@ def submit():
     """SubmitJob with durability on: many clients share commits, one cannot. The jobs wait for more than there is."""
     server = with_server("[[machine]]\nname = 'small'\ncpus = 1.0\nmemory_gib = 1.0\n").start()
     try:
-        definition(batch_yard(server, queue={}), "large", 96)
+        definition(batch_yard(server, queue={"bench": "submit"}), "large", 96)
         request = os.path.join(server.data, "request.json")
         with open(request, "w", encoding="utf-8") as file:
             json.dump({"jobName": "one", "jobQueue": "queue", "jobDefinition": "large"}, file)
@@ -147,7 +147,7 @@ def array():
     ours, peers = {"isolated": [], "reuse": []}, []
     try:
         slurm.start()
-        batch = batch_yard(server, isolated={}, reuse={"trainyard:reuse-hosts": "true"})
+        batch = batch_yard(server, isolated={"trainyard:reuse-hosts": "false"}, reuse={"trainyard:reuse-hosts": "true"})
         definition(batch, "true", 1)
 
         def rate(queue):

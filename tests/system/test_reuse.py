@@ -26,7 +26,7 @@ def batch(server):
     """Room for one job at a time: the next one follows on the same host, if it may."""
     batch = server.boto("batch")
     environment = batch.create_compute_environment(computeEnvironmentName="all", type="MANAGED", computeResources={"type": "EC2", "maxvCpus": 1})
-    for name, tags in (("kept", {"trainyard:reuse-hosts": "true"}), ("fresh", {})):
+    for name, tags in (("kept", {"trainyard:reuse-hosts": "true"}), ("fresh", {"team": "a"})):
         batch.create_job_queue(jobQueueName=name, priority=1, tags=tags, computeEnvironmentOrder=[
             {"order": 1, "computeEnvironment": environment["computeEnvironmentArn"]}])
     for name, memory in (("small", "64"), ("larger", "128")):
