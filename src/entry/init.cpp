@@ -32,6 +32,8 @@ int run_init(const std::vector<std::string>& arguments) {
     write_all(STDERR_FILENO, "trainyard-entry: --init needs a program\n");
     return 2;
   }
+  // Who ignores it, by inheritance too, hears of no child's end.
+  ::signal(SIGCHLD, SIG_DFL);
   sigset_t all, before;
   ::sigfillset(&all);
   // Faults of our own are ours.

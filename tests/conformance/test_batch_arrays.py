@@ -106,7 +106,7 @@ def test_what_arrays_cannot_be(batch, queue):
     assert "has no jobId" in refusal(batch.submit_job, **base, arrayProperties={"size": 2}, dependsOn=[{"jobId": first, "type": "SEQUENTIAL"}])
     assert "at most 20" in refusal(batch.submit_job, **base, dependsOn=[{"jobId": first}] * 21)
     assert "does not exist" in refusal(batch.list_jobs, arrayJobId="nobody")
-    assert "one of jobQueue and arrayJobId" in refusal(batch.list_jobs, arrayJobId=first, jobQueue=queue)
+    assert "one of jobQueue, arrayJobId and multiNodeJobId" in refusal(batch.list_jobs, arrayJobId=first, jobQueue=queue)
     assert "nextToken" in refusal(batch.list_jobs, arrayJobId=first, nextToken="elsewhere")
     wait_until(batch, first)
 
