@@ -33,8 +33,8 @@ bool same_container(const host::ContainerSpec& a, const host::ContainerSpec& b) 
          a.hostname == b.hostname && a.network_namespace == b.network_namespace && a.cpus == b.cpus &&
          a.memory_bytes == b.memory_bytes && a.pids_max == b.pids_max &&
          a.shared_memory_bytes == b.shared_memory_bytes && a.user_id == b.user_id &&
-         a.group_id == b.group_id && a.devices == b.devices &&
-         a.limits == b.limits && a.read_only_root == b.read_only_root;
+         a.group_id == b.group_id && a.devices == b.devices && a.limits == b.limits &&
+         a.read_only_root == b.read_only_root;
 }
 
 }  // namespace

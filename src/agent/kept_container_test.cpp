@@ -24,18 +24,19 @@ struct Stage {
 class Staged final : public host::Container {
  public:
   Staged(Stage& stage, int input)
-      : thread_([keeper = host::PacketSocket(host::File(::fcntl(input, F_DUPFD_CLOEXEC, 3))), &stage]() mutable {
-          host::PacketSocket mine = std::move(keeper);  // closed when this keeper leaves
-          for (;;) {
-            const auto packet = mine.receive(60s);
-            if (!packet || !*packet) return;
-            stage.orders.push_back((*packet)->bytes);
-            if (stage.answers.empty()) return;
-            for (const auto& answer : stage.answers.front())
-              if (!mine.send(contract::encode(answer))) return;
-            stage.answers.pop_front();
-          }
-        }) {}
+      : thread_(
+            [keeper = host::PacketSocket(host::File(::fcntl(input, F_DUPFD_CLOEXEC, 3))), &stage]() mutable {
+              host::PacketSocket mine = std::move(keeper);  // closed when this keeper leaves
+              for (;;) {
+                const auto packet = mine.receive(60s);
+                if (!packet || !*packet) return;
+                stage.orders.push_back((*packet)->bytes);
+                if (stage.answers.empty()) return;
+                for (const auto& answer : stage.answers.front())
+                  if (!mine.send(contract::encode(answer))) return;
+                stage.answers.pop_front();
+              }
+            }) {}
   ~Staged() override { thread_.join(); }
   Result<void> signal(int) override { return {}; }
   void kill_all() override {}
