@@ -140,7 +140,7 @@ echo out > /opt/ml/output/data/report.txt
     assert yard.archive("models/digits/output/model.tar.gz") == {"weights": None, "weights/w.bin": b"model\n"}
     assert yard.archive("models/digits/output/output.tar.gz") == {"report.txt": b"out\n"}
     left = set(os.listdir(yard.directory / "0"))
-    assert left <= {"order.json", "hosts", "agent.log", "alive"}, left
+    assert left == {"order.json", "hosts", "agent.log", "alive", "left"}, left  # "left": it ended in order
 
 
 def test_a_failure_is_told_in_the_users_words(yard):
