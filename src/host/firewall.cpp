@@ -39,6 +39,24 @@ std::string comment_text(const std::string& words) {
 constexpr int kReplySecondsMax = 10;        // the kernel answers at once
 constexpr size_t kTableNameBytesMax = 256;  // as nft's
 
+// What the tables of all networks begin with, into the chain of what is forwarded: to us go answers only, and what others
+// send each other is theirs.
+std::string table_head(const std::string& table, const std::string& ours, const std::string& comment) {
+  std::string text;
+  // Added and deleted first, all in one transaction: making it again replaces it.
+  text += "add table inet " + table + "\n";
+  text += "delete table inet " + table + "\n";
+  text += "table inet " + table + " {\n";
+  text += "  comment \"" + comment_text(comment) + "\"\n";
+  text += "  chain input {\n    type filter hook input priority filter; policy accept;\n";
+  text += "    iifname != " + ours + " accept\n";
+  text += "    ct state established,related accept\n";
+  text += "    drop\n  }\n";
+  text += "  chain forward {\n    type filter hook forward priority filter; policy accept;\n";
+  text += "    iifname != " + ours + " oifname != " + ours + " accept\n";
+  return text;
+}
+
 }  // namespace
 
 Result<void> run_nft(const std::string& text) {
@@ -51,19 +69,7 @@ Result<void> run_nft(const std::string& text) {
 
 std::string firewall_text(const PrivateNetwork& network) {
   const std::string ours = "\"" + network.bridge + "\"";
-  const std::string comment = comment_text(network.comment);
-  std::string text;
-  // Added and deleted first, all in one transaction: making it again replaces it.
-  text += "add table inet " + network.table + "\n";
-  text += "delete table inet " + network.table + "\n";
-  text += "table inet " + network.table + " {\n";
-  text += "  comment \"" + comment + "\"\n";
-  text += "  chain input {\n    type filter hook input priority filter; policy accept;\n";
-  text += "    iifname != " + ours + " accept\n";
-  text += "    ct state established,related accept\n";
-  text += "    drop\n  }\n";
-  text += "  chain forward {\n    type filter hook forward priority filter; policy accept;\n";
-  text += "    iifname != " + ours + " oifname != " + ours + " accept\n";
+  std::string text = table_head(network.table, ours, network.comment);
   text += "    iifname " + ours + " oifname " + ours + " accept\n";
   if (!network.isolated) {
     text += "    oifname " + ours + " ct state established,related accept\n";
@@ -86,17 +92,7 @@ std::string firewall_text(const PrivateNetwork& network) {
 
 std::string firewall_text(const DirectFirewall& firewall) {
   const std::string ours = "\"" + firewall.links + "*\"";
-  std::string text;
-  text += "add table inet " + firewall.table + "\n";
-  text += "delete table inet " + firewall.table + "\n";
-  text += "table inet " + firewall.table + " {\n";
-  text += "  comment \"" + comment_text(firewall.comment) + "\"\n";
-  text += "  chain input {\n    type filter hook input priority filter; policy accept;\n";
-  text += "    iifname != " + ours + " accept\n";
-  text += "    ct state established,related accept\n";
-  text += "    drop\n  }\n";
-  text += "  chain forward {\n    type filter hook forward priority filter; policy accept;\n";
-  text += "    iifname != " + ours + " oifname != " + ours + " accept\n";
+  std::string text = table_head(firewall.table, ours, firewall.comment);
   text += "    oifname " + ours + " ct state established,related accept\n";
   text += "    oifname " + ours + " drop\n";
   text += "    meta nfproto ipv6 drop\n";

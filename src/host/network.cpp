@@ -88,29 +88,9 @@ class Netlink {
     return Netlink(std::move(socket));
   }
 
-  // 0 or an error number.
-  int ask(Request& request, unsigned* index = nullptr) {
-    request.header()->nlmsg_seq = ++sequence_;
-    if (::send(socket_.descriptor(), request.header(), request.header()->nlmsg_len, 0) < 0) return errno;
-    alignas(NLMSG_ALIGNTO) char reply[kReplyBytesMax];
-    for (;;) {
-      const ssize_t got = ::recv(socket_.descriptor(), reply, sizeof reply, 0);
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0) return errno == EAGAIN ? ETIMEDOUT : errno;
-      int left = int(got);
-      for (auto* message = reinterpret_cast<nlmsghdr*>(reply); NLMSG_OK(message, unsigned(left));
-           message = NLMSG_NEXT(message, left)) {
-        if (message->nlmsg_seq != sequence_) continue;
-        if (message->nlmsg_type == RTM_NEWLINK && index)
-          *index = unsigned(reinterpret_cast<ifinfomsg*>(NLMSG_DATA(message))->ifi_index);
-        if (message->nlmsg_type != NLMSG_ERROR) continue;
-        return -reinterpret_cast<nlmsgerr*>(NLMSG_DATA(message))->error;
-      }
-    }
-  }
-
-  // All that a dump answers. 0 or an error number.
-  int list(Request& request, const std::function<void(const nlmsghdr&)>& each) {
+  // Tells `each` of what is answered, up to the end of a dump or the word that it is done. 0 or an error number.
+  int ask(
+      Request& request, const std::function<void(const nlmsghdr&)>& each = [](const nlmsghdr&) {}) {
     request.header()->nlmsg_seq = ++sequence_;
     if (::send(socket_.descriptor(), request.header(), request.header()->nlmsg_len, 0) < 0) return errno;
     alignas(NLMSG_ALIGNTO) char reply[kReplyBytesMax];
@@ -136,7 +116,11 @@ class Netlink {
     request.body<ifinfomsg>().ifi_family = AF_UNSPEC;
     request.put(IFLA_IFNAME, name);
     unsigned index = 0;
-    if (const int error = ask(request, &index)) return from_errno("looking for the interface " + name, error);
+    const int error = ask(request, [&](const nlmsghdr& message) {
+      if (message.nlmsg_type == RTM_NEWLINK)
+        index = unsigned(reinterpret_cast<const ifinfomsg*>(NLMSG_DATA(&message))->ifi_index);
+    });
+    if (error) return from_errno("looking for the interface " + name, error);
     return index;
   }
 
@@ -397,7 +381,7 @@ Result<std::vector<AddressInNetwork>> networks_of_interfaces() {
   Request request(RTM_GETADDR, NLM_F_DUMP);
   request.body<ifaddrmsg>().ifa_family = AF_INET;
   std::vector<AddressInNetwork> found;
-  const int error = netlink.list(request, [&](const nlmsghdr& message) {
+  const int error = netlink.ask(request, [&](const nlmsghdr& message) {
     if (message.nlmsg_type != RTM_NEWADDR) return;
     const auto* body = reinterpret_cast<const ifaddrmsg*>(NLMSG_DATA(&message));
     std::optional<Address> address, local;
