@@ -1,15 +1,11 @@
 """Jobs of Batch as tests say them: a shell line in a container, or on each of n nodes."""
 
-import uuid
 
+from calls import fresh
 from trainyard_server import WAIT_SECONDS_MAX, wait_for
 
 IMAGE = "trainyard/machine"
 FINAL = ("SUCCEEDED", "FAILED")
-
-
-def fresh(prefix):
-    return f"{prefix}-{uuid.uuid4().hex[:8]}"
 
 
 def make_queue(batch, cpus_max=256):

@@ -11,27 +11,6 @@ namespace {
 constexpr size_t kReadBytes = 64 << 10;
 constexpr int kWriteWaitMilliseconds = 60'000;  // a server that takes nothing for so long is gone
 
-void start_curl() {
-  static const bool started = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
-  (void)started;
-}
-
-Error error_of_curl(CURLcode code, const char* words) {
-  const std::string message = words[0] != '\0' ? words : curl_easy_strerror(code);
-  switch (code) {
-    case CURLE_URL_MALFORMAT:
-    case CURLE_UNSUPPORTED_PROTOCOL:
-      return invalid(message);
-    case CURLE_PEER_FAILED_VERIFICATION:
-    case CURLE_SSL_CACERT_BADFILE:
-      return denied(message + " (AWS_CA_BUNDLE names the authority that is trusted)");
-    case CURLE_WRITE_ERROR:
-      return exhausted("the answer is larger than this client takes");
-    default:
-      return unavailable(message);
-  }
-}
-
 size_t take_body(char* bytes, size_t, size_t count, void* into) {
   auto& body = *static_cast<std::string*>(into);
   if (body.size() + count > kAnswerBytesMax) return 0;
@@ -39,16 +18,10 @@ size_t take_body(char* bytes, size_t, size_t count, void* into) {
   return count;
 }
 
-// What every request has in common.
-void prepare(CURL* handle, const std::string& url, const CurlLimits& limits, char* words) {
-  curl_easy_setopt(handle, CURLOPT_URL, url.c_str());
-  curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
-  curl_easy_setopt(handle, CURLOPT_HTTP_VERSION, long(CURL_HTTP_VERSION_1_1));
-  curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
-  curl_easy_setopt(handle, CURLOPT_PROXY, "");
-  curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, words);
-  curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS, long(limits.connect_limit / 1ms));
-  if (!limits.ca_bundle.empty()) curl_easy_setopt(handle, CURLOPT_CAINFO, limits.ca_bundle.c_str());
+// Says to a user what a certificate is checked against.
+Error trusted_by(Error error) {
+  if (error.kind == Kind::denied) error.message += " (AWS_CA_BUNDLE names the authority that is trusted)";
+  return error;
 }
 
 class RawConnection final : public Connection {
@@ -101,7 +74,37 @@ class RawConnection final : public Connection {
 
 }  // namespace
 
-Curl::Curl(CurlLimits limits) : limits_(std::move(limits)), handle_((start_curl(), curl_easy_init())) {}
+void* new_handle() {
+  static const bool started = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
+  return started ? curl_easy_init() : nullptr;
+}
+
+Error error_of_curl(int code, const char* words) {
+  const std::string message = words[0] != '\0' ? words : curl_easy_strerror(CURLcode(code));
+  switch (code) {
+    case CURLE_URL_MALFORMAT:
+    case CURLE_UNSUPPORTED_PROTOCOL:
+      return invalid(message);
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_CACERT_BADFILE:
+      return denied(message);
+    default:
+      return unavailable(message);
+  }
+}
+
+void prepare(void* handle, const std::string& url, const CurlLimits& limits, char* words) {
+  curl_easy_setopt(handle, CURLOPT_URL, url.c_str());
+  curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
+  curl_easy_setopt(handle, CURLOPT_HTTP_VERSION, long(CURL_HTTP_VERSION_1_1));
+  curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
+  curl_easy_setopt(handle, CURLOPT_PROXY, "");
+  curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, words);
+  curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS, long(limits.connect_limit / 1ms));
+  if (!limits.ca_bundle.empty()) curl_easy_setopt(handle, CURLOPT_CAINFO, limits.ca_bundle.c_str());
+}
+
+Curl::Curl(CurlLimits limits) : limits_(std::move(limits)), handle_(new_handle()) {}
 
 Curl::~Curl() { curl_easy_cleanup(static_cast<CURL*>(handle_)); }
 
@@ -126,7 +129,8 @@ Result<Answer> Curl::post(const std::string& url,
   curl_easy_setopt(handle, CURLOPT_WRITEDATA, &answer.body);
   const CURLcode code = curl_easy_perform(handle);
   curl_slist_free_all(lines);
-  if (code != CURLE_OK) return error_of_curl(code, words);
+  if (code == CURLE_WRITE_ERROR) return exhausted("the answer is larger than this client takes");
+  if (code != CURLE_OK) return trusted_by(error_of_curl(code, words));
   long status = 0;
   curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &status);
   answer.status = int(status);
@@ -134,8 +138,7 @@ Result<Answer> Curl::post(const std::string& url,
 }
 
 Result<std::unique_ptr<Connection>> connect_raw(const std::string& url, const CurlLimits& limits) {
-  start_curl();
-  CURL* handle = curl_easy_init();
+  CURL* handle = new_handle();
   if (handle == nullptr) return exhausted("libcurl cannot start");
   char words[CURL_ERROR_SIZE] = "";
   prepare(handle, url, limits, words);
@@ -143,7 +146,7 @@ Result<std::unique_ptr<Connection>> connect_raw(const std::string& url, const Cu
   const CURLcode code = curl_easy_perform(handle);
   curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, static_cast<char*>(nullptr));
   if (code != CURLE_OK) {
-    Error error = error_of_curl(code, words);
+    Error error = trusted_by(error_of_curl(code, words));
     curl_easy_cleanup(handle);
     return error;
   }

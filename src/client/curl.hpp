@@ -37,6 +37,13 @@ class Curl {
   void* const handle_;  // CURL
 };
 
+// What every request has in common. `handle` is a CURL, `words` holds CURL_ERROR_SIZE bytes and outlives its use.
+void prepare(void* handle, const std::string& url, const CurlLimits& limits, char* words);
+// A handle to prepare; nullptr when libcurl cannot start. The caller gives it to curl_easy_cleanup.
+void* new_handle();
+// Errors of libcurl, by what the caller may do about them.
+Error error_of_curl(int code, const char* words);
+
 // Connects to the URL's host (with TLS where it says https) and sends nothing.
 Result<std::unique_ptr<Connection>> connect_raw(const std::string& url, const CurlLimits& limits);
 

@@ -7,6 +7,7 @@
 
 #include "base/text.hpp"
 #include "client/authority.hpp"
+#include "client/curl.hpp"
 
 namespace trainyard::client {
 namespace {
@@ -82,13 +83,6 @@ void set_request(CURL* handle, const Passed& request, Transfer& transfer) {
   curl_easy_setopt(handle, CURLOPT_CUSTOMREQUEST, request.method.c_str());
 }
 
-Error error_of_code(CURLcode code, const char* words) {
-  const std::string message = words[0] != '\0' ? words : curl_easy_strerror(code);
-  if (code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE) return denied(message);
-  if (code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL) return invalid(message);
-  return unavailable(message);
-}
-
 }  // namespace
 
 struct Passer::Handles {
@@ -104,7 +98,7 @@ struct Passer::Handles {
         return handle;
       }
     }
-    return curl_easy_init();
+    return static_cast<CURL*>(new_handle());
   }
   void give_back(CURL* handle) {
     const std::lock_guard lock(mutex);
@@ -117,10 +111,7 @@ struct Passer::Handles {
   std::vector<CURL*> idle;  // guarded by mutex
 };
 
-Passer::Passer(Clock& clock) : clock_(clock), handles_(std::make_unique<Handles>()) {
-  static const bool started = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
-  (void)started;
-}
+Passer::Passer(Clock& clock) : clock_(clock), handles_(std::make_unique<Handles>()) {}
 
 Passer::~Passer() = default;
 
@@ -140,17 +131,10 @@ Result<void> Passer::pass(const Remote& remote, const Passed& request, const Rec
   while (url.ends_with('/')) url.pop_back();
   url += request.target;
   Transfer transfer{request, receiver, handle};
-  curl_easy_setopt(handle, CURLOPT_URL, url.c_str());
+  prepare(handle, url, {remote.ca_bundle, remote.connect_limit}, words);
   curl_easy_setopt(handle, CURLOPT_PATH_AS_IS, 1L);  // it was signed as it is
-  curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
-  curl_easy_setopt(handle, CURLOPT_HTTP_VERSION, long(CURL_HTTP_VERSION_1_1));
-  curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
-  curl_easy_setopt(handle, CURLOPT_PROXY, "");
-  curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, words);
-  curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS, long(remote.connect_limit / 1ms));
   curl_easy_setopt(handle, CURLOPT_LOW_SPEED_LIMIT, 1L);
   curl_easy_setopt(handle, CURLOPT_LOW_SPEED_TIME, long(remote.idle_limit / 1s));
-  if (!remote.ca_bundle.empty()) curl_easy_setopt(handle, CURLOPT_CAINFO, remote.ca_bundle.c_str());
   set_request(handle, request, transfer);
   curl_slist* lines = nullptr;
   for (const auto& [name, value] : headers)
@@ -169,7 +153,7 @@ Result<void> Passer::pass(const Remote& remote, const Passed& request, const Rec
   if (code != CURLE_OK && !transfer.fault)
     done = std::move(transfer.fault);
   else if (code != CURLE_OK)
-    done = error_of_code(code, words);
+    done = error_of_curl(code, words);
   else
     done = transfer.start();
   handles_->give_back(handle);

@@ -1,6 +1,6 @@
 // Multi-node parallel jobs: the main host decides, the others follow it.
 #include "control/gang.hpp"
-#include "control/test_yard.hpp"
+#include "control/test_batch.hpp"
 #include "wire/codec.hpp"
 
 namespace trainyard::control {
@@ -10,25 +10,18 @@ using domain::Fault;
 using domain::HostIndex;
 using domain::HostState;
 using domain::StopCause;
-using test::Yard;
+using test::BatchYard;
 
 constexpr HostIndex kMain = 1;
 
 // A job of three hosts, of which the second is the main one.
-class Nodes : public Yard {
+class Nodes : public BatchYard {
  public:
   explicit Nodes(uint32_t attempts_max = 1) {
     settings.stop_grace = 1s;
     settings.volumes["/fsx"] = {"/srv/fsx", "", "", false};
     settings.images["other"] = {};
     restart();
-    domain::ComputeEnvironment environment;
-    environment.key = {"us-east-1", "box"};
-    control->change_noun({domain::NounChange::create, environment}, [](const auto&) {});
-    domain::JobQueue queue;
-    queue.key = {"us-east-1", "q"};
-    queue.environments = {"box"};
-    control->change_noun({domain::NounChange::create, queue}, [](const auto&) {});
     NewJob nodes = job("n");
     nodes.spec.batch.emplace();
     nodes.spec.batch->queue = "q";

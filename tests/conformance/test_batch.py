@@ -2,21 +2,17 @@
 
 import json
 import subprocess
-import uuid
 
 import botocore.exceptions
 import pytest
 
 import debians_boto
 import trainyard_server
+from calls import fresh, refusal
 from trainyard_server import wait_for
 
 IMAGE = "trainyard/machine"
 FINAL = ("SUCCEEDED", "FAILED")
-
-
-def fresh(prefix):
-    return f"{prefix}-{uuid.uuid4().hex[:8]}"
 
 
 @pytest.fixture(scope="module")
@@ -62,14 +58,6 @@ def wait_until(batch, job, statuses=FINAL):
 def lines(server, stream):
     events = server.boto("logs").get_log_events(logGroupName="/aws/batch/job", logStreamName=stream, startFromHead=True)["events"]
     return [event["message"] for event in events]
-
-
-def refusal(call, **arguments):
-    with pytest.raises(botocore.exceptions.ClientError) as caught:
-        call(**arguments)
-    assert caught.value.response["Error"]["Code"] == "ClientException"
-    assert caught.value.response["ResponseMetadata"]["HTTPStatusCode"] == 400
-    return caught.value.response["Error"]["Message"]
 
 
 def test_a_job_runs_and_says_where_it_is(server, batch, queue):

@@ -3,11 +3,11 @@ what is not is refused in words."""
 
 import json
 
-import botocore.exceptions
 import pytest
 
 import debians_boto
-from nodes import container, describe, fresh, lines, make_queue, of_nodes, submit, wait_until
+from calls import fresh, refusal
+from nodes import container, describe, lines, make_queue, of_nodes, submit, wait_until
 
 
 @pytest.fixture(scope="module")
@@ -53,13 +53,6 @@ def run(yard, batch, queue, script, group="/aws/batch/job", **more):
     done = wait_until(batch, submit(batch, queue, container(script, **more)))
     assert done["status"] == "SUCCEEDED", (done["statusReason"], done["container"].get("reason"))
     return lines(yard, done, group=group)
-
-
-def refusal(call, **arguments):
-    with pytest.raises(botocore.exceptions.ClientError) as caught:
-        call(**arguments)
-    assert caught.value.response["Error"]["Code"] == "ClientException"
-    return caught.value.response["Error"]["Message"]
 
 
 def mounts(*points, volumes):

@@ -2,22 +2,10 @@
 
 import uuid
 
-import botocore.exceptions
 import pytest
 
 import debians_boto
-
-
-def fresh(prefix):
-    return f"{prefix}-{uuid.uuid4().hex[:8]}"
-
-
-def refusal(call, **arguments):
-    with pytest.raises(botocore.exceptions.ClientError) as caught:
-        call(**arguments)
-    error = caught.value.response["Error"]
-    assert error["Code"] == "ClientException", error
-    return error["Message"]
+from calls import fresh, refusal
 
 
 @pytest.fixture(scope="module")

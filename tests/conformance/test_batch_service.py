@@ -8,21 +8,10 @@ import pytest
 
 import jobs
 import sdk
+from calls import fresh, refusal
 from trainyard_server import wait_for
 
 FINAL = ("SUCCEEDED", "FAILED")
-
-
-def fresh(prefix):
-    return f"{prefix}-{uuid.uuid4().hex[:8]}"
-
-
-def refusal(call, **arguments):
-    with pytest.raises(botocore.exceptions.ClientError) as caught:
-        call(**arguments)
-    error = caught.value.response["Error"]
-    assert error["Code"] == "ClientException", error
-    return error["Message"]
 
 
 @pytest.fixture(scope="module")

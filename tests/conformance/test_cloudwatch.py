@@ -1,19 +1,14 @@
 """CloudWatch metrics as unmodified clients see them: today's speak JSON in query mode, Debian's the query protocol."""
 
 import datetime
-import uuid
 
-import botocore.exceptions
 import pytest
 
 import debians_boto
+from calls import fresh, refused
 
 MINUTE = datetime.timedelta(minutes=1)
 ALL = ["SampleCount", "Average", "Sum", "Minimum", "Maximum"]
-
-
-def fresh(prefix):
-    return f"{prefix}/{uuid.uuid4().hex[:8]}"
 
 
 @pytest.fixture(scope="module")
@@ -30,13 +25,7 @@ def start():
 
 @pytest.fixture
 def space():
-    return fresh("Tests")
-
-
-def refusal(call, **arguments):
-    with pytest.raises(botocore.exceptions.ClientError) as caught:
-        call(**arguments)
-    return caught.value.response["Error"]["Code"], caught.value.response["Error"]["Message"]
+    return fresh("Tests", "/")
 
 
 def test_values_sets_and_counts_add_up(cloudwatch, space, start):
@@ -82,18 +71,18 @@ def test_a_point_without_a_time_is_of_now(cloudwatch, space):
 
 def test_what_is_wrong_has_its_names(cloudwatch, space, start):
     question = dict(Namespace=space, MetricName="x", StartTime=start, EndTime=start + MINUTE, Period=60, Statistics=["Sum"])
-    code, message = refusal(cloudwatch.get_metric_statistics, **question | {"StartTime": start - datetime.timedelta(days=1)})
+    code, message = refused(cloudwatch.get_metric_statistics, **question | {"StartTime": start - datetime.timedelta(days=1)})
     assert code == "InvalidParameterCombination"
     assert message.startswith("You have requested up to 1,441 datapoints, which exceeds the limit of 1,440.")
-    assert refusal(cloudwatch.get_metric_statistics, **question | {"EndTime": start}) == (
+    assert refused(cloudwatch.get_metric_statistics, **question | {"EndTime": start}) == (
         "InvalidParameterValue", "The parameter StartTime must be less than the parameter EndTime.")
-    assert refusal(cloudwatch.get_metric_statistics, **question | {"Period": 7})[0] == "InvalidParameterValue"
+    assert refused(cloudwatch.get_metric_statistics, **question | {"Period": 7})[0] == "InvalidParameterValue"
     question.pop("Statistics")
-    assert refusal(cloudwatch.get_metric_statistics, **question)[0] == "InvalidParameterCombination"
+    assert refused(cloudwatch.get_metric_statistics, **question)[0] == "InvalidParameterCombination"
     for datum, code in (({}, "MissingParameter"), ({"Value": 1, "Values": [1]}, "InvalidParameterCombination"), ({"Value": float("nan")}, "InvalidParameterValue"),
                         ({"Value": 1, "Timestamp": start - datetime.timedelta(days=15)}, "InvalidParameterValue"),
                         ({"Values": [1, 2], "Counts": [1]}, "InvalidParameterValue")):
-        assert refusal(cloudwatch.put_metric_data, Namespace=space, MetricData=[{"MetricName": "x"} | datum])[0] == code, datum
+        assert refused(cloudwatch.put_metric_data, Namespace=space, MetricData=[{"MetricName": "x"} | datum])[0] == code, datum
     assert cloudwatch.list_metrics(Namespace=space)["Metrics"] == []
 
 

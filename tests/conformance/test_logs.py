@@ -1,17 +1,12 @@
 """CloudWatch Logs as unmodified clients see it."""
 
 import time
-import uuid
 
-import botocore.exceptions
 import pytest
 
 import debians_boto
 import trainyard_server
-
-
-def fresh(prefix):
-    return f"{prefix}-{uuid.uuid4().hex[:8]}"
+from calls import fresh, refused
 
 
 def now():
@@ -46,12 +41,6 @@ def lines(answer):
     return [event["message"] for event in answer["events"]]
 
 
-def refusal(call, **arguments):
-    with pytest.raises(botocore.exceptions.ClientError) as caught:
-        call(**arguments)
-    return caught.value.response["Error"]["Code"], caught.value.response["Error"]["Message"]
-
-
 def test_what_was_put_is_read_in_order(logs, group, stream):
     answer = put(logs, group, stream, "one", "zwölf \U0001f682", "tab\tand \"quotes\"")
     assert answer["nextSequenceToken"] and "rejectedLogEventsInfo" not in answer
@@ -63,16 +52,16 @@ def test_what_was_put_is_read_in_order(logs, group, stream):
 def test_what_is_missing_has_its_names(logs, group):
     missing_group = ("ResourceNotFoundException", "The specified log group does not exist.")
     missing_stream = ("ResourceNotFoundException", "The specified log stream does not exist.")
-    assert refusal(logs.get_log_events, logGroupName="none", logStreamName="s") == missing_group
-    assert refusal(logs.get_log_events, logGroupName=group, logStreamName="s") == missing_stream
-    assert refusal(logs.describe_log_streams, logGroupName="none") == missing_group
-    assert refusal(logs.filter_log_events, logGroupName="none") == missing_group
+    assert refused(logs.get_log_events, logGroupName="none", logStreamName="s") == missing_group
+    assert refused(logs.get_log_events, logGroupName=group, logStreamName="s") == missing_stream
+    assert refused(logs.describe_log_streams, logGroupName="none") == missing_group
+    assert refused(logs.filter_log_events, logGroupName="none") == missing_group
     event = {"timestamp": now(), "message": "x"}
-    assert refusal(logs.put_log_events, logGroupName=group, logStreamName="none", logEvents=[event]) == missing_stream
-    assert refusal(logs.create_log_group, logGroupName=group) == ("ResourceAlreadyExistsException", "The specified log group already exists")
+    assert refused(logs.put_log_events, logGroupName=group, logStreamName="none", logEvents=[event]) == missing_stream
+    assert refused(logs.create_log_group, logGroupName=group) == ("ResourceAlreadyExistsException", "The specified log group already exists")
     with pytest.raises(logs.exceptions.ResourceNotFoundException):
         logs.create_log_stream(logGroupName="none", logStreamName="s")
-    code, message = refusal(logs.create_log_group, logGroupName="a b")
+    code, message = refused(logs.create_log_group, logGroupName="a b")
     assert code == "InvalidParameterException" and "1 validation error detected" in message
 
 
@@ -165,7 +154,7 @@ def test_filter_searches_all_streams_by_time(logs, group):
         (f"s{i}", f"step={k} ERROR s{i}") for i in (0, 2) for k in range(0, 50, 10)}
     some = logs.filter_log_events(logGroupName=group, logStreamNamePrefix="s2", filterPattern='"step=7 "')["events"]
     assert [event["message"] for event in some] == ["step=7 ok s2"]
-    assert refusal(logs.filter_log_events, logGroupName=group, filterPattern="{ $.a")[0] == "InvalidParameterException"
+    assert refused(logs.filter_log_events, logGroupName=group, filterPattern="{ $.a")[0] == "InvalidParameterException"
 
 
 def test_filter_understands_json(logs, group, stream):
@@ -177,7 +166,7 @@ def test_filter_understands_json(logs, group, stream):
 def test_put_refuses_disorder_and_leaves_out_old_and_new(logs, group, stream):
     hour = 3_600_000
     events = [{"timestamp": now(), "message": "a"}, {"timestamp": now() - hour, "message": "b"}]
-    assert refusal(logs.put_log_events, logGroupName=group, logStreamName=stream, logEvents=events) == (
+    assert refused(logs.put_log_events, logGroupName=group, logStreamName=stream, logEvents=events) == (
         "InvalidParameterException", "Log events in a single PutLogEvents request must be in chronological order.")
     events = [{"timestamp": now(), "message": "kept"}, {"timestamp": now() + 3 * hour, "message": "new"}]
     answer = logs.put_log_events(logGroupName=group, logStreamName=stream, logEvents=events, sequenceToken="ignored")

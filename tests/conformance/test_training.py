@@ -3,19 +3,14 @@
 import io
 import json
 import tarfile
-import uuid
 
 import boto3
 import botocore.config
-import botocore.exceptions
 import pytest
 
 import jobs
+from calls import fresh, refused
 from trainyard_server import wait_for
-
-
-def fresh(prefix):
-    return f"{prefix}-{uuid.uuid4().hex[:8]}"
 
 
 @pytest.fixture(scope="module")
@@ -38,12 +33,6 @@ def logs(server):
 def model_of(s3, description):
     bucket, key = description["ModelArtifacts"]["S3ModelArtifacts"].removeprefix("s3://").split("/", 1)
     return tarfile.open(fileobj=io.BytesIO(s3.get_object(Bucket=bucket, Key=key)["Body"].read()))
-
-
-def refusal(call, **arguments):
-    with pytest.raises(botocore.exceptions.ClientError) as caught:
-        call(**arguments)
-    return caught.value.response["Error"]["Code"], caught.value.response["Error"]["Message"]
 
 
 def test_a_job_runs_and_leaves_its_model(sagemaker, s3, logs):
@@ -184,14 +173,14 @@ def test_a_job_reaches_the_api_as_its_role(sagemaker, s3, logs):
 def test_names_are_taken_once(sagemaker, s3):
     name = fresh("twice")
     sagemaker.create_training_job(**jobs.request(name))
-    code, message = refusal(sagemaker.create_training_job, **jobs.request(name))
+    code, message = refused(sagemaker.create_training_job, **jobs.request(name))
     assert code == "ResourceInUse" and name in message
 
 
 def test_what_is_not_there_is_told_as_aws_tells_it(sagemaker):
-    code, message = refusal(sagemaker.describe_training_job, TrainingJobName="never-made")
+    code, message = refused(sagemaker.describe_training_job, TrainingJobName="never-made")
     assert code == "ValidationException" and "Requested resource not found" in message
-    code, message = refusal(sagemaker.stop_training_job, TrainingJobName="never-made")
+    code, message = refused(sagemaker.stop_training_job, TrainingJobName="never-made")
     assert code == "ValidationException" and "Requested resource not found" in message
 
 
@@ -200,7 +189,7 @@ def test_all_violations_in_one_message(server):
     request = jobs.request("-bad-")
     request["StoppingCondition"] = {"MaxRuntimeInSeconds": 0}
     request["AlgorithmSpecification"]["TrainingInputMode"] = "Teleport"
-    code, message = refusal(sagemaker.create_training_job, **request)
+    code, message = refused(sagemaker.create_training_job, **request)
     assert code == "ValidationException"
     assert message.startswith("3 validation errors detected: Value "), message
     assert "Value '-bad-' at 'trainingJobName' failed to satisfy constraint: Member must satisfy regular expression pattern:" in message
@@ -249,7 +238,7 @@ def test_regions_have_their_own_names(server, sagemaker, s3):
 
 
 def test_an_unknown_image_names_those_that_there_are(sagemaker):
-    code, message = refusal(sagemaker.create_training_job, **jobs.request(fresh("image"), image="nobody/knows"))
+    code, message = refused(sagemaker.create_training_job, **jobs.request(fresh("image"), image="nobody/knows"))
     assert code == "ValidationException" and "trainyard/machine" in message
 
 

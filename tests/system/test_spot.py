@@ -3,20 +3,15 @@
 import os
 import signal
 import time
-import uuid
 
-import botocore.exceptions
 import pytest
 
 import jobs
 import leftovers
+from calls import fresh, refusal
 from trainyard_server import wait_for
 
 SPOT = {"EnableManagedSpotTraining": True, "StoppingCondition": {"MaxRuntimeInSeconds": 300, "MaxWaitTimeInSeconds": 600}}
-
-
-def fresh(prefix):
-    return f"{prefix}-{uuid.uuid4().hex[:8]}"
 
 
 @pytest.fixture(scope="module")
@@ -41,13 +36,6 @@ def own(yard):
         del os.environ["AWS_DATA_PATH"]
     else:
         os.environ["AWS_DATA_PATH"] = before
-
-
-def refusal(call, **arguments):
-    with pytest.raises(botocore.exceptions.ClientError) as caught:
-        call(**arguments)
-    assert caught.value.response["Error"]["Code"] == "ValidationException"
-    return caught.value.response["Error"]["Message"]
 
 
 def phases(description):
@@ -82,7 +70,7 @@ def test_an_interrupted_job_starts_again(yard, sagemaker, own):
     done = jobs.wait_until(sagemaker, name)
     assert done["TrainingJobStatus"] == "Stopped"
     assert 0 < done["BillableTimeInSeconds"] <= done["TrainingTimeInSeconds"]
-    assert "cannot be interrupted" in refusal(own.interrupt_training_job, TrainingJobName=name)
+    assert "cannot be interrupted" in refusal(own.interrupt_training_job, "ValidationException", TrainingJobName=name)
 
 
 def test_a_job_that_is_no_spot_job_is_interrupted_all_the_same(yard, sagemaker, own):
@@ -92,10 +80,10 @@ def test_a_job_that_is_no_spot_job_is_interrupted_all_the_same(yard, sagemaker, 
     said = yard.aws("trainyard", "interrupt-training-job", "--training-job-name", name, "--notice-in-seconds", "0")
     assert "not a spot job" in said["StatusMessage"]
     wait_for_line(yard, name, "begins", 2)
-    assert "hosts: algo-1 to algo-1" in refusal(own.interrupt_training_job, TrainingJobName=name, HostName="algo-7")
+    assert "hosts: algo-1 to algo-1" in refusal(own.interrupt_training_job, "ValidationException", TrainingJobName=name, HostName="algo-7")
     sagemaker.stop_training_job(TrainingJobName=name)
     jobs.wait_until(sagemaker, name)
-    assert refusal(own.interrupt_training_job, TrainingJobName="nobody") == "Requested resource not found."
+    assert refusal(own.interrupt_training_job, "ValidationException", TrainingJobName="nobody") == "Requested resource not found."
 
 
 def processes_with(mark):
@@ -193,7 +181,7 @@ def test_a_warm_pool_is_kept_reused_and_given_back(yard, sagemaker):
     sagemaker.update_training_job(TrainingJobName=second, ResourceConfig={"KeepAlivePeriodInSeconds": 0})
     assert sagemaker.describe_training_job(TrainingJobName=second)["WarmPoolStatus"]["Status"] == "Terminated"
     assert jobs.wait_until(sagemaker, other)["TrainingJobStatus"] == "Completed", "the machine is free again"
-    assert "cannot be updated" in refusal(sagemaker.update_training_job, TrainingJobName=other, ResourceConfig={"KeepAlivePeriodInSeconds": 5})
+    assert "cannot be updated" in refusal(sagemaker.update_training_job, "ValidationException", TrainingJobName=other, ResourceConfig={"KeepAlivePeriodInSeconds": 5})
 
 
 def test_a_trace_takes_spot_jobs_only(start, tmp_path):

@@ -32,6 +32,19 @@ TagMap batch_tags_out(const std::vector<domain::Tag>& tags);
 // Errors: ClientException, when it is not within 1 and kPageMaxBatch.
 Outcome<int64_t> results_max_of(const std::optional<int64_t>& asked);
 
+// "units: quantity" as a list of a reply's structures.
+template <class Detail>
+std::vector<Detail> by_unit(const std::map<std::string, double>& quantities) {
+  std::vector<Detail> out;
+  for (const auto& [unit, quantity] : quantities) {
+    Detail detail;
+    detail.capacity_unit = unit;
+    detail.quantity = quantity;
+    out.push_back(std::move(detail));
+  }
+  return out;
+}
+
 Failure no_such_noun(std::string_view what, const std::string& name);
 
 // The words of a request as its face wrote them, and a description made of such words.

@@ -116,20 +116,12 @@ Detail describe_attempt(const domain::Job& job, const domain::Attempt& attempt, 
 }
 
 // How many instances it takes; in a quota share they are counted by type.
-template <class Detail>
-std::vector<Detail> capacity_of(const domain::Job& job) {
-  std::map<std::string, double> by_unit;
+std::map<std::string, double> capacity_of(const domain::Job& job) {
+  std::map<std::string, double> instances;
   const bool by_type = !job.spec.batch->quota_share.empty();
   for (const domain::InstanceGroup& group : job.spec.groups)
-    by_unit[by_type ? group.instance_type : std::string(domain::kInstancesUnit)] += group.count;
-  std::vector<Detail> out;
-  for (const auto& [unit, quantity] : by_unit) {
-    Detail detail;
-    detail.capacity_unit = unit;
-    detail.quantity = quantity;
-    out.push_back(std::move(detail));
-  }
-  return out;
+    instances[by_type ? group.instance_type : std::string(domain::kInstancesUnit)] += group.count;
+  return instances;
 }
 
 std::optional<std::string> unless_empty(std::string text) {
@@ -202,7 +194,7 @@ batch::DescribeServiceJobResponse describe_service(const domain::Job& job) {
   out.job_queue = domain::batch_arn(job.account, job.key.region, domain::kQueueArn, part.queue);
   out.scheduling_priority = job.priority();
   show(job, out);
-  out.capacity_usage = capacity_of<batch::ServiceJobCapacityUsageDetail>(job);
+  out.capacity_usage = by_unit<batch::ServiceJobCapacityUsageDetail>(capacity_of(job));
   out.attempts.emplace();
   std::vector<batch::ServiceJobPreemptedAttempt> preempted;
   for (const domain::Attempt& attempt : job.attempts) {
@@ -226,7 +218,7 @@ batch::ServiceJobSummary summary_of_service(const domain::Job& job) {
   CHECK(job.spec.batch && job.spec.batch->service, "only service jobs are listed so");
   batch::ServiceJobSummary out;
   show(job, out);
-  out.capacity_usage = capacity_of<batch::ServiceJobCapacityUsageSummary>(job);
+  out.capacity_usage = by_unit<batch::ServiceJobCapacityUsageSummary>(capacity_of(job));
   return out;
 }
 

@@ -34,18 +34,6 @@ Usage usage_of(const Job& job) {
   return usage;
 }
 
-template <class Detail>
-std::vector<Detail> shown(const Usage& usage) {
-  std::vector<Detail> out;
-  for (const auto& [unit, quantity] : usage) {
-    Detail detail;
-    detail.capacity_unit = unit;
-    detail.quantity = quantity;
-    out.push_back(std::move(detail));
-  }
-  return out;
-}
-
 // The shares that use most, these first.
 std::vector<std::pair<std::string, Usage>> top(const std::map<std::string, Usage>& by_share) {
   std::vector<std::pair<std::string, Usage>> shares(by_share.begin(), by_share.end());
@@ -76,7 +64,7 @@ batch::QueueSnapshotUtilizationDetail utilization_of(const domain::BatchYard& ya
       add(by_share[part.share.empty() ? part.quota_share : part.share], usage);
   }
   batch::QueueSnapshotUtilizationDetail out;
-  out.total_capacity_usage = shown<batch::QueueSnapshotCapacityUsage>(total);
+  out.total_capacity_usage = by_unit<batch::QueueSnapshotCapacityUsage>(total);
   out.last_updated_at = to_milliseconds(now);
   const domain::SchedulingPolicy* policy = yard.policy_of(queue);
   if (!policy) return out;
@@ -87,7 +75,7 @@ batch::QueueSnapshotUtilizationDetail utilization_of(const domain::BatchYard& ya
     for (const auto& [share, usage] : top(by_share)) {
       batch::FairshareCapacityUtilization each;
       each.share_identifier = share;
-      each.capacity_usage = shown<batch::FairshareCapacityUsage>(usage);
+      each.capacity_usage = by_unit<batch::FairshareCapacityUsage>(usage);
       out.fairshare_utilization->top_capacity_utilization->push_back(std::move(each));
     }
     return out;
@@ -97,7 +85,7 @@ batch::QueueSnapshotUtilizationDetail utilization_of(const domain::BatchYard& ya
   for (const auto& [share, usage] : top(by_share)) {
     batch::QuotaShareCapacityUtilization each;
     each.quota_share_name = share;
-    each.capacity_usage = shown<batch::QuotaShareCapacityUsage>(usage);
+    each.capacity_usage = by_unit<batch::QuotaShareCapacityUsage>(usage);
     out.quota_share_utilization->top_capacity_utilization->push_back(std::move(each));
   }
   return out;
