@@ -322,13 +322,35 @@ TEST(Region, ReadsWhatItIsTold) {
       R"({"Status":"Failed","SecondaryStatus":"Failed","FailureReason":"why","TrainingStartTime":1.5,"Cost":{"Amount":"0.250000"}})"));
   EXPECT_EQ(job.end, SeenJob::End::failed);
   EXPECT_EQ(job.reason, "why");
-  EXPECT_DOUBLE_EQ(job.cost, 0.25);
+  EXPECT_EQ(job.cost, 0.25);
   EXPECT_EQ(to_milliseconds(*job.started), 1500);
   const SeenJob batch = seen_batch_job(*parse_json(
       R"({"jobId":"i","status":"FAILED","statusReason":"a","container":{"reason":"b"},"startedAt":7})"));
   EXPECT_EQ(batch.reason, "a: b");
   EXPECT_EQ(batch.id, "i");
   EXPECT_EQ(seen_batch_job(*parse_json(R"({"status":"RUNNABLE"})")).end, SeenJob::End::none);
+}
+
+TEST(Region, ReadsAJobsReport) {
+  const Report one = report_in(
+      *parse_json(
+          R"({"Cost":{"Amount":"0.5"},"Metrics":[{"Name":"accuracy","Value":0.75},{"Name":"loss"}]})"),
+      {});
+  EXPECT_EQ(one.cost, 0.5);
+  EXPECT_EQ(one.metrics, (std::map<std::string, double>{{"accuracy", 0.75}}));
+  const Json array = *parse_json(
+      R"({"Array":{"Metrics":[{"Name":"loss","Highest":0.9,"HighestIndex":1,"Lowest":0.25,"LowestIndex":7},
+                              {"Name":"speed","Highest":30,"HighestIndex":2,"Lowest":10,"LowestIndex":3}]}})");
+  Wanted lowest;
+  lowest.best = "loss";
+  lowest.highest = false;
+  EXPECT_EQ(report_in(array, lowest).metrics,
+            (std::map<std::string, double>{{"loss", 0.25}, {"best child", 7}, {"speed", 10}}));
+  Wanted highest;
+  highest.best = "speed";
+  EXPECT_EQ(report_in(array, highest).metrics,
+            (std::map<std::string, double>{{"loss", 0.9}, {"best child", 2}, {"speed", 30}}));
+  EXPECT_FALSE(report_in(array, highest).cost);
 }
 
 TEST(Capacity, AHostLiesOnOneMachine) {

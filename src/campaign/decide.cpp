@@ -8,7 +8,7 @@ constexpr double kGibibyte = double(1 << 30);
 void take_over(Row& row, const SeenJob& seen) {
   row.status = seen.status;
   row.started = seen.started;
-  row.cost = row.cost_before + seen.cost;
+  if (seen.cost) row.cost = row.cost_before + *seen.cost;
   if (!seen.id.empty()) row.job_id = seen.id;
 }
 

@@ -23,8 +23,8 @@ struct SeenJob {
   std::string status;  // the region's word
   std::string reason;  // why it failed
   std::optional<Instant> started, ended;
-  double cost = 0;
-  int64_t hosts = 0;  // 0: not said
+  std::optional<double> cost = {};  // nothing: not said
+  int64_t hosts = 0;                // 0: not said
 };
 
 // What a region shows, by job name. A name that is not there is a job that the region does not have.

@@ -42,7 +42,7 @@ Duration RegionFollower::turn() {
 Result<void> RegionFollower::follow(const Work& work) {
   const SeenJobs seen = TRY(look(*client_, work.definition, work.rows));
   auto moves = decide(work.definition, work.rows, seen, work.stopping, clock_.now());
-  add_metrics(work, moves);
+  add_reports(work, moves);
   std::map<int64_t, RowState> before;
   for (const Row& row : work.rows) before[row.number] = row.state;
   std::vector<std::pair<RowState, Row>> changed;
@@ -54,37 +54,40 @@ Result<void> RegionFollower::follow(const Work& work) {
   return {};
 }
 
-// Metrics are asked for now and then while a job runs, and once when it has ended.
-void RegionFollower::add_metrics(const Work& work, std::vector<Move>& moves) {
+// What jobs have reached is asked for now and then while they run, and once when they have ended.
+void RegionFollower::add_reports(const Work& work, std::vector<Move>& moves) {
   const auto now = clock_.monotonic();
-  const auto ask = [&](Row& row) {
-    auto metrics = metrics_of(*client_, work.definition, row);
-    if (metrics && !metrics->empty()) row.metrics = std::move(*metrics);
-  };
   for (const Row& row : work.rows) {
-    if (row.state != RowState::running) continue;
+    if (row.state != RowState::submitting && row.state != RowState::running) continue;
     const auto move = std::find_if(moves.begin(), moves.end(),
                                    [&](const Move& one) { return one.row.number == row.number; });
+    Row next = move == moves.end() ? row : move->row;
+    const bool retried = next.state == RowState::ready || next.attempt != row.attempt;
+    const bool ended = next.over() || retried;
+    if (!ended && next.state != RowState::running) continue;
     const std::string job = job_name(work.definition.name, row);
-    const auto asked = metrics_asked_.find(job);
-    if (move != moves.end() && move->row.over()) {
-      ask(move->row);
-      metrics_asked_.erase(job);
-    } else if (asked == metrics_asked_.end() || now - asked->second >= settings_.metrics_interval) {
-      metrics_asked_[job] = now;
-      Move fresh = move != moves.end() ? *move : Move{row, false, Move::Act::none};
-      if (fresh.row.state != RowState::running) continue;
-      ask(fresh.row);
-      fresh.changed = fresh.changed || fresh.row.metrics != row.metrics;
-      if (move != moves.end())
-        *move = std::move(fresh);
-      else if (fresh.changed)
-        moves.push_back(std::move(fresh));
-    }
+    const auto asked = reports_asked_.find(job);
+    if (!ended && asked != reports_asked_.end() && now - asked->second < settings_.metrics_interval) continue;
+    if (ended)
+      reports_asked_.erase(job);
+    else
+      reports_asked_[job] = now;
+
+    Row of_job = row;
+    if (of_job.job_id.empty()) of_job.job_id = next.job_id;
+    auto report = report_of(*client_, work.definition, of_job);
+    if (!report) continue;
+    if (report->cost) next.cost = row.cost_before + *report->cost;
+    if (retried)
+      next.cost_before = next.cost;
+    else if (!report->metrics.empty())
+      next.metrics = std::move(report->metrics);
+    if (to_json(next) == to_json(row)) continue;
+    if (move == moves.end())
+      moves.push_back({std::move(next), true, Move::Act::none});
+    else
+      move->row = std::move(next), move->changed = true;
   }
-  // A job that ended before it was ever seen running has metrics as well.
-  for (Move& move : moves)
-    if (move.row.state == RowState::completed && move.row.metrics.empty()) ask(move.row);
 }
 
 // The bucket that a job's output goes to, as `trainyard submit` makes it.

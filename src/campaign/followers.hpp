@@ -24,7 +24,7 @@ class RegionFollower {
 
  private:
   Result<void> follow(const Work& work);
-  void add_metrics(const Work& work, std::vector<Move>& moves);
+  void add_reports(const Work& work, std::vector<Move>& moves);
   Result<void> act(const Work& work, const Move& move);
   Result<void> ensure_output(const Row& row);
 
@@ -34,7 +34,7 @@ class RegionFollower {
   Clock& clock_;
   std::unique_ptr<client::Client> client_;
   std::set<std::string> buckets_;                                  // that are there
-  std::map<std::string, std::chrono::nanoseconds> metrics_asked_;  // job -> when; of those under way
+  std::map<std::string, std::chrono::nanoseconds> reports_asked_;  // job -> when; of those under way
 };
 
 // Data that goes to one region, row by row.

@@ -36,6 +36,13 @@ const Json& list_in(const Json& object, const char* name) {
   return found != object.end() && found->is_array() ? *found : kNone;
 }
 
+std::optional<double> cost_in(const Json& job) {
+  const auto cost = job.find("Cost");
+  if (cost == job.end() || !cost->is_object()) return {};
+  const auto amount = parse_double(text_in(*cost, "Amount"));
+  return amount ? std::optional(*amount) : std::nullopt;
+}
+
 bool has_asked(const Row& row) { return row.state == RowState::submitting || row.state == RowState::running; }
 
 Result<SeenJobs> look_at_training_jobs(client::Client& client, const Definition& definition,
@@ -110,8 +117,7 @@ SeenJob seen_training_job(const Json& job) {
   constexpr double kPerSecond = 1000;
   seen.started = instant_in(job, "TrainingStartTime", kPerSecond);
   seen.ended = instant_in(job, "TrainingEndTime", kPerSecond);
-  if (const auto cost = job.find("Cost"); cost != job.end() && cost->is_object())
-    if (const auto amount = parse_double(text_in(*cost, "Amount"))) seen.cost = *amount;
+  seen.cost = cost_in(job);
   return seen;
 }
 
@@ -159,15 +165,28 @@ Result<void> stop(client::Client& client, const Definition& definition, const Ro
   return {};
 }
 
-Result<std::map<std::string, double>> metrics_of(client::Client& client, const Definition& definition,
-                                                 const Row& row) {
-  std::map<std::string, double> metrics;
-  if (definition.face == Face::batch_job) return metrics;  // Batch has none
-  const Json answer = TRY(client.call(Service::sagemaker, "DescribeTrainingJob",
-                                      {{"TrainingJobName", job_name(definition.name, row)}}));
-  for (const Json& metric : list_in(answer, "FinalMetricDataList"))
-    if (const auto value = number_in(metric, "Value")) metrics[text_in(metric, "MetricName")] = *value;
-  return metrics;
+Result<Report> report_of(client::Client& client, const Definition& definition, const Row& row) {
+  const std::string name = definition.face == Face::batch_job ? row.job_id : job_name(definition.name, row);
+  return report_in(TRY(client.call(Service::trainyard, "DescribeJob", {{"JobName", name}})),
+                   definition.wanted);
+}
+
+Report report_in(const Json& job, const Wanted& wanted) {
+  Report report;
+  report.cost = cost_in(job);
+  for (const Json& metric : list_in(job, "Metrics"))
+    if (const auto value = number_in(metric, "Value")) report.metrics[text_in(metric, "Name")] = *value;
+  const auto array = job.find("Array");
+  if (array == job.end() || !array->is_object()) return report;
+  for (const Json& metric : list_in(*array, "Metrics")) {
+    const std::string name = text_in(metric, "Name");
+    const auto best = number_in(metric, wanted.highest ? "Highest" : "Lowest");
+    if (!best) continue;
+    report.metrics[name] = *best;
+    const auto child = number_in(metric, wanted.highest ? "HighestIndex" : "LowestIndex");
+    if (name == wanted.best && child) report.metrics[std::string(kBestChild)] = *child;
+  }
+  return report;
 }
 
 Result<RegionFacts> facts_of(client::Client& client) {

@@ -23,13 +23,23 @@ Result<SeenJobs> look(client::Client& client, const Definition& definition, cons
 // The job's id, of Batch. A job of this name that is there already is as good.
 Result<std::string> submit(client::Client& client, const Definition& definition, const Row& row);
 Result<void> stop(client::Client& client, const Definition& definition, const Row& row);
-Result<std::map<std::string, double>> metrics_of(client::Client& client, const Definition& definition,
-                                                 const Row& row);
+
+// What a job has reached and cost, which is dear to ask for.
+struct Report {
+  // Of an array: the best of its children for Definition::wanted, and kBestChild which of them has it.
+  std::map<std::string, double> metrics;
+  std::optional<double> cost;
+};
+inline constexpr std::string_view kBestChild = "best child";
+// Requires: of Batch, the row has its job_id.
+Result<Report> report_of(client::Client& client, const Definition& definition, const Row& row);
+
 // Prices and capacity, as the region tells them (DescribeRegion).
 Result<RegionFacts> facts_of(client::Client& client);
 
 // -- decided apart from asking, for tests
-SeenJob seen_training_job(const Json& described);  // an element of ListJobs
-SeenJob seen_batch_job(const Json& described);     // an element of DescribeJobs
+SeenJob seen_training_job(const Json& described);               // an element of ListJobs
+SeenJob seen_batch_job(const Json& described);                  // an element of DescribeJobs
+Report report_in(const Json& described, const Wanted& wanted);  // DescribeJob's answer
 
 }  // namespace trainyard::campaign

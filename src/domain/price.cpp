@@ -9,6 +9,7 @@ namespace trainyard::domain {
 namespace {
 
 constexpr double kSpotPart = 0.3;
+constexpr double kFargateCpu = 0.04048, kFargateGib = 0.004445;  // an hour, as published in 2023
 constexpr double kSecondsOfHour = 3600;
 
 constexpr std::pair<const char*, double> kListPrices[] = {
@@ -54,14 +55,34 @@ std::optional<Price> PriceTable::find(const std::string& region, const std::stri
 PriceTable list_prices_of_2023() {
   PriceTable table;
   for (const auto& [type, on_demand] : kListPrices) table.set("", type, {on_demand, on_demand * kSpotPart});
+  table.set("", std::string(kCpuPrice), {kFargateCpu, kFargateCpu * kSpotPart});
+  table.set("", std::string(kMemoryPrice), {kFargateGib, kFargateGib * kSpotPart});
   return table;
+}
+
+std::optional<Price> PriceTable::of(const std::string& region, const InstanceGroup& group) const {
+  if (const auto price = find(region, group.instance_type); price || !group.share) return price;
+  Price sum;
+  const std::pair<std::string_view, double> parts[] = {
+      {kCpuPrice, group.share->cpus},
+      {kMemoryPrice, double(group.share->memory_bytes) / double(int64_t(1) << 30)},
+      {kGpuPrice, double(group.share->gpus)},
+  };
+  for (const auto& [name, amount] : parts) {
+    if (amount <= 0) continue;
+    const auto price = find(region, std::string(name));
+    if (!price) return {};
+    sum.on_demand += price->on_demand * amount;
+    sum.spot += price->spot * amount;
+  }
+  return sum;
 }
 
 Cost cost_of(const PriceTable& prices, const std::string& region, const std::vector<InstanceGroup>& groups,
              bool spot, int64_t training_seconds, int64_t billable_seconds) {
   Cost cost;
   for (const InstanceGroup& group : groups) {
-    const auto price = prices.find(region, group.instance_type);
+    const auto price = prices.of(region, group);
     if (!price) {
       if (std::find(cost.unpriced.begin(), cost.unpriced.end(), group.instance_type) == cost.unpriced.end())
         cost.unpriced.push_back(group.instance_type);

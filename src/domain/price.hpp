@@ -1,6 +1,9 @@
 // What instances cost, and so what a job cost. Prices are per region and instance type; a job is charged for the
 // seconds that each of its hosts ran, at the spot price where it may be interrupted.
 //
+// A host that asked for a share of a machine instead of a type (jobs of Batch) is charged for that share, by the prices
+// of the types "vCPU", "GiB" and "GPU".
+//
 // Amounts are whole millionths of the currency, so that sums of many jobs are exact.
 //
 // Threads: plain values, pure functions. Errors: none; what has no price is counted and named.
@@ -28,13 +31,18 @@ class PriceTable {
   void set(const std::string& region, const std::string& instance_type, Price price);
   std::optional<Price> find(const std::string& region, const std::string& instance_type) const;
 
+  // Of one host of the group. Nothing: its type, or a part of its share, has none.
+  std::optional<Price> of(const std::string& region, const InstanceGroup& group) const;
+
   std::string currency = "USD";
 
  private:
   std::map<std::string, std::map<std::string, Price>> prices_;  // region -> type
 };
 
-// AWS's list prices of SageMaker training in us-east-1, as they were published in 2023: for every region, since who
+inline constexpr std::string_view kCpuPrice = "vCPU", kMemoryPrice = "GiB", kGpuPrice = "GPU";
+
+// AWS's list prices of SageMaker training in us-east-1, and Fargate's of shares (which has no GPUs), as they were published in 2023: for every region, since who
 // owns the hardware decides anyway. Spot is put at three tenths, in the middle of the 60 to 90 per cent that AWS
 // advertises as savings.
 PriceTable list_prices_of_2023();

@@ -44,6 +44,23 @@ TEST(PriceTest, WhatJobsCost) {
   }
 }
 
+TEST(PriceTest, AShareIsChargedByItsParts) {
+  PriceTable table;
+  table.set("", "vCPU", {0.36, 0.18});
+  table.set("", "GiB", {0.036, 0.018});
+  const InstanceGroup half{"default", "0.5 vCPU, 2048 MiB", 2, Share{0.5, int64_t(2) << 30, 0}};
+  EXPECT_EQ(cost_of(table, "us-east-1", {half}, false, 100, 100).millionths, 14'000);
+  EXPECT_EQ(cost_of(table, "us-east-1", {half}, true, 100, 100).millionths, 7'000);
+  InstanceGroup with_gpu = half;
+  with_gpu.share->gpus = 1;
+  EXPECT_EQ(cost_of(table, "us-east-1", {with_gpu}, false, 100, 100).unpriced.size(), 1u);
+  table.set("us-east-1", "GPU", {3.6, 1.8});
+  EXPECT_EQ(cost_of(table, "us-east-1", {with_gpu}, false, 100, 100).millionths, 214'000);
+  table.set("us-east-1", "0.5 vCPU, 2048 MiB", {7.2, 3.6});
+  EXPECT_EQ(cost_of(table, "us-east-1", {half}, false, 100, 100).millionths, 400'000)
+      << "a type's own price goes before its parts'";
+}
+
 TEST(PriceTest, WhatHasNoPriceIsNamedOnce) {
   const Cost cost = cost_of(prices(), "us-east-1", {{"a", "ml.x.y", 1}, {"b", "ml.x.y", 2}}, false, 10, 10);
   EXPECT_EQ(cost.millionths, 0);

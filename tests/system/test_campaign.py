@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 import jobs
+import nodes
 import trainyard_server
 from trainyard_server import wait_for
 
@@ -277,3 +278,41 @@ def test_a_stopped_campaign_stops_its_jobs(catalogue, remote, place):
     assert [row["State"] for row in seen["Rows"]] == ["stopped"] * 3 and [row["Attempts"] for row in seen["Rows"]] == [1, 1, 0]
     with pytest.raises(Exception):
         remote.boto("sagemaker").describe_training_job(TrainingJobName="stopped-3")
+
+
+GRID = "SELECT 'lr ' || lr.value AS name, '' AS region, lr.value AS lr FROM json_each('[1, 2, 3]') AS lr"
+ACCURACY = {"trainyard:metric:accuracy": "accuracy=([0-9.]+)"}
+
+
+def test_a_grid_over_multi_node_jobs_ends_in_one_table(catalogue, place):
+    batch = catalogue.boto("batch")
+    # The main node's is the result; the best of the grid is in its middle.
+    script = "[ $AWS_BATCH_JOB_NODE_INDEX = 0 ] || exec sleep 60; echo accuracy=0.$((90 - (Ref::lr - 2) * (Ref::lr - 2)))"
+    definition = batch.register_job_definition(jobDefinitionName="grid", type="multinode", parameters={"lr": "0"}, nodeProperties=nodes.of_nodes(script))["jobDefinitionArn"]
+    file = campaign_file(place, "grid", GRID, results={"best": "accuracy"},
+                         batch_job={"jobQueue": nodes.make_queue(batch), "jobDefinition": definition, "parameters": {"lr": "{lr}"}, "tags": ACCURACY})
+    done = yard(catalogue, "campaign", "run", file)
+    assert "best: row 2, lr 2, accuracy 0.9, lr=2" in done.stdout, done.stdout
+    rows = described(catalogue, "grid")["Rows"]
+    assert [{metric["Name"]: metric["Value"] for metric in row["Metrics"]} for row in rows] == [{"accuracy": 0.89}, {"accuracy": 0.9}, {"accuracy": 0.89}]
+    assert all(row["Cost"] > 0 for row in rows), rows
+
+
+def test_a_grid_over_an_array_names_its_best_child(catalogue, place):
+    batch = catalogue.boto("batch")
+    script = "echo accuracy=0.$((50 + Ref::lr * 10 - (AWS_BATCH_JOB_ARRAY_INDEX - 1) * (AWS_BATCH_JOB_ARRAY_INDEX - 1)))"
+    definition = batch.register_job_definition(jobDefinitionName="array-grid", type="container", parameters={"lr": "0"}, containerProperties=nodes.container(script))["jobDefinitionArn"]
+    file = campaign_file(place, "array-grid", GRID, results={"best": "accuracy"},
+                         batch_job={"jobQueue": nodes.make_queue(batch), "jobDefinition": definition, "arrayProperties": {"size": 4}, "parameters": {"lr": "{lr}"}, "tags": ACCURACY})
+    done = yard(catalogue, "campaign", "run", file)
+    assert "best: row 3, lr 3, accuracy 0.8" in done.stdout, done.stdout
+    rows = described(catalogue, "array-grid")["Rows"]
+    assert [{metric["Name"]: metric["Value"] for metric in row["Metrics"]} for row in rows] == [
+        {"accuracy": 0.6, "best child": 1}, {"accuracy": 0.7, "best child": 1}, {"accuracy": 0.8, "best child": 1}], rows
+
+
+def test_a_metric_that_cannot_be_read_is_refused(catalogue):
+    batch = catalogue.boto("batch")
+    queue = nodes.make_queue(batch)
+    with pytest.raises(batch.exceptions.ClientException, match="Tag trainyard:metric:loss: .* needs a group"):
+        nodes.submit(batch, queue, nodes.container(), tags={"trainyard:metric:loss": "loss=[0-9.]+"})

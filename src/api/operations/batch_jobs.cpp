@@ -18,6 +18,9 @@ constexpr size_t kScanJobs = 200;         // asked of the ledger at once when fi
 constexpr size_t kScanJobsMax = 20'000;   // looked at for one answer; then the client goes on with the token
 constexpr int64_t kListMaxBatch = 1'000;  // of a list without filters, as AWS
 constexpr size_t kUuidBytes = 16;
+// Of a job's tag whose value is a regular expression: its lines of log then hold values of the metric with the rest of
+// the key as its name.
+constexpr std::string_view kMetricTag = "trainyard:metric:";
 constexpr size_t kTagValueBytesMax = 256;  // as AWS
 
 std::string new_id(Random& random) {
@@ -59,6 +62,10 @@ Outcome<control::NewJob> new_job(const Services& services, const Context& contex
     if (to_lower(key).starts_with("aws:"))
       return client_exception("Tag keys that begin with aws: are reserved: " + key);
     job.tags.push_back({key, value});
+    if (!key.starts_with(kMetricTag)) continue;
+    auto metric = metric_definition(key.substr(kMetricTag.size()), value);
+    if (!metric) return client_exception("Tag " + key + ": " + metric.error().message);
+    job.spec.metrics.push_back(*std::move(metric));
   }
   job.tags.push_back({std::string(kCreatedByTag), context.principal.arn.substr(0, kTagValueBytesMax)});
   return job;

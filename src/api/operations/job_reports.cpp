@@ -8,6 +8,7 @@
 #include "api/operations/operations.hpp"
 #include "api/operations/training_job.hpp"
 #include "base/text.hpp"
+#include "domain/array.hpp"
 #include "domain/price.hpp"
 
 namespace trainyard::api {
@@ -71,6 +72,59 @@ std::vector<own::Tag> shown(const std::vector<domain::Tag>& tags) {
   for (const auto& tag : tags)
     if (tag.key != kCreatedByTag) out.push_back({tag.key, tag.value});
   return out;
+}
+
+// Calls visit(child) for each child that was made, at most children_max of them. How many it looked at.
+template <class Visit>
+Result<size_t> each_child(control::Control& control, const domain::Job& array, size_t children_max,
+                          const Visit& visit) {
+  ledger::ChildQuery query;
+  query.end = array.children_made;
+  query.children_max = ledger::kPageJobsMax;
+  size_t looked_at = 0;
+  while (query.first < query.end && looked_at < children_max) {
+    for (const domain::Job& child : TRY(control.children(array, query))) TRY(visit(child));
+    query.first += uint32_t(query.children_max);
+    looked_at += query.children_max;
+  }
+  return looked_at;
+}
+
+Result<std::vector<own::Metric>> metrics_of(observe::Metrics& metrics, const domain::Job& job) {
+  std::vector<own::Metric> out;
+  for (const auto& metric : job.spec.metrics) {
+    const auto last = TRY(metrics.last(
+        {job.key.region, std::string(kMetricsNamespace), metric.name, {{"TrainingJobName", job.key.name}}}));
+    if (last && last->count > 0) out.push_back({metric.name, last->sum / last->count, last->at});
+  }
+  return out;
+}
+
+// What an array's children have reached and cost, of which the array itself knows nothing.
+Result<void> add_children(const Settings& settings, const Services& services, const domain::Job& array,
+                          Instant now, own::Job& out) {
+  std::map<std::string, own::ArrayMetric> by_name;
+  int64_t millionths = 0, on_demand_millionths = 0;
+  TRY(each_child(services.control, array, kReportJobsMax, [&](const domain::Job& child) -> Result<void> {
+    const auto cost = cost_of_job(settings.prices, child, now);
+    millionths += cost.millionths;
+    on_demand_millionths += cost.on_demand_millionths;
+    const auto index = int64_t(domain::array_index(child));
+    for (const own::Metric& metric : TRY(metrics_of(services.metrics, child))) {
+      own::ArrayMetric& seen = by_name[*metric.name];
+      seen.name = metric.name;
+      if (!seen.highest || *metric.value > *seen.highest)
+        seen.highest = metric.value, seen.highest_index = index;
+      if (!seen.lowest || *metric.value < *seen.lowest) seen.lowest = metric.value, seen.lowest_index = index;
+    }
+    return {};
+  }));
+  out.cost->amount = decimal(millionths);
+  out.cost->on_demand_amount = decimal(on_demand_millionths);
+  if (by_name.empty()) return {};
+  out.array->metrics.emplace();
+  for (auto& [name, metric] : by_name) out.array->metrics->push_back(std::move(metric));
+  return {};
 }
 
 Result<own::ArrayProgress> progress_of(control::Control& control, const domain::Job& array) {
@@ -192,7 +246,12 @@ Outcome<own::Job> describe_job(const Settings& settings, const Services& service
   const domain::Job& job = **found;
   const auto tags = TRY(services.control.tags(control::job_arn(job)));
   own::Job out = shown(settings, job, tags, context.now);
-  if (job.is_array()) out.array = TRY(progress_of(services.control, job));
+  if (job.is_array()) {
+    out.array = TRY(progress_of(services.control, job));
+    TRY(add_children(settings, services, job, context.now, out));
+  }
+  if (auto metrics = TRY(metrics_of(services.metrics, job)); !metrics.empty())
+    out.metrics = std::move(metrics);
   const domain::Attempt* attempt = job.attempt();
   if (!attempt) return out;
   out.hosts.emplace();
@@ -283,14 +342,9 @@ Outcome<own::GetCostReportResponse> cost_report(const Settings& settings, const 
         TRY(add(job, job));
         continue;
       }
-      ledger::ChildQuery children;
-      children.end = job.children_made;
-      children.children_max = ledger::kPageJobsMax;
-      while (children.first < children.end && looked_at < kReportJobsMax) {
-        for (const domain::Job& child : TRY(services.control.children(job, children))) TRY(add(child, job));
-        children.first += uint32_t(children.children_max);
-        looked_at += children.children_max;
-      }
+      looked_at +=
+          TRY(each_child(services.control, job, looked_at < kReportJobsMax ? kReportJobsMax - looked_at : 0,
+                         [&](const domain::Job& child) { return add(child, job); }));
     }
     looked_at += page.jobs.size();
     query.token = page.next_token;

@@ -32,6 +32,9 @@ inline constexpr std::string_view kMetricsNamespace = "/aws/sagemaker/TrainingJo
 Outcome<domain::JobSpec> job_spec_of(const shapes::sagemaker::CreateTrainingJobRequest& request,
                                      const FindImage& find_image, const domain::FileSystems& file_systems);
 
+// Errors: invalid, in words for the client: the regular expression is none of RE2, or has no group for the value.
+Result<domain::MetricDefinition> metric_definition(const std::string& name, const std::string& regex);
+
 // Errors: ValidationException, for too many, reserved or repeated keys.
 Outcome<std::vector<domain::Tag>> tags_of(const std::vector<shapes::sagemaker::Tag>& tags);
 

@@ -74,14 +74,11 @@ Outcome<Done> read_algorithm(const sagemaker::CreateTrainingJobRequest& request,
   std::set<std::string> names;
   for (const auto& metric :
        algorithm.metric_definitions.value_or(std::vector<sagemaker::MetricDefinition>())) {
-    const std::string where = "The regex '" + shorten(*metric.regex, 500) + "' of metric " + *metric.name;
-    const re2::RE2 regex(*metric.regex, re2::RE2::Quiet);
-    if (!regex.ok()) return validation_exception(where + " cannot be used: " + regex.error());
-    if (regex.NumberOfCapturingGroups() < 1)
-      return validation_exception(where + " needs a group, in parentheses, that holds the value");
+    auto definition = metric_definition(*metric.name, *metric.regex);
+    if (!definition) return validation_exception(definition.error().message);
     if (!names.insert(*metric.name).second)
       return validation_exception("Metric names must be unique, but " + *metric.name + " is defined twice");
-    spec.metrics.push_back({*metric.name, *metric.regex});
+    spec.metrics.push_back(*std::move(definition));
   }
   return Done{};
 }
@@ -334,6 +331,15 @@ Outcome<domain::JobSpec> job_spec_of(const sagemaker::CreateTrainingJobRequest& 
   write_json(*sagemaker::CreateTrainingJob::shape().input, &request, words);
   spec.request = TRY(parse_json(words));
   return spec;
+}
+
+Result<domain::MetricDefinition> metric_definition(const std::string& name, const std::string& regex) {
+  const std::string where = "The regex '" + shorten(regex, 500) + "' of metric " + name;
+  const re2::RE2 compiled(regex, re2::RE2::Quiet);
+  if (!compiled.ok()) return invalid(where + " cannot be used: " + compiled.error());
+  if (compiled.NumberOfCapturingGroups() < 1)
+    return invalid(where + " needs a group, in parentheses, that holds the value");
+  return domain::MetricDefinition{name, regex};
 }
 
 Outcome<std::vector<domain::Tag>> tags_of(const std::vector<sagemaker::Tag>& tags) {
