@@ -186,7 +186,7 @@ Result<void> serve(const ServeOptions& options) {
 
   // What runs. The port must be known before the first order is written, so the face listens first.
   const std::string host = host_of(config.listen);
-  const bool plain_http = is_loopback(host) || config.allow_plain_http_from_other_machines;
+  const bool plain_http = is_loopback(host) || config.allow_plain_http_from_other_machines;  // for everybody
   std::vector<std::string> names{"127.0.0.1", "169.254.170.2", "localhost", machine_name()};
   if (host != "0.0.0.0" && host != "[::]" && std::find(names.begin(), names.end(), host) == names.end())
     names.push_back(host);
@@ -233,7 +233,7 @@ Result<void> serve(const ServeOptions& options) {
   LateHandler face;
   host::HttpSettings http;
   http.listen = config.listen;
-  http.plain_http = plain_http;
+  http.plain_http = plain_http ? host::PlainHttp::everybody : host::PlainHttp::this_machine;
   http.certificate_file = certificates.certificate;
   http.key_file = certificates.key;
   auto server = TRY(host::serve_http(http, face).in("listening on " + config.listen));
@@ -241,8 +241,8 @@ Result<void> serve(const ServeOptions& options) {
   const std::string reachable =
       (host == "0.0.0.0" ? std::string("127.0.0.1") : host) + ":" + std::to_string(server->port());
   control_settings.api_address = reachable;
-  control_settings.objects_endpoint =
-      config.objects ? config.objects->endpoint : (plain_http ? "http://" : "https://") + reachable;
+  // Agents are on this machine.
+  control_settings.objects_endpoint = config.objects ? config.objects->endpoint : "http://" + reachable;
   auto control = TRY(control::make_control(control_settings, *ledger, *launcher, *logs, clock, random)
                          .in("reading the ledger"));
 

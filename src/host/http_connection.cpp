@@ -23,9 +23,8 @@ constexpr uint64_t kBodyBytesPerSecondMin = 16 << 10;
 constexpr uint64_t kLingerBytesMax = 16 << 20;
 
 constexpr std::string_view kOnlyTls =
-    "This server answers plain HTTP only where it was told to (plain HTTP is off for this address). Use "
-    "https:// and "
-    "trust the server's own certificate authority: `trainyard env` prints what a client needs.\n";
+    "This server answers plain HTTP only where it was told to (plain HTTP is off for your address). Use "
+    "https:// and trust the server's own certificate authority: `trainyard env` prints what a client needs.\n";
 
 // What one buffered body takes of the memory for all of them, until its request is answered.
 class Charge {
@@ -60,6 +59,10 @@ Connection::Connection(Server& server, Loop& loop, std::shared_ptr<Gate> gate, t
   error_code ignored;
   socket_.set_option(tcp::no_delay(true), ignored);
   const tcp::endpoint remote = socket_.remote_endpoint(ignored);
+  const bool here =
+      remote.address().is_loopback() || remote.address() == socket_.local_endpoint(ignored).address();
+  const PlainHttp plain = server_.settings().plain_http;
+  may_speak_plain_ = plain == PlainHttp::everybody || (plain == PlainHttp::this_machine && here);
   const std::string address = remote.address().to_string();
   peer_ = (remote.address().is_v6() ? "[" + address + "]" : address) + ":" + std::to_string(remote.port());
 }
@@ -188,7 +191,7 @@ asio::awaitable<bool> Connection::one_request() {
   const bool have_head = co_await read_head();
   if (!have_head) co_return false;
   keep_alive_ = in_.keep_alive() && !server_.stopping();
-  if (!tls_ && !server_.settings().plain_http) co_return co_await refuse(403, kOnlyTls);
+  if (!tls_ && !may_speak_plain_) co_return co_await refuse(403, kOnlyTls);
   if (in_.take_head(head_) == HttpDecoder::Step::fault)
     co_return co_await refuse(in_.fault().status, in_.fault().words);
   head_.tls = tls_.has_value();

@@ -160,6 +160,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   tcp::socket socket_;
   std::optional<asio::ssl::stream<tcp::socket&>> tls_;
   const int descriptor_;
+  bool may_speak_plain_ = true;
   std::string peer_;
 
   State state_ = State::idle;

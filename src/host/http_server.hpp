@@ -126,9 +126,12 @@ class Handler {
   virtual void stream(Stream& stream) = 0;
 };
 
+// Who may speak plain HTTP; others are answered 403 in words. Whoever connects from an address of this machine is on it.
+enum class PlainHttp { everybody, this_machine, nobody };
+
 struct HttpSettings {
   std::string listen = "127.0.0.1:4566";  // port 0: any free one
-  bool plain_http = true;                 // false: only TLS; plain requests are answered 403 in words
+  PlainHttp plain_http = PlainHttp::everybody;
   std::string certificate_file;           // PEM; "" = no TLS
   std::string key_file;
   size_t io_threads = 2;

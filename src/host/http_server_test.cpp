@@ -150,7 +150,7 @@ TEST_F(Http, OnePortSpeaksBoth) {
 
 TEST_F(Http, RefusesPlainInWordsWhereOnlyTlsIsSpoken) {
   with_tls();
-  settings.plain_http = false;
+  settings.plain_http = PlainHttp::nobody;
   serve();
   RawClient plain = client(), tls = client();
   const Answer answer = plain.ask("POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc");
@@ -159,6 +159,13 @@ TEST_F(Http, RefusesPlainInWordsWhereOnlyTlsIsSpoken) {
   EXPECT_TRUE(plain.closed());
   ASSERT_TRUE(tls.start_tls(authority));
   EXPECT_EQ(tls.ask("GET /x HTTP/1.1\r\n\r\n").body, "/x|");
+}
+
+TEST_F(Http, ThisMachineMaySpeakPlainWhereOthersMayNot) {
+  with_tls();
+  settings.plain_http = PlainHttp::this_machine;
+  serve();
+  EXPECT_EQ(client().ask("GET /x HTTP/1.1\r\n\r\n").body, "/x|");
 }
 
 TEST_F(Http, AHandshakeThatIsNoneHarmsNobody) {

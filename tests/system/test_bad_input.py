@@ -224,14 +224,43 @@ def test_a_data_directory_has_one_server(yard):
             os.rename(yard.data + "/server.json.kept", yard.data + "/server.json")
 
 
-def test_plain_http_beyond_loopback_is_refused(start):
-    server = start(listen="0.0.0.0:0")
-    port = server.listen.rsplit(":", 1)[1]
+@pytest.fixture
+def elsewhere():
+    """Runs a command on another machine, which reaches this one at 10.231.9.1."""
+    space = "trainyard-test-elsewhere"
+
+    def ip(*arguments):
+        subprocess.run(["ip", *arguments], check=True)
+
+    ip("netns", "add", space)
+    try:
+        ip("link", "add", "elsewhere0", "type", "veth", "peer", "name", "eth0", "netns", space)
+        ip("addr", "add", "10.231.9.1/30", "dev", "elsewhere0")
+        ip("link", "set", "elsewhere0", "up")
+        ip("-n", space, "addr", "add", "10.231.9.2/30", "dev", "eth0")
+        ip("-n", space, "link", "set", "eth0", "up")
+        yield lambda *command: subprocess.run(["ip", "netns", "exec", space, *command], check=True, capture_output=True, text=True, timeout=60).stdout
+    finally:
+        ip("netns", "del", space)
+
+
+def test_plain_http_is_for_this_machine_only(start, elsewhere):
+    server = start(SETTINGS + "[server]\ncertificate_names = ['10.231.9.1']\n", listen="0.0.0.0:0")
     assert server.env["AWS_ENDPOINT_URL"].startswith("https://")
-    connection = http.client.HTTPConnection("127.0.0.1", int(port), timeout=30)
-    connection.request("GET", "/")
-    answer = connection.getresponse()
-    assert answer.status == 403 and b"Use https://" in answer.read()
+    port = server.listen.rsplit(":", 1)[1]
+    refused = elsewhere("curl", "--silent", "--write-out", "%{http_code}", f"http://10.231.9.1:{port}/")
+    assert refused.endswith("403") and "Use https://" in refused
+    assert elsewhere("curl", "--silent", "--write-out", "%{http_code}", "--cacert", server.data + "/tls/ca.pem", "--output", "/dev/null", f"https://10.231.9.1:{port}/") == "403", "not signed"
+    # Its jobs are on this machine: they read and write its store, and call its API.
+    s3 = server.boto("s3")
+    s3.create_bucket(Bucket="yard")
+    s3.put_object(Bucket="yard", Key="in/word", Body=b"hello")
+    request = jobs.request("reads", "cat /opt/ml/input/data/in/word > /opt/ml/model/word; exec python3 -c 'import urllib.request, os; print(urllib.request.urlopen(os.environ[\"AWS_ENDPOINT_URL\"] + \"/\").status)' || true")
+    request["InputDataConfig"] = [{"ChannelName": "in", "DataSource": {"S3DataSource": {"S3DataType": "S3Prefix", "S3Uri": "s3://yard/in/"}}}]
+    server.boto("sagemaker").create_training_job(**request)
+    done = jobs.wait_until(server.boto("sagemaker"), "reads")
+    assert done["TrainingJobStatus"] == "Completed", done
+    assert "HTTP Error 403" in "\n".join(jobs.log_lines(server.boto("logs"), "reads")), "answered, though not signed"
 
 
 def test_a_config_with_an_unknown_key_is_refused(tmp_path):
