@@ -255,8 +255,8 @@ def test_plain_http_is_for_this_machine_only(start, elsewhere):
     s3 = server.boto("s3")
     s3.create_bucket(Bucket="yard")
     s3.put_object(Bucket="yard", Key="in/word", Body=b"hello")
-    request = jobs.request("reads", "cat /opt/ml/input/data/in/word > /opt/ml/model/word; exec python3 -c 'import urllib.request, os; print(urllib.request.urlopen(os.environ[\"AWS_ENDPOINT_URL\"] + \"/\").status)' || true")
-    request["InputDataConfig"] = [{"ChannelName": "in", "DataSource": {"S3DataSource": {"S3DataType": "S3Prefix", "S3Uri": "s3://yard/in/"}}}]
+    script = 'cat /opt/ml/input/data/in/word > /opt/ml/model/word; python3 -c "import os, urllib.request; urllib.request.urlopen(os.environ[\'AWS_ENDPOINT_URL\'])"; true'
+    request = jobs.request("reads", script, channels={"in": ("s3://yard/in/", "FullyReplicated")})
     server.boto("sagemaker").create_training_job(**request)
     done = jobs.wait_until(server.boto("sagemaker"), "reads")
     assert done["TrainingJobStatus"] == "Completed", done
