@@ -179,18 +179,44 @@ void add_hosts(Page& page, const Looks& looks, const JobView& job, Instant now) 
                    rows));
 }
 
-void add_metrics(Page& page, const Looks& looks, const Json& described) {
-  const Json& metrics = list_of(described, "FinalMetricDataList");
-  if (metrics.empty()) return;
+std::string figure(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.6g", value);
+  return text;
+}
+
+void add_metrics(Page& page, const Looks& looks, const JobView& job) {
+  if (job.metrics.empty()) return;
   page.heading("Metrics");
   std::vector<std::vector<Cell>> rows;
-  for (const Json& metric : metrics) {
-    char value[32];
-    std::snprintf(value, sizeof value, "%.6g", number_of(metric, "Value"));
-    const auto at = instant_of(metric, "Timestamp");
-    rows.push_back({{text_of(metric, "MetricName")}, {value}, {at ? time_text(*at) : "", Paint::dim}});
+  if (job.array) {
+    const auto of_child = [](const std::optional<int64_t>& child) {
+      return child ? "child " + std::to_string(*child) : std::string();
+    };
+    for (const MetricView& metric : job.metrics)
+      rows.push_back({{metric.name},
+                      {figure(metric.value)},
+                      {of_child(metric.child), Paint::dim},
+                      {figure(metric.lowest)},
+                      {of_child(metric.lowest_child), Paint::dim}});
+    page.block(table(looks, {{"metric"}, {"highest", true}, {""}, {"lowest", true}, {""}}, rows));
+    return;
   }
+  for (const MetricView& metric : job.metrics)
+    rows.push_back(
+        {{metric.name}, {figure(metric.value)}, {metric.at ? time_text(*metric.at) : "", Paint::dim}});
   page.block(table(looks, {{"metric"}, {"last", true}, {"at"}}, rows));
+}
+
+// Of a job of Batch: what its definition and queue are.
+void add_batch(Page& page, const JobView& job, const Json& described) {
+  page.line("name", job.display_name);
+  if (job.array) page.line("array", array_text(*job.array));
+  const auto last_part = [](const std::string& arn) { return arn.substr(arn.rfind('/') + 1); };
+  page.line("queue", last_part(text_of(described, "jobQueue")));
+  page.line("definition", last_part(text_of(described, "jobDefinition")));
+  if (const Json* container = member(described, "container"))
+    page.line("image", text_of(*container, "image"));
 }
 
 void add_links(Page& page, const JobView& job, const Json& described) {
@@ -201,7 +227,12 @@ void add_links(Page& page, const JobView& job, const Json& described) {
     page.line("output", text_of(*output, "S3OutputPath"));
   if (const Json* checkpoint = member(described, "CheckpointConfig"))
     page.line("checkpoints", text_of(*checkpoint, "S3Uri"));
-  page.line("log", "/aws/sagemaker/TrainingJobs " + job.name + "/  (trainyard logs " + job.name + ")");
+  if (!job.of_batch())
+    page.line("log", "/aws/sagemaker/TrainingJobs " + job.name + "/  (trainyard logs " + job.name + ")");
+  else if (const Json* container = member(described, "container"))
+    page.line("log", text_of(*container, "logStreamName").empty()
+                         ? ""
+                         : "/aws/batch/job " + text_of(*container, "logStreamName"));
   page.line("arn", job.arn);
 }
 
@@ -250,6 +281,17 @@ Result<JobView> job_view(const Json& json) {
   for (const Json& tag : list_of(json, "Tags"))
     job.tags.emplace_back(text_of(tag, "Key"), text_of(tag, "Value"));
   for (const Json& host : list_of(json, "Hosts")) job.hosts.push_back(host_view(host));
+  for (const Json& metric : list_of(json, "Metrics"))
+    job.metrics.push_back(
+        {text_of(metric, "Name"), number_of(metric, "Value"), instant_of(metric, "At"), {}, {}});
+  if (const Json* array = member(json, "Array"))
+    for (const Json& metric : list_of(*array, "Metrics"))
+      job.metrics.push_back({text_of(metric, "Name"),
+                             number_of(metric, "Highest"),
+                             {},
+                             integer_of(metric, "HighestIndex"),
+                             integer_of(metric, "LowestIndex"),
+                             number_of(metric, "Lowest")});
   for (const Json& one : list_of(json, "Progress"))
     job.progress.push_back({text_of(one, "Host"), text_of(one, "What"), integer_of(one, "DoneBytes"),
                             integer_of(one, "TotalBytes"), truth_of(one, "Finished")});
@@ -342,6 +384,7 @@ std::string job_page(const Looks& looks, const JobView& job, const Json& describ
   if (const Json* algorithm = member(described, "AlgorithmSpecification"))
     page.line("image", text_of(*algorithm, "TrainingImage"));
   page.line("role", text_of(described, "RoleArn"));
+  if (job.of_batch()) add_batch(page, job, described);
   page.line("user", job.user);
   if (job.created)
     page.line("created", time_text(*job.created) + " (" + duration_text(now - *job.created) + " ago)");
@@ -364,7 +407,7 @@ std::string job_page(const Looks& looks, const JobView& job, const Json& describ
   add_timeline(page, looks, described, now);
   add_hosts(page, looks, job, now);
   add_channels(page, looks, described);
-  add_metrics(page, looks, described);
+  add_metrics(page, looks, job);
   add_links(page, job, described);
   return page.text();
 }

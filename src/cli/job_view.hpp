@@ -51,6 +51,15 @@ struct ArrayView {
   int64_t size = 0, running = 0, succeeded = 0, failed = 0;
 };
 
+struct MetricView {
+  std::string name;
+  double value = 0;  // the last one; of an array the highest of its children
+  std::optional<Instant> at;
+  // Of arrays: whose the highest is, and the lowest.
+  std::optional<int64_t> child, lowest_child;
+  double lowest = 0;
+};
+
 struct JobView {
   std::string name, arn, status, secondary_status;
   std::string display_name;        // of Batch jobs, whose name is their id: as their user calls them
@@ -66,7 +75,9 @@ struct JobView {
   std::vector<std::pair<std::string, std::string>> tags;
   std::vector<HostView> hosts;         // of `DescribeJob` only
   std::vector<ProgressView> progress;  // likewise
+  std::vector<MetricView> metrics;     // likewise
 
+  bool of_batch() const { return !display_name.empty() && arn.find(":job/") != std::string::npos; }
   bool finished() const { return status == "Completed" || status == "Failed" || status == "Stopped"; }
 };
 
@@ -84,7 +95,7 @@ Paint paint_of_status(const std::string& status);
 
 std::string jobs_table(const Looks& looks, const std::vector<JobView>& jobs, Instant now);
 
-// `described` is DescribeTrainingJob's answer about the same job.
+// `described` is what its service says of the same job: DescribeTrainingJob's answer, an element of Batch's DescribeJobs.
 std::string job_page(const Looks& looks, const JobView& job, const Json& described, Instant now);
 
 // `trainyard top`: hosts with bars and sparklines, as many as the terminal has room for.

@@ -70,6 +70,28 @@ TEST(JobView, WhatIsNoJobIsInvalid) {
   EXPECT_EQ(job_views(Json::object())->size(), 0u);
 }
 
+TEST(JobView, AnArrayOfBatchHasItsBestChildren) {
+  const Json array{{"Name", "4b7d"},
+                   {"DisplayName", "grid"},
+                   {"Arn", "arn:aws:batch:us-east-1:123456789012:job/4b7d"},
+                   {"Status", "Completed"},
+                   {"Array",
+                    {{"Size", 4},
+                     {"Succeeded", 4},
+                     {"Metrics",
+                      {{{"Name", "loss"},
+                        {"Highest", 0.5},
+                        {"HighestIndex", 0},
+                        {"Lowest", 0.25},
+                        {"LowestIndex", 3}}}}}}};
+  const JobView view = *job_view(array);
+  EXPECT_TRUE(view.of_batch());
+  const std::string page =
+      job_page(kPlain, view, {{"jobQueue", "arn:aws:batch:us-east-1:1:job-queue/q"}}, kNow);
+  EXPECT_NE(page.find("queue         q\n"), std::string::npos) << page;
+  EXPECT_NE(page.find("loss        0.5  child 0    0.25  child 3\n"), std::string::npos) << page;
+}
+
 TEST(JobView, APriceThatIsMissingIsShown) {
   JobView job = *job_view(job_json());
   job.spot = false;
@@ -86,6 +108,7 @@ TEST(JobView, ThePageHasTimelineHostsChannelsAndLinks) {
                     {"StateSince", 1'763'631'840.0},
                     {"Cpus", 2.0},
                     {"MemoryInBytes", 1 << 30}}};
+  json["Metrics"] = {{{"Name", "loss"}, {"Value", 0.25}, {"At", 1'763'631'890.0}}};
   const Json described{
       {"AlgorithmSpecification", {{"TrainingImage", "trainyard/trainer"}}},
       {"HyperParameters", {{"epochs", "3"}}},
@@ -97,7 +120,6 @@ TEST(JobView, ThePageHasTimelineHostsChannelsAndLinks) {
          {"EndTime", 1'763'631'840.0},
          {"StatusMessage", "Preparing"}},
         {{"Status", "Training"}, {"StartTime", 1'763'631'840.0}, {"StatusMessage", "in progress"}}}},
-      {"FinalMetricDataList", {{{"MetricName", "loss"}, {"Value", 0.25}, {"Timestamp", 1'763'631'890.0}}}},
       {"ModelArtifacts", {{"S3ModelArtifacts", "s3://b/m/model.tar.gz"}}}};
   EXPECT_EQ(job_page(kPlain, *job_view(json), described, kNow),
             R"(mnist  InProgress (Training)

@@ -24,7 +24,8 @@ constexpr uint64_t kLingerBytesMax = 16 << 20;
 
 constexpr std::string_view kOnlyTls =
     "This server answers plain HTTP only where it was told to (plain HTTP is off for your address). Use "
-    "https:// and trust the server's own certificate authority: `trainyard env` prints what a client needs.\n";
+    "https:// and trust the server's own certificate authority: `trainyard env` prints what a client "
+    "needs.\n";
 
 // What one buffered body takes of the memory for all of them, until its request is answered.
 class Charge {

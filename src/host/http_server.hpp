@@ -132,7 +132,7 @@ enum class PlainHttp { everybody, this_machine, nobody };
 struct HttpSettings {
   std::string listen = "127.0.0.1:4566";  // port 0: any free one
   PlainHttp plain_http = PlainHttp::everybody;
-  std::string certificate_file;           // PEM; "" = no TLS
+  std::string certificate_file;  // PEM; "" = no TLS
   std::string key_file;
   size_t io_threads = 2;
   size_t stream_threads_max = 64;  // streams beyond wait for one to end

@@ -309,6 +309,12 @@ def test_a_grid_over_an_array_names_its_best_child(catalogue, place):
     rows = described(catalogue, "array-grid")["Rows"]
     assert [{metric["Name"]: metric["Value"] for metric in row["Metrics"]} for row in rows] == [
         {"accuracy": 0.6, "best child": 1}, {"accuracy": 0.7, "best child": 1}, {"accuracy": 0.8, "best child": 1}], rows
+    page = yard(catalogue, "describe", rows[0]["Job"]).stdout
+    assert "4 of 4 done" in page and "array-grid:1" in page, page
+    highest = next(line for line in page.splitlines() if line.startswith("accuracy"))
+    assert highest.split() == ["accuracy", "0.6", "child", "1", "0.56", "child", "3"], page
+    child = yard(catalogue, "describe", rows[0]["Job"] + ":3").stdout
+    assert "0.56" in child and "trainyard/machine" in child and "/aws/batch/job array-grid/default/" in child, child
 
 
 def test_a_metric_that_cannot_be_read_is_refused(catalogue):

@@ -55,6 +55,16 @@ Result<Json> question_of(World& world, const Arguments& arguments) {
   return question;
 }
 
+Result<Json> described_by_service(World& world, const JobView& job) {
+  if (!job.of_batch())
+    return world.client.call(Service::sagemaker, "DescribeTrainingJob", {{"TrainingJobName", job.name}});
+  const Json answer = TRY(world.client.call(Service::batch, "DescribeJobs", {{"jobs", {job.name}}}));
+  const auto jobs = answer.find("jobs");
+  if (jobs == answer.end() || !jobs->is_array() || jobs->empty())
+    return not_found("job " + job.name + " is not there any more");
+  return jobs->front();
+}
+
 }  // namespace
 
 Result<int> jobs_command(World& world, const Arguments& arguments) {
@@ -74,14 +84,11 @@ Result<int> jobs_command(World& world, const Arguments& arguments) {
 }
 
 Result<int> describe_command(World& world, const Arguments& arguments) {
-  const std::string& name = arguments.operands[0];
-  auto described = world.client.call(Service::sagemaker, "DescribeTrainingJob", {{"TrainingJobName", name}});
-  if (arguments.has("--json")) {
-    TRY(world.terminal.write(dump(TRY(std::move(described)), 2) + "\n"));
-    return 0;
-  }
-  const JobView job = TRY(fetch_job(world, name));
-  TRY(world.terminal.write(job_page(world.looks, job, TRY(std::move(described)), world.clock.now())));
+  const JobView job = TRY(fetch_job(world, arguments.operands[0]));
+  const Json described = TRY(described_by_service(world, job));
+  TRY(world.terminal.write(arguments.has("--json")
+                               ? dump(described, 2) + "\n"
+                               : job_page(world.looks, job, described, world.clock.now())));
   return 0;
 }
 
