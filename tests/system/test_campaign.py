@@ -196,6 +196,31 @@ def test_data_is_brought_to_where_a_host_is_cheapest(catalogue, place):
     assert "hello ireland" in jobs.log_lines(catalogue.boto("logs", region_name="us-west-2"), "brought-1")
 
 
+def test_a_copy_goes_on_where_the_server_was_killed(catalogue, remote, place):
+    bodies = {f"large/{i:02}": os.urandom(8 << 20) for i in range(24)}
+    there = remote.boto("s3")
+    for key, body in bodies.items():
+        there.put_object(Bucket="drives-eu", Key=key, Body=body)
+    query = "SELECT 'large' AS name, 'eu-west-1' AS region, 's3://drives-eu/large/' AS data, 201326592 AS bytes, 3 AS hours"
+    file = campaign_file(place, "goes-on", query, "ls /opt/ml/input/data/train | wc -l",
+                         placement={"rule": "cheapest", "regions": ["us-west-2"], "copy_to": "s3://copies-{job.region}/{name}/"}, job={"channels": {"train": "{job.data}"}})
+    yard(catalogue, "campaign", "run", file, "--detach")
+    total = sum(map(len, bodies.values()))
+    amid = wait_for(lambda: described(catalogue, "goes-on")["Rows"][0].get("BytesCopied", 0), "some of the copy", interval_seconds=0.01)
+    catalogue.kill()
+    assert amid < total, "killed in its middle"
+    catalogue.start()
+    s3 = catalogue.boto("s3")
+    began = {one["Key"]: one["LastModified"] for one in s3.list_objects_v2(Bucket="copies-us-west-2", Prefix="large/").get("Contents", [])}
+    seen = finished(catalogue, "goes-on")
+    row = seen["Rows"][0]
+    assert (seen["Status"], row["State"], row["BytesCopied"]) == ("Completed", "completed", total), row
+    copies = {one["Key"]: one["LastModified"] for one in s3.list_objects_v2(Bucket="copies-us-west-2", Prefix="large/")["Contents"]}
+    assert all(s3.get_object(Bucket="copies-us-west-2", Key=key)["Body"].read() == body for key, body in bodies.items())
+    assert copies == copies | began, "what was there was not copied again"
+    assert "24" in jobs.log_lines(catalogue.boto("logs", region_name="us-west-2"), "goes-on-1")
+
+
 def test_rows_may_become_jobs_of_batch(catalogue, place):
     batch = catalogue.boto("batch", region_name="us-west-2")
     environment = batch.create_compute_environment(computeEnvironmentName="yard", type="MANAGED", computeResources={
