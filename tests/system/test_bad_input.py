@@ -251,16 +251,17 @@ def test_plain_http_is_for_this_machine_only(start, elsewhere):
     refused = elsewhere("curl", "--silent", "--write-out", "%{http_code}", f"http://10.231.9.1:{port}/")
     assert refused.endswith("403") and "Use https://" in refused
     assert elsewhere("curl", "--silent", "--write-out", "%{http_code}", "--cacert", server.data + "/tls/ca.pem", "--output", "/dev/null", f"https://10.231.9.1:{port}/") == "403", "not signed"
+    trusting = {"verify": server.data + "/tls/ca.pem"}
     # Its jobs are on this machine: they read and write its store, and call its API.
-    s3 = server.boto("s3")
+    s3 = server.boto("s3", **trusting)
     s3.create_bucket(Bucket="yard")
     s3.put_object(Bucket="yard", Key="in/word", Body=b"hello")
     script = 'cat /opt/ml/input/data/in/word > /opt/ml/model/word; python3 -c "import os, urllib.request; urllib.request.urlopen(os.environ[\'AWS_ENDPOINT_URL\'])"; true'
     request = jobs.request("reads", script, channels={"in": ("s3://yard/in/", "FullyReplicated")})
-    server.boto("sagemaker").create_training_job(**request)
-    done = jobs.wait_until(server.boto("sagemaker"), "reads")
+    server.boto("sagemaker", **trusting).create_training_job(**request)
+    done = jobs.wait_until(server.boto("sagemaker", **trusting), "reads")
     assert done["TrainingJobStatus"] == "Completed", done
-    assert "HTTP Error 403" in "\n".join(jobs.log_lines(server.boto("logs"), "reads")), "answered, though not signed"
+    assert "HTTP Error 403" in "\n".join(jobs.log_lines(server.boto("logs", **trusting), "reads")), "answered, though not signed"
 
 
 def test_a_config_with_an_unknown_key_is_refused(tmp_path):
