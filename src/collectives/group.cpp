@@ -433,6 +433,8 @@ Result<std::unique_ptr<Group>> join_over_tcp(TcpOptions options) {
   return join_met(std::move(options), std::move(listener));
 }
 
+// The one place that chooses what carries a group's messages: a transport that is added is put around or in place of
+// these, for the peers that it reaches.
 Result<std::unique_ptr<Group>> join_met(TcpOptions options, Socket listener) {
   GroupOptions group = options.group;
   const bool share_memory = options.share_memory;
