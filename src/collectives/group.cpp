@@ -32,6 +32,15 @@ size_t bytes_of(const Call& call) {
                   call.output.count * bytes_of(call.output.type));
 }
 
+// One operation, as the timeline shows it.
+struct Span {
+  std::string name;  // "allreduce of layer1.weight"
+  std::string plan;
+  size_t bytes = 0;
+  std::chrono::nanoseconds begin{};  // since the group began
+  std::chrono::nanoseconds end{};
+};
+
 // A text as JSON writes it.
 std::string quoted(std::string_view text) {
   std::string out = "\"";
