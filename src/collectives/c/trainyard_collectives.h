@@ -151,8 +151,8 @@ TRAINYARD_PUBLIC trainyard_kind trainyard_group_receive(trainyard_group* group, 
 TRAINYARD_PUBLIC trainyard_kind trainyard_group_split(trainyard_group* group, int color,
                                                       trainyard_group** part, char* why);
 
-// Memory that local ranks read where it lies. Free it before the group. TRAINYARD_UNAVAILABLE where no rank shares
-// memory: take ordinary memory then.
+// Memory that local ranks read where it lies. Free it before the group. TRAINYARD_UNAVAILABLE where none can be shared:
+// take ordinary memory then.
 TRAINYARD_PUBLIC trainyard_kind trainyard_group_allocate(trainyard_group* group, size_t bytes, void** memory,
                                                          char* why);
 TRAINYARD_PUBLIC void trainyard_group_free_memory(trainyard_group* group, void* memory);
