@@ -94,9 +94,7 @@ void Executor::lay_out(const std::vector<size_t>& counts, size_t elements, std::
   }
 }
 
-Result<void> Executor::check(const Call& call) const {
-  const auto ranks = size_t(transport_->size());
-  const auto rank = size_t(transport_->rank());
+Result<void> check(const Call& call, size_t rank, size_t ranks) {
   if (call.root < 0 || size_t(call.root) >= ranks)
     return invalid("there is no rank " + std::to_string(call.root) + " in a group of " +
                    std::to_string(ranks));
@@ -192,7 +190,7 @@ std::byte* Executor::work_copy(const Call& call) {
 }
 
 Result<void> Executor::execute(const Call& call) {
-  TRY(check(call));
+  TRY(check(call, size_t(transport_->rank()), size_t(transport_->size())));
   const int ranks = transport_->size();
   const int rank = transport_->rank();
   const Type type = type_of_call(call);

@@ -16,6 +16,9 @@
 
 namespace trainyard::collectives {
 
+// What is wrong with the arguments, before anything is sent. Errors: invalid.
+Result<void> check(const Call& call, size_t rank, size_t ranks);
+
 class Executor {
  public:
   Executor(std::unique_ptr<Transport> transport, Table table);
@@ -32,8 +35,6 @@ class Executor {
   uint64_t operations() const { return operations_; }
 
  private:
-  // What is wrong with the arguments, before anything is sent.
-  Result<void> check(const Call& call) const;
   // Ranges by rank; counts may be empty: as even as can be.
   void lay_out(const std::vector<size_t>& counts, size_t elements, std::vector<plan::Range>& blocks) const;
   Tag next_tag(const Call& call, const Choice& choice);

@@ -32,6 +32,15 @@ size_t bytes_of(const Call& call) {
                   call.output.count * bytes_of(call.output.type));
 }
 
+// One operation, as the timeline shows it.
+struct Span {
+  std::string name;  // "allreduce of layer1.weight"
+  std::string plan;
+  size_t bytes = 0;
+  std::chrono::nanoseconds begin{};  // since the group began
+  std::chrono::nanoseconds end{};
+};
+
 // A text as JSON writes it.
 std::string quoted(std::string_view text) {
   std::string out = "\"";
@@ -433,6 +442,8 @@ Result<std::unique_ptr<Group>> join_over_tcp(TcpOptions options) {
   return join_met(std::move(options), std::move(listener));
 }
 
+// The one place that chooses what carries a group's messages: a transport that is added is put around or in place of
+// these, for the peers that it reaches.
 Result<std::unique_ptr<Group>> join_met(TcpOptions options, Socket listener) {
   GroupOptions group = options.group;
   const bool share_memory = options.share_memory;

@@ -63,6 +63,7 @@ struct ConstNumbers {
   ConstNumbers(Numbers numbers) : data(numbers.data), count(numbers.count), type(numbers.type) {}
 };
 
+// f16, bf16 and the two f8 have no C++ type here: Numbers{data, count, Type::bf16}.
 template <class Number>
 constexpr Type type_of();
 template <>
@@ -97,6 +98,10 @@ template <>
 constexpr Type type_of<std::byte>() {
   return Type::u8;
 }
+template <>
+constexpr Type type_of<bool>() {
+  return Type::boolean;
+}
 
 template <class Number>
 Numbers numbers(std::span<Number> values) {
@@ -118,7 +123,7 @@ struct Call {
   plan::Operation operation;
   ConstNumbers input;
   Numbers output;
-  Reducing reducing;
+  Reducing reducing;  // of what reduces nothing only the name counts
   int root = 0;
   std::vector<size_t> counts;           // elements by rank; empty: as even as can be
   std::vector<size_t> received_counts;  // all_to_all
@@ -189,15 +194,6 @@ struct Counters {
   uint64_t operations = 0;
   uint64_t bytes = 0;  // of the callers' buffers
   double seconds = 0;  // in operations, waiting for others included
-};
-
-// One operation, as the timeline shows it.
-struct Span {
-  std::string name;  // "allreduce layer1.weight"
-  std::string plan;
-  size_t bytes = 0;
-  std::chrono::nanoseconds begin{};  // since the group began
-  std::chrono::nanoseconds end{};
 };
 
 struct GroupOptions {
@@ -327,8 +323,8 @@ struct TcpOptions {
 // Errors: also invalid, when the options cannot be right.
 Result<std::unique_ptr<Group>> join_over_tcp(TcpOptions options);
 
-// Groups of `size` ranks inside this process, one for each thread that plays a rank. For tests and single
-// hosts.
+// Groups of `size` ranks inside this process, one for each thread that plays a rank. For tests and single hosts. Bytes
+// are read where they lie: when an operation has failed, its buffers must live until it has failed on all ranks.
 std::vector<std::unique_ptr<Group>> join_in_memory(int size, GroupOptions options = {.deterministic = true});
 
 }  // namespace trainyard::collectives

@@ -33,7 +33,7 @@ Result<Call> call_from(const trainyard_group* group, const trainyard_call* from)
   if (from->operation < 0 || from->operation > TRAINYARD_BARRIER)
     return invalid("there is no such operation");
   if (from->type < 0 || from->type > TRAINYARD_BOOL) return invalid("there is no such type");
-  if (from->reduction < 0 || from->reduction > TRAINYARD_PRODUCT)
+  if (from->reduction < 0 || from->reduction > TRAINYARD_BITS_XOR)
     return invalid("there is no such reduction");
   const auto type = Type(from->type);
   const auto ranks = size_t(group->group->size());
@@ -79,6 +79,7 @@ trainyard_kind trainyard_group_join(const trainyard_join* given, trainyard_group
   if (join->join_deadline_ms > 0) options.join_deadline = Duration(join->join_deadline_ms);
   if (join->silence_max_ms > 0) options.silence_max = Duration(join->silence_max_ms);
   options.group.deterministic = join->deterministic != 0;
+  options.group.timeline = join->timeline != 0;
   if (join->plans) options.group.plans = join->plans;
   options.encrypt = join->encrypt != 0;
   if (join->sockets_per_peer != 0) options.sockets_per_peer = join->sockets_per_peer;

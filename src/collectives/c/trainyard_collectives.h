@@ -93,8 +93,22 @@ typedef struct {
   const char* plans;     // may be null
   int encrypt;           // 1: TLS between ranks that share no memory, with the secret as its key
   int sockets_per_peer;  // for large messages; 0: one
+  int timeline;          // 1: what trainyard_group_timeline is asked for is kept
 } trainyard_join;
 
+// One operation, with the buffers that it needs on this rank. n is `ranks`, and where `counts` are given they stand for
+// equal (or as even as can be) blocks:
+//
+//   operation        input                        output                     counts: elements ..
+//   ALLREDUCE        count                        count; may be the input    -
+//   REDUCE_SCATTER   all blocks                   our block of the sum       of each rank's block
+//   ALL_GATHER       our block                    all blocks by rank         of each rank's block
+//   BROADCAST        -                            the root's goes to all     -
+//   REDUCE           count                        count, on the root         -
+//   GATHER           our block                    all blocks, on the root    of each rank's block
+//   SCATTER          all blocks, on the root      our block                  of each rank's block
+//   ALL_TO_ALL       a block for each rank        a block of each rank       for each; received_counts: of each
+//   BARRIER          -                            -                          -
 typedef struct {
   size_t size;  // sizeof this struct
   trainyard_operation operation;
@@ -127,15 +141,18 @@ TRAINYARD_PUBLIC trainyard_kind trainyard_group_start(trainyard_group* group, co
 TRAINYARD_PUBLIC int trainyard_handle_done(const trainyard_handle* handle);
 TRAINYARD_PUBLIC trainyard_kind trainyard_handle_wait(trainyard_handle* handle, char* why);
 
+// Between two ranks, while the others may do anything; count is bytes, the same on both.
 TRAINYARD_PUBLIC trainyard_kind trainyard_group_send(trainyard_group* group, int peer, const void* bytes,
                                                      size_t count, char* why);
 TRAINYARD_PUBLIC trainyard_kind trainyard_group_receive(trainyard_group* group, int peer, void* bytes,
                                                         size_t count, char* why);
-// *part is null for a negative color.
+// Groups of the ranks that give the same color, in the order of their ranks; all ranks call it. *part is null for a
+// negative color, else to be freed as a group is.
 TRAINYARD_PUBLIC trainyard_kind trainyard_group_split(trainyard_group* group, int color,
                                                       trainyard_group** part, char* why);
 
-// Memory that local ranks read where it lies. Free it before the group.
+// Memory that local ranks read where it lies. Free it before the group. TRAINYARD_UNAVAILABLE where none can be shared:
+// take ordinary memory then.
 TRAINYARD_PUBLIC trainyard_kind trainyard_group_allocate(trainyard_group* group, size_t bytes, void** memory,
                                                          char* why);
 TRAINYARD_PUBLIC void trainyard_group_free_memory(trainyard_group* group, void* memory);

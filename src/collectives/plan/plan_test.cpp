@@ -8,6 +8,7 @@
 #include <deque>
 #include <map>
 
+#include "collectives/testing/cases.hpp"
 #include "collectives/testing/circle.hpp"
 
 namespace trainyard::collectives {
@@ -18,90 +19,7 @@ using plan::Operation;
 using plan::Plan;
 using plan::Range;
 using plan::Steps;
-using testing::awkward_inputs;
-using testing::awkward_values;
-using testing::Bytes;
-using testing::Circle;
-
-constexpr int ranks_max = 17;
-
-struct Case {
-  Operation operation;
-  Algorithm algorithm;
-  size_t chunk_elements;
-};
-
-std::string name_of(const Case& one, int ranks, size_t elements) {
-  return std::string(to_string(one.operation)) + " " + std::string(to_string(one.algorithm)) +
-         ", chunks of " + std::to_string(one.chunk_elements) + ", " + std::to_string(ranks) + " ranks, " +
-         std::to_string(elements) + " elements";
-}
-
-const Case reductions_of_all[] = {
-    {Operation::allreduce, Algorithm::one_shot, 0},
-    {Operation::allreduce, Algorithm::one_shot, 5},
-    {Operation::allreduce, Algorithm::direct, 0},
-    {Operation::allreduce, Algorithm::direct, 7},
-    {Operation::allreduce, Algorithm::ring, 0},
-    {Operation::allreduce, Algorithm::ring, 2},
-    {Operation::allreduce, Algorithm::halving_doubling, 0},
-    {Operation::allreduce, Algorithm::tree, 0},
-    {Operation::allreduce, Algorithm::tree, 6},
-    {Operation::reduce_scatter, Algorithm::direct, 0},
-    {Operation::reduce_scatter, Algorithm::direct, 2},
-    {Operation::reduce_scatter, Algorithm::ring, 0},
-    {Operation::reduce_scatter, Algorithm::ring, 2},
-    {Operation::reduce, Algorithm::one_shot, 4},
-    {Operation::reduce, Algorithm::tree, 0},
-    {Operation::reduce, Algorithm::tree, 5},
-};
-
-const Case moves_of_all[] = {
-    {Operation::all_gather, Algorithm::ring, 0},    {Operation::all_gather, Algorithm::ring, 3},
-    {Operation::all_gather, Algorithm::direct, 0},  {Operation::all_gather, Algorithm::direct, 3},
-    {Operation::broadcast, Algorithm::tree, 0},     {Operation::broadcast, Algorithm::tree, 4},
-    {Operation::broadcast, Algorithm::one_shot, 0}, {Operation::broadcast, Algorithm::one_shot, 4},
-    {Operation::gather, Algorithm::direct, 0},      {Operation::scatter, Algorithm::direct, 0},
-    {Operation::barrier, Algorithm::tree, 0},       {Operation::barrier, Algorithm::one_shot, 0}};
-
-std::vector<Case> all_cases() {
-  std::vector<Case> cases(std::begin(reductions_of_all), std::end(reductions_of_all));
-  cases.insert(cases.end(), std::begin(moves_of_all), std::end(moves_of_all));
-  return cases;
-}
-
-// Blocks that differ in size; some are empty.
-std::vector<Range> uneven_blocks(int ranks, size_t elements) {
-  std::vector<Range> blocks;
-  size_t begin = 0;
-  size_t left = elements;
-  for (int rank = 0; rank < ranks; ++rank) {
-    const size_t size =
-        rank + 1 == ranks ? left : std::min(left, size_t(rank * rank % 4) * elements / size_t(2 * ranks));
-    blocks.push_back({begin, begin + size});
-    begin += size;
-    left -= size;
-  }
-  return blocks;
-}
-
-bool has_blocks(Operation operation) {
-  return operation == Operation::reduce_scatter || operation == Operation::all_gather ||
-         operation == Operation::gather || operation == Operation::scatter;
-}
-
-Plan plan_of(const Case& one, int rank, int ranks, size_t elements, std::span<const Range> blocks) {
-  Plan plan;
-  plan.operation = one.operation;
-  plan.algorithm = one.algorithm;
-  plan.rank = rank;
-  plan.ranks = ranks;
-  plan.elements = elements;
-  plan.chunk_elements = one.chunk_elements;
-  plan.root = one.operation == Operation::allreduce ? 0 : (ranks - 1) * 2 / 3;
-  if (has_blocks(one.operation)) plan.blocks = blocks;
-  return plan;
-}
+using namespace testing;
 
 // What each rank holds after a reduction, out of place where the plan reads its input.
 std::vector<Bytes> after(Circle& circle, const Case& one, Type type, Reduction reduction,
@@ -206,23 +124,21 @@ TEST(Plans, the_order_of_additions_matters_to_these_inputs) {
 
 // -- hierarchical
 
-void expect_hierarchical(const std::vector<int>& hosts, size_t elements, Algorithm between) {
+void expect_hierarchical(Circle& circle, const std::vector<int>& hosts, size_t elements, Algorithm between,
+                         std::span<const std::pair<Type, Reduction>> kinds) {
   const int ranks = int(hosts.size());
-  Circle circle(ranks);
-  for (const auto& each : {std::pair{Type::f32, Reduction::sum},
-                           {Type::bf16, Reduction::average},
-                           {Type::i32, Reduction::product}}) {
-    const Type type = each.first;
-    const Reduction reduction = each.second;
+  std::vector<plan::Expression> expressions;
+  for (size_t element = 0; element < elements; ++element)
+    expressions.push_back(plan::hierarchical_expression(hosts, elements, between, element));
+  std::vector<std::vector<plan::Stage>> stages;
+  for (int rank = 0; rank < ranks; ++rank)
+    stages.push_back(plan::hierarchical(rank, hosts, elements, 9, between, 4));
+  for (const auto& [type, reduction] : kinds) {
     const auto inputs = awkward_inputs(type, ranks, elements);
-    const Bytes expected = reference::reduced(type, reduction, inputs, [&](size_t element) {
-      return plan::hierarchical_expression(hosts, elements, between, element);
-    });
+    const Bytes expected =
+        reference::reduced(type, reduction, inputs, [&](size_t element) { return expressions[element]; });
     std::vector<Bytes> outputs = inputs;
-    std::vector<std::vector<plan::Stage>> stages;
-    for (int rank = 0; rank < ranks; ++rank)
-      stages.push_back(plan::hierarchical(rank, hosts, elements, 9, between, 4));
-    circle.run([&](int rank) {
+    circle.run([&, type = type, reduction = reduction](int rank) {
       std::vector<Circle::Part> parts;
       for (const plan::Stage& stage : stages[size_t(rank)]) {
         std::byte* begin = outputs[size_t(rank)].data() + stage.begin * bytes_of(type);
@@ -234,7 +150,33 @@ void expect_hierarchical(const std::vector<int>& hosts, size_t elements, Algorit
     });
     for (int rank = 0; rank < ranks; ++rank) {
       ASSERT_EQ(outputs[size_t(rank)], ranks == 1 ? inputs[0] : expected)
-          << ranks << " ranks, " << elements << " elements, rank " << rank;
+          << ranks << " ranks, " << elements << " elements, " << to_string(type) << " "
+          << to_string(reduction) << ", rank " << rank;
+    }
+  }
+}
+
+constexpr std::pair<Type, Reduction> some_kinds[] = {
+    {Type::f32, Reduction::sum}, {Type::bf16, Reduction::average}, {Type::i32, Reduction::product}};
+
+TEST(Hierarchical, every_type_and_reduction_equals_the_reference_bit_for_bit) {
+  std::vector<std::pair<Type, Reduction>> kinds;
+  for (int type = 0; type < types_count; ++type) {
+    for (int reduction = 0; reduction < reductions_count; ++reduction) {
+      if (exists(Type(type), Reduction(reduction))) kinds.emplace_back(Type(type), Reduction(reduction));
+    }
+  }
+  for (int ranks = 1; ranks <= ranks_max; ++ranks) {
+    Circle circle(ranks);
+    // As even as can be on two and three hosts, in blocks and dealt out.
+    std::vector<int> halves, thirds;
+    for (int rank = 0; rank < ranks; ++rank) {
+      halves.push_back(rank * 2 / ranks);
+      thirds.push_back(rank % 3);
+    }
+    for (const auto& hosts : {halves, thirds}) {
+      expect_hierarchical(circle, hosts, size_t(ranks) + 8, Algorithm::ring, kinds);
+      if (HasFatalFailure()) return;
     }
   }
 }
@@ -253,26 +195,48 @@ TEST(Hierarchical, equals_the_reference_on_any_placement) {
                                          {0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3},
                                          {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}};
   for (const auto& hosts : placements) {
+    Circle circle(int(hosts.size()));
     for (const size_t elements : {0, 1, 5, 64, 101}) {
       for (const Algorithm between : {Algorithm::ring, Algorithm::halving_doubling, Algorithm::direct}) {
-        expect_hierarchical(hosts, elements, between);
+        expect_hierarchical(circle, hosts, elements, between, some_kinds);
         if (HasFatalFailure()) return;
       }
     }
   }
 }
 
-TEST(Hierarchical, a_hosts_network_carries_each_piece_once) {
-  // 4 ranks on each of 3 hosts: what goes between hosts is what a ring of 3 would send, not of 12.
-  const std::vector<int> hosts{0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2};
-  const size_t elements = 1200;
-  size_t sent_by_host = 0;
-  for (int rank = 0; rank < 4; ++rank) {
-    for (const auto& stage : plan::hierarchical(rank, hosts, elements, 0, Algorithm::ring, 0)) {
-      if (stage.team.size() == 3) sent_by_host += cost(stage.plan).elements_sent;
+TEST(Hierarchical, a_hosts_network_carries_what_the_formula_says) {
+  // What goes between hosts is what a ring of hosts would send, not of ranks: counted from the steps.
+  for (int hosts = 2; hosts <= 5; ++hosts) {
+    for (int local = 1; local <= 4; ++local) {
+      const int ranks = hosts * local;
+      std::vector<int> host_of;
+      for (int rank = 0; rank < ranks; ++rank) host_of.push_back(rank % hosts);
+      const size_t elements = size_t(ranks) * 60;  // divides by all of them
+      for (const Algorithm between : {Algorithm::ring, Algorithm::direct}) {
+        std::vector<size_t> sent(static_cast<size_t>(hosts)), received(static_cast<size_t>(hosts));
+        for (int rank = 0; rank < ranks; ++rank) {
+          for (const auto& stage : plan::hierarchical(rank, host_of, elements, 7, between, 60)) {
+            Steps steps;
+            for (size_t round = 0; round < rounds(stage.plan); ++round) add_round(stage.plan, round, steps);
+            for (const plan::Step& step : steps) {
+              for (size_t member = 0; member < stage.team.size(); ++member) {
+                const int peer = stage.team[member];
+                if (step.action == plan::Action::fold || host_of[size_t(peer)] == host_of[size_t(rank)])
+                  continue;
+                if (step.peer != plan::everyone && step.peer != int(member)) continue;
+                const bool sends = step.action == plan::Action::send;
+                (sends ? sent : received)[size_t(host_of[size_t(rank)])] += step.range.size();
+              }
+            }
+          }
+        }
+        const size_t by_formula = 2 * size_t(hosts - 1) * elements / size_t(hosts);
+        EXPECT_EQ(sent, std::vector<size_t>(size_t(hosts), by_formula)) << hosts << " hosts of " << local;
+        EXPECT_EQ(received, sent) << hosts << " hosts of " << local;
+      }
     }
   }
-  EXPECT_EQ(sent_by_host, 2 * 2 * elements / 3);
 }
 
 // -- moving without reducing
@@ -539,6 +503,34 @@ TEST(Costs, steps_and_elements_are_what_the_formulas_say) {
         }
       }
     }
+  }
+}
+
+TEST(Costs, an_exchange_of_blocks_sends_each_once) {
+  for (int ranks = 2; ranks <= ranks_max; ++ranks) {
+    // From rank a to rank b: (a + 2 b) % 5 elements.
+    std::vector<std::vector<Range>> sent(static_cast<size_t>(ranks)), received(static_cast<size_t>(ranks));
+    const auto add = [](std::vector<Range>& blocks, int from, int to) {
+      const size_t begin = blocks.empty() ? 0 : blocks.back().end;
+      blocks.push_back({begin, begin + size_t((from + 2 * to) % 5)});
+    };
+    for (int rank = 0; rank < ranks; ++rank) {
+      for (int peer = 0; peer < ranks; ++peer) {
+        add(sent[size_t(rank)], rank, peer);
+        add(received[size_t(rank)], peer, rank);
+      }
+    }
+    const auto plan = [&](int rank) {
+      const auto& own = sent[size_t(rank)];
+      Plan one = plan_of({Operation::all_to_all, Algorithm::direct, 0}, rank, ranks, own.back().end, {});
+      one.blocks = own;
+      one.received_blocks = received[size_t(rank)];
+      return one;
+    };
+    const Counted counted = count(plan, ranks);
+    for (int rank = 0; rank < ranks; ++rank)
+      EXPECT_EQ(cost(plan(rank)).elements_sent, counted.sent[size_t(rank)])
+          << ranks << " ranks, rank " << rank;
   }
 }
 

@@ -69,6 +69,13 @@ inline void over(Way way, int ranks, const std::function<void(Group&)>& play, co
 
 inline void over_tcp(int ranks, const std::function<void(Group&)>& play) { over(Way::tcp, ranks, play); }
 
+inline void in_memory_owned(int ranks, const std::function<void(std::unique_ptr<Group>)>& play) {
+  auto groups = join_in_memory(ranks);
+  std::vector<std::thread> threads;
+  for (auto& group : groups) threads.emplace_back([&] { play(std::move(group)); });
+  for (auto& thread : threads) thread.join();
+}
+
 inline void in_memory(int ranks, const std::function<void(Group&)>& play) {
   auto groups = join_in_memory(ranks);
   std::vector<std::thread> threads;

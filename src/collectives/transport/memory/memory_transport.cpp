@@ -31,7 +31,7 @@ struct Table {
   std::vector<std::deque<Message>> messages;  // by from * size + to
   std::vector<size_t> unread;                 // by sender
   std::vector<bool> left;                     // by rank
-  std::optional<std::string> ended;           // by whom and why
+  std::optional<Error> ended;                 // by whom and why: the group's last word
   uint64_t changes = 0;                       // so that a wait cannot miss what happened before it began
   std::map<std::pair<uint64_t, std::vector<int>>, std::shared_ptr<Table>> among;
 };
@@ -45,7 +45,7 @@ class Seat final : public MemoryTransport {
     const std::scoped_lock lock(table_->mutex);
     // Who leaves while others still have to read its bytes, which may go with it, ends the group for them.
     table_->left[size_t(rank_)] = true;
-    if (table_->unread[size_t(rank_)] > 0 && !table_->ended) table_->ended = left_message(rank_);
+    if (table_->unread[size_t(rank_)] > 0) end(unavailable(left_message(rank_)));
     change();
   }
 
@@ -68,35 +68,41 @@ class Seat final : public MemoryTransport {
 
   void abandon(std::string_view why) override {
     const std::scoped_lock lock(table_->mutex);
-    if (!table_->ended) table_->ended = "rank " + std::to_string(rank_) + ": " + std::string(why);
-    change();
+    end(unavailable("rank " + std::to_string(rank_) + ": " + std::string(why)));
   }
 
+  // After the last word nothing is sent or awaited: what came before it may never be released.
   void send(std::span<const int> peers, Tag tag, std::span<const std::byte> bytes) override {
+    if (failed_) return;
     const std::scoped_lock lock(table_->mutex);
     for (const int peer : peers) put(peer, {tag, bytes});
     change();
   }
   void lend(int peer, Tag tag, std::span<std::byte> bytes) override {
+    if (failed_) return;
     const std::scoped_lock lock(table_->mutex);
     put(peer, {tag, bytes, bytes.data()});
     change();
   }
   void announce(int peer, Tag tag, std::span<const std::byte> bytes) override {
+    if (failed_) return;
     const std::scoped_lock lock(table_->mutex);
     put(peer, {tag, bytes, nullptr, true});
     change();
   }
 
-  void take(int peer, Tag tag, std::span<std::byte> into) override { taken_.push_back({peer, tag, into}); }
+  void take(int peer, Tag tag, std::span<std::byte> into) override {
+    if (!failed_) taken_.push_back({peer, tag, into});
+  }
 
   void receive(int peer, Tag tag, std::span<std::byte> room) override {
+    if (failed_) return;
     CHECK(!kept_[size_t(peer)].open, "one message of a peer is kept at a time");
     kept_[size_t(peer)] = {true, {peer, tag, room}, nullptr, nullptr};
     order_.push_back(peer);
   }
 
-  const std::byte* arrived(int peer) override { return kept_[size_t(peer)].bytes; }
+  const std::byte* arrived(int peer) override { return failed_ ? nullptr : kept_[size_t(peer)].bytes; }
   std::byte* lent(int peer) override { return kept_[size_t(peer)].lent; }
 
   void release(int peer) override {
@@ -116,7 +122,41 @@ class Seat final : public MemoryTransport {
 
   Result<void> advance() override {
     const std::scoped_lock lock(table_->mutex);
-    if (table_->ended) return unavailable(*table_->ended);
+    if (!table_->ended) {
+      if (auto moved = move(); !moved) end(std::move(moved).error());
+    }
+    if (!table_->ended) return ok();
+    failed_ = true;
+    return *table_->ended;
+  }
+
+  Result<void> wait() override {
+    std::unique_lock lock(table_->mutex);
+    table_->changed.wait(lock, [&] { return table_->changes != seen_; });
+    return ok();
+  }
+
+ private:
+  struct Expected {
+    int peer = 0;
+    Tag tag;
+    std::span<std::byte> bytes;
+  };
+  struct Kept {
+    bool open = false;
+    Expected expected;
+    const std::byte* bytes = nullptr;
+    std::byte* lent = nullptr;
+  };
+
+  static std::string left_message(int peer) {
+    return "rank " + std::to_string(peer) + " has left, but is still needed";
+  }
+
+  // Requires, for those below: table_->mutex is held.
+
+  // Moves what can be moved.
+  Result<void> move() {
     seen_ = table_->changes;
     // A plan receives from a peer before it takes from it in the same round, and what was kept blocks the queue
     // until it is released.
@@ -146,33 +186,13 @@ class Seat final : public MemoryTransport {
       change();
       each = taken_.erase(each);
     }
+    // Nor will one that has left ever read what we sent it.
+    for (int peer = 0; table_->unread[size_t(rank_)] > 0 && peer < size_; ++peer) {
+      if (table_->left[size_t(peer)] && !queue(rank_, peer).empty()) return unavailable(left_message(peer));
+    }
     return ok();
   }
 
-  Result<void> wait() override {
-    std::unique_lock lock(table_->mutex);
-    table_->changed.wait(lock, [&] { return table_->changes != seen_; });
-    return ok();
-  }
-
- private:
-  struct Expected {
-    int peer = 0;
-    Tag tag;
-    std::span<std::byte> bytes;
-  };
-  struct Kept {
-    bool open = false;
-    Expected expected;
-    const std::byte* bytes = nullptr;
-    std::byte* lent = nullptr;
-  };
-
-  static std::string left_message(int peer) {
-    return "rank " + std::to_string(peer) + " has left, but is still needed";
-  }
-
-  // Requires, for those below: table_->mutex is held.
   std::deque<Message>& queue(int from, int to) {
     return table_->messages[size_t(from) * size_t(size_) + size_t(to)];
   }
@@ -182,6 +202,11 @@ class Seat final : public MemoryTransport {
     ++table_->unread[size_t(rank_)];
     bytes_sent_ += message.bytes.size();
     ++messages_sent_;
+  }
+  // The first error is everyone's, whoever found it: it names the rank at fault.
+  void end(Error error) {
+    if (!table_->ended) table_->ended = std::move(error);
+    change();
   }
   void change() {
     ++table_->changes;
@@ -204,6 +229,7 @@ class Seat final : public MemoryTransport {
   std::vector<Kept> kept_;  // by peer
   std::vector<int> order_;  // peers with something kept
   std::deque<Expected> taken_;
+  bool failed_ = false;
   uint64_t seen_ = 0;
   uint64_t bytes_sent_ = 0;
   uint64_t messages_sent_ = 0;

@@ -128,15 +128,6 @@ struct Segment {
   std::byte* outbox() const { return begin + sizeof(Header) + size_t(ranks) * sizeof(Lane); }
 };
 
-// What a rank tells the others about its segment, as text.
-struct SegmentAddress {
-  int64_t process = 0;
-  int descriptor = -1;
-  std::array<uint64_t, 2> nonce{};
-};
-std::string encode(const SegmentAddress& address);
-Result<SegmentAddress> decode_address(std::string_view text);
-
 // Whether the process has ended; false also where that cannot be known.
 class ProcessWatch {
  public:

@@ -10,6 +10,7 @@
 
 #include "base/check.hpp"
 #include "collectives/reduce/processors.hpp"
+#include "collectives/transport/shm/segment_address.hpp"
 
 namespace trainyard::collectives {
 namespace {
@@ -206,17 +207,26 @@ std::byte* ShmTransport::room_in_outbox(size_t bytes) {
   return own_.outbox() + begin;
 }
 
+bool ShmTransport::was_read(const Reader& reader) const {
+  return own_.lane(reader.peer).consumed.load(std::memory_order_acquire) >= reader.sequence;
+}
+
+bool ShmTransport::oldest_block_was_read() const {
+  return !blocks_.empty() &&
+         std::all_of(readers_.begin(), readers_.begin() + ptrdiff_t(blocks_.front().readers),
+                     [this](const Reader& reader) { return was_read(reader); });
+}
+
 void ShmTransport::reclaim() {
-  while (!blocks_.empty()) {
-    const Block& block = blocks_.front();
-    for (size_t i = 0; i < block.readers; ++i) {
-      const Reader& reader = readers_[i];
-      if (own_.lane(reader.peer).consumed.load(std::memory_order_acquire) < reader.sequence) return;
-    }
-    readers_.erase(readers_.begin(), readers_.begin() + ptrdiff_t(block.readers));
-    outbox_begin_ = block.end;
+  while (oldest_block_was_read()) {
+    readers_.erase(readers_.begin(), readers_.begin() + ptrdiff_t(blocks_.front().readers));
+    outbox_begin_ = blocks_.front().end;
     blocks_.pop_front();
   }
+}
+
+void ShmTransport::drop_references() const {
+  while (!references_.empty() && was_read(references_.front())) references_.pop_front();
 }
 
 void ShmTransport::put_entry(int peer, const Outgoing& message, size_t part_bytes, uint32_t region,
@@ -282,12 +292,8 @@ bool ShmTransport::put(Outgoing& message) {
 
 bool ShmTransport::all_sent() const {
   if (!outgoing_.empty()) return false;
-  while (!references_.empty()) {
-    const Reader& reader = references_.front();
-    if (own_.lane(reader.peer).consumed.load(std::memory_order_acquire) < reader.sequence) return false;
-    references_.pop_front();
-  }
-  return tcp_->all_sent();
+  drop_references();
+  return references_.empty() && tcp_->all_sent();
 }
 
 // -- receiving
@@ -370,6 +376,10 @@ Result<void> ShmTransport::pull(int peer) {
     auto bytes = bytes_of_entry(from, entry);
     if (bytes && entry.part_bytes > expected.bytes.size() - expected.received)
       bytes = corrupt("a message longer than itself");
+    if (!bytes && bytes.error().kind == Kind::not_found) {
+      from.unreachable = true;
+      return ok();
+    }
     if (!bytes) return tcp_->fail(std::move(bytes).error().in(tcp_->name(peer)), peer);
     spins_ = 0;
     if (expected.kept && entry.part_bytes == expected.bytes.size()) {
@@ -400,6 +410,9 @@ Result<void> ShmTransport::advance() {
     outgoing_.pop_front();
     spins_ = 0;
   }
+  // What was read is news once only: else whoever waits for somebody else would never look whether that one lives.
+  if (!outgoing_.empty()) reclaim();
+  drop_references();
   for (size_t i = 0; i < waiting_.size();) {
     TRY(pull(waiting_[i]));
     if (peers_[size_t(waiting_[i])].expected.empty()) {
@@ -419,15 +432,13 @@ bool ShmTransport::news() const {
   for (const int peer : waiting_) {
     const Peer& from = peers_[size_t(peer)];
     const Entry& entry = from.segment.lane(tcp_->rank()).entries[from.consumed % lane_entries];
-    if (from.arrived == nullptr && entry.sequence.load(std::memory_order_acquire) == from.consumed + 1)
+    if (from.arrived == nullptr && !from.unreachable &&
+        entry.sequence.load(std::memory_order_acquire) == from.consumed + 1)
       return true;
   }
-  const auto was_read = [&](const Reader& reader) {
-    return own_.lane(reader.peer).consumed.load(std::memory_order_acquire) >= reader.sequence;
-  };
   if (!references_.empty() && was_read(references_.front())) return true;
   if (outgoing_.empty()) return false;
-  if (!readers_.empty() && was_read(readers_.front())) return true;
+  if (oldest_block_was_read()) return true;
   const auto& peers = outgoing_.front().peers;
   return readers_.empty() &&
          std::all_of(peers.begin(), peers.end(), [&](int peer) { return lane_has_room(peer); });
@@ -483,8 +494,7 @@ Result<void> ShmTransport::check_peers() {
   if (!outgoing_.empty())
     waited_for.insert(waited_for.end(), outgoing_.front().peers.begin(), outgoing_.front().peers.end());
   for (const Reader& reader : references_) {
-    if (own_.lane(reader.peer).consumed.load(std::memory_order_acquire) < reader.sequence)
-      waited_for.push_back(reader.peer);
+    if (!was_read(reader)) waited_for.push_back(reader.peer);
   }
   for (int peer = 0; peer < size(); ++peer) {
     const Peer& local = peers_[size_t(peer)];

@@ -69,6 +69,9 @@ class ShmTransport final : public Transport {
     const std::byte* arrived = nullptr;
     std::byte* lent = nullptr;     // what arrived, where it may be written
     bool arrived_in_lane = false;  // release() frees an entry
+    // The memory that it registered is not there any more. It has ended, or it has failed and let go of it: what of the
+    // two is heard of over TCP, or seen by `watch`.
+    bool unreachable = false;
     struct Mapped {
       uint32_t generation = 0;
       Mapping mapping;
@@ -101,7 +104,10 @@ class ShmTransport final : public Transport {
   bool put(Outgoing& message);
   // Where `bytes` fit into the outbox, one after the other; null when they do not now.
   std::byte* room_in_outbox(size_t bytes);
+  bool was_read(const Reader& reader) const;
+  bool oldest_block_was_read() const;
   void reclaim();
+  void drop_references() const;
   void put_entry(int peer, const Outgoing& message, size_t part_bytes, uint32_t region, uint32_t generation,
                  uint64_t offset);
   bool lane_has_room(int peer) const;

@@ -12,7 +12,7 @@
 #include <optional>
 #include <sstream>
 
-#include "base/text.hpp"
+#include "collectives/transport/tcp/place.hpp"
 
 namespace trainyard::collectives {
 namespace {
@@ -23,18 +23,6 @@ constexpr size_t place_bytes = 96;               // an address of 46 characters 
 constexpr Duration folder_look_interval = 20ms;  // what a start may lose by it
 constexpr Tag asking{~uint64_t{1}, 1};
 constexpr Tag telling{~uint64_t{1}, 2};
-
-std::string place_text(const Endpoint& endpoint) {
-  return endpoint.host + " " + std::to_string(endpoint.port);
-}
-
-Result<Endpoint> place_from(std::string_view text) {
-  const size_t space = text.rfind(' ');
-  if (space == std::string_view::npos) return corrupt("no place");
-  const auto port = parse_int(text.substr(space + 1));
-  if (!port || *port <= 0 || *port > 65535) return corrupt("a place without a port");
-  return Endpoint{std::string(text.substr(0, space)), uint16_t(*port)};
-}
 
 // Our side of a connection, as an address.
 Result<std::string> own_address(const Socket& socket) {
@@ -71,7 +59,7 @@ Result<Met> meet_at(const Endpoint& place, int ranks, const TcpOptions& options)
   met.listener = TRY(listen_at({host, 0}, ranks));
 
   std::string all(size_t(ranks) * place_bytes, '\0');
-  std::string mine = place_text({host, TRY(port_of(met.listener))});
+  std::string mine = encode_place({host, TRY(port_of(met.listener))});
   if (mine.size() >= place_bytes) return invalid("the name '" + host + "' is too long for a place to meet");
   mine.resize(place_bytes, '\0');
   auto bytes = std::as_writable_bytes(std::span(all));
@@ -92,7 +80,7 @@ Result<Met> meet_at(const Endpoint& place, int ranks, const TcpOptions& options)
     TRY(finish(*transport));
   }
   for (int rank = 0; rank < ranks; ++rank)
-    met.endpoints.push_back(TRY(place_from(all.substr(size_t(rank) * place_bytes, place_bytes).c_str())));
+    met.endpoints.push_back(TRY(decode_place(all.substr(size_t(rank) * place_bytes, place_bytes).c_str())));
   return met;
 }
 
@@ -105,7 +93,7 @@ Result<Met> meet_in(const std::string& folder, int ranks, const TcpOptions& opti
   const std::string draft = file_of(options.rank) + ".draft";
   {
     std::ofstream file(draft);
-    file << place_text({name, TRY(port_of(met.listener))}) << "\n";
+    file << encode_place({name, TRY(port_of(met.listener))}) << "\n";
     if (!file.flush()) return unavailable("writing " + draft);
   }
   if (std::rename(draft.c_str(), file_of(options.rank).c_str()) != 0)
@@ -117,7 +105,7 @@ Result<Met> meet_in(const std::string& folder, int ranks, const TcpOptions& opti
       std::ifstream file(file_of(rank));
       std::string line;
       if (file && std::getline(file, line)) {
-        met.endpoints.push_back(TRY(place_from(line).in(file_of(rank))));
+        met.endpoints.push_back(TRY(decode_place(line).in(file_of(rank))));
         break;
       }
       if (options.cancelled && options.cancelled())

@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "base/check.hpp"
-#include "base/text.hpp"
 #include "collectives/transport/tcp/addresses.hpp"
+#include "collectives/transport/tcp/place.hpp"
 
 namespace trainyard::collectives {
 namespace {
@@ -436,7 +436,7 @@ std::vector<int> TcpTransport::hosts() const {
 Result<std::string> TcpTransport::offer() {
   const Endpoint own{options_->endpoints[size_t(rank())].host, 0};
   offered_ = TRY(listen_at(own, size()).in("listening for a part of the group"));
-  return own.host + " " + std::to_string(TRY(port_of(offered_)));
+  return encode_place({own.host, TRY(port_of(offered_))});
 }
 
 Result<std::unique_ptr<Transport>> TcpTransport::meet(const std::vector<int>& members,
@@ -451,12 +451,8 @@ Result<std::unique_ptr<TcpTransport>> TcpTransport::meet_over_tcp(const std::vec
   options.endpoints.clear();
   for (size_t i = 0; i < members.size(); ++i) {
     if (members[i] == rank()) options.rank = int(i);
-    const std::string& offer = offers[size_t(members[i])];
-    const size_t space = offer.rfind(' ');
-    const auto port = space == std::string::npos ? Result<int64_t>(corrupt("no port"))
-                                                 : parse_int(std::string_view(offer).substr(space + 1));
-    if (!port || *port <= 0 || *port > 65535) return corrupt(name(members[i]) + " offers no endpoint");
-    options.endpoints.push_back({offer.substr(0, space), uint16_t(*port)});
+    options.endpoints.push_back(
+        TRY(decode_place(offers[size_t(members[i])]).in("what " + name(members[i]) + " offers")));
   }
   // Other groups of the same job must not be met by mistake.
   const Digest secret = hmac_sha256(options_->shared_value, "part " + std::to_string(key));

@@ -1,0 +1,329 @@
+// A rank that dies before any of its steps, in any plan: every other rank is ended with its name, and none waits for ever.
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <csignal>
+#include <thread>
+
+#include "collectives/testing/cases.hpp"
+#include "collectives/testing/circle.hpp"
+#include "collectives/testing/groups.hpp"
+#include "collectives/testing/transports.hpp"
+#include "collectives/transport/shm/shm_transport.hpp"
+
+namespace trainyard::collectives {
+namespace {
+
+using namespace testing;
+
+// -- in one thread: every plan, every rank, every step
+
+// What one rank does of the operation, in its buffers.
+using Parts = std::vector<Circle::Part>;
+using PartsOf = std::function<Parts(int rank, Bytes& buffer)>;
+
+enum class Haste {
+  ahead,
+  behind
+};  // the victim goes before the others, or when none of them can go any further
+
+// An operation in which the victim dies after so many steps, or after all of them, and a barrier after it.
+class Accident {
+ public:
+  Accident(int ranks, int victim, size_t steps, Haste haste)
+      : victim_(victim), haste_(haste), workspaces_(size_t(ranks)), barriers_(size_t(ranks)), left_(steps) {
+    for (auto& transport : connect_in_memory(ranks)) transports_.push_back(std::move(transport));
+    auto& seat = transports_[size_t(victim)];
+    seat = std::make_unique<Mortal>(std::move(seat), [this] {
+      died_early_ = died_early_ || left_ == 0;
+      return left_ == 0 ? false : (--left_, true);
+    });
+  }
+
+  // Whether there was a step before which it died. `buffers` are the ranks' own; `expected` is what they hold after the
+  // operation, where it ends well.
+  bool happen(const PartsOf& parts_of, std::vector<Bytes> buffers, const std::vector<Bytes>& expected) {
+    const int ranks = int(transports_.size());
+    for (int rank = 0; rank < ranks; ++rank) {
+      Member member;
+      member.parts = parts_of(rank, buffers[size_t(rank)]);
+      member.operation_parts = member.parts.size();
+      if (rank != victim_) {
+        Plan barrier = plan_of({Operation::barrier, Algorithm::tree, 0}, rank, ranks, 0, {});
+        std::byte* const bytes = barriers_[size_t(rank)].data();
+        member.parts.push_back({barrier, {}, Buffers{bytes, 0, bytes, 0, Type::u8, Reduction::sum, 0}});
+      }
+      members_.push_back(std::move(member));
+    }
+    constexpr int turns_max = 10'000;
+    for (int turn = 0; turn < turns_max; ++turn) {
+      if (haste_ == Haste::ahead) go(victim_);
+      bool moving = true;
+      while (moving) {
+        moving = false;
+        for (int k = 0; k < ranks; ++k) {
+          const int rank = turn % 2 == 0 ? k : ranks - 1 - k;
+          if (rank != victim_) moving = go(rank) || moving;
+        }
+      }
+      if (haste_ == Haste::behind) go(victim_);
+      if (std::all_of(members_.begin(), members_.end(), [](const Member& each) { return each.over(); })) {
+        check(buffers, expected);
+        return died_early_;
+      }
+    }
+    ADD_FAILURE() << "somebody waits for ever";
+    return false;
+  }
+
+ private:
+  struct Member {
+    Parts parts;
+    size_t operation_parts = 0;  // the rest is the barrier
+    size_t position = 0;
+    std::unique_ptr<collectives::Run> run;
+    std::string error;
+    bool over() const { return !error.empty() || position == parts.size(); }
+  };
+
+  // Whether it got any further: to the next part, or to its end.
+  bool go(int rank) {
+    Member& member = members_[size_t(rank)];
+    if (member.over()) return false;
+    const Circle::Part& part = member.parts[member.position];
+    const Tag tag{member.position < member.operation_parts ? 1u : 2u, 7};
+    if (!member.run)
+      member.run = std::make_unique<collectives::Run>(part.plan, part.team, tag, part.buffers,
+                                                      workspaces_[size_t(rank)], *transports_[size_t(rank)]);
+    const auto advanced = member.run->advance();
+    if (advanced && !*advanced) return false;
+    if (!advanced) member.error = advanced.error().message;
+    member.run.reset();
+    if (advanced) ++member.position;
+    if (rank == victim_ && member.over()) transports_[size_t(rank)].reset();  // as a process ends
+    return true;
+  }
+
+  void check(const std::vector<Bytes>& buffers, const std::vector<Bytes>& expected) const {
+    const std::string last_word = "rank " + std::to_string(victim_) + " has left, but is still needed";
+    for (size_t rank = 0; rank < members_.size(); ++rank) {
+      if (int(rank) == victim_) continue;
+      EXPECT_EQ(members_[rank].error, last_word) << "of rank " << rank;
+      // Who was told that the operation ended well has the right values.
+      if (members_[rank].position >= members_[rank].operation_parts) {
+        EXPECT_EQ(buffers[rank], expected[rank]) << "of rank " << rank;
+      }
+    }
+  }
+
+  const int victim_;
+  const Haste haste_;
+  std::vector<Workspace> workspaces_;
+  std::vector<std::array<std::byte, 2>> barriers_;
+  std::vector<std::unique_ptr<Transport>> transports_;
+  std::vector<Member> members_;
+  size_t left_;
+  bool died_early_ = false;
+};
+
+// How many steps there were before which a rank could die.
+size_t kill_everyone_everywhere(int ranks, const PartsOf& parts_of, const std::vector<Bytes>& buffers) {
+  Circle circle(ranks);
+  std::vector<Bytes> expected = buffers;
+  circle.run([&](int rank) { return parts_of(rank, expected[size_t(rank)]); });
+  size_t deaths = 0;
+  for (const Haste haste : {Haste::ahead, Haste::behind}) {
+    for (int victim = 0; victim < ranks; ++victim) {
+      size_t steps = 0;
+      for (bool was_step = true; was_step; deaths += was_step) {
+        Accident accident(ranks, victim, steps, haste);
+        was_step = accident.happen(parts_of, buffers, expected);
+        if (::testing::Test::HasFailure()) {
+          ADD_FAILURE() << "rank " << victim << " died after " << steps << " steps, "
+                        << (haste == Haste::ahead ? "ahead of" : "behind") << " the others";
+          return deaths;
+        }
+        ++steps;
+      }
+    }
+  }
+  return deaths;
+}
+
+Buffers whole(Bytes& buffer) { return {buffer.data(), 0, buffer.data(), 0, Type::f32, Reduction::sum, 0}; }
+
+TEST(Death, before_any_step_of_any_plan_ends_all_others_with_its_name) {
+  size_t deaths = 0;
+  for (const int ranks : {2, 3, 4, 5, 8}) {
+    const size_t elements = size_t(ranks) * 2 + 3;
+    const auto blocks = uneven_blocks(ranks, elements);
+    std::vector<Bytes> scratch(size_t(ranks), Bytes(2));  // a barrier's bytes mean nothing
+    for (const Case& one : all_cases()) {
+      const PartsOf parts_of = [&](int rank, Bytes& buffer) -> Parts {
+        const bool barrier = one.operation == Operation::barrier;
+        return {{plan_of(one, rank, ranks, barrier ? 0 : elements, blocks),
+                 {},
+                 whole(barrier ? scratch[size_t(rank)] : buffer)}};
+      };
+      deaths += kill_everyone_everywhere(ranks, parts_of, awkward_inputs(Type::f32, ranks, elements));
+      if (HasFailure()) FAIL() << name_of(one, ranks, elements);
+    }
+  }
+  EXPECT_GT(deaths, 10'000u) << "else this shows little";
+}
+
+TEST(Death, before_any_step_of_an_exchange_of_blocks) {
+  for (const int ranks : {2, 3, 5, 8}) {
+    // The input lies in the buffer's first half, what comes in its second.
+    std::vector<Range> blocks;
+    for (int rank = 0; rank < ranks; ++rank) blocks.push_back({size_t(rank) * 2, size_t(rank) * 2 + 2});
+    const size_t elements = size_t(ranks) * 2;
+    const PartsOf parts_of = [&](int rank, Bytes& buffer) -> Parts {
+      Plan plan = plan_of({Operation::all_to_all, Algorithm::direct, 0}, rank, ranks, elements, {});
+      plan.blocks = plan.received_blocks = blocks;
+      Buffers buffers = whole(buffer);
+      buffers.output += elements * sizeof(float);
+      return {{plan, {}, buffers}};
+    };
+    EXPECT_GT(kill_everyone_everywhere(ranks, parts_of, awkward_inputs(Type::f32, ranks, 2 * elements)), 0u);
+    if (HasFailure()) FAIL() << ranks << " ranks";
+  }
+}
+
+TEST(Death, before_any_step_of_a_hierarchical_plan) {
+  for (const std::vector<int>& hosts :
+       {std::vector<int>{0, 0, 1, 1}, {0, 1, 0, 1, 0, 1}, {0, 0, 1}, {0, 0, 0, 1, 1, 2}}) {
+    const int ranks = int(hosts.size());
+    const size_t elements = 19;
+    for (const Algorithm between : {Algorithm::ring, Algorithm::halving_doubling}) {
+      std::vector<std::vector<plan::Stage>> stages;
+      for (int rank = 0; rank < ranks; ++rank)
+        stages.push_back(plan::hierarchical(rank, hosts, elements, 5, between, 4));
+      const PartsOf parts_of = [&](int rank, Bytes& buffer) {
+        Parts parts;
+        for (const plan::Stage& stage : stages[size_t(rank)]) {
+          Buffers buffers = whole(buffer);
+          buffers.output += stage.begin * sizeof(float);
+          buffers.input = buffers.output;
+          parts.push_back({stage.plan, stage.team, buffers});
+        }
+        return parts;
+      };
+      EXPECT_GT(kill_everyone_everywhere(ranks, parts_of, awkward_inputs(Type::f32, ranks, elements)), 0u);
+      if (HasFailure()) FAIL() << ranks << " ranks, " << to_string(between) << " between the hosts";
+    }
+  }
+}
+
+// -- as processes that are killed, over sockets and shared memory
+
+enum class Memory { ordinary, registered };
+
+struct Scene {
+  const char* plan;
+  Way way;
+  Memory memory;
+};
+
+constexpr int ranks = 4;
+constexpr size_t elements = 30'000;  // several chunks for some plans, one for others
+
+Result<std::unique_ptr<Group>> join(const Scene& scene, const TcpOptions& options,
+                                    std::function<bool()> lives = {}) {
+  std::unique_ptr<Transport> transport;
+  auto tcp = TRY(connect_tcp(options));
+  if (scene.way == Way::shared) {
+    transport = TRY(ShmTransport::make(std::move(tcp), std::make_shared<RegisteredMemory>()));
+  } else {
+    transport = std::move(tcp);
+  }
+  if (lives) transport = std::make_unique<Mortal>(std::move(transport), std::move(lives));
+  if (std::string_view(scene.plan) == "hierarchical")
+    transport = std::make_unique<Placed>(std::move(transport), std::vector<int>{0, 0, 1, 1});
+  GroupOptions group = options.group;
+  group.plans = "allreduce=" + std::string(scene.plan) + "/32K:0-";
+  return Group::make(std::move(transport), group);
+}
+
+Result<void> work(Group& group, Memory memory) {
+  std::vector<float> ordinary(elements, 1.0f);
+  std::span<float> values = ordinary;
+  if (memory == Memory::registered) {
+    const auto registered = TRY(group.allocate(elements * sizeof(float)));
+    values = {reinterpret_cast<float*>(registered.data()), elements};
+    std::fill(values.begin(), values.end(), 1.0f);
+  }
+  auto result = group.run(calls::allreduce(numbers(values), {.name = "layer1"}));
+  if (result) result = group.barrier();
+  if (memory == Memory::registered) group.free(std::as_writable_bytes(values));
+  return result;
+}
+
+// The victim is killed before its step number `steps`; whether there was one.
+bool kill_a_process(const Scene& scene, int victim, size_t steps) {
+  const auto all = endpoints(ranks);
+  auto* const survived = static_cast<std::atomic<bool>*>(
+      ::mmap(nullptr, sizeof(std::atomic<bool>), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  const pid_t child = fork();
+  if (child == 0) {
+    size_t left = steps;
+    bool mortal = false;  // who dies while others join is told by them otherwise (group_failure_test.cpp)
+    auto group =
+        join(scene, options(all, victim, scene.way), [&] { return !mortal || left-- > 0 || raise(SIGKILL); });
+    if (!group || !(*group)->barrier()) _exit(1);
+    mortal = true;
+    std::vector<float> values(elements, 1.0f);
+    if (!work(**group, scene.memory)) _exit(2);
+    *survived = true;
+    raise(SIGKILL);
+  }
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < ranks; ++rank) {
+    if (rank == victim) continue;
+    threads.emplace_back([&, rank] {
+      auto group = join(scene, options(all, rank, scene.way));
+      ASSERT_TRUE(group) << group.error().message;
+      Result<void> result = (*group)->barrier();
+      for (int operation = 0; operation < 3 && result; ++operation) result = work(**group, scene.memory);
+      ASSERT_FALSE(result);
+      const std::string& why = result.error().message;
+      EXPECT_EQ(result.error().kind, Kind::unavailable) << why;
+      EXPECT_TRUE(why.starts_with("allreduce of layer1: ") || why.starts_with("barrier: ")) << why;
+      EXPECT_NE(why.find("rank " + std::to_string(victim) + " ("), std::string::npos) << why;
+      EXPECT_EQ(why.find("nothing from"), std::string::npos) << "seen, not waited for: " << why;
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  int status = 0;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) << status;
+  const bool died_early = !*survived;
+  ::munmap(survived, sizeof(std::atomic<bool>));
+  return died_early;
+}
+
+TEST(Death, of_a_process_before_any_of_its_steps_ends_all_others_with_its_name) {
+  for (const auto& [way, memory] : {std::pair{Way::tcp, Memory::ordinary},
+                                    {Way::shared, Memory::ordinary},
+                                    {Way::shared, Memory::registered}}) {
+    for (const char* plan : {"ring", "halving_doubling", "tree", "one_shot", "direct", "hierarchical"}) {
+      const Scene scene{plan, way, memory};
+      // Victims take turns, so that all places in a plan come about; at the end none of them has such a step.
+      int survivors = 0;
+      size_t steps = 0;
+      for (; survivors < ranks; ++steps) {
+        const int victim = int(steps % ranks);
+        survivors = kill_a_process(scene, victim, steps) ? 0 : survivors + 1;
+        if (HasFailure()) FAIL() << plan << ", rank " << victim << " killed after " << steps << " steps";
+      }
+      EXPECT_GT(steps, 8u) << plan;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace trainyard::collectives

@@ -1,0 +1,23 @@
+// What a rank tells the others about its segment: how they find it, and how they know that it is the one.
+//
+// Threads: pure functions. Errors: corrupt, when a text cannot be an address.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+
+namespace trainyard::collectives {
+
+struct SegmentAddress {
+  int64_t process = 0;
+  int descriptor = -1;
+  std::array<uint64_t, 2> nonce{};
+};
+std::string encode(const SegmentAddress& address);
+Result<SegmentAddress> decode_address(std::string_view text);
+
+}  // namespace trainyard::collectives

@@ -1,0 +1,19 @@
+#include "collectives/transport/tcp/place.hpp"
+
+#include "base/text.hpp"
+
+namespace trainyard::collectives {
+
+std::string encode_place(const Endpoint& endpoint) {
+  return endpoint.host + " " + std::to_string(endpoint.port);
+}
+
+Result<Endpoint> decode_place(std::string_view text) {
+  const size_t space = text.rfind(' ');
+  if (space == std::string_view::npos || space == 0) return corrupt("no place");
+  const auto port = parse_int(text.substr(space + 1));
+  if (!port || *port <= 0 || *port > 65535) return corrupt("a place without a port");
+  return Endpoint{std::string(text.substr(0, space)), uint16_t(*port)};
+}
+
+}  // namespace trainyard::collectives

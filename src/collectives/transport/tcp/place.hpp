@@ -1,0 +1,17 @@
+// Where a rank listens, as ranks tell each other: "HOST PORT".
+//
+// Threads: pure functions. Errors: corrupt, when a text cannot be a place.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+#include "collectives/group.hpp"
+
+namespace trainyard::collectives {
+
+std::string encode_place(const Endpoint& endpoint);
+Result<Endpoint> decode_place(std::string_view text);
+
+}  // namespace trainyard::collectives
