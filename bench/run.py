@@ -45,6 +45,8 @@ COLD_ROUNDS = 3
 # Of the bench of arrays. Fewer say less: the peer's start and end are in it.
 ARRAY_CHILDREN = int(os.environ.get("TRAINYARD_BENCH_ARRAY_CHILDREN", "10000"))
 ARRAY_ROUNDS = int(os.environ.get("TRAINYARD_BENCH_ARRAY_ROUNDS", "3"))
+# Children of ours at once; the peer has its own number. What was quickest on two cores, each.
+ARRAY_CPUS = int(os.environ.get("TRAINYARD_BENCH_ARRAY_CPUS", "16"))
 
 
 def rounds(program, *arguments):
@@ -142,7 +144,7 @@ def submit():
 
 def array():
     """An array of children that do nothing, submitted, run and finished, beside the same array under Slurm."""
-    server = with_server(f"[[machine]]\nname = 'box'\ncpus = {slurm_peer.CPUS}.0\nmemory_gib = 256.0\n").start()
+    server = with_server(f"[[machine]]\nname = 'box'\ncpus = {ARRAY_CPUS}.0\nmemory_gib = 256.0\n").start()
     slurm = slurm_peer.Slurm(tempfile.mkdtemp(prefix="slurm-"))  # munge takes a short name only
     ours, peers = {"isolated": [], "reuse": []}, []
     try:
