@@ -22,6 +22,7 @@ from rows import BIN, RESULTS, ROOT, row
 
 sys.path.insert(0, os.path.join(ROOT, "tests"))
 
+import disk
 import jobs
 import oci
 import plot
@@ -45,6 +46,8 @@ COLD_ROUNDS = 3
 # Of the bench of arrays. Fewer say less: the peer's start and end are in it.
 ARRAY_CHILDREN = int(os.environ.get("TRAINYARD_BENCH_ARRAY_CHILDREN", "10000"))
 ARRAY_ROUNDS = int(os.environ.get("TRAINYARD_BENCH_ARRAY_ROUNDS", "3"))
+# Children at once, as many as the peer has: on a machine that is busy with other things who has more gets more of it.
+ARRAY_CPUS = int(os.environ.get("TRAINYARD_BENCH_ARRAY_CPUS", "64"))
 
 
 def rounds(program, *arguments):
@@ -61,8 +64,8 @@ def values(side, name):
     return [one[name] for one in side]
 
 
-def with_server(config=""):
-    directory = tempfile.mkdtemp(prefix="trainyard-bench-", dir=os.path.join(ROOT, "build"))
+def with_server(config="", below=os.path.join(ROOT, "build")):
+    directory = tempfile.mkdtemp(prefix="trainyard-bench-", dir=below)
     return trainyard_server.Server(os.path.join(directory, "data"), config)
 
 
@@ -142,8 +145,13 @@ def submit():
 
 def array():
     """An array of children that do nothing, submitted, run and finished, beside the same array under Slurm."""
-    server = with_server(f"[[machine]]\nname = 'box'\ncpus = {slurm_peer.CPUS}.0\nmemory_gib = 256.0\n").start()
-    slurm = slurm_peer.Slurm(tempfile.mkdtemp(prefix="slurm-"))  # munge takes a short name only
+    with disk.Disk() as path:
+        return array_on(path)
+
+
+def array_on(path):
+    server = with_server(f"[[machine]]\nname = 'box'\ncpus = {ARRAY_CPUS}.0\nmemory_gib = 256.0\n", path).start()
+    slurm = slurm_peer.Slurm(os.path.join(path, "slurm"))
     ours, peers = {"isolated": [], "reuse": []}, []
     try:
         slurm.start()

@@ -1,4 +1,5 @@
 // trainyard-agent: runs one host of one attempt. Started by the launcher; see agent/agent.hpp. Only wires.
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 
@@ -41,8 +42,9 @@ constexpr const char* kUsage =
 // After the last fact was acknowledged the log is too, unless the server cannot keep it; we do not stay for
 // that.
 constexpr Duration kLastDataMax = 5s;
-// How long one that may serve another job waits for it: the server decides within milliseconds when one waits.
-constexpr Duration kIdleMax = 1s;
+// How long one that may serve another job waits for it: the server decides within milliseconds when one waits, but on a
+// machine that is busy with jobs those are seconds, and a host that leaves then is one more to be made.
+constexpr Duration kIdleMax = 5s;
 
 struct Options {
   std::string order;
@@ -296,6 +298,8 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "trainyard-agent: %s\n%s", options.error().message.c_str(), kUsage);
     return 2;
   }
+  // A heap for each of our threads would be touched once, and takes longer than all that a short job asks of it.
+  ::mallopt(M_ARENA_MAX, 1);
   host::MachineClock clock;
   // What is mounted for this host ends with it, however it ends.
   (void)host::enter_mount_namespace();

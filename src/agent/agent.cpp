@@ -44,7 +44,7 @@ Agent::Agent(const wire::Order& order, const Place& place, World& world, JobKeys
 
 Agent::~Agent() {
   interruption_.order();
-  join_worker();
+  end_worker();
   if (site_.container) site_.container->kill_all();
   join_watcher();
 }
@@ -96,7 +96,7 @@ bool Agent::run() {
     if (run_.stage != Stage::run) runtime_ends_.reset();
     for (const auto& action : decision->actions) carry_out(action);
   }
-  join_worker();
+  end_worker();
   join_watcher();
   return dismissed_;
 }
@@ -153,7 +153,7 @@ void Agent::carry_out(const Action& action) {
     if (run_.process_started && !run_.exit_code) site_.container->kill_all();
   } else if (std::holds_alternative<Undo>(action)) {
     interruption_.order();
-    join_worker();
+    await_worker();
     if (site_.container) site_.container->kill_all();
     join_watcher();
     undo_all(site_);
@@ -163,34 +163,61 @@ void Agent::carry_out(const Action& action) {
 }
 
 void Agent::work(Stage stage) {
-  join_worker();  // the former stage's has answered and is about to end
+  await_worker();  // the former stage's has answered
   if (stage == Stage::drain) join_watcher();
   interruption_.clear();
   grace_ends_.reset();
   site_.run = run_;
   site_.done = {};
-  worker_ = std::thread([this, stage] {
-    auto failure = agent::carry_out(site_, stage);
-    if (failure) {
-      post(StepsFailed{std::move(*failure)});
-    } else {
-      post(site_.done);
-    }
-  });
+  {
+    const std::lock_guard lock(mutex_);
+    work_ = stage;
+  }
+  ordered_.notify_one();
+  if (!worker_.joinable()) worker_ = std::thread([this] { carry_out_stages(); });
 }
 
-void Agent::join_worker() {
+void Agent::carry_out_stages() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    ordered_.wait(lock, [&] { return work_ || over_; });
+    if (!work_) return;
+    const Stage stage = *work_;
+    lock.unlock();
+    auto failure = agent::carry_out(site_, stage);
+    lock.lock();
+    if (failure)
+      events_.emplace_back(StepsFailed{std::move(*failure)});
+    else
+      events_.emplace_back(site_.done);
+    work_.reset();
+    changed_.notify_all();
+  }
+}
+
+void Agent::await_worker() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return !work_; });
+}
+
+void Agent::end_worker() {
+  {
+    const std::lock_guard lock(mutex_);
+    over_ = true;
+  }
+  ordered_.notify_one();
   if (worker_.joinable()) worker_.join();
 }
 
 // Started when the lifecycle knows that the process runs, so that its exit never comes before its start.
 void Agent::watch_process() {
   meter_ = {};
-  looked_at_ = {};
+  looked_at_ = world_.clock.monotonic();  // whoever is over before the first look did not hang
   process_runs_ = true;
   watcher_ = std::thread([this] {
-    for (;;) {
-      if (world_.clock.monotonic() >= meter_.due()) measure();
+    for (bool at_start = true;; at_start = false) {
+      // Batch's jobs have no face that shows a first point.
+      if (!(at_start && order_.spec.batch) && world_.clock.monotonic() >= meter_.due()) measure();
       auto exited = site_.container->wait(kWatchInterval);
       if (exited && !*exited) {
         tell(metric_files_.look(world_.clock.now()));

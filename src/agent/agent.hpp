@@ -47,7 +47,9 @@ class Agent {
   Event wait_event();
   void carry_out(const Action& action);
   void work(Stage stage);
-  void join_worker();
+  void carry_out_stages();
+  void await_worker();
+  void end_worker();
   void watch_process();
   void join_watcher();
   Result<std::unique_ptr<host::InsideProcess>> start_shell(const wire::OpenShell& order);
@@ -73,11 +75,15 @@ class Agent {
   StallWatch stall_;
 
   std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<Event> events_;  // guarded by mutex_
+  std::condition_variable changed_;  // an event has come, or the worker is free
+  std::condition_variable ordered_;  // work_ or over_ was set
+  std::deque<Event> events_;         // guarded by mutex_
+  std::optional<Stage> work_;        // guarded by mutex_; the stage whose steps the worker carries out
+  bool over_ = false;                // guarded by mutex_; no work follows
 
   std::atomic<bool> process_runs_ = false;
-  std::thread worker_, watcher_;
+  std::thread worker_;   // one for all stages, from the first one on
+  std::thread watcher_;  // of the process, while it runs
   Shells shells_;
 };
 

@@ -1,7 +1,8 @@
 #include "agent/endpoints.hpp"
 
 #include "base/json.hpp"
-#include "host/http_server.hpp"
+#include "host/doors.hpp"
+#include "host/http_listener.hpp"
 #include "host/network_namespace.hpp"
 #include "host/tcp_relay.hpp"
 
@@ -61,41 +62,37 @@ class CredentialsHandler final : public host::Handler {
 
 class OpenEndpoints final : public Endpoints {
  public:
-  OpenEndpoints(const wire::Order& order, std::string network_namespace, const JobKeys& keys, Random& random)
-      : network_namespace_(std::move(network_namespace)),
-        path_("/v2/credentials/" + uuid(random)),
+  OpenEndpoints(const wire::Order& order, const JobKeys& keys, Random& random)
+      : path_("/v2/credentials/" + uuid(random)),
         token_(random.hex(32)),
         handler_(keys, path_, token_, order.spec.role_arn) {}
   ~OpenEndpoints() override {
+    doors_.reset();
     if (credentials_) credentials_->stop(kStopGrace);
   }
 
-  Result<void> open(const wire::Order& order) {
+  Result<void> open(const wire::Order& order, const std::string& network_namespace) {
     const std::string address = kLinkLocalAddress;
-    host::HttpSettings settings;
-    settings.listen = address + ":" + kCredentialsPort;
-    settings.io_threads = 1;
-    settings.stream_threads_max = 1;
-    settings.connections_max = kCredentialsConnectionsMax;
-    // The server's socket is opened by the thread that starts it, and so inside the namespace.
-    TRY(host::in_network_namespace(network_namespace_, [&]() -> Result<void> {
-          credentials_ = TRY(host::serve_http(settings, handler_));
-          return {};
-        }).in("opening the credentials endpoint"));
-    api_ = TRY(relay(address + ":" + kApiPort, order.api_address).in("opening the way to the API"));
-
     const Authority objects = authority_of(order.objects_endpoint);
     const bool embedded = objects.address == order.api_address;
     config_.api_url = (embedded ? objects.scheme : "http") + "://" + address + ":" + kApiPort;
-    if (!embedded && objects.scheme == "http") {
-      objects_ =
-          TRY(relay(address + ":" + kObjectsPort, objects.address).in("opening the way to the object store"));
-      config_.objects_url = "http://" + address + ":" + kObjectsPort;
-    } else if (!embedded) {
-      config_.objects_url = order.objects_endpoint;
-    }
+    if (!embedded && objects.scheme != "http") config_.objects_url = order.objects_endpoint;
     config_.credentials_url = "http://" + address + path_;
     config_.credentials_token = token_;
+
+    std::vector<std::string> listening = {address + ":" + kCredentialsPort, address + ":" + kApiPort};
+    if (!embedded && objects.scheme == "http") {
+      listening.push_back(address + ":" + kObjectsPort);
+      config_.objects_url = "http://" + listening.back();
+    }
+    auto listeners = TRY(host::listen_in_namespace(network_namespace, listening)
+                             .in("opening the ways to the keys, the API and the object store"));
+    std::vector<host::Door> doors;
+    doors.push_back({std::move(listeners[0]),
+                     [this](host::File listener) { return serve_credentials(std::move(listener)); }});
+    doors.push_back({std::move(listeners[1]), relaying(api_, order.api_address)});
+    if (listeners.size() > 2) doors.push_back({std::move(listeners[2]), relaying(objects_, objects.address)});
+    doors_ = TRY(host::wait_at(std::move(doors)));
     return {};
   }
 
@@ -108,15 +105,29 @@ class OpenEndpoints final : public Endpoints {
     return text;
   }
 
-  Result<std::unique_ptr<host::TcpRelay>> relay(const std::string& address, const std::string& target) {
-    return host::relay_tcp(TRY(host::listen_in_namespace(network_namespace_, address)), target);
+  Result<void> serve_credentials(host::File listener) {
+    host::HttpSettings settings;
+    settings.io_threads = 1;
+    settings.stream_threads_max = 1;
+    settings.connections_max = kCredentialsConnectionsMax;
+    credentials_ = TRY(host::serve_http(settings, handler_, std::move(listener)));
+    return {};
+  }
+  static std::function<Result<void>(host::File)> relaying(std::unique_ptr<host::TcpRelay>& relay,
+                                                          const std::string& target) {
+    return [&relay, target](host::File listener) -> Result<void> {
+      relay = TRY(host::relay_tcp(std::move(listener), target));
+      return {};
+    };
   }
 
-  const std::string network_namespace_, path_, token_;
+  const std::string path_, token_;
   CredentialsHandler handler_;
   contract::EndpointConfig config_;
+  // Written by the thread of doors_, which ends before they do.
   std::unique_ptr<host::HttpServer> credentials_;
   std::unique_ptr<host::TcpRelay> api_, objects_;
+  std::unique_ptr<host::Doors> doors_;
 };
 
 }  // namespace
@@ -144,8 +155,8 @@ CredentialsAnswer answer_credentials(std::string_view method, std::string_view p
 Result<std::unique_ptr<Endpoints>> open_endpoints(const wire::Order& order,
                                                   const std::string& network_namespace, const JobKeys& keys,
                                                   Random& random) {
-  auto endpoints = std::make_unique<OpenEndpoints>(order, network_namespace, keys, random);
-  TRY(endpoints->open(order));
+  auto endpoints = std::make_unique<OpenEndpoints>(order, keys, random);
+  TRY(endpoints->open(order, network_namespace));
   return std::unique_ptr<Endpoints>(std::move(endpoints));
 }
 

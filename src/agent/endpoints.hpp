@@ -9,6 +9,8 @@
 // environment names too, it must be the right one. An object store that speaks TLS is named to the job by its
 // own URL: a relay's address would not fit its certificate.
 //
+// What serves them is made when the first one asks.
+//
 // Threads: their own. Lifetime: `keys` must outlive them; destruction closes everything.
 // Errors: those of host/network_namespace.hpp.
 #pragma once

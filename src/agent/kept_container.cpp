@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <mutex>
 
 #include "base/log.hpp"
 #include "contract/entry.hpp"
@@ -64,8 +65,7 @@ struct KeptContainer::State {
 
 class KeptContainer::Child final : public host::Container {
  public:
-  Child(std::shared_ptr<State> state, std::optional<host::ContainerUsage> before)
-      : state_(std::move(state)), before_(before) {}
+  explicit Child(std::shared_ptr<State> state) : state_(std::move(state)) {}
 
   ~Child() override {
     if (state_->broken) return;
@@ -110,16 +110,20 @@ class KeptContainer::Child final : public host::Container {
 
   std::vector<std::string> withheld() const override { return state_->container->withheld(); }
 
+  // Of the processor: since it was first asked. Most children are over before, and asking takes as long as starting one.
   Result<host::ContainerUsage> usage() override {
     auto now = TRY(state_->container->usage());
-    if (before_) now.cpu -= before_->cpu;
+    const std::lock_guard lock(mutex_);
+    if (!before_) before_ = now.cpu;
+    now.cpu -= *before_;
     return now;
   }
   bool out_of_memory() const override { return exit_ && exit_->out_of_memory; }
 
  private:
   const std::shared_ptr<State> state_;
-  const std::optional<host::ContainerUsage> before_;
+  std::mutex mutex_;
+  std::optional<std::chrono::nanoseconds> before_;  // guarded by mutex_
   std::optional<host::ContainerExit> exit_;
 };
 
@@ -161,15 +165,13 @@ Result<void> KeptContainer::make(const host::ContainerSpec& wanted) {
 Result<std::unique_ptr<host::Container>> KeptContainer::start(const host::ContainerSpec& spec, int output) {
   const host::File writing(output);
   if (!usable() || !same_container(*spec_, spec)) TRY(make(spec));
-  std::optional<host::ContainerUsage> before;
-  if (const auto usage = state_->container->usage()) before = *usage;
   TRY(state_->keeper.send(
       contract::encode(contract::RunChild{spec.arguments, spec.environment, spec.working_directory}),
       writing.descriptor()));
   contract::KeeperAnswer answer;
   const bool heard = TRY(state_->hear(answer, kAnswerMax));
   if (heard && std::holds_alternative<contract::Started>(answer))
-    return std::unique_ptr<host::Container>(std::make_unique<Child>(state_, before));
+    return std::unique_ptr<host::Container>(std::make_unique<Child>(state_));
   if (heard && std::holds_alternative<contract::NotStarted>(answer))
     return not_found(std::get<contract::NotStarted>(answer).reason);
   state_->broken = true;

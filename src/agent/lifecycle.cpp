@@ -77,7 +77,7 @@ class Deciding {
     switch (run_.stage) {
       case Stage::prepare:
         run_.stage = Stage::pull;
-        act(Report{fact(HostState::downloading, "Downloading input data")});
+        if (!run_.quiet) act(Report{fact(HostState::downloading, "Downloading input data")});
         act(Work{Stage::pull});
         return decided();
       case Stage::pull:
@@ -145,12 +145,7 @@ class Deciding {
     // After a stop every exit is the stop's doing.
     if (exited.code != 0 && run_.stop == StopCause::none) run_.failure = Failure{exited.fault, exited.reason};
     run_.stage = Stage::drain;
-    auto draining = fact(HostState::draining, run_.failure ? exited.reason : "");
-    draining.exit_code = exited.code;
-    // Whose fault it is decides at once whether the job is tried again.
-    if (run_.failure) draining.fault = exited.fault;
-    draining.stopped = run_.stopped;
-    act(Report{std::move(draining)});
+    if (!run_.quiet || run_.failure) report_draining(exited);
     act(Work{Stage::drain});
     return decided();
   }
@@ -213,13 +208,24 @@ class Deciding {
 
   Result<Decision> begin_upload() {
     run_.stage = Stage::upload;
-    auto uploading = fact(HostState::uploading, "Uploading generated training model");
-    uploading.exit_code = run_.exit_code;
-    uploading.staged_model = run_.staged_model;
-    uploading.stopped = run_.stopped;
-    act(Report{std::move(uploading)});
+    if (!run_.quiet) {
+      auto uploading = fact(HostState::uploading, "Uploading generated training model");
+      uploading.exit_code = run_.exit_code;
+      uploading.staged_model = run_.staged_model;
+      uploading.stopped = run_.stopped;
+      act(Report{std::move(uploading)});
+    }
     order_upload_when_ready();
     return decided();
+  }
+
+  void report_draining(const ProcessExited& exited) {
+    auto draining = fact(HostState::draining, run_.failure ? exited.reason : "");
+    draining.exit_code = exited.code;
+    // Whose fault it is decides at once whether the job is tried again.
+    if (run_.failure) draining.fault = exited.fault;
+    draining.stopped = run_.stopped;
+    act(Report{std::move(draining)});
   }
 
   void order_start_when_ready() {
@@ -264,6 +270,7 @@ HostRun run_of(const wire::Order& order) {
   // Containers of Batch leave nothing that would be merged.
   run.hosts = order.spec.plain() ? 1 : order.spec.hosts();
   run.follows_main = !order.spec.decides(order.host);
+  run.quiet = order.spec.plain() && order.spec.hosts() == 1;
   return run;
 }
 

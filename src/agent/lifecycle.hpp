@@ -20,6 +20,9 @@
 //   report    undo what the steps did; wait for the server's word   finished or failed
 //   gone      nothing: the program ends
 //
+// Of a host that is quiet (a Batch job of one host: it has no data to fetch and no model to bring, and nobody is shown
+// whether it is at that) the facts in between are left out: downloading, uploading, and draining unless it has failed.
+//
 // Events of our own steps that cannot come in a stage are conflicts. What the server says may come at any
 // time, twice, late: it is remembered or ignored, never an error.
 //
@@ -48,11 +51,12 @@ struct Failure {
   std::string message;  // for FailureReason, without its first word
 };
 
-// All of a host's run that decisions read. Made with host, hosts and follows_main; changed only by next().
+// All of a host's run that decisions read. Made by run_of(); changed only by next().
 struct HostRun {
   domain::HostIndex host = 0;
   uint32_t hosts = 1;         // that upload together
   bool follows_main = false;  // its process starts when another host's runs
+  bool quiet = false;         // what lies between its start and its end is nobody's news
 
   Stage stage = Stage::prepare;
   bool begun = false;  // the first stage's work was ordered

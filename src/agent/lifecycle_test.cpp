@@ -77,6 +77,42 @@ TEST(Lifecycle, OneHostWalksAllStages) {
   EXPECT_EQ(story.facts.back().exit_code, 0);
 }
 
+TEST(Lifecycle, AQuietHostTellsItsBeginningItsStartAndItsEnd) {
+  Story story;
+  story.run.quiet = true;
+  EXPECT_EQ(story.on(Begin{}), "report preparing, work prepare");
+  EXPECT_EQ(story.on(StepsDone{}), "work pull");
+  EXPECT_EQ(story.on(StepsDone{}), "work mount");
+  EXPECT_EQ(story.on(StepsDone{}), "work run");
+  EXPECT_EQ(story.on(StepsDone{}), "report running");
+  EXPECT_EQ(story.on(ProcessExited{}), "work drain");
+  EXPECT_EQ(story.on(StepsDone{}), "work upload");
+  EXPECT_EQ(story.on(StepsDone{}), "report finished, undo");
+  EXPECT_EQ(story.facts.back().exit_code, 0);
+}
+
+TEST(Lifecycle, AQuietHostThatFailsSaysSoAtOnce) {
+  Story story;
+  story.run.quiet = true;
+  story.until_running();
+  EXPECT_EQ(story.on(ProcessExited{7, Fault::algorithm, "it broke"}), "report draining, work drain");
+  EXPECT_EQ(story.facts.back().fault, Fault::algorithm);
+  EXPECT_EQ(story.on(StepsDone{}), "work upload");
+  EXPECT_EQ(story.on(StepsDone{}), "report failed, undo");
+}
+
+TEST(Lifecycle, AQuietHostThatWasStoppedSaysBy) {
+  Story story;
+  story.run.quiet = true;
+  story.until_running();
+  EXPECT_EQ(story.on(StopOrdered{StopCause::user, 30s}), "terminate");
+  EXPECT_EQ(story.on(ProcessExited{143, {}, {}}), "work drain");
+  EXPECT_EQ(story.on(StepsDone{}), "work upload");
+  EXPECT_EQ(story.on(StepsDone{}), "report finished, undo");
+  EXPECT_EQ(story.facts.back().exit_code, 143);
+  EXPECT_EQ(story.facts.back().stopped, StopCause::user);
+}
+
 TEST(Lifecycle, AHostThatFollowsStartsItsProcessWhenTheMainHostRuns) {
   for (const bool told_early : {false, true}) {
     Story story(1, 1);
@@ -119,6 +155,7 @@ TEST(Lifecycle, WhoFollowsAndWhoMergesIsInTheOrder) {
   EXPECT_FALSE(run_of(order).follows_main);
   order.spec.batch.emplace();
   EXPECT_EQ(run_of(order).hosts, 1u);
+  EXPECT_FALSE(run_of(order).quiet) << "others of its gang go by what it says";
   order.spec.batch->main_node = 0;
   EXPECT_TRUE(run_of(order).follows_main);
   order.host = 0;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -91,7 +92,8 @@ std::string LogPump::last_words() const {
 void LogPump::loop() {
   LineSplitter splitter;
   Batch batch(metrics_, facts_);
-  std::vector<char> buffer(kReadBytesMax);
+  // Not zeroed: most jobs print little, and touch little of it.
+  const auto buffer = std::make_unique_for_overwrite<char[]>(kReadBytesMax);
   std::vector<std::string> lines;
   std::chrono::nanoseconds batch_due = kNever, partial_due = kNever;
   const auto take = [&] {
@@ -120,10 +122,10 @@ void LogPump::loop() {
     pollfd waited[2] = {{read_end_.descriptor(), POLLIN, 0}, {stop_.read_end.descriptor(), POLLIN, 0}};
     ::poll(waited, 2, due == kNever ? -1 : static_cast<int>(std::chrono::ceil<Duration>(wait).count()));
 
-    const ssize_t got = ::read(read_end_.descriptor(), buffer.data(), buffer.size());
+    const ssize_t got = ::read(read_end_.descriptor(), buffer.get(), kReadBytesMax);
     if (got > 0) {
       bytes_read_ += static_cast<uint64_t>(got);
-      splitter.add({buffer.data(), static_cast<size_t>(got)}, lines);
+      splitter.add({buffer.get(), static_cast<size_t>(got)}, lines);
       partial_due = splitter.pending() ? clock_.monotonic() + kPartialLineMax : kNever;
     }
     const bool ended = got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR);

@@ -204,8 +204,13 @@ class AgentServer final : public Agents, private Shells {
     const observe::StreamKey stream{(*job)->key.region, std::string(log_group_of(**job, hello.host)),
                                     log_stream_of(**job, attempt, hello.host)};
     const std::string writer = hello.attempt.text() + "/" + domain::host_name(hello.host);
-    TRY(logs_.ensure_stream(stream));
-    const uint64_t data_applied = std::max(TRY(logs_.last_batch(stream)), TRY(metrics_.last_batch(writer)));
+    auto logged = logs_.last_batch(stream);
+    if (!logged && logged.error().kind == Kind::not_found) {
+      // It was made before the host was started; what is kept for a while only may be gone by now.
+      TRY(logs_.ensure_stream(stream));
+      logged = logs_.last_batch(stream);
+    }
+    const uint64_t data_applied = std::max(TRY(logged), TRY(metrics_.last_batch(writer)));
 
     const std::lock_guard lock(mutex_);
     // The newest link of a host is the one it listens on.

@@ -17,6 +17,7 @@
 #include "control/reuse.hpp"
 #include "control/state.hpp"
 #include "launch/hands_over.hpp"
+#include "observe/many_streams.hpp"
 
 namespace trainyard::control {
 namespace {
@@ -196,7 +197,9 @@ class SingleWriter final : public ControlPlane {
   // How long was spent on what failed, and is tried again by the next step.
   std::chrono::nanoseconds carry_out(const Decision& decision, Instant now);
   void submit(Command command);
-  bool ensure(AttemptId id, const Decision& decision, Instant now);
+  bool ensure(AttemptId id, const Decision& decision, const Result<void>& streams, Instant now);
+  Result<void> make_streams(const std::vector<AttemptId>& attempts);
+  std::shared_ptr<const Job> job_in(AttemptId attempt) const;
   const std::set<domain::JobKey>& reuse_queues(const std::shared_ptr<const domain::BatchYard>& yard);
   void remember_leaving(const std::vector<launch::Agent>& agents);
   void look_up_awaited(Snapshot& snapshot);
@@ -206,6 +209,8 @@ class SingleWriter final : public ControlPlane {
   launch::Launcher& launcher_;
   launch::HandsOver* const hands_over_ = dynamic_cast<launch::HandsOver*>(&launcher_);  // nullptr: it cannot
   observe::Logs& logs_;
+  observe::ManyStreams* const many_streams_ =
+      dynamic_cast<observe::ManyStreams*>(&logs_);  // nullptr: it cannot
   Clock& clock_;
   Random& random_;
   Bell commit_due_, reconcile_due_;
@@ -413,7 +418,8 @@ std::chrono::nanoseconds SingleWriter::carry_out(const Decision& decision, Insta
   for (const Command& command : decision.commands) submit(with_image_note(command));
   const auto began = clock_.monotonic();
   bool in_vain = false;
-  for (const AttemptId id : decision.ensure) in_vain |= !ensure(id, decision, now);
+  const auto streams = make_streams(decision.ensure);
+  for (const AttemptId id : decision.ensure) in_vain |= !ensure(id, decision, streams, now);
   std::erase_if(launch_failures_, [&](const auto& failure) {
     return std::ranges::find(decision.ensure, failure.first) == decision.ensure.end();
   });
@@ -460,14 +466,32 @@ const std::set<domain::JobKey>& SingleWriter::reuse_queues(
   return reuse_queues_;
 }
 
-bool SingleWriter::ensure(AttemptId id, const Decision& decision, Instant now) {
-  const auto job = live_.kept(id.job);
-  if (!job || !job->attempt() || job->attempt()->number != id.number) return true;
+// The job whose present attempt it is; nullptr: none.
+std::shared_ptr<const Job> SingleWriter::job_in(AttemptId attempt) const {
+  auto job = live_.kept(attempt.job);
+  return job && job->attempt() && job->attempt()->number == attempt.number ? job : nullptr;
+}
+
+// Of all hosts of all that start, with one sync. Clients show nothing of any stream until all of a job's are there.
+Result<void> SingleWriter::make_streams(const std::vector<AttemptId>& attempts) {
+  std::vector<observe::StreamKey> keys;
+  for (const AttemptId id : attempts)
+    if (const auto job = job_in(id))
+      for (domain::HostIndex host = 0; host < job->attempt()->hosts.size(); ++host)
+        keys.push_back({job->key.region, std::string(log_group_of(*job, host)),
+                        log_stream_of(*job, *job->attempt(), host)});
+  if (keys.empty()) return {};
+  if (many_streams_) return many_streams_->ensure_streams(keys);
+  for (const auto& key : keys) TRY(logs_.ensure_stream(key));
+  return {};
+}
+
+// `streams`: whether their log streams could be made.
+bool SingleWriter::ensure(AttemptId id, const Decision& decision, const Result<void>& streams, Instant now) {
+  const auto job = job_in(id);
+  if (!job) return true;
   const auto started = [&]() -> Result<void> {
-    // Clients show nothing of any stream until all of them are there.
-    for (domain::HostIndex host = 0; host < job->attempt()->hosts.size(); ++host)
-      TRY(logs_.ensure_stream({job->key.region, std::string(log_group_of(*job, host)),
-                               log_stream_of(*job, *job->attempt(), host)}));
+    TRY(streams);
     const launch::Gang gang = TRY(gang_of(settings_, *job, id, may_reuse(*job, reuse_queues_)));
     const auto former = decision.after.find(id);
     if (former != decision.after.end() && hands_over_ && TRY(hands_over_->hand_over(former->second, gang)))

@@ -61,7 +61,6 @@ constexpr size_t kMountinfoBytesMax = 16 << 20;
 constexpr const char* kConfigFile = "config.json";
 constexpr const char* kProcessFile = "pid";
 constexpr const char* kRuntimeLog = "runtime.log";
-constexpr const char* kRuntimeState = "runtime";
 
 Result<std::string> find_runtime() {
   const char* path = ::getenv("PATH");
@@ -113,6 +112,14 @@ struct Launch {
   ::_exit(127);
 }
 
+// The child shares our memory until it becomes the runtime, and this thread waits for that: copying an agent's tables
+// takes longer than all that it does until then, which is system calls only. Its own function, since vfork returns twice.
+[[gnu::noinline]] pid_t start_child(const Launch& launch) {
+  const pid_t child = ::vfork();
+  if (child == 0) be_the_child(launch);
+  return child;
+}
+
 int to_exit_code(const siginfo_t& info) {
   return info.si_code == CLD_EXITED ? info.si_status : 128 + info.si_status;
 }
@@ -140,18 +147,26 @@ void remove_what_we_made(const std::string& directory, const std::string& layer_
     if (auto removed = remove_all(path); !removed)
       log(Level::warning, "host", "cleaning up after a container: " + removed.error().message);
   };
-  for (const char* name : {kConfigFile, kProcessFile, kRuntimeLog, kRuntimeState, kCopyDirectory})
+  for (const char* name : {kConfigFile, kProcessFile, kRuntimeLog, kCopyDirectory})
     remove(directory + "/" + name);
   for (const char* name : {kUpperDirectory, kWorkDirectory}) remove(layer_directory + "/" + name);
 }
 
-Result<void> write_record(const std::string& name, uint32_t first_id) {
+// Its starter alone first, so that nobody takes our claim for a dead one's; its ids are added before there is anything to
+// sweep.
+Result<void> write_record(const std::string& name) {
   const auto ours = own_identity();
   if (!ours) return internal("this process does not find itself in /proc");
-  return write_file(
-      record_path(name),
-      std::to_string(ours->process) + " " + std::to_string(ours->started) + " " + std::to_string(first_id),
-      0600);
+  return write_file(record_path(name),
+                    std::to_string(ours->process) + " " + std::to_string(ours->started) + " ", 0600);
+}
+
+Result<void> add_ids(const std::string& name, uint32_t first_id) {
+  const std::string text = std::to_string(first_id);
+  const File record(::open(record_path(name).c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
+  if (!record || ::write(record.descriptor(), text.data(), text.size()) != ssize_t(text.size()))
+    return from_errno("writing " + record_path(name));
+  return ok();
 }
 
 struct ContainerRecord {
@@ -182,6 +197,8 @@ bool has_container(const std::string& name) {
 }
 
 void remove_record(const std::string& name) {
+  if (const auto removed = remove_all(runtime_root() + "/" + name); !removed)
+    log(Level::warning, "host", "cleaning up after a container: " + removed.error().message);
   if (const auto record = read_record(name)) release_id_range(name, record->first_id);
   ::unlink(record_path(name).c_str());
 }
@@ -373,7 +390,7 @@ Result<Forked> fork_runtime(ChildPlan plan, const std::string& runtime, const st
                             const std::string& id, int given_input, int output) {
   std::vector<std::string> words = {runtime,
                                     "--root",
-                                    directory + "/" + kRuntimeState,
+                                    runtime_root(),
                                     "--log",
                                     "file:" + directory + "/" + kRuntimeLog,
                                     "--cgroup-manager",
@@ -402,9 +419,14 @@ Result<Forked> fork_runtime(ChildPlan plan, const std::string& runtime, const st
   launch.failure = writing.descriptor();
 
   Forked forked;
-  forked.process = ::fork();
-  if (forked.process < 0) return from_errno("starting the container runtime");
-  if (forked.process == 0) be_the_child(launch);
+  // No handler of ours may run in the process that shares our memory.
+  sigset_t all, before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  forked.process = start_child(launch);
+  const int why = errno;
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (forked.process < 0) return from_errno("starting the container runtime", why);
   writing.close();
   forked.ended = File(int(::syscall(SYS_pidfd_open, forked.process, 0)));
   const int pidfd_error = errno;
@@ -498,10 +520,9 @@ Result<std::unique_ptr<Container>> start_container(const ContainerSpec& wanted, 
   TRY(make_directories(run_directory() + "/containers", 0755));
 
   const std::string name = cgroup_name(spec.id, spec.directory);
-  // Its name alone first, so that nobody takes our claim for a dead one's; whole before there is anything to sweep.
-  TRY(write_file(record_path(name), "", 0600));
+  TRY(write_record(name));
   const IdRange range = TRY(claim_id_range(name, has_container));
-  TRY(write_record(name, range.first));
+  TRY(add_ids(name, range.first));
   std::vector<std::string> withheld;
   raise_limits(spec.limits, withheld);
   auto cgroup = make_cgroup(name, spec, withheld);
@@ -526,12 +547,13 @@ Result<std::unique_ptr<Container>> start_container(const ContainerSpec& wanted, 
     const auto bundle = TRY(make_bundle(spec, system, stage, ids, machine_architecture()));
     const ChildPlan plan =
         TRY(make_plan(spec, bundle, stage, *cgroup, kind, ids, user_namespace.descriptor()));
-    TRY(make_directories(spec.directory + "/" + kRuntimeState, 0700));
+    TRY(make_directories(runtime_root(), 0700));
+    TRY(remove_all(runtime_root() + "/" + name));  // of one that was cut off
     if (kind == RootKind::overlay)
       for (const char* layer : {kUpperDirectory, kWorkDirectory})
         TRY(make_directories(layer_directory_of(spec) + "/" + layer, 0755));
     TRY(write_file(spec.directory + "/" + kConfigFile, dump(bundle.config), 0600));
-    auto forked = TRY(fork_runtime(plan, runtime, spec.directory, spec.id, spec.input, output.descriptor()));
+    auto forked = TRY(fork_runtime(plan, runtime, spec.directory, name, spec.input, output.descriptor()));
     if (forked.failure) {
       const PlanStep& step = plan.steps()[forked.failure->step];
       const int error_number = forked.failure->error_number;

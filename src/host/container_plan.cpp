@@ -56,6 +56,8 @@ int attach(const char* source, const char* target, uint64_t attributes, int user
 
 }  // namespace
 
+std::string runtime_root() { return run_directory() + "/runtime"; }
+
 bool can_map(const std::string& path, int user_namespace) {
   // Onto itself; gone with the mount namespace.
   errno = attach(path.c_str(), path.c_str(), 0, user_namespace);

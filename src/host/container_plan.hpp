@@ -73,6 +73,10 @@ inline const std::string& layer_directory_of(const ContainerSpec& spec) {
   return spec.layer_directory.empty() ? spec.directory : spec.layer_directory;
 }
 
+// Where the runtime keeps what it knows of each container, by the name of its cgroup. One for all of them: the runtime
+// keeps the filter of system calls there as well, in the form that the kernel takes, and making it takes a millisecond.
+std::string runtime_root();
+
 // Names below that directory, and below a container's own.
 inline constexpr const char* kUpperDirectory = "upper";  // the writable layer over an image
 inline constexpr const char* kWorkDirectory = "work";

@@ -330,8 +330,11 @@ Result<FileLock> FileLock::take(const std::string& path) {
     if (::stat(path.c_str(), &named) != 0 || ours.st_ino != named.st_ino || ours.st_dev != named.st_dev)
       continue;
     const std::string process = std::to_string(::getpid()) + "\n";
-    if (::ftruncate(file.descriptor(), 0) != 0) return from_errno("locking " + path);
     TRY(write_whole(file, process, path));
+    // Not emptied before: file systems take what is emptied and written again for a precious file, and begin to bring it to
+    // the disk when it is closed.
+    if (ours.st_size > off_t(process.size()) && ::ftruncate(file.descriptor(), off_t(process.size())) != 0)
+      return from_errno("locking " + path);
     return FileLock(std::move(file));
   }
   return unavailable("locking " + path + ": it is replaced again and again");

@@ -24,6 +24,7 @@
 #include <thread>
 
 #include "base/check.hpp"
+#include "host/files.hpp"
 #include "host/http_decoder.hpp"
 #include "host/http_message.hpp"
 #include "host/http_server.hpp"
@@ -186,8 +187,12 @@ class Connection final : public std::enable_shared_from_this<Connection> {
 
 class Server final : public HttpServer {
  public:
-  Server(const HttpSettings& settings, Handler& handler)
-      : settings_(settings), handler_(handler), pool_(std::in_place, settings.stream_threads_max) {}
+  // `listener`: none, or one that listens already.
+  Server(const HttpSettings& settings, Handler& handler, File listener)
+      : settings_(settings),
+        handler_(handler),
+        given_(std::move(listener)),
+        pool_(std::in_place, settings.stream_threads_max) {}
   ~Server() override { stop(0ms); }
 
   Result<void> start();
@@ -214,6 +219,7 @@ class Server final : public HttpServer {
 
   const HttpSettings settings_;
   Handler& handler_;
+  File given_;  // until the acceptor has it
   std::optional<asio::ssl::context> tls_;
   std::vector<std::unique_ptr<Loop>> loops_;
   std::vector<std::shared_ptr<Gate>> gates_;

@@ -11,6 +11,7 @@
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "host/http_connection_asio.hpp"
+#include "host/http_listener.hpp"
 
 namespace trainyard::host {
 namespace http {
@@ -40,6 +41,15 @@ Result<void> Server::prepare_tls() {
 }
 
 Result<void> Server::listen() {
+  if (given_) {
+    acceptor_.emplace(loops_.front()->context);
+    error_code error;
+    acceptor_->assign(tcp::v4(), given_.descriptor(), error);
+    if (error) return from_errno("taking over a socket that listens", error.value());
+    (void)given_.release();
+    port_ = acceptor_->local_endpoint(error).port();
+    return ok();
+  }
   const std::string doing = "listening on " + settings_.listen;
   const size_t colon = settings_.listen.rfind(':');
   if (colon == std::string::npos) return invalid(doing + ": no port");
@@ -208,7 +218,12 @@ void Server::stop(Duration grace) {
 }  // namespace http
 
 Result<std::unique_ptr<HttpServer>> serve_http(const HttpSettings& settings, Handler& handler) {
-  auto server = std::make_unique<http::Server>(settings, handler);
+  return serve_http(settings, handler, File());
+}
+
+Result<std::unique_ptr<HttpServer>> serve_http(const HttpSettings& settings, Handler& handler,
+                                               File listener) {
+  auto server = std::make_unique<http::Server>(settings, handler, std::move(listener));
   TRY(server->start());
   return std::unique_ptr<HttpServer>(std::move(server));
 }

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -30,15 +31,19 @@ Result<void> write_map(pid_t process, const char* file, const IdRange& range) {
   return ok();
 }
 
-// What the child does: system calls only, as the caller may have threads. It says by one byte that it is in
-// its namespace (or not), and ends when the other side of `stay` closes.
-[[noreturn]] void hold_namespace(int say, int stay) {
-  int error_number = ::unshare(CLONE_NEWUSER) == 0 ? 0 : errno;
-  (void)!::write(say, &error_number, sizeof error_number);
+// What the child does, in its namespace: it waits until the other side closes its end. It shares our memory, even what a
+// thread takes for its own, so it does nothing that can fail, and calls no function that notes something there.
+int hold_namespace(void* ends) {
+  const auto* const stay = static_cast<const int*>(ends);
+  // Our own copy of the end that tells us to go must not keep us.
+  (void)::syscall(SYS_close, stay[1]);
   char byte;
-  (void)!::read(stay, &byte, 1);
-  ::_exit(0);
+  (void)::syscall(SYS_read, stay[0], &byte, 1);
+  return 0;
 }
+
+// Enough for that, and for what the C library needs around it.
+constexpr size_t kHolderStackBytes = 32 << 10;
 
 }  // namespace
 
@@ -102,38 +107,26 @@ void release_id_range(const std::string& owner, uint32_t first) {
 }
 
 Result<File> make_user_namespace(const IdRange& range) {
-  int said[2], stay[2];
-  if (::pipe2(said, O_CLOEXEC) != 0) return from_errno("making a pipe");
-  const File said_here(said[0]);
-  File said_there(said[1]);
+  int stay[2];
   if (::pipe2(stay, O_CLOEXEC) != 0) return from_errno("making a pipe");
-  File stay_there(stay[0]);
+  const File stay_there(stay[0]);
   File stay_here(stay[1]);
-  const pid_t child = ::fork();
-  if (child < 0) return from_errno("making a user namespace");
-  if (child == 0) {
-    // Our own copy of the end that tells us to go must not keep us.
-    ::close(stay_here.descriptor());
-    hold_namespace(said_there.descriptor(), stay_there.descriptor());
-  }
-  said_there.close();
-  stay_there.close();
-  Result<File> held = unavailable("a user namespace was not made");
-  int error_number = 0;
-  ssize_t got;
-  do got = ::read(said_here.descriptor(), &error_number, sizeof error_number);
-  while (got < 0 && errno == EINTR);
-  if (got == sizeof error_number && error_number != 0) {
-    held = from_errno("making a user namespace", error_number);
-  } else if (got == sizeof error_number) {
-    held = [&]() -> Result<File> {
-      TRY(write_map(child, "uid_map", range));
-      TRY(write_map(child, "gid_map", range));
-      File file(::open(("/proc/" + std::to_string(child) + "/ns/user").c_str(), O_RDONLY | O_CLOEXEC));
-      if (!file) return from_errno("opening a user namespace");
-      return file;
-    }();
-  }
+  alignas(16) char stack[kHolderStackBytes];
+  // No handler of ours may run in the process that shares our memory.
+  sigset_t all, before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  const pid_t child = ::clone(hold_namespace, stack + sizeof stack, CLONE_VM | CLONE_NEWUSER | SIGCHLD, stay);
+  const int why = errno;
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (child < 0) return from_errno("making a user namespace", why);
+  Result<File> held = [&]() -> Result<File> {
+    TRY(write_map(child, "uid_map", range));
+    TRY(write_map(child, "gid_map", range));
+    File file(::open(("/proc/" + std::to_string(child) + "/ns/user").c_str(), O_RDONLY | O_CLOEXEC));
+    if (!file) return from_errno("opening a user namespace");
+    return file;
+  }();
   stay_here.close();
   while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
   }

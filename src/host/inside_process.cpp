@@ -25,6 +25,7 @@
 #include "base/json.hpp"
 #include "base/text.hpp"
 #include "host/cgroup.hpp"
+#include "host/container_plan.hpp"
 #include "host/enclosure.hpp"
 #include "host/files.hpp"
 #include "host/process.hpp"
@@ -33,7 +34,6 @@ namespace trainyard::host {
 namespace {
 
 // Below a container's directory (container.cpp).
-constexpr const char* kRuntimeState = "runtime";
 constexpr const char* kConfigFile = "config.json";
 constexpr const char* kFirstProcess = "pid";
 constexpr size_t kConfigBytesMax = 16 << 20;
@@ -290,25 +290,21 @@ Result<std::unique_ptr<InsideProcess>> start_inside(const InsideSpec& spec) {
   static std::atomic<uint64_t> count{0};
   const std::string files = spec.directory + "/inside-" + std::to_string(++count);
   TRY(write_file(files + kProcessConfig, dump(process_config), 0600));
-  std::vector<std::string> words{TRY(find_runtime()),
-                                 "--root",
-                                 spec.directory + "/" + kRuntimeState,
-                                 "--cgroup-manager",
-                                 "disabled",
-                                 "exec",
-                                 "--process",
-                                 files + kProcessConfig,
-                                 "--pid-file",
-                                 files + kProcessNumber};
+  std::vector<std::string> words{TRY(find_runtime()), "--root",
+                                 runtime_root(),      "--cgroup-manager",
+                                 "disabled",          "exec",
+                                 "--process",         files + kProcessConfig,
+                                 "--pid-file",        files + kProcessNumber};
   std::optional<Console> console;
   if (spec.terminal) {
     console.emplace(TRY(Console::open()));
     words.emplace_back("--console-socket");
     words.push_back(console->path());
   }
-  words.push_back(spec.id);
+  const std::string name = cgroup_name(spec.id, spec.directory);
+  words.push_back(name);
 
-  const Cgroup cgroup = Cgroup::named(cgroup_name(spec.id, spec.directory));
+  const Cgroup cgroup = Cgroup::named(name);
   // Its first process, surely: one of that number that is of its cgroup.
   const auto number = parse_int(trim(TRY(read_file(spec.directory + "/" + kFirstProcess, 64))));
   if (!number || !is_of(cgroup, int(*number))) return not_found("the container " + spec.id + " does not run");

@@ -247,6 +247,7 @@ Result<Namespace> make_namespace() {
 }
 
 Result<void> keep_namespace(const Namespace& made, const std::string& path) {
+  if (path.empty()) return ok();
   const File file(::open(path.c_str(), O_RDONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!file) return from_errno("making " + path);
   const std::string source = "/proc/self/fd/" + std::to_string(made.held.descriptor());
@@ -427,7 +428,7 @@ Result<void> remove_here(const std::vector<PrivateNetwork>& networks) {
   std::vector<std::string> names;
   for (const auto& network : networks) {
     for (const auto& host : network.hosts) {
-      keep(remove_namespace_file(host.namespace_file));
+      if (!host.namespace_file.empty()) keep(remove_namespace_file(host.namespace_file));
       names.push_back(host.link);
     }
     if (!network.direct()) names.push_back(network.bridge);
@@ -445,7 +446,7 @@ Result<void> remove_here(const std::vector<PrivateNetwork>& networks) {
   return ok();
 }
 
-Result<void> make_here(const PrivateNetwork& network) {
+Result<std::vector<File>> make_here(const PrivateNetwork& network) {
   if (!network.isolated) TRY(forward_packets());
   // The firewall program takes as long as all the rest, and needs no interface to exist.
   Result<void> firewall;
@@ -472,7 +473,11 @@ Result<void> make_here(const PrivateNetwork& network) {
   else
     links = make_links(network, *namespaces);
   if (firewall_thread.joinable()) firewall_thread.join();
-  if (links && firewall) return ok();
+  if (links && firewall) {
+    std::vector<File> held;
+    for (auto& each : *namespaces) held.push_back(std::move(each.held));
+    return held;
+  }
   Error error = !links ? std::move(links).error() : std::move(firewall).error();
   (void)remove_here({network});
   if (error.message.find("Operation not permitted") != std::string::npos) error.kind = Kind::denied;
@@ -481,12 +486,12 @@ Result<void> make_here(const PrivateNetwork& network) {
 
 }  // namespace
 
-Result<void> make_network(const PrivateNetwork& network) {
+Result<std::vector<File>> make_network(const PrivateNetwork& network) {
   if (network_of_bridges().empty()) return make_here(network);
   PrivateNetwork whole = network;
   for (const auto& each : TRY(networks_of_interfaces()))
     if (each.address >> 24 != 127) whole.machine_addresses.push_back(each.address);
-  return among_bridges<void>([&] { return make_here(whole); });
+  return among_bridges<std::vector<File>>([&] { return make_here(whole); });
 }
 
 Result<void> remove_network(const PrivateNetwork& network) { return remove_networks({network}); }

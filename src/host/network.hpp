@@ -30,6 +30,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "host/files.hpp"
 
 namespace trainyard::host {
 
@@ -56,8 +57,9 @@ struct Subnet {
 Result<Subnet> parse_subnet(std::string_view text);
 
 struct PrivateHost {
-  std::string link;            // this machine's end: at most 15 characters
-  std::string namespace_file;  // made here; its folder must be there
+  std::string link;  // this machine's end: at most 15 characters
+  // Made here; its folder must be there. "": none, and the namespace is gone with the last who holds it.
+  std::string namespace_file;
   Address address = 0;
   Address under = 0;  // of an encrypted network: of the interface that is made here
 };
@@ -99,8 +101,8 @@ Result<void> make_firewall(const DirectFirewall& firewall);
 // Whether a table of that name is there; asks the kernel, some ten microseconds.
 bool has_firewall_table(const std::string& name);
 
-// On error nothing of it is left.
-Result<void> make_network(const PrivateNetwork& network);
+// Descriptors of the hosts' namespaces, in their order. On error nothing of it is left.
+Result<std::vector<File>> make_network(const PrivateNetwork& network);
 // Harmless when there is nothing. Goes on past what fails, and tells the first failure.
 Result<void> remove_network(const PrivateNetwork& network);
 // Several together: one firewall transaction, one request to the kernel, which still waits once for each port.

@@ -59,12 +59,17 @@ Result<void> in_network_namespace(const std::string& network_namespace,
 }
 
 Result<File> listen_in_namespace(const std::string& network_namespace, const std::string& address) {
-  File listener;
+  return std::move(TRY(listen_in_namespace(network_namespace, std::vector<std::string>{address}))[0]);
+}
+
+Result<std::vector<File>> listen_in_namespace(const std::string& network_namespace,
+                                              const std::vector<std::string>& addresses) {
+  std::vector<File> listeners;
   TRY(in_network_namespace(network_namespace, [&]() -> Result<void> {
-    listener = TRY(listen_here(address));
+    for (const auto& address : addresses) listeners.push_back(TRY(listen_here(address)));
     return {};
   }));
-  return listener;
+  return listeners;
 }
 
 Result<uint16_t> listening_port(const File& listener) {

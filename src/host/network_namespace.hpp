@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "base/result.hpp"
 #include "host/files.hpp"
@@ -21,6 +22,9 @@ Result<void> in_network_namespace(const std::string& network_namespace,
 // A TCP socket that listens on `address` ("169.254.170.2:80"; IPv4) inside the namespace. Port 0: any free
 // one. Errors also: conflict (address in use), not_found (nothing there has that address).
 Result<File> listen_in_namespace(const std::string& network_namespace, const std::string& address);
+// One for each address, in their order.
+Result<std::vector<File>> listen_in_namespace(const std::string& network_namespace,
+                                              const std::vector<std::string>& addresses);
 // The port that a listening socket has.
 Result<uint16_t> listening_port(const File& listener);
 

@@ -274,7 +274,7 @@ Result<std::string> run_or_fail(const Command& command) {
 
 Result<pid_t> start_detached(const std::vector<std::string>& arguments,
                              const std::map<std::string, std::string>& environment,
-                             const std::string& log_file, bool own_processes) {
+                             const std::string& log_file, bool own_processes, int input) {
   if (arguments.empty()) return invalid("starting a program: no arguments");
   const std::string doing = "starting " + arguments[0];
   File null = TRY(standard_input("").in(doing));
@@ -285,7 +285,8 @@ Result<pid_t> start_detached(const std::vector<std::string>& arguments,
   log = TRY(above_standard_streams(std::move(log)));
   answer.writing = TRY(above_standard_streams(std::move(answer.writing)));
 
-  SpawnPlan plan(null.descriptor(), log.descriptor(), log.descriptor(), POSIX_SPAWN_SETSID);
+  SpawnPlan plan(input >= 0 ? input : null.descriptor(), log.descriptor(), log.descriptor(),
+                 POSIX_SPAWN_SETSID);
   Block block(arguments), lines(environment_with(environment));
   // No handler of ours may run in the process that shares our memory.
   sigset_t all, before;

@@ -41,11 +41,11 @@ Result<Outcome> run(const Command& command);
 Result<std::string> run_or_fail(const Command& command);
 
 // Starts a process that outlives us: its own session, no child of ours (who ends it need not collect it),
-// standard streams to `log_file` (appended, made 0600), input from /dev/null, `environment` added to ours.
-// `own_processes`: the first of a PID namespace, so that all it starts ends with it; the answer is its number here.
+// standard streams to `log_file` (appended, made 0600), input from `input`, or from /dev/null (-1), `environment` added to
+// ours. `own_processes`: the first of a PID namespace, so that all it starts ends with it; the answer is its number here.
 Result<pid_t> start_detached(const std::vector<std::string>& arguments,
                              const std::map<std::string, std::string>& environment,
-                             const std::string& log_file, bool own_processes = false);
+                             const std::string& log_file, bool own_processes = false, int input = -1);
 
 // The folder of the running program, links resolved: where our other programs lie.
 std::string program_directory();

@@ -51,6 +51,19 @@ void remember_own_identity() { remembered_identity = own_identity(); }
 
 bool is_alive(const ProcessIdentity& identity) { return identify(identity.process) == identity; }
 
+ProcessWatch::ProcessWatch(const ProcessIdentity& identity) : identity_(identity) {
+  if (identity.process <= 0) return;
+  File process(int(::syscall(SYS_pidfd_open, identity.process, 0)));
+  // What we hold now cannot change its identity any more.
+  if (process && host::is_alive(identity)) process_ = std::make_shared<File>(std::move(process));
+}
+
+bool ProcessWatch::is_alive() const {
+  if (!process_) return host::is_alive(identity_);
+  pollfd ended{process_->descriptor(), POLLIN, 0};
+  return ::poll(&ended, 1, 0) == 0;
+}
+
 Result<void> kill_and_wait(const ProcessIdentity& identity, Duration at_most) {
   const File process(int(::syscall(SYS_pidfd_open, identity.process, 0)));
   if (!process && errno == ESRCH) return ok();

@@ -9,12 +9,14 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/result.hpp"
 #include "base/time.hpp"
+#include "host/files.hpp"
 
 namespace trainyard::host {
 
@@ -31,6 +33,19 @@ std::optional<ProcessIdentity> identify(pid_t process);
 std::optional<ProcessIdentity> own_identity();
 void remember_own_identity();
 bool is_alive(const ProcessIdentity& identity);
+// The same for who asks again and again: by a descriptor of the process, where is_alive() reads /proc. Copies share it.
+// Threads: confined to one.
+class ProcessWatch {
+ public:
+  ProcessWatch() = default;  // of nobody
+  explicit ProcessWatch(const ProcessIdentity& identity);
+  bool is_alive() const;
+
+ private:
+  ProcessIdentity identity_;
+  std::shared_ptr<File>
+      process_;  // the last copy closes it; nothing: it could not be opened, and /proc is asked
+};
 // SIGKILL, and waits until it is gone. Harmless when it is.
 Result<void> kill_and_wait(const ProcessIdentity& identity, Duration at_most);
 

@@ -45,5 +45,24 @@ TEST(ProcessIdentity, NobodyElseIsKilled) {
   EXPECT_TRUE(kill_and_wait(ours, 10s)) << "we live";
 }
 
+TEST(ProcessWatch, SeesTheEndOfAnother) {
+  const TemporaryDirectory directory;
+  const auto process = start_detached({"sleep", "1000"}, {}, directory.path() + "/log");
+  ASSERT_TRUE(process);
+  const auto identity = identify(*process);
+  ASSERT_TRUE(identity);
+  const ProcessWatch watch(*identity), same = watch;
+  EXPECT_TRUE(watch.is_alive());
+  ASSERT_TRUE(kill_and_wait(*identity, 10s));
+  EXPECT_FALSE(watch.is_alive());
+  EXPECT_FALSE(same.is_alive());
+  EXPECT_FALSE(ProcessWatch(*identity).is_alive()) << "one that had ended before";
+  EXPECT_FALSE(ProcessWatch().is_alive());
+  auto another = *own_identity();
+  EXPECT_TRUE(ProcessWatch(another).is_alive());
+  another.started++;
+  EXPECT_FALSE(ProcessWatch(another).is_alive()) << "its number, at another time";
+}
+
 }  // namespace
 }  // namespace trainyard::host

@@ -102,12 +102,20 @@ Result<void> Catalogue::create_stream(const StreamKey& key, Instant now) {
   });
 }
 
-Result<void> Catalogue::ensure_stream(const StreamKey& key, Instant now) {
-  if (auto row = find(key); row || row.error().kind != Kind::not_found)
-    return row ? ok() : Result<void>(std::move(row).error());
+Result<void> Catalogue::ensure_streams(const std::vector<StreamKey>& keys, Instant now) {
+  std::vector<const StreamKey*> missing;
+  for (const auto& key : keys) {
+    auto row = find(key);
+    if (row) continue;
+    if (row.error().kind != Kind::not_found) return std::move(row).error();
+    missing.push_back(&key);
+  }
+  if (missing.empty()) return ok();
   return database_->write([&](Connection& connection) -> Result<void> {
-    TRY(insert_group(connection, key.region, key.group, now));
-    TRY(insert_stream(connection, key, now));
+    for (const StreamKey* key : missing) {
+      TRY(insert_group(connection, key->region, key->group, now));
+      TRY(insert_stream(connection, *key, now));
+    }
     return ok();
   });
 }

@@ -42,8 +42,8 @@ class Catalogue {
   Result<void> create_group(const std::string& region, const std::string& group, Instant now);
   // The new stream is open. Errors: conflict (it exists), not_found (the group).
   Result<void> create_stream(const StreamKey& key, Instant now);
-  // Makes what is missing of both.
-  Result<void> ensure_stream(const StreamKey& key, Instant now);
+  // Makes what is missing of both, in one transaction.
+  Result<void> ensure_streams(const std::vector<StreamKey>& keys, Instant now);
 
   // Errors: not_found; the message says which of the two.
   Result<StreamRow> find(const StreamKey& key);

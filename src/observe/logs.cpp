@@ -11,6 +11,7 @@
 #include "observe/catalogue.hpp"
 #include "observe/disk.hpp"
 #include "observe/filter_run.hpp"
+#include "observe/many_streams.hpp"
 #include "observe/stream.hpp"
 
 namespace trainyard::observe {
@@ -34,7 +35,7 @@ Result<void> check_key(const StreamKey& key) {
   return check_name("log stream", key.stream);
 }
 
-class LogDirectory final : public Logs {
+class LogDirectory final : public Logs, public ManyStreams {
  public:
   LogDirectory(std::string segments, std::unique_ptr<Catalogue> catalogue, Clock& clock,
                const LogSettings& settings)
@@ -79,13 +80,15 @@ class LogDirectory final : public Logs {
     return catalogue_->create_stream(key, clock_.now());
   }
 
-  Result<void> ensure_stream(const StreamKey& key) override {
-    TRY(check_key(key));
-    {
-      std::lock_guard lock(mutex_);
-      if (open_.contains(key)) return ok();
+  Result<void> ensure_stream(const StreamKey& key) override { return ensure_streams({key}); }
+
+  Result<void> ensure_streams(const std::vector<StreamKey>& keys) override {
+    std::vector<StreamKey> unknown;
+    for (const auto& key : keys) {
+      TRY(check_key(key));
+      if (!find_open(key)) unknown.push_back(key);
     }
-    return catalogue_->ensure_stream(key, clock_.now());
+    return catalogue_->ensure_streams(unknown, clock_.now());
   }
 
   Result<void> append(const StreamKey& key, const std::vector<LogEvent>& events, uint64_t batch) override {

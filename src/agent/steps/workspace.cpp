@@ -48,13 +48,17 @@ std::optional<Failure> await_volume(Site& site) {
 
 void remove_workspace(Site& site) {
   if (site.world.await_volume) (void)site.world.await_volume();
-  // Before anything is removed: what is mounted there is not ours to remove.
-  if (auto unmounted = host::unmount_below(site.path(kFileSystems)); !unmounted) {
-    log(Level::warning, "agent", "a file system cannot be unmounted", {{"error", unmounted.error().message}});
-  }
-  if (auto unmounted = host::unmount_below(site.ml()); !unmounted) {
-    log(Level::warning, "agent", "the volume cannot be unmounted", {{"error", unmounted.error().message}});
-  }
+  // Before anything is removed: what is mounted there is not ours to remove. A Batch job has nothing but what it asked
+  // for, and looking through a machine's mounts takes its time.
+  if (host::exists(site.path(kFileSystems)))
+    if (auto unmounted = host::unmount_below(site.path(kFileSystems)); !unmounted) {
+      log(Level::warning, "agent", "a file system cannot be unmounted",
+          {{"error", unmounted.error().message}});
+    }
+  if (!site.order.spec.plain())
+    if (auto unmounted = host::unmount_below(site.ml()); !unmounted) {
+      log(Level::warning, "agent", "the volume cannot be unmounted", {{"error", unmounted.error().message}});
+    }
   if (!site.world.await_volume)
     return remove_directories(site, {"ml", "etc", "image", "checkpoints", "entry", kFileSystems});
   if (auto removed = host::remove_volume(site.path(kDisk), site.path(kVolumeFile)); !removed) {

@@ -88,7 +88,9 @@ Result<Places> places_of(const std::string& data_directory, const std::string& r
 }
 
 bool KnownAgent::is_alive() {
-  ended = ended || !host::is_alive(identity);
+  if (ended) return false;
+  if (!watch) watch.emplace(identity);
+  ended = !watch->is_alive();
   return !ended;
 }
 

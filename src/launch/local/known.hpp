@@ -5,12 +5,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "base/result.hpp"
+#include "host/files.hpp"
 #include "host/process_identity.hpp"
 #include "launch/local/plan.hpp"
 
@@ -36,6 +38,7 @@ Result<Places> places_of(const std::string& data_directory, const std::string& r
 struct KnownAgent {
   bool started = false, ended = false;
   host::ProcessIdentity identity;  // of one that was started and of which nothing is known: nobody's
+  std::optional<host::ProcessWatch> watch = {};  // from the first question on
   // One that has ended does not live again.
   bool is_alive();
 };
@@ -44,6 +47,9 @@ struct KnownAttempt {
   std::string directory;
   Record record;
   std::vector<KnownAgent> agents = {};
+  // The namespace of a network without a bridge, which no file keeps: its agent has it too, and after a server's end alone.
+  // Shared with who takes the network away. Nothing: it was started by a former server, or has files.
+  std::shared_ptr<host::File> held = {};
   // All agents were seen to be gone after so many looks at what is marked.
   std::optional<uint64_t> gone_since = {};
 

@@ -25,6 +25,8 @@ using host::ProcessIdentity;
 // Two servers of one machine choose networks in turn; each holds the lock for some 20 ms.
 constexpr Duration kLockWaitMax = 10s;
 constexpr const char* kOwnerFile = "data-directory";
+// Where an agent finds the namespace that it was given as its standard input.
+constexpr const char* kNamespaceOfInput = "/proc/self/fd/0";
 
 Result<host::FileLock> lock_networks(const std::string& run_directory) {
   TRY(host::make_directories(run_directory, 0755));
@@ -163,7 +165,8 @@ class LocalLauncher final : public Launcher, public HandsOver {
     TRY(remove_from_machine(directory, &found->second, &marked_).in("removing attempt " + attempt.text()));
     TRY(remove_files(directory));
     const auto& network = found->second.record.network;
-    (network.direct() ? direct_reaper_ : reaper_).take(network, [directory] {
+    // Its namespace goes with the others' of its round: the kernel takes as long for all of them as for one.
+    (network.direct() ? direct_reaper_ : reaper_).take(network, [directory, held = found->second.held] {
       if (auto removed = host::remove_all(directory); !removed)
         log(Level::error, "launch", "removing what is left of an attempt: " + removed.error().message);
     });
@@ -216,7 +219,8 @@ class LocalLauncher final : public Launcher, public HandsOver {
       // a sweep takes what is made for nobody's.
       const auto lock = TRY(lock_networks(places_.run_directory));
       TRY(host::make_directories(places_.namespaces(), 0700));
-      TRY(host::write_file(places_.namespaces() + "/" + kOwnerFile, places_.data, 0600));
+      if (const std::string owner = places_.namespaces() + "/" + kOwnerFile; !host::exists(owner))
+        TRY(host::write_file(owner, places_.data, 0600));
       auto taken = TRY(host::networks_in_use());
       for (const auto& [id, other] : attempts_) taken.push_back(other.record.network.subnet);
       for (const auto& subnet : waiting()) taken.push_back(subnet);
@@ -236,9 +240,11 @@ class LocalLauncher final : public Launcher, public HandsOver {
       request.direct = gang.members.size() == 1 && !gang.network_isolation && gate_.enter();
       known.record = {gang.attempt, gang.token, plan_network(request, pool_, subnet), std::move(gpus)};
       known.agents.resize(gang.members.size());
+      if (request.direct) known.held = std::make_shared<host::File>();
       attempts_[gang.attempt] = known;
       TRY(write_record(directory, known.record));
-      TRY(host::make_network(known.record.network));
+      auto namespaces = TRY(host::make_network(known.record.network));
+      if (request.direct) *known.held = std::move(namespaces[0]);
     }
     return start_agents(gang, attempts_[gang.attempt]);
   }
@@ -258,11 +264,17 @@ class LocalLauncher final : public Launcher, public HandsOver {
       environment[kAttemptVariable] = attempt_directory;
       environment[kHostVariable] = directory;
       environment[kImagesVariable] = places_.data + "/images";
-      std::vector<std::string> command = {
-          settings_.agent_program, "--order",           directory + "/order.json",
-          "--directory",           directory,           "--network-namespace",
-          host.namespace_file,     "--address",         host::to_text(host.address),
-          "--host-table",          directory + "/hosts"};
+      std::vector<std::string> command = {settings_.agent_program,
+                                          "--order",
+                                          directory + "/order.json",
+                                          "--directory",
+                                          directory,
+                                          "--network-namespace",
+                                          known.held ? kNamespaceOfInput : host.namespace_file,
+                                          "--address",
+                                          host::to_text(host.address),
+                                          "--host-table",
+                                          directory + "/hosts"};
       if (known.record.network.encrypted) {
         command.emplace_back("--underlay");
         command.push_back(underlay_words(known.record.network));
@@ -272,7 +284,8 @@ class LocalLauncher final : public Launcher, public HandsOver {
         command.push_back(with_shared_devices(known.record.gpus[i]));
       }
       const pid_t process =
-          TRY(host::start_detached(command, environment, directory + "/agent.log", host::in_enclosure()));
+          TRY(host::start_detached(command, environment, directory + "/agent.log", host::in_enclosure(),
+                                   known.held ? known.held->descriptor() : -1));
       const auto identity = host::identify(process);
       // One that has ended already was started all the same.
       known.agents[i] = {true, false, identity.value_or(ProcessIdentity{process, 0})};

@@ -77,7 +77,9 @@ host::PrivateNetwork plan_network(const NetworkRequest& request, const host::Sub
     network.hosts.push_back(
         {request.direct ? std::string(host::kDirectPrefix) + request.mark + place
                         : std::string(host::kLinkPrefix) + request.mark + hex(made - pool.base, digits),
-         request.namespace_directory + "/" + request.attempt.text() + "-" + std::to_string(i),
+         request.direct
+             ? ""
+             : request.namespace_directory + "/" + request.attempt.text() + "-" + std::to_string(i),
          made + host::Address(half), request.encrypted ? made : 0});
   }
   return network;

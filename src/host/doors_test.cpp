@@ -1,0 +1,92 @@
+#include "host/doors.hpp"
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+
+#include "host/network_namespace.hpp"
+#include "host/tcp_relay.hpp"
+
+namespace trainyard::host {
+namespace {
+
+File connect_to(uint16_t port) {
+  File socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in name{};
+  name.sin_family = AF_INET;
+  name.sin_port = htons(port);
+  name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  if (::connect(socket.descriptor(), reinterpret_cast<const sockaddr*>(&name), sizeof name) != 0)
+    return File();
+  return socket;
+}
+
+// What comes until the end, or a reset.
+std::string read_to_end(const File& socket) {
+  std::string bytes;
+  char buffer[256];
+  for (ssize_t got; (got = ::read(socket.descriptor(), buffer, sizeof buffer)) > 0;)
+    bytes.append(buffer, size_t(got));
+  return bytes;
+}
+
+struct Listener {
+  File file = *listen_in_namespace("", "127.0.0.1:0");
+  uint16_t port = *listening_port(file);
+};
+
+// Says a word to its first visitor.
+std::function<Result<void>(File)> saying(const std::string& word, std::atomic<int>& opened) {
+  return [word, &opened](File listener) -> Result<void> {
+    opened++;
+    const File visitor(::accept(listener.descriptor(), nullptr, nullptr));
+    return ::write(visitor.descriptor(), word.data(), word.size()) == ssize_t(word.size())
+               ? ok()
+               : Result<void>(from_errno("speaking"));
+  };
+}
+
+TEST(Doors, AreOpenedForWhoComesFirst) {
+  Listener first, second;
+  std::atomic<int> opened = 0;
+  std::vector<Door> doors;
+  doors.push_back({std::move(first.file), saying("one", opened)});
+  doors.push_back({std::move(second.file), saying("two", opened)});
+  const auto waiting = wait_at(std::move(doors));
+  ASSERT_TRUE(waiting) << waiting.error().message;
+  EXPECT_EQ(opened, 0);
+  EXPECT_EQ(read_to_end(connect_to(second.port)), "two");
+  EXPECT_EQ(opened, 1) << "the other one waits";
+  EXPECT_EQ(read_to_end(connect_to(first.port)), "one");
+}
+
+TEST(Doors, WhoWaitsAtOneThatCannotBeOpenedIsRefused) {
+  Listener listener;
+  std::vector<Door> doors;
+  doors.push_back(
+      {std::move(listener.file), [](File) -> Result<void> { return unavailable("nobody is in"); }});
+  const auto waiting = wait_at(std::move(doors));
+  ASSERT_TRUE(waiting);
+  EXPECT_EQ(read_to_end(connect_to(listener.port)), "");
+  EXPECT_FALSE(connect_to(listener.port));
+}
+
+TEST(Doors, EndWithNobodyHavingCome) {
+  Listener listener;
+  std::atomic<int> opened = 0;
+  std::vector<Door> doors;
+  doors.push_back({std::move(listener.file), saying("one", opened)});
+  {
+    const auto waiting = wait_at(std::move(doors));
+    ASSERT_TRUE(waiting);
+  }
+  EXPECT_EQ(opened, 0);
+  EXPECT_FALSE(connect_to(listener.port)) << "nobody listens";
+}
+
+}  // namespace
+}  // namespace trainyard::host
