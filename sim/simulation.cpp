@@ -136,8 +136,14 @@ class Simulation {
         machines_(machines_of(world_.random)),
         checkers_(machines_),
         launcher_(world_, network_, checkers_, machines_),
-        ledger_(world_, checkers_) {
+        ledger_(world_, checkers_),
+        nouns_(some_nouns(world_)) {
     settings_.account = "123456789012";
+    // As many as the largest job of one user needs at least, so that everybody's turn comes.
+    for (const char* type : {"ml.t3.medium", "ml.m5.large"})
+      if (world_.random.chance(3))
+        settings_.quotas.push_back({"", "", type, 5 + int64_t(world_.random.below(3))});
+    checkers_.must_keep(nouns_.in_order, settings_.quotas);
     settings_.images["machine"] = {};
     settings_.scale_gangs = machines_.size() == 1 && world_.random.chance(2);
     settings_.reconcile_interval = kReconcileInterval;
@@ -254,6 +260,7 @@ class Simulation {
       control::NewJob job;
       job.key = {"us-east-1", "job-" + std::to_string(n)};
       job.spec.image = "machine";
+      job.spec.principal = world_.random.chance(2) ? "alice" : "bob";
       const char* types[] = {"ml.t3.medium", "ml.m5.large", "ml.m5.xlarge", "ml.c5.2xlarge"};
       job.spec.groups = {
           {"homogeneousCluster", types[world_.random.below(4)], uint32_t(1 + world_.random.below(3))}};
@@ -293,9 +300,15 @@ class Simulation {
 
   // Arrays of Batch, of which each may await those before it.
   void arrays_arrive() {
-    for (const control::NewJob& job : some_arrays(world_)) {
+    for (const control::NewJob& job : some_service_jobs(world_, nouns_)) {
       wishes_.push_back(job);
-      world_.after(world_.between(0ms, 60s), [this, job] { create_array(job); });
+      world_.after(world_.between(0ms, 120s), [this, job] { create_in_queue(job); });
+      if (world_.random.chance(6))
+        world_.after(world_.between(0ms, 200s), [this, key = job.key] { stop(key); });
+    }
+    for (const control::NewJob& job : some_arrays(world_, nouns_)) {
+      wishes_.push_back(job);
+      world_.after(world_.between(0ms, 60s), [this, job] { create_in_queue(job); });
       if (world_.random.chance(4))
         world_.after(world_.between(0ms, 200s), [this, key = job.key] { stop(key); });
       if (world_.random.chance(2))
@@ -306,25 +319,22 @@ class Simulation {
   }
 
   // Once there is a queue, and those that it awaits.
-  void create_array(const control::NewJob& job) {
+  void create_in_queue(const control::NewJob& job) {
     const auto there = [&](const std::string& id) { return checkers_.jobs().contains({job.key.region, id}); };
     const domain::BatchPart& part = *job.spec.batch;
-    if (has_queue_ && std::ranges::all_of(part.depends_on, there) &&
+    const bool has_queues = nouns_made_.size() == nouns_.in_order.size();
+    if (has_queues && std::ranges::all_of(part.depends_on, there) &&
         std::ranges::all_of(part.depends_on_alike, there))
       return create(job);
-    if (!has_queue_)
+    if (!has_queues)
       in_server([&] {
-        domain::ComputeEnvironment environment;
-        environment.key = {job.key.region, "e"};
-        domain::JobQueue queue;
-        queue.key = {job.key.region, part.queue};
-        queue.environments = {"e"};
-        control_->change_noun({domain::NounChange::create, environment}, [](const auto&) {});
-        control_->change_noun({domain::NounChange::create, queue}, [this](const auto& made) {
-          has_queue_ |= made || made.error().kind == Kind::conflict;
-        });
+        for (size_t noun = 0; noun < nouns_.in_order.size(); ++noun)
+          control_->change_noun({domain::NounChange::create, nouns_.in_order[noun]},
+                                [this, noun](const auto& made) {
+                                  if (made || made.error().kind == Kind::conflict) nouns_made_.insert(noun);
+                                });
       });
-    world_.after(1s, [this, job] { create_array(job); });
+    world_.after(1s, [this, job] { create_in_queue(job); });
   }
 
   // Asks the server, and again when the connection broke: then it may have happened or not. `ask` is called
@@ -378,7 +388,7 @@ class Simulation {
 
   void stop(const JobKey& key) {
     checkers_.stop_asked(key);
-    const bool batch = key.name.starts_with("array-");
+    const bool batch = key.name.starts_with("array-") || key.name.starts_with("service-");
     ask(
         [this, key, batch](control::Answer answer) {
           if (batch)
@@ -550,6 +560,7 @@ class Simulation {
   control::test::MemoryMetrics metrics_;
   control::Settings settings_;
   std::vector<control::NewJob> wishes_;
+  const Nouns nouns_;
 
   std::unique_ptr<control::ControlPlane> control_;
   std::unique_ptr<control::Agents> agents_;
@@ -557,7 +568,7 @@ class Simulation {
   uint64_t crashes_ = 0;
   bool commit_due_ = false, reconcile_due_ = false;
   bool over_ = false;
-  bool has_queue_ = false;
+  std::set<size_t> nouns_made_;  // indices of nouns_
   std::string last_unfinished_;
 };
 

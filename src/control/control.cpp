@@ -50,6 +50,8 @@ class SingleWriter final : public ControlPlane {
     const size_t count = jobs.size();
     live_.put(std::move(jobs));
     yard_.put(TRY(ledger_.batch_yard().in("loading queues and environments")));
+    const auto usages = TRY(ledger_.usages().in("loading what shares have used"));
+    usages_.put({usages.begin(), usages.end()});
     log(Level::info, "control", "loaded", {{"live_jobs", std::to_string(count)}});
     return {};
   }
@@ -217,6 +219,7 @@ class SingleWriter final : public ControlPlane {
   Live live_;
   Recent recent_;
   Yard yard_;
+  UsagesKept usages_;
   FrontsSeen fronts_;
 
   // Commands of the last reconcile_step that are not committed yet: until they are, its snapshot is still the
@@ -285,7 +288,7 @@ void SingleWriter::commit_step() {
     more = !backlog_.empty();
   }
   if (taken.empty()) return;
-  Group group(ledger_, live_, yard_.get(), clock_.now());
+  Group group(ledger_, live_, usages_, yard_.get(), clock_.now());
   std::vector<Result<std::shared_ptr<const Job>>> results;
   results.reserve(taken.size());
   for (Waiting& waiting : taken) results.push_back(group.add(waiting));
@@ -301,6 +304,7 @@ void SingleWriter::commit_step() {
   const std::vector<std::shared_ptr<const Job>> changed = group.changed();
   live_.put(changed);
   if (group.changed_nouns()) yard_.put(group.yard());
+  usages_.put(group.changed_usages());
 
   for (size_t i = 0; i < taken.size(); ++i) {
     if (taken[i].job_answer) taken[i].job_answer(std::move(results[i]));
@@ -345,6 +349,8 @@ std::chrono::nanoseconds SingleWriter::reconcile_step() {
   snapshot.fronts = *fronts_.get();
   snapshot.launch_failures = launch_failures_;
   snapshot.reuse_queues = reuse_queues(snapshot.yard);
+  snapshot.usages = usages_.all();
+  snapshot.quotas = settings_.quotas;
   const Patience patience{.launch = settings_.launch_patience,
                           .stop_grace = settings_.stop_grace,
                           .stop_upload = settings_.stop_upload_patience,

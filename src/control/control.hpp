@@ -36,6 +36,8 @@
 #include "domain/file_system.hpp"
 #include "domain/image.hpp"
 #include "domain/job.hpp"
+#include "domain/service_quota.hpp"
+#include "domain/usage.hpp"
 #include "launch/launcher.hpp"
 #include "ledger/ledger.hpp"
 #include "observe/logs.hpp"
@@ -54,7 +56,8 @@ struct Settings {
   domain::Outward outward;  // how jobs reach the outside
   domain::FileSystems file_systems;
   domain::FileSystems volumes;  // directories that Batch jobs may ask for, by the path that they call them
-  bool scale_gangs = true;      // dev mode: no machines in the config, so gangs scale to what there is
+  std::vector<domain::InstanceQuota> quotas;  // of instances that training jobs use at once
+  bool scale_gangs = true;  // dev mode: no machines in the config, so gangs scale to what there is
   size_t backlog_commands_max = 10'000;  // that wait for their commit; more are refused with `exhausted`
   size_t group_commands_max =
       1'000;  // in one commit: what waits behind it waits some milliseconds, not seconds

@@ -14,6 +14,8 @@
 #include "control/queue_front.hpp"
 #include "control/spot.hpp"
 #include "control/state.hpp"
+#include "domain/service_quota.hpp"
+#include "domain/usage.hpp"
 #include "launch/launcher.hpp"
 #include "schedule/plan.hpp"
 
@@ -35,6 +37,8 @@ struct Snapshot {
   std::map<domain::AttemptId, Error> launch_failures;
   // Whose hosts may serve one job after another (reuse.hpp).
   std::set<domain::JobKey> reuse_queues = {};
+  domain::Usages usages = {};  // of those who share lines
+  std::vector<domain::InstanceQuota> quotas = {};
 };
 
 // Of one array. Children that wait are in memory, and each turn looks at them: so many are enough for the next turn to

@@ -24,6 +24,7 @@ struct Machine {
   int64_t gpus = 0;
   // The device files of its GPUs, one each, handed out whole; none: those that the machine has.
   std::vector<std::string> gpu_devices = {};
+  std::string place = {};  // "room-1/rack-7": the longer the common beginning, the nearer are two machines
 };
 
 // One member of a gang to start.

@@ -103,10 +103,6 @@ Outcome<domain::JobQueue> checked(domain::JobQueue queue) {
                                                       "serviceEnvironment", domain::kServiceEnvironmentArn))
                                      : TRY(read_order(request, "computeEnvironmentOrder",
                                                       "computeEnvironment", domain::kEnvironmentArn));
-  // Nothing is taken on that nobody carries out yet.
-  if (request.contains("schedulingPolicyArn"))
-    return not_here("schedulingPolicyArn",
-                    "its queues are in order of priority and submission; leave it out");
   queue.policy = domain::name_in_arn(request.value("schedulingPolicyArn", ""), domain::kPolicyArn);
   queue.wait_limits =
       TRY(read_wait_limits(request.value("jobStateTimeLimitActions", Json::array()), queue.service));
