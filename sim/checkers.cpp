@@ -293,6 +293,16 @@ void Checkers::process_ended(AttemptId attempt, HostIndex host, std::optional<in
   process.code = code;
 }
 
+void Checkers::machine_given_back(const std::string& machine) {
+  World::check(used_[machine].cpus < 1e-6 && used_[machine].memory_bytes == 0,
+               "machine " + machine + " is given back, and something is on it");
+  for (const auto& [number, job] : durable_)
+    if (job.attempt() && job.attempt()->state != AttemptState::ended)
+      for (const Host& host : job.attempt()->hosts)
+        World::check(host.machine != machine,
+                     "machine " + machine + " is given back, and " + title(job) + " is promised it");
+}
+
 void Checkers::agent_started(const std::string& machine, const Share& share) {
   add(used_[machine], share, 1);
   for (const launch::Machine& each : machines_)

@@ -5,6 +5,7 @@
 //   nothing runs twice at once       processes of one host of one job
 //   no machine is over-promised      in the ledger's words, and by what really runs
 //   no limit is over-promised        of environments, quotas of users, quota shares and what they may borrow
+//   machines come and go             idle ones are given back; nothing is on them
 //   who must give way comes back     as often as he allows it; and only jobs of quota shares must
 //   only legal moves                 of jobs, phases, hosts; histories only grow
 //   accounting adds up               times of phases and of training; what ran is billed, and nothing else
@@ -49,6 +50,8 @@ class Checkers {
   void process_started(domain::AttemptId attempt, domain::HostIndex host, const std::string& agent);
   void process_ended(domain::AttemptId attempt, domain::HostIndex host,
                      std::optional<int> code);  // none: it was removed
+  void machine_came(const launch::Machine& machine) { machines_.push_back(machine); }
+  void machine_given_back(const std::string& machine);
   void agent_started(const std::string& machine, const domain::Share& share);
   void agent_removed(const std::string& machine, const domain::Share& share);
   void attempt_removed(domain::AttemptId attempt);
@@ -84,7 +87,7 @@ class Checkers {
   void interrupted(const Json& command);
   void check_replay(ledger::Ledger& ledger);
 
-  const std::vector<launch::Machine> machines_;
+  std::vector<launch::Machine> machines_;  // also those that have gone
   domain::BatchYard yard_;
   std::vector<domain::InstanceQuota> quotas_;
   std::map<domain::JobKey, domain::JobNumber> acknowledged_;

@@ -41,13 +41,75 @@ std::vector<launch::Machine> machines_of(SeededRandom& random) {
 class SimulatedLauncher final : public launch::Launcher {
  public:
   SimulatedLauncher(World& world, Network& network, Checkers& checkers, std::vector<launch::Machine> machines)
-      : world_(world), network_(network), checkers_(checkers), machines_(std::move(machines)) {}
+      : world_(world), network_(network), checkers_(checkers), machines_(std::move(machines)) {
+    kind_ = {"c5.2xlarge", 8, int64_t{16} << 30, 0, 0, world_.random.chance(3) ? 4u : 0u};
+  }
 
   std::vector<launch::Machine> machines() override { return machines_; }
+
+  std::vector<launch::MachineKind> kinds() override {
+    if (kind_.machines_max == 0) return {};
+    return {kind_};
+  }
+
+  // Each comes after a while, or not at all.
+  Result<void> grow(const std::string& kind, uint32_t machines) override {
+    World::check(kind == kind_.name, "machines of a kind that nobody has are asked for");
+    world_.may_crash("before machines are asked for");
+    if (world_.fault(5)) return unavailable("not now");
+    World::check(machines <= kind_.machines_max, "more machines are asked for than there can be");
+    while (made() + kind_.coming < machines) {
+      ++kind_.coming;
+      world_.trace("launcher", "a machine is coming");
+      world_.after(world_.between(1s, 60s), [this] {
+        --kind_.coming;
+        if (!world_.fault(4)) add_machine();
+      });
+    }
+    world_.may_crash("after machines were asked for");
+    return {};
+  }
+
+  Result<void> shrink(const std::string& machine) override {
+    world_.may_crash("before a machine is given back");
+    if (world_.fault(5)) return unavailable("not now");
+    const auto found = std::ranges::find(machines_, machine, &launch::Machine::name);
+    if (found == machines_.end()) return {};
+    World::check(!found->kind.empty(), machine + " was always there, and is given back");
+    checkers_.machine_given_back(machine);
+    world_.trace("launcher", machine + " is given back");
+    machines_.erase(found);
+    world_.may_crash("after a machine was given back");
+    return {};
+  }
+
+  // One that came goes away, with all that is on it.
+  void lose_a_machine() {
+    const auto found = std::ranges::find(machines_, kind_.name, &launch::Machine::kind);
+    if (found == machines_.end()) return;
+    world_.trace("launcher", found->name + " goes away");
+    for (auto& [attempt, running] : gangs_)
+      for (size_t i = 0; i < running.agents.size(); ++i)
+        if (running.agents[i] && running.gang.members[i].machine == found->name && running.agents[i]->alive())
+          running.agents[i]->die();
+    machines_.erase(found);
+  }
+
+  // Machines that came.
+  uint32_t made() const {
+    return uint32_t(std::ranges::count(machines_, kind_.name, &launch::Machine::kind));
+  }
+  uint32_t coming() const { return kind_.coming; }
 
   Result<void> ensure(const launch::Gang& gang) override {
     world_.may_crash("before a gang starts");
     auto found = gangs_.find(gang.attempt);
+    // A machine may have gone since it was promised.
+    for (size_t i = 0; i < gang.members.size(); ++i)
+      if ((found == gangs_.end() || !found->second.agents[i]) && !is_there(gang.members[i].machine)) {
+        checkers_.excuse(gang.attempt.job, "its machine went away");
+        return unavailable("machine " + gang.members[i].machine + " is not there");
+      }
     if (found == gangs_.end()) {
       if (world_.fault(15)) {
         if (!world_.random.chance(4)) return unavailable("not now");
@@ -120,10 +182,24 @@ class SimulatedLauncher final : public launch::Launcher {
     std::shared_ptr<Gang> in_common;
     std::vector<std::shared_ptr<SimulatedAgent>> agents;  // shared with their own events under way
   };
+  bool is_there(const std::string& machine) const {
+    return std::ranges::find(machines_, machine, &launch::Machine::name) != machines_.end();
+  }
+
+  void add_machine() {
+    launch::Machine machine{"cloud-" + std::to_string(++machines_made_), kind_.cpus, kind_.memory_bytes, 0};
+    machine.kind = kind_.name;
+    world_.trace("launcher", machine.name + " is there");
+    checkers_.machine_came(machine);
+    machines_.push_back(std::move(machine));
+  }
+
   World& world_;
   Network& network_;
   Checkers& checkers_;
-  const std::vector<launch::Machine> machines_;
+  std::vector<launch::Machine> machines_;
+  launch::MachineKind kind_;  // of which it can make more
+  uint64_t machines_made_ = 0;
   std::map<AttemptId, Running> gangs_;
 };
 
@@ -460,6 +536,7 @@ class Simulation {
     });
     again_and_again(2s, 20s, [this] { network_.cut_one(); });
     again_and_again(20s, 200s, [this] { launcher_.kill_one(); });
+    again_and_again(30s, 200s, [this] { launcher_.lose_a_machine(); });
     again_and_again(10s, 200s, [this] { world_.jump(world_.between(1s, 2min)); });
     again_and_again(5s, 60s, [this] { impostor(); });
   }
@@ -516,6 +593,8 @@ class Simulation {
     const bool all_known =
         std::ranges::all_of(wishes_, [&](const auto& wish) { return checkers_.jobs().contains(wish.key); });
     last_unfinished_ = all_known ? checkers_.unfinished(ledger_, launcher_) : "a user has no answer";
+    if (last_unfinished_.empty() && launcher_.made() + launcher_.coming() > 0)
+      last_unfinished_ = "machines that are idle are not given back";
     if (last_unfinished_.empty()) {
       world_.trace("world", "is empty");
       over_ = true;

@@ -197,6 +197,7 @@ class SingleWriter final : public ControlPlane {
   Command with_image_note(Command command) const;
   // How long was spent on what failed, and is tried again by the next step.
   std::chrono::nanoseconds carry_out(const Decision& decision, Instant now);
+  bool resize(const Decision& decision);
   void submit(Command command);
   bool ensure(AttemptId id, const Decision& decision, Instant now);
   const std::set<domain::JobKey>& reuse_queues(const std::shared_ptr<const domain::BatchYard>& yard);
@@ -228,8 +229,10 @@ class SingleWriter final : public ControlPlane {
 
   // Confined to the reconciling thread.
   std::map<AttemptId, Error> launch_failures_;
-  std::map<JobNumber, JobState> ended_;  // jobs that others await
-  std::set<AttemptId> removing_failed_;  // said once in the log
+  std::map<JobNumber, JobState> ended_;    // jobs that others await
+  std::set<AttemptId> removing_failed_;    // said once in the log
+  std::set<std::string> resizing_failed_;  // likewise: kinds and machines
+  IdleSince idle_since_;
   std::set<domain::JobKey> reuse_queues_;
   // Of which change of tags, and of which yard, that is.
   std::pair<uint64_t, std::shared_ptr<const domain::BatchYard>> reuse_as_of_;
@@ -338,6 +341,8 @@ std::chrono::nanoseconds SingleWriter::reconcile_step() {
   // The launcher first: an agent that reports its end after this was asked is not taken for lost.
   snapshot.agents = launcher_.list();
   snapshot.machines = launcher_.machines();
+  snapshot.kinds = launcher_.kinds();
+  snapshot.idle_since = idle_since_;
   remember_leaving(snapshot.agents);
   snapshot.jobs = live_.all();
   snapshot.yard = yard_.get();
@@ -355,13 +360,15 @@ std::chrono::nanoseconds SingleWriter::reconcile_step() {
                           .stop_grace = settings_.stop_grace,
                           .stop_upload = settings_.stop_upload_patience,
                           .leave = settings_.leave_patience,
-                          .spot_notice = settings_.spot_notice};
+                          .spot_notice = settings_.spot_notice,
+                          .growth = settings_.growth};
   const Decision decision =
       decide(snapshot, {.scale_gangs = settings_.scale_gangs}, patience, settings_.spot, now);
   std::vector<JobNumber> order;
   order.reserve(decision.waits.size());
   for (const schedule::Wait& wait : decision.waits) order.push_back(wait.job);
   fronts_.put(next_fronts(snapshot.fronts, snapshot.jobs, *snapshot.yard, order, now));
+  idle_since_ = decision.idle_since;
   auto took = clock_.monotonic() - began;
   took += carry_out(decision, now);
   for (const Watcher& watcher : watchers_)
@@ -423,6 +430,7 @@ std::chrono::nanoseconds SingleWriter::carry_out(const Decision& decision, Insta
   std::erase_if(launch_failures_, [&](const auto& failure) {
     return std::ranges::find(decision.ensure, failure.first) == decision.ensure.end();
   });
+  in_vain |= !resize(decision);
   for (const AttemptId id : decision.remove) {
     const auto removed = launcher_.remove(id);
     in_vain |= !removed;
@@ -434,6 +442,23 @@ std::chrono::nanoseconds SingleWriter::carry_out(const Decision& decision, Insta
     }
   }
   return in_vain ? clock_.monotonic() - began : std::chrono::nanoseconds();
+}
+
+// More machines, and those given back that are idle. What fails is decided again.
+bool SingleWriter::resize(const Decision& decision) {
+  bool all = true;
+  const auto say = [&](const char* what, const std::string& which, const Result<void>& done) {
+    all &= bool(done);
+    if (done)
+      resizing_failed_.erase(which);
+    else if (resizing_failed_.insert(which).second)
+      log(Level::warning, "control", what, {{"which", which}, {"why", done.error().message}});
+  };
+  for (const auto& [kind, machines] : decision.grow)
+    say("machines are not to be had", kind, launcher_.grow(kind, machines));
+  for (const std::string& machine : decision.shrink)
+    say("a machine could not be given back", machine, launcher_.shrink(machine));
+  return all;
 }
 
 void SingleWriter::submit(Command command) {

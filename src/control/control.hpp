@@ -42,6 +42,7 @@
 #include "ledger/ledger.hpp"
 #include "observe/logs.hpp"
 #include "observe/metrics.hpp"
+#include "schedule/growth.hpp"
 
 namespace trainyard::wire {
 struct StateFact;
@@ -68,6 +69,7 @@ struct Settings {
   Duration stop_upload_patience = 60min;  // to upload after a stop: a large model over a slow line
   Spot spot;                              // what takes spot jobs' machines away, beside people
   Duration spot_notice = 120s;            // then, between SIGTERM and SIGKILL
+  schedule::GrowthPolicy growth;          // of machines that the launcher makes on demand
   Duration leave_patience = 30s;  // for an agent whose job is over to ship its last lines and end by itself
   std::string no_encryption =
       {};                    // why traffic between hosts is not encrypted here, in words; "" when it can be

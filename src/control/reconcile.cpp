@@ -314,6 +314,7 @@ class Deciding {
       if (!holds(*job)) view.keep(*job);  // what is left of it goes first
     const schedule::Snapshot yard = view.take();
     schedule::Plan plan = schedule::plan(yard, policy_, now_);
+    grow_and_shrink(yard, plan);
     for (schedule::Start& start : plan.starts) {
       Place place;
       place.job = start.job;
@@ -333,6 +334,24 @@ class Deciding {
                                                std::move(preemption.reason),
                                                true});
     std::ranges::move(plan.waits, std::back_inserter(decision_.waits));
+  }
+
+  // Asks for totals, so that it may be repeated.
+  void grow_and_shrink(const schedule::Snapshot& yard, const schedule::Plan& plan) {
+    if (snapshot_.kinds.empty()) return;
+    const auto kinds = kinds_of(snapshot_.kinds, snapshot_.machines, snapshot_.yard.get());
+    decision_.idle_since = idle_since(snapshot_.idle_since, snapshot_.machines, yard, plan, now_);
+    std::vector<schedule::IdleMachine> idle;
+    for (const launch::Machine& machine : snapshot_.machines)
+      if (const auto since = decision_.idle_since.find(machine.name); since != decision_.idle_since.end())
+        idle.push_back({machine.name, machine.kind, since->second});
+    const schedule::Growth growth = schedule::plan_growth(yard, plan, kinds, idle, patience_.growth, now_);
+    for (const schedule::Growth::More& more : growth.grow) {
+      const auto kind = std::ranges::find(kinds, more.kind, &schedule::MachineKind::name);
+      if (kind != kinds.end() && more.count > 0)
+        decision_.grow[more.kind] = kind->machines + kind->coming + more.count;
+    }
+    decision_.shrink = growth.shrink;
   }
 
   // Until an ended attempt is removed, what is left of it may still use its machines; an idle host uses nothing.

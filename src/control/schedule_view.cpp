@@ -117,7 +117,7 @@ std::optional<size_t> ScheduleView::consumable(const JobKey& key) {
   const ConsumableResource* resource = yard_ ? yard_->resource(key) : nullptr;
   if (!resource) return std::nullopt;
   const size_t limit =
-      add_limit("of consumable resource " + key.name, double(resource->total), "raise its total quantity");
+      add_limit("consumable resource " + key.name, double(resource->total), "raise its total quantity");
   consumables_.emplace(key, limit);
   return limit;
 }

@@ -111,6 +111,9 @@ def test_a_queue_that_is_shared_by_weights(server, batch):
     running = batch.submit_job(**call, shareIdentifier="UserA1")["jobId"]
     wait_for(lambda: shown(running)["status"] == "RUNNING", "the first job to run")
     assert shown(running)["shareIdentifier"] == "UserA1" and shown(running)["schedulingPriority"] == 2
+    environment = batch.describe_job_queues(jobQueues=[queue])["jobQueues"][0]["computeEnvironmentOrder"][0]["computeEnvironment"]
+    assert batch.describe_compute_environments(computeEnvironments=[environment])["computeEnvironments"][0]["computeResources"]["desiredvCpus"] == 1, "what its jobs hold"
+    assert "desiredvCpus" in refusal(batch.update_compute_environment, computeEnvironment=environment, computeResources={"desiredvCpus": 2})
     same, urgent, other = [batch.submit_job(**call, shareIdentifier=share, **more)["jobId"] for share, more in (
         ("UserA1", {}), ("UserA1", {"schedulingPriorityOverride": 9}), ("UserB", {}))]
     wait_for(lambda: all(shown(job).get("statusReason") for job in (same, urgent, other)), "each to say why it waits")
