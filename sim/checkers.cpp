@@ -4,6 +4,7 @@
 
 #include "base/json.hpp"
 #include "control/state.hpp"
+#include "domain/service_quota.hpp"
 
 namespace trainyard::sim {
 namespace {
@@ -114,6 +115,7 @@ void Checkers::committed(const ledger::Batch& batch) {
     durable_[job.number] = job;
   }
   check_machines();
+  check_limits();
 }
 
 void Checkers::lost(const Json& command) {
@@ -127,6 +129,11 @@ void Checkers::lost(const Json& command) {
 void Checkers::interrupted(const Json& command) {
   const auto job = durable_.find(JobNumber(*int_at(command, "job")));
   World::check(job != durable_.end(), "a job was interrupted that nobody knows");
+  if (command.value("preemption", false)) {
+    ++preemptions_[job->first];
+    return World::check(job->second.spec.batch && !job->second.spec.batch->quota_share.empty(),
+                        title(job->second) + " is of no quota share, and must give way to another");
+  }
   World::check(*int_at(command, "attempt") == 0 || job->second.spec.spot,
                title(job->second) + " is no spot job, and its machines were taken away by chance");
 }
@@ -219,6 +226,49 @@ void Checkers::check_machines() {
                  "machine " + machine.name + " is promised more than it has");
 }
 
+void Checkers::must_keep(const std::vector<BatchNoun>& nouns, std::vector<InstanceQuota> quotas) {
+  for (const BatchNoun& noun : nouns) put(yard_, NounChange::create, noun);
+  quotas_ = std::move(quotas);
+}
+
+// What attempts that have not ended are counted for, and how much of it there may be.
+void Checkers::check_limits() {
+  std::map<std::string, std::pair<double, double>> used;  // by limit: what is used, and the most
+  const auto count = [&](const std::string& limit, double amount, double most) {
+    used[limit].first += amount;
+    used[limit].second = most;
+  };
+  for (const auto& [number, job] : durable_) {
+    const Attempt* attempt = job.attempt();
+    if (!attempt || attempt->state == AttemptState::ended) continue;
+    const ComputeEnvironment* compute = yard_.environment({job.key.region, attempt->environment});
+    if (compute && compute->cpus_max > 0)
+      for (const Host& host : attempt->hosts)
+        count("compute environment " + compute->key.name, host.share.cpus, compute->cpus_max);
+    if (job.spec.plain()) continue;
+    for (const InstanceGroup& group : job.spec.groups)
+      if (const auto* quota = quota_of(quotas_, job.spec.principal, job.key.region, group.instance_type))
+        count(job.spec.principal + "'s quota of " + group.instance_type, group.count, double(quota->count));
+    if (!job.spec.batch) continue;
+    const ServiceEnvironment* service = yard_.service_environment({job.key.region, attempt->environment});
+    World::check(service, title(job) + " is in no service environment");
+    count("service environment " + service->key.name, job.spec.hosts(), double(service->limits[0].capacity));
+    const std::string& name = job.spec.batch->quota_share;
+    const QuotaShare* share =
+        yard_.quota_share({job.key.region, quota_share_name(job.spec.batch->queue, name)});
+    if (!share) continue;
+    const auto own = double(share->limits[0].capacity);
+    double most = own;
+    if (share->strategy == QuotaShare::Strategy::lend_and_borrow)
+      most = share->borrow_percent ? own + own * double(*share->borrow_percent) / 100
+                                   : double(service->limits[0].capacity);
+    count("quota share " + name, job.spec.hosts(), most);
+  }
+  for (const auto& [limit, each] : used)
+    World::check(each.first <= each.second + 1e-6, limit + ": " + std::to_string(each.first) + " of " +
+                                                       std::to_string(each.second) + " are used");
+}
+
 // -- what really happens
 
 void Checkers::process_started(AttemptId attempt, HostIndex host, const std::string& agent) {
@@ -241,6 +291,16 @@ void Checkers::process_ended(AttemptId attempt, HostIndex host, std::optional<in
   Process& process = processes_[{attempt, host}];
   process.running.clear();
   process.code = code;
+}
+
+void Checkers::machine_given_back(const std::string& machine) {
+  World::check(used_[machine].cpus < 1e-6 && used_[machine].memory_bytes == 0,
+               "machine " + machine + " is given back, and something is on it");
+  for (const auto& [number, job] : durable_)
+    if (job.attempt() && job.attempt()->state != AttemptState::ended)
+      for (const Host& host : job.attempt()->hosts)
+        World::check(host.machine != machine,
+                     "machine " + machine + " is given back, and " + title(job) + " is promised it");
 }
 
 void Checkers::agent_started(const std::string& machine, const Share& share) {
@@ -359,6 +419,16 @@ void Checkers::check_replay(ledger::Ledger& ledger) {
   const std::map<JobNumber, Job>& jobs = replay.jobs;
   World::check(bool(replayed),
                "the commands cannot be applied again: " + (replayed ? "" : replayed.error().message));
+  const auto usages = ledger.usages();
+  World::check(bool(usages), "what shares have used cannot be read");
+  for (const auto& [share, usage] : *usages)
+    World::check(replay.usages.contains(share) && replay.usages[share] == usage,
+                 "the commands yield another usage of share '" + share.share + "' than the tables have");
+  Instant last;
+  for (const auto& [number, job] : durable_) last = std::max(last, job.modified);
+  for (const auto& [share, usage] : replay.usages)
+    World::check(usages->contains(share) || is_nothing(usage, decay_of(replay.yard, share.queue), last),
+                 "what share '" + share.share + "' has used is forgotten");
   World::check(jobs.size() == durable_.size(),
                "the commands yield another number of jobs than the tables have");
   for (const auto& [number, job] : jobs)
@@ -385,6 +455,9 @@ void Checkers::check_outcome(const Job& job) {
                title(job) + ": " + std::to_string(job.ran(job.modified).count()) +
                    " ms are billed, and it ran " + std::to_string(ran_[job.number].count()));
   check_retries(job);
+  if (job.spec.batch && job.spec.batch->preemptions_max)
+    World::check(preemptions_[job.number] <= *job.spec.batch->preemptions_max + 1,
+                 title(job) + " had to give way " + std::to_string(preemptions_[job.number]) + " times");
   Duration sum{};
   for (const Transition& each : job.transitions) sum += *each.end - each.start;
   World::check(sum == job.transitions.back().start - job.created, title(job) + ": the phases do not add up");
@@ -427,6 +500,10 @@ void Checkers::check_outcome(const Job& job) {
       }
       break;
     case JobState::failed: {
+      if (job.attempt()->preempted && !job.attempt()->first_failed) {
+        check_preemptions(job);
+        break;
+      }
       World::check(excuses_.contains(job.number),
                    title(job) + " failed without a cause: " + job.failure_reason);
       World::check(job.failure_reason.starts_with("AlgorithmError: ") ||
@@ -449,6 +526,16 @@ void Checkers::check_outcome(const Job& job) {
   }
   if (stops_.contains(job.key) && job.state == JobState::completed)
     World::fail(title(job) + " completed after its stop was acknowledged");
+}
+
+// It has failed since it had to give way more often than it allows.
+void Checkers::check_preemptions(const Job& job) {
+  const auto count = std::ranges::count_if(job.attempts, &Attempt::preempted);
+  const auto& most = job.spec.batch->preemptions_max;
+  World::check(most && count == int64_t(*most) + 1,
+               title(job) + " failed after " + std::to_string(count) + " preemptions");
+  World::check(job.failure_reason.starts_with("ClientError: it was preempted "),
+               title(job) + " failed for '" + job.failure_reason + "'");
 }
 
 // An array's children are those that it has reserved the numbers for, and it is as they are.
@@ -498,6 +585,7 @@ void Checkers::check_retries(const Job& job) {
   if (job.spec.batch) {
     const uint32_t most = job.spec.batch->attempts_max;
     World::check(failed <= most, title(job) + " was tried " + std::to_string(failed) + " times");
+    if (job.attempt() && job.attempt()->preempted && !job.attempt()->first_failed) return;
     World::check(
         job.state != JobState::failed || job.stop_requested || failed == most,
         title(job) + " failed after " + std::to_string(failed) + " attempts of " + std::to_string(most));

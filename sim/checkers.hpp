@@ -4,6 +4,9 @@
 //   nothing acknowledged is lost     users' jobs, agents' facts, log lines
 //   nothing runs twice at once       processes of one host of one job
 //   no machine is over-promised      in the ledger's words, and by what really runs
+//   no limit is over-promised        of environments, quotas of users, quota shares and what they may borrow
+//   machines come and go             idle ones are given back; nothing is on them
+//   who must give way comes back     as often as he allows it; and only jobs of quota shares must
 //   only legal moves                 of jobs, phases, hosts; histories only grow
 //   accounting adds up               times of phases and of training; what ran is billed, and nothing else
 //   who is taken away comes back     spot jobs, and those that may be tried again; nobody else
@@ -29,6 +32,9 @@ class Checkers {
  public:
   explicit Checkers(std::vector<launch::Machine> machines) : machines_(std::move(machines)) {}
 
+  // The limits that nobody may exceed.
+  void must_keep(const std::vector<domain::BatchNoun>& nouns, std::vector<domain::InstanceQuota> quotas);
+
   // -- what users were told
   void acknowledged(const domain::Job& job);
   void stop_acknowledged(const domain::JobKey& key) { stops_.insert(key); }
@@ -44,6 +50,8 @@ class Checkers {
   void process_started(domain::AttemptId attempt, domain::HostIndex host, const std::string& agent);
   void process_ended(domain::AttemptId attempt, domain::HostIndex host,
                      std::optional<int> code);  // none: it was removed
+  void machine_came(const launch::Machine& machine) { machines_.push_back(machine); }
+  void machine_given_back(const std::string& machine);
   void agent_started(const std::string& machine, const domain::Share& share);
   void agent_removed(const std::string& machine, const domain::Share& share);
   void attempt_removed(domain::AttemptId attempt);
@@ -68,6 +76,8 @@ class Checkers {
   void check_moves(const domain::Job& before, const domain::Job& after);
   void check_history(const domain::Job& job);
   void check_machines();
+  void check_limits();
+  void check_preemptions(const domain::Job& job);
   void check_outcome(const domain::Job& job);
   void check_array(const domain::Job& array);
   void check_child(const domain::Job& child);
@@ -77,7 +87,9 @@ class Checkers {
   void interrupted(const Json& command);
   void check_replay(ledger::Ledger& ledger);
 
-  const std::vector<launch::Machine> machines_;
+  std::vector<launch::Machine> machines_;  // also those that have gone
+  domain::BatchYard yard_;
+  std::vector<domain::InstanceQuota> quotas_;
   std::map<domain::JobKey, domain::JobNumber> acknowledged_;
   std::set<domain::JobKey> stops_, stops_asked_;
   std::map<domain::JobNumber, domain::Job> durable_;
@@ -86,6 +98,7 @@ class Checkers {
   std::map<domain::AttemptId, domain::HostIndex> first_trouble_;  // whose failure the ledger had first
   std::map<domain::JobNumber, Duration> ran_;                     // by attempts that have ended
   std::map<domain::JobNumber, uint32_t> failed_attempts_;         // through a fault of the yard
+  std::map<domain::JobNumber, uint32_t> preemptions_;             // that were ordered
   std::map<domain::JobNumber, size_t> seen_transitions_;
 
   struct Process {

@@ -41,13 +41,75 @@ std::vector<launch::Machine> machines_of(SeededRandom& random) {
 class SimulatedLauncher final : public launch::Launcher {
  public:
   SimulatedLauncher(World& world, Network& network, Checkers& checkers, std::vector<launch::Machine> machines)
-      : world_(world), network_(network), checkers_(checkers), machines_(std::move(machines)) {}
+      : world_(world), network_(network), checkers_(checkers), machines_(std::move(machines)) {
+    kind_ = {"c5.2xlarge", 8, int64_t{16} << 30, 0, 0, world_.random.chance(3) ? 4u : 0u};
+  }
 
   std::vector<launch::Machine> machines() override { return machines_; }
+
+  std::vector<launch::MachineKind> kinds() override {
+    if (kind_.machines_max == 0) return {};
+    return {kind_};
+  }
+
+  // Each comes after a while, or not at all.
+  Result<void> grow(const std::string& kind, uint32_t machines) override {
+    World::check(kind == kind_.name, "machines of a kind that nobody has are asked for");
+    world_.may_crash("before machines are asked for");
+    if (world_.fault(5)) return unavailable("not now");
+    World::check(machines <= kind_.machines_max, "more machines are asked for than there can be");
+    while (made() + kind_.coming < machines) {
+      ++kind_.coming;
+      world_.trace("launcher", "a machine is coming");
+      world_.after(world_.between(1s, 60s), [this] {
+        --kind_.coming;
+        if (!world_.fault(4)) add_machine();
+      });
+    }
+    world_.may_crash("after machines were asked for");
+    return {};
+  }
+
+  Result<void> shrink(const std::string& machine) override {
+    world_.may_crash("before a machine is given back");
+    if (world_.fault(5)) return unavailable("not now");
+    const auto found = std::ranges::find(machines_, machine, &launch::Machine::name);
+    if (found == machines_.end()) return {};
+    World::check(!found->kind.empty(), machine + " was always there, and is given back");
+    checkers_.machine_given_back(machine);
+    world_.trace("launcher", machine + " is given back");
+    machines_.erase(found);
+    world_.may_crash("after a machine was given back");
+    return {};
+  }
+
+  // One that came goes away, with all that is on it.
+  void lose_a_machine() {
+    const auto found = std::ranges::find(machines_, kind_.name, &launch::Machine::kind);
+    if (found == machines_.end()) return;
+    world_.trace("launcher", found->name + " goes away");
+    for (auto& [attempt, running] : gangs_)
+      for (size_t i = 0; i < running.agents.size(); ++i)
+        if (running.agents[i] && running.gang.members[i].machine == found->name && running.agents[i]->alive())
+          running.agents[i]->die();
+    machines_.erase(found);
+  }
+
+  // Machines that came.
+  uint32_t made() const {
+    return uint32_t(std::ranges::count(machines_, kind_.name, &launch::Machine::kind));
+  }
+  uint32_t coming() const { return kind_.coming; }
 
   Result<void> ensure(const launch::Gang& gang) override {
     world_.may_crash("before a gang starts");
     auto found = gangs_.find(gang.attempt);
+    // A machine may have gone since it was promised.
+    for (size_t i = 0; i < gang.members.size(); ++i)
+      if ((found == gangs_.end() || !found->second.agents[i]) && !is_there(gang.members[i].machine)) {
+        checkers_.excuse(gang.attempt.job, "its machine went away");
+        return unavailable("machine " + gang.members[i].machine + " is not there");
+      }
     if (found == gangs_.end()) {
       if (world_.fault(15)) {
         if (!world_.random.chance(4)) return unavailable("not now");
@@ -120,10 +182,24 @@ class SimulatedLauncher final : public launch::Launcher {
     std::shared_ptr<Gang> in_common;
     std::vector<std::shared_ptr<SimulatedAgent>> agents;  // shared with their own events under way
   };
+  bool is_there(const std::string& machine) const {
+    return std::ranges::find(machines_, machine, &launch::Machine::name) != machines_.end();
+  }
+
+  void add_machine() {
+    launch::Machine machine{"cloud-" + std::to_string(++machines_made_), kind_.cpus, kind_.memory_bytes, 0};
+    machine.kind = kind_.name;
+    world_.trace("launcher", machine.name + " is there");
+    checkers_.machine_came(machine);
+    machines_.push_back(std::move(machine));
+  }
+
   World& world_;
   Network& network_;
   Checkers& checkers_;
-  const std::vector<launch::Machine> machines_;
+  std::vector<launch::Machine> machines_;
+  launch::MachineKind kind_;  // of which it can make more
+  uint64_t machines_made_ = 0;
   std::map<AttemptId, Running> gangs_;
 };
 
@@ -136,8 +212,14 @@ class Simulation {
         machines_(machines_of(world_.random)),
         checkers_(machines_),
         launcher_(world_, network_, checkers_, machines_),
-        ledger_(world_, checkers_) {
+        ledger_(world_, checkers_),
+        nouns_(some_nouns(world_)) {
     settings_.account = "123456789012";
+    // As many as the largest job of one user needs at least, so that everybody's turn comes.
+    for (const char* type : {"ml.t3.medium", "ml.m5.large"})
+      if (world_.random.chance(3))
+        settings_.quotas.push_back({"", "", type, 5 + int64_t(world_.random.below(3))});
+    checkers_.must_keep(nouns_.in_order, settings_.quotas);
     settings_.images["machine"] = {};
     settings_.scale_gangs = machines_.size() == 1 && world_.random.chance(2);
     settings_.reconcile_interval = kReconcileInterval;
@@ -254,6 +336,7 @@ class Simulation {
       control::NewJob job;
       job.key = {"us-east-1", "job-" + std::to_string(n)};
       job.spec.image = "machine";
+      job.spec.principal = world_.random.chance(2) ? "alice" : "bob";
       const char* types[] = {"ml.t3.medium", "ml.m5.large", "ml.m5.xlarge", "ml.c5.2xlarge"};
       job.spec.groups = {
           {"homogeneousCluster", types[world_.random.below(4)], uint32_t(1 + world_.random.below(3))}};
@@ -293,9 +376,15 @@ class Simulation {
 
   // Arrays of Batch, of which each may await those before it.
   void arrays_arrive() {
-    for (const control::NewJob& job : some_arrays(world_)) {
+    for (const control::NewJob& job : some_service_jobs(world_, nouns_)) {
       wishes_.push_back(job);
-      world_.after(world_.between(0ms, 60s), [this, job] { create_array(job); });
+      world_.after(world_.between(0ms, 120s), [this, job] { create_in_queue(job); });
+      if (world_.random.chance(6))
+        world_.after(world_.between(0ms, 200s), [this, key = job.key] { stop(key); });
+    }
+    for (const control::NewJob& job : some_arrays(world_, nouns_)) {
+      wishes_.push_back(job);
+      world_.after(world_.between(0ms, 60s), [this, job] { create_in_queue(job); });
       if (world_.random.chance(4))
         world_.after(world_.between(0ms, 200s), [this, key = job.key] { stop(key); });
       if (world_.random.chance(2))
@@ -306,25 +395,22 @@ class Simulation {
   }
 
   // Once there is a queue, and those that it awaits.
-  void create_array(const control::NewJob& job) {
+  void create_in_queue(const control::NewJob& job) {
     const auto there = [&](const std::string& id) { return checkers_.jobs().contains({job.key.region, id}); };
     const domain::BatchPart& part = *job.spec.batch;
-    if (has_queue_ && std::ranges::all_of(part.depends_on, there) &&
+    const bool has_queues = nouns_made_.size() == nouns_.in_order.size();
+    if (has_queues && std::ranges::all_of(part.depends_on, there) &&
         std::ranges::all_of(part.depends_on_alike, there))
       return create(job);
-    if (!has_queue_)
+    if (!has_queues)
       in_server([&] {
-        domain::ComputeEnvironment environment;
-        environment.key = {job.key.region, "e"};
-        domain::JobQueue queue;
-        queue.key = {job.key.region, part.queue};
-        queue.environments = {"e"};
-        control_->change_noun({domain::NounChange::create, environment}, [](const auto&) {});
-        control_->change_noun({domain::NounChange::create, queue}, [this](const auto& made) {
-          has_queue_ |= made || made.error().kind == Kind::conflict;
-        });
+        for (size_t noun = 0; noun < nouns_.in_order.size(); ++noun)
+          control_->change_noun({domain::NounChange::create, nouns_.in_order[noun]},
+                                [this, noun](const auto& made) {
+                                  if (made || made.error().kind == Kind::conflict) nouns_made_.insert(noun);
+                                });
       });
-    world_.after(1s, [this, job] { create_array(job); });
+    world_.after(1s, [this, job] { create_in_queue(job); });
   }
 
   // Asks the server, and again when the connection broke: then it may have happened or not. `ask` is called
@@ -378,7 +464,7 @@ class Simulation {
 
   void stop(const JobKey& key) {
     checkers_.stop_asked(key);
-    const bool batch = key.name.starts_with("array-");
+    const bool batch = key.name.starts_with("array-") || key.name.starts_with("service-");
     ask(
         [this, key, batch](control::Answer answer) {
           if (batch)
@@ -450,6 +536,7 @@ class Simulation {
     });
     again_and_again(2s, 20s, [this] { network_.cut_one(); });
     again_and_again(20s, 200s, [this] { launcher_.kill_one(); });
+    again_and_again(30s, 200s, [this] { launcher_.lose_a_machine(); });
     again_and_again(10s, 200s, [this] { world_.jump(world_.between(1s, 2min)); });
     again_and_again(5s, 60s, [this] { impostor(); });
   }
@@ -506,6 +593,8 @@ class Simulation {
     const bool all_known =
         std::ranges::all_of(wishes_, [&](const auto& wish) { return checkers_.jobs().contains(wish.key); });
     last_unfinished_ = all_known ? checkers_.unfinished(ledger_, launcher_) : "a user has no answer";
+    if (last_unfinished_.empty() && launcher_.made() + launcher_.coming() > 0)
+      last_unfinished_ = "machines that are idle are not given back";
     if (last_unfinished_.empty()) {
       world_.trace("world", "is empty");
       over_ = true;
@@ -550,6 +639,7 @@ class Simulation {
   control::test::MemoryMetrics metrics_;
   control::Settings settings_;
   std::vector<control::NewJob> wishes_;
+  const Nouns nouns_;
 
   std::unique_ptr<control::ControlPlane> control_;
   std::unique_ptr<control::Agents> agents_;
@@ -557,7 +647,7 @@ class Simulation {
   uint64_t crashes_ = 0;
   bool commit_due_ = false, reconcile_due_ = false;
   bool over_ = false;
-  bool has_queue_ = false;
+  std::set<size_t> nouns_made_;  // indices of nouns_
   std::string last_unfinished_;
 };
 

@@ -2,7 +2,99 @@
 
 namespace trainyard::sim {
 
-std::vector<control::NewJob> some_arrays(World& world) {
+namespace {
+
+using domain::SchedulingPolicy;
+
+constexpr const char* kRegion = "us-east-1";
+constexpr const char* kShares[] = {"red", "blue"};
+
+SchedulingPolicy policy_of(const std::string& name, SchedulingPolicy::Kind kind) {
+  SchedulingPolicy policy;
+  policy.key = {kRegion, name};
+  policy.kind = kind;
+  return policy;
+}
+
+domain::JobQueue queue_of(const std::string& name, const std::string& environment,
+                          const std::string& policy = "") {
+  domain::JobQueue queue;
+  queue.key = {kRegion, name};
+  queue.environments = {environment};
+  queue.policy = policy;
+  return queue;
+}
+
+void add_fair_queue(World& world, Nouns& nouns) {
+  nouns.fair = true;
+  SchedulingPolicy policy = policy_of("weights", SchedulingPolicy::Kind::fair_share);
+  policy.weights = {{"red", 1}, {"blue", 0.5}};
+  policy.decay_seconds = int64_t(10 + world.random.below(600));
+  policy.reservation_percent = world.random.chance(2) ? int64_t(world.random.below(50)) : 0;
+  nouns.in_order.emplace_back(policy);
+  nouns.in_order.emplace_back(queue_of("fair", "e", "weights"));
+}
+
+// Each share has room for two instances, and what one does not use the other may have.
+void add_training_queue(World& world, Nouns& nouns) {
+  nouns.training = true;
+  domain::ServiceEnvironment environment;
+  environment.key = {kRegion, "instances"};
+  environment.limits = {{std::string(domain::kInstancesUnit), 4}};
+  nouns.in_order.emplace_back(environment);
+  nouns.in_order.emplace_back(policy_of("quotas", SchedulingPolicy::Kind::quota_shares));
+  domain::JobQueue queue = queue_of("training", "instances", "quotas");
+  queue.service = true;
+  nouns.in_order.emplace_back(queue);
+  for (const char* name : kShares) {
+    domain::QuotaShare share;
+    share.key = {kRegion, domain::quota_share_name("training", name)};
+    share.limits = {{std::string(domain::kInstancesUnit), 2}};
+    share.strategy = domain::QuotaShare::Strategy(world.random.below(3));
+    if (share.strategy == domain::QuotaShare::Strategy::lend_and_borrow && world.random.chance(2))
+      share.borrow_percent = 50;
+    share.preempts_within = world.random.chance(2);
+    nouns.in_order.emplace_back(share);
+  }
+}
+
+}  // namespace
+
+Nouns some_nouns(World& world) {
+  Nouns nouns;
+  domain::ComputeEnvironment environment;
+  environment.key = {kRegion, "e"};
+  // What is reserved for shares that are not there leaves room for a child.
+  if (world.random.chance(2)) environment.cpus_max = double(2 + world.random.below(4));
+  nouns.in_order.emplace_back(environment);
+  nouns.in_order.emplace_back(queue_of("q", "e"));
+  if (world.random.chance(3)) add_fair_queue(world, nouns);
+  if (world.random.chance(2)) add_training_queue(world, nouns);
+  return nouns;
+}
+
+std::vector<control::NewJob> some_service_jobs(World& world, const Nouns& nouns) {
+  std::vector<control::NewJob> jobs;
+  for (uint64_t n = nouns.training ? 2 + world.random.below(6) : 0; n > 0; --n) {
+    control::NewJob job;
+    job.key = {kRegion, "service-" + std::to_string(n)};
+    job.spec.image = "machine";
+    job.spec.groups = {{"homogeneousCluster", "ml.t3.medium", uint32_t(1 + world.random.below(2))}};
+    job.spec.max_runtime_seconds = 86400;
+    domain::BatchPart& part = job.spec.batch.emplace();
+    part.service = true;
+    part.name = "lesson";
+    part.queue = "training";
+    part.quota_share = kShares[world.random.below(2)];
+    part.priority = int64_t(world.random.below(3));
+    part.attempts_max = uint32_t(1 + world.random.below(3));
+    if (world.random.chance(3)) part.preemptions_max = uint32_t(world.random.below(3));
+    jobs.push_back(std::move(job));
+  }
+  return jobs;
+}
+
+std::vector<control::NewJob> some_arrays(World& world, const Nouns& nouns) {
   std::vector<control::NewJob> arrays;
   for (uint64_t n = world.random.below(4); n > 0; --n) {
     control::NewJob job;
@@ -12,7 +104,8 @@ std::vector<control::NewJob> some_arrays(World& world) {
     job.spec.max_runtime_seconds = domain::kBatchRuntimeSecondsMax;
     domain::BatchPart& part = job.spec.batch.emplace();
     part.name = "digits";
-    part.queue = "q";
+    part.queue = nouns.fair && world.random.chance(2) ? "fair" : "q";
+    if (part.queue == "fair") part.share = kShares[world.random.below(2)];
     part.definition = "arn:aws:batch:us-east-1:123456789012:job-definition/digits:1";
     part.array_size = uint32_t(2 + world.random.below(2) * world.random.below(8));
     part.attempts_max = uint32_t(1 + world.random.below(3));

@@ -8,7 +8,18 @@
 
 namespace trainyard::sim {
 
-// Arrays of Batch, none or a few, in the order of their submission: each may await those before it. They are in queue "q".
-std::vector<control::NewJob> some_arrays(World& world);
+// Queues and what belongs to them, in the order in which they can be made: "q", and in some yards also "fair", which is
+// shared by weights, and "training", a queue of service jobs with quota shares.
+struct Nouns {
+  std::vector<domain::BatchNoun> in_order;
+  bool fair = false;
+  bool training = false;
+};
+Nouns some_nouns(World& world);
+
+// Arrays of Batch, none or a few, in the order of their submission: each may await those before it.
+std::vector<control::NewJob> some_arrays(World& world, const Nouns& nouns);
+// Service jobs, none when there is no queue for them. Each fits into its quota share.
+std::vector<control::NewJob> some_service_jobs(World& world, const Nouns& nouns);
 
 }  // namespace trainyard::sim

@@ -6,6 +6,7 @@
 #include <sstream>
 #include <toml.hpp>
 
+#include "domain/instance_type.hpp"
 #include "host/files.hpp"
 #include "trainyard/images.hpp"
 
@@ -92,6 +93,36 @@ class Table {
   std::set<std::string> known_;
 };
 
+// As IAM allows names.
+bool is_user(const std::string& name) {
+  return !name.empty() && name.size() <= 64 &&
+         name.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+=,.@_-") ==
+             std::string::npos;
+}
+
+Result<void> read_quota(Table table, std::vector<domain::InstanceQuota>& quotas) {
+  domain::InstanceQuota quota;
+  TRY(table.read("who", quota.who));
+  TRY(table.read("region", quota.region));
+  TRY(table.read("instance_type", quota.instance_type));
+  TRY(table.read("count", quota.count));
+  TRY(table.nothing_else());
+  if (!domain::find_instance_type(quota.instance_type))
+    return invalid(table.name("instance_type") + ": \"" + quota.instance_type +
+                   "\" must be an instance type, like \"ml.m5.xlarge\"");
+  if (!table.has("count") || quota.count < 0)
+    return invalid(table.name("count") + " must say how many instances may be used at once, 0 or more");
+  const bool repeated = std::any_of(quotas.begin(), quotas.end(), [&](const domain::InstanceQuota& other) {
+    return other.who == quota.who && other.region == quota.region &&
+           other.instance_type == quota.instance_type;
+  });
+  if (repeated)
+    return invalid(table.name("instance_type") + ": two quotas are for \"" + quota.instance_type +
+                   "\" of the same who and region");
+  quotas.push_back(std::move(quota));
+  return {};
+}
+
 Result<void> read_machine(Table table, std::vector<launch::Machine>& machines) {
   launch::Machine machine;
   double cpus = 0, memory_gib = 0;
@@ -100,6 +131,7 @@ Result<void> read_machine(Table table, std::vector<launch::Machine>& machines) {
   TRY(table.read("memory_gib", memory_gib));
   TRY(table.read("gpus", machine.gpus));
   TRY(table.read("gpu_devices", machine.gpu_devices));
+  TRY(table.read("place", machine.place));
   TRY(table.nothing_else());
   if (machine.name.empty()) return invalid(table.name("name") + " is missing: each machine needs one");
   if (cpus <= 0 || memory_gib <= 0)
@@ -247,7 +279,10 @@ Result<Config> from_value(const toml::value& file) {
     api::LastingKey key;
     TRY(table.read("id", key.id));
     TRY(table.read("secret", key.secret));
+    TRY(table.read("user", key.user));
     TRY(table.nothing_else());
+    if (!is_user(key.user))
+      return invalid(table.name("user") + " must be 1 to 64 letters, digits or any of +=,.@_-");
     if (key.id.empty() || key.secret.empty())
       return invalid(table.name("id") + " and secret must both be given");
     config.access_keys.push_back(key);
@@ -272,6 +307,7 @@ Result<Config> from_value(const toml::value& file) {
     config.objects = objects;
     return {};
   }));
+  TRY(root.each("quota", [&](Table table) { return read_quota(table, config.quotas); }));
   TRY(root.each("machine", [&](Table table) { return read_machine(table, config.machines); }));
   TRY(root.each_named("images", [&](const std::string& name, Table table) {
     return read_image(name, table, config.images);

@@ -16,6 +16,7 @@
 #include "domain/file_system.hpp"
 #include "domain/image.hpp"
 #include "domain/price.hpp"
+#include "domain/service_quota.hpp"
 #include "launch/launcher.hpp"
 
 namespace trainyard::apps {
@@ -39,8 +40,9 @@ struct Config {
   bool allow_plain_http_from_other_machines = false;
   std::vector<std::string>
       certificate_names;  // besides 127.0.0.1, localhost, this machine's name and the listen address
-  std::optional<ExternalObjects> objects;  // unset: the embedded directory
-  std::vector<launch::Machine> machines;   // empty: dev mode, this machine as it is
+  std::optional<ExternalObjects> objects;     // unset: the embedded directory
+  std::vector<launch::Machine> machines;      // empty: dev mode, this machine as it is
+  std::vector<domain::InstanceQuota> quotas;  // of instances that training jobs use at once
   std::map<std::string, domain::Image> images;
   uint64_t images_bytes_max = uint64_t{100} << 30;  // unpacked; more is removed when no job uses it
   domain::Outward outward;

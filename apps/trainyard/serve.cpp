@@ -204,6 +204,7 @@ Result<void> serve(const ServeOptions& options) {
   control::Settings control_settings;
   control_settings.account = identity.account;
   control_settings.scale_gangs = config.machines.empty();
+  control_settings.quotas = config.quotas;
   control_settings.stop_grace = config.stop_grace;
   control_settings.stalled_after = config.stalled_after;
   control_settings.images = images;
@@ -225,6 +226,7 @@ Result<void> serve(const ServeOptions& options) {
   api_settings.devices = config.devices;
   api_settings.serve_objects = !config.objects;
   api_settings.prices = config.prices;
+  api_settings.quotas = config.quotas;
   api_settings.remote_regions = config.remote_regions;
   api_settings.regions = config.regions;
   api_settings.regions.push_back(config.region);

@@ -27,6 +27,7 @@
 #include "domain/file_system.hpp"
 #include "domain/image.hpp"
 #include "domain/price.hpp"
+#include "domain/service_quota.hpp"
 #include "host/http_server.hpp"
 #include "objects/objects.hpp"
 #include "observe/logs.hpp"
@@ -37,6 +38,7 @@ namespace trainyard::api {
 struct LastingKey {
   std::string id;
   std::string secret;
+  std::string user = "owner";  // whose it is: of several users each has his share and his quotas
 };
 
 struct Settings {
@@ -50,7 +52,8 @@ struct Settings {
   domain::FileSystems
       volumes;  // directories of machines that Batch's volumes may name, by path; without a directory,
                 // each host gets an empty one of its own
-  std::vector<std::string> devices;  // device files of machines that Batch's containers may name
+  std::vector<std::string> devices;           // device files of machines that Batch's containers may name
+  std::vector<domain::InstanceQuota> quotas;  // of instances that training jobs use at once
   domain::PriceTable prices = domain::list_prices_of_2023();
   std::map<std::string, client::Remote> remote_regions;   // other servers'; requests for them are passed on
   std::vector<std::string> regions;                       // that are this server's own

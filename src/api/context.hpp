@@ -13,6 +13,7 @@ namespace trainyard::api {
 struct Principal {
   std::string account;  // twelve digits
   std::string arn;      // arn:aws:sts::ACCOUNT:assumed-role/NAME/SESSION
+  std::string name;     // the user's or the role's: whose quotas count, and whose share it is
   std::string user_id;  // as GetCallerIdentity shows it
   std::string access_key_id;
   std::string role_arn;  // of a job's temporary keys; "" for the owner

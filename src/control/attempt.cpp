@@ -150,6 +150,19 @@ void look_for_faults_of_ours(Job& job, Attempt& attempt, Instant at) {
   }
 }
 
+// Why a job whose attempt was taken away gets no other one; "" when it does.
+std::string no_further_attempt(const Job& job, const Attempt& attempt) {
+  const std::string last = ", the last time: " + attempt.interruption;
+  if (job.attempts.size() >= kAttemptsMax)
+    return "InternalServerError: it was interrupted " + std::to_string(kAttemptsMax) + " times" + last;
+  if (!attempt.preempted || !job.spec.batch || !job.spec.batch->preemptions_max) return "";
+  const auto preempted = std::ranges::count_if(job.attempts, &Attempt::preempted);
+  if (preempted <= int64_t(*job.spec.batch->preemptions_max)) return "";
+  return "ClientError: it was preempted " + std::to_string(preempted) +
+         (preempted == 1 ? " time" : " times") + ", and its preemptionRetriesBeforeTermination is " +
+         std::to_string(*job.spec.batch->preemptions_max) + last;
+}
+
 // The attempt was taken away: the job waits for its next one.
 void wait_again(Job& job, const Attempt& attempt, Instant at) {
   move(job.state, JobEvent::retry);
@@ -168,8 +181,8 @@ void finish(Job& job, Attempt& attempt, Instant at) {
   note_end(attempt, attempt.hosts[attempt.first_failed.value_or(job.spec.main_host().value_or(0))]);
   look_for_faults_of_ours(job, attempt, at);
   const bool taken_away = !attempt.interruption.empty() && !done_all_the_same(job, attempt);
-  if (taken_away && job.state == JobState::active && job.attempts.size() < kAttemptsMax)
-    return wait_again(job, attempt, at);
+  const std::string no_further = taken_away ? no_further_attempt(job, attempt) : "";
+  if (taken_away && job.state == JobState::active && no_further.empty()) return wait_again(job, attempt, at);
   if (job.training_start) job.training_end = std::max(at, *job.training_start);
   leave_pool(
       job,
@@ -180,10 +193,8 @@ void finish(Job& job, Attempt& attempt, Instant at) {
     return enter_stopped(job, at);
   }
   if (attempt.first_failed || taken_away) {
-    job.failure_reason = attempt.first_failed
-                             ? failure_reason(attempt, *attempt.first_failed)
-                             : "InternalServerError: it was interrupted " + std::to_string(kAttemptsMax) +
-                                   " times, the last time: " + attempt.interruption;
+    job.failure_reason = attempt.first_failed ? failure_reason(attempt, *attempt.first_failed)
+                                              : shorten(no_further, kFailureReasonBytesMax);
     move(job.state, JobEvent::fail);
     enter(job, Phase::failed, job.failure_reason, at);
   } else {

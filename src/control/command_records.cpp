@@ -65,6 +65,7 @@ Json json_of(const Interrupt& interrupt) {
             {"notice", interrupt.notice.count()},
             {"reason", interrupt.reason}};
   if (interrupt.host) json["host"] = *interrupt.host;
+  if (interrupt.preemption) json["preemption"] = true;
   return json;
 }
 Json json_of(const KeepAlive& keep) { return {{"job", keep.job}, {"seconds", keep.seconds}}; }
@@ -180,6 +181,7 @@ Result<Command> interrupt_of(const Json& json) {
           .read("host", interrupt.host)
           .read("notice", notice_milliseconds)
           .read("reason", interrupt.reason)
+          .read("preemption", interrupt.preemption)
           .result());
   interrupt.notice = Duration{notice_milliseconds};
   return Command(std::move(interrupt));

@@ -51,6 +51,8 @@ class SingleWriter final : public ControlPlane {
     const size_t count = jobs.size();
     live_.put(std::move(jobs));
     yard_.put(TRY(ledger_.batch_yard().in("loading queues and environments")));
+    const auto usages = TRY(ledger_.usages().in("loading what shares have used"));
+    usages_.put({usages.begin(), usages.end()});
     log(Level::info, "control", "loaded", {{"live_jobs", std::to_string(count)}});
     return {};
   }
@@ -196,6 +198,7 @@ class SingleWriter final : public ControlPlane {
   Command with_image_note(Command command) const;
   // How long was spent on what failed, and is tried again by the next step.
   std::chrono::nanoseconds carry_out(const Decision& decision, Instant now);
+  bool resize(const Decision& decision);
   void submit(Command command);
   bool ensure(AttemptId id, const Decision& decision, const Result<void>& streams, Instant now);
   Result<void> make_streams(const std::vector<AttemptId>& attempts);
@@ -222,6 +225,7 @@ class SingleWriter final : public ControlPlane {
   Live live_;
   Recent recent_;
   Yard yard_;
+  UsagesKept usages_;
   FrontsSeen fronts_;
 
   // Commands of the last reconcile_step that are not committed yet: until they are, its snapshot is still the
@@ -230,8 +234,10 @@ class SingleWriter final : public ControlPlane {
 
   // Confined to the reconciling thread.
   std::map<AttemptId, Error> launch_failures_;
-  std::map<JobNumber, JobState> ended_;  // jobs that others await
-  std::set<AttemptId> removing_failed_;  // said once in the log
+  std::map<JobNumber, JobState> ended_;    // jobs that others await
+  std::set<AttemptId> removing_failed_;    // said once in the log
+  std::set<std::string> resizing_failed_;  // likewise: kinds and machines
+  IdleSince idle_since_;
   std::set<domain::JobKey> reuse_queues_;
   // Of which change of tags, and of which yard, that is.
   std::pair<uint64_t, std::shared_ptr<const domain::BatchYard>> reuse_as_of_;
@@ -290,7 +296,7 @@ void SingleWriter::commit_step() {
     more = !backlog_.empty();
   }
   if (taken.empty()) return;
-  Group group(ledger_, live_, yard_.get(), clock_.now());
+  Group group(ledger_, live_, usages_, yard_.get(), clock_.now());
   std::vector<Result<std::shared_ptr<const Job>>> results;
   results.reserve(taken.size());
   for (Waiting& waiting : taken) results.push_back(group.add(waiting));
@@ -306,6 +312,7 @@ void SingleWriter::commit_step() {
   const std::vector<std::shared_ptr<const Job>> changed = group.changed();
   live_.put(changed);
   if (group.changed_nouns()) yard_.put(group.yard());
+  usages_.put(group.changed_usages());
 
   for (size_t i = 0; i < taken.size(); ++i) {
     if (taken[i].job_answer) taken[i].job_answer(std::move(results[i]));
@@ -339,6 +346,8 @@ std::chrono::nanoseconds SingleWriter::reconcile_step() {
   // The launcher first: an agent that reports its end after this was asked is not taken for lost.
   snapshot.agents = launcher_.list();
   snapshot.machines = launcher_.machines();
+  snapshot.kinds = launcher_.kinds();
+  snapshot.idle_since = idle_since_;
   remember_leaving(snapshot.agents);
   snapshot.jobs = live_.all();
   snapshot.yard = yard_.get();
@@ -350,17 +359,21 @@ std::chrono::nanoseconds SingleWriter::reconcile_step() {
   snapshot.fronts = *fronts_.get();
   snapshot.launch_failures = launch_failures_;
   snapshot.reuse_queues = reuse_queues(snapshot.yard);
+  snapshot.usages = usages_.all();
+  snapshot.quotas = settings_.quotas;
   const Patience patience{.launch = settings_.launch_patience,
                           .stop_grace = settings_.stop_grace,
                           .stop_upload = settings_.stop_upload_patience,
                           .leave = settings_.leave_patience,
-                          .spot_notice = settings_.spot_notice};
+                          .spot_notice = settings_.spot_notice,
+                          .growth = settings_.growth};
   const Decision decision =
       decide(snapshot, {.scale_gangs = settings_.scale_gangs}, patience, settings_.spot, now);
   std::vector<JobNumber> order;
   order.reserve(decision.waits.size());
   for (const schedule::Wait& wait : decision.waits) order.push_back(wait.job);
   fronts_.put(next_fronts(snapshot.fronts, snapshot.jobs, *snapshot.yard, order, now));
+  idle_since_ = decision.idle_since;
   auto took = clock_.monotonic() - began;
   took += carry_out(decision, now);
   for (const Watcher& watcher : watchers_)
@@ -423,6 +436,7 @@ std::chrono::nanoseconds SingleWriter::carry_out(const Decision& decision, Insta
   std::erase_if(launch_failures_, [&](const auto& failure) {
     return std::ranges::find(decision.ensure, failure.first) == decision.ensure.end();
   });
+  in_vain |= !resize(decision);
   for (const AttemptId id : decision.remove) {
     const auto removed = launcher_.remove(id);
     in_vain |= !removed;
@@ -434,6 +448,23 @@ std::chrono::nanoseconds SingleWriter::carry_out(const Decision& decision, Insta
     }
   }
   return in_vain ? clock_.monotonic() - began : std::chrono::nanoseconds();
+}
+
+// More machines, and those given back that are idle. What fails is decided again.
+bool SingleWriter::resize(const Decision& decision) {
+  bool all = true;
+  const auto say = [&](const char* what, const std::string& which, const Result<void>& done) {
+    all &= bool(done);
+    if (done)
+      resizing_failed_.erase(which);
+    else if (resizing_failed_.insert(which).second)
+      log(Level::warning, "control", what, {{"which", which}, {"why", done.error().message}});
+  };
+  for (const auto& [kind, machines] : decision.grow)
+    say("machines are not to be had", kind, launcher_.grow(kind, machines));
+  for (const std::string& machine : decision.shrink)
+    say("a machine could not be given back", machine, launcher_.shrink(machine));
+  return all;
 }
 
 void SingleWriter::submit(Command command) {

@@ -36,10 +36,13 @@
 #include "domain/file_system.hpp"
 #include "domain/image.hpp"
 #include "domain/job.hpp"
+#include "domain/service_quota.hpp"
+#include "domain/usage.hpp"
 #include "launch/launcher.hpp"
 #include "ledger/ledger.hpp"
 #include "observe/logs.hpp"
 #include "observe/metrics.hpp"
+#include "schedule/growth.hpp"
 
 namespace trainyard::wire {
 struct StateFact;
@@ -54,7 +57,8 @@ struct Settings {
   domain::Outward outward;  // how jobs reach the outside
   domain::FileSystems file_systems;
   domain::FileSystems volumes;  // directories that Batch jobs may ask for, by the path that they call them
-  bool scale_gangs = true;      // dev mode: no machines in the config, so gangs scale to what there is
+  std::vector<domain::InstanceQuota> quotas;  // of instances that training jobs use at once
+  bool scale_gangs = true;  // dev mode: no machines in the config, so gangs scale to what there is
   size_t backlog_commands_max = 10'000;  // that wait for their commit; more are refused with `exhausted`
   size_t group_commands_max =
       1'000;  // in one commit: what waits behind it waits some milliseconds, not seconds
@@ -65,6 +69,7 @@ struct Settings {
   Duration stop_upload_patience = 60min;  // to upload after a stop: a large model over a slow line
   Spot spot;                              // what takes spot jobs' machines away, beside people
   Duration spot_notice = 120s;            // then, between SIGTERM and SIGKILL
+  schedule::GrowthPolicy growth;          // of machines that the launcher makes on demand
   Duration leave_patience = 30s;  // for an agent whose job is over to ship its last lines and end by itself
   std::string no_encryption =
       {};                    // why traffic between hosts is not encrypted here, in words; "" when it can be

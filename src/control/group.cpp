@@ -44,10 +44,11 @@ Result<Job> find_kept(ledger::Ledger& ledger, JobNumber number) {
   return domain::child_of(array, uint32_t(number - array.number - 1));
 }
 
-Group::Group(ledger::Ledger& ledger, const Live& live, std::shared_ptr<const domain::BatchYard> yard,
-             Instant now)
+Group::Group(ledger::Ledger& ledger, const Live& live, const UsagesKept& usages,
+             std::shared_ptr<const domain::BatchYard> yard, Instant now)
     : ledger_(ledger),
       live_(live),
+      kept_usages_(usages),
       now_(now),
       yard_(std::move(yard)),
       last_number_(ledger.last_job_number()),
@@ -108,6 +109,7 @@ Group::Found Group::add(Waiting& waiting) {
     last_number_ = domain::last_number_of(*change.job);
     created_[change.job->key] = number;
   }
+  account(subject.get(), *change.job);
   keep(*std::move(change.job));
   if (std::holds_alternative<Place>(waiting.command)) TRY(use_up(*jobs_[number]));
   return jobs_[number];
@@ -117,6 +119,7 @@ Result<void> Group::commit() {
   if (batch_.commands.empty()) return {};
   for (const auto& [number, job] : jobs_) batch_.jobs.push_back(*job);
   for (auto& each : tags_) batch_.tags.push_back(each);
+  batch_.usages.assign(usages_.begin(), usages_.end());
   return ledger_.commit(batch_);
 }
 
@@ -213,6 +216,9 @@ Group::Found Group::change_noun(Waiting& waiting) {
   domain::put(*next_yard, change_of.how, *change.noun);
   yard_ = std::move(next_yard);
   batch_.nouns.emplace_back(change_of.how, *change.noun);
+  // Another queue of that name begins anew.
+  if (change_of.how == domain::NounChange::remove && std::holds_alternative<domain::JobQueue>(*change.noun))
+    forget_usages(domain::key_of(*change.noun), true);
   waiting.noun = std::move(change.noun);
   return std::shared_ptr<const Job>();
 }
@@ -230,6 +236,29 @@ Result<void> Group::use_up(const Job& placed) {
     TRY(change_noun(taking));
   }
   return {};
+}
+
+// An attempt that has ended is its share's usage.
+void Group::account(const Job* before, const Job& after) {
+  const auto share = domain::share_of(after);
+  if (!share) return;
+  const auto here = usages_.find(*share);
+  const auto present = here != usages_.end() ? here->second : kept_usages_.find(*share);
+  auto usage = domain::usage_after(present, before, after, domain::decay_of(*yard_, share->queue));
+  if (!usage) return;
+  if (!present) forget_usages(share->queue, false);
+  usages_[*share] = *usage;
+}
+
+// All of a line's, or those that have faded to nothing: so they are as many as are in use, whatever shares are called.
+void Group::forget_usages(const JobKey& queue, bool all) {
+  const Duration decay = domain::decay_of(*yard_, queue);
+  for (const auto& [share, usage] : kept_usages_.of(queue))
+    if (all || (!usages_.contains(share) && domain::is_nothing(usage, decay, now_)))
+      usages_[share] = std::nullopt;
+  if (!all) return;
+  for (auto& [share, usage] : usages_)
+    if (share.queue == queue) usage = std::nullopt;
 }
 
 void Group::remember(const Command& command) {

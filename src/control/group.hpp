@@ -42,7 +42,8 @@ Result<domain::Job> find_kept(ledger::Ledger& ledger, domain::JobNumber number);
 
 class Group {
  public:
-  Group(ledger::Ledger& ledger, const Live& live, std::shared_ptr<const domain::BatchYard> yard, Instant now);
+  Group(ledger::Ledger& ledger, const Live& live, const UsagesKept& usages,
+        std::shared_ptr<const domain::BatchYard> yard, Instant now);
 
   // The command's job after it. Nothing when there is none (tags).
   Result<std::shared_ptr<const domain::Job>> add(Waiting& waiting);
@@ -54,6 +55,9 @@ class Group {
   const std::vector<domain::Tag>& tags_of(const std::string& arn) { return tags_[arn]; }
   bool changed_nouns() const { return !batch_.nouns.empty(); }
   bool changed_tags() const { return !tags_.empty(); }
+  const std::vector<std::pair<domain::ShareKey, std::optional<domain::Usage>>>& changed_usages() const {
+    return batch_.usages;
+  }
   const std::shared_ptr<const domain::BatchYard>& yard() const { return yard_; }
 
  private:
@@ -66,16 +70,20 @@ class Group {
   Result<std::set<domain::JobNumber>> made_before(const domain::Job& array, const MakeChildren& make);
   Found change_noun(Waiting& waiting);
   Result<void> use_up(const domain::Job& placed);
+  void account(const domain::Job* before, const domain::Job& after);
+  void forget_usages(const domain::JobKey& queue, bool all);
   void remember(const Command& command);
   void keep(domain::Job job);
 
   ledger::Ledger& ledger_;
   const Live& live_;
+  const UsagesKept& kept_usages_;
   const Instant now_;
   ledger::Batch batch_;
   std::map<domain::JobNumber, std::shared_ptr<const domain::Job>> jobs_;  // as changed by this group
   std::map<domain::JobKey, domain::JobNumber> created_;
   std::map<std::string, std::vector<domain::Tag>> tags_;
+  std::map<domain::ShareKey, std::optional<domain::Usage>> usages_;
   std::shared_ptr<const domain::BatchYard> yard_;
   std::map<domain::JobKey, domain::JobDefinition> definitions_;  // the last revisions of those that it made
   domain::JobNumber last_number_;

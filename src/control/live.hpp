@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <shared_mutex>
 #include <string>
 #include <utility>
@@ -15,6 +16,7 @@
 
 #include "domain/batch.hpp"
 #include "domain/job.hpp"
+#include "domain/usage.hpp"
 #include "schedule/plan.hpp"
 
 namespace trainyard::control {
@@ -133,6 +135,43 @@ class Recent {
   static constexpr size_t kJobsMax = 256;  // some megabytes at most: jobs are some kilobytes each
   std::mutex mutex_;
   std::map<domain::JobKey, std::shared_ptr<const domain::Job>> jobs_;  // guarded by mutex_
+};
+
+// What shares have used of their lines, as the ledger has it. Threads: guarded by its own lock; written by the committing
+// thread.
+class UsagesKept {
+ public:
+  domain::Usages all() const {
+    const std::lock_guard lock(mutex_);
+    return usages_;
+  }
+  std::optional<domain::Usage> find(const domain::ShareKey& share) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = usages_.find(share);
+    return found == usages_.end() ? std::nullopt : std::optional(found->second);
+  }
+  // Those of one line.
+  std::vector<std::pair<domain::ShareKey, domain::Usage>> of(const domain::JobKey& queue) const {
+    const std::lock_guard lock(mutex_);
+    std::vector<std::pair<domain::ShareKey, domain::Usage>> found;
+    for (auto each = usages_.lower_bound({queue, ""}); each != usages_.end() && each->first.queue == queue;
+         ++each)
+      found.push_back(*each);
+    return found;
+  }
+  void put(const std::vector<std::pair<domain::ShareKey, std::optional<domain::Usage>>>& changes) {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [share, usage] : changes) {
+      if (usage)
+        usages_[share] = *usage;
+      else
+        usages_.erase(share);
+    }
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  domain::Usages usages_;  // guarded by mutex_
 };
 
 // The queues and environments. Threads: guarded by its own lock; what get() gave stays as it was.

@@ -1,13 +1,12 @@
 #include "control/reconcile.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <iterator>
 #include <optional>
 #include <set>
 
-#include "control/admission.hpp"
 #include "control/reuse.hpp"
+#include "control/schedule_view.hpp"
 
 namespace trainyard::control {
 namespace {
@@ -301,59 +300,21 @@ class Deciding {
     }
   }
 
-  // Those that may be placed join `waiting`, in the order of submission. By job: the service environment it is in then.
-  std::map<JobNumber, std::string> admit(std::vector<std::pair<const Job*, schedule::Waiting>> to_admit,
-                                         std::vector<schedule::Waiting>& waiting) {
-    std::map<JobNumber, std::string> chosen;
-    if (to_admit.empty()) return chosen;
-    Admission admission(*snapshot_.yard, snapshot_.jobs);
-    std::ranges::stable_sort(to_admit, std::greater(), [](const auto& each) { return each.second.priority; });
-    for (auto& [job, ready] : to_admit) {
-      auto environment = admission.admit(*job);
-      if (!environment) {
-        decision_.waits.push_back({job->number, environment.error().message});
-        continue;
-      }
-      chosen.emplace(job->number, *std::move(environment));
-      waiting.push_back(std::move(ready));
-    }
-    std::ranges::sort(waiting, {}, &schedule::Waiting::job);
-    return chosen;
-  }
-
   void place() {
-    std::vector<std::pair<const Job*, schedule::Waiting>> to_admit;
-    schedule::Snapshot yard;
-    if (snapshot_.yard)
-      for (const auto& [key, environment] : snapshot_.yard->environments)
-        yard.environments.push_back({title_of(key), environment.cpus_max});
-    for (const launch::Machine& machine : snapshot_.machines)
-      yard.machines.push_back({machine.name, {machine.cpus, machine.memory_bytes, machine.gpus}});
+    ScheduleView view(snapshot_.machines, snapshot_.yard.get(), snapshot_.usages, snapshot_.quotas,
+                      {patience_.launch, patience_.stop_grace, patience_.stop_upload}, now_);
     for (const auto& job : snapshot_.jobs) {
-      if (holds(*job))
-        for (const Host& host : job->attempt()->hosts)
-          yard.held.push_back({job_title(*job), host.machine, host.share,
-                               job->attempt()->environment.empty() || !job->spec.plain()
-                                   ? ""
-                                   : title_of({job->key.region, job->attempt()->environment})});
+      if (holds(*job)) view.hold(*job);
       if (job->state != JobState::waiting || withdrawn_.contains(job->number)) continue;
       if (job->is_array() && job->awaits.empty()) continue;
-      auto waiting = waiting_of(*job);
-      if (waiting && Admission::concerns(*job))
-        to_admit.emplace_back(job.get(), *std::move(waiting));
-      else if (waiting)
-        yard.waiting.push_back(*std::move(waiting));
-      else
-        decision_.waits.push_back({job->number, waiting.error().message});
+      if (const auto waits = stand_in_line(*job, view); !waits)
+        decision_.waits.push_back({job->number, waits.error().message});
     }
-    auto chosen = admit(std::move(to_admit), yard.waiting);
-    for (const Job* job : kept_) {
-      if (holds(*job)) continue;  // what is left of it goes first
-      schedule::Pool pool{job->number, "the warm pool of " + job_title(*job), {}};
-      for (const Host& host : job->attempt()->hosts) pool.hosts.push_back({host.machine, host.share});
-      yard.pools.push_back(std::move(pool));
-    }
+    for (const Job* job : kept_)
+      if (!holds(*job)) view.keep(*job);  // what is left of it goes first
+    const schedule::Snapshot yard = view.take();
     schedule::Plan plan = schedule::plan(yard, policy_, now_);
+    grow_and_shrink(yard, plan);
     for (schedule::Start& start : plan.starts) {
       Place place;
       place.job = start.job;
@@ -361,17 +322,37 @@ class Deciding {
         place.hosts.push_back({std::move(each.machine), each.share});
       place.note = std::move(start.note);
       place.warm_pool = start.pool;
-      place.environment = start.environment.substr(0, start.environment.rfind(kOfRegion));
-      if (const auto service = chosen.find(start.job); service != chosen.end() && !service->second.empty())
-        place.environment = service->second;
+      place.environment = std::move(start.environment);
       decision_.commands.push_back(std::move(place));
     }
+    for (schedule::Preemption& preemption : plan.preemptions)
+      if (const Job* job = job_of(preemption.job); job && job->attempt())
+        decision_.commands.push_back(Interrupt{job->number,
+                                               job->attempt()->number,
+                                               {},
+                                               patience_.spot_notice,
+                                               std::move(preemption.reason),
+                                               true});
     std::ranges::move(plan.waits, std::back_inserter(decision_.waits));
   }
 
-  // Of a compute environment, among those of all regions.
-  static constexpr std::string_view kOfRegion = " of ";
-  static std::string title_of(const JobKey& key) { return key.name + std::string(kOfRegion) + key.region; }
+  // Asks for totals, so that it may be repeated.
+  void grow_and_shrink(const schedule::Snapshot& yard, const schedule::Plan& plan) {
+    if (snapshot_.kinds.empty()) return;
+    const auto kinds = kinds_of(snapshot_.kinds, snapshot_.machines, snapshot_.yard.get());
+    decision_.idle_since = idle_since(snapshot_.idle_since, snapshot_.machines, yard, plan, now_);
+    std::vector<schedule::IdleMachine> idle;
+    for (const launch::Machine& machine : snapshot_.machines)
+      if (const auto since = decision_.idle_since.find(machine.name); since != decision_.idle_since.end())
+        idle.push_back({machine.name, machine.kind, since->second});
+    const schedule::Growth growth = schedule::plan_growth(yard, plan, kinds, idle, patience_.growth, now_);
+    for (const schedule::Growth::More& more : growth.grow) {
+      const auto kind = std::ranges::find(kinds, more.kind, &schedule::MachineKind::name);
+      if (kind != kinds.end() && more.count > 0)
+        decision_.grow[more.kind] = kind->machines + kind->coming + more.count;
+    }
+    decision_.shrink = growth.shrink;
+  }
 
   // Until an ended attempt is removed, what is left of it may still use its machines; an idle host uses nothing.
   bool holds(const Job& job) const {
@@ -382,37 +363,19 @@ class Deciding {
   // Errors: invalid, with why the job is not to be placed now: jobs of types without a size are refused when they are
   // created, but a former version may have known more; and nothing of a former attempt may be there, nor may attempts
   // follow each other too fast.
-  Result<schedule::Waiting> waiting_of(const Job& job) const {
+  Result<void> stand_in_line(const Job& job, ScheduleView& view) const {
     if (holds(job)) return invalid("waits until the hosts of its former attempt are gone");
     if (job.attempt() && now_ < *job.attempt()->ended + pause_after(job))
       return invalid("is tried again soon: " + job.attempt()->interruption);
     if (!job.awaits.empty())
       return invalid("waits for " + std::to_string(job.awaits.size()) +
                      (job.awaits.size() == 1 ? " job that it depends on" : " jobs that it depends on"));
-    schedule::Waiting waiting{job.number, job_title(job), {}, {}};
-    for (const InstanceGroup& group : job.spec.groups)
-      waiting.hosts.insert(waiting.hosts.end(), group.count, TRY(schedule::ask_of(group)));
-    if (job.spec.batch) TRY(put_into_queue(job, waiting));
+    std::vector<JobNumber> pools;
     for (const Job* kept : kept_)
       if (kept->account == job.account && kept->key.region == job.key.region && !job.spec.spot &&
           same_hosts(kept->spec, job.spec))
-        waiting.pools.push_back(kept->number);
-    return waiting;
-  }
-
-  Result<void> put_into_queue(const Job& job, schedule::Waiting& waiting) const {
-    const JobQueue* queue =
-        snapshot_.yard ? snapshot_.yard->queue({job.key.region, job.spec.batch->queue}) : nullptr;
-    if (!queue) return invalid("its job queue is not there any more");
-    waiting.priority = queue->priority;
-    if (queue->service) return {};  // Admission looks for its environment
-    for (const std::string& name : queue->environments) {
-      const ComputeEnvironment* environment = snapshot_.yard->environment({job.key.region, name});
-      if (environment && environment->enabled) waiting.environments.push_back(title_of(environment->key));
-    }
-    if (waiting.environments.empty())
-      return invalid("waits for a compute environment: none of job queue " + queue->key.name + " is enabled");
-    return {};
+        pools.push_back(kept->number);
+    return view.wait(job, std::move(pools));
   }
 
   Duration pause_after(const Job& job) const {

@@ -11,9 +11,12 @@
 #include <string>
 #include <vector>
 
+#include "control/growth_view.hpp"
 #include "control/queue_front.hpp"
 #include "control/spot.hpp"
 #include "control/state.hpp"
+#include "domain/service_quota.hpp"
+#include "domain/usage.hpp"
 #include "launch/launcher.hpp"
 #include "schedule/plan.hpp"
 
@@ -35,6 +38,10 @@ struct Snapshot {
   std::map<domain::AttemptId, Error> launch_failures;
   // Whose hosts may serve one job after another (reuse.hpp).
   std::set<domain::JobKey> reuse_queues = {};
+  domain::Usages usages = {};  // of those who share lines
+  std::vector<domain::InstanceQuota> quotas = {};
+  std::vector<launch::MachineKind> kinds = {};  // that the launcher can make more of
+  IdleSince idle_since = {};                    // as the turn before saw it
 };
 
 // Of one array. Children that wait are in memory, and each turn looks at them: so many are enough for the next turn to
@@ -54,6 +61,7 @@ struct Patience {
   Duration retry_pause = 1s;
   Duration retry_pause_max = 60s;
   Duration spot_notice = 120s;  // for spot jobs that are taken away
+  schedule::GrowthPolicy growth = {};
 };
 
 struct Decision {
@@ -63,6 +71,9 @@ struct Decision {
   // Of those: the attempt that is over and whose host it may have, if that still waits for one.
   std::map<domain::AttemptId, domain::AttemptId> after = {};
   std::vector<domain::AttemptId> remove;
+  std::map<std::string, uint32_t> grow = {};  // kind -> how many machines there shall be
+  std::vector<std::string> shrink = {};       // machines
+  IdleSince idle_since = {};
 };
 
 // Arrays that make no more children, and have none among `jobs` that is not over.

@@ -17,6 +17,7 @@ constexpr std::string_view kStopping = "Stopping the training job";
 constexpr std::string_view kAllChildrenSucceeded = "All children of the array have succeeded";
 constexpr std::string_view kChildFailed = "Array Child Job failed";
 constexpr std::string_view kNotSpot = " (it is not a spot job: this one does not count as a retry)";
+constexpr std::string_view kPreempted = " (a preemption does not count as a retry)";
 
 // The present attempt, when it is `id` and has not ended.
 Result<Attempt*> attempt_of(Job& job, AttemptId id) {
@@ -270,9 +271,9 @@ class Applying {
     attempt.interruption = (command.host ? host_name(*command.host) + ": " : "") + command.reason;
     attempt.interrupted = at_;
     attempt.notice = command.notice;
-    enter(job_, Phase::interrupted,
-          std::string(kInterrupted) + attempt.interruption + std::string(job_.spec.spot ? "" : kNotSpot),
-          at_);
+    attempt.preempted = command.preemption;
+    const std::string_view why = job_.spec.spot ? "" : command.preemption ? kPreempted : kNotSpot;
+    enter(job_, Phase::interrupted, std::string(kInterrupted) + attempt.interruption + std::string(why), at_);
     return changed();
   }
 

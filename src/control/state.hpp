@@ -81,6 +81,7 @@ struct Interrupt {
   std::optional<domain::HostIndex> host;  // that is taken away; its peers end with it
   Duration notice{};                      // between SIGTERM and SIGKILL
   std::string reason;
+  bool preemption = false;  // for a job that has a better right to its place
 };
 
 // Changes for how long the job's hosts are kept after its end; 0: they are not.

@@ -13,6 +13,7 @@
 
 #include "control/control.hpp"
 #include "control/state.hpp"
+#include "domain/usage.hpp"
 #include "launch/launcher.hpp"
 #include "observe/logs.hpp"
 #include "observe/metrics.hpp"
@@ -179,6 +180,7 @@ struct Replay {
   std::map<domain::JobNumber, domain::Job> jobs;
   std::map<std::string, std::vector<domain::Tag>> tags;
   domain::BatchYard yard;
+  domain::Usages usages;  // also those that have faded to nothing
 
   // Errors: of commands that cannot be read or applied; internal, for one that changes nothing.
   Result<void> run(ledger::Ledger& ledger) {
@@ -203,15 +205,31 @@ struct Replay {
     if (change.nothing())
       return internal("command " + std::to_string(record.sequence) + ", " + record.kind +
                       ", changes nothing");
+    if (change.job) account(subject ? &*subject : nullptr, *change.job);
     if (change.job) jobs.insert_or_assign(change.job->number, *change.job);
     for (const domain::Job& child : change.children) jobs.insert_or_assign(child.number, child);
     if (change.tags) tags[change.tags->first] = change.tags->second;
     if (!change.noun) return {};
     domain::put(yard, definition->how, *change.noun);
+    if (definition->how == domain::NounChange::remove)
+      std::erase_if(usages, [&](const auto& each) {
+        return std::holds_alternative<domain::JobQueue>(*change.noun) &&
+               each.first.queue == domain::key_of(*change.noun);
+      });
     if (const auto* made_now = std::get_if<domain::JobDefinition>(&*change.noun))
       definitions_[made_now->key].revision =
           std::max(definitions_[made_now->key].revision, made_now->revision);
     return {};
+  }
+
+  void account(const domain::Job* before, const domain::Job& after) {
+    const auto share = domain::share_of(after);
+    if (!share) return;
+    const auto present = usages.find(*share);
+    if (const auto usage =
+            domain::usage_after(present == usages.end() ? std::nullopt : std::optional(present->second),
+                                before, after, domain::decay_of(yard, share->queue)))
+      usages[*share] = *usage;
   }
 
   // Also the child that its array has not made yet.

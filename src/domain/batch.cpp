@@ -394,7 +394,10 @@ Json to_json(const ComputeEnvironment& environment) {
   return {{"key", to_json(environment.key)},
           {"request", environment.request},
           {"enabled", environment.enabled},
-          {"cpus_max", environment.cpus_max}};
+          {"cpus_max", environment.cpus_max},
+          {"cpus_min", environment.cpus_min},
+          {"cpus_desired", environment.cpus_desired},
+          {"instance_types", environment.instance_types}};
 }
 Result<ComputeEnvironment> environment_from_json(const Json& json) {
   ComputeEnvironment noun;
@@ -402,6 +405,9 @@ Result<ComputeEnvironment> environment_from_json(const Json& json) {
           .read("key", noun.key, job_key_from_json)
           .read("enabled", noun.enabled)
           .read("cpus_max", noun.cpus_max)
+          .read("cpus_min", noun.cpus_min)
+          .read("cpus_desired", noun.cpus_desired)
+          .read("instance_types", noun.instance_types)
           .read("request", noun.request)
           .result());
   return noun;

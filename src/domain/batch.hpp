@@ -26,6 +26,10 @@ struct ComputeEnvironment {
   JobKey key;
   bool enabled = true;
   double cpus_max = 0;  // of all its jobs together; 0: as many as there are (unmanaged)
+  // Of machines that can be made on demand: vCPU that are kept though idle, and that are wished for by hand now.
+  double cpus_min = 0;
+  double cpus_desired = 0;
+  std::vector<std::string> instance_types = {};  // "c5.4xlarge", "c5", "optimal"
   Json request = Json::object();
 };
 

@@ -184,6 +184,7 @@ Json to_json(const Attempt& attempt) {
   if (attempt.interrupted) {
     json["interrupted"] = instant_json(attempt.interrupted);
     json["notice"] = attempt.notice.count();
+    if (attempt.preempted) json["preempted"] = true;
   }
   if (attempt.warm_pool != 0) json["warm_pool"] = attempt.warm_pool;
   if (!attempt.environment.empty()) json["environment"] = attempt.environment;
@@ -205,6 +206,7 @@ Result<Attempt> attempt_from_json(const Json& json) {
       .read("interruption", attempt.interruption)
       .read("interrupted", attempt.interrupted)
       .read("notice", notice_milliseconds)
+      .read("preempted", attempt.preempted)
       .read("warm_pool", attempt.warm_pool)
       .read("environment", attempt.environment)
       .read("exit_code", attempt.exit_code)
@@ -386,6 +388,7 @@ Json to_json(const JobSpec& spec) {
   if (spec.max_pending_seconds) json["max_pending_seconds"] = *spec.max_pending_seconds;
   if (spec.checkpoint) json["checkpoint"] = to_json(*spec.checkpoint);
   if (spec.batch) json["batch"] = to_json(*spec.batch);
+  if (!spec.principal.empty()) json["principal"] = spec.principal;
   return json;
 }
 
@@ -401,6 +404,7 @@ Result<JobSpec> job_spec_from_json(const Json& json) {
       .read("metrics", spec.metrics, metric_from_json)
       .read("groups", spec.groups, group_from_json)
       .read("volume_gib", spec.volume_gib)
+      .read("principal", spec.principal)
       .read("role_arn", spec.role_arn)
       .read("output_uri", spec.output_uri)
       .read("output_kms_key", spec.output_kms_key)

@@ -125,6 +125,7 @@ struct JobSpec {
   std::vector<MetricDefinition> metrics;
   std::vector<InstanceGroup> groups;  // at least one
   int64_t volume_gib = 1;
+  std::string principal;  // who asked for it: a user's or a role's name; "" in records of former versions
   std::string role_arn;
   std::string output_uri;  // s3://bucket/prefix, without a slash at its end
   std::string output_kms_key;
@@ -175,8 +176,9 @@ struct Attempt {
   std::optional<HostIndex> first_failed;  // whose failure ended the gang: its reason is the job's
   std::string interruption;               // why it was taken away and another one follows; "" when it was not
   std::optional<Instant> interrupted;     // somebody asked for that then; else a host was lost
-  Duration notice{};                      // what the user's processes were given between SIGTERM and SIGKILL
-  JobNumber warm_pool = 0;                // it took that job's hosts over; 0: nobody's
+  bool preempted = false;        // then by the scheduler, for a job that had a better right to its place
+  Duration notice{};             // what the user's processes were given between SIGTERM and SIGKILL
+  JobNumber warm_pool = 0;       // it took that job's hosts over; 0: nobody's
   std::string environment;       // the compute environment that it was placed in; "" for jobs of no queue
   std::optional<int> exit_code;  // once it ended: of the host that failed first, else of the first host
   std::string failure;           // then: what that host said went wrong; "" when nothing did

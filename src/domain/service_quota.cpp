@@ -1,6 +1,7 @@
 #include "domain/service_quota.hpp"
 
 #include <algorithm>
+#include <set>
 #include <tuple>
 
 #include "base/sha256.hpp"
@@ -52,8 +53,30 @@ const std::vector<QuotaService>& quota_services() {
   return kServices;
 }
 
-std::vector<ServiceQuota> service_quotas() {
+std::string InstanceQuota::name() const { return instance_type + " for training job usage"; }
+
+const InstanceQuota* quota_of(const std::vector<InstanceQuota>& quotas, std::string_view who,
+                              std::string_view region, std::string_view instance_type) {
+  const InstanceQuota* best = nullptr;
+  const auto rank = [](const InstanceQuota& each) { return 2 * !each.who.empty() + !each.region.empty(); };
+  for (const InstanceQuota& each : quotas) {
+    if (each.instance_type != instance_type || (!each.who.empty() && each.who != who) ||
+        (!each.region.empty() && each.region != region))
+      continue;
+    if (!best || rank(each) > rank(*best)) best = &each;
+  }
+  return best;
+}
+
+std::vector<ServiceQuota> service_quotas(const std::vector<InstanceQuota>& quotas, std::string_view who,
+                                         std::string_view region) {
   std::vector<ServiceQuota> all;
+  std::set<std::string> types;
+  for (const InstanceQuota& each : quotas) {
+    const InstanceQuota* counts = quota_of(quotas, who, region, each.instance_type);
+    if (counts && types.insert(each.instance_type).second)
+      all.push_back({std::string(kSageMaker), counts->name(), double(counts->count), std::string(kNumber)});
+  }
   for (const Fixed& each : kFixed)
     all.push_back({std::string(each.service), std::string(each.name), each.value, std::string(each.unit)});
   std::ranges::sort(all, {}, [](const ServiceQuota& each) { return std::tie(each.service, each.name); });

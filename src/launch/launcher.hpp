@@ -9,6 +9,7 @@
 //         cannot do it; the message says what to install or allow).
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,18 @@ struct Machine {
   int64_t gpus = 0;
   // The device files of its GPUs, one each, handed out whole; none: those that the machine has.
   std::vector<std::string> gpu_devices = {};
+  std::string kind = {};   // of those that were made on demand; "": it was always there
+  std::string place = {};  // "room-1/rack-7": the longer the common beginning, the nearer are two machines
+};
+
+// Machines of which a launcher can make more, and which it takes back.
+struct MachineKind {
+  std::string name;  // "c5.4xlarge"
+  double cpus = 0;
+  int64_t memory_bytes = 0;
+  int64_t gpus = 0;
+  uint32_t coming = 0;        // that were asked for and are not there yet
+  uint32_t machines_max = 0;  // at once
 };
 
 // One member of a gang to start.
@@ -54,6 +67,14 @@ class Launcher {
   virtual ~Launcher() = default;
   // What there is to place hosts on.
   virtual std::vector<Machine> machines() = 0;
+  // What it can make more of; none: what is there is what there will be.
+  virtual std::vector<MachineKind> kinds() { return {}; }
+  // There shall be so many machines of the kind: those that are there, those that are coming, and as many more as it
+  // takes. They come later, or not at all; then they are not coming any more.
+  // Errors: also not_found, for a kind that it does not have.
+  virtual Result<void> grow(const std::string& kind, uint32_t machines);
+  // Gives a machine back that grow() has made. Harmless when it is gone. Requires: nothing is on it.
+  virtual Result<void> shrink(const std::string& machine);
   // Starts the gang or finds it running; on error nothing of it is left. A member that died stays dead: it shows in
   // list() and control decides.
   virtual Result<void> ensure(const Gang& gang) = 0;
@@ -62,5 +83,10 @@ class Launcher {
   // rules, mounts, cgroups, spool. Harmless when there is nothing.
   virtual Result<void> remove(domain::AttemptId attempt) = 0;
 };
+
+inline Result<void> Launcher::grow(const std::string& kind, uint32_t) {
+  return not_found("there are no machines of the kind " + kind);
+}
+inline Result<void> Launcher::shrink(const std::string&) { return {}; }
 
 }  // namespace trainyard::launch

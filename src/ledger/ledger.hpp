@@ -24,6 +24,7 @@
 #include "domain/array.hpp"
 #include "domain/batch.hpp"
 #include "domain/job.hpp"
+#include "domain/usage.hpp"
 
 namespace trainyard::ledger {
 
@@ -42,6 +43,7 @@ struct Batch {
   std::vector<std::pair<std::string, std::vector<domain::Tag>>>
       tags;  // arn -> all its tags; empty = none left
   std::vector<std::pair<domain::NounChange, domain::BatchNoun>> nouns;  // as they are now, or were
+  std::vector<std::pair<domain::ShareKey, std::optional<domain::Usage>>> usages = {};  // nothing: forgotten
 };
 
 // Jobs but for the children of arrays.
@@ -104,6 +106,8 @@ class Ledger {
   virtual Result<JobPage> list_jobs(const JobQuery& query) = 0;
   virtual Result<std::vector<domain::Tag>> tags(const std::string& arn) = 0;
   virtual Result<domain::BatchYard> batch_yard() = 0;
+  // What shares have used of their lines.
+  virtual Result<domain::Usages> usages() = 0;
   virtual Result<std::vector<domain::JobDefinition>> definitions(const DefinitionQuery& query) = 0;
   // Every command that is kept, in order, for replay.
   virtual Result<void> replay(const std::function<Result<void>(const CommandRecord&)>& each) = 0;

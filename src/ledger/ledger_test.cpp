@@ -198,16 +198,23 @@ TEST(LedgerFile, AForeignOrNewerDatabaseIsRefused) {
   EXPECT_EQ(open_sqlite(path).error().kind, Kind::conflict);
   const std::string newer = directory.path() + "/newer.db";
   ASSERT_TRUE(open_sqlite(newer));
-  ASSERT_TRUE((*sqlite::Connection::open(newer))->run("PRAGMA user_version = 4"));
+  ASSERT_TRUE((*sqlite::Connection::open(newer))->run("PRAGMA user_version = 5"));
   const auto refused = open_sqlite(newer);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().kind, Kind::conflict);
-  EXPECT_NE(refused.error().message.find("of version 4"), std::string::npos) << refused.error().message;
+  EXPECT_NE(refused.error().message.find("of version 5"), std::string::npos) << refused.error().message;
   EXPECT_EQ(open_sqlite(directory.path() + "/no/ledger.db").error().kind, Kind::not_found);
 }
 
-// Takes away what version 3 brought: so a server of before it left the file.
+// Takes away what version 4 brought: so a server of before it left the file.
+void make_third_version(const std::string& path) {
+  for (const char* statement : {"DROP TABLE usages", "PRAGMA user_version = 3"})
+    ASSERT_TRUE((*sqlite::Connection::open(path))->run(statement)) << statement;
+}
+
+// Takes away what version 3 brought as well.
 void make_second_version(const std::string& path) {
+  make_third_version(path);
   for (const char* statement :
        {"DROP INDEX jobs_by_created", "DROP INDEX jobs_by_status", "DROP INDEX jobs_by_queue",
         "DROP INDEX jobs_by_batch_status", "DROP INDEX jobs_by_parent", "DROP INDEX jobs_arrays",
@@ -236,6 +243,27 @@ TEST(LedgerFile, OneOfTheFirstVersionIsBroughtToThePresent) {
   EXPECT_TRUE((*ledger)->batch_yard());
   ledger = open_sqlite(path);
   EXPECT_TRUE(ledger) << "and it stays so";
+}
+
+TEST(LedgerFile, OneOfTheThirdVersionKnowsNoUsage) {
+  host::TemporaryDirectory directory;
+  const std::string path = directory.path() + "/ledger.db";
+  ASSERT_TRUE((*open_sqlite(path))->commit({{a_command(1)}, {a_job(1, "a")}, {}, {}}));
+  make_third_version(path);
+  auto ledger = open_sqlite(path);
+  ASSERT_TRUE(ledger) << ledger.error().message;
+  EXPECT_TRUE((*ledger)->usages()->empty());
+  EXPECT_EQ((*ledger)->find_job(1)->key.name, "a");
+}
+
+TEST_P(LedgerTest, RemembersWhatSharesHaveUsed) {
+  auto ledger = open();
+  const domain::ShareKey red{{"eu-west-1", "q"}, "red"}, alice{{}, "alice"};
+  const domain::Usage tenth{0.1, from_milliseconds(7)}, third{1.0 / 3, from_milliseconds(1)};
+  ASSERT_TRUE(ledger->commit({{a_command(1)}, {}, {}, {}, {{red, tenth}, {alice, third}}}));
+  EXPECT_EQ(*ledger->usages(), (domain::Usages{{red, tenth}, {alice, third}})) << "to the last bit";
+  ASSERT_TRUE(ledger->commit({{a_command(2)}, {}, {}, {}, {{red, {}}, {alice, tenth}}}));
+  EXPECT_EQ(*ledger->usages(), (domain::Usages{{alice, tenth}}));
 }
 
 TEST_P(LedgerTest, JobsAreFoundByTheirQueue) {

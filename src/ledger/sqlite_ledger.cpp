@@ -316,6 +316,17 @@ class SqliteLedger final : public Ledger {
     });
   }
 
+  Result<domain::Usages> usages() override {
+    return read([](Connection& connection) -> Result<domain::Usages> {
+      Statement rows = TRY(connection.prepare("SELECT region, queue, share, cpu_seconds, at FROM usages"));
+      domain::Usages usages;
+      while (TRY(rows.step()))
+        usages[{{rows.text(0), rows.text(1)}, rows.text(2)}] = {rows.real(3),
+                                                                from_milliseconds(rows.integer(4))};
+      return usages;
+    });
+  }
+
   Result<std::vector<domain::JobDefinition>> definitions(const DefinitionQuery& query) override {
     Question question;
     question.add("SELECT kind, body FROM nouns WHERE kind = ?", std::string("job_definition"));
@@ -386,6 +397,7 @@ class SqliteLedger final : public Ledger {
     for (const domain::Job& job : batch.jobs) TRY(write_job(job));
     for (const auto& [arn, tags] : batch.tags) TRY(write_tags(arn, tags));
     for (const auto& [how, noun] : batch.nouns) TRY(write_noun(how, noun));
+    for (const auto& [share, usage] : batch.usages) TRY(write_usage(share, usage));
     return {};
   }
 
@@ -439,6 +451,19 @@ class SqliteLedger final : public Ledger {
                              "VALUES (?, ?, ?, ?, ?, ?)"));
     replace.bind(domain::kind_of(noun)).bind(key.region).bind(key.name).bind(revision);
     return replace.bind(int64_t(!definition || definition->active)).bind(dump(to_json(noun))).run();
+  }
+
+  Result<void> write_usage(const domain::ShareKey& share, const std::optional<domain::Usage>& usage) {
+    if (!usage) {
+      Statement gone =
+          TRY(writer_->prepare("DELETE FROM usages WHERE region = ? AND queue = ? AND share = ?"));
+      return gone.bind(share.queue.region).bind(share.queue.name).bind(share.share).run();
+    }
+    Statement replace =
+        TRY(writer_->prepare("INSERT OR REPLACE INTO usages (region, queue, share, cpu_seconds, at) "
+                             "VALUES (?, ?, ?, ?, ?)"));
+    replace.bind(share.queue.region).bind(share.queue.name).bind(share.share);
+    return replace.bind(usage->cpu_seconds).bind(to_milliseconds(usage->at)).run();
   }
 
   Result<void> write_tags(const std::string& arn, const std::vector<domain::Tag>& tags) {

@@ -75,7 +75,19 @@ CREATE INDEX jobs_by_parent ON jobs (parent, batch_status) WHERE parent > 0;
 CREATE INDEX jobs_arrays ON jobs (number) WHERE reserved > 0;
 )";
 
-constexpr const char* kVersions[] = {kFirstVersion, kSecondVersion, kThirdVersion};
+// What shares have used. Nothing is known of what came before: everybody begins with nothing.
+constexpr const char* kFourthVersion = R"(
+CREATE TABLE usages (
+  region TEXT NOT NULL,
+  queue TEXT NOT NULL,
+  share TEXT NOT NULL,
+  cpu_seconds REAL NOT NULL,
+  at INTEGER NOT NULL,
+  PRIMARY KEY (region, queue, share)
+) WITHOUT ROWID;
+)";
+
+constexpr const char* kVersions[] = {kFirstVersion, kSecondVersion, kThirdVersion, kFourthVersion};
 
 }  // namespace
 

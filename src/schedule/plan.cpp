@@ -1,338 +1,337 @@
 #include "schedule/plan.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <map>
-#include <numeric>
-#include <optional>
 
+#include "base/check.hpp"
 #include "base/text.hpp"
 #include "domain/instance_type.hpp"
+#include "schedule/backfill.hpp"
+#include "schedule/kinds.hpp"
+#include "schedule/limits.hpp"
+#include "schedule/order.hpp"
+#include "schedule/preemption.hpp"
+#include "schedule/quota.hpp"
+#include "schedule/shortage.hpp"
 #include "schedule/words.hpp"
 
 namespace trainyard::schedule {
 namespace {
 
-using domain::Share;
-
-// Fractions of vCPU are sums of quotients: this much is rounding, not room.
-constexpr double kRoundingCpus = 1e-9;
-
-Share plus(const Share& a, const Share& b) {
-  return {a.cpus + b.cpus, a.memory_bytes + b.memory_bytes, a.gpus + b.gpus};
-}
-Share minus(const Share& a, const Share& b) {
-  return {a.cpus - b.cpus, a.memory_bytes - b.memory_bytes, a.gpus - b.gpus};
-}
-bool within(const Share& part, const Share& whole) {
-  return part.cpus <= whole.cpus + kRoundingCpus && part.memory_bytes <= whole.memory_bytes &&
-         part.gpus <= whole.gpus;
+std::vector<Share> totals(const std::vector<Machine>& machines) {
+  std::vector<Share> shares;
+  shares.reserve(machines.size());
+  for (const Machine& machine : machines) shares.push_back(machine.total);
+  return shares;
 }
 
-// How far `needs` goes beyond `free`, as one number to compare machines by: a GPU is as much as 16 vCPU, 4
-// GiB as one.
-double lack(const Share& needs, const Share& free) {
-  const Share over = minus(needs, free);
-  return std::max(0.0, over.cpus - kRoundingCpus) + std::max(0.0, amount(over, Resource::memory)) / 4 +
-         std::max(0.0, amount(over, Resource::gpus)) * 16;
+std::vector<Share> free_of(const std::vector<Machine>& machines, const Holdings& holdings) {
+  std::vector<Share> free = totals(machines);
+  for (const Holding& holding : holdings.all())
+    for (const HeldHost& host : holdings.hosts(holding))
+      free[host.machine] = minus(free[host.machine], host.share);
+  return free;
 }
 
-// A gang laid over machines: where each host goes, or not at all.
-struct Layout {
-  std::vector<std::optional<size_t>> machine_of;  // by host
-  std::vector<Share> needs;                       // by machine: of the whole gang
-};
-
-// Larger hosts first, as they have less choice.
-std::vector<size_t> larger_first(const std::vector<Share>& gang) {
-  std::vector<size_t> order(gang.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::ranges::stable_sort(order, [&](size_t a, size_t b) { return lack(gang[a], {}) > lack(gang[b], {}); });
-  return order;
-}
-
-// Lays each host where the gang lacks least of what is free, and only where an empty machine could hold it;
-// the first machine among equals.
-Layout lay(const std::vector<Share>& gang, const std::vector<Machine>& machines,
-           const std::vector<Share>& free) {
-  Layout layout{std::vector<std::optional<size_t>>(gang.size()), std::vector<Share>(machines.size())};
-  for (const size_t host : larger_first(gang)) {
-    double least = 0;
-    for (size_t m = 0; m < machines.size(); ++m) {
-      const Share needs = plus(layout.needs[m], gang[host]);
-      if (!within(needs, machines[m].total)) continue;
-      const double more = lack(needs, free[m]) - lack(layout.needs[m], free[m]);
-      if (layout.machine_of[host] && more >= least) continue;
-      layout.machine_of[host] = m;
-      least = more;
-    }
-    if (const auto m = layout.machine_of[host]) layout.needs[*m] = plus(layout.needs[*m], gang[host]);
-  }
-  return layout;
-}
-
-bool same(const Share& a, const Share& b) {
-  return a.cpus == b.cpus && a.memory_bytes == b.memory_bytes && a.gpus == b.gpus;
-}
-
-// Looks for a layout of the whole gang within `room` of each machine, when laying host by host has found none: depth
-// first over hosts, each on each machine. Two things keep it small, and lose no solution: hosts that ask for the same
-// stand on machines in ascending order, and of machines with equal room left only the first is tried, since swapping
-// the two in all that follows gives the other's solutions.
-class Search {
+// Decides upon one job after the other. Within a plan there is ever less of everything, so what a job had to wait for,
+// all later ones of its kind wait for as well, if they last as long.
+class Planning {
  public:
-  Search(const std::vector<Share>& gang, std::vector<Share> room)
-      : gang_(gang), order_(larger_first(gang)), room_(std::move(room)), at_(gang.size()) {}
+  Planning(const Snapshot& snapshot, const Policy& policy, Instant now)
+      : snapshot_(snapshot),
+        now_(now),
+        holdings_(snapshot, now),
+        places_(snapshot.machines),
+        room_(places_, free_of(snapshot.machines, holdings_)),
+        empty_(places_, totals(snapshot.machines)),
+        limits_(snapshot, holdings_),
+        quotas_(snapshot, holdings_),
+        kinds_(kinds_of(snapshot.waiting, snapshot.lines)),
+        turns_(snapshot, quotas_),
+        found_(kinds_.kinds.size()),
+        pool_taken_(snapshot.pools.size()) {
+    for (const uint32_t first : kinds_.shapes)
+      shapes_.push_back({gang_of(snapshot.waiting[first].asks, snapshot.machines, policy)});
+  }
 
-  std::optional<Layout> run() {
-    Share asked, there;
-    for (const Share& share : gang_) asked = plus(asked, share);
-    for (const Share& share : room_)
-      there = plus(there, {std::max(0.0, share.cpus), std::max<int64_t>(0, share.memory_bytes),
-                           std::max<int64_t>(0, share.gpus)});
-    if (!within(asked, there) || !place(0)) return std::nullopt;
-    Layout layout{std::vector<std::optional<size_t>>(gang_.size()), std::vector<Share>(room_.size())};
-    for (size_t host = 0; host < gang_.size(); ++host) {
-      layout.machine_of[host] = at_[host];
-      layout.needs[at_[host]] = plus(layout.needs[at_[host]], gang_[host]);
-    }
-    return layout;
+  Plan run() {
+    plan_.waits.reserve(snapshot_.waiting.size());
+    while (const auto next = turns_.next()) decide(*next);
+    return std::move(plan_);
   }
 
  private:
-  // The hosts from the depth-th of the order on.
-  bool place(size_t depth) {
-    if (depth == order_.size()) return true;
-    const size_t host = order_[depth];
-    const bool repeats = depth > 0 && same(gang_[order_[depth - 1]], gang_[host]);
-    const size_t first = repeats ? at_[order_[depth - 1]] : 0;
-    std::vector<size_t> tried;
-    for (size_t m = first; m < room_.size(); ++m) {
-      if (++steps_ > kLayoutStepsMax) return false;
-      if (!within(gang_[host], room_[m]) ||
-          std::ranges::any_of(tried, [&](size_t other) { return same(room_[other], room_[m]); }))
-        continue;
-      tried.push_back(m);
-      const Share before = room_[m];
-      room_[m] = minus(before, gang_[host]);
-      at_[host] = m;
-      if (place(depth + 1)) return true;
-      room_[m] = before;
+  struct Shape {
+    Gang gang;
+    std::optional<bool> fits_empty = {};
+    bool fits_now = true;  // as far as is known
+  };
+  // Of a kind, once one of it had to wait: those that last as long or longer wait too.
+  struct Found {
+    std::optional<Duration> waits_from = {};
+    uint32_t sentence = 0;
+  };
+
+  static constexpr Duration kAnyTime = Duration::min();
+  static constexpr Duration kForEver = Duration::max();
+
+  void decide(uint32_t index) {
+    const Waiting& job = snapshot_.waiting[index];
+    const Duration lasts = job.lasts_max.value_or(kForEver);
+    if (!job.pools.empty() && take_pool(index)) return;
+    Found& found = found_[kinds_.kind_of[index]];
+    if (found.waits_from && lasts >= *found.waits_from) return wait(job, found.sentence);
+
+    Shape& shape = shape_of(index);
+    if (auto reason = why_never(job, shape)) return wait(index, kAnyTime, *std::move(reason));
+    if (auto reason = why_no_quota(job, shape.gang)) return wait(index, lasts, *std::move(reason));
+    std::string reason;
+    const Choice* choice = nullptr;
+    if (!choose(job, shape.gang, choice, reason)) {
+      if (!job.choices.empty()) promise_limits(job, shape.gang, reason);
+      return wait(index, lasts, std::move(reason));
+    }
+    if (const auto layout = place(shape, ends(job))) return start(index, choice, shape.gang, *layout);
+    if (promise_) return wait(index, shape.fits_now ? lasts : kAnyTime, turn_sentence(first_, its_reason_));
+    promise(job, shape.gang, choice);
+  }
+
+  Shape& shape_of(uint32_t index) { return shapes_[kinds_.kinds[kinds_.kind_of[index]].shape]; }
+  std::optional<Instant> ends(const Waiting& job) const {
+    return job.lasts_max ? std::optional(now_ + *job.lasts_max) : std::nullopt;
+  }
+
+  // -- reasons
+
+  // No end of another job would help it.
+  std::optional<std::string> why_never(const Waiting& job, Shape& shape) {
+    if (const auto obstacle = quotas_.obstacle(job, ends(job));
+        obstacle && (obstacle->what == Quotas::Obstacle::What::too_small ||
+                     obstacle->what == Quotas::Obstacle::What::no_share))
+      return quota_sentence(job.share, *obstacle);
+    std::string reasons;
+    for (const Choice& choice : job.choices) {
+      std::string reason;
+      for (const Limits::Obstacle& each : limits_.obstacles(choice, job.line, shape.gang.cpus, ends(job)))
+        if (each.what == Limits::Obstacle::What::too_small)
+          reason += (reason.empty() ? "" : "; ") + limit_sentence(limits_, each);
+      if (reason.empty()) {
+        reasons.clear();
+        break;
+      }
+      reasons += (reasons.empty() ? "" : "; ") + reason;
+    }
+    if (!reasons.empty()) return reasons;
+    if (!shape.fits_empty) shape.fits_empty = empty_.place(shape.gang).has_value();
+    if (*shape.fits_empty) return std::nullopt;
+    return schedule::why_never(job.asks, shape.gang, snapshot_.machines, empty_);
+  }
+
+  std::optional<std::string> why_no_quota(const Waiting& job, const Gang& gang) {
+    const auto obstacle = quotas_.obstacle(job, ends(job));
+    if (!obstacle) return std::nullopt;
+    const std::string own = quota_sentence(job.share, *obstacle);
+    nobody_waits_ = false;
+    if (const std::string* first = quotas_.first_of(job)) return turn_sentence(*first, quota_reasons_[first]);
+    if (auto reason = take_back(job, gang)) return reason;
+    const auto at = quotas_.earliest(job, holdings_);
+    quotas_.promise(job, at);
+    quota_reasons_[&job.name] = own;
+    return own;
+  }
+
+  // The first choice whose limits have room for the job. False: none; then `reason` says why.
+  bool choose(const Waiting& job, const Gang& gang, const Choice*& choice, std::string& reason) const {
+    if (job.choices.empty()) return true;
+    for (const Choice& each : job.choices) {
+      const auto obstacles = limits_.obstacles(each, job.line, gang.cpus, ends(job));
+      if (obstacles.empty()) {
+        choice = &each;
+        return true;
+      }
+      for (const Limits::Obstacle& obstacle : obstacles)
+        reason += (reason.empty() ? "" : "; ") + limit_sentence(limits_, obstacle);
     }
     return false;
   }
 
-  const std::vector<Share>& gang_;
-  const std::vector<size_t> order_;
-  std::vector<Share> room_;  // left on each machine
-  std::vector<size_t> at_;   // by host, of those that are placed
-  size_t steps_ = 0;
-};
+  // -- promises to those who wait
 
-// What a gang asks for, as a key: gangs with equal ones wait for the same reason.
-std::string asks_of(const Waiting& waiting) {
-  std::string text;
-  for (const std::string& environment : waiting.environments) text += environment + ";";
-  size_t count = 0;
-  for (size_t host = 0; host < waiting.hosts.size(); ++host) {
-    ++count;
-    const Ask& ask = waiting.hosts[host];
-    if (host + 1 < waiting.hosts.size() && waiting.hosts[host + 1].instance_type == ask.instance_type &&
-        same(waiting.hosts[host + 1].share, ask.share))
-      continue;
-    text += ask.instance_type + " " + std::to_string(ask.share.cpus) + " " +
-            std::to_string(ask.share.memory_bytes) + " " + std::to_string(ask.share.gpus) + " x " +
-            std::to_string(std::exchange(count, 0)) + ";";
-  }
-  return text;
-}
-
-struct Scaled {
-  std::vector<Share> gang;
-  std::string note;
-};
-
-Scaled scale(const std::vector<Ask>& asks, const std::vector<Machine>& machines, const Policy& policy) {
-  Scaled scaled;
-  Share sum;
-  for (const Ask& ask : asks) {
-    scaled.gang.push_back(ask.share);
-    sum = plus(sum, ask.share);
-  }
-  if (!policy.scale_gangs || machines.size() != 1 || within(sum, machines.front().total)) return scaled;
-  const Machine& machine = machines.front();
-  const auto hosts = int64_t(asks.size());
-  const bool too_large =
-      sum.cpus > machine.total.cpus + kRoundingCpus || sum.memory_bytes > machine.total.memory_bytes;
-  for (Share& share : scaled.gang) {
-    if (too_large) {
-      share.cpus = machine.total.cpus / double(hosts);
-      share.memory_bytes = machine.total.memory_bytes / hosts;
-    }
-    if (sum.gpus > machine.total.gpus) share.gpus = std::min(share.gpus, machine.total.gpus / hosts);
-  }
-  scaled.note = scaled_note(machine, asks, scaled.gang);
-  return scaled;
-}
-
-class Planning {
- public:
-  Planning(const Snapshot& snapshot, const Policy& policy)
-      : machines_(snapshot.machines),
-        policy_(policy),
-        environments_(snapshot.environments),
-        held_(snapshot.held),
-        pools_(snapshot.pools) {
-    for (const Machine& machine : machines_) free_.push_back(machine.total);
-    for (const Pool& pool : pools_)
-      for (const Placement& host : pool.hosts) held_.push_back({pool.holder, host.machine, host.share});
-    for (const Held& held : held_)
-      for (size_t m = 0; m < machines_.size(); ++m)
-        if (machines_[m].name == held.machine) free_[m] = minus(free_[m], held.share);
-  }
-
-  void decide(const Waiting& waiting) {
-    if (take_pool(waiting)) return;
-    // A thousand waiting jobs ask for a handful of things.
-    const std::string asks = asks_of(waiting);
-    if (const auto known = reasons_.find(asks); known != reasons_.end()) return wait(waiting, known->second);
-
-    const Scaled scaled = scale(waiting.hosts, machines_, policy_);
-    const auto environment = choose_environment(waiting, scaled);
-    if (!environment) return;  // it waits
-    Layout layout = lay(scaled.gang, machines_, free_);
-    std::vector<Ask> unplaced = unplaced_of(waiting, scaled, layout);
-    if (!unplaced.empty()) {
-      std::vector<Share> empty;
-      for (const Machine& machine : machines_) empty.push_back(machine.total);
-      if (auto found = Search(scaled.gang, std::move(empty)).run()) {
-        layout = *std::move(found);
-        unplaced.clear();
+  void promise_limits(const Waiting& job, const Gang& gang, const std::string& reason) {
+    for (const Choice& choice : job.choices) {
+      bool full = false, never = false;
+      for (const Limits::Obstacle& each : limits_.obstacles(choice, job.line, gang.cpus, ends(job))) {
+        full |= each.what == Limits::Obstacle::What::full;
+        never |= each.what == Limits::Obstacle::What::too_small;
       }
+      if (!full || never) continue;
+      std::vector<double> free_then;
+      const auto at = limits_.earliest(choice, job.line, gang.cpus, holdings_, free_then);
+      limits_.promise(choice, job.line, gang.cpus, job.name, reason, at, free_then);
     }
-    if (!unplaced.empty()) {
-      wait(waiting,
-           reasons_[asks] = too_large_sentence(scaled.gang.size() - unplaced.size(), unplaced, machines_));
-      return;
-    }
-    if (!first_blocked_.empty())
-      return wait(waiting, reasons_[asks] = turn_sentence(first_blocked_, its_reason_));
-    const std::vector<Shortage> shortages = shortages_of(layout);
-    if (shortages.empty()) return start(waiting, scaled, layout, *environment);
-    if (const auto found = Search(scaled.gang, free_).run())
-      return start(waiting, scaled, *found, *environment);
-    first_blocked_ = waiting.name;
-    its_reason_ = shortage_sentence(shortages, held_);
-    wait(waiting, its_reason_);
+    nobody_waits_ = false;
   }
 
-  Plan take() { return std::move(plan_); }
+  // The first one that waits for machines.
+  void promise(const Waiting& job, const Gang& gang, const Choice* choice) {
+    promise_ = promise_machines(gang, snapshot_.machines, places_, room_, holdings_);
+    first_ = job.name;
+    its_reason_ = why_no_room(gang, snapshot_.machines, room_, empty_, holdings_);
+    if (choice) {
+      std::vector<double> free_now;
+      for (const Need& need : choice->needs) free_now.push_back(limits_.free(need.limit));
+      limits_.promise(*choice, job.line, gang.cpus, job.name, its_reason_, promise_->at, free_now);
+    }
+    quotas_.promise(job, promise_->at);
+    quota_reasons_[&job.name] = its_reason_;
+    std::vector<Share> both;
+    both.reserve(snapshot_.machines.size());
+    for (uint32_t m = 0; m < snapshot_.machines.size(); ++m)
+      both.push_back(least_of(room_.free(m), promise_->spare[m]));
+    spare_room_.emplace(places_, std::move(both));
 
- private:
-  bool take_pool(const Waiting& waiting) {
-    for (const domain::JobNumber number : waiting.pools) {
-      const auto pool = std::ranges::find(pools_, number, &Pool::of);
-      if (pool == pools_.end() || pool->hosts.size() != waiting.hosts.size()) continue;
-      plan_.starts.push_back({waiting.job, std::move(pool->hosts), "", number, ""});
-      for (Held& held : held_)
-        if (held.holder == pool->holder) held.holder = waiting.name;
-      pools_.erase(pool);
+    Wait wait{job.job, its_reason_};
+    // Whoever waits before it for something else might come in between.
+    if (nobody_waits_ && promise_->at && *promise_->at > now_) {
+      wait.starts_by = promise_->at;
+      wait.reason += starts_by(*promise_->at);
+    }
+    plan_.waits.push_back(std::move(wait));
+  }
+
+  // Others give way to it, or are already leaving. Nothing: they cannot, or that would not help.
+  std::optional<std::string> take_back(const Waiting& job, const Gang& gang) {
+    const auto way = who_gives_way(job, gang, {snapshot_, places_, room_, holdings_, limits_, quotas_});
+    if (!way) return std::nullopt;
+    std::vector<std::string_view> names;
+    for (const uint32_t index : way->who) {
+      const Running& running = *holdings_.all()[index].running;
+      plan_.preemptions.push_back({running.job, taken_back(job, running)});
+      names.push_back(running.name);
+    }
+    std::string reason = giving_way_sentence(names);
+    quotas_.leave(holdings_, way->who);
+    quotas_.promise(job, std::nullopt);
+    quota_reasons_[&job.name] = reason;
+    keep_free(gang, *way);
+    return reason;
+  }
+
+  // Of what is free now, what the job will need beside what it is given back.
+  void keep_free(const Gang& gang, const GivingWay& way) {
+    std::map<uint32_t, Share> needs;
+    for (uint32_t host = 0; host < way.layout.size(); ++host)
+      needs[way.layout[host]] = plus(needs[way.layout[host]], gang.share_of(host));
+    for (const auto& [m, share] : needs) {
+      const Share left = minus(way.then[m], share);
+      set_free(m, least_of(room_.free(m), left));
+    }
+  }
+
+  // -- starts
+
+  bool take_pool(uint32_t index) {
+    const Waiting& job = snapshot_.waiting[index];
+    const Gang& gang = shape_of(index).gang;
+    for (const domain::JobNumber number : job.pools) {
+      const auto pool = std::ranges::find(snapshot_.pools, number, &Pool::of);
+      if (pool == snapshot_.pools.end() || pool->hosts.size() != gang.hosts) continue;
+      const auto at = size_t(pool - snapshot_.pools.begin());
+      const Choice* choice = nullptr;
+      std::string reason;
+      if (pool_taken_[at] || quotas_.obstacle(job, ends(job)) || !choose(job, gang, choice, reason)) continue;
+      pool_taken_[at] = true;
+      holdings_.take_over(at, job, choice, ends(job));
+      double cpus = 0;
+      for (const Placement& host : pool->hosts) cpus += host.share.cpus;
+      count(job, choice, cpus);
+      plan_.starts.push_back({job.job, pool->hosts, "", number, choice ? choice->environment : ""});
       return true;
     }
     return false;
   }
 
-  // The first environment with room for the gang; "" when it needs none. Nothing: it waits, and has been told why.
-  std::optional<std::string> choose_environment(const Waiting& waiting, const Scaled& scaled) {
-    if (waiting.environments.empty()) return "";
-    double cpus = 0;
-    for (const Share& share : scaled.gang) cpus += share.cpus;
-    std::string reason;
-    std::vector<std::string> full;
-    for (const std::string& name : waiting.environments) {
-      const auto environment = std::ranges::find(environments_, name, &Environment::name);
-      if (environment == environments_.end()) continue;
-      const auto before = blocked_environments_.find(name);
-      if (before == blocked_environments_.end() && environment->cpus_max == 0) return name;
-      double used = 0;
-      for (const Held& held : held_)
-        if (held.environment == name) used += held.share.cpus;
-      if (before == blocked_environments_.end() && used + cpus <= environment->cpus_max + kRoundingCpus)
-        return name;
-      const bool never = environment->cpus_max != 0 && cpus > environment->cpus_max + kRoundingCpus;
-      if (!reason.empty()) reason += "; ";
-      reason += !never && before != blocked_environments_.end()
-                    ? turn_sentence(before->second.first, before->second.second)
-                    : limit_sentence(*environment, cpus, used);
-      if (!never) full.push_back(name);
-    }
-    if (reason.empty())
-      reason = "waits for a compute environment: none of its job queue is there and enabled";
-    for (const std::string& name : full) blocked_environments_.try_emplace(name, waiting.name, reason);
-    wait(waiting, std::move(reason));
-    return std::nullopt;
+  std::optional<Layout> place(Shape& shape, std::optional<Instant> ends) {
+    if (!shape.fits_now) return std::nullopt;
+    const bool in_time = promise_ && promise_->at && ends && *ends <= *promise_->at;
+    if (promise_ && !in_time) return spare_room_->place(shape.gang);
+    auto layout = room_.place(shape.gang);
+    shape.fits_now = layout.has_value();
+    return layout;
   }
 
-  static std::vector<Ask> unplaced_of(const Waiting& waiting, const Scaled& scaled, const Layout& layout) {
-    std::vector<Ask> unplaced;
-    for (size_t host = 0; host < scaled.gang.size(); ++host)
-      if (!layout.machine_of[host])
-        unplaced.push_back({waiting.hosts[host].instance_type, scaled.gang[host]});
-    return unplaced;
-  }
-
-  std::vector<Shortage> shortages_of(const Layout& layout) const {
-    std::vector<Shortage> shortages;
-    for (size_t m = 0; m < machines_.size(); ++m)
-      if (const Share none; !within(layout.needs[m], none) && !within(layout.needs[m], free_[m]))
-        shortages.push_back({&machines_[m], layout.needs[m], free_[m]});
-    return shortages;
-  }
-
-  void wait(const Waiting& waiting, std::string reason) {
-    plan_.waits.push_back({waiting.job, std::move(reason)});
-  }
-
-  void start(const Waiting& waiting, const Scaled& scaled, const Layout& layout,
-             const std::string& environment) {
-    Start start{waiting.job, {}, scaled.note, 0, environment};
-    for (size_t host = 0; host < scaled.gang.size(); ++host) {
-      const size_t m = *layout.machine_of[host];
-      start.hosts.push_back({machines_[m].name, scaled.gang[host]});
-      held_.push_back({waiting.name, machines_[m].name, scaled.gang[host], environment});
-      free_[m] = minus(free_[m], scaled.gang[host]);
-    }
+  void start(uint32_t index, const Choice* choice, const Gang& gang, const Layout& layout) {
+    const Waiting& job = snapshot_.waiting[index];
+    Start start{job.job, {}, gang.note, 0, choice ? choice->environment : ""};
+    start.hosts.reserve(gang.hosts);
+    const auto over = ends(job);
+    const bool in_time = promise_ && promise_->at && over && *over <= *promise_->at;
+    uint32_t host = 0;
+    for (const Group& group : gang.groups)
+      for (uint32_t i = 0; i < group.count; ++i) {
+        const uint32_t m = layout[host++];
+        start.hosts.push_back({snapshot_.machines[m].name, group.share});
+        if (promise_ && !in_time) promise_->spare[m] = minus(promise_->spare[m], group.share);
+        set_free(m, minus(room_.free(m), group.share));
+      }
+    holdings_.start(job, choice, gang, layout, over);
+    count(job, choice, gang.cpus);
     plan_.starts.push_back(std::move(start));
   }
 
-  const std::vector<Machine>& machines_;
-  const Policy& policy_;
-  const std::vector<Environment>& environments_;
-  std::vector<Held> held_;
-  std::vector<Pool> pools_;  // not taken over yet
-  std::vector<Share> free_;  // by machine
-  std::map<std::string, std::string>
-      reasons_;  // by what is asked for, once nothing later in the plan can change them
-  std::string first_blocked_, its_reason_;
-  // In which somebody waits for room: who, and why.
-  std::map<std::string, std::pair<std::string, std::string>> blocked_environments_;
+  void count(const Waiting& job, const Choice* choice, double cpus) {
+    if (choice) limits_.take(*choice, cpus, ends(job));
+    quotas_.take(job);
+    turns_.started(cpus);
+  }
+
+  void set_free(uint32_t machine, const Share& free) {
+    room_.set(machine, free);
+    if (promise_) spare_room_->set(machine, least_of(free, promise_->spare[machine]));
+  }
+
+  void wait(uint32_t index, Duration from, std::string reason) {
+    Found& found = found_[kinds_.kind_of[index]];
+    found.waits_from = std::min(from, found.waits_from.value_or(from));
+    if (sentences_.empty() || sentences_.back() != reason) sentences_.push_back(std::move(reason));
+    found.sentence = uint32_t(sentences_.size() - 1);
+    wait(snapshot_.waiting[index], found.sentence);
+  }
+  void wait(const Waiting& job, uint32_t sentence) { plan_.waits.push_back({job.job, sentences_[sentence]}); }
+
+  const Snapshot& snapshot_;
+  const Instant now_;
+  Holdings holdings_;
+  Places places_;
+  Room room_;   // now
+  Room empty_;  // of empty machines
+  Limits limits_;
+  Quotas quotas_;
+  Kinds kinds_;
+  Turns turns_;
+  std::vector<Found> found_;  // by kind
+  std::vector<bool> pool_taken_;
+  std::vector<Shape> shapes_;
+  std::vector<std::string> sentences_;
+  std::map<const std::string*, std::string> quota_reasons_;  // of those who are promised quota
+  // To the first that waits for machines.
+  std::optional<Promise> promise_;
+  std::optional<Room> spare_room_;  // for those that are not over by then
+  std::string first_, its_reason_;
+  bool nobody_waits_ = true;  // for anything that may come free
   Plan plan_;
 };
 
 }  // namespace
 
-Plan plan(const Snapshot& snapshot, const Policy& policy, Instant) {
-  Planning planning(snapshot, policy);
-  std::vector<const Waiting*> in_turn;
-  for (const Waiting& waiting : snapshot.waiting) in_turn.push_back(&waiting);
-  std::ranges::stable_sort(in_turn, std::greater(), &Waiting::priority);
-  for (const Waiting* waiting : in_turn) planning.decide(*waiting);
-  return planning.take();
+Plan plan(const Snapshot& snapshot, const Policy& policy, Instant now) {
+  return Planning(snapshot, policy, now).run();
 }
 
 Result<Ask> ask_of(const domain::InstanceGroup& group) {
-  if (group.share) return Ask{group.instance_type, *group.share};
-  return ask_for(group.instance_type);
+  Ask ask{group.instance_type, {}, group.count};
+  ask.share = group.share ? *group.share : TRY(ask_for(group.instance_type)).share;
+  return ask;
 }
 
 Result<Ask> ask_for(std::string_view instance_type) {

@@ -1,26 +1,33 @@
-// Decides which waiting jobs start now, and on which machines.
+// Decides which waiting jobs start now and on which machines, who must give way to them, and says to each of the others
+// why it waits and, where that can be known, when it starts at the latest.
 //
 // Reads a snapshot and answers with a plan; touches nothing else. Equal arguments give equal plans, so a plan
 // can be replayed from the ledger and a bug from its seed.
 //
-// The more urgent first, and among equals in the order of submission, without overtaking: the first job that must wait for others to end holds back
-// all after it, so that a large gang is not starved by small ones. A gang that not even empty machines could
-// hold waits too, but holds nobody back: no end of another job would help it, only more machines.
+// Who goes first. Jobs stand in lines (job queues; training jobs of no queue share one). Lines of higher priority go
+// first, equal ones by whose next job was submitted first. Within a line: in the order of submission; or whichever share
+// has had least for its weight (fair share, order.hpp); or by priority within quota shares (quota.hpp).
 //
-// A gang is placed whole or not at all. Machines are filled in the launcher's order; where that does not hold the gang,
-// all other ways are looked at, within kLayoutStepsMax.
+// Who may pass. The first job that must wait for machines is promised them for the instant at which they will be free if
+// each running job takes all the time that it may (EASY backfill). Those behind it start now only where that cannot
+// delay it: they end before then, or use what it will not need. Where an end is not known, nobody passes on machines
+// that the first could use. A job that waits for a limit holds back only those that need the same limit; a gang that not
+// even empty machines could hold waits, but holds nobody back.
+//
+// Where. A gang is placed whole or not at all, on as few machines as hold it, as near to each other as the topology
+// allows; one host is put where it leaves the least room unused.
 //
 // The hosts that a finished job keeps (a pool) are held like any other's, until a job comes that may take them over: it
 // starts on them at once, whoever else waits.
 //
-// A job of a queue is placed in the first of its environments that has room for it within its limit. One that no
-// environment has room for waits, and holds back those behind it in these environments, but nobody else.
-//
 // Threads: stateless, call from anywhere.
 // Errors:  none. A job that fits nowhere is an answer (Wait, with its reason).
-// Units:   cpus are vCPU, may be fractions; memory is bytes.
+// Units:   cpus are vCPU, may be fractions; memory is bytes; usage is vCPU seconds.
+// Sources: EASY backfill: Lifka 1995, "The ANL/IBM SP scheduling system". Quota shares: AWS Batch's documentation, and
+//          Kueue's cohorts for lending and taking back.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,35 +42,78 @@ namespace trainyard::schedule {
 struct Machine {
   std::string name;
   domain::Share total;
+  std::string place = {};  // "room-1/row-2/rack-7": the longer the common beginning, the nearer
 };
 
-// A part of a machine that a placed host holds.
-struct Held {
-  std::string holder;  // as people know it: "training-job/mnist"
-  std::string machine;
-  domain::Share share;
-  std::string environment = {};  // "" = in none
+// Something counted that jobs need besides machines and hold while they run: vCPU of a compute environment, instances of
+// a service environment, a consumable resource, a quota of a principal.
+struct Limit {
+  std::string name;            // as people know it: "vCPU of compute environment small"
+  double total = 0;
+  double used_besides = 0;     // by others than the running jobs of the snapshot
+  std::string remedy = {};     // what to do when a job needs more than the total: "raise its maxvCpus"
+};
+struct Need {
+  size_t limit = 0;            // index in Snapshot::limits
+  double amount = 0;
+  bool cpus = false;           // the amount is what the gang's hosts are given of vCPU when they are placed
+  bool for_good = false;       // does not come back when the job ends
 };
 
-// A limit to what the jobs in it hold together.
-struct Environment {
-  std::string name;     // as people know it; no two are the same
-  double cpus_max = 0;  // 0: none
+// -- lines
+
+// Of a line with fair share. A share that weighs w should get in proportion to 1/w (AWS's weightFactor).
+struct FairShare {
+  struct Share {
+    std::string name;
+    double weight = 1;
+    double usage = 0;  // of the past, decayed, until now; running jobs' time until now is in it
+  };
+  std::vector<Share> shares;           // those that are not named here have weight 1 and no usage
+  Duration decay{};                    // the window of `usage`: what is held now counts as if held for that long
+  double reservation = 0;              // 0..0.99: that part, to the power of active shares, is kept for those not active
+  std::vector<size_t> reserves = {};   // the limits (vCPU of its environments) of which it is kept
 };
 
-// What one host of a gang asks for.
+// A part of a line with a capacity of its own, which it may lend and borrow (quota.hpp).
+struct QuotaShare {
+  struct Quota {
+    std::string unit;  // "NUM_INSTANCES", "ml.p4d.24xlarge", ..
+    double capacity = 0;
+  };
+  std::string name;
+  std::vector<Quota> quotas;
+  bool lends = false;
+  bool borrows = false;
+  std::optional<double> borrow_max;  // of its own capacity, 1 = as much again; nothing: as much as there is
+  bool preempts_within = false;      // its more urgent jobs take the place of its less urgent ones
+};
+// What a job takes of a quota share. Units that the share has no quota for are not limited.
+struct Demand {
+  std::string unit;
+  double amount = 0;
+};
+
+struct Line {
+  std::string name;  // as people know it: "job queue nightly"
+  int64_t priority = domain::kPriorityOfOthers;
+  std::optional<FairShare> fair = {};
+  std::vector<QuotaShare> quota_shares = {};  // not empty: its jobs name one of them
+};
+
+// Where a job may be placed, and what it then needs.
+struct Choice {
+  std::string environment = {};  // as people know it; "": none
+  std::vector<Need> needs = {};
+};
+
+// -- jobs
+
+// So many equal hosts of a gang.
 struct Ask {
   std::string instance_type;
-  domain::Share share;
-};
-
-struct Waiting {
-  domain::JobNumber job = 0;
-  std::string name;  // as people know it
-  std::vector<Ask> hosts;
-  std::vector<domain::JobNumber> pools;  // that it may take over, best first
-  int64_t priority = domain::kPriorityOfOthers;
-  std::vector<std::string> environments = {};  // that it may be placed in, best first; empty: it needs none
+  domain::Share share;  // of each
+  uint32_t count = 1;
 };
 
 struct Placement {
@@ -71,18 +121,49 @@ struct Placement {
   domain::Share share;
 };
 
+struct Waiting {
+  domain::JobNumber job = 0;
+  std::string name;                      // as people know it: "training-job/mnist"
+  std::vector<Ask> asks;                 // hosts in the order of their index
+  std::vector<domain::JobNumber> pools = {};  // that it may take over, best first
+  size_t line = 0;                       // index in Snapshot::lines
+  std::string share = {};                // of a line with fair share, or a quota share's name
+  int64_t priority = 0;                  // among those of its share: higher first
+  std::vector<Choice> choices = {};      // that it may be placed in, best first; none: anywhere, it needs nothing else
+  std::vector<Demand> demands = {};      // of its quota share
+  std::optional<Duration> lasts_max = {};  // once it has started it is over by then; nothing: not known
+};
+
+// Holds machines, limits and quota. So do remains of ended attempts, until they are gone.
+struct Running {
+  domain::JobNumber job = 0;             // 0: no job that could give way
+  std::string name;
+  std::vector<Placement> hosts;
+  std::optional<size_t> line = {};
+  std::string share = {};
+  int64_t priority = 0;
+  std::vector<Need> needs = {};
+  std::vector<Demand> demands = {};
+  std::optional<Instant> ends_by = {};   // at the latest; nothing: not known
+  Instant started = {};
+  bool gives_way = false;                // may be preempted for its quota share's sake
+  bool leaving = false;                  // was told to end: is not preempted again
+};
+
 struct Pool {
   domain::JobNumber of = 0;  // the job that left it
   std::string holder;        // as people know it: "the warm pool of training-job/mnist"
   std::vector<Placement> hosts;
+  std::optional<Instant> until = {};
 };
 
 struct Snapshot {
   std::vector<Machine> machines;
-  std::vector<Held> held;
-  std::vector<Waiting> waiting;
-  std::vector<Pool> pools;
-  std::vector<Environment> environments = {};
+  std::vector<Limit> limits = {};
+  std::vector<Line> lines = {};       // at least one, when somebody waits
+  std::vector<Running> running = {};
+  std::vector<Waiting> waiting = {};  // by job, ascending
+  std::vector<Pool> pools = {};
 };
 
 struct Policy {
@@ -91,33 +172,43 @@ struct Policy {
   bool scale_gangs = false;
 };
 
+// -- the plan
+
 struct Start {  // one placement per host of the gang: all or none
   domain::JobNumber job = 0;
   std::vector<Placement> hosts;
-  std::string note;            // what the user should know of it; "" when he got what he asked for
-  domain::JobNumber pool = 0;  // it takes over the hosts that this job left; 0: nobody's
-  std::string environment = {};
+  std::string note = {};            // what the user should know of it; "" when he got what he asked for
+  domain::JobNumber pool = 0;       // it takes over the hosts that this job left; 0: nobody's
+  std::string environment = {};     // of the choice that was taken
 };
 
 struct Wait {  // shown to the user as is
   domain::JobNumber job = 0;
-  std::string reason;
+  std::string reason;               // its end says by when it starts, where that is known
+  std::optional<Instant> starts_by = {};
+};
+
+// A running job that must give its place to a waiting one. It will wait again.
+struct Preemption {
+  domain::JobNumber job = 0;
+  std::string reason;  // "training-job/b of quota share red needs back what quota share blue has borrowed"
 };
 
 struct Plan {
   std::vector<Start> starts;
-  std::vector<Wait> waits;
+  std::vector<Wait> waits;               // who goes first first
+  std::vector<Preemption> preemptions;
 };
 
 // Steps of looking for a layout of one gang: some milliseconds. What is not found by then waits, as if there was none.
 inline constexpr size_t kLayoutStepsMax = 20'000;
 
-// Requires: snapshot.waiting is ordered by submission, without repeats; names of machines differ.
-// Ensures:  no machine is promised more than it has; each waiting job appears exactly once.
+// Requires: snapshot.waiting is ordered by job, without repeats; names of machines differ; indices are valid.
+// Ensures:  no machine, limit or quota is promised more than it has; each waiting job appears exactly once.
 Plan plan(const Snapshot& snapshot, const Policy& policy, Instant now);
 
-// What a host of this type asks for. Errors: invalid, for a type whose size is not known.
+// What hosts of this type ask for. Errors: invalid, for a type whose size is not known.
 Result<Ask> ask_for(std::string_view instance_type);
-Result<Ask> ask_of(const domain::InstanceGroup& group);
+Result<Ask> ask_of(const domain::InstanceGroup& group);  // with its count
 
 }  // namespace trainyard::schedule

@@ -8,7 +8,6 @@ namespace trainyard::schedule {
 namespace {
 
 constexpr double kGib = 1024.0 * 1024.0 * 1024.0;
-constexpr size_t kHoldersMax = 8;  // named in a sentence; it stays one that can be read
 
 // As few digits as say it: "8", "0.5", "23.5".
 std::string number(double value, int digits) {
@@ -38,26 +37,26 @@ std::string_view unit(Resource resource) {
   return "";
 }
 
-std::string holders(const std::string& machine, Resource resource, const std::vector<Held>& held) {
-  std::vector<std::pair<std::string, double>> sums;  // in the order they came
-  for (const Held& each : held) {
-    if (each.machine != machine || amount(each.share, resource) <= 0) continue;
-    const auto found = std::ranges::find(sums, each.holder, &std::pair<std::string, double>::first);
+std::string holders(const Shortage& shortage, Resource resource) {
+  std::vector<std::pair<std::string_view, double>> sums;
+  for (const auto& [holder, share] : shortage.held) {
+    if (amount(share, resource) <= 0) continue;
+    const auto found = std::ranges::find(sums, holder, &std::pair<std::string_view, double>::first);
     if (found == sums.end())
-      sums.emplace_back(each.holder, amount(each.share, resource));
+      sums.emplace_back(holder, amount(share, resource));
     else
-      found->second += amount(each.share, resource);
+      found->second += amount(share, resource);
   }
   if (sums.empty()) return "";
   std::string text = ": held by ";
   for (size_t i = 0; i < std::min(sums.size(), kHoldersMax); ++i)
-    text += (i ? ", " : "") + sums[i].first + " (" + number(sums[i].second, 3) + ")";
+    text += (i ? ", " : "") + std::string(sums[i].first) + " (" + number(sums[i].second, 3) + ")";
   if (sums.size() > kHoldersMax) text += " and " + std::to_string(sums.size() - kHoldersMax) + " more";
   return text;
 }
 
 // "8 vCPU, 32 GiB of memory and 1 GPU"; what is zero is left out.
-std::string all_of(const domain::Share& share) {
+std::string all_of(const Share& share) {
   std::vector<std::string> parts;
   for (const Resource resource : kResources)
     if (amount(share, resource) > 0)
@@ -68,34 +67,43 @@ std::string all_of(const domain::Share& share) {
   return text;
 }
 
-std::string machines_to_add(const std::vector<Ask>& unplaced) {
-  std::string text = "add ";
-  for (size_t i = 0; i < unplaced.size();) {
-    const std::string size = all_of(unplaced[i].share);
-    size_t count = 1;
-    while (i + count < unplaced.size() && all_of(unplaced[i + count].share) == size) ++count;
-    text += (i ? " and " : "") + std::to_string(count) + (count == 1 ? " machine" : " machines") +
-            " with at least " + size + (count == 1 ? "" : " each");
-    i += count;
+// Asks that stand side by side and show alike, with the sum of their counts.
+std::vector<std::pair<std::string, uint32_t>> counted(const std::vector<Ask>& asks,
+                                                      const std::function<std::string(const Ask&)>& show) {
+  std::vector<std::pair<std::string, uint32_t>> counts;
+  for (const Ask& ask : asks) {
+    std::string shown = show(ask);
+    if (counts.empty() || counts.back().first != shown)
+      counts.emplace_back(std::move(shown), ask.count);
+    else
+      counts.back().second += ask.count;
   }
+  return counts;
+}
+
+std::string machines_to_add(const std::vector<Ask>& unplaced) {
+  std::string text;
+  for (const auto& [size, count] : counted(unplaced, [](const Ask& ask) { return all_of(ask.share); }))
+    text += (text.empty() ? "add " : " and ") + std::to_string(count) +
+            (count == 1 ? " machine" : " machines") + " with at least " + size + (count == 1 ? "" : " each");
   return text;
 }
 
 // "ml.m5.4xlarge x 2 and ml.c5.xlarge"
 std::string types(const std::vector<Ask>& asks) {
   std::string text;
-  for (size_t i = 0; i < asks.size();) {
-    size_t count = 1;
-    while (i + count < asks.size() && asks[i + count].instance_type == asks[i].instance_type) ++count;
-    text += (i ? " and " : "") + asks[i].instance_type + (count == 1 ? "" : " x " + std::to_string(count));
-    i += count;
-  }
+  for (const auto& [type, count] : counted(asks, [](const Ask& ask) { return ask.instance_type; }))
+    text += (text.empty() ? "" : " and ") + type + (count == 1 ? "" : " x " + std::to_string(count));
   return text;
+}
+
+std::string unit_of_quota(std::string_view unit) {
+  return unit == domain::kInstancesUnit ? "instances" : std::string(unit);
 }
 
 }  // namespace
 
-double amount(const domain::Share& share, Resource resource) {
+double amount(const Share& share, Resource resource) {
   switch (resource) {
     case Resource::cpus:
       return share.cpus;
@@ -107,18 +115,28 @@ double amount(const domain::Share& share, Resource resource) {
   return 0;
 }
 
-std::string shortage_sentence(const std::vector<Shortage>& shortages, const std::vector<Held>& held) {
+std::string shortage_sentence(const std::vector<Shortage>& shortages) {
   std::string text;
-  for (const Shortage& shortage : shortages)
+  for (size_t i = 0; i < std::min(shortages.size(), kMachinesNamedMax); ++i)
     for (const Resource resource : kResources) {
+      const Shortage& shortage = shortages[i];
       const double needs = amount(shortage.needs, resource), free = amount(shortage.free, resource);
-      if (needs - free <= 1e-9) continue;
+      if (needs - free <= kRoundingCpus) continue;
       text += (text.empty() ? "waits for " : "; and for ") + number(rounded_up(needs - free), 3) + " more " +
               std::string(unit(resource)) + " on machine " + shortage.machine->name + " (needs " +
               number(rounded_up(needs), 3) + ", " + number(rounded_down(std::max(0.0, free)), 3) + " free)" +
-              holders(shortage.machine->name, resource, held);
+              holders(shortage, resource);
     }
+  if (shortages.size() > kMachinesNamedMax)
+    text += "; and for room on " + std::to_string(shortages.size() - kMachinesNamedMax) + " more machines";
   return text;
+}
+
+std::string room_sentence(const Gang& gang, int64_t room) {
+  const std::string hosts = std::to_string(gang.hosts) + " hosts";
+  if (!gang.even() || room >= gang.hosts) return "waits for room for its " + hosts + " together";
+  return "waits for room for " + std::to_string(gang.hosts - room) + " more of its " + hosts +
+         " (each needs " + all_of(gang.groups.front().share) + ")";
 }
 
 std::string too_large_sentence(size_t placed, const std::vector<Ask>& unplaced,
@@ -136,48 +154,113 @@ std::string too_large_sentence(size_t placed, const std::vector<Ask>& unplaced,
   if (placed == 0)
     return "needs " + all_of(unplaced.front().share) +
            " on one machine, and no machine has all of it: " + add;
-  return "needs room for " + std::to_string(placed + unplaced.size()) +
-         " hosts, and all machines together have room for " + std::to_string(placed) + " of them: " + add;
+  size_t hosts = placed;
+  for (const Ask& ask : unplaced) hosts += ask.count;
+  return "needs room for " + std::to_string(hosts) + " hosts, and all machines together have room for " +
+         std::to_string(placed) + " of them: " + add;
 }
 
-std::string limit_sentence(const Environment& environment, double needs_cpus, double used_cpus) {
-  const std::string most = number(environment.cpus_max, 3);
-  if (needs_cpus > environment.cpus_max)
-    return "needs " + number(needs_cpus, 3) + " vCPU, and compute environment " + environment.name +
-           " has at most " + most + ": raise its maxvCpus";
-  return "waits for " + number(needs_cpus, 3) + " vCPU of compute environment " + environment.name + ": " +
-         number(used_cpus, 3) + " of its " + most + " are used";
+std::string limit_sentence(const Limits& limits, const Limits::Obstacle& obstacle) {
+  using What = Limits::Obstacle::What;
+  const Limit& limit = limits.limit(obstacle.limit);
+  const std::string needs = number(rounded_up(obstacle.needs), 3);
+  const std::string of = (limit.name.starts_with("consumable resource") ? "of " : "") + limit.name;
+  const std::string kept = number(obstacle.kept, 3) + " are kept for shares that are not active";
+  switch (obstacle.what) {
+    case What::promised: {
+      const auto& claim = *limits.claim(obstacle.limit);
+      return turn_sentence(*claim.by_whom, claim.reason);
+    }
+    case What::too_small:
+      return "needs " + needs + " " + of + ", which has at most " + number(limit.total, 3) +
+             (obstacle.kept > 0 ? ", of which " + kept : "") +
+             (obstacle.kept > 0 && obstacle.needs <= limit.total
+                  ? ": lower the reservation of its scheduling policy"
+              : limit.remedy.empty() ? ""
+                                     : ": " + limit.remedy);
+    case What::full:
+      break;
+  }
+  const double used = limits.used(obstacle.limit);
+  return "waits for " + number(rounded_up(obstacle.needs + obstacle.kept - limits.free(obstacle.limit)), 3) +
+         " more " + of + " (needs " + needs + ", " + number(rounded_up(used), 3) + " of its " +
+         number(limit.total, 3) + " are used" + (obstacle.kept > 0 ? " and " + kept : "") + ")";
+}
+
+std::string quota_sentence(const std::string& share, const Quotas::Obstacle& obstacle) {
+  using What = Quotas::Obstacle::What;
+  if (obstacle.what == What::no_share)
+    return "waits for quota share " + share + ", which does not exist any more";
+  const std::string unit = unit_of_quota(obstacle.unit), needs = number(rounded_up(obstacle.needs), 3);
+  const std::string own = number(obstacle.capacity, 3);
+  const std::string borrowable =
+      obstacle.borrowable > 0 ? ", and may borrow " + number(obstacle.borrowable, 3) : "";
+  if (obstacle.what == What::too_small)
+    return "needs " + needs + " " + unit + " of quota share " + share + ", which has " + own + borrowable +
+           ": raise its capacity";
+  const double more = obstacle.used + obstacle.needs - obstacle.capacity;
+  if (!obstacle.borrows || more <= 0)
+    return "waits for " + needs + " " + unit + " of quota share " + share + " (" + number(obstacle.used, 3) +
+           " of its " + own + " are used, the others are lent)";
+  return "waits for " + number(rounded_up(more), 3) + " more " + unit + " of quota share " + share +
+         " (needs " + needs + ", " + number(obstacle.used, 3) + " of its " + own + " are used" + borrowable +
+         ")";
+}
+
+std::string giving_way_sentence(const std::vector<std::string_view>& who) {
+  if (who.empty()) return "waits for jobs that are ending";
+  std::string text = "waits for ";
+  for (size_t i = 0; i < std::min(who.size(), kHoldersMax); ++i)
+    text += (i == 0 ? "" : i + 1 == who.size() ? " and " : ", ") + std::string(who[i]);
+  if (who.size() > kHoldersMax) text += " and " + std::to_string(who.size() - kHoldersMax) + " more";
+  return text + (who.size() == 1 ? ", which gives way to it" : ", which give way to it");
+}
+
+std::string taken_back(const Waiting& by, const Running& from) {
+  if (by.share == from.share) return by.name + " of quota share " + by.share + " is more urgent";
+  return by.name + " of quota share " + by.share + " needs back what quota share " + from.share +
+         " has borrowed";
 }
 
 std::string turn_sentence(const std::string& first, const std::string& its_reason) {
   return "waits for its turn behind " + first + ", which " + its_reason;
 }
 
+std::string starts_by(Instant at) {
+  // Rounded up to the second that people read.
+  std::string text = to_iso8601(at + 999ms, false);
+  text[text.find('T')] = ' ';
+  text.pop_back();
+  return "; starts by " + text + " UTC at the latest";
+}
+
 std::string scaled_note(const Machine& machine, const std::vector<Ask>& asked,
-                        const std::vector<domain::Share>& given) {
-  domain::Share sum;
+                        const std::vector<Group>& given) {
+  Share sum;
+  uint32_t hosts = 0;
   for (const Ask& ask : asked) {
-    sum.cpus += ask.share.cpus;
-    sum.memory_bytes += ask.share.memory_bytes;
-    sum.gpus += ask.share.gpus;
+    hosts += ask.count;
+    sum.cpus += ask.share.cpus * ask.count;
+    sum.memory_bytes += ask.share.memory_bytes * ask.count;
+    sum.gpus += ask.share.gpus * ask.count;
   }
-  const bool scaled = given.front().cpus < asked.front().share.cpus ||
-                      given.front().memory_bytes < asked.front().share.memory_bytes;
+  const Share& first = given.front().share;
+  const bool scaled =
+      first.cpus < asked.front().share.cpus || first.memory_bytes < asked.front().share.memory_bytes;
   std::string note;
   if (scaled) {
-    const std::string part = given.size() == 1
-                                 ? "the host gets the whole machine"
-                                 : "each host gets 1/" + std::to_string(given.size()) + " of the machine";
+    const std::string part = hosts == 1 ? "the host gets the whole machine"
+                                        : "each host gets 1/" + std::to_string(hosts) + " of the machine";
     // Down, so that the parts never read as more than the machine.
-    const auto gib = [](const domain::Share& share) {
+    const auto gib = [](const Share& share) {
       return number(std::floor(amount(share, Resource::memory) * 10) / 10, 1) + " GiB";
     };
     note = "this machine has " + number(machine.total.cpus, 3) + " vCPU and " + gib(machine.total) + "; " +
            types(asked) + " asks for " + number(sum.cpus, 3) + " vCPU and " + gib(sum) + ": " + part + ": " +
-           number(rounded_down(given.front().cpus), 3) + " vCPU, " + gib(given.front());
+           number(rounded_down(first.cpus), 3) + " vCPU, " + gib(first);
   }
   int64_t given_gpus = 0;
-  for (const domain::Share& share : given) given_gpus += share.gpus;
+  for (const Group& group : given) given_gpus += group.share.gpus * group.count;
   if (given_gpus < sum.gpus) {
     if (!note.empty()) note += ". ";
     const std::string gpus = machine.total.gpus == 0 ? "no GPU"

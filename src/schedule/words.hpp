@@ -4,11 +4,14 @@
 // Threads: pure. Private to this room.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "schedule/plan.hpp"
+#include "schedule/gang.hpp"
+#include "schedule/limits.hpp"
+#include "schedule/quota.hpp"
 
 namespace trainyard::schedule {
 
@@ -16,33 +19,51 @@ enum class Resource { cpus, memory, gpus };
 inline constexpr Resource kResources[] = {Resource::cpus, Resource::memory, Resource::gpus};
 
 // In the unit that people read: vCPU, GiB, GPUs.
-double amount(const domain::Share& share, Resource resource);
+double amount(const Share& share, Resource resource);
 
 // What a gang would need of one machine and does not find free there.
 struct Shortage {
   const Machine* machine = nullptr;
-  domain::Share needs;
-  domain::Share free;
+  Share needs;
+  Share free;
+  std::vector<std::pair<std::string_view, Share>> held = {};  // by whom, in the order they came
 };
 
-// "waits for 2 more vCPU on machine box-1 (needs 8, 6 free): held by training-job/a (2)". Several shortages
-// are joined by "; and for ".
-std::string shortage_sentence(const std::vector<Shortage>& shortages, const std::vector<Held>& held);
+// "waits for 2 more vCPU on machine box-1 (needs 8, 6 free): held by training-job/a (2)". Several are joined by "; and
+// for "; of many machines the first are named.
+std::string shortage_sentence(const std::vector<Shortage>& shortages);
+
+// "waits for room for 156 more of its 256 hosts (each needs 8 vCPU)": of gangs that are too large to name each machine.
+std::string room_sentence(const Gang& gang, int64_t room);
 
 // "needs 32 GiB of memory on one machine, the largest has 16: add 1 machine with at least 8 vCPU and 32 GiB
 // of memory". `placed` hosts of the gang would find room on empty machines, `unplaced` would not.
 std::string too_large_sentence(size_t placed, const std::vector<Ask>& unplaced,
                                const std::vector<Machine>& machines);
 
-// "waits for 2 vCPU of compute environment small (needs 4, 6 of its 8 are used)"; or that it never fits.
-std::string limit_sentence(const Environment& environment, double needs_cpus, double used_cpus);
+// "waits for 2 more vCPU of compute environment small (needs 4, 6 of its 8 are used)"; or that it never fits, and what
+// to do; or whose turn it is.
+std::string limit_sentence(const Limits& limits, const Limits::Obstacle& obstacle);
+
+// "waits for 2 more instances of quota share red (needs 4, 8 of its 10 are used)"
+std::string quota_sentence(const std::string& share, const Quotas::Obstacle& obstacle);
+
+// "waits for training-job/a and training-job/b, which give way to it"
+std::string giving_way_sentence(const std::vector<std::string_view>& who);
+// Why they must.
+std::string taken_back(const Waiting& by, const Running& from);
 
 // "waits for its turn behind training-job/a, which waits for ..."
 std::string turn_sentence(const std::string& first, const std::string& its_reason);
+// "; starts by 2026-11-20 09:45:00 UTC at the latest"
+std::string starts_by(Instant at);
 
 // "this machine has 2 vCPU and 23.5 GiB; ml.m5.4xlarge x 2 asks for 32 vCPU and 128 GiB: each host gets 1/2
-// of the machine: 1 vCPU, 11.7 GiB". `given` is what each host gets.
+// of the machine: 1 vCPU, 11.7 GiB". `given` is what the hosts of each ask get.
 std::string scaled_note(const Machine& machine, const std::vector<Ask>& asked,
-                        const std::vector<domain::Share>& given);
+                        const std::vector<Group>& given);
+
+inline constexpr size_t kHoldersMax = 8;        // named in a sentence; it stays one that can be read
+inline constexpr size_t kMachinesNamedMax = 3;  // likewise
 
 }  // namespace trainyard::schedule

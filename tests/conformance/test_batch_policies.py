@@ -6,6 +6,7 @@ import pytest
 
 import debians_boto
 from calls import fresh, refusal
+from trainyard_server import wait_for
 
 
 @pytest.fixture(scope="module")
@@ -75,6 +76,50 @@ def test_consumable_resources(server, batch):
     batch.delete_consumable_resource(consumableResource=other)
 
 
+def make_queue(batch, policy, **more):
+    environment, queue = fresh("environment"), fresh("queue")
+    batch.create_compute_environment(computeEnvironmentName=environment, type="MANAGED", computeResources={"type": "EC2", "maxvCpus": 1})
+    batch.create_job_queue(jobQueueName=queue, priority=1, computeEnvironmentOrder=[{"order": 1, "computeEnvironment": environment}], schedulingPolicyArn=policy, **more)
+    return queue
+
+
+def test_a_queue_that_is_shared_by_weights(server, batch):
+    policy = batch.create_scheduling_policy(name=fresh("fair"), fairsharePolicy={"shareDecaySeconds": 3600, "shareDistribution": [{"shareIdentifier": "UserA*", "weightFactor": 0.5}]})["arn"]
+    queue = make_queue(batch, policy)
+    assert batch.describe_job_queues(jobQueues=[queue])["jobQueues"][0]["schedulingPolicyArn"] == policy
+    assert "relationship" in refusal(batch.delete_scheduling_policy, arn=policy)
+    definition = batch.register_job_definition(jobDefinitionName=fresh("short"), type="container", schedulingPriority=2, containerProperties={
+        "image": "trainyard/machine", "vcpus": 1, "memory": 64, "command": ["/bin/sh", "-c", "while [ ! -e /tmp/never ]; do sleep 0.1; done"]})["jobDefinitionArn"]
+    call = dict(jobName="shared", jobQueue=queue, jobDefinition=definition)
+    assert "shareIdentifier is required" in refusal(batch.submit_job, **call)
+
+    def shown(job):
+        return batch.describe_jobs(jobs=[job])["jobs"][0]
+
+    running = batch.submit_job(**call, shareIdentifier="UserA1")["jobId"]
+    wait_for(lambda: shown(running)["status"] == "RUNNING", "the first job to run")
+    assert shown(running)["shareIdentifier"] == "UserA1" and shown(running)["schedulingPriority"] == 2
+    environment = batch.describe_job_queues(jobQueues=[queue])["jobQueues"][0]["computeEnvironmentOrder"][0]["computeEnvironment"]
+    assert batch.describe_compute_environments(computeEnvironments=[environment])["computeEnvironments"][0]["computeResources"]["desiredvCpus"] == 1, "what its jobs hold"
+    assert "desiredvCpus" in refusal(batch.update_compute_environment, computeEnvironment=environment, computeResources={"desiredvCpus": 2})
+    same, urgent, other = [batch.submit_job(**call, shareIdentifier=share, **more)["jobId"] for share, more in (
+        ("UserA1", {}), ("UserA1", {"schedulingPriorityOverride": 9}), ("UserB", {}))]
+    wait_for(lambda: all(shown(job).get("statusReason") for job in (same, urgent, other)), "each to say why it waits")
+    assert "vCPU of compute environment" in shown(other)["statusReason"], shown(other)["statusReason"]
+
+    def front():
+        return [one["jobArn"].rsplit("/", 1)[1] for one in batch.get_job_queue_snapshot(jobQueue=queue)["frontOfQueue"]["jobs"]]
+
+    wait_for(lambda: front() == [other, urgent, same], "who has had nothing to stand first, and the more urgent of a share before the others")
+    used = batch.get_job_queue_snapshot(jobQueue=queue)["queueUtilization"]["fairshareUtilization"]
+    assert used["activeShareCount"] == 1 and used["topCapacityUtilization"] == [{"shareIdentifier": "UserA1", "capacityUsage": [{"capacityUnit": "VCPU", "quantity": 1}]}]
+    listed = batch.list_jobs(jobQueue=queue, filters=[{"name": "SHARE_IDENTIFIER", "values": ["UserB"]}])["jobSummaryList"]
+    assert [one["jobId"] for one in listed] == [other]
+    batch.terminate_job(jobId=running, reason="enough")
+    wait_for(lambda: shown(other)["status"] == "RUNNING", "the other share's turn")
+    batch.terminate_jobs(jobs=[same, urgent, other], reason="enough")
+
+
 def test_an_older_boto3(server, batch):
     """Debian's knows scheduling policies."""
     name = fresh("older")
@@ -90,6 +135,16 @@ def test_both_command_lines(server, aws):
     name = fresh("by-hand")
     made = aws("batch", "create-scheduling-policy", "--name", name, "--fairshare-policy", "shareDecaySeconds=60,shareDistribution=[{shareIdentifier=a,weightFactor=2}]")
     assert made["arn"] in [one["arn"] for one in aws("batch", "list-scheduling-policies")["schedulingPolicies"]]
+    environment, queue = fresh("by-hand"), fresh("by-hand")
+    aws("batch", "create-compute-environment", "--compute-environment-name", environment, "--type", "MANAGED", "--compute-resources", "type=EC2,maxvCpus=1,subnets=s-1,instanceTypes=optimal,instanceRole=ecsInstanceRole")
+    aws("batch", "create-job-queue", "--job-queue-name", queue, "--priority", "1", "--compute-environment-order", f"order=1,computeEnvironment={environment}", "--scheduling-policy-arn", made["arn"])
+    assert aws("batch", "describe-job-queues", "--job-queues", queue)["jobQueues"][0]["schedulingPolicyArn"] == made["arn"]
+    definition = aws("batch", "register-job-definition", "--job-definition-name", fresh("by-hand"), "--type", "container", "--container-properties", "image=trainyard/machine,vcpus=2,memory=64")
+    job = aws("batch", "submit-job", "--job-name", "shared", "--job-queue", queue, "--job-definition", definition["jobDefinitionArn"], "--share-identifier", "a", "--scheduling-priority-override", "3")["jobId"]
+    assert aws("batch", "describe-jobs", "--jobs", job)["jobs"][0]["shareIdentifier"] == "a"
+    aws("batch", "cancel-job", "--job-id", job, "--reason", "by hand")
+    aws("batch", "update-job-queue", "--job-queue", queue, "--state", "DISABLED")
+    aws("batch", "delete-job-queue", "--job-queue", queue)
     aws("batch", "delete-scheduling-policy", "--arn", made["arn"])
 
 

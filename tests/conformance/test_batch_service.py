@@ -111,6 +111,32 @@ def test_a_repeated_request_is_one_job(batch, queue):
     assert submit(batch, queue)["jobId"] != submit(batch, queue)["jobId"]
 
 
+def test_quota_shares(server, batch):
+    policy = batch.create_scheduling_policy(name=fresh("quotas"), quotaSharePolicy={"idleResourceAssignmentStrategy": "FIFO"})["arn"]
+    queue = make_queue(batch, 2, schedulingPolicyArn=policy)
+    limits = [{"maxCapacity": 1, "capacityUnit": "NUM_INSTANCES"}]
+    arns = {}
+    for name, sharing in (("red", {"strategy": "LEND_AND_BORROW", "borrowLimit": 100}), ("blue", {"strategy": "RESERVE"})):
+        made = batch.create_quota_share(quotaShareName=name, jobQueue=queue, capacityLimits=limits, resourceSharingConfiguration=sharing,
+                                        preemptionConfiguration={"inSharePreemption": "DISABLED"})
+        arns[name] = made["quotaShareArn"]
+    assert {one["quotaShareName"] for one in batch.list_quota_shares(jobQueue=queue)["quotaShares"]} == {"red", "blue"}
+    shown = batch.describe_quota_share(quotaShareArn=arns["red"])
+    assert shown["capacityLimits"] == limits and shown["resourceSharingConfiguration"] == {"strategy": "LEND_AND_BORROW", "borrowLimit": 100}
+    assert "quotaShareName is required" in refusal(lambda **more: submit(batch, queue, **more))
+    assert "does not exist" in refusal(lambda **more: submit(batch, queue, quotaShareName="green", **more))
+    first = submit(batch, queue, "while :; do sleep 0.1; done", quotaShareName="red", preemptionConfiguration={"preemptionRetriesBeforeTermination": 3})["jobId"]
+    wait_until(batch, first, ("RUNNING",))
+    second = submit(batch, queue, quotaShareName="red")["jobId"]
+    wait_for(lambda: batch.describe_service_job(jobId=second).get("statusReason"), "the second job to say why it waits: blue lends nothing")
+    assert wait_until(batch, submit(batch, queue, quotaShareName="red", hosts=2)["jobId"], ("RUNNABLE",))["quotaShareName"] == "red"
+    snapshot = wait_for(lambda: [one for one in [batch.get_job_queue_snapshot(jobQueue=queue)] if "red" in one.get("frontOfQuotaShares", {}).get("quotaShares", {})], "the front of the share")[0]
+    assert snapshot["frontOfQuotaShares"]["quotaShares"]["red"][0]["jobArn"].rsplit("/", 1)[1] == second
+    assert [one["quotaShareName"] for one in snapshot["queueUtilization"]["quotaShareUtilization"]["topCapacityUtilization"]] == ["red"]
+    batch.terminate_service_jobs(jobs=[first], reason="enough of it")
+    assert wait_until(batch, second)["status"] == "SUCCEEDED"
+
+
 def test_what_is_wrong_is_said(batch, queue):
     payload = jobs.request("lesson")
     call = dict(call=batch.submit_service_job, jobName="x", jobQueue=queue, serviceJobType="SAGEMAKER_TRAINING")

@@ -2,6 +2,9 @@
 
 import pytest
 
+import jobs
+from trainyard_server import wait_for
+
 
 def test_the_limits_of_this_server(server):
     quotas = server.boto("service-quotas")
@@ -26,3 +29,18 @@ def test_the_limits_of_this_server(server):
 
 def test_both_command_lines(server, aws):
     assert "batch" in [one["ServiceCode"] for one in aws("service-quotas", "list-services")["Services"]]
+
+
+def test_instances_have_the_quotas_of_the_config(start):
+    server = start("[[quota]]\ninstance_type = 'ml.m5.large'\ncount = 2\n[[quota]]\nregion = 'eu-west-1'\ninstance_type = 'ml.m5.large'\ncount = 0\n")
+    for region, count in (("us-east-1", 2), ("eu-west-1", 0)):
+        quotas = server.boto("service-quotas", region_name=region)
+        found = [one for one in quotas.list_service_quotas(ServiceCode="sagemaker")["Quotas"] if one["QuotaName"] == "ml.m5.large for training job usage"]
+        assert [one["Value"] for one in found] == [count]
+        assert quotas.get_service_quota(ServiceCode="sagemaker", QuotaCode=found[0]["QuotaCode"])["Quota"] == found[0]
+    server.boto("s3").create_bucket(Bucket="yard")
+    sagemaker = server.boto("sagemaker")
+    sagemaker.create_training_job(**jobs.request("too-many", hosts=3, instance_type="ml.m5.large"))
+    described = wait_for(lambda: [one for one in [sagemaker.describe_training_job(TrainingJobName="too-many")] if "training job usage" in one["SecondaryStatusTransitions"][-1]["StatusMessage"]], "the sentence")
+    assert "raise its [[quota]]" in described[0]["SecondaryStatusTransitions"][-1]["StatusMessage"]
+    sagemaker.stop_training_job(TrainingJobName="too-many")

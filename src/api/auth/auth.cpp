@@ -25,12 +25,14 @@ bool is_sha256(std::string_view text) {
   return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
-Principal principal_of(const Settings& settings, std::string_view access_key_id, const RoleSession* session) {
+Principal principal_of(const Settings& settings, std::string_view access_key_id, std::string_view user,
+                       const RoleSession* session) {
   Principal out;
   out.account = settings.account;
   out.access_key_id = access_key_id;
   const std::string_view role = session ? role_name(session->role_arn) : kOwnerRole;
-  const std::string_view name = session ? std::string_view(session->session_name) : std::string_view("owner");
+  const std::string_view name = session ? std::string_view(session->session_name) : user;
+  out.name = session ? role : user;
   out.arn = assumed_role_arn(settings.account, role, name);
   out.user_id = role_id(role) + ":" + std::string(name);
   if (session) out.role_arn = session->role_arn;
@@ -89,7 +91,7 @@ Outcome<Signer> Authenticator::check(const shapes::Service& service, const host:
   if (lasting) {
     if (!claim.session_token.empty()) return token_invalid(service);
     secret = lasting->secret;
-    signer.principal = principal_of(settings_, lasting->id, nullptr);
+    signer.principal = principal_of(settings_, lasting->id, lasting->user, nullptr);
   } else {
     if (claim.session_token.empty()) return unknown_key(service, claim.access_key_id);
     ResolvedKeys keys =
@@ -97,7 +99,7 @@ Outcome<Signer> Authenticator::check(const shapes::Service& service, const host:
     if (keys.state == ResolvedKeys::State::forged) return token_invalid(service);
     if (keys.state == ResolvedKeys::State::expired) return token_expired(service);
     secret = std::move(keys.secret_access_key);
-    signer.principal = principal_of(settings_, claim.access_key_id, &keys.session);
+    signer.principal = principal_of(settings_, claim.access_key_id, "", &keys.session);
   }
 
   // The hash that was signed is the head's word, or, for clients that send none, that of the body as it came.

@@ -58,6 +58,7 @@ Outcome<control::NewJob> new_job(const Services& services, const Context& contex
   control::NewJob job;
   job.key = {context.region, id};
   job.spec = TRY(batch_spec_of(request, definition, queue, context.region, account, id, settings));
+  job.spec.principal = context.principal.name;
   for (const auto& [key, value] : request.tags.value_or(std::map<std::string, std::string>())) {
     if (to_lower(key).starts_with("aws:"))
       return client_exception("Tag keys that begin with aws: are reserved: " + key);

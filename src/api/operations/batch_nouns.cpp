@@ -30,7 +30,8 @@ Outcome<domain::ComputeEnvironment> checked(domain::ComputeEnvironment environme
                                 ? "computeResources is required for a MANAGED compute environment"
                                 : "computeResources must not be given for an UNMANAGED compute environment");
   environment.enabled = request.value("state", "ENABLED") == "ENABLED";
-  environment.cpus_max = 0;
+  environment.cpus_max = environment.cpus_min = environment.cpus_desired = 0;
+  environment.instance_types.clear();
   if (!managed) return environment;
   const int64_t least = resources->value("minvCpus", int64_t{0}),
                 most = resources->value("maxvCpus", int64_t{0});
@@ -38,7 +39,14 @@ Outcome<domain::ComputeEnvironment> checked(domain::ComputeEnvironment environme
     return client_exception("computeResources.maxvCpus must be between 1 and " + std::to_string(kCpusMax));
   if (least < 0 || least > most)
     return client_exception("computeResources.minvCpus must be between 0 and maxvCpus");
+  const int64_t desired = resources->value("desiredvCpus", int64_t{0});
+  if (desired != 0 && (desired < least || desired > most))
+    return client_exception("computeResources.desiredvCpus must be between minvCpus and maxvCpus");
   environment.cpus_max = double(most);
+  environment.cpus_min = double(least);
+  environment.cpus_desired = double(desired);
+  for (const Json& type : resources->value("instanceTypes", Json::array()))
+    environment.instance_types.push_back(type.get<std::string>());
   return environment;
 }
 
@@ -103,10 +111,6 @@ Outcome<domain::JobQueue> checked(domain::JobQueue queue) {
                                                       "serviceEnvironment", domain::kServiceEnvironmentArn))
                                      : TRY(read_order(request, "computeEnvironmentOrder",
                                                       "computeEnvironment", domain::kEnvironmentArn));
-  // Nothing is taken on that nobody carries out yet.
-  if (request.contains("schedulingPolicyArn"))
-    return not_here("schedulingPolicyArn",
-                    "its queues are in order of priority and submission; leave it out");
   queue.policy = domain::name_in_arn(request.value("schedulingPolicyArn", ""), domain::kPolicyArn);
   queue.wait_limits =
       TRY(read_wait_limits(request.value("jobStateTimeLimitActions", Json::array()), queue.service));

@@ -124,6 +124,7 @@ void submit(const PayloadRules& rules, const Services& services, const Context& 
   auto job = service_job_of(request, queue, unique_of(services, request), rules);
   if (!job) return answer(std::move(job).error());
   job->tags.push_back({std::string(kCreatedByTag), context.principal.arn.substr(0, kTagValueBytesMax)});
+  job->spec.principal = context.principal.name;
   const JobKey key{context.region, job->name};
   batch::SubmitServiceJobResponse out;
   out.job_arn = noun_arn(context, domain::kServiceJobArn, job->name);

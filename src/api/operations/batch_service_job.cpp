@@ -200,7 +200,7 @@ batch::DescribeServiceJobResponse describe_service(const domain::Job& job) {
   for (const domain::Attempt& attempt : job.attempts) {
     if (!attempt.ended) continue;
     std::string reason = attempt.interrupted ? attempt.interruption : domain::service_end_of(attempt);
-    if (!part.quota_share.empty() && attempt.interrupted)
+    if (attempt.preempted)
       preempted.push_back(describe_attempt<batch::ServiceJobPreemptedAttempt>(job, attempt, reason));
     out.attempts->push_back(
         describe_attempt<batch::ServiceJobAttemptDetail>(job, attempt, std::move(reason)));

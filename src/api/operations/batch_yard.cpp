@@ -1,8 +1,10 @@
 // Compute environments, job queues, job definitions, and the tags of all that Batch has.
 #include <algorithm>
+#include <cmath>
 
 #include "api/operations/batch_requests.hpp"
 #include "base/text.hpp"
+#include "domain/usage.hpp"
 
 namespace trainyard::api {
 namespace {
@@ -52,6 +54,18 @@ void update_environment(const Services& services, const Context& context,
         return out;
       },
       std::move(answer));
+}
+
+// vCPU that its jobs hold.
+double cpus_held(const std::vector<std::shared_ptr<const domain::Job>>& jobs, const JobKey& environment) {
+  double cpus = 0;
+  for (const auto& job : jobs) {
+    const domain::Attempt* attempt = job->attempt();
+    if (attempt && attempt->state != domain::AttemptState::ended && job->spec.plain() &&
+        job->key.region == environment.region && attempt->environment == environment.name)
+      cpus += domain::cpus_of(*attempt);
+  }
+  return cpus;
 }
 
 // -- job queues
@@ -271,6 +285,7 @@ void add_batch_yard(OperationTable& table, const Settings&, const Services& serv
           -> Outcome<batch::DescribeComputeEnvironmentsResponse> {
         batch::DescribeComputeEnvironmentsResponse out;
         const auto yard = services.control.batch_yard();
+        const auto jobs = services.control.live_jobs();
         const auto results_max = TRY(results_max_of(request.max_results));
         out.compute_environments = TRY((page_of<batch::ComputeEnvironmentDetail, domain::ComputeEnvironment>(
             context, yard->environments,
@@ -278,6 +293,9 @@ void add_batch_yard(OperationTable& table, const Settings&, const Services& serv
             results_max, request.next_token.value_or(""), out.next_token,
             [&](const domain::ComputeEnvironment& noun) -> Outcome<batch::ComputeEnvironmentDetail> {
               auto detail = TRY(describe(noun, context.principal.account));
+              if (detail.compute_resources)
+                detail.compute_resources->desiredv_cpus =
+                    int64_t(std::ceil(std::max(noun.cpus_min, cpus_held(jobs, noun.key))));
               detail.tags = batch_tags_out(
                   TRY(services.control.tags(noun_arn(context, domain::kEnvironmentArn, noun.key.name))));
               return detail;

@@ -27,7 +27,7 @@ OperationTable all_operations(const Settings& settings, const Services& services
   add_batch_consumables(table, settings, services);
   add_batch_service(table, settings, services);
   add_batch_snapshot(table, settings, services);
-  add_service_quotas(table);
+  add_service_quotas(table, settings);
   add_job_reports(table, settings, services);
   add_interruptions(table, settings, services);
   add_campaigns(table, settings, services);

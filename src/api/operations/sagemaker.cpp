@@ -115,6 +115,7 @@ void create_training_job(const Settings& settings, const Services& services, con
   auto tags = tags_of(request.tags.value_or(std::vector<sagemaker::Tag>()));
   if (!tags) return answer(std::move(tags).error());
   tags->push_back({std::string(kCreatedByTag), context.principal.arn.substr(0, kTagValueBytesMax)});
+  spec->principal = context.principal.name;
   const domain::JobKey key{context.region, *request.training_job_name};
   const std::string arn = control::job_arn(context.principal.account, key);
   services.control.create_job(

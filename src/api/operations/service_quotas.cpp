@@ -50,11 +50,12 @@ quotas::ServiceQuota shown(const Context& context, const domain::QuotaService& s
   return out;
 }
 
-Outcome<std::vector<quotas::ServiceQuota>> all_of(const Context& context, const std::string& service_code) {
+Outcome<std::vector<quotas::ServiceQuota>> all_of(const Settings& settings, const Context& context,
+                                                  const std::string& service_code) {
   const domain::QuotaService* service = find_service(service_code);
   if (!service) return no_such_service(service_code);
   std::vector<quotas::ServiceQuota> out;
-  for (const auto& quota : domain::service_quotas())
+  for (const auto& quota : domain::service_quotas(settings.quotas, context.principal.name, context.region))
     if (quota.service == service_code) out.push_back(shown(context, *service, quota));
   return out;
 }
@@ -77,9 +78,9 @@ Outcome<std::vector<T>> page_of(std::vector<T> all, const std::optional<int64_t>
   return std::vector<T>(all.begin() + ptrdiff_t(first), all.begin() + ptrdiff_t(end));
 }
 
-Outcome<quotas::ServiceQuota> find_quota(const Context& context, const std::string& service,
-                                         const std::string& code) {
-  auto all = TRY(all_of(context, service));
+Outcome<quotas::ServiceQuota> find_quota(const Settings& settings, const Context& context,
+                                         const std::string& service, const std::string& code) {
+  auto all = TRY(all_of(settings, context, service));
   const auto found = std::ranges::find(all, code, &quotas::ServiceQuota::quota_code);
   if (found == all.end())
     return no_such_resource("The request failed because the specified quota does not exist: " +
@@ -89,7 +90,7 @@ Outcome<quotas::ServiceQuota> find_quota(const Context& context, const std::stri
 
 }  // namespace
 
-void add_service_quotas(OperationTable& table) {
+void add_service_quotas(OperationTable& table, const Settings& settings) {
   table.add<quotas::ListServices>(
       [](const Context&,
          const quotas::ListServicesRequest& request) -> Outcome<quotas::ListServicesResponse> {
@@ -105,9 +106,9 @@ void add_service_quotas(OperationTable& table) {
         return out;
       });
   table.add<quotas::ListServiceQuotas>(
-      [](const Context& context,
-         const quotas::ListServiceQuotasRequest& request) -> Outcome<quotas::ListServiceQuotasResponse> {
-        auto all = TRY(all_of(context, *request.service_code));
+      [&](const Context& context,
+          const quotas::ListServiceQuotasRequest& request) -> Outcome<quotas::ListServiceQuotasResponse> {
+        auto all = TRY(all_of(settings, context, *request.service_code));
         if (request.quota_code)
           std::erase_if(all, [&](const auto& each) { return each.quota_code != request.quota_code; });
         if (request.quota_applied_at_level.value_or("ACCOUNT") == "RESOURCE") all.clear();
@@ -116,36 +117,37 @@ void add_service_quotas(OperationTable& table) {
         return out;
       });
   table.add<quotas::GetServiceQuota>(
-      [](const Context& context,
-         const quotas::GetServiceQuotaRequest& request) -> Outcome<quotas::GetServiceQuotaResponse> {
+      [&](const Context& context,
+          const quotas::GetServiceQuotaRequest& request) -> Outcome<quotas::GetServiceQuotaResponse> {
         quotas::GetServiceQuotaResponse out;
-        out.quota = TRY(find_quota(context, *request.service_code, *request.quota_code));
+        out.quota = TRY(find_quota(settings, context, *request.service_code, *request.quota_code));
         return out;
       });
   // What this server allows is what it allows by default: nobody is allowed more by a request.
   table.add<quotas::ListAWSDefaultServiceQuotas>(
-      [](const Context& context, const quotas::ListAWSDefaultServiceQuotasRequest& request)
+      [&](const Context& context, const quotas::ListAWSDefaultServiceQuotasRequest& request)
           -> Outcome<quotas::ListAWSDefaultServiceQuotasResponse> {
         quotas::ListAWSDefaultServiceQuotasResponse out;
-        out.quotas = TRY(page_of(TRY(all_of(context, *request.service_code)), request.max_results,
+        out.quotas = TRY(page_of(TRY(all_of(settings, context, *request.service_code)), request.max_results,
                                  request.next_token, out.next_token));
         return out;
       });
   table.add<quotas::GetAWSDefaultServiceQuota>(
-      [](const Context& context, const quotas::GetAWSDefaultServiceQuotaRequest& request)
+      [&](const Context& context, const quotas::GetAWSDefaultServiceQuotaRequest& request)
           -> Outcome<quotas::GetAWSDefaultServiceQuotaResponse> {
         quotas::GetAWSDefaultServiceQuotaResponse out;
-        out.quota = TRY(find_quota(context, *request.service_code, *request.quota_code));
+        out.quota = TRY(find_quota(settings, context, *request.service_code, *request.quota_code));
         return out;
       });
-  table.add<quotas::RequestServiceQuotaIncrease>([](const Context& context,
-                                                    const quotas::RequestServiceQuotaIncreaseRequest& request)
-                                                     -> Outcome<quotas::RequestServiceQuotaIncreaseResponse> {
-    const auto quota = TRY(find_quota(context, *request.service_code, *request.quota_code));
-    return illegal_argument(*quota.quota_name +
-                            " is not raised by a request: instances of a type are set by [quotas] in this "
-                            "server's config, and the other limits are the server's own");
-  });
+  table.add<quotas::RequestServiceQuotaIncrease>(
+      [&](const Context& context, const quotas::RequestServiceQuotaIncreaseRequest& request)
+          -> Outcome<quotas::RequestServiceQuotaIncreaseResponse> {
+        const auto quota = TRY(find_quota(settings, context, *request.service_code, *request.quota_code));
+        return illegal_argument(
+            *quota.quota_name +
+            " is not raised by a request: instances of a type are set by [[quota]] in this "
+            "server's config, and the other limits are the server's own");
+      });
   // Nobody could have made a request.
   table.add<quotas::ListRequestedServiceQuotaChangeHistory>(
       [](const Context&, const quotas::ListRequestedServiceQuotaChangeHistoryRequest&)
@@ -155,9 +157,9 @@ void add_service_quotas(OperationTable& table) {
         return out;
       });
   table.add<quotas::ListRequestedServiceQuotaChangeHistoryByQuota>(
-      [](const Context& context, const quotas::ListRequestedServiceQuotaChangeHistoryByQuotaRequest& request)
+      [&](const Context& context, const quotas::ListRequestedServiceQuotaChangeHistoryByQuotaRequest& request)
           -> Outcome<quotas::ListRequestedServiceQuotaChangeHistoryByQuotaResponse> {
-        TRY(find_quota(context, *request.service_code, *request.quota_code));
+        TRY(find_quota(settings, context, *request.service_code, *request.quota_code));
         quotas::ListRequestedServiceQuotaChangeHistoryByQuotaResponse out;
         out.requested_quotas.emplace();
         return out;

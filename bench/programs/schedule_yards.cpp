@@ -1,0 +1,368 @@
+// The scheduler alone, without a server: ./yard bench schedule. Each mode prints lines of JSON.
+//
+//   schedule_yards rate     placements a second of one core's time, with 100,000 waiting jobs and 5,000 hosts
+//   schedule_yards growth   0 -> 4096 -> 0 vCPU, with machines that take 30 s to come
+//   schedule_yards kueue    Kueue's published baseline: 15,000 workloads in 30 queues of 5 cohorts
+#include <time.h>
+
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <queue>
+#include <string>
+#include <vector>
+
+#include "base/check.hpp"
+#include "base/random.hpp"
+#include "schedule/growth.hpp"
+#include "schedule/plan.hpp"
+#include "schedule/test_yard.hpp"
+
+namespace {
+
+using namespace trainyard;
+using namespace trainyard::schedule;
+
+constexpr int64_t kGib = int64_t{1} << 30;
+
+double cpu_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return double(now.tv_sec) + double(now.tv_nsec) / 1e9;
+}
+
+// -- rate -------------------------------------------------------------------------------------------
+
+// What a server knows of a job, and makes its snapshot from with each turn.
+struct Job {
+  std::string name;
+  std::vector<Ask> asks;
+  size_t line = 0;
+  std::string share;
+  std::vector<Choice> choices;
+  Duration lasts_max{}, lasts{};
+  Instant ends{};
+  std::vector<Placement> hosts;
+  bool runs = false;
+};
+
+class ClosedLoop {
+ public:
+  static constexpr size_t kWaiting = 100'000, kHosts = 5'000, kHostsOfRack = 40, kRacksOfRow = 5;
+  static constexpr Duration kTurn = 100ms;
+  static constexpr int kWarmTurns = 40, kTurns = 100;
+
+  ClosedLoop() {
+    for (size_t m = 0; m < kHosts; ++m) {
+      const size_t rack = m / kHostsOfRack;
+      machines_.push_back({"machine-" + std::to_string(m),
+                           {16, 64 * kGib, 0},
+                           "row-" + std::to_string(rack / kRacksOfRow) + "/rack-" + std::to_string(rack)});
+    }
+    limits_ = {{"vCPU of compute environment main", 70'000, 0, "raise its maxvCpus"},
+               {"vCPU of compute environment spare", 20'000, 0, "raise its maxvCpus"}};
+    lines_ = {{"training jobs", 1}, {"job queue shared", 1}, {"job queue urgent", 5}};
+    FairShare fair{{}, 600s};
+    for (int user = 0; user < 50; ++user)
+      fair.shares.push_back({"user" + std::to_string(user), 1.0 + user % 3, 0});
+    lines_[1].fair = fair;
+  }
+
+  void run() {
+    double began = 0, slowest = 0;
+    size_t placed = 0, held = 0, kinds_of_room = 0;
+    for (int turn = 0; turn < kWarmTurns + kTurns; ++turn) {
+      if (turn == kWarmTurns) {
+        began = cpu_seconds();
+        spent_elsewhere_ = 0;
+      }
+      const double start = cpu_seconds();
+      submit();
+      end_jobs();
+      spent_elsewhere_ += cpu_seconds() - start;
+      const double turn_began = cpu_seconds();
+      size_t starts = 0;
+      {
+        const Snapshot snapshot = make_snapshot();
+        const Plan plan = schedule::plan(snapshot, {}, now_);
+        starts = plan.starts.size();
+        carry_out(plan);
+        held += snapshot.running.size();
+        if (turn == kWarmTurns + kTurns - 1) {
+          const std::string fault = test::fault_of(snapshot, plan);
+          CHECK(fault.empty(), fault.c_str());
+        }
+      }
+      if (turn >= kWarmTurns) {
+        placed += starts;
+        slowest = std::max(slowest, cpu_seconds() - turn_began);
+      }
+      now_ += kTurn;
+    }
+    (void)kinds_of_room;
+    const double spent = cpu_seconds() - began - spent_elsewhere_;
+    std::printf(
+        R"({"placements_per_second": %.1f, "placements_of_a_turn": %.1f, "turn_ms": %.2f, "slowest_turn_ms": %.2f, "running": %zu, "used": %.4f})"
+        "\n",
+        double(placed) / spent, double(placed) / kTurns, spent / kTurns * 1000, slowest * 1000,
+        held / (kWarmTurns + kTurns), used_cpus_ / (16.0 * kHosts));
+  }
+
+ private:
+  void submit() {
+    for (; waiting_ < kWaiting; ++waiting_) {
+      Job job;
+      const size_t number = jobs_.size();
+      job.name = "job/simulation-step (job" + std::to_string(number) + ")";
+      static constexpr double kCpus[] = {1, 1, 2, 2, 4, 4, 8, 16};
+      const double cpus = kCpus[random_.below(8)];
+      const uint32_t hosts = random_.chance(10) ? uint32_t(2 + random_.below(7)) : 1;
+      job.asks = {{"ml.m5.large", {cpus, int64_t(cpus) * int64_t(1 + random_.below(4)) * kGib, 0}, hosts}};
+      job.line = random_.below(3);
+      if (job.line == 1) job.share = "user" + std::to_string(random_.below(50));
+      if (job.line > 0) job.choices = {{"main", {{0, 0, true}}}, {"spare", {{1, 0, true}}}};
+      static constexpr Duration kLimits[] = {10s, 20s, 60s};
+      job.lasts_max = kLimits[random_.below(3)];
+      job.lasts = 100ms * int64_t(1 + random_.below(80));
+      jobs_.push_back(std::move(job));
+    }
+  }
+
+  void end_jobs() {
+    while (!ends_.empty() && ends_.top().first <= now_) {
+      Job& job = jobs_[ends_.top().second];
+      for (const Placement& host : job.hosts) used_cpus_ -= host.share.cpus;
+      job = {};
+      running_.erase(ends_.top().second);
+      ends_.pop();
+    }
+  }
+
+  Snapshot make_snapshot() const {
+    Snapshot snapshot;
+    snapshot.machines = machines_;
+    snapshot.limits = limits_;
+    snapshot.lines = lines_;
+    snapshot.waiting.reserve(kWaiting);
+    snapshot.running.reserve(running_.size());
+    for (const auto& [number, unused] : running_) {
+      const Job& job = jobs_[number];
+      Running& running = snapshot.running.emplace_back();
+      running.job = number + 1;
+      running.name = job.name;
+      running.hosts = job.hosts;
+      running.line = job.line;
+      running.share = job.share;
+      if (!job.choices.empty()) running.needs = job.choices.front().needs;
+      running.ends_by = job.ends - job.lasts + job.lasts_max;
+    }
+    for (size_t number = first_; number < jobs_.size(); ++number) {
+      const Job& job = jobs_[number];
+      if (job.runs || job.asks.empty()) continue;
+      Waiting& waiting = snapshot.waiting.emplace_back();
+      waiting.job = number + 1;
+      waiting.name = job.name;
+      waiting.asks = job.asks;
+      waiting.line = job.line;
+      waiting.share = job.share;
+      waiting.choices = job.choices;
+      waiting.lasts_max = job.lasts_max;
+    }
+    return snapshot;
+  }
+
+  void carry_out(const Plan& plan) {
+    for (const Start& start : plan.starts) {
+      const size_t number = start.job - 1;
+      Job& job = jobs_[number];
+      job.runs = true;
+      job.ends = now_ + job.lasts;
+      job.hosts = start.hosts;
+      if (!job.choices.empty() && start.environment == "spare") job.choices.erase(job.choices.begin());
+      for (const Placement& host : job.hosts) used_cpus_ += host.share.cpus;
+      ends_.emplace(job.ends, number);
+      running_.emplace(number, true);
+    }
+    waiting_ -= plan.starts.size();
+    while (first_ < jobs_.size() && (jobs_[first_].runs || jobs_[first_].asks.empty())) ++first_;
+  }
+
+  SeededRandom random_{17};
+  std::vector<Machine> machines_;
+  std::vector<Limit> limits_;
+  std::vector<Line> lines_;
+  std::vector<Job> jobs_;  // by number; those that ended are empty
+  size_t first_ = 0;       // all before it have started
+  std::map<size_t, bool> running_;
+  using End = std::pair<Instant, size_t>;
+  std::priority_queue<End, std::vector<End>, std::greater<>> ends_;
+  size_t waiting_ = 0;
+  double used_cpus_ = 0, spent_elsewhere_ = 0;
+  Instant now_{};
+};
+
+// -- growth -----------------------------------------------------------------------------------------
+
+void growth() {
+  constexpr double kCpus = 4096;
+  constexpr Duration kComes = 30s, kTurn = 1s, kLasts = 120s, kEnd = 3'600s;
+  const Share size{16, 64 * kGib, 0};
+  Snapshot snapshot;
+  snapshot.limits = {{"vCPU of compute environment box", kCpus, 0, "raise its maxvCpus"}};
+  snapshot.lines = {{"job queue q"}};
+  for (domain::JobNumber number = 1; number <= 4096; ++number) {
+    Waiting job;
+    job.job = number;
+    job.name = "job/" + std::to_string(number);
+    job.asks = {{"1 vCPU", {1, 2 * kGib, 0}, 1}};
+    job.choices = {{"box", {{0, 0, true}}}};
+    snapshot.waiting.push_back(job);
+  }
+  std::map<std::string, Instant> idle_since;
+  std::vector<Instant> coming;
+  std::optional<Instant> grown, over, gone;
+  size_t made = 0;
+  for (Instant now{}; now < Instant{} + kEnd && !gone; now += kTurn) {
+    std::erase_if(snapshot.running, [&](const Running& running) { return *running.ends_by <= now; });
+    for (; !coming.empty() && coming.front() <= now; coming.erase(coming.begin()))
+      snapshot.machines.push_back({"machine-" + std::to_string(made++), size});
+    const Plan plan = schedule::plan(snapshot, {}, now);
+    std::map<domain::JobNumber, const Start*> starts;
+    for (const Start& start : plan.starts) starts[start.job] = &start;
+
+    std::map<std::string, size_t> busy;
+    for (const Running& running : snapshot.running) ++busy[running.hosts[0].machine];
+    for (const Start& start : plan.starts) ++busy[start.hosts[0].machine];
+    std::vector<IdleMachine> idle;
+    for (const Machine& machine : snapshot.machines) {
+      if (busy.contains(machine.name))
+        idle_since.erase(machine.name);
+      else
+        idle.push_back({machine.name, "large", idle_since.try_emplace(machine.name, now).first->second});
+    }
+    const MachineKind kind{.name = "large",
+                           .total = size,
+                           .environment = "box",
+                           .cpus_max = kCpus,
+                           .machines = uint32_t(snapshot.machines.size()),
+                           .coming = uint32_t(coming.size())};
+    const Growth growth = plan_growth(snapshot, plan, {kind}, idle, {}, now);
+    for (const Growth::More& more : growth.grow) coming.insert(coming.end(), more.count, now + kComes);
+    for (const std::string& name : growth.shrink)
+      std::erase_if(snapshot.machines, [&](const Machine& machine) { return machine.name == name; });
+
+    for (const Waiting& job : snapshot.waiting)
+      if (const auto start = starts.find(job.job); start != starts.end()) {
+        Running running;
+        running.job = job.job;
+        running.name = job.name;
+        running.hosts = start->second->hosts;
+        running.needs = job.choices[0].needs;
+        running.ends_by = now + kLasts;
+        snapshot.running.push_back(running);
+      }
+    std::erase_if(snapshot.waiting, [&](const Waiting& job) { return starts.contains(job.job); });
+    if (!grown && double(snapshot.machines.size()) * size.cpus >= kCpus) grown = now;
+    if (!over && snapshot.waiting.empty() && snapshot.running.empty()) over = now;
+    if (over && snapshot.machines.empty() && coming.empty()) gone = now;
+  }
+  CHECK(grown && over && gone, "it grows, and shrinks again");
+  std::printf(R"({"grown_seconds": %.1f, "over_seconds": %.1f, "gone_seconds": %.1f, "machines_made": %zu})"
+              "\n",
+              to_seconds(*grown), to_seconds(*over), to_seconds(*gone), made);
+}
+
+// -- kueue ------------------------------------------------------------------------------------------
+
+// https://github.com/kubernetes-sigs/kueue, test/performance/scheduler/configs/baseline: each cohort is a line here, each
+// of its queues a quota share. One that was preempted begins again.
+void kueue() {
+  struct Class {
+    const char* name;
+    int count;
+    double units;
+    Duration lasts, every;
+    int64_t priority;
+  };
+  constexpr Class kClasses[] = {{"small", 350, 1, 200ms, 100ms, 50},
+                                {"medium", 100, 5, 500ms, 500ms, 100},
+                                {"large", 50, 20, 1s, 1200ms, 200}};
+  constexpr int kCohorts = 5, kQueues = 6;
+  constexpr double kNominal = 20, kBorrowingLimit = 100;
+  test::TestYard yard;
+  yard.snapshot.machines = {{"cluster", {kCohorts * kQueues * kNominal, 1000 * kGib, 0}}};
+  struct Arrival {
+    Instant at;
+    int cohort, queue;
+    const Class* of;
+  };
+  std::vector<Arrival> arrivals;
+  for (int cohort = 0; cohort < kCohorts; ++cohort) {
+    Line line{"cohort " + std::to_string(cohort)};
+    for (int queue = 0; queue < kQueues; ++queue) {
+      QuotaShare share{"queue " + std::to_string(cohort) + "-" + std::to_string(queue),
+                       {{"units", kNominal}},
+                       true,
+                       true,
+                       kBorrowingLimit / kNominal,
+                       true};
+      line.quota_shares.push_back(share);
+      for (const Class& each : kClasses)
+        for (int i = 0; i < each.count; ++i)
+          arrivals.push_back({Instant{} + i * each.every, cohort, queue, &each});
+    }
+    yard.snapshot.lines.push_back(line);
+  }
+  std::ranges::stable_sort(arrivals, {}, &Arrival::at);
+  std::vector<const Class*> class_of;
+  for (const Arrival& arrival : arrivals) {
+    Waiting job;
+    job.asks = {{"unit", {arrival.of->units, 0, 0}, 1}};
+    job.line = size_t(arrival.cohort);
+    job.share = "queue " + std::to_string(arrival.cohort) + "-" + std::to_string(arrival.queue);
+    job.priority = arrival.of->priority;
+    job.demands = {{"units", arrival.of->units}};
+    yard.add({job, arrival.of->lasts, arrival.at});
+    class_of.push_back(arrival.of);
+  }
+  const double began = cpu_seconds();
+  CHECK(yard.run(), yard.fault().c_str());
+  const double spent = cpu_seconds() - began;
+
+  std::map<std::string, double> waited;
+  size_t preemptions = 0;
+  double useful = 0;
+  Instant last{};
+  for (size_t i = 0; i < class_of.size(); ++i) {
+    const test::TestYard::Record& record = yard.record(i + 1);
+    CHECK(record.ended, "every workload ends");
+    last = std::max(last, *record.ended);
+    waited[class_of[i]->name] +=
+        std::chrono::duration<double>(*record.started - record.work.arrives).count() / class_of[i]->count /
+        (kCohorts * kQueues);
+    useful += class_of[i]->units * std::chrono::duration<double>(class_of[i]->lasts).count();
+    preemptions += record.preemptions;
+  }
+  const double capacity = kCohorts * kQueues * kNominal * to_seconds(last);
+  std::printf(
+      R"({"large_s": %.2f, "medium_s": %.2f, "small_s": %.2f, "used": %.4f, "useful": %.4f, "evictions": %zu, "over_s": %.1f, "plans": %zu, "cpu_s": %.2f})"
+      "\n",
+      waited["large"], waited["medium"], waited["small"], yard.cpu_seconds() / capacity, useful / capacity,
+      preemptions, to_seconds(last), yard.plans(), spent);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string mode = argc == 2 ? argv[1] : "";
+  if (mode == "rate")
+    ClosedLoop().run();
+  else if (mode == "growth")
+    growth();
+  else if (mode == "kueue")
+    kueue();
+  else {
+    std::fprintf(stderr, "usage: schedule_yards rate|growth|kueue\n");
+    return 2;
+  }
+}

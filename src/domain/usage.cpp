@@ -1,0 +1,64 @@
+#include "domain/usage.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/check.hpp"
+
+namespace trainyard::domain {
+namespace {
+
+constexpr double kNothingCpuSeconds = 1e-3;
+
+double seconds(Duration duration) { return std::max(0.0, std::chrono::duration<double>(duration).count()); }
+
+}  // namespace
+
+double faded(const Usage& usage, Duration decay, Instant now) {
+  CHECK(decay > Duration{}, "a line's decay time is more than nothing");
+  return usage.cpu_seconds * std::exp(-seconds(now - usage.at) / seconds(decay));
+}
+
+double used_since(double cpus, Instant since, Duration decay, Instant now) {
+  CHECK(decay > Duration{}, "a line's decay time is more than nothing");
+  // The integral of what each moment's use has faded to.
+  return cpus * seconds(decay) * -std::expm1(-seconds(now - since) / seconds(decay));
+}
+
+std::optional<ShareKey> share_of(const Job& job) {
+  if (!job.spec.batch) return ShareKey{{}, job.spec.principal};
+  if (job.spec.batch->share.empty()) return std::nullopt;
+  return ShareKey{{job.key.region, job.spec.batch->queue}, job.spec.batch->share};
+}
+
+Duration decay_of(const BatchYard& yard, const JobKey& queue) {
+  if (queue.name.empty()) return kDecayOfOthers;
+  const JobQueue* found = yard.queue(queue);
+  const SchedulingPolicy* policy = found ? yard.policy_of(*found) : nullptr;
+  return std::chrono::seconds(policy ? policy->decay() : kDecaySecondsDefault);
+}
+
+double cpus_of(const Attempt& attempt) {
+  double cpus = 0;
+  for (const Host& host : attempt.hosts) cpus += host.share.cpus;
+  return cpus;
+}
+
+std::optional<Usage> usage_after(const std::optional<Usage>& present, const Job* before, const Job& after,
+                                 Duration decay) {
+  const Attempt* ended = after.attempt();
+  if (!ended || ended->state != AttemptState::ended) return std::nullopt;
+  const Attempt* was = before ? before->attempt() : nullptr;
+  if (!was || was->number != ended->number || was->state == AttemptState::ended) return std::nullopt;
+  // Attempts of one share may end out of order, by what their agents say: what is known is of the later instant.
+  const Instant at = present ? std::max(present->at, *ended->ended) : *ended->ended;
+  const double more =
+      faded({used_since(cpus_of(*ended), ended->started, decay, *ended->ended), *ended->ended}, decay, at);
+  return Usage{(present ? faded(*present, decay, at) : 0) + more, at};
+}
+
+bool is_nothing(const Usage& usage, Duration decay, Instant now) {
+  return faded(usage, decay, now) < kNothingCpuSeconds;
+}
+
+}  // namespace trainyard::domain

@@ -1,0 +1,63 @@
+#include "schedule/fair_share.hpp"
+
+#include <cmath>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace trainyard::schedule {
+
+size_t active_shares(const Snapshot& snapshot, size_t line) {
+  std::unordered_set<std::string_view> active;
+  for (const Running& running : snapshot.running)
+    if (running.line == line) active.insert(running.share);
+  for (const Waiting& waiting : snapshot.waiting)
+    if (waiting.line == line) active.insert(waiting.share);
+  return active.size();
+}
+
+double kept_part(const FairShare& fair, size_t active) { return std::pow(fair.reservation, double(active)); }
+
+FairOrder::FairOrder(const Snapshot& snapshot, size_t line, std::vector<uint32_t> jobs)
+    : window_seconds_(std::chrono::duration<double>(snapshot.lines[line].fair->decay).count()) {
+  std::unordered_map<std::string_view, size_t> by_name;
+  const auto share_of = [&](std::string_view name) -> Share& {
+    const auto [found, is_new] = by_name.try_emplace(name, shares_.size());
+    if (is_new) shares_.emplace_back();
+    return shares_[found->second];
+  };
+  for (const FairShare::Share& share : snapshot.lines[line].fair->shares) {
+    Share& its = share_of(share.name);
+    its.weight = share.weight;
+    its.had = share.usage;
+  }
+  for (const Running& running : snapshot.running) {
+    if (running.line != line) continue;
+    Share& its = share_of(running.share);
+    for (const Placement& host : running.hosts) its.had += host.share.cpus * window_seconds_;
+  }
+  for (const uint32_t job : jobs) share_of(snapshot.waiting[job].share).jobs.push_back(job);
+  for (size_t i = 0; i < shares_.size(); ++i) {
+    sort_by_urgency(shares_[i].jobs, snapshot.waiting);
+    last_ = i;
+    next();
+  }
+}
+
+std::optional<uint32_t> FairOrder::next() {
+  if (last_) {
+    const Share& share = shares_[*last_];
+    if (share.at < share.jobs.size()) turns_.push({share.had * share.weight, share.jobs[share.at], *last_});
+    last_.reset();
+  }
+  return turns_.empty() ? std::nullopt : std::optional(turns_.top().job);
+}
+
+void FairOrder::pop() {
+  last_ = turns_.top().share;
+  turns_.pop();
+  ++shares_[*last_].at;
+}
+
+void FairOrder::started(double cpus) { shares_[*last_].had += cpus * window_seconds_; }
+
+}  // namespace trainyard::schedule

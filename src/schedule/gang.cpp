@@ -1,0 +1,51 @@
+#include "schedule/gang.hpp"
+
+#include "base/check.hpp"
+#include "schedule/words.hpp"
+
+namespace trainyard::schedule {
+
+bool Gang::even() const {
+  for (const Group& group : groups)
+    if (!same(group.share, groups.front().share)) return false;
+  return true;
+}
+
+Share Gang::share_of(uint32_t host) const {
+  for (const Group& group : groups) {
+    if (host < group.count) return group.share;
+    host -= group.count;
+  }
+  CHECK(false, "there is such a host");
+}
+
+Gang gang_of(const std::vector<Ask>& asks, const std::vector<Machine>& machines, const Policy& policy) {
+  Gang gang;
+  Share sum;
+  for (const Ask& ask : asks) {
+    gang.groups.push_back({ask.share, ask.count});
+    gang.hosts += ask.count;
+    sum = plus(sum,
+               {ask.share.cpus * ask.count, ask.share.memory_bytes * ask.count, ask.share.gpus * ask.count});
+  }
+  gang.cpus = sum.cpus;
+  if (!policy.scale_gangs || machines.size() != 1 || within(sum, machines.front().total)) return gang;
+  const Machine& machine = machines.front();
+  const int64_t hosts = gang.hosts;
+  const bool too_large =
+      sum.cpus > machine.total.cpus + kRoundingCpus || sum.memory_bytes > machine.total.memory_bytes;
+  gang.cpus = 0;
+  for (Group& group : gang.groups) {
+    if (too_large) {
+      group.share.cpus = machine.total.cpus / double(hosts);
+      group.share.memory_bytes = machine.total.memory_bytes / hosts;
+    }
+    if (sum.gpus > machine.total.gpus)
+      group.share.gpus = std::min(group.share.gpus, machine.total.gpus / hosts);
+    gang.cpus += group.share.cpus * group.count;
+  }
+  gang.note = scaled_note(machine, asks, gang.groups);
+  return gang;
+}
+
+}  // namespace trainyard::schedule

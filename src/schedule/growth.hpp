@@ -1,0 +1,51 @@
+// Decides how many machines there should be: more when jobs wait that machines of a kind would hold, fewer when machines
+// have been idle for a while. Nothing is asked for that limits (maxvCpus) would not let jobs use; what minvCpus asks for
+// is kept.
+//
+// Threads: pure. Errors: none. Units: as plan.hpp.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "schedule/plan.hpp"
+
+namespace trainyard::schedule {
+
+// A kind of machine of which a launcher can make more.
+struct MachineKind {
+  std::string name;         // "c5.4xlarge"
+  domain::Share total;
+  std::string environment;  // whose jobs use them; "": anybody's
+  double cpus_min = 0;      // that are kept though idle
+  double cpus_desired = 0;  // that are wished for now, by hand
+  double cpus_max = 0;
+  uint32_t machines = 0;    // that are there
+  uint32_t coming = 0;      // asked for, not there yet
+};
+
+struct IdleMachine {
+  std::string name;
+  std::string kind;
+  Instant since;
+};
+
+struct Growth {
+  struct More {
+    std::string kind;
+    uint32_t count = 0;
+  };
+  std::vector<More> grow;
+  std::vector<std::string> shrink;  // names
+};
+
+struct GrowthPolicy {
+  Duration idle_max = 60s;          // then a machine is given back
+  uint32_t coming_max = 1'000;      // at once, of a kind
+};
+
+// `plan`: of this snapshot. What is about to come is counted as there.
+Growth plan_growth(const Snapshot& snapshot, const Plan& plan, const std::vector<MachineKind>& kinds,
+                   const std::vector<IdleMachine>& idle, const GrowthPolicy& policy, Instant now);
+
+}  // namespace trainyard::schedule

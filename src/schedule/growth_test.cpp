@@ -1,0 +1,107 @@
+#include "schedule/growth.hpp"
+
+#include <gtest/gtest.h>
+
+#include "schedule/test_words.hpp"
+
+namespace trainyard::schedule {
+namespace {
+
+using namespace test;
+
+// "c5.xlarge x 3, m5.4xlarge x 1"
+std::string grown(const Snapshot& snapshot, const std::vector<MachineKind>& kinds,
+                  const GrowthPolicy& policy = {}) {
+  std::string text;
+  for (const Growth::More& more :
+       plan_growth(snapshot, plan(snapshot, {}, kNow), kinds, {}, policy, kNow).grow)
+    text += (text.empty() ? "" : ", ") + more.kind + " x " + std::to_string(more.count);
+  return text;
+}
+MachineKind kind(const std::string& name, double cpus, double cpus_max) {
+  return {.name = name, .total = share(cpus, 4 * cpus), .cpus_max = cpus_max};
+}
+
+TEST(Growth, AsManyMachinesComeAsJobsWaitFor) {
+  const Snapshot snapshot = yard({}, {}, {job(1, 1, 3), job(2, 1, 3), job(3, 1, 1), job(4, 1, 1)});
+  EXPECT_EQ(grown(snapshot, {kind("small", 4, 100)}), "small x 2");
+}
+
+TEST(Growth, TheSmallestKindThatHoldsAHostIsTaken) {
+  const Snapshot snapshot = yard({}, {}, {job(1, 1, 3), job(2, 1, 12)});
+  EXPECT_EQ(grown(snapshot, {kind("large", 16, 100), kind("small", 4, 100)}), "large x 1, small x 1");
+}
+
+TEST(Growth, NeverBeyondItsMaximum) {
+  const Snapshot snapshot = yard({}, {}, {job(1, 1, 4), job(2, 1, 4), job(3, 1, 4)});
+  EXPECT_EQ(grown(snapshot, {kind("small", 4, 9)}), "small x 2");
+  EXPECT_EQ(grown(snapshot, {kind("small", 4, 100)}, {.coming_max = 1}), "small x 1");
+  std::vector<MachineKind> kinds = {kind("one", 4, 8), kind("other", 4, 8)};
+  kinds[0].environment = kinds[1].environment = "small";
+  kinds[0].machines = 1;
+  Snapshot queued = snapshot;
+  for (Waiting& waiting : queued.waiting) waiting.choices = {{"small", {}}};
+  EXPECT_EQ(grown(queued, kinds), "one x 1") << "kinds of an environment share its vCPU";
+}
+
+TEST(Growth, NothingComesThatLimitsWouldNotLetJobsUse) {
+  Snapshot snapshot = yard({}, {}, {job(1, 1, 4), job(2, 1, 4), job(3, 1, 4)});
+  snapshot.limits = {{"vCPU of compute environment small", 8}};
+  for (Waiting& waiting : snapshot.waiting) waiting.choices = {{"small", {{0, 0, true}}}};
+  EXPECT_EQ(grown(snapshot, {kind("small", 4, 100)}), "small x 2");
+}
+
+TEST(Growth, MachinesOfAnEnvironmentComeForItsOwnJobs) {
+  Snapshot snapshot = yard({}, {}, {job(1, 1, 4)});
+  std::vector<MachineKind> kinds = {kind("small", 4, 100)};
+  kinds[0].environment = "mine";
+  EXPECT_EQ(grown(snapshot, kinds), "");
+  snapshot.waiting[0].choices = {{"yours", {}}, {"mine", {}}};
+  EXPECT_EQ(grown(snapshot, kinds), "small x 1");
+}
+
+TEST(Growth, WhatIsAboutToComeIsCountedAsThere) {
+  const Snapshot snapshot = yard({}, {}, {job(1, 1, 4), job(2, 1, 4)});
+  std::vector<MachineKind> kinds = {kind("small", 4, 100)};
+  kinds[0].coming = 1;
+  EXPECT_EQ(grown(snapshot, kinds), "small x 1");
+  kinds[0].coming = 2;
+  EXPECT_EQ(grown(snapshot, kinds), "");
+}
+
+TEST(Growth, AGangThatCannotBeWholeBringsNothing) {
+  EXPECT_EQ(grown(yard({}, {}, {job(1, 4, 4)}), {kind("small", 4, 12)}), "");
+  EXPECT_EQ(grown(yard({}, {}, {job(1, 4, 4), job(2, 3, 4)}), {kind("small", 4, 12)}), "small x 3");
+  EXPECT_EQ(grown(yard({machine("box-1", 4)}, {}, {job(1, 4, 4)}), {kind("small", 4, 12)}), "small x 3")
+      << "what is free is used";
+}
+
+TEST(Growth, WhatIsWishedForComesThoughNobodyWaits) {
+  std::vector<MachineKind> kinds = {kind("small", 4, 100)};
+  kinds[0].cpus_min = 7;
+  EXPECT_EQ(grown(yard({}, {}, {}), kinds), "small x 2");
+  kinds[0].cpus_min = 0;
+  kinds[0].cpus_desired = 12;
+  EXPECT_EQ(grown(yard({}, {}, {}), kinds), "small x 3");
+}
+
+TEST(Growth, MachinesThatAreIdleForAWhileGo) {
+  const Snapshot snapshot = yard({machine("box-1", 4), machine("box-2", 4), machine("box-3", 4)}, {}, {});
+  std::vector<MachineKind> kinds = {kind("small", 4, 100)};
+  kinds[0].machines = 3;
+  const std::vector<IdleMachine> idle = {
+      {"box-1", "small", kNow - 59s}, {"box-2", "small", kNow - 60s}, {"box-3", "small", kNow - 90s}};
+  const auto shrunk = [&](const Snapshot& yard) {
+    return plan_growth(yard, plan(yard, {}, kNow), kinds, idle, {}, kNow).shrink;
+  };
+  EXPECT_EQ(shrunk(snapshot), (std::vector<std::string>{"box-3", "box-2"}));
+  kinds[0].cpus_min = 5;
+  EXPECT_EQ(shrunk(snapshot), std::vector<std::string>{"box-3"});
+  kinds[0].cpus_min = 0;
+  Snapshot busy = snapshot;
+  busy.waiting = {job(1, 3, 4)};
+  EXPECT_TRUE(shrunk(busy).empty()) << "a job starts on them";
+}
+
+}  // namespace
+}  // namespace trainyard::schedule

@@ -1,0 +1,133 @@
+#include "schedule/kinds.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <functional>
+#include <string_view>
+
+#include "schedule/shares.hpp"
+
+namespace trainyard::schedule {
+namespace {
+
+struct Hash {
+  uint64_t value = 0x9e3779b97f4a7c15u;
+  void add(uint64_t number) { value = (value ^ number ^ (value >> 29)) * 0xbf58476d1ce4e5b9u; }
+  void add(double number) { add(std::bit_cast<uint64_t>(number)); }
+  void add(std::string_view text) { add(uint64_t(std::hash<std::string_view>()(text))); }
+};
+
+bool same_asks(const Waiting& a, const Waiting& b) {
+  return std::ranges::equal(a.asks, b.asks, [](const Ask& x, const Ask& y) {
+    return x.count == y.count && same(x.share, y.share) && x.instance_type == y.instance_type;
+  });
+}
+
+bool same_needs(const std::vector<Need>& a, const std::vector<Need>& b) {
+  return std::ranges::equal(a, b, [](const Need& x, const Need& y) {
+    return x.limit == y.limit && x.amount == y.amount && x.cpus == y.cpus && x.for_good == y.for_good;
+  });
+}
+
+bool same_kind(const Waiting& a, const Waiting& b, bool shares_differ) {
+  return a.line == b.line && (!shares_differ || a.share == b.share) && same_asks(a, b) &&
+         std::ranges::equal(a.choices, b.choices,
+                            [](const Choice& x, const Choice& y) {
+                              return same_needs(x.needs, y.needs) && x.environment == y.environment;
+                            }) &&
+         std::ranges::equal(a.demands, b.demands, [](const Demand& x, const Demand& y) {
+           return x.amount == y.amount && x.unit == y.unit;
+         });
+}
+
+uint64_t hash_of_asks(const Waiting& waiting) {
+  Hash hash;
+  for (const Ask& ask : waiting.asks) {
+    hash.add(ask.share.cpus);
+    hash.add(uint64_t(ask.share.memory_bytes));
+    hash.add(uint64_t(ask.share.gpus) << 32 | ask.count);
+  }
+  return hash.value;
+}
+
+uint64_t hash_of(const Waiting& waiting, bool shares_differ, uint64_t asks) {
+  Hash hash{asks};
+  hash.add(uint64_t(waiting.line));
+  if (shares_differ) hash.add(std::string_view(waiting.share));
+  for (const Choice& choice : waiting.choices)
+    for (const Need& need : choice.needs) {
+      hash.add(uint64_t(need.limit));
+      hash.add(need.amount);
+    }
+  for (const Demand& demand : waiting.demands) hash.add(demand.amount);
+  return hash.value;
+}
+
+// Open addressing: numbers by hash, told apart by `same`.
+class Table {
+ public:
+  template <class Same>
+  uint32_t find_or_add(uint64_t hash, uint32_t next, Same same) {
+    if (2 * (used_ + 1) > slots_.size()) grow();
+    for (size_t at = hash & (slots_.size() - 1);; at = (at + 1) & (slots_.size() - 1)) {
+      Slot& slot = slots_[at];
+      if (slot.number == kNone) {
+        slot = {hash, next};
+        ++used_;
+        return next;
+      }
+      if (slot.hash == hash && same(slot.number)) return slot.number;
+    }
+  }
+
+ private:
+  static constexpr uint32_t kNone = UINT32_MAX;
+  struct Slot {
+    uint64_t hash = 0;
+    uint32_t number = kNone;
+  };
+  void grow() {
+    std::vector<Slot> old(slots_.size() * 2);
+    old.swap(slots_);
+    for (const Slot& slot : old) {
+      if (slot.number == kNone) continue;
+      size_t at = slot.hash & (slots_.size() - 1);
+      while (slots_[at].number != kNone) at = (at + 1) & (slots_.size() - 1);
+      slots_[at] = slot;
+    }
+  }
+  std::vector<Slot> slots_ = std::vector<Slot>(256);
+  size_t used_ = 0;
+};
+
+}  // namespace
+
+Kinds kinds_of(const std::vector<Waiting>& waiting, const std::vector<Line>& lines) {
+  Kinds found;
+  found.kind_of.reserve(waiting.size());
+  Table kinds, shapes;
+  for (uint32_t i = 0; i < waiting.size(); ++i) {
+    const Waiting& job = waiting[i];
+    const bool shares_differ = !lines[job.line].quota_shares.empty();
+    // Children of an array stand side by side.
+    if (i > 0 && same_kind(waiting[i - 1], job, shares_differ)) {
+      found.kind_of.push_back(found.kind_of.back());
+      continue;
+    }
+    const uint64_t asks = hash_of_asks(job);
+    const uint32_t kind = kinds.find_or_add(
+        hash_of(job, shares_differ, asks), uint32_t(found.kinds.size()),
+        [&](uint32_t known) { return same_kind(waiting[found.kinds[known].like], job, shares_differ); });
+    if (kind == found.kinds.size()) {
+      const uint32_t shape = shapes.find_or_add(asks, uint32_t(found.shapes.size()), [&](uint32_t known) {
+        return same_asks(waiting[found.shapes[known]], job);
+      });
+      if (shape == found.shapes.size()) found.shapes.push_back(i);
+      found.kinds.push_back({i, shape});
+    }
+    found.kind_of.push_back(kind);
+  }
+  return found;
+}
+
+}  // namespace trainyard::schedule

@@ -1,0 +1,49 @@
+#include "schedule/order.hpp"
+
+#include <algorithm>
+
+#include "schedule/fair_share.hpp"
+#include "schedule/quota_order.hpp"
+
+namespace trainyard::schedule {
+
+Turns::Turns(const Snapshot& snapshot, const Quotas& quotas) : snapshot_(snapshot) {
+  std::vector<std::vector<uint32_t>> jobs(snapshot.lines.size());
+  for (uint32_t i = 0; i < snapshot.waiting.size(); ++i) jobs[snapshot.waiting[i].line].push_back(i);
+  for (size_t line = 0; line < jobs.size(); ++line) {
+    if (!snapshot.lines[line].quota_shares.empty())
+      orders_.push_back(std::make_unique<QuotaOrder>(snapshot, line, std::move(jobs[line]), quotas));
+    else if (snapshot.lines[line].fair)
+      orders_.push_back(std::make_unique<FairOrder>(snapshot, line, std::move(jobs[line])));
+    else
+      orders_.push_back(std::make_unique<InOrder>(std::move(jobs[line])));
+    last_ = line;
+    put_back();
+  }
+}
+
+void Turns::put_back() {
+  if (!last_) return;
+  if (const auto next = orders_[*last_]->next())
+    turns_.push({snapshot_.lines[*last_].priority, *next, *last_});
+  last_.reset();
+}
+
+std::optional<uint32_t> Turns::next() {
+  put_back();
+  if (turns_.empty()) return std::nullopt;
+  const Turn turn = turns_.top();
+  turns_.pop();
+  last_ = turn.line;
+  orders_[turn.line]->pop();
+  return turn.job;
+}
+
+void Turns::started(double cpus) { orders_[*last_]->started(cpus); }
+
+void sort_by_urgency(std::vector<uint32_t>& jobs, const std::vector<Waiting>& waiting) {
+  const auto more_urgent = [&](uint32_t a, uint32_t b) { return waiting[a].priority > waiting[b].priority; };
+  if (!std::ranges::is_sorted(jobs, more_urgent)) std::ranges::stable_sort(jobs, more_urgent);
+}
+
+}  // namespace trainyard::schedule

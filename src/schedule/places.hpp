@@ -1,0 +1,43 @@
+// Which machines are near each other, as a tree: "room-1/row-2/rack-7" lies in "room-1/row-2", and that in "room-1".
+//
+// Threads: immutable. Private to this room.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "schedule/plan.hpp"
+
+namespace trainyard::schedule {
+
+class Places {
+ public:
+  struct Place {
+    uint32_t parent = 0;  // the root's is itself
+    uint32_t depth = 0;   // of the root: 0
+    uint32_t begin = 0, end = 0;
+  };
+  static constexpr uint32_t kRoot = 0;
+
+  // Keeps nothing of `machines`.
+  explicit Places(const std::vector<Machine>& machines);
+
+  // The root first, each before what lies in it.
+  const std::vector<Place>& all() const { return places_; }
+  bool flat() const { return places_.size() == 1; }
+  // The innermost one.
+  uint32_t of(uint32_t machine) const { return of_[machine]; }
+  // In no order.
+  std::span<const uint32_t> machines(uint32_t place) const {
+    return std::span(machines_).subspan(places_[place].begin, places_[place].end - places_[place].begin);
+  }
+
+ private:
+  std::vector<Place> places_;
+  std::vector<uint32_t> of_;
+  std::vector<uint32_t> machines_;  // those of a place side by side
+};
+
+}  // namespace trainyard::schedule

@@ -1,0 +1,175 @@
+// Quota shares lend, borrow, and take back.
+#include "schedule/quota.hpp"
+
+#include <gtest/gtest.h>
+
+#include "schedule/test_words.hpp"
+
+namespace trainyard::schedule {
+namespace {
+
+using namespace test;
+
+// red and blue have ten each; machines have room for all that may ever run.
+Snapshot red_and_blue() {
+  Snapshot snapshot = yard({machine("box-1", 1'000)}, {}, {});
+  QuotaShare red{"red", {{"NUM_INSTANCES", 10}}}, blue{"blue", {{"NUM_INSTANCES", 10}}};
+  red.lends = red.borrows = blue.lends = blue.borrows = true;
+  snapshot.lines = {{"job queue q", 1, {}, {red, blue}}};
+  return snapshot;
+}
+void wait(Snapshot& snapshot, const std::string& share, double instances, int64_t priority = 0) {
+  Waiting waiting = job(snapshot.waiting.size() + 1, 1, 1);
+  waiting.share = share;
+  waiting.priority = priority;
+  waiting.demands = {{"NUM_INSTANCES", instances}};
+  snapshot.waiting.push_back(waiting);
+}
+void run(Snapshot& snapshot, domain::JobNumber number, const std::string& share, double instances,
+         int64_t priority = 0) {
+  Running made = running("training-job/" + std::to_string(number), "box-1", 1);
+  made.job = number;
+  made.line = 0;
+  made.share = share;
+  made.priority = priority;
+  made.demands = {{"NUM_INSTANCES", instances}};
+  made.gives_way = true;
+  made.started = kNow - 1s * int64_t(1'000 - number);  // higher numbers are younger
+  snapshot.running.push_back(made);
+}
+
+TEST(Quota, WhatIsLentIsBorrowed) {
+  Snapshot snapshot = red_and_blue();
+  for (const double instances : {10.0, 6.0, 5.0}) wait(snapshot, "red", instances);
+  EXPECT_EQ(started(snapshot), (Numbers{1, 2}));
+  EXPECT_EQ(
+      reason(snapshot, 3),
+      "waits for 11 more instances of quota share red (needs 5, 16 of its 10 are used, and may borrow 10)");
+  snapshot.lines[0].quota_shares[1].lends = false;
+  EXPECT_EQ(started(snapshot), Numbers{1}) << "blue keeps its own";
+  snapshot.lines[0].quota_shares[1].lends = true;
+  snapshot.lines[0].quota_shares[0].borrows = false;
+  EXPECT_EQ(started(snapshot), Numbers{1}) << "red does not borrow";
+}
+
+TEST(Quota, NotMoreThanItsBorrowMax) {
+  Snapshot snapshot = red_and_blue();
+  snapshot.lines[0].quota_shares[0].borrow_max = 0.5;
+  for (const double instances : {10.0, 4.0, 16.0}) wait(snapshot, "red", instances);
+  EXPECT_EQ(started(snapshot), (Numbers{1, 2}));
+  EXPECT_EQ(reason(snapshot, 3),
+            "needs 16 instances of quota share red, which has 10, and may borrow 5: raise its capacity");
+}
+
+TEST(Quota, WithinAShareTheMoreUrgentGoFirst) {
+  Snapshot snapshot = red_and_blue();
+  snapshot.lines[0].quota_shares[0].borrows = false;
+  for (const int64_t priority : {1, 9, 5}) wait(snapshot, "red", 5, priority);
+  EXPECT_EQ(started(snapshot), (Numbers{2, 3}));
+}
+
+TEST(Quota, WhoStaysWithinItsOwnGoesBeforeWhoBorrows) {
+  Snapshot snapshot = red_and_blue();
+  for (const double instances : {10.0, 5.0}) wait(snapshot, "red", instances);
+  wait(snapshot, "blue", 8);
+  EXPECT_EQ(started(snapshot), (Numbers{1, 3}));
+}
+
+TEST(Quota, TheFirstOfAShareKeepsItFromThoseBehindIt) {
+  Snapshot snapshot = red_and_blue();
+  for (QuotaShare& share : snapshot.lines[0].quota_shares) share.borrows = false;
+  run(snapshot, 900, "red", 4);
+  wait(snapshot, "red", 8);
+  wait(snapshot, "red", 2);
+  wait(snapshot, "blue", 2);
+  EXPECT_EQ(started(snapshot), Numbers{3});
+  EXPECT_TRUE(
+      reason(snapshot, 2).starts_with("waits for its turn behind training-job/a, which waits for 2 more"));
+  snapshot.running[0].ends_by = kNow + 10s;
+  snapshot.waiting[1].lasts_max = 10s;
+  EXPECT_EQ(started(snapshot), (Numbers{3, 2}))
+      << "it is over when the first may start; red's turn comes after blue's";
+}
+
+TEST(Quota, WhatWasLentIsTakenBack) {
+  Snapshot snapshot = red_and_blue();
+  run(snapshot, 900, "red", 10);
+  run(snapshot, 901, "red", 4, 5);
+  run(snapshot, 902, "red", 3);
+  run(snapshot, 903, "red", 3);
+  wait(snapshot, "blue", 2);
+  const Plan found = plan(snapshot, {}, kNow);
+  ASSERT_EQ(found.preemptions.size(), 1u);
+  EXPECT_EQ(found.preemptions[0].job, 903u) << "the youngest of the least urgent, and one is enough";
+  EXPECT_EQ(found.preemptions[0].reason,
+            "training-job/a of quota share blue needs back what quota share red has borrowed");
+  EXPECT_EQ(reason(snapshot, 1), "waits for training-job/903, which gives way to it");
+}
+
+TEST(Quota, TheFewestGiveWay) {
+  Snapshot snapshot = red_and_blue();
+  run(snapshot, 900, "red", 10);
+  run(snapshot, 901, "red", 6);
+  for (domain::JobNumber number : {902, 903, 904, 905}) run(snapshot, number, "red", 1);
+  wait(snapshot, "blue", 6);
+  EXPECT_EQ(preempted(snapshot), Numbers{901});
+  wait(snapshot, "blue", 4);
+  EXPECT_EQ(preempted(snapshot), Numbers{901}) << "one job of a share at a time is made room for";
+}
+
+TEST(Quota, WhoLeavesAlreadyIsEnough) {
+  Snapshot snapshot = red_and_blue();
+  run(snapshot, 900, "red", 10);
+  run(snapshot, 901, "red", 10);
+  snapshot.running[1].leaving = true;
+  wait(snapshot, "blue", 10);
+  EXPECT_TRUE(preempted(snapshot).empty());
+  EXPECT_EQ(reason(snapshot, 1), "waits for jobs that are ending");
+  wait(snapshot, "red", 1);
+  EXPECT_TRUE(started(snapshot).empty()) << "what comes back is blue's";
+}
+
+TEST(Quota, NobodyGivesWayWhereThatDoesNotHelp) {
+  Snapshot snapshot = red_and_blue();
+  run(snapshot, 900, "red", 10);
+  run(snapshot, 901, "red", 10);
+  wait(snapshot, "blue", 5);
+  EXPECT_EQ(preempted(snapshot), Numbers{901});
+  snapshot.running[1].gives_way = false;
+  EXPECT_EQ(preempted(snapshot), Numbers{900}) << "what is borrowed has no name";
+  snapshot.running[0].gives_way = false;
+  EXPECT_TRUE(preempted(snapshot).empty());
+  snapshot.running[1].gives_way = true;
+  snapshot.limits = {{"consumable resource licences", 1, 1}};
+  snapshot.waiting[0].choices = {{"", {{0, 1}}}};
+  EXPECT_TRUE(preempted(snapshot).empty()) << "it would wait for the licence all the same";
+}
+
+TEST(Quota, OfItsOwnShareTheLessUrgentGiveWay) {
+  Snapshot snapshot = red_and_blue();
+  for (QuotaShare& share : snapshot.lines[0].quota_shares) share.borrows = share.lends = false;
+  run(snapshot, 900, "red", 5, 1);
+  run(snapshot, 901, "red", 5, 7);
+  wait(snapshot, "red", 5, 7);
+  EXPECT_TRUE(preempted(snapshot).empty());
+  snapshot.lines[0].quota_shares[0].preempts_within = true;
+  EXPECT_EQ(preempted(snapshot), Numbers{900});
+  EXPECT_EQ(plan(snapshot, {}, kNow).preemptions[0].reason,
+            "training-job/a of quota share red is more urgent");
+  snapshot.waiting[0].priority = 1;
+  EXPECT_TRUE(preempted(snapshot).empty()) << "as urgent is not more urgent";
+}
+
+TEST(Quota, WhoWouldBorrowTakesNothingBack) {
+  Snapshot snapshot = red_and_blue();
+  snapshot.lines[0].quota_shares.push_back({"green", {{"NUM_INSTANCES", 10}}, true, true});
+  run(snapshot, 900, "red", 15);
+  run(snapshot, 901, "green", 10);
+  run(snapshot, 902, "green", 5);
+  wait(snapshot, "blue", 11);
+  EXPECT_TRUE(preempted(snapshot).empty());
+  EXPECT_TRUE(started(snapshot).empty());
+}
+
+}  // namespace
+}  // namespace trainyard::schedule

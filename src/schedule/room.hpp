@@ -1,0 +1,79 @@
+// Where there is room: machines grouped in classes of equal free share, so that finding a place costs as many steps as
+// there are classes, not machines.
+//
+// One host goes where it leaves the least unused. A gang goes on one machine if one holds it, else into the innermost
+// place (places.hpp) that holds it, the fullest of equals, and there on as few machines as hold it. Among equal machines
+// the first of the snapshot is taken.
+//
+// A gang of equal hosts is placed wherever that is possible. One of unlike hosts is laid host by host, the larger first,
+// and where that fails all ways are looked at, within kLayoutStepsMax.
+//
+// Threads: confined to one. Private to this room.
+#pragma once
+
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "schedule/gang.hpp"
+#include "schedule/places.hpp"
+
+namespace trainyard::schedule {
+
+class Room {
+ public:
+  // Requires: `places` outlives it.
+  Room(const Places& places, std::vector<Share> free);
+
+  const Share& free(uint32_t machine) const { return free_[machine]; }
+  const std::vector<Share>& all() const { return free_; }
+  void set(uint32_t machine, const Share& free);
+
+  std::optional<Layout> place(const Gang& gang);
+  // How many hosts of this share there is room for, each on its own terms.
+  int64_t capacity(const Share& share) const;
+
+ private:
+  struct Class {
+    Share free;
+    std::vector<uint32_t> machines;  // ascending
+  };
+  // Hosts of one share that each place has room for, kept up to date: what gangs ask for is seldom new.
+  struct Capacity {
+    Share share;
+    std::vector<int64_t> by_place;
+  };
+  // Machines that have room for the same number of hosts.
+  struct Bin {
+    int64_t times = 0;
+    double size = 0;  // what is free of each
+    std::vector<uint32_t>::const_iterator begin, end;
+  };
+  struct HashOfShare {
+    size_t operator()(const Share& share) const;
+  };
+  struct SameShare {
+    bool operator()(const Share& a, const Share& b) const { return same(a, b); }
+  };
+  static constexpr size_t kCapacitiesMax = 16;
+  static constexpr size_t kPlacesTriedMax = 16;  // for a gang of unlike hosts
+
+  Class& class_of(const Share& free);
+  std::optional<uint32_t> best_for(const Share& share, int64_t times) const;
+  const Capacity& capacities(const Share& share);
+  std::optional<Layout> place_even(const Share& share, uint32_t hosts);
+  std::optional<Layout> place_unlike(const Gang& gang);
+  std::vector<uint32_t> nearest(const Gang& gang);
+  static Layout pack(std::vector<Bin> bins, uint32_t hosts);
+  std::optional<Layout> lay(const Gang& gang, const std::vector<uint32_t>& machines) const;
+  std::vector<uint32_t> first_of_each_class(uint32_t count) const;
+
+  const Places& places_;
+  std::vector<Share> free_;  // by machine
+  std::vector<Class> classes_;
+  std::vector<uint32_t> of_;  // by machine: its class
+  std::unordered_map<Share, uint32_t, HashOfShare, SameShare> known_;
+  std::vector<Capacity> capacities_;
+};
+
+}  // namespace trainyard::schedule

@@ -1,0 +1,101 @@
+#include "schedule/room.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "base/random.hpp"
+#include "schedule/test_words.hpp"
+
+namespace trainyard::schedule {
+namespace {
+
+using namespace test;
+
+std::vector<Share> totals(const std::vector<Machine>& machines) {
+  std::vector<Share> shares;
+  for (const Machine& machine : machines) shares.push_back(machine.total);
+  return shares;
+}
+Gang gang(uint32_t hosts, double cpus) { return {{{share(cpus), hosts}}, hosts, hosts * cpus, ""}; }
+
+// Two racks of four in each of two rows; box-0 .. box-15 have four vCPU each.
+std::vector<Machine> two_rows() {
+  std::vector<Machine> machines;
+  for (int m = 0; m < 16; ++m)
+    machines.push_back(machine("box-" + std::to_string(m), 4, 100, 0,
+                               "row-" + std::to_string(m / 8) + "/rack-" + std::to_string(m / 4)));
+  return machines;
+}
+struct Yard {
+  std::vector<Machine> machines = two_rows();
+  Places places{machines};
+  std::vector<Share> free = totals(machines);
+  std::set<uint32_t> place(const Gang& gang) const {
+    const auto layout = Room(places, free).place(gang);
+    return layout ? std::set<uint32_t>(layout->begin(), layout->end()) : std::set<uint32_t>{};
+  }
+};
+using Machines = std::set<uint32_t>;
+
+TEST(Room, AGangGoesWhereItIsNearestAndTheFullest) {
+  Yard yard;
+  yard.free[5].cpus = yard.free[8].cpus = yard.free[9].cpus = 0;
+  EXPECT_EQ(yard.place(gang(2, 4)), (Machines{10, 11})) << "a rack that has just that";
+  EXPECT_EQ(yard.place(gang(3, 4)), (Machines{4, 6, 7}));
+  EXPECT_EQ(yard.place(gang(5, 4)).size(), 5u);
+  EXPECT_GE(*yard.place(gang(5, 4)).begin(), 8u) << "no rack holds it: the fuller row";
+  EXPECT_EQ(yard.place(gang(13, 4)).size(), 13u);
+  EXPECT_TRUE(yard.place(gang(14, 4)).empty());
+}
+
+TEST(Room, AGangGoesOnFewMachines) {
+  Yard yard;
+  yard.free[3].cpus = 2;
+  EXPECT_EQ(yard.place(gang(2, 1)), Machines{3}) << "one holds it: where the least is left";
+  EXPECT_EQ(yard.place(gang(4, 1)), Machines{0});
+  EXPECT_EQ(yard.place(gang(6, 1)), (Machines{0, 3}));
+}
+
+TEST(Room, UnlikeHostsGoToOnePlaceAsWell) {
+  Yard yard;
+  yard.free[0].cpus = yard.free[1].cpus = 1;
+  EXPECT_EQ(yard.place({{{share(4), 2}, {share(1), 2}}, 4, 10, ""}), (Machines{0, 1, 2, 3}));
+}
+
+TEST(Room, KeepsCountOfWhatChanges) {
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    SeededRandom random(seed);
+    Yard yard;
+    Room room(yard.places, yard.free);
+    for (int step = 0; step < 50; ++step) {
+      const Gang asked = gang(uint32_t(1 + random.below(8)), double(1 + random.below(4)));
+      const auto kept = room.place(asked), fresh = Room(yard.places, room.all()).place(asked);
+      ASSERT_EQ(kept, fresh) << "seed " << seed;
+      int64_t could = 0;
+      for (const Share& free : room.all()) could += times_within(asked.groups[0].share, free);
+      EXPECT_EQ(kept.has_value(), could >= asked.hosts) << "seed " << seed;
+      EXPECT_EQ(room.capacity(asked.groups[0].share), could);
+      const auto changed = uint32_t(random.below(16));
+      room.set(changed, share(double(random.below(5)), 100));
+    }
+  }
+}
+
+TEST(Places, AreATreeWhateverTheOrderOfMachines) {
+  const std::vector<Machine> machines = {machine("a", 1, 1, 0, "x-y/z"), machine("b", 1, 1, 0, "x/z"),
+                                         machine("c", 1, 1, 0, "x"), machine("d", 1),
+                                         machine("e", 1, 1, 0, "x/z")};
+  const Places places(machines);
+  ASSERT_EQ(places.all().size(), 5u) << "the root, x, x/z, x-y, x-y/z";
+  EXPECT_EQ(places.machines(Places::kRoot).size(), 5u);
+  EXPECT_EQ(places.of(1), places.of(4));
+  EXPECT_EQ(places.machines(places.of(1)).size(), 2u);
+  EXPECT_EQ(places.machines(places.of(2)).size(), 3u) << "x and what lies in it";
+  EXPECT_EQ(places.of(3), Places::kRoot);
+  EXPECT_EQ(places.all()[places.of(1)].parent, places.of(2));
+  EXPECT_EQ(places.machines(places.of(0)).size(), 1u);
+}
+
+}  // namespace
+}  // namespace trainyard::schedule

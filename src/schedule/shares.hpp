@@ -1,0 +1,60 @@
+// Arithmetic of what machines have and hosts ask for.
+//
+// Threads: pure. Units: as domain::Share. Private to this room.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "domain/job.hpp"
+
+namespace trainyard::schedule {
+
+using domain::Share;
+
+// Fractions of vCPU are sums of quotients: this much is rounding, not room.
+inline constexpr double kRoundingCpus = 1e-9;
+
+inline Share plus(const Share& a, const Share& b) {
+  return {a.cpus + b.cpus, a.memory_bytes + b.memory_bytes, a.gpus + b.gpus};
+}
+inline Share minus(const Share& a, const Share& b) {
+  return {a.cpus - b.cpus, a.memory_bytes - b.memory_bytes, a.gpus - b.gpus};
+}
+inline Share least_of(const Share& a, const Share& b) {
+  return {std::min(a.cpus, b.cpus), std::min(a.memory_bytes, b.memory_bytes), std::min(a.gpus, b.gpus)};
+}
+inline bool within(const Share& part, const Share& whole) {
+  return part.cpus <= whole.cpus + kRoundingCpus && part.memory_bytes <= whole.memory_bytes &&
+         part.gpus <= whole.gpus;
+}
+inline bool same(const Share& a, const Share& b) {
+  return a.cpus == b.cpus && a.memory_bytes == b.memory_bytes && a.gpus == b.gpus;
+}
+
+// As one number, to compare by: a GPU is as much as 16 vCPU, 4 GiB as one.
+inline double size_of(const Share& share) {
+  constexpr double kFourGib = 4.0 * 1024 * 1024 * 1024;
+  return std::max(0.0, share.cpus) + double(std::max<int64_t>(0, share.memory_bytes)) / kFourGib +
+         double(std::max<int64_t>(0, share.gpus)) * 16;
+}
+// How far `needs` goes beyond `free`.
+inline double lack(const Share& needs, const Share& free) {
+  Share over = minus(needs, free);
+  over.cpus -= kRoundingCpus;
+  return size_of(over);
+}
+
+// How many hosts of `part` `whole` holds; a host that asks for nothing is held as often as anybody may ask.
+inline int64_t times_within(const Share& part, const Share& whole) {
+  int64_t times = INT32_MAX;
+  if (whole.cpus < -kRoundingCpus || whole.memory_bytes < 0 || whole.gpus < 0)
+    return within(part, whole) ? 1 : 0;
+  if (part.cpus > 0) times = std::min(times, int64_t(std::floor((whole.cpus + kRoundingCpus) / part.cpus)));
+  if (part.memory_bytes > 0) times = std::min(times, whole.memory_bytes / part.memory_bytes);
+  if (part.gpus > 0) times = std::min(times, whole.gpus / part.gpus);
+  return std::max<int64_t>(0, times);
+}
+
+}  // namespace trainyard::schedule
