@@ -121,7 +121,11 @@ class Preparer {
       says = TRY(ask_python(image.python, prepared.variables));
     image.mpi4py = says.mpi4py;
     image.tensorflow = says.tensorflow;
-    image.smdistributed = says.smdistributed;
+    const std::vector<std::string> packages =
+        kind == Program::command ? std::vector<std::string>()
+                                 : install_arguments(says, kind == Program::package, requirements);
+    // Packages may bring it: whether they did is seen when they are there.
+    image.smdistributed = says.smdistributed || !packages.empty();
     if (settings.enabled("sagemaker_distributed_dataparallel_enabled"))
       image.code_names_smdistributed = code_names(code, "smdistributed");
     // Before minutes are spent on packages it is known that there is something to start.
@@ -129,11 +133,13 @@ class Preparer {
 
     if (kind == Program::command) {
       ::chmod((code + "/" + settings.program).c_str(), 0777);
-    } else if (const auto arguments = install_arguments(says, kind == Program::package, requirements);
-               !arguments.empty()) {
-      TRY(install(settings, image.python, arguments, kind == Program::package, prepared.variables));
-      if (!settings.distribution_groups.empty())
-        image.mpi4py = image.mpi4py || TRY(ask_python(image.python, prepared.variables)).mpi4py;
+    } else if (!packages.empty()) {
+      TRY(install(settings, image.python, packages, kind == Program::package, prepared.variables));
+      if (!settings.distribution_groups.empty()) {
+        const PythonSays now = TRY(ask_python(image.python, prepared.variables));
+        image.mpi4py = image.mpi4py || now.mpi4py;
+        image.smdistributed = now.smdistributed;
+      }
     }
     prepared.plan = TRY(make_plan(settings, image, prepared.variables));
     return prepared;

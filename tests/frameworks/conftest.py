@@ -16,6 +16,8 @@ def yard(tmp_path_factory):
 stop_grace_seconds = 5
 [images."huggingface-pytorch-training:*"]
 {environment("transformers")}
+[images."pytorch-training:*"]
+{environment("torch-current")}
 [images."tensorflow-training:*"]
 {environment("tensorflow")}
 [[machine]]

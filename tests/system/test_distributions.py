@@ -1,6 +1,8 @@
 """Distributions across real hosts: the platform starts the ranks, keeps the first error, and ends when they end."""
 
+import io
 import subprocess
+import zipfile
 
 import pytest
 
@@ -54,6 +56,30 @@ def test_the_first_error_is_told_with_host_and_rank(yard):
                           hyperparameters=TORCH | {"fail-rank": 1})
     assert done["FailureReason"].startswith("AlgorithmError: ExecuteUserScriptError: ValueError: no such column (algo-2, rank 1, exit code 1)"), done["FailureReason"]
     assert done["FailureReason"].endswith("exit code: 1 (algo-2)")
+
+
+def wheel(name):
+    """A wheel of one empty package."""
+    buffer, info = io.BytesIO(), f"{name}-1.dist-info"
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr(f"{name}/__init__.py", "")
+        archive.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n")
+        archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr(f"{info}/RECORD", f"{name}/__init__.py,,\n{info}/METADATA,,\n{info}/WHEEL,,\n{info}/RECORD,,\n")
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize("brings, status", [("smdistributed", "Completed"), ("another", "Failed"), (None, "Failed")])
+def test_a_script_that_needs_smdistributed_runs_where_its_packages_bring_it(yard, brings, status):
+    files = {"train.py": "import smdistributed\nprint('it is there')\n"}
+    if brings:
+        files |= {"requirements.txt": f"--no-index\n--find-links wheels\n{brings}\n", f"wheels/{brings}-1-py3-none-any.whl": wheel(brings)}
+    done, lines = scripts.run(yard, f"smd-{brings or 'nothing'}", "train.py", files, status=status,
+                              hyperparameters={"sagemaker_distributed_dataparallel_enabled": True, "sagemaker_instance_type": "ml.t3.medium"})
+    if status == "Completed":
+        assert "it is there" in lines
+    else:
+        assert "The script names smdistributed" in done["FailureReason"], done["FailureReason"]
 
 
 MPI = {"sagemaker_mpi_enabled": True, "sagemaker_mpi_num_of_processes_per_host": 2, "sagemaker_mpi_custom_mpi_options": ""}

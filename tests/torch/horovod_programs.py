@@ -393,6 +393,57 @@ def batch_norm():
     return apart
 
 
+def states():
+    """What a TorchState holds goes back to its last commit, and becomes rank 0's when it is synced; each kind in its own way."""
+    hvd.init()
+    rank, size = hvd.rank(), hvd.size()
+    torch.manual_seed(rank)
+    net = torch.nn.Linear(3, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=1.0, momentum=0.9)
+    halving = torch.optim.lr_scheduler.StepLR(optimizer, 1, gamma=0.5)
+    plateau = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, patience=100)
+    sampler = hvd.elastic.ElasticSampler(list(range(12)), shuffle=False)
+
+    def step():
+        net(torch.ones(1, 3)).sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        halving.step()
+        plateau.step(-1.0)
+
+    def weights():
+        return [parameter.detach().clone() for parameter in net.parameters()]
+
+    state = hvd.elastic.TorchState(net, optimizer, halving=halving, plateau=plateau, sampler=sampler, epoch=10 + rank, best={"loss": [rank]})
+    for _ in range(rank):
+        step()
+    list(sampler)
+    sampler.record_batch(0, 2)
+    state.commit()
+    committed, rate = weights(), optimizer.param_groups[0]["lr"]
+    assert rate == 0.5 ** rank
+
+    step()
+    list(sampler)
+    sampler.record_batch(1, 2)
+    state.epoch, state.best["loss"] = 99, [99]
+    state.restore()
+    assert all(torch.equal(*pair) for pair in zip(weights(), committed))
+    assert optimizer.param_groups[0]["lr"] == rate and halving.last_epoch == plateau.last_epoch == rank
+    assert (state.epoch, state.best) == (10 + rank, {"loss": [rank]}) and len(sampler.processed_indices) == 2
+    assert state.halving is halving and halving.optimizer is optimizer, "it goes on stepping this optimizer"
+
+    state.sync()
+    assert (state.epoch, state.best) == (10, {"loss": [0]})
+    assert optimizer.param_groups[0]["lr"] == 1.0 and halving.last_epoch == plateau.last_epoch == 0
+    everyones = hvd.allgather_object(weights())
+    assert all(torch.equal(*pair) for other in everyones for pair in zip(other, everyones[0]))
+    assert len(sampler.processed_indices) == 2 * size, "what any rank has done is done"
+    step()
+    assert optimizer.param_groups[0]["lr"] == 0.5, "it steps this optimizer"
+    return "good"
+
+
 def timeline(path):
     hvd.init()
     if hvd.rank() == 0:

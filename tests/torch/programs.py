@@ -282,7 +282,8 @@ def fsdp2():
 def smddp():
     import smdistributed.dataparallel.torch.torch_smddp  # noqa: F401
     import smdistributed.dataparallel.torch.distributed as sdp
-    from smdistributed.dataparallel.torch.parallel import DistributedDataParallel as Wrapper
+    from smdistributed.dataparallel.torch.parallel.distributed import DistributedDataParallel as Wrapper
+    assert os.environ["SMDATAPARALLEL_LOCAL_RANK"] == os.environ["LOCAL_RANK"], "trainers look there"
     dist.init_process_group("smddp", init_method=os.environ["MEET_AT"], rank=RANK, world_size=WORLD)
     assert dist.get_backend() == "smddp" and sdp.get_world_size() == WORLD
     assert isinstance(Wrapper(torch.nn.Linear(2, 2)), DistributedDataParallel)

@@ -1,5 +1,7 @@
 """horovod.torch: what scripts of Horovod rely on, over our collectives."""
 
+import importlib
+import inspect
 import json
 import os
 import subprocess
@@ -14,7 +16,7 @@ def run(program, count, *arguments, **more):
     return ranks.run(program, count, programs="horovod_programs.py", arguments=arguments, **more)
 
 
-@pytest.mark.parametrize("program, count", [("operations", 3), ("operations", 1), ("gradients", 3), ("refusals", 2), ("sets", 4), ("guards", 2), ("adasum", 3)])
+@pytest.mark.parametrize("program, count", [("operations", 3), ("operations", 1), ("gradients", 3), ("refusals", 2), ("sets", 4), ("guards", 2), ("adasum", 3), ("states", 2)])
 def test_what_scripts_rely_on(program, count):
     assert run(program, count) == ["good"] * count
 
@@ -82,3 +84,45 @@ def test_every_name_of_horovod_is_there():
     assert [name for name in names if not hasattr(hvd, name)] == []
     assert [name for name in ("run", "State", "ObjectState", "TorchState", "ElasticSampler") if not hasattr(hvd.elastic, name)] == []
     assert horovod.__version__.startswith("0.28.1")
+
+
+# Where scripts look for it: the reference's own modules, and what they pass by name.
+@pytest.mark.parametrize("place, names", [
+    ("horovod.torch.init", "comm process_sets"),
+    ("horovod.torch.start_timeline", "file_path mark_cycles"),
+    ("horovod.torch.allreduce", "tensor average name compression op prescale_factor postscale_factor process_set"),
+    ("horovod.torch.allreduce_async_", "tensor average name op prescale_factor postscale_factor process_set"),
+    ("horovod.torch.grouped_allreduce", "tensors average name compression op prescale_factor postscale_factor process_set"),
+    ("horovod.torch.sparse_allreduce_async", "tensor name op process_set"),
+    ("horovod.torch.allgather", "tensor name process_set"),
+    ("horovod.torch.broadcast_", "tensor root_rank name process_set"),
+    ("horovod.torch.alltoall", "tensor splits name process_set"),
+    ("horovod.torch.reducescatter", "tensor name compression op process_set prescale_factor postscale_factor"),
+    ("horovod.torch.join", "device"),
+    ("horovod.torch.barrier", "process_set"),
+    ("horovod.torch.broadcast_parameters", "params root_rank"),
+    ("horovod.torch.broadcast_optimizer_state", "optimizer root_rank"),
+    ("horovod.torch.broadcast_object", "obj root_rank name process_set"),
+    ("horovod.torch.allgather_object", "obj name process_set"),
+    ("horovod.torch.DistributedOptimizer", "optimizer named_parameters compression backward_passes_per_step op gradient_predivide_factor num_groups groups sparse_as_dense process_set"),
+    ("horovod.torch.elastic.run", "func"),
+    ("horovod.torch.elastic.TorchState", "model optimizer"),
+    ("horovod.torch.elastic.ElasticSampler", "dataset shuffle seed"),
+    ("horovod.torch.elastic.state.TorchState", "model optimizer"),
+    ("horovod.torch.elastic.sampler.ElasticSampler", "dataset shuffle seed"),
+    ("horovod.torch.mpi_ops.synchronize", "handle"),
+    ("horovod.torch.functions.broadcast_object", "obj root_rank name process_set"),
+    ("horovod.torch.optimizer.DistributedOptimizer", "optimizer named_parameters"),
+    ("horovod.torch.sync_batch_norm.SyncBatchNorm", "num_features eps momentum affine track_running_stats"),
+    ("horovod.torch.compression.Compression", ""),
+    ("horovod.common.exceptions.HorovodInternalError", ""),
+    ("horovod.common.exceptions.HostsUpdatedInterrupt", "skip_sync"),
+    ("horovod.common.elastic.State", "bcast_object get_rank"),
+    ("horovod.common.elastic.ObjectState", "bcast_object get_rank"),
+    ("horovod.run", ""),
+    ("horovod.runner.run", "func args kwargs np min_np max_np slots reset_limit hosts hostfile start_timeout ssh_port ssh_identity_file output_filename verbose use_gloo use_mpi network_interfaces executable"),
+])
+def test_names_are_where_scripts_look_for_them_and_take_what_they_pass(place, names):
+    module, name = place.rsplit(".", 1)
+    found = getattr(importlib.import_module(module), name)
+    assert set(names.split()) - set(inspect.signature(found).parameters if names else ()) == set()

@@ -46,3 +46,11 @@ def test_a_horovod_script_on_two_hosts_as_it_is(yard):
     files, expected = sources("03_horovod")
     _, lines = scripts.run(yard, "horovod", "train.py", files, hosts=2, hyperparameters={"sagemaker_mpi_enabled": True, "sagemaker_mpi_num_of_processes_per_host": 2, "epochs": 3})
     check(lines, expected)
+
+
+def test_a_script_of_smdistributed_dataparallel_on_two_hosts_as_it_is(yard):
+    files, expected = sources("07_smddp")
+    _, lines = scripts.run(yard, "smddp", "train.py", files, hosts=2, hyperparameters={
+        "sagemaker_distributed_dataparallel_enabled": True, "sagemaker_distributed_dataparallel_custom_mpi_options": "",
+        "sagemaker_instance_type": "ml.t3.medium", "sagemaker_mpi_num_of_processes_per_host": 2, "epochs": 3})
+    check(lines, expected)

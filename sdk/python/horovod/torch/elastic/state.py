@@ -54,6 +54,14 @@ class _Optimizer(_Kept):
         self._forget()
 
 
+class _Scheduler(_Kept):
+    """Of learning rates: it stays the one that steps its optimizer, whose rate is the optimizer's own state."""
+
+    def sync(self):
+        self.value.load_state_dict(broadcast_object(self.value.state_dict(), 0, "elastic.scheduler"))
+        self.save()
+
+
 class _Sampler(_Kept):
     def sync(self):
         # Each rank knows what it did itself; the rest is for whoever is there now.
@@ -66,12 +74,14 @@ class _Sampler(_Kept):
         self.value.reset()
 
 
-_KINDS = [(torch.nn.Module, _Model), (torch.optim.Optimizer, _Optimizer), (ElasticSampler, _Sampler)]
+# Versions of torch differ in what the schedulers' base is called, and in whether all have it.
+_SCHEDULERS = tuple(getattr(torch.optim.lr_scheduler, name) for name in ("LRScheduler", "_LRScheduler", "ReduceLROnPlateau") if hasattr(torch.optim.lr_scheduler, name))
+_KINDS = [(torch.nn.Module, _Model), (torch.optim.Optimizer, _Optimizer), (_SCHEDULERS, _Scheduler), (ElasticSampler, _Sampler)]
 
 
 class TorchState(elastic.ObjectState):
-    """TorchState(model, optimizer, sampler=.., epoch=0, batch=0): modules, optimizers and ElasticSamplers by any name, all
-    else as plain values."""
+    """TorchState(model, optimizer, sampler=.., epoch=0, batch=0): modules, optimizers, their schedulers and ElasticSamplers by
+    any name, all else as plain values."""
 
     def __init__(self, model=None, optimizer=None, **more):
         everything = {"model": model, "optimizer": optimizer, **more}

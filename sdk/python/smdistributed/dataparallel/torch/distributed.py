@@ -14,9 +14,4 @@ def init_process_group(backend="smddp", **more):
 
 def get_local_rank():
     """This process's place among those of its host."""
-    for name in ("SMDATAPARALLEL_LOCAL_RANK", "LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK"):
-        if name in os.environ:
-            return int(os.environ[name])
-    return 0
-
-
+    return int(os.environ.get("SMDATAPARALLEL_LOCAL_RANK", 0))

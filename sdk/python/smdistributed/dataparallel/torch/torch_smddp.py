@@ -1,5 +1,12 @@
 """Importing it makes "smddp" a backend: torch.distributed.init_process_group("smddp"). new_group works too."""
 
+import os
+
 import trainyard.torch
 
 trainyard.torch.register("smddp")
+
+# What the library tells scripts and trainers of a rank's place on its host, whoever started it.
+for _name in ("LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK"):
+    if _name in os.environ:
+        os.environ.setdefault("SMDATAPARALLEL_LOCAL_RANK", os.environ[_name])

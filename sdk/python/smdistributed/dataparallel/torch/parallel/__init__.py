@@ -1,0 +1,3 @@
+"""`from smdistributed.dataparallel.torch.parallel.distributed import DistributedDataParallel`, or from here."""
+
+from smdistributed.dataparallel.torch.parallel.distributed import DistributedDataParallel  # noqa: F401

@@ -1,0 +1,65 @@
+"""Fully sharded training as people write it, by both of PyTorch's ways; of Trainyard it knows the backend's name. At the end it
+says how far it is from one process that had the whole batches."""
+
+import argparse
+import functools
+import hashlib
+
+import torch
+import torch.distributed as dist
+from torch.distributed.fsdp import FullyShardedDataParallel, fully_shard
+from torch.distributed.fsdp.wrap import size_based_auto_wrap_policy
+
+import trainyard.torch  # noqa: F401
+
+STEPS, BATCH = 8, 16
+
+
+def net():
+    torch.manual_seed(3)
+    return torch.nn.Sequential(torch.nn.Linear(32, 300), torch.nn.ReLU(), torch.nn.Linear(300, 300), torch.nn.ReLU(), torch.nn.Linear(300, 10))
+
+
+def train(model, part):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    generator = torch.Generator().manual_seed(7)
+    for _ in range(STEPS):
+        inputs, labels = torch.randn(BATCH, 32, generator=generator), torch.randint(0, 10, (BATCH,), generator=generator)
+        optimizer.zero_grad()
+        torch.nn.functional.cross_entropy(model(inputs[part]), labels[part]).backward()
+        optimizer.step()
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--way", choices=["wrapper", "in-place"], required=True)
+    way = parser.parse_args().way
+    dist.init_process_group("trainyard")  # was: "nccl"
+    rank, world = dist.get_rank(), dist.get_world_size()
+    share = BATCH // world
+    part = slice(rank * share, (rank + 1) * share)
+    if way == "wrapper":
+        policy = functools.partial(size_based_auto_wrap_policy, min_num_params=5000)
+        model = FullyShardedDataParallel(net(), auto_wrap_policy=policy, device_id=torch.device("cpu"))
+        train(model, part)
+        with FullyShardedDataParallel.summon_full_params(model):
+            weights = [one.detach().clone() for one in model.parameters()]
+    else:
+        model = net()
+        mesh = dist.device_mesh.init_device_mesh("cpu", (world,))
+        for layer in model:
+            if isinstance(layer, torch.nn.Linear):
+                fully_shard(layer, mesh=mesh)
+        fully_shard(model, mesh=mesh)
+        train(model, part)
+        weights = [one.full_tensor().detach().clone() for one in model.parameters()]
+    alone = net()
+    train(alone, slice(None))
+    apart = max(float((one.flatten() - other.detach().flatten()).abs().max()) for one, other in zip(weights, alone.parameters()))
+    digest = hashlib.sha256(b"".join(one.numpy().tobytes() for one in weights)).hexdigest()
+    print(f"rank {rank} of {world}, {way}: {apart < 1e-5} that it is as one process, weights {digest}", flush=True)
+    dist.barrier()
+
+
+if __name__ == "__main__":
+    main()
