@@ -24,6 +24,7 @@
 #include "base/text.hpp"
 #include "host/cgroup.hpp"
 #include "host/container_plan.hpp"
+#include "host/container_record.hpp"
 #include "host/enclosure.hpp"
 #include "host/files.hpp"
 #include "host/id_range.hpp"
@@ -47,10 +48,6 @@ constexpr int kStartPollMilliseconds = 1;
 // waits for a disk.
 constexpr Duration kKillMax = 10s;
 constexpr size_t kRuntimeLogBytesMax = 64 << 10;
-
-// Who started which container: one file each, by the cgroup's name, "PID START IDS" (the first of its ids). What a
-// sweep goes by.
-std::string record_path(const std::string& name) { return run_directory() + "/containers/" + name; }
 
 // A directory that is there on the machine, for each container's mount namespace to put its stage over. On the
 // way to it anybody may walk.
@@ -150,57 +147,6 @@ void remove_what_we_made(const std::string& directory, const std::string& layer_
   for (const char* name : {kConfigFile, kProcessFile, kRuntimeLog, kCopyDirectory})
     remove(directory + "/" + name);
   for (const char* name : {kUpperDirectory, kWorkDirectory}) remove(layer_directory + "/" + name);
-}
-
-// Its starter alone first, so that nobody takes our claim for a dead one's; its ids are added before there is anything to
-// sweep.
-Result<void> write_record(const std::string& name) {
-  const auto ours = own_identity();
-  if (!ours) return internal("this process does not find itself in /proc");
-  return write_file(record_path(name),
-                    std::to_string(ours->process) + " " + std::to_string(ours->started) + " ", 0600);
-}
-
-Result<void> add_ids(const std::string& name, uint32_t first_id) {
-  const std::string text = std::to_string(first_id);
-  const File record(::open(record_path(name).c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
-  if (!record || ::write(record.descriptor(), text.data(), text.size()) != ssize_t(text.size()))
-    return from_errno("writing " + record_path(name));
-  return ok();
-}
-
-struct ContainerRecord {
-  ProcessIdentity starter;
-  uint32_t first_id = 0;
-};
-
-std::optional<ContainerRecord> read_record(const std::string& name) {
-  const auto text = read_file(record_path(name), 64 << 10);
-  if (!text) return {};
-  const auto members = split(*text, ' ');
-  if (members.size() < 3) return {};
-  const auto process = parse_int(members[0]), started = parse_int(members[1]), ids = parse_int(members[2]);
-  if (!process || !started) return {};
-  return ContainerRecord{{pid_t(*process), uint64_t(*started)}, ids ? uint32_t(*ids) : 0};
-}
-
-// Whether the process that started the container of this cgroup still runs. Without a record nobody claims
-// it.
-bool starter_is_alive(const std::string& name) {
-  const auto record = read_record(name);
-  return record && is_alive(record->starter);
-}
-
-// Its ids are free for others once nothing of it runs any more.
-bool has_container(const std::string& name) {
-  return exists(record_path(name)) || Cgroup::named(name).exists();
-}
-
-void remove_record(const std::string& name) {
-  if (const auto removed = remove_all(runtime_root() + "/" + name); !removed)
-    log(Level::warning, "host", "cleaning up after a container: " + removed.error().message);
-  if (const auto record = read_record(name)) release_id_range(name, record->first_id);
-  ::unlink(record_path(name).c_str());
 }
 
 Result<void> remove_cgroup(const std::string& name) {
@@ -517,7 +463,6 @@ Result<std::unique_ptr<Container>> start_container(const ContainerSpec& wanted, 
   TRY(make_bundle(spec, system, stage, {}, machine_architecture()));  // is it one at all?
   TRY(make_directories(spec.directory, 0700));
   TRY(make_stage());
-  TRY(make_directories(run_directory() + "/containers", 0755));
 
   const std::string name = cgroup_name(spec.id, spec.directory);
   TRY(write_record(name));
