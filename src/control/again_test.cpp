@@ -393,7 +393,7 @@ TEST(WarmPool, IsHeldThenReusedThenGivenBack) {
       yard.find("b")->wait_reason,
       "waits for 8 more vCPU on machine box-1 (needs 8, 0 free): held by the warm pool of training-job/a (8)"
       "; and for 32 more GiB of memory on machine box-1 (needs 32, 0 free): held by the warm pool of "
-      "training-job/a (32)");
+      "training-job/a (32); starts by 2025-11-20 09:55:00 UTC at the latest");
   yard.clock.advance(40s);
   ASSERT_TRUE(yard.create(kept("c", 60)));
   EXPECT_EQ(yard.find("c")->state, JobState::active) << "whoever waits";

@@ -21,10 +21,10 @@ TEST(Batch, AJobRunsInTheFirstEnvironmentOfItsQueueWithRoom) {
   ASSERT_TRUE(yard.create(yard.batch_job("d", 9, "both")));
   EXPECT_EQ(yard.find("a")->attempt()->environment, "box");
   EXPECT_EQ(yard.find("b")->attempt()->environment, "more");
-  EXPECT_EQ(
-      yard.find("c")->wait_reason,
-      "waits for 1 vCPU of compute environment box of us-east-1: 4 of its 4 are used; waits for 1 vCPU of "
-      "compute environment more of us-east-1: 2 of its 2 are used");
+  EXPECT_EQ(yard.find("c")->wait_reason,
+            "waits for 1 more vCPU of compute environment box (needs 1, 4 of its 4 are used); waits for 1 "
+            "more vCPU of "
+            "compute environment more (needs 1, 2 of its 2 are used)");
   EXPECT_EQ(yard.status("c"), "RUNNABLE");
   EXPECT_NE(yard.find("d")->wait_reason.find("has at most 4: raise its maxvCpus"), std::string::npos);
   yard.exit("a", 0);

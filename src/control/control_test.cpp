@@ -107,7 +107,8 @@ TEST(Control, StopsWaitingJobsAtOnceAndActiveOnesInOrder) {
   ASSERT_TRUE(yard.create(Yard::job("b")));
   EXPECT_EQ(yard.find("b")->wait_reason,
             "waits for 2 more vCPU on machine box-1 (needs 2, 0 free): held by training-job/a (8)"
-            "; and for 8 more GiB of memory on machine box-1 (needs 8, 0 free): held by training-job/a (32)");
+            "; and for 8 more GiB of memory on machine box-1 (needs 8, 0 free): held by training-job/a (32); "
+            "starts by 2025-11-21 10:52:00 UTC at the latest");
   EXPECT_EQ(yard.phases("b"), Lines{"Starting: " + yard.find("b")->wait_reason});
   EXPECT_EQ(yard.stop("b")->state, JobState::stopped);
   EXPECT_EQ(yard.stop("b").error().kind, Kind::conflict);

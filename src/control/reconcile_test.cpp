@@ -184,7 +184,8 @@ TEST(Decide, PlacesWaitingJobsAroundWhatIsHeld) {
   EXPECT_EQ(words(decision), "");
   ASSERT_EQ(decision.waits.size(), 1u);
   EXPECT_EQ(decision.waits[0].reason,
-            "waits for 2 more vCPU on machine box-1 (needs 6, 4 free): held by training-job/a (4)");
+            "waits for 2 more vCPU on machine box-1 (needs 6, 4 free): held by training-job/a (4); starts by "
+            "1970-01-13 14:52:40 UTC at the latest");
   snapshot.machines[0].cpus = 10;
   EXPECT_EQ(words(decide(snapshot, {}, {}, spot, kNow)), "place 2 on box-1");
 }
