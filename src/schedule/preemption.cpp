@@ -63,7 +63,7 @@ class Choosing {
     for (const uint32_t each : candidates) {
       if (enough || chosen.size() == kGivingWayMax) break;
       const bool across = *view_.holdings.all()[each].share != job_.share;
-      if (across && !view_.quotas.beyond_without(view_.holdings, each, chosen)) continue;
+      if (across && !view_.quotas.beyond_without(view_.holdings, each, chosen, job_)) continue;
       chosen.push_back(each);
       enough = fits(chosen, of_its_own);
     }

@@ -198,11 +198,20 @@ bool Quotas::holds_beyond(const Share& its, const Amounts& amounts) {
   return false;
 }
 
-bool Quotas::beyond_without(const Holdings& holdings, uint32_t index, std::span<const uint32_t> ended) const {
+bool Quotas::beyond_without(const Holdings& holdings, uint32_t index, std::span<const uint32_t> ended,
+                            const Waiting& to) const {
   const Holding& holding = holdings.all()[index];
   const Line& line = lines_[*holding.line];
-  return holds_beyond(without(line, holdings, ended)[line.by_name.at(*holding.share)],
-                      amounts(line, *holding.demands));
+  const auto shares = without(line, holdings, ended);
+  const Share& its = shares[line.by_name.at(*holding.share)];
+  const Amounts back = amounts(line, *holding.demands);
+  if (!holds_beyond(its, back)) return false;
+  if (!its.is->preempts_within || holding.running->priority < to.priority) return true;
+  for (size_t unit = 0; unit < back.size(); ++unit)
+    if (back[unit] > 0 && its.capacity[unit] &&
+        its.promised[unit] - back[unit] < *its.capacity[unit] - kRoundingAmount)
+      return false;
+  return true;
 }
 
 std::vector<Quotas::Share> Quotas::without(const Line& line, const Holdings& holdings,

@@ -62,8 +62,10 @@ class Quotas {
   bool fits_without(const Waiting& job, const Holdings& holdings, std::span<const uint32_t> ended) const;
   // As that, and of its own only.
   bool own_without(const Waiting& job, const Holdings& holdings, std::span<const uint32_t> ended) const;
-  // Its share would still hold something beyond its own.
-  bool beyond_without(const Holdings& holdings, uint32_t holding, std::span<const uint32_t> ended) const;
+  // Its share would still hold something beyond its own, and not have less than its own without it; or less, where it
+  // could not take that back in turn, for ever.
+  bool beyond_without(const Holdings& holdings, uint32_t holding, std::span<const uint32_t> ended,
+                      const Waiting& to) const;
   // These were told to end.
   void leave(const Holdings& holdings, std::span<const uint32_t> ended);
 
