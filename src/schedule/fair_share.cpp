@@ -58,6 +58,12 @@ void FairOrder::pop() {
   ++shares_[*last_].at;
 }
 
+bool FairOrder::leads() const {
+  if (!first_ || first_ == last_) return false;
+  const Share &first = shares_[*first_], &last = shares_[*last_];
+  return last.had * last.weight > first.had * first.weight;
+}
+
 void FairOrder::started(double cpus) { shares_[*last_].had += cpus * window_seconds_; }
 
 }  // namespace trainyard::schedule

@@ -1,8 +1,8 @@
 // Fair share: next is whoever has had least for its weight. What a share has had is its usage of the past, and what it
 // holds now as if it had held that for the whole window; what this plan starts is in it at once.
 //
-// A job is considered though those of other shares wait for longer, so a share that comes back after a pause does not
-// catch up on more than the window.
+// Backfill alone would undo that: small jobs find room where large ones do not. So whoever has had more than the share of
+// the first that waits passes it only if it is over in time, not by taking what the first leaves.
 //
 // Threads: confined to one. Private to this room.
 #pragma once
@@ -27,6 +27,8 @@ class FairOrder final : public LineOrder {
   std::optional<uint32_t> next() override;
   void pop() override;
   void started(double cpus) override;
+  void first_waits() override { first_ = last_; }
+  bool leads() const override;
 
  private:
   struct Share {
@@ -48,6 +50,7 @@ class FairOrder final : public LineOrder {
   std::vector<Share> shares_;
   std::priority_queue<Turn> turns_;  // of all shares but the last one
   std::optional<size_t> last_;       // whose job was popped
+  std::optional<size_t> first_;      // whose job is the first that waits for machines
 };
 
 }  // namespace trainyard::schedule

@@ -58,16 +58,21 @@ std::vector<Limits::Obstacle> Limits::obstacles(const Choice& choice, size_t lin
     if (!amount || *amount <= 0) continue;
     const size_t limit = choice.needs[i].limit;
     const double kept = this->kept(line, limit), needs = *amount - kRoundingAmount;
-    const auto& claim = claims_[limit];
     if (needs > snapshot_.limits[limit].total - kept)
       found.push_back({Obstacle::What::too_small, limit, *amount, kept});
-    else if (claim && needs > claim->spare &&
-             !(claim->at && ends && *ends <= *claim->at && !for_good(choice, limit)))
+    else if (breaks_promise(choice, limit, needs, ends))
       found.push_back({Obstacle::What::promised, limit, *amount, kept});
     else if (needs > free_[limit] - kept)
       found.push_back({Obstacle::What::full, limit, *amount, kept});
   }
   return found;
+}
+
+bool Limits::breaks_promise(const Choice& choice, size_t limit, double amount,
+                            std::optional<Instant> ends) const {
+  const auto& claim = claims_[limit];
+  if (!claim || amount <= claim->spare) return false;
+  return !claim->at || !ends || *ends > *claim->at || for_good(choice, limit);
 }
 
 void Limits::take(const Choice& choice, double cpus, std::optional<Instant> ends) {
@@ -122,8 +127,8 @@ std::optional<Instant> Limits::earliest(const Choice& choice, size_t line, doubl
   return std::nullopt;
 }
 
-bool Limits::fits_without(const Choice& choice, size_t line, double cpus, const Holdings& holdings,
-                          const std::vector<uint32_t>& ended) const {
+bool Limits::fits_without(const Choice& choice, size_t line, double cpus, std::optional<Instant> ends,
+                          const Holdings& holdings, const std::vector<uint32_t>& ended) const {
   for (size_t i = 0; i < choice.needs.size(); ++i) {
     const size_t limit = choice.needs[i].limit;
     double free = free_[limit] - kept(line, limit);
@@ -133,7 +138,8 @@ bool Limits::fits_without(const Choice& choice, size_t line, double cpus, const 
       for (const Need& need : *holding.needs)
         if (need.limit == limit && !need.for_good) free += amount_of(need, holding.cpus);
     }
-    if (all_of_limit(choice, i, cpus).value_or(0) > free + kRoundingAmount) return false;
+    const double needs = all_of_limit(choice, i, cpus).value_or(0) - kRoundingAmount;
+    if (needs > free || breaks_promise(choice, limit, needs, ends)) return false;
   }
   return true;
 }

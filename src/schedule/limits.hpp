@@ -57,10 +57,13 @@ class Limits {
                                   std::vector<double>& free_then) const;
 
   // All that the choice needs would be free, had these ended.
-  bool fits_without(const Choice& choice, size_t line, double cpus, const Holdings& holdings,
-                    const std::vector<uint32_t>& ended) const;
+  bool fits_without(const Choice& choice, size_t line, double cpus, std::optional<Instant> ends,
+                    const Holdings& holdings, const std::vector<uint32_t>& ended) const;
 
  private:
+  // It would take of a limit what was promised to somebody.
+  bool breaks_promise(const Choice& choice, size_t limit, double amount, std::optional<Instant> ends) const;
+
   const Snapshot& snapshot_;
   std::vector<double> free_;
   std::vector<std::optional<Claim>> claims_;

@@ -41,6 +41,13 @@ std::optional<uint32_t> Turns::next() {
 
 void Turns::started(double cpus) { orders_[*last_]->started(cpus); }
 
+void Turns::first_waits() {
+  first_line_ = last_;
+  orders_[*last_]->first_waits();
+}
+
+bool Turns::leads() const { return first_line_ == last_ && orders_[*last_]->leads(); }
+
 void sort_by_urgency(std::vector<uint32_t>& jobs, const std::vector<Waiting>& waiting) {
   const auto more_urgent = [&](uint32_t a, uint32_t b) { return waiting[a].priority > waiting[b].priority; };
   if (!std::ranges::is_sorted(jobs, more_urgent)) std::ranges::stable_sort(jobs, more_urgent);

@@ -24,6 +24,10 @@ class LineOrder {
   virtual void pop() = 0;
   // The one that was popped last has started, on hosts of that many vCPU.
   virtual void started(double cpus) = 0;
+  // The one that was popped last is the first that waits for machines.
+  virtual void first_waits() {}
+  // Whoever was popped last has had enough for it not to take what the first leaves.
+  virtual bool leads() const { return false; }
 };
 
 // In the order of submission.
@@ -52,6 +56,11 @@ class Turns {
   std::optional<uint32_t> next();
   // The one that next() gave last has started.
   void started(double cpus);
+  // The one that next() gave last is the first that waits for machines.
+  void first_waits();
+  // The one that next() gave last shares a line with the first, and its share has had more for its weight: were it to
+  // take whatever the first cannot use, small jobs would get more than their part, for ever.
+  bool leads() const;
 
  private:
   struct Turn {
@@ -68,6 +77,7 @@ class Turns {
   std::vector<std::unique_ptr<LineOrder>> orders_;  // by line
   std::priority_queue<Turn> turns_;                 // of all lines but the last one
   std::optional<size_t> last_;
+  std::optional<size_t> first_line_;  // of the first that waits for machines
 };
 
 // Jobs of a share: the more urgent first, and of equals in the order of submission.

@@ -56,7 +56,13 @@ class Planning {
 
   Plan run() {
     plan_.waits.reserve(snapshot_.waiting.size());
-    while (const auto next = turns_.next()) decide(*next);
+    while (const auto next = turns_.next()) {
+      const Waiting& job = snapshot_.waiting[*next];
+      const bool borrows = quotas_.concern(job.line) && quotas_.would_borrow(job);
+      const size_t starts = plan_.starts.size();
+      decide(*next);
+      if (borrows && plan_.starts.size() == starts) quotas_.borrower_waits(job);
+    }
     return std::move(plan_);
   }
 
@@ -66,8 +72,9 @@ class Planning {
     std::optional<bool> fits_empty = {};
     bool fits_now = true;  // as far as is known
   };
-  // Of a kind, once one of it had to wait: those that last as long or longer wait too.
+  // Of a kind. Once one of it had to wait, those that last as long or longer wait too.
   struct Found {
+    bool may_fit = false;  // not for ever too large
     std::optional<Duration> waits_from = {};
     uint32_t sentence = 0;
   };
@@ -83,7 +90,11 @@ class Planning {
     if (found.waits_from && lasts >= *found.waits_from) return wait(job, found.sentence);
 
     Shape& shape = shape_of(index);
-    if (auto reason = why_never(job, shape)) return wait(index, kAnyTime, *std::move(reason));
+    if (!found.may_fit) {
+      if (auto reason = why_never(job, shape)) return wait(index, kAnyTime, *std::move(reason));
+      found.may_fit = true;
+    }
+    if (promise_ && !in_time(ends(job)) && turns_.leads()) return wait(job, behind_first());
     if (auto reason = why_no_quota(job, shape.gang)) return wait(index, lasts, *std::move(reason));
     std::string reason;
     const Choice* choice = nullptr;
@@ -92,7 +103,12 @@ class Planning {
       return wait(index, lasts, std::move(reason));
     }
     if (const auto layout = place(shape, ends(job))) return start(index, choice, shape.gang, *layout);
-    if (promise_) return wait(index, shape.fits_now ? lasts : kAnyTime, turn_sentence(first_, its_reason_));
+    if (promise_) {
+      found.waits_from = shape.fits_now ? lasts : kAnyTime;
+      found.sentence = behind_first();
+      return wait(job, found.sentence);
+    }
+    turns_.first_waits();
     promise(job, shape.gang, choice);
   }
 
@@ -100,6 +116,9 @@ class Planning {
   std::optional<Instant> ends(const Waiting& job) const {
     return job.lasts_max ? std::optional(now_ + *job.lasts_max) : std::nullopt;
   }
+
+  // It is over when the first that waits for machines is promised them. Requires: promise_.
+  bool in_time(std::optional<Instant> ends) const { return promise_->at && ends && *ends <= *promise_->at; }
 
   // -- reasons
 
@@ -133,7 +152,9 @@ class Planning {
     const std::string own = quota_sentence(job.share, *obstacle);
     nobody_waits_ = false;
     if (const std::string* first = quotas_.first_of(job)) return turn_sentence(*first, quota_reasons_[first]);
-    if (auto reason = take_back(job, gang)) return reason;
+    // Who is behind a borrower would not be the first to get what comes back.
+    if (!quotas_.behind_borrower(job))
+      if (auto reason = take_back(job, gang)) return reason;
     const auto at = quotas_.earliest(job, holdings_);
     quotas_.promise(job, at);
     quota_reasons_[&job.name] = own;
@@ -201,31 +222,48 @@ class Planning {
 
   // Others give way to it, or are already leaving. Nothing: they cannot, or that would not help.
   std::optional<std::string> take_back(const Waiting& job, const Gang& gang) {
-    const auto way = who_gives_way(job, gang, {snapshot_, places_, room_, holdings_, limits_, quotas_});
+    if (then_.empty()) look_at_leaving();
+    auto way = who_gives_way(job, gang,
+                             {places_, holdings_, limits_, quotas_, leaving_, then_, ends(job),
+                              promise_ && !in_time(ends(job)) ? &promise_->spare : nullptr});
     if (!way) return std::nullopt;
     std::vector<std::string_view> names;
     for (const uint32_t index : way->who) {
       const Running& running = *holdings_.all()[index].running;
       plan_.preemptions.push_back({running.job, taken_back(job, running)});
       names.push_back(running.name);
+      leaving_.push_back(index);
     }
     std::string reason = giving_way_sentence(names);
     quotas_.leave(holdings_, way->who);
     quotas_.promise(job, std::nullopt);
     quota_reasons_[&job.name] = reason;
-    keep_free(gang, *way);
+    // Of what is free now, what the job will need beside what it is given back is kept for it.
+    then_ = std::move(way->then);
+    for (uint32_t host = 0; host < gang.hosts; ++host)
+      then_[way->layout[host]] = minus(then_[way->layout[host]], gang.share_of(host));
+    for (const uint32_t m : way->layout) set_free(m, least_of(room_.free(m), then_[m]));
     return reason;
   }
 
-  // Of what is free now, what the job will need beside what it is given back.
-  void keep_free(const Gang& gang, const GivingWay& way) {
-    std::map<uint32_t, Share> needs;
-    for (uint32_t host = 0; host < way.layout.size(); ++host)
-      needs[way.layout[host]] = plus(needs[way.layout[host]], gang.share_of(host));
-    for (const auto& [m, share] : needs) {
-      const Share left = minus(way.then[m], share);
-      set_free(m, least_of(room_.free(m), left));
+  void look_at_leaving() {
+    then_ = room_.all();
+    for (uint32_t i = 0; i < holdings_.all().size(); ++i) {
+      const Holding& holding = holdings_.all()[i];
+      if (!holding.running || !holding.running->leaving) continue;
+      leaving_.push_back(i);
+      for (const HeldHost& host : holdings_.hosts(holding))
+        then_[host.machine] = plus(then_[host.machine], host.share);
     }
+  }
+
+  // Of all that wait for their turn behind the first that waits for machines.
+  uint32_t behind_first() {
+    if (!behind_first_) {
+      behind_first_ = uint32_t(sentences_.size());
+      sentences_.push_back(turn_sentence(first_, its_reason_));
+    }
+    return *behind_first_;
   }
 
   // -- starts
@@ -253,8 +291,7 @@ class Planning {
 
   std::optional<Layout> place(Shape& shape, std::optional<Instant> ends) {
     if (!shape.fits_now) return std::nullopt;
-    const bool in_time = promise_ && promise_->at && ends && *ends <= *promise_->at;
-    if (promise_ && !in_time) return spare_room_->place(shape.gang);
+    if (promise_ && !in_time(ends)) return spare_room_->place(shape.gang);
     auto layout = room_.place(shape.gang);
     shape.fits_now = layout.has_value();
     return layout;
@@ -265,13 +302,14 @@ class Planning {
     Start start{job.job, {}, gang.note, 0, choice ? choice->environment : ""};
     start.hosts.reserve(gang.hosts);
     const auto over = ends(job);
-    const bool in_time = promise_ && promise_->at && over && *over <= *promise_->at;
+    const bool takes_spare = promise_ && !in_time(over);
     uint32_t host = 0;
     for (const Group& group : gang.groups)
       for (uint32_t i = 0; i < group.count; ++i) {
         const uint32_t m = layout[host++];
         start.hosts.push_back({snapshot_.machines[m].name, group.share});
-        if (promise_ && !in_time) promise_->spare[m] = minus(promise_->spare[m], group.share);
+        if (takes_spare) promise_->spare[m] = minus(promise_->spare[m], group.share);
+        if (!then_.empty()) then_[m] = minus(then_[m], group.share);
         set_free(m, minus(room_.free(m), group.share));
       }
     holdings_.start(job, choice, gang, layout, over);
@@ -318,6 +356,11 @@ class Planning {
   std::optional<Promise> promise_;
   std::optional<Room> spare_room_;  // for those that are not over by then
   std::string first_, its_reason_;
+  std::optional<uint32_t> behind_first_;  // the sentence of those behind it
+  // Once somebody needs quota back: holdings that leave, and what is free by machine when they have left, besides what
+  // was promised then.
+  std::vector<uint32_t> leaving_;
+  std::vector<Share> then_;
   bool nobody_waits_ = true;  // for anything that may come free
   Plan plan_;
 };

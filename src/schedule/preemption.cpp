@@ -11,8 +11,8 @@ class Choosing {
       : job_(job), gang_(gang), view_(view) {
     const auto& all = view.holdings.all();
     for (uint32_t i = 0; i < all.size(); ++i) {
-      if (all[i].running && all[i].running->leaving) leaving_.push_back(i);
-      if (!view.quotas.may_give_way(all[i], job)) continue;
+      if (!view.quotas.may_give_way(all[i], job) || std::ranges::find(view.leaving, i) != view.leaving.end())
+        continue;
       (*all[i].share == job.share ? within_ : across_).push_back(i);
     }
   }
@@ -84,22 +84,20 @@ class Choosing {
 
   bool has_limits(const Set& ended) const {
     if (job_.choices.empty()) return true;
-    Set all = leaving_;
+    Set all = view_.leaving;
     all.insert(all.end(), ended.begin(), ended.end());
     return std::ranges::any_of(job_.choices, [&](const Choice& choice) {
-      return view_.limits.fits_without(choice, job_.line, gang_.cpus, view_.holdings, all);
+      return view_.limits.fits_without(choice, job_.line, gang_.cpus, view_.ends, view_.holdings, all);
     });
   }
 
   std::vector<Share> free_without(const Set& ended) const {
-    std::vector<Share> free = view_.now.all();
-    const auto release = [&](const Set& set) {
-      for (const uint32_t index : set)
-        for (const HeldHost& host : view_.holdings.hosts(view_.holdings.all()[index]))
-          free[host.machine] = plus(free[host.machine], host.share);
-    };
-    release(leaving_);
-    release(ended);
+    std::vector<Share> free = view_.then;
+    for (const uint32_t index : ended)
+      for (const HeldHost& host : view_.holdings.hosts(view_.holdings.all()[index]))
+        free[host.machine] = plus(free[host.machine], host.share);
+    if (view_.spare)
+      for (size_t m = 0; m < free.size(); ++m) free[m] = least_of(free[m], (*view_.spare)[m]);
     return free;
   }
 
@@ -126,7 +124,7 @@ class Choosing {
   const Waiting& job_;
   const Gang& gang_;
   const PreemptionView& view_;
-  Set leaving_, across_, within_;
+  Set across_, within_;
 };
 
 }  // namespace

@@ -24,13 +24,17 @@ struct GivingWay {
   std::vector<Share> then;  // by machine: what is free then, before the job starts
 };
 
+// What the job finds when its turn has come.
 struct PreemptionView {
-  const Snapshot& snapshot;
   const Places& places;
-  const Room& now;
   const Holdings& holdings;
   const Limits& limits;
   const Quotas& quotas;
+  const std::vector<uint32_t>& leaving;  // holdings
+  const std::vector<Share>& then;        // by machine: what is free and not promised once these have left
+  std::optional<Instant> ends = {};      // of the job
+  const std::vector<Share>* spare =
+      nullptr;  // by machine: what one who was before it leaves it; nullptr: nobody was
 };
 
 // Nothing: no end of those who may give way makes it fit.

@@ -63,16 +63,30 @@ double Quotas::borrowable(const Line& line, const Share& its, size_t unit) {
   return lent;
 }
 
-bool Quotas::within_own(const Waiting& job) const {
+bool Quotas::would_borrow(const Waiting& job) const {
   const Line& line = lines_[job.line];
   const Share* its = share_of(line, job.share);
   if (!its) return false;
   const Amounts amounts = Quotas::amounts(line, job.demands);
-  for (size_t unit = 0; unit < amounts.size(); ++unit)
-    if (amounts[unit] > 0 && its->capacity[unit] &&
-        its->used[unit] + amounts[unit] > *its->capacity[unit] + kRoundingAmount)
-      return false;
-  return true;
+  bool beyond = false;
+  for (size_t unit = 0; unit < amounts.size(); ++unit) {
+    if (amounts[unit] <= 0 || !its->capacity[unit]) continue;
+    const double own = *its->capacity[unit] + kRoundingAmount;
+    if (amounts[unit] > own + borrowable(line, *its, unit)) return false;
+    beyond |= its->used[unit] + amounts[unit] > own;
+  }
+  return beyond;
+}
+
+void Quotas::borrower_waits(const Waiting& job) {
+  Line& line = lines_[job.line];
+  if (const auto found = line.by_name.find(job.share); found != line.by_name.end())
+    line.shares[found->second].borrower_waits = true;
+}
+
+bool Quotas::behind_borrower(const Waiting& job) const {
+  const Share* its = share_of(lines_[job.line], job.share);
+  return its && its->borrower_waits;
 }
 
 std::optional<Quotas::Obstacle> Quotas::check(const Line& line, const std::vector<Share>& shares,

@@ -37,8 +37,8 @@ class Quotas {
   Quotas(const Snapshot& snapshot, const Holdings& holdings);
 
   bool concern(size_t line) const { return !lines_[line].shares.empty(); }
-  // It needs no more than what is its share's own.
-  bool within_own(const Waiting& job) const;
+  // It would have to borrow, and may.
+  bool would_borrow(const Waiting& job) const;
   // Nothing: it may take it. `ends`: when the job is over at the latest.
   std::optional<Obstacle> obstacle(const Waiting& job, std::optional<Instant> ends) const;
   void take(const Waiting& job);
@@ -47,6 +47,9 @@ class Quotas {
   void promise(const Waiting& job, std::optional<Instant> at);
   // Who is promised something in its share.
   const std::string* first_of(const Waiting& job) const;
+  // Somebody of its share who would borrow waits before it, for whatever.
+  void borrower_waits(const Waiting& job);
+  bool behind_borrower(const Waiting& job) const;
   // The earliest instant at which what runs leaves it what it needs.
   std::optional<Instant> earliest(const Waiting& job, Holdings& holdings) const;
 
@@ -72,6 +75,7 @@ class Quotas {
     // The same without what leaves and with what was promised.
     std::vector<double> promised;
     const std::string* first = nullptr;  // whom it was promised to
+    bool borrower_waits = false;
   };
   struct Line {
     std::vector<std::string_view> units;

@@ -21,7 +21,7 @@ QuotaOrder::QuotaOrder(const Snapshot& snapshot, size_t, std::vector<uint32_t> j
 
 void QuotaOrder::look_at_next_of(Share& share) {
   if (share.at < share.jobs.size())
-    share.borrows = !quotas_.within_own(snapshot_.waiting[share.jobs[share.at]]);
+    share.borrows = quotas_.would_borrow(snapshot_.waiting[share.jobs[share.at]]);
 }
 
 std::optional<uint32_t> QuotaOrder::next() {

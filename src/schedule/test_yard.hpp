@@ -125,6 +125,7 @@ class TestYard {
   }
 
   // Until nothing happens any more, or that instant. False: a plan was wrong, and fault() says how.
+  static constexpr size_t kPlansMax = 100'000;
   bool run(Instant until = Instant::max()) {
     while (fault_.empty()) {
       const auto next = next_event();
@@ -135,8 +136,8 @@ class TestYard {
       const Plan plan = schedule::plan(snapshot, policy, now_);
       fault_ = fault_of(snapshot, plan);
       if (!fault_.empty()) fault_ += ", at " + std::to_string(to_milliseconds(now_)) + " ms";
+      if (fault_.empty() && ++plans_ > kPlansMax) fault_ = "it does not come to an end";
       if (on_plan) on_plan(*this, plan);
-      ++plans_;
       carry_out(plan);
     }
     return fault_.empty();
