@@ -44,6 +44,7 @@ COLD_IMAGE_LAYERS = 40
 COLD_ROUNDS = 3
 # Of the bench of arrays. Fewer say less: the peer's start and end are in it.
 ARRAY_CHILDREN = int(os.environ.get("TRAINYARD_BENCH_ARRAY_CHILDREN", "10000"))
+SCHEDULE_ROUNDS = 3
 ARRAY_ROUNDS = int(os.environ.get("TRAINYARD_BENCH_ARRAY_ROUNDS", "3"))
 
 
@@ -172,6 +173,32 @@ def array():
                 f"Slurm, bench/slurm/slurm.conf; {load}", "ratio >= 1.0", lambda ours, peer: ours >= peer),
             row("array", f"{ARRAY_CHILDREN:,} children of true, hosts used again", "children/s", ours["reuse"], peers,
                 f"Slurm, bench/slurm/slurm.conf; {load}", "ratio >= 3.0", lambda ours, peer: ours >= 3 * peer)]
+
+
+# Mean wait to admission that Kueue publishes for its baseline, by class: what its own tests allow at most.
+KUEUE_SECONDS = {"large": 6.7, "medium": 77, "small": 215}
+KUEUE_USE_MIN = 0.58
+
+
+def schedule():
+    """The scheduler alone: placements a second on one core, growth, and Kueue's published baseline."""
+    def one(mode):
+        return json.loads(subprocess.run([os.path.join(BIN, "schedule_yards"), mode], check=True, capture_output=True, text=True).stdout)
+
+    rates = [one("rate") for _ in range(SCHEDULE_ROUNDS)]
+    growth, kueue = one("growth"), one("kueue")
+    rows = [row("schedule", "100,000 waiting jobs, 5,000 hosts, one core", "placements/s", values(rates, "placements_per_second"), None, None, ">= 5000",
+                lambda ours, peer: ours >= 5000),
+            row("schedule", "the same, a turn with its snapshot", "ms", values(rates, "turn_ms"), None, None, "shown", lambda ours, peer: True),
+            row("schedule", "0 -> 4096 vCPU, machines come in 30 s", "s", [growth["grown_seconds"]], None, None, "shown", lambda ours, peer: True),
+            row("schedule", "4096 -> 0 vCPU, idle for 60 s", "s", [growth["gone_seconds"] - growth["over_seconds"]], None, None, "shown",
+                lambda ours, peer: True)]
+    for name, seconds in KUEUE_SECONDS.items():
+        rows.append(row("schedule", f"Kueue's baseline, mean wait of {name}", "s", [kueue[f"{name}_s"]], [seconds],
+                        "Kueue, as published: with an API server; ours is simulated", "no more than Kueue's", lambda ours, peer: ours <= peer))
+    return rows + [row("schedule", "Kueue's baseline, use of the queues", "of 1", [kueue["used"]], [KUEUE_USE_MIN], "Kueue, as published", ">= 0.58",
+                       lambda ours, peer: ours >= KUEUE_USE_MIN),
+                   row("schedule", "Kueue's baseline, evictions", "workloads", [kueue["evictions"]], None, None, "few", lambda ours, peer: True)]
 
 
 def keys(server):
@@ -421,7 +448,7 @@ def image():
                 "no slower", lambda ours, peer: ours <= peer)]
 
 
-BENCHES = {one.__name__: one for one in (collectives, links, overlap, torch, projection, ledger, describe, create, submit, array, start, start_up, back_to_back, logs, idle, image)}
+BENCHES = {one.__name__: one for one in (collectives, links, overlap, torch, projection, ledger, describe, create, submit, array, schedule, start, start_up, back_to_back, logs, idle, image)}
 
 # -- showing and keeping ----------------------------------------------------------------------------
 

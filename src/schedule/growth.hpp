@@ -14,14 +14,14 @@ namespace trainyard::schedule {
 
 // A kind of machine of which a launcher can make more.
 struct MachineKind {
-  std::string name;         // "c5.4xlarge"
+  std::string name;  // "c5.4xlarge"
   domain::Share total;
   std::string environment;  // whose jobs use them; "": anybody's
   double cpus_min = 0;      // that are kept though idle
   double cpus_desired = 0;  // that are wished for now, by hand
   double cpus_max = 0;
-  uint32_t machines = 0;    // that are there
-  uint32_t coming = 0;      // asked for, not there yet
+  uint32_t machines = 0;  // that are there
+  uint32_t coming = 0;    // asked for, not there yet
 };
 
 struct IdleMachine {
@@ -40,8 +40,8 @@ struct Growth {
 };
 
 struct GrowthPolicy {
-  Duration idle_max = 60s;          // then a machine is given back
-  uint32_t coming_max = 1'000;      // at once, of a kind
+  Duration idle_max = 60s;      // then a machine is given back
+  uint32_t coming_max = 1'000;  // at once, of a kind
 };
 
 // `plan`: of this snapshot. What is about to come is counted as there.

@@ -48,16 +48,16 @@ struct Machine {
 // Something counted that jobs need besides machines and hold while they run: vCPU of a compute environment, instances of
 // a service environment, a consumable resource, a quota of a principal.
 struct Limit {
-  std::string name;            // as people know it: "vCPU of compute environment small"
+  std::string name;  // as people know it: "vCPU of compute environment small"
   double total = 0;
-  double used_besides = 0;     // by others than the running jobs of the snapshot
-  std::string remedy = {};     // what to do when a job needs more than the total: "raise its maxvCpus"
+  double used_besides = 0;  // by others than the running jobs of the snapshot
+  std::string remedy = {};  // what to do when a job needs more than the total: "raise its maxvCpus"
 };
 struct Need {
-  size_t limit = 0;            // index in Snapshot::limits
+  size_t limit = 0;  // index in Snapshot::limits
   double amount = 0;
-  bool cpus = false;           // the amount is what the gang's hosts are given of vCPU when they are placed
-  bool for_good = false;       // does not come back when the job ends
+  bool cpus = false;      // the amount is what the gang's hosts are given of vCPU when they are placed
+  bool for_good = false;  // does not come back when the job ends
 };
 
 // -- lines
@@ -69,10 +69,10 @@ struct FairShare {
     double weight = 1;
     double usage = 0;  // of the past, decayed, until now; running jobs' time until now is in it
   };
-  std::vector<Share> shares;           // those that are not named here have weight 1 and no usage
-  Duration decay{};                    // the window of `usage`: what is held now counts as if held for that long
-  double reservation = 0;              // 0..0.99: that part, to the power of active shares, is kept for those not active
-  std::vector<size_t> reserves = {};   // the limits (vCPU of its environments) of which it is kept
+  std::vector<Share> shares;  // those that are not named here have weight 1 and no usage
+  Duration decay{};           // the window of `usage`: what is held now counts as if held for that long
+  double reservation = 0;  // 0..0.99: that part, to the power of active shares, is kept for those not active
+  std::vector<size_t> reserves = {};  // the limits (vCPU of its environments) of which it is kept
 };
 
 // A part of a line with a capacity of its own, which it may lend and borrow (quota.hpp).
@@ -123,20 +123,21 @@ struct Placement {
 
 struct Waiting {
   domain::JobNumber job = 0;
-  std::string name;                      // as people know it: "training-job/mnist"
-  std::vector<Ask> asks;                 // hosts in the order of their index
+  std::string name;                           // as people know it: "training-job/mnist"
+  std::vector<Ask> asks;                      // hosts in the order of their index
   std::vector<domain::JobNumber> pools = {};  // that it may take over, best first
-  size_t line = 0;                       // index in Snapshot::lines
-  std::string share = {};                // of a line with fair share, or a quota share's name
-  int64_t priority = 0;                  // among those of its share: higher first
-  std::vector<Choice> choices = {};      // that it may be placed in, best first; none: anywhere, it needs nothing else
-  std::vector<Demand> demands = {};      // of its quota share
+  size_t line = 0;                            // index in Snapshot::lines
+  std::string share = {};                     // of a line with fair share, or a quota share's name
+  int64_t priority = 0;                       // among those of its share: higher first
+  std::vector<Choice> choices =
+      {};  // that it may be placed in, best first; none: anywhere, it needs nothing else
+  std::vector<Demand> demands = {};        // of its quota share
   std::optional<Duration> lasts_max = {};  // once it has started it is over by then; nothing: not known
 };
 
 // Holds machines, limits and quota. So do remains of ended attempts, until they are gone.
 struct Running {
-  domain::JobNumber job = 0;             // 0: no job that could give way
+  domain::JobNumber job = 0;  // 0: no job that could give way
   std::string name;
   std::vector<Placement> hosts;
   std::optional<size_t> line = {};
@@ -144,10 +145,10 @@ struct Running {
   int64_t priority = 0;
   std::vector<Need> needs = {};
   std::vector<Demand> demands = {};
-  std::optional<Instant> ends_by = {};   // at the latest; nothing: not known
+  std::optional<Instant> ends_by = {};  // at the latest; nothing: not known
   Instant started = {};
-  bool gives_way = false;                // may be preempted for its quota share's sake
-  bool leaving = false;                  // was told to end: is not preempted again
+  bool gives_way = false;  // may be preempted for its quota share's sake
+  bool leaving = false;    // was told to end: is not preempted again
 };
 
 struct Pool {
@@ -160,7 +161,7 @@ struct Pool {
 struct Snapshot {
   std::vector<Machine> machines;
   std::vector<Limit> limits = {};
-  std::vector<Line> lines = {};       // at least one, when somebody waits
+  std::vector<Line> lines = {};  // at least one, when somebody waits
   std::vector<Running> running = {};
   std::vector<Waiting> waiting = {};  // by job, ascending
   std::vector<Pool> pools = {};
@@ -177,14 +178,14 @@ struct Policy {
 struct Start {  // one placement per host of the gang: all or none
   domain::JobNumber job = 0;
   std::vector<Placement> hosts;
-  std::string note = {};            // what the user should know of it; "" when he got what he asked for
-  domain::JobNumber pool = 0;       // it takes over the hosts that this job left; 0: nobody's
-  std::string environment = {};     // of the choice that was taken
+  std::string note = {};         // what the user should know of it; "" when he got what he asked for
+  domain::JobNumber pool = 0;    // it takes over the hosts that this job left; 0: nobody's
+  std::string environment = {};  // of the choice that was taken
 };
 
 struct Wait {  // shown to the user as is
   domain::JobNumber job = 0;
-  std::string reason;               // its end says by when it starts, where that is known
+  std::string reason;  // its end says by when it starts, where that is known
   std::optional<Instant> starts_by = {};
 };
 
@@ -196,7 +197,7 @@ struct Preemption {
 
 struct Plan {
   std::vector<Start> starts;
-  std::vector<Wait> waits;               // who goes first first
+  std::vector<Wait> waits;  // who goes first first
   std::vector<Preemption> preemptions;
 };
 

@@ -63,7 +63,7 @@ std::string starts_by(Instant at);
 std::string scaled_note(const Machine& machine, const std::vector<Ask>& asked,
                         const std::vector<Group>& given);
 
-inline constexpr size_t kHoldersMax = 8;        // named in a sentence; it stays one that can be read
+inline constexpr size_t kHoldersMax = 5;        // named in a sentence; it stays one that can be read
 inline constexpr size_t kMachinesNamedMax = 3;  // likewise
 
 }  // namespace trainyard::schedule
