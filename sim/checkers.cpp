@@ -30,7 +30,8 @@ bool may_follow(Phase from, Phase to) {
       return to == Phase::stopping || to == Phase::failed || to == Phase::completed ||
              to == Phase::interrupted || to == Phase::starting;
     case Phase::interrupted:
-      return to == Phase::starting || to == Phase::stopping || to == Phase::stopped || to == Phase::completed;
+      return to == Phase::starting || to == Phase::stopping || to == Phase::stopped ||
+             to == Phase::completed || to == Phase::failed;  // preempted more often than it allows
     case Phase::stopping:
       return to == Phase::stopped || to == Phase::failed || to == Phase::max_runtime_exceeded ||
              to == Phase::max_wait_time_exceeded ||
