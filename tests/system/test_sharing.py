@@ -1,19 +1,15 @@
 """Queues that are shared, on a real server: weights over many short jobs, and who must give way and runs again."""
 
 import json
-import uuid
 
 import pytest
 
 import jobs
+from calls import fresh
 from trainyard_server import wait_for
 
 CHILDREN = 60
 NEVER = "while :; do sleep 0.1; done"
-
-
-def fresh(prefix):
-    return f"{prefix}-{uuid.uuid4().hex[:8]}"
 
 
 @pytest.fixture(scope="module")
