@@ -362,10 +362,18 @@ std::optional<Instant> ScheduleView::ends_by(const Job& job) const {
 void ScheduleView::tell_shares(size_t line, const JobKey& queue, const SchedulingPolicy* policy) {
   schedule::FairShare& fair = *snapshot_.lines[line].fair;
   std::map<std::string, double>& used = shares_[line];
+  double ended_cpu_seconds = 0, ended_cpus = 0;
   for (auto past = usages_.lower_bound({queue, ""}); past != usages_.end() && past->first.queue == queue;
        ++past)
-    if (!is_nothing(past->second, fair.decay, now_))
-      used[past->first.share] += faded(past->second, fair.decay, now_);
+    if (!is_nothing(past->second, fair.decay, now_)) {
+      const Usage left = faded(past->second, fair.decay, now_);
+      used[past->first.share] += left.cpu_seconds;
+      ended_cpu_seconds += left.cpu_seconds;
+      ended_cpus += left.cpus;
+    }
+  if (ended_cpus > 0)
+    fair.lasts =
+        std::chrono::duration_cast<Duration>(std::chrono::duration<double>(ended_cpu_seconds / ended_cpus));
   for (const auto& [share, cpu_seconds] : used)
     fair.shares.push_back({share, policy ? policy->weight_of(share) : 1, cpu_seconds});
 }

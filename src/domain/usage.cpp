@@ -14,9 +14,10 @@ double seconds(Duration duration) { return std::max(0.0, std::chrono::duration<d
 
 }  // namespace
 
-double faded(const Usage& usage, Duration decay, Instant now) {
+Usage faded(const Usage& usage, Duration decay, Instant now) {
   CHECK(decay > Duration{}, "a line's decay time is more than nothing");
-  return usage.cpu_seconds * std::exp(-seconds(now - usage.at) / seconds(decay));
+  const double left = std::exp(-seconds(now - usage.at) / seconds(decay));
+  return {usage.cpu_seconds * left, std::max(usage.at, now), usage.cpus * left};
 }
 
 double used_since(double cpus, Instant since, Duration decay, Instant now) {
@@ -52,13 +53,17 @@ std::optional<Usage> usage_after(const std::optional<Usage>& present, const Job*
   if (!was || was->number != ended->number || was->state == AttemptState::ended) return std::nullopt;
   // Attempts of one share may end out of order, by what their agents say: what is known is of the later instant.
   const Instant at = present ? std::max(present->at, *ended->ended) : *ended->ended;
-  const double more =
-      faded({used_since(cpus_of(*ended), ended->started, decay, *ended->ended), *ended->ended}, decay, at);
-  return Usage{(present ? faded(*present, decay, at) : 0) + more, at};
+  const double cpus = cpus_of(*ended);
+  Usage sum = faded({used_since(cpus, ended->started, decay, *ended->ended), *ended->ended, cpus}, decay, at);
+  if (!present) return sum;
+  const Usage before_it = faded(*present, decay, at);
+  sum.cpu_seconds += before_it.cpu_seconds;
+  sum.cpus += before_it.cpus;
+  return sum;
 }
 
 bool is_nothing(const Usage& usage, Duration decay, Instant now) {
-  return faded(usage, decay, now) < kNothingCpuSeconds;
+  return faded(usage, decay, now).cpu_seconds < kNothingCpuSeconds;
 }
 
 }  // namespace trainyard::domain

@@ -28,13 +28,14 @@ struct ShareKey {
 
 struct Usage {
   double cpu_seconds = 0;
-  Instant at;  // what it was then
+  Instant at;       // what it was then
+  double cpus = 0;  // that were held for that; they fade alike, so the quotient is how long jobs last
   bool operator==(const Usage&) const = default;
 };
 using Usages = std::map<ShareKey, Usage>;
 
 // What is left of it now.
-double faded(const Usage& usage, Duration decay, Instant now);
+Usage faded(const Usage& usage, Duration decay, Instant now);
 // What holding so many vCPU from then on counts for now.
 double used_since(double cpus, Instant since, Duration decay, Instant now);
 

@@ -24,9 +24,9 @@ Job job_of(Duration ran, double cpus, AttemptState state) {
 }
 
 TEST(Usage, FadesToAThirdInItsDecayTime) {
-  EXPECT_DOUBLE_EQ(faded({90, kStart}, 60s, kStart), 90);
-  EXPECT_NEAR(faded({90, kStart}, 60s, kStart + 60s), 90 / std::exp(1), 1e-9);
-  EXPECT_DOUBLE_EQ(faded({90, kStart}, 60s, kStart - 5s), 90) << "clocks are set back";
+  EXPECT_DOUBLE_EQ(faded({90, kStart}, 60s, kStart).cpu_seconds, 90);
+  EXPECT_NEAR(faded({90, kStart}, 60s, kStart + 60s).cpu_seconds, 90 / std::exp(1), 1e-9);
+  EXPECT_DOUBLE_EQ(faded({90, kStart}, 60s, kStart - 5s).cpu_seconds, 90) << "clocks are set back";
 }
 
 TEST(Usage, WhoHoldsForLongCountsAsForTheDecayTime) {
@@ -37,8 +37,9 @@ TEST(Usage, WhoHoldsForLongCountsAsForTheDecayTime) {
 TEST(Usage, AStepInTheMiddleMakesNoDifference) {
   const double whole = used_since(4, kStart, 600s, kStart + 1000s);
   const Usage half{used_since(4, kStart, 600s, kStart + 400s), kStart + 400s};
-  EXPECT_NEAR(faded(half, 600s, kStart + 1000s) + used_since(4, kStart + 400s, 600s, kStart + 1000s), whole,
-              1e-9);
+  EXPECT_NEAR(
+      faded(half, 600s, kStart + 1000s).cpu_seconds + used_since(4, kStart + 400s, 600s, kStart + 1000s),
+      whole, 1e-9);
 }
 
 TEST(Usage, IsAccountedWhenAnAttemptEndsAndThenOnly) {
@@ -50,11 +51,14 @@ TEST(Usage, IsAccountedWhenAnAttemptEndsAndThenOnly) {
   ASSERT_TRUE(usage);
   EXPECT_DOUBLE_EQ(usage->cpu_seconds, used_since(4, kStart, 600s, kStart + 100s));
   EXPECT_EQ(usage->at, kStart + 100s);
+  EXPECT_DOUBLE_EQ(usage->cpus, 4) << "so jobs last 100 s, less what has faded";
   const auto both = usage_after(Usage{50, kStart}, &runs, ended, 600s);
-  EXPECT_DOUBLE_EQ(both->cpu_seconds, usage->cpu_seconds + faded({50, kStart}, 600s, kStart + 100s));
+  EXPECT_DOUBLE_EQ(both->cpu_seconds,
+                   usage->cpu_seconds + faded({50, kStart}, 600s, kStart + 100s).cpu_seconds);
   const auto late = usage_after(Usage{50, kStart + 150s}, &runs, ended, 600s);
   EXPECT_EQ(late->at, kStart + 150s);
-  EXPECT_DOUBLE_EQ(late->cpu_seconds, 50 + faded(*usage, 600s, kStart + 150s));
+  EXPECT_DOUBLE_EQ(late->cpus, 4 * std::exp(-50.0 / 600));
+  EXPECT_DOUBLE_EQ(late->cpu_seconds, 50 + faded(*usage, 600s, kStart + 150s).cpu_seconds);
 }
 
 TEST(Usage, IsOfTheShareOrOfWhoCreatedTheJob) {

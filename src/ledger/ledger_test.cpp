@@ -259,7 +259,7 @@ TEST(LedgerFile, OneOfTheThirdVersionKnowsNoUsage) {
 TEST_P(LedgerTest, RemembersWhatSharesHaveUsed) {
   auto ledger = open();
   const domain::ShareKey red{{"eu-west-1", "q"}, "red"}, alice{{}, "alice"};
-  const domain::Usage tenth{0.1, from_milliseconds(7)}, third{1.0 / 3, from_milliseconds(1)};
+  const domain::Usage tenth{0.1, from_milliseconds(7)}, third{1.0 / 3, from_milliseconds(1), 0.7};
   ASSERT_TRUE(ledger->commit({{a_command(1)}, {}, {}, {}, {{red, tenth}, {alice, third}}}));
   EXPECT_EQ(*ledger->usages(), (domain::Usages{{red, tenth}, {alice, third}})) << "to the last bit";
   ASSERT_TRUE(ledger->commit({{a_command(2)}, {}, {}, {}, {{red, {}}, {alice, tenth}}}));

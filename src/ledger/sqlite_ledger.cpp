@@ -318,11 +318,12 @@ class SqliteLedger final : public Ledger {
 
   Result<domain::Usages> usages() override {
     return read([](Connection& connection) -> Result<domain::Usages> {
-      Statement rows = TRY(connection.prepare("SELECT region, queue, share, cpu_seconds, at FROM usages"));
+      Statement rows =
+          TRY(connection.prepare("SELECT region, queue, share, cpu_seconds, at, cpus FROM usages"));
       domain::Usages usages;
       while (TRY(rows.step()))
-        usages[{{rows.text(0), rows.text(1)}, rows.text(2)}] = {rows.real(3),
-                                                                from_milliseconds(rows.integer(4))};
+        usages[{{rows.text(0), rows.text(1)}, rows.text(2)}] = {
+            rows.real(3), from_milliseconds(rows.integer(4)), rows.real(5)};
       return usages;
     });
   }
@@ -460,10 +461,10 @@ class SqliteLedger final : public Ledger {
       return gone.bind(share.queue.region).bind(share.queue.name).bind(share.share).run();
     }
     Statement replace =
-        TRY(writer_->prepare("INSERT OR REPLACE INTO usages (region, queue, share, cpu_seconds, at) "
-                             "VALUES (?, ?, ?, ?, ?)"));
+        TRY(writer_->prepare("INSERT OR REPLACE INTO usages (region, queue, share, cpu_seconds, at, cpus) "
+                             "VALUES (?, ?, ?, ?, ?, ?)"));
     replace.bind(share.queue.region).bind(share.queue.name).bind(share.share);
-    return replace.bind(usage->cpu_seconds).bind(to_milliseconds(usage->at)).run();
+    return replace.bind(usage->cpu_seconds).bind(to_milliseconds(usage->at)).bind(usage->cpus).run();
   }
 
   Result<void> write_tags(const std::string& arn, const std::vector<domain::Tag>& tags) {

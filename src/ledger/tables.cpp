@@ -83,6 +83,7 @@ CREATE TABLE usages (
   share TEXT NOT NULL,
   cpu_seconds REAL NOT NULL,
   at INTEGER NOT NULL,
+  cpus REAL NOT NULL,
   PRIMARY KEY (region, queue, share)
 ) WITHOUT ROWID;
 )";

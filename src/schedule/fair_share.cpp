@@ -1,5 +1,6 @@
 #include "schedule/fair_share.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <unordered_map>
 #include <unordered_set>
@@ -17,8 +18,20 @@ size_t active_shares(const Snapshot& snapshot, size_t line) {
 
 double kept_part(const FairShare& fair, size_t active) { return std::pow(fair.reservation, double(active)); }
 
+namespace {
+
+constexpr double kHoldSecondsMin = 0.1;  // what a turn takes
+
+double hold_seconds(const FairShare& fair) {
+  using Seconds = std::chrono::duration<double>;
+  const double window = Seconds(fair.decay).count();
+  return fair.lasts <= Duration{} ? window : std::clamp(Seconds(fair.lasts).count(), kHoldSecondsMin, window);
+}
+
+}  // namespace
+
 FairOrder::FairOrder(const Snapshot& snapshot, size_t line, std::vector<uint32_t> jobs)
-    : window_seconds_(std::chrono::duration<double>(snapshot.lines[line].fair->decay).count()) {
+    : hold_seconds_(hold_seconds(*snapshot.lines[line].fair)) {
   std::unordered_map<std::string_view, size_t> by_name;
   const auto share_of = [&](std::string_view name) -> Share& {
     const auto [found, is_new] = by_name.try_emplace(name, shares_.size());
@@ -33,7 +46,7 @@ FairOrder::FairOrder(const Snapshot& snapshot, size_t line, std::vector<uint32_t
   for (const Running& running : snapshot.running) {
     if (running.line != line) continue;
     Share& its = share_of(running.share);
-    for (const Placement& host : running.hosts) its.had += host.share.cpus * window_seconds_;
+    for (const Placement& host : running.hosts) its.had += host.share.cpus * hold_seconds_;
   }
   for (const uint32_t job : jobs) share_of(snapshot.waiting[job].share).jobs.push_back(job);
   for (size_t i = 0; i < shares_.size(); ++i) {
@@ -64,6 +77,6 @@ bool FairOrder::leads() const {
   return last.had * last.weight > first.had * first.weight;
 }
 
-void FairOrder::started(double cpus) { shares_[*last_].had += cpus * window_seconds_; }
+void FairOrder::started(double cpus) { shares_[*last_].had += cpus * hold_seconds_; }
 
 }  // namespace trainyard::schedule

@@ -1,5 +1,7 @@
 // Fair share: next is whoever has had least for its weight. What a share has had is its usage of the past, and what it
-// holds now as if it had held that for the whole window; what this plan starts is in it at once.
+// holds now for as long as jobs of the line last on the average, within the window; what this plan starts is in it at
+// once. (Were it always the window, a share's few hosts would outweigh its past for minutes; were it nothing, all that
+// becomes free at once would be one share's.)
 //
 // Backfill alone would undo that: small jobs find room where large ones do not. So whoever has had more than the share of
 // the first that waits passes it only if it is over in time, not by taking what the first leaves.
@@ -46,7 +48,7 @@ class FairOrder final : public LineOrder {
     }
   };
 
-  double window_seconds_;
+  double hold_seconds_;  // for which a job is expected to hold what it has
   std::vector<Share> shares_;
   std::priority_queue<Turn> turns_;  // of all shares but the last one
   std::optional<size_t> last_;       // whose job was popped

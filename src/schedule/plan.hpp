@@ -70,9 +70,10 @@ struct FairShare {
     double usage = 0;  // of the past, decayed, until now; running jobs' time until now is in it
   };
   std::vector<Share> shares;  // those that are not named here have weight 1 and no usage
-  Duration decay{};           // the window of `usage`: what is held now counts as if held for that long
+  Duration decay{};           // the window of `usage`
   double reservation = 0;  // 0..0.99: that part, to the power of active shares, is kept for those not active
   std::vector<size_t> reserves = {};  // the limits (vCPU of its environments) of which it is kept
+  Duration lasts = {};                // how long its jobs hold what they have, on the average; 0: not known
 };
 
 // A part of a line with a capacity of its own, which it may lend and borrow (quota.hpp).

@@ -159,6 +159,10 @@ class TestYard {
   }
 
  private:
+  // Of jobs in lines with fair share, until now.
+  Duration ran_{};
+  int64_t ended_ = 0;
+
   std::optional<Instant> next_event() const {
     std::optional<Instant> next;
     const auto sooner = [&](Instant at) { next = next ? std::min(*next, at) : at; };
@@ -193,6 +197,11 @@ class TestYard {
         again_.push_back(running.job);
       else
         record.ended = now_;
+      if (running.line && snapshot.lines[*running.line].fair) {
+        ++ended_;
+        ran_ += now_ - running.started;
+        snapshot.lines[*running.line].fair->lasts = ran_ / ended_;
+      }
       for (const Need& need : running.needs)
         if (need.for_good) snapshot.limits[need.limit].used_besides += need.amount;
       return true;

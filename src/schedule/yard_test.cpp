@@ -175,6 +175,26 @@ TEST(Yard, SharesGetWhatTheyWeighOverALongRun) {
   }
 }
 
+// Two slots, and jobs of a moment: parts follow the weights from the start, not only after a window.
+TEST(Yard, SharesOfTwoSlotsGetWhatTheyWeighFromTheStart) {
+  TestYard yard;
+  yard.snapshot.machines = {machine("box", 2)};
+  yard.snapshot.lines = {{"job queue q"}};
+  yard.snapshot.lines[0].fair = FairShare{};
+  yard.snapshot.lines[0].fair->decay = 600s;
+  for (const auto& [name, weight] : {std::pair("much", 1.0), std::pair("little", 3.0)}) {
+    yard.snapshot.lines[0].fair->shares.push_back({name, weight, 0});
+    for (int i = 0; i < 60; ++i) {
+      TestYard::Work work{job(1, 1, 1), 300ms, kNow};
+      work.job.name.clear();
+      work.job.share = name;
+      yard.add(work);
+    }
+  }
+  ASSERT_TRUE(yard.run(kNow + 10s)) << yard.fault();
+  EXPECT_NEAR(yard.cpu_seconds("much") / yard.cpu_seconds(), 0.75, 0.04);
+}
+
 // Whatever comes: nothing is promised twice, whatever lines, shares, limits and quotas there are.
 TEST(Yard, NothingIsPromisedTwice) {
   size_t preemptions = 0;
