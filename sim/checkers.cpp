@@ -5,7 +5,6 @@
 
 #include "base/json.hpp"
 #include "control/state.hpp"
-#include "domain/service_quota.hpp"
 
 namespace trainyard::sim {
 namespace {
@@ -41,8 +40,6 @@ bool may_follow(Phase from, Phase to) {
   }
 }
 
-std::string title(const Job& job) { return "job " + std::to_string(job.number) + " (" + job.key.name + ")"; }
-
 void add(Share& sum, const Share& share, int sign) {
   sum.cpus += sign * share.cpus;
   sum.memory_bytes += sign * share.memory_bytes;
@@ -54,6 +51,8 @@ bool within(const Share& part, const Share& whole) {
 }
 
 }  // namespace
+
+std::string title(const Job& job) { return "job " + std::to_string(job.number) + " (" + job.key.name + ")"; }
 
 // -- what users were told
 
@@ -228,49 +227,6 @@ void Checkers::check_machines() {
                  "machine " + machine.name + " is promised more than it has");
 }
 
-void Checkers::must_keep(const std::vector<BatchNoun>& nouns, std::vector<InstanceQuota> quotas) {
-  for (const BatchNoun& noun : nouns) put(yard_, NounChange::create, noun);
-  quotas_ = std::move(quotas);
-}
-
-// What attempts that have not ended are counted for, and how much of it there may be.
-void Checkers::check_limits() {
-  std::map<std::string, std::pair<double, double>> used;  // by limit: what is used, and the most
-  const auto count = [&](const std::string& limit, double amount, double most) {
-    used[limit].first += amount;
-    used[limit].second = most;
-  };
-  for (const auto& [number, job] : durable_) {
-    const Attempt* attempt = job.attempt();
-    if (!attempt || attempt->state == AttemptState::ended) continue;
-    const ComputeEnvironment* compute = yard_.environment({job.key.region, attempt->environment});
-    if (compute && compute->cpus_max > 0)
-      for (const Host& host : attempt->hosts)
-        count("compute environment " + compute->key.name, host.share.cpus, compute->cpus_max);
-    if (job.spec.plain()) continue;
-    for (const InstanceGroup& group : job.spec.groups)
-      if (const auto* quota = quota_of(quotas_, job.spec.principal, job.key.region, group.instance_type))
-        count(job.spec.principal + "'s quota of " + group.instance_type, group.count, double(quota->count));
-    if (!job.spec.batch) continue;
-    const ServiceEnvironment* service = yard_.service_environment({job.key.region, attempt->environment});
-    World::check(service, title(job) + " is in no service environment");
-    count("service environment " + service->key.name, job.spec.hosts(), double(service->limits[0].capacity));
-    const std::string& name = job.spec.batch->quota_share;
-    const QuotaShare* share =
-        yard_.quota_share({job.key.region, quota_share_name(job.spec.batch->queue, name)});
-    if (!share) continue;
-    const auto own = double(share->limits[0].capacity);
-    double most = own;
-    if (share->strategy == QuotaShare::Strategy::lend_and_borrow)
-      most = share->borrow_percent ? own + own * double(*share->borrow_percent) / 100
-                                   : double(service->limits[0].capacity);
-    count("quota share " + name, job.spec.hosts(), most);
-  }
-  for (const auto& [limit, each] : used)
-    World::check(each.first <= each.second + 1e-6, limit + ": " + std::to_string(each.first) + " of " +
-                                                       std::to_string(each.second) + " are used");
-}
-
 // -- what really happens
 
 void Checkers::process_started(AttemptId attempt, HostIndex host, const std::string& agent) {
@@ -293,16 +249,6 @@ void Checkers::process_ended(AttemptId attempt, HostIndex host, std::optional<in
   Process& process = processes_[{attempt, host}];
   process.running.clear();
   process.code = code;
-}
-
-void Checkers::machine_given_back(const std::string& machine) {
-  World::check(used_[machine].cpus < 1e-6 && used_[machine].memory_bytes == 0,
-               "machine " + machine + " is given back, and something is on it");
-  for (const auto& [number, job] : durable_)
-    if (job.attempt() && job.attempt()->state != AttemptState::ended)
-      for (const Host& host : job.attempt()->hosts)
-        World::check(host.machine != machine,
-                     "machine " + machine + " is given back, and " + title(job) + " is promised it");
 }
 
 void Checkers::agent_started(const std::string& machine, const Share& share) {
@@ -531,105 +477,6 @@ void Checkers::check_outcome(const Job& job) {
   }
   if (stops_.contains(job.key) && job.state == JobState::completed)
     World::fail(title(job) + " completed after its stop was acknowledged");
-}
-
-// It has failed since it had to give way more often than it allows.
-void Checkers::check_preemptions(const Job& job) {
-  const auto count = std::ranges::count_if(job.attempts, &Attempt::preempted);
-  const auto& most = job.spec.batch->preemptions_max;
-  World::check(most && count == int64_t(*most) + 1,
-               title(job) + " failed after " + std::to_string(count) + " preemptions");
-  World::check(job.failure_reason.starts_with("ClientError: it was preempted "),
-               title(job) + " failed for '" + job.failure_reason + "'");
-}
-
-// An array's children are those that it has reserved the numbers for, and it is as they are.
-void Checkers::check_array(const Job& array) {
-  World::check(array.attempts.empty(), title(array) + " is an array and was placed");
-  uint32_t made = 0, completed = 0;
-  for (auto job = durable_.upper_bound(array.number); job != durable_.end(); ++job) {
-    if (job->second.parent != array.number) continue;
-    World::check(job->first <= array.number + array.spec.batch->array_size,
-                 title(job->second) + " has a number that is not its array's");
-    ++made;
-    completed += job->second.state == JobState::completed;
-  }
-  const uint32_t size = array.spec.batch->array_size;
-  World::check((array.state == JobState::completed) == (completed == size),
-               title(array) + " is " + std::string(to_string(array.state)) + ", and of its " +
-                   std::to_string(size) + " children " + std::to_string(completed) + " have completed");
-  World::check(made == size || array.stop_requested, title(array) + " has lost children");
-}
-
-// Nobody begins before those that it awaits have succeeded.
-void Checkers::check_child(const Job& child) {
-  const Job& array = *durable(child.parent);
-  const JobNumber index = child.number - child.parent;  // from 1
-  std::vector<const Job*> awaited;
-  if (array.spec.batch->sequential && index > 1) awaited.push_back(durable(child.number - 1));
-  for (const std::string& id : array.spec.batch->depends_on)
-    awaited.push_back(durable(acknowledged_[{child.key.region, id}]));
-  for (const std::string& id : array.spec.batch->depends_on_alike)
-    awaited.push_back(durable(acknowledged_[{child.key.region, id}] + index));
-  // One that was never made has failed with its array.
-  const bool all =
-      std::ranges::all_of(awaited, [](const Job* job) { return job && job->state == JobState::completed; });
-  if (!child.attempts.empty()) World::check(all, title(child) + " began without those that it awaits");
-  for (const Job* job : awaited)
-    if (job && !child.attempts.empty())
-      World::check(job->modified <= child.attempts.front().started,
-                   title(child) + " began before " + title(*job) + " ended");
-  if (child.withdrawn == Withdrawn::dependency_failed)
-    World::check(!all, title(child) + " failed for a dependency that has not");
-}
-
-// A fault of ours fails a job only when it may not be tried again.
-void Checkers::check_retries(const Job& job) {
-  if (job.is_array()) return;  // its children are
-  const uint32_t failed = failed_attempts_[job.number];
-  if (job.spec.batch) {
-    const uint32_t most = job.spec.batch->attempts_max;
-    World::check(failed <= most, title(job) + " was tried " + std::to_string(failed) + " times");
-    if (job.attempt() && job.attempt()->preempted && !job.attempt()->first_failed) return;
-    World::check(
-        job.state != JobState::failed || job.stop_requested || failed == most,
-        title(job) + " failed after " + std::to_string(failed) + " attempts of " + std::to_string(most));
-    return;
-  }
-  if (!job.spec.spot)
-    World::check(failed <= job.spec.retries_max + 1,
-                 title(job) + " was tried again " + std::to_string(failed) + " times");
-  if (job.state != JobState::failed || job.stop_requested) return;
-  if (!job.failure_reason.starts_with("InternalServerError: ")) return;
-  World::check(!job.spec.spot, title(job) + " is a spot job, and failed for '" + job.failure_reason + "'");
-  World::check(failed == job.spec.retries_max + 1, title(job) + " failed after " + std::to_string(failed) +
-                                                       " attempts, and may be tried again " +
-                                                       std::to_string(job.spec.retries_max) + " times");
-}
-
-void Checkers::check_pools(const Job& before, const Job& after) {
-  if (!after.warm_pool)
-    return World::check(!before.warm_pool, title(before) + ": its warm pool is forgotten");
-  const WarmPool& pool = *after.warm_pool;
-  World::check(!before.warm_pool || pool.state >= before.warm_pool->state,
-               title(before) + ": its warm pool went back");
-  World::check(pool.state == WarmPoolState::in_use || after.finished(),
-               title(before) + " runs, and its hosts are kept or given back");
-  if (!pool.ended || !pool.available || pool.state == WarmPoolState::reused) return;
-  // A keep-alive that is made shorter counts from when it is.
-  const int64_t seconds =
-      std::max(pool.keep_alive_seconds, before.warm_pool ? before.warm_pool->keep_alive_seconds : 0);
-  World::check(*pool.ended - *pool.available <= std::chrono::seconds(seconds),
-               title(before) + ": its hosts were billed for longer than they were to be kept");
-  if (after.attempts.size() == before.attempts.size() || after.attempt()->warm_pool == 0) return;
-  const Job* left = durable(after.attempt()->warm_pool);
-  World::check(left && left->keeps_hosts(), title(after) + " took over what nobody kept");
-  World::check(left->spec.role_arn == after.spec.role_arn &&
-                   left->attempt()->hosts.size() == after.attempt()->hosts.size(),
-               title(after) + " took over what was kept for others");
-  for (size_t host = 0; host < after.attempt()->hosts.size(); ++host)
-    World::check(left->attempt()->hosts[host].machine == after.attempt()->hosts[host].machine,
-                 title(after) + " took over hosts and runs elsewhere");
 }
 
 }  // namespace trainyard::sim

@@ -28,6 +28,9 @@
 
 namespace trainyard::sim {
 
+// For sentences: "job 7 (mnist)".
+std::string title(const domain::Job& job);
+
 class Checkers {
  public:
   explicit Checkers(std::vector<launch::Machine> machines) : machines_(std::move(machines)) {}

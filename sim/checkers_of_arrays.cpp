@@ -1,0 +1,75 @@
+// Arrays with their children, and jobs that are tried again.
+#include <algorithm>
+
+#include "domain/array.hpp"
+#include "sim/checkers.hpp"
+
+namespace trainyard::sim {
+
+using namespace domain;
+
+// An array's children are those that it has reserved the numbers for, and it is as they are.
+void Checkers::check_array(const Job& array) {
+  World::check(array.attempts.empty(), title(array) + " is an array and was placed");
+  uint32_t made = 0, completed = 0;
+  for (auto job = durable_.upper_bound(array.number); job != durable_.end(); ++job) {
+    if (job->second.parent != array.number) continue;
+    World::check(job->first <= array.number + array.spec.batch->array_size,
+                 title(job->second) + " has a number that is not its array's");
+    ++made;
+    completed += job->second.state == JobState::completed;
+  }
+  const uint32_t size = array.spec.batch->array_size;
+  World::check((array.state == JobState::completed) == (completed == size),
+               title(array) + " is " + std::string(to_string(array.state)) + ", and of its " +
+                   std::to_string(size) + " children " + std::to_string(completed) + " have completed");
+  World::check(made == size || array.stop_requested, title(array) + " has lost children");
+}
+
+// Nobody begins before those that it awaits have succeeded.
+void Checkers::check_child(const Job& child) {
+  const Job& array = *durable(child.parent);
+  const JobNumber index = child.number - child.parent;  // from 1
+  std::vector<const Job*> awaited;
+  if (array.spec.batch->sequential && index > 1) awaited.push_back(durable(child.number - 1));
+  for (const std::string& id : array.spec.batch->depends_on)
+    awaited.push_back(durable(acknowledged_[{child.key.region, id}]));
+  for (const std::string& id : array.spec.batch->depends_on_alike)
+    awaited.push_back(durable(acknowledged_[{child.key.region, id}] + index));
+  // One that was never made has failed with its array.
+  const bool all =
+      std::ranges::all_of(awaited, [](const Job* job) { return job && job->state == JobState::completed; });
+  if (!child.attempts.empty()) World::check(all, title(child) + " began without those that it awaits");
+  for (const Job* job : awaited)
+    if (job && !child.attempts.empty())
+      World::check(job->modified <= child.attempts.front().started,
+                   title(child) + " began before " + title(*job) + " ended");
+  if (child.withdrawn == Withdrawn::dependency_failed)
+    World::check(!all, title(child) + " failed for a dependency that has not");
+}
+
+// A fault of ours fails a job only when it may not be tried again.
+void Checkers::check_retries(const Job& job) {
+  if (job.is_array()) return;  // its children are
+  const uint32_t failed = failed_attempts_[job.number];
+  if (job.spec.batch) {
+    const uint32_t most = job.spec.batch->attempts_max;
+    World::check(failed <= most, title(job) + " was tried " + std::to_string(failed) + " times");
+    if (job.attempt() && job.attempt()->preempted && !job.attempt()->first_failed) return;
+    World::check(
+        job.state != JobState::failed || job.stop_requested || failed == most,
+        title(job) + " failed after " + std::to_string(failed) + " attempts of " + std::to_string(most));
+    return;
+  }
+  if (!job.spec.spot)
+    World::check(failed <= job.spec.retries_max + 1,
+                 title(job) + " was tried again " + std::to_string(failed) + " times");
+  if (job.state != JobState::failed || job.stop_requested) return;
+  if (!job.failure_reason.starts_with("InternalServerError: ")) return;
+  World::check(!job.spec.spot, title(job) + " is a spot job, and failed for '" + job.failure_reason + "'");
+  World::check(failed == job.spec.retries_max + 1, title(job) + " failed after " + std::to_string(failed) +
+                                                       " attempts, and may be tried again " +
+                                                       std::to_string(job.spec.retries_max) + " times");
+}
+
+}  // namespace trainyard::sim

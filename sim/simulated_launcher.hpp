@@ -1,0 +1,189 @@
+// A launcher whose machines are simulated: its agents run in simulated time, and in some yards it makes more machines,
+// which come late, fail to come, and go away.
+//
+// Threads: one.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launch/launcher.hpp"
+#include "sim/checkers.hpp"
+#include "sim/network.hpp"
+#include "sim/simulated_agent.hpp"
+#include "sim/world.hpp"
+#include "wire/codec.hpp"
+
+namespace trainyard::sim {
+
+// The machines and what runs on them; outlives every server.
+class SimulatedLauncher final : public launch::Launcher {
+ public:
+  SimulatedLauncher(World& world, Network& network, Checkers& checkers, std::vector<launch::Machine> machines)
+      : world_(world), network_(network), checkers_(checkers), machines_(std::move(machines)) {
+    kind_ = {"c5.2xlarge", 8, int64_t{16} << 30, 0, 0, world_.random.chance(3) ? 4u : 0u};
+  }
+
+  std::vector<launch::Machine> machines() override { return machines_; }
+
+  std::vector<launch::MachineKind> kinds() override {
+    if (kind_.machines_max == 0) return {};
+    return {kind_};
+  }
+
+  // Each comes after a while, or not at all.
+  Result<void> grow(const std::string& kind, uint32_t machines) override {
+    World::check(kind == kind_.name, "machines of a kind that nobody has are asked for");
+    world_.may_crash("before machines are asked for");
+    if (world_.fault(5)) return unavailable("not now");
+    World::check(machines <= kind_.machines_max, "more machines are asked for than there can be");
+    while (made() + kind_.coming < machines) {
+      ++kind_.coming;
+      world_.trace("launcher", "a machine is coming");
+      world_.after(world_.between(1s, 60s), [this] {
+        --kind_.coming;
+        if (!world_.fault(4)) add_machine();
+      });
+    }
+    world_.may_crash("after machines were asked for");
+    return {};
+  }
+
+  Result<void> shrink(const std::string& machine) override {
+    world_.may_crash("before a machine is given back");
+    if (world_.fault(5)) return unavailable("not now");
+    const auto found = std::ranges::find(machines_, machine, &launch::Machine::name);
+    if (found == machines_.end()) return {};
+    World::check(!found->kind.empty(), machine + " was always there, and is given back");
+    checkers_.machine_given_back(machine);
+    world_.trace("launcher", machine + " is given back");
+    machines_.erase(found);
+    world_.may_crash("after a machine was given back");
+    return {};
+  }
+
+  // One that came goes away, with all that is on it.
+  void lose_a_machine() {
+    const auto found = std::ranges::find(machines_, kind_.name, &launch::Machine::kind);
+    if (found == machines_.end()) return;
+    world_.trace("launcher", found->name + " goes away");
+    for (auto& [attempt, running] : gangs_)
+      for (size_t i = 0; i < running.agents.size(); ++i)
+        if (running.agents[i] && running.gang.members[i].machine == found->name && running.agents[i]->alive())
+          running.agents[i]->die();
+    machines_.erase(found);
+  }
+
+  // Machines that came.
+  uint32_t made() const {
+    return uint32_t(std::ranges::count(machines_, kind_.name, &launch::Machine::kind));
+  }
+  uint32_t coming() const { return kind_.coming; }
+
+  Result<void> ensure(const launch::Gang& gang) override {
+    world_.may_crash("before a gang starts");
+    auto found = gangs_.find(gang.attempt);
+    // A machine may have gone since it was promised.
+    for (size_t i = 0; i < gang.members.size(); ++i)
+      if ((found == gangs_.end() || !found->second.agents[i]) && !is_there(gang.members[i].machine)) {
+        checkers_.excuse(gang.attempt.job, "its machine went away");
+        return unavailable("machine " + gang.members[i].machine + " is not there");
+      }
+    if (found == gangs_.end()) {
+      if (world_.fault(15)) {
+        if (!world_.random.chance(4)) return unavailable("not now");
+        checkers_.excuse(gang.attempt.job, "the launcher could not");
+        return denied("namespaces are switched off");
+      }
+      found = gangs_.emplace(gang.attempt, Running{gang, std::make_shared<Gang>(), {}}).first;
+      found->second.agents.resize(gang.members.size());
+    }
+    Running& running = found->second;
+    World::check(running.gang.token == gang.token,
+                 "attempt " + gang.attempt.text() + " is started under two tokens");
+    for (size_t i = 0; i < gang.members.size(); ++i) {
+      if (running.agents[i]) continue;
+      world_.may_crash("while a gang starts", 40);
+      auto order = wire::decode_order(gang.members[i].order);
+      World::check(bool(order), "an order cannot be read");
+      checkers_.agent_started(gang.members[i].machine, gang.members[i].share);
+      running.agents[i] =
+          std::make_shared<SimulatedAgent>(world_, network_, checkers_, *std::move(order), running.in_common);
+      running.agents[i]->start();
+    }
+    world_.may_crash("after a gang started");
+    return {};
+  }
+
+  std::vector<launch::Agent> list() override {
+    std::vector<launch::Agent> agents;
+    for (const auto& [attempt, running] : gangs_)
+      for (size_t i = 0; i < running.agents.size(); ++i)
+        if (running.agents[i])
+          agents.push_back({attempt, running.gang.token, domain::HostIndex(i), running.agents[i]->alive()});
+    return agents;
+  }
+
+  Result<void> remove(domain::AttemptId attempt) override {
+    world_.may_crash("before an attempt is removed");
+    if (world_.fault(5)) return unavailable("busy");
+    const auto found = gangs_.find(attempt);
+    if (found == gangs_.end()) return {};
+    world_.trace("launcher", "removes " + attempt.text());
+    checkers_.attempt_removed(attempt);
+    for (size_t i = 0; i < found->second.agents.size(); ++i) {
+      if (!found->second.agents[i]) continue;
+      found->second.agents[i]->remove();
+      checkers_.agent_removed(found->second.gang.members[i].machine, found->second.gang.members[i].share);
+    }
+    gangs_.erase(found);
+    world_.may_crash("after an attempt was removed");
+    return {};
+  }
+
+  void kill_one() {
+    std::vector<SimulatedAgent*> alive;
+    for (const auto& [attempt, running] : gangs_)
+      for (const auto& agent : running.agents)
+        if (agent && agent->alive()) alive.push_back(agent.get());
+    if (!alive.empty()) alive[world_.random.below(alive.size())]->die();
+  }
+
+  // Attempts that an impostor may claim to be.
+  std::optional<domain::AttemptId> any() const {
+    if (gangs_.empty()) return std::nullopt;
+    return gangs_.begin()->first;
+  }
+
+ private:
+  struct Running {
+    launch::Gang gang;
+    std::shared_ptr<Gang> in_common;
+    std::vector<std::shared_ptr<SimulatedAgent>> agents;  // shared with their own events under way
+  };
+  bool is_there(const std::string& machine) const {
+    return std::ranges::find(machines_, machine, &launch::Machine::name) != machines_.end();
+  }
+
+  void add_machine() {
+    launch::Machine machine{"cloud-" + std::to_string(++machines_made_), kind_.cpus, kind_.memory_bytes, 0};
+    machine.kind = kind_.name;
+    world_.trace("launcher", machine.name + " is there");
+    checkers_.machine_came(machine);
+    machines_.push_back(std::move(machine));
+  }
+
+  World& world_;
+  Network& network_;
+  Checkers& checkers_;
+  std::vector<launch::Machine> machines_;
+  launch::MachineKind kind_;  // of which it can make more
+  uint64_t machines_made_ = 0;
+  std::map<domain::AttemptId, Running> gangs_;
+};
+
+}  // namespace trainyard::sim
