@@ -179,7 +179,7 @@ def test_queues_and_environments(batch):
     shown = batch.describe_job_queues(jobQueues=[name])["jobQueues"][0]
     assert (shown["priority"], shown["state"], shown["computeEnvironmentOrder"]) == (9, "ENABLED", [{"order": 1, "computeEnvironment": made["computeEnvironmentArn"]}])
     batch.update_compute_environment(computeEnvironment=environment, state="DISABLED", computeResources={"maxvCpus": 4})
-    assert batch.describe_compute_environments(computeEnvironments=[environment])["computeEnvironments"][0]["computeResources"] == {"type": "EC2", "maxvCpus": 4}
+    assert batch.describe_compute_environments(computeEnvironments=[environment])["computeEnvironments"][0]["computeResources"] == {"type": "EC2", "maxvCpus": 4, "desiredvCpus": 0}
     assert "found existing JobQueue relationship" in refusal(batch.delete_compute_environment, computeEnvironment=environment)
     assert "must be disabled" in refusal(batch.delete_job_queue, jobQueue=name)
     batch.update_job_queue(jobQueue=name, state="DISABLED")
