@@ -377,7 +377,7 @@ std::string job_page(const Looks& looks, const JobView& job, const Json& describ
                                      ? ""
                                      : " (" + job.secondary_status + ")")) +
              "\n");
-  page.line("waits for", job.wait_reason, Paint::yellow);
+  page.line("why", job.wait_reason, Paint::yellow);
   page.line("failed", job.failure_reason, Paint::red);
   page.line("note", job.note);
   page.line("hosts", hosts_text(job));

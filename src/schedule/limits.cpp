@@ -85,15 +85,18 @@ void Limits::take(const Choice& choice, double cpus, std::optional<Instant> ends
   }
 }
 
-void Limits::promise(const Choice& choice, size_t line, double cpus, const std::string& to,
+bool Limits::promise(const Choice& choice, size_t line, double cpus, const std::string& to,
                      const std::string& reason, std::optional<Instant> at,
                      const std::vector<double>& free_then) {
+  bool promised = false;
   for (size_t i = 0; i < choice.needs.size(); ++i) {
     const auto amount = all_of_limit(choice, i, cpus);
     auto& claim = claims_[choice.needs[i].limit];
     if (!amount || *amount <= 0 || claim) continue;
     claim = Claim{&to, reason, at, free_then[i] - kept(line, choice.needs[i].limit) - *amount};
+    promised = true;
   }
+  return promised;
 }
 
 std::optional<Instant> Limits::earliest(const Choice& choice, size_t line, double cpus, Holdings& holdings,

@@ -49,8 +49,8 @@ class Limits {
   void take(const Choice& choice, double cpus, std::optional<Instant> ends);
 
   // Promises what the choice needs, for the instant `at`, to a job that waits for it; where it is promised to somebody
-  // already, that stays. `free_then`: by need, what is free at that instant.
-  void promise(const Choice& choice, size_t line, double cpus, const std::string& to,
+  // already, that stays. `free_then`: by need, what is free at that instant. False: nothing was promised.
+  bool promise(const Choice& choice, size_t line, double cpus, const std::string& to,
                const std::string& reason, std::optional<Instant> at, const std::vector<double>& free_then);
   // The earliest instant at which all that the choice needs is free, by the ends of what runs, and what is free then.
   std::optional<Instant> earliest(const Choice& choice, size_t line, double cpus, Holdings& holdings,

@@ -73,7 +73,19 @@ TEST(Limits, WhatIsUsedUpForGoodDoesNotComeBack) {
   snapshot.waiting[2].lasts_max = 1s;
   EXPECT_EQ(started(snapshot), Numbers{3});
   EXPECT_EQ(reason(snapshot, 1),
-            "waits for 1 more of consumable resource licences (needs 3, 2 of its 4 are used)");
+            "waits for 1 more of consumable resource licences (needs 3, 2 of its 4 are used); it is free by "
+            "1970-01-01 00:00:10 UTC at the latest");
+}
+
+TEST(Limits, EqualJobsWaitBehindTheFirstOfThem) {
+  Snapshot snapshot = two_environments();
+  snapshot.running[0].ends_by = kNow + 10s;
+  snapshot.waiting = {queued(1, 4, {0}), queued(2, 4, {0}), queued(3, 4, {0})};
+  EXPECT_EQ(started(snapshot), Numbers{});
+  const std::string first = reason(snapshot, 1);
+  EXPECT_TRUE(first.ends_with("; it is free by 1970-01-01 00:00:10 UTC at the latest")) << first;
+  EXPECT_EQ(reason(snapshot, 2), "waits for its turn behind training-job/a, which " + first);
+  EXPECT_EQ(reason(snapshot, 3), reason(snapshot, 2));
 }
 
 }  // namespace

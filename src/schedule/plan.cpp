@@ -99,8 +99,11 @@ class Planning {
     std::string reason;
     const Choice* choice = nullptr;
     if (!choose(job, shape.gang, choice, reason)) {
-      if (!job.choices.empty()) promise_limits(job, shape.gang, reason);
-      return wait(index, lasts, std::move(reason));
+      const bool first = !job.choices.empty() && promise_limits(job, shape.gang, reason);
+      wait(index, lasts, reason);
+      // Equal jobs after it wait behind it.
+      if (first) found.sentence = add_sentence(turn_sentence(job.name, reason));
+      return;
     }
     if (const auto layout = place(shape, ends(job))) return start(index, choice, shape.gang, *layout);
     if (promise_) {
@@ -178,7 +181,10 @@ class Planning {
 
   // -- promises to those who wait
 
-  void promise_limits(const Waiting& job, const Gang& gang, const std::string& reason) {
+  // True: the job is the first that waits for one of them; then `reason` says by when that is free, where it is known.
+  bool promise_limits(const Waiting& job, const Gang& gang, std::string& reason) {
+    bool first = false;
+    std::optional<Instant> soonest;
     for (const Choice& choice : job.choices) {
       bool full = false, never = false;
       for (const Limits::Obstacle& each : limits_.obstacles(choice, job.line, gang.cpus, ends(job))) {
@@ -188,9 +194,13 @@ class Planning {
       if (!full || never) continue;
       std::vector<double> free_then;
       const auto at = limits_.earliest(choice, job.line, gang.cpus, holdings_, free_then);
-      limits_.promise(choice, job.line, gang.cpus, job.name, reason, at, free_then);
+      if (!limits_.promise(choice, job.line, gang.cpus, job.name, reason, at, free_then)) continue;
+      first = true;
+      if (at && *at > now_) soonest = std::min(soonest.value_or(*at), *at);
     }
     nobody_waits_ = false;
+    if (soonest) reason += free_by(*soonest);
+    return first;
   }
 
   // The first one that waits for machines.
@@ -331,9 +341,12 @@ class Planning {
   void wait(uint32_t index, Duration from, std::string reason) {
     Found& found = found_[kinds_.kind_of[index]];
     found.waits_from = std::min(from, found.waits_from.value_or(from));
-    if (sentences_.empty() || sentences_.back() != reason) sentences_.push_back(std::move(reason));
-    found.sentence = uint32_t(sentences_.size() - 1);
+    found.sentence = add_sentence(std::move(reason));
     wait(snapshot_.waiting[index], found.sentence);
+  }
+  uint32_t add_sentence(std::string sentence) {
+    if (sentences_.empty() || sentences_.back() != sentence) sentences_.push_back(std::move(sentence));
+    return uint32_t(sentences_.size() - 1);
   }
   void wait(const Waiting& job, uint32_t sentence) { plan_.waits.push_back({job.job, sentences_[sentence]}); }
 

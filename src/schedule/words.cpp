@@ -101,6 +101,14 @@ std::string unit_of_quota(std::string_view unit) {
   return unit == domain::kInstancesUnit ? "instances" : std::string(unit);
 }
 
+// "2026-11-22 10:35:00 UTC at the latest", rounded up to the second that people read.
+std::string latest(Instant at) {
+  std::string text = to_iso8601(at + 999ms, false);
+  text[text.find('T')] = ' ';
+  text.pop_back();
+  return text + " UTC at the latest";
+}
+
 }  // namespace
 
 double amount(const Share& share, Resource resource) {
@@ -226,13 +234,9 @@ std::string turn_sentence(const std::string& first, const std::string& its_reaso
   return "waits for its turn behind " + first + ", which " + its_reason;
 }
 
-std::string starts_by(Instant at) {
-  // Rounded up to the second that people read.
-  std::string text = to_iso8601(at + 999ms, false);
-  text[text.find('T')] = ' ';
-  text.pop_back();
-  return "; starts by " + text + " UTC at the latest";
-}
+std::string starts_by(Instant at) { return "; starts by " + latest(at); }
+
+std::string free_by(Instant at) { return "; it is free by " + latest(at); }
 
 std::string scaled_note(const Machine& machine, const std::vector<Ask>& asked,
                         const std::vector<Group>& given) {

@@ -57,6 +57,8 @@ std::string taken_back(const Waiting& by, const Running& from);
 std::string turn_sentence(const std::string& first, const std::string& its_reason);
 // "; starts by 2026-11-20 09:45:00 UTC at the latest"
 std::string starts_by(Instant at);
+// "; it is free by .. UTC at the latest": the limit, whether or not there are machines then.
+std::string free_by(Instant at);
 
 // "this machine has 2 vCPU and 23.5 GiB; ml.m5.4xlarge x 2 asks for 32 vCPU and 128 GiB: each host gets 1/2
 // of the machine: 1 vCPU, 11.7 GiB". `given` is what the hosts of each ask get.
