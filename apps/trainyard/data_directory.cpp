@@ -51,7 +51,8 @@ Result<DataDirectory> DataDirectory::open(const std::string& path) {
   const std::string absolute = std::filesystem::canonical(path).string();
   if (::chmod(absolute.c_str(), 0700) != 0)
     return from_errno("closing the data directory " + absolute + " to others");
-  auto lock = TRY(host::FileLock::take(absolute + "/lock").in("taking the data directory " + absolute));
+  auto lock =
+      TRY(host::FileLock::take_after_death(absolute + "/lock").in("taking the data directory " + absolute));
 
   const std::string version_file = absolute + "/VERSION";
   if (!host::exists(version_file)) {

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -338,6 +339,15 @@ Result<FileLock> FileLock::take(const std::string& path) {
     return FileLock(std::move(file));
   }
   return unavailable("locking " + path + ": it is replaced again and again");
+}
+
+Result<FileLock> FileLock::take_after_death(const std::string& path, Duration at_most) {
+  auto lock = take(path);
+  if (lock || lock.error().kind != Kind::conflict) return lock;
+  const auto holder = read_file(path, 4096);
+  const auto process = holder ? parse_int(trim(*holder)) : Result<int64_t>(holder.error());
+  const bool gone = process && *process > 0 && ::kill(pid_t(*process), 0) != 0 && errno == ESRCH;
+  return gone ? take_within(path, at_most) : std::move(lock);
 }
 
 // Nothing tells when a lock of another process goes, but the blocking call, which has no deadline: so it is tried.

@@ -58,6 +58,9 @@ class FileLock {
   static Result<FileLock> take(const std::string& path);
   // The same, waiting for whoever holds it.
   static Result<FileLock> take_within(const std::string& path, Duration at_most);
+  // As take(), but waits while nobody but children of a process that is gone hold it: a process that was killed while it
+  // started another one leaves the lock to that one until it has begun.
+  static Result<FileLock> take_after_death(const std::string& path, Duration at_most = 10s);
   // Whether somebody holds it now. Asking disturbs nobody.
   static bool held(const std::string& path);
 

@@ -192,6 +192,27 @@ TEST_F(Files, ALockIsSeenFromAnotherProcessAndEndsWithItsHolder) {
   for (const int end : {to_child[0], to_child[1], from_child[0], from_child[1]}) ::close(end);
 }
 
+TEST_F(Files, ALockThatAChildOfTheDeadStillHoldsIsWaitedFor) {
+  const pid_t parent = ::fork();
+  if (parent == 0) {
+    const auto lock = FileLock::take(at("lock"));
+    if (::fork() == 0) {
+      ::usleep(300'000);
+      ::_exit(0);
+    }
+    ::_exit(lock ? 0 : 1);
+  }
+  int status = 0;
+  ::waitpid(parent, &status, 0);
+  ASSERT_EQ(status, 0);
+  ASSERT_FALSE(FileLock::take(at("lock"))) << "its child holds it";
+  const auto lock = FileLock::take_after_death(at("lock"), 60s);
+  EXPECT_TRUE(lock);
+  const auto refused = FileLock::take_after_death(at("lock"), 60s);
+  ASSERT_FALSE(refused) << "at once, as we live";
+  EXPECT_EQ(refused.error().kind, Kind::conflict);
+}
+
 TEST_F(Files, AMovedLockIsHeldOnce) {
   auto first = FileLock::take(at("one"));
   auto second = FileLock::take(at("two"));

@@ -561,7 +561,7 @@ class Directory final : public Objects {
 Result<std::unique_ptr<Objects>> open_directory(const std::string& path, Clock& clock, Random& random) {
   const std::string doing = "opening the objects in " + path;
   TRY(host::make_directories(path, 0700).in(doing));
-  auto lock = TRY(host::FileLock::take(path + "/lock").in(doing));
+  auto lock = TRY(host::FileLock::take_after_death(path + "/lock").in(doing));
   const std::string format_path = path + "/format";
   if (host::exists(format_path)) {
     const std::string format = TRY(host::read_file(format_path, 4096).in(doing));

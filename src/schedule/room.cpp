@@ -107,7 +107,7 @@ std::vector<uint32_t> Room::nearest(const Gang& gang) {
   for (uint32_t place = 1; place < places_.all().size(); ++place) found.push_back(place);
   for (const auto& [share, count] : asked) {
     const auto& by_place = capacities(share).by_place;
-    std::erase_if(found, [&](uint32_t place) { return by_place[place] < count; });
+    std::erase_if(found, [&, least = count](uint32_t place) { return by_place[place] < least; });
   }
   if (found.empty()) return found;
   const auto& by_place = capacities(asked.front().first).by_place;
