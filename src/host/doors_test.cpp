@@ -1,8 +1,6 @@
 #include "host/doors.hpp"
 
-#include <arpa/inet.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -10,20 +8,12 @@
 
 #include "host/network_namespace.hpp"
 #include "host/tcp_relay.hpp"
+#include "host/test_socket.hpp"
 
 namespace trainyard::host {
 namespace {
 
-File connect_to(uint16_t port) {
-  File socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in name{};
-  name.sin_family = AF_INET;
-  name.sin_port = htons(port);
-  name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  if (::connect(socket.descriptor(), reinterpret_cast<const sockaddr*>(&name), sizeof name) != 0)
-    return File();
-  return socket;
-}
+using test::connect_to;
 
 // What comes until the end, or a reset.
 std::string read_to_end(const File& socket) {

@@ -1,26 +1,21 @@
 #include "host/tcp_relay.hpp"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <thread>
 
 #include "host/network_namespace.hpp"
+#include "host/test_socket.hpp"
 
 namespace trainyard::host {
 namespace {
 
 File connect_to(uint16_t port) {
-  File socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in name{};
-  name.sin_family = AF_INET;
-  name.sin_port = htons(port);
-  name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  EXPECT_EQ(::connect(socket.descriptor(), reinterpret_cast<sockaddr*>(&name), sizeof name), 0);
+  File socket = test::connect_to(port);
+  EXPECT_TRUE(socket) << "nobody listens at port " << port;
   return socket;
 }
 
