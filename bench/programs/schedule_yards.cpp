@@ -39,7 +39,7 @@ struct Job {
   std::vector<Ask> asks;
   size_t line = 0;
   std::string share;
-  std::vector<Choice> choices;
+  Choices choices;
   Duration lasts_max{}, lasts{};
   Instant ends{};
   std::vector<Placement> hosts;
@@ -119,8 +119,7 @@ class ClosedLoop {
       job.asks = {{"ml.m5.large", {cpus, int64_t(cpus) * int64_t(1 + random_.below(4)) * kGib, 0}, hosts}};
       job.line = random_.below(3);
       if (job.line == 1) job.share = "user" + std::to_string(random_.below(50));
-      if (job.line > 0) job.choices = {{"main", {{0, 0, true}}}};
-      if (job.line == 2) job.choices.push_back({"spare", {{1, 0, true}}});
+      if (job.line > 0) job.choices = job.line == 1 ? shared_ : urgent_;
       static constexpr Duration kLimits[] = {10s, 20s, 60s};
       job.lasts_max = kLimits[random_.below(3)];
       job.lasts = 100ms * int64_t(1 + random_.below(46));
@@ -178,7 +177,7 @@ class ClosedLoop {
       job.runs = true;
       job.ends = now_ + job.lasts;
       job.hosts = start.hosts;
-      if (!job.choices.empty() && start.environment == "spare") job.choices.erase(job.choices.begin());
+      if (start.environment == "spare") job.choices = spare_;
       for (const Placement& host : job.hosts) used_cpus_ += host.share.cpus;
       ends_.emplace(job.ends, number);
       running_.emplace(number, true);
@@ -188,6 +187,9 @@ class ClosedLoop {
   }
 
   SeededRandom random_{17};
+  // What the jobs of a queue may choose from, as a view of the server has it once.
+  const Choices spare_{{"spare", {{1, 0, true}}}}, shared_{{"main", {{0, 0, true}}}};
+  const Choices urgent_{{"main", {{0, 0, true}}}, {"spare", {{1, 0, true}}}};
   std::vector<Machine> machines_;
   std::vector<Limit> limits_;
   std::vector<Line> lines_;
@@ -257,7 +259,7 @@ void growth() {
         running.job = job.job;
         running.name = job.name;
         running.hosts = start->second->hosts;
-        running.needs = job.choices[0].needs;
+        running.needs = job.choices.front().needs;
         running.ends_by = now + kLasts;
         snapshot.running.push_back(running);
       }

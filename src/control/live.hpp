@@ -103,9 +103,9 @@ class Live {
     const auto reason = reasons_.find(number);
     if (reason == reasons_.end()) return found->second;
     auto job = std::make_shared<domain::Job>(*found->second);
-    job->wait_reason = reason->second;
+    job->wait_reason = reason->second.str();
     std::string& message = job->transitions.back().message;
-    message = job->attempts.empty() ? reason->second : message + "; " + reason->second;
+    message = job->attempts.empty() ? job->wait_reason : message + "; " + job->wait_reason;
     return job;
   }
 
@@ -113,7 +113,7 @@ class Live {
   std::map<domain::JobNumber, std::shared_ptr<const domain::Job>> jobs_;
   std::map<domain::JobKey, domain::JobNumber> by_key_;
   // Why jobs wait is worked out again by each reconcile_step, so it is not the ledger's.
-  std::map<domain::JobNumber, std::string> reasons_;
+  std::map<domain::JobNumber, SharedText> reasons_;
 };
 
 // Finished jobs that were asked for lately: they never change, and reading one from the tables takes as long as all

@@ -157,7 +157,7 @@ schedule::Line ScheduleView::line_of(const JobQueue& queue, const std::vector<si
   return line;
 }
 
-const ScheduleView::Queue* ScheduleView::queue_of(const Job& job) {
+ScheduleView::Queue* ScheduleView::queue_of(const Job& job) {
   const JobKey key{job.key.region, job.spec.batch->queue};
   if (const auto found = queues_.find(key); found != queues_.end()) return &found->second;
   const JobQueue* queue = yard_ ? yard_->queue(key) : nullptr;
@@ -269,9 +269,10 @@ Result<void> ScheduleView::need_consumables(const Job& job, std::vector<schedule
   return {};
 }
 
-Result<std::vector<schedule::Choice>> ScheduleView::choices_of(const Job& job, const Queue& queue,
-                                                               const Instances& instances,
-                                                               const std::vector<schedule::Need>& anywhere) {
+Result<schedule::Choices> ScheduleView::choices_of(const Job& job, Queue& queue, const Instances& instances,
+                                                   const std::vector<schedule::Need>& anywhere) {
+  const bool as_others = instances.empty() && anywhere.empty();
+  if (as_others && !queue.choices.empty()) return queue.choices;
   std::vector<schedule::Choice> choices;
   for (const size_t each : queue.environments) {
     const Environment& environment = environments_[each];
@@ -280,7 +281,11 @@ Result<std::vector<schedule::Choice>> ScheduleView::choices_of(const Job& job, c
     need_instances(environment, instances, choice.needs);
     choices.push_back(std::move(choice));
   }
-  if (!choices.empty()) return choices;
+  if (!choices.empty()) {
+    schedule::Choices found(std::move(choices));
+    if (as_others) queue.choices = found;
+    return found;
+  }
   const std::string& name = queue.queue->key.name;
   if (job.spec.batch->service)
     return invalid("waits for a service environment: none of job queue " + name + " is there and enabled");
@@ -311,14 +316,14 @@ Result<void> ScheduleView::wait(const Job& job, std::vector<JobNumber> pools) {
   need_quota(job, instances, anywhere);
   waiting.line = kLineOfOthers;
   if (job.spec.batch) {
-    const Queue* queue = queue_of(job);
+    Queue* queue = queue_of(job);
     if (!queue) return invalid("its job queue is not there any more");
     TRY(need_consumables(job, anywhere));
     waiting.choices = TRY(choices_of(job, *queue, instances, anywhere));
     waiting.line = queue->line;
     if (!snapshot_.lines[queue->line].quota_shares.empty()) waiting.demands = demands_of(instances);
   } else if (!anywhere.empty()) {
-    waiting.choices.push_back({"", std::move(anywhere)});
+    waiting.choices = {{"", std::move(anywhere)}};
   }
   stand_in_line(job, waiting.line, waiting.share);
   CHECK(snapshot_.waiting.empty() || snapshot_.waiting.back().job < job.number,

@@ -64,10 +64,11 @@ class ScheduleView {
     const domain::JobQueue* queue = nullptr;
     size_t line = 0;
     std::vector<size_t> environments;  // that are enabled, in the queue's order
+    schedule::Choices choices = {};    // of its jobs that need vCPU alone
   };
   using Instances = std::map<std::string, int64_t>;  // by type
 
-  const Queue* queue_of(const domain::Job& job);
+  Queue* queue_of(const domain::Job& job);
   schedule::Line line_of(const domain::JobQueue& queue, const std::vector<size_t>& environments) const;
   std::optional<size_t> compute_environment(const domain::JobKey& key);
   std::optional<size_t> service_environment(const domain::JobKey& key);
@@ -80,9 +81,8 @@ class ScheduleView {
                       std::vector<schedule::Need>& needs) const;
   void need_quota(const domain::Job& job, const Instances& instances, std::vector<schedule::Need>& needs);
   Result<void> need_consumables(const domain::Job& job, std::vector<schedule::Need>& needs);
-  Result<std::vector<schedule::Choice>> choices_of(const domain::Job& job, const Queue& queue,
-                                                   const Instances& instances,
-                                                   const std::vector<schedule::Need>& anywhere);
+  Result<schedule::Choices> choices_of(const domain::Job& job, Queue& queue, const Instances& instances,
+                                       const std::vector<schedule::Need>& anywhere);
   Result<schedule::Ask> ask_of(const domain::InstanceGroup& group);
   std::optional<Duration> run_left(const domain::Job& job) const;
   Duration after_run(const domain::Job& job) const;

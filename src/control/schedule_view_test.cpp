@@ -105,7 +105,7 @@ struct View {
     for (const auto& start : plan.starts)
       if (start.job == jobs.back()->number) return "in " + start.environment;
     for (const auto& wait : plan.waits)
-      if (wait.job == jobs.back()->number) return wait.reason;
+      if (wait.job == jobs.back()->number) return wait.reason.str();
     return refused;
   }
   std::string refused;
@@ -132,7 +132,7 @@ TEST(ScheduleView, EachQueueIsALineAndTrainingJobsOfNoQueueAreOne) {
   EXPECT_EQ(snapshot.lines[snapshot.waiting[1].line].name, "job queue q");
   EXPECT_EQ(snapshot.lines[snapshot.waiting[1].line].priority, 7);
   EXPECT_EQ(snapshot.waiting[1].line, snapshot.waiting[3].line);
-  EXPECT_EQ(snapshot.waiting[1].choices.at(0).environment, "box");
+  EXPECT_EQ(snapshot.waiting[1].choices.front().environment, "box");
 }
 
 TEST(ScheduleView, WhoCreatedTrainingJobsSharesTheirLineAlike) {
@@ -315,7 +315,7 @@ TEST(ScheduleView, WhatIsUsedUpWasTakenAtTheStart) {
   run(*running);
   const auto snapshot = view.of({running, container(2, 1, 2)});
   for (const auto& need : snapshot.running.at(0).needs) EXPECT_TRUE(need.cpus);
-  EXPECT_TRUE(std::ranges::any_of(snapshot.waiting.at(0).choices.at(0).needs, &schedule::Need::for_good));
+  EXPECT_TRUE(std::ranges::any_of(snapshot.waiting.at(0).choices.front().needs, &schedule::Need::for_good));
   EXPECT_EQ(view.plan({running, container(2, 1, 2)}), "in box");
   EXPECT_NE(view.plan({running, container(2, 1, 2), container(3, 1, 1)}).find("of consumable resource"),
             std::string::npos);

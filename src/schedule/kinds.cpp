@@ -29,12 +29,15 @@ bool same_needs(const std::vector<Need>& a, const std::vector<Need>& b) {
   });
 }
 
+bool same_choices(const Choices& a, const Choices& b) {
+  return a.same_as(b) || std::ranges::equal(a, b, [](const Choice& x, const Choice& y) {
+           return same_needs(x.needs, y.needs) && x.environment == y.environment;
+         });
+}
+
 bool same_kind(const Waiting& a, const Waiting& b, bool shares_differ) {
   return a.line == b.line && (!shares_differ || a.share == b.share) && same_asks(a, b) &&
-         std::ranges::equal(a.choices, b.choices,
-                            [](const Choice& x, const Choice& y) {
-                              return same_needs(x.needs, y.needs) && x.environment == y.environment;
-                            }) &&
+         same_choices(a.choices, b.choices) &&
          std::ranges::equal(a.demands, b.demands, [](const Demand& x, const Demand& y) {
            return x.amount == y.amount && x.unit == y.unit;
          });

@@ -20,8 +20,9 @@ Snapshot two_environments() {
 }
 Waiting queued(domain::JobNumber number, double cpus, const std::vector<size_t>& limits) {
   Waiting waiting = job(number, 1, cpus, 1);
-  for (const size_t limit : limits)
-    waiting.choices.push_back({limit == 0 ? "small" : "large", {{limit, 0, true}}});
+  std::vector<Choice> choices;
+  for (const size_t limit : limits) choices.push_back({limit == 0 ? "small" : "large", {{limit, 0, true}}});
+  waiting.choices = Choices(choices);
   return waiting;
 }
 

@@ -76,7 +76,7 @@ class Planning {
   struct Found {
     bool may_fit = false;  // not for ever too large
     std::optional<Duration> waits_from = {};
-    uint32_t sentence = 0;
+    SharedText sentence = {};
   };
 
   static constexpr Duration kAnyTime = Duration::min();
@@ -102,7 +102,7 @@ class Planning {
       const bool first = !job.choices.empty() && promise_limits(job, shape.gang, reason);
       wait(index, lasts, reason);
       // Equal jobs after it wait behind it.
-      if (first) found.sentence = add_sentence(turn_sentence(job.name, reason));
+      if (first) found.sentence = turn_sentence(job.name, reason);
       return;
     }
     if (const auto layout = place(shape, ends(job))) return start(index, choice, shape.gang, *layout);
@@ -221,13 +221,11 @@ class Planning {
       both.push_back(least_of(room_.free(m), promise_->spare[m]));
     spare_room_.emplace(places_, std::move(both));
 
-    Wait wait{job.job, its_reason_};
     // Whoever waits before it for something else might come in between.
-    if (nobody_waits_ && promise_->at && *promise_->at > now_) {
-      wait.starts_by = promise_->at;
-      wait.reason += starts_by(*promise_->at);
-    }
-    plan_.waits.push_back(std::move(wait));
+    if (nobody_waits_ && promise_->at && *promise_->at > now_)
+      plan_.waits.push_back({job.job, its_reason_ + starts_by(*promise_->at), promise_->at});
+    else
+      plan_.waits.push_back({job.job, its_reason_});
   }
 
   // Others give way to it, or are already leaving. Nothing: they cannot, or that would not help.
@@ -268,12 +266,9 @@ class Planning {
   }
 
   // Of all that wait for their turn behind the first that waits for machines.
-  uint32_t behind_first() {
-    if (!behind_first_) {
-      behind_first_ = uint32_t(sentences_.size());
-      sentences_.push_back(turn_sentence(first_, its_reason_));
-    }
-    return *behind_first_;
+  const SharedText& behind_first() {
+    if (behind_first_.empty()) behind_first_ = turn_sentence(first_, its_reason_);
+    return behind_first_;
   }
 
   // -- starts
@@ -341,14 +336,10 @@ class Planning {
   void wait(uint32_t index, Duration from, std::string reason) {
     Found& found = found_[kinds_.kind_of[index]];
     found.waits_from = std::min(from, found.waits_from.value_or(from));
-    found.sentence = add_sentence(std::move(reason));
+    found.sentence = std::move(reason);
     wait(snapshot_.waiting[index], found.sentence);
   }
-  uint32_t add_sentence(std::string sentence) {
-    if (sentences_.empty() || sentences_.back() != sentence) sentences_.push_back(std::move(sentence));
-    return uint32_t(sentences_.size() - 1);
-  }
-  void wait(const Waiting& job, uint32_t sentence) { plan_.waits.push_back({job.job, sentences_[sentence]}); }
+  void wait(const Waiting& job, const SharedText& reason) { plan_.waits.push_back({job.job, reason}); }
 
   const Snapshot& snapshot_;
   const Instant now_;
@@ -363,13 +354,12 @@ class Planning {
   std::vector<Found> found_;  // by kind
   std::vector<bool> pool_taken_;
   std::vector<Shape> shapes_;
-  std::vector<std::string> sentences_;
   std::map<const std::string*, std::string> quota_reasons_;  // of those who are promised quota
   // To the first that waits for machines.
   std::optional<Promise> promise_;
   std::optional<Room> spare_room_;  // for those that are not over by then
   std::string first_, its_reason_;
-  std::optional<uint32_t> behind_first_;  // the sentence of those behind it
+  SharedText behind_first_;  // what those behind it are told
   // Once somebody needs quota back: holdings that leave, and what is free by machine when they have left, besides what
   // was promised then.
   std::vector<uint32_t> leaving_;

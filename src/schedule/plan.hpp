@@ -27,12 +27,15 @@
 //          Kueue's cohorts for lending and taking back.
 #pragma once
 
+#include <initializer_list>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.hpp"
+#include "base/shared_text.hpp"
 #include "base/time.hpp"
 #include "domain/batch.hpp"
 #include "domain/job.hpp"
@@ -108,6 +111,29 @@ struct Choice {
   std::vector<Need> needs = {};
 };
 
+// Best first. Copies share them: what all jobs of a queue may choose from is there once.
+class Choices {
+ public:
+  Choices() = default;
+  Choices(std::initializer_list<Choice> all) : Choices(std::vector<Choice>(all)) {}
+  explicit Choices(std::vector<Choice> all)
+      : all_(std::make_shared<const std::vector<Choice>>(std::move(all))) {}
+
+  const std::vector<Choice>& all() const {
+    static const std::vector<Choice> none;
+    return all_ ? *all_ : none;
+  }
+  auto begin() const { return all().begin(); }
+  auto end() const { return all().end(); }
+  bool empty() const { return all().empty(); }
+  const Choice& front() const { return all().front(); }
+  // Copies of one. Others may still be equal.
+  bool same_as(const Choices& other) const { return all_ == other.all_; }
+
+ private:
+  std::shared_ptr<const std::vector<Choice>> all_;
+};
+
 // -- jobs
 
 // So many equal hosts of a gang.
@@ -130,8 +156,7 @@ struct Waiting {
   size_t line = 0;                            // index in Snapshot::lines
   std::string share = {};                     // of a line with fair share, or a quota share's name
   int64_t priority = 0;                       // among those of its share: higher first
-  std::vector<Choice> choices =
-      {};  // that it may be placed in, best first; none: anywhere, it needs nothing else
+  Choices choices = {};                    // that it may be placed in; none: anywhere, it needs nothing else
   std::vector<Demand> demands = {};        // of its quota share
   std::optional<Duration> lasts_max = {};  // once it has started it is over by then; nothing: not known
 };
@@ -186,7 +211,7 @@ struct Start {  // one placement per host of the gang: all or none
 
 struct Wait {  // shown to the user as is
   domain::JobNumber job = 0;
-  std::string reason;  // its end says by when it starts, where that is known
+  SharedText reason;  // its end says by when it starts, where that is known
   std::optional<Instant> starts_by = {};
 };
 

@@ -51,7 +51,7 @@ inline Snapshot yard(std::vector<Machine> machines, std::vector<Running> running
 
 inline std::string reason(const Snapshot& snapshot, domain::JobNumber number, const Policy& policy = {}) {
   for (const Wait& wait : plan(snapshot, policy, kNow).waits)
-    if (wait.job == number) return wait.reason;
+    if (wait.job == number) return wait.reason.str();
   return "";
 }
 inline Numbers started(const Snapshot& snapshot, const Policy& policy = {}) {

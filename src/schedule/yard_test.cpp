@@ -238,7 +238,7 @@ TEST(Yard, NothingIsPromisedTwice) {
     }
     // Of those that could run in an empty yard, all have run.
     for (const Wait& wait : plan(yard.snapshot, {}, yard.now()).waits)
-      EXPECT_TRUE(wait.reason.starts_with("needs ")) << "seed " << seed << ": " << wait.reason;
+      EXPECT_TRUE(wait.reason.str().starts_with("needs ")) << "seed " << seed << ": " << wait.reason;
     EXPECT_EQ(unfinished, yard.snapshot.waiting.size()) << "seed " << seed;
   }
   EXPECT_GT(preemptions, 50u);
