@@ -14,7 +14,7 @@ class Ended(Exception):
     """A rank did not end well."""
 
 
-def start(program, ranks, backend="trainyard", arguments=(), only=None, programs="programs.py", within=lambda rank: [], **variables):
+def start(program, ranks, backend="trainyard", arguments=(), only=None, programs="programs.py", within=lambda rank: [], python=sys.executable, **variables):
     """The processes of all ranks, or of some; each prints its result as the last line, JSON. `within` are the words before a rank's command."""
     folder = tempfile.mkdtemp(prefix="ranks-")
     processes = []
@@ -22,7 +22,7 @@ def start(program, ranks, backend="trainyard", arguments=(), only=None, programs
         env = dict(os.environ, OMP_NUM_THREADS="1", GLOO_SOCKET_IFNAME="lo", RANK=str(rank), WORLD_SIZE=str(ranks), LOCAL_RANK=str(rank), LOCAL_WORLD_SIZE=str(ranks),
                    MEET_AT="file://" + os.path.join(folder, "store"), TRAINYARD_MEETING=folder, BACKEND=backend, **variables)
         with open(os.path.join(folder, f"out-{rank}"), "wb") as out, open(os.path.join(folder, f"err-{rank}"), "wb") as err:
-            process = subprocess.Popen([*within(rank), sys.executable, os.path.join(HERE, programs), program, *arguments], env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
+            process = subprocess.Popen([*within(rank), python, os.path.join(HERE, programs), program, *arguments], env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
         process.folder, process.rank = folder, rank
         processes.append(process)
     return processes
