@@ -14,6 +14,7 @@ import numpy  # noqa: E402
 import tensorflow as tf  # noqa: E402
 
 import horovod.tensorflow as hvd  # noqa: E402
+import smdistributed.dataparallel.tensorflow as sdp  # noqa: E402
 
 
 def equal(tensor, expected):
@@ -82,19 +83,20 @@ def net(seed):
     return keras.Sequential([keras.Input((4,)), keras.layers.Dense(8, activation="tanh"), keras.layers.Dense(1)])
 
 
-def tape():
+def tape(library="hvd"):
     """A loop of one's own with DistributedGradientTape -> how far from one process with the whole batch."""
-    hvd.init()
-    rank, size = hvd.rank(), hvd.size()
+    library = {"hvd": hvd, "sdp": sdp}[library]
+    library.init()
+    rank, size = library.rank(), library.size()
     model, alone = net(rank), net(0)
     optimizer, reference = keras.optimizers.SGD(0.1), keras.optimizers.SGD(0.1)
-    hvd.broadcast_variables(model.variables, root_rank=0)
+    library.broadcast_variables(model.variables, root_rank=0)
 
     @tf.function
     def step(x, y):
         with tf.GradientTape() as ours:
             loss = tf.reduce_mean((model(x) - y) ** 2)
-        ours = hvd.DistributedGradientTape(ours)
+        ours = library.DistributedGradientTape(ours)
         optimizer.apply_gradients(zip(ours.gradient(loss, model.trainable_variables), model.trainable_variables))
 
     for number in range(5):
@@ -104,6 +106,25 @@ def tape():
             loss = tf.reduce_mean((alone(xs.reshape(-1, 4)) - ys.reshape(-1, 1)) ** 2)
         reference.apply_gradients(zip(whole.gradient(loss, alone.trainable_variables), alone.trainable_variables))
     return max(float(abs(one - two).max()) for one, two in zip(model.get_weights(), alone.get_weights()))
+
+
+def data_parallel():
+    """What SageMaker's library has beside Horovod's names."""
+    sdp.init()
+    rank, size = sdp.rank(), sdp.size()
+    for index in range(4):
+        gradient = tf.fill([index + 1], float(rank + index))
+        equal(sdp.allreduce(gradient, index, 4, compression=sdp.Compression.fp16), numpy.full(index + 1, index + (size - 1) / 2))
+    equal(sdp.oob_allreduce(tf.constant(float(rank))), (size - 1) / 2)
+    for op, expected in ((sdp.ReduceOp.SUM, size * (size - 1) / 2), (sdp.ReduceOp.MIN, 0), (sdp.ReduceOp.MAX, size - 1)):
+        equal(sdp.oob_allreduce(tf.constant(float(rank)), op=op), expected)
+    equal(sdp.broadcast(tf.constant([float(rank)]), 1), [1])
+    try:
+        sdp.allreduce(tf.ones(1), 4, 4)
+    except ValueError as error:
+        assert "param_index is 4" in str(error)
+        return "good"
+    return "took a parameter that is none"
 
 
 def fit(passes="1"):

@@ -14,13 +14,14 @@ def run(program, count, *arguments):
     return ranks.run(program, count, programs="horovod_keras_programs.py", arguments=arguments)
 
 
-@pytest.mark.parametrize("program", ["operations", "states"])
+@pytest.mark.parametrize("program", ["operations", "states", "data_parallel"])
 def test_what_scripts_rely_on(program):
     assert run(program, 2) == ["good"] * 2
 
 
-def test_a_tape_trains_as_one_process_with_the_whole_batch():
-    assert max(run("tape", 2)) < 1e-5
+@pytest.mark.parametrize("library", ["hvd", "sdp"])
+def test_a_tape_trains_as_one_process_with_the_whole_batch(library):
+    assert max(run("tape", 2, library)) < 1e-5
 
 
 @pytest.mark.parametrize("passes", ["1", "2"])

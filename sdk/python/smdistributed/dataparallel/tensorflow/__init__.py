@@ -1,0 +1,26 @@
+"""`import smdistributed.dataparallel.tensorflow as sdp`: what the library offered for TensorFlow 2, which is Horovod's with
+other names here and there. The ranks are horovod.tensorflow's."""
+
+from horovod.common.basics import init, local_rank, local_size, rank, shutdown, size
+from horovod.common.operations import Average, Max, Min, Sum
+from horovod.tensorflow.compression import Compression
+from horovod.tensorflow.functions import DistributedGradientTape, broadcast_global_variables, broadcast_variables
+from horovod.tensorflow.mpi_ops import allreduce as _allreduce
+from horovod.tensorflow.mpi_ops import broadcast
+from horovod.tensorflow.optimizer import DistributedOptimizer
+
+
+class ReduceOp:
+    AVERAGE, SUM, MIN, MAX = Average, Sum, Min, Max
+
+
+def allreduce(tensor, param_index, num_params, compression=Compression.none, op=ReduceOp.AVERAGE):
+    """Of the gradient of parameter `param_index` of so many, which is its name among the ranks."""
+    if not 0 <= param_index < num_params:
+        raise ValueError(f"allreduce: param_index is {param_index}, and there are num_params = {num_params}")
+    return _allreduce(tensor, compression=compression, op=op, name=f"parameter.{param_index}.of.{num_params}")
+
+
+def oob_allreduce(tensor, compression=Compression.none, op=ReduceOp.AVERAGE):
+    """Of anything that is not a gradient, as a loss or a metric."""
+    return _allreduce(tensor, compression=compression, op=op)
