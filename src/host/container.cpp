@@ -42,8 +42,6 @@ using Steady = std::chrono::steady_clock;
 
 // The runtime takes some 20 ms; a machine that swaps or a cold disk may take seconds.
 constexpr std::chrono::seconds kStartMax{60};
-// The runtime says that the process runs by writing a file; looked for this often.
-constexpr int kStartPollMilliseconds = 1;
 // SIGKILL to PID 1 of a PID namespace ends all of it at once, unless the kernel is busy writing a core or
 // waits for a disk.
 constexpr Duration kKillMax = 10s;
@@ -56,7 +54,8 @@ constexpr size_t kMountinfoBytesMax = 16 << 20;
 
 // Names below a container's directory.
 constexpr const char* kConfigFile = "config.json";
-constexpr const char* kProcessFile = "pid";
+constexpr const char* kProcessPipe =
+    "pid";  // the runtime says that the process runs by writing its number there
 constexpr const char* kRuntimeLog = "runtime.log";
 
 Result<std::string> find_runtime() {
@@ -144,7 +143,7 @@ void remove_what_we_made(const std::string& directory, const std::string& layer_
     if (auto removed = remove_all(path); !removed)
       log(Level::warning, "host", "cleaning up after a container: " + removed.error().message);
   };
-  for (const char* name : {kConfigFile, kProcessFile, kRuntimeLog, kCopyDirectory})
+  for (const char* name : {kConfigFile, kProcessPipe, kRuntimeLog, kCopyDirectory})
     remove(directory + "/" + name);
   for (const char* name : {kUpperDirectory, kWorkDirectory}) remove(layer_directory + "/" + name);
 }
@@ -206,27 +205,29 @@ class CrunContainer final : public Container {
     runtime_ = std::move(runtime);
   }
 
-  // Waits until the first process is about to run.
-  Result<void> await_start() {
+  // Waits until the first process is about to run: until its number comes out of the pipe.
+  Result<void> await_start(const File& process_pipe) {
     const auto deadline = Steady::now() + kStartMax;
-    const std::string process_file = directory_ + "/" + kProcessFile;
-    while (Steady::now() < deadline) {
-      pollfd ended{runtime_.descriptor(), POLLIN, 0};
-      const bool over = ::poll(&ended, 1, kStartPollMilliseconds) > 0;
-      const auto text = read_file(process_file, 64);
-      if (const auto number = text ? parse_int(trim(*text)) : Result<int64_t>(not_found(""));
+    for (;;) {
+      pollfd news[] = {{process_pipe.descriptor(), POLLIN, 0}, {runtime_.descriptor(), POLLIN, 0}};
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Steady::now()).count();
+      if (left <= 0) return unavailable("the container runtime did not start the process within a minute");
+      if (::poll(news, 2, int(left)) < 0 && errno != EINTR)
+        return from_errno("waiting for the container runtime");
+      char text[64];
+      const ssize_t got = ::read(process_pipe.descriptor(), text, sizeof text);
+      if (const auto number = got > 0 ? parse_int(trim({text, size_t(got)})) : Result<int64_t>(not_found(""));
           number && *number > 0) {
         first_process_ = File(int(::syscall(SYS_pidfd_open, pid_t(*number), 0)));
         // The number may be another's by now, when the first process has ended already.
         if (first_process_ && !is_child_of_runtime(*number)) first_process_.close();
         return ok();
       }
-      if (over) {
+      if (news[1].revents != 0) {
         reap();
         return runtime_error(runtime_words(directory_), exit_->code);
       }
     }
-    return unavailable("the container runtime did not start the process within a minute");
   }
 
   Result<void> signal(int number) override {
@@ -325,6 +326,15 @@ Result<File> empty_input() {
   return File(ends[0]);
 }
 
+// Where the runtime finds a file to write to, and we are told at once.
+Result<File> make_process_pipe(const std::string& directory) {
+  const std::string path = directory + "/" + kProcessPipe;
+  if (::mkfifo(path.c_str(), 0600) != 0) return from_errno("making " + path);
+  File reading(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  if (!reading) return from_errno("opening " + path);
+  return reading;
+}
+
 // Forks, carries out the plan and becomes the runtime. A failed step comes back with its index.
 struct Forked {
   pid_t process = -1;
@@ -345,7 +355,7 @@ Result<Forked> fork_runtime(ChildPlan plan, const std::string& runtime, const st
                                     "--bundle",
                                     directory,
                                     "--pid-file",
-                                    directory + "/" + kProcessFile,
+                                    directory + "/" + kProcessPipe,
                                     "--no-new-keyring",
                                     id};
   Launch launch{std::move(plan), {}, {}, -1, -1, -1};
@@ -498,6 +508,7 @@ Result<std::unique_ptr<Container>> start_container(const ContainerSpec& wanted, 
       for (const char* layer : {kUpperDirectory, kWorkDirectory})
         TRY(make_directories(layer_directory_of(spec) + "/" + layer, 0755));
     TRY(write_file(spec.directory + "/" + kConfigFile, dump(bundle.config), 0600));
+    const File process_pipe = TRY(make_process_pipe(spec.directory));
     auto forked = TRY(fork_runtime(plan, runtime, spec.directory, name, spec.input, output.descriptor()));
     if (forked.failure) {
       const PlanStep& step = plan.steps()[forked.failure->step];
@@ -518,7 +529,7 @@ Result<std::unique_ptr<Container>> start_container(const ContainerSpec& wanted, 
       continue;
     }
     container->runs(forked.process, std::move(forked.ended));
-    auto started = container->await_start();
+    auto started = container->await_start(process_pipe);
     if (started) break;
     // Some machines (containers of others, mostly) forbid what a user namespace needs: a /proc of its own.
     if (started.error().kind != Kind::denied || !ids || !ids->shifted()) return std::move(started).error();
