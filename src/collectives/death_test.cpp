@@ -154,7 +154,9 @@ size_t kill_everyone_everywhere(int ranks, const PartsOf& parts_of, const std::v
   return deaths;
 }
 
-Buffers whole(Bytes& buffer) { return {buffer.data(), 0, buffer.data(), 0, Type::f32, Reduction::sum, 0}; }
+Buffers whole(Bytes& buffer, Type type = Type::f32) {
+  return {buffer.data(), 0, buffer.data(), 0, type, Reduction::sum, 0};
+}
 
 TEST(Death, before_any_step_of_any_plan_ends_all_others_with_its_name) {
   size_t deaths = 0;
@@ -167,7 +169,7 @@ TEST(Death, before_any_step_of_any_plan_ends_all_others_with_its_name) {
         const bool barrier = one.operation == Operation::barrier;
         return {{plan_of(one, rank, ranks, barrier ? 0 : elements, blocks),
                  {},
-                 whole(barrier ? scratch[size_t(rank)] : buffer)}};
+                 barrier ? whole(scratch[size_t(rank)], Type::u8) : whole(buffer)}};
       };
       deaths += kill_everyone_everywhere(ranks, parts_of, awkward_inputs(Type::f32, ranks, elements));
       if (HasFailure()) FAIL() << name_of(one, ranks, elements);
