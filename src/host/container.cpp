@@ -54,8 +54,8 @@ constexpr size_t kMountinfoBytesMax = 16 << 20;
 
 // Names below a container's directory.
 constexpr const char* kConfigFile = "config.json";
-constexpr const char* kProcessPipe =
-    "pid";  // the runtime says that the process runs by writing its number there
+constexpr const char* kProcessFile = "pid";       // the first process, for who looks from outside
+constexpr const char* kProcessPipe = "pid.told";  // where the runtime tells us
 constexpr const char* kRuntimeLog = "runtime.log";
 
 Result<std::string> find_runtime() {
@@ -143,7 +143,7 @@ void remove_what_we_made(const std::string& directory, const std::string& layer_
     if (auto removed = remove_all(path); !removed)
       log(Level::warning, "host", "cleaning up after a container: " + removed.error().message);
   };
-  for (const char* name : {kConfigFile, kProcessPipe, kRuntimeLog, kCopyDirectory})
+  for (const char* name : {kConfigFile, kProcessFile, kProcessPipe, kRuntimeLog, kCopyDirectory})
     remove(directory + "/" + name);
   for (const char* name : {kUpperDirectory, kWorkDirectory}) remove(layer_directory + "/" + name);
 }
@@ -221,7 +221,7 @@ class CrunContainer final : public Container {
         first_process_ = File(int(::syscall(SYS_pidfd_open, pid_t(*number), 0)));
         // The number may be another's by now, when the first process has ended already.
         if (first_process_ && !is_child_of_runtime(*number)) first_process_.close();
-        return ok();
+        return write_file(directory_ + "/" + kProcessFile, std::to_string(*number), 0600);
       }
       if (news[1].revents != 0) {
         reap();

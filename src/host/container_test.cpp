@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/text.hpp"
 #include "host/cgroup.hpp"
 #include "host/files.hpp"
 #include "host/process.hpp"
@@ -138,6 +139,11 @@ TEST_F(RealContainer, ForwardsSignals) {
   ASSERT_TRUE(container) << container.error().message;
   char byte;
   ASSERT_EQ(::read(reading_.descriptor(), &byte, 1), 1);
+  const auto written = read_file(spec_.directory + "/pid");  // where a shell finds the container's namespaces
+  ASSERT_TRUE(written) << written.error().message;
+  const auto process = parse_int(*written);
+  ASSERT_TRUE(process);
+  EXPECT_EQ(::kill(pid_t(*process), 0), 0);
   ASSERT_TRUE((*container)->signal(SIGTERM));
   const auto exit = (*container)->wait(30s);
   ASSERT_TRUE(exit && *exit);
