@@ -123,7 +123,8 @@ TEST(Plan, APoolIsHeldForWhoMayTakeItOver) {
   ASSERT_EQ(found.starts.size(), 1u);
   EXPECT_EQ(found.starts[0].job, 2u);
   EXPECT_EQ(found.starts[0].pool, 9u);
-  EXPECT_NE(found.waits[0].reason.str().find("held by the warm pool"), std::string::npos) << "when it had its turn";
+  EXPECT_NE(found.waits[0].reason.str().find("held by the warm pool"), std::string::npos)
+      << "when it had its turn";
   snapshot.waiting.push_back(snapshot.waiting[1]);
   snapshot.waiting[2].job = 3;
   EXPECT_EQ(started(snapshot), Numbers{2}) << "once";
