@@ -213,10 +213,9 @@ void Checkers::check_history(const Job& job) {
 // In the ledger's words: what attempts that have not ended were promised.
 void Checkers::check_machines() {
   std::map<std::string, Share> promised;
-  for (const auto& [job_number, job] : durable_) {
+  for (const auto& [number, job] : durable_) {
     if (!job.attempt()) continue;
-    const auto number = job_number;
-    const bool taken_over = std::ranges::any_of(durable_, [&](const auto& other) {
+    const bool taken_over = std::ranges::any_of(durable_, [number = number](const auto& other) {
       return std::ranges::any_of(other.second.attempts,
                                  [&](const Attempt& attempt) { return attempt.warm_pool == number; });
     });
