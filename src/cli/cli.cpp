@@ -170,7 +170,7 @@ Result<Json> call_about(World& world, const std::string& name, client::Service s
   auto answer = world.client.call(service, operation, question);
   if (!answer && answer.error().kind == Kind::not_found)
     return not_found("there is no job '" + name + "' in " + world.client.settings().region +
-                     "; `trainyard jobs` lists them");
+                     "; `trainyard jobs` lists them, those of Batch with the id they are named by");
   return answer;
 }
 

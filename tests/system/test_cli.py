@@ -171,7 +171,7 @@ def test_a_server_is_reached_over_tls(server, yard):
 def test_mistakes_are_told_in_words(server, yard):
     assert "did you mean `trainyard jobs`?" in yard("jbos", code=2)
     assert "which job?" in yard("describe", code=2)
-    assert "`trainyard jobs` lists them" in yard("describe", "nothing-there", code=1)
+    assert "`trainyard jobs` lists them, those of Batch with the id they are named by" in yard("describe", "nothing-there", code=1)
     yard("jobs", code=1, environment={"AWS_SECRET_ACCESS_KEY": "wrong"})
     assert "127.0.0.1:1" in yard("jobs", code=1, environment={"AWS_ENDPOINT_URL": "http://127.0.0.1:1"})
     for command in ("jobs", "describe", "logs", "top", "stop", "interrupt", "cost", "submit", "serve"):
