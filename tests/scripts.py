@@ -1,7 +1,9 @@
 """Jobs in script mode as the SDK sends them: sources in an archive, everything else in hyperparameters."""
 
+import glob
 import io
 import json
+import os
 import tarfile
 
 import jobs
@@ -38,3 +40,25 @@ def run(server, name, program, files, status="Completed", seconds_max=trainyard_
     lines = jobs.log_lines(server.boto("logs"), name)
     assert done["TrainingJobStatus"] == status, f"{done.get('FailureReason')}\n" + "\n".join(lines[-40:])
     return done, lines
+
+
+def example(name, program="train.py"):
+    """(files of the example's script, what its log must say)."""
+    folder = os.path.join(trainyard_server.ROOT, "examples", name)
+    with open(os.path.join(folder, program), encoding="utf-8") as script, open(os.path.join(folder, "expected_output.txt"), encoding="utf-8") as expected:
+        return {program: script.read()}, expected.read().splitlines()
+
+
+def wheel(environment):
+    """The files with which a script brings our package, as it would any other: the wheel that was built in build/`environment`."""
+    path, = glob.glob(os.path.join(trainyard_server.ROOT, "build", environment, "wheels", "trainyard-*.whl"))
+    with open(path, "rb") as file:
+        return {"requirements.txt": "--no-index\n--find-links wheels\ntrainyard\n", f"wheels/{os.path.basename(path)}": file.read()}
+
+
+def check_example(lines, expected):
+    """Four ranks say that they have the same weights, and the expected lines begin so."""
+    said = sorted(line.split("weights ")[1] for line in lines if "weights" in line)
+    assert len(said) == 4 and len(set(said)) == 1, lines[-20:]
+    for line in expected:
+        assert any(line in one for one in lines), f"not said: {line}"
