@@ -85,6 +85,9 @@ def collectives():
 class Network:
     """Hosts as network namespaces on one bridge. Each one's link carries `rate` in either direction.
 
+    Their TCP is Reno, whatever this machine's is: BBR takes the speed at which a shaper lets a burst through for the link's,
+    sends ten times as fast as the link is, and plans that change partners lose a third of their time by it.
+
     Use it as a context: what it made is gone afterwards.
     """
 
@@ -102,7 +105,7 @@ class Network:
 
         def shape(namespace, device):
             # A burst of two of the largest segments that a virtual link carries; a queue as deep as a switch's.
-            run("ip", "netns", "exec", namespace, "tc", "qdisc", "add", "dev", device, "root", "tbf", "rate", self.rate, "burst", "128kb", "latency", "20ms")
+            run("ip", "netns", "exec", namespace, "tc", "qdisc", "add", "dev", device, "root", "tbf", "rate", self.rate, "burst", "128kb", "limit", "4mb")
 
         try:
             run("ip", "netns", "add", self.bridge)
@@ -111,6 +114,7 @@ class Network:
             for name, address in zip(self.names, self.addresses):
                 port = "p" + name.rpartition("-")[2]
                 run("ip", "netns", "add", name)
+                run("ip", "netns", "exec", name, "sysctl", "-qw", "net.ipv4.tcp_congestion_control=reno")
                 run("ip", "-n", name, "link", "set", "lo", "up")
                 run("ip", "-n", name, "link", "add", "eth0", "type", "veth", "peer", "name", port, "netns", self.bridge)
                 run("ip", "-n", name, "addr", "add", address + "/24", "dev", "eth0")

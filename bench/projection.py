@@ -15,9 +15,7 @@ from rows import BIN, RESULTS, row
 
 RATE = "300mbit"  # eight of them do not tire two processors
 ROUNDS = 3
-# Halving-doubling where the number is even to it: else whole buffers go one way and overflow the queue of the shaper, and
-# lost packets are not in the model.
-PLANS = (("ring", range(3, 9)), ("direct", range(3, 9)), ("halving_doubling", (4, 8)))
+PLANS = ("ring", "direct", "halving_doubling")
 SIZES = (MIB, 8 * MIB)
 # Folding and the sender's own time are small beside these links: as measured by the group itself on machines like this.
 FOLD_BYTES_PER_SECOND, MESSAGE_MICROSECONDS, PROCESSORS, BURST_BYTES = 20e9, 10, 2, 128 << 10
@@ -46,7 +44,7 @@ def measured():
     rows = []
     for hosts in range(3, 9):
         with Network(hosts, RATE) as network:
-            for plan, size in ((plan, size) for plan, numbers in PLANS if hosts in numbers for size in SIZES):
+            for plan, size in ((plan, size) for plan in PLANS for size in SIZES):
                 took = [network.allreduce_seconds(size, f"allreduce={plan}:0-") * 1e3 for _ in range(ROUNDS)]
                 said = project("allreduce", hosts, size, plan, latency * 1e6, bytes_per_second, FOLD_BYTES_PER_SECOND, MESSAGE_MICROSECONDS, PROCESSORS, BURST_BYTES)
                 rows.append(row("projection", f"{hosts} hosts, {plan}, {size // MIB} MiB, fitted on 2", "ms", [said[0]["seconds"] * 1e3], took, "measured",
