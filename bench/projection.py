@@ -10,6 +10,7 @@ import statistics
 import subprocess
 
 import curves
+import progress
 from collective_benches import MIB, Network
 from rows import BIN, RESULTS, row
 
@@ -42,7 +43,7 @@ def measured():
     with Network(2, RATE) as network:
         latency, bytes_per_second = fitted(network)
     rows = []
-    for hosts in range(3, 9):
+    for hosts in progress.rounds(range(3, 9)):
         with Network(hosts, RATE) as network:
             for plan, size in ((plan, size) for plan in PLANS for size in SIZES):
                 took = [network.allreduce_seconds(size, f"allreduce={plan}:0-") * 1e3 for _ in range(ROUNDS)]

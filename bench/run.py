@@ -26,6 +26,7 @@ import disk
 import jobs
 import oci
 import plot
+import progress
 import slurm_peer
 import trainyard_server
 from collective_benches import collectives, links, overlap, torch
@@ -169,10 +170,11 @@ def array_on(path):
             trainyard_server.wait_for(lambda: not os.listdir(os.path.join(server.data, "attempts")), "the last child to be gone")
             return ARRAY_CHILDREN / seconds
 
-        for _ in range(ARRAY_ROUNDS):
-            for queue in ours:
-                ours[queue].append(rate(queue))
-            peers.append(ARRAY_CHILDREN / slurm.array(ARRAY_CHILDREN))
+        for side in progress.rounds([*ours, "slurm"] * ARRAY_ROUNDS):
+            if side in ours:
+                ours[side].append(rate(side))
+            else:
+                peers.append(ARRAY_CHILDREN / slurm.array(ARRAY_CHILDREN))
     finally:
         slurm.stop()
         server.clean()
@@ -193,7 +195,7 @@ def schedule():
     def one(mode):
         return json.loads(subprocess.run([os.path.join(BIN, "schedule_yards"), mode], check=True, capture_output=True, text=True).stdout)
 
-    rates = [one("rate") for _ in range(SCHEDULE_ROUNDS)]
+    rates = [one("rate") for _ in progress.rounds(range(SCHEDULE_ROUNDS))]
     growth, kueue = one("growth"), one("kueue")
     rows = [row("schedule", "100,000 waiting jobs, 5,000 hosts, one core", "placements/s", values(rates, "placements_per_second"), None, None, ">= 5000",
                 lambda ours, peer: ours >= 5000),
@@ -262,7 +264,7 @@ def start():
         environment = podman_environment(server.data)
         make_image(environment)
         sagemaker, logs = server.boto("sagemaker"), server.boto("logs")
-        for number in range(START_ROUNDS):
+        for number in progress.rounds(range(START_ROUNDS)):
             for hosts in (1, 2):
                 trainyard_server.wait_for(lambda: not os.listdir(os.path.join(server.data, "attempts")), "the last job to be gone")
                 name = f"start-{hosts}-{number}"
@@ -315,7 +317,7 @@ def start_up():
             began = float(podman(environment, "run", "--rm", "--network=bridge", *more, image, "sh", "-c", "cat /proc/uptime").split()[0])
             peers[case].append((began - asked) * 1000)
 
-        for number in range(START_UP_ROUNDS):
+        for number in progress.rounds(range(START_UP_ROUNDS)):
             image = f"{registry.host}/bench/start:cold{number}"
             measure("a runtime", f"runtime-{number}")
             measure(START_UP_COLD, f"cold-{number}", image=image)
@@ -347,7 +349,7 @@ def logs():
         environment = podman_environment(server.data)
         make_image(environment)
         sagemaker, events = server.boto("sagemaker"), server.boto("logs")
-        for number in range(FLOOD_ROUNDS):
+        for number in progress.rounds(range(FLOOD_ROUNDS)):
             name = f"flood-{number}"
             request = jobs.request(name, "date +%s.%N; " + flood)
             request["AlgorithmSpecification"]["MetricDefinitions"] = metrics
@@ -436,7 +438,7 @@ def image():
         name = registry.push(layout, "cold", "bench/cold")
         environment = podman_environment(directory)
         ours, peers = [], []
-        for _ in range(COLD_ROUNDS):
+        for _ in progress.rounds(range(COLD_ROUNDS)):
             data, store = os.path.join(directory, "data"), os.path.join(directory, "store")
             state = tempfile.mkdtemp(prefix="pod-")  # podman takes a short name only
             began = time.monotonic()

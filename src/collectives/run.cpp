@@ -44,9 +44,8 @@ Run::Run(const plan::Plan& plan, std::span<const int> team, Tag tag, const Buffe
   workspace_.others.clear();
   workspace_.kept.clear();
   workspace_.given.clear();
-  for (int member = 0; member < plan_.ranks; ++member) {
-    if (member != plan_.rank) workspace_.others.push_back(rank_of(member));
-  }
+  // Each begins with another peer: where all would begin with the first, the last would be through last.
+  for (int k = 1; k < plan_.ranks; ++k) workspace_.others.push_back(rank_of((plan_.rank + k) % plan_.ranks));
   begin_round();
 }
 

@@ -32,8 +32,8 @@ class Workspace {
   std::span<std::byte> scratch(size_t bytes);
 
   plan::Steps steps;
-  std::vector<int> others;
-  std::vector<int> kept;  // peers whose messages wait for a fold, the oldest first
+  std::vector<int> others;  // in the order in which they are sent to
+  std::vector<int> kept;    // peers whose messages wait for a fold, the oldest first
   std::vector<const std::byte*> operands;
   std::vector<int> given;          // peers in whose memory the last fold has written its result
   std::vector<std::byte*> places;  // where

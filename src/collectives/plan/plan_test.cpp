@@ -10,6 +10,7 @@
 
 #include "collectives/testing/cases.hpp"
 #include "collectives/testing/circle.hpp"
+#include "collectives/testing/transports.hpp"
 
 namespace trainyard::collectives {
 namespace {
@@ -431,6 +432,44 @@ TEST(Messages, that_change_places_fail_loudly_though_they_are_equally_long) {
     }
   }
   EXPECT_GE(changed, 8u);  // else this shows little
+}
+
+class Listening final : public Around {
+ public:
+  using Around::Around;
+  void send(std::span<const int> peers, Tag tag, std::span<const std::byte> bytes) override {
+    told.assign(peers.begin(), peers.end());
+    Around::send(peers, tag, bytes);
+  }
+  std::vector<int> told;
+};
+
+// Else they would all send to the first at once, and the last would have everything last.
+TEST(Messages, to_everyone_begin_with_the_next_rank) {
+  constexpr int ranks = 5;
+  auto transports = connect_in_memory(ranks);
+  std::vector<std::unique_ptr<Listening>> listening;
+  std::vector<std::byte> values(ranks * 4);
+  std::vector<Range> blocks;
+  for (size_t k = 0; k < ranks; ++k) blocks.push_back({k, k + 1});
+  for (int rank = 0; rank < ranks; ++rank) {
+    Plan plan;
+    plan.operation = Operation::all_gather;
+    plan.algorithm = Algorithm::direct;
+    plan.rank = rank;
+    plan.ranks = ranks;
+    plan.elements = ranks;
+    plan.blocks = blocks;
+    listening.push_back(std::make_unique<Listening>(std::move(transports[size_t(rank)])));
+    Workspace workspace;
+    collectives::Run run(plan, {}, {5, 7},
+                         Buffers{values.data(), 0, values.data(), 0, Type::f32, Reduction::sum, 0}, workspace,
+                         *listening.back());
+    ASSERT_TRUE(run.advance());
+    std::vector<int> expected;
+    for (int k = 1; k < ranks; ++k) expected.push_back((rank + k) % ranks);
+    EXPECT_EQ(listening.back()->told, expected) << rank;
+  }
 }
 
 // -- costs

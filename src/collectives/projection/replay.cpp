@@ -11,6 +11,9 @@ namespace {
 using plan::Action;
 
 constexpr size_t element_bytes = 4;  // of what gradients are made of
+// What shares a way in shares it in parts: of so many bytes, and so many of a message at most.
+constexpr size_t part_bytes_min = 64 << 10;
+constexpr size_t parts_max = 16;
 
 // What comes from one rank, in order: when each message is there, and how many of them were asked for.
 struct Arrivals {
@@ -69,12 +72,13 @@ struct HostTimes {
   std::vector<double> processors_free;
 };
 
-// What is on its way between two hosts: comes at the receiver's link and waits there for its turn.
+// A part of a message on its way between two hosts: comes at the receiver's link and waits there for its turn.
 struct Flight {
   int from = 0;
   int to = 0;
   double wire = 0;
-  double last = 0;  // when its last byte can be there at the earliest
+  double last = 0;    // when its last byte can be there at the earliest
+  bool ends = false;  // the message
 };
 
 class Replay {
@@ -239,25 +243,29 @@ class Replay {
   void deliver(int from, Rank& sender, int to, size_t bytes) {
     if (host_of(from) == host_of(to)) return arrive(from, to, sender.now + cluster_.local.latency_seconds);
     sender.now += cluster_.message_seconds;
-    const double wire = double(bytes) * cluster_.between.seconds_per_byte;
+    const size_t parts = std::clamp(bytes / part_bytes_min, size_t{1}, parts_max);
+    const double wire = double(bytes) * cluster_.between.seconds_per_byte / double(parts);
     const double latency = cluster_.between.latency_seconds;
-    const auto [first, last] = hosts_[size_t(host_of(from))].out.pass(sender.now, wire, burst_);
-    if (free_flights_.empty()) {
-      free_flights_.push_back(flights_.size());
-      flights_.emplace_back();
+    for (size_t part = 1; part <= parts; ++part) {
+      const auto [first, last] = hosts_[size_t(host_of(from))].out.pass(sender.now, wire, burst_);
+      if (free_flights_.empty()) {
+        free_flights_.push_back(flights_.size());
+        flights_.emplace_back();
+      }
+      const size_t flight = free_flights_.back();
+      free_flights_.pop_back();
+      flights_[flight] = {from, to, wire, last + latency, part == parts};
+      put(first + latency, -int(flight) - 1);
     }
-    const size_t flight = free_flights_.back();
-    free_flights_.pop_back();
-    flights_[flight] = {from, to, wire, last + latency};
-    put(first + latency, -int(flight) - 1);
   }
 
-  // The way in is shared as well: first come, first served.
+  // The way in is shared as well: the parts of messages from several hosts take turns, as they come.
   void land(size_t index, double now) {
     const Flight flight = flights_[index];
     free_flights_.push_back(index);
     Way& in = hosts_[size_t(host_of(flight.to))].in;
-    arrive(flight.from, flight.to, std::max(flight.last, in.pass(now, flight.wire, burst_).second));
+    const double there = std::max(flight.last, in.pass(now, flight.wire, burst_).second);
+    if (flight.ends) arrive(flight.from, flight.to, there);
   }
 
   void arrive(int from, int to, double there) {

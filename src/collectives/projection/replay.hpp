@@ -2,9 +2,10 @@
 // memory and processors that are numbers.
 //
 // The steps are those that run.cpp carries out, so what is projected is what would run. A discrete-event model: the
-// rank that is furthest behind takes its next step; a send occupies its host's way out and the receiver's way in, one
-// after the other where several ranks share them; a fold waits for its operands and then occupies one of its host's
-// processors. Not in it: loss, congestion between switches, other users. step.hpp adds what training does around it.
+// rank that is furthest behind takes its next step; a send occupies its host's way out, one after the other where
+// several ranks share it, and the receiver's way in, in parts that take turns with others'; a fold waits for its operands
+// and then occupies one of its host's processors. Not in it: loss, congestion between switches, other users, what TCP's
+// control of congestion makes of them. step.hpp adds what training does around it.
 //
 // Threads: pure functions. Errors: none; what is Required is checked.
 // Units: seconds, bytes.
