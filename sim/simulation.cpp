@@ -49,11 +49,12 @@ class Simulation {
         ledger_(world_, checkers_),
         nouns_(some_nouns(world_)) {
     settings_.account = "123456789012";
+    std::vector<domain::InstanceQuota> quotas;
     // As many as the largest job of one user needs at least, so that everybody's turn comes.
     for (const char* type : {"ml.t3.medium", "ml.m5.large"})
-      if (world_.random.chance(3))
-        settings_.quotas.push_back({"", "", type, 5 + int64_t(world_.random.below(3))});
-    checkers_.must_keep(nouns_.in_order, settings_.quotas);
+      if (world_.random.chance(3)) quotas.push_back({"", "", type, 5 + int64_t(world_.random.below(3))});
+    checkers_.must_keep(nouns_.in_order, quotas);
+    settings_.quotas = [quotas] { return quotas; };
     settings_.images["machine"] = {};
     settings_.scale_gangs = machines_.size() == 1 && world_.random.chance(2);
     settings_.reconcile_interval = kReconcileInterval;

@@ -50,22 +50,23 @@ constexpr Duration kCredentialsLifetime = 1h;  // as roles' sessions on AWS
 constexpr rlim_t kOpenFilesWanted =
     65536;  // connections and agents' links; less where the machine allows less
 
-// What SIGHUP may change while the server runs: the machines of the config.
-class Machines {
+// A part of the config that SIGHUP may change while the server runs.
+template <class Part>
+class Changing {
  public:
-  explicit Machines(std::vector<launch::Machine> machines) : machines_(std::move(machines)) {}
-  std::vector<launch::Machine> now() const {
+  explicit Changing(Part part) : part_(std::move(part)) {}
+  Part operator()() const {
     const std::lock_guard lock(mutex_);
-    return machines_;
+    return part_;
   }
-  void take(std::vector<launch::Machine> machines) {
+  void take(Part part) {
     const std::lock_guard lock(mutex_);
-    machines_ = std::move(machines);
+    part_ = std::move(part);
   }
 
  private:
   mutable std::mutex mutex_;
-  std::vector<launch::Machine> machines_;  // guarded by mutex_
+  Part part_;  // guarded by mutex_
 };
 
 std::string host_of(const std::string& listen) { return listen.substr(0, listen.rfind(':')); }
@@ -174,7 +175,8 @@ Result<void> serve(const ServeOptions& options) {
     identity.keys.insert(identity.keys.begin(),
                          {config.objects->access_key_id, config.objects->secret_access_key});
   const auto images = all_images(config.images, host::program_directory());
-  Machines machines(config.machines);
+  Changing machines(config.machines);
+  Changing quotas(config.quotas);
 
   // What is remembered.
   auto ledger = TRY(ledger::open_sqlite(data.file("ledger.db")).in("opening the ledger"));
@@ -197,14 +199,14 @@ Result<void> serve(const ServeOptions& options) {
   launch::LocalSettings local;
   local.data_directory = data.path();
   local.agent_program = host::program_directory() + "/trainyard-agent";
-  local.machines = [&] { return machines.now(); };
+  local.machines = [&] { return machines(); };
   local.network_pool = config.network_pool;
   auto launcher = TRY(launch::make_local(local, clock).in("preparing this machine to launch jobs"));
 
   control::Settings control_settings;
   control_settings.account = identity.account;
   control_settings.scale_gangs = config.machines.empty();
-  control_settings.quotas = config.quotas;
+  control_settings.quotas = [&] { return quotas(); };
   control_settings.stop_grace = config.stop_grace;
   control_settings.stalled_after = config.stalled_after;
   control_settings.images = images;
@@ -226,11 +228,11 @@ Result<void> serve(const ServeOptions& options) {
   api_settings.devices = config.devices;
   api_settings.serve_objects = !config.objects;
   api_settings.prices = config.prices;
-  api_settings.quotas = config.quotas;
+  api_settings.quotas = control_settings.quotas;
   api_settings.remote_regions = config.remote_regions;
   api_settings.regions = config.regions;
   api_settings.regions.push_back(config.region);
-  api_settings.machines = [&] { return rooms_of(machines.now()); };
+  api_settings.machines = [&] { return rooms_of(machines()); };
 
   LateHandler face;
   host::HttpSettings http;
@@ -308,8 +310,10 @@ Result<void> serve(const ServeOptions& options) {
       continue;
     }
     machines.take(fresh->machines);
-    log(Level::info, "serve", "took over the machines of the config",
-        {{"machines", std::to_string(fresh->machines.size())}});
+    quotas.take(fresh->quotas);
+    log(Level::info, "serve", "took over the machines and quotas of the config",
+        {{"machines", std::to_string(fresh->machines.size())},
+         {"quotas", std::to_string(fresh->quotas.size())}});
   }
   log(Level::info, "serve", "ending; jobs go on");
   server->stop(kStopGrace);

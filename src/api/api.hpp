@@ -52,8 +52,11 @@ struct Settings {
   domain::FileSystems
       volumes;  // directories of machines that Batch's volumes may name, by path; without a directory,
                 // each host gets an empty one of its own
-  std::vector<std::string> devices;           // device files of machines that Batch's containers may name
-  std::vector<domain::InstanceQuota> quotas;  // of instances that training jobs use at once
+  std::vector<std::string> devices;  // device files of machines that Batch's containers may name
+  // Of instances that training jobs use at once, as they are now.
+  std::function<std::vector<domain::InstanceQuota>()> quotas = [] {
+    return std::vector<domain::InstanceQuota>();
+  };
   domain::PriceTable prices = domain::list_prices_of_2023();
   std::map<std::string, client::Remote> remote_regions;   // other servers'; requests for them are passed on
   std::vector<std::string> regions;                       // that are this server's own

@@ -360,7 +360,7 @@ std::chrono::nanoseconds SingleWriter::reconcile_step() {
   snapshot.launch_failures = launch_failures_;
   snapshot.reuse_queues = reuse_queues(snapshot.yard);
   snapshot.usages = usages_.all();
-  snapshot.quotas = settings_.quotas;
+  snapshot.quotas = settings_.quotas();
   const Patience patience{.launch = settings_.launch_patience,
                           .stop_grace = settings_.stop_grace,
                           .stop_upload = settings_.stop_upload_patience,

@@ -57,7 +57,10 @@ struct Settings {
   domain::Outward outward;  // how jobs reach the outside
   domain::FileSystems file_systems;
   domain::FileSystems volumes;  // directories that Batch jobs may ask for, by the path that they call them
-  std::vector<domain::InstanceQuota> quotas;  // of instances that training jobs use at once
+  // Of instances that training jobs use at once; asked in each turn, so they may change.
+  std::function<std::vector<domain::InstanceQuota>()> quotas = [] {
+    return std::vector<domain::InstanceQuota>();
+  };
   bool scale_gangs = true;  // dev mode: no machines in the config, so gangs scale to what there is
   size_t backlog_commands_max = 10'000;  // that wait for their commit; more are refused with `exhausted`
   size_t group_commands_max =

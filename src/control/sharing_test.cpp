@@ -230,7 +230,8 @@ TEST(Sharing, AJobIsPreemptedAsOftenAsItAllows) {
 
 TEST(Sharing, AJobBeyondItsQuotaWaitsWithASentence) {
   BatchYard yard;
-  yard.settings.quotas = {{"", "", "ml.m5.large", 1}};
+  int64_t count = 1;
+  yard.settings.quotas = [&] { return std::vector<domain::InstanceQuota>{{"", "", "ml.m5.large", count}}; };
   yard.restart();
   ASSERT_TRUE(yard.create(test::Yard::job("a")));
   ASSERT_TRUE(yard.create(test::Yard::job("b")));
@@ -240,6 +241,10 @@ TEST(Sharing, AJobBeyondItsQuotaWaitsWithASentence) {
       << yard.find("b")->wait_reason;
   EXPECT_NE(yard.find("c")->wait_reason.find("raise its [[quota]]"), std::string::npos)
       << yard.find("c")->wait_reason;
+  count = 2;
+  yard.run();
+  EXPECT_EQ(yard.find("b")->state, JobState::active) << "the quota was raised while the server runs";
+  EXPECT_NE(yard.find("c")->state, JobState::active);
 }
 
 }  // namespace

@@ -32,7 +32,8 @@ def test_both_command_lines(server, aws):
 
 
 def test_instances_have_the_quotas_of_the_config(start):
-    server = start("[[quota]]\ninstance_type = 'ml.m5.large'\ncount = 2\n[[quota]]\nregion = 'eu-west-1'\ninstance_type = 'ml.m5.large'\ncount = 0\n")
+    config = "[[quota]]\ninstance_type = 'ml.m5.large'\ncount = 2\n[[quota]]\nregion = 'eu-west-1'\ninstance_type = 'ml.m5.large'\ncount = 0\n"
+    server = start(config)
     for region, count in (("us-east-1", 2), ("eu-west-1", 0)):
         quotas = server.boto("service-quotas", region_name=region)
         found = [one for one in quotas.list_service_quotas(ServiceCode="sagemaker")["Quotas"] if one["QuotaName"] == "ml.m5.large for training job usage"]
@@ -43,4 +44,7 @@ def test_instances_have_the_quotas_of_the_config(start):
     sagemaker.create_training_job(**jobs.request("too-many", hosts=3, instance_type="ml.m5.large"))
     described = wait_for(lambda: [one for one in [sagemaker.describe_training_job(TrainingJobName="too-many")] if "training job usage" in one["SecondaryStatusTransitions"][-1]["StatusMessage"]], "the sentence")
     assert "raise its [[quota]]" in described[0]["SecondaryStatusTransitions"][-1]["StatusMessage"]
-    sagemaker.stop_training_job(TrainingJobName="too-many")
+    server.reload(config.replace("count = 2", "count = 3"))
+    assert jobs.wait_until(sagemaker, "too-many")["TrainingJobStatus"] == "Completed", "SIGHUP raised it"
+    found = server.boto("service-quotas").list_service_quotas(ServiceCode="sagemaker")["Quotas"]
+    assert [one["Value"] for one in found if one["QuotaName"] == "ml.m5.large for training job usage"] == [3]

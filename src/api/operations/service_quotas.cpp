@@ -55,7 +55,7 @@ Outcome<std::vector<quotas::ServiceQuota>> all_of(const Settings& settings, cons
   const domain::QuotaService* service = find_service(service_code);
   if (!service) return no_such_service(service_code);
   std::vector<quotas::ServiceQuota> out;
-  for (const auto& quota : domain::service_quotas(settings.quotas, context.principal.name, context.region))
+  for (const auto& quota : domain::service_quotas(settings.quotas(), context.principal.name, context.region))
     if (quota.service == service_code) out.push_back(shown(context, *service, quota));
   return out;
 }
