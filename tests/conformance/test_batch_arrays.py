@@ -22,7 +22,7 @@ def children(batch, job, **more):
     return [one for page in pages for one in page["jobSummaryList"]]
 
 
-def test_an_array_runs_once_for_each_index(server, batch, queue):
+def test_an_array_runs_once_for_each_index(server, batch, queue, monkeypatch):
     script = "env | grep ^AWS_BATCH_JOB_A | sort; echo $AWS_BATCH_JOB_ID"
     definition = register(batch, fresh("indexed"), script)["jobDefinitionArn"]
     made = batch.submit_job(jobName="indexed", jobQueue=queue, jobDefinition=definition, arrayProperties={"size": 3}, tags={"team": "a"})
@@ -48,6 +48,11 @@ def test_an_array_runs_once_for_each_index(server, batch, queue):
     assert [one["arrayProperties"] for one in listed] == [{"index": index} for index in range(3)]
     in_queue = [one for one in batch.list_jobs(jobQueue=queue, jobStatus="SUCCEEDED")["jobSummaryList"] if one["jobId"].startswith(array)]
     assert [one["jobId"] for one in in_queue] == [array], "children are listed by their array only"
+    monkeypatch.setenv("AWS_DATA_PATH", server.env["AWS_DATA_PATH"])
+    own = server.boto("trainyard")
+    mine, = own.list_jobs(NameContains=array)["Jobs"]
+    assert mine["Array"]["Succeeded"] == 3 and "Cost" not in mine, "in a list nobody adds up ten thousand children"
+    assert float(own.describe_job(JobName=array)["Cost"]["Amount"]) >= 0
     assert in_queue[0]["arrayProperties"]["size"] == 3
 
 

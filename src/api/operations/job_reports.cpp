@@ -207,7 +207,9 @@ Outcome<own::ListJobsResponse> list_jobs(const Settings& settings, const Service
       // Why one waits is not in the tables.
       const auto live = services.control.find(kept.key);
       out.jobs->push_back(shown(settings, live ? **live : kept, tags, context.now));
-      if (kept.is_array()) out.jobs->back().array = TRY(progress_of(services.control, kept));
+      if (!kept.is_array()) continue;
+      out.jobs->back().array = TRY(progress_of(services.control, kept));
+      out.jobs->back().cost.reset();  // its children's, who are too many to be added up in a list
     }
     scanned += page->jobs.size();
     query.token = page->next_token;
