@@ -12,7 +12,7 @@ import horovod.tensorflow as hvd
 
 parser = argparse.ArgumentParser(description="Two spirals with TensorFlow and Horovod")
 parser.add_argument("--batch-size", type=int, default=25)
-parser.add_argument("--epochs", type=int, default=6)
+parser.add_argument("--epochs", type=int, default=20)
 parser.add_argument("--base-lr", type=float, default=0.005)
 args = parser.parse_args()
 
@@ -20,7 +20,7 @@ hvd.init()
 keras.utils.set_random_seed(hvd.rank())
 
 turn = np.linspace(0.5, 3 * np.pi, 400)
-spiral = np.stack([turn * np.cos(turn), turn * np.sin(turn)], 1) / 10
+spiral = np.stack([turn * np.cos(turn), turn * np.sin(turn)], 1) / 2
 points = np.concatenate([spiral, -spiral]).astype("float32")
 classes = np.concatenate([np.zeros(400), np.ones(400)]).astype("float32")
 dataset = (tf.data.Dataset.from_tensor_slices((points, classes)).shard(hvd.size(), hvd.rank())

@@ -48,12 +48,12 @@ def test_an_array_runs_once_for_each_index(server, batch, queue, monkeypatch):
     assert [one["arrayProperties"] for one in listed] == [{"index": index} for index in range(3)]
     in_queue = [one for one in batch.list_jobs(jobQueue=queue, jobStatus="SUCCEEDED")["jobSummaryList"] if one["jobId"].startswith(array)]
     assert [one["jobId"] for one in in_queue] == [array], "children are listed by their array only"
+    assert in_queue[0]["arrayProperties"]["size"] == 3
     monkeypatch.setenv("AWS_DATA_PATH", server.env["AWS_DATA_PATH"])
     own = server.boto("trainyard")
     mine, = own.list_jobs(NameContains=array)["Jobs"]
     assert mine["Array"]["Succeeded"] == 3 and "Cost" not in mine, "in a list nobody adds up ten thousand children"
     assert float(own.describe_job(JobName=array)["Cost"]["Amount"]) >= 0
-    assert in_queue[0]["arrayProperties"]["size"] == 3
 
 
 def test_a_child_that_fails_is_tried_again_by_itself_and_fails_its_array(server, batch, queue):
