@@ -120,7 +120,7 @@ def test_a_process_that_forks_is_bounded_and_removed(yard):
 
 def test_a_fork_bomb_hits_its_limit(yard):
     yard.boto("sagemaker").create_training_job(**jobs.request("bomb", "b() { b | b & }; b; sleep 2; exit 0"))
-    done = jobs.wait_until(yard.boto("sagemaker"), "bomb")
+    done = jobs.wait_until(yard.boto("sagemaker"), "bomb", seconds_max=300)  # it takes all the processor that it gets
     assert done["TrainingJobStatus"] in ("Completed", "Failed")
     assert alive(yard)
 
