@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "base/log.hpp"
 #include "host/container.hpp"
 #include "host/files.hpp"
 #include "host/mounts.hpp"
@@ -19,20 +20,25 @@ constexpr size_t kRecordBytesMax = 4 << 20;  // a thousand hosts take a tenth of
 constexpr int kKillPassesMax = 20;
 constexpr const char* kAgentFile = "agent.json";
 constexpr const char* kLeftFile = "left";
-// agent/next_order.hpp has their story.
+// agent/next_order.hpp has their story, but of the record of who is handed the agent, which is ours.
+constexpr const char* kNextRecordFile = "launch.next.json";
 constexpr const char* kIdleFile = "idle";
 constexpr const char* kNextFile = "next.json";
 constexpr const char* kTakenFile = "taken";
+
+Result<void> rename(const std::string& from, const std::string& to) {
+  std::error_code error;
+  std::filesystem::rename(from, to, error);
+  if (error) return from_errno("renaming to " + to, error.value());
+  return ok();
+}
 
 // Written beside and renamed: a reader sees it whole. Not synced: after a power cut there is no agent to know
 // of.
 Result<void> write_whole(const std::string& path, const std::string& text) {
   const std::string beside = path + ".new";
   TRY(host::write_file(beside, text, 0600));
-  std::error_code error;
-  std::filesystem::rename(beside, path, error);
-  if (error) return from_errno("renaming to " + path, error.value());
-  return ok();
+  return rename(beside, path);
 }
 
 std::optional<ProcessIdentity> read_agent(const std::string& directory) {
@@ -78,6 +84,24 @@ bool take_agent(const std::string& directory) {
   return std::rename((directory + "/" + kIdleFile).c_str(), (directory + "/" + kTakenFile).c_str()) == 0;
 }
 
+// What a server that was killed left of handing the agent of `host_directory` over. Order, record, agent, and then the
+// record is put in its place: so the next record without the order, or beside `taken`, is of an agent that was taken, and
+// the order without `taken` of one that was not. The agent removes the order before `taken`, so `taken` is looked for first.
+Result<void> settle_handing_over(const std::string& attempt_directory, const std::string& host_directory) {
+  const std::string next_record = host_directory + "/" + kNextRecordFile;
+  const std::string order = host_directory + "/" + kNextFile;
+  const bool taken = host::exists(host_directory + "/" + kTakenFile);
+  const bool undone = !taken && host::exists(order);
+  if (host::exists(next_record)) {
+    if (undone)
+      TRY(host::remove_all(next_record));
+    else
+      TRY(rename(next_record, attempt_directory + "/" + kRecordFile));
+  }
+  if (undone) TRY(host::remove_all(order));
+  return ok();
+}
+
 }  // namespace
 
 Result<Places> places_of(const std::string& data_directory, const std::string& run_directory) {
@@ -112,13 +136,9 @@ Result<void> write_agent(const std::string& host_directory, const ProcessIdentit
 }
 
 Result<KnownAttempt> load_attempt(const std::string& attempt_directory) {
+  TRY(settle_handing_over(attempt_directory, attempt_directory + "/0"));
   KnownAttempt known{attempt_directory, TRY(read_record(attempt_directory))};
   known.agents.resize(known.record.network.hosts.size());
-  // The order of a handing over that the agent has not taken: it is written before the agent is. One that cannot be
-  // completed was to an agent that has left: then nothing was started for this attempt.
-  if (host::exists(known.host(0) + "/" + kNextFile) && !host::exists(known.host(0) + "/" + kTakenFile) &&
-      !take_agent(known.host(0)))
-    return known;
   std::optional<std::vector<host::MarkedProcess>> marked;
   for (size_t i = 0; i < known.agents.size(); i++) {
     KnownAgent& agent = known.agents[i];
@@ -150,13 +170,17 @@ Result<bool> hand_over(KnownAttempt& known, const domain::AttemptId& attempt, co
   Record next = known.record;
   next.attempt = attempt;
   next.token = token;
+  const std::string next_record = directory + "/" + kNextRecordFile;
   TRY(write_whole(directory + "/" + kNextFile, order));
-  TRY(write_record(known.directory, next));
+  TRY(write_whole(next_record, dump(to_json(next))));
   if (take_agent(directory)) {
     known.record = std::move(next);
+    // Whatever comes, it is handed over; the next server puts the record in its place.
+    if (const auto put = rename(next_record, known.directory + "/" + kRecordFile); !put)
+      log(Level::error, "launch", "writing down who was handed an agent", {{"why", put.error().message}});
     return true;
   }
-  TRY(write_record(known.directory, known.record));
+  TRY(host::remove_all(next_record));
   TRY(host::remove_all(directory + "/" + kNextFile));
   return false;
 }

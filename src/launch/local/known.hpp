@@ -61,7 +61,8 @@ struct KnownAttempt {
 Result<void> write_record(const std::string& attempt_directory, const Record& record);
 Result<void> write_agent(const std::string& host_directory, const host::ProcessIdentity& identity);
 // What a former server left: the record, and each host's agent. An agent that was started in the instant
-// before that server died is not written down; it is found by its mark. A handing over that was cut off is completed.
+// before that server died is not written down; it is found by its mark. A handing over that was cut off is completed
+// where the agent was taken, and otherwise undone.
 Result<KnownAttempt> load_attempt(const std::string& attempt_directory);
 
 // Hands the order to the gang's one agent, which has done with its job. False: it does not wait for one, and nothing has

@@ -232,30 +232,55 @@ TEST_F(LocalLauncher, HandsAnAgentToTheNextAttempt) {
   });
 }
 
-// The server ends after each of the two steps before the agent is taken.
-TEST_F(LocalLauncher, AHandingOverThatWasCutOffIsCompletedOrDropped) {
-  for (const bool waits : {true, false})
+// The server ends after each of its steps, and the agent goes on with its own meanwhile.
+TEST_F(LocalLauncher, AHandingOverThatWasCutOffIsCompletedOrUndone) {
+  struct Left {
+    bool idle, order, record, taken;
+    bool handed;
+  };
+  const Left all[] = {
+      {true, true, false, false, false},  // the order is written
+      {true, true, true, false, false},   // and the record
+      {false, true, true, false, false},  // the agent has left before it was taken
+      {false, true, true, true, true},    // it is taken
+      {false, false, true, true, true},   // it takes the order
+      {false, false, true, false, true},  // it has it
+      {true, false, true, false, true},   // it has done all of it, and waits for another one
+  };
+  for (const Left& left : all)
     in_a_machine([&] {
       ASSERT_TRUE(server()->ensure(gang(1, 1)));
       const std::string directory = attempt_path(1), host = directory + "/0";
-      ASSERT_TRUE(host::write_file(host + "/next.json", "the next order"));
       auto record = *parse_json(*host::read_file(directory + "/launch.json"));
       record["attempt"] = "j2a1";
       record["token"] = "token2";
-      ASSERT_TRUE(host::write_file(directory + "/launch.json", dump(record)));
-      if (waits) {
+      if (left.idle) {
         ASSERT_TRUE(host::write_file(host + "/idle", ""));
+      }
+      if (left.order) {
+        ASSERT_TRUE(host::write_file(host + "/next.json", "the next order"));
+      }
+      if (left.record) {
+        ASSERT_TRUE(host::write_file(host + "/launch.next.json", dump(record)));
+      }
+      if (left.taken) {
+        ASSERT_TRUE(host::write_file(host + "/taken", ""));
       }
       auto launcher = server();
       ASSERT_TRUE(launcher);
-      EXPECT_EQ(host::exists(host + "/taken"), waits);
-      const auto agents = launcher->list();
-      ASSERT_EQ(agents.size(), waits ? 1u : 0u);
-      if (waits) {
-        EXPECT_EQ(agents[0].attempt, (domain::AttemptId{2, 1}));
+      EXPECT_EQ(host::exists(host + "/taken"), left.taken) << "the agent's to remove";
+      EXPECT_EQ(host::exists(host + "/idle"), left.idle) << "nobody is taken by a server that comes back";
+      EXPECT_EQ(host::exists(host + "/next.json"), left.order && left.handed);
+      EXPECT_FALSE(host::exists(host + "/launch.next.json"));
+      const domain::AttemptId expected{left.handed ? 2u : 1u, 1};
+      for (const bool again : {false, true}) {
+        if (again) launcher = server();
+        const auto agents = launcher->list();
+        ASSERT_EQ(agents.size(), 1u);
+        EXPECT_EQ(agents[0].attempt, expected);
         EXPECT_TRUE(agents[0].alive);
       }
-      ASSERT_TRUE(launcher->remove({2, 1}));
+      ASSERT_TRUE(launcher->remove(expected));
       expect_nothing_left();
     });
 }
