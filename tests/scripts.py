@@ -4,6 +4,7 @@ import glob
 import io
 import json
 import os
+import pathlib
 import tarfile
 
 import jobs
@@ -42,11 +43,10 @@ def run(server, name, program, files, status="Completed", seconds_max=trainyard_
     return done, lines
 
 
-def example(name, program="train.py"):
-    """(files of the example's script, what its log must say)."""
-    folder = os.path.join(trainyard_server.ROOT, "examples", name)
-    with open(os.path.join(folder, program), encoding="utf-8") as script, open(os.path.join(folder, "expected_output.txt"), encoding="utf-8") as expected:
-        return {program: script.read()}, expected.read().splitlines()
+def example(name):
+    """(files of the example's scripts, what its log must say)."""
+    folder = pathlib.Path(trainyard_server.ROOT, "examples", name)
+    return {path.name: path.read_text() for path in folder.glob("*.py")}, (folder / "expected_output.txt").read_text().splitlines()
 
 
 def wheel(environment):

@@ -1,14 +1,13 @@
 """A TensorFlow script with a loop of its own, for Horovod as they are written for it."""
 
 import argparse
-import hashlib
 import os
 
 import keras
-import numpy as np
 import tensorflow as tf
 
 import horovod.tensorflow as hvd
+import spirals
 
 parser = argparse.ArgumentParser(description="Two spirals with TensorFlow and Horovod")
 parser.add_argument("--batch-size", type=int, default=25)
@@ -19,13 +18,7 @@ args = parser.parse_args()
 hvd.init()
 keras.utils.set_random_seed(hvd.rank())
 
-turn = np.linspace(0.5, 3 * np.pi, 400)
-spiral = np.stack([turn * np.cos(turn), turn * np.sin(turn)], 1) / 2
-points = np.concatenate([spiral, -spiral]).astype("float32")
-classes = np.concatenate([np.zeros(400), np.ones(400)]).astype("float32")
-dataset = (tf.data.Dataset.from_tensor_slices((points, classes)).shard(hvd.size(), hvd.rank())
-           .shuffle(800, seed=hvd.rank()).batch(args.batch_size, drop_remainder=True))
-
+dataset = spirals.dataset(args.batch_size, hvd.size(), hvd.rank())
 model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(64, activation="tanh"), keras.layers.Dense(64, activation="tanh"), keras.layers.Dense(1)])
 loss = keras.losses.BinaryCrossentropy(from_logits=True)
 optimizer = keras.optimizers.Adam(args.base_lr * hvd.size())
@@ -52,7 +45,6 @@ accuracy = hvd.allreduce(tf.reduce_mean(right), name="accuracy")
 if hvd.rank() == 0:
     print(f"{args.epochs} epochs, {hvd.size()} ranks: accuracy={float(accuracy):.3f}", flush=True)
 
-weights = hashlib.sha256(b"".join(each.tobytes() for each in model.get_weights())).hexdigest()
-print(f"rank {hvd.rank()} local {hvd.local_rank()} of {hvd.local_size()} weights {weights}", flush=True)
+print(f"rank {hvd.rank()} local {hvd.local_rank()} of {hvd.local_size()} weights {spirals.digest(model)}", flush=True)
 if hvd.rank() == 0 and "SM_MODEL_DIR" in os.environ:
     checkpoint.save(os.path.join(os.environ["SM_MODEL_DIR"], "checkpoint"))
