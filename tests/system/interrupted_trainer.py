@@ -17,7 +17,7 @@ import time
 CHECKPOINT_STEPS = 20
 STEP_SECONDS = 0.01
 PADDING_BYTES = 12_000_000  # so that bringing a checkpoint over takes a while
-MODEL_BYTES = 40_000_000  # and the model, too
+MODEL_BYTES = 80_000_000  # and the model, too
 PRIME = (1 << 61) - 1
 PLACE = "/opt/ml/checkpoints"
 FIRST = os.uname().nodename == "algo-1"

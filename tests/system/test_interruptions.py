@@ -3,7 +3,8 @@ a checkpoint over, uploads its model; by a word to its processes, by the death o
 exactly the weights of the job that nobody interrupted.
 
 When, is drawn from a seed: a phase by how many are wanted in each, and in it a moment that is uniform over the length
-that the phase had when nobody interrupted it. Where the job is when it happens is what counts.
+that the phase had when nobody interrupted it (of the model's, over its first three quarters). Where the job is when it
+happens is what counts.
 
 8 interruptions by default; `./yard test --interruptions 100` is what the product promises, takes some ten minutes, and
 writes tests/results/interruptions.json.
@@ -39,6 +40,8 @@ DOWNLOAD_BYTES, DOWNLOAD_OBJECTS = 2_000_000, 60
 # The first of training, in which every attempt is that is let train; and about what bringing a checkpoint over takes.
 TRAINING_SECONDS, CHECKPOINT_SECONDS = 2.0, 0.1
 CHECKPOINT_TRIES_MAX = 20  # it may be over before the moment that was drawn
+MODEL_PART = 0.75  # of its length, the first: a job that is complete can't be interrupted any more, and this time it may be shorter
+INTERRUPTIONS_MAX = 3 * INTERRUPTIONS + 8  # with those that came elsewhere than they were meant to
 TRAINER = os.path.join(trainyard_server.ROOT, "tests", "system", "interrupted_trainer.py")
 
 
@@ -146,7 +149,7 @@ def test_the_weights_are_those_of_the_job_that_nobody_interrupted(tmp_path):
         counts = collections.Counter(one["place"] for one in happened)
         print("note:", dict(counts), dict(collections.Counter(one["victim"] for one in happened)), lengths)
         assert done["TrainingJobStatus"] == "Completed", done
-        assert len(happened) == INTERRUPTIONS and interrupted(done) >= INTERRUPTIONS
+        assert len(happened) >= INTERRUPTIONS and interrupted(done) >= len(happened)
         for place in PLACES:
             assert counts[place] >= (INTERRUPTIONS // 10 if INTERRUPTIONS >= 10 else INTERRUPTIONS // 8), counts
         equal = weights(server, "disturbed") == weights(server, "undisturbed")
@@ -165,14 +168,16 @@ def phase_lengths(description):
 
 
 def disturb(job, chance, lengths):
-    """INTERRUPTIONS of them: where, whom, when. The model's come last: before, there is none."""
+    """INTERRUPTIONS of them at least: where, whom, when. The model's come last: before, there is none. What came elsewhere
+    than it was meant to is drawn again, until each place has its share."""
     share = max(1, INTERRUPTIONS // 8)
     wanted = collections.Counter(download=share, checkpoint=share, model=share, training=INTERRUPTIONS - 3 * share)
     happened = []
-    for number in range(INTERRUPTIONS):
-        # What came elsewhere than it was meant to is drawn again, at the cost of training's share.
+    while +wanted:
+        number = len(happened)
+        assert number < INTERRUPTIONS_MAX, (wanted, happened)
         before_the_model = {place: count for place, count in wanted.items() if count > 0 and place != "model"}
-        place = chance.choices(*zip(*before_the_model.items()))[0] if before_the_model and number < INTERRUPTIONS - share else "model"
+        place = chance.choices(*zip(*before_the_model.items()))[0] if before_the_model else "model"
         victim = VICTIMS[number % len(VICTIMS)]
         if victim == "runtime" and place in ("download", "model"):
             victim = chance.choice(("process", "agent"))  # there is no runtime yet, or no more
@@ -181,7 +186,7 @@ def disturb(job, chance, lengths):
         for _ in range(CHECKPOINT_TRIES_MAX):
             place = wait_for(lambda: (at := job.place()) in (place, past) and at, f"the job to be in {place} for interruption {number}", SECONDS_MAX, 0.005)
             began = time.monotonic()
-            moment = chance.random() * lengths[place]
+            moment = chance.random() * lengths[place] * (MODEL_PART if place == "model" else 1)
             while (left := began + moment - time.monotonic()) > 0:
                 time.sleep(left)
             if place != "checkpoint" or job.place() == place:
@@ -196,7 +201,7 @@ def disturb(job, chance, lengths):
         wait_for(lambda: interrupted(job.describe()) > before, f"interruption {number} of a {victim} in {at} to be seen", SECONDS_MAX)
         print(number, at, victim, flush=True)
         happened.append({"place": at, "meant": place, "victim": victim, "moment": round(moment, 3), "after": round(after, 3)})
-        wanted[at if wanted[at] > 0 else "training"] -= 1
+        wanted[at] -= 1
     return happened
 
 
