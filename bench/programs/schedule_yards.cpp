@@ -244,7 +244,6 @@ void growth() {
     }
     const MachineKind kind{.name = "large",
                            .total = size,
-                           .environment = "box",
                            .cpus_max = kCpus,
                            .machines = uint32_t(snapshot.machines.size()),
                            .coming = uint32_t(coming.size())};

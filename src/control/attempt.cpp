@@ -41,6 +41,13 @@ void note_end(Attempt& attempt, const Host& host) {
   attempt.fault = host.fault;
 }
 
+// Attempts that count against those that the job asked for. Batch's spot machines that were taken back do, as AWS's.
+size_t failed_attempts(const Job& job) {
+  return size_t(std::ranges::count_if(job.attempts, [](const Attempt& each) {
+    return each.interrupted ? each.spot && !each.preempted : each.first_failed.has_value();
+  }));
+}
+
 }  // namespace
 
 void enter(Job& job, Phase phase, std::string_view message, Instant at) {
@@ -88,19 +95,18 @@ bool tries_again(const Job& job, const Attempt& attempt, const Host& host) {
   if (job.state != JobState::active || told_to_stop || attempt.interrupted ||
       job.attempts.size() >= kAttemptsMax)
     return false;
-  const auto failed = std::ranges::count_if(
-      job.attempts, [](const Attempt& each) { return each.first_failed && !each.interrupted; });
+  const size_t failed = failed_attempts(job);
   if (job.spec.batch) {
     Attempt ended = attempt;
     note_end(ended, host);
-    if (!job.spec.batch->service) return domain::tries_again(*job.spec.batch, size_t(failed), end_of(ended));
+    if (!job.spec.batch->service) return domain::tries_again(*job.spec.batch, failed, end_of(ended));
     if (job.spec.spot && host.fault == Fault::internal) return true;
     const AttemptEnd end{service_end_of(ended), "", ended.exit_code};
-    return domain::tries_again(*job.spec.batch, size_t(failed), end);
+    return domain::tries_again(*job.spec.batch, failed, end);
   }
   if (host.fault != Fault::internal) return false;
   if (job.spec.spot) return true;
-  return size_t(failed) <= job.spec.retries_max;  // this one is among them
+  return failed <= job.spec.retries_max;  // this one is among them
 }
 
 void leave_pool(Job& job, bool hosts_are_well, Instant at) {
@@ -155,6 +161,9 @@ std::string no_further_attempt(const Job& job, const Attempt& attempt) {
   const std::string last = ", the last time: " + attempt.interruption;
   if (job.attempts.size() >= kAttemptsMax)
     return "InternalServerError: it was interrupted " + std::to_string(kAttemptsMax) + " times" + last;
+  if (attempt.spot && attempt.interrupted && !attempt.preempted)
+    return domain::tries_again(*job.spec.batch, failed_attempts(job), end_of(attempt)) ? ""
+                                                                                       : attempt.interruption;
   if (!attempt.preempted || !job.spec.batch || !job.spec.batch->preemptions_max) return "";
   const auto preempted = std::ranges::count_if(job.attempts, &Attempt::preempted);
   if (preempted <= int64_t(*job.spec.batch->preemptions_max)) return "";

@@ -180,6 +180,43 @@ TEST(Batch, ItsOrderNamesItsPlaceAndItsLogsAreBatchs) {
   EXPECT_EQ(job_arn(*job), "arn:aws:batch:us-east-1:123456789012:job/a");
 }
 
+// A trace takes the machines of an environment of spot machines away, and of no other.
+TEST(Batch, SpotMachinesAreTakenBackAndThatCountsAsAFailure) {
+  BatchYard yard;
+  yard.settings.spot.trace = {{yard.clock.now() + 60s, "", "", "", 9, 1}};
+  yard.restart();
+  yard.add_environment("spot", 4, true);
+  yard.add_queue("cheap", {"spot"}, 1);
+  for (const auto& [name, queue, attempts] :
+       {std::tuple{"once", "cheap", 1u}, {"twice", "cheap", 2u}, {"sure", "q", 1u}}) {
+    NewJob job = yard.batch_job(name, 1, queue);
+    job.spec.batch->attempts_max = attempts;
+    ASSERT_TRUE(yard.create(std::move(job)));
+    yard.walk(name, 0, HostState::running);
+  }
+  yard.clock.advance(61s);
+  yard.run();
+  for (const char* name : {"once", "twice"}) {
+    EXPECT_EQ(yard.find(name)->attempt()->interruption,
+              "algo-1: spot capacity was taken back (line 1 of the trace)");
+    wire::StateFact told;
+    told.state = HostState::finished;
+    told.exit_code = 143;
+    told.stopped = domain::StopCause::interrupted;
+    ASSERT_TRUE(yard.report(name, 0, told));
+    const auto job = yard.find(name);
+    yard.launcher.kill({job->number, 1}, 0);
+  }
+  yard.run();
+  EXPECT_EQ(yard.status("sure"), "RUNNING");
+  EXPECT_EQ(yard.status("once"), "FAILED") << "it asked for one attempt";
+  EXPECT_EQ(batch_status_reason(*yard.find("once")), "Host EC2 (instance) terminated.");
+  ASSERT_EQ(yard.find("twice")->attempts.size(), 2u);
+  EXPECT_EQ(end_of(yard.find("twice")->attempts[0]).status_reason, "Host EC2 (instance) terminated.");
+  yard.exit("twice", 0);
+  EXPECT_EQ(yard.status("twice"), "SUCCEEDED");
+}
+
 // As the ledger keeps them: every kind of command that Batch has brought.
 TEST(Batch, ReplayRebuildsTheJobs) {
   BatchYard yard;

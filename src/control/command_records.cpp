@@ -34,6 +34,7 @@ Json json_of(const Place& place) {
   Json json{{"job", place.job}, {"token", place.token}, {"hosts", hosts}, {"note", place.note}};
   if (place.warm_pool != 0) json["warm_pool"] = place.warm_pool;
   if (!place.environment.empty()) json["environment"] = place.environment;
+  if (place.spot) json["spot"] = true;
   return json;
 }
 Json json_of(const Fact& command) {
@@ -135,6 +136,7 @@ Result<Command> placed_of(const Json& json) {
           .read("note", place.note)
           .read("warm_pool", place.warm_pool)
           .read("environment", place.environment)
+          .read("spot", place.spot)
           .result());
   return Command(std::move(place));
 }

@@ -4,18 +4,6 @@
 #include <set>
 
 namespace trainyard::control {
-namespace {
-
-// Any type that fits, in AWS's words.
-constexpr std::string_view kAnyTypes[] = {"optimal", "default_x86_64", "default_arm64"};
-
-}  // namespace
-
-bool names_kind(const std::string& instance_type, const std::string& kind) {
-  return instance_type == kind || kind.starts_with(instance_type + ".") ||
-         std::ranges::find(kAnyTypes, instance_type) != std::end(kAnyTypes);
-}
-
 std::vector<schedule::MachineKind> kinds_of(const std::vector<launch::MachineKind>& kinds,
                                             const std::vector<launch::Machine>& machines,
                                             const domain::BatchYard* yard) {
@@ -33,8 +21,9 @@ std::vector<schedule::MachineKind> kinds_of(const std::vector<launch::MachineKin
   for (const auto& [key, environment] : yard->environments) {
     if (!environment.enabled) continue;
     const auto kind = std::ranges::find_if(views, [&, &types = environment.instance_types](const auto& view) {
-      return types.empty() ||
-             std::ranges::any_of(types, [&](const std::string& type) { return names_kind(type, view.name); });
+      return types.empty() || std::ranges::any_of(types, [&](const std::string& type) {
+               return schedule::names_kind(type, view.name);
+             });
     });
     if (kind == views.end()) continue;
     kind->cpus_min += environment.cpus_min;

@@ -19,9 +19,6 @@
 
 namespace trainyard::control {
 
-// "c5.4xlarge" of "c5.4xlarge", "c5" or "optimal".
-bool names_kind(const std::string& instance_type, const std::string& kind);
-
 // `yard`: nullptr: there are no environments.
 std::vector<schedule::MachineKind> kinds_of(const std::vector<launch::MachineKind>& kinds,
                                             const std::vector<launch::Machine>& machines,

@@ -46,14 +46,6 @@ TEST(GrowthView, KindsAreWhatTheLauncherHasAndEnvironmentsWish) {
   EXPECT_TRUE(kinds_of({}, machines, &yard).empty());
 }
 
-TEST(GrowthView, TypesNameKinds) {
-  EXPECT_TRUE(names_kind("c5.4xlarge", "c5.4xlarge"));
-  EXPECT_TRUE(names_kind("c5", "c5.4xlarge"));
-  EXPECT_TRUE(names_kind("optimal", "c5.4xlarge"));
-  EXPECT_FALSE(names_kind("c", "c5.4xlarge"));
-  EXPECT_FALSE(names_kind("c5.xlarge", "c5.4xlarge"));
-}
-
 TEST(GrowthView, AMachineIsIdleSinceNothingIsOnIt) {
   const std::vector<launch::Machine> machines{machine("a", "c5.4xlarge"), machine("b", ""),
                                               machine("c", "c5.4xlarge"), machine("d", "c5.4xlarge")};

@@ -322,6 +322,7 @@ class Deciding {
         place.hosts.push_back({std::move(each.machine), each.share});
       place.note = std::move(start.note);
       place.warm_pool = start.pool;
+      place.spot = on_spot(start);
       place.environment = std::move(start.environment);
       decision_.commands.push_back(std::move(place));
     }
@@ -334,6 +335,13 @@ class Deciding {
                                                std::move(preemption.reason),
                                                true});
     std::ranges::move(plan.waits, std::back_inserter(decision_.waits));
+  }
+
+  bool on_spot(const schedule::Start& start) const {
+    const Job* job = start.environment.empty() ? nullptr : job_of(start.job);
+    const ComputeEnvironment* environment =
+        job ? snapshot_.yard->environment({job->key.region, start.environment}) : nullptr;
+    return environment && environment->spot;
   }
 
   // Asks for totals, so that it may be repeated.

@@ -87,7 +87,7 @@ std::optional<size_t> ScheduleView::compute_environment(const JobKey& key) {
     return found->second;
   const domain::ComputeEnvironment* environment = yard_ ? yard_->environment(key) : nullptr;
   if (!environment) return std::nullopt;
-  Environment view{key.name, {}, {}};
+  Environment view{key.name, {}, {}, environment->instance_types};
   if (environment->cpus_max > 0)
     view.cpus =
         add_limit("vCPU of compute environment " + key.name, environment->cpus_max, "raise its maxvCpus");
@@ -101,7 +101,7 @@ std::optional<size_t> ScheduleView::service_environment(const JobKey& key) {
     return found->second;
   const ServiceEnvironment* environment = yard_ ? yard_->service_environment(key) : nullptr;
   if (!environment) return std::nullopt;
-  Environment view{key.name, {}, {}};
+  Environment view{key.name, {}, {}, {}};
   for (const CapacityLimit& limit : environment->limits) {
     const std::string unit = limit.unit == kInstancesUnit ? "instances" : limit.unit;
     view.units.emplace_back(limit.unit, add_limit(unit + " of service environment " + key.name,
@@ -276,7 +276,7 @@ Result<schedule::Choices> ScheduleView::choices_of(const Job& job, Queue& queue,
   std::vector<schedule::Choice> choices;
   for (const size_t each : queue.environments) {
     const Environment& environment = environments_[each];
-    schedule::Choice choice{environment.name, anywhere};
+    schedule::Choice choice{environment.name, anywhere, environment.instance_types};
     if (environment.cpus) choice.needs.push_back({*environment.cpus, 0, true, false});
     need_instances(environment, instances, choice.needs);
     choices.push_back(std::move(choice));

@@ -59,6 +59,7 @@ class ScheduleView {
     std::string name;
     std::optional<size_t> cpus;                         // the limit; nothing: there is none
     std::vector<std::pair<std::string, size_t>> units;  // of a service environment: unit -> limit
+    std::vector<std::string> instance_types;            // of a compute environment
   };
   struct Queue {
     const domain::JobQueue* queue = nullptr;

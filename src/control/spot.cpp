@@ -14,11 +14,12 @@ using namespace domain;
 constexpr uint64_t kMilliseconds = 3'600'000;          // in an hour
 constexpr uint64_t kUniformSteps = uint64_t{1} << 53;  // as fine as a double
 
-// Runs, is a spot job's, and has not been told to end.
+// Runs on spot machines, and has not been told to end.
 bool may_be_taken(const Job& job) {
   const Attempt* attempt = job.attempt();
-  return job.spec.spot && job.state == JobState::active && job.stop_cause == StopCause::none && attempt &&
-         attempt->state != AttemptState::ended && attempt->interruption.empty() && !attempt->first_failed;
+  return job.state == JobState::active && job.stop_cause == StopCause::none && attempt &&
+         job.on_spot(*attempt) && attempt->state != AttemptState::ended && attempt->interruption.empty() &&
+         !attempt->first_failed;
 }
 
 // After how long chance takes this host away: exponential, drawn once for each host of each attempt.
@@ -52,9 +53,9 @@ class Choosing {
   void take(const TraceEvent& event) {
     uint32_t left = event.hosts;
     for (const auto& job : jobs_) {
-      if (!job->spec.spot || (!event.region.empty() && event.region != job->key.region)) continue;
+      if (!event.region.empty() && event.region != job->key.region) continue;
       for (const Attempt& attempt : job->attempts) {
-        if (!was_there(attempt, event.at)) continue;
+        if (!job->on_spot(attempt) || !was_there(attempt, event.at)) continue;
         for (HostIndex host = 0; host < job->spec.hosts(); ++host) {
           if (!event.instance_type.empty() && event.instance_type != job->spec.instance_type(host)) continue;
           if (!event.machine.empty()) {

@@ -1,8 +1,9 @@
-// Which spot jobs lose their machines now: what a trace of the past says, or chance. Pure: the same jobs and the same
+// Which jobs lose their spot machines now: what a trace of the past says, or chance. Pure: the same jobs and the same
 // instant give the same victims, and who was one stays one until he is gone, so that a server that was killed in
 // between takes the same ones.
 //
-// Only spot jobs are taken away. A host that is taken away takes its gang with it.
+// Only spot jobs are taken away, and what runs in a compute environment of spot machines. A host that is taken away takes
+// its gang with it.
 //
 // Threads: pure.
 #pragma once

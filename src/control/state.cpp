@@ -156,6 +156,7 @@ class Applying {
     attempt.started = at_;
     attempt.warm_pool = place.warm_pool;
     attempt.environment = place.environment;
+    attempt.spot = place.spot;
     if (place.warm_pool != 0 && !job_.warm_pool) job_.warm_pool.emplace();
     if (!job_.attempts.empty()) job_.attempts.back().hosts.clear();
     for (const Place::At& each : place.hosts) {
@@ -272,7 +273,7 @@ class Applying {
     attempt.interrupted = at_;
     attempt.notice = command.notice;
     attempt.preempted = command.preemption;
-    const std::string_view why = job_.spec.spot ? "" : command.preemption ? kPreempted : kNotSpot;
+    const std::string_view why = job_.on_spot(attempt) ? "" : command.preemption ? kPreempted : kNotSpot;
     enter(job_, Phase::interrupted, std::string(kInterrupted) + attempt.interruption + std::string(why), at_);
     return changed();
   }

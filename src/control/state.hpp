@@ -51,6 +51,7 @@ struct Place {
   std::string note;
   domain::JobNumber warm_pool = 0;  // these are the hosts that that job keeps; 0: nobody's
   std::string environment = {};     // the compute environment that they count for; "" = none
+  bool spot = false;                // that is one of spot machines
 };
 
 // What a host's agent reported.

@@ -21,10 +21,11 @@ class BatchYard : public Yard {
     run();
     return result;
   }
-  void add_environment(const std::string& name, double cpus_max) {
+  void add_environment(const std::string& name, double cpus_max, bool spot = false) {
     domain::ComputeEnvironment environment;
     environment.key = {kRegion, name};
     environment.cpus_max = cpus_max;
+    environment.spot = spot;
     ASSERT_TRUE(change(domain::NounChange::create, environment));
   }
   domain::JobQueue queue_of(const std::string& name, std::vector<std::string> environments,

@@ -327,7 +327,10 @@ AttemptEnd end_of(const Attempt& attempt) {
   AttemptEnd end;
   end.exit_code = attempt.exit_code;
   const Fault fault = attempt.fault.value_or(Fault::algorithm);
-  if (fault == Fault::internal) {
+  if (attempt.interrupted) {
+    end.status_reason = "Host EC2 (instance) terminated.";
+    end.reason = attempt.interruption;
+  } else if (fault == Fault::internal) {
     end.status_reason = "Host EC2 (instance) terminated.";
     end.reason = attempt.failure;
   } else if (fault == Fault::client) {
@@ -397,7 +400,8 @@ Json to_json(const ComputeEnvironment& environment) {
           {"cpus_max", environment.cpus_max},
           {"cpus_min", environment.cpus_min},
           {"cpus_desired", environment.cpus_desired},
-          {"instance_types", environment.instance_types}};
+          {"instance_types", environment.instance_types},
+          {"spot", environment.spot}};
 }
 Result<ComputeEnvironment> environment_from_json(const Json& json) {
   ComputeEnvironment noun;
@@ -408,6 +412,7 @@ Result<ComputeEnvironment> environment_from_json(const Json& json) {
           .read("cpus_min", noun.cpus_min)
           .read("cpus_desired", noun.cpus_desired)
           .read("instance_types", noun.instance_types)
+          .read("spot", noun.spot)
           .read("request", noun.request)
           .result());
   return noun;

@@ -30,6 +30,7 @@ struct ComputeEnvironment {
   double cpus_min = 0;
   double cpus_desired = 0;
   std::vector<std::string> instance_types = {};  // "c5.4xlarge", "c5", "optimal"
+  bool spot = false;                             // its machines may be taken back
   Json request = Json::object();
 };
 

@@ -188,6 +188,7 @@ Json to_json(const Attempt& attempt) {
   }
   if (attempt.warm_pool != 0) json["warm_pool"] = attempt.warm_pool;
   if (!attempt.environment.empty()) json["environment"] = attempt.environment;
+  if (attempt.spot) json["spot"] = true;
   if (attempt.exit_code) json["exit_code"] = *attempt.exit_code;
   if (!attempt.failure.empty()) json["failure"] = attempt.failure;
   if (attempt.fault) json["fault"] = to_string(*attempt.fault);
@@ -209,6 +210,7 @@ Result<Attempt> attempt_from_json(const Json& json) {
       .read("preempted", attempt.preempted)
       .read("warm_pool", attempt.warm_pool)
       .read("environment", attempt.environment)
+      .read("spot", attempt.spot)
       .read("exit_code", attempt.exit_code)
       .read("failure", attempt.failure)
       .read("fault", attempt.fault, parse_fault)

@@ -180,6 +180,7 @@ struct Attempt {
   Duration notice{};             // what the user's processes were given between SIGTERM and SIGKILL
   JobNumber warm_pool = 0;       // it took that job's hosts over; 0: nobody's
   std::string environment;       // the compute environment that it was placed in; "" for jobs of no queue
+  bool spot = false;             // that environment's machines may be taken back, which counts as a failure
   std::optional<int> exit_code;  // once it ended: of the host that failed first, else of the first host
   std::string failure;           // then: what that host said went wrong; "" when nothing did
   std::optional<Fault> fault;    // then: whose fault that was
@@ -245,6 +246,8 @@ struct Job {
   bool is_array() const { return spec.batch && spec.batch->array_size > 0 && parent == 0; }
   // Among the jobs of its share; 0 for jobs of no queue.
   int64_t priority() const { return new_priority.value_or(spec.batch ? spec.batch->priority : 0); }
+  // Its machines may be taken back.
+  bool on_spot(const Attempt& of_it) const { return spec.spot || of_it.spot; }
   const Attempt* attempt() const { return attempts.empty() ? nullptr : &attempts.back(); }
   bool keeps_hosts() const { return warm_pool && warm_pool->state == WarmPoolState::available; }
   // Something may still happen to it.

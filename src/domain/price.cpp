@@ -78,6 +78,13 @@ std::optional<Price> PriceTable::of(const std::string& region, const InstanceGro
   return sum;
 }
 
+void Cost::add(const Cost& more) {
+  millionths += more.millionths;
+  on_demand_millionths += more.on_demand_millionths;
+  for (const std::string& type : more.unpriced)
+    if (std::ranges::find(unpriced, type) == unpriced.end()) unpriced.push_back(type);
+}
+
 Cost cost_of(const PriceTable& prices, const std::string& region, const std::vector<InstanceGroup>& groups,
              bool spot, int64_t training_seconds, int64_t billable_seconds) {
   Cost cost;

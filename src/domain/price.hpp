@@ -53,6 +53,7 @@ struct Cost {
   int64_t millionths = 0;             // what is to be paid
   int64_t on_demand_millionths = 0;   // what the same training would cost without spot
   std::vector<std::string> unpriced;  // instance types without a price: not in the sums
+  void add(const Cost& more);
   // Of what would have been paid, the part that spot saved: 0 to 1.
   double saved() const {
     return on_demand_millionths <= 0 ? 0 : 1.0 - double(millionths) / double(on_demand_millionths);

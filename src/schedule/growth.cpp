@@ -14,6 +14,14 @@ namespace {
 
 // Not there: holds nobody, not even one who asks for nothing.
 constexpr Share kNothing{-1, -1, -1};
+// Any type that fits, in AWS's words.
+constexpr std::string_view kAnyTypes[] = {"optimal", "default_x86_64", "default_arm64"};
+
+bool may_be_made_for(const std::vector<std::string>& instance_types, const MachineKind& kind) {
+  return instance_types.empty() || std::ranges::any_of(instance_types, [&](const std::string& type) {
+           return names_kind(type, kind.name);
+         });
+}
 
 // The yard as it would be with machines that are not there: each kind has slots, which are opened one by one.
 class Growing {
@@ -112,17 +120,8 @@ class Growing {
     }
   }
 
-  // All of an environment's kinds share its vCPU.
   double cpus_of(size_t k) const {
     return (kinds_[k].machines + kinds_[k].coming + more_[k]) * kinds_[k].total.cpus;
-  }
-  double cpus_beside(size_t k) const {
-    double cpus = 0;
-    for (size_t other = 0; other < kinds_.size(); ++other)
-      if (other == k ||
-          (!kinds_[k].environment.empty() && kinds_[other].environment == kinds_[k].environment))
-        cpus += cpus_of(other);
-    return cpus;
   }
   double wished(size_t k) const {
     return std::max(kinds_[k].cpus_min, std::min(kinds_[k].cpus_desired, kinds_[k].cpus_max));
@@ -130,7 +129,7 @@ class Growing {
 
   bool may_open(size_t k) const {
     return slots_[k].next < slots_[k].end &&
-           cpus_beside(k) + kinds_[k].total.cpus <= kinds_[k].cpus_max + kRoundingCpus;
+           cpus_of(k) + kinds_[k].total.cpus <= kinds_[k].cpus_max + kRoundingCpus;
   }
   bool open(size_t k) {
     if (!may_open(k)) return false;
@@ -139,13 +138,12 @@ class Growing {
     return true;
   }
 
-  // The smallest kind of which one more would hold a host of this share.
-  std::optional<size_t> kind_for(const Share& share, const std::string& environment) const {
+  // The smallest kind of these types of which one more would hold a host of this share.
+  std::optional<size_t> kind_for(const Share& share, const std::vector<std::string>& instance_types) const {
     std::optional<size_t> best;
     for (size_t k = 0; k < kinds_.size(); ++k) {
       const MachineKind& kind = kinds_[k];
-      if (!kind.environment.empty() && kind.environment != environment) continue;
-      if (!within(share, kind.total) || !may_open(k)) continue;
+      if (!may_be_made_for(instance_types, kind) || !within(share, kind.total) || !may_open(k)) continue;
       if (!best || size_of(kind.total) < size_of(kinds_[*best].total)) best = k;
     }
     return best;
@@ -154,10 +152,10 @@ class Growing {
   // False: nothing that may come would let it start.
   bool grow_for(const Waiting& job) {
     const Gang gang = gang_of(job.asks, snapshot_.machines, {});
-    if (job.choices.empty()) return grow_for(gang, "");
+    if (job.choices.empty()) return grow_for(gang, {});
     for (const Choice& choice : job.choices) {
       if (!limits_.obstacles(choice, job.line, gang.cpus, std::nullopt).empty()) continue;
-      if (!grow_for(gang, choice.environment)) continue;
+      if (!grow_for(gang, choice.instance_types)) continue;
       limits_.take(choice, gang.cpus, std::nullopt);
       return true;
     }
@@ -165,7 +163,7 @@ class Growing {
   }
 
   // Host by host; a gang that would not be whole is undone.
-  bool grow_for(const Gang& gang, const std::string& environment) {
+  bool grow_for(const Gang& gang, const std::vector<std::string>& instance_types) {
     if (const auto layout = room_->place(gang)) {
       for (uint32_t host = 0; host < gang.hosts; ++host) put((*layout)[host], gang.share_of(host));
       return true;
@@ -178,7 +176,7 @@ class Growing {
       for (uint32_t i = 0; i < group.count; ++i) {
         auto layout = room_->place(one);
         if (!layout) {
-          const auto kind = kind_for(group.share, environment);
+          const auto kind = kind_for(group.share, instance_types);
           if (!kind) {
             for (auto each = undo.rbegin(); each != undo.rend(); ++each)
               room_->set(each->first, each->second);
@@ -214,6 +212,11 @@ class Growing {
 };
 
 }  // namespace
+
+bool names_kind(const std::string& instance_type, const std::string& kind) {
+  return instance_type == kind || kind.starts_with(instance_type + ".") ||
+         std::ranges::find(kAnyTypes, instance_type) != std::end(kAnyTypes);
+}
 
 Growth plan_growth(const Snapshot& snapshot, const Plan& plan, const std::vector<MachineKind>& kinds,
                    const std::vector<IdleMachine>& idle, const GrowthPolicy& policy, Instant now) {

@@ -16,13 +16,15 @@ namespace trainyard::schedule {
 struct MachineKind {
   std::string name;  // "c5.4xlarge"
   domain::Share total;
-  std::string environment;  // whose jobs use them; "": anybody's
   double cpus_min = 0;      // that are kept though idle
   double cpus_desired = 0;  // that are wished for now, by hand
   double cpus_max = 0;
   uint32_t machines = 0;  // that are there
   uint32_t coming = 0;    // asked for, not there yet
 };
+
+// "c5.4xlarge" of "c5.4xlarge", "c5" or "optimal".
+bool names_kind(const std::string& instance_type, const std::string& kind);
 
 struct IdleMachine {
   std::string name;

@@ -36,12 +36,6 @@ TEST(Growth, NeverBeyondItsMaximum) {
   const Snapshot snapshot = yard({}, {}, {job(1, 1, 4), job(2, 1, 4), job(3, 1, 4)});
   EXPECT_EQ(grown(snapshot, {kind("small", 4, 9)}), "small x 2");
   EXPECT_EQ(grown(snapshot, {kind("small", 4, 100)}, {.coming_max = 1}), "small x 1");
-  std::vector<MachineKind> kinds = {kind("one", 4, 8), kind("other", 4, 8)};
-  kinds[0].environment = kinds[1].environment = "small";
-  kinds[0].machines = 1;
-  Snapshot queued = snapshot;
-  for (Waiting& waiting : queued.waiting) waiting.choices = {{"small", {}}};
-  EXPECT_EQ(grown(queued, kinds), "one x 1") << "kinds of an environment share its vCPU";
 }
 
 TEST(Growth, NothingComesThatLimitsWouldNotLetJobsUse) {
@@ -51,13 +45,20 @@ TEST(Growth, NothingComesThatLimitsWouldNotLetJobsUse) {
   EXPECT_EQ(grown(snapshot, {kind("small", 4, 100)}), "small x 2");
 }
 
-TEST(Growth, MachinesOfAnEnvironmentComeForItsOwnJobs) {
+TEST(Growth, WhatComesIsOfTheTypesThatTheEnvironmentNames) {
   Snapshot snapshot = yard({}, {}, {job(1, 1, 4)});
-  std::vector<MachineKind> kinds = {kind("small", 4, 100)};
-  kinds[0].environment = "mine";
-  EXPECT_EQ(grown(snapshot, kinds), "");
-  snapshot.waiting[0].choices = {{"yours", {}}, {"mine", {}}};
-  EXPECT_EQ(grown(snapshot, kinds), "small x 1");
+  const std::vector<MachineKind> kinds = {kind("p3.large", 4, 100), kind("c5.large", 8, 100)};
+  const auto of_types = [&](std::vector<std::string> types) {
+    snapshot.waiting[0].choices = {{"e", {}, std::move(types)}};
+    return grown(snapshot, kinds);
+  };
+  EXPECT_EQ(of_types({}), "p3.large x 1") << "the smallest that holds it";
+  EXPECT_EQ(of_types({"optimal"}), "p3.large x 1");
+  EXPECT_EQ(of_types({"c5"}), "c5.large x 1");
+  EXPECT_EQ(of_types({"m5", "c5.large"}), "c5.large x 1");
+  EXPECT_EQ(of_types({"c", "c5.xlarge"}), "");
+  snapshot.waiting[0].choices = {{"none", {}, {"m5"}}, {"some", {}, {"c5"}}};
+  EXPECT_EQ(grown(snapshot, kinds), "c5.large x 1") << "the queue's next environment has a kind";
 }
 
 TEST(Growth, WhatIsAboutToComeIsCountedAsThere) {

@@ -31,7 +31,8 @@ bool same_needs(const std::vector<Need>& a, const std::vector<Need>& b) {
 
 bool same_choices(const Choices& a, const Choices& b) {
   return a.same_as(b) || std::ranges::equal(a, b, [](const Choice& x, const Choice& y) {
-           return same_needs(x.needs, y.needs) && x.environment == y.environment;
+           return same_needs(x.needs, y.needs) && x.environment == y.environment &&
+                  x.instance_types == y.instance_types;
          });
 }
 

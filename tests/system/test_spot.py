@@ -8,6 +8,7 @@ import pytest
 
 import jobs
 import leftovers
+import nodes
 from calls import fresh, refusal
 from trainyard_server import wait_for
 
@@ -199,6 +200,29 @@ def test_a_trace_takes_spot_jobs_only(start, tmp_path):
     for name in ("lasting", "spot"):
         client.stop_training_job(TrainingJobName=name)
         jobs.wait_until(client, name)
+
+
+def test_a_trace_takes_what_runs_in_an_environment_of_spot_machines(start, tmp_path):
+    """The rule that people have for it: what a lost host ended is tried again, what failed is not."""
+    trace = tmp_path / "trace.csv"
+    trace.write_text("".join(f"{second},,,9\n" for second in range(1, 120)))
+    server = start(f"[jobs]\nstop_grace_seconds = 1\n[spot]\nnotice_seconds = 1\ntrace = '{trace}'\n[[machine]]\nname = 'box'\ncpus = 4.0\nmemory_gib = 16.0\n")
+    batch = server.boto("batch")
+    for name, kind in (("spot", "SPOT"), ("lasting", "EC2")):
+        batch.create_compute_environment(computeEnvironmentName=name, type="MANAGED", computeResources={"type": kind, "minvCpus": 0, "maxvCpus": 4})
+        batch.create_job_queue(jobQueueName=name, priority=1, computeEnvironmentOrder=[{"order": 1, "computeEnvironment": name}])
+    rules = {"attempts": 2, "evaluateOnExit": [{"onStatusReason": "Host EC2*", "action": "RETRY"}, {"onReason": "*", "action": "EXIT"}]}
+    stays = nodes.submit(batch, "lasting", nodes.container("exec sleep 1000"))
+    again = nodes.submit(batch, "spot", nodes.container("[ $AWS_BATCH_JOB_ATTEMPT = 2 ] && exit 3; exec sleep 1000"), retryStrategy=rules)
+    once = nodes.submit(batch, "spot", nodes.container("exec sleep 1000"))
+    ended = nodes.wait_until(batch, once)
+    assert ended["status"] == "FAILED" and ended["statusReason"].startswith("Host EC2"), ended
+    ended = nodes.wait_until(batch, again)
+    reasons = [attempt["statusReason"] for attempt in ended["attempts"]]
+    assert len(reasons) == 2 and reasons[0].startswith("Host EC2"), ended
+    assert nodes.describe(batch, stays)["status"] == "RUNNING"
+    batch.terminate_job(jobId=stays, reason="enough")
+    nodes.wait_until(batch, stays)
 
 
 def test_nothing_is_left(yard):

@@ -32,6 +32,7 @@ Outcome<domain::ComputeEnvironment> checked(domain::ComputeEnvironment environme
   environment.enabled = request.value("state", "ENABLED") == "ENABLED";
   environment.cpus_max = environment.cpus_min = environment.cpus_desired = 0;
   environment.instance_types.clear();
+  environment.spot = false;
   if (!managed) return environment;
   const int64_t least = resources->value("minvCpus", int64_t{0}),
                 most = resources->value("maxvCpus", int64_t{0});
@@ -43,6 +44,7 @@ Outcome<domain::ComputeEnvironment> checked(domain::ComputeEnvironment environme
   if (desired != 0 && (desired < least || desired > most))
     return client_exception("computeResources.desiredvCpus must be between minvCpus and maxvCpus");
   environment.cpus_max = double(most);
+  environment.spot = resources->value("type", "").ends_with("SPOT");  // and FARGATE_SPOT
   environment.cpus_min = double(least);
   environment.cpus_desired = double(desired);
   for (const Json& type : resources->value("instanceTypes", Json::array()))

@@ -49,10 +49,25 @@ Seconds seconds_of(const domain::Job& job, Instant now) {
   return {described.training_time_in_seconds.value_or(0), described.billable_time_in_seconds.value_or(0)};
 }
 
-domain::Cost cost_of_job(const domain::PriceTable& prices, const domain::Job& job, Instant now) {
+// Of these groups of it. A job of Batch may have had some of its attempts on spot machines.
+domain::Cost cost_of_groups(const domain::PriceTable& prices, const domain::Job& job,
+                            const std::vector<domain::InstanceGroup>& groups, Instant now) {
   const Seconds seconds = seconds_of(job, now);
-  return domain::cost_of(prices, job.key.region, job.spec.groups, job.spec.spot, seconds.training,
-                         seconds.billable);
+  const std::string& region = job.key.region;
+  if (job.spec.spot) return domain::cost_of(prices, region, groups, true, seconds.training, seconds.billable);
+  Duration ran_on_spot{};
+  for (const domain::Attempt& attempt : job.attempts)
+    if (job.on_spot(attempt)) ran_on_spot += attempt.ran(now);
+  const int64_t spot =
+      std::min(std::chrono::ceil<std::chrono::seconds>(ran_on_spot).count(), seconds.billable);
+  domain::Cost cost =
+      domain::cost_of(prices, region, groups, false, seconds.training - spot, seconds.billable - spot);
+  if (spot > 0) cost.add(domain::cost_of(prices, region, groups, true, spot, spot));
+  return cost;
+}
+
+domain::Cost cost_of_job(const domain::PriceTable& prices, const domain::Job& job, Instant now) {
+  return cost_of_groups(prices, job, job.spec.groups, now);
 }
 
 std::string value_of(const std::vector<domain::Tag>& tags, std::string_view key) {
@@ -104,11 +119,9 @@ Result<std::vector<own::Metric>> metrics_of(observe::Metrics& metrics, const dom
 Result<void> add_children(const Settings& settings, const Services& services, const domain::Job& array,
                           Instant now, own::Job& out) {
   std::map<std::string, own::ArrayMetric> by_name;
-  int64_t millionths = 0, on_demand_millionths = 0;
+  domain::Cost cost;
   TRY(each_child(services.control, array, kReportJobsMax, [&](const domain::Job& child) -> Result<void> {
-    const auto cost = cost_of_job(settings.prices, child, now);
-    millionths += cost.millionths;
-    on_demand_millionths += cost.on_demand_millionths;
+    cost.add(cost_of_job(settings.prices, child, now));
     const auto index = int64_t(domain::array_index(child));
     for (const own::Metric& metric : TRY(metrics_of(services.metrics, child))) {
       own::ArrayMetric& seen = by_name[*metric.name];
@@ -119,8 +132,8 @@ Result<void> add_children(const Settings& settings, const Services& services, co
     }
     return {};
   }));
-  out.cost->amount = decimal(millionths);
-  out.cost->on_demand_amount = decimal(on_demand_millionths);
+  out.cost->amount = decimal(cost.millionths);
+  out.cost->on_demand_amount = decimal(cost.on_demand_millionths);
   if (by_name.empty()) return {};
   out.array->metrics.emplace();
   for (auto& [name, metric] : by_name) out.array->metrics->push_back(std::move(metric));
@@ -155,7 +168,7 @@ own::Job shown(const Settings& settings, const domain::Job& job, const std::vect
   const Seconds seconds = seconds_of(job, now);
   out.training_time_in_seconds = seconds.training;
   out.billable_time_in_seconds = seconds.billable;
-  out.spot = job.spec.spot;
+  out.spot = job.spec.spot || (job.attempt() && job.on_spot(*job.attempt()));
   out.attempts = int64_t(job.attempts.size());
   set_unless_empty(out.wait_reason, job.state == domain::JobState::waiting ? job.wait_reason : "");
   set_unless_empty(out.failure_reason, job.failure_reason);
@@ -322,8 +335,7 @@ Outcome<own::GetCostReportResponse> cost_report(const Settings& settings, const 
     total.add(cost, seconds.billable * int64_t(job.spec.hosts()));
     if (by == "instance") {
       for (const auto& group : job.spec.groups)
-        groups[group.instance_type].add(domain::cost_of(settings.prices, job.key.region, {group},
-                                                        job.spec.spot, seconds.training, seconds.billable),
+        groups[group.instance_type].add(cost_of_groups(settings.prices, job, {group}, context.now),
                                         seconds.billable * int64_t(group.count));
       return {};
     }
