@@ -84,7 +84,8 @@ std::vector<campaign::Room> rooms_of(const std::vector<launch::Machine>& machine
 Result<std::unique_ptr<campaign::Campaigns>> open_campaigns(const Config& config, const DataDirectory& data,
                                                             const std::string& own_endpoint,
                                                             const Identity& identity,
-                                                            objects::Objects& objects, Clock& clock) {
+                                                            objects::Objects& objects, Clock& clock,
+                                                            Random& random) {
   campaign::Settings settings;
   settings.home = config.region;
   settings.regions = config.regions;
@@ -119,7 +120,7 @@ Result<std::unique_ptr<campaign::Campaigns>> open_campaigns(const Config& config
                        ? TRY(campaign::open_sqlite_catalogue(data.file("catalogue.db"), clock))
                        : campaign::open_postgres_catalogue(config.catalogue_url);
   auto store = TRY(campaign::Store::open(data.file("campaigns.db")).in("opening the campaigns"));
-  return campaign::make_campaigns(std::move(settings), std::move(store), std::move(catalogue), clock);
+  return campaign::make_campaigns(std::move(settings), std::move(store), std::move(catalogue), clock, random);
 }
 
 }  // namespace trainyard::apps

@@ -19,10 +19,11 @@ namespace trainyard::apps {
 std::vector<campaign::Room> rooms_of(const std::vector<launch::Machine>& machines);
 
 // `own_endpoint`: of this server. Campaigns are clients of it, for regions of others too: it passes their requests on.
-// Data is copied between stores directly. Lifetime: `objects` and `clock` outlive it.
+// Data is copied between stores directly. Lifetime: `objects`, `clock` and `random` outlive it.
 Result<std::unique_ptr<campaign::Campaigns>> open_campaigns(const Config& config, const DataDirectory& data,
                                                             const std::string& own_endpoint,
                                                             const Identity& identity,
-                                                            objects::Objects& objects, Clock& clock);
+                                                            objects::Objects& objects, Clock& clock,
+                                                            Random& random);
 
 }  // namespace trainyard::apps

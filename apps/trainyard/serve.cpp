@@ -264,7 +264,7 @@ Result<void> serve(const ServeOptions& options) {
   auto listener =
       TRY(host::listen_links(control_settings.wire_address, agents->events()).in("listening for agents"));
   const std::string own_endpoint = (plain_http ? "http://" : "https://") + reachable;
-  auto campaigns = TRY(open_campaigns(config, data, own_endpoint, identity, *objects, clock));
+  auto campaigns = TRY(open_campaigns(config, data, own_endpoint, identity, *objects, clock, random));
   auto api = api::make_api(api_settings,
                            {*control, *logs, *metrics, *objects, clock, random, &agents->shells(),
                             [&](domain::JobNumber job) { return agents->progress(job); }, campaigns.get()});

@@ -19,6 +19,7 @@ constexpr const char* kKeeperWaiter = "keeper";
 constexpr Duration kThreadsInterval = 1h;  // it is woken when there is something to do
 constexpr size_t kRegionsMax = 64;         // each has two threads
 constexpr size_t kRowsProvidedMax = 100'000;
+constexpr size_t kIdBytes = 16;  // of a campaign: no two servers draw the same
 
 std::string region_waiter(const std::string& region) { return "region " + region; }
 std::string copy_waiter(const std::string& region) { return "copy " + region; }
@@ -26,11 +27,12 @@ std::string copy_waiter(const std::string& region) { return "copy " + region; }
 class FollowedCampaigns final : public Campaigns {
  public:
   FollowedCampaigns(Settings settings, std::unique_ptr<Store> store, std::unique_ptr<Catalogue> catalogue,
-                    Clock& clock)
+                    Clock& clock, Random& random)
       : settings_(std::move(settings)),
         store_(std::move(store)),
         catalogue_(std::move(catalogue)),
         clock_(clock),
+        random_(random),
         yard_(*store_) {}
 
   ~FollowedCampaigns() override {
@@ -68,7 +70,7 @@ class FollowedCampaigns final : public Campaigns {
     auto planned = TRY(plan(definition));
     if (planned.rows.empty() && !definition.standing)
       return invalid("the query has no rows: there is nothing to do");
-    Campaign campaign{definition, clock_.now(), {}, std::move(planned.rows)};
+    Campaign campaign{definition, clock_.now(), {}, std::move(planned.rows), random_.hex(kIdBytes)};
     TRY(check_regions(campaign.rows));
     TRY(yard_.add(std::move(campaign), settings_.live_campaigns_max));
     yard_.wake(kThreadsWaiter);
@@ -244,6 +246,7 @@ class FollowedCampaigns final : public Campaigns {
   const std::unique_ptr<Store> store_;
   const std::unique_ptr<Catalogue> catalogue_;
   Clock& clock_;
+  Random& random_;
   Yard yard_;
   std::set<std::string> followed_;      // confined to the starter
   std::vector<std::thread> followers_;  // confined to the starter, until it has ended
@@ -253,9 +256,10 @@ class FollowedCampaigns final : public Campaigns {
 }  // namespace
 
 Result<std::unique_ptr<Campaigns>> make_campaigns(Settings settings, std::unique_ptr<Store> store,
-                                                  std::unique_ptr<Catalogue> catalogue, Clock& clock) {
-  auto campaigns =
-      std::make_unique<FollowedCampaigns>(std::move(settings), std::move(store), std::move(catalogue), clock);
+                                                  std::unique_ptr<Catalogue> catalogue, Clock& clock,
+                                                  Random& random) {
+  auto campaigns = std::make_unique<FollowedCampaigns>(std::move(settings), std::move(store),
+                                                       std::move(catalogue), clock, random);
   TRY(campaigns->start().in("reading the campaigns"));
   return std::unique_ptr<Campaigns>(std::move(campaigns));
 }

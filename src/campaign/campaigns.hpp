@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "base/random.hpp"
 #include "base/result.hpp"
 #include "base/time.hpp"
 #include "campaign/catalogue.hpp"
@@ -76,6 +77,7 @@ class Campaigns {
 
 // Reads what was written down and goes on with it.
 Result<std::unique_ptr<Campaigns>> make_campaigns(Settings settings, std::unique_ptr<Store> store,
-                                                  std::unique_ptr<Catalogue> catalogue, Clock& clock);
+                                                  std::unique_ptr<Catalogue> catalogue, Clock& clock,
+                                                  Random& random);
 
 }  // namespace trainyard::campaign

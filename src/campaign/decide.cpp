@@ -51,7 +51,14 @@ std::vector<Move> decide(const Definition& definition, const std::vector<Row>& r
     move.row = row;
     const bool asked = row.state == RowState::submitting || row.state == RowState::running;
     const auto found = asked ? seen.find(job_name(definition.name, row)) : seen.end();
-    if (found != seen.end()) {
+    if (found != seen.end() && found->second.foreign) {
+      // Ours never arrived and never will; one that was being stopped is as good as stopped.
+      --under_way;
+      move.row.state = stopping ? RowState::stopped : RowState::failed;
+      move.row.reason =
+          "refused: the name is taken by a job that is not this campaign's, " + std::string(found->first);
+      move.row.ended = now;
+    } else if (found != seen.end()) {
       follow(move.row, found->second, definition.retries, stopping, now);
       if (move.row.state != RowState::running) --under_way;
       if (stopping && move.row.state == RowState::running) move.act = Move::Act::stop;

@@ -25,6 +25,7 @@ struct SeenJob {
   std::optional<Instant> started, ended;
   std::optional<double> cost = {};  // nothing: not said
   int64_t hosts = 0;                // 0: not said
+  bool foreign = false;  // it has the name and is not this campaign's: never stopped, never read as ours
 };
 
 // What a region shows, by job name. A name that is not there is a job that the region does not have.

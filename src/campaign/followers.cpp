@@ -40,9 +40,9 @@ Duration RegionFollower::turn() {
 }
 
 Result<void> RegionFollower::follow(const Work& work) {
-  const SeenJobs seen = TRY(look(*client_, work.definition, work.rows));
+  const SeenJobs seen = TRY(look(*client_, work.definition, work.id, work.rows));
   auto moves = decide(work.definition, work.rows, seen, work.stopping, clock_.now());
-  add_reports(work, moves);
+  add_reports(work, seen, moves);
   std::map<int64_t, RowState> before;
   for (const Row& row : work.rows) before[row.number] = row.state;
   std::vector<std::pair<RowState, Row>> changed;
@@ -55,7 +55,7 @@ Result<void> RegionFollower::follow(const Work& work) {
 }
 
 // What jobs have reached is asked for now and then while they run, and once when they have ended.
-void RegionFollower::add_reports(const Work& work, std::vector<Move>& moves) {
+void RegionFollower::add_reports(const Work& work, const SeenJobs& seen, std::vector<Move>& moves) {
   const auto now = clock_.monotonic();
   for (const Row& row : work.rows) {
     if (row.state != RowState::submitting && row.state != RowState::running) continue;
@@ -66,6 +66,7 @@ void RegionFollower::add_reports(const Work& work, std::vector<Move>& moves) {
     const bool ended = next.over() || retried;
     if (!ended && next.state != RowState::running) continue;
     const std::string job = job_name(work.definition.name, row);
+    if (const auto found = seen.find(job); found == seen.end() || found->second.foreign) continue;
     const auto asked = reports_asked_.find(job);
     if (!ended && asked != reports_asked_.end() && now - asked->second < settings_.metrics_interval) continue;
     if (ended)
@@ -112,7 +113,7 @@ Result<void> RegionFollower::act(const Work& work, const Move& move) {
   if (move.act == Move::Act::none) return {};
   if (move.act == Move::Act::stop) return stop(*client_, work.definition, move.row);
   TRY(ensure_output(move.row));
-  const auto id = submit(*client_, work.definition, move.row);
+  const auto id = submit(*client_, work.definition, work.id, move.row);
   if (id) {
     return id->empty() ? ok()
                        : yard_.change(name, move.row.number, true, [&](Row& row) { row.job_id = *id; });

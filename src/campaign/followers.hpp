@@ -24,7 +24,7 @@ class RegionFollower {
 
  private:
   Result<void> follow(const Work& work);
-  void add_reports(const Work& work, std::vector<Move>& moves);
+  void add_reports(const Work& work, const SeenJobs& seen, std::vector<Move>& moves);
   Result<void> act(const Work& work, const Move& move);
   Result<void> ensure_output(const Row& row);
 

@@ -13,7 +13,7 @@ constexpr int kPageJobs = 100;
 constexpr size_t kPagesMax = 1'000;       // of one listing: more than kRowsMax with all its retries
 constexpr size_t kDescribedAtOnce = 100;  // as Batch
 
-std::string text_in(const Json& object, const char* name) {
+std::string text_in(const Json& object, std::string_view name) {
   const auto found = object.find(name);
   return found != object.end() && found->is_string() ? found->get<std::string>() : "";
 }
@@ -43,11 +43,34 @@ std::optional<double> cost_in(const Json& job) {
   return amount ? std::optional(*amount) : std::nullopt;
 }
 
+// Whether a job that the region describes carries the campaign's id; where there is none, the name must do.
+bool is_ours(const Json& job, const char* member, const std::string& campaign_id) {
+  if (campaign_id.empty()) return true;
+  const auto tags = job.find(member);
+  if (tags == job.end()) return false;
+  if (tags->is_object()) return text_in(*tags, kCampaignTag) == campaign_id;  // as Batch has them
+  return std::any_of(tags->begin(), tags->end(), [&](const Json& tag) {
+    return text_in(tag, "Key") == kCampaignTag && text_in(tag, "Value") == campaign_id;
+  });
+}
+
+// Where the campaign's tag is to be put; nullptr when it has none, and when what the author wrote is no list of tags,
+// which is for the region to refuse.
+Json* tags_of(Json& request, const char* member, const Json& none, const std::string& campaign_id) {
+  if (campaign_id.empty()) return nullptr;
+  Json& tags = request.emplace(member, none).first.value();
+  return tags.type() == none.type() ? &tags : nullptr;
+}
+
 bool has_asked(const Row& row) { return row.state == RowState::submitting || row.state == RowState::running; }
 
 Result<SeenJobs> look_at_training_jobs(client::Client& client, const Definition& definition,
-                                       const std::vector<Row>& rows) {
+                                       const std::string& campaign_id, const std::vector<Row>& rows) {
   SeenJobs seen;
+  const auto note = [&](const std::string& name, const Json& job) {
+    seen[name] = seen_training_job(job);
+    seen[name].foreign = !is_ours(job, "Tags", campaign_id);
+  };
   const auto asked = size_t(std::count_if(rows.begin(), rows.end(), has_asked));
   if (asked <= kAskedOneByOneMax) {
     for (const Row& row : rows) {
@@ -55,7 +78,7 @@ Result<SeenJobs> look_at_training_jobs(client::Client& client, const Definition&
       const std::string name = job_name(definition.name, row);
       const auto found = client.call(Service::trainyard, "DescribeJob", {{"JobName", name}});
       if (found)
-        seen[name] = seen_training_job(*found);
+        note(name, *found);
       else if (found.error().kind != Kind::not_found)
         return found.error();
     }
@@ -64,7 +87,7 @@ Result<SeenJobs> look_at_training_jobs(client::Client& client, const Definition&
   Json question{{"NameContains", definition.name + "-"}, {"MaxResults", kPageJobs}};
   for (size_t page = 0; page < kPagesMax; ++page) {
     const Json answer = TRY(client.call(Service::trainyard, "ListJobs", question));
-    for (const Json& job : list_in(answer, "Jobs")) seen[text_in(job, "Name")] = seen_training_job(job);
+    for (const Json& job : list_in(answer, "Jobs")) note(text_in(job, "Name"), job);
     const std::string token = text_in(answer, "NextToken");
     if (token.empty()) return seen;
     question["NextToken"] = token;
@@ -72,30 +95,45 @@ Result<SeenJobs> look_at_training_jobs(client::Client& client, const Definition&
   return exhausted("the region has more jobs of this name than can be looked through");
 }
 
-// The job of this name in the row's queue; "" when there is none.
-Result<std::string> find_batch_job(client::Client& client, const Definition& definition, const Row& row) {
-  const Json answer =
-      TRY(client.call(Service::batch, "ListJobs",
-                      {{"jobQueue", text_in(row.request, "jobQueue")},
-                       {"filters", {{{"name", "JOB_NAME"}, {"values", {job_name(definition.name, row)}}}}}}));
-  const Json& found = list_in(answer, "jobSummaryList");
-  return found.empty() ? "" : text_in(found[0], "jobId");
+Result<Json> describe_batch_jobs(client::Client& client, const Json& ids) {
+  const Json answer = TRY(client.call(Service::batch, "DescribeJobs", {{"jobs", ids}}));
+  return list_in(answer, "jobs");
+}
+
+// The campaign's job of this name in the row's queue; "" when there is none. Whoever else uses the queue may have
+// given the name to any number of theirs.
+Result<std::string> find_batch_job(client::Client& client, const Definition& definition,
+                                   const std::string& campaign_id, const Row& row) {
+  Json question{{"jobQueue", text_in(row.request, "jobQueue")},
+                {"filters", {{{"name", "JOB_NAME"}, {"values", {job_name(definition.name, row)}}}}}};
+  for (size_t page = 0; page < kPagesMax; ++page) {
+    const Json answer = TRY(client.call(Service::batch, "ListJobs", question));
+    Json ids = Json::array();
+    for (const Json& job : list_in(answer, "jobSummaryList")) ids.push_back(text_in(job, "jobId"));
+    if (!ids.empty())
+      for (const Json& job : TRY(describe_batch_jobs(client, ids)))
+        if (is_ours(job, "tags", campaign_id)) return text_in(job, "jobId");
+    const std::string token = text_in(answer, "nextToken");
+    if (token.empty()) return std::string();
+    question["nextToken"] = token;
+  }
+  return exhausted("the queue has more jobs of this name than can be looked through");
 }
 
 Result<SeenJobs> look_at_batch_jobs(client::Client& client, const Definition& definition,
-                                    const std::vector<Row>& rows) {
+                                    const std::string& campaign_id, const std::vector<Row>& rows) {
   std::map<std::string, std::string> names;  // by id
   for (const Row& row : rows) {
     if (!has_asked(row)) continue;
-    const std::string id = row.job_id.empty() ? TRY(find_batch_job(client, definition, row)) : row.job_id;
+    const std::string id =
+        row.job_id.empty() ? TRY(find_batch_job(client, definition, campaign_id, row)) : row.job_id;
     if (!id.empty()) names[id] = job_name(definition.name, row);
   }
   SeenJobs seen;
   for (auto at = names.begin(); at != names.end();) {
     Json ids = Json::array();
     for (; at != names.end() && ids.size() < kDescribedAtOnce; ++at) ids.push_back(at->first);
-    const Json answer = TRY(client.call(Service::batch, "DescribeJobs", {{"jobs", ids}}));
-    for (const Json& job : list_in(answer, "jobs")) {
+    for (const Json& job : TRY(describe_batch_jobs(client, ids))) {
       const auto name = names.find(text_in(job, "jobId"));
       if (name != names.end()) seen[name->second] = seen_batch_job(job);
     }
@@ -136,19 +174,25 @@ SeenJob seen_batch_job(const Json& job) {
   return seen;
 }
 
-Result<SeenJobs> look(client::Client& client, const Definition& definition, const std::vector<Row>& rows) {
-  return definition.face == Face::training_job ? look_at_training_jobs(client, definition, rows)
-                                               : look_at_batch_jobs(client, definition, rows);
+Result<SeenJobs> look(client::Client& client, const Definition& definition, const std::string& campaign_id,
+                      const std::vector<Row>& rows) {
+  return definition.face == Face::training_job ? look_at_training_jobs(client, definition, campaign_id, rows)
+                                               : look_at_batch_jobs(client, definition, campaign_id, rows);
 }
 
-Result<std::string> submit(client::Client& client, const Definition& definition, const Row& row) {
+Result<std::string> submit(client::Client& client, const Definition& definition,
+                           const std::string& campaign_id, const Row& row) {
   Json request = row.request;
   const std::string name = job_name(definition.name, row);
   if (definition.face == Face::batch_job) {
     request["jobName"] = name;
+    if (Json* tags = tags_of(request, "tags", Json::object(), campaign_id))
+      (*tags)[std::string(kCampaignTag)] = campaign_id;
     return text_in(TRY(client.call(Service::batch, "SubmitJob", request)), "jobId");
   }
   request["TrainingJobName"] = name;
+  if (Json* tags = tags_of(request, "Tags", Json::array(), campaign_id))
+    tags->push_back({{"Key", kCampaignTag}, {"Value", campaign_id}});
   const auto made = client.call(Service::sagemaker, "CreateTrainingJob", request);
   if (!made && made.error().kind != Kind::conflict) return made.error();
   return std::string();

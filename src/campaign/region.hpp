@@ -18,10 +18,17 @@ namespace trainyard::campaign {
 // Up to so many jobs are asked for one by one; beyond, all of the campaign are listed, page by page.
 inline constexpr size_t kAskedOneByOneMax = 50;
 
-// The jobs of rows that have asked for one.
-Result<SeenJobs> look(client::Client& client, const Definition& definition, const std::vector<Row>& rows);
-// The job's id, of Batch. A job of this name that is there already is as good.
-Result<std::string> submit(client::Client& client, const Definition& definition, const Row& row);
+// Each job has the campaign's id as this tag, and by it is told from others of its name: another server's campaign may
+// have the same one, and a person may use any.
+inline constexpr std::string_view kCampaignTag = "trainyard:campaign";
+
+// The jobs of rows that have asked for one. A training job of its name that is not this campaign's is there as foreign;
+// one of Batch is left out, since there any number may have a name.
+Result<SeenJobs> look(client::Client& client, const Definition& definition, const std::string& campaign_id,
+                      const std::vector<Row>& rows);
+// The job's id, of Batch. That the name is taken is no error: whose job has it is for the next look to say.
+Result<std::string> submit(client::Client& client, const Definition& definition,
+                           const std::string& campaign_id, const Row& row);
 Result<void> stop(client::Client& client, const Definition& definition, const Row& row);
 
 // What a job has reached and cost, which is dear to ask for.

@@ -13,7 +13,8 @@ constexpr const char* kSchema =
     "NOT NULL,"
     " stopped INTEGER);"
     "CREATE TABLE IF NOT EXISTS rows (campaign TEXT NOT NULL, number INTEGER NOT NULL, record TEXT NOT NULL,"
-    " PRIMARY KEY (campaign, number)) WITHOUT ROWID";
+    " PRIMARY KEY (campaign, number)) WITHOUT ROWID;"
+    "CREATE TABLE IF NOT EXISTS ids (campaign TEXT PRIMARY KEY, id TEXT NOT NULL) WITHOUT ROWID";
 
 Result<void> write_rows(sqlite::Connection& connection, const std::string& campaign,
                         const std::vector<Row>& rows) {
@@ -61,6 +62,8 @@ Result<void> Store::create(const Campaign& campaign) {
             .bind(dump(to_json(campaign.definition)))
             .bind(to_milliseconds(campaign.created))
             .run());
+    auto put_id = TRY(connection_->prepare("INSERT INTO ids VALUES (?, ?)"));
+    TRY(put_id.bind(name).bind(campaign.id).run());
     return write_rows(*connection_, name, campaign.rows);
   });
   if (!made && made.error().kind == Kind::conflict)
@@ -84,12 +87,14 @@ Result<std::vector<Campaign>> Store::load() {
   std::vector<Campaign> campaigns;
   std::map<std::string, size_t> by_name;
   auto all = TRY(connection_->prepare(
-      "SELECT name, definition, created, stopped FROM campaigns ORDER BY created, name"));
+      "SELECT name, definition, created, stopped, id FROM campaigns LEFT JOIN ids ON campaign = name"
+      " ORDER BY created, name"));
   while (TRY(all.step())) {
     Campaign campaign;
     campaign.definition = TRY(read_definition(all.text(1)).in("the campaign " + all.text(0)));
     campaign.created = from_milliseconds(all.integer(2));
     if (!all.empty(3)) campaign.stopped = from_milliseconds(all.integer(3));
+    campaign.id = all.text(4);
     by_name[all.text(0)] = campaigns.size();
     campaigns.push_back(std::move(campaign));
   }

@@ -26,6 +26,8 @@ struct Campaign {
   Instant created;
   std::optional<Instant> stopped;  // somebody asked for it
   std::vector<Row> rows;           // in the order of their numbers
+  // Random; a tag of its jobs says it. "" = kept from before campaigns had one: its jobs are known by name alone.
+  std::string id = {};
 
   bool over() const;
 };

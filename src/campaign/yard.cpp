@@ -64,7 +64,7 @@ std::vector<Work> Yard::work_of(const std::string& region) const {
   const std::lock_guard lock(mutex_);
   std::vector<Work> all;
   for (const auto& [name, campaign] : campaigns_) {
-    Work work{campaign.definition, campaign.stopped.has_value(), {}};
+    Work work{campaign.definition, campaign.id, campaign.stopped.has_value(), {}};
     for (const Row& row : campaign.rows)
       if (row.region == region && !row.over()) work.rows.push_back(row);
     if (!work.rows.empty()) all.push_back(std::move(work));

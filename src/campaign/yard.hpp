@@ -23,6 +23,7 @@ namespace trainyard::campaign {
 // The rows of one campaign in one region that are not over.
 struct Work {
   Definition definition;
+  std::string id;  // of the campaign
   bool stopping = false;
   std::vector<Row> rows;
 };

@@ -1,7 +1,9 @@
 """Campaigns: rows of a catalogue become jobs in regions, and the loop that follows them is the server's."""
 
+import contextlib
 import json
 import os
+import sqlite3
 import subprocess
 
 import pytest
@@ -264,16 +266,33 @@ def test_an_object_writes_a_row_and_the_row_starts_its_job(catalogue, place):
 
 
 def test_a_killed_server_goes_on_and_submits_nothing_twice(catalogue, remote, place):
-    query = "SELECT 'a' AS name, 'us-east-1' AS region UNION ALL SELECT 'b', 'us-west-2' UNION ALL SELECT 'c', 'eu-west-1' UNION ALL SELECT 'd', 'eu-west-1'"
+    query = "SELECT 'a' AS name, 'us-east-1' AS region UNION ALL SELECT 'b', 'us-west-2' UNION ALL SELECT 'c', 'eu-west-1' UNION ALL SELECT 'd', 'eu-west-1' UNION ALL SELECT 'e', 'eu-west-1'"
+    sagemaker = remote.boto("sagemaker")
+    remote.boto("s3").create_bucket(Bucket="yard")
+    sagemaker.create_training_job(**jobs.request("killed-5"))  # somebody has that name already
+    jobs.wait_until(sagemaker, "killed-5")
     file = campaign_file(place, "killed", query, "sleep 3", at_once=1)
     yard(catalogue, "campaign", "run", file, "--detach")
     for _ in range(3):
         catalogue.kill()
         catalogue.start()
     seen = finished(catalogue, "killed")
-    assert seen["Status"] == "Completed" and [row["Attempts"] for row in seen["Rows"]] == [1, 1, 1, 1], seen["Rows"]
-    there = remote.boto("sagemaker").list_training_jobs(NameContains="killed-")["TrainingJobSummaries"]
-    assert sorted(job["TrainingJobName"] for job in there) == ["killed-3", "killed-4"]
+    assert [(row["State"], row["Attempts"]) for row in seen["Rows"]] == [("completed", 1)] * 4 + [("failed", 1)], seen["Rows"]
+    assert seen["Rows"][4]["Reason"] == "refused: the name is taken by a job that is not this campaign's, killed-5"
+    there = sagemaker.list_training_jobs(NameContains="killed-")["TrainingJobSummaries"]
+    assert sorted(job["TrainingJobName"] for job in there) == ["killed-3", "killed-4", "killed-5"]
+
+
+def test_a_campaign_from_before_there_were_ids_goes_on(catalogue, place):
+    yard(catalogue, "campaign", "run", campaign_file(place, "before", "SELECT 'a' AS name, 'us-east-1' AS region", "sleep 3"), "--detach")
+    wait_for(lambda: described(catalogue, "before")["Regions"][0]["Running"] == 1, "its job to run")
+    catalogue.kill()
+    with contextlib.closing(sqlite3.connect(os.path.join(catalogue.data, "campaigns.db"))) as kept:
+        kept.execute("DROP TABLE ids")
+        kept.commit()
+    catalogue.start()
+    seen = finished(catalogue, "before")
+    assert seen["Status"] == "Completed" and seen["Rows"][0]["Attempts"] == 1, seen["Rows"]
 
 
 def test_a_lost_region_is_picked_up_again(catalogue, remote, place):

@@ -1,0 +1,189 @@
+// A region of a few words, and one follower of it: what is submitted, whose jobs are taken for the campaign's own.
+#include "campaign/followers.hpp"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+
+#include "base/random.hpp"
+#include "campaign/region.hpp"
+
+namespace trainyard::campaign {
+namespace {
+
+class SetClock final : public Clock {
+ public:
+  Instant at = from_milliseconds(1'000'000);
+  Instant now() override { return at; }
+  std::chrono::nanoseconds monotonic() override { return at.time_since_epoch(); }
+};
+
+// The jobs of a region, whoever's they are, in the words of its API; one a page.
+struct Region {
+  std::deque<Json> training, batch;
+  bool loses_answers = false;  // what is submitted arrives, and its answer does not
+
+  Json* find(std::deque<Json>& jobs, const char* member, const Json& value) {
+    for (Json& job : jobs)
+      if (job[member] == value) return &job;
+    return nullptr;
+  }
+  Result<Json> call(std::string_view operation, const Json& input) {
+    if (operation == "DescribeJob") {
+      if (const Json* job = find(training, "Name", input["JobName"])) return *job;
+      return not_found("no such job");
+    }
+    if (operation == "CreateTrainingJob") {
+      if (find(training, "Name", input["TrainingJobName"])) return conflict("the name is taken");
+      training.push_back(
+          {{"Name", input["TrainingJobName"]}, {"Tags", input["Tags"]}, {"Status", "InProgress"}});
+      if (loses_answers) return unavailable("the link is cut");
+      return Json::object();
+    }
+    if (operation == "StopTrainingJob") {
+      (*find(training, "Name", input["TrainingJobName"]))["Status"] = "Stopped";
+      return Json::object();
+    }
+    if (operation == "SubmitJob") {
+      const std::string id = "id-" + std::to_string(batch.size());
+      batch.push_back({{"jobId", id}, {"name", input["jobName"]}, {"tags", input["tags"]}});
+      if (loses_answers) return unavailable("the link is cut");
+      return Json{{"jobId", id}};
+    }
+    if (operation == "ListJobs") {
+      const auto at = size_t(std::stoi(input.value("nextToken", "0")));
+      Json page{{"jobSummaryList", Json::array()}};
+      if (at < batch.size() && batch[at]["name"] == input["filters"][0]["values"][0])
+        page["jobSummaryList"].push_back({{"jobId", batch[at]["jobId"]}});
+      if (at + 1 < batch.size()) page["nextToken"] = std::to_string(at + 1);
+      return page;
+    }
+    EXPECT_EQ(operation, "DescribeJobs");
+    Json jobs = Json::array();
+    for (const Json& id : input["jobs"]) jobs.push_back(*find(batch, "jobId", id));
+    return Json{{"jobs", jobs}};
+  }
+};
+
+class RegionClient final : public client::Client {
+ public:
+  explicit RegionClient(Region& region) : region_(region) {}
+  Result<Json> call(client::Service, std::string_view operation, const Json& input) override {
+    return region_.call(operation, input);
+  }
+  Result<std::unique_ptr<client::Connection>> open_shell(const client::ShellRequest&) override {
+    return invalid("it has no shells");
+  }
+  const client::Settings& settings() const override { return settings_; }
+
+ private:
+  Region& region_;
+  client::Settings settings_;
+};
+
+class Followers : public testing::Test {
+ protected:
+  Followers() {
+    settings_.open_client = [this](const std::string&) -> Result<std::unique_ptr<client::Client>> {
+      return std::unique_ptr<client::Client>(new RegionClient(region_));
+    };
+    restart();
+  }
+  // A campaign of one row, whose name is "streets-1".
+  void run(const std::string& job, const std::string& id) {
+    Campaign campaign{
+        *read_definition(R"({"name":"streets","query":"SELECT 1",")" + job + "}"), {}, {}, {}, id};
+    Row row;
+    row.number = 1;
+    row.region = "a";
+    row.request = campaign.definition.request;
+    campaign.rows.push_back(row);
+    ASSERT_TRUE(yard_->add(std::move(campaign), 1));
+  }
+  // What is in memory goes; what was written down comes back.
+  void restart() {
+    yard_.emplace(*store_);
+    ASSERT_TRUE(yard_->load());
+    follower_.emplace("a", settings_, *yard_, clock_);
+  }
+  // "running", "failed: why"
+  std::string after_turns(int turns) {
+    for (int turn = 0; turn < turns; ++turn) follower_->turn();
+    const Row row = yard_->find("streets")->rows[0];
+    return std::string(to_string(row.state)) + (row.reason.empty() ? "" : ": " + row.reason);
+  }
+
+  static constexpr const char* kTraining = R"(training_job":{})";
+  static constexpr const char* kBatch = R"(batch_job":{"jobQueue":"q","tags":{"x":"y"}})";
+  SetClock clock_;
+  Region region_;
+  Settings settings_;
+  std::unique_ptr<Store> store_ = *Store::open(":memory:");
+  std::optional<Yard> yard_;
+  std::optional<RegionFollower> follower_;
+};
+
+TEST_F(Followers, AJobOfAnotherIsNeitherReadNorStopped) {
+  for (const char* whose : {"", "other"}) {
+    const Json tags = {{{"Key", kCampaignTag}, {"Value", whose}}};
+    region_.training = {{{"Name", "streets-1"},
+                         {"Status", "InProgress"},
+                         {"Tags", *whose ? tags : Json()},
+                         {"Cost", {{"Amount", "7"}}},
+                         {"Metrics", {{{"Name", "accuracy"}, {"Value", 0.9}}}}}};
+    store_ = *Store::open(":memory:");
+    restart();
+    run(kTraining, "mine");
+    EXPECT_EQ(after_turns(2),
+              "failed: refused: the name is taken by a job that is not this campaign's, streets-1");
+    const Row row = yard_->find("streets")->rows[0];
+    EXPECT_TRUE(row.metrics.empty());
+    EXPECT_EQ(row.cost, 0);
+    ASSERT_TRUE(yard_->stop("streets", clock_.now()));
+    after_turns(2);
+    EXPECT_EQ(region_.training[0]["Status"], "InProgress");
+  }
+}
+
+TEST_F(Followers, StoppedBeforeItIsSeenWhoseTheJobIs) {
+  region_.training = {{{"Name", "streets-1"}, {"Status", "InProgress"}}};
+  run(kTraining, "mine");
+  after_turns(1);
+  ASSERT_TRUE(yard_->stop("streets", clock_.now()));
+  EXPECT_TRUE(after_turns(1).starts_with("stopped: refused"));
+  EXPECT_EQ(region_.training[0]["Status"], "InProgress");
+}
+
+TEST_F(Followers, KilledBetweenAskingAndWritingDownItKnowsItsOwn) {
+  for (const char* job : {kTraining, kBatch}) {
+    store_ = *Store::open(":memory:");
+    region_ = {};
+    // Three of Batch have the name already; the second of them is another campaign's.
+    for (const char* whose : {"", "other", ""})
+      region_.batch.push_back({{"jobId", "theirs-" + std::to_string(region_.batch.size())},
+                               {"name", "streets-1"},
+                               {"tags", {{kCampaignTag, whose}}}});
+    restart();
+    run(job, "mine");
+    region_.loses_answers = true;
+    EXPECT_EQ(after_turns(1), "submitting");
+    region_.loses_answers = false;
+    restart();
+    EXPECT_EQ(after_turns(2), "running");
+    EXPECT_EQ(region_.training.size() + region_.batch.size(), 4u);
+    if (job == kBatch) {
+      EXPECT_EQ(yard_->find("streets")->rows[0].job_id, "id-3");
+      EXPECT_EQ(region_.batch[3]["tags"], (Json{{kCampaignTag, "mine"}, {"x", "y"}}));
+    }
+  }
+}
+
+TEST_F(Followers, ACampaignWithoutAnIdKnowsItsJobsByName) {
+  region_.training = {{{"Name", "streets-1"}, {"Status", "InProgress"}}};
+  run(kTraining, "");
+  restart();
+  EXPECT_EQ(after_turns(2), "running");
+}
+
+}  // namespace
+}  // namespace trainyard::campaign
