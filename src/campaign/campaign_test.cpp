@@ -109,6 +109,23 @@ TEST(Definition, RefusesWhatItDoesNotKnow) {
   EXPECT_EQ(read_definition("[]").error().message, "a campaign is an object");
 }
 
+TEST(Definition, OfBatchRunsWhereItsRowsSay) {
+  Definition definition = streets();
+  definition.face = Face::batch_job;
+  EXPECT_TRUE(check(definition));
+  for (const Rule rule : {Rule::cheapest, Rule::capacity}) {
+    definition.placement.rule = rule;
+    definition.face = Face::training_job;
+    EXPECT_TRUE(check(definition));
+    definition.face = Face::batch_job;
+    EXPECT_TRUE(check(definition)
+                    .error()
+                    .message.starts_with("placement.rule \"" + std::string(to_string(rule)) +
+                                         "\" is for [training_job]"));
+    EXPECT_TRUE(read_definition(dump(to_json(definition)))) << "one that was kept is read";
+  }
+}
+
 TEST(Definition, IsReadFromItsOwnWords) {
   Definition definition = streets(Rule::capacity, kCopies);
   definition.standing = true;
@@ -177,6 +194,17 @@ TEST(Plan, FillsTheRequestAndComparesThem) {
   EXPECT_EQ(plan.comparison.same, (std::map<std::string, std::string>{{"epochs", "3"}}));
   ASSERT_EQ(plan.comparison.different.size(), 2u);
   EXPECT_EQ(plan.comparison.different.at("HyperParameters.lr"), (std::vector<std::string>{"0.1", "0.2"}));
+}
+
+TEST(Plan, OfBatchCountsChildrenAndNodes) {
+  const std::pair<const char*, int64_t> cases[] = {
+      {R"({})", 1}, {R"({"arrayProperties":{"size":7}})", 7}, {R"({"nodeOverrides":{"numNodes":20}})", 20}};
+  for (const auto& [request, hosts] : cases) {
+    Definition definition = streets();
+    definition.face = Face::batch_job;
+    definition.request = *parse_json(request);
+    EXPECT_EQ(make_plan(definition, {{"name"}, {{"x"}}}, three_regions())->rows[0].hosts, hosts) << request;
+  }
 }
 
 TEST(Plan, NamesTheRowThatIsWrong) {
@@ -329,6 +357,9 @@ TEST(Region, ReadsWhatItIsTold) {
   EXPECT_EQ(batch.reason, "a: b");
   EXPECT_EQ(batch.id, "i");
   EXPECT_EQ(seen_batch_job(*parse_json(R"({"status":"RUNNABLE"})")).end, SeenJob::End::none);
+  const SeenJob gang =
+      seen_batch_job(*parse_json(R"({"status":"RUNNING","nodeProperties":{"numNodes":20}})"));
+  EXPECT_EQ(decide(streets(), {a_row(RowState::running)}, {{"streets-1", gang}}, false, {})[0].row.hosts, 20);
 }
 
 TEST(Region, ReadsAJobsReport) {

@@ -62,6 +62,7 @@ class FollowedCampaigns final : public Campaigns {
   }
 
   Result<Plan> plan(const Definition& definition) override {
+    TRY(check(definition));
     const Answered answered = TRY(answer(definition).in("the query"));
     return make_plan(definition, answered, facts(definition));
   }

@@ -10,6 +10,7 @@ void take_over(Row& row, const SeenJob& seen) {
   row.started = seen.started;
   if (seen.cost) row.cost = row.cost_before + *seen.cost;
   if (!seen.id.empty()) row.job_id = seen.id;
+  if (seen.hosts > 0) row.hosts = seen.hosts;
 }
 
 // What the region shows of a job that the row has asked for.

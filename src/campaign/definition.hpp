@@ -77,4 +77,8 @@ struct Definition {
 Result<Definition> read_definition(std::string_view json);
 Json to_json(const Definition&);  // read_definition reads it
 
+// What can be read and not be kept: a rule of placement that nothing is known for. Apart from reading, since campaigns
+// that were kept before it was refused go on.
+Result<void> check(const Definition&);
+
 }  // namespace trainyard::campaign

@@ -127,6 +127,10 @@ class Planner {
       if (const auto array = request.find("arrayProperties"); array != request.end() && array->is_object())
         if (const auto size = array->find("size"); size != array->end() && size->is_number_integer())
           candidate.hosts = size->get<int64_t>();
+      // Without it a gang is as large as its definition says, which is known once the job is seen.
+      if (const auto nodes = request.find("nodeOverrides"); nodes != request.end() && nodes->is_object())
+        if (const auto count = nodes->find("numNodes"); count != nodes->end() && count->is_number_integer())
+          candidate.hosts = count->get<int64_t>();
       return;
     }
     const auto resources = request.find("ResourceConfig");

@@ -169,6 +169,8 @@ SeenJob seen_batch_job(const Json& job) {
   if (const auto container = job.find("container"); container != job.end() && container->is_object())
     if (const auto why = text_in(*container, "reason"); !why.empty() && seen.end == SeenJob::End::failed)
       seen.reason += (seen.reason.empty() ? "" : ": ") + why;
+  if (const auto nodes = job.find("nodeProperties"); nodes != job.end())
+    seen.hosts = int64_t(number_in(*nodes, "numNodes").value_or(0));
   seen.started = instant_in(job, "startedAt", 1);
   seen.ended = instant_in(job, "stoppedAt", 1);
   return seen;

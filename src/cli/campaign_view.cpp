@@ -56,7 +56,7 @@ std::string money(double amount) {
 std::string hosts_text(const Json& row) {
   const std::string type = text_in(row, "InstanceType");
   const auto count = count_in(row, "InstanceCount");
-  if (type.empty()) return count > 1 ? std::to_string(count) + " jobs" : "";
+  if (type.empty()) return count > 1 ? std::to_string(count) + " hosts" : "";
   return std::to_string(count) + " x " + type;
 }
 

@@ -179,6 +179,7 @@ def test_words_for_what_is_wrong(catalogue, place):
     assert "more than one statement" in refusal(query="SELECT 1; DROP TABLE datasets")
     assert "there is no {y}; what there is: campaign" in refusal(job={"hyperparameters": {"lr": "{y}"}})
     assert "there is a campaign 'streets' already" in refusal(name="streets")
+    assert 'placement.rule "capacity" is for [training_job]' in refusal(placement={"rule": "capacity"}, batch_job={"jobQueue": "q", "jobDefinition": "d"})
     assert "not authorized" in yard(catalogue, "campaign", "change", "ATTACH '/etc/x' AS y", check=False).stderr
     assert "there is no campaign 'nobody'" in yard(catalogue, "campaign", "show", "nobody", check=False).stderr
 
@@ -339,7 +340,7 @@ def test_a_grid_over_multi_node_jobs_ends_in_one_table(catalogue, place):
     assert "best: row 2, lr 2, accuracy 0.9, lr=2" in done.stdout, done.stdout
     rows = described(catalogue, "grid")["Rows"]
     assert [{metric["Name"]: metric["Value"] for metric in row["Metrics"]} for row in rows] == [{"accuracy": 0.89}, {"accuracy": 0.9}, {"accuracy": 0.89}]
-    assert all(row["Cost"] > 0 for row in rows), rows
+    assert all(row["Cost"] > 0 and row["InstanceCount"] == 2 for row in rows), rows
 
 
 def test_a_grid_over_an_array_names_its_best_child(catalogue, place):
