@@ -335,7 +335,8 @@ TEST(Results, AreAddedUpByRegion) {
                        a_row(RowState::completed, 3)};
   for (Row& row : all) row.metrics["images"] = 100, row.hosts = 2, row.cost = 1;
   all[2].attempt = 3;
-  all[2].bytes_copied = 1 << 30;
+  all[2].bytes_copied = int64_t(2) << 30;
+  all[2].bytes_moved = 1 << 30;
   all[2].copy_price_per_gib = 0.5;
   const auto sum = sum_by_region({"", true, "images"}, all).at("a");
   EXPECT_EQ(sum.hosts, 4);

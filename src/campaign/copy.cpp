@@ -133,6 +133,7 @@ class Copier {
       if (got == 0) return {};
       TRY(writer.write({buffer_.data(), got}));
       progress_.bytes_copied += int64_t(got);
+      progress_.bytes_moved += int64_t(got);
       TRY(tell());
     }
   }

@@ -18,7 +18,8 @@ namespace trainyard::campaign {
 
 struct CopyProgress {
   int64_t objects_total = 0, objects_copied = 0;
-  int64_t bytes_total = 0, bytes_copied = 0;
+  int64_t bytes_total = 0, bytes_copied = 0;  // copied: that are there, whoever brought them
+  int64_t bytes_moved = 0;                    // by this call: what a transfer is charged by
 };
 
 struct CopyLimits {

@@ -65,11 +65,14 @@ TEST_F(Copies, BringWhatIsMissing) {
   const auto progress = *copy();
   EXPECT_EQ(progress.objects_copied, 2);
   EXPECT_EQ(progress.bytes_copied, 6);
+  EXPECT_EQ(progress.bytes_moved, 6);
   EXPECT_EQ(progress.bytes_total, 6);
   EXPECT_EQ(got("x/a") + got("x/deep/b"), "onetwo");
   const auto all_pieces = pieces_;
   put("7/a", "new");
-  EXPECT_EQ(copy()->bytes_copied, 6);
+  const auto second = *copy();
+  EXPECT_EQ(second.bytes_copied, 6);
+  EXPECT_EQ(second.bytes_moved, 3);
   EXPECT_LT(pieces_, all_pieces);  // the other one stayed where it was
   EXPECT_EQ(got("x/a"), "new");
 }
@@ -82,8 +85,9 @@ TEST_F(Copies, GoOnWhereTheyWereCutOff) {
   const auto progress = *copy();
   EXPECT_LT(pieces_, 10);  // the first two parts were there
   EXPECT_EQ(progress.bytes_copied, int64_t(large.size()));
+  EXPECT_EQ(progress.bytes_moved, int64_t(large.size() - 2 * objects::kPartBytesMin));
   EXPECT_EQ(got("x/large"), large);
-  EXPECT_TRUE(copy());
+  EXPECT_EQ(copy()->bytes_moved, 0);
   EXPECT_EQ(pieces_, 1);  // known by the tag that the copy carries
   EXPECT_TRUE(target_->list_uploads("copies", "")->empty());
 }

@@ -118,7 +118,7 @@ std::map<std::string, RegionSum> sum_by_region(const Wanted& wanted, const std::
     }
     rate_of_all[row.region] += mine;
     sum.cost += row.cost;
-    sum.copy_cost += double(row.bytes_copied) / kGibibyte * row.copy_price_per_gib;
+    sum.copy_cost += double(row.bytes_moved) / kGibibyte * row.copy_price_per_gib;
     sum.bytes_total += row.bytes_total;
     sum.bytes_copied += row.bytes_copied;
     if (row.attempt > 1) sum.tried_again += row.attempt - 1;

@@ -163,20 +163,24 @@ Result<void> CopyFollower::copy(const Work& work, const Row& row) {
   const auto source = TRY(settings_.open_objects(row.data_region));
   const auto target = TRY(settings_.open_objects(row.region));
   auto saved = clock_.monotonic();
+  const int64_t moved_before = row.bytes_moved;
   const auto note = [&](const CopyProgress& progress, bool durably, RowState state) {
     return yard_.change(name, row.number, durably, [&](Row& now) {
       now.state = state;
       now.bytes_total = progress.bytes_total;
       now.bytes_copied = progress.bytes_copied;
+      now.bytes_moved = moved_before + progress.bytes_moved;
       now.objects_total = progress.objects_total;
       now.objects_copied = progress.objects_copied;
       now.reason.clear();
     });
   };
   const auto moved = [&](const CopyProgress& progress) {
-    const bool due = clock_.monotonic() - saved >= settings_.save_interval;
+    // What was moved cannot be found out again, as what is there can: a kill forgets that of one interval.
+    const bool ends = yard_.ended();
+    const bool due = ends || clock_.monotonic() - saved >= settings_.save_interval;
     if (due) saved = clock_.monotonic();
-    return note(progress, due, RowState::copying) && !yard_.ended();
+    return note(progress, due, RowState::copying) && !ends;
   };
   const auto progress = TRY(copy_objects({*source, row.data, row.data_region},
                                          {*target, row.copy_to, row.region}, settings_.copy, moved));

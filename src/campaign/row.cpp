@@ -73,6 +73,7 @@ Json to_json(const Row& row) {
           {"gpus", row.gpus},
           {"bytes_total", row.bytes_total},
           {"bytes_copied", row.bytes_copied},
+          {"bytes_moved", row.bytes_moved},
           {"objects_total", row.objects_total},
           {"objects_copied", row.objects_copied}};
 }
@@ -107,9 +108,12 @@ Result<Row> row_from_json(const Json& json) {
       .read("gpus", row.gpus)
       .read("bytes_total", row.bytes_total)
       .read("bytes_copied", row.bytes_copied)
+      .read("bytes_moved", row.bytes_moved)
       .read("objects_total", row.objects_total)
       .read("objects_copied", row.objects_copied);
   TRY(fields.result());
+  // Older records were charged by what was there.
+  if (!json.contains("bytes_moved")) row.bytes_moved = row.bytes_copied;
   if (columns.is_array())
     for (const Json& pair : columns) {
       if (!pair.is_array() || pair.size() != 2 || !pair[0].is_string())

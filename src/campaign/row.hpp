@@ -57,7 +57,8 @@ struct Row {
   double cost = 0;                            // of all its attempts
   double cost_before = 0;                     // of those that are over, of `cost`
   int64_t gpus = 0;                           // of all its hosts
-  int64_t bytes_total = 0, bytes_copied = 0;  // of the copy
+  int64_t bytes_total = 0, bytes_copied = 0;  // of the copy; copied: that are there
+  int64_t bytes_moved = 0;                    // by all its tries, since what was there costs nothing
   int64_t objects_total = 0, objects_copied = 0;
 
   bool over() const { return state >= RowState::completed; }

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <map>
 #include <set>
+#include <tuple>
 #include <vector>
 
 #include "base/text.hpp"
@@ -200,11 +201,15 @@ std::string plan_page(const Looks& looks, const Json& campaign) {
   std::map<std::string, int64_t> jobs;
   double per_hour = 0, copying = 0;
   int64_t bytes = 0;
+  std::set<std::tuple<std::string, std::string, std::string>> copies;
   for (const Json& row : all) {
     const std::string region = text_in(row, "Region");
     ++jobs[region];
     const double price = number_in(row, "PricePerHour", -1);
-    const auto to_copy = text_in(row, "CopyTo").empty() ? 0 : count_in(row, "BytesTotal");
+    const std::string target = text_in(row, "CopyTo");
+    // Rows of the same data share its copy: the first of them brings it.
+    const bool brings = !target.empty() && copies.emplace(region, text_in(row, "Data"), target).second;
+    const auto to_copy = brings ? count_in(row, "BytesTotal") : 0;
     const double of_copy = double(to_copy) / kGibibyte * number_in(row, "CopyPricePerGib");
     per_hour += std::max(0.0, price);
     copying += of_copy;
@@ -218,9 +223,10 @@ std::string plan_page(const Looks& looks, const Json& campaign) {
     cells.push_back({text_in(row, "Why"), Paint::dim});
     cells.push_back({hosts_text(row)});
     cells.push_back({price < 0 ? "" : money(price)});
-    cells.push_back({text_in(row, "CopyTo").empty() ? ""
-                     : to_copy > 0                  ? human_bytes(uint64_t(to_copy))
-                                                    : "yes"});
+    cells.push_back({target.empty() ? ""
+                     : !brings      ? "as above"
+                     : to_copy > 0  ? human_bytes(uint64_t(to_copy))
+                                    : "yes"});
     cells.push_back({of_copy > 0 ? money(of_copy) : ""});
     rows.push_back(std::move(cells));
   }

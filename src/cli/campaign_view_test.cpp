@@ -43,6 +43,16 @@ TEST(CampaignView, ThePlanSaysWhereAndWhy) {
   EXPECT_TRUE(holds(page, "HyperParameters.lr: 0.1, 0.2")) << page;
 }
 
+TEST(CampaignView, RowsThatShareACopyPayForOne) {
+  Json campaign = streets();
+  Json& all = campaign["Rows"];
+  all.push_back(all[1]);
+  EXPECT_TRUE(holds(plan_page({}, campaign), "; 1.0 GiB to copy, 0.020 USD")) << plan_page({}, campaign);
+  EXPECT_TRUE(holds(plan_page({}, campaign), "as above"));
+  all[2]["Data"] = "s3://other/";
+  EXPECT_TRUE(holds(plan_page({}, campaign), "; 2.0 GiB to copy, 0.040 USD"));
+}
+
 TEST(CampaignView, ARegionThatDoesNotAnswerSaysSince) {
   const std::string page = regions_page({}, streets(), kNow);
   EXPECT_TRUE(page.starts_with("streets  InProgress  2 of 3 jobs  42s\n")) << page;

@@ -197,6 +197,11 @@ def test_data_is_brought_to_where_a_host_is_cheapest(catalogue, place):
     copied = catalogue.boto("s3").head_object(Bucket="copies-us-west-2", Key="ireland/part")
     assert copied["ContentLength"] == 14
     assert "hello ireland" in jobs.log_lines(catalogue.boto("logs", region_name="us-west-2"), "brought-1")
+    assert described(catalogue, "brought")["Regions"][0]["CopyCost"] == pytest.approx(14 / 2**30 * 0.02)
+    file = campaign_file(place, "brought-again", query, placement={"rule": "cheapest", "copy_to": "s3://copies-{job.region}/{name}/"}, job={"channels": {"train": "{job.data}"}})
+    yard(catalogue, "campaign", "run", file)
+    again = described(catalogue, "brought-again")
+    assert (again["Rows"][0]["BytesCopied"], again["Regions"][0]["CopyCost"]) == (14, 0), "it was there"
 
 
 def test_a_copy_goes_on_where_the_server_was_killed(catalogue, remote, place):
@@ -218,6 +223,7 @@ def test_a_copy_goes_on_where_the_server_was_killed(catalogue, remote, place):
     seen = finished(catalogue, "goes-on")
     row = seen["Rows"][0]
     assert (seen["Status"], row["State"], row["BytesCopied"]) == ("Completed", "completed", total), row
+    assert seen["Regions"][0]["CopyCost"] <= total / 2**30 * 0.02, "nothing was charged twice"
     copies = {one["Key"]: one["LastModified"] for one in s3.list_objects_v2(Bucket="copies-us-west-2", Prefix="large/")["Contents"]}
     assert all(s3.get_object(Bucket="copies-us-west-2", Key=key)["Body"].read() == body for key, body in bodies.items())
     assert copies == copies | began, "what was there was not copied again"
