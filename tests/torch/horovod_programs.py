@@ -467,6 +467,13 @@ def again():
     return totals
 
 
+def one_differs(variable, value):
+    """Rank 1 is told something else than the others."""
+    if os.environ["RANK"] == "1":
+        os.environ[variable] = value
+    return refused(hvd.HorovodInternalError, hvd.init)
+
+
 def one_dies():
     hvd.init()
     for step in range(1_000_000):

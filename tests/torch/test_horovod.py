@@ -64,6 +64,20 @@ def test_a_stall_is_reported_with_rank_and_tensor_and_ends():
     assert "layer.weight" in reports, reports
 
 
+def test_encrypted_on_several_sockets():
+    variables = {"TRAINYARD_ENCRYPT": "1", "TRAINYARD_SECRET": "between us", "TRAINYARD_SOCKETS": "2"}
+    assert run("operations", 3, **variables) == ["good"] * 3
+    with pytest.raises(ranks.Ended, match="TRAINYARD_ENCRYPT needs TRAINYARD_SECRET"):
+        run("operations", 2, TRAINYARD_ENCRYPT="1")
+
+
+def test_ranks_that_disagree_about_their_connections_do_not_meet():
+    both = {"TRAINYARD_SECRET": "between us", "HOROVOD_START_TIMEOUT": "3"}
+    said = run("one_differs", 2, "TRAINYARD_SOCKETS", "2", **both)
+    assert any("sockets" in words for words in said), said
+    run("one_differs", 2, "TRAINYARD_ENCRYPT", "1", **both)
+
+
 def test_mixed_installations_are_refused_in_words():
     from horovod.common import engine
 

@@ -69,6 +69,8 @@ Result<std::unique_ptr<Group>> meet(const engine_options& options) {
   TcpOptions tcp;
   tcp.rank = options.rank;
   tcp.shared_value = text(options.secret);
+  tcp.encrypt = options.encrypt != 0;
+  tcp.sockets_per_peer = options.sockets_per_peer;
   tcp.join_deadline = Duration(options.join_ms);
   tcp.silence_max = Duration(options.silence_ms);
   tcp.group.plans = text(options.plans);

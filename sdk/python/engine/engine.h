@@ -16,7 +16,7 @@ extern "C" {
 #pragma GCC visibility push(default)
 
 /* Larger whenever anything below changes: the Python beside it asks first. */
-#define TRAINYARD_ENGINE_VERSION 1
+#define TRAINYARD_ENGINE_VERSION 2
 int32_t engine_version(void);
 const char* engine_error(void);
 
@@ -27,6 +27,7 @@ typedef struct {
   const char* folder;
   void* member; /* elastic.h: of the generation that it was last given, which also says rank and ranks */
   const char* secret;
+  int32_t encrypt, sockets_per_peer; /* between hosts, as in group.hpp; the same on all ranks */
   int64_t join_ms, silence_ms;
   const char* plans;
   int32_t deterministic;

@@ -50,6 +50,9 @@ def _options(launch, said):
     if launch.meeting:
         options.meeting_host, options.meeting_port = launch.meeting[0].encode(), launch.meeting[1]
     options.folder, options.secret, options.said = launch.folder.encode(), launch.secret.encode(), said.encode()
+    options.encrypt, options.sockets_per_peer = int(_flag("TRAINYARD_ENCRYPT")), int(_number("TRAINYARD_SOCKETS", 1))
+    if options.encrypt and not os.environ.get("TRAINYARD_SECRET"):
+        raise ValueError("TRAINYARD_ENCRYPT needs TRAINYARD_SECRET: what else tells this run apart is known to others")
     options.join_ms = int(1000 * _number("HOROVOD_START_TIMEOUT", 600))
     options.silence_ms = int(1000 * _number("HOROVOD_GLOO_TIMEOUT_SECONDS", 600))
     options.plans = os.environ.get("TRAINYARD_PLANS", "").encode()

@@ -5,7 +5,7 @@ import os
 
 from horovod.common.exceptions import HorovodInternalError
 
-VERSION = 1  # of engine.h
+VERSION = 2  # of engine.h
 _LIBRARY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_engine.so")
 
 # As numbered in collectives/types.hpp and fusion/request.hpp.
@@ -19,7 +19,7 @@ _text, _int, _long, _size, _real, _pointer = ctypes.c_char_p, ctypes.c_int32, ct
 
 class Options(ctypes.Structure):
     _fields_ = [("rank", _int), ("ranks", _int), ("meeting_host", _text), ("meeting_port", _int), ("folder", _text), ("member", _pointer), ("secret", _text),
-                ("join_ms", _long), ("silence_ms", _long), ("plans", _text), ("deterministic", _int), ("said", _text), ("fusion_bytes", _size), ("cycle_us", ctypes.c_uint32),
+                ("encrypt", _int), ("sockets_per_peer", _int), ("join_ms", _long), ("silence_ms", _long), ("plans", _text), ("deterministic", _int), ("said", _text), ("fusion_bytes", _size), ("cycle_us", ctypes.c_uint32),
                 ("cache_entries", ctypes.c_uint32), ("stall_report_ms", _long), ("stall_fail_ms", _long), ("reproducible", _int)]
 
 
