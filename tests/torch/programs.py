@@ -292,15 +292,18 @@ def smddp():
     return [sdp.get_local_rank(), tensor.item()]
 
 
-def one_dies():
+def one_dies(operation):
     """Rank 1 is killed in mid-training; the others must say so."""
     init(timeout=timedelta(seconds=60))
     tensor = torch.ones(1000)
+    gather = getattr(dist, "all_gather_into_tensor", None) or dist._all_gather_base
+    run = {"all_reduce": lambda: dist.all_reduce(tensor), "broadcast": lambda: dist.broadcast(tensor, 1), "all_to_all": lambda: dist.all_to_all_single(tensor[:3], tensor[3:6]),
+           "all_gather": lambda: gather(torch.zeros(WORLD * 1000), tensor)}[operation]
     for step in range(1_000_000):
         if step == 20 and RANK == 1:
             os.kill(os.getpid(), 9)
         try:
-            dist.all_reduce(tensor)
+            run()
         except RuntimeError as failure:
             return str(failure)
     return "nobody died"

@@ -58,11 +58,12 @@ def test_encrypted_on_several_sockets():
         ranks.run("beyond_gloo", 2, TRAINYARD_ENCRYPT="1")
 
 
-def test_a_rank_that_dies_is_named():
-    processes = ranks.start("one_dies", 3)
+@pytest.mark.parametrize("operation, tensor", [("all_reduce", "Float[1000]"), ("broadcast", "Float[1000]"), ("all_gather", "Float[3000]"), ("all_to_all", "Float[3]")])
+def test_a_rank_that_dies_is_named_with_the_tensor(operation, tensor):
+    processes = ranks.start("one_dies", 3, arguments=[operation])
     assert processes[1].wait(ranks.SECONDS_MAX) == -9
     for said in ranks.finish([processes[0], processes[2]]):
-        assert "rank 1" in said and "all" in said, said
+        assert "rank 1" in said and f" of {tensor}, operation " in said, said
 
 
 def test_a_rank_that_never_comes_is_named():

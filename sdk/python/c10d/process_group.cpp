@@ -44,7 +44,8 @@ namespace calls = collectives::calls;
 using c10d::OpType;
 using c10d::ReduceOp;
 using c10d::Work;
-using Doing = std::function<Result<void>(Group&)>;
+using Doing = std::function<Result<void>(const Named&)>;
+using Sending = std::function<Result<void>(Group&)>;
 
 #if TORCH_VERSION_MAJOR >= 2
 using Base = c10d::Backend;
@@ -102,8 +103,8 @@ class TrainyardGroup : public Base {
   c10::intrusive_ptr<Work> broadcast(Tensors& tensors, const c10d::BroadcastOptions& options) override {
     const Place place(only(tensors));
     return start(OpType::BROADCAST, "trainyard:broadcast", tensors,
-                 [place, options](Group& group) -> Result<void> {
-                   TRY(group.run(calls::broadcast(bytes(place.written), int(options.rootRank))));
+                 [place, options](const Named& named) -> Result<void> {
+                   TRY(named.run(calls::broadcast(bytes(place.written), int(options.rootRank))));
                    place.settle();
                    return ok();
                  });
@@ -112,12 +113,11 @@ class TrainyardGroup : public Base {
   c10::intrusive_ptr<Work> allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) override {
     const Place place(only(tensors));
     const ReduceOp op = options.reduceOp;
-    auto reducing = reducing_or_bits(op, place.tensor);
-    reducing.name = next_name(place.tensor);
+    const auto reducing = reducing_or_bits(op, place.tensor);
     return start(OpType::ALLREDUCE, "trainyard:all_reduce", tensors,
-                 [this, place, op, reducing](Group& group) -> Result<void> {
-                   if (settings_.adopt) adoption_.meet(group, place.written);
-                   auto done = allreduce_now(group, place.written, op, reducing);
+                 [this, place, op, reducing](const Named& named) -> Result<void> {
+                   if (settings_.adopt) adoption_.meet(named.group, place.written);
+                   auto done = allreduce_now(named, place.written, op, reducing);
                    if (!done) adoption_.end();
                    TRY(std::move(done));
                    place.settle();
@@ -139,14 +139,13 @@ class TrainyardGroup : public Base {
     for (auto& [type, same] : by_type) {
       Tensor flat = joined(same);
       auto reducing = reducing_or_bits(options.reduceOp, flat);
-      reducing.name = next_name(flat);
       all.push_back({std::move(same), std::move(flat), std::move(reducing)});
     }
     const ReduceOp op = options.reduceOp;
     return start(OpType::ALLREDUCE_COALESCED, "trainyard:all_reduce_coalesced", tensors,
-                 [all = std::move(all), op](Group& group) -> Result<void> {
+                 [all = std::move(all), op](const Named& named) -> Result<void> {
                    for (const Joined& each : all) {
-                     TRY(allreduce_now(group, each.flat, op, each.reducing));
+                     TRY(allreduce_now(named, each.flat, op, each.reducing));
                      part(each.flat, each.tensors);
                    }
                    return ok();
@@ -156,20 +155,19 @@ class TrainyardGroup : public Base {
   c10::intrusive_ptr<Work> reduce(Tensors& tensors, const c10d::ReduceOptions& options) override {
     const Place place(only(tensors));
     const ReduceOp op = options.reduceOp;
-    auto reducing = reducing_or_bits(op, place.tensor);
-    reducing.name = next_name(place.tensor);
+    const auto reducing = reducing_or_bits(op, place.tensor);
     const int root = int(options.rootRank);
     const bool is_root = root == getRank();
     return start(OpType::REDUCE, "trainyard:reduce", tensors,
-                 [place, op, reducing, root, is_root](Group& group) -> Result<void> {
+                 [place, op, reducing, root, is_root](const Named& named) -> Result<void> {
                    if (is_bitwise(op)) {
                      const Tensor all = place.written.clone();
-                     TRY(combine_bits(group, all, op.op_));
+                     TRY(combine_bits(named, all, op.op_));
                      if (is_root) place.tensor.copy_(all);
                      return ok();
                    }
                    const Numbers values = numbers(place.written);
-                   TRY(group.run(calls::reduce(values, values, root, reducing)));
+                   TRY(named.run(calls::reduce(values, values, root, reducing)));
                    if (is_root) place.settle();
                    return ok();
                  });
@@ -182,8 +180,8 @@ class TrainyardGroup : public Base {
     const Tensor in = only(inputs).contiguous();
     const Tensor flat = room_for(out);
     return start(OpType::ALLGATHER, "trainyard:all_gather", out,
-                 [in, flat, out](Group& group) -> Result<void> {
-                   TRY(group.run(calls::all_gather(bytes(in), bytes(flat), uneven(bytes_of(out)))));
+                 [in, flat, out](const Named& named) -> Result<void> {
+                   TRY(named.run(calls::all_gather(bytes(in), bytes(flat), uneven(bytes_of(out)))));
                    part(flat, out);
                    return ok();
                  });
@@ -195,8 +193,8 @@ class TrainyardGroup : public Base {
     expect_ours(input);
     const Tensor in = input.contiguous();
     return start(OpType::_ALLGATHER_BASE, "trainyard:_all_gather_base", {output},
-                 [place, in](Group& group) -> Result<void> {
-                   TRY(group.run(calls::all_gather(bytes(in), bytes(place.written))));
+                 [place, in](const Named& named) -> Result<void> {
+                   TRY(named.run(calls::all_gather(bytes(in), bytes(place.written))));
                    place.settle();
                    return ok();
                  });
@@ -215,10 +213,10 @@ class TrainyardGroup : public Base {
       all.emplace_back(inputs[index].contiguous(), std::move(out));
     }
     return start(OpType::ALLGATHER_COALESCED, "trainyard:all_gather_coalesced", result,
-                 [all](Group& group) -> Result<void> {
+                 [all](const Named& named) -> Result<void> {
                    for (const auto& [in, out] : all) {
                      const Tensor flat = room_for(out);
-                     TRY(group.run(calls::all_gather(bytes(in), bytes(flat), uneven(bytes_of(out)))));
+                     TRY(named.run(calls::all_gather(bytes(in), bytes(flat), uneven(bytes_of(out)))));
                      part(flat, out);
                    }
                    return ok();
@@ -240,8 +238,8 @@ class TrainyardGroup : public Base {
       flat = room_for(out);
     }
     return start(OpType::GATHER, "trainyard:gather", out,
-                 [in, flat, out, root](Group& group) -> Result<void> {
-                   TRY(group.run(calls::gather(bytes(in), flat.defined() ? bytes(flat) : Numbers{}, root)));
+                 [in, flat, out, root](const Named& named) -> Result<void> {
+                   TRY(named.run(calls::gather(bytes(in), flat.defined() ? bytes(flat) : Numbers{}, root)));
                    if (flat.defined()) part(flat, out);
                    return ok();
                  });
@@ -260,9 +258,9 @@ class TrainyardGroup : public Base {
       flat = joined(inputs[0]);
     }
     return start(OpType::SCATTER, "trainyard:scatter", outputs,
-                 [place, flat, root](Group& group) -> Result<void> {
+                 [place, flat, root](const Named& named) -> Result<void> {
                    const ConstNumbers in = flat.defined() ? ConstNumbers(bytes(flat)) : ConstNumbers();
-                   TRY(group.run(calls::scatter(in, bytes(place.written), root)));
+                   TRY(named.run(calls::scatter(in, bytes(place.written), root)));
                    place.settle();
                    return ok();
                  });
@@ -312,8 +310,8 @@ class TrainyardGroup : public Base {
     auto sent = row_bytes(in, input_splits);
     auto received = row_bytes(place.written, output_splits);
     return start(OpType::ALLTOALL_BASE, "trainyard:all_to_all", {output},
-                 [place, in, sent, received](Group& group) -> Result<void> {
-                   TRY(group.run(calls::all_to_all(bytes(in), bytes(place.written), sent, received)));
+                 [place, in, sent, received](const Named& named) -> Result<void> {
+                   TRY(named.run(calls::all_to_all(bytes(in), bytes(place.written), sent, received)));
                    place.settle();
                    return ok();
                  });
@@ -328,15 +326,16 @@ class TrainyardGroup : public Base {
     const auto sent = bytes_of(inputs);
     const Tensors out = outputs;
     return start(OpType::ALLTOALL, "trainyard:all_to_all", out,
-                 [in, flat, sent, out](Group& group) -> Result<void> {
-                   TRY(group.run(calls::all_to_all(bytes(in), bytes(flat), sent, bytes_of(out))));
+                 [in, flat, sent, out](const Named& named) -> Result<void> {
+                   TRY(named.run(calls::all_to_all(bytes(in), bytes(flat), sent, bytes_of(out))));
                    part(flat, out);
                    return ok();
                  });
   }
 
   c10::intrusive_ptr<Work> barrier(const c10d::BarrierOptions&) override {
-    return start(OpType::BARRIER, "trainyard:barrier", {}, [](Group& group) { return group.barrier(); });
+    return start(OpType::BARRIER, "trainyard:barrier", {},
+                 [](const Named& named) { return named.run(calls::barrier()); });
   }
 
   c10::intrusive_ptr<Work> send(Tensors& tensors, int peer, int tag) override {
@@ -386,34 +385,27 @@ class TrainyardGroup : public Base {
     return counts;
   }
 
-  // How an operation is told apart in errors: torch gives no names to tensors.
-  std::string next_name(const Tensor& tensor) {
-    return kind_of(tensor) + "[" + std::to_string(tensor.numel()) + "], operation " +
-           std::to_string(operations_ + 1);
-  }
-
   c10::intrusive_ptr<Work> reduce_scatter_of(OpType type, const Place& place, const Tensor& in,
                                              const std::vector<size_t>& counts,
                                              const c10d::ReduceScatterOptions& options) {
     const ReduceOp op = options.reduceOp;
     TORCH_CHECK(place.tensor.scalar_type() == in.scalar_type(),
                 "trainyard: input and output have different types");
-    auto reducing = reducing_or_bits(op, in);
-    reducing.name = next_name(in);
+    const auto reducing = reducing_or_bits(op, in);
     return start(
         type, "trainyard:reduce_scatter", {place.tensor},
-        [place, in, counts, op, reducing](Group& group) -> Result<void> {
+        [place, in, counts, op, reducing](const Named& named) -> Result<void> {
           if (is_bitwise(op)) {
             const Tensor all = in.clone();
-            TRY(combine_bits(group, all, op.op_));
-            size_t begin = group.rank() * size_t(place.tensor.numel());
+            TRY(combine_bits(named, all, op.op_));
+            size_t begin = named.group.rank() * size_t(place.tensor.numel());
             if (!counts.empty())
-              begin = std::accumulate(counts.begin(), counts.begin() + group.rank(), size_t{0});
+              begin = std::accumulate(counts.begin(), counts.begin() + named.group.rank(), size_t{0});
             place.tensor.copy_(
                 all.view({-1}).narrow(0, int64_t(begin), place.tensor.numel()).view(place.tensor.sizes()));
             return ok();
           }
-          TRY(group.run(calls::reduce_scatter(numbers(in), numbers(place.written), reducing, counts)));
+          TRY(named.run(calls::reduce_scatter(numbers(in), numbers(place.written), reducing, counts)));
           place.settle();
           return ok();
         });
@@ -429,21 +421,22 @@ class TrainyardGroup : public Base {
   }
 
   c10::intrusive_ptr<Work> start(OpType type, const char* title, Tensors result, Doing doing) {
-    ++operations_;
+    // How it is told apart in errors: torch gives no names to tensors.
+    std::string name = kind_of(result) + "operation " + std::to_string(++operations_);
     size_t size = 0;
     for (const Tensor& tensor : result) size += bytes_of(tensor);
     auto work = c10::make_intrusive<StartedWork>(getRank(), type, title, worker_, std::move(result));
     work->begin(
         work,
-        [this, doing = std::move(doing)] {
-          if (auto done = doing(*group_); !done) throw std::runtime_error(said(done.error()));
+        [this, name = std::move(name), doing = std::move(doing)] {
+          if (auto done = doing({*group_, name}); !done) throw std::runtime_error(said(done.error()));
         },
         size <= small_bytes_max ? Worker::Start::soon : Worker::Start::now);
     return work;
   }
 
   c10::intrusive_ptr<Work> between(OpType type, const char* title, Tensors result, int from, int to, int tag,
-                                   Doing doing) {
+                                   Sending doing) {
     TORCH_CHECK(from != to && from >= 0 && to >= 0 && from < getSize() && to < getSize(),
                 "trainyard: no message from rank ", from, " to rank ", to, " in a group of ", getSize());
     auto& channel = channels_[{from, to, tag}];

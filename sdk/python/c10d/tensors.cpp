@@ -90,6 +90,12 @@ Reducing reducing_of(const ReduceOp& op, const Tensor& tensor) {
 
 std::string kind_of(const Tensor& tensor) { return c10::toString(tensor.scalar_type()); }
 
+std::string kind_of(const Tensors& tensors) {
+  if (tensors.empty()) return "";
+  return (tensors.size() == 1 ? "" : std::to_string(tensors.size()) + " ") + kind_of(tensors[0]) + "[" +
+         std::to_string(tensors[0].numel()) + "], ";
+}
+
 Numbers numbers(const Tensor& tensor) {
   const auto type = type_of(tensor.scalar_type());
   TORCH_CHECK(type, "trainyard: cannot combine tensors of ", kind_of(tensor));
@@ -152,12 +158,12 @@ bool is_bitwise(const ReduceOp& op) {
   return op.op_ == ReduceOp::BAND || op.op_ == ReduceOp::BOR || op.op_ == ReduceOp::BXOR;
 }
 
-Result<void> combine_bits(Group& group, const Tensor& tensor, ReduceOp::RedOpType op) {
-  Tensor all = at::empty({group.size(), tensor.numel()}, tensor.options());
-  TRY(group.run(calls::all_gather(bytes(tensor), bytes(all))));
+Result<void> combine_bits(const Named& named, const Tensor& tensor, ReduceOp::RedOpType op) {
+  Tensor all = at::empty({named.group.size(), tensor.numel()}, tensor.options());
+  TRY(named.run(calls::all_gather(bytes(tensor), bytes(all))));
   Tensor out = tensor.view({-1});
   out.copy_(all[0]);
-  for (int rank = 1; rank < group.size(); ++rank) {
+  for (int rank = 1; rank < named.group.size(); ++rank) {
     if (op == ReduceOp::BAND) out.bitwise_and_(all[rank]);
     if (op == ReduceOp::BOR) out.bitwise_or_(all[rank]);
     if (op == ReduceOp::BXOR) out.bitwise_xor_(all[rank]);
@@ -165,9 +171,10 @@ Result<void> combine_bits(Group& group, const Tensor& tensor, ReduceOp::RedOpTyp
   return ok();
 }
 
-Result<void> allreduce_now(Group& group, const Tensor& tensor, const ReduceOp& op, const Reducing& reducing) {
-  if (is_bitwise(op)) return combine_bits(group, tensor, op.op_);
-  return group.run(calls::allreduce(numbers(tensor), reducing));
+Result<void> allreduce_now(const Named& named, const Tensor& tensor, const ReduceOp& op,
+                           const Reducing& reducing) {
+  if (is_bitwise(op)) return combine_bits(named, tensor, op.op_);
+  return named.run(calls::allreduce(numbers(tensor), reducing));
 }
 
 Reducing reducing_or_bits(const ReduceOp& op, const Tensor& tensor) {

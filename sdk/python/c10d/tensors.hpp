@@ -18,8 +18,20 @@ namespace trainyard::sdk {
 
 using Tensors = std::vector<at::Tensor>;
 
+// A group while it carries out an operation of torch's, whose name is that of all its calls.
+struct Named {
+  collectives::Group& group;
+  const std::string& name;
+  Result<void> run(collectives::Call call) const {
+    call.reducing.name = name;
+    return group.run(call);
+  }
+};
+
 // Its type in a word.
 std::string kind_of(const at::Tensor& tensor);
+// "3 Float[6], ": how many, of what the first is. Empty when there are none.
+std::string kind_of(const Tensors& tensors);
 // For adding: by type. A complex number is two of its parts, which sums and averages may take one by one.
 collectives::Numbers numbers(const at::Tensor& tensor);
 // For moving: bytes, whatever they mean.
@@ -57,8 +69,8 @@ bool is_bitwise(const c10d::ReduceOp& op);
 // How the tensor's numbers are combined; of bits, nothing but that they can be.
 collectives::Reducing reducing_or_bits(const c10d::ReduceOp& op, const at::Tensor& tensor);
 // Bits are combined here: everyone gets everyone's, so all compute the same.
-Result<void> combine_bits(collectives::Group& group, const at::Tensor& tensor, c10d::ReduceOp::RedOpType op);
-Result<void> allreduce_now(collectives::Group& group, const at::Tensor& tensor, const c10d::ReduceOp& op,
+Result<void> combine_bits(const Named& named, const at::Tensor& tensor, c10d::ReduceOp::RedOpType op);
+Result<void> allreduce_now(const Named& named, const at::Tensor& tensor, const c10d::ReduceOp& op,
                            const collectives::Reducing& reducing);
 
 }  // namespace trainyard::sdk
