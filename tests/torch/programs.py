@@ -181,6 +181,46 @@ def beyond_gloo():
     return "good"
 
 
+def messages():
+    """Messages of many tags, received in another order than they were sent in; of one tag they stay in order."""
+    init()
+    tags = 2000
+    if RANK == 0:
+        works = [dist.isend(torch.full((3,), float(tag)), 1, tag=tag) for tag in range(tags)]
+        works += [dist.isend(torch.full((2, 2), float(each)), 1, tag=7) for each in range(5)]
+        for work in works:
+            work.wait()
+        # what is posted first may come last
+        dist.recv(torch.zeros(1), 1, tag=6)
+        dist.send(torch.ones(1), 1, tag=5)
+        dist.send(torch.ones(3), 1, tag=1)
+    if RANK == 1:
+        order = torch.randperm(tags, generator=torch.Generator().manual_seed(1)).tolist()
+        came = {tag: torch.zeros(3) for tag in order}
+        works = [dist.irecv(came[tag], 0, tag=tag) for tag in order[:100]]
+        for tag in order[100:]:
+            dist.recv(came[tag], 0, tag=tag)
+        for work in works:
+            work.wait()
+        assert all(tensor.tolist() == [float(tag)] * 3 for tag, tensor in came.items())
+        columns = torch.zeros(2, 2).t()  # not contiguous
+        for each in range(5):
+            dist.recv(columns, 0, tag=7)
+            assert columns.tolist() == [[float(each)] * 2] * 2, columns
+        late, unlike = torch.zeros(1), torch.zeros(2)
+        first, second = dist.irecv(late, 0, tag=5), dist.irecv(unlike, 0, tag=1)
+        dist.send(torch.ones(1), 0, tag=6)
+        try:
+            second.wait()
+            raise AssertionError("this must be refused")
+        except RuntimeError as failure:
+            assert "tag 1 " in str(failure) and "12 bytes" in str(failure) and "receives it 8" in str(failure), failure
+        first.wait()
+        assert late.item() == 1
+    dist.barrier()
+    return "good"
+
+
 def adopted():
     """Large tensors that are reduced again and again: their memory is shared, their views stay, and it goes with them."""
     init()

@@ -22,6 +22,10 @@ def test_what_gloo_does_not_have(count):
     assert ranks.run("beyond_gloo", count) == ["good"] * count
 
 
+def test_messages_of_many_tags_in_any_order():
+    assert ranks.run("messages", 2) == ["good"] * 2
+
+
 def close(one, other, tolerance):
     return max(abs(a - b) for a, b in zip(one, other)) <= tolerance
 

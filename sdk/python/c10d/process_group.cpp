@@ -23,11 +23,11 @@
 #include <numeric>
 #include <stdexcept>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "sdk/python/c10d/adoption.hpp"
+#include "sdk/python/c10d/channels.hpp"
 #include "sdk/python/c10d/meeting.hpp"
 #include "sdk/python/c10d/tensors.hpp"
 #include "sdk/python/c10d/works.hpp"
@@ -45,7 +45,6 @@ using c10d::OpType;
 using c10d::ReduceOp;
 using c10d::Work;
 using Doing = std::function<Result<void>(const Named&)>;
-using Sending = std::function<Result<void>(Group&)>;
 
 #if TORCH_VERSION_MAJOR >= 2
 using Base = c10d::Backend;
@@ -53,16 +52,8 @@ using Base = c10d::Backend;
 using Base = c10d::ProcessGroup;
 #endif
 
-constexpr size_t channels_max = 1024;  // pairs of ranks and tags that one group sends between; a thread each
 // What takes less than waking a thread would. More than that is begun at once, beside what the caller does next.
 constexpr size_t small_bytes_max = 64 << 10;
-
-// One way between two ranks, for send and recv: a group of its own, so that messages of both ways, other peers
-// and other tags, and the collective operations, pass each other. Made at the first message.
-struct Channel {
-  std::unique_ptr<Group> group;  // by the worker
-  std::shared_ptr<Worker> worker = new_worker();
-};
 
 // -- the backend
 
@@ -92,7 +83,7 @@ class TrainyardGroup : public Base {
     // What is told at the end of an operation may want Python's lock, which whoever lets go of us may hold.
     const auto free_for_others =
         PyGILState_Check() ? std::make_unique<pybind11::gil_scoped_release>() : nullptr;
-    for (const auto& [name, channel] : channels_) channel->worker->end();
+    channels_.end();
     worker_->end();
   }
 
@@ -339,19 +330,11 @@ class TrainyardGroup : public Base {
   }
 
   c10::intrusive_ptr<Work> send(Tensors& tensors, int peer, int tag) override {
-    const Tensor in = only(tensors).contiguous();
-    return between(OpType::SEND, "trainyard:send", tensors, getRank(), peer, tag,
-                   [in](Group& group) { return group.send(1, bytes(in)); });
+    return channels_.send(only(tensors), peer, tag);
   }
 
   c10::intrusive_ptr<Work> recv(Tensors& tensors, int peer, int tag) override {
-    const Place place(only(tensors));
-    return between(OpType::RECV, "trainyard:recv", tensors, peer, getRank(), tag,
-                   [place](Group& group) -> Result<void> {
-                     TRY(group.receive(0, bytes(place.written)));
-                     place.settle();
-                     return ok();
-                   });
+    return channels_.receive(only(tensors), peer, tag);
   }
 
   c10::intrusive_ptr<Work> recvAnysource(Tensors&, int) override {
@@ -435,35 +418,6 @@ class TrainyardGroup : public Base {
     return work;
   }
 
-  c10::intrusive_ptr<Work> between(OpType type, const char* title, Tensors result, int from, int to, int tag,
-                                   Sending doing) {
-    TORCH_CHECK(from != to && from >= 0 && to >= 0 && from < getSize() && to < getSize(),
-                "trainyard: no message from rank ", from, " to rank ", to, " in a group of ", getSize());
-    auto& channel = channels_[{from, to, tag}];
-    if (!channel) {
-      TORCH_CHECK(channels_.size() <= channels_max, "trainyard: more than ", channels_max,
-                  " pairs of ranks and tags send and receive");
-      channel = std::make_unique<Channel>();
-    }
-    const std::string name = "from rank " + std::to_string(from) + " to rank " + std::to_string(to) +
-                             ", tag " + std::to_string(tag);
-    const bool sends = from == getRank();
-    auto work = c10::make_intrusive<StartedWork>(getRank(), type, title, channel->worker, std::move(result));
-    auto carry_out = [this, channel = channel.get(), name, sends, doing = std::move(doing)] {
-      const auto done = [&]() -> Result<void> {
-        if (!channel->group) channel->group = TRY(meet_at("between " + name, sends ? 0 : 1, 2));
-        return doing(*channel->group);
-      }();
-      if (!done) {
-        throw std::runtime_error(
-            "trainyard: " + name +
-            " (here the sender is rank 0 and the receiver rank 1): " + done.error().message);
-      }
-    };
-    work->begin(work, std::move(carry_out), Worker::Start::now);
-    return work;
-  }
-
   Result<std::unique_ptr<Group>> meet_at(const std::string& place, int rank, int size) const {
     const auto store = c10::make_intrusive<c10d::PrefixStore>("trainyard " + place, store_);
     Board board;
@@ -512,7 +466,8 @@ class TrainyardGroup : public Base {
   std::unique_ptr<Group> group_;
   Adoption adoption_;  // by the worker's work
   const std::shared_ptr<Worker> worker_ = new_worker();
-  std::map<std::tuple<int, int, int>, std::unique_ptr<Channel>> channels_;  // by sender, receiver, tag
+  Channels channels_{getRank(), getSize(),
+                     [this](const std::string& place, int rank) { return meet_at(place, rank, 2); }};
 };
 
 c10::intrusive_ptr<Base> create(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,

@@ -35,12 +35,35 @@ void settle_all() {
   }
 }
 
-StartedWork::StartedWork(int rank, c10d::OpType type, const char* title, std::shared_ptr<Worker> worker,
-                         Tensors result)
+PromisedWork::PromisedWork(int rank, c10d::OpType type, const char* title, Tensors result)
     : Work(rank, type, title),
-      worker_(std::move(worker)),
       result_(std::move(result)),
       future_(c10::make_intrusive<c10::ivalue::Future>(c10::ListType::create(c10::TensorType::get()))) {}
+
+bool PromisedWork::wait(std::chrono::milliseconds timeout) {
+  if (timeout > kNoTimeout) {
+    auto reached = std::make_shared<std::promise<void>>();
+    future_->addCallback([reached](c10::ivalue::Future&) { reached->set_value(); });
+    TORCH_CHECK(reached->get_future().wait_for(timeout) == std::future_status::ready,
+                "trainyard: not done within ", timeout.count(), " ms");
+  }
+  future_->wait();
+  if (future_->hasError()) std::rethrow_exception(future_->exception_ptr());
+  return true;
+}
+
+void PromisedWork::complete(const std::exception_ptr& failure) {
+  if (recordFunctionEndCallback_) recordFunctionEndCallback_();
+  if (failure) {
+    future_->setError(failure);
+  } else {
+    future_->markCompleted(c10::IValue(result_));
+  }
+}
+
+StartedWork::StartedWork(int rank, c10d::OpType type, const char* title, std::shared_ptr<Worker> worker,
+                         Tensors result)
+    : PromisedWork(rank, type, title, std::move(result)), worker_(std::move(worker)) {}
 
 void StartedWork::begin(const c10::intrusive_ptr<StartedWork>& self, std::function<void()> doing,
                         Worker::Start start) {
@@ -53,33 +76,12 @@ void StartedWork::begin(const c10::intrusive_ptr<StartedWork>& self, std::functi
           self->failure_ = std::current_exception();
         }
       },
-      [self] { self->complete(); }, start);
+      [self] { self->complete(self->failure_); }, start);
 }
 
 bool StartedWork::wait(std::chrono::milliseconds timeout) {
-  if (timeout > kNoTimeout) return wait_at_most(timeout);
-  worker_->wait(task_);
-  future_->wait();
-  if (future_->hasError()) std::rethrow_exception(future_->exception_ptr());
-  return true;
-}
-
-bool StartedWork::wait_at_most(std::chrono::milliseconds timeout) {
-  auto reached = std::make_shared<std::promise<void>>();
-  future_->addCallback([reached](c10::ivalue::Future&) { reached->set_value(); });
-  TORCH_CHECK(reached->get_future().wait_for(timeout) == std::future_status::ready,
-              "trainyard: not done within ", timeout.count(), " ms");
-  if (future_->hasError()) std::rethrow_exception(future_->exception_ptr());
-  return true;
-}
-
-void StartedWork::complete() {
-  if (recordFunctionEndCallback_) recordFunctionEndCallback_();
-  if (failure_) {
-    future_->setError(failure_);
-  } else {
-    future_->markCompleted(c10::IValue(result_));
-  }
+  if (timeout <= kNoTimeout) worker_->wait(task_);
+  return PromisedWork::wait(timeout);
 }
 
 }  // namespace trainyard::sdk

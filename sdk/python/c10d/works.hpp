@@ -1,8 +1,8 @@
-// An operation that torch was promised: work of a worker, whose end completes a future. DDP waits for the future while
-// the backward pass goes on; whoever calls wait() carries the work out itself, if nobody has begun it.
+// An operation that torch was promised, whose end completes a future. DDP waits for the future while the backward pass
+// goes on. A StartedWork is work of a worker: whoever calls wait() carries it out itself, if nobody has begun it.
 //
 // Threads: wait() and the questions from anywhere; the future completes on the thread that carried the work out.
-// Errors:  what `doing` threw, at wait() and from the future.
+// Errors:  what it failed with, or `doing` threw, at wait() and from the future.
 #pragma once
 
 #include <ATen/core/ivalue.h>
@@ -23,12 +23,12 @@ std::shared_ptr<Worker> new_worker();
 // Waits until what this process has started was told, for its end (Worker::settle). Requires: Python's lock is not held.
 void settle_all();
 
-class StartedWork : public c10d::Work {
+class PromisedWork : public c10d::Work {
  public:
-  StartedWork(int rank, c10d::OpType type, const char* title, std::shared_ptr<Worker> worker, Tensors result);
+  PromisedWork(int rank, c10d::OpType type, const char* title, Tensors result);
 
-  // Hands `doing` to the worker, which begins it as `start` says. Requires: called once.
-  void begin(const c10::intrusive_ptr<StartedWork>& self, std::function<void()> doing, Worker::Start start);
+  // Its end; a failure unless null. Requires: called once, and not while others wait for the calling thread.
+  void complete(const std::exception_ptr& failure);
 
   bool isCompleted() override { return future_->completed(); }
   bool isSuccess() const override { return future_->completed() && !future_->hasError(); }
@@ -41,12 +41,21 @@ class StartedWork : public c10d::Work {
   bool wait(std::chrono::milliseconds timeout) override;
 
  private:
-  bool wait_at_most(std::chrono::milliseconds timeout);
-  void complete();
-
-  const std::shared_ptr<Worker> worker_;  // shared with the group, which ends it: whoever is last frees it
   const Tensors result_;
   const c10::intrusive_ptr<c10::ivalue::Future> future_;
+};
+
+class StartedWork : public PromisedWork {
+ public:
+  StartedWork(int rank, c10d::OpType type, const char* title, std::shared_ptr<Worker> worker, Tensors result);
+
+  // Hands `doing` to the worker, which begins it as `start` says. Requires: called once.
+  void begin(const c10::intrusive_ptr<StartedWork>& self, std::function<void()> doing, Worker::Start start);
+
+  bool wait(std::chrono::milliseconds timeout) override;
+
+ private:
+  const std::shared_ptr<Worker> worker_;  // shared with the group, which ends it: whoever is last frees it
   std::shared_ptr<Worker::Task> task_;
   std::exception_ptr failure_;  // written by the work, read after it
 };
