@@ -181,6 +181,50 @@ def beyond_gloo():
     return "good"
 
 
+def refusals():
+    """What would give one type's bytes to another, or not fit, is refused in words before anything is sent."""
+    init()
+    gather = getattr(dist, "all_gather_into_tensor", None) or dist._all_gather_base
+    ours, whole = torch.ones(4), torch.zeros(4, dtype=torch.int32)
+    wrong = [("type", lambda: gather(torch.zeros(8 * WORLD, dtype=torch.bfloat16), ours)), ("hold one", lambda: gather(torch.zeros(4), ours)),
+             ("type", lambda: dist.all_gather([whole] * WORLD, ours)), ("elements", lambda: dist.all_gather([torch.zeros(3)] * WORLD, ours)),
+             ("type", lambda: dist.all_to_all([whole] * WORLD, [ours] * WORLD))]
+    if RANK == 0:  # who alone can know
+        wrong += [("type", lambda: dist.gather(ours, [whole] * WORLD)), ("type", lambda: dist.scatter(whole, [ours] * WORLD))]
+    for word, call in wrong:
+        try:
+            call()
+        except (RuntimeError, ValueError) as failure:
+            assert word in str(failure), failure
+            continue
+        raise AssertionError("this must be refused")
+    dist.barrier()
+    return "good"
+
+
+def sparse():
+    """Sums of sparse tensors, and DDP over a model whose embedding has sparse gradients."""
+    init()
+    for own in ([[0, RANK + 1, RANK + 1]], [[0, 2]] if RANK == 0 else [[]]):
+        places = torch.tensor(own, dtype=torch.int64)
+        tensor = torch.sparse_coo_tensor(places, torch.full((places.shape[1], 2), RANK + 1.0), (WORLD + 2, 2))
+        dense = tensor.to_dense()
+        dist.all_reduce(tensor)
+        dist.all_reduce(dense)
+        assert tensor.is_sparse and torch.equal(tensor.to_dense(), dense), tensor
+    torch.manual_seed(3)
+    net = DistributedDataParallel(torch.nn.Sequential(torch.nn.Embedding(50, 8, sparse=True), torch.nn.Flatten(), torch.nn.Linear(4 * 8, 5)))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.5)
+    for step in range(6):
+        generator = torch.Generator().manual_seed(1000 * step + RANK)
+        optimizer.zero_grad()
+        torch.nn.functional.cross_entropy(net(torch.randint(0, 50, (3, 4), generator=generator)), torch.randint(0, 5, (3,), generator=generator)).backward()
+        optimizer.step()
+    weights = [p.detach().clone() for p in net.parameters()]
+    dist.barrier()
+    return {"digest": digest(*weights), "weights": torch.cat([w.flatten() for w in weights]).tolist()}
+
+
 def messages():
     """Messages of many tags, received in another order than they were sent in; of one tag they stay in order."""
     init()

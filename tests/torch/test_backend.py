@@ -38,6 +38,17 @@ def test_ddp_trains_as_with_gloo_and_equal_on_all_ranks(hook, tolerance):
     assert close(mine[0]["weights"], theirs[0]["weights"], tolerance)
 
 
+def test_sparse_gradients_train_as_with_gloo_and_equal_on_all_ranks():
+    ours, gloos = ranks.start("sparse", 3), ranks.start("sparse", 3, backend="gloo")
+    mine, theirs = ranks.finish(ours), ranks.finish(gloos)
+    assert len({rank["digest"] for rank in mine}) == 1, "bit for bit"
+    assert close(mine[0]["weights"], theirs[0]["weights"], 1e-5)
+
+
+def test_other_types_and_sizes_are_refused_in_words():
+    assert ranks.run("refusals", 2) == ["good"] * 2
+
+
 def test_the_same_bits_in_every_run():
     runs = [ranks.start("ddp", 2, TRAINYARD_DETERMINISTIC="1") for _ in range(2)]
     assert len({rank["digest"] for run in runs for rank in ranks.finish(run)}) == 1

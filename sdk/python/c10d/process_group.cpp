@@ -102,6 +102,7 @@ class TrainyardGroup : public Base {
   }
 
   c10::intrusive_ptr<Work> allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) override {
+    if (tensors.size() == 1 && tensors[0].is_sparse()) return allreduce_of_sparse(tensors, options);
     const Place place(only(tensors));
     const ReduceOp op = options.reduceOp;
     const auto reducing = reducing_or_bits(op, place.tensor);
@@ -170,6 +171,7 @@ class TrainyardGroup : public Base {
     expect_one_a_rank(out);
     const Tensor in = only(inputs).contiguous();
     const Tensor flat = room_for(out);
+    expect_ours_among(in, out);
     return start(OpType::ALLGATHER, "trainyard:all_gather", out,
                  [in, flat, out](const Named& named) -> Result<void> {
                    TRY(named.run(calls::all_gather(bytes(in), bytes(flat), uneven(bytes_of(out)))));
@@ -182,6 +184,9 @@ class TrainyardGroup : public Base {
                                            const c10d::AllgatherOptions&) override {
     const Place place(output);
     expect_ours(input);
+    expect_one_type(input, output);
+    TORCH_CHECK(output.numel() == input.numel() * getSize(),
+                "trainyard: the output must hold one input of each rank");
     const Tensor in = input.contiguous();
     return start(OpType::_ALLGATHER_BASE, "trainyard:_all_gather_base", {output},
                  [place, in](const Named& named) -> Result<void> {
@@ -201,6 +206,7 @@ class TrainyardGroup : public Base {
       Tensors out;
       for (auto& of_rank : outputs) out.push_back(of_rank.at(index));
       result.insert(result.end(), out.begin(), out.end());
+      expect_ours_among(inputs[index], out);
       all.emplace_back(inputs[index].contiguous(), std::move(out));
     }
     return start(OpType::ALLGATHER_COALESCED, "trainyard:all_gather_coalesced", result,
@@ -227,6 +233,7 @@ class TrainyardGroup : public Base {
         TORCH_CHECK(each.numel() == in.numel(),
                     "trainyard: gather takes equally many elements of every rank");
       flat = room_for(out);
+      expect_one_type(in, flat);
     }
     return start(OpType::GATHER, "trainyard:gather", out,
                  [in, flat, out, root](const Named& named) -> Result<void> {
@@ -247,6 +254,7 @@ class TrainyardGroup : public Base {
         TORCH_CHECK(each.numel() == place.tensor.numel(),
                     "trainyard: scatter gives all ranks equally many elements");
       flat = joined(inputs[0]);
+      expect_one_type(flat, place.tensor);
     }
     return start(OpType::SCATTER, "trainyard:scatter", outputs,
                  [place, flat, root](const Named& named) -> Result<void> {
@@ -296,8 +304,7 @@ class TrainyardGroup : public Base {
     const Place place(output);
     expect_ours(input);
     const Tensor in = input.contiguous();
-    TORCH_CHECK(input.scalar_type() == output.scalar_type(),
-                "trainyard: input and output have different types");
+    expect_one_type(input, output);
     auto sent = row_bytes(in, input_splits);
     auto received = row_bytes(place.written, output_splits);
     return start(OpType::ALLTOALL_BASE, "trainyard:all_to_all", {output},
@@ -314,6 +321,7 @@ class TrainyardGroup : public Base {
     expect_one_a_rank(inputs);
     const Tensor in = joined(inputs);
     const Tensor flat = room_for(outputs);
+    expect_one_type(in, flat);
     const auto sent = bytes_of(inputs);
     const Tensors out = outputs;
     return start(OpType::ALLTOALL, "trainyard:all_to_all", out,
@@ -353,6 +361,14 @@ class TrainyardGroup : public Base {
   }
   void expect_one_a_rank(const Tensors& tensors) const { expect_one_a_rank_(tensors.size()); }
 
+  // What we bring is one of what comes.
+  void expect_ours_among(const Tensor& in, const Tensors& out) const {
+    const Tensor& ours = out.at(size_t(getRank()));
+    expect_one_type(in, ours);
+    TORCH_CHECK(in.numel() == ours.numel(), "trainyard: we bring ", in.numel(),
+                " elements, and have room for ", ours.numel(), " of our own rank");
+  }
+
   std::vector<size_t> row_bytes(const Tensor& tensor, const std::vector<int64_t>& splits) const {
     const int64_t rows = tensor.dim() == 0 ? 1 : tensor.size(0);
     if (splits.empty()) {
@@ -368,12 +384,19 @@ class TrainyardGroup : public Base {
     return counts;
   }
 
+  c10::intrusive_ptr<Work> allreduce_of_sparse(const Tensors& tensors,
+                                               const c10d::AllreduceOptions& options) {
+    TORCH_CHECK(tensors[0].device().is_cpu() && options.reduceOp == ReduceOp::SUM,
+                "trainyard: sparse tensors are summed, in the memory of the CPU");
+    return start(OpType::ALLREDUCE, "trainyard:all_reduce_sparse", tensors,
+                 [tensor = tensors[0]](const Named& named) { return sum_sparse(named, tensor); });
+  }
+
   c10::intrusive_ptr<Work> reduce_scatter_of(OpType type, const Place& place, const Tensor& in,
                                              const std::vector<size_t>& counts,
                                              const c10d::ReduceScatterOptions& options) {
     const ReduceOp op = options.reduceOp;
-    TORCH_CHECK(place.tensor.scalar_type() == in.scalar_type(),
-                "trainyard: input and output have different types");
+    expect_one_type(in, place.tensor);
     const auto reducing = reducing_or_bits(op, in);
     return start(
         type, "trainyard:reduce_scatter", {place.tensor},

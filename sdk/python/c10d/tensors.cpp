@@ -2,6 +2,9 @@
 
 #include <torch/extension.h>
 
+#include <cstdlib>
+#include <sstream>
+
 namespace trainyard::sdk {
 
 using at::Tensor;
@@ -14,6 +17,10 @@ using collectives::Type;
 namespace calls = collectives::calls;
 
 namespace {
+
+void expect_one_list(const Tensor& first, const Tensor& tensor) {
+  TORCH_CHECK(tensor.scalar_type() == first.scalar_type(), "trainyard: a list of tensors of one type");
+}
 
 c10::optional<Type> type_of(at::ScalarType type) {
   switch (type) {
@@ -121,6 +128,11 @@ void expect_ours(const Tensor& tensor) {
               tensor.layout(), " on ", tensor.device());
 }
 
+void expect_one_type(const Tensor& input, const Tensor& output) {
+  TORCH_CHECK(input.scalar_type() == output.scalar_type(),
+              "trainyard: input and output have different types: ", kind_of(input), " and ", kind_of(output));
+}
+
 Tensor& only(Tensors& tensors) {
   TORCH_CHECK(tensors.size() == 1, "trainyard: one tensor a rank, not ", tensors.size());
   expect_ours(tensors[0]);
@@ -131,6 +143,7 @@ Tensor joined(const Tensors& tensors) {
   Tensors flat;
   for (const Tensor& tensor : tensors) {
     expect_ours(tensor);
+    expect_one_list(tensors[0], tensor);
     flat.push_back(tensor.contiguous().view({-1}));
   }
   return at::cat(flat);
@@ -140,7 +153,7 @@ Tensor room_for(const Tensors& tensors) {
   int64_t elements = 0;
   for (const Tensor& tensor : tensors) {
     expect_ours(tensor);
-    TORCH_CHECK(tensor.scalar_type() == tensors[0].scalar_type(), "trainyard: a list of tensors of one type");
+    expect_one_list(tensors[0], tensor);
     elements += tensor.numel();
   }
   return at::empty({elements}, tensors.at(0).options());
@@ -168,6 +181,38 @@ Result<void> combine_bits(const Named& named, const Tensor& tensor, ReduceOp::Re
     if (op == ReduceOp::BOR) out.bitwise_or_(all[rank]);
     if (op == ReduceOp::BXOR) out.bitwise_xor_(all[rank]);
   }
+  return ok();
+}
+
+Result<void> sum_sparse(const Named& named, Tensor tensor) {
+  const Tensor mine = tensor.coalesce();
+  // Places as rows, so that everyone's lie one after the other.
+  const Tensor places = mine.indices().t().contiguous(), values = mine.values().contiguous();
+  std::ostringstream kind;
+  kind << "a sparse " << kind_of(tensor) << tensor.sizes() << " by " << tensor.sparse_dim() << ", rows: ";
+  const auto said = TRY(named.group.all_gather(kind.str() + std::to_string(places.size(0)))
+                            .in("sparse allreduce of " + named.name));
+  int64_t rows = 0;
+  std::vector<size_t> places_bytes, values_bytes;
+  std::vector<int64_t> values_shape = values.sizes().vec();
+  values_shape[0] = 1;
+  const size_t place_bytes = size_t(places.size(1)) * sizeof(int64_t);
+  const size_t value_bytes = size_t(c10::multiply_integers(values_shape)) * values.element_size();
+  for (size_t rank = 0; rank < said.size(); ++rank) {
+    if (said[rank].rfind(kind.str(), 0) != 0)
+      return conflict("rank " + std::to_string(rank) + " has " + said[rank] + "; we have " +
+                      said[size_t(named.group.rank())]);
+    const auto count = std::strtoll(said[rank].c_str() + kind.str().size(), nullptr, 10);
+    rows += count;
+    places_bytes.push_back(size_t(count) * place_bytes);
+    values_bytes.push_back(size_t(count) * value_bytes);
+  }
+  values_shape[0] = rows;
+  const Tensor all_places = at::empty({rows, places.size(1)}, places.options());
+  const Tensor all_values = at::empty(values_shape, values.options());
+  TRY(named.run(calls::all_gather(bytes(places), bytes(all_places), places_bytes)));
+  TRY(named.run(calls::all_gather(bytes(values), bytes(all_values), values_bytes)));
+  tensor.copy_(at::sparse_coo_tensor(all_places.t(), all_values, tensor.sizes()).coalesce());
   return ok();
 }
 

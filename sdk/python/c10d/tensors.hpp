@@ -41,6 +41,8 @@ std::vector<size_t> bytes_of(const Tensors& tensors);
 
 void expect_ours(const at::Tensor& tensor);
 at::Tensor& only(Tensors& tensors);
+// Bytes of one type that become another's would go unnoticed.
+void expect_one_type(const at::Tensor& input, const at::Tensor& output);
 
 template <class List>
 auto& only_list(List& lists) {
@@ -70,6 +72,8 @@ bool is_bitwise(const c10d::ReduceOp& op);
 collectives::Reducing reducing_or_bits(const c10d::ReduceOp& op, const at::Tensor& tensor);
 // Bits are combined here: everyone gets everyone's, so all compute the same.
 Result<void> combine_bits(const Named& named, const at::Tensor& tensor, c10d::ReduceOp::RedOpType op);
+// Of a sparse tensor, in place: everyone's rows, and those at one place added up, in the order of the ranks.
+Result<void> sum_sparse(const Named& named, at::Tensor tensor);
 Result<void> allreduce_now(const Named& named, const at::Tensor& tensor, const c10d::ReduceOp& op,
                            const collectives::Reducing& reducing);
 
