@@ -275,6 +275,54 @@ def optimizers():
     return said
 
 
+def compressed():
+    """int8 and low_rank: what a step loses comes later, and a regression is learned, by weights that are equal on all ranks."""
+    hvd.init()
+    rank, size = hvd.rank(), hvd.size()
+    tensor = torch.randn(12, 8, generator=torch.Generator().manual_seed(rank))
+    exact, said = hvd.allreduce(tensor), {}
+    for how, compression in (("int8", hvd.Compression.int8), ("low_rank", hvd.Compression.low_rank(2))):
+        came = [hvd.allreduce(tensor, name=how, compression=compression) for _ in range(60)]
+        once, lately = ((sum(part) / len(part) - exact).abs().max() for part in (came[:1], came))
+        assert 0 < lately < once / 4, (how, once, lately)
+        assert hvd.allreduce(torch.ones(3, dtype=torch.float64), name=f"{how}.f64", compression=compression).tolist() == [1.0] * 3, "as it is"
+        group = hvd.grouped_allreduce([tensor, tensor[:5]], name=f"{how}.group", compression=compression)
+        assert not torch.equal(group[0], exact) and group[1].shape == (5, 8)
+        refused(ValueError, lambda: hvd.allreduce(tensor, compression=compression), "name")
+        refused(ValueError, lambda: hvd.allreduce(tensor, op=hvd.Max, name="max", compression=compression), "sums and averages")
+        refused(ValueError, lambda: hvd.reducescatter(tensor, compression=compression), "reducescatter")
+        torch.manual_seed(rank)
+        net, wanted = torch.nn.Linear(24, 16), torch.randn(16, 24, generator=torch.Generator().manual_seed(99))
+        hvd.broadcast_parameters(net.state_dict(), root_rank=0)
+        optimizer = hvd.DistributedOptimizer(torch.optim.SGD(net.parameters(), lr=0.1), net.named_parameters(), compression=compression)
+        losses = []
+        for step in range(400):
+            inputs = torch.randn(32, 24, generator=torch.Generator().manual_seed(size * step + rank))
+            optimizer.zero_grad()
+            loss = (net(inputs) - inputs @ wanted.t()).square().sum(1).mean()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+        said[how] = losses[-1] / losses[0]
+        everyone = hvd.allgather(net.weight.detach().unsqueeze(0))
+        assert all(torch.equal(everyone[0], each) for each in everyone), how
+    refused(ValueError, lambda: hvd.Compression.low_rank(0), "1 to 128")
+    return said
+
+
+def tuned():
+    """Until autotuning has tried something."""
+    hvd.init()
+    path = os.environ["HOROVOD_AUTOTUNE_LOG"]
+    for step in range(1_000_000):
+        hvd.allreduce(torch.ones(1000), name="layer.weight")
+        if step % 100 == 0 and hvd.broadcast(torch.tensor([os.path.exists(path) and os.path.getsize(path) > 0]), 0, name="tried").item():
+            break
+    hvd.barrier()
+    with open(path, encoding="utf-8") as tries:
+        return [float(number) for number in tries.readline().split(",")]
+
+
 def adasum():
     """The operation beside its definition, and the optimizer: ranks with equal batches train as one does."""
     hvd.init()

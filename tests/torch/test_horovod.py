@@ -31,6 +31,16 @@ def test_the_optimizer_trains_as_one_process_with_the_whole_batch():
             assert apart < (1e-2 if how == "fp16" else 1e-5), f"{how}: {apart}"
 
 
+def test_what_compression_loses_comes_later():
+    for said in run("compressed", 3):
+        assert all(0 < share < 1e-2 for share in said.values()), said
+
+
+def test_autotuning_tries_settings(tmp_path):
+    for cycle_ms, fusion_bytes, bytes_per_second in run("tuned", 2, HOROVOD_AUTOTUNE="1", HOROVOD_AUTOTUNE_LOG=str(tmp_path / "tries")):
+        assert cycle_ms > 0 and fusion_bytes >= 1 << 16 and bytes_per_second > 0
+
+
 def test_batches_are_normalised_over_all_ranks():
     assert max(run("batch_norm", 3)) < 1e-4
 

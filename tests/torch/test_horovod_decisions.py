@@ -70,6 +70,9 @@ def test_options_become_variables():
     assert given.command == ["python", "train.py", "-np", "9"] and not given.elastic
     assert given.variables == {"HOROVOD_FUSION_THRESHOLD": str(32 << 20), "HOROVOD_CYCLE_TIME": "3.5", "HOROVOD_TIMELINE_MARK_CYCLES": "1"}
     assert given.notes == ["--mpi-args means nothing here"]
+    tuned = settings.parse(["-np", "2", "--autotune", "--autotune-log-file", "tries", "x"])
+    assert tuned.variables == {"HOROVOD_AUTOTUNE": "1", "HOROVOD_AUTOTUNE_LOG": "tries"} and tuned.notes == []
+    assert settings.parse(["-np", "2", "--no-autotune", "x"]).variables == {"HOROVOD_AUTOTUNE": "0"}
     assert settings.parse(["--min-np", "2", "x"]).np == 2 and settings.parse(["--min-np", "2", "x"]).elastic
 
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -45,11 +46,12 @@ struct engine {
   std::vector<std::string> heard;
   std::vector<int> hosts;
   sdk::Timeline timeline;
+  std::ofstream tries;  // of rank 0's tuner: cycle in milliseconds, fusion bytes, bytes a second
   std::mutex mutex;
   std::map<int64_t, std::shared_ptr<Pending>> pending;  // guarded by mutex; shared with whoever waits
   int64_t last_handle = 0;                              // guarded by mutex
 
-  ~engine() { negotiator.reset(); }  // its thread writes the timeline
+  ~engine() { negotiator.reset(); }  // its thread writes the timeline and the tries
 
   std::shared_ptr<Pending> find(int64_t handle) {
     const std::lock_guard lock(mutex);
@@ -106,6 +108,16 @@ Result<std::unique_ptr<engine>> join(const engine_options& options) {
     (void)!::write(2, line.data(), line.size());
   };
   wanted.on_event = [timeline = &made->timeline](const fusion::Event& event) { timeline->write(event); };
+  wanted.autotune = options.autotune != 0;
+  if (const std::string path = text(options.autotune_log);
+      wanted.autotune && !path.empty() && group->rank() == 0) {
+    made->tries.open(path, std::ios::app);
+    if (!made->tries) return from_errno("writing what autotuning tries to " + path);
+    wanted.on_tried = [tries = &made->tries](const fusion::Settings& tried, double bytes_per_second) {
+      *tries << double(tried.cycle_microseconds) / 1000 << "," << tried.fusion_bytes << ","
+             << bytes_per_second << std::endl;
+    };
+  }
   made->negotiator = TRY(fusion::Negotiator::start(std::move(group), std::move(wanted)));
   return made;
 }
@@ -118,6 +130,7 @@ static_assert(int(fusion::Operation::allreduce) == 0 && int(fusion::Operation::a
 static_assert(int(Type::f64) == 0 && int(Type::bf16) == 3 && int(Type::i64) == 6 && int(Type::boolean) == 11);
 static_assert(int(Reduction::sum) == 0 && int(Reduction::average) == 1 && int(Reduction::minimum) == 2 &&
               int(Reduction::maximum) == 3 && int(Reduction::product) == 4);
+static_assert(int(Compression::Kind::int8) == 3 && int(Compression::Kind::low_rank) == 4);
 
 // What comes from Python may be from another version of it: numbers are looked at before they become enumerations.
 Result<fusion::Request> request_from(const engine_request& from) {
@@ -139,7 +152,7 @@ Result<fusion::Request> request_from(const engine_request& from) {
   request.set = from.set;
   request.priority = from.priority;
   if (from.compression < 0 || from.compression >= compressions_count) return invalid("no such compression");
-  request.compression.kind = Compression::Kind(from.compression);
+  request.compression = {Compression::Kind(from.compression), uint32_t(from.compression_rank)};
   return request;
 }
 

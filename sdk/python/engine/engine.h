@@ -16,7 +16,7 @@ extern "C" {
 #pragma GCC visibility push(default)
 
 /* Larger whenever anything below changes: the Python beside it asks first. */
-#define TRAINYARD_ENGINE_VERSION 2
+#define TRAINYARD_ENGINE_VERSION 3
 int32_t engine_version(void);
 const char* engine_error(void);
 
@@ -35,7 +35,8 @@ typedef struct {
   uint64_t fusion_bytes;
   uint32_t cycle_us, cache_entries;
   int64_t stall_report_ms, stall_fail_ms; /* 0: never */
-  int32_t reproducible;
+  int32_t reproducible, autotune;
+  const char* autotune_log; /* a file for rank 0's tries, a line each; empty: none */
 } engine_options;
 
 typedef struct engine engine;
@@ -52,7 +53,8 @@ const char* engine_heard(const engine* engine, int32_t rank);
 typedef struct {
   const char* name;
   int32_t operation, type, reduction; /* as numbered in fusion/request.hpp and types.hpp */
-  int32_t root, set, compression, priority;
+  int32_t root, set, priority;
+  int32_t compression, compression_rank; /* as in compression.hpp; of the name, which remembers what is lost */
   const void* input;
   void* output; /* null: the engine keeps the output until engine_take or engine_forget */
   uint64_t input_count, output_count;

@@ -58,6 +58,7 @@ def _options(launch, said):
     options.plans = os.environ.get("TRAINYARD_PLANS", "").encode()
     options.deterministic = options.reproducible = int(_flag("TRAINYARD_DETERMINISTIC"))
     options.fusion_bytes = int(_number("HOROVOD_FUSION_THRESHOLD", 128 << 20))
+    options.autotune, options.autotune_log = int(_flag("HOROVOD_AUTOTUNE")), os.environ.get("HOROVOD_AUTOTUNE_LOG", "").encode()
     options.cycle_us = int(1000 * _number("HOROVOD_CYCLE_TIME", 1))
     options.cache_entries = int(_number("HOROVOD_CACHE_CAPACITY", 1024))
     options.stall_report_ms = 0 if _flag("HOROVOD_STALL_CHECK_DISABLE") else int(1000 * _number("HOROVOD_STALL_CHECK_TIME_SECONDS", 60))

@@ -1,5 +1,7 @@
 """What may be done to a tensor before it is sent, and undone after: what no framework is needed for."""
 
+from horovod.common import engine
+
 
 class Compressor:
     @staticmethod
@@ -20,6 +22,24 @@ class NoneCompressor(Compressor):
     @staticmethod
     def decompress(tensor, ctx):
         return tensor
+
+
+class Remembering(NoneCompressor):
+    """Made smaller by the engine itself, in float32 alone: what is lost is remembered by the tensor's name and brought in the next step
+    (collectives/compress/compressor.hpp)."""
+
+    def __init__(self, kind, rank=0):
+        self.kind, self.rank = kind, rank
+
+
+INT8 = Remembering(engine.INT8)
+
+
+def low_rank(rank=4):
+    """Matrices as the product of two with `rank` columns; whatever else, and what would not be smaller, as it is."""
+    if not 1 <= rank <= 128:
+        raise ValueError(f"the thin matrices of low_rank have 1 to 128 columns, not {rank}")
+    return Remembering(engine.LOW_RANK, rank)
 
 
 class Cast(Compressor):

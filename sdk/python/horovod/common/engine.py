@@ -5,14 +5,15 @@ import os
 
 from horovod.common.exceptions import HorovodInternalError
 
-VERSION = 2  # of engine.h
+VERSION = 3  # of engine.h
 _LIBRARY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_engine.so")
 
-# As numbered in collectives/types.hpp and fusion/request.hpp.
+# As numbered in collectives/types.hpp, fusion/request.hpp and compress/compression.hpp.
 F64, F32, F16, BF16, F8E4M3, F8E5M2, I64, I32, I16, I8, U8, BOOL = range(12)
 ITEM_BYTES = [8, 4, 2, 2, 1, 1, 8, 4, 2, 1, 1, 1]
 SUM, AVERAGE, MINIMUM, MAXIMUM, PRODUCT = range(5)
 ALLREDUCE, ADASUM, ALL_GATHER, BROADCAST, REDUCE_SCATTER, ALL_TO_ALL, BARRIER = range(7)
+INT8, LOW_RANK = 3, 4
 
 _text, _int, _long, _size, _real, _pointer = ctypes.c_char_p, ctypes.c_int32, ctypes.c_int64, ctypes.c_uint64, ctypes.c_double, ctypes.c_void_p
 
@@ -20,12 +21,13 @@ _text, _int, _long, _size, _real, _pointer = ctypes.c_char_p, ctypes.c_int32, ct
 class Options(ctypes.Structure):
     _fields_ = [("rank", _int), ("ranks", _int), ("meeting_host", _text), ("meeting_port", _int), ("folder", _text), ("member", _pointer), ("secret", _text),
                 ("encrypt", _int), ("sockets_per_peer", _int), ("join_ms", _long), ("silence_ms", _long), ("plans", _text), ("deterministic", _int), ("said", _text), ("fusion_bytes", _size), ("cycle_us", ctypes.c_uint32),
-                ("cache_entries", ctypes.c_uint32), ("stall_report_ms", _long), ("stall_fail_ms", _long), ("reproducible", _int)]
+                ("cache_entries", ctypes.c_uint32), ("stall_report_ms", _long), ("stall_fail_ms", _long), ("reproducible", _int), ("autotune", _int),
+                ("autotune_log", _text)]
 
 
 class Request(ctypes.Structure):
-    _fields_ = [("name", _text), ("operation", _int), ("type", _int), ("reduction", _int), ("root", _int), ("set", _int), ("compression", _int), ("priority", _int),
-                ("input", _pointer), ("output", _pointer), ("input_count", _size), ("output_count", _size), ("dimensions", _int), ("splits_count", _int),
+    _fields_ = [("name", _text), ("operation", _int), ("type", _int), ("reduction", _int), ("root", _int), ("set", _int), ("priority", _int), ("compression", _int),
+                ("compression_rank", _int), ("input", _pointer), ("output", _pointer), ("input_count", _size), ("output_count", _size), ("dimensions", _int), ("splits_count", _int),
                 ("shape", ctypes.POINTER(_size)), ("splits", ctypes.POINTER(_size)), ("prescale", _real), ("postscale", _real)]
 
 

@@ -6,6 +6,7 @@ import itertools
 import typing
 
 from horovod.common import basics, engine
+from horovod.common.compression import Remembering
 from horovod.common.exceptions import HorovodInternalError
 
 
@@ -76,7 +77,9 @@ class Names:
 _names = Names()
 
 
-def name_for(name, what, process_set):
+def name_for(name, what, process_set, compression=None):
+    if not name and isinstance(compression, Remembering):
+        raise ValueError("what this compression loses is remembered by the tensor's name, to be brought in the next step: give it one")
     return f"{what}.{name}" if name else _names.next(what, process_set.process_set_id)
 
 
@@ -84,7 +87,7 @@ def _sizes(values):
     return (ctypes.c_uint64 * len(values))(*values)
 
 
-def request(operation, name, process_set, given, output=None, op=Sum, prescale=1.0, postscale=1.0, root=0, splits=()):
+def request(operation, name, process_set, given, output=None, op=Sum, prescale=1.0, postscale=1.0, root=0, splits=(), compression=None):
     """`given`, `output`: Buffer. Without an output the engine keeps what comes, until the handle is waited for."""
     if process_set.process_set_id is None:
         raise ValueError(f"{process_set} was not added: add_process_set or init(process_sets=[..]) do")
@@ -100,6 +103,11 @@ def request(operation, name, process_set, given, output=None, op=Sum, prescale=1
     made.shape, made.dimensions = _sizes(given.shape), len(given.shape)
     made.splits, made.splits_count = _sizes(splits), len(splits)
     made.prescale, made.postscale = prescale, postscale
+    if isinstance(compression, Remembering):
+        if operation != engine.ALLREDUCE or op not in (Sum, Average):
+            raise ValueError("of what this compression makes smaller, there are sums and averages by allreduce")
+        if given.type == engine.F32:
+            made.compression, made.compression_rank = compression.kind, compression.rank
     return made
 
 

@@ -63,15 +63,16 @@ _TUNING = [
     ("--mpi-args", None, str),
     ("--binding-args", None, str),
     ("--thread-affinity", None, str),
-    ("--autotune-log-file", None, str),
+    ("--autotune-log-file", "HOROVOD_AUTOTUNE_LOG", str),
     ("--autotune-warmup-samples", None, str),
     ("--autotune-steps-per-sample", None, str),
     ("--autotune-bayes-opt-max-samples", None, str),
     ("--autotune-gaussian-process-noise", None, str),
 ]
-_FLAGS = [("--timeline-mark-cycles", "HOROVOD_TIMELINE_MARK_CYCLES"), ("--no-stall-check", "HOROVOD_STALL_CHECK_DISABLE")]
+_FLAGS = [("--timeline-mark-cycles", "HOROVOD_TIMELINE_MARK_CYCLES", "1"), ("--no-stall-check", "HOROVOD_STALL_CHECK_DISABLE", "1"),
+          ("--autotune", "HOROVOD_AUTOTUNE", "1"), ("--no-autotune", "HOROVOD_AUTOTUNE", "0")]
 _NOTHING = ["--gloo", "--mpi", "--jsrun", "--tcp", "--disable-cache", "--hierarchical-allreduce", "--no-hierarchical-allreduce", "--hierarchical-allgather",
-            "--no-hierarchical-allgather", "--torus-allreduce", "--no-torus-allreduce", "--autotune", "--no-autotune", "--no-timeline-mark-cycles", "--stall-check",
+            "--no-hierarchical-allgather", "--torus-allreduce", "--no-torus-allreduce", "--no-timeline-mark-cycles", "--stall-check",
             "--no-log-hide-timestamp", "--log-hide-timestamp", "--log-with-timestamp", "--log-without-timestamp"]
 
 
@@ -107,7 +108,7 @@ def parse(arguments):
     elastic.add_argument("--blacklist-cooldown-range", nargs=2, metavar=("LEAST", "MOST"), help="seconds after which a host that failed is tried again")
     for option, _, _ in _TUNING:
         parser.add_argument(option, dest=option)
-    for option, _ in _FLAGS:
+    for option, _, _ in _FLAGS:
         parser.add_argument(option, dest=option, action="store_true")
     for option in _NOTHING:
         parser.add_argument(option, dest=option, action="store_true", help=argparse.SUPPRESS)
@@ -129,9 +130,9 @@ def parse(arguments):
             settings.variables[variable] = write(value)
         else:
             settings.notes.append(f"{option} means nothing here")
-    for option, variable in _FLAGS:
+    for option, variable, value in _FLAGS:
         if getattr(given, option):
-            settings.variables[variable] = "1"
+            settings.variables[variable] = value
     for option in _NOTHING:
         if getattr(given, option):
             settings.notes.append(f"{option} means nothing here: ranks meet over TCP and share memory where they can" if option in ("--gloo", "--mpi", "--jsrun", "--tcp")

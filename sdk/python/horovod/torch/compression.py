@@ -2,7 +2,7 @@
 
 import torch
 
-from horovod.common.compression import Cast, Compressor, NoneCompressor  # noqa: F401
+from horovod.common.compression import INT8, Cast, Compressor, NoneCompressor, low_rank  # noqa: F401
 
 
 class _Cast(Cast):
@@ -27,3 +27,5 @@ class Compression:
     none = NoneCompressor
     fp16 = FP16Compressor
     bf16 = BF16Compressor  # Horovod has none: the range of float32, so gradients need no loss scale
+    int8 = INT8  # nor has it these two: what they lose comes in the next step
+    low_rank = staticmethod(low_rank)

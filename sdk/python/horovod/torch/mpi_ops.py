@@ -12,6 +12,7 @@ from horovod.common import engine as engines
 from horovod.common.basics import (ccl_built, check_extension, cross_rank, cross_size, cuda_built, ddl_built, gloo_built, gloo_enabled, init, is_homogeneous,
                                    is_initialized, local_rank, local_size, mpi_built, mpi_enabled, mpi_threads_supported, nccl_built, rank, rocm_built,
                                    shutdown, size, start_timeline, stop_timeline)
+from horovod.common.compression import Remembering
 from horovod.common.operations import Adasum, Average, Buffer, Max, Min, Pending, Product, Sum, name_for, request
 from horovod.common.process_sets import global_process_set
 from horovod.torch.compression import Compression
@@ -81,14 +82,14 @@ def _check_reduction(tensor, op):
         raise ValueError("Adasum takes floating point numbers")
 
 
-def _start_allreduce(tensors, outputs, names, op, prescale, postscale, process_set):
+def _start_allreduce(tensors, outputs, names, op, prescale, postscale, process_set, compression):
     """`outputs`: the tensors in place, or None -> a handle whose output is a list."""
     requests, owners, written, wanted = [], [], [], []
     for tensor, output, name in zip(tensors, outputs, names):
         given = _ready(tensor)
         _check_reduction(given, op)
         into = given if output is not None else torch.empty_like(given)
-        requests.append(request(engines.ALLREDUCE, name, process_set, _buffer(given), _buffer(into), op, prescale, postscale))
+        requests.append(request(engines.ALLREDUCE, name, process_set, _buffer(given), _buffer(into), op, prescale, postscale, compression=compression))
         owners.append(given)
         written.append(into)
         wanted.append(output if output is not None else into if into.device == tensor.device else tensor.detach().clone())
@@ -106,16 +107,16 @@ def _warn_of_average(average):
         warnings.warn("Parameter `average` has been replaced with `op` and will be removed.", DeprecationWarning, stacklevel=3)
 
 
-def allreduce_async(tensor, average=None, name=None, op=None, prescale_factor=1.0, postscale_factor=1.0, process_set=global_process_set):
+def allreduce_async(tensor, average=None, name=None, op=None, prescale_factor=1.0, postscale_factor=1.0, process_set=global_process_set, compression=None):
     _warn_of_average(average)
     op = operations.op_of(op, average)
-    return _one(_start_allreduce([tensor], [None], [name_for(name, "allreduce", process_set)], op, prescale_factor, postscale_factor, process_set))
+    return _one(_start_allreduce([tensor], [None], [name_for(name, "allreduce", process_set, compression)], op, prescale_factor, postscale_factor, process_set, compression))
 
 
-def allreduce_async_(tensor, average=None, name=None, op=None, prescale_factor=1.0, postscale_factor=1.0, process_set=global_process_set):
+def allreduce_async_(tensor, average=None, name=None, op=None, prescale_factor=1.0, postscale_factor=1.0, process_set=global_process_set, compression=None):
     _warn_of_average(average)
     op = operations.op_of(op, average)
-    return _one(_start_allreduce([tensor], [tensor], [name_for(name, "allreduce", process_set)], op, prescale_factor, postscale_factor, process_set))
+    return _one(_start_allreduce([tensor], [tensor], [name_for(name, "allreduce", process_set, compression)], op, prescale_factor, postscale_factor, process_set, compression))
 
 
 def allreduce_(tensor, average=None, name=None, op=None, prescale_factor=1.0, postscale_factor=1.0, process_set=global_process_set):
@@ -124,41 +125,41 @@ def allreduce_(tensor, average=None, name=None, op=None, prescale_factor=1.0, po
 
 class _Allreduce(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, tensor, name, op, prescale, postscale, process_set):
+    def forward(ctx, tensor, name, op, prescale, postscale, process_set, compression):
         ctx.how = dict(op=op, prescale_factor=prescale, postscale_factor=postscale, process_set=process_set)
-        return synchronize(allreduce_async(tensor, name=name, **ctx.how))
+        return synchronize(allreduce_async(tensor, name=name, compression=compression, **ctx.how))
 
     @staticmethod
     def backward(ctx, gradient):
-        return (allreduce(gradient, **ctx.how), None, None, None, None, None)
+        return (allreduce(gradient, **ctx.how), None, None, None, None, None, None)
 
 
 def allreduce(tensor, average=None, name=None, compression=Compression.none, op=None, prescale_factor=1.0, postscale_factor=1.0, process_set=global_process_set):
     _warn_of_average(average)
     op = operations.op_of(op, average)
     compressed, context = compression.compress(tensor)
-    return compression.decompress(_Allreduce.apply(compressed, name, op, prescale_factor, postscale_factor, process_set), context)
+    return compression.decompress(_Allreduce.apply(compressed, name, op, prescale_factor, postscale_factor, process_set, compression), context)
 
 
-def _group_names(tensors, name, what, process_set):
-    base = name_for(name, what, process_set)
+def _group_names(tensors, name, what, process_set, compression=None):
+    base = name_for(name, what, process_set, compression)
     if not tensors:
         raise ValueError("a grouped operation takes one tensor or more")
     return [f"{base}.{number}" for number in range(len(tensors))]
 
 
-def grouped_allreduce_async(tensors, average=None, name=None, op=None, prescale_factor=1.0, postscale_factor=1.0, process_set=global_process_set):
+def grouped_allreduce_async(tensors, average=None, name=None, op=None, prescale_factor=1.0, postscale_factor=1.0, process_set=global_process_set, compression=None):
     _warn_of_average(average)
     op = operations.op_of(op, average)
-    names = _group_names(tensors, name, "grouped_allreduce", process_set)
-    return _handles.add(_start_allreduce(tensors, [None] * len(tensors), names, op, prescale_factor, postscale_factor, process_set))
+    names = _group_names(tensors, name, "grouped_allreduce", process_set, compression)
+    return _handles.add(_start_allreduce(tensors, [None] * len(tensors), names, op, prescale_factor, postscale_factor, process_set, compression))
 
 
-def grouped_allreduce_async_(tensors, average=None, name=None, op=None, prescale_factor=1.0, postscale_factor=1.0, process_set=global_process_set):
+def grouped_allreduce_async_(tensors, average=None, name=None, op=None, prescale_factor=1.0, postscale_factor=1.0, process_set=global_process_set, compression=None):
     _warn_of_average(average)
     op = operations.op_of(op, average)
-    names = _group_names(tensors, name, "grouped_allreduce", process_set)
-    return _handles.add(_start_allreduce(tensors, tensors, names, op, prescale_factor, postscale_factor, process_set))
+    names = _group_names(tensors, name, "grouped_allreduce", process_set, compression)
+    return _handles.add(_start_allreduce(tensors, tensors, names, op, prescale_factor, postscale_factor, process_set, compression))
 
 
 def grouped_allreduce_(tensors, average=None, name=None, op=None, prescale_factor=1.0, postscale_factor=1.0, process_set=global_process_set):
@@ -167,20 +168,20 @@ def grouped_allreduce_(tensors, average=None, name=None, op=None, prescale_facto
 
 class _GroupedAllreduce(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, name, op, prescale, postscale, process_set, *tensors):
+    def forward(ctx, name, op, prescale, postscale, process_set, compression, *tensors):
         ctx.how = dict(op=op, prescale_factor=prescale, postscale_factor=postscale, process_set=process_set)
-        return tuple(synchronize(grouped_allreduce_async(list(tensors), name=name, **ctx.how)))
+        return tuple(synchronize(grouped_allreduce_async(list(tensors), name=name, compression=compression, **ctx.how)))
 
     @staticmethod
     def backward(ctx, *gradients):
-        return (None, None, None, None, None, *grouped_allreduce(list(gradients), **ctx.how))
+        return (None, None, None, None, None, None, *grouped_allreduce(list(gradients), **ctx.how))
 
 
 def grouped_allreduce(tensors, average=None, name=None, compression=Compression.none, op=None, prescale_factor=1.0, postscale_factor=1.0, process_set=global_process_set):
     _warn_of_average(average)
     op = operations.op_of(op, average)
     pairs = [compression.compress(tensor) for tensor in tensors]
-    outputs = _GroupedAllreduce.apply(name, op, prescale_factor, postscale_factor, process_set, *[tensor for tensor, _ in pairs])
+    outputs = _GroupedAllreduce.apply(name, op, prescale_factor, postscale_factor, process_set, compression, *[tensor for tensor, _ in pairs])
     return [compression.decompress(output, context) for output, (_, context) in zip(outputs, pairs)]
 
 
@@ -417,6 +418,8 @@ class _Reducescatter(torch.autograd.Function):
 
 
 def grouped_reducescatter(tensors, name=None, compression=Compression.none, op=Average, process_set=global_process_set, prescale_factor=1.0, postscale_factor=1.0):
+    if isinstance(compression, Remembering):
+        raise ValueError("reducescatter's compressions are none, fp16 and bf16")
     pairs = [compression.compress(tensor) for tensor in tensors]
     outputs = _Reducescatter.apply(name, op, process_set, prescale_factor, postscale_factor, *[tensor for tensor, _ in pairs])
     return [compression.decompress(output, context) for output, (_, context) in zip(outputs, pairs)]

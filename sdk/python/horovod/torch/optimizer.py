@@ -142,14 +142,15 @@ class _DistributedOptimizer(_Distributed):
             gradient = parameter.grad = gradient.to_dense()
         before, after = self._scales()
         compressed, context = self._compression.compress(gradient)
-        handle = allreduce_async_(compressed, name=name, op=self._op, prescale_factor=before, postscale_factor=after, process_set=self._process_set)
+        handle = allreduce_async_(compressed, name=name, op=self._op, prescale_factor=before, postscale_factor=after, process_set=self._process_set,
+                                  compression=self._compression)
         return handle, context, None
 
     def _reduce_group(self, number, members):
         before, after = self._scales()
         pairs = [self._compression.compress(parameter.grad) for parameter in members]
         handle = grouped_allreduce_async_([tensor for tensor, _ in pairs], name=f"group.{number}.{self._names[members[0]]}", op=self._op,
-                                          prescale_factor=before, postscale_factor=after, process_set=self._process_set)
+                                          prescale_factor=before, postscale_factor=after, process_set=self._process_set, compression=self._compression)
         for position, parameter in enumerate(members):
             self._handles[parameter] = (handle, pairs[position][1], (number, position))
         self._ready.pop(number, None)
@@ -257,7 +258,7 @@ class _DistributedAdasumOptimizer(_Distributed):
         started = []
         for parameter, start in zip(parameters, before):
             compressed, context = self._compression.compress(parameter.detach() - start)
-            started.append((allreduce_async_(compressed, name=f"adasum.{self._names[parameter]}", op=Adasum), context))
+            started.append((allreduce_async_(compressed, name=f"adasum.{self._names[parameter]}", op=Adasum, compression=self._compression), context))
         with torch.no_grad():
             for parameter, start, (handle, context) in zip(parameters, before, started):
                 parameter.copy_(start + self._compression.decompress(synchronize(handle), context))
