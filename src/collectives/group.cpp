@@ -148,6 +148,7 @@ class Group::Inside {
   }
 
   Executor& executor() { return executor_; }
+  const GroupOptions& options() const { return options_; }
 
   template <class Work>
   Result<void> now(const Work& work) {
@@ -296,11 +297,16 @@ Group::Group(std::unique_ptr<Inside> inside) : inside_(std::move(inside)) {}
 Group::~Group() = default;
 
 Result<std::unique_ptr<Group>> Group::make(std::unique_ptr<Transport> transport, GroupOptions options) {
+  return make(std::move(transport), std::move(options), Asked::of_this_group);
+}
+
+Result<std::unique_ptr<Group>> Group::make(std::unique_ptr<Transport> transport, GroupOptions options,
+                                           Asked asked) {
   Costs costs;
   if (!options.deterministic && transport->size() > 1)
     costs = TRY(measure(*transport).in("measuring the links"));
   Table table = Table::made_from(costs, transport->hosts());
-  TRY(table.override_with(options.plans).in("plans"));
+  TRY(table.override_with(options.plans, asked).in("plans"));
   return std::unique_ptr<Group>(
       new Group(std::make_unique<Inside>(std::move(transport), std::move(table), std::move(options))));
 }
@@ -378,6 +384,12 @@ Result<void> Group::receive(int peer, Numbers values, std::string_view name) {
         .in("receive from rank " + std::to_string(peer) + std::string(name.empty() ? "" : " of ") +
             std::string(name));
   });
+}
+
+Result<std::unique_ptr<Group>> Group::split(int color) {
+  auto part = TRY(split_transport(color));
+  if (!part) return std::unique_ptr<Group>();
+  return make(std::move(part), inside_->options(), Asked::of_the_whole);
 }
 
 Result<std::unique_ptr<Group>> Group::split(int color, GroupOptions options) {

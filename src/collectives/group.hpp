@@ -47,6 +47,7 @@ enum class Operation : uint8_t;
 class Transport;
 class Table;
 class RegisteredMemory;
+enum class Asked : uint8_t;
 
 // Values in memory, aligned for their type.
 struct Numbers {
@@ -242,8 +243,10 @@ class Group {
   Result<void> receive(int peer, Numbers values, std::string_view name = {});
 
   // Groups of the ranks that give the same color, in the order of their ranks; null for a negative color. All
-  // ranks call it.
-  Result<std::unique_ptr<Group>> split(int color, GroupOptions options = {});
+  // ranks call it. Without options a part has this group's: its plans too, but for those between hosts where the part
+  // is on one.
+  Result<std::unique_ptr<Group>> split(int color);
+  Result<std::unique_ptr<Group>> split(int color, GroupOptions options);
   // The same without a group around it, for protocols that are none of these operations.
   Result<std::unique_ptr<Transport>> split_transport(int color);
 
@@ -276,6 +279,8 @@ class Group {
  private:
   class Inside;
   explicit Group(std::unique_ptr<Inside> inside);
+  static Result<std::unique_ptr<Group>> make(std::unique_ptr<Transport> transport, GroupOptions options,
+                                             Asked asked);
   std::unique_ptr<Inside> inside_;
 };
 

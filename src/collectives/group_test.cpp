@@ -244,6 +244,36 @@ TEST(Group, parts_of_a_group_work_at_the_same_time_as_the_whole) {
   over(Way::tcp, 4, play);
 }
 
+TEST(Group, parts_of_a_group_have_its_options) {
+  const auto play = [](Group& group) {
+    auto part = group.split(group.rank() % 2);
+    ASSERT_TRUE(part) << part.error().message;
+    // Deterministic, the rows are those of the defaults, whatever the links cost.
+    auto expected = Table::made_from({}, (*part)->hosts());
+    ASSERT_TRUE(expected.override_with("allreduce=tree:0-64K,ring:64K-"));
+    EXPECT_EQ((*part)->table().text(), expected.text());
+    expect_ok((*part)->barrier());
+    EXPECT_NE((*part)->timeline().find("barrier"), std::string::npos);
+    auto other = group.split(0, {.deterministic = true, .plans = "allreduce=direct:0-"});
+    ASSERT_TRUE(other) << other.error().message;
+    EXPECT_NE((*other)->table().text().find("allreduce=direct:0-  # asked for"), std::string::npos);
+    expect_ok((*other)->barrier());
+    EXPECT_EQ((*other)->timeline().find("barrier"), std::string::npos);
+  };
+  const auto all = endpoints(4);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < 4; ++rank) {
+    threads.emplace_back([&, rank] {
+      auto mine = options(all, rank);
+      mine.group = {.deterministic = true, .plans = "allreduce=tree:0-64K,ring:64K-", .timeline = true};
+      auto group = join_over_tcp(mine);
+      ASSERT_TRUE(group) << group.error().message;
+      play(**group);
+    });
+  }
+  for (auto& thread : threads) thread.join();
+}
+
 TEST(Group, arguments_that_cannot_be_right_are_refused_before_anything_is_sent) {
   in_memory(2, [](Group& group) {
     std::vector<float> three(3), two(2);

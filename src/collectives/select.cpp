@@ -214,7 +214,7 @@ const Choice& Table::choose(Operation operation, size_t bytes) const {
   return *row;
 }
 
-Result<void> Table::override_with(std::string_view text) {
+Result<void> Table::override_with(std::string_view text, Asked asked) {
   for (const std::string_view line : split(text, ';')) {
     const size_t equals = line.find('=');
     if (equals == std::string_view::npos)
@@ -228,6 +228,7 @@ Result<void> Table::override_with(std::string_view text) {
         return invalid("'" + std::string(part) + "': write PLAN:FROM-TO");
       const std::string_view name = part.substr(0, std::min(colon, part.find('/')));
       const auto algorithm = plan::algorithm_named(name);
+      if (asked == Asked::of_the_whole && algorithm == Algorithm::hierarchical && !has_many_hosts_) continue;
       if (!algorithm || !serves(*operation, *algorithm, has_many_hosts_)) {
         return invalid("there is no plan '" + std::string(name) + "' for " +
                        std::string(to_string(*operation)) +

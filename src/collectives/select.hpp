@@ -41,6 +41,9 @@ struct Choice {
   std::string reason;
 };
 
+// Of which group somebody has asked for plans.
+enum class Asked : uint8_t { of_this_group, of_the_whole };
+
 class Table {
  public:
   // hosts[r] is the host of rank r.
@@ -52,8 +55,9 @@ class Table {
   // The user's own rows, which replace the table's for the sizes that they name:
   //   "allreduce=one_shot:0-64K,ring:64K-;broadcast=tree:0-"
   // Sizes are bytes, with K, M or G for powers of 1024; the end is not part of the row. A plan may say how large
-  // its chunks are: "allreduce=direct/1M:4M-".
-  Result<void> override_with(std::string_view text);
+  // its chunks are: "allreduce=direct/1M:4M-". Rows that were asked of the whole group are left out where this part of
+  // it, being on one host, has no such plan.
+  Result<void> override_with(std::string_view text, Asked asked = Asked::of_this_group);
 
   // One row a line, for people: operation, sizes, plan, reason.
   std::string text() const;

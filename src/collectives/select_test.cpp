@@ -73,6 +73,15 @@ TEST(Override, replaces_the_sizes_that_it_names) {
   EXPECT_EQ(table.choose(Operation::allreduce, 200).algorithm, Algorithm::tree);
 }
 
+TEST(Override, a_part_on_one_host_leaves_out_what_is_between_hosts) {
+  Table table = Table::made_from({}, one_host);
+  const auto before = table.choose(Operation::allreduce, 0).algorithm;
+  ASSERT_TRUE(table.override_with("allreduce=hierarchical:0-64K,halving_doubling:64K-", Asked::of_the_whole));
+  EXPECT_EQ(table.choose(Operation::allreduce, 0).algorithm, before);
+  EXPECT_EQ(table.choose(Operation::allreduce, 64 << 10).algorithm, Algorithm::halving_doubling);
+  EXPECT_FALSE(table.override_with("allreduce=rings:0-", Asked::of_the_whole));
+}
+
 TEST(Override, says_what_is_wrong) {
   const struct {
     const char* text;

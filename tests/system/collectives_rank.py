@@ -28,10 +28,10 @@ library = ctypes.CDLL(library_path)
 why = ctypes.create_string_buffer(1024)
 
 
-def join(fields_of=ctypes.sizeof(Join)):
+def join(fields_of=ctypes.sizeof(Join), plans=None):
     hosts = (ctypes.c_char_p * ranks)(*[b"127.0.0.1"] * ranks)
     ports = (ctypes.c_uint16 * ranks)(*[port + each for each in range(ranks)])
-    given = Join(fields_of, rank, ranks, hosts, ports, secret.encode(), int(deadline_ms), 30000, 1, None, int(encrypt), 2 if int(encrypt) else 0, 1)
+    given = Join(fields_of, rank, ranks, hosts, ports, secret.encode(), int(deadline_ms), 30000, 1, plans, int(encrypt), 2 if int(encrypt) else 0, 1)
     group = ctypes.c_void_p()
     kind = library.trainyard_group_join(ctypes.byref(given), ctypes.byref(group), why)
     if kind:
@@ -48,9 +48,17 @@ def good(kind):
     assert kind == 0, why.value
 
 
+def text_of(function, group):
+    function.restype = ctypes.c_void_p
+    text = function(group)
+    said = ctypes.string_at(text)
+    library.trainyard_text_free(ctypes.c_void_p(text))
+    return said
+
+
 def sum_once():
     assert library.trainyard_collectives_abi() == 1
-    group = join()
+    group = join(plans=b"allreduce=tree:0-64K,ring:64K-")
     assert library.trainyard_group_rank(group) == rank and library.trainyard_group_size(group) == ranks
     values = (ctypes.c_float * 1000)(*[float(rank + 1)] * 1000)
     one = call(ALLREDUCE, values, 1000)
@@ -71,10 +79,14 @@ def sum_once():
     assert library.trainyard_group_run(group, ctypes.byref(call(ALLREDUCE, values, 1000, reduction=8)), why) == 1
     good(library.trainyard_group_run(group, ctypes.byref(call(BARRIER, values, 0)), why))
 
-    library.trainyard_group_timeline.restype = ctypes.c_void_p
-    text = library.trainyard_group_timeline(group)
-    assert b"allreduce of gradients" in ctypes.string_at(text)
-    library.trainyard_text_free(ctypes.c_void_p(text))
+    assert b"allreduce of gradients" in text_of(library.trainyard_group_timeline, group)
+
+    part = ctypes.c_void_p()
+    good(library.trainyard_group_split(group, rank % 2, ctypes.byref(part), why))
+    assert library.trainyard_group_size(part) == (ranks + 1 - rank % 2) // 2
+    table = text_of(library.trainyard_group_table, part)
+    assert b"allreduce=tree:0-64K  # asked for" in table, table
+    library.trainyard_group_free(part)
     library.trainyard_group_free(group)
 
 

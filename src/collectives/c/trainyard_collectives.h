@@ -147,7 +147,7 @@ TRAINYARD_PUBLIC trainyard_kind trainyard_group_send(trainyard_group* group, int
 TRAINYARD_PUBLIC trainyard_kind trainyard_group_receive(trainyard_group* group, int peer, void* bytes,
                                                         size_t count, char* why);
 // Groups of the ranks that give the same color, in the order of their ranks; all ranks call it. *part is null for a
-// negative color, else to be freed as a group is.
+// negative color, else to be freed as a group is. A part has the options that its group was joined with.
 TRAINYARD_PUBLIC trainyard_kind trainyard_group_split(trainyard_group* group, int color,
                                                       trainyard_group** part, char* why);
 
