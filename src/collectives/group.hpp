@@ -302,7 +302,8 @@ struct TcpOptions {
   // min).
   Duration join_deadline = 10min;
   // How long nothing may come from a peer that we wait for: it may read a large shard first, but not for
-  // ever. A peer whose machine is gone is found far sooner, by TCP keepalive (dead_peer_max).
+  // ever. Then the one that is stuck is named, not one that waits for it itself: a tenth of this later at most. A peer
+  // whose machine is gone is found far sooner, by TCP keepalive (dead_peer_max).
   Duration silence_max = 10min;
   // Asked at least every cancel_check_interval while waiting; true ends the wait with `cancelled`. May be
   // empty.

@@ -200,6 +200,87 @@ TEST(Group, a_silent_rank_is_given_up) {
   }
 }
 
+// Every rank but one in an allreduce, which takes so long that some send and some wait.
+void expect_all_to_name(int victim, const std::vector<Endpoint>& all, Way way, const std::string& plan,
+                        const std::function<void()>& when_ended) {
+  std::atomic<size_t> ended = 0;
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < int(all.size()); ++rank) {
+    if (rank == victim) continue;
+    threads.emplace_back([&, rank] {
+      auto patient = options(all, rank, way);
+      patient.silence_max = 1s;
+      patient.group.plans = "allreduce=" + plan + ":0-";
+      auto group = join_over_tcp(patient);
+      ASSERT_TRUE(group) << group.error().message;
+      std::vector<float> values(2'000'000, 1.0f);
+      const auto began = std::chrono::steady_clock::now();
+      Result<void> result = ok();
+      while (result) result = (*group)->allreduce(values);
+      EXPECT_NE(result.error().message.find("nothing from rank " + std::to_string(victim) + " ("),
+                std::string::npos)
+          << plan << ", rank " << rank << ": " << result.error().message;
+      EXPECT_LT(std::chrono::steady_clock::now() - began, 15s);
+      // In shared memory the others may still read what is ours.
+      ++ended;
+      while (ended < all.size() - 1) std::this_thread::yield();
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  when_ended();
+}
+
+TEST(Group, all_name_the_rank_that_never_comes_to_the_operation) {
+  const struct {
+    const char* plan;
+    int ranks;
+  } rows[] = {{"ring", 5}, {"tree", 5}, {"halving_doubling", 8}, {"direct", 5}};
+  for (const Way way : {Way::tcp, Way::shared}) {
+    for (const auto& row : rows) {
+      const auto all = endpoints(row.ranks);
+      std::atomic<bool> given_up = false;
+      std::thread late([&] {
+        auto mine = options(all, 2, way);
+        mine.group.plans = "allreduce=" + std::string(row.plan) + ":0-";
+        auto group = join_over_tcp(mine);
+        ASSERT_TRUE(group) << group.error().message;
+        while (!given_up) std::this_thread::sleep_for(1ms);
+      });
+      expect_all_to_name(2, all, way, row.plan, [&] { given_up = true; });
+      late.join();
+    }
+  }
+}
+
+TEST(Group, all_name_the_process_that_is_stopped_in_the_midst) {
+  const struct {
+    Way way;
+    const char* plan;
+  } rows[] = {
+      {Way::tcp, "halving_doubling"}, {Way::tcp, "direct"}, {Way::shared, "ring"}, {Way::shared, "tree"}};
+  for (const auto& row : rows) {
+    const auto all = endpoints(4);
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      auto mine = options(all, 1, row.way);
+      mine.group.plans = "allreduce=" + std::string(row.plan) + ":0-";
+      auto group = join_over_tcp(mine);
+      if (!group) _exit(1);
+      signal(SIGALRM, [](int) { raise(SIGSTOP); });
+      const itimerval until{{0, 0}, {0, 30'000}};
+      setitimer(ITIMER_REAL, &until, nullptr);
+      std::vector<float> values(2'000'000, 1.0f);
+      while ((*group)->allreduce(values)) continue;
+      _exit(2);
+    }
+    expect_all_to_name(1, all, row.way, row.plan, [&] { kill(child, SIGKILL); });
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFSIGNALED(status)) << status;
+  }
+}
+
 TEST(Group, a_wait_can_be_cancelled) {
   const auto all = endpoints(2);
   auto cancelled_options = options(all, 0);
@@ -323,7 +404,8 @@ TEST(Garbage, from_a_member_ends_the_group_with_its_name) {
       {text_of(encode(FrameHeader{FrameKind::data, {0, 12345}, 1})) + "x", Kind::conflict},
       {text_of(encode(FrameHeader{FrameKind::data, {0, 0}, ~uint64_t{0}})), Kind::conflict},
       {text_of(encode(FrameHeader{FrameKind::goodbye, {}, 0})), Kind::unavailable},
-      {"TYR3", Kind::unavailable},  // and then it is gone
+      {text_of(encode(FrameHeader{FrameKind::waiting, {2, 0}, 0})), Kind::corrupt},
+      {"TYR4", Kind::unavailable},  // and then it is gone
   };
   for (const auto& row : rows) {
     const auto all = endpoints(2);

@@ -67,7 +67,9 @@ struct alignas(64) Header {
   std::array<uint64_t, 2> nonce;
   uint64_t ranks;
   CoreSet cores;
-  std::atomic<uint32_t> left;                // 1 when its owner is done and needs nobody any more
+  std::atomic<uint32_t> left;  // 1 when its owner is done and needs nobody any more
+  // Changes whenever its owner says that it waits (patience.hpp): the lower half is the rank that it would blame.
+  std::atomic<uint64_t> word;
   alignas(64) std::atomic<uint32_t> asleep;  // a futex: 1 while its owner sleeps; who has news sets it to 0
   alignas(64) Region regions[regions_max];   // index 0 is not used
 };
@@ -117,7 +119,7 @@ Result<Mapping> map_of(int64_t process, int descriptor, size_t bytes);
 
 // One rank's segment, by us or by a peer.
 struct Segment {
-  static constexpr uint64_t magic = 0x3247455352545954;  // "TYTRSEG2"
+  static constexpr uint64_t magic = 0x3347455352545954;  // "TYTRSEG3"
   static size_t bytes_for(int ranks) { return sizeof(Header) + size_t(ranks) * sizeof(Lane) + outbox_bytes; }
 
   std::byte* begin = nullptr;

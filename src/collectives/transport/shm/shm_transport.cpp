@@ -447,7 +447,11 @@ bool ShmTransport::news() const {
 Result<void> ShmTransport::wait() {
   if (tcp_->failure()) return *tcp_->failure();
   const bool waits_for_local = !waiting_.empty() || !outgoing_.empty() || !references_.empty();
-  if (!waits_for_local) return tcp_->wait();
+  if (!waits_for_local) {
+    TRY(tcp_->wait());
+    pass_on_word();
+    return ok();
+  }
   const bool waits_for_remote = tcp_->is_busy();
   constexpr int spins_between_looks = 64;  // a look at the network costs as much as so many
   for (int i = 0; i < spins_max_; ++i) {
@@ -505,7 +509,28 @@ Result<void> ShmTransport::check_peers() {
     if (has_left(peer) && !news())
       return tcp_->fail(unavailable(tcp_->name(peer) + " is gone: it has left, but is still needed"), peer);
   }
-  return tcp_->check_patience(waited_for);
+  hear_words();
+  const std::vector<int> remote = tcp_->waited_for();
+  waited_for.insert(waited_for.end(), remote.begin(), remote.end());
+  TRY(tcp_->check_patience(waited_for));
+  pass_on_word();
+  return ok();
+}
+
+void ShmTransport::pass_on_word() {
+  if (own_.begin == nullptr) return;
+  const uint64_t word = uint64_t{tcp_->words_told()} << 32 | uint32_t(tcp_->named());
+  own_.header().word.store(word, std::memory_order_relaxed);
+}
+
+void ShmTransport::hear_words() {
+  for (int rank = 0; rank < size(); ++rank) {
+    Peer& peer = peers_[size_t(rank)];
+    if (!peer.local) continue;
+    const uint64_t word = peer.segment.header().word.load(std::memory_order_relaxed);
+    const auto named = uint32_t(word);
+    if (std::exchange(peer.word, word) != word && named < uint32_t(size())) tcp_->heard(rank, int(named));
+  }
 }
 
 }  // namespace trainyard::collectives

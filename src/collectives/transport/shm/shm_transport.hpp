@@ -63,6 +63,7 @@ class ShmTransport final : public Transport {
     Mapping mapping;
     Segment segment;
     ProcessWatch watch;
+    uint64_t word = 0;      // that it waits, as we have read it last
     uint64_t put = 0;       // entries that we put into our lane to it
     uint64_t consumed = 0;  // entries of its lane to us that we are done with
     std::deque<Expected> expected;
@@ -117,6 +118,9 @@ class ShmTransport final : public Transport {
   void consume(Peer& peer);
   bool news() const;
   Result<void> check_peers();
+  // Says to local ranks what TCP says to those that are connected: that we wait.
+  void pass_on_word();
+  void hear_words();
   bool has_left(int peer) const;
 
   std::unique_ptr<TcpTransport> tcp_;

@@ -8,7 +8,7 @@
 namespace trainyard::collectives {
 namespace {
 
-constexpr uint32_t kMagic = 0x33525954;  // "TYR3"
+constexpr uint32_t kMagic = 0x34525954;  // "TYR4"
 
 template <class Number>
 void put(std::byte* place, Number number) {
@@ -54,7 +54,7 @@ HeaderBytes encode(const FrameHeader& header) {
 Result<FrameHeader> decode_header(std::span<const std::byte, frame_header_bytes> bytes) {
   if (get<uint32_t>(&bytes[0]) != kMagic) return corrupt("not a frame of ours: wrong magic");
   const auto kind = uint8_t(bytes[4]);
-  if (kind < uint8_t(FrameKind::hello) || kind > uint8_t(FrameKind::proof)) {
+  if (kind < uint8_t(FrameKind::hello) || kind > uint8_t(FrameKind::waiting)) {
     return corrupt("unknown kind of frame: " + std::to_string(kind));
   }
   if (bytes[5] != std::byte{} || bytes[6] != std::byte{} || bytes[7] != std::byte{}) {
@@ -63,11 +63,14 @@ Result<FrameHeader> decode_header(std::span<const std::byte, frame_header_bytes>
   const FrameHeader header{
       FrameKind(kind), {get<uint64_t>(&bytes[8]), get<uint64_t>(&bytes[16])}, get<uint64_t>(&bytes[24])};
   if (header.kind == FrameKind::data) return header;
-  if (header.tag != Tag{}) return corrupt("a frame that is not data belongs to no operation");
+  const bool names_a_rank = header.kind == FrameKind::waiting;
+  if (header.tag != Tag{names_a_rank ? header.tag.operation : 0, 0})
+    return corrupt("a frame that is not data belongs to no operation");
   if (header.length > control_payload_bytes_max) {
     return corrupt("a frame of " + std::to_string(header.length) + " bytes that is not data");
   }
   if (header.kind == FrameKind::goodbye && header.length != 0) return corrupt("a goodbye with a payload");
+  if (names_a_rank && header.length != 0) return corrupt("a waiting with a payload");
   return header;
 }
 

@@ -1,10 +1,10 @@
 // The frames that ranks send each other over TCP: a header of 32 bytes, then `length` bytes of payload.
 //
 //   offset  size  field (little-endian)
-//        0     4  magic        "TYR3": trainyard ranks, version 3 of this layout
-//        4     1  kind         1 hello, 2 data, 3 failed, 4 goodbye, 5 proof
+//        0     4  magic        "TYR4": trainyard ranks, version 4 of this layout
+//        4     1  kind         1 hello, 2 data, 3 failed, 4 goodbye, 5 proof, 6 waiting
 //        5     3  zero
-//        8     8  operation    data: the operation's number in the life of the group; else 0
+//        8     8  operation    data: the operation's number in the life of the group; waiting: a rank; else 0
 //       16     8  label        data: the digest of what the operation is, and which of its messages this is; else 0
 //       24     8  length       of the payload
 //
@@ -14,6 +14,7 @@
 //   data     elements as they lie in memory: ranks of one group have the same byte order
 //   failed   u32 rank at fault, then why, as text: the sender's last frame
 //   goodbye  nothing: the sender is done and closes; its earlier frames were all there is
+//   waiting  nothing: the sender waits, and would blame the rank that is in `operation` (patience.hpp)
 //
 // Threads: pure functions. Errors: corrupt, saying which field.
 // Limits: control_payload_bytes_max for all but data, whose length the receiver compares with what it waits
@@ -33,7 +34,7 @@
 
 namespace trainyard::collectives {
 
-enum class FrameKind : uint8_t { hello = 1, data = 2, failed = 3, goodbye = 4, proof = 5 };
+enum class FrameKind : uint8_t { hello = 1, data = 2, failed = 3, goodbye = 4, proof = 5, waiting = 6 };
 
 inline constexpr size_t frame_header_bytes = 32;
 inline constexpr size_t control_payload_bytes_max = 1024;  // a sentence, with room to spare

@@ -33,6 +33,8 @@ constexpr size_t part_bytes_min = size_t{64} << 10;
 constexpr Duration ask_after_interval = 1s;
 // The meeting itself, as an operation.
 constexpr uint64_t meeting_operation = ~uint64_t{2};
+// At the end: far more than the words of an hour.
+constexpr int unread_reads_max = 64;
 
 bool would_block(int error_number) { return error_number == EAGAIN || error_number == EWOULDBLOCK; }
 
@@ -43,8 +45,7 @@ TcpTransport::TcpTransport(std::unique_ptr<TcpOptions> options, std::unique_ptr<
     : options_(std::move(options)),
       contacts_(std::move(contacts)),
       links_(wires.size()),
-      progress_at_(SteadyClock::now()),
-      patience_(options_->silence_max) {
+      patience_(options_->rank, int(links_.size()), options_->silence_max, SteadyClock::now()) {
   for (size_t i = 0; i < wires.size(); ++i) {
     links_[i].streams = std::vector<Stream>(size_t(options_->sockets_per_peer));
     links_[i].streams[0].wire = std::move(wires[i]);
@@ -59,6 +60,11 @@ TcpTransport::~TcpTransport() {
   const HeaderBytes goodbye = encode(FrameHeader{});
   for (Link& link : links_) {
     for (Stream& stream : link.streams) {
+      // Words of peers that have waited for us, unread, would make the closing a reset, which may overtake our data.
+      std::byte unread[4096];
+      for (int reads = 0; reads < unread_reads_max && stream.wire && !stream.closed; ++reads) {
+        if (stream.wire.receive(unread) <= 0) break;
+      }
       // Best effort: a peer that does not hear it sees the connection close.
       if (stream.wire && stream.outgoing.empty()) (void)stream.wire.send(goodbye.data(), goodbye.size());
     }
@@ -88,7 +94,7 @@ void TcpTransport::hear_out() {
 
 Result<void> TcpTransport::await_all(Duration at_most) {
   // Each round everyone hears from those twice as far away: after all of them, from everyone.
-  patience_ = std::max(at_most, Duration(1));
+  patience_.set_limit(std::max(at_most, Duration(1)));
   progressed();
   std::byte told{};
   std::byte heard[64];
@@ -104,7 +110,7 @@ Result<void> TcpTransport::await_all(Duration at_most) {
       TRY(wait());
     }
   }
-  patience_ = options_->silence_max;
+  patience_.set_limit(options_->silence_max);
   all_have_come_ = true;
   contacts_->all_have_come();
   return ok();
@@ -277,13 +283,12 @@ std::optional<TcpTransport::Fault> TcpTransport::pull(int peer, Stream& stream) 
     const ssize_t got = stream.wire.receive(into);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && would_block(errno)) break;
-    if (got < 0) return gone(peer, describe(errno));
-    if (got == 0) {
+    if (got < 0 && !stream.left) return gone(peer, describe(errno));
+    if (got <= 0) {
       stream.closed = true;
       if (!stream.left) return gone(peer, "it closed the connection");
       break;
     }
-    progressed();
     idle_looks_ = 0;
     stream.used = true;
 
@@ -302,6 +307,7 @@ std::optional<TcpTransport::Fault> TcpTransport::pull(int peer, Stream& stream) 
 
     // A frame that is complete (perhaps with its header: goodbye has no payload) is dealt with.
     if (stream.frame->kind == FrameKind::data) {
+      progressed();
       if (stream.expected.empty()) break;
       const Expected& expected = stream.expected.front();
       if (expected.received == expected.bytes.size()) {
@@ -337,10 +343,17 @@ Error TcpTransport::other_operation(int peer, uint64_t theirs, uint64_t their_by
 
 std::optional<TcpTransport::Fault> TcpTransport::control_frame(int peer, Stream& stream) {
   const FrameKind kind = stream.frame->kind;
+  const Tag tag = stream.frame->tag;
   const std::string payload = std::exchange(stream.control, {});
   stream.frame.reset();
   if (kind == FrameKind::goodbye) {
     stream.left = true;
+    return std::nullopt;
+  }
+  if (kind == FrameKind::waiting) {
+    if (tag.operation >= uint64_t(size()))
+      return Fault{peer, corrupt(name(peer) + " blames a rank that is not"), false};
+    heard(peer, int(tag.operation));
     return std::nullopt;
   }
   if (kind == FrameKind::hello) return Fault{peer, corrupt(name(peer) + ": a second hello"), false};
@@ -353,8 +366,12 @@ std::optional<TcpTransport::Fault> TcpTransport::control_frame(int peer, Stream&
 
 std::optional<TcpTransport::Fault> TcpTransport::push(int peer, Stream& stream) {
   while (stream.wire && !stream.outgoing.empty()) {
-    if (stream.left || stream.closed) return gone(peer, "it has left, but is still needed");
     Outgoing& frame = stream.outgoing.front();
+    if (stream.left || stream.closed) {
+      if (stream.owes()) return gone(peer, "it has left, but is still needed");
+      stream.outgoing.clear();
+      break;
+    }
     iovec parts[2];
     int count = 0;
     if (frame.sent < frame_header_bytes) {
@@ -366,14 +383,19 @@ std::optional<TcpTransport::Fault> TcpTransport::push(int peer, Stream& stream) 
     const ssize_t sent = stream.wire.send(std::span(parts, size_t(count)));
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0 && would_block(errno)) break;
+    if (sent < 0 && !stream.owes()) {
+      stream.outgoing.clear();  // what is wrong is found by pull(), where it may have taken leave
+      break;
+    }
     if (sent < 0) return gone(peer, describe(errno));
-    progressed();
+    const bool is_word = frame.is_word;
+    if (!is_word) progressed();
     idle_looks_ = 0;
     stream.used = true;
     frame.sent += size_t(sent);
     if (frame.sent == frame_header_bytes + frame.payload.size()) {
       stream.outgoing.pop_front();
-      --sends_open_;
+      if (!is_word) --sends_open_;
     }
   }
   return std::nullopt;
@@ -394,21 +416,27 @@ Result<void> TcpTransport::wait() {
     }
     return look(0ms);
   }
-  TRY(look(contacts_->busy() ? contacts_->sleep_max() : TcpOptions::cancel_check_interval));
+  const Duration at_most = contacts_->busy() ? contacts_->sleep_max() : TcpOptions::cancel_check_interval;
+  TRY(look(std::min(at_most, patience_.step())));
   TRY(check_cancelled());
-  std::vector<int> waited_for;
+  const std::vector<int> peers = waited_for();
+  ask_after(peers);
+  return check_patience(peers);
+}
+
+std::vector<int> TcpTransport::waited_for() const {
+  std::vector<int> peers;
   for (int peer = 0; peer < size(); ++peer) {
     const auto& streams = links_[size_t(peer)].streams;
     if (std::any_of(streams.begin(), streams.end(),
-                    [](const Stream& each) { return !each.expected.empty() || !each.outgoing.empty(); }))
-      waited_for.push_back(peer);
+                    [](const Stream& each) { return !each.expected.empty() || each.owes(); }))
+      peers.push_back(peer);
   }
-  ask_after(waited_for);
-  return check_patience(waited_for);
+  return peers;
 }
 
 void TcpTransport::ask_after(std::span<const int> waited_for) {
-  if (!all_have_come_ || SteadyClock::now() - progress_at_ < ask_after_interval) return;
+  if (!all_have_come_ || SteadyClock::now() - patience_.moved_at() < ask_after_interval) return;
   for (const int peer : waited_for) {
     // To an earlier one we are connecting ourselves.
     if (!is_linked(peer) && peer > rank()) contacts_->probe(peer);
@@ -462,11 +490,26 @@ Result<std::unique_ptr<TcpTransport>> TcpTransport::meet_over_tcp(const std::vec
 
 Result<void> TcpTransport::check_patience(std::span<const int> waited_for) {
   if (failure_) return *failure_;
-  if (SteadyClock::now() - progress_at_ < patience_) return ok();
-  std::string silent;
-  for (const int peer : waited_for) silent += (silent.empty() ? "" : ", ") + name(peer);
-  return fail(unavailable("nothing from " + silent + " for " + std::to_string(patience_.count()) + " ms"),
-              waited_for.empty() ? rank() : waited_for.back());
+  const auto now = SteadyClock::now();
+  if (const auto word = patience_.word(waited_for, now)) tell(*word);
+  if (!patience_.is_over(now)) return ok();
+  const int guilty = patience_.guilty(waited_for, now);
+  return fail(unavailable("nothing from " + name(guilty) + " for " +
+                          std::to_string(patience_.limit().count()) + " ms"),
+              guilty);
+}
+
+void TcpTransport::tell(int guilty) {
+  ++words_told_;
+  named_ = guilty;
+  const HeaderBytes word = encode(FrameHeader{FrameKind::waiting, {uint64_t(guilty), 0}, 0});
+  for (int peer = 0; peer < size(); ++peer) {
+    Stream& stream = links_[size_t(peer)].streams[0];
+    // Who does not take what it has been sent is not waiting for a word.
+    if (!stream.wire || stream.left || stream.closed || !stream.outgoing.empty()) continue;
+    stream.outgoing.push_back({word, {}, 0, true});
+    (void)push(peer, stream);
+  }
 }
 
 Result<void> TcpTransport::look(Duration at_most) {

@@ -6,8 +6,9 @@
 // once. A peer's machine that vanishes stops answering keepalive probes (TcpOptions::dead_peer_max). A rank
 // that fails tells all whom it is connected to who was at fault before it closes, and they tell theirs, so that all
 // blame the first dead and not the second. A peer that is alive but stuck is given up after
-// TcpOptions::silence_max; then the named rank is the one that was waited for. Whoever waits long for a rank that it
-// is not connected to asks now and then whether anybody listens there.
+// TcpOptions::silence_max: whoever waits tells all whom it is connected to, so the named rank is the one that does
+// not (patience.hpp). Whoever waits long for a rank that it is not connected to asks now and then whether anybody
+// listens there.
 //
 // Threads: confined to one thread at a time.
 #pragma once
@@ -22,6 +23,7 @@
 
 #include "collectives/group.hpp"
 #include "collectives/transport.hpp"
+#include "collectives/transport/patience.hpp"
 #include "collectives/transport/tcp/contacts.hpp"
 #include "collectives/transport/tcp/frame.hpp"
 #include "collectives/transport/tcp/wire.hpp"
@@ -64,8 +66,15 @@ class TcpTransport final : public Transport {
   Error fail(Error error, int guilty);
   std::string name(int rank) const;
   const Socket& socket_to(int rank) const { return links_[size_t(rank)].streams[0].wire.socket(); }
-  // What wait() says when nothing came for too long; `waited_for` are the ranks that are to blame.
+  // What wait() says when nothing came for too long from `waited_for`.
   Result<void> check_patience(std::span<const int> waited_for);
+  // The peers with a connection on which we wait.
+  std::vector<int> waited_for() const;
+  // `peer` waits, and would blame `guilty`. Requires: both are ranks.
+  void heard(int peer, int guilty) { patience_.heard(peer, guilty, std::chrono::steady_clock::now()); }
+  // How often we have told the others that we wait, and whom we named last.
+  uint32_t words_told() const { return words_told_; }
+  int named() const { return named_; }
   Result<void> check_cancelled();
   const std::optional<Error>& failure() const { return failure_; }
   bool is_busy() const { return !busy_.empty(); }
@@ -75,13 +84,14 @@ class TcpTransport final : public Transport {
                         uint64_t our_bytes) const;
   Result<std::unique_ptr<TcpTransport>> meet_over_tcp(const std::vector<int>& members,
                                                       const std::vector<std::string>& offers, uint64_t key);
-  void progressed() { progress_at_ = std::chrono::steady_clock::now(); }
+  void progressed() { patience_.moved(std::chrono::steady_clock::now()); }
 
  private:
   struct Outgoing {
     HeaderBytes header;
     std::span<const std::byte> payload;
-    size_t sent = 0;  // of header and payload together
+    size_t sent = 0;       // of header and payload together
+    bool is_word = false;  // that we wait: nobody needs it
   };
   struct Expected {
     Tag tag;
@@ -102,7 +112,9 @@ class TcpTransport final : public Transport {
     bool used = false;                 // a byte went, one way or the other
     bool left = false;                 // said goodbye
     bool closed = false;
-    bool idle() const { return !readable && outgoing.empty() && expected.empty(); }
+    // A word is sent only where nothing else waits to be: it is the first, if there is one.
+    bool owes() const { return outgoing.size() > (!outgoing.empty() && outgoing.front().is_word ? 1 : 0); }
+    bool idle() const { return !readable && !owes() && expected.empty(); }
     bool holds_unwanted_data() const { return frame && frame->kind == FrameKind::data && expected.empty(); }
   };
   struct Link {
@@ -133,6 +145,8 @@ class TcpTransport final : public Transport {
   std::optional<Fault> compare(int peer, const Stream& stream) const;
   void finish_expected(Link& link, Stream& stream);
   void ask_after(std::span<const int> waited_for);
+  // All whom we are connected to, that we wait.
+  void tell(int guilty);
   Fault gone(int peer, std::string why) const;
   Error blame(std::vector<Fault> faults);
   // Reads what the others still send, until they have closed or farewell_max is over: closing a connection
@@ -151,8 +165,9 @@ class TcpTransport final : public Transport {
   int idle_looks_ = 0;  // how often wait() found nothing since something moved
   Socket offered_;      // listens for those who take our offer
   std::optional<Error> failure_;
-  std::chrono::steady_clock::time_point progress_at_;
-  Duration patience_;          // silence_max, but while all are awaited
+  Patience patience_;  // silence_max, but while all are awaited
+  uint32_t words_told_ = 0;
+  int named_ = 0;
   bool contacts_due_ = false;  // something came for them
   bool all_have_come_ = false;
 };
