@@ -11,7 +11,7 @@ import urllib.parse
 import xml.sax.saxutils
 
 STATES = ["placed", "preparing", "downloading", "running", "draining", "uploading", "finished", "failed", "lost"]
-FAULTS = ["algorithm", "client", "internal"]
+FAULTS = ["algorithm", "client", "internal", "lost"]
 CAUSES = {"user": 1, "max_runtime": 2, "host_failed": 4}
 
 

@@ -274,7 +274,7 @@ ProcessExited Agent::explain_exit(const host::ContainerExit& exited) {
   site_.container->kill_all();
   site_.pump->finish(kLastWordsMax);
   if (exited.runtime_killed && !exited.out_of_memory) {
-    event.fault = domain::Fault::internal;
+    event.fault = domain::Fault::lost;
     event.reason = "the container runtime under the process was killed";
     return event;
   }

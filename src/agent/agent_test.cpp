@@ -358,6 +358,14 @@ TEST_F(AgentTest, AnImageThatIsNotThereIsTheUsersFault) {
   EXPECT_EQ(finish().fault, domain::Fault::client);
 }
 
+TEST_F(AgentTest, OfABatchJobItHasTheNameThatRulesLookFor) {
+  order_.spec.batch.emplace();
+  order_.image.kind = domain::Image::Kind::oci;
+  start([](Played::Hands&) { return 0; });
+  const auto last = finish();
+  EXPECT_TRUE(last.message.starts_with("CannotPullContainerError: The image ")) << last.message;
+}
+
 TEST_F(AgentTest, AChannelNamedLikeItsParentIsRefused) {
   domain::Channel channel;
   channel.name = "..";

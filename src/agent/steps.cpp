@@ -91,6 +91,11 @@ Failure failure_of(const Error& error, const std::string& doing) {
   return failure;
 }
 
+Failure named(const Site& site, std::string_view name, Failure failure) {
+  if (site.order.spec.plain()) failure.message.insert(0, name);
+  return failure;
+}
+
 Result<void> with_store(Site& site, const std::string& doing, const std::function<Result<void>()>& work) {
   const auto since = site.world.clock.monotonic();
   bool told = false, keys_renewed = false;

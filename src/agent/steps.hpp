@@ -60,6 +60,9 @@ std::optional<Failure> judge_mirrors(Site& site);
 // The same error as a failure: of the user's making (client) or ours (internal), by its kind.
 Failure failure_of(const Error& error, const std::string& doing);
 
+// The same failure, of Batch jobs with AWS's name of it before, which rules of retries look for.
+Failure named(const Site& site, std::string_view name, Failure failure);
+
 // Does what talks to the object store, again and again while that is away or the keys are being renewed, but
 // not longer than kStoreAwayMax. Errors: those of `work`, cancelled.
 inline constexpr Duration kStoreAwayMax =

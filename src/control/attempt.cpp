@@ -39,6 +39,7 @@ void note_end(Attempt& attempt, const Host& host) {
   attempt.exit_code = host.exit_code;
   attempt.failure = shorten(host.failure, kFailureReasonBytesMax);
   attempt.fault = host.fault;
+  attempt.machine = host.machine;
 }
 
 // Attempts that count against those that the job asked for. Batch's spot machines that were taken back do, as AWS's.
@@ -83,6 +84,7 @@ std::string failure_reason(const Attempt& attempt, HostIndex index) {
       prefix = "ClientError: ";
       break;
     case Fault::internal:
+    case Fault::lost:
       prefix = "InternalServerError: ";
       break;
   }
@@ -99,12 +101,13 @@ bool tries_again(const Job& job, const Attempt& attempt, const Host& host) {
   if (job.spec.batch) {
     Attempt ended = attempt;
     note_end(ended, host);
-    if (!job.spec.batch->service) return domain::tries_again(*job.spec.batch, failed, end_of(ended));
-    if (job.spec.spot && host.fault == Fault::internal) return true;
+    if (!job.spec.batch->service)
+      return domain::tries_again(*job.spec.batch, failed, end_of(job, ended));
+    if (job.spec.spot && is_ours(host.fault.value_or(Fault::algorithm))) return true;
     const AttemptEnd end{service_end_of(ended), "", ended.exit_code};
     return domain::tries_again(*job.spec.batch, failed, end);
   }
-  if (host.fault != Fault::internal) return false;
+  if (!is_ours(host.fault.value_or(Fault::algorithm))) return false;
   if (job.spec.spot) return true;
   return failed <= job.spec.retries_max;  // this one is among them
 }
@@ -161,9 +164,15 @@ std::string no_further_attempt(const Job& job, const Attempt& attempt) {
   const std::string last = ", the last time: " + attempt.interruption;
   if (job.attempts.size() >= kAttemptsMax)
     return "InternalServerError: it was interrupted " + std::to_string(kAttemptsMax) + " times" + last;
-  if (attempt.spot && attempt.interrupted && !attempt.preempted)
-    return domain::tries_again(*job.spec.batch, failed_attempts(job), end_of(attempt)) ? ""
-                                                                                       : attempt.interruption;
+  if (job.spec.plain() && attempt.interrupted) {
+    const AttemptEnd end = end_of(job, attempt);
+    if (ends_with_interruption(*job.spec.batch, end))
+      return "ClientError: it was interrupted, and a rule of its evaluateOnExit says EXIT then: " +
+             attempt.interruption;
+    if (attempt.spot && !attempt.preempted &&
+        !domain::tries_again(*job.spec.batch, failed_attempts(job), end))
+      return attempt.interruption;
+  }
   if (!attempt.preempted || !job.spec.batch || !job.spec.batch->preemptions_max) return "";
   const auto preempted = std::ranges::count_if(job.attempts, &Attempt::preempted);
   if (preempted <= int64_t(*job.spec.batch->preemptions_max)) return "";

@@ -11,6 +11,13 @@ using domain::Withdrawn;
 using test::BatchYard;
 using test::kRegion;
 
+// How each attempt ended, in the words of AWS.
+std::vector<std::string> ends(const domain::Job& job) {
+  std::vector<std::string> words;
+  for (const auto& attempt : job.attempts) words.push_back(end_of(job, attempt).status_reason);
+  return words;
+}
+
 TEST(Batch, AJobRunsInTheFirstEnvironmentOfItsQueueWithRoom) {
   BatchYard yard;
   yard.add_environment("more", 2);
@@ -109,6 +116,32 @@ TEST(Batch, ATimeoutIsOfEachAttemptAndNotTriedAgain) {
   EXPECT_EQ(yard.status("a"), "FAILED");
   EXPECT_EQ(yard.find("a")->attempts.size(), 2u);
   EXPECT_EQ(batch_status_reason(*yard.find("a")), "Job attempt duration exceeded timeout");
+  EXPECT_EQ(ends(*yard.find("a")), (std::vector<std::string>{"Essential container in task exited",
+                                                             "Job attempt duration exceeded timeout"}));
+}
+
+TEST(Batch, AnInterruptionIsFollowedByAnotherAttemptUnlessARuleOfItsStatusReasonSaysExit) {
+  BatchYard yard;
+  const auto interrupted = [&](const std::string& id, std::vector<domain::RetryRule> rules) {
+    NewJob job = yard.batch_job(id);
+    job.spec.batch->retry_rules = std::move(rules);
+    EXPECT_TRUE(yard.create(job));
+    yard.walk(id, 0, HostState::running);
+    yard.control->interrupt_job({kRegion, id}, {}, [](auto answer) { EXPECT_TRUE(answer); });
+    yard.run();
+    wire::StateFact last;
+    last.state = HostState::finished;
+    last.stopped = domain::StopCause::interrupted;
+    EXPECT_TRUE(yard.report(id, 0, last));
+    const auto ended = yard.find(id);
+    EXPECT_TRUE(domain::matches("Host EC2 (instance i-*", ends(*ended).front()));
+    return ended->state;
+  };
+  EXPECT_EQ(interrupted("none", {}), JobState::waiting);
+  EXPECT_EQ(interrupted("reason", {{"", "*", "", false}}), JobState::waiting);
+  EXPECT_EQ(interrupted("retry", {{"Host EC2*", "", "", true}, {"*", "", "", false}}), JobState::waiting);
+  EXPECT_EQ(interrupted("exit", {{"Host EC2*", "", "", false}}), JobState::failed);
+  EXPECT_EQ(batch_status_reason(*yard.find("exit")), ends(*yard.find("exit")).front());
 }
 
 TEST(Batch, CancelIsForWaitingJobsAndTerminateForAll) {
@@ -125,6 +158,7 @@ TEST(Batch, CancelIsForWaitingJobsAndTerminateForAll) {
   yard.exit("runs", 143);
   EXPECT_EQ(yard.status("runs"), "FAILED");
   EXPECT_EQ(yard.find("runs")->withdrawn, Withdrawn::terminated);
+  EXPECT_EQ(ends(*yard.find("runs")), std::vector<std::string>{"enough"});
   EXPECT_TRUE(yard.withdraw("runs", Withdrawn::terminated, "again")) << "it is over, and that is no error";
   EXPECT_EQ(yard.find("runs")->withdrawn_reason, "enough");
 }

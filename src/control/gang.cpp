@@ -26,7 +26,9 @@ Result<void> name_program(const Settings& settings, const Job& job, domain::Host
   order.spec.image = program.image;
   order.spec.arguments = program.arguments;
   order.spec.environment = program.environment;
-  order.image = TRY(domain::resolve_image(settings.images, order.spec.image));
+  auto image = domain::resolve_image(settings.images, order.spec.image);
+  if (!image && job.spec.plain()) return invalid(std::string(domain::kCannotPull) + image.error().message);
+  order.image = TRY(std::move(image));
   for (size_t i = 0; i < job.spec.groups.size(); ++i) {
     order.spec.groups[i].program.reset();
     const bool own = &job.spec.groups[i] == &group;

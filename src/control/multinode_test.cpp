@@ -119,7 +119,7 @@ TEST(Multinode, WhatBecomesOfTheOthersIsOfNoAccount) {
   yard.launcher.kill({1, 1}, 2);
   yard.run();
   EXPECT_EQ(yard.status(2), "FAILED");
-  EXPECT_EQ(node_status_reason(*yard.find("n"), 2), "Host EC2 (instance) terminated.");
+  EXPECT_TRUE(domain::matches("Host EC2 (instance i-*", node_status_reason(*yard.find("n"), 2)));
   EXPECT_EQ(yard.status(), "RUNNING");
   EXPECT_FALSE(yard.find("n")->attempt()->first_failed);
   yard.end(kMain, 0);
@@ -140,7 +140,7 @@ TEST(Multinode, TheMainHostsFailureIsTheJobs) {
   yard.run();
   yard.followers_end({0, 2});
   EXPECT_EQ(yard.status(), "FAILED");
-  EXPECT_EQ(batch_status_reason(*yard.find("n")), "Host EC2 (instance) terminated.");
+  EXPECT_TRUE(domain::matches("Host EC2 (instance i-*", batch_status_reason(*yard.find("n"))));
 }
 
 TEST(Multinode, ATimeoutIsOfTheMainHost) {

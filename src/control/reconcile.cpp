@@ -148,7 +148,7 @@ class Deciding {
              std::ranges::find(missing, host) == missing.end();
     });
     if (!gone.empty()) {
-      lose(id, gone, Fault::internal,
+      lose(id, gone, Fault::lost,
            "the host's agent on machine " + attempt.hosts[gone.front()].machine + " is gone");
     } else if (!missing.empty()) {
       start(job, attempt, id, missing);
@@ -270,8 +270,9 @@ class Deciding {
       if (const auto former = idle_for(job, attempt)) decision_.after.emplace(id, *former);
     } else if (!try_again(failure->second) || now_ - attempt.started >= patience_.launch) {
       const bool clients = failure->second.kind == Kind::invalid || failure->second.kind == Kind::not_found;
+      const std::string& why = failure->second.message;
       lose(id, missing, clients ? Fault::client : Fault::internal,
-           "the hosts could not be started: " + failure->second.message);
+           why.starts_with(kCannotPull) ? why : "the hosts could not be started: " + why);
     } else {
       decision_.ensure.push_back(id);
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.hpp"
+#include "base/sha256.hpp"
 #include "base/text.hpp"
 #include "domain/array.hpp"
 #include "domain/json_fields.hpp"
@@ -14,6 +15,7 @@ constexpr std::string_view kKinds[] = {"compute_environment", "job_queue",      
                                        "scheduling_policy",   "service_environment", "quota_share",
                                        "consumable_resource"};  // as BatchNoun
 static_assert(std::size(kKinds) == std::variant_size_v<BatchNoun>);
+constexpr size_t kInstanceDigits = 17;  // of an instance's id, as AWS
 constexpr std::string_view kStatuses[] = {"SUBMITTED", "PENDING",   "RUNNABLE", "STARTING",
                                           "RUNNING",   "SUCCEEDED", "FAILED"};  // as BatchStatus
 
@@ -290,6 +292,38 @@ BatchStatus node_status(const Job& job, HostIndex host) {
   return BatchStatus::failed;
 }
 
+namespace {
+
+// Whom AWS would name by an instance's id is named by one that the machine's name makes: always the same.
+std::string host_terminated(const std::string& machine) {
+  const std::string id =
+      machine.empty() ? "" : " i-" + to_hex(bytes_of(sha256(machine))).substr(0, kInstanceDigits);
+  return "Host EC2 (instance" + id + ") terminated.";
+}
+
+std::string status_reason_of(Fault fault, const std::optional<int>& exit_code, const std::string& machine) {
+  switch (fault) {
+    case Fault::lost:
+      return host_terminated(machine);
+    case Fault::internal:
+      if (exit_code) return "Task stopped by an internal error";
+      [[fallthrough]];
+    case Fault::client:
+      return "Task failed to start";
+    case Fault::algorithm:
+      break;
+  }
+  return "Essential container in task exited";
+}
+
+// "" when nobody ended the job before its time.
+std::string reason_of_stop(const Job& job) {
+  if (job.withdrawn != Withdrawn::no) return job.withdrawn_reason;
+  return job.stop_cause == StopCause::max_runtime ? "Job attempt duration exceeded timeout" : "";
+}
+
+}  // namespace
+
 std::string node_status_reason(const Job& job, HostIndex host) {
   const Attempt* attempt = job.attempt();
   if (job.spec.decides(host) || !attempt || host >= attempt->hosts.size() || job.state == JobState::waiting)
@@ -300,9 +334,7 @@ std::string node_status_reason(const Job& job, HostIndex host) {
     const bool waits = own.state < HostState::running;
     return waits ? "starts when the main node of the job runs" : "";
   }
-  if (own.fault == Fault::internal) return "Host EC2 (instance) terminated.";
-  if (own.fault == Fault::client) return "Task failed to start";
-  return "Essential container in task exited";
+  return status_reason_of(own.fault.value_or(Fault::algorithm), own.exit_code, own.machine);
 }
 
 std::vector<JobState> states_of(BatchStatus status) {
@@ -323,35 +355,36 @@ std::vector<JobState> states_of(BatchStatus status) {
   return {JobState::failed, JobState::stopped};
 }
 
-AttemptEnd end_of(const Attempt& attempt) {
+AttemptEnd end_of(const Job& job, const Attempt& attempt) {
   AttemptEnd end;
   end.exit_code = attempt.exit_code;
-  const Fault fault = attempt.fault.value_or(Fault::algorithm);
-  if (attempt.interrupted) {
-    end.status_reason = "Host EC2 (instance) terminated.";
+  const bool last = job.attempt() && job.attempt()->number == attempt.number;
+  // What was done all the same was not taken away.
+  if (attempt.interrupted && !(last && job.state == JobState::completed)) {
+    end.status_reason = host_terminated(attempt.machine);
     end.reason = attempt.interruption;
-  } else if (fault == Fault::internal) {
-    end.status_reason = "Host EC2 (instance) terminated.";
-    end.reason = attempt.failure;
-  } else if (fault == Fault::client) {
-    end.status_reason = "Task failed to start";
-    end.reason = attempt.failure;
-  } else {
-    end.status_reason = "Essential container in task exited";
-    if (attempt.failure.starts_with("OutOfMemory"))
-      end.reason = "OutOfMemoryError: Container killed due to memory usage";
+    return end;
   }
+  const Fault fault = attempt.fault.value_or(Fault::algorithm);
+  end.status_reason = status_reason_of(fault, attempt.exit_code, attempt.machine);
+  if (fault != Fault::algorithm)
+    end.reason = attempt.failure;
+  else if (attempt.failure.starts_with("OutOfMemory"))
+    end.reason = "OutOfMemoryError: Container killed due to memory usage";
+  // Of one that was over before, somebody wrote down that another follows.
+  const bool told_to_stop = job.stop_cause != StopCause::none && job.stop_cause != StopCause::host_failed;
+  if (last && told_to_stop && attempt.interruption.empty())
+    if (std::string reason = reason_of_stop(job); !reason.empty()) end.status_reason = std::move(reason);
   return end;
 }
 
 std::string batch_status_reason(const Job& job) {
   if (job.state == JobState::waiting && !job.wait_reason.empty()) return job.wait_reason;
-  if (job.withdrawn != Withdrawn::no) return job.withdrawn_reason;
-  if (job.stop_cause == StopCause::max_runtime) return "Job attempt duration exceeded timeout";
+  if (std::string reason = reason_of_stop(job); !reason.empty()) return reason;
   const Attempt* attempt = job.attempt();
   if (job.is_array() && job.state == JobState::failed) return "Array Child Job failed";
   if (!attempt || !attempt->ended) return "";
-  return end_of(*attempt).status_reason;
+  return end_of(job, *attempt).status_reason;
 }
 
 std::map<std::string, std::string> batch_variables(const Job& job, const Attempt& attempt, HostIndex host) {

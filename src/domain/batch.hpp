@@ -126,8 +126,8 @@ std::string node_status_reason(const Job& job, HostIndex host);
 // The states that a job of that status may be in.
 std::vector<JobState> states_of(BatchStatus status);
 
-// Requires: it failed or ended. The words of AWS, since rules match them.
-AttemptEnd end_of(const Attempt& attempt);
+// Of an attempt of this job that failed or ended. The words of AWS, since rules match them.
+AttemptEnd end_of(const Job& job, const Attempt& attempt);
 // statusReason: why it waits, or how it ended.
 std::string batch_status_reason(const Job& job);
 // AWS_BATCH_*: what the container of a host of this attempt finds.

@@ -16,6 +16,13 @@ bool applies(const RetryRule& rule, const AttemptEnd& end) {
   return end.exit_code && matches(rule.exit_code, std::to_string(*end.exit_code));
 }
 
+// The one that decides; nullptr: none does.
+const RetryRule* rule_for(const BatchPart& batch, const AttemptEnd& end) {
+  const auto rule =
+      std::ranges::find_if(batch.retry_rules, [&](const RetryRule& each) { return applies(each, end); });
+  return rule == batch.retry_rules.end() ? nullptr : &*rule;
+}
+
 Json to_json(const RetryRule& rule) {
   Json json{{"retry", rule.retry}};
   if (!rule.status_reason.empty()) json["status_reason"] = rule.status_reason;
@@ -76,9 +83,13 @@ bool matches(std::string_view pattern, std::string_view text) {
 
 bool tries_again(const BatchPart& batch, size_t attempts_made, const AttemptEnd& end) {
   if (attempts_made >= batch.attempts_max) return false;
-  const auto rule =
-      std::ranges::find_if(batch.retry_rules, [&](const RetryRule& each) { return applies(each, end); });
-  return rule == batch.retry_rules.end() || rule->retry;
+  const RetryRule* rule = rule_for(batch, end);
+  return !rule || rule->retry;
+}
+
+bool ends_with_interruption(const BatchPart& batch, const AttemptEnd& end) {
+  const RetryRule* rule = rule_for(batch, end);
+  return rule && !rule->retry && !rule->status_reason.empty();
 }
 
 Json to_json(const BatchPart& batch) {

@@ -28,6 +28,10 @@ enum class Withdrawn { no, cancelled, terminated, dependency_failed, queue_delet
 std::string_view to_string(Withdrawn);
 Result<Withdrawn> parse_withdrawn(std::string_view);
 
+// How the failure of a host begins whose container never ran: in the words of AWS, since rules match them.
+inline constexpr std::string_view kCannotPull = "CannotPullContainerError: ";
+inline constexpr std::string_view kCannotStart = "CannotStartContainerError: ";
+
 // An attempt's end, in the words that the rules see.
 struct AttemptEnd {
   std::string status_reason;
@@ -93,6 +97,9 @@ bool matches(std::string_view pattern, std::string_view text);
 // where none does, there is another one, as long as attempts are left.
 // Requires: the job was not cancelled or terminated, nor timed out: these are never tried again.
 bool tries_again(const BatchPart& batch, size_t attempts_made, const AttemptEnd& end);
+// Whether an attempt that was interrupted, which otherwise is always followed by another one, was the last: the rule that
+// decides names a status reason and says EXIT.
+bool ends_with_interruption(const BatchPart& batch, const AttemptEnd& end);
 
 Json to_json(const BatchPart&);
 Result<BatchPart> batch_part_from_json(const Json&);

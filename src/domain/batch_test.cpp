@@ -6,7 +6,7 @@ namespace trainyard::domain {
 namespace {
 
 TEST(RetryRules, PatternsEndInAStarAndKnowNoCase) {
-  EXPECT_TRUE(matches("Host EC2*", "host ec2 (instance) terminated."));
+  EXPECT_TRUE(matches("Host EC2*", "host ec2 (instance i-0a) terminated."));
   EXPECT_TRUE(matches("*", ""));
   EXPECT_TRUE(matches("137", "137"));
   EXPECT_FALSE(matches("13", "137"));
@@ -16,7 +16,7 @@ TEST(RetryRules, PatternsEndInAStarAndKnowNoCase) {
 TEST(RetryRules, TheFirstThatHoldsDecidesAndNoneMeansAnotherAttempt) {
   const RetryRule retry_on_loss{"Host EC2*", "", "", true}, exit_otherwise{"", "*", "", false};
   const RetryRule exit_on_3{"", "", "3", false}, both{"Essential*", "", "4*", false};
-  const AttemptEnd lost{"Host EC2 (instance) terminated.", "", {}};
+  const AttemptEnd lost{"Host EC2 (instance i-0a) terminated.", "", {}};
   const AttemptEnd three{"Essential container in task exited", "", 3},
       forty{"Essential container in task exited", "", 40};
   struct Row {
@@ -93,6 +93,55 @@ TEST(BatchJob, ItsReasonIsTheUsersOwnWhenHeTookItBack) {
   EXPECT_EQ(batch_status_reason(job), "Job attempt duration exceeded timeout");
 }
 
+TEST(BatchJob, AnAttemptsEndIsInTheWordsThatRulesMatch) {
+  const std::string host = "Host EC2 (instance i-26f8567f256918229) terminated.";
+  struct Row {
+    std::optional<Fault> fault;
+    std::string failure;
+    std::optional<int> exit_code;
+    AttemptEnd end;
+  };
+  const Row rows[] = {
+      {{}, "", 0, {"Essential container in task exited", "", 0}},
+      {Fault::algorithm, "my own words", 3, {"Essential container in task exited", "", 3}},
+      {Fault::algorithm,
+       "OutOfMemory: the limit",
+       137,
+       {"Essential container in task exited", "OutOfMemoryError: Container killed due to memory usage", 137}},
+      {Fault::lost, "the agent is gone", {}, {host, "the agent is gone", {}}},
+      {Fault::internal,
+       "CannotPullContainerError: 503",
+       {},
+       {"Task failed to start", "CannotPullContainerError: 503", {}}},
+      {Fault::client, "no such volume", {}, {"Task failed to start", "no such volume", {}}},
+      {Fault::internal, "it was lost", 137, {"Task stopped by an internal error", "it was lost", 137}},
+  };
+  for (const Row& row : rows) {
+    Job job = batch_job(JobState::failed);
+    Attempt& attempt = job.attempts.emplace_back();
+    attempt.machine = "box";
+    attempt.fault = row.fault;
+    attempt.failure = row.failure;
+    attempt.exit_code = row.exit_code;
+    const AttemptEnd end = end_of(job, attempt);
+    EXPECT_EQ(end.status_reason, row.end.status_reason) << row.failure;
+    EXPECT_EQ(end.reason, row.end.reason) << row.failure;
+    EXPECT_EQ(end.exit_code, row.end.exit_code) << row.failure;
+  }
+}
+
+TEST(BatchJob, AnAttemptThatWasInterruptedLostItsHostUnlessItWasDoneAllTheSame) {
+  Job job = batch_job(JobState::waiting);
+  Attempt& attempt = job.attempts.emplace_back();
+  attempt.machine = "box";
+  attempt.interruption = "the spot market";
+  attempt.interrupted = Instant{};
+  EXPECT_TRUE(matches("Host EC2 (instance i-*", end_of(job, attempt).status_reason));
+  EXPECT_EQ(end_of(job, attempt).reason, "the spot market");
+  job.state = JobState::completed;
+  EXPECT_EQ(end_of(job, attempt).status_reason, "Essential container in task exited");
+}
+
 TEST(BatchJob, AContainerFindsWhereItIs) {
   Attempt attempt;
   attempt.number = 2;
@@ -116,6 +165,7 @@ TEST(BatchJob, SurvivesItsRecord) {
   job.attempts.back().exit_code = 3;
   job.attempts.back().failure = "words";
   job.attempts.back().fault = Fault::client;
+  job.attempts.back().machine = "box-1";
   const auto read = job_from_json(to_json(job));
   ASSERT_TRUE(read);
   EXPECT_EQ(to_json(*read), to_json(job));

@@ -192,6 +192,7 @@ Json to_json(const Attempt& attempt) {
   if (attempt.exit_code) json["exit_code"] = *attempt.exit_code;
   if (!attempt.failure.empty()) json["failure"] = attempt.failure;
   if (attempt.fault) json["fault"] = to_string(*attempt.fault);
+  if (!attempt.machine.empty()) json["machine"] = attempt.machine;
   return json;
 }
 
@@ -214,6 +215,7 @@ Result<Attempt> attempt_from_json(const Json& json) {
       .read("exit_code", attempt.exit_code)
       .read("failure", attempt.failure)
       .read("fault", attempt.fault, parse_fault)
+      .read("machine", attempt.machine)
       .read("started", attempt.started)
       .read("training_started", attempt.training_started)
       .read("ended", attempt.ended);

@@ -184,6 +184,7 @@ struct Attempt {
   std::optional<int> exit_code;  // once it ended: of the host that failed first, else of the first host
   std::string failure;           // then: what that host said went wrong; "" when nothing did
   std::optional<Fault> fault;    // then: whose fault that was
+  std::string machine;           // then: where that host was
   Instant started;
   std::optional<Instant> training_started;  // its first host began to run
   std::optional<Instant> ended;

@@ -62,8 +62,10 @@ constexpr Names<StopCause, 8> kStopCauses{{{StopCause::none, "none"},
                                            {StopCause::interrupted, "interrupted"},
                                            {StopCause::max_pending, "max_pending"},
                                            {StopCause::main_ended, "main_ended"}}};
-constexpr Names<Fault, 3> kFaults{
-    {{Fault::algorithm, "algorithm"}, {Fault::client, "client"}, {Fault::internal, "internal"}}};
+constexpr Names<Fault, 4> kFaults{{{Fault::algorithm, "algorithm"},
+                                   {Fault::client, "client"},
+                                   {Fault::internal, "internal"},
+                                   {Fault::lost, "lost"}}};
 constexpr Names<WarmPoolState, 4> kWarmPoolStates{{{WarmPoolState::in_use, "InUse"},
                                                    {WarmPoolState::available, "Available"},
                                                    {WarmPoolState::reused, "Reused"},

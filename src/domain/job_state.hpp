@@ -62,8 +62,9 @@ enum class StopCause { none, user, max_runtime, max_wait, host_failed, interrupt
 enum class WarmPoolState { in_use, available, reused, terminated };
 
 // Whose fault a failure is: decides the first word of FailureReason (AlgorithmError, ClientError,
-// InternalServerError).
-enum class Fault { algorithm, client, internal };
+// InternalServerError). A host that is gone, or on which the container's runtime is, is lost: that is ours as well.
+enum class Fault { algorithm, client, internal, lost };
+inline bool is_ours(Fault fault) { return fault == Fault::internal || fault == Fault::lost; }
 
 std::string_view to_string(JobState);
 std::string_view to_string(AttemptState);

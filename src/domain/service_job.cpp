@@ -60,6 +60,7 @@ std::string service_end_of(const Attempt& attempt) {
   const std::string received(kReceived);
   switch (attempt.fault.value_or(Fault::algorithm)) {
     case Fault::internal:
+    case Fault::lost:
       return received + "InternalServerError: We encountered an internal error. Please try again.";
     case Fault::client:
       return received + "ClientError: " + text;

@@ -31,8 +31,7 @@ void fields(Side& side, M& m) {
     side.choice("state", m.state, domain::HostState::lost);
     side("message", m.message);
     side.optional("exit_code", m.exit_code, [&](auto& code) { side("exit_code", code); });
-    side.optional("fault", m.fault,
-                  [&](auto& fault) { side.choice("fault", fault, domain::Fault::internal); });
+    side.optional("fault", m.fault, [&](auto& fault) { side.choice("fault", fault, domain::Fault::lost); });
     side("staged_model", m.staged_model);
     side("model_uri", m.model_uri);
     side("output_uri", m.output_uri);

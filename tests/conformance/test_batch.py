@@ -114,6 +114,19 @@ def test_a_failure_is_tried_again_and_each_attempt_is_kept(server, batch, queue)
     assert done["status"] == "FAILED" and done["container"]["exitCode"] == 3 and len(done["attempts"]) == 1
 
 
+def test_what_never_ran_says_so_in_the_words_that_rules_look_for(batch, queue):
+    none = register(batch, fresh("none"), containerProperties={"image": "oci:/no/such/image:1"})["jobDefinitionArn"]
+    rules = {"attempts": 3, "evaluateOnExit": [{"onReason": "CannotPullContainerError*", "action": "EXIT"}]}
+    done = wait_until(batch, batch.submit_job(jobName="none", jobQueue=queue, jobDefinition=none, retryStrategy=rules)["jobId"])
+    assert done["status"] == "FAILED" and done["statusReason"] == "Task failed to start"
+    (attempt,) = done["attempts"]
+    assert attempt["statusReason"] == "Task failed to start" and attempt["container"]["reason"] == done["container"]["reason"]
+    assert done["container"]["reason"].startswith("CannotPullContainerError: The image oci:/no/such/image:1 cannot be used: ")
+    odd = register(batch, fresh("odd"), containerProperties={"command": ["/no/such/program"]})["jobDefinitionArn"]
+    done = wait_until(batch, batch.submit_job(jobName="odd", jobQueue=queue, jobDefinition=odd)["jobId"])
+    assert done["status"] == "FAILED" and done["container"]["reason"].startswith("CannotStartContainerError: The container cannot be started: "), done
+
+
 def test_dependencies_wait_and_fail_together(server, batch, queue):
     first = submit(batch, queue, "while [ ! -e /tmp/never ]; do sleep 0.1; done")
     second = submit(batch, queue, "true", dependsOn=[{"jobId": first}])
@@ -123,6 +136,7 @@ def test_dependencies_wait_and_fail_together(server, batch, queue):
     batch.terminate_job(jobId=first, reason="enough of it")
     done = wait_until(batch, first)
     assert done["status"] == "FAILED" and done["statusReason"] == "enough of it" and done["isTerminated"] and not done["isCancelled"]
+    assert [attempt["statusReason"] for attempt in done["attempts"]] == ["enough of it"]
     done = wait_until(batch, second)
     assert done["status"] == "FAILED" and done["statusReason"] == "Dependent Job failed" and "startedAt" not in done
     third = submit(batch, queue, "true")

@@ -269,5 +269,5 @@ def test_an_agent_that_died_is_told_so_by_its_successor(yard):
                               "--address", "10.0.0.2", "--host-table", place / "hosts"])
     yard.agents.append(again)
     last = yard.finish(again)
-    assert (last["state"], last["fault"]) == ("failed", "internal")
+    assert (last["state"], last["fault"]) == ("failed", "lost")
     assert "died" in last["message"]

@@ -29,12 +29,15 @@ std::optional<Failure> ready_image(Site& site) {
       return !site.interruption.ordered();
     });
     if (!unpacked)
-      return failure_of(unpacked.error(), "The image " + site.order.spec.image + " cannot be used");
+      return named(site, domain::kCannotPull,
+                   failure_of(unpacked.error(), "The image " + site.order.spec.image + " cannot be used"));
     site.image = std::move(*unpacked);
   }
   if (const std::string& user = site.fittings().user; !user.empty()) {
     const auto ids = host::user_of(site.image.root, user);
-    if (!ids) return failure_of(ids.error(), "The container cannot run as the user '" + user + "'");
+    if (!ids)
+      return named(site, domain::kCannotStart,
+                   failure_of(ids.error(), "The container cannot run as the user '" + user + "'"));
     site.image.user_id = ids->user;
     site.image.group_id = ids->group;
   }

@@ -120,18 +120,19 @@ std::optional<Failure> start_process(Site& site) {
     return Failure{domain::Fault::internal, "this agent has no trainyard-entry beside it"};
   const auto spec = container_spec(site);
   if (spec.arguments.empty() || (site.fittings().init && spec.arguments.size() == 2))
-    return Failure{domain::Fault::client,
-                   "The container cannot be started: neither the job nor its image names a command"};
+    return named(site, domain::kCannotStart,
+                 {domain::Fault::client,
+                  "The container cannot be started: neither the job nor its image names a command"});
   // An image's own user finds /opt/ml his, as far as it is this host's own copy.
   if (!site.order.spec.plain() && (spec.user_id != 0 || spec.group_id != 0))
     if (auto given = host::give_tree(site.ml(), spec.user_id, spec.group_id); !given)
       return failure_of(given.error(), "giving /opt/ml to the image's user");
   auto container = site.world.start_container(spec, pipe->write_end.release());
   if (!container) {
-    if (container.error().kind == Kind::not_found) {
-      return Failure{domain::Fault::client, "The container cannot be started: " + container.error().message};
-    }
-    return Failure{domain::Fault::internal, "the container cannot be started: " + container.error().message};
+    const bool clients = container.error().kind == Kind::not_found;
+    return named(site, domain::kCannotStart,
+                 {clients ? domain::Fault::client : domain::Fault::internal,
+                  "The container cannot be started: " + container.error().message});
   }
   site.container = std::move(*container);
   say_what_is_withheld(site);

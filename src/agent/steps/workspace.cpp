@@ -28,7 +28,7 @@ std::optional<Failure> make_workspace(Site& site) {
     remove_directories(site, {"etc", "image", "checkpoints", "entry", kVolumesBeside,
                               site.world.await_volume ? "etc" : "ml"});
   if (site.died_before) {
-    return Failure{domain::Fault::internal, "the agent of this host died while it ran the job"};
+    return Failure{domain::Fault::lost, "the agent of this host died while it ran the job"};
   }
   for (const char* name : {"ml", "etc"}) {
     if (auto made = host::make_directories(site.path(name)); !made)

@@ -74,7 +74,7 @@ std::optional<std::string> unless_empty(std::string text) {
 domain::HostIndex main_of(const domain::Job& job) { return job.spec.main_host().value_or(0); }
 
 batch::AttemptDetail describe_attempt(const domain::Job& job, const domain::Attempt& attempt) {
-  const domain::AttemptEnd end = domain::end_of(attempt);
+  const domain::AttemptEnd end = domain::end_of(job, attempt);
   batch::AttemptDetail detail;
   detail.container.emplace();
   if (end.exit_code) detail.container->exit_code = *end.exit_code;
@@ -97,7 +97,7 @@ void describe_container(const domain::Job& job, batch::JobDetail& detail) {
     detail.container->log_stream_name = control::log_stream_of(job, *attempt, 0);
   }
   if (!attempt->ended) return;
-  const domain::AttemptEnd end = domain::end_of(*attempt);
+  const domain::AttemptEnd end = domain::end_of(job, *attempt);
   if (end.exit_code) detail.container->exit_code = *end.exit_code;
   detail.container->reason = unless_empty(end.reason);
 }
@@ -294,7 +294,7 @@ batch::JobSummary summary_of_batch(const domain::Job& job) {
   if (job.finished())
     summary.stopped_at = milliseconds(attempt && attempt->ended ? *attempt->ended : job.modified);
   if (attempt && attempt->ended) {
-    const domain::AttemptEnd end = domain::end_of(*attempt);
+    const domain::AttemptEnd end = domain::end_of(job, *attempt);
     summary.container.emplace();
     if (end.exit_code) summary.container->exit_code = *end.exit_code;
     summary.container->reason = unless_empty(end.reason);
