@@ -369,10 +369,7 @@ std::chrono::nanoseconds SingleWriter::reconcile_step() {
                           .growth = settings_.growth};
   const Decision decision =
       decide(snapshot, {.scale_gangs = settings_.scale_gangs}, patience, settings_.spot, now);
-  std::vector<JobNumber> order;
-  order.reserve(decision.waits.size());
-  for (const schedule::Wait& wait : decision.waits) order.push_back(wait.job);
-  fronts_.put(next_fronts(snapshot.fronts, snapshot.jobs, *snapshot.yard, order, now));
+  fronts_.put(next_fronts(snapshot.fronts, snapshot.jobs, *snapshot.yard, decision.waits, now));
   idle_since_ = decision.idle_since;
   auto took = clock_.monotonic() - began;
   took += carry_out(decision, now);

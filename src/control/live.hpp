@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "control/queue_front.hpp"
 #include "domain/batch.hpp"
 #include "domain/job.hpp"
 #include "domain/usage.hpp"
@@ -92,7 +93,7 @@ class Live {
     for (schedule::Wait& wait : waits) {
       const auto found = jobs_.find(wait.job);
       if (found != jobs_.end() && found->second->state == domain::JobState::waiting)
-        reasons_[wait.job] = std::move(wait.reason);
+        reasons_[wait.job] = std::move(wait);
     }
   }
 
@@ -103,9 +104,11 @@ class Live {
     const auto reason = reasons_.find(number);
     if (reason == reasons_.end()) return found->second;
     auto job = std::make_shared<domain::Job>(*found->second);
-    job->wait_reason = reason->second.str();
+    const std::string& sentence = reason->second.reason.str();
+    const std::string_view code = job->spec.batch ? wait_code(reason->second.lack) : "";
+    job->wait_reason = code.empty() ? sentence : std::string(code) + " - " + sentence;
     std::string& message = job->transitions.back().message;
-    message = job->attempts.empty() ? job->wait_reason : message + "; " + job->wait_reason;
+    message = job->attempts.empty() ? sentence : message + "; " + sentence;
     return job;
   }
 
@@ -113,7 +116,7 @@ class Live {
   std::map<domain::JobNumber, std::shared_ptr<const domain::Job>> jobs_;
   std::map<domain::JobKey, domain::JobNumber> by_key_;
   // Why jobs wait is worked out again by each reconcile_step, so it is not the ledger's.
-  std::map<domain::JobNumber, SharedText> reasons_;
+  std::map<domain::JobNumber, schedule::Wait> reasons_;
 };
 
 // Finished jobs that were asked for lately: they never change, and reading one from the tables takes as long as all

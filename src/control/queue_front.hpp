@@ -10,17 +10,21 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/time.hpp"
 #include "domain/batch.hpp"
 #include "domain/job.hpp"
+#include "schedule/plan.hpp"
 
 namespace trainyard::control {
 
 struct FrontJob {
   domain::JobNumber job = 0;
   Instant since;  // at this place
+  schedule::Lack lack = schedule::Lack::other;
+  Instant lacks_since;  // at this place, for lack of the same
 };
 
 struct QueueFront {
@@ -34,14 +38,19 @@ struct Fronts {
 };
 
 inline constexpr size_t kFrontJobsMax = 100;     // of a queue, as AWS shows
-inline constexpr size_t kFrontScanMax = 20'000;  // jobs that are looked at: some milliseconds of a turn
+inline constexpr size_t kFrontScanMax = 20'000;  // of a queue: so many hold the first of each quota share
 
-// `order`: waiting jobs, who goes first first; what counts of it is the order within a queue that has a policy, since
-// others go in the order of submission. Requires: `jobs` is ordered by number.
+// As AWS writes it before the reason for which a job is RUNNABLE, and as jobStateTimeLimitActions name it; "": it has
+// no code for that.
+std::string_view wait_code(schedule::Lack lack);
+
+// `waits`: who goes first first; what counts of it is the order within a queue that has a policy, since others go in the
+// order of submission. Requires: `jobs` is ordered by number.
 Fronts next_fronts(const Fronts& before, const std::vector<std::shared_ptr<const domain::Job>>& jobs,
-                   const domain::BatchYard& yard, const std::vector<domain::JobNumber>& order, Instant now);
+                   const domain::BatchYard& yard, const std::vector<schedule::Wait>& waits, Instant now);
 
-// A job that has stood at the head of its queue for longer than the queue allows.
+// A job that has stood at the head of its queue for longer than the queue allows: a limit whose reason is one of AWS's
+// codes is for those who lack just that, any other for whoever stands there.
 struct Overdue {
   domain::JobNumber job = 0;
   domain::Withdrawn how = domain::Withdrawn::cancelled;

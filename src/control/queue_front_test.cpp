@@ -32,6 +32,12 @@ std::shared_ptr<const Job> waiting(JobNumber number, const std::string& share = 
   return job;
 }
 
+std::vector<schedule::Wait> in_order(const std::vector<JobNumber>& order) {
+  std::vector<schedule::Wait> waits;
+  for (const JobNumber number : order) waits.push_back({number, "waits"});
+  return waits;
+}
+
 std::string text(const Fronts& fronts, Instant now) {
   std::string out;
   const auto found = fronts.queues.find(kQueue);
@@ -44,20 +50,20 @@ std::string text(const Fronts& fronts, Instant now) {
 
 TEST(QueueFront, KnowsSinceWhenEachHasStoodWhereItStands) {
   std::vector<std::shared_ptr<const Job>> jobs{waiting(1), waiting(2), waiting(3)};
-  Fronts fronts = next_fronts({}, jobs, kYard, {1, 2, 3}, kStart);
+  Fronts fronts = next_fronts({}, jobs, kYard, in_order({1, 2, 3}), kStart);
   EXPECT_EQ(text(fronts, kStart), "1@0 2@0 3@0 ");
-  fronts = next_fronts(fronts, jobs, kYard, {1, 2, 3}, kStart + 10s);
+  fronts = next_fronts(fronts, jobs, kYard, in_order({1, 2, 3}), kStart + 10s);
   EXPECT_EQ(text(fronts, kStart + 10s), "1@10 2@10 3@10 ");
-  fronts = next_fronts(fronts, jobs, kYard, {2, 3}, kStart + 20s);
+  fronts = next_fronts(fronts, jobs, kYard, in_order({2, 3}), kStart + 20s);
   EXPECT_EQ(text(fronts, kStart + 20s), "2@0 3@0 ") << "each moved up";
-  fronts = next_fronts(fronts, jobs, kYard, {2, 1, 3}, kStart + 25s);
+  fronts = next_fronts(fronts, jobs, kYard, in_order({2, 1, 3}), kStart + 25s);
   EXPECT_EQ(text(fronts, kStart + 25s), "2@5 1@0 3@0 ");
 }
 
 TEST(QueueFront, WithoutAPolicyTheOrderIsThatOfSubmission) {
   const std::vector<std::shared_ptr<const Job>> jobs{waiting(1), waiting(2), waiting(3)};
-  EXPECT_EQ(text(next_fronts({}, jobs, {}, {3, 1, 2}, kStart), kStart), "1@0 2@0 3@0 ");
-  EXPECT_EQ(text(next_fronts({}, jobs, kYard, {3, 1, 2}, kStart), kStart), "3@0 1@0 2@0 ");
+  EXPECT_EQ(text(next_fronts({}, jobs, {}, in_order({3, 1, 2}), kStart), kStart), "1@0 2@0 3@0 ");
+  EXPECT_EQ(text(next_fronts({}, jobs, kYard, in_order({3, 1, 2}), kStart), kStart), "3@0 1@0 2@0 ");
 }
 
 TEST(QueueFront, OnlyWhoIsReadyToRunStandsThere) {
@@ -69,7 +75,7 @@ TEST(QueueFront, OnlyWhoIsReadyToRunStandsThere) {
   training->spec.batch.reset();
   const std::vector<std::shared_ptr<const Job>> jobs{pending, active, training, waiting(4),
                                                      waiting(5, "", "other")};
-  const Fronts fronts = next_fronts({}, jobs, kYard, {1, 2, 3, 4, 5, 77}, kStart);
+  const Fronts fronts = next_fronts({}, jobs, kYard, in_order({1, 2, 3, 4, 5, 77}), kStart);
   EXPECT_EQ(text(fronts, kStart), "4@0 ");
   EXPECT_EQ(fronts.queues.size(), 2u);
 }
@@ -81,8 +87,8 @@ TEST(QueueFront, HasAHundredAtMostAndTheFirstOfEachQuotaShare) {
     jobs.push_back(waiting(number, number <= 120 ? "a" : "b"));
     order.push_back(number);
   }
-  Fronts fronts = next_fronts({}, jobs, kYard, order, kStart);
-  fronts = next_fronts(fronts, jobs, kYard, order, kStart + 5s);
+  Fronts fronts = next_fronts({}, jobs, kYard, in_order(order), kStart);
+  fronts = next_fronts(fronts, jobs, kYard, in_order(order), kStart + 5s);
   const QueueFront& front = fronts.queues.at(kQueue);
   EXPECT_EQ(front.jobs.size(), kFrontJobsMax);
   EXPECT_EQ(front.of_shares.at("a").job, 1u);
@@ -97,7 +103,7 @@ TEST(QueueFront, WhoStandsAtTheHeadForTooLongGoes) {
   queue.wait_limits = {{900, false, "far too long"}, {600, true, "too long"}};
   domain::put(yard, domain::NounChange::create, queue);
   const std::vector<std::shared_ptr<const Job>> jobs{waiting(1), waiting(2)};
-  const Fronts fronts = next_fronts({}, jobs, kYard, {1, 2}, kStart);
+  const Fronts fronts = next_fronts({}, jobs, kYard, in_order({1, 2}), kStart);
   EXPECT_TRUE(overdue_at_heads(fronts, yard, kStart + 599s).empty());
   const auto overdue = overdue_at_heads(fronts, yard, kStart + 600s);
   ASSERT_EQ(overdue.size(), 1u) << "the second one's time has not begun";
@@ -105,6 +111,46 @@ TEST(QueueFront, WhoStandsAtTheHeadForTooLongGoes) {
   EXPECT_EQ(overdue[0].how, domain::Withdrawn::terminated);
   EXPECT_EQ(overdue[0].reason, "too long");
   EXPECT_TRUE(overdue_at_heads(fronts, {}, kStart + 600s).empty()) << "no limit is no limit";
+}
+
+TEST(QueueFront, AQueueIsSeenHoweverManyWaitInOthers) {
+  std::vector<std::shared_ptr<const Job>> jobs;
+  std::vector<JobNumber> order;
+  for (JobNumber number = 1; number <= kFrontScanMax + 5; ++number) {
+    jobs.push_back(waiting(number, "", number <= kFrontScanMax + 2 ? "other" : "q"));
+    order.push_back(number);
+  }
+  EXPECT_EQ(text(next_fronts({}, jobs, kYard, in_order(order), kStart), kStart), "20003@0 20004@0 20005@0 ");
+}
+
+TEST(QueueFront, ALimitThatNamesOneOfAwsCodesIsForThoseWhoLackJustThat) {
+  using schedule::Lack;
+  domain::BatchYard yard;
+  domain::JobQueue queue;
+  queue.key = kQueue;
+  queue.wait_limits = {{600, false, "CAPACITY:INSUFFICIENT_INSTANCE_CAPACITY"},
+                       {900, false, "MISCONFIGURATION:JOB_RESOURCE_REQUIREMENT"},
+                       {700, false, "MISCONFIGURATION:COMPUTE_ENVIRONMENT_MAX_RESOURCE"},
+                       {5000, false, "too long"}};
+  domain::put(yard, domain::NounChange::create, queue);
+  const std::vector<std::shared_ptr<const Job>> jobs{waiting(1)};
+  const auto fired = [&](Lack lack, Duration after) {
+    const Fronts fronts = next_fronts({}, jobs, yard, {{1, "waits", {}, lack}}, kStart);
+    const auto overdue = overdue_at_heads(fronts, yard, kStart + after);
+    return overdue.empty() ? "" : overdue.front().reason;
+  };
+  EXPECT_EQ(fired(Lack::room, 599s), "");
+  EXPECT_EQ(fired(Lack::room, 600s), "CAPACITY:INSUFFICIENT_INSTANCE_CAPACITY");
+  EXPECT_EQ(fired(Lack::machine, 899s), "");
+  EXPECT_EQ(fired(Lack::machine, 900s), "MISCONFIGURATION:JOB_RESOURCE_REQUIREMENT");
+  EXPECT_EQ(fired(Lack::environment, 699s), "");
+  EXPECT_EQ(fired(Lack::environment, 700s), "MISCONFIGURATION:COMPUTE_ENVIRONMENT_MAX_RESOURCE");
+  EXPECT_EQ(fired(Lack::other, 4999s), "") << "a job that waits for its turn is well";
+  EXPECT_EQ(fired(Lack::other, 5000s), "too long");
+  Fronts fronts = next_fronts({}, jobs, yard, {{1, "waits", {}, Lack::other}}, kStart);
+  fronts = next_fronts(fronts, jobs, yard, {{1, "waits", {}, Lack::room}}, kStart + 500s);
+  EXPECT_TRUE(overdue_at_heads(fronts, yard, kStart + 1099s).empty()) << "it has lacked room for 599 s";
+  EXPECT_FALSE(overdue_at_heads(fronts, yard, kStart + 1100s).empty());
 }
 
 }  // namespace

@@ -315,6 +315,7 @@ class Deciding {
       if (!holds(*job)) view.keep(*job);  // what is left of it goes first
     const schedule::Snapshot yard = view.take();
     schedule::Plan plan = schedule::plan(yard, policy_, now_);
+    tell_what_may_be_made(yard, plan);
     grow_and_shrink(yard, plan);
     for (schedule::Start& start : plan.starts) {
       Place place;
@@ -343,6 +344,17 @@ class Deciding {
     const ComputeEnvironment* environment =
         job ? snapshot_.yard->environment({job->key.region, start.environment}) : nullptr;
     return environment && environment->spot;
+  }
+
+  // Who fits no machine that is there lacks only room, where machines that would hold him can be made.
+  void tell_what_may_be_made(const schedule::Snapshot& yard, schedule::Plan& plan) const {
+    if (snapshot_.kinds.empty()) return;
+    const auto kinds = kinds_of(snapshot_.kinds, snapshot_.machines, snapshot_.yard.get());
+    for (schedule::Wait& wait : plan.waits) {
+      if (wait.lack != schedule::Lack::machine) continue;
+      const auto job = std::ranges::lower_bound(yard.waiting, wait.job, {}, &schedule::Waiting::job);
+      if (schedule::could_be_made(*job, kinds)) wait.lack = schedule::Lack::room;
+    }
   }
 
   // Asks for totals, so that it may be repeated.

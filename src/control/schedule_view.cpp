@@ -77,8 +77,8 @@ ScheduleView::ScheduleView(const std::vector<launch::Machine>& machines, const B
   shares_.emplace_back();
 }
 
-size_t ScheduleView::add_limit(std::string name, double total, std::string remedy) {
-  snapshot_.limits.push_back({std::move(name), total, 0, std::move(remedy)});
+size_t ScheduleView::add_limit(std::string name, double total, std::string remedy, bool environments) {
+  snapshot_.limits.push_back({std::move(name), total, 0, std::move(remedy), environments});
   return snapshot_.limits.size() - 1;
 }
 
@@ -89,8 +89,8 @@ std::optional<size_t> ScheduleView::compute_environment(const JobKey& key) {
   if (!environment) return std::nullopt;
   Environment view{key.name, {}, {}, environment->instance_types};
   if (environment->cpus_max > 0)
-    view.cpus =
-        add_limit("vCPU of compute environment " + key.name, environment->cpus_max, "raise its maxvCpus");
+    view.cpus = add_limit("vCPU of compute environment " + key.name, environment->cpus_max,
+                          "raise its maxvCpus", true);
   environments_.push_back(std::move(view));
   compute_environments_.emplace(key, environments_.size() - 1);
   return environments_.size() - 1;
@@ -105,7 +105,7 @@ std::optional<size_t> ScheduleView::service_environment(const JobKey& key) {
   for (const CapacityLimit& limit : environment->limits) {
     const std::string unit = limit.unit == kInstancesUnit ? "instances" : limit.unit;
     view.units.emplace_back(limit.unit, add_limit(unit + " of service environment " + key.name,
-                                                  double(limit.capacity), "raise its maxCapacity"));
+                                                  double(limit.capacity), "raise its maxCapacity", true));
   }
   environments_.push_back(std::move(view));
   service_environments_.emplace(key, environments_.size() - 1);

@@ -75,7 +75,7 @@ class ScheduleView {
   std::optional<size_t> service_environment(const domain::JobKey& key);
   std::optional<size_t> consumable(const domain::JobKey& key);
   std::optional<size_t> quota(const domain::Job& job, const std::string& instance_type);
-  size_t add_limit(std::string name, double total, std::string remedy);
+  size_t add_limit(std::string name, double total, std::string remedy, bool environments = false);
   void stand_in_line(const domain::Job& job, size_t line, std::string& share);
   void tell_shares(size_t line, const domain::JobKey& queue, const domain::SchedulingPolicy* policy);
   void need_instances(const Environment& environment, const Instances& instances,

@@ -218,6 +218,20 @@ bool names_kind(const std::string& instance_type, const std::string& kind) {
          std::ranges::find(kAnyTypes, instance_type) != std::end(kAnyTypes);
 }
 
+bool could_be_made(const Waiting& job, const std::vector<MachineKind>& kinds) {
+  const auto holds_all = [&](const std::vector<std::string>& instance_types) {
+    return std::ranges::all_of(job.asks, [&](const Ask& ask) {
+      return std::ranges::any_of(kinds, [&](const MachineKind& kind) {
+        return may_be_made_for(instance_types, kind) && kind.total.cpus <= kind.cpus_max + kRoundingCpus &&
+               within(ask.share, kind.total);
+      });
+    });
+  };
+  if (job.choices.empty()) return holds_all({});
+  return std::ranges::any_of(job.choices,
+                             [&](const Choice& choice) { return holds_all(choice.instance_types); });
+}
+
 Growth plan_growth(const Snapshot& snapshot, const Plan& plan, const std::vector<MachineKind>& kinds,
                    const std::vector<IdleMachine>& idle, const GrowthPolicy& policy, Instant now) {
   Growing growing(snapshot, plan, kinds, policy, now);

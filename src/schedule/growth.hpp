@@ -46,6 +46,9 @@ struct GrowthPolicy {
   uint32_t coming_max = 1'000;  // at once, of a kind
 };
 
+// Whether each host of the job would find room on a machine of these kinds, were one made for it.
+bool could_be_made(const Waiting& job, const std::vector<MachineKind>& kinds);
+
 // `plan`: of this snapshot. What is about to come is counted as there.
 Growth plan_growth(const Snapshot& snapshot, const Plan& plan, const std::vector<MachineKind>& kinds,
                    const std::vector<IdleMachine>& idle, const GrowthPolicy& policy, Instant now);

@@ -32,6 +32,17 @@ TEST(Growth, TheSmallestKindThatHoldsAHostIsTaken) {
   EXPECT_EQ(grown(snapshot, {kind("large", 16, 100), kind("small", 4, 100)}), "large x 1, small x 1");
 }
 
+TEST(Growth, AMachineCouldBeMadeForWhomItWouldHold) {
+  std::vector<MachineKind> kinds = {kind("small", 4, 100), kind("large", 16, 8)};
+  EXPECT_TRUE(could_be_made(job(1, 9, 4), kinds));
+  EXPECT_FALSE(could_be_made(job(1, 1, 5), kinds)) << "not one of the large may be made";
+  Waiting queued = job(1, 1, 4);
+  queued.choices = {{"of large ones", {}, {"large"}}};
+  EXPECT_FALSE(could_be_made(queued, kinds));
+  queued.choices = {{"of large ones", {}, {"large"}}, {"of small ones", {}, {"small"}}};
+  EXPECT_TRUE(could_be_made(queued, kinds));
+}
+
 TEST(Growth, NeverBeyondItsMaximum) {
   const Snapshot snapshot = yard({}, {}, {job(1, 1, 4), job(2, 1, 4), job(3, 1, 4)});
   EXPECT_EQ(grown(snapshot, {kind("small", 4, 9)}), "small x 2");

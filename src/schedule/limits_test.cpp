@@ -51,6 +51,23 @@ TEST(Limits, WhoWaitsForOneHoldsBackThoseThatNeedTheSameAndNobodyElse) {
       "(needs 3, 2 of its 4 are used)");
 }
 
+TEST(Limits, WhoWaitsLacksRoomOrAMachineOrAnEnvironmentOrSomethingElse) {
+  Snapshot snapshot = two_environments();
+  for (Limit& limit : snapshot.limits) limit.environments = true;
+  snapshot.waiting = {queued(1, 9, {0}), queued(2, 3, {0}), queued(3, 3, {0}),
+                      job(4, 1, 99),     job(5, 1, 15),     job(6, 1, 15)};
+  std::map<domain::JobNumber, Lack> lacks;
+  for (const Wait& wait : plan(snapshot, {}, kNow).waits) lacks[wait.job] = wait.lack;
+  EXPECT_EQ(lacks, (std::map<domain::JobNumber, Lack>{{1, Lack::environment},
+                                                      {2, Lack::other},
+                                                      {3, Lack::other},
+                                                      {4, Lack::machine},
+                                                      {5, Lack::room},
+                                                      {6, Lack::room}}));
+  snapshot.limits[0].environments = false;
+  EXPECT_EQ(plan(snapshot, {}, kNow).waits.front().lack, Lack::other) << "a licence is no environment";
+}
+
 TEST(Limits, ThePromiseOfALimitIsKept) {
   Snapshot snapshot = two_environments();
   snapshot.running[0].ends_by = kNow + 10s;

@@ -77,6 +77,12 @@ class Planning {
     bool may_fit = false;  // not for ever too large
     std::optional<Duration> waits_from = {};
     SharedText sentence = {};
+    Lack lack = Lack::other;
+  };
+  // Why a job would have to wait for ever.
+  struct Never {
+    std::string reason;
+    Lack lack = Lack::other;
   };
 
   static constexpr Duration kAnyTime = Duration::min();
@@ -87,14 +93,15 @@ class Planning {
     const Duration lasts = job.lasts_max.value_or(kForEver);
     if (!job.pools.empty() && take_pool(index)) return;
     Found& found = found_[kinds_.kind_of[index]];
-    if (found.waits_from && lasts >= *found.waits_from) return wait(job, found.sentence);
+    if (found.waits_from && lasts >= *found.waits_from) return wait(job, found.sentence, found.lack);
 
     Shape& shape = shape_of(index);
     if (!found.may_fit) {
-      if (auto reason = why_never(job, shape)) return wait(index, kAnyTime, *std::move(reason));
+      if (auto never = why_never(job, shape))
+        return wait(index, kAnyTime, std::move(never->reason), never->lack);
       found.may_fit = true;
     }
-    if (promise_ && !in_time(ends(job)) && turns_.leads()) return wait(job, behind_first());
+    if (promise_ && !in_time(ends(job)) && turns_.leads()) return wait(job, behind_first(), Lack::room);
     if (auto reason = why_no_quota(job, shape.gang)) return wait(index, lasts, *std::move(reason));
     std::string reason;
     const Choice* choice = nullptr;
@@ -109,7 +116,8 @@ class Planning {
     if (promise_) {
       found.waits_from = shape.fits_now ? lasts : kAnyTime;
       found.sentence = behind_first();
-      return wait(job, found.sentence);
+      found.lack = Lack::room;
+      return wait(job, found.sentence, found.lack);
     }
     turns_.first_waits();
     promise(job, shape.gang, choice);
@@ -126,27 +134,32 @@ class Planning {
   // -- reasons
 
   // No end of another job would help it.
-  std::optional<std::string> why_never(const Waiting& job, Shape& shape) {
+  std::optional<Never> why_never(const Waiting& job, Shape& shape) {
     if (const auto obstacle = quotas_.obstacle(job, ends(job));
         obstacle && (obstacle->what == Quotas::Obstacle::What::too_small ||
                      obstacle->what == Quotas::Obstacle::What::no_share))
-      return quota_sentence(job.share, *obstacle);
+      return Never{quota_sentence(job.share, *obstacle)};
     std::string reasons;
+    bool environments = true;
     for (const Choice& choice : job.choices) {
       std::string reason;
-      for (const Limits::Obstacle& each : limits_.obstacles(choice, job.line, shape.gang.cpus, ends(job)))
-        if (each.what == Limits::Obstacle::What::too_small)
-          reason += (reason.empty() ? "" : "; ") + limit_sentence(limits_, each);
+      bool its_own = false;
+      for (const Limits::Obstacle& each : limits_.obstacles(choice, job.line, shape.gang.cpus, ends(job))) {
+        if (each.what != Limits::Obstacle::What::too_small) continue;
+        reason += (reason.empty() ? "" : "; ") + limit_sentence(limits_, each);
+        its_own |= limits_.limit(each.limit).environments;
+      }
       if (reason.empty()) {
         reasons.clear();
         break;
       }
       reasons += (reasons.empty() ? "" : "; ") + reason;
+      environments &= its_own;
     }
-    if (!reasons.empty()) return reasons;
+    if (!reasons.empty()) return Never{reasons, environments ? Lack::environment : Lack::other};
     if (!shape.fits_empty) shape.fits_empty = empty_.place(shape.gang).has_value();
     if (*shape.fits_empty) return std::nullopt;
-    return schedule::why_never(job.asks, shape.gang, snapshot_.machines, empty_);
+    return Never{schedule::why_never(job.asks, shape.gang, snapshot_.machines, empty_), Lack::machine};
   }
 
   std::optional<std::string> why_no_quota(const Waiting& job, const Gang& gang) {
@@ -223,9 +236,9 @@ class Planning {
 
     // Whoever waits before it for something else might come in between.
     if (nobody_waits_ && promise_->at && *promise_->at > now_)
-      plan_.waits.push_back({job.job, its_reason_ + starts_by(*promise_->at), promise_->at});
+      plan_.waits.push_back({job.job, its_reason_ + starts_by(*promise_->at), promise_->at, Lack::room});
     else
-      plan_.waits.push_back({job.job, its_reason_});
+      plan_.waits.push_back({job.job, its_reason_, {}, Lack::room});
   }
 
   // Others give way to it, or are already leaving. Nothing: they cannot, or that would not help.
@@ -333,13 +346,16 @@ class Planning {
     if (promise_) spare_room_->set(machine, least_of(free, promise_->spare[machine]));
   }
 
-  void wait(uint32_t index, Duration from, std::string reason) {
+  void wait(uint32_t index, Duration from, std::string reason, Lack lack = Lack::other) {
     Found& found = found_[kinds_.kind_of[index]];
     found.waits_from = std::min(from, found.waits_from.value_or(from));
     found.sentence = std::move(reason);
-    wait(snapshot_.waiting[index], found.sentence);
+    found.lack = lack;
+    wait(snapshot_.waiting[index], found.sentence, lack);
   }
-  void wait(const Waiting& job, const SharedText& reason) { plan_.waits.push_back({job.job, reason}); }
+  void wait(const Waiting& job, const SharedText& reason, Lack lack) {
+    plan_.waits.push_back({job.job, reason, {}, lack});
+  }
 
   const Snapshot& snapshot_;
   const Instant now_;

@@ -53,8 +53,9 @@ struct Machine {
 struct Limit {
   std::string name;  // as people know it: "vCPU of compute environment small"
   double total = 0;
-  double used_besides = 0;  // by others than the running jobs of the snapshot
-  std::string remedy = {};  // what to do when a job needs more than the total: "raise its maxvCpus"
+  double used_besides = 0;    // by others than the running jobs of the snapshot
+  std::string remedy = {};    // what to do when a job needs more than the total: "raise its maxvCpus"
+  bool environments = false;  // it is the size of a compute or service environment
 };
 struct Need {
   size_t limit = 0;  // index in Snapshot::limits
@@ -210,10 +211,19 @@ struct Start {  // one placement per host of the gang: all or none
   std::string environment = {};  // of the choice that was taken
 };
 
+// What a job that waits would need in order to start.
+enum class Lack {
+  other,        // its turn at a limit or quota, or something that no machine brings
+  room,         // on machines that others use or were promised
+  machine,      // even empty, the machines could not hold it
+  environment,  // it is larger than each of those that it may be placed in ever lets it be
+};
+
 struct Wait {  // shown to the user as is
   domain::JobNumber job = 0;
   SharedText reason;  // its end says by when it starts, where that is known
   std::optional<Instant> starts_by = {};
+  Lack lack = Lack::other;
 };
 
 // A running job that must give its place to a waiting one. It will wait again.

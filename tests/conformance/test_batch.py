@@ -152,6 +152,7 @@ def test_cancelled_while_it_waits(batch, queue):
     definition = register(batch, fresh("large"), vcpus="2")["jobDefinitionArn"]
     job = batch.submit_job(jobName="large", jobQueue=name, jobDefinition=definition)["jobId"]
     wait_for(lambda: "raise its maxvCpus" in wait_until(batch, job, ("RUNNABLE",)).get("statusReason", ""), "the reason")
+    assert wait_until(batch, job, ("RUNNABLE",))["statusReason"].startswith("MISCONFIGURATION:COMPUTE_ENVIRONMENT_MAX_RESOURCE - needs 2 vCPU of ")
     assert [one["jobId"] for one in batch.list_jobs(jobQueue=name, jobStatus="RUNNABLE")["jobSummaryList"]] == [job]
     batch.cancel_job(jobId=job, reason="too large")
     done = wait_until(batch, job)
