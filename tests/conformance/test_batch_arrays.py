@@ -175,8 +175,13 @@ def test_rules_know_no_case(batch, queue):
     job = submit(batch, queue, "exit 3", retryStrategy={"attempts": 3, "evaluateOnExit": [{"onExitCode": "3", "action": "exit"}]})
     done = wait_until(batch, job)
     assert done["status"] == "FAILED" and len(done["attempts"]) == 1
-    with pytest.raises(botocore.exceptions.ClientError, match="RETRY or EXIT"):
-        submit(batch, queue, "exit 3", retryStrategy={"attempts": 3, "evaluateOnExit": [{"onExitCode": "3", "action": "AGAIN"}]})
+    for words, *rule in (("RETRY or EXIT", {"onExitCode": "3", "action": "AGAIN"}), ("a . only at its end", {"onReason": "Cannot*Error", "action": "EXIT"}),
+                         ("at most 5 rules", *[{"onExitCode": "3", "action": "EXIT"}] * 6)):
+        strategy = {"attempts": 3, "evaluateOnExit": rule}
+        with pytest.raises(botocore.exceptions.ClientError, match=words):
+            submit(batch, queue, "exit 3", retryStrategy=strategy)
+        with pytest.raises(botocore.exceptions.ClientError, match=words):
+            register(batch, fresh("refused"), retryStrategy=strategy)
 
 
 def test_an_older_boto3_and_both_command_lines(server, batch, queue, aws):

@@ -103,6 +103,8 @@ def test_a_failure_is_tried_again_by_its_words(batch, queue):
     assert done["statusReason"].startswith("Received status from SageMaker:AlgorithmError") and "exit code: 3" in done["statusReason"]
     once = wait_until(batch, submit(batch, queue, "exit 3", retryStrategy={"attempts": 3, "evaluateOnExit": [{"action": "EXIT", "onStatusReason": "*"}]})["jobId"])
     assert len(once["attempts"]) == 1
+    with pytest.raises(botocore.exceptions.ClientError, match="a . only at its end"):
+        submit(batch, queue, "true", retryStrategy={"attempts": 3, "evaluateOnExit": [{"action": "EXIT", "onStatusReason": "*Error"}]})
 
 
 def test_a_repeated_request_is_one_job(batch, queue):

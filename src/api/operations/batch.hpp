@@ -26,6 +26,8 @@ Outcome<Done> check_batch_name(const std::string& name, std::string_view member)
 
 // 1 to 255 letters and digits; one that may stand for all that begin like it may end with a '*'.
 Outcome<Done> check_share_identifier(std::string text, std::string_view member, bool may_be_prefix);
+// Into `part`. Errors: ClientException, for what is no strategy.
+Outcome<Done> read_retries(const shapes::batch::RetryStrategy& strategy, domain::BatchPart& part);
 // [{capacityUnit, maxCapacity}]: at least one, no unit twice.
 Outcome<std::vector<domain::CapacityLimit>> capacity_limits_of(const Json& words);
 

@@ -43,28 +43,6 @@ Outcome<Done> refuse_what_is_not_here(const batch::SubmitJobRequest& request,
   return Done{};
 }
 
-Outcome<Done> read_retries(const batch::RetryStrategy& strategy, domain::BatchPart& part) {
-  if (strategy.attempts && (*strategy.attempts < 1 || *strategy.attempts > domain::kBatchAttemptsMax))
-    return client_exception("retryStrategy.attempts must be between 1 and " +
-                            std::to_string(domain::kBatchAttemptsMax));
-  part.attempts_max = uint32_t(strategy.attempts.value_or(1));
-  if (!strategy.evaluate_on_exit) return Done{};
-  if (!strategy.evaluate_on_exit->empty() && !strategy.attempts)
-    return client_exception("retryStrategy.evaluateOnExit needs retryStrategy.attempts");
-  if (strategy.evaluate_on_exit->size() > domain::kRetryRulesMax)
-    return client_exception("retryStrategy.evaluateOnExit has at most " +
-                            std::to_string(domain::kRetryRulesMax) + " rules");
-  for (const auto& rule : *strategy.evaluate_on_exit) {
-    const std::string action = to_lower(*rule.action);
-    if (action != "retry" && action != "exit")
-      return client_exception("retryStrategy.evaluateOnExit.action must be RETRY or EXIT, not '" +
-                              shorten(*rule.action, 40) + "'");
-    part.retry_rules.push_back({rule.on_status_reason.value_or(""), rule.on_reason.value_or(""),
-                                rule.on_exit_code.value_or(""), action == "retry"});
-  }
-  return Done{};
-}
-
 int64_t milliseconds(Instant instant) { return to_milliseconds(instant); }
 
 std::optional<std::string> unless_empty(std::string text) {

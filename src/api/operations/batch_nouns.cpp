@@ -119,25 +119,6 @@ Outcome<domain::JobQueue> checked(domain::JobQueue queue) {
   return queue;
 }
 
-Outcome<Done> check_retries(const batch::RetryStrategy& strategy) {
-  const auto attempts = strategy.attempts;
-  if (attempts && (*attempts < 1 || *attempts > domain::kBatchAttemptsMax))
-    return client_exception("retryStrategy.attempts must be between 1 and " +
-                            std::to_string(domain::kBatchAttemptsMax));
-  if (!strategy.evaluate_on_exit || strategy.evaluate_on_exit->empty()) return Done{};
-  if (!attempts) return client_exception("retryStrategy.evaluateOnExit needs retryStrategy.attempts");
-  if (strategy.evaluate_on_exit->size() > domain::kRetryRulesMax)
-    return client_exception("retryStrategy.evaluateOnExit has at most " +
-                            std::to_string(domain::kRetryRulesMax) + " rules");
-  for (const auto& rule : *strategy.evaluate_on_exit)
-    for (const auto& pattern : {rule.on_status_reason, rule.on_reason, rule.on_exit_code})
-      if (const size_t star = pattern.value_or("").find('*');
-          star != std::string::npos && star + 1 != pattern->size())
-        return client_exception("retryStrategy.evaluateOnExit: '" + shorten(*pattern, 60) +
-                                "' may have a * only at its end");
-  return Done{};
-}
-
 template <class Detail>
 Result<Detail> read_detail(const shapes::Shape& shape, const Json& words) {
   Detail detail;
@@ -171,6 +152,33 @@ Outcome<Done> check_share_identifier(std::string text, std::string_view member, 
   return client_exception(std::string(member) + " '" + shorten(whole, 128) + "' must be 1 to " +
                           std::to_string(domain::kShareNameMax) + " letters and numbers" +
                           (may_be_prefix ? ", and may end with a *" : ""));
+}
+
+Outcome<Done> read_retries(const batch::RetryStrategy& strategy, domain::BatchPart& part) {
+  const auto attempts = strategy.attempts;
+  if (attempts && (*attempts < 1 || *attempts > domain::kBatchAttemptsMax))
+    return client_exception("retryStrategy.attempts must be between 1 and " +
+                            std::to_string(domain::kBatchAttemptsMax));
+  part.attempts_max = uint32_t(attempts.value_or(1));
+  if (!strategy.evaluate_on_exit || strategy.evaluate_on_exit->empty()) return Done{};
+  if (!attempts) return client_exception("retryStrategy.evaluateOnExit needs retryStrategy.attempts");
+  if (strategy.evaluate_on_exit->size() > domain::kRetryRulesMax)
+    return client_exception("retryStrategy.evaluateOnExit has at most " +
+                            std::to_string(domain::kRetryRulesMax) + " rules");
+  for (const auto& rule : *strategy.evaluate_on_exit) {
+    for (const auto& pattern : {rule.on_status_reason, rule.on_reason, rule.on_exit_code})
+      if (const size_t star = pattern.value_or("").find('*');
+          star != std::string::npos && star + 1 != pattern->size())
+        return client_exception("retryStrategy.evaluateOnExit: '" + shorten(*pattern, 60) +
+                                "' may have a * only at its end");
+    const std::string action = to_lower(*rule.action);
+    if (action != "retry" && action != "exit")
+      return client_exception("retryStrategy.evaluateOnExit.action must be RETRY or EXIT, not '" +
+                              shorten(*rule.action, 40) + "'");
+    part.retry_rules.push_back({rule.on_status_reason.value_or(""), rule.on_reason.value_or(""),
+                                rule.on_exit_code.value_or(""), action == "retry"});
+  }
+  return Done{};
 }
 
 Outcome<std::vector<domain::CapacityLimit>> capacity_limits_of(const Json& words) {
@@ -236,7 +244,8 @@ Outcome<domain::JobDefinition> definition_of(const batch::RegisterJobDefinitionR
   if (request.container_properties)
     TRY(check_container(*request.container_properties, "containerProperties"));
   if (*request.type == "multinode") TRY(check_nodes(*request.node_properties));
-  if (request.retry_strategy) TRY(check_retries(*request.retry_strategy));
+  domain::BatchPart unused;
+  if (request.retry_strategy) TRY(read_retries(*request.retry_strategy, unused));
   if (request.timeout &&
       request.timeout->attempt_duration_seconds.value_or(0) < domain::kBatchAttemptSecondsMin)
     return client_exception("timeout.attemptDurationSeconds must be at least " +

@@ -39,19 +39,18 @@ Outcome<sagemaker::CreateTrainingJobRequest> read_payload(const std::string& pay
   return training;
 }
 
-Outcome<Done> read_retries(const batch::ServiceJobRetryStrategy& strategy, domain::BatchPart& part) {
-  if (*strategy.attempts < 1 || *strategy.attempts > domain::kBatchAttemptsMax)
-    return client_exception("retryStrategy.attempts must be between 1 and " +
-                            std::to_string(domain::kBatchAttemptsMax));
-  part.attempts_max = uint32_t(*strategy.attempts);
-  const auto rules = strategy.evaluate_on_exit.value_or(std::vector<batch::ServiceJobEvaluateOnExit>());
-  if (rules.size() > domain::kRetryRulesMax)
-    return client_exception("retryStrategy.evaluateOnExit has at most " +
-                            std::to_string(domain::kRetryRulesMax) + " rules");
-  for (const auto& rule : rules)
-    part.retry_rules.push_back(
-        {rule.on_status_reason.value_or(""), "", "", rule.action.value_or("RETRY") == "RETRY"});
-  return Done{};
+// The same, of containers: its rules have fewer conditions.
+batch::RetryStrategy retries_of(const batch::ServiceJobRetryStrategy& strategy) {
+  batch::RetryStrategy out;
+  out.attempts = strategy.attempts;
+  if (!strategy.evaluate_on_exit) return out;
+  out.evaluate_on_exit.emplace();
+  for (const auto& rule : *strategy.evaluate_on_exit) {
+    auto& own = out.evaluate_on_exit->emplace_back();
+    own.on_status_reason = rule.on_status_reason;
+    own.action = rule.action.value_or("RETRY");
+  }
+  return out;
 }
 
 Outcome<Done> read_place_in_queue(const batch::SubmitServiceJobRequest& request, domain::BatchPart& part) {
@@ -170,7 +169,7 @@ Outcome<ServiceJob> service_job_of(const batch::SubmitServiceJobRequest& request
   part.service = true;
   part.name = *request.job_name;
   part.queue = queue;
-  if (request.retry_strategy) TRY(read_retries(*request.retry_strategy, part));
+  if (request.retry_strategy) TRY(read_retries(retries_of(*request.retry_strategy), part));
   TRY(read_place_in_queue(request, part));
   if (request.timeout_config && request.timeout_config->attempt_duration_seconds) {
     const int64_t seconds = *request.timeout_config->attempt_duration_seconds;
