@@ -32,6 +32,22 @@ size_t bytes_of(const Call& call) {
                   call.output.count * bytes_of(call.output.type));
 }
 
+// What a group's thread does, as people are told of it: a call, or one message between two ranks.
+// Lifetime: what it refers to outlives it.
+struct Activity {
+  const Call* call = nullptr;
+  std::string_view verb;  // "send to"
+  int peer = 0;
+  std::string_view name;  // of the message
+  size_t bytes = 0;
+};
+
+std::string name_of(const Activity& activity) {
+  if (activity.call) return name_of(*activity.call);
+  return std::string(activity.verb) + " rank " + std::to_string(activity.peer) +
+         (activity.name.empty() ? "" : " of ") + std::string(activity.name);
+}
+
 // One operation, as the timeline shows it.
 struct Span {
   std::string name;  // "allreduce of layer1.weight"
@@ -182,27 +198,18 @@ class Group::Inside {
     return Handle(std::move(state));
   }
 
-  // The operation itself, by whoever is the one thread.
   Result<void> execute(const Call& call) {
-    const size_t bytes = bytes_of(call);
-    const auto began = SteadyClock::now();
-    current_since_.store((began - began_).count(), std::memory_order_relaxed);
-    current_call_.store(&call, std::memory_order_release);
-    auto result = executor_.execute(call);
-    {
-      // Nobody reads the call's name while it goes.
-      const std::scoped_lock lock(current_mutex_);
-      current_call_.store(nullptr, std::memory_order_relaxed);
-    }
-    operations_.fetch_add(1, std::memory_order_relaxed);
-    bytes_.fetch_add(bytes, std::memory_order_relaxed);
-    if (bytes >= timed_bytes_min || options_.timeline) {
-      const auto ended = SteadyClock::now();
-      nanoseconds_.fetch_add(uint64_t((ended - began).count()), std::memory_order_relaxed);
-      if (options_.timeline) remember(call, bytes, began, ended);
-    }
-    if (!result) return std::move(result).error().in(name_of(call));
-    return ok();
+    return carry_out({.call = &call, .bytes = bytes_of(call)}, [&] { return executor_.execute(call); });
+  }
+  Result<void> send(int peer, ConstNumbers values, std::string_view name) {
+    return carry_out(
+        {.verb = "send to", .peer = peer, .name = name, .bytes = values.count * bytes_of(values.type)},
+        [&] { return executor_.send(peer, values); });
+  }
+  Result<void> receive(int peer, Numbers values, std::string_view name) {
+    return carry_out(
+        {.verb = "receive from", .peer = peer, .name = name, .bytes = values.count * bytes_of(values.type)},
+        [&] { return executor_.receive(peer, values); });
   }
 
   Counters counters() const {
@@ -211,10 +218,10 @@ class Group::Inside {
 
   std::string under_way() const {
     const std::scoped_lock lock(current_mutex_);
-    const Call* call = current_call_.load(std::memory_order_acquire);
-    if (!call) return "";
+    const Activity* activity = current_.load(std::memory_order_acquire);
+    if (!activity) return "";
     const auto now = (SteadyClock::now() - began_).count();
-    return name_of(*call) + " (" + std::to_string(bytes_of(*call)) + " bytes) for " +
+    return name_of(*activity) + " (" + std::to_string(activity->bytes) + " bytes) for " +
            std::to_string((now - current_since_.load()) / 1'000'000) + " ms";
   }
 
@@ -242,6 +249,29 @@ class Group::Inside {
   // Reading the clock twice would cost more than a tenth of the smallest operations.
   static constexpr size_t timed_bytes_min = 4096;
 
+  // The operation itself, by whoever is the one thread.
+  template <class Work>
+  Result<void> carry_out(const Activity& activity, const Work& work) {
+    const auto began = SteadyClock::now();
+    current_since_.store((began - began_).count(), std::memory_order_relaxed);
+    current_.store(&activity, std::memory_order_release);
+    auto result = work();
+    {
+      // Nobody reads its name while it goes.
+      const std::scoped_lock lock(current_mutex_);
+      current_.store(nullptr, std::memory_order_relaxed);
+    }
+    operations_.fetch_add(1, std::memory_order_relaxed);
+    bytes_.fetch_add(activity.bytes, std::memory_order_relaxed);
+    if (activity.bytes >= timed_bytes_min || options_.timeline) {
+      const auto ended = SteadyClock::now();
+      nanoseconds_.fetch_add(uint64_t((ended - began).count()), std::memory_order_relaxed);
+      if (options_.timeline) remember(activity, began, ended);
+    }
+    if (!result) return std::move(result).error().in(name_of(activity));
+    return ok();
+  }
+
   void carry_out_backlog() {
     std::unique_lock lock(mutex_);
     for (;;) {
@@ -262,11 +292,11 @@ class Group::Inside {
     }
   }
 
-  void remember(const Call& call, size_t bytes, SteadyClock::time_point began,
-                SteadyClock::time_point ended) {
+  void remember(const Activity& activity, SteadyClock::time_point began, SteadyClock::time_point ended) {
     const std::scoped_lock lock(spans_mutex_);
     if (spans_.size() == GroupOptions::timeline_spans_max) spans_.pop_front();
-    spans_.push_back({name_of(call), executor_.plan_of(call), bytes, began - began_, ended - began_});
+    spans_.push_back({name_of(activity), activity.call ? executor_.plan_of(*activity.call) : "between two",
+                      activity.bytes, began - began_, ended - began_});
   }
 
   const GroupOptions options_;
@@ -285,7 +315,7 @@ class Group::Inside {
   std::atomic<uint64_t> operations_ = 0;
   std::atomic<uint64_t> bytes_ = 0;
   std::atomic<uint64_t> nanoseconds_ = 0;
-  std::atomic<const Call*> current_call_ = nullptr;
+  std::atomic<const Activity*> current_ = nullptr;
   std::atomic<int64_t> current_since_ = 0;
   mutable std::mutex current_mutex_;
   mutable std::mutex spans_mutex_;
@@ -369,20 +399,22 @@ Result<std::vector<std::string>> Group::all_gather(std::string_view mine) {
 Result<void> Group::barrier() { return run(calls::barrier()); }
 
 Result<void> Group::send(int peer, ConstNumbers values, std::string_view name) {
-  return inside_->now([&] {
-    return inside_->executor()
-        .send(peer, values)
-        .in("send to rank " + std::to_string(peer) + std::string(name.empty() ? "" : " of ") +
-            std::string(name));
-  });
+  return inside_->now([&] { return inside_->send(peer, values, name); });
 }
 
 Result<void> Group::receive(int peer, Numbers values, std::string_view name) {
-  return inside_->now([&] {
-    return inside_->executor()
-        .receive(peer, values)
-        .in("receive from rank " + std::to_string(peer) + std::string(name.empty() ? "" : " of ") +
-            std::string(name));
+  return inside_->now([&] { return inside_->receive(peer, values, name); });
+}
+
+Handle Group::start_send(int peer, ConstNumbers values, std::string_view name) {
+  return inside_->later([inside = inside_.get(), peer, values, name = std::string(name)] {
+    return inside->send(peer, values, name);
+  });
+}
+
+Handle Group::start_receive(int peer, Numbers values, std::string_view name) {
+  return inside_->later([inside = inside_.get(), peer, values, name = std::string(name)] {
+    return inside->receive(peer, values, name);
   });
 }
 

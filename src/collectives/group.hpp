@@ -241,6 +241,9 @@ class Group {
   // that both send much before they receive may wait for each other for ever: then all_to_all is the right call.
   Result<void> send(int peer, ConstNumbers values, std::string_view name = {});
   Result<void> receive(int peer, Numbers values, std::string_view name = {});
+  // Carried out as what start() was given: one after the other, in the order of the calls.
+  Handle start_send(int peer, ConstNumbers values, std::string_view name = {});
+  Handle start_receive(int peer, Numbers values, std::string_view name = {});
 
   // Groups of the ranks that give the same color, in the order of their ranks; null for a negative color. All
   // ranks call it. Without options a part has this group's: its plans too, but for those between hosts where the part

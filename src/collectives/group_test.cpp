@@ -244,6 +244,42 @@ TEST(Group, parts_of_a_group_work_at_the_same_time_as_the_whole) {
   over(Way::tcp, 4, play);
 }
 
+TEST(Group, messages_between_two_are_started_and_recorded_like_calls) {
+  const auto all = endpoints(2);
+  std::atomic<bool> seen = false;
+  const auto play = [&](int rank) {
+    auto mine = options(all, rank);
+    mine.group.timeline = true;
+    auto joined = join_over_tcp(mine);
+    ASSERT_TRUE(joined) << joined.error().message;
+    Group& group = **joined;
+    std::vector<float> values(10'000, float(rank + 1));
+    if (rank == 0) {
+      Handle handle = group.start_receive(1, numbers(std::span(values)), "activations");
+      // What a stall report says meanwhile.
+      while (group.under_way().find("receive from rank 1 of activations (40000 bytes)") == std::string::npos)
+        std::this_thread::yield();
+      EXPECT_FALSE(handle.done());
+      seen = true;
+      expect_ok(handle.wait());
+      EXPECT_EQ(values, std::vector<float>(10'000, 2.0f));
+      EXPECT_NE(group.timeline().find("receive from rank 1 of activations"), std::string::npos);
+    } else {
+      while (!seen) std::this_thread::yield();
+      Handle handle = group.start_send(0, numbers(std::span<const float>(values)), "activations");
+      expect_ok(handle.wait());
+      EXPECT_NE(group.timeline().find("send to rank 0 of activations"), std::string::npos);
+    }
+    EXPECT_EQ(group.counters().operations, 1u);
+    EXPECT_EQ(group.counters().bytes, 40'000u);
+    EXPECT_EQ(group.start_send(rank, numbers(std::span<const float>(values))).wait().error().kind,
+              Kind::invalid);
+  };
+  std::thread other([&] { play(1); });
+  play(0);
+  other.join();
+}
+
 TEST(Group, parts_of_a_group_have_its_options) {
   const auto play = [](Group& group) {
     auto part = group.split(group.rank() % 2);

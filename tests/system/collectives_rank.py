@@ -81,6 +81,16 @@ def sum_once():
 
     assert b"allreduce of gradients" in text_of(library.trainyard_group_timeline, group)
 
+    mine, theirs = (ctypes.c_uint8 * 5)(*[rank] * 5), (ctypes.c_uint8 * 5)()
+    handles = []
+    for start, buffer, step in ((library.trainyard_group_start_send, mine, 1), (library.trainyard_group_start_receive, theirs, -1)):
+        handles.append(ctypes.c_void_p())
+        good(start(group, (rank + step) % ranks, buffer, ctypes.c_size_t(5), ctypes.byref(handles[-1]), why))
+    for handle in handles:
+        good(library.trainyard_handle_wait(handle, why))
+    assert list(theirs) == [(rank - 1) % ranks] * 5
+    assert b"receive from rank" in text_of(library.trainyard_group_timeline, group)
+
     part = ctypes.c_void_p()
     good(library.trainyard_group_split(group, rank % 2, ctypes.byref(part), why))
     assert library.trainyard_group_size(part) == (ranks + 1 - rank % 2) // 2

@@ -125,6 +125,18 @@ trainyard_kind trainyard_group_receive(trainyard_group* group, int peer, void* b
   return say(group->group->receive(peer, Numbers{bytes, count, Type::u8}), why);
 }
 
+trainyard_kind trainyard_group_start_send(trainyard_group* group, int peer, const void* bytes, size_t count,
+                                          trainyard_handle** handle, char*) {
+  *handle = new trainyard_handle{group->group->start_send(peer, ConstNumbers(bytes, count, Type::u8))};
+  return TRAINYARD_OK;
+}
+
+trainyard_kind trainyard_group_start_receive(trainyard_group* group, int peer, void* bytes, size_t count,
+                                             trainyard_handle** handle, char*) {
+  *handle = new trainyard_handle{group->group->start_receive(peer, Numbers{bytes, count, Type::u8})};
+  return TRAINYARD_OK;
+}
+
 trainyard_kind trainyard_group_split(trainyard_group* group, int color, trainyard_group** part, char* why) {
   auto split = group->group->split(color);
   if (!split) return say(split.error(), why);

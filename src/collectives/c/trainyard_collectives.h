@@ -146,6 +146,13 @@ TRAINYARD_PUBLIC trainyard_kind trainyard_group_send(trainyard_group* group, int
                                                      size_t count, char* why);
 TRAINYARD_PUBLIC trainyard_kind trainyard_group_receive(trainyard_group* group, int peer, void* bytes,
                                                         size_t count, char* why);
+// The bytes must live until the handle was waited for, which frees it.
+TRAINYARD_PUBLIC trainyard_kind trainyard_group_start_send(trainyard_group* group, int peer,
+                                                           const void* bytes, size_t count,
+                                                           trainyard_handle** handle, char* why);
+TRAINYARD_PUBLIC trainyard_kind trainyard_group_start_receive(trainyard_group* group, int peer, void* bytes,
+                                                              size_t count, trainyard_handle** handle,
+                                                              char* why);
 // Groups of the ranks that give the same color, in the order of their ranks; all ranks call it. *part is null for a
 // negative color, else to be freed as a group is. A part has the options that its group was joined with.
 TRAINYARD_PUBLIC trainyard_kind trainyard_group_split(trainyard_group* group, int color,
