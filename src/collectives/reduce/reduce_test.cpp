@@ -72,6 +72,67 @@ TEST(Kernels, all_give_the_bits_of_the_reference) {
   }
 }
 
+void put_float(Type type, Bytes& bytes, size_t i, float value) {
+  if (type == Type::f64) return testing::put_number(bytes, i, double(value));
+  if (type == Type::f32) return testing::put_number(bytes, i, value);
+  if (type == Type::f16) return testing::put_number(bytes, i, formats::to_f16(value));
+  if (type == Type::bf16) return testing::put_number(bytes, i, formats::to_bf16(value));
+  testing::put_number(bytes, i, type == Type::f8e4m3 ? formats::to_f8e4m3(value) : formats::to_f8e5m2(value));
+}
+
+TEST(Kernels, minimum_and_maximum_keep_the_first_of_equals_and_beside_what_is_no_number) {
+  const float values[] = {NAN, -NAN, INFINITY, -INFINITY, 0.0f, -0.0f, 1.0f, -1.0f};
+  constexpr size_t kinds = std::size(values);
+  constexpr size_t operands = 3;
+  constexpr size_t elements =
+      kinds * kinds * kinds;  // every three of them; and each in every place of a vector
+  for (const Type type : {Type::f64, Type::f32, Type::f16, Type::bf16, Type::f8e4m3, Type::f8e5m2}) {
+    std::vector<Bytes> inputs(operands, Bytes(elements * bytes_of(type)));
+    for (size_t i = 0; i < elements; ++i) {
+      size_t rest = i;
+      for (Bytes& input : inputs) {
+        put_float(type, input, i, values[(rest + i / 7) % kinds]);
+        rest /= kinds;
+      }
+    }
+    for (const Kernels& kernels : runnable_kernels()) {
+      for (const Reduction reduction : {Reduction::minimum, Reduction::maximum}) {
+        for (const size_t count : {size_t{2}, operands}) {
+          const std::vector<Bytes> given(inputs.begin(), inputs.begin() + ptrdiff_t(count));
+          plan::Expression expression;
+          for (size_t rank = 0; rank < count; ++rank) expression.parts.push_back({int(rank), {}});
+          const auto expected =
+              reference::reduced(type, reduction, given, [&](size_t) { return expression; });
+          Bytes out(expected.size());
+          kernels.fold(type, reduction, out.data(), pointers(given).data(), count, elements, 0);
+          ASSERT_EQ(out, expected) << kernels.name << " " << to_string(type) << " " << to_string(reduction)
+                                   << " of " << count;
+          if (count > 2) continue;
+          // What types.hpp promises, in so many words.
+          const auto is_any = [&](const Bytes& value, float a, float b) {
+            Bytes both(2 * bytes_of(type));
+            put_float(type, both, 0, a);
+            put_float(type, both, 1, b);
+            const auto middle = both.begin() + ptrdiff_t(bytes_of(type));
+            return value == Bytes(both.begin(), middle) || value == Bytes(middle, both.end());
+          };
+          for (size_t i = 0; i < elements; ++i) {
+            const auto at = [&](const Bytes& bytes) {
+              const auto begin = bytes.begin() + ptrdiff_t(i * bytes_of(type));
+              return Bytes(begin, begin + ptrdiff_t(bytes_of(type)));
+            };
+            const Bytes first = at(given[0]), second = at(given[1]);
+            const bool first_is_kept = is_any(first, NAN, -NAN) || is_any(second, NAN, -NAN) ||
+                                       (is_any(first, 0.0f, -0.0f) && is_any(second, 0.0f, -0.0f));
+            ASSERT_TRUE(!first_is_kept || at(out) == first)
+                << kernels.name << " " << to_string(type) << " " << i;
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(Kernels, every_f16_and_bf16_survives_beside_zero) {
   // A fold with -0 changes nothing but quiets a signalling NaN, as the processors' conversions do.
   for (const Kernels& kernels : runnable_kernels()) {
