@@ -260,7 +260,8 @@ class Group {
   Result<std::span<std::byte>> allocate(size_t bytes);
   void free(std::span<std::byte> memory);
   // The same for memory that is there already: its whole pages become what local ranks map, where they are and with
-  // what is in them, so every pointer to them stays good. After fork() the child's are private. It costs a copy:
+  // what is in them, so every pointer to them stays good. What a child of fork() writes there is its own; what it
+  // reads where it has not written may still change with the parent's, and with what operations write. It costs a copy:
   // for buffers that are reduced again and again. What lies at the edges, outside whole pages, is copied as before.
   // Requires: nobody writes to it meanwhile; the rest as for allocate(): after a failure, let go of it at once.
   // Errors: also invalid, where there is no whole page.

@@ -46,7 +46,8 @@ std::mutex adopted_mutex;      // held while the process forks
 std::vector<Adopted> adopted;  // guarded by adopted_mutex
 std::once_flag adopted_fork_handlers;
 
-// In a child of fork(), whose pages would be its parent's, too: from now on its writes are its own.
+// In a child of fork(), whose pages would be its parent's, too: from now on its writes are its own. What it has not
+// written it still sees change: a copy of all would make every fork() as dear as the memory is large.
 void keep_adopted_private() {
   for (const Adopted& each : adopted) {
     (void)::mmap(each.pages.data(), each.pages.size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED,

@@ -96,7 +96,8 @@ class SharedMemory {
  public:
   static Result<SharedMemory> make(const char* name, size_t bytes);
   // Under pages that are somebody else's, with what is in them. At its end they are private again, with what is in
-  // them then; in a child of fork() from the beginning. Requires: whole pages, to which nobody writes meanwhile.
+  // them then. A child of fork() never writes to the parent's, but it sees what the parent and its peers write to a
+  // page until it has written to that page itself. Requires: whole pages, to which nobody writes meanwhile.
   static Result<SharedMemory> make_at(const char* name, std::span<std::byte> pages);
   SharedMemory() = default;
   SharedMemory(SharedMemory&& other) noexcept;
