@@ -176,6 +176,11 @@ Duration stop_grace_of(const domain::Job& job, Duration usual);
 std::string_view log_group_of(const domain::Job& job, domain::HostIndex host);
 // "<job>/algo-1-1763631900", of Batch jobs "<definition>/default/<32 digits>": each attempt has its own streams, also when two started within a second.
 std::string log_stream_of(const domain::Job& job, const domain::Attempt& attempt, domain::HostIndex host);
+// As ECS would name what runs there: with the digits of its log stream, and with some that stand for the machine.
+// Requires: a plain job; of a former attempt, its main host.
+std::string task_arn(const domain::Job& job, const domain::Attempt& attempt, domain::HostIndex host);
+std::string container_instance_arn(const domain::Job& job, const domain::Attempt& attempt,
+                                   domain::HostIndex host);
 inline constexpr std::string_view kLogGroup = "/aws/sagemaker/TrainingJobs";
 inline constexpr std::string_view kBatchLogGroup = "/aws/batch/job";
 inline constexpr size_t kDefinitionInStreamMax =

@@ -1,6 +1,7 @@
 """AWS Batch as unmodified clients see it: queues, environments, definitions, and jobs of one container."""
 
 import json
+import re
 import subprocess
 
 import botocore.exceptions
@@ -76,6 +77,11 @@ def test_a_job_runs_and_says_where_it_is(server, batch, queue):
     assert stream.startswith(definition["jobDefinitionName"] + "/default/")
     assert [attempt["container"]["logStreamName"] for attempt in done["attempts"]] == [stream]
     environment = batch.describe_job_queues(jobQueues=[queue])["jobQueues"][0]["computeEnvironmentOrder"][0]["computeEnvironment"].split("/")[1]
+    cluster = batch.describe_compute_environments(computeEnvironments=[environment])["computeEnvironments"][0]["ecsClusterArn"]
+    assert done["container"]["taskArn"] == f"{cluster.replace(':cluster/', ':task/')}/{stream.rpartition('/')[2]}"
+    assert re.fullmatch(re.escape(cluster.replace(":cluster/", ":container-instance/")) + "/[0-9a-f]{32}", done["container"]["containerInstanceArn"])
+    for member in ("taskArn", "containerInstanceArn"):
+        assert done["attempts"][0]["container"][member] == done["container"][member]
     assert lines(server, stream) == [
         f"AWS_BATCH_CE_NAME={environment}", "AWS_BATCH_JOB_ATTEMPT=1", f"AWS_BATCH_JOB_ID={made['jobId']}", f"AWS_BATCH_JQ_NAME={queue}",
         "hello", "ls: cannot access '/opt/ml': No such file or directory", "reaches"]

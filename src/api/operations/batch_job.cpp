@@ -57,6 +57,8 @@ batch::AttemptDetail describe_attempt(const domain::Job& job, const domain::Atte
   detail.container.emplace();
   if (end.exit_code) detail.container->exit_code = *end.exit_code;
   detail.container->reason = unless_empty(end.reason);
+  detail.container->task_arn = control::task_arn(job, attempt, main_of(job));
+  detail.container->container_instance_arn = control::container_instance_arn(job, attempt, main_of(job));
   if (attempt.training_started) {
     detail.container->log_stream_name = control::log_stream_of(job, attempt, main_of(job));
     detail.started_at = milliseconds(*attempt.training_started);
@@ -70,6 +72,8 @@ void describe_container(const domain::Job& job, batch::JobDetail& detail) {
   if (!detail.container) detail.container.emplace();
   const domain::Attempt* attempt = job.attempt();
   if (!attempt) return;
+  detail.container->task_arn = control::task_arn(job, *attempt, 0);
+  detail.container->container_instance_arn = control::container_instance_arn(job, *attempt, 0);
   if (attempt->training_started) {
     detail.started_at = milliseconds(*attempt->training_started);
     detail.container->log_stream_name = control::log_stream_of(job, *attempt, 0);

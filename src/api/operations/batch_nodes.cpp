@@ -216,8 +216,10 @@ Result<batch::JobDetail> describe_node(const domain::Job& job, domain::HostIndex
     detail.container->reason = summary.container->reason;
   }
   const domain::Attempt* attempt = job.attempt();
-  if (attempt && summary.started_at)
-    detail.container->log_stream_name = control::log_stream_of(job, *attempt, host);
+  if (!attempt) return detail;
+  detail.container->task_arn = control::task_arn(job, *attempt, host);
+  detail.container->container_instance_arn = control::container_instance_arn(job, *attempt, host);
+  if (summary.started_at) detail.container->log_stream_name = control::log_stream_of(job, *attempt, host);
   return detail;
 }
 
