@@ -244,9 +244,10 @@ TEST(Batch, SpotMachinesAreTakenBackAndThatCountsAsAFailure) {
   yard.run();
   EXPECT_EQ(yard.status("sure"), "RUNNING");
   EXPECT_EQ(yard.status("once"), "FAILED") << "it asked for one attempt";
-  EXPECT_EQ(batch_status_reason(*yard.find("once")), "Host EC2 (instance) terminated.");
+  EXPECT_TRUE(batch_status_reason(*yard.find("once")).starts_with("Host EC2 (instance i-"));
   ASSERT_EQ(yard.find("twice")->attempts.size(), 2u);
-  EXPECT_EQ(end_of(yard.find("twice")->attempts[0]).status_reason, "Host EC2 (instance) terminated.");
+  const auto twice = yard.find("twice");
+  EXPECT_TRUE(end_of(*twice, twice->attempts[0]).status_reason.starts_with("Host EC2 (instance i-"));
   yard.exit("twice", 0);
   EXPECT_EQ(yard.status("twice"), "SUCCEEDED");
 }
