@@ -101,8 +101,7 @@ bool tries_again(const Job& job, const Attempt& attempt, const Host& host) {
   if (job.spec.batch) {
     Attempt ended = attempt;
     note_end(ended, host);
-    if (!job.spec.batch->service)
-      return domain::tries_again(*job.spec.batch, failed, end_of(job, ended));
+    if (!job.spec.batch->service) return domain::tries_again(*job.spec.batch, failed, end_of(job, ended));
     if (job.spec.spot && is_ours(host.fault.value_or(Fault::algorithm))) return true;
     const AttemptEnd end{service_end_of(ended), "", ended.exit_code};
     return domain::tries_again(*job.spec.batch, failed, end);

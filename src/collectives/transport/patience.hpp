@@ -1,7 +1,7 @@
 // How long a rank waits for others, and whom it blames when nothing comes.
 //
 // Whom we wait for may itself wait, for a rank that waits for another: the one that is stuck is the one that does not
-// wait. So whoever waits in vain says so again and again, together with the rank that it would blame as far as it knows;
+// wait. So whoever waits in vain says so again and again, with the rank that it would blame as far as it knows, and
 // whoever hears a new name passes it on. Who says nothing is in no wait of this group: stuck, stopped, or late. A
 // rank that has begun to wait before our patience is over has been heard when we blame.
 //

@@ -10,7 +10,7 @@ namespace {
 constexpr Duration limit = 1000ms;
 constexpr Duration tick = 10ms;
 
-// Ranks that wait for each other, and hear each other a tick later. Whom each blames when its patience is over, and when.
+// Ranks that wait for each other, and hear each other a tick later: whom each blames when its patience is over, when.
 struct Blame {
   int guilty;
   Duration at;
