@@ -4,17 +4,11 @@
 #include <gtest/gtest.h>
 
 #include "base/random.hpp"
+#include "campaign/test_clock.hpp"
 #include "objects/memory.hpp"
 
 namespace trainyard::campaign {
 namespace {
-
-class SetClock final : public Clock {
- public:
-  Instant at = from_milliseconds(1'000'000);
-  Instant now() override { return at; }
-  std::chrono::nanoseconds monotonic() override { return at.time_since_epoch(); }
-};
 
 // Counts up: ids of uploads.
 class Counter final : public Random {
@@ -50,7 +44,7 @@ class Copies : public testing::Test {
     return bytes ? *bytes : bytes.error().message;
   }
 
-  SetClock clock_;
+  test::SetClock clock_;
   Counter random_;
   std::unique_ptr<objects::Objects> source_ = objects::make_memory(clock_, random_);
   std::unique_ptr<objects::Objects> target_ = objects::make_memory(clock_, random_);

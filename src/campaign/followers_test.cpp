@@ -7,16 +7,10 @@
 
 #include "base/random.hpp"
 #include "campaign/region.hpp"
+#include "campaign/test_clock.hpp"
 
 namespace trainyard::campaign {
 namespace {
-
-class SetClock final : public Clock {
- public:
-  Instant at = from_milliseconds(1'000'000);
-  Instant now() override { return at; }
-  std::chrono::nanoseconds monotonic() override { return at.time_since_epoch(); }
-};
 
 // The jobs of a region, whoever's they are, in the words of its API; one a page.
 struct Region {
@@ -115,7 +109,7 @@ class Followers : public testing::Test {
 
   static constexpr const char* kTraining = R"(training_job":{})";
   static constexpr const char* kBatch = R"(batch_job":{"jobQueue":"q","tags":{"x":"y"}})";
-  SetClock clock_;
+  test::SetClock clock_;
   Region region_;
   Settings settings_;
   std::unique_ptr<Store> store_ = *Store::open(":memory:");
