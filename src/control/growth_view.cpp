@@ -21,9 +21,7 @@ std::vector<schedule::MachineKind> kinds_of(const std::vector<launch::MachineKin
   for (const auto& [key, environment] : yard->environments) {
     if (!environment.enabled) continue;
     const auto kind = std::ranges::find_if(views, [&, &types = environment.instance_types](const auto& view) {
-      return types.empty() || std::ranges::any_of(types, [&](const std::string& type) {
-               return schedule::names_kind(type, view.name);
-             });
+      return schedule::may_be_made_for(types, view.name);
     });
     if (kind == views.end()) continue;
     kind->cpus_min += environment.cpus_min;

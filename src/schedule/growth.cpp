@@ -17,12 +17,6 @@ constexpr Share kNothing{-1, -1, -1};
 // Any type that fits, in AWS's words.
 constexpr std::string_view kAnyTypes[] = {"optimal", "default_x86_64", "default_arm64"};
 
-bool may_be_made_for(const std::vector<std::string>& instance_types, const MachineKind& kind) {
-  return instance_types.empty() || std::ranges::any_of(instance_types, [&](const std::string& type) {
-           return names_kind(type, kind.name);
-         });
-}
-
 // The yard as it would be with machines that are not there: each kind has slots, which are opened one by one.
 class Growing {
  public:
@@ -143,7 +137,7 @@ class Growing {
     std::optional<size_t> best;
     for (size_t k = 0; k < kinds_.size(); ++k) {
       const MachineKind& kind = kinds_[k];
-      if (!may_be_made_for(instance_types, kind) || !within(share, kind.total) || !may_open(k)) continue;
+      if (!may_be_made_for(instance_types, kind.name) || !within(share, kind.total) || !may_open(k)) continue;
       if (!best || size_of(kind.total) < size_of(kinds_[*best].total)) best = k;
     }
     return best;
@@ -213,17 +207,19 @@ class Growing {
 
 }  // namespace
 
-bool names_kind(const std::string& instance_type, const std::string& kind) {
-  return instance_type == kind || kind.starts_with(instance_type + ".") ||
-         std::ranges::find(kAnyTypes, instance_type) != std::end(kAnyTypes);
+bool may_be_made_for(const std::vector<std::string>& instance_types, const std::string& kind) {
+  return instance_types.empty() || std::ranges::any_of(instance_types, [&](const std::string& type) {
+           return type == kind || kind.starts_with(type + ".") ||
+                  std::ranges::find(kAnyTypes, type) != std::end(kAnyTypes);
+         });
 }
 
 bool could_be_made(const Waiting& job, const std::vector<MachineKind>& kinds) {
   const auto holds_all = [&](const std::vector<std::string>& instance_types) {
     return std::ranges::all_of(job.asks, [&](const Ask& ask) {
       return std::ranges::any_of(kinds, [&](const MachineKind& kind) {
-        return may_be_made_for(instance_types, kind) && kind.total.cpus <= kind.cpus_max + kRoundingCpus &&
-               within(ask.share, kind.total);
+        return may_be_made_for(instance_types, kind.name) &&
+               kind.total.cpus <= kind.cpus_max + kRoundingCpus && within(ask.share, kind.total);
       });
     });
   };

@@ -23,8 +23,9 @@ struct MachineKind {
   uint32_t coming = 0;    // asked for, not there yet
 };
 
-// "c5.4xlarge" of "c5.4xlarge", "c5" or "optimal".
-bool names_kind(const std::string& instance_type, const std::string& kind);
+// Whether an environment's instance types name the kind: "c5.4xlarge" is named by "c5.4xlarge", "c5" and "optimal"; where
+// there are none, any is.
+bool may_be_made_for(const std::vector<std::string>& instance_types, const std::string& kind);
 
 struct IdleMachine {
   std::string name;

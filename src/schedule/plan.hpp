@@ -110,7 +110,7 @@ struct Line {
 struct Choice {
   std::string environment = {};  // as people know it; "": none
   std::vector<Need> needs = {};
-  std::vector<std::string> instance_types = {};  // which machines may be made for it (growth.hpp); empty: any
+  std::vector<std::string> instance_types = {};  // which machines may be made for it (growth.hpp)
 };
 
 // Best first. Copies share them: what all jobs of a queue may choose from is there once.
