@@ -1,0 +1,31 @@
+// An IP address and a CIDR range, of version 4 or 6, as condition operators compare them.
+//
+// An IPv4 address mapped into IPv6 (::ffff:192.0.2.1) is the IPv4 address.
+//
+// Threads: plain values. Errors: invalid, naming the text.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "base/result.hpp"
+
+namespace trainyard::policy {
+
+struct IpAddress {
+  bool v6 = false;
+  std::array<uint8_t, 16> bytes{};  // the first four of IPv4
+};
+
+struct IpRange {
+  IpAddress first;
+  unsigned prefix_bits = 0;
+  bool contains(const IpAddress& address) const;
+};
+
+Result<IpAddress> parse_ip_address(std::string_view text);
+// "192.0.2.0/24", "2001:db8::/32", or one address.
+Result<IpRange> parse_ip_range(std::string_view text);
+
+}  // namespace trainyard::policy

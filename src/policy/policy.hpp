@@ -1,0 +1,72 @@
+// A parsed policy document of IAM's grammar.
+//
+// parse_policy checks what AWS checks when a document is stored, so that evaluation has no errors: elements, versions,
+// actions and condition keys with a service prefix, resources in ARN form, principals, condition operators and the form
+// of their values. A member that occurs twice in an object is an error: readers of JSON disagree about its value.
+//
+// Threads: immutable after parsing, shared freely.
+// Errors:  invalid, with the text that AWS gives with MalformedPolicyDocument.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace trainyard::policy {
+
+// Which elements a document may have: an identity policy has resources and no principal, a resource policy (of a
+// bucket) has both, a trust policy (of a role) has a principal and no resource. Session policies and permissions
+// boundaries are identity policies.
+enum class PolicyKind { identity, resource, trust };
+
+// Sizes are in bytes without white space between tokens, as IAM counts them; AWS's own quotas.
+constexpr size_t kManagedPolicyBytesMax = 6'144;
+constexpr size_t kUserInlineBytesMax = 2'048;   // all inline policies of a user together
+constexpr size_t kGroupInlineBytesMax = 5'120;  // of a group
+constexpr size_t kRoleInlineBytesMax = 10'240;  // of a role
+constexpr size_t kSessionPolicyBytesMax = 2'048;
+constexpr size_t kTrustPolicyBytesMax = 4'096;  // the highest that AWS grants without asking
+constexpr size_t kBucketPolicyBytesMax = 20'480;
+// With white space: what a request may carry in PolicyDocument.
+constexpr size_t kDocumentBytesMax = 131'072;
+constexpr size_t kStatementsMax = 500;  // more do not fit the largest document
+constexpr size_t kValuesMax = 1'000;    // of one element or condition key
+constexpr size_t kDepthMax = 8;         // document, statements, statement, Condition, operator, key, values
+
+struct Statement;  // policy/statement.hpp
+
+class Policy {
+ public:
+  Policy(PolicyKind kind, std::string document, std::string version, std::string id,
+         std::vector<Statement> statements);
+  ~Policy();
+  Policy(const Policy&) = delete;
+  Policy& operator=(const Policy&) = delete;
+
+  PolicyKind kind() const { return kind_; }
+  // The document as it was given, byte for byte.
+  const std::string& document() const { return document_; }
+  const std::string& version() const { return version_; }
+  const std::string& id() const { return id_; }
+  const std::vector<Statement>& statements() const { return statements_; }
+
+  // The condition keys that conditions and variables of this document read, in the document's own spelling, each once.
+  std::vector<std::string> context_keys() const;
+
+ private:
+  const PolicyKind kind_;
+  const std::string document_, version_, id_;
+  const std::vector<Statement> statements_;
+};
+
+// The size limit is the largest of the kind; the caller checks the narrower quota of the place (policy_size).
+Result<std::shared_ptr<const Policy>> parse_policy(std::string_view json, PolicyKind kind);
+
+// Bytes of a document without the white space between its tokens.
+size_t policy_size(std::string_view json);
+
+}  // namespace trainyard::policy
