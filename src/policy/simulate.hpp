@@ -1,0 +1,59 @@
+// What IAM's SimulatePrincipalPolicy and SimulateCustomPolicy answer: the decision of evaluate(), the statements that led to
+// it and where they stand in their documents, the condition keys that the request lacks.
+//
+// Threads: pure, call from anywhere.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "policy/evaluate.hpp"
+
+namespace trainyard::policy {
+
+// A policy with the names under which the answer speaks of it.
+struct NamedPolicy {
+  std::string id;    // "readers", "PolicyInputList.1"
+  std::string type;  // user, group, role, aws-managed, user-managed, resource, none: IAM's SourcePolicyType
+  const Policy* policy = nullptr;
+};
+
+struct SimulatedPolicies {
+  std::vector<NamedPolicy> identity;
+  std::vector<NamedPolicy> resource;
+  std::vector<NamedPolicy> boundary;  // at most one
+};
+
+struct TextPosition {
+  size_t line = 1, column = 1;
+  bool operator==(const TextPosition&) const = default;
+};
+
+struct MatchedStatement {
+  std::string policy_id, policy_type;
+  std::string statement_id;
+  TextPosition begin, end;  // of the statement in its document; end is behind its last character
+};
+
+struct Simulation {
+  Decision decision;
+  // Of an explicit denial the statements that deny, else those that allow.
+  std::vector<MatchedStatement> matched;
+  std::vector<std::string> missing_keys;    // that the policies read and the request does not have
+  std::optional<bool> allowed_by_boundary;  // unset: there is no boundary
+};
+
+Simulation simulate(const Request& request, const SimulatedPolicies& policies);
+
+// "allowed", "explicitDeny", "implicitDeny": IAM's EvalDecision.
+std::string_view decision_name(Verdict verdict);
+
+struct TextSpan {
+  TextPosition begin, end;
+};
+// Where each statement of a document stands. Requires: a document that parse_policy accepted.
+std::vector<TextSpan> statement_spans(std::string_view document);
+
+}  // namespace trainyard::policy
