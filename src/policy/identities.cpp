@@ -21,12 +21,12 @@ void remove(Identities::Table<T>& table, std::string_view name) {
 
 }  // namespace
 
-const PolicyVersion* ManagedPolicy::version(int number) const {
+const PolicyVersion* VersionedPolicy::version(int number) const {
   const auto found = std::ranges::find(versions, number, &PolicyVersion::number);
   return found == versions.end() ? nullptr : &*found;
 }
 
-const PolicyVersion* ManagedPolicy::default_document() const {
+const PolicyVersion* VersionedPolicy::default_document() const {
   const PolicyVersion* found = version(default_version);
   CHECK(found, "the default version of a managed policy exists");
   return found;
@@ -36,10 +36,10 @@ const AccessKey* Identities::find_key(std::string_view id) const { return find(k
 const User* Identities::find_user(std::string_view name) const { return find(users_, name); }
 const Group* Identities::find_group(std::string_view name) const { return find(groups_, name); }
 const Role* Identities::find_role(std::string_view name) const { return find(roles_, name); }
-const ManagedPolicy* Identities::find_policy(std::string_view arn) const { return find(policies_, arn); }
+const VersionedPolicy* Identities::find_policy(std::string_view arn) const { return find(policies_, arn); }
 
 const Policy* Identities::in_effect(std::string_view arn) const {
-  const ManagedPolicy* managed = find_policy(arn);
+  const VersionedPolicy* managed = find_policy(arn);
   return managed ? managed->default_document()->document.policy.get() : deny_everything().get();
 }
 
@@ -100,9 +100,9 @@ void Identities::put(Role role) {
   std::string name = role.name;
   roles_[std::move(name)] = std::make_shared<const Role>(std::move(role));
 }
-void Identities::put(ManagedPolicy policy) {
+void Identities::put(VersionedPolicy policy) {
   std::string arn = policy.arn;
-  policies_[std::move(arn)] = std::make_shared<const ManagedPolicy>(std::move(policy));
+  policies_[std::move(arn)] = std::make_shared<const VersionedPolicy>(std::move(policy));
 }
 void Identities::put(AccessKey key) {
   std::string id = key.id;

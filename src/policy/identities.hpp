@@ -67,7 +67,8 @@ struct PolicyVersion {
   Instant created;
 };
 
-struct ManagedPolicy {
+// A managed policy: of the account, or built in (managed.hpp).
+struct VersionedPolicy {
   std::string name;
   std::string path = "/";
   std::string arn;
@@ -109,7 +110,7 @@ class Identities {
   const User* find_user(std::string_view name) const;
   const Group* find_group(std::string_view name) const;
   const Role* find_role(std::string_view name) const;
-  const ManagedPolicy* find_policy(std::string_view arn) const;
+  const VersionedPolicy* find_policy(std::string_view arn) const;
 
   // Inline and attached policies in effect; those of a user include the groups'.
   std::vector<const Policy*> policies_of(const User& user) const;
@@ -129,14 +130,14 @@ class Identities {
   const Table<User>& users() const { return users_; }
   const Table<Group>& groups() const { return groups_; }
   const Table<Role>& roles() const { return roles_; }
-  const Table<ManagedPolicy>& policies() const { return policies_; }  // by ARN
-  const Table<AccessKey>& keys() const { return keys_; }              // by id
+  const Table<VersionedPolicy>& policies() const { return policies_; }  // by ARN
+  const Table<AccessKey>& keys() const { return keys_; }                // by id
 
   // Editing of a copy that is not published yet. Replaces the one of that name.
   void put(User user);
   void put(Group group);
   void put(Role role);
-  void put(ManagedPolicy policy);
+  void put(VersionedPolicy policy);
   void put(AccessKey key);
   void remove_user(std::string_view name);
   void remove_group(std::string_view name);
@@ -153,7 +154,7 @@ class Identities {
   Table<User> users_;
   Table<Group> groups_;
   Table<Role> roles_;
-  Table<ManagedPolicy> policies_;
+  Table<VersionedPolicy> policies_;
   Table<AccessKey> keys_;
 };
 

@@ -92,7 +92,7 @@ Result<void> edit(Identities& identities, EntityKind kind, std::string_view name
 
 template <class Edit>
 Result<void> edit_policy(Identities& identities, std::string_view arn, Edit change) {
-  ManagedPolicy policy = *TRY(policy_of(identities, arn));
+  VersionedPolicy policy = *TRY(policy_of(identities, arn));
   if (policy.aws_managed)
     return denied("Policy " + policy.arn + " is an AWS managed policy and cannot be changed.");
   if (policy.from_config) return defined_in_config("policy", policy.name);
@@ -172,8 +172,8 @@ Result<const Entity*> entity_of(const Identities& identities, EntityKind kind, s
                                                      : identities.find_role(name);
   return entity ? Result<const Entity*>(entity) : missing(kind, name);
 }
-Result<const ManagedPolicy*> policy_of(const Identities& identities, std::string_view arn) {
-  const ManagedPolicy* policy = identities.find_policy(arn);
+Result<const VersionedPolicy*> policy_of(const Identities& identities, std::string_view arn) {
+  const VersionedPolicy* policy = identities.find_policy(arn);
   if (!policy) return not_found("Policy " + std::string(arn) + " was not found.");
   return policy;
 }
@@ -395,7 +395,7 @@ Result<void> set_boundary(Identities& identities, EntityKind kind, std::string_v
 
 // -- managed policies ---------------------------------------------------------------------------
 
-Result<void> add_managed_policy(Identities& identities, ManagedPolicy policy) {
+Result<void> add_managed_policy(Identities& identities, VersionedPolicy policy) {
   size_t own = 0;
   for (const auto& [arn, each] : identities.policies()) {
     if (each->aws_managed) continue;
@@ -409,7 +409,7 @@ Result<void> add_managed_policy(Identities& identities, ManagedPolicy policy) {
   return {};
 }
 
-Result<const PolicyVersion*> version_of(const ManagedPolicy& policy, std::string_view version) {
+Result<const PolicyVersion*> version_of(const VersionedPolicy& policy, std::string_view version) {
   const auto number = version.starts_with("v") ? parse_int(version.substr(1)) : invalid("no version");
   const PolicyVersion* found = nullptr;
   if (number && *number > 0 && *number <= policy.last_version) found = policy.version(int(*number));
@@ -422,7 +422,7 @@ Result<const PolicyVersion*> version_of(const ManagedPolicy& policy, std::string
 Result<int> add_policy_version(Identities& identities, std::string_view arn, Document document,
                                bool make_default, Instant at) {
   int number = 0;
-  TRY(edit_policy(identities, arn, [&](ManagedPolicy& policy) -> Result<void> {
+  TRY(edit_policy(identities, arn, [&](VersionedPolicy& policy) -> Result<void> {
     if (policy.versions.size() >= kPolicyVersionsMax)
       return exhausted(
           "A managed policy can have up to 5 versions. Before you create a new version, you must delete an "
@@ -438,7 +438,7 @@ Result<int> add_policy_version(Identities& identities, std::string_view arn, Doc
 
 Result<void> set_default_version(Identities& identities, std::string_view arn, std::string_view version,
                                  Instant at) {
-  return edit_policy(identities, arn, [&](ManagedPolicy& policy) -> Result<void> {
+  return edit_policy(identities, arn, [&](VersionedPolicy& policy) -> Result<void> {
     policy.default_version = TRY(version_of(policy, version))->number;
     policy.updated = at;
     return {};
@@ -446,7 +446,7 @@ Result<void> set_default_version(Identities& identities, std::string_view arn, s
 }
 
 Result<void> remove_policy_version(Identities& identities, std::string_view arn, std::string_view version) {
-  return edit_policy(identities, arn, [&](ManagedPolicy& policy) -> Result<void> {
+  return edit_policy(identities, arn, [&](VersionedPolicy& policy) -> Result<void> {
     const int number = TRY(version_of(policy, version))->number;
     if (number == policy.default_version) return conflict("Cannot delete the default version of a policy.");
     std::erase_if(policy.versions, [&](const PolicyVersion& each) { return each.number == number; });
@@ -456,7 +456,7 @@ Result<void> remove_policy_version(Identities& identities, std::string_view arn,
 
 Result<void> remove_managed_policy(Identities& identities, std::string_view arn) {
   const std::string name(arn);
-  TRY(edit_policy(identities, name, [&](ManagedPolicy& policy) -> Result<void> {
+  TRY(edit_policy(identities, name, [&](VersionedPolicy& policy) -> Result<void> {
     if (attachments_of(identities, name).count() > 0 || boundaries_of(identities, name).count() > 0)
       return conflict("Cannot delete a policy attached to entities.");
     if (policy.versions.size() > 1)
@@ -488,7 +488,7 @@ Result<void> untag(Identities& identities, EntityKind kind, std::string_view nam
 }
 
 Result<void> tag_policy(Identities& identities, std::string_view arn, const std::vector<Tag>& tags) {
-  return edit_policy(identities, arn, [&](ManagedPolicy& policy) -> Result<void> {
+  return edit_policy(identities, arn, [&](VersionedPolicy& policy) -> Result<void> {
     policy.tags = TRY(with_tags(policy.tags, tags));
     return {};
   });
@@ -496,7 +496,7 @@ Result<void> tag_policy(Identities& identities, std::string_view arn, const std:
 
 Result<void> untag_policy(Identities& identities, std::string_view arn,
                           const std::vector<std::string>& keys) {
-  return edit_policy(identities, arn, [&](ManagedPolicy& policy) -> Result<void> {
+  return edit_policy(identities, arn, [&](VersionedPolicy& policy) -> Result<void> {
     policy.tags = without_tags(policy.tags, keys);
     return {};
   });

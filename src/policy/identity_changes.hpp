@@ -39,7 +39,7 @@ Result<const Entity*> entity_of(const Identities& identities, EntityKind kind, s
 Result<const User*> user_of(const Identities& identities, std::string_view name);
 Result<const Group*> group_of(const Identities& identities, std::string_view name);
 Result<const Role*> role_of(const Identities& identities, std::string_view name);
-Result<const ManagedPolicy*> policy_of(const Identities& identities, std::string_view arn);
+Result<const VersionedPolicy*> policy_of(const Identities& identities, std::string_view arn);
 Result<const AccessKey*> key_of(const Identities& identities, std::string_view id);
 Result<const Document*> inline_policy_of(const Identities& identities, EntityKind kind, std::string_view name,
                                          std::string_view policy);
@@ -76,7 +76,7 @@ Result<void> detach_policy(Identities& identities, EntityKind kind, std::string_
 Result<void> set_boundary(Identities& identities, EntityKind kind, std::string_view name, std::string arn);
 
 // -- managed policies
-Result<void> add_managed_policy(Identities& identities, ManagedPolicy policy);
+Result<void> add_managed_policy(Identities& identities, VersionedPolicy policy);
 // Answers the new version's number.
 Result<int> add_policy_version(Identities& identities, std::string_view arn, Document document,
                                bool make_default, Instant at);
@@ -85,7 +85,7 @@ Result<void> set_default_version(Identities& identities, std::string_view arn, s
 Result<void> remove_policy_version(Identities& identities, std::string_view arn, std::string_view version);
 Result<void> remove_managed_policy(Identities& identities, std::string_view arn);
 // "v3" -> 3. Errors: not_found, in AWS's words.
-Result<const PolicyVersion*> version_of(const ManagedPolicy& policy, std::string_view version);
+Result<const PolicyVersion*> version_of(const VersionedPolicy& policy, std::string_view version);
 
 // -- tags. Keys compare ignoring case, as IAM's
 Result<void> tag(Identities& identities, EntityKind kind, std::string_view name,

@@ -38,7 +38,7 @@ Json json_of(const Role& role) {
   json["max_session_seconds"] = role.max_session_seconds;
   return json;
 }
-Json json_of(const ManagedPolicy& policy) {
+Json json_of(const VersionedPolicy& policy) {
   Json json{{"id", policy.id},
             {"name", policy.name},
             {"path", policy.path},
@@ -61,7 +61,7 @@ Json json_of(const AccessKey& key) {
           {"created", to_milliseconds(key.created)}};
 }
 
-bool built_in(const ManagedPolicy& policy) { return policy.aws_managed || policy.from_config; }
+bool built_in(const VersionedPolicy& policy) { return policy.aws_managed || policy.from_config; }
 template <class T>
 bool built_in(const T& entity) {
   return entity.from_config;
@@ -180,11 +180,11 @@ Result<void> add_role_record(Identities& identities, const std::string& name, co
 }
 
 Result<void> add_policy_record(Identities& identities, const std::string& arn, const Json& json) {
-  ManagedPolicy policy;
+  VersionedPolicy policy;
   policy.arn = arn;
   policy.name = TRY(string_at(json, "name"));
   policy.path = TRY(string_at(json, "path"));
-  if (const ManagedPolicy* other = identities.find_policy(arn); other && built_in(*other)) return {};
+  if (const VersionedPolicy* other = identities.find_policy(arn); other && built_in(*other)) return {};
   policy.id = TRY(text_at(json, "id"));
   policy.description = TRY(text_at(json, "description"));
   policy.created = from_milliseconds(TRY(number_at(json, "created", 0)));
