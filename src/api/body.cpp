@@ -89,7 +89,24 @@ class ChunkedBody final : public Body {
     if (!reader_.finished()) return fail(invalid("the chunked body ends early"));
     if (bytes_ && given_ != *bytes_)
       return fail(invalid("fewer bytes than x-amz-decoded-content-length says"));
+    for (const auto& [name, value] : reader_.trailers())
+      if (!announced(name)) {
+        failure_ =
+            s3_failure(400, "MalformedTrailerError",
+                       "The request contained trailing data that was not well-formed or did not conform to "
+                       "our published schema.");
+        return invalid(failure_->message);
+      }
     return size_t(0);
+  }
+
+  // Whether the head, which is signed, names the trailer. A trailer itself may be unsigned.
+  bool announced(std::string_view trailer) const {
+    if (trailer == "x-amz-trailer-signature") return true;
+    const std::string_view names = stream_.head().headers.get("x-amz-trailer");
+    for (const auto name : split(names, ','))
+      if (equals_ignoring_case(trim(name), trailer)) return true;
+    return false;
   }
 
   Error fail(const Error& error) {

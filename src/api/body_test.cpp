@@ -29,11 +29,13 @@ struct Upload {
   std::map<std::string, std::string> trailers;
 };
 
-Upload upload(const Signer& signer, std::string body, const std::string& decoded_length = "") {
+Upload upload(const Signer& signer, std::string body, const std::string& decoded_length = "",
+              const std::string& trailer = "x-amz-checksum-crc32") {
   host::Request request;
   request.method = "PUT";
   request.target = "/b/k";
   if (!decoded_length.empty()) request.headers.add("x-amz-decoded-content-length", decoded_length);
+  if (!trailer.empty()) request.headers.add("x-amz-trailer", trailer);
   request.content_length = body.size();
   request.body = std::move(body);
   in_memory::Reply reply;
@@ -80,6 +82,15 @@ TEST(Body, ChunkedWithATrailer) {
   EXPECT_EQ(upload(signer, body, "12").code, "IncompleteBody");
   EXPECT_EQ(upload(signer, body.substr(0, body.size() - 2), "11").code, "IncompleteBody");
   EXPECT_FALSE(upload(signer, body, "x").result);
+}
+
+TEST(Body, TrailersAreThoseThatTheSignedHeadNames) {
+  const std::string body = "5\r\nhello\r\n0\r\nx-amz-checksum-crc32:NhCmhg==\r\nx-amz-meta-a:b\r\n\r\n";
+  const Signer signer = signer_of("STREAMING-UNSIGNED-PAYLOAD-TRAILER");
+  EXPECT_EQ(upload(signer, body, "5", "").code, "MalformedTrailerError");
+  EXPECT_EQ(upload(signer, body, "5", "x-amz-checksum-crc32").code, "MalformedTrailerError");
+  EXPECT_EQ(upload(signer, body, "5", "x-amz-checksum-sha256, x-amz-meta-a").code, "MalformedTrailerError");
+  EXPECT_TRUE(upload(signer, body, "5", "X-Amz-Checksum-Crc32, x-amz-meta-a").result);
 }
 
 TEST(Body, ChunkedAndSigned) {

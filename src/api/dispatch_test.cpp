@@ -139,6 +139,45 @@ TEST(Authentication, EachFaultInItsServicesWords) {
   EXPECT_EQ(world.send(anonymous)->status, 403);
 }
 
+TEST(Authentication, APresignedPutCopiesNothingThatItsSignerDidNotName) {
+  World world;
+  const auto own = [&](const std::string& method, const std::string& target, const std::string& body) {
+    return *world.send(signed_request(method, target, {}, body, "s3", world.clock.at));
+  };
+  ASSERT_EQ(own("PUT", "/bucket", "").status, 200);
+  ASSERT_EQ(own("PUT", "/bucket/secret", "the secret").status, 200);
+  const signing::Keys keys{"AKIAOWNER", "owner-secret", ""};
+  const auto presigned = [&](signing::HeaderList headers, const std::string& body) {
+    host::Request request;
+    request.method = "PUT";
+    request.target = signing::presign("PUT", "/bucket/upload", "127.0.0.1:4566", keys, {"eu-west-1", "s3"},
+                                      world.clock.at, 60s);
+    request.headers.add("Host", "127.0.0.1:4566");
+    for (auto& [name, value] : headers) request.headers.add(name, value);
+    request.body = body;
+    return *world.send(std::move(request));
+  };
+  for (const char* name : {"x-amz-copy-source", "X-Amz-Copy-Source", "x-amz-acl", "x-amz-meta-owner"}) {
+    const auto reply = presigned({{name, "/bucket/secret"}}, "");
+    EXPECT_EQ(reply.status, 403) << reply.body;
+    EXPECT_NE(reply.body.find(
+                  "<Code>AccessDenied</Code><Message>There were headers present in the request which were "
+                  "not signed</Message><HeadersNotSigned>" +
+                  to_lower(name) + "</HeadersNotSigned>"),
+              std::string::npos)
+        << reply.body;
+    EXPECT_EQ(own("GET", "/bucket/upload", "").status, 404);
+  }
+  EXPECT_EQ(presigned({{"Content-Type", "text/plain"}}, "mine").status, 200);
+  EXPECT_EQ(own("GET", "/bucket/upload", "").body, "mine");
+  // A JSON service in its own form: the operation is in a header, so that header is signed.
+  auto request = signed_request("POST", "/", {}, "{}", "sagemaker", world.clock.at);
+  request.headers.add("X-Amz-Target", "SageMaker.ListTrainingJobs");
+  const auto reply = *world.send(std::move(request));
+  EXPECT_EQ(reply.code(), "IncompleteSignatureException");
+  EXPECT_EQ(reply.message(), "'x-amz-target' must be a 'SignedHeader' in the AWS Authorization.");
+}
+
 TEST(Authentication, AClientThatStatesNoHashSignsTheBodys) {
   // botocore's way with every service but S3: a request that it signed (signing/vectors.json).
   World world;

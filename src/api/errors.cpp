@@ -138,6 +138,18 @@ Failure wrong_signature(const shapes::Service& service) {
                 "Access Key and signing method. Consult the service documentation for details."};
 }
 
+Failure unsigned_headers(const shapes::Service& service, const std::vector<std::string>& names) {
+  std::string list;
+  for (const auto& name : names) list.append(list.empty() ? "" : ", ").append(name);
+  if (dialect_of(service) == Dialect::s3) {
+    Failure failure{403, "AccessDenied", "There were headers present in the request which were not signed"};
+    failure.headers_not_signed = std::move(list);
+    return failure;
+  }
+  return malformed_authentication(service,
+                                  "'" + list + "' must be a 'SignedHeader' in the AWS Authorization.");
+}
+
 Failure request_skewed(const shapes::Service& service, std::string message) {
   if (dialect_of(service) == Dialect::s3)
     return {403, "RequestTimeTooSkewed",

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "api/shapes/shape.hpp"
 #include "base/result.hpp"
@@ -21,8 +22,9 @@ struct Failure {
   int status = 400;
   std::string code;  // "ValidationException"
   std::string message;
-  std::string resource = {};  // S3: what it was about
-  bool head_only = false;     // S3: a status without a body (304)
+  std::string resource = {};            // S3: what it was about
+  bool head_only = false;               // S3: a status without a body (304)
+  std::string headers_not_signed = {};  // S3: names, separated by ", "
 };
 
 // What a service calls an error of this kind.
@@ -40,6 +42,8 @@ Failure missing_authentication(const shapes::Service& service);
 Failure unknown_key(const shapes::Service& service, std::string_view access_key_id);
 Failure malformed_authentication(const shapes::Service& service, std::string message);
 Failure wrong_signature(const shapes::Service& service);
+// `names`: of the headers, not empty.
+Failure unsigned_headers(const shapes::Service& service, const std::vector<std::string>& names);
 Failure request_skewed(const shapes::Service& service, std::string message);
 Failure request_expired(const shapes::Service& service);  // presigned, too late
 Failure token_expired(const shapes::Service& service);

@@ -282,6 +282,7 @@ Result<void> read_signed_headers(std::string_view text, Claim& claim) {
 
 Result<std::optional<Claim>> claim_of_query(const Query& query, const HeaderList& headers) {
   Claim claim;
+  claim.in_query = true;
   if (query.algorithm.value_or("") != kAlgorithm)
     return invalid("X-Amz-Algorithm only supports \"AWS4-HMAC-SHA256\"");
   if (!query.credential || !query.date || !query.signed_headers || !query.signature)
@@ -451,6 +452,21 @@ Result<std::optional<Claim>> read_claim(std::string_view target, const HeaderLis
   return std::optional(std::move(claim));
 }
 
+std::vector<std::string> headers_not_signed(const HeaderList& headers, const Claim& claim) {
+  constexpr std::string_view kPrefix = "x-amz-";
+  std::vector<std::string> missing;
+  for (const auto& [name, value] : headers) {
+    const bool amazon =
+        name.size() > kPrefix.size() && equals_ignoring_case(name.substr(0, kPrefix.size()), kPrefix);
+    if (!amazon && !equals_ignoring_case(name, "host")) continue;
+    std::string lower = to_lower(name);
+    if (claim.in_query && lower == "x-amz-content-sha256") continue;
+    if (!std::binary_search(claim.signed_headers.begin(), claim.signed_headers.end(), lower))
+      missing.push_back(std::move(lower));
+  }
+  return missing;
+}
+
 Verdict judge(std::string_view method, std::string_view target, const HeaderList& headers, const Claim& claim,
               std::string_view signing_key, Instant now) {
   // Times first: they cost nothing, and are no secret.
@@ -462,6 +478,7 @@ Verdict judge(std::string_view method, std::string_view target, const HeaderList
   }
   const std::string time = to_basic_iso8601(claim.signed_at);
   if (time.substr(0, 8) != claim.date) return Verdict::wrong_signature;
+  if (!headers_not_signed(headers, claim).empty()) return Verdict::headers_not_signed;
   // Without the header, only a client that signs no body hash can mean one: that of the body, which the
   // caller put in.
   const std::string signature = signature_of(
@@ -481,6 +498,9 @@ Result<void> verify(std::string_view method, std::string_view target, const Head
                     to_basic_iso8601(now));
     case Verdict::expired:
       return denied("Request has expired");
+    case Verdict::headers_not_signed:
+      return denied("There were headers present in the request which were not signed: " +
+                    joined(headers_not_signed(headers, claim)));
     case Verdict::wrong_signature:
       break;
   }

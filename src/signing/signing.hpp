@@ -73,6 +73,7 @@ struct Claim {
   std::vector<std::string> signed_headers;  // lower-case, ordered
   Instant signed_at;
   std::optional<Duration> lifetime;  // presigned
+  bool in_query = false;             // the signature is in the target, not in the Authorization header
   // x-amz-content-sha256, or UNSIGNED-PAYLOAD, or STREAMING-..; "" = absent: then the client signed the hash
   // of the body, and the caller, who has it, puts that here before verify().
   std::string payload_sha256;
@@ -88,7 +89,11 @@ inline constexpr Duration kPresignMax = 7 * 24h;
 std::string signing_key(std::string_view secret_access_key, std::string_view date, const Scope& scope);
 
 // What verify() finds, for callers that answer each fault in its own words.
-enum class Verdict { good, wrong_signature, skewed, expired };
+enum class Verdict { good, wrong_signature, skewed, expired, headers_not_signed };
+// Names, in lower case, of the headers that a request must sign and does not: Host, and every x-amz-* header, since
+// services act upon those (x-amz-copy-source turns a PUT into a copy). A presigned request may leave
+// x-amz-content-sha256 unsigned: the value is part of its signature anyway.
+std::vector<std::string> headers_not_signed(const HeaderList& headers, const Claim& claim);
 Verdict judge(std::string_view method, std::string_view target, const HeaderList& headers, const Claim& claim,
               std::string_view signing_key, Instant now);
 

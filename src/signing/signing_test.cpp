@@ -49,6 +49,26 @@ TEST(Vectors, EveryRequestThatBotocoreSignedIsVerified) {
   }
 }
 
+TEST(Vectors, AnAmazonHeaderAddedToASignedRequestIsRefused) {
+  const Json all = vectors();
+  for (const auto& one : all["cases"]) {
+    SCOPED_TRACE(one["name"].get<std::string>());
+    HeaderList headers = headers_of(one["headers"]);
+    headers.emplace_back("X-Amz-Copy-Source", "/bucket/secret");
+    headers.emplace_back("x-amz-acl", "public-read");
+    headers.emplace_back("X-Amzn-Trace-Id", "proxies add this one");
+    Claim claim = **read_claim(one["target"].get<std::string>(), headers);
+    if (claim.payload_sha256.empty()) claim.payload_sha256 = one["body_sha256"];
+    EXPECT_EQ(headers_not_signed(headers, claim),
+              (std::vector<std::string>{"x-amz-copy-source", "x-amz-acl"}));
+    const auto refused = verify(one["method"].get<std::string>(), one["target"].get<std::string>(), headers,
+                                claim, all["secret"].get<std::string>(), kNow);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().message,
+              "There were headers present in the request which were not signed: x-amz-copy-source;x-amz-acl");
+  }
+}
+
 TEST(Vectors, OurSignatureIsBotocores) {
   const Json all = vectors();
   for (const auto& one : all["cases"]) {
@@ -140,6 +160,41 @@ TEST(Presign, RoundTripAndExpiry) {
   EXPECT_FALSE(verify("PUT", target, headers, **claim, kKeys.secret_access_key, kNow));
   EXPECT_FALSE(verify("GET", target, {{"Host", "elsewhere"}}, **claim, kKeys.secret_access_key, kNow));
   EXPECT_FALSE(verify("GET", target, headers, **claim, kKeys.secret_access_key, kNow - 16min));
+}
+
+TEST(Presign, OnlyTheHashOfTheBodyMayStandInAnUnsignedHeader) {
+  const Scope s3{"us-west-2", "s3"};
+  const std::string target = presign("PUT", "/bucket/key", "localhost:4566", kKeys, s3, kNow, 60s);
+  HeaderList headers{{"Host", "localhost:4566"}, {"x-amz-content-sha256", std::string(kUnsignedPayload)}};
+  auto claim = read_claim(target, headers);
+  ASSERT_TRUE(claim && *claim);
+  EXPECT_TRUE(verify("PUT", target, headers, **claim, kKeys.secret_access_key, kNow));
+  // Another value than the signed one is another signature.
+  headers.back().second = "STREAMING-UNSIGNED-PAYLOAD-TRAILER";
+  claim = read_claim(target, headers);
+  EXPECT_EQ(
+      judge("PUT", target, headers, **claim, signing_key(kKeys.secret_access_key, "20261120", s3), kNow),
+      Verdict::wrong_signature);
+  headers.back() = {"x-amz-copy-source", "/bucket/secret"};
+  claim = read_claim(target, headers);
+  EXPECT_EQ(
+      judge("PUT", target, headers, **claim, signing_key(kKeys.secret_access_key, "20261120", s3), kNow),
+      Verdict::headers_not_signed);
+}
+
+TEST(Verify, AHeaderThatCarriesTheSignatureSignsTheHashOfTheBodyToo) {
+  Signed request;
+  request.sign_now();
+  for (auto& [name, value] : request.headers)
+    if (name == "Authorization") {
+      const auto at = value.find("x-amz-content-sha256;");
+      ASSERT_NE(at, std::string::npos);
+      value.erase(at, std::string_view("x-amz-content-sha256;").size());
+    }
+  const auto refused = request.check();
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("not signed: x-amz-content-sha256"), std::string::npos)
+      << refused.error().message;
 }
 
 TEST(ReadClaim, AnonymousIsNothing) {

@@ -236,6 +236,17 @@ def presigned():
             raise AssertionError("a spoilt signature was taken")
         except urllib.error.HTTPError as error:
             assert error.code == 403 and b"<Code>SignatureDoesNotMatch</Code>" in error.read()
+    # A PUT becomes a copy by a header, so that header must be signed: else the URL would read every object of its signer.
+    s3.put_object(Bucket=bucket, Key="secret", Body=b"the secret")
+    try:
+        urllib.request.urlopen(urllib.request.Request(put, data=b"", method="PUT", headers={"x-amz-copy-source": f"/{bucket}/secret"}))
+        raise AssertionError("an unsigned header was taken")
+    except urllib.error.HTTPError as error:
+        assert error.code == 403 and b"<HeadersNotSigned>x-amz-copy-source</HeadersNotSigned>" in error.read()
+    assert s3.get_object(Bucket=bucket, Key="a b/c")["Body"].read() == b"by url"
+    copy = s3.generate_presigned_url("copy_object", Params={"Bucket": bucket, "Key": "copy", "CopySource": f"{bucket}/secret"}, ExpiresIn=60)
+    urllib.request.urlopen(urllib.request.Request(copy, data=b"", method="PUT", headers={"x-amz-copy-source": f"{bucket}/secret"}))
+    assert s3.get_object(Bucket=bucket, Key="copy")["Body"].read() == b"the secret"
 
 
 def over_tls():

@@ -122,6 +122,8 @@ Outcome<Signer> Authenticator::check(const shapes::Service& service, const host:
                     to_basic_iso8601(now + signing::kSkewMax) + " (" + to_basic_iso8601(now) + " + 15 min.)");
     case signing::Verdict::expired:
       return request_expired(service);
+    case signing::Verdict::headers_not_signed:
+      return unsigned_headers(service, signing::headers_not_signed(head.headers.fields(), claim));
     case signing::Verdict::wrong_signature:
       return wrong_signature(service);
   }

@@ -124,6 +124,11 @@ host::Response s3_failure_reply(const host::RequestHead&, const Failure& failure
     append_xml_text(out, to_utf8(failure.resource));
     out.append("</").append(name).append(">");
   }
+  if (!failure.headers_not_signed.empty()) {
+    out += "<HeadersNotSigned>";
+    append_xml_text(out, to_utf8(failure.headers_not_signed));
+    out += "</HeadersNotSigned>";
+  }
   out.append("<RequestId>")
       .append(request_id)
       .append("</RequestId><HostId>")
