@@ -206,6 +206,10 @@ Result<void> serve(const ServeOptions& options) {
   control::Settings control_settings;
   control_settings.account = identity.account;
   control_settings.scale_gangs = config.machines.empty();
+  control_settings.gang_hosts_max =
+      std::min(domain::kGangHostsMax, TRY(launch::gang_hosts_max(config.network_pool, false)));
+  control_settings.encrypted_gang_hosts_max =
+      std::min(domain::kGangHostsMax, TRY(launch::gang_hosts_max(config.network_pool, true)));
   control_settings.quotas = [&] { return quotas(); };
   control_settings.stop_grace = config.stop_grace;
   control_settings.stalled_after = config.stalled_after;

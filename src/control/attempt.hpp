@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/check.hpp"
+#include "control/job_fault.hpp"
 #include "domain/job.hpp"
 
 namespace trainyard::control {
@@ -15,11 +15,11 @@ namespace trainyard::control {
 inline constexpr std::string_view kTraining = "Training image download completed. Training in progress.";
 inline constexpr std::string_view kInterrupted = "The training job was interrupted and starts again: ";
 
-// Takes one of our own moves, which the code around it knows to be legal.
+// Takes one of our own moves, which the code around it knows to be legal for every job whose record is sound.
 template <class State, class Event>
 void move(State& state, Event event) {
   const auto moved = domain::next(state, event);
-  CHECK(moved, "this move was checked before");
+  require(bool(moved), "the job's record does not allow its next state");
   state = *moved;
 }
 

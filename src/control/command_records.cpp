@@ -83,6 +83,7 @@ Json json_of(const ChangeNoun& change) {
 Json json_of(const MakeChildren& make) { return {{"array", make.array}, {"count", make.count}}; }
 Json json_of(const FinishArray& finish) { return {{"array", finish.array}, {"failed", finish.failed}}; }
 Json json_of(const Prioritise& command) { return {{"job", command.job}, {"priority", command.priority}}; }
+Json json_of(const Fail& fail) { return {{"job", fail.job}, {"reason", fail.reason}}; }
 Json json_of(const EndPool& end) { return {{"job", end.job}, {"reused_by", end.reused_by}}; }
 
 Result<AttemptId> attempt_id_of(const Json& json) {
@@ -246,6 +247,12 @@ Result<Command> finish_array_of(const Json& json) {
   return Command(finish);
 }
 
+Result<Command> fail_of(const Json& json) {
+  Fail fail;
+  TRY(Fields(json, "fail").read("job", fail.job).read("reason", fail.reason).result());
+  return Command(std::move(fail));
+}
+
 struct Form {
   std::string_view kind;
   Result<Command> (*read)(const Json&);
@@ -266,7 +273,8 @@ constexpr Form kForms[] = {{"create", create_of},
                            {"noun", change_noun_of},
                            {"make_children", make_children_of},
                            {"finish_array", finish_array_of},
-                           {"prioritise", prioritise_of}};
+                           {"prioritise", prioritise_of},
+                           {"fail", fail_of}};
 static_assert(std::size(kForms) == std::variant_size_v<Command>);
 
 }  // namespace

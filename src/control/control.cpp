@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <deque>
+#include <exception>
 #include <mutex>
 #include <set>
 #include <utility>
@@ -16,6 +17,7 @@
 #include "control/reconcile.hpp"
 #include "control/reuse.hpp"
 #include "control/state.hpp"
+#include "domain/job_check.hpp"
 #include "launch/hands_over.hpp"
 #include "observe/many_streams.hpp"
 
@@ -161,7 +163,13 @@ class SingleWriter final : public ControlPlane {
  private:
   // What is refused whatever the state is.
   Result<void> admit(const domain::JobSpec& spec) const {
-    if (spec.groups.empty()) return invalid("a job has at least one instance");
+    TRY(domain::check_limits(spec));
+    const int64_t hosts_max =
+        spec.encrypt_traffic ? settings_.encrypted_gang_hosts_max : settings_.gang_hosts_max;
+    if (int64_t(spec.hosts()) > hosts_max)
+      return invalid("the job asks for " + std::to_string(spec.hosts()) +
+                     " hosts, and the network pool of this server holds gangs of at most " +
+                     std::to_string(hosts_max));
     for (const domain::InstanceGroup& group : spec.groups) {
       TRY(schedule::ask_of(group));
       if (group.program) TRY(domain::resolve_image(settings_.images, group.program->image));
@@ -201,11 +209,13 @@ class SingleWriter final : public ControlPlane {
   bool resize(const Decision& decision);
   void submit(Command command);
   bool ensure(AttemptId id, const Decision& decision, const Result<void>& streams, Instant now);
+  Result<void> start(const Job& job, AttemptId id, const Decision& decision);
   Result<void> make_streams(const std::vector<AttemptId>& attempts);
   std::shared_ptr<const Job> job_in(AttemptId attempt) const;
   const std::set<domain::JobKey>& reuse_queues(const std::shared_ptr<const domain::BatchYard>& yard);
   void remember_leaving(const std::vector<launch::Agent>& agents);
   void look_up_awaited(Snapshot& snapshot);
+  std::chrono::nanoseconds reconcile();
 
   const Settings settings_;
   ledger::Ledger& ledger_;
@@ -233,6 +243,7 @@ class SingleWriter final : public ControlPlane {
   std::atomic<size_t> own_commands_ = 0;
 
   // Confined to the reconciling thread.
+  std::string reconcile_fault_;  // said once in the log
   std::map<AttemptId, Error> launch_failures_;
   std::map<JobNumber, JobState> ended_;    // jobs that others await
   std::set<AttemptId> removing_failed_;    // said once in the log
@@ -340,6 +351,18 @@ void SingleWriter::commit_step() {
 
 std::chrono::nanoseconds SingleWriter::reconcile_step() {
   if (own_commands_ > 0) return {};  // their commit wakes us
+  try {
+    return reconcile();
+  } catch (const std::exception& fault) {
+    // The faults of one job are caught at its boundary: this one is ours. It is tried again at the next interval.
+    if (reconcile_fault_ != fault.what())
+      log(Level::error, "control", "reconciling failed", {{"why", fault.what()}});
+    reconcile_fault_ = fault.what();
+    return {};
+  }
+}
+
+std::chrono::nanoseconds SingleWriter::reconcile() {
   const auto began = clock_.monotonic();
   const Instant now = clock_.now();
   Snapshot snapshot;
@@ -514,17 +537,25 @@ Result<void> SingleWriter::make_streams(const std::vector<AttemptId>& attempts) 
   return {};
 }
 
+Result<void> SingleWriter::start(const Job& job, AttemptId id, const Decision& decision) {
+  const launch::Gang gang = TRY(gang_of(settings_, job, id, may_reuse(job, reuse_queues_)));
+  const auto former = decision.after.find(id);
+  if (former != decision.after.end() && hands_over_ && TRY(hands_over_->hand_over(former->second, gang)))
+    return {};
+  return launcher_.ensure(gang);
+}
+
 // `streams`: whether their log streams could be made.
 bool SingleWriter::ensure(AttemptId id, const Decision& decision, const Result<void>& streams, Instant now) {
   const auto job = job_in(id);
   if (!job) return true;
   const auto started = [&]() -> Result<void> {
     TRY(streams);
-    const launch::Gang gang = TRY(gang_of(settings_, *job, id, may_reuse(*job, reuse_queues_)));
-    const auto former = decision.after.find(id);
-    if (former != decision.after.end() && hands_over_ && TRY(hands_over_->hand_over(former->second, gang)))
-      return {};
-    return launcher_.ensure(gang);
+    try {
+      return start(*job, id, decision);
+    } catch (const std::exception& fault) {
+      return internal(std::string("the gang cannot be made: ") + fault.what());
+    }
   }();
   if (started) {
     launch_failures_.erase(id);

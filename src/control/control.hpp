@@ -36,6 +36,7 @@
 #include "domain/file_system.hpp"
 #include "domain/image.hpp"
 #include "domain/job.hpp"
+#include "domain/limits.hpp"
 #include "domain/service_quota.hpp"
 #include "domain/usage.hpp"
 #include "launch/launcher.hpp"
@@ -62,6 +63,9 @@ struct Settings {
     return std::vector<domain::InstanceQuota>();
   };
   bool scale_gangs = true;  // dev mode: no machines in the config, so gangs scale to what there is
+  int64_t gang_hosts_max = domain::kGangHostsMax;  // less, where the launcher's network pool holds less
+  int64_t encrypted_gang_hosts_max =
+      domain::kGangHostsMax;             // likewise; their networks have twice the addresses
   size_t backlog_commands_max = 10'000;  // that wait for their commit; more are refused with `exhausted`
   size_t group_commands_max =
       1'000;  // in one commit: what waits behind it waits some milliseconds, not seconds

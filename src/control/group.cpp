@@ -1,6 +1,7 @@
 #include "control/group.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 
 namespace trainyard::control {
@@ -98,7 +99,7 @@ Group::Found Group::add(Waiting& waiting) {
       before = TRY(made_before(*subject, *make));
   }
   Change change =
-      TRY(apply({subject.get(), &present_tags, nullptr, nullptr, std::move(before)}, waiting.command, now_));
+      TRY(apply_alone({subject.get(), &present_tags, nullptr, nullptr, std::move(before)}, waiting.command));
   if (change.nothing()) return subject;
   remember(waiting.command);
   if (change.tags) tags_[change.tags->first] = std::move(change.tags->second);
@@ -113,6 +114,23 @@ Group::Found Group::add(Waiting& waiting) {
   keep(*std::move(change.job));
   if (std::holds_alternative<Place>(waiting.command)) TRY(use_up(*jobs_[number]));
   return jobs_[number];
+}
+
+// A command that the job's own record makes impossible ends that job, and nothing else.
+Result<Change> Group::apply_alone(const Subject& subject, Command& command) const {
+  std::string why;
+  try {
+    return apply(subject, command, now_);
+  } catch (const std::exception& fault) {
+    why = "the command " + std::string(kind_of(command)) + " cannot be applied to the job: " + fault.what();
+  }
+  if (!subject.job || subject.job->finished() || std::holds_alternative<Fail>(command)) return internal(why);
+  try {
+    command = Fail{subject.job->number, why};
+    return apply(subject, command, now_);
+  } catch (const std::exception&) {
+    return internal(why);
+  }
 }
 
 Result<void> Group::commit() {

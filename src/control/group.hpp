@@ -68,6 +68,7 @@ class Group {
   Result<void> put_into_queue(domain::Job& created);
   Result<domain::JobNumber> number_of(const domain::Job& created, const std::string& id, bool child_by_child);
   Result<std::set<domain::JobNumber>> made_before(const domain::Job& array, const MakeChildren& make);
+  Result<Change> apply_alone(const Subject& subject, Command& command) const;
   Found change_noun(Waiting& waiting);
   Result<void> use_up(const domain::Job& placed);
   void account(const domain::Job* before, const domain::Job& after);

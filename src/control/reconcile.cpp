@@ -1,12 +1,14 @@
 #include "control/reconcile.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <iterator>
 #include <optional>
 #include <set>
 
 #include "control/reuse.hpp"
 #include "control/schedule_view.hpp"
+#include "domain/job_check.hpp"
 
 namespace trainyard::control {
 namespace {
@@ -72,20 +74,15 @@ std::map<JobNumber, Brood> broods_of(const std::vector<std::shared_ptr<const Job
 class Deciding {
  public:
   Deciding(const Snapshot& snapshot, const schedule::Policy& policy, const Patience& patience,
-           const Spot& spot, Instant now)
-      : snapshot_(snapshot), policy_(policy), patience_(patience), spot_(spot), now_(now) {
+           const Spot& spot, Instant now, const Planner& planner)
+      : snapshot_(snapshot), policy_(policy), patience_(patience), spot_(spot), now_(now), planner_(planner) {
     for (const launch::Agent& agent : snapshot_.agents) shown_jobs_.insert(agent.attempt.job);
     broods_ = broods_of(snapshot_.jobs);
   }
 
   Decision decide() {
     look_for_idle();
-    for (const auto& job : snapshot_.jobs) {
-      if (job->attempt()) supervise(*job, *job->attempt());
-      watch_the_clock(*job);
-      if (job->spec.batch) look_after(*job);
-      if (job->keeps_hosts()) keep_hosts(*job);
-    }
+    for (const auto& job : snapshot_.jobs) guard(*job, [&] { review(*job); });
     for (Victim& victim : victims(snapshot_.jobs, spot_, now_))
       decision_.commands.push_back(Interrupt{victim.attempt.job, victim.attempt.number, victim.host,
                                              patience_.spot_notice, std::move(victim.reason)});
@@ -99,6 +96,33 @@ class Deciding {
   }
 
  private:
+  void review(const Job& job) {
+    if (job.state == JobState::waiting) {
+      if (const auto limits = check_limits(job.spec); !limits) return fail(job, limits.error().message);
+    }
+    if (job.attempt()) supervise(job, *job.attempt());
+    watch_the_clock(job);
+    if (job.spec.batch) look_after(job);
+    if (job.keeps_hosts()) keep_hosts(job);
+  }
+
+  // An exception that a job's own data causes is that job's failure.
+  void guard(const Job& job, auto&& body) {
+    try {
+      body();
+    } catch (const std::exception& fault) {
+      fail(job, std::string("the job cannot be planned: ") + fault.what());
+    }
+  }
+
+  void fail(const Job& job, std::string reason) {
+    withdrawn_.insert(job.number);
+    if (!job.finished())
+      decision_.commands.push_back(Fail{job.number, std::move(reason)});
+    else if (job.attempt())
+      remove({job.number, job.attempt()->number});
+  }
+
   // Hosts of jobs that are over, whose agents wait for a while whether there is another one for them.
   void look_for_idle() {
     if (snapshot_.reuse_queues.empty()) return;
@@ -304,17 +328,11 @@ class Deciding {
   void place() {
     ScheduleView view(snapshot_.machines, snapshot_.yard.get(), snapshot_.usages, snapshot_.quotas,
                       {patience_.launch, patience_.stop_grace, patience_.stop_upload}, now_);
-    for (const auto& job : snapshot_.jobs) {
-      if (holds(*job)) view.hold(*job);
-      if (job->state != JobState::waiting || withdrawn_.contains(job->number)) continue;
-      if (job->is_array() && job->awaits.empty()) continue;
-      if (const auto waits = stand_in_line(*job, view); !waits)
-        decision_.waits.push_back({job->number, waits.error().message});
-    }
+    for (const auto& job : snapshot_.jobs) guard(*job, [&] { show(*job, view); });
     for (const Job* job : kept_)
       if (!holds(*job)) view.keep(*job);  // what is left of it goes first
     const schedule::Snapshot yard = view.take();
-    schedule::Plan plan = schedule::plan(yard, policy_, now_);
+    schedule::Plan plan = plan_of(yard);
     tell_what_may_be_made(yard, plan);
     grow_and_shrink(yard, plan);
     for (schedule::Start& start : plan.starts) {
@@ -337,6 +355,47 @@ class Deciding {
                                                std::move(preemption.reason),
                                                true});
     std::ranges::move(plan.waits, std::back_inserter(decision_.waits));
+  }
+
+  void show(const Job& job, ScheduleView& view) {
+    if (holds(job)) view.hold(job);
+    if (job.state != JobState::waiting || withdrawn_.contains(job.number)) return;
+    if (job.is_array() && job.awaits.empty()) return;
+    if (const auto waits = stand_in_line(job, view); !waits)
+      decision_.waits.push_back({job.number, waits.error().message});
+  }
+
+  // Where the planner fails, the waiting jobs that it fails on alone are to blame; the others are planned without them.
+  schedule::Plan plan_of(const schedule::Snapshot& yard) {
+    try {
+      return planner_(yard, policy_, now_);
+    } catch (const std::exception& fault) {
+      return plan_without_culprits(yard, fault.what());
+    }
+  }
+
+  schedule::Plan plan_without_culprits(const schedule::Snapshot& yard, const std::string& fault) {
+    schedule::Snapshot others = yard;
+    others.waiting.clear();
+    for (const schedule::Waiting& waiting : yard.waiting) {
+      schedule::Snapshot alone = yard;
+      alone.waiting = {waiting};
+      try {
+        planner_(alone, policy_, now_);
+        others.waiting.push_back(waiting);
+      } catch (const std::exception& own) {
+        if (const Job* job = job_of(waiting.job))
+          fail(*job, std::string("the job cannot be planned: ") + own.what());
+      }
+    }
+    try {
+      return planner_(others, policy_, now_);
+    } catch (const std::exception&) {
+      schedule::Plan none;
+      for (const schedule::Waiting& waiting : others.waiting)
+        none.waits.push_back({waiting.job, "InternalServerError: planning failed: " + fault});
+      return none;
+    }
   }
 
   bool on_spot(const schedule::Start& start) const {
@@ -421,9 +480,10 @@ class Deciding {
   const Patience& patience_;
   const Spot& spot_;
   const Instant now_;
+  const Planner& planner_;
   std::set<JobNumber> shown_jobs_;        // of which the launcher shows something
   std::map<JobNumber, Brood> broods_;     // by array
-  std::set<JobNumber> withdrawn_;         // jobs that wait, by this decision
+  std::set<JobNumber> withdrawn_;         // jobs that wait, or cannot be planned, by this decision
   std::map<JobNumber, const Job*> idle_;  // whose hosts wait for another job, and were not given away
   std::set<JobNumber> idle_jobs_;         // all of them
   std::vector<const Job*> kept_;          // finished jobs whose hosts may be taken over
@@ -445,8 +505,8 @@ std::vector<JobNumber> those_to_count(const std::vector<std::shared_ptr<const Jo
 }
 
 Decision decide(const Snapshot& snapshot, const schedule::Policy& policy, const Patience& patience,
-                const Spot& spot, Instant now) {
-  return Deciding(snapshot, policy, patience, spot, now).decide();
+                const Spot& spot, Instant now, const Planner& planner) {
+  return Deciding(snapshot, policy, patience, spot, now, planner).decide();
 }
 
 }  // namespace trainyard::control

@@ -2,9 +2,13 @@
 // agents and machines, and the instant, to commands (for the ledger), attempts to start or find, and attempts
 // to remove. It keeps nothing: asked again, it answers again.
 //
+// A job that cannot be planned fails alone: numbers beyond their limits (a ledger of an earlier version may hold them)
+// and exceptions while its data is looked at become its `Fail`, with the reason, and all others are planned without it.
+//
 // Threads: pure. Errors: none.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -79,7 +83,10 @@ struct Decision {
 // Arrays that make no more children, and have none among `jobs` that is not over.
 std::vector<domain::JobNumber> those_to_count(const std::vector<std::shared_ptr<const domain::Job>>& jobs);
 
+using Planner = std::function<schedule::Plan(const schedule::Snapshot&, const schedule::Policy&, Instant)>;
+
+// `planner`: another one for tests alone.
 Decision decide(const Snapshot& snapshot, const schedule::Policy& policy, const Patience& patience,
-                const Spot& spot, Instant now);
+                const Spot& spot, Instant now, const Planner& planner = schedule::plan);
 
 }  // namespace trainyard::control

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.hpp"
+#include "base/text.hpp"
 #include "control/attempt.hpp"
 #include "domain/array.hpp"
 
@@ -15,6 +16,7 @@ constexpr std::string_view kStartingTheJob = "Starting the training job.";
 constexpr std::string_view kPreparing = "Preparing the instances for training.";
 constexpr std::string_view kStopping = "Stopping the training job";
 constexpr std::string_view kAllChildrenSucceeded = "All children of the array have succeeded";
+constexpr std::string_view kInternalServerError = "InternalServerError: ";
 constexpr std::string_view kChildFailed = "Array Child Job failed";
 constexpr std::string_view kNotSpot = " (it is not a spot job: this one does not count as a retry)";
 constexpr std::string_view kPreempted = " (a preemption does not count as a retry)";
@@ -104,6 +106,20 @@ class Applying {
       job_.failure_reason = kChildFailed;
       enter(job_, Phase::failed, kChildFailed, at_);
     }
+    end_phases(job_);
+    return changed();
+  }
+
+  Result<Change> on(const Fail& command) {
+    if (job_.finished()) return Change{};
+    if (!job_.attempts.empty() && job_.attempts.back().state != AttemptState::ended)
+      give_up(job_.attempts.back(), command.reason);
+    if (job_.training_start) job_.training_end = std::max(at_, *job_.training_start);
+    leave_pool(job_, false, at_);
+    job_.failure_reason = std::string(kInternalServerError) +
+                          shorten(command.reason, kFailureReasonBytesMax - kInternalServerError.size());
+    move(job_.state, JobEvent::fail);
+    enter(job_, Phase::failed, job_.failure_reason, at_);
     end_phases(job_);
     return changed();
   }
@@ -227,7 +243,7 @@ class Applying {
     Attempt& attempt = *TRY(attempt_of(job_, lose.attempt));
     bool any = false;
     for (const HostIndex index : lose.hosts) {
-      CHECK(index < attempt.hosts.size(), "our own loop names hosts of the attempt");
+      require(index < attempt.hosts.size(), "a lost host is not one of the attempt's");
       Host& host = attempt.hosts[index];
       if (is_final(host.state)) continue;
       const bool ran = host.state >= HostState::running;
@@ -311,6 +327,19 @@ class Applying {
     const bool shown = (state == HostState::downloading && job_.phase() == Phase::downloading) ||
                        (state == HostState::uploading && job_.phase() == Phase::uploading);
     if (shown && !message.empty()) enter(job_, job_.phase(), message, at_);
+  }
+
+  // The launcher removes what is left of its hosts.
+  void give_up(Attempt& attempt, const std::string& reason) {
+    move(attempt.state, AttemptEvent::lose);
+    attempt.ended = at_;
+    attempt.fault = Fault::internal;
+    attempt.failure = shorten(reason, kFailureReasonBytesMax);
+    for (Host& host : attempt.hosts) {
+      if (is_final(host.state)) continue;
+      host.state = HostState::lost;
+      host.state_since = at_;
+    }
   }
 
   void fail(Attempt& attempt, HostIndex index) {
@@ -400,6 +429,7 @@ std::optional<JobNumber> job_of(const Command& command) {
     std::optional<JobNumber> operator()(const ChangeNoun&) const { return std::nullopt; }
     std::optional<JobNumber> operator()(const MakeChildren& c) const { return c.array; }
     std::optional<JobNumber> operator()(const FinishArray& c) const { return c.array; }
+    std::optional<JobNumber> operator()(const Fail& c) const { return c.job; }
   };
   return std::visit(Number{}, command);
 }

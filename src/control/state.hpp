@@ -134,9 +134,15 @@ struct Prioritise {
   int64_t priority = 0;
 };
 
+// The job cannot be planned or carried on, whatever becomes free: it fails alone, and its attempt with it.
+struct Fail {
+  domain::JobNumber job = 0;
+  std::string reason;
+};
+
 using Command =
     std::variant<Create, StopJob, SetTags, Place, Fact, Lose, Expire, Interrupt, KeepAlive, EndPool, Withdraw,
-                 StopAwaiting, ChangeNoun, MakeChildren, FinishArray, Prioritise>;
+                 StopAwaiting, ChangeNoun, MakeChildren, FinishArray, Prioritise, Fail>;
 
 // What a command concerns, as it is before the command. Nothing where there is none. A child that was not made yet is
 // the one that its array would make (domain::child_of).

@@ -19,7 +19,7 @@ TEST(JobState, EveryPairOfStateAndEvent) {
   const optional<S> no;
   // place, stop, complete, fail, finish_stopped, retry
   const optional<S> expected[6][6] = {
-      {S::active, S::stopped, no, no, no, no},
+      {S::active, S::stopped, no, S::failed, no, no},
       {no, S::stopping, S::completed, S::failed, S::stopped, S::waiting},
       {no, no, S::completed, S::failed, S::stopped, no},
       {no, no, no, no, no, no},

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 
+#include "base/arithmetic.hpp"
 #include "base/check.hpp"
 #include "base/text.hpp"
 #include "domain/json_fields.hpp"
@@ -280,9 +280,11 @@ Result<AttemptId> parse_attempt_id(std::string_view text) {
   return id;
 }
 
+// Counts from an earlier version's ledger may be beyond all limits: a sum that does not fit is the largest one.
 uint32_t JobSpec::hosts() const {
-  return std::accumulate(groups.begin(), groups.end(), uint32_t{0},
-                         [](uint32_t sum, const InstanceGroup& group) { return sum + group.count; });
+  uint32_t sum = 0;
+  for (const InstanceGroup& group : groups) sum = saturating_add(sum, group.count);
+  return sum;
 }
 
 const InstanceGroup& JobSpec::group(HostIndex host) const {

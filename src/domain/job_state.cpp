@@ -129,6 +129,7 @@ Result<JobState> next(JobState state, JobEvent event) {
     case JobState::waiting:
       if (event == JobEvent::place) return JobState::active;
       if (event == JobEvent::stop) return JobState::stopped;
+      if (event == JobEvent::fail) return JobState::failed;
       break;
     case JobState::active:
       if (event == JobEvent::stop) return JobState::stopping;

@@ -2,8 +2,8 @@
 // or why it may not happen; a test walks all pairs.
 //
 //   job       waiting --place--> active --finish--> completed | failed | stopped
-//             waiting --stop--> stopped      active --stop--> stopping --finish--> stopped | completed |
-//             failed active --retry--> waiting      (its attempt is lost and may be tried again)
+//             waiting --stop--> stopped, --fail--> failed (cannot be planned)   active --stop--> stopping
+//             stopping --finish--> stopped | completed | failed   active --retry--> waiting (next attempt)
 //
 //   attempt   starting --run--> running --drain--> draining --end--> ended
 //             starting --drain--> draining   (stopped or failed before every host ran)

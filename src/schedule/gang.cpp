@@ -1,5 +1,8 @@
 #include "schedule/gang.hpp"
 
+#include <algorithm>
+
+#include "base/arithmetic.hpp"
 #include "base/check.hpp"
 #include "schedule/words.hpp"
 
@@ -24,14 +27,16 @@ Gang gang_of(const std::vector<Ask>& asks, const std::vector<Machine>& machines,
   Share sum;
   for (const Ask& ask : asks) {
     gang.groups.push_back({ask.share, ask.count});
-    gang.hosts += ask.count;
-    sum = plus(sum,
-               {ask.share.cpus * ask.count, ask.share.memory_bytes * ask.count, ask.share.gpus * ask.count});
+    gang.hosts = saturating_add(gang.hosts, ask.count);
+    sum.cpus += ask.share.cpus * ask.count;
+    sum.memory_bytes =
+        saturating_add(sum.memory_bytes, saturating_mul<int64_t>(ask.share.memory_bytes, ask.count));
+    sum.gpus = saturating_add(sum.gpus, saturating_mul<int64_t>(ask.share.gpus, ask.count));
   }
   gang.cpus = sum.cpus;
   if (!policy.scale_gangs || machines.size() != 1 || within(sum, machines.front().total)) return gang;
   const Machine& machine = machines.front();
-  const int64_t hosts = gang.hosts;
+  const int64_t hosts = std::max<int64_t>(1, gang.hosts);
   const bool too_large =
       sum.cpus > machine.total.cpus + kRoundingCpus || sum.memory_bytes > machine.total.memory_bytes;
   gang.cpus = 0;

@@ -9,6 +9,7 @@
 #include "base/json.hpp"
 #include "base/text.hpp"
 #include "domain/batch.hpp"
+#include "domain/limits.hpp"
 
 namespace trainyard::api {
 namespace {
@@ -17,8 +18,8 @@ namespace batch = shapes::batch;
 
 constexpr int64_t kMebibyte = 1 << 20;
 constexpr int64_t kMemoryMebibytesMin = 4;  // as AWS
-constexpr int64_t kVolumeGibMax = 16'384;   // as training jobs'
-constexpr int64_t kMebibytesMax = 1 << 24;  // of shared memory and tmpfs: 16 TiB is a mistake in writing
+using domain::kSharedMemoryMebibytesMax;
+using domain::kVolumeGibMax;
 constexpr size_t kPathBytesMax = 4096;
 constexpr size_t kLogGroupBytesMax = 512;  // as CloudWatch
 constexpr size_t kLogPrefixBytesMax = 128;
@@ -63,13 +64,14 @@ Outcome<Done> refuse_what_is_not_here(const batch::ContainerProperties& containe
 }
 
 Outcome<int64_t> whole_number(const std::map<std::string, std::string>& resources, const std::string& type,
-                              int64_t least) {
+                              int64_t least, int64_t most) {
   const auto found = resources.find(type);
   if (found == resources.end()) return int64_t{0};
   const auto value = parse_int(found->second);
-  if (!value || *value < least)
+  if (!value || *value < least || *value > most)
     return client_exception("The resource requirement " + type + " must be a whole number of at least " +
-                            std::to_string(least) + ", not '" + shorten(found->second, 40) + "'");
+                            std::to_string(least) + " and at most " + std::to_string(most) + ", not '" +
+                            shorten(found->second, 40) + "'");
   return *value;
 }
 
@@ -86,13 +88,13 @@ Outcome<Done> read_share(const batch::ContainerProperties& container, domain::In
   } catch (const std::exception&) {
     cpus = 0;
   }
-  if (!(cpus > 0) || cpus > 1e6)
-    return client_exception("The resource requirement VCPU must be a number above 0, not '" +
+  if (!(cpus > 0) || cpus > domain::kHostCpusMax)
+    return client_exception("The resource requirement VCPU must be a number above 0 and at most " +
+                            std::to_string(int64_t(domain::kHostCpusMax)) + ", not '" +
                             shorten(cpus_text->second, 40) + "'");
-  const int64_t memory = TRY(whole_number(resources, "MEMORY", kMemoryMebibytesMin));
-  const int64_t gpus = TRY(whole_number(resources, "GPU", 1));
-  if (memory > (int64_t{1} << 40))
-    return client_exception("The resource requirement MEMORY is in MiB and must be at most 2^40");
+  const int64_t memory =
+      TRY(whole_number(resources, "MEMORY", kMemoryMebibytesMin, domain::kHostMemoryBytesMax / kMebibyte));
+  const int64_t gpus = TRY(whole_number(resources, "GPU", 1, domain::kHostGpusMax));
   group.instance_type = cpus_text->second + " vCPU, " + std::to_string(memory) + " MiB";
   if (gpus > 0) group.instance_type += ", " + std::to_string(gpus) + " GPU";
   group.share = domain::Share{cpus, memory * kMebibyte, gpus};
@@ -222,9 +224,9 @@ Outcome<Done> read_linux_parameters(const batch::LinuxParameters& parameters, co
     TRY(read_device(device, settings, fittings));
   fittings.init = parameters.init_process_enabled.value_or(false);
   const auto mebibytes = [](int64_t asked, const char* member) -> Outcome<int64_t> {
-    if (asked < 1 || asked > kMebibytesMax)
+    if (asked < 1 || asked > kSharedMemoryMebibytesMax)
       return client_exception(std::string(member) + " must be between 1 and " +
-                              std::to_string(kMebibytesMax) + " MiB");
+                              std::to_string(kSharedMemoryMebibytesMax) + " MiB");
     return asked * kMebibyte;
   };
   if (parameters.shared_memory_size)

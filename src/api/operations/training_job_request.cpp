@@ -9,6 +9,7 @@
 #include "base/json.hpp"
 #include "base/text.hpp"
 #include "domain/instance_type.hpp"
+#include "domain/limits.hpp"
 #include "objects/objects.hpp"
 
 namespace trainyard::api {
@@ -198,13 +199,23 @@ Outcome<Done> read_channels(const sagemaker::CreateTrainingJobRequest& request,
   return check_names(spec.channels);
 }
 
+// A limit that the model does not have, in the words of those that it has. `path`: as the model's constraints name it.
+Outcome<Done> at_most(const std::string& path, int64_t value, int64_t most) {
+  if (value <= most) return Done{};
+  return validation_exception(
+      "1 validation error detected: Value '" + std::to_string(value) + "' at '" + path +
+      "' failed to satisfy constraint: Member must have value less than or equal to " + std::to_string(most));
+}
+
 Outcome<Done> add_group(std::string name, const std::string& type, int64_t count, domain::JobSpec& spec) {
   if (!domain::find_instance_type(type))
     return validation_exception("The instance type " + type + " is not known to this server");
   if (count < 1)
     return validation_exception("An instance group needs at least one instance, but " + name + " has none");
+  TRY(at_most("resourceConfig.instanceCount", count, domain::kGangHostsMax));
   spec.groups.push_back({std::move(name), type, static_cast<uint32_t>(count)});
-  return Done{};
+  return at_most("resourceConfig.instanceGroups, over which instanceCount is summed", spec.hosts(),
+                 domain::kGangHostsMax);
 }
 
 Outcome<Done> read_resources(const sagemaker::CreateTrainingJobRequest& request, domain::JobSpec& spec) {
@@ -222,6 +233,7 @@ Outcome<Done> read_resources(const sagemaker::CreateTrainingJobRequest& request,
   if (resources.instance_preferences && !resources.instance_preferences->empty())
     return not_yet("ResourceConfig.InstancePreferences", "name one InstanceType");
   spec.volume_gib = resources.volume_size_in_gb.value_or(kVolumeGibDefault);
+  TRY(at_most("resourceConfig.volumeSizeInGB", spec.volume_gib, domain::kVolumeGibMax));
   const bool groups = resources.instance_groups && !resources.instance_groups->empty();
   if (groups && (resources.instance_type || resources.instance_count))
     return validation_exception(
@@ -292,6 +304,8 @@ Outcome<Done> read_times(const sagemaker::CreateTrainingJobRequest& request, dom
   if (spec.max_runtime_seconds > kMaxRuntimeSecondsMax)
     return validation_exception("MaxRuntimeInSeconds must be at most " +
                                 std::to_string(kMaxRuntimeSecondsMax) + " (28 days)");
+  TRY(at_most("stoppingCondition.maxWaitTimeInSeconds", stopping.max_wait_time_in_seconds.value_or(0),
+              domain::kSecondsMax));
   if (!request.enable_managed_spot_training.value_or(false)) {
     if (stopping.max_wait_time_in_seconds)
       return validation_exception(

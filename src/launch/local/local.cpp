@@ -387,6 +387,10 @@ void append(std::vector<std::string>& all, std::vector<std::string> more) {
 
 }  // namespace
 
+Result<int64_t> gang_hosts_max(const std::string& network_pool, bool encrypted) {
+  return gang_hosts_max(TRY(host::parse_subnet(network_pool).in("network_pool")), encrypted);
+}
+
 Result<std::unique_ptr<Launcher>> make_local(const LocalSettings& settings, Clock& clock) {
   const host::Subnet pool = TRY(host::parse_subnet(settings.network_pool).in("network_pool"));
   if (pool.prefix < 8) return invalid("network_pool " + pool.text() + " is larger than a /8");

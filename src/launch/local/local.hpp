@@ -56,6 +56,8 @@ struct LocalSettings {
 
 // Errors: invalid (settings), and those of files. Loads what a former server left.
 Result<std::unique_ptr<Launcher>> make_local(const LocalSettings& settings, Clock& clock);
+// How many hosts a gang can have in this network pool. Errors: invalid, when it is not a network.
+Result<int64_t> gang_hosts_max(const std::string& network_pool, bool encrypted);
 
 // Removes from this machine what crashes left and nobody uses: containers whose agent is gone; bridges,
 // namespaces and firewall tables of attempts without a living agent; everything of servers whose data

@@ -48,6 +48,10 @@ Result<host::Subnet> choose_subnet(const host::Subnet& pool, size_t hosts,
                    " hosts: " + std::to_string(taken.size()) + " networks are in use");
 }
 
+int64_t gang_hosts_max(const host::Subnet& pool, bool encrypted) {
+  return int64_t(pool.size() / (encrypted ? 2 : 1)) - int64_t(kReservedAddresses);
+}
+
 host::DirectFirewall direct_firewall(const std::string& mark, const host::Subnet& pool) {
   return {std::string(host::kTablePrefix) + mark + "_one", std::string(host::kDirectPrefix) + mark, pool,
           "trainyard: gangs of one host"};

@@ -47,6 +47,9 @@ struct NetworkRequest {
   std::vector<host::Address> relays;
   bool direct = false;  // without a bridge. Requires: one host, not isolated
 };
+// The largest gang that choose_subnet() can find a network for in an empty pool.
+int64_t gang_hosts_max(const host::Subnet& pool, bool encrypted);
+
 host::DirectFirewall direct_firewall(const std::string& mark, const host::Subnet& pool);
 host::PrivateNetwork plan_network(const NetworkRequest& request, const host::Subnet& pool,
                                   const host::Subnet& subnet);
