@@ -91,7 +91,9 @@ Result<void> check_action(const std::string& action) {
 Result<void> check_resource(const std::string& resource, PolicyKind kind) {
   if (resource == "*") return ok();
   const auto parts = split(resource, ':');
-  if (parts.size() < 6 || parts[0] != "arn") {
+  // A '*' at the end may stand for the components that are left.
+  const bool whole = parts.size() >= 6 || (parts.size() >= 3 && resource.ends_with('*'));
+  if (!whole || parts[0] != "arn") {
     if (kind == PolicyKind::resource) return invalid("Policy has invalid resource");
     return invalid("Resource " + shorten(resource, 200) + " must be in ARN format or \"*\".");
   }
