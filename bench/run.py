@@ -82,6 +82,13 @@ def ledger():
                 values(sides["peer"], "commands_per_second"), "one by one", "more than one by one", lambda ours, peer: ours > peer)]
 
 
+def policy():
+    """A request decided by ten policies, beside the slow reference of the tests."""
+    sides = rounds("evaluate_policies")
+    return [row("policy", "10 policies, one request", "us", values(sides["ours"], "microseconds"), values(sides["peer"], "microseconds"),
+                "the tests' reference, which reads the documents again", "< 5 us", lambda ours, peer: ours < 5)]
+
+
 def describe():
     """DescribeTrainingJob beside the same HTTP and SigV4 answering a constant."""
     server = with_server("[[machine]]\nname = 'small'\ncpus = 1.0\nmemory_gib = 1.0\n").start()
@@ -460,7 +467,7 @@ def image():
                 "no slower", lambda ours, peer: ours <= peer)]
 
 
-BENCHES = {one.__name__: one for one in (collectives, links, overlap, torch, projection, ledger, describe, create, submit, array, schedule, start, start_up, back_to_back, logs, idle, image)}
+BENCHES = {one.__name__: one for one in (collectives, links, overlap, torch, projection, ledger, policy, describe, create, submit, array, schedule, start, start_up, back_to_back, logs, idle, image)}
 
 # -- showing and keeping ----------------------------------------------------------------------------
 
