@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "base/file_faults.hpp"
 #include "base/json.hpp"
 #include "base/result.hpp"
 #include "base/time.hpp"
@@ -92,6 +93,9 @@ class Ledger {
   virtual ~Ledger() = default;
   // All of it is durable when it returns, or none of it happened.
   virtual Result<void> commit(const Batch& batch) = 0;
+  // Set for good once a sync failed: what is on the disk is unknown until the ledger is opened again, so every commit
+  // after that is refused with `unavailable`. The process that writes must end. "" while all is well.
+  virtual std::string failure() { return ""; }
   virtual uint64_t last_sequence() = 0;
   virtual domain::JobNumber last_job_number() = 0;  // those included that arrays have reserved
   // Jobs to which something may still happen: what lives in memory.
@@ -124,7 +128,9 @@ inline constexpr uint64_t kCommandsMax = 250'000;
 // They go so many at once: some milliseconds of one commit.
 inline constexpr uint64_t kCommandsDroppedAtOnce = 1'000;
 
-// `path` of the database file; ":memory:" for tests and the simulator.
-Result<std::unique_ptr<Ledger>> open_sqlite(const std::string& path, uint64_t commands_max = kCommandsMax);
+// `path` of the database file; ":memory:" for tests and the simulator. Lifetime: `faults`, for tests, outlives the
+// ledger.
+Result<std::unique_ptr<Ledger>> open_sqlite(const std::string& path, uint64_t commands_max = kCommandsMax,
+                                            FileFaults* faults = nullptr);
 
 }  // namespace trainyard::ledger

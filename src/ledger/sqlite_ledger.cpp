@@ -10,6 +10,7 @@
 #include "ledger/ledger.hpp"
 #include "ledger/tables.hpp"
 #include "sqlite/connection.hpp"
+#include "sqlite/file_watch.hpp"
 
 namespace trainyard::ledger {
 namespace {
@@ -172,18 +173,28 @@ Result<Question> question_of(const JobQuery& query) {
 
 class SqliteLedger final : public Ledger {
  public:
-  static Result<std::unique_ptr<Ledger>> open(const std::string& path, uint64_t commands_max) {
-    auto ledger = std::make_unique<SqliteLedger>(path, commands_max);
+  static Result<std::unique_ptr<Ledger>> open(const std::string& path, uint64_t commands_max,
+                                              FileFaults* faults) {
+    auto ledger = std::make_unique<SqliteLedger>(path, commands_max, faults);
     TRY(ledger->prepare().in("opening the ledger " + path));
     return std::unique_ptr<Ledger>(std::move(ledger));
   }
 
-  SqliteLedger(std::string path, uint64_t commands_max)
-      : path_(std::move(path)), in_memory_(path_ == ":memory:"), commands_max_(commands_max) {}
+  SqliteLedger(std::string path, uint64_t commands_max, FileFaults* faults)
+      : path_(std::move(path)),
+        in_memory_(path_ == ":memory:"),
+        commands_max_(commands_max),
+        watch_(faults) {}
+  ~SqliteLedger() override {
+    if (failure().empty()) return;
+    if (writer_) writer_->leave_log();
+    for (const auto& reader : idle_readers_) reader->leave_log();
+  }
 
   Result<void> commit(const Batch& batch) override {
     std::unique_lock<std::mutex> turn;
     if (in_memory_) turn = std::unique_lock(mutex_);
+    if (const auto failed = failure(); !failed.empty()) return unavailable(failed);
     TRY(writer_->run("BEGIN IMMEDIATE"));
     const auto written = write(batch);
     const auto done = written ? writer_->run("COMMIT") : written;
@@ -191,14 +202,23 @@ class SqliteLedger final : public Ledger {
       // Fails only when SQLite has rolled back by itself (as on a full disk).
       const auto rolled_back = writer_->run("ROLLBACK");
       static_cast<void>(rolled_back);
+      if (const auto failed = failure(); !failed.empty()) return unavailable(failed);
       return done;
     }
+    // SQLite says nothing of a checkpoint whose sync failed; what this commit wrote is in the log, but what earlier ones
+    // wrote may be in neither file.
+    if (const auto failed = failure(); !failed.empty()) return unavailable(failed);
     last_sequence_ += batch.commands.size();
     for (const domain::Job& job : batch.jobs)
       last_job_number_ = std::max<domain::JobNumber>(last_job_number_, domain::last_number_of(job));
     return {};
   }
 
+  std::string failure() override {
+    const auto path = watch_.failed_sync();
+    if (!path) return "";
+    return "the ledger takes no more commits until the server is started again: syncing " + *path + " failed";
+  }
   uint64_t last_sequence() override { return last_sequence_; }
   domain::JobNumber last_job_number() override { return last_job_number_; }
 
@@ -368,7 +388,7 @@ class SqliteLedger final : public Ledger {
 
  private:
   Result<void> prepare() {
-    writer_ = TRY(Connection::open(path_));
+    writer_ = TRY(Connection::open(path_, sqlite::Access::read_and_write, watch_.name()));
     TRY(make_tables(*writer_));
     last_sequence_ = uint64_t(TRY(writer_->integer("SELECT coalesce(max(sequence), 0) FROM commands")));
     // The numbers of children that were not made yet are given too.
@@ -504,7 +524,7 @@ class SqliteLedger final : public Ledger {
   }
 
   Result<std::unique_ptr<Connection>> open_reader() {
-    auto reader = TRY(Connection::open(path_));
+    auto reader = TRY(Connection::open(path_, sqlite::Access::read_and_write, watch_.name()));
     TRY(reader->run("PRAGMA query_only = 1"));
     return reader;
   }
@@ -512,6 +532,7 @@ class SqliteLedger final : public Ledger {
   const std::string path_;
   const bool in_memory_;
   const uint64_t commands_max_;
+  sqlite::FileWatch watch_;             // before the connections that go through it
   std::unique_ptr<Connection> writer_;  // commit()'s; in memory, whoever holds mutex_
   std::atomic<uint64_t> last_sequence_ = 0;
   std::atomic<domain::JobNumber> last_job_number_ = 0;
@@ -524,8 +545,9 @@ class SqliteLedger final : public Ledger {
 
 }  // namespace
 
-Result<std::unique_ptr<Ledger>> open_sqlite(const std::string& path, uint64_t commands_max) {
-  return SqliteLedger::open(path, commands_max);
+Result<std::unique_ptr<Ledger>> open_sqlite(const std::string& path, uint64_t commands_max,
+                                            FileFaults* faults) {
+  return SqliteLedger::open(path, commands_max, faults);
 }
 
 }  // namespace trainyard::ledger

@@ -48,7 +48,12 @@ Error error_of(sqlite3* database, std::string_view doing) {
     // The file system says that it is full when a write or a growing of the shared index fails, not as
     // SQLITE_FULL.
     case SQLITE_IOERR:
-      kind = code == SQLITE_IOERR_READ || code == SQLITE_IOERR_SHORT_READ ? Kind::corrupt : Kind::exhausted;
+      if (code == SQLITE_IOERR_READ || code == SQLITE_IOERR_SHORT_READ)
+        kind = Kind::corrupt;
+      else if (code == SQLITE_IOERR_FSYNC || code == SQLITE_IOERR_DIR_FSYNC)
+        kind = Kind::unavailable;
+      else
+        kind = Kind::exhausted;
       break;
     default:
       break;
@@ -156,11 +161,13 @@ Statement::Holds Statement::holds(int column) const {
 
 bool Statement::reads_only() const { return sqlite3_stmt_readonly(statement_) != 0; }
 
-Result<std::unique_ptr<Connection>> Connection::open(const std::string& path, Access access) {
+Result<std::unique_ptr<Connection>> Connection::open(const std::string& path, Access access,
+                                                     const std::string& files) {
   sqlite3* database = nullptr;
   const int flags =
       access == Access::read ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
-  const int code = sqlite3_open_v2(path.c_str(), &database, flags | SQLITE_OPEN_NOMUTEX, nullptr);
+  const int code = sqlite3_open_v2(path.c_str(), &database, flags | SQLITE_OPEN_NOMUTEX,
+                                   files.empty() ? nullptr : files.c_str());
   std::unique_ptr<Connection> connection(new Connection(database));
   if (code != SQLITE_OK) return error_of(database, "opening " + path);
   sqlite3_busy_timeout(database, kBusyMillisecondsMax);
@@ -223,6 +230,8 @@ void Connection::confine(std::function<bool()> go_on) {
       database_, kStepsBetweenQuestions,
       [](void* self) { return static_cast<Connection*>(self)->go_on_() ? 0 : 1; }, this);
 }
+
+void Connection::leave_log() { sqlite3_db_config(database_, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr); }
 
 int64_t Connection::changes() const { return sqlite3_changes64(database_); }
 

@@ -63,8 +63,10 @@ enum class Access { read_and_write, read };  // the first makes the file when it
 
 class Connection {
  public:
+  // `files` is the name of a FileWatch; "": the operating system's files.
   static Result<std::unique_ptr<Connection>> open(const std::string& path,
-                                                  Access access = Access::read_and_write);
+                                                  Access access = Access::read_and_write,
+                                                  const std::string& files = "");
   ~Connection();
   Connection(const Connection&) = delete;
 
@@ -77,6 +79,9 @@ class Connection {
   // For statements that others write: from now on none reaches another file (ATTACH, VACUUM INTO, extensions) or changes
   // how the database is kept (PRAGMA), and `go_on` is asked every so often whether it may go on.
   void confine(std::function<bool()> go_on);
+  // From now on closing leaves the write-ahead log as it is, for the next opening to recover: for a database of which a
+  // sync has failed.
+  void leave_log();
   // Rows that the last statement changed.
   int64_t changes() const;
   int64_t last_row() const;

@@ -1,0 +1,55 @@
+// Lets tests put a full or a broken disk below the modules that decide crash safety.
+//
+// A module that writes what must survive takes a FileFaults in its constructor and asks it before each step that
+// changes the disk. The shipped programs pass nothing, and every step is carried out.
+//
+// Threads: before() is called from the threads that write; NthFileFault is callable from anywhere.
+// Errors:  none; a fault is an errno that the step then fails with.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace trainyard {
+
+enum class FileStep { create, write, sync, truncate, rename, remove, make_directory };
+
+struct FileFault {
+  int error_number = 0;      // EIO, ENOSPC ..; 0: the step is carried out
+  size_t bytes_written = 0;  // of a write that fails: so many bytes reach the file before it does
+};
+
+class FileFaults {
+ public:
+  virtual ~FileFaults() = default;
+  // `bytes` is the length of a write.
+  virtual FileFault before(FileStep step, const std::string& path, size_t bytes) = 0;
+};
+
+// Fails the n-th step, counted from 1, and lets all others through. A write that fails has written its first half.
+class NthFileFault final : public FileFaults {
+ public:
+  NthFileFault(uint64_t nth, int error_number) : nth_(nth), error_number_(error_number) {}
+  FileFault before(FileStep step, const std::string&, size_t bytes) override {
+    if (!armed_ || ++steps_ != nth_) return {};
+    failed_ = step;
+    struck_ = true;
+    return {error_number_, step == FileStep::write ? bytes / 2 : 0};
+  }
+  // Steps before this are not counted; a test arms it when what it needs stands.
+  void arm() { armed_ = true; }
+  bool struck() const { return struck_; }
+  FileStep failed() const { return failed_; }
+
+ private:
+  const uint64_t nth_;
+  const int error_number_;
+  std::atomic<bool> armed_ = false;
+  std::atomic<bool> struck_ = false;
+  std::atomic<uint64_t> steps_ = 0;
+  std::atomic<FileStep> failed_ = FileStep::create;
+};
+
+}  // namespace trainyard

@@ -1,0 +1,41 @@
+// Stands between SQLite and its files: remembers the first sync that failed, and lets a test make any step fail.
+//
+// After a failed sync the kernel may have dropped the pages and call them clean, so a later sync that succeeds says
+// nothing about them. SQLite itself reports a failed sync of the log once, and one within a checkpoint not at all; the
+// writer that must not carry on asks failed_sync().
+//
+// Threads: callable from anywhere. Lifetime: outlives the connections that were opened through it.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "base/file_faults.hpp"
+
+namespace trainyard::sqlite {
+
+class FileWatch {
+ public:
+  // Lifetime: `faults` outlives the watch; nullptr: nothing fails on purpose.
+  explicit FileWatch(FileFaults* faults = nullptr);
+  ~FileWatch();
+  FileWatch(const FileWatch&) = delete;
+
+  // Under which SQLite knows it, for Connection::open.
+  const std::string& name() const { return name_; }
+  // The path of the first file of which a sync failed.
+  std::optional<std::string> failed_sync() const;
+
+  struct Hooks;  // SQLite's side, in file_watch.cpp
+
+ private:
+  FileFaults* const faults_;
+  std::string name_;
+  std::unique_ptr<Hooks> hooks_;
+  mutable std::mutex mutex_;
+  std::optional<std::string> failed_sync_;  // guarded by mutex_
+};
+
+}  // namespace trainyard::sqlite
