@@ -5,22 +5,28 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
-#include <cerrno>
-#include <cstdio>
 #include <functional>
 #include <map>
 #include <mutex>
+#include <set>
 #include <tuple>
 
 #include "base/json.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "host/disk.hpp"
 #include "host/files.hpp"
 #include "objects/checksum.hpp"
 #include "objects/directory/bucket_tree.hpp"
+#include "objects/directory/held_parts.hpp"
 #include "objects/directory/key_walk.hpp"
+#include "objects/directory/part_list.hpp"
+#include "objects/directory/readers.hpp"
 #include "objects/directory/record.hpp"
+#include "objects/directory/upload_file.hpp"
+#include "objects/directory/writer.hpp"
 #include "objects/listing.hpp"
 #include "objects/multipart.hpp"
 #include "objects/names.hpp"
@@ -28,211 +34,30 @@
 namespace trainyard::objects {
 namespace {
 
-constexpr std::string_view kFormat = "trainyard objects 1\n";
-constexpr size_t kCopyBytes =
-    16 << 20;  // one copy_file_range: long enough to be cheap, short enough to be interrupted
+constexpr std::string_view kFormat = "trainyard objects 2\n";
+constexpr std::string_view kFormatBefore =
+    "trainyard objects 1\n";  // without objects that are lists of parts
+// An object may be replaced between the reading of its record and the opening of its parts; more often than this in a
+// row it is not.
+constexpr int kReplacedTriesMax = 10;
+constexpr size_t kUploadLocks = 64;  // uploads that are changed at once, rarely two of them behind one lock
 constexpr size_t kBucketFileBytesMax = 64 << 10;
 constexpr size_t kUploadFileBytesMax = 256 << 10;  // as a record
 
 // Shared by the table of buckets and by what is under way in the bucket; whoever is last frees it.
 using Tree = std::shared_ptr<BucketTree>;
 
-Result<void> write_whole(int descriptor, const char* at, size_t bytes, const std::string& path) {
-  while (bytes > 0) {
-    const ssize_t written = write(descriptor, at, bytes);
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return from_errno("writing " + path);
-    at += written;
-    bytes -= size_t(written);
-  }
-  return ok();
-}
-
-// A file in temporary/ that is removed unless it was moved away.
-class TemporaryFile {
- public:
-  static Result<TemporaryFile> make(std::string path) {
-    host::File file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-    if (!file) return from_errno("making " + path);
-    return TemporaryFile(std::move(path), std::move(file));
-  }
-  TemporaryFile(TemporaryFile&& other) noexcept
-      : path_(std::move(other.path_)), file_(std::move(other.file_)) {
-    other.path_.clear();
-  }
-  ~TemporaryFile() {
-    if (!path_.empty()) unlink(path_.c_str());
-  }
-
-  const std::string& path() const { return path_; }
-  int descriptor() const { return file_.descriptor(); }
-  void moved_away() { path_.clear(); }
-
-  Result<void> write(std::span<const char> bytes) {
-    return write_whole(descriptor(), bytes.data(), bytes.size(), path_);
-  }
-  Result<void> sync() {
-    if (fsync(descriptor()) != 0) return from_errno("syncing " + path_);
-    return ok();
-  }
-
- private:
-  TemporaryFile(std::string path, host::File file) : path_(std::move(path)), file_(std::move(file)) {}
-  std::string path_;
-  host::File file_;
-};
-
-class FileReader final : public Reader {
- public:
-  FileReader(host::File file, ObjectInfo info, Range range)
-      : file_(std::move(file)), info_(std::move(info)), range_(range), at_(range.first) {}
-  const ObjectInfo& info() const override { return info_; }
-  Range range() const override { return range_; }
-  Result<size_t> read(std::span<char> buffer) override {
-    const size_t wanted = std::min<uint64_t>(buffer.size(), range_.last + 1 - at_);
-    if (wanted == 0) return size_t(0);
-    for (;;) {
-      const ssize_t read = pread(file_.descriptor(), buffer.data(), wanted, off_t(at_));
-      if (read < 0 && errno == EINTR) continue;
-      if (read < 0) return from_errno("reading " + info_.key);
-      if (read == 0) return corrupt("the file of " + info_.key + " ended early");
-      at_ += uint64_t(read);
-      return size_t(read);
-    }
-  }
-
- private:
-  const host::File file_;
-  const ObjectInfo info_;
-  const Range range_;
-  uint64_t at_;
-};
-
-// Writes an object's or a part's file; `install` moves it to its place and makes that durable.
-class FileWriter final : public Writer {
- public:
-  using Install = std::function<Result<void>(const std::string& file)>;
-
-  FileWriter(Clock& clock, std::string key, PutOptions options, Promises promises, TemporaryFile file,
-             Install install)
-      : clock_(clock),
-        key_(std::move(key)),
-        options_(std::move(options)),
-        promises_(std::move(promises)),
-        file_(std::move(file)),
-        install_(std::move(install)) {}
-
-  Result<void> write(std::span<const char> bytes) override {
-    promises_.add(bytes);
-    return file_.write(bytes);
-  }
-  void expect_checksum(std::string algorithm, std::string base64) override {
-    promises_.expect(std::move(algorithm), std::move(base64));
-  }
-  Result<ObjectInfo> commit() override {
-    auto kept = TRY(promises_.finish());
-    Record record;
-    record.info = {key_,
-                   kept.bytes,
-                   kept.etag,
-                   clock_.now(),
-                   options_.content_type,
-                   options_.headers,
-                   options_.metadata,
-                   kept.checksums};
-    TRY(file_.write(encode_record(record)));
-    TRY(file_.sync());
-    TRY(install_(file_.path()));
-    file_.moved_away();
-    return record.info;
-  }
-
- private:
-  Clock& clock_;
-  const std::string key_;
-  const PutOptions options_;
-  Promises promises_;
-  TemporaryFile file_;
-  const Install install_;
-};
-
-// What an upload's file says: its key and how the object shall be.
-struct UploadFile {
-  UploadInfo info;
-  PutOptions options;
-};
-
-std::string encode_upload(const UploadFile& upload) {
-  return dump(Json{{"key", upload.info.key},
-                   {"started_ms", to_milliseconds(upload.info.started)},
-                   {"content_type", upload.options.content_type},
-                   {"headers", upload.options.headers},
-                   {"metadata", upload.options.metadata},
-                   {"checksums", upload.options.checksums},
-                   {"checksum_of_whole", upload.options.checksum_of_whole},
-                   {"only_if_absent", upload.options.only_if_absent}});
-}
-
-Result<std::map<std::string, std::string>> texts_at(const Json& json, const char* name) {
-  std::map<std::string, std::string> texts;
-  const auto found = json.find(name);
-  if (found == json.end() || !found->is_object()) return corrupt(std::string("no ") + name);
-  for (const auto& [key, value] : found->items())
-    if (value.is_string()) texts[key] = value.get<std::string>();
-  return texts;
-}
-
-Result<UploadFile> decode_upload(const std::string& text) {
-  const Json json = TRY(parse_json(text));
-  UploadFile upload;
-  upload.info.key = TRY(string_at(json, "key"));
-  upload.info.started = from_milliseconds(TRY(int_at(json, "started_ms")));
-  upload.options.content_type = TRY(string_at(json, "content_type"));
-  upload.options.headers = TRY(texts_at(json, "headers"));
-  upload.options.metadata = TRY(texts_at(json, "metadata"));
-  upload.options.checksums = TRY(texts_at(json, "checksums"));
-  upload.options.checksum_of_whole = TRY(bool_at(json, "checksum_of_whole"));
-  upload.options.only_if_absent = TRY(bool_at(json, "only_if_absent"));
-  return upload;
-}
-
-std::string part_name(uint32_t part) {
-  char name[16];
-  std::snprintf(name, sizeof name, "%05u", part);
-  return name;
-}
-
-// Appends `bytes` from the start of `from` to `to`; inside the kernel, and shared instead of copied where the
-// file system can.
-Result<void> append_file(int from, uint64_t bytes, TemporaryFile& to) {
-  off_t at = 0;
-  bool in_kernel = true;
-  std::vector<char> buffer;
-  while (uint64_t(at) < bytes) {
-    const size_t wanted = std::min<uint64_t>(kCopyBytes, bytes - uint64_t(at));
-    if (in_kernel) {
-      const ssize_t copied = copy_file_range(from, &at, to.descriptor(), nullptr, wanted, 0);
-      if (copied > 0 || (copied < 0 && errno == EINTR)) continue;
-      if (copied == 0) return corrupt("a part's file ended early");
-      if (errno == ENOSPC || errno == EDQUOT || errno == EIO) return from_errno("joining parts");
-      in_kernel = false;  // not between these files: by hand
-      continue;
-    }
-    buffer.resize(std::min<size_t>(wanted, 1 << 20));
-    const ssize_t read = pread(from, buffer.data(), buffer.size(), at);
-    if (read < 0 && errno == EINTR) continue;
-    if (read < 0) return from_errno("joining parts");
-    if (read == 0) return corrupt("a part's file ended early");
-    TRY(to.write(std::span(buffer).first(size_t(read))));
-    at += read;
-  }
-  return ok();
-}
-
 class Directory final : public Objects {
  public:
-  Directory(std::string path, host::FileLock lock, Clock& clock, Random& random)
-      : path_(std::move(path)), lock_(std::move(lock)), clock_(clock), random_(random) {}
+  Directory(std::string path, host::FileLock lock, Clock& clock, Random& random,
+            const DirectorySettings& settings)
+      : path_(std::move(path)),
+        lock_(std::move(lock)),
+        clock_(clock),
+        random_(random),
+        check_room_(settings.check_room),
+        disk_(settings.faults),
+        held_parts_([this](const std::string& dropped) { throw_away(dropped); }) {}
 
   Result<void> open() {
     TRY(host::make_directories(path_ + "/buckets", 0700));
@@ -242,11 +67,14 @@ class Directory final : public Objects {
     const auto buckets = TRY(host::list_directory(path_ + "/buckets"));
     for (const auto& name : buckets) {
       const std::string bucket_path = path_ + "/buckets/" + name;
-      const std::string text = TRY(host::read_file(bucket_path + "/bucket", kBucketFileBytesMax));
-      const Json json = TRY(parse_json(text).in(bucket_path));
-      const BucketInfo info{name, TRY(string_at(json, "region").in(bucket_path)),
-                            from_milliseconds(TRY(int_at(json, "created_ms").in(bucket_path)))};
-      trees_[name] = std::make_shared<BucketTree>(info, bucket_path);
+      auto info = read_bucket(name, bucket_path);
+      if (!info) {
+        // Its objects stay reachable, and the other buckets too.
+        log(Level::error, "objects", "the file of a bucket cannot be read; its region and date are not known",
+            {{"bucket", name}, {"why", info.error().message}});
+        info = BucketInfo{name, "", clock_.now()};
+      }
+      trees_[name] = std::make_shared<BucketTree>(*info, bucket_path, disk_);
     }
     return ok();
   }
@@ -255,12 +83,12 @@ class Directory final : public Objects {
 
   Result<void> create_bucket(const std::string& bucket, const std::string& region) override {
     TRY(check_bucket_name(bucket));
+    TRY(check_writable());
     const BucketInfo info{bucket, region, clock_.now()};
     const std::string made = temporary_path();
     const std::string path = path_ + "/buckets/" + bucket;
-    TRY(host::make_directories(made + "/keys", 0700));
-    TRY(host::make_directories(made + "/uploads", 0700));
-    TRY(host::write_file_durably(
+    for (const char* part : {"/keys", "/uploads", "/parts"}) TRY(disk_.make_directories(made + part, 0700));
+    TRY(disk_.write_file_durably(
         made + "/bucket", dump(Json{{"region", region}, {"created_ms", to_milliseconds(info.created)}})));
     {
       std::lock_guard lock(mu_);
@@ -268,13 +96,17 @@ class Directory final : public Objects {
         discard(made);
         return bucket_exists(bucket);
       }
-      if (rename(made.c_str(), path.c_str()) != 0) return from_errno("renaming to " + path);
-      trees_[bucket] = std::make_shared<BucketTree>(info, path);
+      if (auto renamed = disk_.rename(made, path); !renamed) {
+        discard(made);
+        return renamed;
+      }
+      trees_[bucket] = std::make_shared<BucketTree>(info, path, disk_);
     }
-    return host::sync_directory(path_ + "/buckets");
+    return disk_.sync_directory(path_ + "/buckets");
   }
 
   Result<void> delete_bucket(const std::string& bucket) override {
+    TRY(check_writable());
     const std::string retired = temporary_path();
     {
       std::lock_guard lock(mu_);
@@ -283,7 +115,7 @@ class Directory final : public Objects {
       TRY(found->second->retire(retired));
       trees_.erase(found);
     }
-    TRY(host::sync_directory(path_ + "/buckets"));
+    TRY(disk_.sync_directory(path_ + "/buckets"));
     discard(retired);
     return ok();
   }
@@ -303,9 +135,17 @@ class Directory final : public Objects {
                                       std::optional<Range> range) override {
     const Tree tree = TRY(find(bucket));
     TRY(check_key(key));
-    auto [file, record] = TRY(open_object(*tree, key));
-    const Range resolved = TRY(resolve_range(range, record.info.bytes));
-    return std::unique_ptr<Reader>(new FileReader(std::move(file), std::move(record.info), resolved));
+    for (int tries = 0;; ++tries) {
+      auto opened = TRY(open_object(*tree, key));
+      const Range resolved = TRY(resolve_range(range, opened.record.info.bytes));
+      if (opened.record.parts == 0) return read_file_of(std::move(opened), resolved);
+      PartsPlace place{parts_of(*tree, opened.record.upload_id), upload_path(*tree, opened.record.upload_id),
+                       held_parts_.hold(parts_of(*tree, opened.record.upload_id))};
+      // Held from here on; but the object may have been replaced before.
+      if (!host::exists(place.directory) && !host::exists(place.upload) && tries < kReplacedTriesMax)
+        continue;
+      return read_parts_of(std::move(opened), std::move(place), resolved);
+    }
   }
 
   Result<ObjectInfo> head(const std::string& bucket, const std::string& key) override {
@@ -317,15 +157,18 @@ class Directory final : public Objects {
   Result<std::unique_ptr<Writer>> put(const std::string& bucket, const std::string& key,
                                       const PutOptions& options) override {
     const Tree tree = TRY(find(bucket));
-    return make_writer(key, options, [tree, key, options](const std::string& file) {
-      return tree->install(file, key, options.only_if_absent);
+    return make_writer(key, options, [this, tree, key, options](const std::string& file) -> Result<void> {
+      drop_parts(*tree, TRY(tree->install(file, key, options.only_if_absent)));
+      return ok();
     });
   }
 
   Result<void> remove(const std::string& bucket, const std::string& key) override {
     const Tree tree = TRY(find(bucket));
     TRY(check_key(key));
-    return tree->remove(key);
+    TRY(check_writable());
+    drop_parts(*tree, TRY(tree->remove(key)));
+    return ok();
   }
 
   Result<ListPage> list(const std::string& bucket, const ListQuery& query) override {
@@ -334,8 +177,8 @@ class Directory final : public Objects {
         tree->keys_path(), tree->names(), [&](const std::string& key) -> Result<std::optional<ObjectInfo>> {
           auto opened = open_object(*tree, key);
           if (!opened && opened.error().kind == Kind::not_found) return std::optional<ObjectInfo>();
-          const Opened found = TRY(std::move(opened));
-          const ObjectInfo& info = found.record.info;
+          if (!opened) return std::optional(describe_broken(*tree, key, opened.error()));
+          const ObjectInfo& info = opened->record.info;
           return std::optional(
               ObjectInfo{.key = key, .bytes = info.bytes, .etag = info.etag, .modified = info.modified});
         });
@@ -350,18 +193,22 @@ class Directory final : public Objects {
     TRY(check_key(key));
     TRY(check_options(options));
     TRY(Promises::make(options));
+    TRY(check_room_());
+    TRY(check_writable());
     const std::string id = random_.hex(16);
     const std::string made = temporary_path();
     const std::string path = upload_path(*tree, id);
-    TRY(host::make_directories(made, 0700));
-    TRY(host::write_file_durably(made + "/upload", encode_upload({{key, id, clock_.now()}, options})));
-    if (rename(made.c_str(), path.c_str()) != 0) {
-      const int error_number = errno;
+    const auto moved = [&]() -> Result<void> {
+      TRY(disk_.make_directories(made, 0700));
+      TRY(disk_.write_file_durably(made + "/upload", encode_upload({{key, id, clock_.now()}, options})));
+      return disk_.rename(made, path);
+    }();
+    if (!moved) {
       discard(made);
-      if (error_number == ENOENT) return no_bucket(bucket);
-      return from_errno("renaming to " + path, error_number);
+      if (moved.error().kind == Kind::not_found) return no_bucket(bucket);
+      return moved.error();
     }
-    TRY(host::sync_directory(tree->uploads_path()));
+    TRY(disk_.sync_directory(tree->uploads_path()));
     return id;
   }
 
@@ -375,60 +222,69 @@ class Directory final : public Objects {
     for (const auto& [algorithm, value] : upload.options.checksums)
       of_part.checksums.try_emplace(algorithm, "");
     const std::string directory = upload_path(*tree, upload_id);
-    return make_writer(key, of_part, [directory, upload_id, part](const std::string& file) -> Result<void> {
-      if (rename(file.c_str(), (directory + "/" + part_name(part)).c_str()) != 0) {
-        if (errno == ENOENT) return no_upload(upload_id);
-        return from_errno("renaming to " + directory);
+    return make_writer(key, of_part, [=, this](const std::string& file) -> Result<void> {
+      {
+        const std::lock_guard lock(lock_of(upload_id));
+        if (belongs_to_object(*tree, key, upload_id)) return no_upload(upload_id);
+        const auto renamed = disk_.rename(file, directory + "/" + part_name(part));
+        if (!renamed && renamed.error().kind == Kind::not_found) return no_upload(upload_id);
+        TRY(renamed);
       }
-      return host::sync_directory(directory);
+      const auto synced = disk_.sync_directory(directory);
+      // Completed or aborted in the meantime, which has synced what it kept.
+      return !synced && synced.error().kind == Kind::not_found ? ok() : synced;
     });
   }
 
+  // The parts stay the files that they are, and the object becomes a list of them:
+  //
+  //   the list is written and synced; it is renamed to the key's place; the upload's directory is renamed to parts/ID
+  //
+  // The second step decides. After a crash behind it the parts are still where the upload had them: readers look there
+  // too, no request changes them any more (belongs_to_object), and keep_up() moves them.
   Result<ObjectInfo> complete_upload(const std::string& bucket, const std::string& key,
                                      const std::string& upload_id, const std::vector<PartInfo>& parts,
                                      const CompleteOptions& promised) override {
     const Tree tree = TRY(find(bucket));
     TRY(check_key(key));
+    TRY(check_writable());
+    // A second request for the same upload waits, and finds the object.
+    const std::lock_guard lock(lock_of(upload_id));
     const auto upload = read_upload(*tree, key, upload_id);
-    if (!upload) {
-      auto done = open_object(*tree, key);
-      if (done && done->record.upload_id == upload_id && !upload_id.empty())
-        return std::move(done->record.info);
-      return upload.error();
+    auto done = open_object(*tree, key);
+    if (done && is_upload_id(upload_id) && done->record.upload_id == upload_id) {
+      if (done->record.parts > 0) move_parts(*tree, upload_id);
+      return std::move(done->record.info);
     }
+    if (!upload) return upload.error();
     const std::string directory = upload_path(*tree, upload_id);
     const auto stored = TRY(read_parts(directory));
     const Joined joined = TRY(join_parts(parts, stored, upload->options, promised));
-
-    auto file = TRY(TemporaryFile::make(temporary_path()));
-    for (const auto& part : parts) {
-      const std::string path = directory + "/" + part_name(part.number);
-      auto [part_file, record] = TRY(open_recorded(path).in("joining parts"));
-      if (record.info.etag != stored.at(part.number).etag)
-        return invalid(std::string(fault::kPartInvalid) + ": part " + std::to_string(part.number) +
-                       " was replaced while the upload was completed");
-      TRY(append_file(part_file.descriptor(), record.info.bytes, file));
-    }
     const PutOptions& options = upload->options;
     const Record record{{key, joined.bytes, joined.etag, clock_.now(), options.content_type, options.headers,
                          options.metadata, joined.checksums},
-                        upload_id};
-    TRY(file.write(encode_record(record)));
-    TRY(file.sync());
-    TRY(tree->install(file.path(), key, options.only_if_absent || promised.only_if_absent));
-    file.moved_away();
-    // A crash before this leaves the upload listed beside its object; completing or aborting it again removes
-    // it.
-    drop_upload(*tree, upload_id);
+                        upload_id,
+                        uint32_t(parts.size())};
+    TRY(write_list(*tree, record, parts, stored, options.only_if_absent || promised.only_if_absent));
+    remove_others(directory, parts, stored);
+    move_parts(*tree, upload_id);
     return record.info;
   }
 
   Result<void> abort_upload(const std::string& bucket, const std::string& key,
                             const std::string& upload_id) override {
     const Tree tree = TRY(find(bucket));
-    TRY(read_upload(*tree, key, upload_id));
-    drop_upload(*tree, upload_id);
-    return host::sync_directory(tree->uploads_path());
+    TRY(check_writable());
+    {
+      const std::lock_guard lock(lock_of(upload_id));
+      TRY(read_upload(*tree, key, upload_id));
+      if (belongs_to_object(*tree, key, upload_id)) {
+        move_parts(*tree, upload_id);
+        return no_upload(upload_id);
+      }
+      drop_upload(*tree, upload_id);
+    }
+    return disk_.sync_directory(tree->uploads_path());
   }
 
   Result<std::vector<PartInfo>> list_parts(const std::string& bucket, const std::string& key,
@@ -448,8 +304,10 @@ class Directory final : public Objects {
     const auto ids = TRY(host::list_directory(tree->uploads_path()));
     for (const auto& id : ids) {
       auto upload = read_upload(*tree, id);
-      if (!upload && upload.error().kind == Kind::not_found) continue;
-      UploadInfo info = TRY(std::move(upload)).info;
+      if (!upload && upload.error().kind != Kind::not_found)
+        log(Level::error, "objects", "an upload cannot be read", {{"why", upload.error().message}});
+      if (!upload) continue;
+      UploadInfo info = std::move(upload->info);
       if (info.key.starts_with(prefix)) uploads.push_back(std::move(info));
     }
     std::sort(uploads.begin(), uploads.end(), [](const UploadInfo& a, const UploadInfo& b) {
@@ -458,18 +316,139 @@ class Directory final : public Objects {
     return uploads;
   }
 
- private:
-  struct Opened {
-    host::File file;
-    Record record;
-  };
+  // -- upkeep
 
-  // Errors: not_found without a word of `fault`.
-  static Result<Opened> open_recorded(const std::string& path) {
-    host::File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-    if (!file) return from_errno("opening " + path);
-    Record record = TRY(read_record(file.descriptor(), path));
-    return Opened{std::move(file), std::move(record)};
+  Result<void> keep_up(Instant now, Duration upload_lifetime) override {
+    TRY(check_writable());
+    std::vector<Tree> trees;
+    {
+      std::lock_guard lock(mu_);
+      for (const auto& [name, tree] : trees_) trees.push_back(tree);
+    }
+    for (const Tree& tree : trees) {
+      const auto uploads = TRY(host::list_directory(tree->uploads_path()));
+      for (const auto& id : uploads) keep_up_upload(*tree, id, now - upload_lifetime);
+      const auto parts = host::list_directory(tree->parts_path());
+      if (!parts && parts.error().kind == Kind::not_found) continue;  // of an earlier version
+      for (const auto& id : TRY(parts)) keep_up_parts(*tree, id);
+    }
+    return ok();
+  }
+
+ private:
+  // After a failed sync nothing that is written is to be believed until the directory is opened again.
+  Result<void> check_writable() const {
+    const std::string failed = disk_.failed_sync();
+    if (failed.empty()) return ok();
+    return unavailable("the object store takes no more changes until the server is started again: syncing " +
+                       failed + " failed");
+  }
+
+  static Result<BucketInfo> read_bucket(const std::string& name, const std::string& path) {
+    const std::string text = TRY(host::read_file(path + "/bucket", kBucketFileBytesMax));
+    const Json json = TRY(parse_json(text).in(path));
+    return BucketInfo{name, TRY(string_at(json, "region").in(path)),
+                      from_milliseconds(TRY(int_at(json, "created_ms").in(path)))};
+  }
+
+  // So that who lists sees that it is there, and who gets it is told what is wrong.
+  ObjectInfo describe_broken(const BucketTree& tree, const std::string& key, const Error& why) const {
+    log(Level::error, "objects", "an object cannot be read",
+        {{"bucket", tree.info().name}, {"key", key}, {"why", why.message}});
+    struct stat status {};
+    ObjectInfo info{.key = key};
+    if (stat(tree.path_of_key(key).c_str(), &status) == 0) {
+      info.bytes = uint64_t(status.st_size);
+      info.modified = from_milliseconds(int64_t(status.st_mtime) * 1000);
+    }
+    return info;
+  }
+
+  std::mutex& lock_of(const std::string& upload_id) {
+    return upload_locks_[std::hash<std::string>()(upload_id) % kUploadLocks];
+  }
+
+  static std::string parts_of(const BucketTree& tree, const std::string& id) {
+    return tree.parts_path() + "/" + id;
+  }
+
+  // Whether the object of that key is the list of this upload's parts.
+  static bool belongs_to_object(const BucketTree& tree, const std::string& key, const std::string& id) {
+    const auto object = open_object(tree, key);
+    return object && object->record.parts > 0 && object->record.upload_id == id;
+  }
+
+  Result<void> write_list(BucketTree& tree, const Record& record, const std::vector<PartInfo>& parts,
+                          const std::map<uint32_t, PartInfo>& stored, bool only_if_absent) {
+    std::vector<PartEntry> entries;
+    for (const auto& part : parts) {
+      const PartInfo& kept = stored.at(part.number);
+      entries.push_back({part.number, kept.bytes, kept.etag});
+    }
+    // A part may have been named before its own request was answered.
+    TRY(disk_.sync_directory(upload_path(tree, record.upload_id)));
+    auto file = TRY(TemporaryFile::make(temporary_path(), disk_));
+    TRY(file.write(encode_part_list(entries)));
+    TRY(file.write(encode_record(record)));
+    TRY(file.sync());
+    drop_parts(tree, TRY(tree.install(file.path(), record.info.key, only_if_absent)));
+    file.moved_away();
+    return ok();
+  }
+
+  // Parts that the object does not name.
+  void remove_others(const std::string& directory, const std::vector<PartInfo>& parts,
+                     const std::map<uint32_t, PartInfo>& stored) {
+    std::set<uint32_t> named;
+    for (const auto& part : parts) named.insert(part.number);
+    for (const auto& [number, part] : stored)
+      if (!named.contains(number)) static_cast<void>(disk_.remove(directory + "/" + part_name(number)));
+  }
+
+  // Out of the uploads. What fails here is done by the next request for the upload, or by keep_up().
+  void move_parts(const BucketTree& tree, const std::string& id) {
+    const auto moved = [&]() -> Result<void> {
+      TRY(disk_.make_directories(tree.parts_path(), 0700));
+      auto renamed = disk_.rename(upload_path(tree, id), parts_of(tree, id));
+      if (!renamed && renamed.error().kind == Kind::not_found) return ok();  // moved before
+      TRY(renamed);
+      TRY(disk_.sync_directory(tree.parts_path()));
+      return disk_.sync_directory(tree.uploads_path());
+    }();
+    if (!moved)
+      log(Level::warning, "objects", "the parts of an object stay with its upload for now",
+          {{"upload", id}, {"why", moved.error().message}});
+  }
+
+  // Of an object that was replaced or removed, by its file.
+  void drop_parts(const BucketTree& tree, const host::File& before) {
+    if (!before) return;
+    const auto record = read_record(before.descriptor(), "the object that was there");
+    if (record && record->parts > 0) held_parts_.drop(parts_of(tree, record->upload_id));
+  }
+
+  // An upload that nobody completes goes; one whose object is there leaves its parts to it.
+  void keep_up_upload(const BucketTree& tree, const std::string& id, Instant expired) {
+    const std::lock_guard lock(lock_of(id));
+    const auto upload = read_upload(tree, id);
+    if (!upload) return;
+    if (belongs_to_object(tree, upload->info.key, id)) return move_parts(tree, id);
+    if (upload->info.started >= expired) return;
+    log(Level::info, "objects", "an upload that was not completed has expired",
+        {{"bucket", tree.info().name}, {"key", upload->info.key}, {"upload", id}});
+    drop_upload(tree, id);
+  }
+
+  // A crash behind the replacing of an object leaves its parts.
+  void keep_up_parts(const BucketTree& tree, const std::string& id) {
+    if (!is_upload_id(id)) return;
+    const std::lock_guard lock(lock_of(id));
+    const auto text = host::read_file(parts_of(tree, id) + "/upload", kUploadFileBytesMax);
+    const auto upload = text ? decode_upload(*text) : Result<UploadFile>(text.error());
+    if (!upload) return;  // the object is not known: what is broken is kept
+    const auto object = open_object(tree, upload->info.key);
+    const bool gone = object ? object->record.upload_id != id : object.error().kind == Kind::not_found;
+    if (gone) held_parts_.drop(parts_of(tree, id));
   }
 
   static Result<Opened> open_object(const BucketTree& tree, const std::string& key) {
@@ -482,10 +461,12 @@ class Directory final : public Objects {
                                               FileWriter::Install install) {
     TRY(check_key(key));
     TRY(check_options(options));
+    TRY(check_writable());
+    TRY(check_room_());
     auto promises = TRY(Promises::make(options));
-    auto file = TRY(TemporaryFile::make(temporary_path()));
-    return std::unique_ptr<Writer>(
-        new FileWriter(clock_, key, options, std::move(promises), std::move(file), std::move(install)));
+    auto file = TRY(TemporaryFile::make(temporary_path(), disk_));
+    return std::unique_ptr<Writer>(new FileWriter(clock_, key, options, std::move(promises), std::move(file),
+                                                  std::move(install), check_room_));
   }
 
   // Unique for as long as the directory is open; what a former process left was swept when it was opened.
@@ -504,7 +485,7 @@ class Directory final : public Objects {
 
   static Result<UploadFile> read_upload(const BucketTree& tree, const std::string& id) {
     // It comes from outside and becomes a path.
-    if (id.size() != 32 || id.find_first_not_of("0123456789abcdef") != id.npos) return no_upload(id);
+    if (!is_upload_id(id)) return no_upload(id);
     const auto text = host::read_file(upload_path(tree, id) + "/upload", kUploadFileBytesMax);
     if (!text && text.error().kind == Kind::not_found) return no_upload(id);
     if (!text) return text.error();
@@ -528,6 +509,11 @@ class Directory final : public Objects {
       if (!number || *number < 1 || *number > kPartsMax) continue;
       auto opened = open_recorded(directory + "/" + name);
       if (!opened && opened.error().kind == Kind::not_found) continue;  // the upload ended in the meantime
+      if (!opened && opened.error().kind == Kind::corrupt) {
+        log(Level::error, "objects", "a part cannot be read, and counts as not uploaded",
+            {{"why", opened.error().message}});
+        continue;
+      }
       const Opened found = TRY(std::move(opened));
       const ObjectInfo& info = found.record.info;
       parts[uint32_t(*number)] = {uint32_t(*number), info.etag, info.bytes, info.modified, info.checksums};
@@ -535,9 +521,14 @@ class Directory final : public Objects {
     return parts;
   }
 
-  void drop_upload(const BucketTree& tree, const std::string& id) {
+  void drop_upload(const BucketTree& tree, const std::string& id) { throw_away(upload_path(tree, id)); }
+
+  void throw_away(const std::string& path) {
     const std::string dropped = temporary_path();
-    if (rename(upload_path(tree, id).c_str(), dropped.c_str()) == 0) discard(dropped);
+    const auto renamed = disk_.rename(path, dropped);
+    if (renamed) discard(dropped);
+    if (!renamed && renamed.error().kind != Kind::not_found)
+      log(Level::warning, "objects", "could not remove", {{"path", path}, {"why", renamed.error().message}});
   }
 
   Result<Tree> find(const std::string& bucket) {
@@ -551,6 +542,11 @@ class Directory final : public Objects {
   const host::FileLock lock_;
   Clock& clock_;
   Random& random_;
+  const CheckRoom check_room_;
+  const host::Disk disk_;
+  HeldParts held_parts_;
+  std::array<std::mutex, kUploadLocks>
+      upload_locks_;  // by the upload's ID: its parts, and where its directory lies
   std::atomic<uint64_t> temporaries_ = 0;
   std::mutex mu_;
   std::map<std::string, Tree> trees_;  // guarded by mu_
@@ -558,20 +554,22 @@ class Directory final : public Objects {
 
 }  // namespace
 
-Result<std::unique_ptr<Objects>> open_directory(const std::string& path, Clock& clock, Random& random) {
+Result<std::unique_ptr<Objects>> open_directory(const std::string& path, Clock& clock, Random& random,
+                                                const DirectorySettings& settings) {
   const std::string doing = "opening the objects in " + path;
   TRY(host::make_directories(path, 0700).in(doing));
   auto lock = TRY(host::FileLock::take_after_death(path + "/lock").in(doing));
   const std::string format_path = path + "/format";
   if (host::exists(format_path)) {
     const std::string format = TRY(host::read_file(format_path, 4096).in(doing));
-    if (format != kFormat)
+    if (format == kFormatBefore) TRY(host::write_file_durably(format_path, kFormat).in(doing));
+    if (format != kFormat && format != kFormatBefore)
       return invalid(doing + ": its format is '" + shorten(trim(format), 80) + "', this program writes '" +
                      std::string(trim(kFormat)) + "'; a newer version wrote it");
   } else {
     TRY(host::write_file_durably(format_path, kFormat).in(doing));
   }
-  auto directory = std::make_unique<Directory>(path, std::move(lock), clock, random);
+  auto directory = std::make_unique<Directory>(path, std::move(lock), clock, random, settings);
   TRY(directory->open().in(doing));
   return std::unique_ptr<Objects>(std::move(directory));
 }

@@ -3,7 +3,9 @@
 // Durable: a put is written to a file in temporary/, synced, renamed to its place, and the directories on the
 // way are synced before commit() returns. A put that a crash cut off is a file in temporary/, which the next
 // opening sweeps. Readers hold the file they opened, so they go on reading an object that is replaced or
-// removed. Nothing is kept in memory but the buckets' names: a key's path is computed from the key, and a
+// removed. An object that was uploaded in parts is a list of their files: completing the upload copies nothing.
+// A read of a whole object is compared with its checksum. After a failed sync all changes are refused with
+// `unavailable` until the directory is opened again. Nothing is kept in memory but the buckets' names: a key's path is computed from the key, and a
 // listing walks the tree.
 //
 // Layout and file format: docs/formats/objects.md.
@@ -12,6 +14,8 @@
 #include <memory>
 #include <string>
 
+#include "base/disk_reserve.hpp"
+#include "base/file_faults.hpp"
 #include "base/random.hpp"
 #include "base/result.hpp"
 #include "base/time.hpp"
@@ -21,6 +25,14 @@ namespace trainyard::objects {
 
 // Makes the directory when it is absent. One process at a time: it is locked while open.
 // Errors: conflict (another process has it open), invalid (written by a newer version), and those of files.
-Result<std::unique_ptr<Objects>> open_directory(const std::string& path, Clock& clock, Random& random);
+struct DirectorySettings {
+  // Asked before each put and part, and after each kRoomCheckBytes of one; its error ends the put.
+  CheckRoom check_room = no_reserve();
+  FileFaults* faults = nullptr;  // for tests; outlives the objects
+};
+inline constexpr uint64_t kRoomCheckBytes = 16 << 20;  // so much may a put go below the reserve
+
+Result<std::unique_ptr<Objects>> open_directory(const std::string& path, Clock& clock, Random& random,
+                                                const DirectorySettings& settings = {});
 
 }  // namespace trainyard::objects

@@ -9,9 +9,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <map>
 #include <sstream>
+#include <thread>
 
 #include "base/random.hpp"
 #include "host/files.hpp"
@@ -19,34 +21,10 @@
 #include "host/temporary_directory.hpp"
 #include "objects/directory/key_path.hpp"
 #include "objects/directory/record.hpp"
+#include "objects/directory_fixture.hpp"
 
 namespace trainyard::objects {
 namespace {
-
-class DirectoryTest : public testing::Test {
- protected:
-  void open() {
-    objects_.reset();
-    auto opened = open_directory(path(), clock_, random_);
-    ASSERT_TRUE(opened) << opened.error().message;
-    objects_ = std::move(*opened);
-  }
-  std::string path() const { return directory_.path() + "/objects"; }
-  std::string file_of(const std::string& key) const {
-    return path() + "/buckets/bucket/keys/" + path_of(key);
-  }
-  size_t files_in(const std::string& name) const {
-    size_t files = 0;
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(path() + "/" + name))
-      files += entry.is_regular_file();
-    return files;
-  }
-
-  host::TemporaryDirectory directory_;
-  host::MachineClock clock_;
-  SeededRandom random_{3};
-  std::unique_ptr<Objects> objects_;
-};
 
 TEST_F(DirectoryTest, IsFoundAgainAfterOpening) {
   open();
@@ -73,11 +51,19 @@ TEST_F(DirectoryTest, OneProcessAtATime) {
 TEST_F(DirectoryTest, ANewerFormatIsRefused) {
   open();
   objects_.reset();
-  ASSERT_TRUE(host::write_file_durably(path() + "/format", "trainyard objects 2\n"));
+  ASSERT_TRUE(host::write_file_durably(path() + "/format", "trainyard objects 3\n"));
   const auto opened = open_directory(path(), clock_, random_);
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().kind, Kind::invalid);
-  EXPECT_NE(opened.error().message.find("trainyard objects 2"), std::string::npos);
+  EXPECT_NE(opened.error().message.find("trainyard objects 3"), std::string::npos);
+}
+
+TEST_F(DirectoryTest, TheFormatBeforeIsBroughtToThePresent) {
+  open();
+  objects_.reset();
+  ASSERT_TRUE(host::write_file_durably(path() + "/format", "trainyard objects 1\n"));
+  open();
+  EXPECT_EQ(*host::read_file(path() + "/format"), "trainyard objects 2\n");
 }
 
 TEST_F(DirectoryTest, WhatACrashLeftIsSweptAtOpening) {
@@ -128,6 +114,76 @@ TEST_F(DirectoryTest, ADamagedFileIsCorruptAndSaysWhich) {
     flipped[at] = char(flipped[at] ^ 4);
     EXPECT_TRUE(damaged(flipped)) << at;
   }
+}
+
+TEST_F(DirectoryTest, AChangedByteIsFoundByAReadOfTheWhole) {
+  open();
+  ASSERT_TRUE(objects_->create_bucket("bucket", "r"));
+  PutOptions with_crc;
+  with_crc.checksums["crc32c"] = "";
+  for (const auto& options : {PutOptions(), with_crc}) {
+    ASSERT_TRUE(write_all(*objects_, "bucket", "key", std::string(5000, 'x'), options));
+    std::string bytes = *host::read_file(file_of("key"));
+    bytes[4321] = 'y';
+    ASSERT_TRUE(host::write_file(file_of("key"), bytes));
+    const auto whole = read_all(*objects_, "bucket", "key", 10'000);
+    ASSERT_FALSE(whole);
+    EXPECT_EQ(whole.error().kind, Kind::corrupt);
+    const auto reader = objects_->get("bucket", "key", Range{0, 4999, {}});
+    std::vector<char> buffer(6000);
+    EXPECT_FALSE((*reader)->read(buffer)) << "a range of all is the whole";
+  }
+}
+
+TEST_F(DirectoryTest, ABrokenFileFailsNoListingAndNoStart) {
+  open();
+  for (const char* bucket : {"bucket", "second"}) ASSERT_TRUE(objects_->create_bucket(bucket, "r"));
+  for (const char* key : {"a", "b", "c"}) ASSERT_TRUE(write_all(*objects_, "bucket", key, "bytes"));
+  const std::string upload = *objects_->start_upload("bucket", "big"),
+                    broken = *objects_->start_upload("bucket", "bad");
+  ASSERT_EQ(truncate(file_of("b").c_str(), 3), 0);
+  ASSERT_TRUE(host::write_file_durably(path() + "/buckets/second/bucket", "{"));
+  ASSERT_TRUE(host::write_file_durably(path() + "/buckets/bucket/uploads/" + broken + "/upload", "{"));
+  open();
+  const auto page = objects_->list("bucket", {});
+  ASSERT_TRUE(page) << page.error().message;
+  ASSERT_EQ(page->objects.size(), 3u);
+  EXPECT_EQ(page->objects[1].key, "b");
+  EXPECT_EQ(objects_->get("bucket", "b").error().kind, Kind::corrupt);
+  EXPECT_EQ(*read_all(*objects_, "bucket", "c", 100), "bytes");
+  EXPECT_EQ(objects_->list_buckets()->size(), 2u);
+  EXPECT_TRUE(write_all(*objects_, "second", "key", "x"));
+  const auto uploads = objects_->list_uploads("bucket", "");
+  ASSERT_TRUE(uploads) << uploads.error().message;
+  EXPECT_EQ(uploads->size(), 1u);
+  EXPECT_TRUE(objects_->remove("bucket", "b")) << "it can be removed";
+  EXPECT_TRUE(write_all(*objects_, "bucket", "b", "anew"));
+}
+
+TEST_F(DirectoryTest, BelowTheReservePutsAreRefusedAndRemovalsAreNot) {
+  uint64_t free = 2000 << 20;
+  const DiskReserve reserve(100 << 20, [&] { return Result<uint64_t>(free); });
+  objects_ = *open_directory(path(), clock_, random_, {.check_room = [&] { return reserve.check(); }});
+  ASSERT_TRUE(objects_->create_bucket("bucket", "r"));
+  ASSERT_TRUE(write_all(*objects_, "bucket", "first", "x"));
+  auto writer = *objects_->put("bucket", "large");
+  const std::string megabyte(1 << 20, 'x');
+  ASSERT_TRUE(writer->write(megabyte));
+  free = 99 << 20;
+  Result<void> written = ok();
+  int megabytes = 0;
+  while (written && megabytes < 100) written = writer->write(megabyte), ++megabytes;
+  ASSERT_FALSE(written) << "one that is under way ends too";
+  EXPECT_EQ(written.error().kind, Kind::exhausted);
+  EXPECT_LE(uint64_t(megabytes) << 20, kRoomCheckBytes);
+  writer.reset();
+  const auto put = write_all(*objects_, "bucket", "second", "x");
+  ASSERT_FALSE(put);
+  EXPECT_EQ(put.error().kind, Kind::exhausted);
+  EXPECT_NE(put.error().message.find("99.0 MiB left, and 100 MiB"), std::string::npos) << put.error().message;
+  EXPECT_FALSE(objects_->start_upload("bucket", "big"));
+  EXPECT_EQ(*read_all(*objects_, "bucket", "first", 9), "x");
+  EXPECT_TRUE(objects_->remove("bucket", "first"));
 }
 
 TEST(KeyPath, OrdersAndDecodesAsKeys) {

@@ -181,6 +181,12 @@ class Objects {
                                                    const std::string& upload_id) = 0;
   virtual Result<std::vector<UploadInfo>> list_uploads(const std::string& bucket,
                                                        const std::string& prefix) = 0;
+
+  // Drops uploads that were started longer ago than this, and what a crash left. To be called now and then.
+  virtual Result<void> keep_up(Instant now, Duration upload_lifetime) {
+    static_cast<void>(now), static_cast<void>(upload_lifetime);
+    return ok();
+  }
 };
 
 // "s3://bucket/some/key" -> {"bucket", "some/key"}. Errors: invalid.

@@ -30,6 +30,8 @@ Result<void> BucketTree::make_parents(const std::string& path) {
   const size_t root = keys_path().size();
   for (size_t slash = path.find('/', root + 1); slash != path.npos; slash = path.find('/', slash + 1)) {
     const std::string directory = path.substr(0, slash);
+    if (const int failed = disk_.fault(FileStep::make_directory, directory))
+      return from_errno("making " + directory, failed);
     if (mkdir(directory.c_str(), 0700) == 0) {
       unsynced_.try_emplace(directory, 0);
       names_.changed(parent_of(directory));
@@ -62,8 +64,7 @@ Result<std::vector<BucketTree::ToSync>> BucketTree::open_to_sync(const std::stri
 }
 
 Result<void> BucketTree::sync(std::vector<ToSync> directories) {
-  for (const auto& one : directories)
-    if (fsync(one.directory.descriptor()) != 0) return from_errno("syncing " + one.path);
+  for (const auto& one : directories) TRY(disk_.sync(one.directory, one.path));
   std::lock_guard lock(mu_);
   for (const auto& one : directories) {
     for (const auto& made : one.made) {
@@ -74,35 +75,38 @@ Result<void> BucketTree::sync(std::vector<ToSync> directories) {
   return ok();
 }
 
-Result<void> BucketTree::install(const std::string& file, const std::string& key, bool only_if_absent) {
+Result<host::File> BucketTree::install(const std::string& file, const std::string& key, bool only_if_absent) {
   const std::string path = path_of_key(key);
   std::vector<ToSync> directories;
+  host::File before;
   {
     std::lock_guard lock(mu_);
     if (retired_) return no_bucket(info_.name);
     if (only_if_absent && access(path.c_str(), F_OK) == 0) return key_exists(info_.name, key);
-    if (rename(file.c_str(), path.c_str()) != 0) {
-      if (errno != ENOENT) return from_errno("renaming to " + path);
+    before = host::File(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+    if (auto renamed = disk_.rename(file, path); !renamed) {
+      if (renamed.error().kind != Kind::not_found) return std::move(renamed).error();
       TRY(make_parents(path));
-      if (rename(file.c_str(), path.c_str()) != 0) return from_errno("renaming to " + path);
+      TRY(disk_.rename(file, path));
     }
     names_.changed(parent_of(path));
     directories = TRY(open_to_sync(path));
   }
-  return sync(std::move(directories));
+  TRY(sync(std::move(directories)));
+  return before;
 }
 
-Result<void> BucketTree::remove(const std::string& key) {
+Result<host::File> BucketTree::remove(const std::string& key) {
   const std::string root = keys_path();
   std::string entry = path_of_key(key);
   std::vector<ToSync> directories;
+  host::File before;
   {
     std::lock_guard lock(mu_);
     if (retired_) return no_bucket(info_.name);
-    if (unlink(entry.c_str()) != 0) {
-      if (errno == ENOENT) return ok();
-      return from_errno("removing " + entry);
-    }
+    before = host::File(open(entry.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+    if (!before && errno == ENOENT) return before;
+    TRY(disk_.remove(entry));
     names_.changed(parent_of(entry));
     // Directories left empty go too, so that a tree never holds more of them than its keys need.
     while (parent_of(entry) != root && rmdir(parent_of(entry).c_str()) == 0) {
@@ -113,7 +117,8 @@ Result<void> BucketTree::remove(const std::string& key) {
     }
     directories = TRY(open_to_sync(entry));
   }
-  return sync(std::move(directories));
+  TRY(sync(std::move(directories)));
+  return before;
 }
 
 Result<void> BucketTree::retire(const std::string& path) {

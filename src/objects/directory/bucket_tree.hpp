@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "host/disk.hpp"
 #include "host/files.hpp"
 #include "objects/directory/names.hpp"
 #include "objects/objects.hpp"
@@ -21,18 +22,23 @@ namespace trainyard::objects {
 
 class BucketTree {
  public:
-  BucketTree(BucketInfo info, std::string path) : info_(std::move(info)), path_(std::move(path)) {}
+  // Lifetime: `disk` outlives the tree.
+  BucketTree(BucketInfo info, std::string path, const host::Disk& disk)
+      : info_(std::move(info)), path_(std::move(path)), disk_(disk) {}
 
   const BucketInfo& info() const { return info_; }
   std::string keys_path() const { return path_ + "/keys"; }
   std::string uploads_path() const { return path_ + "/uploads"; }
+  // Of objects that are lists of parts, a directory each, named like the upload that it was.
+  std::string parts_path() const { return path_ + "/parts"; }
   std::string path_of_key(const std::string& key) const;
   NamesCache& names() { return names_; }
 
-  // Moves a finished, synced file to the key's place. Returns when that is durable.
-  Result<void> install(const std::string& file, const std::string& key, bool only_if_absent);
-  // Harmless when there is none. Returns when that is durable.
-  Result<void> remove(const std::string& key);
+  // Moves a finished, synced file to the key's place. Returns when that is durable, with the file that stood there
+  // before, opened; none when there was none.
+  Result<host::File> install(const std::string& file, const std::string& key, bool only_if_absent);
+  // Harmless when there is none. Returns when that is durable, with the file that stood there.
+  Result<host::File> remove(const std::string& key);
   // Moves the whole bucket to `path`, if it holds no object; from then on every change of it fails.
   Result<void> retire(const std::string& path);
 
@@ -49,6 +55,7 @@ class BucketTree {
 
   const BucketInfo info_;
   const std::string path_;
+  const host::Disk& disk_;
   NamesCache names_;
   std::mutex mu_;
   bool retired_ = false;  // guarded by mu_

@@ -9,6 +9,8 @@
 #include "base/check.hpp"
 #include "base/json.hpp"
 #include "objects/checksum.hpp"
+#include "objects/directory/part_list.hpp"
+#include "objects/directory/upload_file.hpp"
 
 namespace trainyard::objects {
 namespace {
@@ -50,6 +52,13 @@ Result<Record> parse(std::string_view text, uint64_t object_bytes) {
   record.info.metadata = TRY(texts_at(json, "metadata"));
   record.info.checksums = TRY(texts_at(json, "checksums"));
   if (json.contains("upload_id")) record.upload_id = TRY(string_at(json, "upload_id"));
+  if (!json.contains("parts")) return record;
+  const int64_t parts = TRY(int_at(json, "parts")), bytes = TRY(int_at(json, "bytes"));
+  if (parts < 1 || parts > kPartsMax || bytes < 0 || object_bytes != part_list_bytes(uint32_t(parts)))
+    return corrupt("its list of parts has another length");
+  if (!is_upload_id(record.upload_id)) return corrupt("its upload ID is invalid");
+  record.parts = uint32_t(parts);
+  record.info.bytes = uint64_t(bytes);
   return record;
 }
 
@@ -68,6 +77,10 @@ Result<std::string> read_end(int descriptor, uint64_t file_bytes, size_t bytes) 
 
 }  // namespace
 
+uint64_t body_bytes(const Record& record) {
+  return record.parts > 0 ? part_list_bytes(record.parts) : record.info.bytes;
+}
+
 std::string encode_record(const Record& record) {
   Json json = {{"key", record.info.key},
                {"etag", record.info.etag},
@@ -77,11 +90,15 @@ std::string encode_record(const Record& record) {
   if (!record.info.metadata.empty()) json["metadata"] = record.info.metadata;
   if (!record.info.checksums.empty()) json["checksums"] = record.info.checksums;
   if (!record.upload_id.empty()) json["upload_id"] = record.upload_id;
+  if (record.parts > 0) {
+    json["parts"] = record.parts;
+    json["bytes"] = record.info.bytes;
+  }
   std::string bytes = dump(json);
   CHECK(bytes.size() <= kRecordBytesMax, "check_options bounds what goes into a record");
   const std::string sum = checksum_of("crc32c", bytes);
   const size_t record_bytes = bytes.size();
-  append_little_endian(bytes, record.info.bytes, 8);
+  append_little_endian(bytes, body_bytes(record), 8);
   append_little_endian(bytes, record_bytes, 4);
   bytes.append(sum.rbegin(), sum.rend());
   return bytes.append(kMagic);

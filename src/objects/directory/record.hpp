@@ -15,7 +15,12 @@ namespace trainyard::objects {
 struct Record {
   ObjectInfo info;
   std::string upload_id;  // of the upload that it was; "" of a plain put
+  // Of an object that is a list of parts, which lie in the directory of its upload; 0: the bytes are in the file.
+  uint32_t parts = 0;
 };
+
+// How many bytes stand before the record: the object's, or those of its list of parts.
+uint64_t body_bytes(const Record& record);
 
 inline constexpr size_t kTailBytes = 24;
 inline constexpr size_t kRecordBytesMax =

@@ -1,0 +1,37 @@
+// Keeps the parts of an object on the disk while a reader reads them, also when the object is replaced or removed.
+//
+// Threads: callable from anywhere. Lifetime: outlives what hold() gave.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+namespace trainyard::objects {
+
+class HeldParts {
+ public:
+  // `discard` removes a directory of parts; it is called by the thread that drops it or that lets go of it last.
+  explicit HeldParts(std::function<void(const std::string& path)> discard) : discard_(std::move(discard)) {}
+
+  // The directory stays until this and all copies of it are destroyed.
+  using Hold = std::shared_ptr<void>;
+  Hold hold(const std::string& path);
+  // Removes the directory, now or when the last hold on it ends. Harmless when it is not there.
+  void drop(const std::string& path);
+
+ private:
+  struct Entry {
+    int holders = 0;
+    bool dropped = false;
+  };
+  void release(const std::string& path);
+
+  const std::function<void(const std::string& path)> discard_;
+  std::mutex mutex_;
+  std::map<std::string, Entry> entries_;  // guarded by mutex_: those that are held
+};
+
+}  // namespace trainyard::objects

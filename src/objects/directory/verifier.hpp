@@ -1,0 +1,34 @@
+// Checks the bytes of a whole object against the cheapest checksum that was kept with it.
+//
+// Threads: confined to one.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+
+#include "base/result.hpp"
+#include "objects/checksum.hpp"
+#include "objects/objects.hpp"
+
+namespace trainyard::objects {
+
+class Verifier {
+ public:
+  // Of an object, or of a part, whose bytes come from the first to the last. One that was joined by an earlier version
+  // may have no checksum of the whole: then nothing is compared.
+  explicit Verifier(const ObjectInfo& info);
+  void add(std::span<const char> bytes) {
+    if (sum_) sum_->add(bytes);
+  }
+  // Errors: corrupt. Requires: called once, after the last byte.
+  Result<void> finish();
+  bool compares() const { return sum_ != nullptr; }
+
+ private:
+  std::string algorithm_;
+  std::string expected_;  // the sum's bytes
+  std::unique_ptr<Checksum> sum_;
+};
+
+}  // namespace trainyard::objects
