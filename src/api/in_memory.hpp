@@ -41,6 +41,7 @@ class PlainControl final : public control::Control {
   std::vector<control::Interruption> interruptions;
   std::vector<int64_t> kept_alive;
   domain::BatchYard yard;
+  std::shared_ptr<const domain::Records> kept_records = std::make_shared<const domain::Records>();
   std::map<domain::JobKey, std::vector<domain::JobDefinition>> definitions_of;  // the newest first
   bool hold = false;
   std::vector<std::function<void()>> held;
@@ -96,6 +97,14 @@ class PlainControl final : public control::Control {
     }
     answer(*std::move(noun));
   }
+  void change_records(control::RecordsWish wish, control::RecordsAnswer answer) override {
+    if (wish.expected != kept_records->version) return answer(conflict("read them again"));
+    auto next = domain::changed(*kept_records, wish.writes);
+    if (!next) return answer(next.error());
+    kept_records = std::make_shared<const domain::Records>(*std::move(next));
+    answer(kept_records);
+  }
+  std::shared_ptr<const domain::Records> records() override { return kept_records; }
   std::vector<std::shared_ptr<const domain::Job>> live_jobs() override {
     std::vector<std::shared_ptr<const domain::Job>> all;
     for (const auto& [key, job] : jobs)

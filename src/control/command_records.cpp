@@ -84,6 +84,11 @@ Json json_of(const MakeChildren& make) { return {{"array", make.array}, {"count"
 Json json_of(const FinishArray& finish) { return {{"array", finish.array}, {"failed", finish.failed}}; }
 Json json_of(const Prioritise& command) { return {{"job", command.job}, {"priority", command.priority}}; }
 Json json_of(const Fail& fail) { return {{"job", fail.job}, {"reason", fail.reason}}; }
+Json json_of(const ChangeRecords& change) {
+  Json writes = Json::array();
+  for (const domain::RecordWrite& write : change.writes) writes.push_back(domain::to_json(write));
+  return {{"writes", std::move(writes)}};
+}
 Json json_of(const EndPool& end) { return {{"job", end.job}, {"reused_by", end.reused_by}}; }
 
 Result<AttemptId> attempt_id_of(const Json& json) {
@@ -246,6 +251,11 @@ Result<Command> finish_array_of(const Json& json) {
   TRY(Fields(json, "finish_array").read("array", finish.array).read("failed", finish.failed).result());
   return Command(finish);
 }
+Result<Command> change_records_of(const Json& json) {
+  ChangeRecords change;
+  TRY(Fields(json, "records").read("writes", change.writes, domain::record_write_from_json).result());
+  return Command(std::move(change));
+}
 
 Result<Command> fail_of(const Json& json) {
   Fail fail;
@@ -274,7 +284,8 @@ constexpr Form kForms[] = {{"create", create_of},
                            {"make_children", make_children_of},
                            {"finish_array", finish_array_of},
                            {"prioritise", prioritise_of},
-                           {"fail", fail_of}};
+                           {"fail", fail_of},
+                           {"records", change_records_of}};
 static_assert(std::size(kForms) == std::variant_size_v<Command>);
 
 }  // namespace

@@ -53,6 +53,7 @@ class SingleWriter final : public ControlPlane {
     const size_t count = jobs.size();
     live_.put(std::move(jobs));
     yard_.put(TRY(ledger_.batch_yard().in("loading queues and environments")));
+    records_.put(std::make_shared<const domain::Records>(TRY(ledger_.records().in("loading records"))));
     const auto usages = TRY(ledger_.usages().in("loading what shares have used"));
     usages_.put({usages.begin(), usages.end()});
     log(Level::info, "control", "loaded", {{"live_jobs", std::to_string(count)}});
@@ -100,6 +101,12 @@ class SingleWriter final : public ControlPlane {
     enqueue({ChangeNoun{wish.how, std::move(wish.noun)}, {}, {}, {}, std::move(answer)});
   }
 
+  void change_records(RecordsWish wish, RecordsAnswer answer) override {
+    Waiting waiting{ChangeRecords{std::move(wish.writes), wish.expected}, {}, {}, {}};
+    waiting.records_answer = std::move(answer);
+    enqueue(std::move(waiting));
+  }
+
   void set_tags(std::string arn, std::vector<domain::Tag> add, std::vector<std::string> remove_keys,
                 TagAnswer answer) override {
     enqueue({SetTags{std::move(arn), std::move(add), std::move(remove_keys)}, {}, {}, std::move(answer)});
@@ -143,6 +150,7 @@ class SingleWriter final : public ControlPlane {
   std::shared_ptr<const Fronts> fronts() override { return fronts_.get(); }
 
   std::shared_ptr<const domain::BatchYard> batch_yard() override { return yard_.get(); }
+  std::shared_ptr<const domain::Records> records() override { return records_.get(); }
 
   Result<std::vector<domain::JobDefinition>> definitions(const ledger::DefinitionQuery& query) override {
     return ledger_.definitions(query);
@@ -235,6 +243,7 @@ class SingleWriter final : public ControlPlane {
   Live live_;
   Recent recent_;
   Yard yard_;
+  RecordsKept records_;
   UsagesKept usages_;
   FrontsSeen fronts_;
 
@@ -307,7 +316,7 @@ void SingleWriter::commit_step() {
     more = !backlog_.empty();
   }
   if (taken.empty()) return;
-  Group group(ledger_, live_, usages_, yard_.get(), clock_.now());
+  Group group(ledger_, live_, usages_, yard_.get(), records_.get(), clock_.now());
   std::vector<Result<std::shared_ptr<const Job>>> results;
   results.reserve(taken.size());
   for (Waiting& waiting : taken) results.push_back(group.add(waiting));
@@ -323,6 +332,7 @@ void SingleWriter::commit_step() {
   const std::vector<std::shared_ptr<const Job>> changed = group.changed();
   live_.put(changed);
   if (group.changed_nouns()) yard_.put(group.yard());
+  if (group.changed_records()) records_.put(group.records());
   usages_.put(group.changed_usages());
 
   for (size_t i = 0; i < taken.size(); ++i) {
@@ -332,6 +342,12 @@ void SingleWriter::commit_step() {
         taken[i].noun_answer(*std::move(taken[i].noun));
       else
         taken[i].noun_answer(std::move(results[i]).error());
+    }
+    if (taken[i].records_answer) {
+      if (results[i])
+        taken[i].records_answer(group.records());
+      else
+        taken[i].records_answer(std::move(results[i]).error());
     }
     if (!taken[i].tag_answer) continue;
     if (results[i])

@@ -37,6 +37,7 @@
 #include "domain/image.hpp"
 #include "domain/job.hpp"
 #include "domain/limits.hpp"
+#include "domain/record.hpp"
 #include "domain/service_quota.hpp"
 #include "domain/usage.hpp"
 #include "launch/launcher.hpp"
@@ -112,6 +113,12 @@ struct NounWish {
   domain::BatchNoun noun;
 };
 using NounAnswer = std::function<void(Result<domain::BatchNoun>)>;
+// Documents that a front end stores; see domain/record.hpp.
+struct RecordsWish {
+  std::vector<domain::RecordWrite> writes;
+  uint64_t expected = 0;  // Records::version that the caller has read
+};
+using RecordsAnswer = std::function<void(Result<std::shared_ptr<const domain::Records>>)>;
 using TagAnswer = std::function<void(Result<std::vector<domain::Tag>>)>;
 
 // Who must know of what happens. Both are called on the loops' threads and must not block.
@@ -137,6 +144,9 @@ class Control {
   // Takes a Batch job back; see Withdraw. A job that is over stays as it is.
   virtual void withdraw_job(domain::JobKey key, domain::Withdrawn how, std::string reason, Answer answer) = 0;
   virtual void change_noun(NounWish wish, NounAnswer answer) = 0;
+  // Answers with all records after the change. Errors: conflict, when others have changed records since they were
+  // read; exhausted; invalid.
+  virtual void change_records(RecordsWish wish, RecordsAnswer answer) = 0;
   // How urgent a job is among those of its share. Errors: conflict, when it is over.
   virtual void prioritise_job(domain::JobKey key, int64_t priority, Answer answer) = 0;
   virtual void set_tags(std::string arn, std::vector<domain::Tag> add, std::vector<std::string> remove_keys,
@@ -158,6 +168,8 @@ class Control {
                                                     const ledger::ChildQuery& query) = 0;
   // All of Batch's nouns but definitions; never nullptr.
   virtual std::shared_ptr<const domain::BatchYard> batch_yard() = 0;
+  // The documents of front ends; never nullptr.
+  virtual std::shared_ptr<const domain::Records> records() = 0;
   virtual Result<std::vector<domain::JobDefinition>> definitions(const ledger::DefinitionQuery& query) = 0;
 
   // -- the loops

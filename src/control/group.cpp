@@ -46,12 +46,14 @@ Result<Job> find_kept(ledger::Ledger& ledger, JobNumber number) {
 }
 
 Group::Group(ledger::Ledger& ledger, const Live& live, const UsagesKept& usages,
-             std::shared_ptr<const domain::BatchYard> yard, Instant now)
+             std::shared_ptr<const domain::BatchYard> yard, std::shared_ptr<const domain::Records> records,
+             Instant now)
     : ledger_(ledger),
       live_(live),
       kept_usages_(usages),
       now_(now),
       yard_(std::move(yard)),
+      records_(std::move(records)),
       last_number_(ledger.last_job_number()),
       last_sequence_(ledger.last_sequence()) {}
 
@@ -90,6 +92,8 @@ Group::Found Group::add(Waiting& waiting) {
     present_tags = found != tags_.end() ? found->second : TRY(ledger_.tags(set->arn));
   } else if (std::holds_alternative<ChangeNoun>(waiting.command)) {
     return change_noun(waiting);
+  } else if (std::holds_alternative<ChangeRecords>(waiting.command)) {
+    return change_records(waiting);
   } else if (waiting.key) {
     subject = TRY(job(*waiting.key));
     name(waiting.command, subject->number);
@@ -238,6 +242,20 @@ Group::Found Group::change_noun(Waiting& waiting) {
   if (change_of.how == domain::NounChange::remove && std::holds_alternative<domain::JobQueue>(*change.noun))
     forget_usages(domain::key_of(*change.noun), true);
   waiting.noun = std::move(change.noun);
+  return std::shared_ptr<const Job>();
+}
+
+// No job is concerned.
+Group::Found Group::change_records(const Waiting& waiting) {
+  Subject subject;
+  subject.records = records_.get();
+  Change change = TRY(apply(subject, waiting.command, now_));
+  remember(waiting.command);
+  records_ = std::move(change.records);
+  for (const domain::RecordWrite& write : std::get<ChangeRecords>(waiting.command).writes) {
+    const auto found = records_->all.find(write.key);
+    batch_.records.emplace_back(write.key, found == records_->all.end() ? nullptr : found->second);
+  }
   return std::shared_ptr<const Job>();
 }
 

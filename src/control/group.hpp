@@ -28,11 +28,13 @@ struct Waiting {
   TagAnswer tag_answer;
   NounAnswer noun_answer = nullptr;
   std::optional<domain::BatchNoun> noun = {};  // after the command
+  RecordsAnswer records_answer = nullptr;
 
   void refuse(const Error& error) const {
     if (job_answer) job_answer(error);
     if (tag_answer) tag_answer(error);
     if (noun_answer) noun_answer(error);
+    if (records_answer) records_answer(error);
   }
 };
 
@@ -43,7 +45,8 @@ Result<domain::Job> find_kept(ledger::Ledger& ledger, domain::JobNumber number);
 class Group {
  public:
   Group(ledger::Ledger& ledger, const Live& live, const UsagesKept& usages,
-        std::shared_ptr<const domain::BatchYard> yard, Instant now);
+        std::shared_ptr<const domain::BatchYard> yard, std::shared_ptr<const domain::Records> records,
+        Instant now);
 
   // The command's job after it. Nothing when there is none (tags).
   Result<std::shared_ptr<const domain::Job>> add(Waiting& waiting);
@@ -59,6 +62,8 @@ class Group {
     return batch_.usages;
   }
   const std::shared_ptr<const domain::BatchYard>& yard() const { return yard_; }
+  bool changed_records() const { return !batch_.records.empty(); }
+  const std::shared_ptr<const domain::Records>& records() const { return records_; }
 
  private:
   using Found = Result<std::shared_ptr<const domain::Job>>;
@@ -70,6 +75,7 @@ class Group {
   Result<std::set<domain::JobNumber>> made_before(const domain::Job& array, const MakeChildren& make);
   Result<Change> apply_alone(const Subject& subject, Command& command) const;
   Found change_noun(Waiting& waiting);
+  Found change_records(const Waiting& waiting);
   Result<void> use_up(const domain::Job& placed);
   void account(const domain::Job* before, const domain::Job& after);
   void forget_usages(const domain::JobKey& queue, bool all);
@@ -86,6 +92,7 @@ class Group {
   std::map<std::string, std::vector<domain::Tag>> tags_;
   std::map<domain::ShareKey, std::optional<domain::Usage>> usages_;
   std::shared_ptr<const domain::BatchYard> yard_;
+  std::shared_ptr<const domain::Records> records_;
   std::map<domain::JobKey, domain::JobDefinition> definitions_;  // the last revisions of those that it made
   domain::JobNumber last_number_;
   uint64_t last_sequence_;

@@ -17,6 +17,7 @@
 #include "control/queue_front.hpp"
 #include "domain/batch.hpp"
 #include "domain/job.hpp"
+#include "domain/record.hpp"
 #include "domain/usage.hpp"
 #include "schedule/plan.hpp"
 
@@ -194,6 +195,24 @@ class Yard {
   mutable std::mutex mutex_;
   std::shared_ptr<const domain::BatchYard> yard_ =
       std::make_shared<domain::BatchYard>();  // guarded by mutex_
+};
+
+// The documents of front ends. Threads: guarded by its own lock; what get() gave stays as it was.
+class RecordsKept {
+ public:
+  std::shared_ptr<const domain::Records> get() const {
+    const std::lock_guard lock(mutex_);
+    return records_;
+  }
+  void put(std::shared_ptr<const domain::Records> records) {
+    const std::lock_guard lock(mutex_);
+    records_ = std::move(records);
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::shared_ptr<const domain::Records> records_ =
+      std::make_shared<const domain::Records>();  // guarded by mutex_
 };
 
 }  // namespace trainyard::control

@@ -143,6 +143,16 @@ class Applying {
     return change;
   }
 
+  Result<Change> on(const ChangeRecords& command) {
+    CHECK(subject_.records, "the writer passes the records to a change of records");
+    if (command.expected && *command.expected != subject_.records->version)
+      return conflict("the records have changed since they were read: read them again");
+    Change change;
+    change.records =
+        std::make_shared<const domain::Records>(TRY(domain::changed(*subject_.records, command.writes)));
+    return change;
+  }
+
   Result<Change> on(const SetTags& set) {
     std::vector<Tag> tags = subject_.tags ? *subject_.tags : std::vector<Tag>{};
     std::erase_if(tags, [&](const Tag& tag) {
@@ -403,9 +413,9 @@ class Applying {
 }  // namespace
 
 Result<Change> apply(const Subject& subject, const Command& command, Instant at) {
-  const bool of_no_job = std::holds_alternative<Create>(command) ||
-                         std::holds_alternative<SetTags>(command) ||
-                         std::holds_alternative<ChangeNoun>(command);
+  const bool of_no_job =
+      std::holds_alternative<Create>(command) || std::holds_alternative<SetTags>(command) ||
+      std::holds_alternative<ChangeNoun>(command) || std::holds_alternative<ChangeRecords>(command);
   if (!subject.job && !of_no_job) return not_found("there is no such job");
   Applying applying(subject, at);
   return std::visit([&](const auto& each) { return applying.on(each); }, command);
@@ -427,6 +437,7 @@ std::optional<JobNumber> job_of(const Command& command) {
     std::optional<JobNumber> operator()(const StopAwaiting& c) const { return c.job; }
     std::optional<JobNumber> operator()(const Prioritise& c) const { return c.job; }
     std::optional<JobNumber> operator()(const ChangeNoun&) const { return std::nullopt; }
+    std::optional<JobNumber> operator()(const ChangeRecords&) const { return std::nullopt; }
     std::optional<JobNumber> operator()(const MakeChildren& c) const { return c.array; }
     std::optional<JobNumber> operator()(const FinishArray& c) const { return c.array; }
     std::optional<JobNumber> operator()(const Fail& c) const { return c.job; }

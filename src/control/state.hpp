@@ -18,6 +18,7 @@
 #include "base/time.hpp"
 #include "domain/batch.hpp"
 #include "domain/job.hpp"
+#include "domain/record.hpp"
 #include "ledger/ledger.hpp"
 #include "wire/messages.hpp"
 
@@ -140,9 +141,16 @@ struct Fail {
   std::string reason;
 };
 
+// Documents of front ends are stored or removed: all of them, or none.
+struct ChangeRecords {
+  std::vector<domain::RecordWrite> writes;
+  std::optional<uint64_t> expected = {};  // Records::version as the caller saw it; not kept in the ledger
+};
+
 using Command =
     std::variant<Create, StopJob, SetTags, Place, Fact, Lose, Expire, Interrupt, KeepAlive, EndPool, Withdraw,
-                 StopAwaiting, ChangeNoun, MakeChildren, FinishArray, Prioritise, Fail>;
+                 StopAwaiting, ChangeNoun, MakeChildren, FinishArray, Prioritise, Fail,
+                 ChangeRecords>;
 
 // What a command concerns, as it is before the command. Nothing where there is none. A child that was not made yet is
 // the one that its array would make (domain::child_of).
@@ -153,6 +161,7 @@ struct Subject {
   const domain::JobDefinition* definition = nullptr;  // the last revision of the one that is named
   std::set<domain::JobNumber> made_before =
       {};  // of the children to make, those that are jobs of their own already
+  const domain::Records* records = nullptr;
 };
 
 // What a command changed. Empty: it had been done before, or came too late to matter.
@@ -161,7 +170,8 @@ struct Change {
   std::optional<std::pair<std::string, std::vector<domain::Tag>>> tags;  // arn -> all of them
   std::optional<domain::BatchNoun> noun;                                 // as it is now, or was
   std::vector<domain::Job> children = {};                                // that were made
-  bool nothing() const { return !job && !tags && !noun; }
+  std::shared_ptr<const domain::Records> records = {};                   // all, as they are now
+  bool nothing() const { return !job && !tags && !noun && !records; }
 };
 
 Result<Change> apply(const Subject& subject, const Command& command, Instant at);

@@ -180,6 +180,7 @@ struct Replay {
   std::map<domain::JobNumber, domain::Job> jobs;
   std::map<std::string, std::vector<domain::Tag>> tags;
   domain::BatchYard yard;
+  domain::Records records;
   domain::Usages usages;  // also those that have faded to nothing
 
   // Errors: of commands that cannot be read or applied; internal, for one that changes nothing.
@@ -198,16 +199,17 @@ struct Replay {
     std::set<domain::JobNumber> made;
     if (const auto* make = std::get_if<MakeChildren>(&command))
       for (auto job = jobs.upper_bound(make->array); job != jobs.end(); ++job) made.insert(job->first);
-    const Change change =
-        TRY(apply({subject ? &*subject : nullptr, set ? &tags[set->arn] : nullptr, &yard, last, made},
-                  command, record.at)
-                .in("command " + std::to_string(record.sequence) + ", " + record.kind));
+    const Change change = TRY(
+        apply({subject ? &*subject : nullptr, set ? &tags[set->arn] : nullptr, &yard, last, made, &records},
+              command, record.at)
+            .in("command " + std::to_string(record.sequence) + ", " + record.kind));
     if (change.nothing())
       return internal("command " + std::to_string(record.sequence) + ", " + record.kind +
                       ", changes nothing");
     if (change.job) account(subject ? &*subject : nullptr, *change.job);
     if (change.job) jobs.insert_or_assign(change.job->number, *change.job);
     for (const domain::Job& child : change.children) jobs.insert_or_assign(child.number, child);
+    if (change.records) records = *change.records;
     if (change.tags) tags[change.tags->first] = change.tags->second;
     if (!change.noun) return {};
     domain::put(yard, definition->how, *change.noun);

@@ -25,6 +25,7 @@
 #include "domain/array.hpp"
 #include "domain/batch.hpp"
 #include "domain/job.hpp"
+#include "domain/record.hpp"
 #include "domain/usage.hpp"
 
 namespace trainyard::ledger {
@@ -45,6 +46,8 @@ struct Batch {
       tags;  // arn -> all its tags; empty = none left
   std::vector<std::pair<domain::NounChange, domain::BatchNoun>> nouns;  // as they are now, or were
   std::vector<std::pair<domain::ShareKey, std::optional<domain::Usage>>> usages = {};  // nothing: forgotten
+  std::vector<std::pair<domain::RecordKey, std::shared_ptr<const domain::Record>>> records =
+      {};  // nullptr: removed
 };
 
 // Jobs but for the children of arrays.
@@ -110,6 +113,7 @@ class Ledger {
   virtual Result<JobPage> list_jobs(const JobQuery& query) = 0;
   virtual Result<std::vector<domain::Tag>> tags(const std::string& arn) = 0;
   virtual Result<domain::BatchYard> batch_yard() = 0;
+  virtual Result<domain::Records> records() = 0;
   // What shares have used of their lines.
   virtual Result<domain::Usages> usages() = 0;
   virtual Result<std::vector<domain::JobDefinition>> definitions(const DefinitionQuery& query) = 0;

@@ -198,16 +198,23 @@ TEST(LedgerFile, AForeignOrNewerDatabaseIsRefused) {
   EXPECT_EQ(open_sqlite(path).error().kind, Kind::conflict);
   const std::string newer = directory.path() + "/newer.db";
   ASSERT_TRUE(open_sqlite(newer));
-  ASSERT_TRUE((*sqlite::Connection::open(newer))->run("PRAGMA user_version = 5"));
+  ASSERT_TRUE((*sqlite::Connection::open(newer))->run("PRAGMA user_version = 6"));
   const auto refused = open_sqlite(newer);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().kind, Kind::conflict);
-  EXPECT_NE(refused.error().message.find("of version 5"), std::string::npos) << refused.error().message;
+  EXPECT_NE(refused.error().message.find("of version 6"), std::string::npos) << refused.error().message;
   EXPECT_EQ(open_sqlite(directory.path() + "/no/ledger.db").error().kind, Kind::not_found);
 }
 
-// Takes away what version 4 brought: so a server of before it left the file.
+// Takes away what version 5 brought: so a server of before it left the file.
+void make_fourth_version(const std::string& path) {
+  for (const char* statement : {"DROP TABLE records", "PRAGMA user_version = 4"})
+    ASSERT_TRUE((*sqlite::Connection::open(path))->run(statement)) << statement;
+}
+
+// Takes away what version 4 brought as well.
 void make_third_version(const std::string& path) {
+  make_fourth_version(path);
   for (const char* statement : {"DROP TABLE usages", "PRAGMA user_version = 3"})
     ASSERT_TRUE((*sqlite::Connection::open(path))->run(statement)) << statement;
 }
@@ -254,6 +261,42 @@ TEST(LedgerFile, OneOfTheThirdVersionKnowsNoUsage) {
   ASSERT_TRUE(ledger) << ledger.error().message;
   EXPECT_TRUE((*ledger)->usages()->empty());
   EXPECT_EQ((*ledger)->find_job(1)->key.name, "a");
+}
+
+TEST(LedgerFile, OneOfTheFourthVersionHasNoRecords) {
+  host::TemporaryDirectory directory;
+  const std::string path = directory.path() + "/ledger.db";
+  ASSERT_TRUE((*open_sqlite(path))->commit({{a_command(1)}, {a_job(1, "a")}, {}, {}}));
+  make_fourth_version(path);
+  auto ledger = open_sqlite(path);
+  ASSERT_TRUE(ledger) << ledger.error().message;
+  EXPECT_TRUE((*ledger)->records()->all.empty());
+  EXPECT_EQ((*ledger)->find_job(1)->key.name, "a");
+}
+
+TEST_P(LedgerTest, KeepsRecords) {
+  auto ledger = open();
+  const domain::RecordKey ann{"user", "ann"}, bob{"user", "bob"};
+  const auto record = [](uint64_t revision) {
+    return std::make_shared<const domain::Record>(domain::Record{revision, {{"n", revision}}});
+  };
+  ASSERT_TRUE(ledger->commit({{a_command(1)}, {}, {}, {}, {}, {{ann, record(1)}, {bob, record(1)}}}));
+  ASSERT_TRUE(ledger->commit({{a_command(2)}, {}, {}, {}, {}, {{ann, record(2)}, {bob, nullptr}}}));
+  const auto records = ledger->records();
+  ASSERT_TRUE(records);
+  ASSERT_EQ(records->all.size(), 1u);
+  EXPECT_EQ(records->all.at(ann)->revision, 2u);
+  EXPECT_EQ(records->all.at(ann)->document, (Json{{"n", 2}}));
+}
+
+TEST(LedgerFile, ABrokenRecordIsNamed) {
+  host::TemporaryDirectory directory;
+  const std::string path = directory.path() + "/ledger.db";
+  auto ledger = *open_sqlite(path);
+  ASSERT_TRUE((*sqlite::Connection::open(path))
+                  ->run("INSERT INTO records (kind, name, revision, body) VALUES ('user', 'ann', 1, '[')"));
+  EXPECT_EQ(ledger->records().error().kind, Kind::corrupt);
+  EXPECT_NE(ledger->records().error().message.find("user/ann"), std::string::npos);
 }
 
 TEST_P(LedgerTest, RemembersWhatSharesHaveUsed) {

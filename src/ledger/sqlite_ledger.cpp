@@ -336,6 +336,21 @@ class SqliteLedger final : public Ledger {
     });
   }
 
+  Result<domain::Records> records() override {
+    return read([](Connection& connection) -> Result<domain::Records> {
+      Statement rows = TRY(connection.prepare("SELECT kind, name, revision, body FROM records"));
+      domain::Records records;
+      while (TRY(rows.step())) {
+        auto body = parse_json(rows.text(3));
+        if (!body || !body->is_object())
+          return corrupt("ledger: the record " + rows.text(0) + "/" + rows.text(1) + " is not a JSON object");
+        records.all[{rows.text(0), rows.text(1)}] = std::make_shared<const domain::Record>(
+            domain::Record{uint64_t(rows.integer(2)), *std::move(body)});
+      }
+      return records;
+    });
+  }
+
   Result<domain::Usages> usages() override {
     return read([](Connection& connection) -> Result<domain::Usages> {
       Statement rows =
@@ -419,6 +434,7 @@ class SqliteLedger final : public Ledger {
     for (const auto& [arn, tags] : batch.tags) TRY(write_tags(arn, tags));
     for (const auto& [how, noun] : batch.nouns) TRY(write_noun(how, noun));
     for (const auto& [share, usage] : batch.usages) TRY(write_usage(share, usage));
+    for (const auto& [key, record] : batch.records) TRY(write_record(key, record.get()));
     return {};
   }
 
@@ -472,6 +488,17 @@ class SqliteLedger final : public Ledger {
                              "VALUES (?, ?, ?, ?, ?, ?)"));
     replace.bind(domain::kind_of(noun)).bind(key.region).bind(key.name).bind(revision);
     return replace.bind(int64_t(!definition || definition->active)).bind(dump(to_json(noun))).run();
+  }
+
+  Result<void> write_record(const domain::RecordKey& key, const domain::Record* record) {
+    if (!record) {
+      Statement gone = TRY(writer_->prepare("DELETE FROM records WHERE kind = ? AND name = ?"));
+      return gone.bind(key.first).bind(key.second).run();
+    }
+    Statement replace = TRY(
+        writer_->prepare("INSERT OR REPLACE INTO records (kind, name, revision, body) VALUES (?, ?, ?, ?)"));
+    replace.bind(key.first).bind(key.second).bind(int64_t(record->revision));
+    return replace.bind(dump(record->document)).run();
   }
 
   Result<void> write_usage(const domain::ShareKey& share, const std::optional<domain::Usage>& usage) {

@@ -88,7 +88,19 @@ CREATE TABLE usages (
 ) WITHOUT ROWID;
 )";
 
-constexpr const char* kVersions[] = {kFirstVersion, kSecondVersion, kThirdVersion, kFourthVersion};
+// Documents of front ends: users, roles, policies.
+constexpr const char* kFifthVersion = R"(
+CREATE TABLE records (
+  kind TEXT NOT NULL,
+  name TEXT NOT NULL,
+  revision INTEGER NOT NULL,
+  body TEXT NOT NULL,
+  PRIMARY KEY (kind, name)
+) WITHOUT ROWID;
+)";
+
+constexpr const char* kVersions[] = {kFirstVersion, kSecondVersion, kThirdVersion, kFourthVersion,
+                                     kFifthVersion};
 
 }  // namespace
 

@@ -1,0 +1,60 @@
+#include "domain/record.hpp"
+
+#include "domain/json_fields.hpp"
+
+namespace trainyard::domain {
+namespace {
+
+Result<void> check(const RecordWrite& write) {
+  const auto& [kind, name] = write.key;
+  if (kind.empty() || name.empty() || kind.size() + name.size() > kRecordNameBytesMax)
+    return invalid("invalid record name: it has 1 to " + std::to_string(kRecordNameBytesMax) + " bytes");
+  if (!write.document) return {};
+  if (!write.document->is_object()) return invalid("invalid record " + kind + "/" + name + ": not an object");
+  if (dump(*write.document).size() > kRecordBytesMax)
+    return exhausted("the record " + kind + "/" + name + " has more than " + std::to_string(kRecordBytesMax) +
+                     " bytes");
+  return {};
+}
+
+}  // namespace
+
+Result<Records> changed(const Records& records, const std::vector<RecordWrite>& writes) {
+  if (writes.size() > kRecordWritesMax)
+    return exhausted("one change has more than " + std::to_string(kRecordWritesMax) + " records");
+  Records next = records;
+  ++next.version;
+  for (const RecordWrite& write : writes) {
+    TRY(check(write));
+    if (!write.document) {
+      next.all.erase(write.key);
+      continue;
+    }
+    auto& place = next.all[write.key];
+    place =
+        std::make_shared<const Record>(Record{place ? place->revision + 1 : uint64_t{1}, *write.document});
+  }
+  if (next.all.size() > kRecordsMax)
+    return exhausted("the ledger has more than " + std::to_string(kRecordsMax) + " records");
+  return next;
+}
+
+Json to_json(const RecordWrite& write) {
+  Json json{{"kind", write.key.first}, {"name", write.key.second}};
+  if (write.document) json["document"] = *write.document;
+  return json;
+}
+
+Result<RecordWrite> record_write_from_json(const Json& json) {
+  RecordWrite write;
+  Json document;
+  TRY(Fields(json, "record")
+          .read("kind", write.key.first)
+          .read("name", write.key.second)
+          .read("document", document)
+          .result());
+  if (!document.is_null()) write.document = std::move(document);
+  return write;
+}
+
+}  // namespace trainyard::domain
