@@ -1,0 +1,327 @@
+#include "observe/audit.hpp"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <filesystem>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "base/check.hpp"
+#include "base/log.hpp"
+#include "base/text.hpp"
+#include "observe/disk.hpp"
+
+namespace trainyard::observe {
+namespace {
+
+constexpr Duration kRetryAfter{1'000};  // of a disk that refuses
+constexpr size_t kNumberDigits = 8;     // of a file's name, so that names sort as numbers do
+constexpr std::string_view kSuffix = ".jsonl";
+
+struct AuditFile {
+  uint64_t number = 0;
+  std::string day;  // "2026-11-20"
+  std::string path;
+};
+
+std::string day_of(Instant at) { return to_iso8601(at).substr(0, 10); }
+
+std::string file_path(const std::string& directory, uint64_t number, const std::string& day) {
+  std::string digits = std::to_string(number);
+  if (digits.size() < kNumberDigits) digits.insert(0, kNumberDigits - digits.size(), '0');
+  return directory + "/" + digits + "-" + day + std::string(kSuffix);
+}
+
+// In the order of their numbers. Other files in the directory are left alone.
+Result<std::vector<AuditFile>> list_files(const std::string& directory) {
+  std::vector<AuditFile> files;
+  std::error_code error;
+  std::filesystem::directory_iterator entries(directory, error);
+  for (; !error && entries != std::filesystem::directory_iterator(); entries.increment(error)) {
+    const std::string name = entries->path().filename().string();
+    if (name.size() != kNumberDigits + 11 + kSuffix.size() || !name.ends_with(kSuffix)) continue;
+    const auto number = parse_int(std::string_view(name).substr(0, kNumberDigits));
+    if (!number || *number <= 0) continue;
+    files.push_back({uint64_t(*number), name.substr(kNumberDigits + 1, 10), entries->path().string()});
+  }
+  if (error) return from_errno("listing " + directory, error.value());
+  std::ranges::sort(files, {}, &AuditFile::number);
+  return files;
+}
+
+Result<std::string> read_all(const std::string& path) {
+  const auto file = TRY(Descriptor::open(path, O_RDONLY));
+  return file.read(0, TRY(file.length()));
+}
+
+// The whole lines of a file: what stands behind the last newline was torn.
+std::string_view whole_lines(std::string_view bytes) {
+  const size_t end = bytes.rfind('\n');
+  return end == std::string_view::npos ? std::string_view() : bytes.substr(0, end + 1);
+}
+
+std::string_view last_line(std::string_view whole) {
+  whole.remove_suffix(1);
+  const size_t begin = whole.rfind('\n');
+  return begin == std::string_view::npos ? whole : whole.substr(begin + 1);
+}
+
+class FileAuditLog final : public AuditLog {
+ public:
+  FileAuditLog(std::string directory, AuditLimits limits)
+      : directory_(std::move(directory)), limits_(limits) {}
+
+  ~FileAuditLog() override {
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    changed_.notify_all();
+    if (writer_.joinable()) writer_.join();
+  }
+
+  Result<void> start() {
+    TRY(make_directory(directory_));
+    TRY(find_end());
+    writer_ = std::thread([this] { write_queued(); });
+    return ok();
+  }
+
+  Result<void> append(Json event, Instant at) override {
+    CHECK(event.is_object(), "a record is an object");
+    std::unique_lock lock(mutex_);
+    const auto has_space = [this] { return queue_.size() < limits_.queue_records_max; };
+    if (!changed_.wait_for(lock, limits_.append_wait_max, has_space))
+      return unavailable("the audit log cannot be written: its queue is full");
+    queue_.push_back({std::make_shared<const Json>(std::move(event)), at});
+    ++appended_;
+    lock.unlock();
+    changed_.notify_all();
+    return ok();
+  }
+
+  Result<void> flush() override {
+    std::unique_lock lock(mutex_);
+    const uint64_t wanted = appended_;
+    if (!changed_.wait_for(lock, limits_.append_wait_max, [&] { return written_ >= wanted; }))
+      return unavailable("the audit log cannot be written");
+    return ok();
+  }
+
+  Result<AuditPage> lookup(const AuditQuery& query) override;
+
+ private:
+  struct Queued {
+    std::shared_ptr<const Json> event;  // shared by the queue and the batch that is being written
+    Instant at;
+  };
+
+  // -- the writer's thread, and start() before there is one
+
+  // Where the next line goes: cuts off what was torn, and takes up the digest of the last whole line.
+  Result<void> find_end() {
+    const auto files = TRY(list_files(directory_));
+    for (auto file = files.rbegin(); file != files.rend(); ++file) {
+      const std::string bytes = TRY(read_all(file->path));
+      const std::string_view whole = whole_lines(bytes);
+      if (file == files.rbegin()) TRY(open_file(*file, whole.size(), O_WRONLY));
+      if (whole.empty()) continue;
+      digest_ = line_digest(last_line(whole));
+      return ok();
+    }
+    return ok();
+  }
+
+  // Cuts the file to `length` and goes on there. Errors: corrupt: it is shorter; by errno.
+  Result<void> open_file(const AuditFile& file, uint64_t length, int flags) {
+    auto opened = TRY(Descriptor::open(file.path, flags));
+    if (TRY(opened.length()) < length) return corrupt(file.path + " is shorter than what was written");
+    TRY(opened.truncate(length));
+    TRY(opened.sync());
+    TRY(sync_directory(directory_));
+    current_ = file;
+    length_ = length;
+    descriptor_.emplace(std::move(opened));
+    return ok();
+  }
+
+  void write_queued() {
+    std::unique_lock lock(mutex_);
+    while (true) {
+      changed_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
+      if (queue_.empty()) return;
+      const std::vector<Queued> batch = queue_;
+      lock.unlock();
+      const size_t count = write(batch);
+      lock.lock();
+      queue_.erase(queue_.begin(), queue_.begin() + ptrdiff_t(count));
+      written_ += count;
+      changed_.notify_all();
+      if (count > 0) continue;
+      if (stopping_) return;
+      changed_.wait_for(lock, kRetryAfter, [this] { return stopping_; });
+    }
+  }
+
+  // The first records of the batch that belong into one file. Returns how many are on the disk.
+  size_t write(const std::vector<Queued>& batch) {
+    if (auto ready = make_ready(day_of(batch[0].at)); !ready) return failed(ready.error());
+    std::string lines, digest = digest_;
+    size_t count = 0;
+    for (const Queued& one : batch) {
+      if (day_of(one.at) != current_.day || length_ + lines.size() >= limits_.file_bytes_max) break;
+      const std::string line = line_of(*one.event, digest);
+      digest = line_digest(line);
+      lines.append(line).append("\n");
+      ++count;
+    }
+    auto written = descriptor_->write(length_, lines);
+    if (written) written = descriptor_->sync();
+    if (!written) return failed(written.error());
+    length_ += lines.size();
+    digest_ = digest;
+    return count;
+  }
+
+  static std::string line_of(const Json& event, const std::string& digest) {
+    std::string line = format_audit_line(event, digest);
+    if (line.size() <= kAuditRecordBytesMax) return line;
+    Json shorter = event;
+    shorter["requestParameters"] = nullptr;
+    shorter["responseElements"] = nullptr;
+    return format_audit_line(std::move(shorter), digest);
+  }
+
+  // After a failure nothing is known of what the file has behind length_: it is cut there before anything else.
+  Result<void> make_ready(const std::string& day) {
+    bool usable = current_.number > 0;
+    if (usable && !descriptor_) {
+      const auto again = open_file(current_, length_, O_WRONLY);
+      usable = bool(again);
+      const Kind kind = again ? Kind::internal : again.error().kind;
+      if (!again && kind != Kind::corrupt && kind != Kind::not_found) return again;
+    }
+    if (usable && current_.day == day && length_ < limits_.file_bytes_max) return ok();
+    const uint64_t number = current_.number + 1;
+    descriptor_.reset();
+    TRY(make_directory(directory_));
+    return open_file({number, day, file_path(directory_, number, day)}, 0, O_WRONLY | O_CREAT | O_EXCL);
+  }
+
+  size_t failed(const Error& error) {
+    descriptor_.reset();
+    log(Level::error, "observe", "the audit log was not written", {{"why", error.message}});
+    return 0;
+  }
+
+  const std::string directory_;
+  const AuditLimits limits_;
+
+  // Of the writer's thread.
+  AuditFile current_;
+  uint64_t length_ = 0;
+  std::string digest_ = first_digest();
+  std::optional<Descriptor> descriptor_;
+
+  std::mutex mutex_;  // guards what follows
+  std::condition_variable changed_;
+  std::vector<Queued> queue_;
+  uint64_t appended_ = 0, written_ = 0;
+  bool stopping_ = false;
+  std::thread writer_;
+};
+
+// Where a lookup goes on: all whole lines of files below `file`, and of `file` the first `length` bytes.
+struct Position {
+  uint64_t file = UINT64_MAX, length = UINT64_MAX;
+};
+
+Result<Position> parse_token(const std::string& token) {
+  if (token.empty()) return Position{};
+  const size_t slash = token.find('/');
+  const auto file = parse_int(token.substr(0, slash));
+  const auto length = parse_int(slash == std::string::npos ? "" : std::string_view(token).substr(slash + 1));
+  if (!file || !length || *file < 0 || *length < 0)
+    return invalid("invalid token: '" + shorten(token, 40) + "'");
+  return Position{uint64_t(*file), uint64_t(*length)};
+}
+
+bool day_may_match(const std::string& day, const AuditFilter& filter) {
+  return !(filter.from && day < day_of(*filter.from)) && !(filter.to && day > day_of(*filter.to));
+}
+
+// Takes matching lines from the end of `whole`. Returns the length of what is left.
+size_t take_from_end(std::string_view whole, const AuditQuery& query, AuditPage& page) {
+  while (!whole.empty() && page.events.size() < query.count_max) {
+    const std::string_view line = last_line(whole);
+    whole.remove_suffix(line.size() + 1);
+    auto event = parse_json(line);
+    if (event && matches(*event, query.filter)) page.events.push_back(std::move(*event));
+  }
+  return whole.size();
+}
+
+Result<AuditPage> FileAuditLog::lookup(const AuditQuery& query) {
+  const Position position = TRY(parse_token(query.token));
+  const auto files = TRY(list_files(directory_));
+  AuditPage page;
+  uint64_t read = 0;
+  for (auto file = files.rbegin(); file != files.rend(); ++file) {
+    if (file->number > position.file || !day_may_match(file->day, query.filter)) continue;
+    const auto token = [&](uint64_t length) {
+      return std::to_string(file->number) + "/" + std::to_string(length);
+    };
+    if (page.events.size() >= query.count_max || read >= kLookupBytesMax) {
+      page.next_token = token(INT64_MAX);
+      return page;
+    }
+    const std::string bytes = TRY(read_all(file->path));
+    read += bytes.size();
+    std::string_view part = bytes;
+    if (file->number == position.file)
+      part = part.substr(0, std::min<uint64_t>(position.length, part.size()));
+    const size_t left = take_from_end(whole_lines(part), query, page);
+    if (left > 0) {
+      page.next_token = token(left);
+      return page;
+    }
+  }
+  return page;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<AuditLog>> open_audit_log(const std::string& directory, AuditLimits limits) {
+  auto log = std::make_unique<FileAuditLog>(directory, limits);
+  TRY(log->start());
+  return std::unique_ptr<AuditLog>(std::move(log));
+}
+
+Result<AuditVerification> verify_audit_log(const std::string& directory) {
+  const auto files = TRY(list_files(directory));
+  if (files.empty()) return not_found("no audit log in " + directory);
+  AuditVerification found{.files = files.size(), .from_beginning = files[0].number == 1};
+  AuditChain chain(found.from_beginning ? std::optional(first_digest()) : std::nullopt);
+  for (size_t i = 0; i < files.size(); ++i) {
+    if (i > 0 && files[i].number != files[i - 1].number + 1)
+      return corrupt(files[i].path + ": the file before it is missing");
+    const std::string bytes = TRY(read_all(files[i].path));
+    std::string_view left = whole_lines(bytes);
+    const bool torn = left.size() != bytes.size();
+    if (torn && i + 1 < files.size()) return corrupt(files[i].path + ": the last line is not whole");
+    found.torn = torn;
+    for (uint64_t number = 1; !left.empty(); ++number) {
+      const size_t end = left.find('\n');
+      TRY(chain.check(left.substr(0, end)).in(files[i].path + ", line " + std::to_string(number)));
+      left.remove_prefix(end + 1);
+    }
+  }
+  found.records = chain.lines();
+  found.digest = chain.digest().value_or("");
+  return found;
+}
+
+}  // namespace trainyard::observe

@@ -1,0 +1,73 @@
+// The audit log: records of who asked for what and how it was answered, appended to files that are never changed
+// (docs/formats/audit.md).
+//
+// append() puts a record into a bounded queue; one thread writes what has gathered and syncs it, so a record is on the disk
+// some milliseconds after the answer that it tells of. When the disk is slower than the requests, append() waits: records are
+// delayed, not dropped. When it cannot be written at all (full, broken), the writer tries again each second, append() waits
+// for at most kAppendWaitMax and then says so.
+//
+// A file ends with its day (UTC) or when it is full. On opening, a line that a crash tore is cut off.
+//
+// Threads: callable from anywhere. Lifetime: the destructor writes what is queued.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/json.hpp"
+#include "base/result.hpp"
+#include "base/time.hpp"
+#include "observe/audit_chain.hpp"
+
+namespace trainyard::observe {
+
+struct AuditLimits {
+  uint64_t file_bytes_max = 16 << 20;          // a file is read whole by a lookup
+  size_t queue_records_max = 4'096;            // some 4 MiB of records
+  Duration append_wait_max = Duration(5'000);  // a client's patience, less than its read timeout
+};
+constexpr size_t kAuditRecordBytesMax = 256 << 10;  // as CloudTrail: a longer one loses its requestParameters
+constexpr uint64_t kLookupBytesMax = 64 << 20;      // read by one lookup; the rest is behind the token
+constexpr size_t kLookupRecordsMax = 50;            // LookupEvents' own
+
+struct AuditQuery {
+  AuditFilter filter;
+  size_t count_max = kLookupRecordsMax;
+  std::string token;  // of the page before; empty: the newest records
+};
+
+struct AuditPage {
+  std::vector<Json> events;  // newest first; fewer than asked for when much had to be read
+  std::string next_token;    // empty: there are no more
+};
+
+class AuditLog {
+ public:
+  virtual ~AuditLog() = default;
+
+  // Errors: unavailable: the log cannot be written; the record is lost.
+  // Requires: event is an object with eventTime.
+  virtual Result<void> append(Json event, Instant at) = 0;
+  // Waits until every record appended before is on the disk. Errors: unavailable after append_wait_max.
+  virtual Result<void> flush() = 0;
+  // Sees records that flush() has put on the disk. Errors: invalid (a token that this log did not give).
+  virtual Result<AuditPage> lookup(const AuditQuery& query) = 0;
+};
+
+// Makes the directory where it is missing. Errors: by errno.
+Result<std::unique_ptr<AuditLog>> open_audit_log(const std::string& directory, AuditLimits limits = {});
+
+struct AuditVerification {
+  uint64_t files = 0, records = 0;
+  std::string digest;          // of the last line: to compare with one kept elsewhere
+  bool from_beginning = true;  // false: older files were removed
+  bool torn = false;           // the last line is not whole: the server was killed, or is writing
+};
+
+// Reads every file in order. Errors: corrupt, naming file and line; not_found; by errno.
+Result<AuditVerification> verify_audit_log(const std::string& directory);
+
+}  // namespace trainyard::observe

@@ -1,0 +1,266 @@
+#include "observe/audit.hpp"
+
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <thread>
+
+#include "observe/test_world.hpp"
+
+namespace trainyard::observe {
+namespace {
+
+const Instant kNoon = *parse_iso8601("2026-11-20T12:00:00Z");
+constexpr Duration kDay = 24h;
+
+Json event(int number, Instant at, const std::string& name = "CreateTrainingJob",
+           const std::string& user = "ana") {
+  return {
+      {"eventVersion", "1.08"},
+      {"eventID", "id-" + std::to_string(number)},
+      {"eventTime", to_iso8601(at, false)},
+      {"eventName", name},
+      {"eventSource", "sagemaker.amazonaws.com"},
+      {"readOnly", name.starts_with("Describe")},
+      {"userIdentity", {{"type", "IAMUser"}, {"userName", user}, {"accessKeyId", "AKIA" + user}}},
+      {"resources",
+       Json::array({{{"type", "AWS::SageMaker::TrainingJob"},
+                     {"ARN", "arn:aws:sagemaker:eu-west-1:1:training-job/job-" + std::to_string(number)}}})}};
+}
+
+std::vector<std::string> files_in(const std::string& directory) {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(directory))
+    names.push_back(entry.path().string());
+  std::ranges::sort(names);
+  return names;
+}
+
+std::string read(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+void write(const std::string& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
+}
+
+// `count` records from number `first` on, all on the disk.
+void fill(const std::string& directory, int first, int count, Instant at = kNoon, AuditLimits limits = {}) {
+  auto log = open_audit_log(directory, limits);
+  ASSERT_OK(log);
+  for (int i = first; i < first + count; ++i) ASSERT_OK((*log)->append(event(i, at), at));
+  ASSERT_OK((*log)->flush());
+}
+
+std::vector<std::string> ids(const AuditPage& page) {
+  std::vector<std::string> list;
+  for (const Json& one : page.events) list.push_back(one.at("eventID"));
+  return list;
+}
+
+TEST(Audit, ChainsLinesOverFilesAndRestarts) {
+  TemporaryDirectory directory;
+  fill(directory, 1, 3);
+  fill(directory, 4, 2);
+  fill(directory, 6, 2, kNoon + kDay);
+  const auto files = files_in(directory);
+  ASSERT_EQ(files.size(), 2u);
+  EXPECT_TRUE(files[0].ends_with("/00000001-2026-11-20.jsonl"));
+  EXPECT_TRUE(files[1].ends_with("/00000002-2026-11-21.jsonl"));
+  const auto verified = verify_audit_log(directory);
+  ASSERT_OK(verified);
+  EXPECT_EQ(verified->records, 7u);
+  EXPECT_TRUE(verified->from_beginning);
+  EXPECT_FALSE(verified->torn);
+  const std::string last = read(files[1]);
+  EXPECT_EQ(verified->digest,
+            line_digest(last.substr(last.find('\n') + 1, last.size() - last.find('\n') - 2)));
+}
+
+TEST(Audit, BeginsAFileWhenOneIsFull) {
+  TemporaryDirectory directory;
+  fill(directory, 1, 20, kNoon, {.file_bytes_max = 1'000});
+  EXPECT_GT(files_in(directory).size(), 4u);
+  const auto verified = verify_audit_log(directory);
+  ASSERT_OK(verified);
+  EXPECT_EQ(verified->records, 20u);
+}
+
+TEST(Audit, FindsWhatWasTamperedWith) {
+  const auto lines_of = [](std::string bytes) {
+    std::vector<std::string> lines;
+    for (size_t end; (end = bytes.find('\n')) != std::string::npos; bytes.erase(0, end + 1))
+      lines.push_back(bytes.substr(0, end + 1));
+    return lines;
+  };
+  using Lines = std::vector<std::string>;
+  const std::pair<const char*, std::function<void(Lines&)>> kAttacks[] = {
+      {"a changed name", [](Lines& lines) { lines[1].replace(lines[1].find("ana"), 3, "ben"); }},
+      {"a removed line", [](Lines& lines) { lines.erase(lines.begin() + 1); }},
+      {"a removed first line", [](Lines& lines) { lines.erase(lines.begin()); }},
+      {"a removed last line of a file that is over", [](Lines& lines) { lines.pop_back(); }},
+      {"swapped lines", [](Lines& lines) { std::swap(lines[0], lines[1]); }},
+      {"a line that occurs twice", [](Lines& lines) { lines.insert(lines.begin(), lines[0]); }},
+      {"an inserted line", [](Lines& lines) { lines.insert(lines.begin() + 1, "{}\n"); }},
+      {"no record", [](Lines& lines) { lines[1] = "nonsense\n"; }},
+      {"a blank", [](Lines& lines) { lines[1].insert(1, " "); }},
+      {"a last line without its end", [](Lines& lines) { lines.back().pop_back(); }},
+  };
+  for (const auto& [says, attack] : kAttacks) {
+    TemporaryDirectory directory;
+    fill(directory, 1, 3);
+    fill(directory, 4, 1, kNoon + kDay);
+    ASSERT_OK(verify_audit_log(directory));
+    const std::string path = files_in(directory)[0];
+    Lines lines = lines_of(read(path));
+    attack(lines);
+    std::string changed;
+    for (const std::string& line : lines) changed += line;
+    write(path, changed);
+    const auto verified = verify_audit_log(directory);
+    ASSERT_FALSE(verified) << says;
+    EXPECT_EQ(verified.error().kind, Kind::corrupt) << says;
+    EXPECT_NE(verified.error().message.find(".jsonl"), std::string::npos) << verified.error().message;
+  }
+}
+
+TEST(Audit, SaysWhichFilesAreMissing) {
+  TemporaryDirectory directory;
+  for (int day = 0; day < 3; ++day) fill(directory, day, 1, kNoon + day * kDay);
+  const auto files = files_in(directory);
+  const std::string middle = read(files[1]);
+  std::filesystem::remove(files[1]);
+  EXPECT_FALSE(verify_audit_log(directory));
+  write(files[1], middle);
+  std::filesystem::remove(files[0]);
+  const auto verified = verify_audit_log(directory);
+  ASSERT_OK(verified);
+  EXPECT_FALSE(verified->from_beginning) << "retired files are not damage, and are said";
+  EXPECT_FALSE(verify_audit_log(directory.path() + "/absent"));
+}
+
+// A kill may leave any part of the last line.
+TEST(Audit, CutsOffATornLine) {
+  TemporaryDirectory directory;
+  fill(directory, 1, 2);
+  const std::string path = files_in(directory)[0], whole = read(path);
+  const size_t second = whole.find('\n') + 1;
+  for (size_t length = 0; length < whole.size(); length += length < second ? 97 : 13) {
+    write(path, whole.substr(0, length));
+    const auto before = verify_audit_log(directory);
+    ASSERT_OK(before);
+    EXPECT_EQ(before->torn, length != 0 && length != second);
+    fill(directory, 3, 1);
+    const auto verified = verify_audit_log(directory);
+    ASSERT_OK(verified);
+    EXPECT_FALSE(verified->torn);
+    EXPECT_EQ(verified->records, length < second ? 1u : 2u) << length;
+  }
+}
+
+TEST(Audit, LooksUpNewestFirstByPages) {
+  TemporaryDirectory directory;
+  auto log = open_audit_log(directory, {.file_bytes_max = 2'000});
+  ASSERT_OK(log);
+  for (int i = 0; i < 30; ++i) {
+    const Instant at = kNoon + i * 1h;
+    ASSERT_OK((*log)->append(
+        event(i, at, i % 3 ? "DescribeTrainingJob" : "CreateTrainingJob", i % 2 ? "ana" : "ben"), at));
+  }
+  ASSERT_OK((*log)->flush());
+  AuditQuery query{.count_max = 7};
+  std::vector<std::string> all;
+  int pages = 0;
+  do {
+    const auto page = (*log)->lookup(query);
+    ASSERT_OK(page);
+    ASSERT_LE(page->events.size(), 7u);
+    for (const std::string& id : ids(*page)) all.push_back(id);
+    query.token = page->next_token;
+  } while (!query.token.empty() && ++pages < 20);
+  ASSERT_EQ(all.size(), 30u);
+  for (int i = 0; i < 30; ++i) EXPECT_EQ(all[size_t(i)], "id-" + std::to_string(29 - i));
+
+  const auto find = [&](AuditFilter filter) {
+    const auto page = (*log)->lookup({.filter = std::move(filter)});
+    EXPECT_TRUE(page);
+    return page ? page->events.size() : 0;
+  };
+  const auto by = [&](AuditAttribute attribute, std::string value) {
+    return find({{}, {}, {{attribute, std::move(value)}}});
+  };
+  EXPECT_EQ(find({kNoon + 10h, kNoon + 19h, {}}), 10u);
+  EXPECT_EQ(find({kNoon + 29h, {}, {}}), 1u);
+  EXPECT_EQ(by(AuditAttribute::event_name, "CreateTrainingJob"), 10u);
+  EXPECT_EQ(by(AuditAttribute::username, "ben"), 15u);
+  EXPECT_EQ(by(AuditAttribute::access_key_id, "AKIAana"), 15u);
+  EXPECT_EQ(by(AuditAttribute::event_id, "id-7"), 1u);
+  EXPECT_EQ(by(AuditAttribute::resource_name, "job-7"), 1u);
+  EXPECT_EQ(by(AuditAttribute::resource_name, "arn:aws:sagemaker:eu-west-1:1:training-job/job-7"), 1u);
+  EXPECT_EQ(by(AuditAttribute::resource_type, "AWS::SageMaker::TrainingJob"), 30u);
+  EXPECT_EQ(by(AuditAttribute::event_source, "s3.amazonaws.com"), 0u);
+  EXPECT_EQ(by(AuditAttribute::read_only, "false"), 10u);
+  EXPECT_FALSE((*log)->lookup({.token = "x"}));
+  EXPECT_FALSE((*log)->lookup({.token = "-1/2"}));
+}
+
+TEST(Audit, ManyThreadsAppendToOneChain) {
+  TemporaryDirectory directory;
+  {
+    auto log = open_audit_log(directory, {.queue_records_max = 4});
+    ASSERT_OK(log);
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 8; ++t)
+      threads.emplace_back([&, t] {
+        for (int i = 0; i < 50; ++i) EXPECT_TRUE((*log)->append(event(t * 50 + i, kNoon), kNoon));
+      });
+    for (std::thread& thread : threads) thread.join();
+  }
+  const auto verified = verify_audit_log(directory);
+  ASSERT_OK(verified);
+  EXPECT_EQ(verified->records, 400u) << "the destructor writes what is queued";
+}
+
+// A record that cannot be written holds its request up and is then said to be lost; those that wait are written later.
+TEST(Audit, WaitsForADiskThatRefuses) {
+  TemporaryDirectory directory;
+  const std::string path = directory.path() + "/audit";
+  auto log = open_audit_log(path, {.queue_records_max = 2, .append_wait_max = 200ms});
+  ASSERT_OK(log);
+  write(path + "-moved", "");
+  std::filesystem::remove_all(path);
+  write(path, "a file where the directory was");
+  Result<void> last = ok();
+  int accepted = 0;
+  for (; accepted < 10 && (last = (*log)->append(event(accepted, kNoon), kNoon)); ++accepted) {
+  }
+  ASSERT_FALSE(last);
+  EXPECT_EQ(last.error().kind, Kind::unavailable);
+  EXPECT_EQ(accepted, 2);
+  std::filesystem::remove(path);
+  while (!(*log)->flush()) {
+  }
+  const auto verified = verify_audit_log(path);
+  ASSERT_OK(verified);
+  EXPECT_EQ(verified->records, 2u);
+}
+
+TEST(Audit, LongRecordsLoseTheirParameters) {
+  TemporaryDirectory directory;
+  {
+    auto log = open_audit_log(directory);
+    ASSERT_OK(log);
+    Json large = event(1, kNoon);
+    large["requestParameters"] = {{"text", std::string(kAuditRecordBytesMax, 'x')}};
+    ASSERT_OK((*log)->append(large, kNoon));
+    ASSERT_OK((*log)->flush());
+    const auto page = (*log)->lookup({});
+    ASSERT_OK(page);
+    EXPECT_TRUE(page->events.at(0).at("requestParameters").is_null());
+  }
+  ASSERT_OK(verify_audit_log(directory));
+}
+
+}  // namespace
+}  // namespace trainyard::observe
