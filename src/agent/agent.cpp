@@ -2,7 +2,6 @@
 
 #include "agent/job_config.hpp"
 #include "agent/steps.hpp"
-#include "agent/tree.hpp"
 #include "base/check.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
@@ -32,7 +31,6 @@ Agent::Agent(const wire::Order& order, const Place& place, World& world, JobKeys
       keys_(keys),
       site_{order, place, world, keys, interruption_, greeting_, died_before, {}, false, {}, {},
             {},    {},    {},    {}},
-      metric_files_(site_.ml()),
       stall_(std::chrono::seconds(order.stalled_after_seconds)),
       shells_([this](const wire::OpenShell& asked) { return start_shell(asked); },
               [this](const wire::Message& message) {
@@ -220,7 +218,7 @@ void Agent::watch_process() {
       if (!(at_start && order_.spec.batch) && world_.clock.monotonic() >= meter_.due()) measure();
       auto exited = site_.container->wait(kWatchInterval);
       if (exited && !*exited) {
-        tell(metric_files_.look(world_.clock.now()));
+        tell(metric_files_.look(*site_.ml_tree, world_.clock.now()));
         // Who waits for bytes that will not come would wait for ever.
         if (site_.input_failure.get()) site_.container->kill_all();
         continue;
@@ -228,7 +226,7 @@ void Agent::watch_process() {
       process_runs_ = false;
       // A short job's only point. Batch's have no face that shows one.
       if (!meter_.measured() && !order_.spec.batch) measure();
-      tell(metric_files_.look_last(world_.clock.now()));
+      tell(metric_files_.look_last(*site_.ml_tree, world_.clock.now()));
       if (exited) {
         post(explain_exit(**exited));
       } else {
@@ -278,10 +276,8 @@ ProcessExited Agent::explain_exit(const host::ContainerExit& exited) {
     event.reason = "the container runtime under the process was killed";
     return event;
   }
-  std::string failure;
-  if (const auto tree = Tree::open(site_.ml())) {
-    failure = contract::failure_text(tree->read_start("output/failure", kFailureBytesMax));
-  }
+  const std::string failure =
+      contract::failure_text(site_.ml_tree->read_start("output/failure", kFailureBytesMax));
   const bool volume_full = site_.volume_limited && host::is_full(site_.ml());
   const std::string volume =
       "the volume of " + std::to_string(order_.spec.volume_gib) + " GiB (VolumeSizeInGB) is full";

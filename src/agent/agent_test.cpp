@@ -392,6 +392,57 @@ TEST_F(AgentTest, AFloodOfMetricsIsCutIntoBatches) {
   EXPECT_LE(said_.largest_batch(), kBatchPointsMax + 40);
 }
 
+// Replaces `directory` of /opt/ml by a link to `target`.
+void replace_by_link(const std::string& directory, const std::string& target) {
+  ASSERT_TRUE(host::remove_all(directory));
+  ASSERT_EQ(::symlink(target.c_str(), directory.c_str()), 0);
+}
+
+// Every directory that is brought to the store is a link to the machine's files when the process ends.
+TEST_F(AgentTest, NothingIsReadThroughReplacedDirectories) {
+  const host::TemporaryDirectory machine;
+  ASSERT_TRUE(host::write_file(machine.path() + "/1.json", R"({"MetricName": "secret", "Value": 1})"));
+  order_.spec.checkpoint = {"s3://out/ckpt", "/opt/ml/checkpoints"};
+  start([&](Played::Hands&) {
+    for (const char* name :
+         {"model", "output/data", "output/intermediate", "output/metrics/sagemaker", "checkpoints"})
+      replace_by_link(ml(name), machine.path());
+    return 0;
+  });
+  const auto last = finish();
+  EXPECT_EQ(last.state, HostState::failed);
+  EXPECT_EQ(last.fault, domain::Fault::client);
+  EXPECT_NE(last.message.find("/opt/ml/checkpoints could not be brought to s3://out/ckpt/"),
+            std::string::npos)
+      << last.message;
+  EXPECT_NE(last.message.find("leads through a link"), std::string::npos) << last.message;
+  std::string keys;
+  const auto listed = objects_->list("out", {});
+  for (const auto& object : listed->objects) keys += object.key + " ";
+  EXPECT_EQ(keys, std::string(kModel) + " ");
+  auto reader = objects_->get("out", kModel);
+  const auto tar =
+      read_tar([&](std::span<char> buffer) { return (*reader)->read(buffer); }, Compression::gzip);
+  const auto entry = (*tar)->next();
+  EXPECT_TRUE(entry && !*entry) << "an empty archive";
+  for (const auto& point : said_.points()) EXPECT_NE(point.name, "secret");
+  EXPECT_TRUE(said_.wait_line("trainyard: /opt/ml/model is not kept: model: leads through a link"));
+  EXPECT_EQ(host::list_directory(machine.path())->size(), 1u) << "and nothing was written there";
+}
+
+TEST_F(AgentTest, TheFailureFileIsNotReadThroughALink) {
+  const host::TemporaryDirectory machine;
+  ASSERT_TRUE(host::write_file(machine.path() + "/failure", "the secret"));
+  start([&](Played::Hands& hands) {
+    replace_by_link(ml("output"), machine.path());
+    hands.print("last words\n");
+    return 1;
+  });
+  const auto last = finish();
+  EXPECT_EQ(last.message, "last words");
+  EXPECT_EQ(last.fault, domain::Fault::algorithm);
+}
+
 TEST_F(AgentTest, UndoMayRunTwiceAndWithoutItsStep) {
   start([](Played::Hands&) { return 0; });
   finish();

@@ -1,7 +1,9 @@
 #include "agent/artifact.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "host/temporary_directory.hpp"
@@ -147,6 +149,18 @@ TEST_F(ArtifactTest, AModelFolderThatIsALinkIsEmpty) {
   ASSERT_TRUE(add_own());
   EXPECT_EQ(finished(), "");
   EXPECT_EQ(Tree::open(directory_.path())->read_start("model/passwd", 10), "");
+}
+
+TEST_F(ArtifactTest, DevicesAndMountsAreLeftOut) {
+  file("a", "1");
+  file("mounted/own", "hidden");
+  ASSERT_TRUE(host::make_directories(path("machine")));
+  ASSERT_TRUE(host::write_file(path("machine/shadow"), "secret"));
+  ASSERT_EQ(::mknod(path("model/zero").c_str(), S_IFCHR | 0666, makedev(1, 5)), 0);
+  ASSERT_EQ(::mount(path("machine").c_str(), path("model/mounted").c_str(), nullptr, MS_BIND, nullptr), 0);
+  ASSERT_TRUE(add_own());
+  ASSERT_EQ(::umount2(path("model/mounted").c_str(), MNT_DETACH), 0);
+  EXPECT_EQ(finished(), "a=1 mounted/");
 }
 
 TEST_F(ArtifactTest, NamesOfAnyBytesSurvive) {

@@ -1,14 +1,11 @@
 #include "agent/channels.hpp"
 
-#include <sys/statvfs.h>
-
 #include <algorithm>
 
 #include "agent/key_paths.hpp"
 #include "base/text.hpp"
 #include "data/manifest.hpp"
 #include "data/order.hpp"
-#include "host/files.hpp"
 
 namespace trainyard::agent {
 namespace {
@@ -112,7 +109,7 @@ Result<std::vector<Download>> share_of_channel(const domain::Channel& channel, s
 }
 
 Result<Downloaded> download_channel(objects::Objects& objects, const domain::Channel& channel,
-                                    const Seat& seat, const std::string& directory,
+                                    const Seat& seat, const Tree& directory,
                                     const Interruption& interruption) {
   auto found = TRY(list_channel(objects, channel, interruption));
   const auto downloads = TRY(share_of_channel(channel, std::move(found.all), seat));
@@ -124,15 +121,10 @@ Result<Downloaded> download_channel(objects::Objects& objects, const domain::Cha
     done.bytes += download.bytes;
   }
   done.files = downloads.size();
-  TRY(host::make_directories(directory));
-  struct statvfs volume {};
-  if (::statvfs(directory.c_str(), &volume) == 0) {
-    const uint64_t free_bytes = static_cast<uint64_t>(volume.f_bavail) * volume.f_frsize;
-    if (done.bytes > free_bytes) {
-      return exhausted("there is no room on the disk: the channel has " + human_bytes(done.bytes) + ", and " +
-                       human_bytes(free_bytes) + " are free");
-    }
-  }
+  const auto free_bytes = directory.free_bytes();
+  if (free_bytes && done.bytes > *free_bytes)
+    return exhausted("there is no room on the disk: the channel has " + human_bytes(done.bytes) + ", and " +
+                     human_bytes(*free_bytes) + " are free");
   auto fetched = fetch_all(objects, downloads, directory, interruption);
   if (!fetched) return std::move(fetched).error();
   return done;

@@ -57,9 +57,9 @@ struct Downloaded {
   std::string prefix_uri;
 };
 
-// Lists, deals and fetches the channel into `directory`, which is made.
+// Lists, deals and fetches the channel into `directory`.
 Result<Downloaded> download_channel(objects::Objects& objects, const domain::Channel& channel,
-                                    const Seat& seat, const std::string& directory,
+                                    const Seat& seat, const Tree& directory,
                                     const Interruption& interruption);
 
 // What a channel in Pipe mode streams.

@@ -103,7 +103,8 @@ class DownloadTest : public testing::Test {
     ASSERT_TRUE(objects::write_all(*objects_, "data", key, content));
   }
   Result<Downloaded> download(const domain::Channel& channel) {
-    return download_channel(*objects_, channel, {0, 1}, directory_.path() + "/train", interruption_);
+    const auto base = Tree::open(directory_.path());
+    return download_channel(*objects_, channel, {0, 1}, *base->make("train"), interruption_);
   }
 
   host::MachineClock clock_;

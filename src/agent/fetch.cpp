@@ -1,7 +1,5 @@
 #include "agent/fetch.hpp"
 
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,7 +11,6 @@
 #include <thread>
 
 #include "agent/key_paths.hpp"
-#include "host/files.hpp"
 
 namespace trainyard::agent {
 namespace {
@@ -24,12 +21,6 @@ struct Piece {
   size_t download;
   std::optional<objects::Range> range;  // nothing: all of it
 };
-
-Result<host::File> open_for_writing(const std::string& path, int more) {
-  host::File file(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | more, 0644));
-  if (!file) return from_errno("writing " + path);
-  return file;
-}
 
 Result<void> write_at(const host::File& file, std::span<const char> bytes, uint64_t offset,
                       const std::string& path) {
@@ -44,12 +35,13 @@ Result<void> write_at(const host::File& file, std::span<const char> bytes, uint6
 }
 
 Result<void> fetch(objects::Objects& objects, const Download& download,
-                   const std::optional<objects::Range>& range, const std::string& directory,
+                   const std::optional<objects::Range>& range, const Tree& directory,
                    const Interruption& interruption) {
   const auto reader = TRY(objects.get(download.bucket, download.key, range));
   if (range && reader->info().etag != download.etag)
     return unavailable("it was replaced while it was fetched");
-  const auto file = TRY(open_for_writing(directory + "/" + download.path, range ? 0 : O_TRUNC));
+  const auto there = range ? host::IfThere::keep_content : host::IfThere::truncate;
+  const auto file = TRY(directory.create_file(download.path, there));
   std::vector<char> buffer(kBufferBytes);
   for (uint64_t offset = range ? range->first : 0;;) {
     TRY(interruption.check());
@@ -61,20 +53,20 @@ Result<void> fetch(objects::Objects& objects, const Download& download,
 }
 
 // Directories, and files that are to be written in pieces, at their full length.
-Result<std::vector<Piece>> prepare(const std::vector<Download>& downloads, const std::string& directory) {
+Result<std::vector<Piece>> prepare(const std::vector<Download>& downloads, const Tree& directory) {
   std::vector<Piece> pieces;
   std::set<std::string> parents;
   for (size_t i = 0; i < downloads.size(); ++i) {
     const auto& download = downloads[i];
     const size_t slash = download.path.rfind('/');
     if (slash != std::string::npos && parents.insert(download.path.substr(0, slash)).second) {
-      TRY(host::make_directories(directory + "/" + download.path.substr(0, slash)));
+      TRY(directory.make(download.path.substr(0, slash)));
     }
     if (download.bytes <= kPieceBytes || download.etag.empty()) {
       pieces.push_back({i, {}});
       continue;
     }
-    const auto file = TRY(open_for_writing(directory + "/" + download.path, O_TRUNC));
+    const auto file = TRY(directory.create_file(download.path, host::IfThere::truncate));
     if (::ftruncate(file.descriptor(), static_cast<off_t>(download.bytes)) != 0)
       return from_errno("writing " + download.path);
     for (uint64_t first = 0; first < download.bytes; first += kPieceBytes) {
@@ -108,7 +100,7 @@ Result<std::vector<objects::ObjectInfo>> list_all(objects::Objects& objects,
 }
 
 Result<void> fetch_all(objects::Objects& objects, const std::vector<Download>& downloads,
-                       const std::string& directory, const Interruption& interruption) {
+                       const Tree& directory, const Interruption& interruption) {
   const auto pieces = TRY(prepare(downloads, directory));
   std::atomic<size_t> next = 0;
   std::atomic<bool> failed = false;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "agent/interruption.hpp"
+#include "agent/tree.hpp"
 #include "base/result.hpp"
 #include "objects/objects.hpp"
 
@@ -38,8 +39,8 @@ Result<std::vector<objects::ObjectInfo>> list_all(objects::Objects& objects,
                                                   const objects::Location& location,
                                                   const Interruption& interruption);
 
-// Requires: paths are those of key_paths.hpp; nobody else writes below `directory`, which is there.
+// Requires: paths are those of key_paths.hpp; nothing else writes below `directory` meanwhile.
 Result<void> fetch_all(objects::Objects& objects, const std::vector<Download>& downloads,
-                       const std::string& directory, const Interruption& interruption);
+                       const Tree& directory, const Interruption& interruption);
 
 }  // namespace trainyard::agent

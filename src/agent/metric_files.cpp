@@ -2,8 +2,6 @@
 
 #include <unistd.h>
 
-#include "agent/tree.hpp"
-
 namespace trainyard::agent {
 namespace {
 
@@ -17,34 +15,34 @@ std::string read_from(const host::File& file, uint64_t from) {
 
 }  // namespace
 
-std::vector<wire::MetricPoint> MetricFiles::look(Instant now) {
+std::vector<wire::MetricPoint> MetricFiles::look(const Tree& base, Instant now) {
   std::vector<wire::MetricPoint> points;
-  (void)look_at_all(now, false, points);
+  (void)look_at_all(base, now, false, points);
   return points;
 }
 
-std::vector<wire::MetricPoint> MetricFiles::look_last(Instant now) {
+std::vector<wire::MetricPoint> MetricFiles::look_last(const Tree& base, Instant now) {
   std::vector<wire::MetricPoint> points;
-  while (look_at_all(now, true, points)) {
+  while (look_at_all(base, now, true, points)) {
   }
   return points;
 }
 
-bool MetricFiles::look_at_all(Instant now, bool last, std::vector<wire::MetricPoint>& points) {
-  const auto tree = Tree::open(base_);
-  if (!tree) return false;
+bool MetricFiles::look_at_all(const Tree& base, Instant now, bool last,
+                              std::vector<wire::MetricPoint>& points) {
   bool more = false;
-  size_t files = 0;
-  (void)tree->walk(kMetricFilesDirectory, [&](const Tree::Entry& entry) -> Result<void> {
+  std::map<std::string, uint64_t> read_to;  // of the files that are there now
+  (void)base.walk(kMetricFilesDirectory, [&](const Tree::Entry& entry) -> Result<void> {
     if (!S_ISREG(entry.status.st_mode) || entry.path.find('/') != std::string::npos ||
         !entry.path.ends_with(".json"))
       return ok();
-    if (++files > kMetricFilesMax) return exhausted("more files than are looked at");
-    uint64_t& at = read_to_[entry.path];
+    if (read_to.size() >= kMetricFilesMax) return exhausted("more files than are looked at");
+    uint64_t& at = read_to[entry.path];
+    if (const auto before = read_to_.find(entry.path); before != read_to_.end()) at = before->second;
     const auto size = static_cast<uint64_t>(entry.status.st_size);
     if (size < at) at = 0;  // written anew
     if (size == at) return ok();
-    const auto file = tree->open_file(std::string(kMetricFilesDirectory) + "/" + entry.path);
+    const auto file = base.open_file(std::string(kMetricFilesDirectory) + "/" + entry.path);
     if (!file) return ok();
     const std::string bytes = read_from(*file, at);
     size_t begin = 0;
@@ -61,6 +59,7 @@ bool MetricFiles::look_at_all(Instant now, bool last, std::vector<wire::MetricPo
     more |= begin > 0 && !to_the_end;
     return ok();
   });
+  read_to_ = std::move(read_to);
   return more;
 }
 

@@ -17,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "agent/tree.hpp"
 #include "base/time.hpp"
 #include "wire/messages.hpp"
 
@@ -37,18 +38,16 @@ std::optional<wire::MetricPoint> parse_metric_line(std::string_view line, Instan
 
 class MetricFiles {
  public:
-  // `base` is what the job sees as /opt/ml.
-  explicit MetricFiles(std::string base) : base_(std::move(base)) {}
-  // What whole lines were written since the last call.
-  std::vector<wire::MetricPoint> look(Instant now);
-  // The same once nobody writes any more: to the end of every file, its last line included.
-  std::vector<wire::MetricPoint> look_last(Instant now);
+  // What whole lines were written since the last call. `base` is what the job sees as /opt/ml.
+  std::vector<wire::MetricPoint> look(const Tree& base, Instant now);
+  // The same once nothing writes any more: to the end of every file, its last line included.
+  std::vector<wire::MetricPoint> look_last(const Tree& base, Instant now);
 
  private:
   // Whether there may be more to read.
-  bool look_at_all(Instant now, bool last, std::vector<wire::MetricPoint>& points);
-  const std::string base_;
-  std::map<std::string, uint64_t> read_to_;  // by file name: where its next line begins
+  bool look_at_all(const Tree& base, Instant now, bool last, std::vector<wire::MetricPoint>& points);
+  std::map<std::string, uint64_t>
+      read_to_;  // by file name: where its next line begins; kMetricFilesMax at most
 };
 
 }  // namespace trainyard::agent

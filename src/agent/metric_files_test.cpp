@@ -1,6 +1,8 @@
 #include "agent/metric_files.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <cmath>
@@ -68,26 +70,27 @@ class MetricFilesTest : public testing::Test {
     return values;
   }
   host::TemporaryDirectory directory_;
-  MetricFiles files_{directory_.path()};
+  const Tree base_ = *Tree::open(directory_.path());
+  MetricFiles files_;
   using Values = std::vector<double>;
 };
 
 TEST_F(MetricFilesTest, AreReadLineByLineAsTheyGrow) {
-  EXPECT_TRUE(files_.look(kNow).empty());
+  EXPECT_TRUE(files_.look(base_, kNow).empty());
   std::string text = line("loss", 1) + "\n" + line("loss", 2).substr(0, 9);
   write("7.json", text);
-  EXPECT_EQ(values(files_.look(kNow)), Values{1});
-  EXPECT_TRUE(files_.look(kNow).empty()) << "the second is being written";
+  EXPECT_EQ(values(files_.look(base_, kNow)), Values{1});
+  EXPECT_TRUE(files_.look(base_, kNow).empty()) << "the second is being written";
   text += line("loss", 2).substr(9) + "\nnoise\n" + line("loss", 3);
   write("7.json", text);
   write("8.json", line("other", 9) + "\n");
-  EXPECT_EQ(values(files_.look(kNow)), (Values{2, 9}));
-  EXPECT_EQ(values(files_.look_last(kNow)), Values{3}) << "the last line needs no end";
-  EXPECT_TRUE(files_.look_last(kNow).empty());
+  EXPECT_EQ(values(files_.look(base_, kNow)), (Values{2, 9}));
+  EXPECT_EQ(values(files_.look_last(base_, kNow)), Values{3}) << "the last line needs no end";
+  EXPECT_TRUE(files_.look_last(base_, kNow).empty());
   write("8.json", "");
-  EXPECT_TRUE(files_.look(kNow).empty());
+  EXPECT_TRUE(files_.look(base_, kNow).empty());
   write("8.json", line("other", 4) + "\n" + line("other", 5) + "\n");
-  EXPECT_EQ(values(files_.look(kNow)), (Values{4, 5})) << "a file that is shorter was written anew";
+  EXPECT_EQ(values(files_.look(base_, kNow)), (Values{4, 5})) << "a file that is shorter was written anew";
 }
 
 TEST_F(MetricFilesTest, AreNotWhatLiesBesideThem) {
@@ -96,9 +99,26 @@ TEST_F(MetricFilesTest, AreNotWhatLiesBesideThem) {
   write("notes.txt", line("text", 1) + "\n");
   ASSERT_TRUE(host::write_file(directory_.path() + "/secret", line("secret", 1) + "\n"));
   ASSERT_EQ(::symlink("../../../secret", (place() + "/link.json").c_str()), 0);
-  EXPECT_TRUE(files_.look(kNow).empty());
+  EXPECT_TRUE(files_.look(base_, kNow).empty());
   ASSERT_TRUE(host::remove_all(place()));
-  EXPECT_TRUE(files_.look_last(kNow).empty());
+  EXPECT_TRUE(files_.look_last(base_, kNow).empty());
+}
+
+TEST_F(MetricFilesTest, AreNotReadThroughLinksFifosOrDevices) {
+  ASSERT_TRUE(host::make_directories(directory_.path() + "/machine"));
+  ASSERT_TRUE(host::write_file(directory_.path() + "/machine/1.json", line("secret", 1) + "\n"));
+  ASSERT_EQ(::mkfifo((place() + "/fifo.json").c_str(), 0666), 0);
+  ASSERT_EQ(::mknod((place() + "/zero.json").c_str(), S_IFCHR | 0666, makedev(1, 5)), 0);
+  EXPECT_TRUE(files_.look_last(base_, kNow).empty());
+  ASSERT_TRUE(host::remove_all(place()));
+  ASSERT_EQ(::symlink("../../machine", place().c_str()), 0);
+  EXPECT_TRUE(files_.look_last(base_, kNow).empty()) << "the directory is a link";
+  ASSERT_TRUE(host::remove_all(directory_.path() + "/output"));
+  ASSERT_TRUE(host::make_directories(directory_.path() + "/elsewhere/metrics/sagemaker"));
+  ASSERT_TRUE(
+      host::write_file(directory_.path() + "/elsewhere/metrics/sagemaker/1.json", line("secret", 1) + "\n"));
+  ASSERT_EQ(::symlink("elsewhere", (directory_.path() + "/output").c_str()), 0);
+  EXPECT_TRUE(files_.look_last(base_, kNow).empty()) << "a directory above it is a link";
 }
 
 TEST_F(MetricFilesTest, AreReadToTheEndHoweverLong) {
@@ -107,8 +127,8 @@ TEST_F(MetricFilesTest, AreReadToTheEndHoweverLong) {
   for (; text.size() < 3 * kMetricBytesOfLookMax; lines++) text += line("loss", 1) + "\n";
   text += std::string(2 * kMetricBytesOfLookMax, 'x') + "\n" + line("loss", 2);
   write("1.json", text);
-  EXPECT_LT(files_.look(kNow).size(), lines);
-  const auto rest = files_.look_last(kNow);
+  EXPECT_LT(files_.look(base_, kNow).size(), lines);
+  const auto rest = files_.look_last(base_, kNow);
   ASSERT_FALSE(rest.empty());
   EXPECT_EQ(rest.back().value, 2) << "what is too long to be a line is passed over";
 }

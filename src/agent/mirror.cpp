@@ -1,8 +1,6 @@
 #include "agent/mirror.hpp"
 
-#include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,7 +11,6 @@
 #include "agent/key_paths.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
-#include "host/files.hpp"
 
 namespace trainyard::agent {
 namespace {
@@ -47,9 +44,8 @@ Result<bool> is_the_same(const host::File& file, const Stamp& before, const std:
 
 // Opens what was restored to any user that the image may run as, and gives it the time that it had in the
 // store: programs look for their newest checkpoint by it.
-Result<Stamp> hand_over(const std::string& path, Instant modified) {
-  const host::File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-  if (!file) return from_errno(path);
+Result<Stamp> hand_over(const Tree& tree, const std::string& path, Instant modified) {
+  const auto file = TRY(tree.open_file(path));
   const int64_t milliseconds = to_milliseconds(modified);
   const timespec time{milliseconds / 1000, milliseconds % 1000 * 1'000'000};
   const timespec times[2] = {time, time};
@@ -58,16 +54,16 @@ Result<Stamp> hand_over(const std::string& path, Instant modified) {
   return stamp_of(file, path);
 }
 
-Result<void> open_to_all(const std::string& directory) {
-  if (::chmod(directory.c_str(), 0777) != 0) return from_errno("opening " + directory + " to the job");
-  return {};
-}
-
 }  // namespace
 
-Mirror::Mirror(MirrorSettings settings, objects::Objects& objects, const JobKeys& keys, Facts& facts,
-               Clock& clock)
-    : settings_(std::move(settings)), objects_(objects), keys_(keys), facts_(facts), clock_(clock) {}
+Mirror::Mirror(MirrorSettings settings, Tree base, objects::Objects& objects, const JobKeys& keys,
+               Facts& facts, Clock& clock)
+    : settings_(std::move(settings)),
+      base_(std::move(base)),
+      objects_(objects),
+      keys_(keys),
+      facts_(facts),
+      clock_(clock) {}
 
 Mirror::~Mirror() {
   broken_off_.order();
@@ -80,8 +76,8 @@ Mirror::~Mirror() {
 }
 
 Result<void> Mirror::restore(const Interruption& interruption) {
-  TRY(host::make_directories(settings_.directory));
-  TRY(open_to_all(settings_.directory));
+  const auto tree = TRY(base_.make(settings_.directory));
+  TRY(tree.set_mode("", 0777));
   auto listed = list_all(objects_, settings_.to, interruption);
   if (!listed && listed.error().kind == Kind::not_found)
     return not_found("there is no bucket " + settings_.to.bucket + " (" + uri() + ")");
@@ -109,23 +105,18 @@ Result<void> Mirror::restore(const Interruption& interruption) {
     if (hidden) tell_once(download.path, "there are also files below it");
     return hidden;
   });
-  struct statvfs volume {};
-  if (::statvfs(settings_.directory.c_str(), &volume) == 0) {
-    const uint64_t free_bytes = static_cast<uint64_t>(volume.f_bavail) * volume.f_frsize;
-    if (bytes > free_bytes)
-      return exhausted("there is no room on the disk: " + uri() + " has " + human_bytes(bytes) + ", and " +
-                       human_bytes(free_bytes) + " are free");
-  }
-  TRY(fetch_all(objects_, downloads, settings_.directory, interruption));
+  if (const auto free_bytes = tree.free_bytes(); free_bytes && bytes > *free_bytes)
+    return exhausted("there is no room on the disk: " + uri() + " has " + human_bytes(bytes) + ", and " +
+                     human_bytes(*free_bytes) + " are free");
+  TRY(fetch_all(objects_, downloads, tree, interruption));
   std::set<std::string> directories;
   for (const auto& download : downloads) {
     for (size_t slash = download.path.find('/'); slash != std::string::npos;
          slash = download.path.find('/', slash + 1)) {
       const std::string directory = download.path.substr(0, slash);
-      if (directories.insert(directory).second) TRY(open_to_all(settings_.directory + "/" + directory));
+      if (directories.insert(directory).second) TRY(tree.set_mode(directory, 0777));
     }
-    stored_[download.path] =
-        TRY(hand_over(settings_.directory + "/" + download.path, modified.at(download.path)));
+    stored_[download.path] = TRY(hand_over(tree, download.path, modified.at(download.path)));
   }
   return {};
 }
@@ -180,7 +171,7 @@ Result<void> Mirror::finish(const Interruption& interruption) {
 }
 
 Result<bool> Mirror::turn(bool last, const Interruption& interruption) {
-  const auto tree = Tree::open(settings_.directory);
+  const auto tree = base_.below(settings_.directory);
   if (!tree) return tree.error();
   auto now = look(*tree);
   const auto plan = plan_mirror(before_, now, stored_, settings_.deletions, last);

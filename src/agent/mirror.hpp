@@ -8,6 +8,9 @@
 // that a file really had. Looking takes no watches and loses no events, and costs at most a tenth of a
 // processor (kLookShare).
 //
+// The directory is opened anew at each look, beneath a tree that is held since before the job ran: a job may remove it and
+// make it again, but a link or a mount in its place is an error and is not followed.
+//
 // Threads: one of its own, from start() to finish() or the destructor; the other calls from one thread.
 // Errors: those of the store and of files; while the job runs they are told in its log once for each outage,
 //         and tried again.
@@ -42,7 +45,7 @@ inline constexpr size_t kMirroredFilesMax = 200'000;
 inline constexpr size_t kToldPathsMax = 50;
 
 struct MirrorSettings {
-  std::string directory;  // on this machine
+  std::string directory;  // below the tree that the mirror is given; "" = the tree itself
   std::string place;      // what the job calls it: "/opt/ml/checkpoints"
   objects::Location to;   // its key ends in '/' or is empty
   bool deletions = true;  // what is gone here goes there
@@ -51,11 +54,12 @@ struct MirrorSettings {
 
 class Mirror {
  public:
-  Mirror(MirrorSettings settings, objects::Objects& objects, const JobKeys& keys, Facts& facts, Clock& clock);
+  Mirror(MirrorSettings settings, Tree base, objects::Objects& objects, const JobKeys& keys, Facts& facts,
+         Clock& clock);
   ~Mirror();  // breaks off what is under way
 
   // Brings what the store holds into the directory, which is made, for any user to write. Keys that cannot be
-  // files there are left out, and the log says so. Requires: before start(); nobody else uses the directory.
+  // files there are left out, and the log says so. Requires: before start(); nothing else uses the directory.
   // Errors also: not_found: there is no such bucket; exhausted: the disk is too small.
   Result<void> restore(const Interruption& interruption);
   void start();
@@ -83,6 +87,7 @@ class Mirror {
   bool ending() const;
 
   const MirrorSettings settings_;
+  const Tree base_;
   objects::Objects& objects_;
   const JobKeys& keys_;
   Facts& facts_;

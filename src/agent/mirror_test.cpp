@@ -1,7 +1,9 @@
 #include "agent/mirror.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -43,13 +45,13 @@ class MirrorTest : public testing::Test {
   }
   std::unique_ptr<Mirror> mirror(bool deletions = true, bool marks = true) {
     MirrorSettings settings;
-    settings.directory = path("");
-    settings.directory.pop_back();
+    settings.directory = "here";
     settings.place = "/opt/ml/checkpoints";
     settings.to = {"yard", "ckpt/"};
     settings.deletions = deletions;
     settings.marks = marks;
-    return std::make_unique<Mirror>(settings, *objects_, keys_, heard_, clock_);
+    return std::make_unique<Mirror>(settings, *Tree::open(directory_.path()), *objects_, keys_, heard_,
+                                    clock_);
   }
   std::string path(const std::string& name) const { return directory_.path() + "/here/" + name; }
   void write(const std::string& name, const std::string& content) {
@@ -171,6 +173,80 @@ TEST_F(MirrorTest, LinksAreNotFollowedAndMarksLeadNowhere) {
             std::string::npos);
 }
 
+// Between its looks a job replaces the directory, or one above it, by whatever leads to the machine's files.
+TEST_F(MirrorTest, AReplacedDirectoryIsNotFollowed) {
+  ASSERT_TRUE(host::make_directories(directory_.path() + "/machine"));
+  ASSERT_TRUE(host::write_file(directory_.path() + "/machine/shadow", "secret"));
+  const auto one = mirror();
+  ASSERT_TRUE(one->restore(interruption_));
+  write("a", "1");
+  ASSERT_TRUE(one->finish(interruption_));
+  const std::string here = directory_.path() + "/here";
+  ASSERT_EQ(::rename(here.c_str(), (here + "-moved").c_str()), 0);
+  for (const char* target : {"machine", "/etc"}) {
+    ASSERT_EQ(::symlink(target, here.c_str()), 0);
+    const auto finished = one->finish(interruption_);
+    ASSERT_FALSE(finished) << target;
+    EXPECT_EQ(finished.error().kind, Kind::invalid) << target;
+    EXPECT_EQ(finished.error().message, "here: leads through a link") << target;
+    ::unlink(here.c_str());
+  }
+  ASSERT_TRUE(host::make_directories(here));
+  ASSERT_EQ(::mount((directory_.path() + "/machine").c_str(), here.c_str(), nullptr, MS_BIND, nullptr), 0);
+  EXPECT_EQ(one->finish(interruption_).error().kind, Kind::invalid);
+  ASSERT_EQ(::umount2(here.c_str(), MNT_DETACH), 0);
+  EXPECT_EQ(keys(), "ckpt/a ");
+  EXPECT_EQ(get("ckpt/a"), "1") << "what was stored stays";
+  EXPECT_EQ(host::list_directory(directory_.path() + "/machine")->size(), 1u);
+}
+
+TEST_F(MirrorTest, AReplacedDirectoryIsSaidWhileTheJobRuns) {
+  ASSERT_TRUE(host::make_directories(directory_.path() + "/machine"));
+  ASSERT_TRUE(host::write_file(directory_.path() + "/machine/shadow", "secret"));
+  const auto one = mirror(false, false);
+  ASSERT_TRUE(one->restore(interruption_));
+  ASSERT_EQ(::rmdir(path("").c_str()), 0);
+  ASSERT_EQ(::symlink("machine", (directory_.path() + "/here").c_str()), 0);
+  one->start();
+  EXPECT_TRUE(soon([&] { return heard_.said().find("here: leads through a link") != std::string::npos; }));
+  ASSERT_EQ(::unlink((directory_.path() + "/here").c_str()), 0);
+  write("b", "2");
+  EXPECT_TRUE(soon([&] { return get("ckpt/b") == "2"; })) << "a directory that was made again is meant";
+  EXPECT_TRUE(one->finish(interruption_));
+  EXPECT_EQ(keys(), "ckpt/b ");
+}
+
+// What the job puts in the way of files of the store before it is started again.
+TEST_F(MirrorTest, NothingIsRestoredThroughLinks) {
+  ASSERT_TRUE(host::make_directories(directory_.path() + "/machine"));
+  put("ckpt/d/file", "1");
+  ASSERT_TRUE(host::make_directories(path("")));
+  ASSERT_EQ(::symlink("../machine", path("d").c_str()), 0);
+  EXPECT_EQ(mirror()->restore(interruption_).error().kind, Kind::invalid);
+  ASSERT_TRUE(host::remove_all(directory_.path() + "/here"));
+  ASSERT_EQ(::symlink("machine", (directory_.path() + "/here").c_str()), 0);
+  EXPECT_EQ(mirror()->restore(interruption_).error().kind, Kind::invalid);
+  EXPECT_EQ(host::list_directory(directory_.path() + "/machine")->size(), 0u);
+}
+
+TEST_F(MirrorTest, DevicesAndMountsAreLeftOut) {
+  const auto one = mirror();
+  ASSERT_TRUE(one->restore(interruption_));
+  write("a", "1");
+  ASSERT_EQ(::mknod(path("zero").c_str(), S_IFCHR | 0666, makedev(1, 5)), 0);
+  ASSERT_TRUE(host::write_file(directory_.path() + "/secret", "secret"));
+  write("mounted", "2");
+  ASSERT_EQ(
+      ::mount((directory_.path() + "/secret").c_str(), path("mounted").c_str(), nullptr, MS_BIND, nullptr),
+      0);
+  // The file differs from what can be opened, so it is never at rest.
+  EXPECT_FALSE(one->finish(interruption_));
+  ASSERT_EQ(::umount2(path("mounted").c_str(), MNT_DETACH), 0);
+  EXPECT_EQ(get("ckpt/a"), "1");
+  EXPECT_EQ(get("ckpt/mounted"), "(none)");
+  EXPECT_EQ(get("ckpt/zero"), "(none)");
+}
+
 TEST_F(MirrorTest, IntermediateOutputStaysInTheStore) {
   const auto one = mirror(false, false);
   ASSERT_TRUE(one->restore(interruption_));
@@ -184,10 +260,10 @@ TEST_F(MirrorTest, IntermediateOutputStaysInTheStore) {
 
 TEST_F(MirrorTest, AMissingBucketIsSaidInWords) {
   MirrorSettings settings;
-  settings.directory = path("x");
+  settings.directory = "here/x";
   settings.place = "/opt/ml/checkpoints";
   settings.to = {"nowhere", "ckpt/"};
-  Mirror one(settings, *objects_, keys_, heard_, clock_);
+  Mirror one(settings, *Tree::open(directory_.path()), *objects_, keys_, heard_, clock_);
   EXPECT_EQ(one.restore(interruption_).error().message, "there is no bucket nowhere (s3://nowhere/ckpt/)");
   one.start();
   ASSERT_TRUE(host::write_file(path("x/a"), "1"));

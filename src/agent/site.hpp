@@ -21,6 +21,7 @@
 #include "agent/log_pump.hpp"
 #include "agent/metric_matcher.hpp"
 #include "agent/mirror.hpp"
+#include "agent/tree.hpp"
 #include "base/random.hpp"
 #include "host/container.hpp"
 #include "host/gpu_usage.hpp"
@@ -135,6 +136,8 @@ struct Site {
   std::vector<std::unique_ptr<ChannelPipe>> pipes = {};  // of channels in Pipe mode
   std::vector<host::Mount> mounts = {};                  // what the steps add to the container's
   std::map<std::string, std::string> variables = {};     // likewise
+  // What the job sees as /opt/ml, held since before it ran: the way to everything below it.
+  std::optional<Tree> ml_tree = std::nullopt;
   std::vector<std::unique_ptr<Mirror>> mirrors = {};     // of directories that the job writes to
   bool volume_limited = false;                           // writing beyond VolumeSizeInGB is refused
   std::optional<Failure> mirror_failure = std::nullopt;  // told after the artifacts went up

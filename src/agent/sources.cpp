@@ -36,13 +36,6 @@ std::string variable(const std::map<std::string, std::string>& variables, const 
   return found == variables.end() ? "" : found->second;
 }
 
-// Below a directory that we made and nobody else writes to yet.
-Result<host::File> make_file(const std::string& path, unsigned mode) {
-  host::File file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, mode | 0600));
-  if (!file) return from_errno("writing " + path);
-  return file;
-}
-
 Result<void> write_all(const host::File& file, std::span<const char> bytes, const std::string& path) {
   while (!bytes.empty()) {
     const ssize_t written = ::write(file.descriptor(), bytes.data(), bytes.size());
@@ -53,9 +46,9 @@ Result<void> write_all(const host::File& file, std::span<const char> bytes, cons
   return {};
 }
 
-Result<void> fill_file(const std::string& path, unsigned mode, const Source& content,
+Result<void> fill_file(const Tree& directory, const std::string& path, unsigned mode, const Source& content,
                        const Interruption& interruption) {
-  const auto file = TRY(make_file(path, mode));
+  const auto file = TRY(directory.create_file(path, host::IfThere::truncate, mode | 0600));
   std::vector<char> buffer(kCopyBytes);
   for (;;) {
     TRY(interruption.check());
@@ -72,21 +65,12 @@ std::string folder_of(const std::string& path) {
   return slash == std::string::npos ? "" : path.substr(0, slash);
 }
 
-// A link of the archive may stand where a later name leads through: what is there is looked at, not followed.
-Result<void> make_folders(const std::string& directory, const std::string& name) {
-  std::string path = directory;
-  for (const auto part : split(name, '/')) {
-    if (part.empty()) continue;
-    path += "/" + std::string(part);
-    struct stat status;
-    if (::lstat(path.c_str(), &status) == 0) {
-      if (!S_ISDIR(status.st_mode))
-        return corrupt("'" + shorten(name, 200) + "' leads through what is no directory");
-      continue;
-    }
-    if (::mkdir(path.c_str(), 0755) != 0) return from_errno("making " + path);
-  }
-  return {};
+// A link of the archive may stand where a later name leads through: it is not followed.
+Result<void> make_folders(const Tree& directory, const std::string& name) {
+  auto made = directory.make(name);
+  if (made) return {};
+  if (made.error().kind != Kind::invalid && made.error().kind != Kind::not_found) return made.error();
+  return corrupt("'" + shorten(name, 200) + "' leads through what is no directory");
 }
 
 }  // namespace
@@ -129,7 +113,7 @@ std::string source_archive(const domain::JobSpec& spec) {
   return place.starts_with(data) ? place.substr(contract::kBase.size() + 1) : "";
 }
 
-Result<void> unpack_sources(Source bytes, const std::string& directory, const Interruption& interruption) {
+Result<void> unpack_sources(Source bytes, const Tree& directory, const Interruption& interruption) {
   const auto reader = TRY(read_tar(std::move(bytes), Compression::gzip));
   uint64_t all_bytes = 0;
   size_t files = 0;
@@ -138,44 +122,35 @@ Result<void> unpack_sources(Source bytes, const std::string& directory, const In
     if (!entry) return {};
     if (++files > kSourceFilesMax)
       return exhausted("the archive holds more than " + std::to_string(kSourceFilesMax) + " files");
-    const std::string path = directory + "/" + entry->name;
     if (entry->type == TarEntry::Type::directory) {
       TRY(make_folders(directory, entry->name));
       continue;
     }
     TRY(make_folders(directory, folder_of(entry->name)));
     if (entry->type == TarEntry::Type::link) {
-      ::unlink(path.c_str());
-      if (::symlink(entry->link_target.c_str(), path.c_str()) != 0)
-        return from_errno("making the link " + path);
+      TRY(directory.make_link(entry->name, entry->link_target));
       continue;
     }
     all_bytes += entry->bytes;
     if (all_bytes > kSourceBytesMax)
       return exhausted("the archive holds more than " + human_bytes(kSourceBytesMax));
     TRY(fill_file(
-        path, entry->mode & 0777, [&](std::span<char> buffer) { return reader->read(buffer); },
-        interruption));
+        directory, entry->name, entry->mode & 0777,
+        [&](std::span<char> buffer) { return reader->read(buffer); }, interruption));
   }
 }
 
-Result<void> copy_image_code(const std::string& root, const std::string& directory,
+Result<void> copy_image_code(const std::string& root, const Tree& directory,
                              const Interruption& interruption) {
   const std::string code = std::string(contract::kBase.substr(1)) + "/code";
   const auto tree = TRY(Tree::open(root));
   return tree.walk(code, [&](const Tree::Entry& entry) -> Result<void> {
-    const std::string path = directory + "/" + entry.path;
     if (S_ISDIR(entry.status.st_mode)) return make_folders(directory, entry.path);
-    if (S_ISLNK(entry.status.st_mode)) {
-      ::unlink(path.c_str());
-      if (::symlink(entry.link_target.c_str(), path.c_str()) != 0)
-        return from_errno("making the link " + path);
-      return {};
-    }
+    if (S_ISLNK(entry.status.st_mode)) return directory.make_link(entry.path, entry.link_target);
     if (!S_ISREG(entry.status.st_mode)) return {};
     const auto file = TRY(tree.open_file(code + "/" + entry.path));
     return fill_file(
-        path, entry.status.st_mode & 0777,
+        directory, entry.path, entry.status.st_mode & 0777,
         [&](std::span<char> buffer) -> Result<size_t> {
           for (;;) {
             const ssize_t got = ::read(file.descriptor(), buffer.data(), buffer.size());

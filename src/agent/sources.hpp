@@ -13,6 +13,7 @@
 
 #include "agent/site.hpp"
 #include "agent/tar.hpp"
+#include "agent/tree.hpp"
 
 namespace trainyard::agent {
 
@@ -32,11 +33,11 @@ bool runs_script(const domain::JobSpec& spec, const domain::Image& image, const 
 // there is none to fetch.
 std::string source_archive(const domain::JobSpec& spec);
 
-// Unpacks a gzipped tar (or a plain one) into a directory that is there. Nothing outside it is written.
-Result<void> unpack_sources(Source bytes, const std::string& directory, const Interruption& interruption);
+// Unpacks a gzipped tar (or a plain one) into a directory. Nothing outside it is written.
+Result<void> unpack_sources(Source bytes, const Tree& directory, const Interruption& interruption);
 
 // What an image brings in its own /opt/ml/code, which ours would hide.
-Result<void> copy_image_code(const std::string& root, const std::string& directory,
+Result<void> copy_image_code(const std::string& root, const Tree& directory,
                              const Interruption& interruption);
 
 // Known to every host of an attempt and to nobody else; says nothing of the attempt's token.

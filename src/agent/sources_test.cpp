@@ -109,7 +109,7 @@ Result<void> unpack(const std::string& bytes, const std::string& directory) {
         at += taken;
         return taken;
       },
-      directory, interruption);
+      *Tree::open(directory), interruption);
 }
 
 TarEntry file(const std::string& name, uint32_t mode = 0644) {
@@ -155,10 +155,11 @@ TEST(Sources, OfTheImageAreKept) {
   ASSERT_TRUE(host::write_file(root + "/opt/ml/code/train.py", "print(1)", 0755));
   ASSERT_TRUE(host::write_file(root + "/opt/ml/code/deep/data", "2"));
   Interruption interruption;
-  ASSERT_TRUE(copy_image_code(root, code, interruption));
+  ASSERT_TRUE(copy_image_code(root, *Tree::open(code), interruption));
   EXPECT_EQ(*host::read_file(code + "/train.py"), "print(1)");
   EXPECT_EQ(*host::read_file(code + "/deep/data"), "2");
-  EXPECT_TRUE(copy_image_code(directory.path() + "/code", code, interruption)) << "no /opt/ml/code in it";
+  EXPECT_TRUE(copy_image_code(directory.path() + "/code", *Tree::open(code), interruption))
+      << "no /opt/ml/code in it";
 }
 
 TEST(Sources, TheSecretIsOfOneAttempt) {

@@ -2,8 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
-#include <sys/syscall.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,19 +13,6 @@
 
 namespace trainyard::agent {
 namespace {
-
-Result<host::File> open_beneath(int directory, const std::string& path, uint64_t flags) {
-  struct open_how how {};
-  how.flags = flags | O_CLOEXEC | O_NOFOLLOW;
-  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
-  const long descriptor =
-      ::syscall(SYS_openat2, directory, path.empty() ? "." : path.c_str(), &how, sizeof how);
-  if (descriptor < 0) {
-    if (errno == ELOOP || errno == EXDEV) return invalid(path + ": leads through a link");
-    return from_errno(path);
-  }
-  return host::File(static_cast<int>(descriptor));
-}
 
 std::string read_link(int directory, const std::string& name) {
   std::string target(PATH_MAX, '\0');
@@ -65,8 +51,8 @@ Result<void> walk_below(const host::File& directory, const std::string& prefix, 
     entry.too_deep = is_directory && depth >= kTreeDepthMax;
     TRY(visitor(entry));
     if (!is_directory || entry.too_deep) continue;
-    auto below = open_beneath(directory.descriptor(), name, O_RDONLY | O_DIRECTORY);
-    if (!below) continue;  // it is gone or became something else
+    auto below = host::open_directory_beneath(directory, name);
+    if (!below) continue;  // it is gone, became something else, or carries a mount
     TRY(walk_below(*below, entry.path + "/", depth + 1, visitor));
   }
   return {};
@@ -81,7 +67,7 @@ Result<Tree> Tree::open(const std::string& directory) {
 }
 
 Result<void> Tree::walk(const std::string& directory, const Visitor& visitor) const {
-  const auto start = open_beneath(root_.descriptor(), directory, O_RDONLY | O_DIRECTORY);
+  const auto start = host::open_directory_beneath(root_, directory);
   if (!start) return {};
   return walk_below(*start, "", 1, visitor);
 }
@@ -94,19 +80,50 @@ bool Tree::has_files(const std::string& directory) const {
   return !walked;
 }
 
+Result<Tree> Tree::below(const std::string& directory) const {
+  return Tree(TRY(host::open_directory_beneath(root_, directory)));
+}
+
+Result<Tree> Tree::make(const std::string& directory, unsigned mode) const {
+  return Tree(TRY(host::make_directories_beneath(root_, directory, mode)));
+}
+
 Result<host::File> Tree::open_file(const std::string& path) const {
-  // Without waiting: a pipe of that name must not hold us.
-  auto file = TRY(open_beneath(root_.descriptor(), path, O_RDONLY | O_NONBLOCK));
-  struct stat status {};
-  if (::fstat(file.descriptor(), &status) != 0) return from_errno(path);
-  if (!S_ISREG(status.st_mode)) return invalid(path + ": is not a regular file");
-  return file;
+  return host::open_file_beneath(root_, path);
+}
+
+Result<host::File> Tree::create_file(const std::string& path, host::IfThere if_there, unsigned mode) const {
+  return host::create_file_beneath(root_, path, if_there, mode);
+}
+
+Result<void> Tree::write(const std::string& path, std::string_view bytes) const {
+  return host::write_file_beneath(root_, path, bytes);
+}
+
+Result<void> Tree::make_link(const std::string& path, const std::string& target) const {
+  TRY(remove(path));
+  const auto parent = TRY(open_parent(path));
+  const std::string name = path.substr(path.rfind('/') + 1);
+  if (::symlinkat(target.c_str(), parent.descriptor(), name.c_str()) != 0)
+    return from_errno("making the link " + path);
+  return {};
+}
+
+Result<void> Tree::set_mode(const std::string& directory, unsigned mode) const {
+  const auto opened = TRY(host::open_directory_beneath(root_, directory));
+  if (::fchmod(opened.descriptor(), mode) != 0) return from_errno("opening " + directory + " to the job");
+  return {};
+}
+
+Result<uint64_t> Tree::free_bytes() const {
+  struct statvfs volume {};
+  if (::fstatvfs(root_.descriptor(), &volume) != 0) return from_errno("asking for the room on a disk");
+  return static_cast<uint64_t>(volume.f_bavail) * volume.f_frsize;
 }
 
 Result<host::File> Tree::open_parent(const std::string& path) const {
   const size_t slash = path.rfind('/');
-  return open_beneath(root_.descriptor(), slash == std::string::npos ? "" : path.substr(0, slash),
-                      O_RDONLY | O_DIRECTORY);
+  return host::open_directory_beneath(root_, slash == std::string::npos ? "" : path.substr(0, slash));
 }
 
 Result<void> Tree::touch(const std::string& path) const {

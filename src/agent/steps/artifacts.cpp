@@ -194,12 +194,19 @@ Result<void> put_staged(Site& site, const Tree& tree, const objects::Location& o
   return {};
 }
 
+// A directory that the job replaced by a link is left out, and the job's log says so.
+void say_what_was_replaced(Site& site) {
+  for (const auto& [directory, place] :
+       {std::pair(kModelDirectory, kModelPlace), {kOutputDirectory, kOutputPlace}})
+    if (const auto below = site.ml_tree->below(directory); !below && below.error().kind == Kind::invalid)
+      site.world.facts.say(std::string(place) + " is not kept: " + below.error().message);
+}
+
 std::optional<Failure> upload(
     Site& site, const std::function<Result<void>(const Tree&, const objects::Location&)>& work) {
-  auto done = with_store(site, "artifacts", [&]() -> Result<void> {
-    const auto tree = TRY(Tree::open(site.ml()));
-    return work(tree, output_location(site));
-  });
+  say_what_was_replaced(site);
+  auto done = with_store(site, "artifacts",
+                         [&]() -> Result<void> { return work(*site.ml_tree, output_location(site)); });
   if (!done) return failure_of(done.error(), "Artifact upload failed: " + site.order.spec.output_uri);
   return {};
 }
@@ -230,8 +237,10 @@ std::optional<Failure> upload_artifacts(Site& site) {
       return {};
     });
   }
-  const auto tree = Tree::open(site.ml());
-  if (site.run.staged_model.empty() && tree && !tree->has_files(kOutputDirectory)) return {};
+  if (site.run.staged_model.empty() && !site.ml_tree->has_files(kOutputDirectory)) {
+    say_what_was_replaced(site);
+    return {};
+  }
   return upload(site, [&](const Tree& below, const objects::Location& output) -> Result<void> {
     remove_staged(site, output.bucket, site.run.staged_model);
     return put_own_output(site, below, output);

@@ -6,7 +6,6 @@
 #include "agent/steps.hpp"
 #include "base/text.hpp"
 #include "contract/contract.hpp"
-#include "host/files.hpp"
 #include "host/mounts.hpp"
 
 namespace trainyard::agent {
@@ -15,16 +14,17 @@ namespace {
 constexpr const char* kInput = "input/data";
 
 Result<void> copy_channel(Site& site, const domain::Channel& channel, const Seat& seat) {
-  const std::string directory = site.ml(std::string(kInput) + "/" + channel.name);
+  const std::string place = std::string(kInput) + "/" + channel.name;
   ProgressMeter progress("channel " + channel.name, site.world.say_now, site.world.clock);
   // Of a channel that is dealt out, or named by a manifest, nobody knows a host's part from a listing.
   const bool listed_is_read =
       channel.distribution == domain::Distribution::fully_replicated && channel.s3_data_type == "S3Prefix";
   const auto store = counted(site.world.objects, progress, listed_is_read);
   TRY(with_store(site, "channel " + channel.name, [&]() -> Result<void> {
+    const auto directory = TRY(site.ml_tree->make(place));
     const auto downloaded = TRY(download_channel(*store, channel, seat, directory, site.interruption));
-    return host::write_file(directory + "-manifest",
-                            contract::channel_manifest(downloaded.prefix_uri, downloaded.keys));
+    return site.ml_tree->write(place + "-manifest",
+                               contract::channel_manifest(downloaded.prefix_uri, downloaded.keys));
   }));
   progress.finish();
   return {};

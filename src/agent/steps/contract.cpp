@@ -1,8 +1,6 @@
 // The files that a training container finds, and its /etc.
 #include "contract/contract.hpp"
 
-#include <sys/stat.h>
-
 #include "agent/job_config.hpp"
 #include "agent/steps.hpp"
 #include "domain/batch.hpp"
@@ -15,12 +13,10 @@ Result<void> write_training_files(Site& site) {
   const auto config = host_config(site.order);
   // Writable for any user that an image may run as: SageMaker's own toolkit writes below /opt/ml/input.
   for (const auto& directory : contract::directories(config)) {
-    TRY(host::make_directories(site.ml(directory)));
-    if (::chmod(site.ml(directory).c_str(), 0777) != 0)
-      return from_errno("opening " + directory + " to the job");
+    TRY(site.ml_tree->make(directory));
+    TRY(site.ml_tree->set_mode(directory, 0777));
   }
-  for (const auto& [name, content] : contract::input_files(config))
-    TRY(host::write_file(site.ml(name), content));
+  for (const auto& [name, content] : contract::input_files(config)) TRY(site.ml_tree->write(name, content));
   return {};
 }
 

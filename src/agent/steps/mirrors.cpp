@@ -6,21 +6,40 @@
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "contract/contract.hpp"
+#include "host/files.hpp"
 
 namespace trainyard::agent {
 namespace {
 
 constexpr const char* kIntermediate = "output/intermediate";
 
-std::unique_ptr<Mirror> make_mirror(Site& site, MirrorSettings settings) {
-  return std::make_unique<Mirror>(std::move(settings), site.world.objects, site.keys, site.world.facts,
-                                  site.world.clock);
+constexpr const char* kBeside =
+    "checkpoints";  // those that do not lie below /opt/ml: mounted where the job wants them
+
+std::unique_ptr<Mirror> make_mirror(Site& site, MirrorSettings settings, Tree base) {
+  return std::make_unique<Mirror>(std::move(settings), std::move(base), site.world.objects, site.keys,
+                                  site.world.facts, site.world.clock);
 }
 
-// Where the checkpoints lie on this machine: a path below /opt/ml is there already.
-std::string checkpoint_directory(const Site& site, const std::string& path_inside) {
+// Makes the directory of checkpoints that lie at `path_inside` of the container, and its mount where that needs one.
+Result<std::unique_ptr<Mirror>> make_checkpoint_mirror(Site& site, const std::string& path_inside,
+                                                       const objects::Location& to) {
+  MirrorSettings settings;
+  settings.place = path_inside;
+  settings.to = to;
   const std::string base = std::string(contract::kBase) + "/";
-  return path_inside.starts_with(base) ? site.ml(path_inside.substr(base.size())) : site.path("checkpoints");
+  if (path_inside.starts_with(base)) {
+    settings.directory = path_inside.substr(base.size());
+    return make_mirror(site, std::move(settings), TRY(site.ml_tree->below("")));
+  }
+  TRY(host::make_directories(site.path(kBeside)));
+  auto tree = TRY(Tree::open(site.path(kBeside)));
+  host::Mount mount;
+  mount.source = site.path(kBeside);
+  mount.destination = path_inside;
+  mount.read_only = false;
+  site.mounts.push_back(std::move(mount));
+  return make_mirror(site, std::move(settings), std::move(tree));
 }
 
 // Parts of uploads that an agent left when it was killed: never an object, only room in the store.
@@ -45,18 +64,9 @@ std::optional<Failure> restore_checkpoints(Site& site) {
   auto to = objects::parse_s3_uri(checkpoint->uri);
   if (!to) return failure_of(to.error(), doing);
   if (!to->key.empty() && !to->key.ends_with('/')) to->key += '/';
-  MirrorSettings settings;
-  settings.directory = checkpoint_directory(site, checkpoint->path);
-  settings.place = checkpoint->path;
-  settings.to = *to;
-  if (settings.directory == site.path("checkpoints")) {
-    host::Mount mount;
-    mount.source = settings.directory;
-    mount.destination = checkpoint->path;
-    mount.read_only = false;
-    site.mounts.push_back(std::move(mount));
-  }
-  auto mirror = make_mirror(site, std::move(settings));
+  auto made = make_checkpoint_mirror(site, checkpoint->path, *to);
+  if (!made) return failure_of(made.error(), doing);
+  auto mirror = *std::move(made);
   auto restored =
       with_store(site, "checkpoints", [&]() -> Result<void> { return mirror->restore(site.interruption); });
   if (!restored) return failure_of(restored.error(), doing);
@@ -69,12 +79,14 @@ std::optional<Failure> start_mirrors(Site& site) {
   if (auto to = objects::parse_s3_uri(site.order.spec.output_uri)) {
     if (!to->key.empty() && !to->key.ends_with('/')) to->key += '/';
     MirrorSettings settings;
-    settings.directory = site.ml(kIntermediate);
+    settings.directory = kIntermediate;
     settings.place = std::string(contract::kBase) + "/" + kIntermediate;
     settings.to = {to->bucket, to->key + site.order.job.name + "/output/intermediate/"};
     settings.deletions = false;  // as SageMaker's own toolkit does it
     settings.marks = false;
-    site.mirrors.push_back(make_mirror(site, std::move(settings)));
+    auto base = site.ml_tree->below("");
+    if (!base) return failure_of(base.error(), "opening the host's directories");
+    site.mirrors.push_back(make_mirror(site, std::move(settings), *std::move(base)));
   }
   for (auto& mirror : site.mirrors) mirror->start();
   return {};

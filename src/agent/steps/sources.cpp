@@ -25,12 +25,10 @@ Source source_of(const host::File& file) {
 }
 
 Result<void> fetch(Site& site, const std::string& archive) {
-  const std::string directory = site.ml(kCode);
-  TRY(host::remove_all(directory));  // of an attempt that the store broke off
-  TRY(host::make_directories(directory));
+  TRY(host::remove_all(site.ml(kCode)));  // of an attempt that the store broke off
+  const auto directory = TRY(site.ml_tree->make(kCode));
   if (!archive.starts_with("s3://")) {
-    const auto tree = TRY(Tree::open(site.ml()));
-    const auto file = TRY(tree.open_file(archive));
+    const auto file = TRY(site.ml_tree->open_file(archive));
     return unpack_sources(source_of(file), directory, site.interruption);
   }
   const auto location = TRY(objects::parse_s3_uri(archive));
@@ -59,10 +57,10 @@ std::optional<Failure> fetch_sources(Site& site) {
   const auto& order = site.order;
   if (order.spec.plain()) return {};
   const bool of_image = !site.image.root.empty();
-  if (auto made = host::make_directories(site.ml(kCode)); !made)
-    return failure_of(made.error(), "making the directory of sources");
+  const auto code = site.ml_tree->make(kCode);
+  if (!code) return failure_of(code.error(), "making the directory of sources");
   if (of_image) {
-    if (auto copied = copy_image_code(site.image.root, site.ml(kCode), site.interruption); !copied)
+    if (auto copied = copy_image_code(site.image.root, *code, site.interruption); !copied)
       return failure_of(copied.error(), "The image's /opt/ml/code cannot be used");
   }
   const auto path = site.image.environment.find("PATH");

@@ -37,16 +37,22 @@ std::optional<Failure> make_workspace(Site& site) {
   return {};
 }
 
-// VolumeSizeInGB. A machine that cannot limit it says so in the job's log.
+// VolumeSizeInGB. A machine that cannot limit it says so in the job's log. What is mounted at "ml" from now on stays.
 std::optional<Failure> await_volume(Site& site) {
-  if (!site.world.await_volume) return {};
-  const auto made = site.world.await_volume();
-  site.volume_limited = static_cast<bool>(made);
-  if (!made) site.world.facts.say("VolumeSizeInGB is not enforced on this machine: " + made.error().message);
+  if (site.world.await_volume) {
+    const auto made = site.world.await_volume();
+    site.volume_limited = static_cast<bool>(made);
+    if (!made)
+      site.world.facts.say("VolumeSizeInGB is not enforced on this machine: " + made.error().message);
+  }
+  auto opened = Tree::open(site.ml());
+  if (!opened) return failure_of(opened.error(), "opening the host's directories");
+  site.ml_tree = *std::move(opened);
   return {};
 }
 
 void remove_workspace(Site& site) {
+  site.ml_tree.reset();  // else the volume stays busy
   if (site.world.await_volume) (void)site.world.await_volume();
   // Before anything is removed: what is mounted there is not ours to remove. A Batch job has nothing but what it asked
   // for, and looking through a machine's mounts takes its time.

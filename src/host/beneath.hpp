@@ -1,0 +1,36 @@
+// Opens and makes files beneath a held directory whose content is hostile: a job may replace everything in it at any time.
+//
+// The kernel resolves each path (openat2) and never leaves the directory: it follows no link, not even on the way, and
+// enters no other mount. A path is looked at before it is opened, so FIFOs and devices are refused unopened. Hard links
+// need no check: link() refuses to cross a mount, and what a job may write is a mount of its own (docs/decisions/31).
+//
+// Threads: callable from anywhere. Errors: by errno, with the path in the message; invalid: the path leads through a
+// link, out of the directory or onto another mount, or a regular file was asked for and something else is there.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+#include "host/files.hpp"
+
+namespace trainyard::host {
+
+// Paths are relative to `directory`; "" is the directory itself.
+Result<File> open_directory_beneath(const File& directory, const std::string& path);
+// A regular file, for reading.
+Result<File> open_file_beneath(const File& directory, const std::string& path);
+enum class IfThere { keep_content, truncate };
+// A regular file, for writing; made with `mode` less the umask when absent. Its directory must be there.
+Result<File> create_file_beneath(const File& directory, const std::string& path, IfThere if_there,
+                                 unsigned mode = 0644);
+// A FIFO's end, without waiting for the other one. Errors also: not_found: to be written, and nothing reads it.
+enum class FifoEnd { reading, writing };
+Result<File> open_fifo_beneath(const File& directory, const std::string& path, FifoEnd end);
+// Makes the directories that are missing, each with `mode` less the umask, and opens the last one.
+Result<File> make_directories_beneath(const File& directory, const std::string& path, unsigned mode = 0755);
+// Makes or overwrites a file. Not durable.
+Result<void> write_file_beneath(const File& directory, const std::string& path, std::string_view bytes,
+                                unsigned mode = 0644);
+
+}  // namespace trainyard::host
