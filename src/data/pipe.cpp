@@ -7,6 +7,8 @@
 
 #include <cerrno>
 
+#include "host/beneath.hpp"
+
 namespace trainyard::data {
 namespace {
 
@@ -84,16 +86,12 @@ Result<Pipe::Sent> Pipe::send_epoch(uint64_t epoch) {
 
 Result<host::File> Pipe::wait_for_reader(uint64_t epoch) {
   for (int asked = 0;; ++asked) {
-    host::File fifo(::openat(directory_.descriptor(), name_of(epoch).c_str(),
-                             O_WRONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC));
+    auto fifo = host::open_fifo_beneath(directory_, name_of(epoch), host::FifoEnd::writing);
     if (fifo) {
-      struct stat status {};
-      if (::fstat(fifo.descriptor(), &status) != 0) return from_errno(name_of(epoch));
-      if (!S_ISFIFO(status.st_mode)) return invalid(name_of(epoch) + " was replaced by something else");
-      (void)::fcntl(fifo.descriptor(), F_SETPIPE_SZ, kFifoBytes);  // as it was is enough
+      (void)::fcntl(fifo->descriptor(), F_SETPIPE_SZ, kFifoBytes);  // as it was is enough
       return fifo;
     }
-    if (errno != ENXIO && errno != ENOENT && errno != EINTR) return from_errno("opening " + name_of(epoch));
+    if (fifo.error().kind != Kind::not_found) return std::move(fifo).error().in("opening a channel's FIFO");
     if (stop_.wait(asked < kAskedOften ? kAskInterval : kAskIntervalLater)) return cancelled("stopped");
   }
 }
@@ -133,11 +131,7 @@ Result<void> Pipe::make_fifo(uint64_t epoch) {
   if (::mkfifoat(directory_.descriptor(), name.c_str(), 0666) != 0)
     return from_errno("making the FIFO " + name);
   // The umask is not the job's, which may run as any user.
-  const host::File fifo(
-      ::openat(directory_.descriptor(), name.c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC));
-  struct stat status {};
-  if (!fifo || ::fstat(fifo.descriptor(), &status) != 0) return from_errno("opening the FIFO " + name);
-  if (!S_ISFIFO(status.st_mode)) return invalid(name + " was replaced by something else");
+  const auto fifo = TRY(host::open_fifo_beneath(directory_, name, host::FifoEnd::reading));
   if (::fchmod(fifo.descriptor(), 0666) != 0) return from_errno("opening the FIFO " + name + " to the job");
   return {};
 }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "data/contents.hpp"
@@ -137,6 +138,32 @@ TEST_F(PipeTest, WhatTheJobPutsInItsPlaceIsNotWrittenTo) {
   EXPECT_NE(failure(), "");
   pipe_->stop();
   EXPECT_EQ(*host::read_file(directory_.path() + "/victim"), "precious");
+}
+
+TEST_F(PipeTest, ADeviceInItsPlaceIsNotOpened) {
+  put("a", "one");
+  start();
+  ASSERT_EQ(::mknod((directory_.path() + "/zero").c_str(), S_IFCHR | 0666, makedev(1, 5)), 0);
+  ASSERT_EQ(::rename((directory_.path() + "/zero").c_str(), path(0).c_str()), 0);
+  for (int i = 0; i < 6000 && failure().empty(); ++i) ::usleep(10'000);
+  EXPECT_NE(failure().find("is not a FIFO"), std::string::npos) << failure();
+}
+
+// FIFOs of later epochs are made in the directory that was opened before the job ran.
+TEST_F(PipeTest, AReplacedDirectoryIsNotFollowed) {
+  put("a", "one");
+  start();
+  ASSERT_TRUE(host::make_directories(directory_.path() + ".machine"));
+  ASSERT_EQ(::rename(directory_.path().c_str(), (directory_.path() + ".moved").c_str()), 0);
+  ASSERT_EQ(::symlink((directory_.path() + ".machine").c_str(), directory_.path().c_str()), 0);
+  const host::File fifo(::open((directory_.path() + ".moved/train_0").c_str(), O_RDONLY | O_CLOEXEC));
+  char buffer[8];
+  ASSERT_EQ(::read(fifo.descriptor(), buffer, 8), 3);
+  EXPECT_EQ(::read(fifo.descriptor(), buffer, 8), 0);
+  EXPECT_TRUE(host::exists(directory_.path() + ".moved/train_1"));
+  pipe_->stop();
+  EXPECT_EQ(host::list_directory(directory_.path() + ".machine")->size(), 0u);
+  for (const char* made : {"", ".moved", ".machine"}) EXPECT_TRUE(host::remove_all(directory_.path() + made));
 }
 
 TEST_F(PipeTest, StopsWhileNobodyReadsAndWhileSomebodyIsSlow) {
