@@ -1,5 +1,6 @@
 #include "entry/host_run.hpp"
 
+#include <fcntl.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 #include "base/sha256.hpp"
 #include "base/text.hpp"
 #include "entry/conductor.hpp"
+#include "entry/end_file.hpp"
 #include "entry/failure.hpp"
 #include "entry/sockets.hpp"
 #include "entry/tags.hpp"
@@ -28,12 +30,8 @@ constexpr const char* kUserTitle = "ExecuteUserScriptError";
 
 void say(const std::string& text) { write_all(STDOUT_FILENO, "trainyard: " + text + "\n"); }
 
-void write_end(const std::string& base, int code, const std::string& failure) {
-  const std::string output = base + "/output";
-  if (auto made = host::make_directories(output); !made) say(made.error().message);
-  const auto written =
-      code == 0 ? host::write_file(output + "/success", "") : host::write_file(output + "/failure", failure);
-  if (!written) say(written.error().message);
+void tell_end(const host::File& base, int code, const std::string& failure) {
+  if (const auto written = write_end(base, code, failure); !written) say(written.error().message);
 }
 
 // A peer or a helper, and what is known of it.
@@ -49,8 +47,10 @@ struct Peer {
 
 class HostRun {
  public:
-  HostRun(const Station& station, Prepared prepared, Signals& signals, Clock& clock, Random& random)
+  HostRun(const Station& station, const host::File& base, Prepared prepared, Signals& signals, Clock& clock,
+          Random& random)
       : station_(station),
+        base_(base),
         settings_(std::move(prepared.settings)),
         variables_(std::move(prepared.variables)),
         plan_(std::move(prepared.plan)),
@@ -88,7 +88,7 @@ class HostRun {
   }
 
   int end_with(int code, const std::string& failure) {
-    if (!stopping_) write_end(station_.base, code, failure);
+    if (!stopping_) tell_end(base_, code, failure);
     if (stopping_ && code != 0) return kTerminatedCode;
     return code;
   }
@@ -428,6 +428,7 @@ class HostRun {
   }
 
   const Station& station_;
+  const host::File& base_;
   const Settings settings_;
   const Variables variables_;
   const Plan plan_;
@@ -454,14 +455,16 @@ int run_host(const Station& station, Clock& clock, Random& random) {
   // Processes whose parents have ended are ours to collect, also when we are not the first of the container.
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   Signals signals;
+  // Held before anything of the user's runs.
+  const host::File base(::open(station.base.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   auto preparation = prepare(station, signals);
   if (!preparation.prepared) {
     if (preparation.otherwise.stopped) return kTerminatedCode;
     write_all(STDERR_FILENO, preparation.otherwise.failure + "\n");
-    write_end(station.base, preparation.otherwise.code, preparation.otherwise.failure);
+    tell_end(base, preparation.otherwise.code, preparation.otherwise.failure);
     return preparation.otherwise.code;
   }
-  return HostRun(station, std::move(*preparation.prepared), signals, clock, random).run();
+  return HostRun(station, base, std::move(*preparation.prepared), signals, clock, random).run();
 }
 
 }  // namespace trainyard::entry
