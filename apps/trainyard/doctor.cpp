@@ -5,6 +5,7 @@
 #include "host/enclosure.hpp"
 #include "host/machine.hpp"
 #include "launch/local/local.hpp"
+#include "ledger/set_aside.hpp"
 #include "trainyard/data_directory.hpp"
 #include "trainyard/terminal.hpp"
 
@@ -42,11 +43,31 @@ void print_findings(const std::string& data_directory) {
                                    : "What is missing above keeps jobs from running here.");
 }
 
+// Records that the server left out when it started.
+void print_set_aside(const std::string& data_directory) {
+  const std::string path = data_directory + "/ledger.db";
+  const auto aside = ledger::read_set_aside(path);
+  if (!aside && aside.error().kind == Kind::not_found) return;
+  if (!aside) {
+    std::printf("%s  %-22s %s\n", mark(host::Finding::State::limited).c_str(), "ledger",
+                aside.error().message.c_str());
+    return;
+  }
+  for (const auto& record : *aside)
+    std::printf("%s  %-22s the record of %s %s was set aside: %s\n",
+                mark(host::Finding::State::limited).c_str(), "ledger", record.kind.c_str(),
+                record.name.c_str(), record.reason.c_str());
+  if (!aside->empty())
+    std::printf("         %-22s %s\n", "",
+                paint(Paint::dim, "docs/formats/ledger.md says how a record is put back").c_str());
+}
+
 }  // namespace
 
 Result<void> doctor(const std::string& data_directory, bool clean) {
   if (!clean) {
     print_findings(data_directory);
+    print_set_aside(data_directory);
     return {};
   }
   const auto data = TRY(DataDirectory::open(data_directory).in("sweeping"));

@@ -16,6 +16,7 @@ domain::Job a_job(uint64_t number, const std::string& name) {
   job.key = {"us-east-1", name};
   job.spec.groups = {{"homogeneousCluster", "ml.m5.large", 1}};
   job.created = job.modified = from_milliseconds(int64_t(number));
+  job.transitions = {{domain::Phase::starting, "", job.created, {}}};
   return job;
 }
 

@@ -7,7 +7,9 @@
 
 #include "base/check.hpp"
 #include "base/text.hpp"
+#include "ledger/job_reader.hpp"
 #include "ledger/ledger.hpp"
+#include "ledger/set_aside.hpp"
 #include "ledger/tables.hpp"
 #include "sqlite/connection.hpp"
 #include "sqlite/file_watch.hpp"
@@ -34,66 +36,6 @@ int64_t status_order(domain::JobState state) {
       return 4;
   }
   return 0;
-}
-
-constexpr std::string_view kJobColumns = "SELECT spec, progress, parent FROM jobs ";
-
-Result<domain::JobSpec> spec_of(const std::string& text) {
-  const auto json = parse_json(text);
-  if (!json) return corrupt("ledger: a job's spec is not JSON");
-  auto spec = domain::job_spec_from_json(*json);
-  if (!spec) return corrupt("ledger: a job's spec: " + spec.error().message);
-  return spec;
-}
-
-// Reads jobs off rows of kJobColumns. A child's row has no spec of its own: it is that of its array, which is read once
-// for all children that follow each other.
-class JobReader {
- public:
-  explicit JobReader(Connection& connection) : connection_(connection) {}
-
-  Result<domain::Job> read(const Statement& row) {
-    const auto progress = parse_json(row.text(1));
-    if (!progress) return corrupt("ledger: a job's record is not JSON");
-    auto job = domain::job_from_json(*progress);
-    if (!job) return corrupt("ledger: a job's record: " + job.error().message);
-    const int64_t parent = row.integer(2);
-    if (parent == 0)
-      job->spec = TRY(spec_of(row.text(0)));
-    else
-      job->spec = TRY(spec_of_array(parent));
-    return job;
-  }
-
-  Result<std::vector<domain::Job>> read_all(Statement& rows) {
-    std::vector<domain::Job> jobs;
-    while (TRY(rows.step())) jobs.push_back(TRY(read(rows)));
-    return jobs;
-  }
-
- private:
-  Result<domain::JobSpec> spec_of_array(int64_t number) {
-    if (number == array_) return spec_;
-    Statement rows = TRY(connection_.prepare("SELECT spec FROM jobs WHERE number = ?"));
-    rows.bind(number);
-    if (!TRY(rows.step())) return corrupt("ledger: the array " + std::to_string(number) + " is missing");
-    spec_ = TRY(spec_of(rows.text(0)));
-    array_ = number;
-    return spec_;
-  }
-
-  Connection& connection_;
-  int64_t array_ = 0;  // whose spec_ it is
-  domain::JobSpec spec_;
-};
-
-// Columns `kind` and `body` of the row at hand.
-Result<domain::BatchNoun> noun_of(const Statement& row) {
-  const auto body = parse_json(row.text(1));
-  if (!body) return corrupt("ledger: the record of a " + row.text(0) + " is not JSON");
-  auto noun = domain::batch_noun_from_json(row.text(0), *body);
-  if (!noun) return corrupt("ledger: the record of a " + row.text(0) + ": " + noun.error().message);
-  return noun;
 }
 
 std::string token_of(const JobQuery& query, const domain::Job& last) {
@@ -404,14 +346,15 @@ class SqliteLedger final : public Ledger {
  private:
   Result<void> prepare() {
     writer_ = TRY(Connection::open(path_, sqlite::Access::read_and_write, watch_.name()));
-    TRY(make_tables(*writer_));
+    TRY(make_tables(*writer_, path_));
+    TRY(set_aside_unreadable(*writer_).in("setting aside records that cannot be read"));
     last_sequence_ = uint64_t(TRY(writer_->integer("SELECT coalesce(max(sequence), 0) FROM commands")));
     // The numbers of children that were not made yet are given too.
     const int64_t last = TRY(writer_->integer("SELECT coalesce(max(number), 0) FROM jobs"));
     const int64_t reserved =
         TRY(writer_->integer("SELECT coalesce((SELECT number + reserved FROM jobs WHERE reserved > 0 ORDER "
                              "BY number DESC LIMIT 1), 0)"));
-    last_job_number_ = uint64_t(std::max(last, reserved));
+    last_job_number_ = uint64_t(std::max({last, reserved, TRY(last_number_set_aside(*writer_))}));
     return {};
   }
 

@@ -1,6 +1,8 @@
 #include "ledger/tables.hpp"
 
+#include <filesystem>
 #include <string>
+#include <system_error>
 
 namespace trainyard::ledger {
 namespace {
@@ -102,22 +104,45 @@ CREATE TABLE records (
 constexpr const char* kVersions[] = {kFirstVersion, kSecondVersion, kThirdVersion, kFourthVersion,
                                      kFifthVersion};
 
+// Of what a commit left: the copy is whole and has no write-ahead log of its own. One that is there is of a server that died
+// before the migration was committed, or of a former upgrade: the present state counts.
+Result<void> copy_before_migration(sqlite::Connection& connection, const std::string& path, int64_t version) {
+  const std::string copy = copy_path(path, version);
+  std::string quoted;
+  for (const char c : copy) quoted += c == '\'' ? std::string("\'\'") : std::string(1, c);
+  std::error_code none;
+  std::filesystem::remove(copy, none);
+  return connection.run("VACUUM INTO '" + quoted + "'").in("copying the ledger to " + copy);
+}
+
+Error of_newer_version(const std::string& path, int64_t version, int64_t known) {
+  return conflict(
+      "it is of version " + std::to_string(version) + ", and this program knows up to " +
+      std::to_string(known) +
+      ": run the newer program. To go back to this one, and lose what happened since the upgrade, stop "
+      "the server and run: cp '" +
+      copy_path(path, known) + "' '" + path + "' && rm -f '" + path + "-wal' '" + path + "-shm'");
+}
+
 }  // namespace
 
-Result<void> make_tables(sqlite::Connection& connection) {
+std::string copy_path(const std::string& path, int64_t version) {
+  return path + ".version-" + std::to_string(version);
+}
+
+Result<void> make_tables(sqlite::Connection& connection, const std::string& path) {
   const int64_t application = TRY(connection.integer("PRAGMA application_id"));
   const int64_t tables = TRY(connection.integer("SELECT count(*) FROM sqlite_master"));
   const int64_t version = tables == 0 ? 0 : TRY(connection.integer("PRAGMA user_version"));
   constexpr auto kVersion = int64_t(std::size(kVersions));
   if (tables > 0 && application != kApplication)
     return conflict("this database is not a ledger of Trainyard");
-  if (version > kVersion)
-    return conflict("it is of version " + std::to_string(version) + ", and this program knows up to " +
-                    std::to_string(kVersion) + ": run the newer program");
+  if (version > kVersion) return of_newer_version(path, version, kVersion);
   // A reader sees the last commit while the next is being written, and a commit is one append and one sync.
   TRY(connection.run("PRAGMA journal_mode = WAL"));
   TRY(connection.run("PRAGMA synchronous = FULL"));
   if (version == kVersion) return {};
+  if (tables > 0) TRY(copy_before_migration(connection, path, version));
   TRY(connection.run("BEGIN IMMEDIATE"));
   for (int64_t next = version; next < kVersion; ++next) TRY(connection.run(kVersions[next]));
   TRY(connection.run("PRAGMA application_id = " + std::to_string(kApplication)));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "base/result.hpp"
 #include "sqlite/connection.hpp"
@@ -11,7 +12,12 @@ namespace trainyard::ledger {
 
 inline constexpr int64_t kNoBatchStatus = -1;  // of jobs that are not Batch's
 
-// Errors: conflict, when the database is another program's, or a newer version's.
-Result<void> make_tables(sqlite::Connection& connection);
+// Before a database of an earlier version is changed, a copy of it is made beside it (copy_path()).
+// `path`: of the database's file. Errors: conflict, when the database is another program's, or a newer version's; what
+// the copy cannot be made for (a full disk): then nothing was changed.
+Result<void> make_tables(sqlite::Connection& connection, const std::string& path);
+
+// "ledger.db.version-3": the database as it was before a server brought it from version 3 to its own.
+std::string copy_path(const std::string& path, int64_t version);
 
 }  // namespace trainyard::ledger

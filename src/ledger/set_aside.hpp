@@ -1,0 +1,34 @@
+// Records of the ledger that cannot be read: moved out of the tables when the ledger is opened, so that the server starts
+// without them. Nothing of them is dropped; whoever mends one puts it back with SQL (docs/formats/ledger.md).
+//
+// Threads: any; each call opens the database for itself. Errors: as Ledger's.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "sqlite/connection.hpp"
+
+namespace trainyard::ledger {
+
+struct SetAside {
+  std::string kind;    // "job", or a noun's kind
+  std::string name;    // REGION/NAME; of a definition REGION/NAME:REVISION
+  int64_t number = 0;  // of a job; else 0
+  std::string reason;
+};
+
+// All that were ever set aside and not put back, in the order in which they were. Reads only. Errors: not_found: no ledger.
+Result<std::vector<SetAside>> read_set_aside(const std::string& path);
+
+// Moves live jobs, and queues, environments and policies, that do not parse or whose parts do not agree, and says so in
+// the log. Finished jobs and definitions stay: they are read when somebody asks for them.
+// Requires: `connection` is the only writer. Private to this room.
+Result<void> set_aside_unreadable(sqlite::Connection& connection);
+
+// The largest number of a job that was set aside: it is never given again.
+Result<int64_t> last_number_set_aside(sqlite::Connection& connection);
+
+}  // namespace trainyard::ledger
