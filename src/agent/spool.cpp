@@ -13,6 +13,7 @@
 #include "base/check.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "host/disk.hpp"
 #include "host/files.hpp"
 #include "wire/codec.hpp"
 
@@ -21,16 +22,6 @@ namespace {
 
 constexpr char kStateFile[] = "state";
 constexpr char kDataFilePrefix[] = "data-";
-
-Result<void> write_whole(int descriptor, std::string_view bytes, const std::string& path) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(descriptor, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return from_errno("writing " + path);
-    bytes.remove_prefix(static_cast<size_t>(written));
-  }
-  return {};
-}
 
 uint64_t text_bytes(const std::vector<wire::LogLine>& lines) {
   uint64_t bytes = 0;
@@ -54,8 +45,9 @@ struct Batch {
 
 class FileSpool final : public Spool {
  public:
-  FileSpool(std::string directory, Clock& clock, SpoolReason& why, const SpoolLimits& limits)
-      : directory_(std::move(directory)), clock_(clock), why_(why), limits_(limits) {}
+  FileSpool(std::string directory, Clock& clock, SpoolReason& why, const SpoolLimits& limits,
+            FileFaults* faults)
+      : directory_(std::move(directory)), clock_(clock), why_(why), limits_(limits), disk_(faults) {}
 
   Result<void> open() {
     TRY(host::make_directories(directory_, 0700));
@@ -75,7 +67,7 @@ class FileSpool final : public Spool {
     fact.number = ++last_state_;
     const std::string record = spool_record(wire::encode(fact));
     states_.push_back(std::move(fact));
-    return write_whole(state_file_.descriptor(), record, path_of(kStateFile));
+    return write_state(record);
   }
 
   void add_logs(std::vector<wire::LogLine> lines) override {
@@ -170,10 +162,23 @@ class FileSpool final : public Spool {
       }
       found_facts_ = !states_.empty();
     }
-    state_file_ = host::File(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_APPEND, 0600));
-    if (!state_file_) return from_errno("opening " + path);
-    if (::ftruncate(state_file_.descriptor(), static_cast<off_t>(whole)) != 0)
-      return from_errno("cutting " + path);
+    state_file_ = TRY(disk_.create(path, O_WRONLY | O_CREAT | O_APPEND));
+    TRY(disk_.truncate(state_file_, whole, path));
+    state_bytes_ = whole;
+    return ok();
+  }
+
+  // A record that was written in part would hide those behind it from the next agent, so it is cut off, at the latest
+  // before the next record. Requires: mutex_ is held.
+  Result<void> write_state(const std::string& record) {
+    const std::string path = path_of(kStateFile);
+    if (state_torn_) TRY(disk_.truncate(state_file_, state_bytes_, path));
+    state_torn_ = false;
+    if (auto written = disk_.write(state_file_, record, path); !written) {
+      state_torn_ = !disk_.truncate(state_file_, state_bytes_, path);
+      return written;
+    }
+    state_bytes_ += record.size();
     return ok();
   }
 
@@ -222,17 +227,15 @@ class FileSpool final : public Spool {
       data_file_ = {};
       const uint32_t number = ++last_segment_;
       remove_segment_when_empty(number - 1);  // it was kept while it was written
-      data_file_ =
-          host::File(::open(segment_path(number).c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_APPEND, 0600));
-      if (!data_file_) return from_errno("opening " + segment_path(number));
+      data_file_ = TRY(disk_.create(segment_path(number), O_RDWR | O_CREAT | O_APPEND));
       segments_[number] = {};
     }
     Segment& segment = segments_[last_segment_];
     const std::string record = spool_record(payload);
     const uint64_t offset = segment.bytes;
-    if (auto written = write_whole(data_file_.descriptor(), record, segment_path(last_segment_)); !written) {
+    if (auto written = disk_.write(data_file_, record, segment_path(last_segment_)); !written) {
       // What was written of it must not stand before the next record.
-      if (::ftruncate(data_file_.descriptor(), static_cast<off_t>(offset)) != 0) data_file_ = {};
+      if (!disk_.truncate(data_file_, offset, segment_path(last_segment_))) data_file_ = {};
       return std::move(written).error();
     }
     segment.bytes += record.size();
@@ -337,10 +340,13 @@ class FileSpool final : public Spool {
   Clock& clock_;
   SpoolReason& why_;
   const SpoolLimits limits_;
+  const host::Disk disk_;
   bool found_facts_ = false;  // set by open() only
 
   mutable std::mutex mutex_;
   host::File state_file_;
+  uint64_t state_bytes_ = 0;            // of whole records in it
+  bool state_torn_ = false;             // behind them stands part of one
   std::deque<wire::StateFact> states_;  // not acknowledged, in order
   size_t next_state_ = 0;               // into states_: the first not taken
   uint64_t last_state_ = 0;
@@ -358,8 +364,8 @@ class FileSpool final : public Spool {
 }  // namespace
 
 Result<std::unique_ptr<Spool>> open_spool(const std::string& directory, Clock& clock, SpoolReason& why,
-                                          const SpoolLimits& limits) {
-  auto spool = std::make_unique<FileSpool>(directory, clock, why, limits);
+                                          const SpoolLimits& limits, FileFaults* faults) {
+  auto spool = std::make_unique<FileSpool>(directory, clock, why, limits, faults);
   TRY(spool->open().in("opening the spool"));
   return std::unique_ptr<Spool>(std::move(spool));
 }

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
+
 #include "base/text.hpp"
 #include "host/files.hpp"
 #include "host/temporary_directory.hpp"
@@ -81,6 +83,56 @@ TEST_F(SpoolTest, DataIsResentWithItsNumbers) {
   EXPECT_EQ(take(*spool), "");
   spool->acknowledge(wire::Track::data, 3);
   EXPECT_TRUE(spool->data_empty());
+}
+
+// A fact that was written in part stood before all later ones, and the next agent found none of them.
+TEST_F(SpoolTest, KeepsEveryFactOfAFailingDiskThatItSaidWasWritten) {
+  for (const int error_number : {EIO, ENOSPC}) {
+    for (uint64_t nth = 1;; ++nth) {
+      const std::string directory = directory_.path() + "/" + std::to_string(error_number * 1000 + int(nth));
+      NthFileFault faults(nth, error_number);
+      auto spool = open_spool(directory, clock_, away_, {}, &faults);
+      ASSERT_TRUE(spool) << spool.error().message;
+      faults.arm();
+      std::vector<std::string> written;
+      for (const std::string name : {"a", "b", "c"}) {
+        if ((*spool)->add_state(fact(name))) written.push_back(name);
+        add_line(**spool, "line " + name);
+      }
+      EXPECT_GE(written.size(), 2u) << nth;
+      // Here, all are still sent.
+      for (const std::string name : {"a", "b", "c"}) EXPECT_EQ((*spool)->take_state()->message, name);
+      for (std::string line; !(line = take(**spool)).empty();)
+        EXPECT_TRUE(line.find("line ") != line.npos || line.find("dropped") != line.npos) << line;
+      spool = open_spool(directory, clock_, away_);
+      ASSERT_TRUE(spool) << spool.error().message;
+      for (const std::string& name : written) EXPECT_EQ((*spool)->take_state()->message, name) << nth;
+      EXPECT_FALSE((*spool)->take_state());
+      if (!faults.struck()) break;
+      ASSERT_LT(nth, 100u);
+    }
+  }
+}
+
+// Neither the write nor the cut succeeds at first.
+TEST_F(SpoolTest, CutsATornFactOffWhenTheDiskTakesItAgain) {
+  class Twice final : public FileFaults {
+   public:
+    FileFault before(FileStep step, const std::string&, size_t bytes) override {
+      if (left_ == 0) return {};
+      --left_;
+      return {EIO, step == FileStep::write ? bytes / 2 : 0};
+    }
+    int left_ = 0;
+  } faults;
+  auto spool = *open_spool(directory_.path(), clock_, away_, {}, &faults);
+  ASSERT_TRUE(spool->add_state(fact("a")));
+  faults.left_ = 2;
+  EXPECT_FALSE(spool->add_state(fact("b")));
+  EXPECT_TRUE(spool->add_state(fact("c")));
+  spool = open();
+  EXPECT_EQ(spool->take_state()->message, "a");
+  EXPECT_EQ(spool->take_state()->message, "c");
 }
 
 TEST_F(SpoolTest, TheOldestUnsentGoAtTheLimitAndALineSaysSo) {

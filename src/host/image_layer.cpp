@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <memory>
@@ -56,13 +57,38 @@ bool keeps_owners() {
   return several;
 }
 
-Result<void> extract(const std::string& archive, const std::string& directory) {
+// Counts the lines of a file that grows.
+class LineCount {
+ public:
+  explicit LineCount(std::string path) : path_(std::move(path)) {}
+  uint64_t now() {
+    if (!file_) file_ = File(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
+    std::array<char, 64 << 10> buffer;
+    while (file_) {
+      const ssize_t got = ::read(file_.descriptor(), buffer.data(), buffer.size());
+      if (got <= 0) break;
+      lines_ += uint64_t(std::count(buffer.begin(), buffer.begin() + got, '\n'));
+    }
+    return lines_;
+  }
+
+ private:
+  const std::string path_;
+  File file_;
+  uint64_t lines_ = 0;
+};
+
+Result<void> extract(const std::string& archive, const std::string& directory, const LayerLimits& limits) {
   TRY(make_directories(tree_of(directory), 0755));
   // Some writers of layers leave out an archive's end, which is zeros. What comes after an end is read all the same, or
   // the reader would fail for having nobody to write to; what it says of the packing counts.
-  const std::string script = "archive=$1; shift; { " + reader_of(archive) +
-                             " \"$archive\" && head -c 10240 /dev/zero; } | "
-                             "{ tar --extract --file=- \"$@\"; code=$?; cat >/dev/null; exit $code; }";
+  // Of the unpacked archive only so much comes through; that there is more is noted in a file, and ends it.
+  const std::string script =
+      "archive=$1 limit=$2 over=$3; shift 3; { " + reader_of(archive) +
+      " \"$archive\" | { head -c \"$limit\"; more=$(head -c 1 | wc -c); "
+      "if [ \"$more\" != 0 ]; then : > \"$over\"; exit 1; fi; } && head -c 10240 /dev/zero; } | "
+      "{ tar --extract --file=- \"$@\"; code=$?; cat >/dev/null; exit $code; }";
+  const std::string over = directory + "/over", names = list_of(directory) + ".all";
   const std::vector<std::string> words{"bash",
                                        "-o",
                                        "pipefail",
@@ -70,6 +96,8 @@ Result<void> extract(const std::string& archive, const std::string& directory) {
                                        script,
                                        "bash",
                                        archive,
+                                       std::to_string(limits.bytes_max),
+                                       over,
                                        "--directory=" + tree_of(directory),
                                        "--preserve-permissions",
                                        "--numeric-owner",
@@ -78,11 +106,18 @@ Result<void> extract(const std::string& archive, const std::string& directory) {
                                        "--warning=no-timestamp",
                                        "--verbose",
                                        "--quoting-style=literal",
-                                       "--index-file=" + list_of(directory) + ".all"};
-  TRY(run_or_fail({words, {{"LC_ALL", "C"}}, "", "", kUnpackMax}));
+                                       "--index-file=" + names};
+  LineCount entries(names);
+  const auto within = [&] { return entries.now() <= limits.entries_max; };
+  const auto unpacked = run_or_fail({words, {{"LC_ALL", "C"}}, "", "", kUnpackMax, within});
+  if (exists(over))
+    return exhausted("a layer of the image has more than " + human_bytes(limits.bytes_max) + " unpacked");
+  if (!within())
+    return exhausted("a layer of the image has more than " + std::to_string(limits.entries_max) + " files");
+  TRY(unpacked);
   // Of all names only those of directories matter later.
   std::string directories;
-  const std::string all = TRY(read_file(list_of(directory) + ".all", kListBytesMax));
+  const std::string all = TRY(read_file(names, kListBytesMax));
   for (const auto line : split(all, '\n'))
     if (line.ends_with('/')) directories.append(clean(line)).append("\n");
   TRY(write_file(list_of(directory), directories, 0600));
@@ -90,7 +125,7 @@ Result<void> extract(const std::string& archive, const std::string& directory) {
   const std::string size =
       TRY(run_or_fail({{"du", "-s", "-B1", tree_of(directory)}, {}, "", "", kUnpackMax}));
   TRY(write_file(size_of(directory), size.substr(0, size.find('\t')), 0600));
-  return remove_all(list_of(directory) + ".all");
+  return remove_all(names);
 }
 
 struct CloseDirectory {
@@ -182,9 +217,10 @@ class Laying {
 
 }  // namespace
 
-Result<void> unpack_layer(const std::string& archive, const std::string& directory) {
+Result<void> unpack_layer(const std::string& archive, const std::string& directory,
+                          const LayerLimits& limits) {
   TRY(make_directories(directory, 0700));
-  auto done = extract(archive, directory);
+  auto done = extract(archive, directory, limits);
   if (!done) (void)remove_all(directory);
   return done;
 }

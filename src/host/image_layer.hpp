@@ -19,9 +19,17 @@
 
 namespace trainyard::host {
 
+// What one layer may become, whatever little its archive is.
+struct LayerLimits {
+  uint64_t bytes_max =
+      uint64_t{128} << 30;           // of the unpacked archive: the largest frameworks' have a tenth of it
+  uint64_t entries_max = 2'000'000;  // files and directories, each an inode: likewise
+};
+
 // Makes `directory`, which must not be there, from an archive: plain, or packed by gzip or zstd. On failure nothing of
-// it stays.
-Result<void> unpack_layer(const std::string& archive, const std::string& directory);
+// it stays. Errors also: exhausted, beyond the limits.
+Result<void> unpack_layer(const std::string& archive, const std::string& directory,
+                          const LayerLimits& limits = {});
 
 // Lays an unpacked layer over what `root`, a directory of the same file system, holds already.
 Result<void> lay_over(const std::string& layer_directory, const std::string& root);

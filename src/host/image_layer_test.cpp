@@ -54,6 +54,26 @@ class Layers : public testing::Test {
   int count_ = 0;
 };
 
+// A few kilobytes that become as many bytes and files as one likes.
+TEST_F(Layers, BecomeNoMoreThanTheLimits) {
+  const std::string zeros = archive("head -c 3000000 /dev/zero > zeros"),
+                    many = archive("seq 500 | xargs touch");
+  const auto unpack = [&](const std::string& archive, const LayerLimits& limits) {
+    const std::string made = directory_.path() + "/layer" + std::to_string(++count_);
+    auto done = unpack_layer(archive, made, limits);
+    EXPECT_EQ(exists(made), bool(done)) << "nothing stays";
+    return done;
+  };
+  const auto large = unpack(zeros, {.bytes_max = 2'000'000});
+  ASSERT_FALSE(large);
+  EXPECT_EQ(large.error().kind, Kind::exhausted) << large.error().message;
+  EXPECT_TRUE(unpack(zeros, {.bytes_max = 3'100'000}));
+  const auto files = unpack(many, {.entries_max = 400});
+  ASSERT_FALSE(files);
+  EXPECT_EQ(files.error().kind, Kind::exhausted) << files.error().message;
+  EXPECT_TRUE(unpack(many, {.entries_max = 501}));
+}
+
 TEST_F(Layers, LieOverEachOther) {
   const auto lower =
       layer("mkdir -m 1777 tmp; mkdir a; echo old > a/file; echo kept > a/kept; ln -s a/kept link");

@@ -5,6 +5,7 @@
 #include <sys/utsname.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <initializer_list>
 
 #include "base/text.hpp"
@@ -26,6 +27,13 @@ std::string machine_architecture() {
   utsname name;
   const std::string machine = ::uname(&name) == 0 ? name.machine : "";
   return machine == "x86_64" ? "amd64" : machine == "aarch64" ? "arm64" : machine;
+}
+
+// Where skopeo looks for it (containers-policy.json(5)); without one it refuses every image.
+bool has_signature_policy() {
+  const char* home = ::getenv("HOME");
+  return (home && exists(std::string(home) + "/.config/containers/policy.json")) ||
+         exists("/etc/containers/policy.json");
 }
 
 struct OciPlace {
@@ -144,14 +152,12 @@ Result<std::vector<ImageReference>> layers_of(const std::string& source) {
 Result<void> fetch(const std::string& source, const LayoutPlace& to, const std::function<bool()>& watch) {
   TRY(need_skopeo());
   TRY(make_directories(to.blobs + "/sha256", 0700));
-  // It picks this machine's image of several, and understands Docker's formats. Policy: who may use the API may run any
-  // image, so there is nothing for signatures to decide.
-  std::vector<std::string> words{"skopeo",
-                                 "--insecure-policy",
-                                 "copy",
-                                 "--quiet",
-                                 "--dest-shared-blob-dir=" + to.blobs,
-                                 "--dest-oci-accept-uncompressed-layers"};
+  // It picks this machine's image of several, and understands Docker's formats. Signatures are checked as the machine's
+  // policy.json says, and then left out: a layout has no place for them.
+  std::vector<std::string> words{"skopeo"};
+  if (!has_signature_policy()) words.push_back("--insecure-policy");
+  words.insert(words.end(), {"copy", "--quiet", "--remove-signatures", "--dest-shared-blob-dir=" + to.blobs,
+                             "--dest-oci-accept-uncompressed-layers"});
   if (source.starts_with(kRegistry) && is_loopback(source)) words.push_back("--src-tls-verify=false");
   words.push_back(source);
   words.push_back("oci:" + to.directory + ":" + std::string(kFetchedTag));

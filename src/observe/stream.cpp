@@ -351,15 +351,21 @@ void Stream::lead(std::unique_lock<std::mutex>& lock) {
 Result<void> Stream::write(const Segment& segment, bool is_new, uint64_t position, const std::string& bytes) {
   const std::string file_path = path(segment.number);
   const uint64_t offset = is_new ? 0 : segment.header_bytes + (position - segment.base);
+  bool sync_failed = false;
+  const auto synced = [&](Result<void> done) {
+    // A full disk is told of by a sync too; what was not written then is cut off and written again.
+    sync_failed = sync_failed || (!done && done.error().kind != Kind::exhausted);
+    return done;
+  };
   const auto written = [&]() -> Result<void> {
     if (is_new) TRY(make_directory(directory_));
     const Descriptor file =
         TRY(Descriptor::open(file_path, is_new ? O_WRONLY | O_CREAT | O_TRUNC : O_WRONLY));
     TRY(file.write(offset, bytes));
-    TRY(file.sync());
+    TRY(synced(file.sync()));
     if (is_new) {
-      TRY(sync_directory(directory_));
-      TRY(sync_directory(directory_ + "/.."));
+      TRY(synced(sync_directory(directory_)));
+      TRY(synced(sync_directory(directory_ + "/..")));
     }
     return ok();
   }();
@@ -372,9 +378,10 @@ Result<void> Stream::write(const Segment& segment, bool is_new, uint64_t positio
     TRY(file.truncate(offset));
     return file.sync();
   }();
-  if (!undone) {
+  // After a sync that failed the kernel may call clean what is not on the disk: no later one is to be believed.
+  if (!undone || sync_failed) {
     std::lock_guard lock(mutex_);
-    broken_ = undone.error();
+    broken_ = undone ? written.error() : undone.error();
     broken_->message.insert(0, "the stream takes no more events until the server starts again: ");
   }
   return written.error();
