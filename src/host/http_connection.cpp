@@ -27,6 +27,16 @@ constexpr std::string_view kOnlyTls =
     "https:// and trust the server's own certificate authority: `trainyard env` prints what a client "
     "needs.\n";
 
+// The handler's choice; a handler that throws has chosen to fail.
+Handler::Choice decide(Handler& handler, const RequestHead& head) {
+  try {
+    return handler.choose(head);
+  } catch (const std::exception& error) {
+    log(Level::error, "host", "a request's handler threw", {{"what", error.what()}});
+    return {.refusal = Response{.status = 500, .headers = {}, .body = ""}};
+  }
+}
+
 // What one buffered body takes of the memory for all of them, until its request is answered.
 class Charge {
  public:
@@ -49,13 +59,15 @@ class Charge {
 
 // -- a connection: reading ------------------------------------------------------------------------
 
-Connection::Connection(Server& server, Loop& loop, std::shared_ptr<Gate> gate, tcp::socket socket)
+Connection::Connection(Server& server, Loop& loop, std::shared_ptr<Gate> gate, tcp::socket socket,
+                       asio::ip::address peer)
     : server_(server),
       loop_(loop),
       gate_(std::move(gate)),
       place_(loop.connections.insert(loop.connections.end(), this)),
       socket_(std::move(socket)),
       descriptor_(socket_.native_handle()),
+      peer_group_(std::move(peer)),
       in_(server.settings().head_bytes_max) {
   error_code ignored;
   socket_.set_option(tcp::no_delay(true), ignored);
@@ -70,7 +82,7 @@ Connection::Connection(Server& server, Loop& loop, std::shared_ptr<Gate> gate, t
 
 Connection::~Connection() {
   loop_.connections.erase(place_);
-  server_.connection_ended();
+  server_.connection_ended(peer_group_);
 }
 
 asio::awaitable<void> Connection::run(std::shared_ptr<Connection> self) {
@@ -199,18 +211,59 @@ asio::awaitable<bool> Connection::one_request() {
   head_.peer = peer_;
   continue_expected_ = in_.expects_continue();
 
-  const Handler::Choice choice = server_.handler().choose(head_);
+  head_.finding = nullptr;
+  Handler::Choice choice = decide(server_.handler(), head_);
   exchange_++;
   bool goes_on = false;
-  if (choice.intake == Intake::streamed) {
-    goes_on = co_await streamed_request();
+  if (choice.refusal) {
+    goes_on = co_await refuse_unread(*choice.refusal);
   } else {
-    goes_on = co_await buffered_request(choice.body_bytes_max);
+    accepted_ = true;
+    head_.finding = std::move(choice.finding);
+    if (choice.intake == Intake::streamed) {
+      goes_on = co_await streamed_request(std::move(choice.tenant));
+    } else {
+      goes_on = co_await buffered_request(choice);
+    }
   }
   co_return goes_on;
 }
 
-asio::awaitable<bool> Connection::buffered_request(size_t body_bytes_max) {
+// Answers by the head alone, whatever of the body has come.
+asio::awaitable<bool> Connection::refuse_unread(const Response& response) {
+  // A client that was not told to go on may or may not send its body; one that sends more than we would throw away is
+  // not worth waiting for. Either way what follows on this connection cannot be told apart.
+  if (continue_expected_ || in_.announced_left() > kDrainBytesMax || server_.stopping() ||
+      equals_ignoring_case(response.headers.get("Connection"), "close"))
+    keep_alive_ = false;
+  linger_ = !keep_alive_ && in_.body_left();
+  const bool sent = co_await send_response(response);
+  if (!sent || !keep_alive_) co_return false;
+  co_return co_await drain();
+}
+
+// Reads and throws away what is left of a body whose answer did not want it, without a thread and for a short time.
+// False when the connection cannot go on.
+asio::awaitable<bool> Connection::drain() {
+  std::array<char, kReadBytes> buffer;
+  uint64_t thrown_away = 0;
+  head_deadline_ = steady_now() + kLingerLimit.count();
+  while (in_.body_left()) {
+    size_t got = 0;
+    const HttpDecoder::Step step = in_.take_body(buffer, got);
+    if (step == HttpDecoder::Step::fault) co_return false;
+    thrown_away += got;
+    if (thrown_away > kDrainBytesMax) co_return false;
+    if (step == HttpDecoder::Step::done) continue;
+    move_deadline();
+    const bool more = co_await read_some();
+    if (!more) co_return false;
+  }
+  co_return true;
+}
+
+asio::awaitable<bool> Connection::buffered_request(const Handler::Choice& choice) {
+  const size_t body_bytes_max = choice.body_bytes_max;
   Request request;
   if (in_.announced_left() > body_bytes_max)
     co_return co_await refuse(413,
@@ -247,12 +300,7 @@ asio::awaitable<bool> Connection::buffered_request(size_t body_bytes_max) {
   woken_ = false;
   state_ = State::waiting;
   no_deadline();
-  auto responder = std::make_unique<LoopResponder>(gate_, weak_from_this(), exchange_);
-  try {
-    server_.handler().handle(std::move(request), std::move(responder));
-  } catch (const std::exception& error) {
-    log(Level::error, "host", "a request's handler threw", {{"what", error.what()}});
-  }
+  hand_over(std::move(request), choice.intake == Intake::blocking, choice.tenant);
   if (!response_) co_await until_woken();
   if (!response_) co_return false;  // cut off
   charge.give_back();               // before the answer is seen: who has it may ask again at once
@@ -262,6 +310,32 @@ asio::awaitable<bool> Connection::buffered_request(size_t body_bytes_max) {
 
   if (equals_ignoring_case(response.headers.get("Connection"), "close") || server_.stopping())
     keep_alive_ = false;
+  const bool sent = co_await send_response(response);
+  co_return sent&& keep_alive_;
+}
+
+// To the handler, which answers through a responder, now or later.
+void Connection::hand_over(Request request, bool blocking, const std::string& tenant) {
+  auto responder = std::make_unique<LoopResponder>(gate_, weak_from_this(), exchange_);
+  const auto call = [&handler = server_.handler()](Request& given, std::unique_ptr<LoopResponder> to) {
+    try {
+      handler.handle(std::move(given), std::move(to));
+    } catch (const std::exception& error) {
+      log(Level::error, "host", "a request's handler threw", {{"what", error.what()}});
+    }
+  };
+  if (!blocking) return call(request, std::move(responder));
+  struct Work {
+    Request request;
+    std::unique_ptr<LoopResponder> responder;
+  };
+  const auto work = std::make_shared<Work>(Work{std::move(request), std::move(responder)});
+  const bool runs =
+      server_.pool().run(tenant, [work, call] { call(work->request, std::move(work->responder)); });
+  if (!runs) work->responder->reply({503, {}, "No thread is left to serve this request.\n"});
+}
+
+asio::awaitable<bool> Connection::send_response(const Response& response) {
   const bool with_body = has_body(response.status) && !in_.is_head_method();
   out_.clear();
   append_head(out_,
@@ -281,8 +355,7 @@ asio::awaitable<bool> Connection::buffered_request(size_t body_bytes_max) {
       rest = response.body;
   }
   head_deadline_ = kNever;
-  const bool sent = co_await send(out_, rest);
-  co_return sent&& keep_alive_;
+  co_return co_await send(out_, rest);
 }
 
 void Connection::answer(uint64_t exchange, Response response) {
@@ -308,9 +381,16 @@ asio::awaitable<bool> Connection::refuse(int status, std::string_view words) {
   co_return false;
 }
 
+RateFloor Connection::make_floor() const {
+  return {server_.settings().idle_limit, server_.settings().bytes_per_second_min};
+}
+
 asio::awaitable<bool> Connection::send(std::string_view first, std::string_view second) {
+  RateFloor floor = make_floor();
   while (!first.empty() || !second.empty()) {
-    move_deadline();
+    const auto begun = steady_microseconds();
+    deadline_.store(std::min(head_deadline_, steady_now() + int64_t(floor.allowance() / 1ms)),
+                    std::memory_order_relaxed);
     const std::array<asio::const_buffer, 2> parts = {asio::const_buffer(first.data(), first.size()),
                                                      asio::const_buffer(second.data(), second.size())};
     error_code error;
@@ -323,6 +403,7 @@ asio::awaitable<bool> Connection::send(std::string_view first, std::string_view 
       sent = co_await socket_.async_write_some(parts, asio::redirect_error(asio::use_awaitable, error));
     }
     if (error) co_return false;
+    floor.waited(steady_microseconds() - begun, sent);
     const size_t of_first = std::min(sent, first.size());
     first.remove_prefix(of_first);
     second.remove_prefix(sent - of_first);

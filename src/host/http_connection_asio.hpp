@@ -20,6 +20,7 @@
 #include <condition_variable>
 #include <limits>
 #include <list>
+#include <map>
 #include <mutex>
 #include <thread>
 
@@ -29,7 +30,8 @@
 #include "host/http_message.hpp"
 #include "host/http_server.hpp"
 #include "host/machine_clock.hpp"
-#include "host/thread_pool.hpp"
+#include "host/rate_floor.hpp"
+#include "host/tenant_pool.hpp"
 
 namespace trainyard::host::http {
 
@@ -43,8 +45,14 @@ inline constexpr size_t kStreamBytes = 64 << 10;
 // After our last word we read on for so long and so much, since closing on unread bytes would reset the
 // connection and may take the answer from the client.
 inline constexpr Duration kLingerLimit = 2s;
+// What is read and thrown away of a request whose answer did not want its body, so that the connection can go on.
+inline constexpr uint64_t kDrainBytesMax = 256 << 10;
 
 inline int64_t steady_now() { return std::chrono::steady_clock::now().time_since_epoch() / 1ms; }
+inline std::chrono::microseconds steady_microseconds() {
+  return std::chrono::duration_cast<std::chrono::microseconds>(
+      std::chrono::steady_clock::now().time_since_epoch());
+}
 inline constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 
 // -- waking a coroutine ---------------------------------------------------------------------------
@@ -111,7 +119,8 @@ struct Gate {
 // it must.
 class Connection final : public std::enable_shared_from_this<Connection> {
  public:
-  Connection(Server& server, Loop& loop, std::shared_ptr<Gate> gate, tcp::socket socket);
+  Connection(Server& server, Loop& loop, std::shared_ptr<Gate> gate, tcp::socket socket,
+             asio::ip::address peer);
   ~Connection();
 
   // `self` keeps us alive while the coroutine runs.
@@ -122,6 +131,10 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void check_deadline(int64_t now);
   void close_if_idle();
   void cut_off();
+  // Whether it may make room for another: of that peer, and without an accepted request.
+  bool may_be_shed(const std::optional<asio::ip::address>& peer) const {
+    return !accepted_ && !cut_off_ && (!peer || *peer == peer_group_);
+  }
   void finish_stream();
 
  private:
@@ -133,8 +146,12 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   asio::awaitable<bool> read_some();
   asio::awaitable<bool> read_head();
   asio::awaitable<bool> one_request();
-  asio::awaitable<bool> buffered_request(size_t body_bytes_max);
-  asio::awaitable<bool> streamed_request();
+  asio::awaitable<bool> buffered_request(const Handler::Choice& choice);
+  asio::awaitable<bool> streamed_request(std::string tenant);
+  asio::awaitable<bool> drain();
+  asio::awaitable<bool> send_response(const Response& response);
+  asio::awaitable<bool> refuse_unread(const Response& response);
+  void hand_over(Request request, bool blocking, const std::string& tenant);
   asio::awaitable<size_t> read_body_some(std::span<char> room);
   asio::awaitable<bool> send(std::string_view first, std::string_view second);
   asio::awaitable<bool> refuse(int status, std::string_view words);
@@ -151,8 +168,10 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void no_deadline() { deadline_.store(kNever, std::memory_order_relaxed); }
   void shut_down() { ::shutdown(descriptor_, SHUT_RDWR); }
   // For the pool's thread, while streaming.
-  size_t read_now(std::span<char> room, error_code& error);
-  void send_now(std::span<const asio::const_buffer> parts, error_code& error);
+  // `floor`: counted by it; null: any pause up to the idle limit is allowed.
+  size_t read_now(std::span<char> room, error_code& error, RateFloor* floor);
+  void send_now(std::span<const asio::const_buffer> parts, error_code& error, RateFloor* floor);
+  RateFloor make_floor() const;
 
   Server& server_;
   Loop& loop_;
@@ -163,6 +182,8 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   const int descriptor_;
   bool may_speak_plain_ = true;
   std::string peer_;
+  const asio::ip::address peer_group_;
+  bool accepted_ = false;  // a request of this connection was not refused
 
   State state_ = State::idle;
   std::atomic<int64_t> deadline_{kNever};  // milliseconds of the steady clock
@@ -192,20 +213,21 @@ class Server final : public HttpServer {
       : settings_(settings),
         handler_(handler),
         given_(std::move(listener)),
-        pool_(std::in_place, settings.stream_threads_max) {}
+        pool_(std::in_place, settings.stream_threads_max, settings.stream_threads_per_tenant) {}
   ~Server() override { stop(0ms); }
 
   Result<void> start();
   uint16_t port() const override { return port_; }
+  Load load() const override;
   void stop(Duration grace) override;
 
   const HttpSettings& settings() const { return settings_; }
   Handler& handler() { return handler_; }
-  ThreadPool& pool() { return *pool_; }
+  TenantPool& pool() { return *pool_; }
   asio::ssl::context* tls() { return tls_ ? &*tls_ : nullptr; }
   bool stopping() const { return stopping_.load(std::memory_order_relaxed); }
   Duration tick_interval() const { return std::clamp<Duration>(settings_.idle_limit / 4, 1ms, 1s); }
-  void connection_ended();
+  void connection_ended(const asio::ip::address& peer);
   void tick(Loop& loop);
   std::atomic<size_t>& buffered_bytes() { return buffered_bytes_; }
 
@@ -213,7 +235,9 @@ class Server final : public HttpServer {
   Result<void> prepare_tls();
   Result<void> listen();
   asio::awaitable<void> accept();
-  void adopt(Loop& loop, std::shared_ptr<Gate> gate, tcp::socket socket);
+  void adopt(Loop& loop, std::shared_ptr<Gate> gate, tcp::socket socket, asio::ip::address peer);
+  bool count(const asio::ip::address& peer, bool& peer_is_full);
+  void shed(const std::optional<asio::ip::address>& peer);
   void turn_away(tcp::socket socket);
   void on_every_loop(const std::function<void(Connection&)>& act);
 
@@ -223,16 +247,18 @@ class Server final : public HttpServer {
   std::optional<asio::ssl::context> tls_;
   std::vector<std::unique_ptr<Loop>> loops_;
   std::vector<std::shared_ptr<Gate>> gates_;
-  std::optional<ThreadPool> pool_;
+  std::optional<TenantPool> pool_;
   std::optional<tcp::acceptor> acceptor_;  // confined to the first loop
   uint16_t port_ = 0;
   std::atomic<size_t> buffered_bytes_ = 0;
   std::atomic<bool> stopping_ = false;
   bool stopped_ = false;
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable changed_;
-  size_t connections_ = 0;  // guarded by mutex_
+  // Guarded by mutex_:
+  size_t connections_ = 0;
+  std::map<asio::ip::address, size_t> peers_;  // those with connections
 };
 
 // Answers by posting to the loop of the connection, or at once when that is where we are.

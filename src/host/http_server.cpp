@@ -3,6 +3,7 @@
 #include <openssl/ssl.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -20,6 +21,17 @@ namespace {
 // How long accepting rests when we are out of descriptors.
 constexpr Duration kAcceptRest = 100ms;
 constexpr int kBacklogMax = 1024;
+// The network part of an IPv6 address: one subscriber has all the addresses below it.
+constexpr size_t kIpv6NetworkBytes = 8;
+
+// What counts as one peer.
+asio::ip::address group_of(const asio::ip::address& address) {
+  if (address.is_loopback()) return asio::ip::address_v4::loopback();
+  if (!address.is_v6()) return address;
+  auto bytes = address.to_v6().to_bytes();
+  std::fill(bytes.begin() + kIpv6NetworkBytes, bytes.end(), static_cast<unsigned char>(0));
+  return asio::ip::address_v6(bytes);
+}
 
 }  // namespace
 
@@ -119,20 +131,41 @@ asio::awaitable<void> Server::accept() {
       co_await rest.async_wait(asio::redirect_error(asio::use_awaitable, error));
       continue;
     }
-    bool room = false;
-    {
-      const std::lock_guard lock(mutex_);
-      room = connections_ < settings_.connections_max;
-      if (room) connections_++;
-    }
-    if (!room) {
+    const asio::ip::address peer = group_of(socket.remote_endpoint(error).address());
+    bool peer_is_full = false;
+    if (!count(peer, peer_is_full)) {
       turn_away(std::move(socket));
+      shed(peer_is_full ? std::optional(peer) : std::nullopt);
       continue;
     }
-    asio::post(loop.context, [this, &loop, gate, taken = std::move(socket)]() mutable {
-      adopt(loop, std::move(gate), std::move(taken));
+    asio::post(loop.context, [this, &loop, gate, peer, taken = std::move(socket)]() mutable {
+      adopt(loop, std::move(gate), std::move(taken), peer);
     });
   }
+}
+
+// Counts a new connection. False when there is no room for it.
+bool Server::count(const asio::ip::address& peer, bool& peer_is_full) {
+  const std::lock_guard lock(mutex_);
+  const auto found = peers_.find(peer);
+  peer_is_full = found != peers_.end() && found->second >= settings_.connections_per_peer_max;
+  if (peer_is_full || connections_ >= settings_.connections_max) return false;
+  connections_++;
+  peers_[peer]++;
+  return true;
+}
+
+// Ends the oldest connection (one a loop) that has never had a request accepted, so that a client that was turned away
+// finds room when it comes again. `peer`: only of that one.
+void Server::shed(const std::optional<asio::ip::address>& peer) {
+  for (const auto& loop : loops_)
+    asio::post(loop->context, [&loop = *loop, peer] {
+      for (Connection* connection : loop.connections) {
+        if (!connection->may_be_shed(peer)) continue;
+        connection->cut_off();
+        return;
+      }
+    });
 }
 
 void Server::turn_away(tcp::socket socket) {
@@ -146,8 +179,9 @@ void Server::turn_away(tcp::socket socket) {
   (void)!::send(socket.native_handle(), kFull.data(), kFull.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-void Server::adopt(Loop& loop, std::shared_ptr<Gate> gate, tcp::socket socket) {
-  const auto connection = std::make_shared<Connection>(*this, loop, std::move(gate), std::move(socket));
+void Server::adopt(Loop& loop, std::shared_ptr<Gate> gate, tcp::socket socket, asio::ip::address peer) {
+  const auto connection =
+      std::make_shared<Connection>(*this, loop, std::move(gate), std::move(socket), std::move(peer));
   if (stopping()) return;
   if (!loop.ticking) {
     loop.ticking = true;
@@ -170,9 +204,23 @@ void Server::tick(Loop& loop) {
   });
 }
 
-void Server::connection_ended() {
+HttpServer::Load Server::load() const {
+  Load load;
+  if (pool_) {
+    const TenantPool::Load streams = pool_->load();
+    load.streams_running = streams.running;
+    load.streams_waiting = streams.waiting;
+  }
+  const std::lock_guard lock(mutex_);
+  load.connections = connections_;
+  return load;
+}
+
+void Server::connection_ended(const asio::ip::address& peer) {
   const std::lock_guard lock(mutex_);
   connections_--;
+  const auto found = peers_.find(peer);
+  if (--found->second == 0) peers_.erase(found);
   changed_.notify_all();
 }
 

@@ -1,14 +1,18 @@
 // One port for plain HTTP and TLS alike: the first byte of a connection tells (0x16 opens a TLS handshake).
 //
-// The server decodes heads and hands requests to a Handler in one of two ways, which the handler chooses by
-// the head:
-//   buffered   the whole body is read first (up to a limit), handle() runs on an I/O thread and must not
-//   block; it may
-//              answer later, from any thread, through its Responder. For the control plane's small requests.
-//   streamed   stream() runs on a thread of its own pool and reads and writes the body with blocking calls
-//   through a
+// The server decodes heads and asks a Handler, by the head alone and before a byte of the body is read, to refuse the
+// request or to say how to take its body:
+//   buffered   the whole body is read first (up to a limit) by the I/O threads, handle() runs on an I/O thread and must
+//              not block; it may answer later, from any thread, through its Responder. For the control plane's small
+//              requests.
+//   blocking   as buffered, but handle() runs on a thread of the pool and may block.
+//   streamed   stream() runs on a thread of the pool and reads and writes the body with blocking calls through a
 //              bounded buffer. For objects.
 // Expect: 100-continue is answered when the body is first wanted. Keep-alive and pipelining as in HTTP/1.1.
+//
+// Slow peers: a request that is refused, and a buffered body however slowly it comes, hold no thread. Streams must move
+// bytes_per_second_min in both directions (rate_floor.hpp). Threads of the pool are shared by tenants, connections by
+// peers. Where connections are full, the oldest one that has not had a request accepted is ended for each new one.
 //
 // Threads: the handler is called from many threads at once. Lifetime: the handler must outlive the server;
 // stop() ends accepting, lets requests under way finish until the deadline, and joins all threads. Errors:
@@ -46,6 +50,11 @@ class Headers {
   std::vector<std::pair<std::string, std::string>> fields_;
 };
 
+// What a handler found out about a request by its head alone: carried from choose() to handle() or stream().
+struct Finding {
+  virtual ~Finding() = default;
+};
+
 struct RequestHead {
   std::string method;  // as sent: "GET"
   std::string target;  // as sent, undecoded: "/bucket/a%20b?list-type=2"
@@ -53,6 +62,7 @@ struct RequestHead {
   bool tls = false;
   std::string peer;  // "127.0.0.1:51234"
   std::optional<uint64_t> content_length;
+  std::shared_ptr<const Finding> finding = nullptr;  // of choose(); null: none
 
   std::string_view path() const;   // undecoded, before '?'
   std::string_view query() const;  // undecoded, after '?'; "" when there is none
@@ -111,16 +121,20 @@ class Stream {
   virtual Result<std::unique_ptr<Upgraded>> upgrade(std::string_view protocol) = 0;
 };
 
-enum class Intake { buffered, streamed };
+enum class Intake { buffered, blocking, streamed };
 
 class Handler {
  public:
   virtual ~Handler() = default;
-  // How to take this request's body, and for buffered ones how much of it at most.
+  // How to take this request's body, and for buffered and blocking ones how much of it at most.
   struct Choice {
     Intake intake = Intake::buffered;
     size_t body_bytes_max = 4 << 20;
+    std::optional<Response> refusal = std::nullopt;    // answered at once; nothing of the body is read
+    std::string tenant = "";                           // whose share of the threads it uses
+    std::shared_ptr<const Finding> finding = nullptr;  // goes into the head
   };
+  // Called on an I/O thread: must not block.
   virtual Choice choose(const RequestHead& head) = 0;
   virtual void handle(Request request, std::unique_ptr<Responder> responder) = 0;
   virtual void stream(Stream& stream) = 0;
@@ -135,19 +149,31 @@ struct HttpSettings {
   std::string certificate_file;  // PEM; "" = no TLS
   std::string key_file;
   size_t io_threads = 2;
-  size_t stream_threads_max = 64;  // streams beyond wait for one to end
+  size_t stream_threads_max = 256;         // streams beyond wait for one to end
+  size_t stream_threads_per_tenant = 128;  // so that two tenants never wait for each other's slow clients
   size_t connections_max = 4096;
+  // From one address (IPv6: from one /64 network). All jobs and clients of this machine are one peer.
+  size_t connections_per_peer_max = 2048;
   size_t head_bytes_max = 64 << 10;
   size_t buffered_bytes_max = 256 << 20;  // bodies of all buffered requests together; beyond, 503
   // No byte for so long ends a connection, and so does a head that is not whole by then (looked at four times
   // in that time, or every second).
   Duration idle_limit = 60s;
+  // What a stream must move in either direction, averaged over idle_limit. Enough to end whoever sends byte by byte, and
+  // far below the slowest link in use.
+  uint64_t bytes_per_second_min = 1 << 10;
 };
 
 class HttpServer {
  public:
   virtual ~HttpServer() = default;  // stops without grace
   virtual uint16_t port() const = 0;
+  struct Load {
+    size_t connections = 0;
+    size_t streams_running = 0;
+    size_t streams_waiting = 0;  // for a thread, since their tenant uses its share
+  };
+  virtual Load load() const = 0;
   // Ends accepting, closes idle connections, lets requests under way finish for at most `grace`, cuts off the
   // rest, and joins all threads. Requires: not called from a handler.
   virtual void stop(Duration grace) = 0;

@@ -304,6 +304,100 @@ TEST_F(Http, WhoComesBeyondTheLimitIsTurnedAwayInWords) {
   EXPECT_EQ(status, 200);
 }
 
+TEST_F(Http, RefusesByTheHeadAloneAndReadsNothing) {
+  handler.on_choose = [](const RequestHead& head) {
+    Handler::Choice choice;
+    if (head.path() == "/refused") choice.refusal = Response{403, {}, "no"};
+    return choice;
+  };
+  serve();
+  RawClient waits = client();
+  const Answer answer =
+      waits.ask("PUT /refused HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 1000\r\n\r\n");
+  EXPECT_EQ(answer.status, 403);
+  EXPECT_TRUE(waits.closed());
+  RawClient large = client();
+  large.say("PUT /refused HTTP/1.1\r\nContent-Length: 100000000\r\n\r\nabc");
+  EXPECT_EQ(large.hear().status, 403) << "answered before the body is here";
+  RawClient small = client();
+  for (int i = 0; i < 3; i++) {
+    small.say("PUT /refused HTTP/1.1\r\nContent-Length: 1000\r\n\r\n");
+    EXPECT_EQ(small.hear().status, 403);
+    small.say(std::string(1000, 'b'));
+  }
+  small.say("POST /refused HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n");
+  EXPECT_EQ(small.hear().status, 403);
+  EXPECT_EQ(small.ask("POST /taken HTTP/1.1\r\nContent-Length: 1\r\n\r\nx").body, "/taken|x");
+}
+
+TEST_F(Http, SlowBodiesOfBlockingRequestsHoldNoThread) {
+  settings.stream_threads_max = 1;
+  handler.on_choose = [](const RequestHead&) { return Handler::Choice{Intake::blocking, 1 << 20}; };
+  serve();
+  std::vector<RawClient> slow;
+  for (int i = 0; i < 8; i++) {
+    slow.push_back(client());
+    slow.back().say("POST /slow HTTP/1.1\r\nContent-Length: 6\r\n\r\nabc");
+  }
+  RawClient other = client();
+  for (int i = 0; i < 10; i++)
+    EXPECT_EQ(other.ask("POST /other HTTP/1.1\r\nContent-Length: 1\r\n\r\nx").body, "/other|x");
+  for (RawClient& client : slow) EXPECT_EQ(client.ask("def").body, "/slow|abcdef");
+}
+
+TEST_F(Http, AFindingGoesFromTheHeadToTheHandler) {
+  struct Found final : Finding {
+    std::string path;
+  };
+  handler.on_choose = [](const RequestHead& head) {
+    auto found = std::make_shared<Found>();
+    found->path = head.path();
+    Handler::Choice choice;
+    if (head.path().starts_with("/stream")) choice.intake = Intake::streamed;
+    choice.finding = std::move(found);
+    return choice;
+  };
+  const auto path_of = [](const RequestHead& head) {
+    const auto* found = dynamic_cast<const Found*>(head.finding.get());
+    return found ? found->path : "none";
+  };
+  handler.on_handle = [&](Request request, std::unique_ptr<Responder> responder) {
+    responder->reply({200, {}, path_of(request)});
+  };
+  handler.on_stream = [&](Stream& stream) { stream.reply({200, {}, path_of(stream.head())}).value(); };
+  serve();
+  RawClient client = this->client();
+  for (const std::string path : {"/a", "/stream/b", "/c"})
+    EXPECT_EQ(client.ask("GET " + path + " HTTP/1.1\r\n\r\n").body, path);
+}
+
+// Connections that never get a request accepted cannot keep others out.
+TEST_F(Http, AFullPeerLosesItsOldestConnectionWithoutAnAcceptedRequest) {
+  settings.connections_per_peer_max = 3;
+  settings.io_threads = 1;
+  handler.on_choose = [](const RequestHead& head) {
+    Handler::Choice choice;
+    if (head.path() == "/refused") choice.refusal = Response{403, {}, "no"};
+    return choice;
+  };
+  serve();
+  RawClient known = client();
+  EXPECT_EQ(known.ask("GET / HTTP/1.1\r\n\r\n").status, 200);
+  RawClient idle = client();
+  RawClient refused = client();
+  EXPECT_EQ(refused.ask("GET /refused HTTP/1.1\r\n\r\n").status, 403);
+  RawClient turned_away = client();
+  EXPECT_EQ(turned_away.hear().status, 503);
+  EXPECT_TRUE(idle.closed());
+  int status = 0;
+  for (int i = 0; i < 1000 && status != 200; i++) {  // until the server has counted the end of the idle one
+    RawClient next = client();
+    status = next.ask("GET / HTTP/1.1\r\n\r\n").status;
+  }
+  EXPECT_EQ(status, 200);
+  EXPECT_EQ(known.ask("GET / HTTP/1.1\r\n\r\n").status, 200) << "a connection with an accepted request stays";
+}
+
 // -- answers --------------------------------------------------------------------------------------
 
 TEST_F(Http, ValuesCannotEndTheirLine) {

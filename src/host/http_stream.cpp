@@ -13,10 +13,6 @@
 namespace trainyard::host::http {
 namespace {
 
-// What is read and thrown away of a request whose answer did not want its body, so that the connection can go
-// on.
-constexpr uint64_t kDrainBytesMax = 256 << 10;
-
 Error from_code(std::string_view doing, const error_code& code) {
   return unavailable(std::string(doing) + ": " + code.message());
 }
@@ -42,7 +38,10 @@ class ConnectionUpgrade final : public Upgraded {
 class ConnectionStream final : public Stream {
  public:
   explicit ConnectionStream(Connection& connection)
-      : connection_(connection), is_head_(connection.in_.is_head_method()) {}
+      : connection_(connection),
+        is_head_(connection.in_.is_head_method()),
+        reading_(connection.make_floor()),
+        writing_(connection.make_floor()) {}
 
   const RequestHead& head() const override { return connection_.head_; }
 
@@ -67,12 +66,12 @@ class ConnectionStream final : public Stream {
       }
       if (in.may_pass_by()) {
         got = connection_.read_now(
-            buffer.first(size_t(std::min<uint64_t>(buffer.size(), in.announced_left()))), error);
+            buffer.first(size_t(std::min<uint64_t>(buffer.size(), in.announced_left()))), error, &reading_);
         if (error) return fail("reading the request's body", error);
         in.passed_by(got);
         return got;
       }
-      got = connection_.read_now(in.room(kStreamBytes), error);
+      got = connection_.read_now(in.room(kStreamBytes), error, &reading_);
       if (error) return fail("reading the request's body", error);
       in.filled(got);
     }
@@ -166,22 +165,10 @@ class ConnectionStream final : public Stream {
     if (!flush_head()) return false;
     error_code error;
     if (with_body_ && chunked_) send({"0\r\n\r\n"}, error);
-    if (error || !connection_.keep_alive_) return false;
-    return drain();
+    return !error && connection_.keep_alive_;
   }
 
  private:
-  bool drain() {
-    std::array<char, 16 << 10> buffer;
-    uint64_t thrown_away = 0;
-    while (connection_.in_.body_left() && thrown_away <= kDrainBytesMax) {
-      const auto got = read(buffer);
-      if (!got) return false;
-      thrown_away += *got;
-    }
-    return !connection_.in_.body_left();
-  }
-
   Result<void> flush_head() {
     if (pending_head_.empty()) return ok();
     if (failed_) return broken();
@@ -197,7 +184,7 @@ class ConnectionStream final : public Stream {
     size_t count = 0;
     for (const std::string_view part : parts)
       if (!part.empty()) buffers[count++] = asio::const_buffer(part.data(), part.size());
-    connection_.send_now({buffers.data(), count}, error);
+    connection_.send_now({buffers.data(), count}, error, &writing_);
   }
 
   Error fail(std::string_view doing, const error_code& error) {
@@ -210,6 +197,7 @@ class ConnectionStream final : public Stream {
 
   Connection& connection_;
   const bool is_head_;
+  RateFloor reading_, writing_;
   bool started_ = false;
   bool failed_ = false;
   bool upgraded_ = false;
@@ -235,7 +223,7 @@ Result<std::string> ConnectionUpgrade::read(Duration at_most, int wake) {
   }
   std::string bytes(kStreamBytes, '\0');
   error_code error;
-  bytes.resize(connection_.read_now(bytes, error));
+  bytes.resize(connection_.read_now(bytes, error, nullptr));
   if (error) return ended("reading the connection", error);
   return bytes;
 }
@@ -243,41 +231,45 @@ Result<std::string> ConnectionUpgrade::read(Duration at_most, int wake) {
 Result<void> ConnectionUpgrade::write(std::string_view bytes) {
   error_code error;
   const asio::const_buffer part(bytes.data(), bytes.size());
-  connection_.send_now({&part, 1}, error);
+  connection_.send_now({&part, 1}, error, nullptr);
   if (error) return ended("writing to the connection", error);
   return ok();
 }
 
-size_t Connection::read_now(std::span<char> room, error_code& error) {
-  set_deadline(server_.settings().idle_limit);
+size_t Connection::read_now(std::span<char> room, error_code& error, RateFloor* floor) {
+  const auto begun = steady_microseconds();
+  set_deadline(floor ? std::chrono::floor<Duration>(floor->allowance()) : server_.settings().idle_limit);
   const auto space = asio::buffer(room.data(), room.size());
   const size_t got = tls_ ? tls_->read_some(space, error) : socket_.read_some(space, error);
   no_deadline();
+  if (floor) floor->waited(steady_microseconds() - begun, got);
   return got;
 }
 
-void Connection::send_now(std::span<const asio::const_buffer> parts, error_code& error) {
+void Connection::send_now(std::span<const asio::const_buffer> parts, error_code& error, RateFloor* floor) {
   std::array<asio::const_buffer, 4> left;
   std::copy(parts.begin(), parts.end(), left.begin());
   size_t first = 0;
   const size_t count = parts.size();
   while (first < count && !error) {
-    set_deadline(server_.settings().idle_limit);
+    const auto begun = steady_microseconds();
+    set_deadline(floor ? std::chrono::floor<Duration>(floor->allowance()) : server_.settings().idle_limit);
     const std::span<const asio::const_buffer> rest(left.data() + first, count - first);
     size_t sent = tls_ ? tls_->write_some(rest, error) : socket_.write_some(rest, error);
+    if (floor) floor->waited(steady_microseconds() - begun, sent);
     while (first < count && sent >= left[first].size()) sent -= left[first++].size();
     if (first < count) left[first] += sent;
   }
   no_deadline();
 }
 
-asio::awaitable<bool> Connection::streamed_request() {
+asio::awaitable<bool> Connection::streamed_request(std::string tenant) {
   if (cut_off_) co_return false;
   bool goes_on = false;
   woken_ = false;
   state_ = State::streaming;
   no_deadline();
-  const bool runs = server_.pool().run([self = shared_from_this(), &goes_on]() mutable {
+  const bool runs = server_.pool().run(tenant, [self = shared_from_this(), &goes_on]() mutable {
     {
       ConnectionStream stream(*self);
       try {
@@ -303,7 +295,8 @@ asio::awaitable<bool> Connection::streamed_request() {
     woken_ = true;
   }
   state_ = State::busy;
-  co_return goes_on && !cut_off_ && !overdue_;
+  if (!goes_on || cut_off_ || overdue_) co_return false;
+  co_return co_await drain();
 }
 
 }  // namespace trainyard::host::http

@@ -165,6 +165,64 @@ TEST_F(HttpStreams, AStreamWhoseClientStallsIsCancelled) {
   EXPECT_EQ(writing.get_future().get(), Kind::cancelled);
 }
 
+// A client that sends byte by byte is never idle, and still ends.
+TEST_F(HttpStreams, AStreamBelowTheLowestRateIsCancelled) {
+  settings.idle_limit = 200ms;
+  settings.bytes_per_second_min = 1 << 20;
+  std::promise<Kind> reading;
+  handler.on_stream = [&](Stream& stream) {
+    std::vector<char> buffer(1000);
+    auto got = stream.read(buffer);
+    while (got && *got > 0) got = stream.read(buffer);
+    reading.set_value(got ? Kind::internal : got.error().kind);
+  };
+  serve();
+  RawClient sender = client();
+  sender.say("PUT /stream HTTP/1.1\r\nContent-Length: 1000000\r\n\r\n");
+  std::future<Kind> ended = reading.get_future();
+  for (int i = 0; i < 10'000 && ended.wait_for(5ms) != std::future_status::ready; i++) sender.say("a");
+  ASSERT_EQ(ended.wait_for(0ms), std::future_status::ready);
+  EXPECT_EQ(ended.get(), Kind::cancelled);
+}
+
+TEST_F(HttpStreams, AnAnsweredStreamHoldsNoThreadForTheRestOfItsBody) {
+  settings.stream_threads_max = 1;
+  handler.on_stream = [](Stream& stream) { stream.reply({403, {}, "no"}).value(); };
+  serve();
+  std::vector<RawClient> slow;
+  for (int i = 0; i < 8; i++) {
+    slow.push_back(client());
+    slow.back().say("PUT /stream HTTP/1.1\r\nContent-Length: 1000\r\n\r\nabc");
+    EXPECT_EQ(slow.back().hear().status, 403);
+  }
+  RawClient other = client();
+  EXPECT_EQ(other.ask("GET /stream HTTP/1.1\r\n\r\n").status, 403);
+}
+
+TEST_F(HttpStreams, ATenantsStreamsLeaveThreadsToOthers) {
+  settings.stream_threads_per_tenant = 2;
+  handler.on_choose = [](const RequestHead& head) {
+    return Handler::Choice{Intake::streamed, 0, {}, std::string(head.query()), {}};
+  };
+  std::promise<void> open;
+  const std::shared_future<void> gate = open.get_future().share();
+  handler.on_stream = [gate](Stream& stream) {
+    if (stream.head().query() == "hostile") gate.wait();
+    stream.reply({200, {}, "done"}).value();
+  };
+  settings.stream_threads_max = 3;
+  serve();
+  std::vector<RawClient> held;
+  for (int i = 0; i < 8; i++) {
+    held.push_back(client());
+    held.back().say("GET /stream?hostile HTTP/1.1\r\n\r\n");
+  }
+  RawClient other = client();
+  for (int i = 0; i < 10; i++) EXPECT_EQ(other.ask("GET /stream?other HTTP/1.1\r\n\r\n").body, "done");
+  open.set_value();
+  for (RawClient& client : held) EXPECT_EQ(client.hear().body, "done");
+}
+
 TEST_F(HttpStreams, StreamsBeyondTheThreadsWaitForOneToEnd) {
   settings.stream_threads_max = 2;
   std::atomic<int> inside = 0, most = 0;
