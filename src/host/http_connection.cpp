@@ -100,9 +100,10 @@ asio::awaitable<bool> Connection::open() {
   char first = 0;
   if (::recv(descriptor_, &first, 1, MSG_PEEK | MSG_DONTWAIT) != 1) co_return false;
   if (first != 0x16) co_return true;
-  if (!server_.tls()) co_return false;
+  tls_context_ = server_.tls();
+  if (!tls_context_) co_return false;
   state_ = State::busy;
-  tls_.emplace(socket_, *server_.tls());
+  tls_.emplace(socket_, *tls_context_);
   co_await tls_->async_handshake(asio::ssl::stream_base::server,
                                  asio::redirect_error(asio::use_awaitable, error));
   if (error) {
@@ -332,7 +333,7 @@ void Connection::hand_over(Request request, bool blocking, const std::string& te
   const auto work = std::make_shared<Work>(Work{std::move(request), std::move(responder)});
   const bool runs =
       server_.pool().run(tenant, [work, call] { call(work->request, std::move(work->responder)); });
-  if (!runs) work->responder->reply({503, {}, "No thread is left to serve this request.\n"});
+  if (!runs) work->responder->reply({503, {}, "<html>No thread is left to serve this request.</html>\n"});
 }
 
 asio::awaitable<bool> Connection::send_response(const Response& response) {
@@ -367,7 +368,10 @@ void Connection::answer(uint64_t exchange, Response response) {
 // An answer of the server's own, after which the connection ends.
 asio::awaitable<bool> Connection::refuse(int status, std::string_view words) {
   Headers headers;
-  headers.add("Content-Type", "text/plain; charset=utf-8");
+  // AWS's clients try a 5xx again when its body is HTML, as a proxy's is; plain text they fail to parse as XML.
+  std::string page;
+  if (status >= 500) words = page = "<html>" + std::string(words) + "</html>\n";
+  headers.add("Content-Type", status >= 500 ? "text/html; charset=utf-8" : "text/plain; charset=utf-8");
   keep_alive_ = false;
   linger_ = true;
   overdue_ = false;

@@ -178,6 +178,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   const std::shared_ptr<Gate> gate_;
   std::list<Connection*>::iterator place_;
   tcp::socket socket_;
+  std::shared_ptr<asio::ssl::context> tls_context_;  // the one of its handshake
   std::optional<asio::ssl::stream<tcp::socket&>> tls_;
   const int descriptor_;
   bool may_speak_plain_ = true;
@@ -219,12 +220,17 @@ class Server final : public HttpServer {
   Result<void> start();
   uint16_t port() const override { return port_; }
   Load load() const override;
+  Result<void> renew_certificate() override;
   void stop(Duration grace) override;
 
   const HttpSettings& settings() const { return settings_; }
   Handler& handler() { return handler_; }
   TenantPool& pool() { return *pool_; }
-  asio::ssl::context* tls() { return tls_ ? &*tls_ : nullptr; }
+  // Null: no TLS is spoken.
+  std::shared_ptr<asio::ssl::context> tls() const {
+    const std::lock_guard lock(mutex_);
+    return tls_;
+  }
   bool stopping() const { return stopping_.load(std::memory_order_relaxed); }
   Duration tick_interval() const { return std::clamp<Duration>(settings_.idle_limit / 4, 1ms, 1s); }
   void connection_ended(const asio::ip::address& peer);
@@ -232,7 +238,6 @@ class Server final : public HttpServer {
   std::atomic<size_t>& buffered_bytes() { return buffered_bytes_; }
 
  private:
-  Result<void> prepare_tls();
   Result<void> listen();
   asio::awaitable<void> accept();
   void adopt(Loop& loop, std::shared_ptr<Gate> gate, tcp::socket socket, asio::ip::address peer);
@@ -244,7 +249,6 @@ class Server final : public HttpServer {
   const HttpSettings settings_;
   Handler& handler_;
   File given_;  // until the acceptor has it
-  std::optional<asio::ssl::context> tls_;
   std::vector<std::unique_ptr<Loop>> loops_;
   std::vector<std::shared_ptr<Gate>> gates_;
   std::optional<TenantPool> pool_;
@@ -259,6 +263,7 @@ class Server final : public HttpServer {
   // Guarded by mutex_:
   size_t connections_ = 0;
   std::map<asio::ip::address, size_t> peers_;  // those with connections
+  std::shared_ptr<asio::ssl::context> tls_;    // of new connections
 };
 
 // Answers by posting to the loop of the connection, or at once when that is where we are.

@@ -37,18 +37,20 @@ asio::ip::address group_of(const asio::ip::address& address) {
 
 // -- the server -----------------------------------------------------------------------------------
 
-Result<void> Server::prepare_tls() {
+Result<void> Server::renew_certificate() {
   if (settings_.certificate_file.empty()) return ok();
-  tls_.emplace(asio::ssl::context::tls_server);
-  SSL_CTX* context = tls_->native_handle();
+  auto made = std::make_shared<asio::ssl::context>(asio::ssl::context::tls_server);
+  SSL_CTX* context = made->native_handle();
   SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
   SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);
   SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION);
   error_code error;
-  tls_->use_certificate_chain_file(settings_.certificate_file, error);
+  made->use_certificate_chain_file(settings_.certificate_file, error);
   if (error) return invalid("reading the certificate " + settings_.certificate_file + ": " + error.message());
-  tls_->use_private_key_file(settings_.key_file, asio::ssl::context::pem, error);
+  made->use_private_key_file(settings_.key_file, asio::ssl::context::pem, error);
   if (error) return invalid("reading the key " + settings_.key_file + ": " + error.message());
+  const std::lock_guard lock(mutex_);
+  tls_ = std::move(made);
   return ok();
 }
 
@@ -91,7 +93,7 @@ Result<void> Server::listen() {
 }
 
 Result<void> Server::start() {
-  TRY(prepare_tls());
+  TRY(renew_certificate());
   for (size_t i = 0; i < std::max<size_t>(1, settings_.io_threads); i++) {
     loops_.push_back(std::make_unique<Loop>());
     gates_.push_back(std::make_shared<Gate>());
@@ -170,9 +172,9 @@ void Server::shed(const std::optional<asio::ip::address>& peer) {
 
 void Server::turn_away(tcp::socket socket) {
   static constexpr std::string_view kFull =
-      "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain\r\nContent-Length: 30\r\nRetry-After: "
+      "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/html\r\nContent-Length: 43\r\nRetry-After: "
       "1\r\n"
-      "Connection: close\r\n\r\nToo many connections are open.";
+      "Connection: close\r\n\r\n<html>Too many connections are open.</html>";
   // What was sent to us is taken in first, as far as it is here: closing on it would reset what we say.
   std::array<char, 4096> ignored;
   (void)!::recv(socket.native_handle(), ignored.data(), ignored.size(), MSG_DONTWAIT);

@@ -62,7 +62,7 @@ struct RequestHead {
   bool tls = false;
   std::string peer;  // "127.0.0.1:51234"
   std::optional<uint64_t> content_length;
-  std::shared_ptr<const Finding> finding = nullptr;  // of choose(); null: none
+  std::shared_ptr<Finding> finding = nullptr;  // of choose(); null: none
 
   std::string_view path() const;   // undecoded, before '?'
   std::string_view query() const;  // undecoded, after '?'; "" when there is none
@@ -130,9 +130,9 @@ class Handler {
   struct Choice {
     Intake intake = Intake::buffered;
     size_t body_bytes_max = 4 << 20;
-    std::optional<Response> refusal = std::nullopt;    // answered at once; nothing of the body is read
-    std::string tenant = "";                           // whose share of the threads it uses
-    std::shared_ptr<const Finding> finding = nullptr;  // goes into the head
+    std::optional<Response> refusal = std::nullopt;  // answered at once; nothing of the body is read
+    std::string tenant = "";                         // whose share of the threads it uses
+    std::shared_ptr<Finding> finding = nullptr;      // goes into the head
   };
   // Called on an I/O thread: must not block.
   virtual Choice choose(const RequestHead& head) = 0;
@@ -174,6 +174,9 @@ class HttpServer {
     size_t streams_waiting = 0;  // for a thread, since their tenant uses its share
   };
   virtual Load load() const = 0;
+  // Reads the files of certificate and key again, for connections that come from now on; others keep theirs. From any
+  // thread. Errors: invalid: the certificate in use stays.
+  virtual Result<void> renew_certificate() = 0;
   // Ends accepting, closes idle connections, lets requests under way finish for at most `grace`, cuts off the
   // rest, and joins all threads. Requires: not called from a handler.
   virtual void stop(Duration grace) = 0;

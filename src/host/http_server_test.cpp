@@ -148,6 +148,33 @@ TEST_F(Http, OnePortSpeaksBoth) {
   EXPECT_TRUE(tls.closed());
 }
 
+// The clock is a parameter: a certificate that was made a year ago is about to end today.
+TEST_F(Http, ACertificateIsRenewedWhileTheServerRuns) {
+  const Instant now = MachineClock().now();
+  with_tls(now - 380 * 24h);
+  serve();
+  RawClient before = client();
+  ASSERT_TRUE(before.start_tls(authority));
+  const std::string first = before.certificate();
+  ASSERT_TRUE(server->renew_certificate());
+  RawClient same = client();
+  ASSERT_TRUE(same.start_tls(authority));
+  EXPECT_EQ(same.certificate(), first) << "the files have not changed";
+
+  ASSERT_TRUE(ensure_certificates(tls_directory->path(), {"127.0.0.1"}, now));
+  ASSERT_TRUE(server->renew_certificate());
+  RawClient after = client();
+  ASSERT_TRUE(after.start_tls(authority));
+  EXPECT_NE(after.certificate(), first);
+  EXPECT_EQ(before.ask("GET /x HTTP/1.1\r\n\r\n").body, "/x|") << "connections that are there go on";
+
+  ASSERT_TRUE(write_file_durably(settings.certificate_file, "nonsense", 0644));
+  EXPECT_EQ(server->renew_certificate().error().kind, Kind::invalid);
+  RawClient still = client();
+  ASSERT_TRUE(still.start_tls(authority));
+  EXPECT_EQ(still.certificate(), after.certificate());
+}
+
 TEST_F(Http, RefusesPlainInWordsWhereOnlyTlsIsSpoken) {
   with_tls();
   settings.plain_http = PlainHttp::nobody;

@@ -79,6 +79,16 @@ class RawClient {
     return SSL_connect(tls_.get()) == 1;
   }
 
+  // Of the server, as DER. Requires: TLS was started.
+  std::string certificate() const {
+    X509* shown = SSL_get0_peer_certificate(tls_.get());
+    unsigned char* bytes = nullptr;
+    const int size = i2d_X509(shown, &bytes);
+    std::string out(reinterpret_cast<const char*>(bytes), size > 0 ? size_t(size) : 0);
+    OPENSSL_free(bytes);
+    return out;
+  }
+
   // False when the server has closed.
   bool say(std::string_view bytes) {
     while (!bytes.empty()) {
@@ -217,9 +227,9 @@ struct Http : testing::Test {
   }
   RawClient client() { return RawClient(server->port()); }
 
-  void with_tls() {
+  void with_tls(Instant made_at = MachineClock().now()) {
     tls_directory.emplace();
-    const auto made = ensure_certificates(tls_directory->path(), {"127.0.0.1"}, MachineClock().now());
+    const auto made = ensure_certificates(tls_directory->path(), {"127.0.0.1"}, made_at);
     ASSERT_TRUE(made) << made.error().message;
     settings.certificate_file = made->certificate;
     settings.key_file = made->key;
