@@ -16,6 +16,8 @@
 #include <string>
 #include <vector>
 
+#include "api/rate_limiter.hpp"
+#include "api/request_statistics.hpp"
 #include "base/random.hpp"
 #include "base/time.hpp"
 #include "campaign/campaigns.hpp"
@@ -61,6 +63,8 @@ struct Settings {
   std::map<std::string, client::Remote> remote_regions;   // other servers'; requests for them are passed on
   std::vector<std::string> regions;                       // that are this server's own
   std::function<std::vector<campaign::Room>()> machines;  // of this server; none: jobs are made to fit
+  // How many requests each principal may make, as it is now.
+  std::function<RateLimits()> rate_limits = [] { return RateLimits(); };
   bool serve_objects = true;  // false: an external object store is configured, S3 requests are told where
 };
 
@@ -74,6 +78,7 @@ struct Services {
   control::Shells* shells = nullptr;  // nullptr: nobody opens any
   control::FindProgress progress = nullptr;
   campaign::Campaigns* campaigns = nullptr;  // nullptr: there are none here
+  RequestStatistics* statistics = nullptr;   // nullptr: requests are not counted
 };
 
 std::unique_ptr<host::Handler> make_api(const Settings& settings, const Services& services);

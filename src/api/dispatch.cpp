@@ -39,11 +39,30 @@ class Api final : public host::Handler {
       constraints_.emplace(service, std::make_unique<Constraints>(*service));
   }
 
-  // By the head alone: whatever may block runs on a stream's thread.
+  // By the head alone. Nothing of a body is read, and no thread given, before the head names a key that is known and,
+  // where the head says the hash of the body, bears the right signature.
   Choice choose(const host::RequestHead& head) override {
-    const Route where = route(all_services(), head);
-    if (is_shell_request(head)) return {host::Intake::streamed, settings_.body_bytes_max};
-    if (where.protocol == Protocol::rest_xml) return {host::Intake::streamed, settings_.body_bytes_max};
+    auto admitted = std::make_shared<Admitted>();
+    admitted->route = is_shell_request(head)
+                          ? Route{Protocol::json, &shapes::trainyard::kService, nullptr, "Shell"}
+                          : route(all_services(), head);
+    const shapes::Service* service = admitted->route.service;
+    if (!service)
+      return refuse(head, admitted->route, unknown_operation(nullptr, admitted->route.operation_name));
+    auto signer = authenticator_.check_head(*service, head, services_.clock.now());
+    if (!signer) return refuse(head, admitted->route, signer.failure(*service));
+    Choice choice{intake_of(head, admitted->route), settings_.body_bytes_max, {}, signer->principal.name, {}};
+    if (choice.intake == host::Intake::streamed && !signer->verified)
+      return refuse(head, admitted->route,
+                    invalid_request("Missing required header for this request: x-amz-content-sha256"));
+    admitted->signer = std::move(*signer);
+    choice.finding = std::move(admitted);
+    return choice;
+  }
+
+  // What may block runs on a thread of the pool.
+  host::Intake intake_of(const host::RequestHead& head, const Route& where) const {
+    if (is_shell_request(head) || where.protocol == Protocol::rest_xml) return host::Intake::streamed;
     bool blocking = remotes_.may_be_for_another(head);
     if (where.operation) {
       const Entry* entry = table_.find(*where.operation);
@@ -54,7 +73,7 @@ class Api final : public host::Handler {
         blocking = blocking || (entry && entry->runs == Runs::blocking);
       }
     }
-    return {blocking ? host::Intake::streamed : host::Intake::buffered, settings_.body_bytes_max};
+    return blocking ? host::Intake::blocking : host::Intake::buffered;
   }
 
   void handle(host::Request request, std::unique_ptr<host::Responder> responder) override {
@@ -62,8 +81,8 @@ class Api final : public host::Handler {
     const std::shared_ptr<host::Responder> to(std::move(responder));
     guarded(
         request,
-        [&](Call& call) {
-          run(call, request.body, [to](host::Response response) { to->reply(std::move(response)); });
+        [&](Call& call, Signer& signer) {
+          run(call, signer, request.body, [to](host::Response response) { to->reply(std::move(response)); });
         },
         [&](host::Response response) { to->reply(std::move(response)); });
   }
@@ -75,15 +94,9 @@ class Api final : public host::Handler {
     };
     guarded(
         stream.head(),
-        [&](Call& call) {
-          if (is_shell_request(stream.head())) return run_shell(call, stream, reply);
-          if (call.route.protocol == Protocol::rest_xml) return run_s3(call, stream);
-          auto body = read_whole(stream, settings_.body_bytes_max);
-          if (!body)
-            return reply(fail(call, body.error().kind == Kind::exhausted
-                                        ? too_large(service_of(call), settings_.body_bytes_max)
-                                        : failure_of(service_of(call), body.error())));
-          run(call, *body, reply);
+        [&](Call& call, Signer& signer) {
+          if (is_shell_request(stream.head())) return run_shell(call, signer, stream, reply);
+          run_s3(call, signer, stream);
         },
         reply);
   }
@@ -98,14 +111,31 @@ class Api final : public host::Handler {
   };
   using Reply = std::function<void(host::Response)>;
 
-  template <class Work>
-  void guarded(const host::RequestHead& head, const Work& work, const Reply& reply) {
-    Call call{head, route(all_services(), head), {}, services_.clock.monotonic()};
+  // What choose() found out.
+  struct Admitted final : host::Finding {
+    Route route;
+    Signer signer;
+  };
+
+  Call begin(const host::RequestHead& head, Route where) {
+    Call call{head, std::move(where), {}, services_.clock.monotonic()};
     call.context.now = services_.clock.now();
     call.context.deadline = call.context.now + kDeadline;
     call.context.request_id = request_id();
+    return call;
+  }
+
+  Choice refuse(const host::RequestHead& head, const Route& where, const Failure& failure) {
+    return {.refusal = fail(begin(head, where), failure)};
+  }
+
+  template <class Work>
+  void guarded(const host::RequestHead& head, const Work& work, const Reply& reply) {
+    auto* admitted = dynamic_cast<Admitted*>(head.finding.get());
+    CHECK(admitted, "choose() comes before handle() and stream()");
+    Call call = begin(head, std::move(admitted->route));
     try {
-      work(call);
+      work(call, admitted->signer);
     } catch (const std::exception& fault) {  // of the standard library or a foreign one: our own faults abort
       log(Level::error, "api", "an operation threw",
           {{"what", fault.what()}, {"request", call.context.request_id}});
@@ -127,12 +157,9 @@ class Api final : public host::Handler {
 
   // -- a shell: the connection becomes its own
 
-  void run_shell(Call& call, host::Stream& stream, const Reply& reply) {
+  void run_shell(Call& call, const Signer& signer, host::Stream& stream, const Reply& reply) {
     const shapes::Service& service = shapes::trainyard::kService;
-    call.route = {Protocol::json, &service, nullptr, "Shell"};
-    auto signer = authenticator_.check(service, call.head, nullptr, call.context.now);
-    if (!signer) return reply(fail(call, signer.failure(service)));
-    accept(call, *signer);
+    accept(call, signer);
     if (!call.context.principal.owner() || !services_.shells)
       return reply(fail(call, access_denied(service, call.context.principal.arn, "trainyard:Shell")));
     auto order = read_shell_request(call.head.query());
@@ -149,8 +176,12 @@ class Api final : public host::Handler {
 
   // -- everything but S3: the whole body is here
 
-  // `sent` is the body as it was signed.
-  void run(Call& call, const std::string& sent, const Reply& reply) {
+  // `sent` is the body as it was signed; nothing of it is looked at before it is known to be the signer's.
+  void run(Call& call, Signer& signer, const std::string& sent, const Reply& reply) {
+    const shapes::Service& service = service_of(call);
+    if (auto failure = authenticator_.check_body(service, call.head, signer, sent, call.context.now))
+      return reply(fail(call, *failure));
+    accept(call, signer);
     std::string unpacked;
     const bool packed = equals_ignoring_case(call.head.headers.get("content-encoding"), "gzip");
     if (packed) {
@@ -165,21 +196,16 @@ class Api final : public host::Handler {
     NameValues parameters;
     if (call.route.protocol == Protocol::query) {
       auto read = read_form(call.head.method == "GET" ? call.head.query() : std::string_view(body));
-      if (!read) return reply(fail(call, unreadable_body(service_of(call), read.error().message)));
+      if (!read) return reply(fail(call, unreadable_body(service, read.error().message)));
       parameters = std::move(*read);
       for (const auto& [name, value] : parameters)
         if (name == "Action") call.route.operation_name = value;
-      if (call.route.service)
-        call.route.operation = find_operation(*call.route.service, call.route.operation_name);
+      call.route.operation = find_operation(service, call.route.operation_name);
     }
-    const shapes::Service& service = service_of(call);
-    if (!call.route.service) return reply(fail(call, unknown_operation(nullptr, call.route.operation_name)));
-    auto signer = authenticator_.check(service, call.head, &sent, call.context.now);
-    if (!signer) return reply(fail(call, signer.failure(service)));
-    accept(call, *signer);
     const Entry* entry = call.route.operation ? table_.find(*call.route.operation) : nullptr;
     if (!entry || !entry->call)
       return reply(fail(call, unknown_operation(&service, call.route.operation_name)));
+    if (is_throttled(call, *entry)) return reply(fail(call, throttled(service)));
     if (!authorise(call.context.principal, *entry->shape)) return reply(fail(call, denied_to(call, *entry)));
     if (remotes_.is_for_another(call.route, call.context.region)) {
       auto passed = remotes_.pass(call.head, sent, call.route, call.context.region);
@@ -219,6 +245,14 @@ class Api final : public host::Handler {
     return read_json(*shape.input, body, input);
   }
 
+  // Only of requests whose signature was right, so that nobody uses up the rate of others.
+  bool is_throttled(const Call& call, const Entry& entry) {
+    const bool admitted = limiter_.admit(call.context.principal.name, class_of(*entry.shape),
+                                         settings_.rate_limits(), services_.clock.monotonic());
+    if (!admitted && services_.statistics) services_.statistics->add_throttled();
+    return !admitted;
+  }
+
   static void accept(Call& call, const Signer& signer) {
     call.context.principal = signer.principal;
     call.context.region = signer.claim.scope.region;
@@ -252,8 +286,9 @@ class Api final : public host::Handler {
   }
 
   void record(const Call& call, int status, std::string_view code) {
-    const auto took =
-        std::chrono::duration_cast<std::chrono::microseconds>(services_.clock.monotonic() - call.begun);
+    const auto lasted = services_.clock.monotonic() - call.begun;
+    if (services_.statistics) services_.statistics->add(call.route.operation, status, lasted);
+    const auto took = std::chrono::duration_cast<std::chrono::microseconds>(lasted);
     log(status >= 500 && status != 501 ? Level::warning : Level::info, "api",
         call.route.operation ? call.route.operation->name : "unknown operation",
         {{"request", call.context.request_id},
@@ -264,14 +299,12 @@ class Api final : public host::Handler {
          {"microseconds", std::to_string(took.count())}});
   }
 
-  // -- S3: on a stream's thread, bodies pass through
+  // -- S3: on a stream's thread, bodies pass through; the signature was found right by choose()
 
-  void run_s3(Call& call, host::Stream& stream) {
+  void run_s3(Call& call, const Signer& signer, host::Stream& stream) {
     const auto reply = [&](const Failure& failure) { finish_s3(call, stream, fail(call, failure), {}); };
     const shapes::Service& s3 = *call.route.service;
-    auto signer = authenticator_.check(s3, call.head, nullptr, call.context.now);
-    if (!signer) return reply(signer.failure(s3));
-    accept(call, *signer);
+    accept(call, signer);
     const bool remote = remotes_.is_for_another(call.route, call.context.region);
     if (!settings_.serve_objects && !remote)
       return reply(
@@ -286,9 +319,10 @@ class Api final : public host::Handler {
     if (!entry)
       return reply(
           unknown_operation(&s3, missing.empty() ? std::string(call.route.operation->name) : missing));
+    if (is_throttled(call, *entry)) return reply(throttled(s3));
     if (!authorise(call.context.principal, *entry->shape)) return reply(denied_to(call, *entry));
 
-    auto body = Body::open(stream, *signer);
+    auto body = Body::open(stream, signer);
     if (!body) return reply(malformed_authentication(s3, body.error().message));
     if (remote) {
       Remotes::Streamed streamed;
@@ -392,6 +426,7 @@ class Api final : public host::Handler {
   const Settings settings_;
   const Services services_;
   Authenticator authenticator_;
+  RateLimiter limiter_;
   Remotes remotes_;
   OperationTable table_;
   std::map<const shapes::Service*, std::unique_ptr<Constraints>> constraints_;

@@ -1,5 +1,6 @@
 #include "api/errors.hpp"
 
+#include "api/protocol/route.hpp"
 #include "base/text.hpp"
 
 namespace trainyard::api {
@@ -174,6 +175,12 @@ Failure token_invalid(const shapes::Service& service) {
   if (dialect_of(service) == Dialect::s3)
     return {400, "InvalidToken", "The provided token is malformed or otherwise invalid."};
   return unknown_key(service, "");
+}
+
+Failure throttled(const shapes::Service& service) {
+  if (dialect_of(service) == Dialect::s3) return {503, "SlowDown", "Please reduce your request rate."};
+  if (speaks_rest_json(service)) return {429, "TooManyRequestsException", "Too Many Requests"};
+  return {400, named(service, {"ThrottlingException", "Throttling", "SlowDown"}), "Rate exceeded"};
 }
 
 Failure body_changed(const shapes::Service& service) {

@@ -51,6 +51,9 @@ Failure token_invalid(const shapes::Service& service);
 Failure body_changed(const shapes::Service& service);  // not what x-amz-content-sha256 says
 Failure access_denied(const shapes::Service& service, std::string_view arn, std::string_view action);
 
+// The principal made too many requests: clients wait, and try again.
+Failure throttled(const shapes::Service& service);
+
 // -- sagemaker
 Failure validation_exception(std::string message);
 Failure resource_in_use(std::string message);

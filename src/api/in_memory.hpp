@@ -240,7 +240,11 @@ inline std::shared_ptr<Reply> hand_over(host::Handler& handler, host::Request re
                                         size_t piece_bytes = 7) {
   auto reply = std::make_shared<Reply>();
   if (!request.content_length) request.content_length = request.body.size();
-  if (handler.choose(request).intake == host::Intake::buffered) {
+  auto choice = handler.choose(request);
+  request.finding = std::move(choice.finding);
+  if (choice.refusal) {
+    MemoryResponder(reply).reply(std::move(*choice.refusal));
+  } else if (choice.intake != host::Intake::streamed) {
     handler.handle(std::move(request), std::make_unique<MemoryResponder>(reply));
   } else {
     MemoryStream stream(std::move(request), *reply, piece_bytes);

@@ -70,8 +70,8 @@ Authenticator::Authenticator(const Settings& settings)
     : settings_(settings), keys_(std::make_unique<KeyCache>()) {}
 Authenticator::~Authenticator() = default;
 
-Outcome<Signer> Authenticator::check(const shapes::Service& service, const host::RequestHead& head,
-                                     const std::string* body, Instant now) const {
+Outcome<Signer> Authenticator::check_head(const shapes::Service& service, const host::RequestHead& head,
+                                          Instant now) const {
   auto read = signing::read_claim(head.target, head.headers.fields());
   if (!read) return malformed_authentication(service, read.error().message);
   if (!*read) return missing_authentication(service);
@@ -102,13 +102,45 @@ Outcome<Signer> Authenticator::check(const shapes::Service& service, const host:
     signer.principal = principal_of(settings_, claim.access_key_id, "", &keys.session);
   }
 
-  // The hash that was signed is the head's word, or, for clients that send none, that of the body as it came.
-  const std::string stated = claim.payload_sha256;
-  if (stated.empty()) {
-    if (!body) return invalid_request("Missing required header for this request: x-amz-content-sha256");
-    claim.payload_sha256 = signing::sha256_hex(*body);
-  }
   signer.signing_key = keys_->get(secret, claim);
+  if (!claim.payload_sha256.empty()) {
+    if (auto failure = judge(service, head, signer, now)) return std::move(*failure);
+    signer.verified = true;
+  }
+  return signer;
+}
+
+std::optional<Failure> Authenticator::check_body(const shapes::Service& service,
+                                                 const host::RequestHead& head, Signer& signer,
+                                                 const std::string& body, Instant now) const {
+  // The hash that was signed is the head's word, or, for clients that send none, that of the body as it came.
+  signing::Claim& claim = signer.claim;
+  if (!signer.verified) {
+    claim.payload_sha256 = signing::sha256_hex(body);
+    if (auto failure = judge(service, head, signer, now)) return failure;
+    signer.verified = true;
+  } else if (is_sha256(claim.payload_sha256) &&
+             !signing::equal_in_constant_time(claim.payload_sha256, signing::sha256_hex(body))) {
+    return body_changed(service);
+  }
+  return {};
+}
+
+Outcome<Signer> Authenticator::check(const shapes::Service& service, const host::RequestHead& head,
+                                     const std::string* body, Instant now) const {
+  auto signer = check_head(service, head, now);
+  if (!signer) return signer;
+  if (body) {
+    if (auto failure = check_body(service, head, *signer, *body, now)) return std::move(*failure);
+  } else if (!signer->verified) {
+    return invalid_request("Missing required header for this request: x-amz-content-sha256");
+  }
+  return signer;
+}
+
+std::optional<Failure> Authenticator::judge(const shapes::Service& service, const host::RequestHead& head,
+                                            const Signer& signer, Instant now) const {
+  const signing::Claim& claim = signer.claim;
   switch (signing::judge(head.method, head.target, head.headers.fields(), claim, signer.signing_key, now)) {
     case signing::Verdict::good:
       break;
@@ -127,9 +159,7 @@ Outcome<Signer> Authenticator::check(const shapes::Service& service, const host:
     case signing::Verdict::wrong_signature:
       return wrong_signature(service);
   }
-  if (body && is_sha256(stated) && !signing::equal_in_constant_time(stated, signing::sha256_hex(*body)))
-    return body_changed(service);
-  return signer;
+  return {};
 }
 
 bool authorise(const Principal& principal, const shapes::OperationShape&) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -20,6 +21,8 @@ struct Signer {
   Principal principal;
   signing::Claim claim;
   std::string signing_key;  // for the chunks of a signed upload
+  // False: the head does not say the hash of the body, so that the signature can be checked only with the body.
+  bool verified = false;
 };
 
 class Authenticator {
@@ -27,12 +30,22 @@ class Authenticator {
   Authenticator(const Settings& settings);
   ~Authenticator();
 
-  // `body`: hashed when the head does not say its hash, and compared with it when it does. nullptr: the body
-  // comes later; then the head must say.
+  // By the head alone, before anything of the body is read: the key is known, and the signature is right where the head
+  // says the hash of the body.
+  Outcome<Signer> check_head(const shapes::Service& service, const host::RequestHead& head,
+                             Instant now) const;
+  // The rest, once the whole body is here: it is hashed when the head does not say its hash, and compared with it when
+  // it does. Nothing: the request is the signer's.
+  std::optional<Failure> check_body(const shapes::Service& service, const host::RequestHead& head,
+                                    Signer& signer, const std::string& body, Instant now) const;
+  // Both. `body` nullptr: it comes later; then the head must say its hash.
   Outcome<Signer> check(const shapes::Service& service, const host::RequestHead& head,
                         const std::string* body, Instant now) const;
 
  private:
+  std::optional<Failure> judge(const shapes::Service& service, const host::RequestHead& head,
+                               const Signer& signer, Instant now) const;
+
   struct KeyCache;
   const Settings& settings_;
   std::unique_ptr<KeyCache> keys_;
