@@ -15,6 +15,8 @@ namespace {
 
 constexpr int64_t kImagesGibMax = 1 << 20;  // a pebibyte: more is a mistake in writing
 constexpr int64_t kLogDaysMax = 36'525;     // a century, likewise
+constexpr double kRatePerSecondMax = 1e6;   // requests: far above what the server answers
+constexpr double kBurstSecondsMax = 3600;   // of the rate: more would be no limit at all
 
 // Reads one table of the file, noting which keys were asked for, so that what is left over can be named.
 class Table {
@@ -270,6 +272,24 @@ Result<void> read_volume(const std::string& path, Table table, domain::FileSyste
   return {};
 }
 
+// Of each principal: a user, or a role.
+Result<void> read_rate_limits(Table table, api::RateLimits& limits) {
+  TRY(table.read("reads_per_second", limits.reads_per_second));
+  TRY(table.read("changes_per_second", limits.changes_per_second));
+  TRY(table.read("objects_per_second", limits.objects_per_second));
+  TRY(table.read("burst_seconds", limits.burst_seconds));
+  TRY(table.nothing_else());
+  for (const double rate : {limits.reads_per_second, limits.changes_per_second, limits.objects_per_second})
+    if (!(rate >= 0 && rate <= kRatePerSecondMax))
+      return invalid(table.name("reads_per_second") +
+                     ", changes_per_second and objects_per_second must be between 0.0 (no limit) and " +
+                     std::to_string(int64_t(kRatePerSecondMax)));
+  if (!(limits.burst_seconds > 0 && limits.burst_seconds <= kBurstSecondsMax))
+    return invalid(table.name("burst_seconds") + " must be greater than 0.0, and at most " +
+                   std::to_string(int64_t(kBurstSecondsMax)));
+  return {};
+}
+
 Result<Config> from_value(const toml::value& file) {
   Config config;
   Table root(file, "");
@@ -292,8 +312,10 @@ Result<Config> from_value(const toml::value& file) {
     TRY(table.read("listen", config.listen));
     TRY(table.read("allow_plain_http_from_other_machines", config.allow_plain_http_from_other_machines));
     TRY(table.read("certificate_names", config.certificate_names));
+    TRY(table.read("metrics_listen", config.metrics_listen));
     return table.nothing_else();
   }));
+  TRY(root.each("rate_limits", [&](Table table) { return read_rate_limits(table, config.rate_limits); }));
   TRY(root.each("objects", [&](Table table) -> Result<void> {
     ExternalObjects objects;
     TRY(table.read("endpoint", objects.endpoint));

@@ -38,6 +38,8 @@ struct Config {
   std::string catalogue_url;                             // PostgreSQL; "" = the embedded one
   std::string listen = "127.0.0.1:4566";
   bool allow_plain_http_from_other_machines = false;
+  std::string metrics_listen;   // for Prometheus, without signatures; "" = nowhere
+  api::RateLimits rate_limits;  // of each principal's requests; 0 = none
   std::vector<std::string>
       certificate_names;  // besides 127.0.0.1, localhost, this machine's name and the listen address
   std::optional<ExternalObjects> objects;     // unset: the embedded directory

@@ -39,6 +39,7 @@
 #include "trainyard/environment.hpp"
 #include "trainyard/images.hpp"
 #include "trainyard/late_handler.hpp"
+#include "trainyard/metrics_endpoint.hpp"
 #include "trainyard/terminal.hpp"
 
 namespace trainyard::apps {
@@ -49,6 +50,8 @@ constexpr timespec kUpkeepInterval{3600, 0};   // logs and metrics age by days, 
 constexpr Duration kCredentialsLifetime = 1h;  // as roles' sessions on AWS
 constexpr rlim_t kOpenFilesWanted =
     65536;  // connections and agents' links; less where the machine allows less
+
+constexpr size_t kMetricsConnectionsMax = 64;  // Prometheus, and probes
 
 // A part of the config that SIGHUP may change while the server runs.
 template <class Part>
@@ -135,6 +138,26 @@ void keep_up(observe::Logs& logs, observe::Metrics& metrics, const std::string& 
           {{"of", what}, {"why", done.error().message}});
 }
 
+// A certificate that is about to end is replaced for connections from now on. The files are read again in any case:
+// another program may have renewed them.
+void renew_certificate(const std::string& directory, const std::vector<std::string>& names, Instant now,
+                       host::HttpServer& server) {
+  auto renewed = host::ensure_certificates(directory, names, now);
+  const Result<void> taken = renewed ? server.renew_certificate() : Result<void>(std::move(renewed).error());
+  if (!taken)
+    log(Level::error, "serve", "renewing the server's certificate failed, and is tried again later",
+        {{"why", taken.error().message}});
+}
+
+Result<std::unique_ptr<host::HttpServer>> serve_metrics(const std::string& listen, host::Handler& handler) {
+  host::HttpSettings settings;
+  settings.listen = listen;
+  settings.io_threads = 1;
+  settings.stream_threads_max = settings.stream_threads_per_tenant = 1;
+  settings.connections_max = settings.connections_per_peer_max = kMetricsConnectionsMax;
+  return host::serve_http(settings, handler).in("listening for Prometheus on " + listen);
+}
+
 // So that clients know Trainyard's own operations: `aws trainyard interrupt-training-job`.
 Result<void> write_own_model(const DataDirectory& data) {
   const std::string path = data.file("clients/" + std::string(api::shapes::trainyard::kModelPath));
@@ -177,6 +200,9 @@ Result<void> serve(const ServeOptions& options) {
   const auto images = all_images(config.images, host::program_directory());
   Changing machines(config.machines);
   Changing quotas(config.quotas);
+  Changing rate_limits(config.rate_limits);
+  api::RequestStatistics statistics;
+  control::LoopStatistics loop_statistics;
 
   // What is remembered.
   auto ledger = TRY(ledger::open_sqlite(data.file("ledger.db")).in("opening the ledger"));
@@ -233,12 +259,13 @@ Result<void> serve(const ServeOptions& options) {
   api_settings.serve_objects = !config.objects;
   api_settings.prices = config.prices;
   api_settings.quotas = control_settings.quotas;
+  api_settings.rate_limits = [&] { return rate_limits(); };
   api_settings.remote_regions = config.remote_regions;
   api_settings.regions = config.regions;
   api_settings.regions.push_back(config.region);
   api_settings.machines = [&] { return rooms_of(machines()); };
 
-  LateHandler face;
+  LateHandler face(random);
   host::HttpSettings http;
   http.listen = config.listen;
   http.plain_http = plain_http ? host::PlainHttp::everybody : host::PlainHttp::this_machine;
@@ -269,9 +296,10 @@ Result<void> serve(const ServeOptions& options) {
       TRY(host::listen_links(control_settings.wire_address, agents->events()).in("listening for agents"));
   const std::string own_endpoint = (plain_http ? "http://" : "https://") + reachable;
   auto campaigns = TRY(open_campaigns(config, data, own_endpoint, identity, *objects, clock, random));
-  auto api = api::make_api(api_settings,
-                           {*control, *logs, *metrics, *objects, clock, random, &agents->shells(),
-                            [&](domain::JobNumber job) { return agents->progress(job); }, campaigns.get()});
+  auto api =
+      api::make_api(api_settings, {*control, *logs, *metrics, *objects, clock, random, &agents->shells(),
+                                   [&](domain::JobNumber job) { return agents->progress(job); },
+                                   campaigns.get(), &statistics});
 
   ServerRecord record{own_endpoint, reachable, config.region, config.objects ? config.objects->endpoint : "",
                       identity.keys.front()};
@@ -284,7 +312,11 @@ Result<void> serve(const ServeOptions& options) {
                                botocore_plugin(), 0644));
   TRY(write_server_record(data.path(), record));
 
-  control::Loops loops(*control, control_settings.reconcile_interval);
+  control::Loops loops(*control, control_settings.reconcile_interval, &clock, &loop_statistics);
+  MetricsEndpoint metrics_endpoint({statistics, loop_statistics, *control, *agents, *server, data.path()});
+  std::unique_ptr<host::HttpServer> metrics_server;
+  if (!config.metrics_listen.empty())
+    metrics_server = TRY(serve_metrics(config.metrics_listen, metrics_endpoint));
   face.open(*api);
   greet(record, data, config);
   if (host::in_enclosure()) {
@@ -296,6 +328,7 @@ Result<void> serve(const ServeOptions& options) {
   log(Level::info, "serve", "ready", {{"endpoint", record.endpoint}, {"data", data.path()}});
 
   const auto upkeep = [&] {
+    renew_certificate(data.file("tls"), names, clock.now(), *server);
     keep_up(*logs, *metrics, images_directory(data.path()), config.images_bytes_max, clock.now());
   };
   upkeep();
@@ -315,11 +348,14 @@ Result<void> serve(const ServeOptions& options) {
     }
     machines.take(fresh->machines);
     quotas.take(fresh->quotas);
-    log(Level::info, "serve", "took over the machines and quotas of the config",
+    rate_limits.take(fresh->rate_limits);
+    renew_certificate(data.file("tls"), names, clock.now(), *server);
+    log(Level::info, "serve", "took over the machines, quotas and rate limits of the config",
         {{"machines", std::to_string(fresh->machines.size())},
          {"quotas", std::to_string(fresh->quotas.size())}});
   }
   log(Level::info, "serve", "ending; jobs go on");
+  metrics_server.reset();
   server->stop(kStopGrace);
   return {};
 }

@@ -75,6 +75,11 @@ class AgentServer final : public Agents, private Shells {
             [this](const auto& link, const Error&) { closed(link); }};
   }
 
+  size_t linked() override {
+    const std::lock_guard lock(mutex_);
+    return sessions_.size();
+  }
+
   Shells& shells() override { return *this; }
 
   std::vector<HostProgress> progress(domain::JobNumber job) override {

@@ -34,6 +34,8 @@ class Agents {
   virtual ~Agents() = default;
   // What to give to host::listen_links.
   virtual host::LinkEvents events() = 0;
+  // How many agents are linked just now.
+  virtual size_t linked() = 0;
   // Shells into the hosts whose agents are linked.
   virtual Shells& shells() = 0;
   // What the job's hosts move just now, by host: each thing's last word.

@@ -4,16 +4,19 @@
 
 namespace trainyard::control {
 
-Loops::Loops(ControlPlane& control, Duration reconcile_interval) : control_(control) {
+Loops::Loops(ControlPlane& control, Duration reconcile_interval, Clock* clock, LoopStatistics* statistics)
+    : control_(control), clock_(clock), statistics_(clock ? statistics : nullptr) {
   control.on_due([this] { commit_due_.set(); }, [this] { reconcile_due_.set(); });
   commit_due_.set();  // for commands that came before
   commit_thread_ = std::thread([this] {
-    while (commit_due_.wait()) control_.commit_step();
+    while (commit_due_.wait()) commit();
   });
   reconcile_thread_ = std::thread([this, reconcile_interval] {
     std::chrono::nanoseconds took{};
     do {
       took = control_.reconcile_step();
+      if (statistics_ && took.count() > 0)
+        statistics_->reconcile_seconds.add(std::chrono::duration<double>(took).count());
     } while (reconcile_due_.rest(std::min<std::chrono::nanoseconds>(took * kRestFactor, kRestMax)) &&
              reconcile_due_.wait_for(reconcile_interval));
   });
@@ -26,6 +29,13 @@ Loops::~Loops() {
   commit_due_.stop();
   commit_thread_.join();
   control_.on_due({}, {});
+}
+
+void Loops::commit() {
+  if (!statistics_) return control_.commit_step();
+  const auto began = clock_->monotonic();
+  control_.commit_step();
+  statistics_->commit_seconds.add(std::chrono::duration<double>(clock_->monotonic() - began).count());
 }
 
 void Loops::Due::set() {

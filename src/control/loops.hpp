@@ -10,6 +10,7 @@
 #include <mutex>
 #include <thread>
 
+#include "base/prometheus.hpp"
 #include "control/control.hpp"
 
 namespace trainyard::control {
@@ -17,15 +18,22 @@ namespace trainyard::control {
 inline constexpr int kRestFactor = 4;
 inline constexpr Duration kRestMax = 500ms;  // however long the step took: orders wait no longer for it
 
+// How long the steps took.
+struct LoopStatistics {
+  Histogram commit_seconds, reconcile_seconds;
+};
+
 class Loops {
  public:
-  // Starts both.
-  Loops(ControlPlane& control, Duration reconcile_interval);
+  // Starts both. Lifetime: `clock` and `statistics` outlive it; nullptr: nothing is counted.
+  Loops(ControlPlane& control, Duration reconcile_interval, Clock* clock = nullptr,
+        LoopStatistics* statistics = nullptr);
   // Ends both, after the steps that they are in. What is handed in afterwards waits until control refuses it.
   ~Loops();
   Loops(const Loops&) = delete;
 
  private:
+  void commit();
   // A flag that a thread sleeps on.
   class Due {
    public:
@@ -45,6 +53,8 @@ class Loops {
   };
 
   ControlPlane& control_;
+  Clock* const clock_;
+  LoopStatistics* const statistics_;
   Due commit_due_, reconcile_due_;
   std::thread commit_thread_, reconcile_thread_;
 };

@@ -1,0 +1,72 @@
+#include "trainyard/metrics_endpoint.hpp"
+
+#include <filesystem>
+#include <map>
+#include <system_error>
+
+#include "domain/job_state.hpp"
+#include "trainyard/probes.hpp"
+
+namespace trainyard::apps {
+namespace {
+
+constexpr std::string_view kJobs = "trainyard_jobs";
+constexpr std::string_view kCommit = "trainyard_commit_seconds";
+constexpr std::string_view kReconcile = "trainyard_reconcile_seconds";
+constexpr std::string_view kDiskFree = "trainyard_disk_free_bytes";
+constexpr std::string_view kDiskSize = "trainyard_disk_size_bytes";
+
+void gauge(PrometheusText& text, std::string_view name, std::string_view help, double value) {
+  text.begin(name, "gauge", help);
+  text.sample(name, {}, value);
+}
+
+}  // namespace
+
+std::string MetricsEndpoint::text() const {
+  PrometheusText text;
+  sources_.requests.write(text);
+
+  std::map<std::string_view, double> jobs;
+  for (const auto& job : sources_.control.live_jobs()) jobs[domain::to_string(job->state)]++;
+  text.begin(kJobs, "gauge", "Jobs that are not over or still hold something, by state.");
+  for (const auto& [state, count] : jobs) text.sample(kJobs, {{"state", state}}, count);
+  gauge(text, "trainyard_agents", "Agents that are linked.", double(sources_.agents.linked()));
+
+  const host::HttpServer::Load load = sources_.front.load();
+  gauge(text, "trainyard_connections", "Open connections to the API.", double(load.connections));
+  gauge(text, "trainyard_streams_running", "Requests that have a thread of the pool, or the next free one.",
+        double(load.streams_running));
+  gauge(text, "trainyard_streams_waiting",
+        "Requests that wait since their principal uses its share of threads.", double(load.streams_waiting));
+
+  text.begin(kCommit, "histogram", "Time of one commit of the ledger.");
+  text.histogram(kCommit, {}, sources_.loops.commit_seconds);
+  text.begin(kReconcile, "histogram", "Time of one iteration of the reconcile loop.");
+  text.histogram(kReconcile, {}, sources_.loops.reconcile_seconds);
+
+  std::error_code error;
+  const auto space = std::filesystem::space(sources_.data_directory, error);
+  if (!error) {
+    gauge(text, kDiskFree, "Free bytes of the data directory's file system.", double(space.available));
+    gauge(text, kDiskSize, "Size of the data directory's file system.", double(space.capacity));
+  }
+  return text.text();
+}
+
+host::Handler::Choice MetricsEndpoint::choose(const host::RequestHead& head) {
+  // This endpoint exists only while the API is open.
+  if (auto answer = answer_probe(head, true)) return {.refusal = std::move(*answer)};
+  if (head.path() != "/metrics") return {.refusal = host::Response{404, {}, "see /metrics\n"}};
+  if (head.method != "GET") return {.refusal = host::Response{405, {}, "only GET is answered here\n"}};
+  return {.intake = host::Intake::blocking, .body_bytes_max = 0};
+}
+
+void MetricsEndpoint::handle(host::Request, std::unique_ptr<host::Responder> responder) {
+  host::Response response;
+  response.headers.add("Content-Type", "text/plain; version=0.0.4; charset=utf-8");
+  response.body = text();
+  responder->reply(std::move(response));
+}
+
+}  // namespace trainyard::apps

@@ -1,0 +1,42 @@
+// Shows the server's own metrics to Prometheus, on an address of its own (server.metrics_listen of the config): GET
+// /metrics, /healthz and /readyz, without signatures. The one port of the API does not show them, since jobs reach it.
+//
+// Threads: from anywhere. Lifetime: everything passed in outlives it. Errors: those of listening.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "api/request_statistics.hpp"
+#include "control/agents.hpp"
+#include "control/control.hpp"
+#include "control/loops.hpp"
+#include "host/http_server.hpp"
+
+namespace trainyard::apps {
+
+struct MetricsSources {
+  const api::RequestStatistics& requests;
+  const control::LoopStatistics& loops;
+  control::Control& control;
+  control::Agents& agents;
+  const host::HttpServer& front;
+  std::string data_directory;  // whose disk is shown
+};
+
+class MetricsEndpoint final : public host::Handler {
+ public:
+  explicit MetricsEndpoint(MetricsSources sources) : sources_(std::move(sources)) {}
+
+  // In Prometheus' text format.
+  std::string text() const;
+
+  Choice choose(const host::RequestHead& head) override;
+  void handle(host::Request request, std::unique_ptr<host::Responder> responder) override;
+  void stream(host::Stream&) override {}  // choose() never asks for it
+
+ private:
+  const MetricsSources sources_;
+};
+
+}  // namespace trainyard::apps

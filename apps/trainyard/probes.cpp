@@ -1,0 +1,22 @@
+#include "trainyard/probes.hpp"
+
+namespace trainyard::apps {
+
+std::optional<host::Response> answer_probe(const host::RequestHead& head, bool ready) {
+  const bool health = head.target == "/healthz";
+  if (!health && head.target != "/readyz") return {};
+  if ((head.method != "GET" && head.method != "HEAD") || head.headers.has("Authorization")) return {};
+  host::Response response;
+  response.headers.add("Content-Type", "text/plain; charset=utf-8");
+  response.headers.add("Cache-Control", "no-store");
+  if (health || ready) {
+    response.body = "ok\n";
+  } else {
+    response.status = 503;
+    response.headers.add("Retry-After", "1");
+    response.body = "the server is starting\n";
+  }
+  return response;
+}
+
+}  // namespace trainyard::apps
