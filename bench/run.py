@@ -29,6 +29,7 @@ import plot
 import progress
 import slurm_peer
 import trainyard_server
+from attack import attack
 from collective_benches import collectives, links, overlap, torch
 from projection import projection
 
@@ -467,7 +468,7 @@ def image():
                 "no slower", lambda ours, peer: ours <= peer)]
 
 
-BENCHES = {one.__name__: one for one in (collectives, links, overlap, torch, projection, ledger, policy, describe, create, submit, array, schedule, start, start_up, back_to_back, logs, idle, image)}
+BENCHES = {one.__name__: one for one in (collectives, links, overlap, torch, projection, ledger, policy, describe, attack, create, submit, array, schedule, start, start_up, back_to_back, logs, idle, image)}
 
 # -- showing and keeping ----------------------------------------------------------------------------
 

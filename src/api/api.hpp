@@ -63,9 +63,9 @@ struct Settings {
   std::map<std::string, client::Remote> remote_regions;   // other servers'; requests for them are passed on
   std::vector<std::string> regions;                       // that are this server's own
   std::function<std::vector<campaign::Room>()> machines;  // of this server; none: jobs are made to fit
+  bool serve_objects = true;  // false: an external object store is configured, S3 requests are told where
   // How many requests each principal may make, as it is now.
   std::function<RateLimits()> rate_limits = [] { return RateLimits(); };
-  bool serve_objects = true;  // false: an external object store is configured, S3 requests are told where
 };
 
 struct Services {

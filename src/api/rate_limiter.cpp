@@ -1,6 +1,7 @@
 #include "api/rate_limiter.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 namespace trainyard::api {
 namespace {
@@ -42,7 +43,8 @@ bool RateLimiter::admit(const std::string& principal, OperationClass operations,
   auto found = buckets_.find(key);
   if (found == buckets_.end()) {
     if (buckets_.size() >= kBucketsMax)
-      std::erase_if(buckets_, [&](auto& each) { return each.second.is_full(now); });
+      for (auto each = buckets_.begin(); each != buckets_.end();)
+        each = each->second.is_full(now) ? buckets_.erase(each) : std::next(each);
     if (buckets_.size() >= kBucketsMax) buckets_.clear();
     found = buckets_.emplace(key, TokenBucket(rate, burst, now)).first;
   } else {

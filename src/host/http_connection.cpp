@@ -20,6 +20,8 @@ constexpr size_t kIdleBufferBytesMax = 16 << 10;
 constexpr size_t kJoinedBytesMax = 16 << 10;
 // A slow buffered body may take the idle limit, and a second more for each so many bytes.
 constexpr uint64_t kBodyBytesPerSecondMin = 16 << 10;
+// Bodies up to here are never refused for the large ones of others: all connections together hold 256 MiB of them.
+constexpr size_t kSmallBodyBytes = 64 << 10;
 constexpr uint64_t kLingerBytesMax = 16 << 20;
 
 constexpr std::string_view kOnlyTls =
@@ -285,7 +287,7 @@ asio::awaitable<bool> Connection::buffered_request(const Handler::Choice& choice
       if (overdue_) co_return co_await refuse(408, "The request's body did not arrive in time.\n");
       co_return false;
     }
-    if (charge.add(got) > server_.settings().buffered_bytes_max) {
+    if (request.body.size() > kSmallBodyBytes && charge.add(got) > server_.settings().buffered_bytes_max) {
       request.body = std::string();
       charge.give_back();  // as below: who is told of it may make room and ask again at once
       co_return co_await refuse(503, "Too many large requests are under way.\n");

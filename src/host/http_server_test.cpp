@@ -274,7 +274,7 @@ TEST_F(Http, BodiesPastTheLimitAreAnswered413EvenWhileTheyAreSent) {
 }
 
 TEST_F(Http, BodiesTogetherHaveALimitToo) {
-  settings.buffered_bytes_max = 1'000'000;
+  settings.buffered_bytes_max = 600'000;
   std::promise<std::unique_ptr<Responder>> asked;
   handler.on_handle = [&](Request request, std::unique_ptr<Responder> responder) {
     if (request.path() == "/held")
@@ -288,6 +288,10 @@ TEST_F(Http, BodiesTogetherHaveALimitToo) {
   holder.say("POST /held" + request);
   const std::unique_ptr<Responder> responder = asked.get_future().get();
   EXPECT_EQ(other.ask("POST /" + request).status, 503);
+  RawClient small = client();
+  EXPECT_EQ(small.ask("POST / HTTP/1.1\r\nContent-Length: 60000\r\n\r\n" + std::string(60'000, 'b')).status,
+            200)
+      << "small ones go on";
   responder->reply({});
   EXPECT_EQ(holder.hear().status, 200);
   EXPECT_EQ(later.ask("POST /" + request).status, 200);

@@ -1,0 +1,76 @@
+"""What slow clients without a key cost the others."""
+
+import contextlib
+import http.client
+import json
+import os
+import statistics
+import subprocess
+import tempfile
+import threading
+import time
+
+import jobs
+import trainyard_server
+from rows import BIN, ROOT, row
+from slow_clients import JSON, UNSIGNED, SlowClients, head, made_up, presigned
+
+ROUNDS = 5
+SLOW_CONNECTIONS = 64
+READERS = 8
+READ_SECONDS = 3
+OBJECT_BYTES = 4096
+
+
+def describes_per_second(server):
+    """The median of the load program's rounds."""
+    keys = ["--server", server.listen, "--id", server.env["AWS_ACCESS_KEY_ID"], "--secret", server.env["AWS_SECRET_ACCESS_KEY"]]
+    done = subprocess.run([os.path.join(BIN, "load_api"), "describe", *keys, "--job", "described"], check=True, capture_output=True, text=True)
+    rounds = [json.loads(line) for line in done.stdout.splitlines()]
+    return statistics.median(one["requests_per_second"] for one in rounds if one["side"] == "ours")
+
+
+def gets_per_second(server, target):
+    """Of a small object, over connections that stay."""
+    end, counts = time.monotonic() + READ_SECONDS, [0] * READERS
+
+    def read(reader):
+        connection = http.client.HTTPConnection(server.listen, timeout=60)
+        while time.monotonic() < end:
+            connection.request("GET", target)
+            answer = connection.getresponse()
+            if answer.status != 200 or len(answer.read()) != OBJECT_BYTES:
+                raise RuntimeError(f"the object was not answered: {answer.status}")
+            counts[reader] += 1
+        connection.close()
+
+    readers = [threading.Thread(target=read, args=(index,)) for index in range(READERS)]
+    for one in readers:
+        one.start()
+    for one in readers:
+        one.join()
+    return sum(counts) / READ_SECONDS
+
+
+def attack():
+    """Describe and S3 while 64 slow connections without a key are open, beside the same server without them."""
+    with tempfile.TemporaryDirectory(prefix="trainyard-bench-", dir=os.path.join(ROOT, "build")) as directory:
+        server = trainyard_server.Server(os.path.join(directory, "data"), "[[machine]]\nname = 'small'\ncpus = 1.0\nmemory_gib = 1.0\n").start()
+        try:
+            server.boto("sagemaker").create_training_job(**jobs.request("described", instance_type="ml.m5.24xlarge"))
+            s3 = server.boto("s3")
+            s3.create_bucket(Bucket="yard")
+            s3.put_object(Bucket="yard", Key="small", Body=bytes(OBJECT_BYTES))
+            target = presigned(s3, "get_object", "yard", "small")
+            requests = [head(server, "PUT", "/yard/slow", {}), head(server, "PUT", "/yard/slow", made_up("AKIANOBODY", "s3") | UNSIGNED),
+                        head(server, "POST", "/", JSON), head(server, "POST", "/", JSON | made_up(server.env["AWS_ACCESS_KEY_ID"], "sagemaker"))]
+            describes, gets = {False: [], True: []}, {False: [], True: []}
+            for _ in range(ROUNDS):
+                for attacked in (False, True):
+                    with SlowClients(server, SLOW_CONNECTIONS, *requests) if attacked else contextlib.nullcontext():
+                        describes[attacked].append(describes_per_second(server))
+                        gets[attacked].append(gets_per_second(server, target))
+        finally:
+            server.clean()
+    return [row("attack", f"{case}, {SLOW_CONNECTIONS} slow connections", "requests/s", rates[True], rates[False], "no slow connections", "ratio >= 0.9",
+                lambda ours, peer: ours >= 0.9 * peer) for case, rates in (("Describe", describes), ("S3 GET of 4 KiB", gets))]

@@ -1,0 +1,80 @@
+"""Clients that send or read as slowly as they can: an attack that needs no key, and hardly any work."""
+
+import datetime
+import socket
+import threading
+import urllib.parse
+
+from trainyard_server import wait_for
+
+CONNECT_SECONDS_MAX = 60
+PAUSE_SECONDS = 0.05  # between two bytes of a connection
+
+JSON = {"Content-Type": "application/x-amz-json-1.1", "X-Amz-Target": "SageMaker.DescribeTrainingJob"}
+FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+UNSIGNED = {"x-amz-content-sha256": "UNSIGNED-PAYLOAD"}
+
+
+class SlowClients:
+    """`request` on so many connections; then a byte of its body on each, again and again. Those that the server ends come again. Nothing
+    that it answers is read. `requests`: further ones, which take turns."""
+
+    def __init__(self, server, count, *requests):
+        host, port = server.listen.rsplit(":", 1)
+        self.address, self.requests, self.count = (host, int(port)), requests, count
+        self.rounds = 0
+        self.ending = threading.Event()
+        self.sockets = []
+        self.thread = threading.Thread(target=self.run)
+
+    def connect(self, index):
+        one = socket.create_connection(self.address, timeout=CONNECT_SECONDS_MAX)
+        one.sendall(self.requests[index % len(self.requests)])
+        one.setblocking(False)
+        return one
+
+    def run(self):
+        self.sockets = [self.connect(index) for index in range(self.count)]
+        while not self.ending.wait(PAUSE_SECONDS):
+            for index, one in enumerate(self.sockets):
+                try:
+                    one.send(b"x")
+                except BlockingIOError:
+                    pass
+                except OSError:
+                    one.close()
+                    self.sockets[index] = self.connect(index)
+            self.rounds += 1
+
+    def __enter__(self):
+        self.thread.start()
+        wait_for(lambda: self.rounds > 3, "the slow clients to be there")
+        return self
+
+    def __exit__(self, *_):
+        self.ending.set()
+        self.thread.join()
+        for one in self.sockets:
+            one.close()
+
+
+def head(server, method, target, fields, length=100_000):
+    """A request's head, whose body is still to come."""
+    lines = [f"{method} {target} HTTP/1.1", f"Host: {server.listen}", f"Content-Length: {length}"]
+    return "\r\n".join([*lines, *(f"{name}: {value}" for name, value in fields.items()), "", ""]).encode()
+
+
+def made_up(key, service):
+    """An Authorization field as a signer writes it, made without the secret."""
+    now = datetime.datetime.now(datetime.timezone.utc)
+    return {
+        "X-Amz-Date": now.strftime("%Y%m%dT%H%M%SZ"),
+        "Authorization": f"AWS4-HMAC-SHA256 Credential={key}/{now:%Y%m%d}/us-east-1/{service}/aws4_request, "
+        f"SignedHeaders=host;x-amz-date, Signature={'0' * 64}",
+    }
+
+
+def presigned(client, operation, bucket, key):
+    """Path and query of a presigned request."""
+    parts = urllib.parse.urlsplit(client.generate_presigned_url(operation, Params={"Bucket": bucket, "Key": key}))
+    return f"{parts.path}?{parts.query}"
