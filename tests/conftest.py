@@ -6,7 +6,7 @@ import trainyard_server
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
     """A server for the tests of one file."""
-    one = trainyard_server.Server(tmp_path_factory.mktemp("yard") / "data", "[jobs]\nstop_grace_seconds = 3\n")
+    one = trainyard_server.Server(tmp_path_factory.mktemp("yard") / "data", "[jobs]\nstop_grace_seconds = 3\n[regions.'eu-west-1']\n[regions.'ap-south-1']\n")
     one.start()
     yield one
     one.clean()

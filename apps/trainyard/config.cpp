@@ -295,6 +295,13 @@ Result<Config> from_value(const toml::value& file) {
   Table root(file, "");
   TRY(root.read("account_id", config.account_id));
   TRY(root.read("region", config.region));
+  std::string roles = "closed";
+  TRY(root.read("roles", roles));
+  if (roles != "open" && roles != "closed")
+    return invalid(root.name("roles") +
+                   " must be \"closed\" (a role that is not defined may do what its job needs) or \"open\" "
+                   "(everything)");
+  config.open_roles = roles == "open";
   TRY(root.each("access_key", [&](Table table) -> Result<void> {
     api::LastingKey key;
     TRY(table.read("id", key.id));

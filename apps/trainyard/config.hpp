@@ -22,7 +22,8 @@
 namespace trainyard::apps {
 
 struct ExternalObjects {
-  std::string endpoint;  // "https://minio.lan:9000"
+  std::string endpoint;     // "https://minio.lan:9000"
+  bool open_roles = false;  // roles that are not defined may do everything
   std::string region = "us-east-1";
   std::string access_key_id;
   std::string secret_access_key;

@@ -193,10 +193,6 @@ Result<void> serve(const ServeOptions& options) {
   if (!options.listen.empty()) config.listen = options.listen;
   auto data = TRY(DataDirectory::open(options.data_directory));
   Identity identity = TRY(data.identity(config.account_id, config.access_keys, random));
-  // Clients hold one key for everything, so an external object store's key opens this server too.
-  if (config.objects)
-    identity.keys.insert(identity.keys.begin(),
-                         {config.objects->access_key_id, config.objects->secret_access_key});
   const auto images = all_images(config.images, host::program_directory());
   Changing machines(config.machines);
   Changing quotas(config.quotas);
@@ -256,7 +252,7 @@ Result<void> serve(const ServeOptions& options) {
   api_settings.file_systems = config.file_systems;
   api_settings.volumes = config.volumes;
   api_settings.devices = config.devices;
-  api_settings.serve_objects = !config.objects;
+  api_settings.open_roles = config.open_roles;
   api_settings.prices = config.prices;
   api_settings.quotas = control_settings.quotas;
   api_settings.rate_limits = [&] { return rate_limits(); };
@@ -277,16 +273,19 @@ Result<void> serve(const ServeOptions& options) {
       (host == "0.0.0.0" ? std::string("127.0.0.1") : host) + ":" + std::to_string(server->port());
   control_settings.api_address = reachable;
   // Agents are on this machine.
-  control_settings.objects_endpoint = config.objects ? config.objects->endpoint : "http://" + reachable;
+  control_settings.objects_endpoint = "http://" + reachable;
   auto control = TRY(control::make_control(control_settings, *ledger, *launcher, *logs, clock, random)
                          .in("reading the ledger"));
 
   const control::IssueCredentials issue = [&](const domain::Job& job, const domain::AttemptId& attempt,
                                               Instant now) {
-    if (config.objects)
-      return wire::Credentials{config.objects->access_key_id, config.objects->secret_access_key, "",
-                               now + kCredentialsLifetime};
-    const api::RoleSession session{job.spec.role_arn, "SageMaker-" + attempt.text()};
+    const api::RoleSession session{.role_arn = job.spec.role_arn,
+                                   .session_name = "SageMaker-" + attempt.text(),
+                                   .job_region = job.key.region,
+                                   .job_name = job.key.name,
+                                   .job_number = attempt.job,
+                                   .attempt = attempt.number,
+                                   .person = job.spec.principal};
     const auto keys =
         api::issue_keys(identity.temporary_key_secret, session, now, kCredentialsLifetime, random);
     return wire::Credentials{keys.access_key_id, keys.secret_access_key, keys.session_token, keys.expires};
@@ -301,8 +300,7 @@ Result<void> serve(const ServeOptions& options) {
                                    [&](domain::JobNumber job) { return agents->progress(job); },
                                    campaigns.get(), &statistics});
 
-  ServerRecord record{own_endpoint, reachable, config.region, config.objects ? config.objects->endpoint : "",
-                      identity.keys.front()};
+  ServerRecord record{own_endpoint, reachable, config.region, "", identity.keys.front()};
   TRY(host::make_directories(data.file("clients")));
   TRY(host::write_file_durably(data.file("clients/endpoints.json"), endpoints_json(reachable), 0644));
   TRY(write_own_model(data));

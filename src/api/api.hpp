@@ -34,8 +34,11 @@
 #include "objects/objects.hpp"
 #include "observe/logs.hpp"
 #include "observe/metrics.hpp"
+#include "policy/identities.hpp"
 
 namespace trainyard::api {
+
+class IdentityKeeper;  // api/identity_keeper.hpp
 
 struct LastingKey {
   std::string id;
@@ -48,6 +51,11 @@ struct Settings {
   std::vector<LastingKey> keys;  // the owner's
   std::string
       temporary_key_secret;  // 32 random bytes of this data directory: signs the session tokens of roles
+  // Users, roles, policies and access keys as they are now; never answers nullptr. Unset: there are the keys above alone.
+  std::function<std::shared_ptr<const policy::Identities>()> identities = nullptr;
+  // Told of each access key that a request was signed with.
+  std::function<void(std::string_view key, Instant at, std::string_view region, std::string_view service)>
+      key_used = nullptr;
   size_t body_bytes_max = 4 << 20;  // of control-plane requests
   std::function<Result<domain::Image>(const std::string& name)> find_image;
   domain::FileSystems file_systems;  // that channels and Batch's volumes may name
@@ -63,9 +71,9 @@ struct Settings {
   std::map<std::string, client::Remote> remote_regions;   // other servers'; requests for them are passed on
   std::vector<std::string> regions;                       // that are this server's own
   std::function<std::vector<campaign::Room>()> machines;  // of this server; none: jobs are made to fit
-  bool serve_objects = true;  // false: an external object store is configured, S3 requests are told where
   // How many requests each principal may make, as it is now.
   std::function<RateLimits()> rate_limits = [] { return RateLimits(); };
+  bool open_roles = false;  // a role that is not defined may do everything, as before there were policies
 };
 
 struct Services {
@@ -79,6 +87,7 @@ struct Services {
   control::FindProgress progress = nullptr;
   campaign::Campaigns* campaigns = nullptr;  // nullptr: there are none here
   RequestStatistics* statistics = nullptr;   // nullptr: requests are not counted
+  IdentityKeeper* identities = nullptr;      // of IAM's operations; required by them
 };
 
 std::unique_ptr<host::Handler> make_api(const Settings& settings, const Services& services);

@@ -4,20 +4,34 @@
 // Threads: plain values.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "base/time.hpp"
 
+namespace trainyard::domain {
+struct Job;
+}
+
 namespace trainyard::api {
+
+struct RoleSession;  // auth/temporary_keys.hpp
+
+// The owner may do everything; a user has the user's policies; a session has those of its role.
+enum class PrincipalKind { owner, user, session };
 
 struct Principal {
   std::string account;  // twelve digits
-  std::string arn;      // arn:aws:sts::ACCOUNT:assumed-role/NAME/SESSION
-  std::string name;     // the user's or the role's: whose quotas count, and whose share it is
+  std::string arn;      // arn:aws:sts::ACCOUNT:assumed-role/NAME/SESSION, arn:aws:iam::ACCOUNT:user/NAME
+  std::string name;  // the user's; of a session, the user's at the beginning: quotas, accounting, fair share
   std::string user_id;  // as GetCallerIdentity shows it
   std::string access_key_id;
-  std::string role_arn;  // of a job's temporary keys; "" for the owner
-  bool owner() const { return role_arn.empty(); }
+  std::string role_arn;  // of a session; "" for the others
+  PrincipalKind kind = PrincipalKind::session;
+  std::shared_ptr<const RoleSession> session = {};  // nullptr unless kind is session
+  std::shared_ptr<const domain::Job> job = {};      // the one that the keys end with; nullptr: none
+
+  bool owner() const { return kind == PrincipalKind::owner; }
 };
 
 struct Context {
@@ -25,7 +39,10 @@ struct Context {
   std::string region;      // of the signature's scope
   std::string request_id;  // in the reply's head and in the server's log
   Instant now;
-  Instant deadline;  // when the client will have given up
+  Instant deadline;            // when the client will have given up
+  std::string source_ip = {};  // of the connection's peer
+  bool secure = false;         // over TLS
+  std::string user_agent = {};
 };
 
 }  // namespace trainyard::api

@@ -1,9 +1,11 @@
 // From a request to its operation and back: route, authenticate, authorise, decode, check, call, encode, log.
+#include <algorithm>
 #include <map>
 #include <stdexcept>
 
 #include "api/api.hpp"
 #include "api/auth/auth.hpp"
+#include "api/auth/authorizer.hpp"
 #include "api/body.hpp"
 #include "api/errors.hpp"
 #include "api/operations/operations.hpp"
@@ -32,7 +34,8 @@ class Api final : public host::Handler {
   Api(const Settings& settings, const Services& services)
       : settings_(settings),
         services_(services),
-        authenticator_(settings_),
+        authenticator_(settings_, services.control),
+        authorizer_(settings_, services_),
         remotes_(settings_.remote_regions, services.clock),
         table_(all_operations(settings_, services_)) {
     for (const auto* service : all_services())
@@ -160,10 +163,12 @@ class Api final : public host::Handler {
   void run_shell(Call& call, const Signer& signer, host::Stream& stream, const Reply& reply) {
     const shapes::Service& service = shapes::trainyard::kService;
     accept(call, signer);
-    if (!call.context.principal.owner() || !services_.shells)
-      return reply(fail(call, access_denied(service, call.context.principal.arn, "trainyard:Shell")));
     auto order = read_shell_request(call.head.query());
     if (!order) return reply(fail(call, failure_of(service, order.error())));
+    const std::string arn = control::job_arn(settings_.account, {call.context.region, order->job.name});
+    if (auto refused = authorizer_.check(call.context, service, "trainyard:Shell", arn))
+      return reply(fail(call, *refused));
+    if (!services_.shells) return reply(fail(call, validation(service, "this server opens no shells")));
     order->job.region = call.context.region;
     order->principal = call.context.principal.arn;
     order->peer = call.head.peer;
@@ -206,15 +211,21 @@ class Api final : public host::Handler {
     if (!entry || !entry->call)
       return reply(fail(call, unknown_operation(&service, call.route.operation_name)));
     if (is_throttled(call, *entry)) return reply(fail(call, throttled(service)));
-    if (!authorise(call.context.principal, *entry->shape)) return reply(fail(call, denied_to(call, *entry)));
+    if (auto refused = refuse_region(call)) return reply(fail(call, *refused));
+    const Decode decode = [&](void* input) -> std::optional<Failure> {
+      if (auto failure = decode_into(call, *entry, body, parameters, input)) return failure;
+      return authorizer_.check(call.context, *entry->shape, input);
+    };
     if (remotes_.is_for_another(call.route, call.context.region)) {
+      if (auto refused = refuse_remote(call, *entry)) return reply(fail(call, *refused));
+      if (!call.context.principal.owner())
+        if (auto refused = entry->inspect(decode)) return reply(fail(call, *refused));
       auto passed = remotes_.pass(call.head, sent, call.route, call.context.region);
       if (!passed) return reply(fail(call, failure_of(service, passed.error())));
       record(call, passed->status, "");
       return reply(std::move(*passed));
     }
 
-    const Decode decode = [&](void* input) { return decode_into(call, *entry, body, parameters, input); };
     // The head is gone when an answer comes later, so the answer carries a call without one.
     static const host::RequestHead kNoHead;
     auto later = std::make_shared<Call>(Call{kNoHead, call.route, call.context, call.begun});
@@ -256,11 +267,37 @@ class Api final : public host::Handler {
   static void accept(Call& call, const Signer& signer) {
     call.context.principal = signer.principal;
     call.context.region = signer.claim.scope.region;
+    std::string_view peer = call.head.peer;
+    peer = peer.substr(0, peer.rfind(':'));
+    if (peer.starts_with('[') && peer.ends_with(']')) peer = peer.substr(1, peer.size() - 2);
+    call.context.source_ip = peer;
+    call.context.secure = call.head.tls;
+    call.context.user_agent = call.head.headers.get("user-agent");
   }
 
-  static Failure denied_to(const Call& call, const Entry& entry) {
-    return access_denied(*entry.shape->service, call.context.principal.arn,
-                         std::string(entry.shape->service->scope) + ":" + std::string(entry.shape->name));
+  // Jobs, quotas and logs are kept by region, so a name that the configuration does not have would begin a new account of
+  // them. Buckets are not, and STS and IAM have no region.
+  std::optional<Failure> refuse_region(const Call& call) const {
+    const std::string& region = call.context.region;
+    if (settings_.regions.empty() || is_global(call.route.service) ||
+        settings_.remote_regions.contains(region) ||
+        std::ranges::find(settings_.regions, region) != settings_.regions.end())
+      return {};
+    std::string known;
+    for (const auto& name : settings_.regions) known += (known.empty() ? "" : ", ") + name;
+    for (const auto& [name, remote] : settings_.remote_regions) known += ", " + name;
+    return malformed_authentication(service_of(call), "Credential should be scoped to a valid region, not '" +
+                                                          region + "': this server's regions are " + known +
+                                                          ".");
+  }
+
+  // Another server is asked with the keys that this one has there, which may do more than a job.
+  std::optional<Failure> refuse_remote(const Call& call, const Entry& entry) const {
+    if (call.context.principal.kind != PrincipalKind::session || settings_.open_roles) return {};
+    return access_denied(*entry.shape->service,
+                         "User: " + call.context.principal.arn +
+                             " is not authorized to make requests for the region " + call.context.region +
+                             ", which is another server: only users' and the owner's requests are passed on");
   }
 
   host::Response succeed(const Call& call, const void* output) {
@@ -306,9 +343,6 @@ class Api final : public host::Handler {
     const shapes::Service& s3 = *call.route.service;
     accept(call, signer);
     const bool remote = remotes_.is_for_another(call.route, call.context.region);
-    if (!settings_.serve_objects && !remote)
-      return reply(
-          invalid_request("This server holds no objects: its configuration names another object store"));
     auto address = read_s3_address(call.head);
     if (!address)
       return reply(
@@ -320,7 +354,21 @@ class Api final : public host::Handler {
       return reply(
           unknown_operation(&s3, missing.empty() ? std::string(call.route.operation->name) : missing));
     if (is_throttled(call, *entry)) return reply(throttled(s3));
-    if (!authorise(call.context.principal, *entry->shape)) return reply(denied_to(call, *entry));
+    // Before a byte of the body is read, where the head says what the request is about.
+    const bool by_head = !AccessTable::needs_body(*entry->shape);
+    if (remote)
+      if (auto refused = refuse_remote(call, *entry)) return reply(*refused);
+    if (by_head && !call.context.principal.owner()) {
+      const Decode head_only = [&](void* input) -> std::optional<Failure> {
+        if (auto failure = decode_s3(*entry, call.head, *address, "", input, true)) return failure;
+        return authorizer_.check(call.context, *entry->shape, input);
+      };
+      if (auto refused = entry->inspect(head_only)) return reply(*refused);
+    } else if (remote && !call.context.principal.owner()) {
+      return reply(access_denied(s3, "User: " + call.context.principal.arn +
+                                         " is not authorized to perform " + std::string(entry->shape->name) +
+                                         " in a region that is another server"));
+    }
 
     auto body = Body::open(stream, signer);
     if (!body) return reply(malformed_authentication(s3, body.error().message));
@@ -351,7 +399,8 @@ class Api final : public host::Handler {
                                                       : failure_of(s3, read.error());
         text = std::move(*read);
       }
-      return decode_s3(*entry, call.head, *address, text, input);
+      if (auto failure = decode_s3(*entry, call.head, *address, text, input, false)) return failure;
+      return by_head ? std::nullopt : authorizer_.check(call.context, *entry->shape, input);
     };
     if (entry->stream) {
       entry->stream(call.context, decode, ends, finish);
@@ -362,7 +411,7 @@ class Api final : public host::Handler {
   }
 
   std::optional<Failure> decode_s3(const Entry& entry, const host::RequestHead& head, S3Address& address,
-                                   const std::string& body, void* input) {
+                                   const std::string& body, void* input, bool head_only) {
     const shapes::Shape* shape = entry.shape->input;
     if (!shape) return {};
     const NameValues headers = without_chunked_encoding(head.headers.fields());
@@ -376,7 +425,8 @@ class Api final : public host::Handler {
                  : invalid_argument(read.error().message);
     // S3 has error names of its own for what the models constrain, so only what is missing is told here.
     for (const auto& member : shape->members)
-      if (member.required && !member.find(input) && !member.streaming)
+      if (member.required && !member.find(input) && !member.streaming &&
+          !(head_only && member.location == shapes::Location::body))
         return member.location == shapes::Location::body
                    ? Failure{400, "MissingRequestBodyError", "Request Body is empty"}
                    : invalid_request("Missing required member: " + std::string(member.wire_name));
@@ -427,6 +477,7 @@ class Api final : public host::Handler {
   const Services services_;
   Authenticator authenticator_;
   RateLimiter limiter_;
+  Authorizer authorizer_;
   Remotes remotes_;
   OperationTable table_;
   std::map<const shapes::Service*, std::unique_ptr<Constraints>> constraints_;

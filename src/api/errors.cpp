@@ -190,10 +190,9 @@ Failure body_changed(const shapes::Service& service) {
   return wrong_signature(service);
 }
 
-Failure access_denied(const shapes::Service& service, std::string_view arn, std::string_view action) {
+Failure access_denied(const shapes::Service& service, std::string message) {
   return {dialect_of(service) == Dialect::json ? 400 : 403,
-          named(service, {"AccessDeniedException", "AccessDenied", "AccessDenied"}),
-          "User: " + std::string(arn) + " is not authorized to perform: " + std::string(action)};
+          named(service, {"AccessDeniedException", "AccessDenied", "AccessDenied"}), std::move(message)};
 }
 
 Failure validation_exception(std::string message) { return {400, "ValidationException", std::move(message)}; }

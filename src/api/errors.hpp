@@ -49,7 +49,7 @@ Failure request_expired(const shapes::Service& service);  // presigned, too late
 Failure token_expired(const shapes::Service& service);
 Failure token_invalid(const shapes::Service& service);
 Failure body_changed(const shapes::Service& service);  // not what x-amz-content-sha256 says
-Failure access_denied(const shapes::Service& service, std::string_view arn, std::string_view action);
+Failure access_denied(const shapes::Service& service, std::string message);
 
 // The principal made too many requests: clients wait, and try again.
 Failure throttled(const shapes::Service& service);

@@ -12,10 +12,6 @@ namespace {
 
 constexpr size_t kAnswerBytesMax = 64 << 20;  // of a whole answer: a page of log lines has some megabytes
 
-bool is_global(const shapes::Service* service) {
-  return !service || service->name == "sts" || service->name == "iam";
-}
-
 // Path and query of an S3 request, as path style has it, without a former signature.
 std::string target_of(const S3Address& address) {
   std::string target = "/";
@@ -80,6 +76,10 @@ host::Headers to_headers(const client::Fields& fields) {
 }
 
 }  // namespace
+
+bool is_global(const shapes::Service* service) {
+  return !service || service->name == "sts" || service->name == "iam";
+}
 
 bool Remotes::may_be_for_another(const host::RequestHead& head) const {
   if (regions_.empty()) return false;

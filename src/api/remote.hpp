@@ -17,6 +17,9 @@
 
 namespace trainyard::api {
 
+// Of services that are not kept by region. nullptr: of no service that is here.
+bool is_global(const shapes::Service* service);
+
 using RemoteRegions = std::map<std::string, client::Remote>;
 
 class Remotes {

@@ -1,5 +1,5 @@
 // A shell into a running host: GET /trainyard/shell asks for an upgrade, signed as any request of our own service.
-// Only the owner's keys may. What is said after the upgrade: docs/formats/shell.md.
+// It takes the right trainyard:Shell on the job. What is said after the upgrade: docs/formats/shell.md.
 //
 // Threads: read_shell_request() is pure; carry_shell() keeps the thread of its stream until the shell ends.
 #pragma once

@@ -32,7 +32,7 @@ def test_both_command_lines(server, aws):
 
 
 def test_instances_have_the_quotas_of_the_config(start):
-    config = "[[quota]]\ninstance_type = 'ml.m5.large'\ncount = 2\n[[quota]]\nregion = 'eu-west-1'\ninstance_type = 'ml.m5.large'\ncount = 0\n"
+    config = "[[quota]]\ninstance_type = 'ml.m5.large'\ncount = 2\n[[quota]]\nregion = 'eu-west-1'\ninstance_type = 'ml.m5.large'\ncount = 0\n[regions.'eu-west-1']\n"
     server = start(config)
     for region, count in (("us-east-1", 2), ("eu-west-1", 0)):
         quotas = server.boto("service-quotas", region_name=region)

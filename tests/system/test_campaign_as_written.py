@@ -57,6 +57,7 @@ def home(tmp_path_factory, remote):
     """Three regions of its own, and one that is another server. Its jobs may have today's AWS CLI."""
     place = tmp_path_factory.mktemp("written")
     config = f"""
+roles = "open"  # the Batch children start training jobs, in another server's region too
 [network]
 pool = "10.215.0.0/16"
 [[machine]]

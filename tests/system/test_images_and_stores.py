@@ -5,6 +5,9 @@ import os
 import subprocess
 import tarfile
 
+import botocore.exceptions
+import pytest
+
 import jobs
 
 TRAIN = "#!/bin/sh\necho trained by $(hostname) in $FLAVOUR at $(pwd); echo weights > /opt/ml/model/weights\n"
@@ -88,16 +91,19 @@ python = "{venv}"
 
 
 def test_an_external_object_store(start):
-    """A second yard plays somebody's S3: clients and jobs of the first find everything there, with its keys."""
+    """A second yard plays somebody's S3: clients and jobs of the first find everything there, through the first, each with its own keys."""
     store = start("[[access_key]]\nid = 'AKIASTORE'\nsecret = 'the-secret-of-the-store'\n")
     yard = start(f"[objects]\nendpoint = 'http://{store.listen}'\naccess_key_id = 'AKIASTORE'\nsecret_access_key = 'the-secret-of-the-store'\n")
-    assert yard.env["AWS_ENDPOINT_URL_S3"] == f"http://{store.listen}" and yard.env["AWS_ACCESS_KEY_ID"] == "AKIASTORE"
+    assert "AWS_ENDPOINT_URL_S3" not in yard.env and yard.env["AWS_ACCESS_KEY_ID"] != "AKIASTORE"
+    with pytest.raises(botocore.exceptions.ClientError, match="InvalidClientTokenId"):  # the store's key does not open this server
+        store.boto("sts", endpoint_url=yard.env["AWS_ENDPOINT_URL"]).get_caller_identity()
     yard.aws("s3", "mb", "s3://yard")
     store.boto("s3").put_object(Bucket="yard", Key="data/part-0", Body=b"from the store\n")
     yard.boto("sagemaker").create_training_job(**jobs.request(
-        "outside", "cat /opt/ml/input/data/train/part-0; cp /opt/ml/input/data/train/part-0 /opt/ml/model/copy", channels={"train": ("s3://yard/data/", "FullyReplicated")}))
+        "outside", "cat /opt/ml/input/data/train/part-0; cp /opt/ml/input/data/train/part-0 /opt/ml/model/copy; "
+        "curl -s http://169.254.170.2$AWS_CONTAINER_CREDENTIALS_RELATIVE_URI | grep -c AKIASTORE || true", channels={"train": ("s3://yard/data/", "FullyReplicated")}))
     done = jobs.wait_until(yard.boto("sagemaker"), "outside")
     assert done["TrainingJobStatus"] == "Completed", done.get("FailureReason")
-    assert jobs.log_lines(yard.boto("logs"), "outside") == ["from the store"]
+    assert jobs.log_lines(yard.boto("logs"), "outside") == ["from the store", "0"]
     body = store.boto("s3").get_object(Bucket="yard", Key="models/outside/output/model.tar.gz")["Body"].read()
     assert tarfile.open(fileobj=io.BytesIO(body)).extractfile("copy").read() == b"from the store\n"

@@ -14,7 +14,6 @@ namespace {
 constexpr size_t kCachedKeysMax =
     4096;  // a day's (key, region, service); a job's keys are three or four of them
 constexpr size_t kRegionBytesMax = 64;  // region names are file names of ours, too
-constexpr std::string_view kOwnerRole = "TrainyardOwner";
 
 bool is_region(std::string_view text) {
   if (text.empty() || text.size() > kRegionBytesMax || text.front() == '-') return false;
@@ -25,17 +24,24 @@ bool is_sha256(std::string_view text) {
   return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
-Principal principal_of(const Settings& settings, std::string_view access_key_id, std::string_view user,
-                       const RoleSession* session) {
+Principal owner_principal(const Settings& settings, std::string_view user) {
   Principal out;
   out.account = settings.account;
-  out.access_key_id = access_key_id;
-  const std::string_view role = session ? role_name(session->role_arn) : kOwnerRole;
-  const std::string_view name = session ? std::string_view(session->session_name) : user;
-  out.name = session ? role : user;
-  out.arn = assumed_role_arn(settings.account, role, name);
-  out.user_id = role_id(role) + ":" + std::string(name);
-  if (session) out.role_arn = session->role_arn;
+  out.name = user;
+  out.arn = assumed_role_arn(settings.account, kOwnerRole, user);
+  out.user_id = role_id(kOwnerRole) + ":" + std::string(user);
+  out.kind = PrincipalKind::owner;
+  return out;
+}
+
+Principal user_principal(const policy::Identities& identities, const std::string& name) {
+  const policy::User* user = identities.find_user(name);
+  Principal out;
+  out.account = identities.account();
+  out.name = name;
+  out.arn = user ? identities.arn_of(*user) : "arn:aws:iam::" + identities.account() + ":user/" + name;
+  out.user_id = user ? user->id : name;
+  out.kind = PrincipalKind::user;
   return out;
 }
 
@@ -44,7 +50,7 @@ Principal principal_of(const Settings& settings, std::string_view access_key_id,
 struct Authenticator::KeyCache {
   std::shared_mutex mutex;
   std::unordered_map<std::string, std::string>
-      keys;  // "id/date/region/service" -> signing key; guarded by mutex
+      keys;  // "id/date/region/service/secret" -> signing key; guarded by mutex
 
   std::string get(std::string_view secret, const signing::Claim& claim) {
     std::string name = claim.access_key_id;
@@ -53,7 +59,9 @@ struct Authenticator::KeyCache {
         .append("/")
         .append(claim.scope.region)
         .append("/")
-        .append(claim.scope.service);
+        .append(claim.scope.service)
+        .append("/")
+        .append(secret);  // a key that got another secret is another key
     {
       const std::shared_lock lock(mutex);
       if (const auto found = keys.find(name); found != keys.end()) return found->second;
@@ -66,9 +74,51 @@ struct Authenticator::KeyCache {
   }
 };
 
-Authenticator::Authenticator(const Settings& settings)
-    : settings_(settings), keys_(std::make_unique<KeyCache>()) {}
+Authenticator::Authenticator(const Settings& settings, control::Control& control)
+    : settings_(settings), control_(control), keys_(std::make_unique<KeyCache>()) {}
 Authenticator::~Authenticator() = default;
+
+std::optional<std::string> Authenticator::lasting_key(std::string_view id, Principal& principal) const {
+  if (settings_.identities) {
+    const auto identities = settings_.identities();
+    const policy::AccessKey* key = identities->find_key(id);
+    if (!key || !key->active) return {};
+    principal = key->owner ? owner_principal(settings_, key->user) : user_principal(*identities, key->user);
+    return key->secret;
+  }
+  for (const auto& key : settings_.keys) {
+    if (key.id != id) continue;
+    principal = owner_principal(settings_, key.user);
+    return key.secret;
+  }
+  return {};
+}
+
+std::optional<Principal> Authenticator::session_principal(const signing::Claim& claim,
+                                                          RoleSession session) const {
+  Principal out;
+  out.account = settings_.account;
+  out.access_key_id = claim.access_key_id;
+  out.role_arn = session.role_arn;
+  out.arn = assumed_role_arn(settings_.account, session.role_arn, session.session_name);
+  const std::string_view role = role_name(session.role_arn);
+  std::string id = role_id(role);
+  if (settings_.identities)
+    if (const auto identities = settings_.identities(); const auto* defined = identities->find_role(role))
+      id = defined->id;
+  out.user_id = id + ":" + session.session_name;
+  if (!session.job_name.empty()) {
+    auto job = control_.find({session.job_region, session.job_name});
+    if (!job || (*job)->number != session.job_number || (*job)->finished()) return {};
+    const domain::Attempt* attempt = (*job)->attempt();
+    if (!attempt || attempt->number != session.attempt || attempt->state == domain::AttemptState::ended)
+      return {};
+    out.job = *std::move(job);
+  }
+  out.name = session.person.empty() ? std::string(role) : session.person;
+  out.session = std::make_shared<const RoleSession>(std::move(session));
+  return out;
+}
 
 Outcome<Signer> Authenticator::check_head(const shapes::Service& service, const host::RequestHead& head,
                                           Instant now) const {
@@ -85,13 +135,9 @@ Outcome<Signer> Authenticator::check_head(const shapes::Service& service, const 
         service, "Credential should be scoped to correct service: '" + std::string(service.scope) + "'.");
 
   std::string secret;
-  const LastingKey* lasting = nullptr;
-  for (const auto& key : settings_.keys)
-    if (key.id == claim.access_key_id) lasting = &key;
-  if (lasting) {
+  if (auto lasting = lasting_key(claim.access_key_id, signer.principal)) {
     if (!claim.session_token.empty()) return token_invalid(service);
-    secret = lasting->secret;
-    signer.principal = principal_of(settings_, lasting->id, lasting->user, nullptr);
+    secret = std::move(*lasting);
   } else {
     if (claim.session_token.empty()) return unknown_key(service, claim.access_key_id);
     ResolvedKeys keys =
@@ -99,8 +145,11 @@ Outcome<Signer> Authenticator::check_head(const shapes::Service& service, const 
     if (keys.state == ResolvedKeys::State::forged) return token_invalid(service);
     if (keys.state == ResolvedKeys::State::expired) return token_expired(service);
     secret = std::move(keys.secret_access_key);
-    signer.principal = principal_of(settings_, claim.access_key_id, "", &keys.session);
+    auto principal = session_principal(claim, std::move(keys.session));
+    if (!principal) return token_expired(service);
+    signer.principal = std::move(*principal);
   }
+  signer.principal.access_key_id = claim.access_key_id;
 
   signer.signing_key = keys_->get(secret, claim);
   if (!claim.payload_sha256.empty()) {
@@ -159,14 +208,9 @@ std::optional<Failure> Authenticator::judge(const shapes::Service& service, cons
     case signing::Verdict::wrong_signature:
       return wrong_signature(service);
   }
+  if (settings_.key_used && signer.principal.kind != PrincipalKind::session)
+    settings_.key_used(claim.access_key_id, now, claim.scope.region, claim.scope.service);
   return {};
-}
-
-bool authorise(const Principal& principal, const shapes::OperationShape&) {
-  // No policies yet: what a role may not do on AWS, its policy says, and by default SageMaker's execution
-  // role may start and stop jobs, read and write objects, logs and metrics. Every principal is of the one
-  // account.
-  return !principal.account.empty();
 }
 
 }  // namespace trainyard::api

@@ -1,7 +1,9 @@
-// Who signed this request, and may they? A claim of a signature becomes a principal, or the failure the
-// client is told.
+// Finds the principal that signed a request: a claim of a signature becomes a principal, or the failure the client is told.
+// What the principal may do is decided in authorizer.hpp.
 //
-// Threads: callable from many threads at once. Lifetime: settings outlive it.
+// Keys of a job end with its attempt: the job is looked up at each request.
+//
+// Threads: callable from many threads at once. Lifetime: settings and control outlive it.
 #pragma once
 
 #include <memory>
@@ -10,6 +12,7 @@
 #include <string_view>
 
 #include "api/api.hpp"
+#include "api/auth/temporary_keys.hpp"
 #include "api/context.hpp"
 #include "api/errors.hpp"
 #include "signing/signing.hpp"
@@ -27,7 +30,7 @@ struct Signer {
 
 class Authenticator {
  public:
-  Authenticator(const Settings& settings);
+  Authenticator(const Settings& settings, control::Control& control);
   ~Authenticator();
 
   // By the head alone, before anything of the body is read: the key is known, and the signature is right where the head
@@ -47,12 +50,14 @@ class Authenticator {
                                const Signer& signer, Instant now) const;
 
   struct KeyCache;
+  // The secret of a lasting key, and its principal. Nothing: unknown, or inactive.
+  std::optional<std::string> lasting_key(std::string_view id, Principal& principal) const;
+  // The principal of a session; nothing: the attempt that its keys end with is over.
+  std::optional<Principal> session_principal(const signing::Claim& claim, RoleSession session) const;
+
   const Settings& settings_;
+  control::Control& control_;
   std::unique_ptr<KeyCache> keys_;
 };
-
-// The owner may do everything; a job's role what its training code needs (README). The one place that
-// decides.
-bool authorise(const Principal& principal, const shapes::OperationShape& operation);
 
 }  // namespace trainyard::api

@@ -50,6 +50,6 @@ Result<std::string> role_of_arn(std::string_view arn, std::string_view account) 
   return std::string(name);
 }
 
-bool role_may(std::string_view, std::string_view) { return true; }
+bool is_reserved_role(std::string_view role) { return to_lower(role_name(role)).starts_with("trainyard"); }
 
 }  // namespace trainyard::api

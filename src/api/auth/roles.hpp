@@ -1,7 +1,7 @@
-// Roles: what jobs run as, and what sessions speak for.
+// Names of roles: jobs run as a role, and a session acts for one.
 //
-// A role is a name of the account. There are no policies yet (the README of this room), so every name may be taken up
-// by SageMaker and by the account's principals, may do everything within the account, and nothing about it is kept.
+// A role need not be defined: SageMaker and Batch run jobs as any name of the account. What a role may do is decided in
+// authorizer.hpp.
 //
 // Threads: pure functions.
 #pragma once
@@ -28,7 +28,10 @@ std::string role_id(std::string_view role);
 // The name of the role that `arn` names. Errors: invalid (no role's ARN), not_found (of another account).
 Result<std::string> role_of_arn(std::string_view arn, std::string_view account);
 
-// Whether a role may do `action` ("s3:PutObject"). The same answer as authorise() gives its sessions.
-bool role_may(std::string_view role, std::string_view action);
+// The role in the owner's ARN.
+inline constexpr std::string_view kOwnerRole = "TrainyardOwner";
+// Names that this server makes up: "Trainyard" and anything behind it, in any case. They cannot be assumed, and only the
+// owner may pass them to a job.
+bool is_reserved_role(std::string_view role);
 
 }  // namespace trainyard::api

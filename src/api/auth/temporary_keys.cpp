@@ -9,9 +9,9 @@
 namespace trainyard::api {
 namespace {
 
-constexpr char kVersion = 1;
+constexpr char kVersion = 2, kVersionWithoutAttempt = 1;
 constexpr size_t kSealBytes = 32;
-constexpr size_t kTokenBytesMax = 8192;  // of base64; ours are about 300
+constexpr size_t kTokenBytesMax = 48 << 10;  // of base64; without session policies some 400
 constexpr size_t kFieldBytesMax = 2048;
 constexpr std::string_view kPrefix = "ASIA";
 
@@ -71,8 +71,20 @@ TemporaryKeys issue_keys(const std::string& sealing_secret, const RoleSession& s
   std::string payload(1, kVersion);
   put_number(payload, static_cast<uint64_t>(to_milliseconds(keys.expires)), 8);
   put_text(payload, keys.access_key_id);
+  CHECK(session.policies.size() <= kSessionPoliciesMax, "the caller counts the policies");
   put_text(payload, session.role_arn);
   put_text(payload, session.session_name);
+  put_text(payload, session.job_region);
+  put_text(payload, session.job_name);
+  put_number(payload, session.job_number, 8);
+  put_number(payload, session.attempt, 4);
+  put_number(payload, session.assumed, 1);
+  put_text(payload, session.person);
+  put_text(payload, session.source_identity);
+  put_number(payload, session.limited, 1);
+  put_number(payload, session.policies.size(), 1);
+  for (const auto& policy : session.policies) put_text(payload, policy);
+  put_number(payload, static_cast<uint64_t>(to_milliseconds(now)), 8);
   keys.session_token = to_base64(payload + seal_of(sealing_secret, payload));
   return keys;
 }
@@ -89,11 +101,25 @@ ResolvedKeys resolve_keys(const std::string& sealing_secret, std::string_view ac
 
   // Sealed by us: what follows is as put together above, unless an older version wrote it.
   Cursor cursor{payload};
-  if (cursor.number(1) != uint64_t(kVersion)) return out;
+  const uint64_t version = cursor.number(1);
+  if (version == uint64_t(kVersionWithoutAttempt)) out.state = ResolvedKeys::State::expired;
+  if (version != uint64_t(kVersion)) return out;
   const Instant expires = from_milliseconds(static_cast<int64_t>(cursor.number(8)));
   const std::string id = cursor.text();
-  out.session.role_arn = cursor.text();
-  out.session.session_name = cursor.text();
+  RoleSession& session = out.session;
+  session.role_arn = cursor.text();
+  session.session_name = cursor.text();
+  session.job_region = cursor.text();
+  session.job_name = cursor.text();
+  session.job_number = cursor.number(8);
+  session.attempt = static_cast<uint32_t>(cursor.number(4));
+  session.assumed = cursor.number(1) != 0;
+  session.person = cursor.text();
+  session.source_identity = cursor.text();
+  session.limited = cursor.number(1) != 0;
+  const uint64_t policies = cursor.number(1);
+  for (uint64_t i = 0; i < policies && cursor.good; ++i) session.policies.push_back(cursor.text());
+  session.issued = from_milliseconds(static_cast<int64_t>(cursor.number(8)));
   if (!cursor.good || !cursor.rest.empty() || id != access_key_id) return out;
   out.secret_access_key = secret_of(sealing_secret, id);
   out.state = now >= expires ? ResolvedKeys::State::expired : ResolvedKeys::State::good;

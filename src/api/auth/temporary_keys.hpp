@@ -1,16 +1,19 @@
-// Temporary keys of a role, for one attempt of a job. Stateless: the session token carries who it is for and
-// until when, sealed with a secret of this data directory, so that any server over that directory can check
-// it and nothing is kept.
+// Temporary keys of a role, for one attempt of a job or for a session of AssumeRole. Stateless: the session token carries
+// the session, sealed with a secret of this data directory, so that any server over that directory can check it and
+// nothing is kept.
 //
 //   access key id   ASIA + 16 letters
 //   secret          HMAC of the id under the sealing secret
-//   session token   base64 of: version, expiry, id, role, session, and an HMAC over all of it
+//   session token   base64 of: version, expiry, id, session, and an HMAC over all of it
 //
-// Threads: callable from anywhere. Format: the layout is private to this file; version 1 is the first byte.
+// Threads: callable from anywhere. Format: the layout is private to this file; the version is the first byte. Tokens of
+// version 1, which did not name their attempt, are expired: agents fetch new ones when they connect.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/random.hpp"
 #include "base/result.hpp"
@@ -25,13 +28,26 @@ struct TemporaryKeys {
   Instant expires;
 };
 
-// For whom keys are.
 struct RoleSession {
   std::string role_arn;      // arn:aws:iam::ACCOUNT:role/NAME
-  std::string session_name;  // the job's attempt: "SageMaker-mnist-1-a1"
+  std::string session_name;  // the job's attempt: "SageMaker-j17a1"
+  // The attempt that the keys end with: the job's own keys, and sessions assumed with them. job_name "" = none.
+  std::string job_region = {};
+  std::string job_name = {};
+  uint64_t job_number = 0;
+  uint32_t attempt = 0;
+  bool assumed = false;                    // by AssumeRole
+  std::string person = {};                 // the user at the beginning of the chain: accounting and quotas
+  std::string source_identity = {};        // once set, the same through the chain
+  std::vector<std::string> policies = {};  // session policies: documents, and ARNs of managed policies
+  bool limited = false;                    // session policies were given
+  Instant issued = {};                     // set by issue_keys
 };
 
-// `sealing_secret`: Settings.temporary_key_secret. Requires: role and session hold at most 2,048 bytes each.
+inline constexpr size_t kSessionPoliciesMax = 11;  // one document and ten ARNs, as AWS
+
+// `sealing_secret`: Settings.temporary_key_secret. Requires: each text holds at most 2,048 bytes; at most
+// kSessionPoliciesMax policies.
 TemporaryKeys issue_keys(const std::string& sealing_secret, const RoleSession& session, Instant now,
                          Duration lifetime, Random& random);
 

@@ -80,6 +80,8 @@ struct Entry {
   std::function<void(const Context&, const Decode&, Finish)> call;
   // Answers nothing when the function has sent its own reply.
   std::function<void(const Context&, const Decode&, ExchangeEnds&, const Finish&)> stream;
+  // Decodes an input and drops it: what `decode` answers.
+  std::function<std::optional<Failure>(const Decode&)> inspect;
 };
 
 template <class T>
@@ -105,7 +107,7 @@ class OperationTable {
   void add_later(
       std::function<void(const Context&, typename Operation::Input, Answer<typename Operation::Output>)>
           function) {
-    Entry& entry = entry_of(Operation::shape(), Runs::later);
+    Entry& entry = entry_for<Operation>(Runs::later);
     entry.call = [function = std::move(function), service = Operation::shape().service](
                      const Context& context, const Decode& decode, Finish finish) {
       typename Operation::Input input;
@@ -122,7 +124,7 @@ class OperationTable {
   void add_streamed(std::function<Outcome<std::optional<typename Operation::Output>>(
                         const Context&, const typename Operation::Input&, Exchange<Operation>&)>
                         function) {
-    Entry& entry = entry_of(Operation::shape(), Runs::streamed);
+    Entry& entry = entry_for<Operation>(Runs::streamed);
     entry.stream = [function = std::move(function), service = Operation::shape().service](
                        const Context& context, const Decode& decode, ExchangeEnds& ends,
                        const Finish& finish) {
@@ -145,6 +147,16 @@ class OperationTable {
  private:
   Entry& entry_of(const shapes::OperationShape& shape, Runs runs);
 
+  template <class Operation>
+  Entry& entry_for(Runs runs) {
+    Entry& entry = entry_of(Operation::shape(), runs);
+    entry.inspect = [](const Decode& decode) {
+      typename Operation::Input input;
+      return decode(&input);
+    };
+    return entry;
+  }
+
   template <class Output>
   static void answer(const Finish& finish, const shapes::Service& service, const Outcome<Output>& outcome) {
     if (outcome) return finish(&*outcome, nullptr);
@@ -154,7 +166,7 @@ class OperationTable {
 
   template <class Operation>
   void put(Runs runs, Function<Operation> function) {
-    Entry& entry = entry_of(Operation::shape(), runs);
+    Entry& entry = entry_for<Operation>(runs);
     entry.call = [function = std::move(function), service = Operation::shape().service](
                      const Context& context, const Decode& decode, Finish finish) {
       typename Operation::Input input;
