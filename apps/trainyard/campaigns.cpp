@@ -83,7 +83,7 @@ std::vector<campaign::Room> rooms_of(const std::vector<launch::Machine>& machine
 
 Result<std::unique_ptr<campaign::Campaigns>> open_campaigns(const Config& config, const DataDirectory& data,
                                                             const std::string& own_endpoint,
-                                                            const Identity& identity,
+                                                            std::function<signing::Keys()> own_keys,
                                                             objects::Objects& objects, Clock& clock,
                                                             Random& random) {
   campaign::Settings settings;
@@ -93,14 +93,14 @@ Result<std::unique_ptr<campaign::Campaigns>> open_campaigns(const Config& config
   for (const auto& [region, remote] : config.remote_regions) settings.regions.push_back(region);
   client::Settings own;
   own.endpoint = own_endpoint;
-  own.keys = {identity.keys.front().id, identity.keys.front().secret, ""};
   own.ca_bundle = data.file("tls/ca.pem");
   own.attempts_max = kAttemptsOfApi;
   own.connect_limit = kConnectLimit;
   own.answer_limit = kAnswerLimit;
-  settings.open_client = [own, &clock](const std::string& region) {
+  settings.open_client = [own, own_keys = std::move(own_keys), &clock](const std::string& region) {
     auto mine = own;
     mine.region = region;
+    mine.keys = own_keys();
     return client::open_client(std::move(mine), clock);
   };
   settings.open_objects = [remotes = config.remote_regions, &objects,

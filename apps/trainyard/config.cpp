@@ -8,6 +8,7 @@
 
 #include "domain/instance_type.hpp"
 #include "host/files.hpp"
+#include "policy/policy.hpp"
 #include "trainyard/images.hpp"
 
 namespace trainyard::apps {
@@ -290,7 +291,63 @@ Result<void> read_rate_limits(Table table, api::RateLimits& limits) {
   return {};
 }
 
-Result<Config> from_value(const toml::value& file) {
+// A policy document: text in `key`, or the name of a file in KEY_file, next to the config. "" when neither is given.
+Result<std::string> read_document(Table& table, const std::string& key, const std::string& directory) {
+  const std::string file_key = key + "_file";
+  std::string text, file;
+  TRY(table.read(key.c_str(), text));
+  TRY(table.read(file_key.c_str(), file));
+  if (!text.empty() && !file.empty())
+    return invalid(table.name(key) + " and " + file_key + " exclude each other");
+  if (file.empty()) return text;
+  if (!file.starts_with('/')) file.insert(0, directory);
+  return host::read_file(file, policy::kDocumentBytesMax).in("reading " + table.name(file_key));
+}
+
+// What users, groups and roles have in common.
+Result<policy::SeedEntity> read_entity(Table& table, const std::string& directory) {
+  policy::SeedEntity entity;
+  TRY(table.read("name", entity.name));
+  TRY(table.read("policies", entity.policies));
+  std::string document = TRY(read_document(table, "policy", directory));
+  if (!document.empty()) entity.inline_.emplace_back("config", std::move(document));
+  if (!is_user(entity.name))
+    return invalid(table.name("name") + " must be 1 to 64 letters, digits or any of +=,.@_-");
+  return entity;
+}
+
+Result<void> read_identities(Table& root, const std::string& directory, policy::IdentitySeed& seed) {
+  TRY(root.each("user", [&](Table table) -> Result<void> {
+    policy::SeedEntity user = TRY(read_entity(table, directory));
+    TRY(table.read("groups", user.groups));
+    TRY(table.read("boundary", user.boundary));
+    seed.users.push_back(std::move(user));
+    return table.nothing_else();
+  }));
+  TRY(root.each("group", [&](Table table) -> Result<void> {
+    seed.groups.push_back(TRY(read_entity(table, directory)));
+    return table.nothing_else();
+  }));
+  TRY(root.each("role", [&](Table table) -> Result<void> {
+    policy::SeedEntity role = TRY(read_entity(table, directory));
+    TRY(table.read("description", role.description));
+    TRY(table.read("max_session_seconds", role.max_session_seconds));
+    TRY(table.read("boundary", role.boundary));
+    role.trust = TRY(read_document(table, "trust", directory));
+    seed.roles.push_back(std::move(role));
+    return table.nothing_else();
+  }));
+  return root.each("policy", [&](Table table) -> Result<void> {
+    policy::SeedPolicy policy;
+    TRY(table.read("name", policy.name));
+    policy.document = TRY(read_document(table, "document", directory));
+    if (policy.document.empty()) return invalid(table.name("document") + " or document_file must be given");
+    seed.policies.push_back(std::move(policy));
+    return table.nothing_else();
+  });
+}
+
+Result<Config> from_value(const toml::value& file, const std::string& directory) {
   Config config;
   Table root(file, "");
   TRY(root.read("account_id", config.account_id));
@@ -315,6 +372,7 @@ Result<Config> from_value(const toml::value& file) {
     config.access_keys.push_back(key);
     return {};
   }));
+  TRY(read_identities(root, directory, config.identities));
   TRY(root.each("server", [&](Table table) -> Result<void> {
     TRY(table.read("listen", config.listen));
     TRY(table.read("allow_plain_http_from_other_machines", config.allow_plain_http_from_other_machines));
@@ -426,8 +484,10 @@ Result<Config> from_value(const toml::value& file) {
 
 Result<Config> parse_config(const std::string& text, const std::string& path) {
   std::istringstream stream(text);
+  const auto slash = path.rfind('/');
+  const std::string directory = slash == std::string::npos ? "" : path.substr(0, slash + 1);
   try {
-    return from_value(toml::parse(stream, path)).in("reading the config " + path);
+    return from_value(toml::parse(stream, path), directory).in("reading the config " + path);
   } catch (const std::exception& fault) {
     return invalid("reading the config " + path + ": " + fault.what());
   }

@@ -18,12 +18,12 @@
 #include "domain/price.hpp"
 #include "domain/service_quota.hpp"
 #include "launch/launcher.hpp"
+#include "policy/identity_seed.hpp"
 
 namespace trainyard::apps {
 
 struct ExternalObjects {
-  std::string endpoint;     // "https://minio.lan:9000"
-  bool open_roles = false;  // roles that are not defined may do everything
+  std::string endpoint;  // "https://minio.lan:9000"
   std::string region = "us-east-1";
   std::string access_key_id;
   std::string secret_access_key;
@@ -33,6 +33,8 @@ struct ExternalObjects {
 struct Config {
   std::string account_id;                    // "" = made up at the first start
   std::vector<api::LastingKey> access_keys;  // empty = one is made up at the first start
+  policy::IdentitySeed identities;           // users, groups, roles and policies; its keys are those above
+  bool open_roles = false;                   // roles that are not defined may do everything
   std::string region = "us-east-1";          // what `env` names as the default one
   std::vector<std::string> regions;          // further ones of this server, that campaigns may choose
   std::map<std::string, client::Remote> remote_regions;  // those that are other servers

@@ -7,6 +7,7 @@
 
 #include "base/json.hpp"
 #include "base/text.hpp"
+#include "signing/sealed_text.hpp"
 
 namespace trainyard::apps {
 namespace {
@@ -92,12 +93,27 @@ Result<Identity> DataDirectory::identity(const std::string& account, const std::
   if (identity.keys.empty()) identity.keys.push_back(make_key(random));
   if (identity.temporary_key_secret.size() != kTemporaryKeySecretBytes)
     identity.temporary_key_secret = TRY(from_hex(random.hex(kTemporaryKeySecretBytes)));
+  const std::vector<api::LastingKey> made_up = keys.empty() ? identity.keys : std::vector<api::LastingKey>();
   const Json json{{"account", identity.account},
-                  {"keys", to_json(identity.keys)},
+                  {"keys", to_json(made_up)},
                   {"temporary_key_secret", to_hex(identity.temporary_key_secret)}};
   const std::string after = dump(json, 2) + "\n";
   if (after != before) TRY(host::write_file_durably(path, after, 0600));
   return identity;
+}
+
+Result<std::string> DataDirectory::sealing_key(Random& random) const {
+  const std::string path = file("sealing.key");
+  if (!host::exists(path)) {
+    const std::string made = random.hex(signing::kSealingKeyBytes);
+    TRY(host::write_file_durably(path, made + "\n", 0600));
+  }
+  const std::string text = TRY(host::read_file(path, kSmallFileBytesMax));
+  auto key = from_hex(trim(text));
+  if (!key || key->size() != signing::kSealingKeyBytes)
+    return corrupt(path + " must hold " + std::to_string(signing::kSealingKeyBytes) +
+                   " bytes in hex: restore it from a backup, or remove it and make all access keys again");
+  return *std::move(key);
 }
 
 Result<void> write_server_record(const std::string& data_directory, const ServerRecord& record) {

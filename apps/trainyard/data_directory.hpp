@@ -3,6 +3,7 @@
 //   VERSION           format of all below; a newer one is refused
 //   lock              held by the server (or by doctor --clean)
 //   identity.json     account, access keys, the secret that signs temporary keys (0600)
+//   sealing.key       encrypts the secret access keys in the ledger (0600)
 //   server.json       how the running (or last) server is reached: what `env` reads
 //   tls/              ca.pem and the server's certificate
 //   clients/          what clients are pointed to: endpoints.json, the SageMaker SDK's config, botocore's plugin
@@ -40,8 +41,11 @@ class DataDirectory {
   const std::string& path() const { return path_; }
   std::string file(const std::string& name) const { return path_ + "/" + name; }
 
+  // Reads the key that encrypts secrets in the ledger; makes it at the first start.
+  Result<std::string> sealing_key(Random& random) const;
+
   // Reads the identity, making up at the first start what the config (account and keys) does not fix. What the config
-  // fixes wins and is written down.
+  // fixes wins. Its keys are not written down: those that are removed from it stop working.
   Result<Identity> identity(const std::string& account, const std::vector<api::LastingKey>& keys,
                             Random& random) const;
 

@@ -13,6 +13,7 @@
 
 #include "api/api.hpp"
 #include "api/auth/temporary_keys.hpp"
+#include "api/identity_keeper.hpp"
 #include "api/shapes/trainyard.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
@@ -37,6 +38,7 @@
 #include "trainyard/config.hpp"
 #include "trainyard/data_directory.hpp"
 #include "trainyard/environment.hpp"
+#include "trainyard/identities.hpp"
 #include "trainyard/images.hpp"
 #include "trainyard/late_handler.hpp"
 #include "trainyard/metrics_endpoint.hpp"
@@ -46,7 +48,8 @@ namespace trainyard::apps {
 namespace {
 
 constexpr Duration kStopGrace = 5s;            // requests under way may finish
-constexpr timespec kUpkeepInterval{3600, 0};   // logs and metrics age by days, images by hours
+constexpr timespec kUsesInterval{300, 0};      // between writes of when keys were last used
+constexpr int kUpkeepTurns = 12;               // logs and metrics age by days, images by hours
 constexpr Duration kCredentialsLifetime = 1h;  // as roles' sessions on AWS
 constexpr rlim_t kOpenFilesWanted =
     65536;  // connections and agents' links; less where the machine allows less
@@ -179,6 +182,18 @@ void greet(const ServerRecord& record, const DataDirectory& data, const Config& 
   std::fflush(stdout);
 }
 
+// The keys that a config stands for; that of an external object store stays as it was at the start.
+Result<std::vector<api::LastingKey>> keys_of(const DataDirectory& data, const Config& fresh,
+                                             const Config& config, const Identity& identity, Random& random) {
+  auto keys = TRY(data.identity(identity.account, fresh.access_keys, random)).keys;
+  if (config.objects) {
+    api::LastingKey store = identity.keys.front();
+    store.user = keys.front().user;
+    keys.insert(keys.begin(), std::move(store));
+  }
+  return keys;
+}
+
 }  // namespace
 
 Result<void> serve(const ServeOptions& options) {
@@ -290,15 +305,23 @@ Result<void> serve(const ServeOptions& options) {
         api::issue_keys(identity.temporary_key_secret, session, now, kCredentialsLifetime, random);
     return wire::Credentials{keys.access_key_id, keys.secret_access_key, keys.session_token, keys.expires};
   };
+  api::IdentityKeeper keeper(*control, TRY(data.sealing_key(random)),
+                             TRY(config_identities(config, identity.account, identity.keys)), random);
+  api_settings.identities = [&] { return keeper.snapshot(); };
+  api_settings.key_used = [&](std::string_view key, Instant at, std::string_view region,
+                              std::string_view service) { keeper.key_used(key, at, region, service); };
+  warn_of_idle_identities(keeper);
   auto agents = control::make_agents(*control, *logs, *metrics, clock, config.stop_grace, issue);
   auto listener =
       TRY(host::listen_links(control_settings.wire_address, agents->events()).in("listening for agents"));
   const std::string own_endpoint = (plain_http ? "http://" : "https://") + reachable;
-  auto campaigns = TRY(open_campaigns(config, data, own_endpoint, identity, *objects, clock, random));
-  auto api =
-      api::make_api(api_settings, {*control, *logs, *metrics, *objects, clock, random, &agents->shells(),
-                                   [&](domain::JobNumber job) { return agents->progress(job); },
-                                   campaigns.get(), &statistics});
+  Changing owner_key(identity.keys.front());
+  const auto own_keys = [&] { return signing::Keys{owner_key().id, owner_key().secret, ""}; };
+  auto campaigns = TRY(open_campaigns(config, data, own_endpoint, own_keys, *objects, clock, random));
+  auto api = api::make_api(
+      api_settings, {*control, *logs, *metrics, *objects, clock, random, &agents->shells(),
+                     [&](domain::JobNumber job) { return agents->progress(job); }, campaigns.get(),
+                      &statistics, &keeper});
 
   ServerRecord record{own_endpoint, reachable, config.region, "", identity.keys.front()};
   TRY(host::make_directories(data.file("clients")));
@@ -330,11 +353,12 @@ Result<void> serve(const ServeOptions& options) {
     keep_up(*logs, *metrics, images_directory(data.path()), config.images_bytes_max, clock.now());
   };
   upkeep();
-  for (;;) {
-    const int number = ::sigtimedwait(&signals, nullptr, &kUpkeepInterval);
+  for (int turn = 1;;) {
+    const int number = ::sigtimedwait(&signals, nullptr, &kUsesInterval);
     if (number < 0 && errno == EINTR) continue;
     if (number < 0 && errno == EAGAIN) {
-      upkeep();
+      store_key_uses(keeper);
+      if (turn++ % kUpkeepTurns == 0) upkeep();
       continue;
     }
     if (number != SIGHUP) break;
@@ -344,17 +368,33 @@ Result<void> serve(const ServeOptions& options) {
       log(Level::error, "serve", "the config was not taken over", {{"why", fresh.error().message}});
       continue;
     }
+    // Keys of the config come and go with it; without any, the one that was made up holds.
+    const auto keys = keys_of(data, *fresh, config, identity, random);
+    auto fresh_identities =
+        keys ? config_identities(*fresh, identity.account, *keys) : Result<policy::Identities>(keys.error());
+    if (!fresh_identities) {
+      log(Level::error, "serve", "the config was not taken over",
+          {{"why", fresh_identities.error().message}});
+      continue;
+    }
+    keeper.take(*std::move(fresh_identities));
+    warn_of_idle_identities(keeper);
+    owner_key.take(keys->front());
+    record.key = keys->front();
+    if (const auto written = write_server_record(data.path(), record); !written)
+      log(Level::error, "serve", "the server's record was not written", {{"why", written.error().message}});
     machines.take(fresh->machines);
     quotas.take(fresh->quotas);
     rate_limits.take(fresh->rate_limits);
     renew_certificate(data.file("tls"), names, clock.now(), *server);
-    log(Level::info, "serve", "took over the machines, quotas and rate limits of the config",
+    log(Level::info, "serve", "took over the machines, quotas, rate limits, keys, users and roles of the config",
         {{"machines", std::to_string(fresh->machines.size())},
          {"quotas", std::to_string(fresh->quotas.size())}});
   }
   log(Level::info, "serve", "ending; jobs go on");
   metrics_server.reset();
   server->stop(kStopGrace);
+  store_key_uses(keeper);
   return {};
 }
 

@@ -343,12 +343,7 @@ void SingleWriter::commit_step() {
       else
         taken[i].noun_answer(std::move(results[i]).error());
     }
-    if (taken[i].records_answer) {
-      if (results[i])
-        taken[i].records_answer(group.records());
-      else
-        taken[i].records_answer(std::move(results[i]).error());
-    }
+    taken[i].answer_records(results[i], group.records());
     if (!taken[i].tag_answer) continue;
     if (results[i])
       taken[i].tag_answer(group.tags_of(std::get<SetTags>(taken[i].command).arn));

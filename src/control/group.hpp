@@ -30,6 +30,16 @@ struct Waiting {
   std::optional<domain::BatchNoun> noun = {};  // after the command
   RecordsAnswer records_answer = nullptr;
 
+  // Tells what became of a change of records: all of them as they are now, or why not.
+  void answer_records(const Result<std::shared_ptr<const domain::Job>>& done,
+                      const std::shared_ptr<const domain::Records>& records) const {
+    if (!records_answer) return;
+    if (done)
+      records_answer(records);
+    else
+      records_answer(done.error());
+  }
+
   void refuse(const Error& error) const {
     if (job_answer) job_answer(error);
     if (tag_answer) tag_answer(error);

@@ -149,8 +149,7 @@ struct ChangeRecords {
 
 using Command =
     std::variant<Create, StopJob, SetTags, Place, Fact, Lose, Expire, Interrupt, KeepAlive, EndPool, Withdraw,
-                 StopAwaiting, ChangeNoun, MakeChildren, FinishArray, Prioritise, Fail,
-                 ChangeRecords>;
+                 StopAwaiting, ChangeNoun, MakeChildren, FinishArray, Prioritise, Fail, ChangeRecords>;
 
 // What a command concerns, as it is before the command. Nothing where there is none. A child that was not made yet is
 // the one that its array would make (domain::child_of).

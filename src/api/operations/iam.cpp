@@ -1,122 +1,84 @@
-// What clients ask of roles before they use one. The SageMaker SDKs resolve the caller's session to its role, look for
-// SageMaker in the role's trust policy, and simulate what the role may do: the answers are what holds here (auth/roles.hpp).
-#include "api/shapes/iam.hpp"
-#include <algorithm>
-
+// IAM: users, groups, roles, policies and access keys of the account. Operations by what they concern are in iam_*.cpp.
 #include "api/auth/roles.hpp"
-#include "api/operations/operations.hpp"
-#include "base/json.hpp"
+#include "api/operations/iam_common.hpp"
 #include "base/text.hpp"
+#include "policy/identity_seed.hpp"
 
 namespace trainyard::api {
-namespace {
 
-namespace iam = shapes::iam;
-
-// Roles were always there: none has a day on which it was made.
-constexpr Instant kCreated{};
-constexpr int64_t kSessionSecondsMax = 43200;  // of AssumeRole
-constexpr std::string_view kPolicyName = "AdministratorAccess";
-constexpr std::string_view kPolicyArn = "arn:aws:iam::aws:policy/AdministratorAccess";
-constexpr std::string_view kAllowed = "allowed", kDenied = "implicitDeny";
-constexpr std::string_view kAllResources = "*";
-// Actions times resources of one simulation: an answer of some megabytes.
-constexpr size_t kDecisionsMax = 10'000;
-
-// Percent-encoded JSON, as IAM answers it: services that run jobs, and the account's own principals.
-std::string trust_policy(const std::string& account) {
-  const Json statement{
-      {"Effect", "Allow"},
-      {"Principal",
-       {{"Service", {"sagemaker.amazonaws.com", "batch.amazonaws.com", "ecs-tasks.amazonaws.com"}},
-        {"AWS", "arn:aws:iam::" + account + ":root"}}},
-      {"Action", "sts:AssumeRole"}};
-  return percent_encode(dump(Json{{"Version", "2012-10-17"}, {"Statement", {statement}}}));
-}
-
-iam::Role role(const std::string& account, const std::string& name) {
-  iam::Role out;
-  out.path = "/";
-  out.role_name = name;
-  out.role_id = role_id(name);
-  out.arn = role_arn(account, name);
-  out.create_date = kCreated;
-  out.assume_role_policy_document = trust_policy(account);
-  out.max_session_duration = kSessionSecondsMax;
-  return out;
-}
-
-std::string decision(const std::string&, const std::string&) {
-  return std::string(true ? kAllowed : kDenied);
-}
-
-std::vector<iam::Statement> matched() {
-  return {iam::Statement{.source_policy_id = std::string(kPolicyName), .source_policy_type = "aws-managed"}};
-}
-
-iam::EvaluationResult evaluate(const std::string& role, const std::string& action,
-                               const std::vector<std::string>& resources) {
-  iam::EvaluationResult out;
-  out.eval_action_name = action;
-  out.eval_decision = decision(role, action);
-  out.eval_resource_name = resources.size() == 1 ? resources.front() : std::string(kAllResources);
-  out.matched_statements = matched();
-  out.missing_context_values.emplace();
-  for (const auto& resource : resources) {
-    if (!out.resource_specific_results) out.resource_specific_results.emplace();
-    out.resource_specific_results->push_back({.eval_resource_name = resource,
-                                              .eval_resource_decision = out.eval_decision,
-                                              .matched_statements = matched()});
+Failure iam_failure(const Error& error, bool of_removal) {
+  switch (error.kind) {
+    case Kind::not_found:
+      return no_such_entity(error.message);
+    case Kind::conflict:
+      return {409, of_removal ? "DeleteConflict" : "EntityAlreadyExists", error.message};
+    case Kind::exhausted:
+      return {409, "LimitExceeded", error.message};
+    case Kind::invalid:
+      return invalid_input(error.message);
+    case Kind::denied:
+      return {400, "UnmodifiableEntity", error.message};
+    default:
+      return failure_of(iam::kService, error);
   }
-  return out;
 }
 
-Outcome<iam::SimulatePolicyResponse> simulate(const Context& context,
-                                              const iam::SimulatePrincipalPolicyRequest& in) {
-  // Policies that are not the role's own: nothing here would be decided by them.
-  if ((in.policy_input_list && !in.policy_input_list->empty()) || in.resource_policy ||
-      (in.permissions_boundary_policy_input_list && !in.permissions_boundary_policy_input_list->empty()))
-    return invalid_input("Policies of the request are not simulated by this server: leave them out");
-  const auto role = role_of_arn(*in.policy_source_arn, context.principal.account);
-  if (!role && role.error().kind == Kind::not_found)
-    return no_such_entity("The role with name " + std::string(role_name(*in.policy_source_arn)) +
-                          " cannot be found.");
-  if (!role) return invalid_input("Invalid Entity Arn: " + role.error().message);
-  const std::vector<std::string> resources = in.resource_arns.value_or(std::vector<std::string>());
-  if (in.action_names->size() * std::max<size_t>(resources.size(), 1) > kDecisionsMax)
-    return invalid_input("One request may ask for at most " + std::to_string(kDecisionsMax) + " decisions");
-  iam::SimulatePolicyResponse out;
-  out.evaluation_results.emplace();
-  for (const auto& action : *in.action_names)
-    out.evaluation_results->push_back(evaluate(*role, action, resources));
-  out.is_truncated = false;
-  return out;
+Outcome<policy::Document> document_in(const std::string& text, policy::PolicyKind kind, size_t bytes_max) {
+  auto parsed = policy::parse_policy(text, kind);
+  if (!parsed) return Failure{400, "MalformedPolicyDocument", parsed.error().message};
+  if (policy::policy_size(text) > bytes_max)
+    return Failure{409, "LimitExceeded", "Cannot exceed quota for PolicySize: " + std::to_string(bytes_max)};
+  return policy::Document{text, *std::move(parsed)};
 }
 
-}  // namespace
+bool has_prefix(const std::string& path, const std::optional<std::string>& prefix) {
+  return !prefix || path.starts_with(*prefix);
+}
 
-void add_iam(OperationTable& table, const Settings&, const Services&) {
-  table.add_quick<iam::GetRole>(
-      [](const Context& context, const iam::GetRoleRequest& in) -> Outcome<iam::GetRoleResponse> {
-        return iam::GetRoleResponse{.role = role(context.principal.account, *in.role_name)};
-      });
-  table.add_quick<iam::ListAttachedRolePolicies>(
-      [](const Context&,
-         const iam::ListAttachedRolePoliciesRequest&) -> Outcome<iam::ListAttachedRolePoliciesResponse> {
-        iam::ListAttachedRolePoliciesResponse out;
-        out.attached_policies = {iam::AttachedPolicy{.policy_name = std::string(kPolicyName),
-                                                     .policy_arn = std::string(kPolicyArn)}};
-        out.is_truncated = false;
-        return out;
-      });
-  table.add_quick<iam::ListRolePolicies>(
-      [](const Context&, const iam::ListRolePoliciesRequest&) -> Outcome<iam::ListRolePoliciesResponse> {
-        iam::ListRolePoliciesResponse out;
-        out.policy_names.emplace();
-        out.is_truncated = false;
-        return out;
-      });
-  table.add_quick<iam::SimulatePrincipalPolicy>(simulate);
+std::optional<std::vector<iam::Tag>> shown_tags(const std::vector<policy::Tag>& tags) {
+  if (tags.empty()) return std::nullopt;
+  std::vector<iam::Tag> shown;
+  for (const auto& tag : tags) shown.push_back({.key = tag.key, .value = tag.value});
+  return shown;
+}
+
+std::vector<policy::Tag> tags_in(const std::optional<std::vector<iam::Tag>>& tags) {
+  std::vector<policy::Tag> read;
+  if (tags)
+    for (const auto& tag : *tags) read.push_back({*tag.key, *tag.value});
+  return read;
+}
+
+std::optional<iam::AttachedPermissionsBoundary> shown_boundary(const policy::Entity& entity) {
+  if (entity.boundary.empty()) return std::nullopt;
+  return iam::AttachedPermissionsBoundary{.permissions_boundary_type = "PermissionsBoundaryPolicy",
+                                          .permissions_boundary_arn = entity.boundary};
+}
+
+policy::Role undefined_role(const std::string& account, const std::string& name) {
+  policy::Role role;
+  role.name = name;
+  role.id = role_id(name);
+  role.from_config = true;
+  role.description = "Not defined: its sessions may do what the job that uses them needs.";
+  role.max_session_seconds = 43'200;  // of AssumeRole
+  role.trust.text = policy::built_in_trust(account);
+  role.trust.policy = policy::parse_policy(role.trust.text, policy::PolicyKind::trust).value();
+  return role;
+}
+
+policy::Role role_or_undefined(const Identities& identities, const std::string& name) {
+  const policy::Role* role = identities.find_role(name);
+  return role ? *role : undefined_role(identities.account(), name);
+}
+
+void add_iam(OperationTable& table, const Settings&, const Services& services) {
+  add_iam_users(table, services);
+  add_iam_keys(table, services);
+  add_iam_roles(table, services);
+  add_iam_entity_policies(table, services);
+  add_iam_managed_policies(table, services);
+  add_iam_simulation(table, services);
 }
 
 }  // namespace trainyard::api

@@ -3,10 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include "api/identity_keeper.hpp"
 #include "api/in_memory.hpp"
 #include "api/operations/operations.hpp"
 #include "objects/memory.hpp"
 #include "observe/test_world.hpp"
+#include "policy/identity_seed.hpp"
 
 namespace trainyard::api {
 
@@ -18,10 +20,18 @@ struct OperationsWorld {
   std::unique_ptr<objects::Objects> objects = objects::make_memory(clock, random);
   std::unique_ptr<observe::Logs> logs = *observe::open_logs(directory.path() + "/logs", clock);
   std::unique_ptr<observe::Metrics> metrics = *observe::open_metrics(directory.path() + "/metrics");
+  IdentityKeeper keeper{control, std::string(32, 'k'), *policy::identities_of("123456789012", {}), random};
   Settings settings;
-  Services services{control, *logs, *metrics, *objects, clock, random};
+  Services services{.control = control,
+                    .logs = *logs,
+                    .metrics = *metrics,
+                    .objects = *objects,
+                    .clock = clock,
+                    .random = random,
+                    .identities = &keeper};
   OperationTable table;
-  Context context{.principal = {.account = "123456789012"}, .region = "eu-west-1", .now = clock.at};
+  Context context{
+      .principal = {.account = "123456789012", .name = "owner"}, .region = "eu-west-1", .now = clock.at};
 
   OperationsWorld() {
     add_sts(table, settings, services);

@@ -1,0 +1,26 @@
+#include "trainyard/identities.hpp"
+
+#include "base/log.hpp"
+#include "policy/identity_seed.hpp"
+
+namespace trainyard::apps {
+
+Result<policy::Identities> config_identities(const Config& config, const std::string& account,
+                                             const std::vector<api::LastingKey>& keys) {
+  policy::IdentitySeed seed = config.identities;
+  for (const api::LastingKey& key : keys) seed.keys.push_back({key.id, key.secret, key.user});
+  return policy::identities_of(account, seed).in("reading the identities of the config");
+}
+
+void warn_of_idle_identities(const api::IdentityKeeper& keeper) {
+  for (const std::string& warning : policy::seed_warnings(*keeper.snapshot()))
+    log(Level::warning, "serve", warning, {});
+}
+
+void store_key_uses(api::IdentityKeeper& keeper) {
+  if (const auto written = keeper.write_uses(); !written)
+    log(Level::warning, "serve", "the last uses of access keys were not stored, and are tried again later",
+        {{"why", written.error().message}});
+}
+
+}  // namespace trainyard::apps

@@ -1,0 +1,26 @@
+// The users, roles, policies and keys of the config, as a snapshot that the API joins with those of the ledger.
+//
+// Threads: functions for the main thread. Errors: invalid, naming the entry of the config.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "api/identity_keeper.hpp"
+#include "base/result.hpp"
+#include "policy/identities.hpp"
+#include "trainyard/config.hpp"
+
+namespace trainyard::apps {
+
+// `keys`: those of the config, or the one that was made up.
+Result<policy::Identities> config_identities(const Config& config, const std::string& account,
+                                             const std::vector<api::LastingKey>& keys);
+
+// Logs which keys and users may do nothing, and the line that changes it.
+void warn_of_idle_identities(const api::IdentityKeeper& keeper);
+
+// Logs when the last uses of keys could not be stored; they are tried again.
+void store_key_uses(api::IdentityKeeper& keeper);
+
+}  // namespace trainyard::apps

@@ -1,0 +1,77 @@
+// Keeps the account's users, groups, roles, policies and access keys: joins the configuration file's with the records of
+// the ledger, changes the latter, and remembers when keys were last used.
+//
+// Threads:  call from anywhere. snapshot() and key_used() do not block on the ledger; change() waits for its commit, so it
+//           must not run on the thread that commits.
+// Errors:   of change(): those of the change (policy/identity_changes.hpp), and control's.
+// Lifetime: control, clock and random outlive it.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "base/random.hpp"
+#include "base/time.hpp"
+#include "control/control.hpp"
+#include "policy/identities.hpp"
+
+namespace trainyard::api {
+
+// When and for what a key was last accepted.
+struct KeyUse {
+  Instant at;
+  std::string region;
+  std::string service;
+};
+
+class IdentityKeeper {
+ public:
+  // `sealing_key`: 32 random bytes that are kept outside the ledger; encrypts secret access keys.
+  IdentityKeeper(control::Control& control, std::string sealing_key, policy::Identities seed, Random& random);
+
+  // Never nullptr.
+  std::shared_ptr<const policy::Identities> snapshot() const;
+  // The configuration file was read again.
+  void take(policy::Identities seed);
+
+  // Runs `edit` on a copy of the snapshot and makes the result durable; again, when others changed records meanwhile.
+  Result<void> change(const std::function<Result<void>(policy::Identities&)>& edit);
+
+  // A new access key of `user`, with its secret in clear and sealed. Not stored yet.
+  policy::AccessKey make_key(std::string user, Instant now);
+  // "AIDA" and 17 random letters and digits.
+  std::string make_id(std::string_view prefix);
+
+  void key_used(std::string_view id, Instant at, std::string_view region, std::string_view service);
+  std::optional<KeyUse> last_use(const std::string& id) const;
+  // Makes the uses durable that are not yet. For upkeep and the server's end.
+  Result<void> write_uses();
+
+ private:
+  std::shared_ptr<const policy::Identities> join(const policy::Identities& seed,
+                                                 const domain::Records& records) const;
+  Result<std::shared_ptr<const domain::Records>> commit(control::RecordsWish wish);
+
+  control::Control& control_;
+  const std::string sealing_key_;
+  Random& random_;
+
+  std::mutex changing_;  // held by one change() at a time
+
+  mutable std::mutex mutex_;
+  policy::Identities seed_;                                   // guarded by mutex_
+  mutable std::shared_ptr<const domain::Records> records_;    // of which joined_ is made; guarded by mutex_
+  mutable std::shared_ptr<const policy::Identities> joined_;  // guarded by mutex_
+  mutable std::set<domain::RecordKey> set_aside_;             // reported once; guarded by mutex_
+
+  mutable std::mutex uses_mutex_;
+  std::map<std::string, KeyUse, std::less<>> uses_;  // since the start; guarded by uses_mutex_
+  std::set<std::string> unwritten_;                  // guarded by uses_mutex_
+};
+
+}  // namespace trainyard::api

@@ -1,0 +1,143 @@
+#include "policy/identity_records.hpp"
+
+#include <gtest/gtest.h>
+
+#include "policy/identity_changes.hpp"
+#include "policy/identity_seed.hpp"
+#include "policy/policy.hpp"
+
+namespace trainyard::policy {
+namespace {
+
+constexpr const char* kAccount = "123456789012";
+constexpr const char* kAllow =
+    R"({"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"s3:*","Resource":"*"}]})";
+
+Result<std::string> opened(const std::string& sealed, const std::string&) { return sealed; }
+
+Document document() { return {kAllow, *parse_policy(kAllow, PolicyKind::identity)}; }
+
+User ann() {
+  User user;
+  user.name = "ann";
+  user.id = "AIDA1";
+  user.created = from_milliseconds(7);
+  user.tags = {{"team", "vision"}};
+  user.groups = {"crew"};
+  user.inline_policies.emplace("p", document());
+  user.attached = {"arn:aws:iam::aws:policy/AmazonS3FullAccess"};
+  user.boundary = "arn:aws:iam::aws:policy/PowerUserAccess";
+  return user;
+}
+
+Identities with_all() {
+  Identities identities = *identities_of(kAccount, {});
+  Group crew;
+  crew.name = "crew";
+  identities.put(crew);
+  identities.put(ann());
+  Role role;
+  role.name = "Train";
+  role.trust = {built_in_trust(kAccount), *parse_policy(built_in_trust(kAccount), PolicyKind::trust)};
+  role.description = "of jobs";
+  role.max_session_seconds = 900;
+  identities.put(role);
+  VersionedPolicy policy;
+  policy.name = "team";
+  policy.arn = identities.policy_arn("/", "team");
+  policy.versions = {{1, document(), {}}, {3, document(), {}}};
+  policy.default_version = policy.last_version = 3;
+  identities.put(policy);
+  AccessKey key;
+  key.id = "AKIA1";
+  key.user = "ann";
+  key.secret = key.sealed_secret = "sealed";
+  identities.put(key);
+  return identities;
+}
+
+TEST(IdentityRecords, AreReadBackAsTheyWere) {
+  const Identities before = *identities_of(kAccount, {}), after = with_all();
+  const auto changes = difference(before, after);
+  ASSERT_EQ(changes.size(), 5u) << "built-in policies are not written";
+  Identities again = before;
+  for (const RecordChange& change : changes)
+    ASSERT_TRUE(add_record(again, change.name, *change.document, opened)) << change.name.second;
+  const auto repeated = difference(before, again);
+  ASSERT_EQ(repeated.size(), changes.size());
+  for (size_t i = 0; i < changes.size(); ++i) EXPECT_EQ(*repeated[i].document, *changes[i].document);
+  EXPECT_EQ(again.policies_of(*again.find_user("ann")).size(), 2u);
+  EXPECT_EQ(again.find_key("AKIA1")->secret, "sealed");
+}
+
+TEST(IdentityRecords, SayWhatWasRemoved) {
+  const Identities before = with_all();
+  Identities after = before;
+  after.remove_user("ann");
+  const auto changes = difference(before, after);
+  ASSERT_EQ(changes.size(), 1u);
+  EXPECT_EQ(changes.front().name, RecordName("user", "ann"));
+  EXPECT_FALSE(changes.front().document);
+}
+
+TEST(IdentityRecords, ThatCannotBeReadAreRefusedAndAddNothing) {
+  Identities identities = *identities_of(kAccount, {});
+  for (const Json& broken : {Json::object(), Json{{"path", 7}}, Json{{"path", "/"}, {"groups", 7}},
+                             Json{{"path", "/"}, {"inline", {{"p", 7}}}}, Json{{"path", "/"}, {"tags", {7}}}})
+    EXPECT_FALSE(add_record(identities, {"user", "ann"}, broken, opened)) << broken;
+  EXPECT_FALSE(add_record(identities, {"policy", "arn"}, {{"name", "n"}, {"path", "/"}}, opened));
+  EXPECT_TRUE(identities.users().empty());
+  EXPECT_TRUE(add_record(identities, {"another_kind", "x"}, Json::object(), opened));
+}
+
+TEST(IdentityRecords, OfDocumentsThatAreNotUnderstoodDenyEverything) {
+  Identities identities = *identities_of(kAccount, {});
+  ASSERT_TRUE(add_record(identities, {"user", "ann"},
+                         {{"path", "/"}, {"inline", {{"p", "from the future"}}}, {"groups", {"gone"}}},
+                         opened));
+  const auto policies = identities.policies_of(*identities.find_user("ann"));
+  ASSERT_EQ(policies.size(), 2u);
+  EXPECT_EQ(policies[0], deny_everything().get());
+  EXPECT_EQ(policies[1], deny_everything().get()) << "a group that is not there might have denied it";
+}
+
+TEST(IdentitySeeds, ShadowRecordsOfTheSameName) {
+  IdentitySeed seed;
+  seed.users = {{.name = "Ann", .policies = {"AmazonS3FullAccess"}}};
+  Identities identities = *identities_of(kAccount, seed);
+  ASSERT_TRUE(add_record(identities, {"user", "ann"}, {{"path", "/"}}, opened));
+  EXPECT_EQ(identities.users().size(), 1u);
+  EXPECT_TRUE(identities.find_user("Ann")->from_config);
+}
+
+TEST(IdentitySeeds, NameTheirFaults) {
+  const auto fault = [](IdentitySeed seed) {
+    const auto made = identities_of(kAccount, seed);
+    return made ? "none" : made.error().message;
+  };
+  EXPECT_NE(fault({.users = {{.name = "ann", .policies = {"Nope"}}}}).find("user ann: unknown policy Nope"),
+            std::string::npos);
+  EXPECT_NE(fault({.users = {{.name = "ann", .groups = {"nope"}}}}).find("unknown group nope"),
+            std::string::npos);
+  EXPECT_NE(fault({.users = {{.name = "ann"}, {.name = "ANN"}}}).find("already exists"), std::string::npos);
+  EXPECT_NE(fault({.roles = {{.name = "r", .trust = "{"}}}).find("role r: trust"), std::string::npos);
+  EXPECT_NE(fault({.roles = {{.name = "r", .max_session_seconds = 1}}}).find("max_session_seconds"),
+            std::string::npos);
+  EXPECT_NE(fault({.users = {{.name = "ann", .inline_ = {{"p", "{}"}}}}}).find("policy p"),
+            std::string::npos);
+  EXPECT_NE(fault({.keys = {{"A", "s", "u"}, {"A", "s", "v"}}}).find("given twice"), std::string::npos);
+}
+
+TEST(IdentityChanges, ARenamedUserTakesTheKeysAndNotThoseOfAnother) {
+  Identities identities = with_all();
+  AccessKey orphan;
+  orphan.id = "AKIA2";
+  orphan.user = "bob";
+  identities.put(orphan);
+  ASSERT_TRUE(rename_user(identities, "ann", "bob", ""));
+  EXPECT_EQ(identities.find_key("AKIA1")->user, "bob");
+  EXPECT_FALSE(identities.find_key("AKIA2")) << "a key of an earlier bob opens nothing";
+}
+
+}  // namespace
+}  // namespace trainyard::policy
