@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 #include "domain/array.hpp"
 #include "domain/json_fields.hpp"
+#include "domain/limits.hpp"
 
 namespace trainyard::domain {
 namespace {
@@ -150,6 +151,9 @@ Result<BatchNoun> changed_one(const BatchYard& yard, const JobDefinition*, NounC
 Result<BatchNoun> changed_one(const BatchYard& yard, const JobDefinition*, NounChange how,
                               ConsumableResource noun) {
   TRY(check_presence(yard.resources, how, noun.key, "consumable resource", kConsumableResourcesMax));
+  if (how != NounChange::remove && (noun.total < 0 || noun.total > kCountedMax))
+    return invalid("the total quantity of " + noun.key.name + " must be between 0 and " +
+                   std::to_string(kCountedMax) + ", not " + std::to_string(noun.total));
   if (how == NounChange::create) return BatchNoun(std::move(noun));
   const ConsumableResource& present = yard.resources.at(noun.key);
   if (how == NounChange::remove) return BatchNoun(present);

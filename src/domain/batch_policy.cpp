@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/arithmetic.hpp"
 #include "base/text.hpp"
 #include "domain/json_fields.hpp"
+#include "domain/limits.hpp"
 
 namespace trainyard::domain {
 namespace {
@@ -89,11 +91,11 @@ Result<ConsumableResource> updated(ConsumableResource present, const ConsumableR
     present.tokens.push_back(change.token);
   }
   present.total = change.set.value_or(present.total);
-  int64_t sum = 0;
-  if (__builtin_add_overflow(present.total, change.add, &sum) || sum < 0)
+  const auto sum = checked_add<int64_t>(present.total, change.add);
+  if (!sum || *sum < 0 || *sum > kCountedMax)
     return invalid("the consumable resource " + present.key.name + " has " + std::to_string(present.total) +
                    ", which " + std::to_string(change.add) + " cannot be added to");
-  present.total = sum;
+  present.total = *sum;
   return present;
 }
 

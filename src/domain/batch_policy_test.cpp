@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "domain/batch.hpp"
+#include "domain/limits.hpp"
 
 namespace trainyard::domain {
 namespace {
@@ -208,6 +209,24 @@ TEST(BatchYard, WhatDecidesSurvivesItsRecord) {
   }
   EXPECT_FALSE(policy_from_json({{"kind", "unfair"}}));
   EXPECT_FALSE(quota_share_from_json({{"strategy", "STEAL"}}));
+}
+
+TEST(ConsumableResource, ATotalStaysWithinItsLimitHoweverItIsReached) {
+  BatchYard yard;
+  ConsumableResource resource;
+  resource.key = {"eu-west-1", "licences"};
+  for (const int64_t total : {int64_t{-1}, kCountedMax + 1, INT64_MAX}) {
+    resource.total = total;
+    EXPECT_FALSE(changed(yard, nullptr, NounChange::create, resource)) << total;
+  }
+  resource.total = kCountedMax;
+  ASSERT_TRUE(changed(yard, nullptr, NounChange::create, resource));
+  put(yard, NounChange::create, resource);
+  for (const int64_t add : {int64_t{1}, INT64_MAX, -kCountedMax - 1, INT64_MIN}) {
+    ConsumableResource change = resource;
+    change.add = add;
+    EXPECT_FALSE(changed(yard, nullptr, NounChange::update, change)) << add;
+  }
 }
 
 }  // namespace

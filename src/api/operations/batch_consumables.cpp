@@ -4,6 +4,7 @@
 #include "api/operations/batch_requests.hpp"
 #include "base/text.hpp"
 #include "control/consumption.hpp"
+#include "domain/limits.hpp"
 
 namespace trainyard::api {
 namespace {
@@ -37,7 +38,8 @@ void create_resource(const Services& services, const Context& context,
     resource.key = {context.region, *request.consumable_resource_name};
     resource.replenishable = type == kReplenishable;
     resource.total = request.total_quantity.value_or(0);
-    if (resource.total < 0) return client_exception("totalQuantity must be 0 or more");
+    if (resource.total < 0 || resource.total > domain::kCountedMax)
+      return client_exception("totalQuantity must be between 0 and " + std::to_string(domain::kCountedMax));
     resource.created = context.now;
     return resource;
   };
@@ -68,7 +70,8 @@ void update_resource(const Services& services, const Context& context,
     ConsumableResource change = *present;
     const std::string operation = request.operation.value_or("SET");
     const int64_t quantity = request.quantity.value_or(0);
-    if (quantity < 0) return client_exception("quantity must be 0 or more");
+    if (quantity < 0 || quantity > domain::kCountedMax)
+      return client_exception("quantity must be between 0 and " + std::to_string(domain::kCountedMax));
     if (operation == "SET")
       change.set = quantity;
     else if (operation == "ADD" || operation == "REMOVE")

@@ -8,6 +8,7 @@
 #include "base/json.hpp"
 #include "base/text.hpp"
 #include "domain/instance_type.hpp"
+#include "domain/limits.hpp"
 
 namespace trainyard::api {
 namespace {
@@ -102,7 +103,8 @@ Outcome<domain::JobQueue> checked(domain::JobQueue queue) {
   const Json& request = queue.request;
   queue.enabled = request.value("state", "ENABLED") == "ENABLED";
   queue.priority = request.value("priority", int64_t{0});
-  if (queue.priority < 0) return client_exception("priority must be 0 or more");
+  if (queue.priority < 0 || queue.priority > INT32_MAX)
+    return client_exception("priority must be between 0 and " + std::to_string(INT32_MAX));
   queue.service = request.value("jobQueueType", "") == "SAGEMAKER_TRAINING";
   if (request.contains(queue.service ? "computeEnvironmentOrder" : "serviceEnvironmentOrder"))
     return client_exception(
@@ -188,7 +190,9 @@ Outcome<std::vector<domain::CapacityLimit>> capacity_limits_of(const Json& words
     if (limit.unit != domain::kInstancesUnit && !domain::find_instance_type(limit.unit))
       return client_exception("capacityLimits.capacityUnit '" + shorten(limit.unit, 60) +
                               "' must be NUM_INSTANCES or an instance type that this server knows");
-    if (limit.capacity < 0) return client_exception("capacityLimits.maxCapacity must be 0 or more");
+    if (limit.capacity < 0 || limit.capacity > domain::kCountedMax)
+      return client_exception("capacityLimits.maxCapacity must be between 0 and " +
+                              std::to_string(domain::kCountedMax));
     if (std::ranges::find(limits, limit.unit, &domain::CapacityLimit::unit) != limits.end())
       return client_exception("capacityLimits names " + limit.unit + " twice");
     limits.push_back(std::move(limit));

@@ -4,6 +4,7 @@
 #include "api/operations/batch_requests.hpp"
 #include "base/text.hpp"
 #include "domain/instance_type.hpp"
+#include "domain/limits.hpp"
 
 namespace trainyard::api {
 namespace {
@@ -162,7 +163,9 @@ Outcome<QuotaShare> checked(QuotaShare share) {
     if (share.strategy != QuotaShare::Strategy::lend_and_borrow)
       return client_exception("borrowLimit is for the strategy LEND_AND_BORROW only");
     const auto percent = limit->get<int64_t>();
-    if (percent < -1) return client_exception("borrowLimit must be -1 (no limit) or a percentage");
+    if (percent < -1 || percent > domain::kCountedMax)
+      return client_exception("borrowLimit must be -1 (no limit) or a percentage of at most " +
+                              std::to_string(domain::kCountedMax));
     if (percent >= 0) share.borrow_percent = percent;
   }
   share.preempts_within =

@@ -3,6 +3,7 @@
 
 #include "api/operations/batch.hpp"
 #include "base/text.hpp"
+#include "domain/limits.hpp"
 
 namespace trainyard::api {
 namespace {
@@ -19,9 +20,10 @@ Outcome<Done> read_consumption(const batch::ConsumableResourceProperties& proper
     consumption.quantity = each.quantity.value_or(0);
     if (consumption.resource.empty())
       return client_exception("consumableResourceProperties needs the name of a consumableResource");
-    if (consumption.quantity < 1)
+    if (consumption.quantity < 1 || consumption.quantity > domain::kCountedMax)
       return client_exception("consumableResourceProperties: the quantity of " +
-                              shorten(consumption.resource, 128) + " must be at least 1");
+                              shorten(consumption.resource, 128) + " must be at least 1 and at most " +
+                              std::to_string(domain::kCountedMax));
     if (std::ranges::find(part.consumes, consumption.resource, &domain::Consumption::resource) !=
         part.consumes.end())
       return client_exception("consumableResourceProperties names " + shorten(consumption.resource, 128) +

@@ -2,6 +2,7 @@
 #include "api/operations/operations.hpp"
 #include "api/shapes/trainyard.hpp"
 #include "base/text.hpp"
+#include "domain/limits.hpp"
 
 namespace trainyard::api {
 namespace {
@@ -19,7 +20,8 @@ void interrupt_training_job(const Services& services, const Context& context,
   if (request.notice_in_seconds) interruption.notice = std::chrono::seconds(*request.notice_in_seconds);
   if (request.host_name) {
     const auto number = parse_int(request.host_name->substr(kHostPrefixBytes));
-    interruption.host = number ? domain::HostIndex(*number - 1) : domain::HostIndex(-1);
+    const bool possible = number && *number >= 1 && *number <= domain::kGangHostsMax;
+    interruption.host = possible ? domain::HostIndex(*number - 1) : domain::HostIndex(-1);
   }
   services.control.interrupt_job(
       key, std::move(interruption), [answer = std::move(answer), key](Result<domain::Job> job) {
