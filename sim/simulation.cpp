@@ -73,8 +73,10 @@ class Simulation {
       for (const launch::Machine& machine : machines_)
         world_.trace("yard", machine.name + " has " + std::to_string(int(machine.cpus)) + " vCPU, " +
                                  std::to_string(machine.memory_bytes >> 30) + " GiB");
+      if (world_.random.chance(4)) plant_job_of_an_earlier_version();
       start_server();
       users_arrive();
+      hostile_user_arrives();
       faults_begin();
       world_.after(kFaultsTime, [this] { calm_down(); });
       while (!over_ && world_.step()) {
@@ -165,6 +167,30 @@ class Simulation {
   }
 
   // -- users
+
+  // Committed, and never planned: the server that would have planned it died of it.
+  void plant_job_of_an_earlier_version() {
+    control::Create create;
+    create.job = job_of_an_earlier_version(world_.now());
+    create.arn = control::job_arn(create.job);
+    const auto made = control::apply({}, create, world_.now());
+    World::check(bool(made), "the job of an earlier version cannot be made");
+    checkers_.excuse(create.job.number, "its hosts are beyond all limits");
+    ledger_.plant({{{1, world_.now(), "create", control::body_of(create)}}, {*made->job}, {}});
+  }
+
+  void hostile_user_arrives() {
+    for (const control::NewJob& job : some_extreme_jobs(world_))
+      world_.after(world_.between(0ms, 150s), [this, job] {
+        ask([this, job](control::Answer answer) { control_->create_job(job, std::move(answer)); },
+            [job](const Result<Job>& answer) {
+              World::check(!answer, "the extreme numbers of job " + job.key.name + " were admitted");
+              World::check(
+                  answer.error().kind == Kind::invalid,
+                  "job " + job.key.name + " is refused, but not as invalid: " + answer.error().message);
+            });
+      });
+  }
 
   void users_arrive() {
     for (uint64_t n = 3 + world_.random.below(9); n > 0; --n) {

@@ -94,6 +94,58 @@ std::vector<control::NewJob> some_service_jobs(World& world, const Nouns& nouns)
   return jobs;
 }
 
+std::vector<control::NewJob> some_extreme_jobs(World& world) {
+  constexpr int64_t kExtremes[] = {-1, INT32_MIN, INT64_MIN, int64_t{1} << 50, INT64_MAX};
+  std::vector<control::NewJob> jobs;
+  for (uint64_t n = 1 + world.random.below(6); n > 0; --n) {
+    control::NewJob job;
+    job.key = {kRegion, "extreme-" + std::to_string(n)};
+    job.spec.image = "machine";
+    job.spec.principal = "mallory";
+    job.spec.groups = {{"homogeneousCluster", "ml.t3.medium", 1}};
+    const int64_t value = kExtremes[world.random.below(std::size(kExtremes))];
+    switch (world.random.below(7)) {
+      case 0:
+        job.spec.groups = {
+            {"a", "ml.t3.medium", INT32_MAX}, {"b", "ml.t3.medium", INT32_MAX}, {"c", "ml.t3.medium", 2}};
+        break;
+      case 1:
+        job.spec.groups.front().count = world.random.chance(2) ? 0 : UINT32_MAX;
+        break;
+      case 2:
+        job.spec.max_runtime_seconds = value;
+        break;
+      case 3:
+        job.spec.max_wait_seconds = value;
+        job.spec.spot = true;
+        break;
+      case 4:
+        job.spec.keep_alive_seconds = value;
+        break;
+      case 5:
+        job.spec.groups.front().share = domain::Share{1, value, 0};
+        break;
+      default:
+        job.spec.volume_gib = value;
+    }
+    jobs.push_back(std::move(job));
+  }
+  return jobs;
+}
+
+domain::Job job_of_an_earlier_version(Instant created) {
+  domain::Job job;
+  job.number = 1;
+  job.key = {kRegion, "poison"};
+  job.account = "123456789012";
+  job.spec.image = "machine";
+  job.spec.principal = "mallory";
+  job.spec.groups = {
+      {"a", "ml.t3.medium", INT32_MAX}, {"b", "ml.t3.medium", INT32_MAX}, {"c", "ml.t3.medium", 2}};
+  job.created = job.modified = created;
+  return job;
+}
+
 std::vector<control::NewJob> some_arrays(World& world, const Nouns& nouns) {
   std::vector<control::NewJob> arrays;
   for (uint64_t n = world.random.below(4); n > 0; --n) {
