@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <future>
@@ -164,6 +165,17 @@ std::string entry_program() {
   return host::exists(path) ? path : "";
 }
 
+// Whether a host's job can fill the machine's disk: in /opt/ml, in the layer over an image, or in directories of its own.
+// One that has none of them writes to memory only.
+bool writes_to_disk(const wire::Order& order) {
+  // A kept container sees the /opt/ml of the order that made it, so that cannot be a disk of each.
+  if (!order.spec.plain()) return !order.reuse_host;
+  if (order.image.kind != domain::Image::Kind::machine) return true;
+  const auto& volumes = order.spec.group(order.host).fittings.volumes;
+  return std::any_of(volumes.begin(), volumes.end(),
+                     [](const auto& volume) { return volume.kind == domain::VolumeKind::own; });
+}
+
 // Begun at once, since making it takes as long as saying hello. What all volumes of a size start from lies beside the
 // images; where those are not shared, it is this host's alone and goes at once.
 std::shared_future<Result<void>> begin_volume(const wire::Order& order, const std::string& directory) {
@@ -171,13 +183,14 @@ std::shared_future<Result<void>> begin_volume(const wire::Order& order, const st
   const bool shared = images != nullptr && *images != '\0';
   const std::string templates = shared ? std::string(images) + ".volumes" : directory + "/templates";
   const auto bytes = static_cast<uint64_t>(order.spec.volume_gib) << 30;
+  const bool under_contract = !order.spec.plain();
   return std::async(std::launch::async,
                     [=]() -> Result<void> {
                       const std::string disk = directory + "/" + agent::kDisk;
                       auto made =
                           host::make_volume(disk, directory + "/" + agent::kVolumeFile, bytes, templates);
-                      if (made) made = host::make_directories(disk + "/ml");
-                      if (made) made = host::bind_beneath(disk, "ml", directory + "/ml");
+                      if (made && under_contract) made = host::make_directories(disk + "/ml");
+                      if (made && under_contract) made = host::bind_beneath(disk, "ml", directory + "/ml");
                       if (!shared) TRY(host::remove_all(templates));
                       return made;
                     })
@@ -192,6 +205,8 @@ struct Tools {
   SignalWatch& signals;
   agent::KeptContainer& kept;
   const agent::NextOrder& next;
+  // The disk of the kept container, which one order after another writes to; unset until one needs it.
+  std::shared_future<Result<void>> kept_volume = {};
 };
 
 // True: done in good order.
@@ -199,9 +214,9 @@ Result<bool> carry_out(const wire::Order& order, Tools& tools) {
   const Options& options = tools.options;
   Clock& clock = tools.clock;
   Random& random = tools.random;
-  // A Batch job has no /opt/ml, and no size that its container's layer is held to.
-  std::shared_future<Result<void>> volume;
-  if (!order.spec.batch) volume = begin_volume(order, options.place.directory);
+  std::shared_future<Result<void>> volume = tools.kept_volume;
+  if (!volume.valid() && writes_to_disk(order)) volume = begin_volume(order, options.place.directory);
+  if (order.reuse_host) tools.kept_volume = volume;
 
   agent::Presence presence;
   const auto spool = TRY(agent::open_spool(options.place.directory + "/spool", clock, presence));
@@ -248,7 +263,8 @@ Result<bool> carry_out(const wire::Order& order, Tools& tools) {
       entry_program(),
       volume.valid() ? [&] { return volume.get(); } : std::function<Result<void>()>(),
       {host::why_no_way_out(), host::name_server_of_enclosure()},
-      host::open_tunnel};
+      host::open_tunnel,
+      order.reuse_host&& volume.valid()};
   agent::Agent agent(order, options.place, world, keys, spool->found_facts());
   hearer = &agent;
   tools.signals.tell(&agent);
@@ -283,6 +299,11 @@ Result<void> run(const Options& options, Clock& clock) {
     const std::string id = kept.spec()->id;
     kept.end();
     TRY(host::remove_container(id, options.place.directory + "/bundle"));
+  }
+  if (tools.kept_volume.valid()) {
+    (void)tools.kept_volume.get();
+    TRY(host::remove_volume(options.place.directory + "/" + agent::kDisk,
+                            options.place.directory + "/" + agent::kVolumeFile));
   }
   // Nothing of ours runs any more, and nothing is mounted: whoever removes this directory need not look for it.
   return host::write_file(options.place.directory + "/left", "", 0600);

@@ -18,6 +18,8 @@ constexpr int64_t kImagesGibMax = 1 << 20;  // a pebibyte: more is a mistake in 
 constexpr int64_t kLogDaysMax = 36'525;     // a century, likewise
 constexpr double kRatePerSecondMax = 1e6;   // requests: far above what the server answers
 constexpr double kBurstSecondsMax = 3600;   // of the rate: more would be no limit at all
+constexpr std::string_view kNvidiaCard = "/dev/nvidia";  // and its number
+constexpr int64_t kConnectionsPerJobMax = 1 << 20;  // more than a machine's table of connections holds
 
 // Reads one table of the file, noting which keys were asked for, so that what is left over can be named.
 class Table {
@@ -217,12 +219,96 @@ Result<void> read_prices(Table table, domain::PriceTable& prices) {
   return table.nothing_else();
 }
 
+// The lists of who may name a shared directory.
+Result<void> read_lists(Table& table, domain::FileSystem& file_system) {
+  TRY(table.read("users", file_system.users));
+  TRY(table.read("roles", file_system.roles));
+  for (const auto& user : file_system.users)
+    if (!is_user(user)) return invalid(table.name("users") + ": \"" + user + "\" cannot be a user's name");
+  for (const auto& role : file_system.roles)
+    if (role.empty()) return invalid(table.name("roles") + " must be names or ARNs of roles");
+  return {};
+}
+
+// [posix_users]: NAME = "UID:GID".
+Result<void> read_posix_users(const std::map<std::string, std::string>& texts, domain::PosixUsers& users) {
+  for (const auto& [name, text] : texts) {
+    if (name != "*" && !is_user(name))
+      return invalid("posix_users.\"" + name + "\" must be named as a user, or \"*\" for all others");
+    users[name] = TRY(domain::parse_posix_user(text).in("posix_users.\"" + name + "\""));
+  }
+  return {};
+}
+
+// [ulimits]: the highest hard limit that a Batch container may ask for; -1 is any.
+Result<void> read_limits(Table table, std::map<std::string, uint64_t>& limits_max) {
+  for (auto& [name, most] : limits_max) {
+    int64_t value = int64_t(most);
+    TRY(table.read(name.c_str(), value));
+    if (value < -1) return invalid(table.name(name) + " must be 0 or more, or -1 for no limit");
+    most = uint64_t(value);
+  }
+  return table.nothing_else();
+}
+
+// Lists of networks, `deny` before `allow`: of two equal ones the first is asked.
+Result<void> read_egress(Table& table, std::vector<host::EgressRule>& rules) {
+  for (const bool allowed : {false, true}) {
+    const char* key = allowed ? "allow" : "deny";
+    std::vector<std::string> texts;
+    TRY(table.read(key, texts));
+    for (const auto& text : texts)
+      rules.push_back({TRY(host::parse_subnet_or_address(text).in(table.name(key))), allowed});
+  }
+  return {};
+}
+
+// A device file that jobs may name is everyone's; a GPU is one job's.
+Result<void> check_devices(const Config& config) {
+  for (const auto& device : config.devices) {
+    const bool of_machine = std::any_of(config.machines.begin(), config.machines.end(), [&](const auto& each) {
+      return std::count(each.gpu_devices.begin(), each.gpu_devices.end(), device) > 0;
+    });
+    const std::string_view card = std::string_view(device).substr(std::min(device.size(), kNvidiaCard.size()));
+    const bool is_card = device.starts_with(kNvidiaCard) && !card.empty() &&
+                         card.find_first_not_of("0123456789") == std::string_view::npos;
+    if (of_machine || is_card)
+      return invalid("jobs.devices: \"" + device +
+                     "\" is a GPU, which is handed out whole to one job: jobs ask for it by their instance type "
+                     "or the resource requirement GPU");
+  }
+  return {};
+}
+
+// The services of the config that all jobs reach, where they are named by their addresses.
+std::vector<host::EgressService> services_of(const Config& config) {
+  std::string resolvers;
+  for (const auto& server : config.outward.name_servers) resolvers += "nameserver " + server + "\n";
+  auto services = host::name_servers_of(resolvers);
+  std::vector<std::string> urls = {config.outward.http_proxy, config.outward.https_proxy,
+                                   config.outward.package_index};
+  if (config.objects) urls.push_back(config.objects->endpoint);
+  for (const auto& url : urls)
+    if (const auto service = host::service_of_url(url)) services.push_back(*service);
+  return services;
+}
+
+Result<void> read_isolation(Table& root, bool& best_effort) {
+  std::string isolation = "strict";
+  TRY(root.read("isolation", isolation));
+  if (isolation != "strict" && isolation != "best-effort")
+    return invalid("isolation must be \"strict\" or \"best-effort\", not \"" + isolation + "\"");
+  best_effort = isolation == "best-effort";
+  return {};
+}
+
 Result<void> read_file_system(const std::string& id, Table table, domain::FileSystems& file_systems) {
   domain::FileSystem file_system;
   TRY(table.read("directory", file_system.directory));
   TRY(table.read("type", file_system.type));
   TRY(table.read("mount_name", file_system.mount_name));
   TRY(table.read("read_only", file_system.read_only));
+  TRY(read_lists(table, file_system));
   TRY(table.nothing_else());
   if (!file_system.directory.starts_with('/') || file_system.directory == "/")
     return invalid(table.name("directory") +
@@ -259,6 +345,7 @@ Result<void> read_volume(const std::string& path, Table table, domain::FileSyste
   domain::FileSystem volume;
   TRY(table.read("directory", volume.directory));
   TRY(table.read("read_only", volume.read_only));
+  TRY(read_lists(table, volume));
   TRY(table.nothing_else());
   if (!path.starts_with('/') || path.ends_with('/') || path.find("/..") != std::string::npos)
     return invalid("volumes.\"" + path +
@@ -359,6 +446,11 @@ Result<Config> from_value(const toml::value& file, const std::string& directory)
                    " must be \"closed\" (a role that is not defined may do what its job needs) or \"open\" "
                    "(everything)");
   config.open_roles = roles == "open";
+  TRY(read_isolation(root, config.best_effort_isolation));
+  std::map<std::string, std::string> posix_users;
+  TRY(root.read("posix_users", posix_users));
+  TRY(read_posix_users(posix_users, config.posix_users));
+  TRY(root.each("ulimits", [&](Table table) { return read_limits(table, config.limits_max); }));
   TRY(root.each("access_key", [&](Table table) -> Result<void> {
     api::LastingKey key;
     TRY(table.read("id", key.id));
@@ -458,6 +550,17 @@ Result<Config> from_value(const toml::value& file, const std::string& directory)
     TRY(table.read("no_proxy", config.outward.no_proxy));
     TRY(table.read("ca_bundle", config.outward.ca_bundle));
     TRY(table.read("package_index", config.outward.package_index));
+    TRY(read_egress(table, config.egress.rules));
+    int64_t connections_max = config.egress.connections_max;
+    TRY(table.read("connections_per_job_max", connections_max));
+    if (connections_max < 1 || connections_max > kConnectionsPerJobMax)
+      return invalid(table.name("connections_per_job_max") + " must be between 1 and " +
+                     std::to_string(kConnectionsPerJobMax));
+    config.egress.connections_max = uint32_t(connections_max);
+    TRY(table.each_named("roles", [&](const std::string& role, Table of_role) -> Result<void> {
+      TRY(read_egress(of_role, config.egress_of_roles[role]));
+      return of_role.nothing_else();
+    }));
     return table.nothing_else();
   }));
   TRY(root.each_named(
@@ -468,6 +571,8 @@ Result<Config> from_value(const toml::value& file, const std::string& directory)
   }));
   TRY(root.each("prices", [&](Table table) { return read_prices(table, config.prices); }));
   TRY(root.nothing_else());
+  TRY(check_devices(config));
+  config.egress.services = services_of(config);
 
   if (config.remote_regions.count(config.region))
     return invalid("regions.\"" + config.region +

@@ -17,6 +17,7 @@
 #include "domain/image.hpp"
 #include "domain/price.hpp"
 #include "domain/service_quota.hpp"
+#include "host/egress.hpp"
 #include "launch/launcher.hpp"
 #include "policy/identity_seed.hpp"
 
@@ -54,8 +55,12 @@ struct Config {
   domain::FileSystems file_systems;
   domain::FileSystems volumes;       // by the path that Batch's jobs name
   std::vector<std::string> devices;  // that they may name
-  Duration stop_grace = 120s;        // between SIGTERM and SIGKILL, as on SageMaker
-  Duration spot_notice = 120s;       // the same, when spot capacity is taken back
+  domain::PosixUsers posix_users;    // as whom jobs use file_systems and volumes
+  // Containers that cannot have a user namespace run without one; otherwise their jobs fail.
+  bool best_effort_isolation = false;
+  std::map<std::string, uint64_t> limits_max = api::kLimitsMax;  // hard limits that containers may ask for
+  Duration stop_grace = 120s;   // between SIGTERM and SIGKILL, as on SageMaker
+  Duration spot_notice = 120s;  // the same, when spot capacity is taken back
   double spot_interruptions_per_host_hour = 0;
   int64_t spot_seed = 0;                  // of when they come
   std::string spot_trace_file;            // CSV, control/spot.hpp; "" = none
@@ -63,6 +68,8 @@ struct Config {
   std::optional<Duration> log_retention;  // events that are older are removed; unset: never, as on AWS
   domain::PriceTable prices = domain::list_prices_of_2023();
   std::string network_pool = "10.201.0.0/16";
+  host::Egress egress;  // what jobs reach of the outside; its services are those of `outward` and `objects`
+  std::map<std::string, std::vector<host::EgressRule>> egress_of_roles;  // by name or ARN
 };
 
 Result<Config> read_config(const std::string& path);

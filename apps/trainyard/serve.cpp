@@ -238,6 +238,9 @@ Result<void> serve(const ServeOptions& options) {
   local.agent_program = host::program_directory() + "/trainyard-agent";
   local.machines = [&] { return machines(); };
   local.network_pool = config.network_pool;
+  local.egress = config.egress;
+  local.names_by_machine = config.outward.name_servers.empty();
+  local.egress_of_roles = config.egress_of_roles;
   auto launcher = TRY(launch::make_local(local, clock).in("preparing this machine to launch jobs"));
 
   control::Settings control_settings;
@@ -255,6 +258,8 @@ Result<void> serve(const ServeOptions& options) {
   control_settings.no_encryption = host::why_no_tunnel();
   control_settings.file_systems = config.file_systems;
   control_settings.volumes = config.volumes;
+  control_settings.posix_users = config.posix_users;
+  control_settings.best_effort_isolation = config.best_effort_isolation;
   control_settings.wire_address = "unix:" + data.file("agents.sock");
   control_settings.spot_notice = config.spot_notice;
   control_settings.spot = TRY(read_spot(config, clock.now()));
@@ -268,6 +273,7 @@ Result<void> serve(const ServeOptions& options) {
   api_settings.volumes = config.volumes;
   api_settings.devices = config.devices;
   api_settings.open_roles = config.open_roles;
+  api_settings.limits_max = config.limits_max;
   api_settings.prices = config.prices;
   api_settings.quotas = control_settings.quotas;
   api_settings.rate_limits = [&] { return rate_limits(); };

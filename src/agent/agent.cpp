@@ -278,11 +278,13 @@ ProcessExited Agent::explain_exit(const host::ContainerExit& exited) {
   }
   const std::string failure =
       contract::failure_text(site_.ml_tree->read_start("output/failure", kFailureBytesMax));
-  const bool volume_full = site_.volume_limited && host::is_full(site_.ml());
+  const bool volume_full = site_.volume_limited && host::is_full(site_.path(kDisk));
   const std::string volume =
-      "the volume of " + std::to_string(order_.spec.volume_gib) + " GiB (VolumeSizeInGB) is full";
+      "the volume of " + std::to_string(order_.spec.volume_gib) + " GiB (" + size_member(site_) + ") is full";
   if (volume_full)
-    world_.facts.say(volume + ": what is written beyond it, to /opt/ml or over the image, is refused");
+    world_.facts.say(volume + ": what is written beyond it, to " +
+                     (order_.spec.plain() ? "volumes of the job" : "/opt/ml") +
+                     " or over the image, is refused");
   if (exited.out_of_memory) {
     event.reason = "OutOfMemory: the memory limit of " + share_in_words(order_) + " was hit";
     if (!failure.empty()) event.reason += "; " + failure;

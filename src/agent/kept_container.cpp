@@ -23,7 +23,8 @@ constexpr Duration kEndMax = 10s;
 bool same_mounts(const std::vector<host::Mount>& a, const std::vector<host::Mount>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& one, const auto& other) {
     return one.source == other.source && one.destination == other.destination &&
-           one.read_only == other.read_only && one.tmpfs_bytes == other.tmpfs_bytes;
+           one.read_only == other.read_only && one.tmpfs_bytes == other.tmpfs_bytes &&
+           one.identity == other.identity;
   });
 }
 
@@ -35,7 +36,7 @@ bool same_container(const host::ContainerSpec& a, const host::ContainerSpec& b) 
          a.memory_bytes == b.memory_bytes && a.pids_max == b.pids_max &&
          a.shared_memory_bytes == b.shared_memory_bytes && a.user_id == b.user_id &&
          a.group_id == b.group_id && a.devices == b.devices && a.limits == b.limits &&
-         a.read_only_root == b.read_only_root;
+         a.read_only_root == b.read_only_root && a.best_effort_isolation == b.best_effort_isolation;
 }
 
 }  // namespace

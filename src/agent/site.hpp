@@ -93,6 +93,7 @@ struct World {
   std::function<Result<void>()> await_volume = {};
   WayOut way_out = {};
   std::function<Result<std::unique_ptr<host::Tunnel>>(const host::TunnelSpec&)> open_tunnel = nullptr;
+  bool keeps_volume = false;  // it is a kept container's as well, and goes with that one
 };
 
 // Lets steps wait for the server's first word.
@@ -139,7 +140,7 @@ struct Site {
   // What the job sees as /opt/ml, held since before it ran: the way to everything below it.
   std::optional<Tree> ml_tree = std::nullopt;
   std::vector<std::unique_ptr<Mirror>> mirrors = {};     // of directories that the job writes to
-  bool volume_limited = false;                           // writing beyond VolumeSizeInGB is refused
+  bool volume_limited = false;                           // writing beyond its size is refused
   std::optional<Failure> mirror_failure = std::nullopt;  // told after the artifacts went up
 
   std::string path(const std::string& name) const { return place.directory + "/" + name; }
@@ -148,5 +149,15 @@ struct Site {
   const domain::Fittings& fittings() const { return order.spec.group(order.host).fittings; }
   std::string container_id() const { return order.attempt.text() + "-" + std::to_string(order.host); }
 };
+
+// The member of the request that says how much the host may write.
+inline const char* size_member(const Site& site) {
+  return site.order.spec.plain() ? "ephemeralStorage" : "VolumeSizeInGB";
+}
+
+// As whom the job reads and writes what it shares with others.
+inline host::PosixIdentity shared_identity(const Site& site) {
+  return {site.order.shared_user_id, site.order.shared_group_id};
+}
 
 }  // namespace trainyard::agent

@@ -46,6 +46,11 @@ struct LastingKey {
   std::string user = "owner";  // whose it is: of several users each has his share and his quotas
 };
 
+// RLIMIT_RTPRIO and RLIMIT_NICE: a container that outranks the machine's own processes stops the machine. Locked memory
+// cannot be reclaimed: as much as systemd gives to every service.
+inline const std::map<std::string, uint64_t> kLimitsMax = {
+    {"rtprio", 0}, {"nice", 0}, {"memlock", uint64_t{8} << 20}};
+
 struct Settings {
   std::string account;           // twelve digits
   std::vector<LastingKey> keys;  // the owner's
@@ -63,6 +68,8 @@ struct Settings {
       volumes;  // directories of machines that Batch's volumes may name, by path; without a directory,
                 // each host gets an empty one of its own
   std::vector<std::string> devices;  // device files of machines that Batch's containers may name
+  // The highest hard limit that a Batch container may ask for, by name; of names that are not here, any.
+  std::map<std::string, uint64_t> limits_max = kLimitsMax;
   // Of instances that training jobs use at once, as they are now.
   std::function<std::vector<domain::InstanceQuota>()> quotas = [] {
     return std::vector<domain::InstanceQuota>();

@@ -58,7 +58,9 @@ struct Settings {
       images;               // what TrainingImage names stand for, beside oci: and containers-storage:
   domain::Outward outward;  // how jobs reach the outside
   domain::FileSystems file_systems;
-  domain::FileSystems volumes;  // directories that Batch jobs may ask for, by the path that they call them
+  domain::FileSystems volumes;     // directories that Batch jobs may ask for, by the path that they call them
+  domain::PosixUsers posix_users;  // as whom jobs use both
+  bool best_effort_isolation = false;  // containers that cannot have a user namespace run without one
   // Of instances that training jobs use at once; asked in each turn, so they may change.
   std::function<std::vector<domain::InstanceQuota>()> quotas = [] {
     return std::vector<domain::InstanceQuota>();

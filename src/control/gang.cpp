@@ -59,6 +59,7 @@ Result<launch::Gang> gang_of(const Settings& settings, const Job& job, AttemptId
   gang.token = attempt.token;
   gang.network_isolation = job.spec.network_isolation;
   gang.encrypt_traffic = job.spec.encrypt_traffic;
+  gang.role_arn = job.spec.role_arn;
   wire::Order order;
   order.attempt = id;
   order.token = attempt.token;
@@ -85,6 +86,10 @@ Result<launch::Gang> gang_of(const Settings& settings, const Job& job, AttemptId
   order.stalled_after_seconds =
       std::chrono::duration_cast<std::chrono::seconds>(settings.stalled_after).count();
   order.reuse_host = reuse_host;
+  order.best_effort_isolation = settings.best_effort_isolation;
+  const auto posix_user = domain::posix_user_of(settings.posix_users, job.spec.principal);
+  order.shared_user_id = posix_user.user_id;
+  order.shared_group_id = posix_user.group_id;
   for (domain::HostIndex host = 0; host < attempt.hosts.size(); ++host) {
     order.host = host;
     TRY(name_program(settings, job, host, order));

@@ -1,5 +1,7 @@
 #include "domain/file_system.hpp"
 
+#include <algorithm>
+
 #include "base/text.hpp"
 
 namespace trainyard::domain {
@@ -39,6 +41,58 @@ Result<FileSystemSource> resolve_source(const FileSystems& file_systems, FileSys
   }
   asked.path = std::move(path);
   return asked;
+}
+
+bool may_name(const FileSystem& file_system, const Requester& requester) {
+  if (file_system.users.empty() && file_system.roles.empty()) return true;
+  const auto& users = file_system.users;
+  if (!requester.user.empty() && std::find(users.begin(), users.end(), requester.user) != users.end())
+    return true;
+  return std::any_of(requester.roles.begin(), requester.roles.end(), [&](const std::string& arn) {
+    const std::string_view name = std::string_view(arn).substr(arn.rfind('/') + 1);
+    return !arn.empty() && std::any_of(file_system.roles.begin(), file_system.roles.end(),
+                                       [&](const auto& role) { return role == arn || role == name; });
+  });
+}
+
+Result<void> check_shared_directories(const FileSystems& file_systems, const FileSystems& volumes,
+                                      const JobSpec& spec, const Requester& requester) {
+  const auto check = [&](const FileSystems& known, const std::string& name) -> Result<void> {
+    const auto found = known.find(name);
+    if (found == known.end() || may_name(found->second, requester)) return {};
+    const std::string user = requester.user.empty() ? "this role" : "user " + requester.user;
+    return denied(
+        user + " may not use " + name +
+        ": the users and roles of its table in the config do not name that user, nor the job's role");
+  };
+  for (const auto& channel : spec.channels)
+    if (channel.file_system) TRY(check(file_systems, channel.file_system->id));
+  for (const auto& group : spec.groups)
+    for (const auto& volume : group.fittings.volumes) {
+      if (volume.kind == VolumeKind::shared)
+        TRY(check(volume.name.starts_with('/') ? volumes : file_systems, volume.name));
+    }
+  return {};
+}
+
+Result<PosixUser> parse_posix_user(std::string_view text) {
+  const size_t colon = text.find(':');
+  const auto number = [](std::string_view digits) -> Result<uint32_t> {
+    const int64_t value = TRY(parse_int(digits));
+    if (value < 1 || value >= int64_t(UINT32_MAX)) return invalid("not an id");
+    return uint32_t(value);
+  };
+  if (colon != std::string_view::npos) {
+    const auto user = number(text.substr(0, colon)), group = number(text.substr(colon + 1));
+    if (user && group) return PosixUser{*user, *group};
+  }
+  return invalid("'" + shorten(text, 60) + "' must be \"UID:GID\", both above 0: jobs are never root there");
+}
+
+PosixUser posix_user_of(const PosixUsers& users, const std::string& name) {
+  auto found = users.find(name);
+  if (found == users.end()) found = users.find("*");
+  return found == users.end() ? PosixUser{} : found->second;
 }
 
 }  // namespace trainyard::domain

@@ -32,6 +32,7 @@
 #include "host/process.hpp"
 #include "host/process_identity.hpp"
 #include "host/process_limits.hpp"
+#include "host/system_call_filter.hpp"
 
 extern char** environ;
 
@@ -259,6 +260,8 @@ class CrunContainer final : public Container {
   }
 
   std::vector<std::string> withheld() const override { return withheld_; }
+  // Before start_container returns.
+  void withhold(std::string sentence) { withheld_.push_back(std::move(sentence)); }
   bool out_of_memory() const override { return cgroup_.out_of_memory(); }
 
   Result<ContainerUsage> usage() override {
@@ -297,7 +300,7 @@ class CrunContainer final : public Container {
   const std::string layer_directory_;
   const std::string cgroup_name_;
   const Cgroup cgroup_;
-  const std::vector<std::string> withheld_;
+  std::vector<std::string> withheld_;  // immutable after start_container returned
   pid_t runtime_process_ = -1;
   File runtime_;
   File first_process_;  // set before start_container returns, immutable after
@@ -447,11 +450,82 @@ Result<Cgroup> make_cgroup(const std::string& name, ContainerSpec& spec, std::ve
   return Cgroup::named(name, none);
 }
 
-// The container then runs as root without any right, as the decision page says.
-std::optional<IdRange> without_user_namespace(const std::string& why) {
-  log(Level::warning, "host", "this container gets no user namespace, and root in it no rights",
-      {{"why", why}});
-  return {};
+// One container's ids, and what of its mounts is mapped to them.
+struct Ids {
+  std::optional<IdRange> range;  // none: it has no user namespace
+  File user_namespace;
+  std::vector<File> of_identities;       // held as long as the plan is used
+  std::vector<int> identity_namespaces;  // by the place of each mount; -1: it has no identity of its own
+  bool shifted() const { return range && range->shifted(); }
+};
+
+// The container does without a user namespace, where its spec allows that: it then runs as root without any capability,
+// as the decision page says.
+Result<void> give_up_user_namespace(const ContainerSpec& spec, const std::string& why, Ids& ids,
+                                    CrunContainer& container) {
+  if (!spec.best_effort_isolation)
+    return denied("a container needs a user namespace, so that its root is nobody on this machine: " + why +
+                  ". Set isolation = \"best-effort\" in the config to run jobs without one");
+  log(Level::warning, "host", "a container gets no user namespace", {{"why", why}});
+  container.withhold(
+      "isolation is best-effort: this container has no user namespace, and root in it is root of "
+      "this machine without capabilities: " +
+      why);
+  ids = {};
+  return ok();
+}
+
+// A mount of an identity shows its files as the container's first user's, and everybody else's as nobody's.
+Result<void> map_identities(const ContainerSpec& spec, Ids& ids) {
+  if (!ids.shifted()) return ok();
+  std::vector<std::pair<PosixIdentity, int>> known;
+  for (const auto& each : spec.mounts) {
+    int& mapped = ids.identity_namespaces.emplace_back(-1);
+    if (!each.identity) continue;
+    const auto same = std::find_if(known.begin(), known.end(),
+                                   [&](const auto& one) { return one.first == *each.identity; });
+    if (same != known.end()) {
+      mapped = same->second;
+      continue;
+    }
+    if (each.identity->user_id == 0 || each.identity->group_id == 0)
+      return invalid("mounting " + each.destination +
+                     " as root: a shared directory is never written as root");
+    ids.of_identities.push_back(
+        TRY(make_user_namespace(IdMap{each.identity->user_id, ids.range->first + spec.user_id},
+                                IdMap{each.identity->group_id, ids.range->first + spec.group_id})));
+    mapped = ids.of_identities.back().descriptor();
+    known.emplace_back(*each.identity, mapped);
+  }
+  return ok();
+}
+
+Result<Ids> make_ids(const ContainerSpec& spec, const IdRange& range, CrunContainer& container) {
+  Ids ids;
+  ids.range = range;
+  if (!range.shifted()) return ids;
+  auto made = make_user_namespace(range);
+  if (made)
+    ids.user_namespace = std::move(*made);
+  else
+    TRY(give_up_user_namespace(spec, made.error().message, ids, container));
+  TRY(map_identities(spec, ids));
+  return ids;
+}
+
+// After a step of the plan failed: what is tried instead. Errors: nothing is left to try.
+Result<void> fall_back(const ContainerSpec& spec, const PlanStep& step, const Error& error, int error_number,
+                       RootKind& kind, Ids& ids, CrunContainer& container) {
+  const bool unsupported = error_number == EINVAL || error_number == ENODEV || error_number == EPERM ||
+                           error_number == EOPNOTSUPP || error_number == ENOSYS;
+  if (unsupported && ids.shifted() && step.what == PlanStep::What::bind_mapped)
+    return give_up_user_namespace(spec, error.message + " (its file system cannot be mapped to other ids)",
+                                  ids, container);
+  if (!unsupported || kind != RootKind::overlay || !step.of_image) return error;
+  log(Level::warning, "host", "this machine refuses an overlay over an image, which is copied instead",
+      {{"image", spec.image_root}});
+  kind = RootKind::copy;
+  return ok();
 }
 
 }  // namespace
@@ -470,7 +544,9 @@ Result<std::unique_ptr<Container>> start_container(const ContainerSpec& wanted, 
   // start.
   const auto system = spec.image_root.empty() ? system_entries() : std::vector<SystemEntry>();
   const Stage stage{stage_path()};
-  TRY(make_bundle(spec, system, stage, {}, machine_architecture()));  // is it one at all?
+  const Json filter = TRY(
+      make_system_call_filter(TRY(system_call_profile()), machine_architecture(), container_capabilities()));
+  TRY(make_bundle(spec, system, stage, {}, filter));  // is it one at all?
   TRY(make_directories(spec.directory, 0700));
   TRY(make_stage());
 
@@ -486,22 +562,14 @@ Result<std::unique_ptr<Container>> start_container(const ContainerSpec& wanted, 
     return std::move(cgroup).error().in("limiting the container " + spec.id);
   }
   auto container = std::make_unique<CrunContainer>(spec, name, *cgroup, std::move(withheld));
-  std::optional<IdRange> ids = range;
-  File user_namespace;
-  if (range.shifted()) {
-    auto made = make_user_namespace(range);
-    if (made)
-      user_namespace = std::move(*made);
-    else
-      ids = without_user_namespace(made.error().message);
-  }
+  Ids ids = TRY(make_ids(spec, range, *container));
   RootKind kind = spec.image_root.empty() ? RootKind::tmpfs : RootKind::overlay;
   for (;;) {
     remove_what_we_made(spec.directory, layer_directory_of(spec));
     if (kind == RootKind::copy) TRY(copy_image(spec.image_root, spec.directory));
-    const auto bundle = TRY(make_bundle(spec, system, stage, ids, machine_architecture()));
-    const ChildPlan plan =
-        TRY(make_plan(spec, bundle, stage, *cgroup, kind, ids, user_namespace.descriptor()));
+    const auto bundle = TRY(make_bundle(spec, system, stage, ids.range, filter));
+    const ChildPlan plan = TRY(make_plan(spec, bundle, stage, *cgroup, kind, ids.range,
+                                         ids.user_namespace.descriptor(), ids.identity_namespaces));
     TRY(make_directories(runtime_root(), 0700));
     TRY(remove_all(runtime_root() + "/" + name));  // of one that was cut off
     if (kind == RootKind::overlay)
@@ -511,29 +579,18 @@ Result<std::unique_ptr<Container>> start_container(const ContainerSpec& wanted, 
     const File process_pipe = TRY(make_process_pipe(spec.directory));
     auto forked = TRY(fork_runtime(plan, runtime, spec.directory, name, spec.input, output.descriptor()));
     if (forked.failure) {
-      const PlanStep& step = plan.steps()[forked.failure->step];
-      const int error_number = forked.failure->error_number;
-      const bool unsupported = error_number == EINVAL || error_number == ENODEV || error_number == EPERM ||
-                               error_number == EOPNOTSUPP || error_number == ENOSYS;
-      const Error error = plan.explain(forked.failure->step, error_number);
-      if (unsupported && ids && ids->shifted() &&
-          (step.of_image || step.what == PlanStep::What::bind_mapped)) {
-        ids = without_user_namespace(error.message);
-      } else if (unsupported && kind == RootKind::overlay && step.of_image) {
-        log(Level::warning, "host", "this machine refuses an overlay over an image, which is copied instead",
-            {{"image", spec.image_root}});
-        kind = RootKind::copy;
-      } else {
-        return error;
-      }
+      const auto [step, error_number] = *forked.failure;
+      TRY(fall_back(spec, plan.steps()[step], plan.explain(step, error_number), error_number, kind, ids,
+                    *container));
       continue;
     }
     container->runs(forked.process, std::move(forked.ended));
     auto started = container->await_start(process_pipe);
     if (started) break;
-    // Some machines (containers of others, mostly) forbid what a user namespace needs: a /proc of its own.
-    if (started.error().kind != Kind::denied || !ids || !ids->shifted()) return std::move(started).error();
-    ids = without_user_namespace(started.error().message);
+    // What the runtime says may be the image's doing, so the machine is asked itself.
+    const auto lets = ids.shifted() ? try_user_namespace() : ok();
+    if (lets) return std::move(started).error();
+    TRY(give_up_user_namespace(spec, lets.error().message, ids, *container));
   }
   output.close();
   if (cgroup_layout().with("cpu")) TRY(cgroup->limit_cpus(spec.cpus));

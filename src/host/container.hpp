@@ -7,10 +7,11 @@
 //
 // Inside: new user, mount, UTS, PID, IPC and (unless given) network namespaces; root is nobody on the machine
 // (id_range.hpp) and may do to its own ids and files what packages expect of root; no new privileges; a system
-// call filter (oci_bundle.hpp); its own /proc, /dev, /dev/shm, /tmp; /sys read-only. Images and what is mounted
+// call filter (system_call_filter.hpp); its own /proc, /dev, /dev/shm, /tmp; /sys read-only. Images and what is mounted
 // from the machine show the owners that they have there, so nothing needs to be given away or back; the machine's
-// own system shows as nobody's. Where the machine does not let us make user namespaces or map a file system, root
-// has no capability at all instead, and chown, setuid and their like fail. The first process is PID 1 of its
+// own system shows as nobody's. Where the machine does not let us make user namespaces or map a file system, starting
+// a container is denied, unless its spec asks for best effort: then root has no capability at all instead, and chown,
+// setuid and their like fail. The first process is PID 1 of its
 // namespace: when it ends, the kernel kills the rest, and a signal that it does not handle is not delivered.
 //
 // Threads: one Container is confined to one thread at a time, but signal(), kill_all() and usage() may come
@@ -35,11 +36,22 @@
 
 namespace trainyard::host {
 
+// A user and a group of this machine.
+struct PosixIdentity {
+  uint32_t user_id = 0, group_id = 0;
+  bool operator==(const PosixIdentity&) const = default;
+};
+
 struct Mount {
   std::string source;       // path on the machine; "" for tmpfs
   std::string destination;  // absolute, inside
   bool read_only = true;
   uint64_t tmpfs_bytes = 0;  // for tmpfs: its size limit
+  // Of a directory that others use as well: as whom the container's first user reads and writes there. All others of
+  // the container, and all other owners of files, are nobody to each other; root of the container is no root there.
+  // Unset: each id of the container is the same id on this mount, which holds only for directories of its own. In an
+  // enclosure all of it is the server's user.
+  std::optional<PosixIdentity> identity = {};
 };
 
 // As setrlimit() has it; UINT64_MAX is none.
@@ -80,6 +92,9 @@ struct ContainerSpec {
   bool read_only_root = false;            // what is mounted into it is written all the same
   // A descriptor that the first process has as its standard input; it stays the caller's. -1: an empty one.
   int input = -1;
+  // Where this machine or a writable mount does not let it have a user namespace of its own: run without one, as root
+  // without any capability, and say so in withheld(). Otherwise starting it is `denied`.
+  bool best_effort_isolation = false;
 };
 
 struct ContainerExit {

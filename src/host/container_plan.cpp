@@ -6,6 +6,7 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -54,6 +55,26 @@ int attach(const char* source, const char* target, uint64_t attributes, int user
   return error_number;
 }
 
+// The memory of the machine itself: /dev/mem, kmem, port, kmsg, oldmem.
+bool is_machine_memory(dev_t device) {
+  const unsigned minor_number = minor(device);
+  return major(device) == 1 && (minor_number == 1 || minor_number == 2 || minor_number == 4 ||
+                                minor_number == 11 || minor_number == 12);
+}
+
+// Device files are given whole: neither by a link, which may lead to any file, nor a disk, whose blocks are the
+// machine's files, nor a part of a GPU that others have as well.
+Result<void> check_device(const std::string& path) {
+  struct stat status;
+  if (::lstat(path.c_str(), &status) != 0) return from_errno("looking at the device file " + path);
+  if (!S_ISCHR(status.st_mode) || is_machine_memory(status.st_rdev))
+    return denied("the device file " + path +
+                  " is not given to containers: it must be a character device itself, and not memory of the machine");
+  if (path.starts_with("/dev/nvidia-caps/"))
+    return denied("the device file " + path + " is a part of a GPU: GPUs are given whole");
+  return ok();
+}
+
 }  // namespace
 
 std::string runtime_root() { return run_directory() + "/runtime"; }
@@ -68,6 +89,7 @@ int ChildPlan::carry_out(size_t index) const {
   const PlanStep& step = steps_[index];
   const char* first = step.first.c_str();
   const char* second = step.second.c_str();
+  const int user_namespace = step.user_namespace >= 0 ? step.user_namespace : user_namespace_;
   bool well = false;
   switch (step.what) {
     case What::enter_cgroup: {
@@ -116,9 +138,9 @@ int ChildPlan::carry_out(size_t index) const {
     case What::bind_all:
       return attach(second, first, step.mode, -1, true);
     case What::bind_mapped:
-      return attach(second, first, step.mode, user_namespace_);
+      return attach(second, first, step.mode, user_namespace);
     case What::bind_mapped_or_not: {
-      const int error_number = attach(second, first, step.mode, user_namespace_);
+      const int error_number = attach(second, first, step.mode, user_namespace);
       return error_number == 0 ? 0 : attach(second, first, step.mode, -1);
     }
   }
@@ -148,7 +170,7 @@ Error ChildPlan::explain(size_t index, int error_number) const {
 
 Result<ChildPlan> make_plan(const ContainerSpec& spec, const Bundle& bundle, const Stage& stage,
                             const Cgroup& cgroup, RootKind kind, std::optional<IdRange> ids,
-                            int user_namespace) {
+                            int user_namespace, const std::vector<int>& identity_namespaces) {
   ChildPlan plan(ids, user_namespace);
   const bool shifted = ids && ids->shifted();
   for (const auto& entrance : cgroup.entrances()) plan.add({What::enter_cgroup, entrance});
@@ -217,14 +239,14 @@ Result<ChildPlan> make_plan(const ContainerSpec& spec, const Bundle& bundle, con
   }
 
   const auto stage_one = [&](const std::string& source, const std::string& target, What what,
-                             unsigned attributes) -> Result<void> {
+                             unsigned attributes, int mapped_by = -1) -> Result<void> {
     struct stat status;
     if (::stat(source.c_str(), &status) != 0) return from_errno("looking at " + source);
     if (S_ISDIR(status.st_mode))
       plan.add({What::make_directory, target, "", 0755});
     else
       plan.add({What::make_file, target, "", 0644});
-    plan.add({what, target, source, attributes});
+    plan.add({what, target, source, attributes, false, mapped_by});
     return ok();
   };
   for (size_t i = 0; i < spec.mounts.size(); i++) {
@@ -236,10 +258,13 @@ Result<ChildPlan> make_plan(const ContainerSpec& spec, const Bundle& bundle, con
                       : !shifted                                     ? What::bind
                       : each.read_only || came_along(spec.mounts, i) ? What::bind_mapped_or_not
                                                                      : What::bind_mapped;
-    TRY(stage_one(each.source, stage.mount(i), what, kHarmless | (each.read_only ? MOUNT_ATTR_RDONLY : 0)));
+    TRY(stage_one(each.source, stage.mount(i), what, kHarmless | (each.read_only ? MOUNT_ATTR_RDONLY : 0),
+                  i < identity_namespaces.size() ? identity_namespaces[i] : -1));
   }
-  for (size_t i = 0; i < spec.devices.size(); i++)
+  for (size_t i = 0; i < spec.devices.size(); i++) {
+    TRY(check_device(spec.devices[i]));
     TRY(stage_one(spec.devices[i], stage.device(i), What::bind, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC));
+  }
   if (!spec.network_namespace.empty()) {
     plan.add({What::make_directory, stage.sys(), "", 0755});
     plan.add({What::mount_sysfs, stage.sys()});

@@ -35,10 +35,11 @@ struct PlanStep {
     bind_mapped_or_not,  // where the file system cannot be mapped: its files are nobody's inside
   };
   What what = What::private_mounts;
-  std::string first;      // path
-  std::string second;     // options, source, link's target
-  unsigned mode = 0;      // of what is made; of binds: their attributes (MOUNT_ATTR_..)
-  bool of_image = false;  // a failure may be because of the image's file system
+  std::string first;        // path
+  std::string second;       // options, source, link's target
+  unsigned mode = 0;        // of what is made; of binds: their attributes (MOUNT_ATTR_..)
+  bool of_image = false;    // a failure may be because of the image's file system
+  int user_namespace = -1;  // of binds that are mapped: by another namespace's ids than the container's
 };
 
 class ChildPlan {
@@ -63,10 +64,11 @@ bool can_map(const std::string& path, int user_namespace);
 
 enum class RootKind { tmpfs, overlay, copy };
 
-// Looks at the kinds of what is to be mounted. `upper`, `work`: of an overlay; `copy`: of a copied image.
+// Looks at the kinds of what is to be mounted. `identity_namespaces`: by the place of each mount, the user namespace
+// that maps its identity; -1, or a list that is too short: it has none.
 Result<ChildPlan> make_plan(const ContainerSpec& spec, const Bundle& bundle, const Stage& stage,
                             const Cgroup& cgroup, RootKind kind, std::optional<IdRange> ids,
-                            int user_namespace);
+                            int user_namespace, const std::vector<int>& identity_namespaces);
 
 // Where the layer over an image is.
 inline const std::string& layer_directory_of(const ContainerSpec& spec) {

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -44,6 +46,9 @@ class RealContainer : public testing::Test {
   }
   void TearDown() override {
     if (directory_.empty()) return;
+    if (!unmappable_.empty()) {
+      EXPECT_EQ(::umount2(unmappable_.c_str(), MNT_DETACH), 0);
+    }
     EXPECT_TRUE(remove_container(spec_.id, spec_.directory));
     EXPECT_TRUE(remove_all(directory_));
     EXPECT_FALSE(Cgroup::named(cgroup_name(spec_.id, spec_.directory)).exists());
@@ -80,7 +85,16 @@ class RealContainer : public testing::Test {
     return exit && *exit ? **exit : ContainerExit{};
   }
 
+  // A directory of a file system that no kernel maps to other ids; gone with the test.
+  std::string make_unmappable() {
+    const std::string path = directory_ + "/unmappable";
+    EXPECT_TRUE(make_directories(path));
+    EXPECT_EQ(::mount("ramfs", path.c_str(), "ramfs", 0, "mode=0777"), 0);
+    return unmappable_ = path;
+  }
+
   std::string directory_;
+  std::string unmappable_;
   ContainerSpec spec_;
   File reading_;
   std::string text_;
@@ -276,11 +290,90 @@ TEST_F(RealContainer, SharesAnImageWithoutChangingIt) {
   EXPECT_FALSE(exists(image + "/home/user/file"));
 }
 
+TEST_F(RealContainer, FailsRatherThanRunWithoutAUserNamespace) {
+  spec_.mounts = {{make_unmappable(), "/data", false}};
+  const auto container = start("true");
+  ASSERT_FALSE(container) << "it runs as root of this machine";
+  EXPECT_EQ(container.error().kind, Kind::denied) << container.error().message;
+  for (const char* words : {"unmappable", "user namespace", "isolation = \"best-effort\""})
+    EXPECT_NE(container.error().message.find(words), std::string::npos) << container.error().message;
+}
+
+TEST_F(RealContainer, SaysThatItRunsWithoutAUserNamespaceAtBestEffort) {
+  spec_.best_effort_isolation = true;
+  spec_.mounts = {{make_unmappable(), "/data", false}};
+  auto container = start("touch /data/file; cat /proc/self/uid_map; grep CapEff /proc/self/status");
+  ASSERT_TRUE(container) << container.error().message;
+  const std::string said = output();
+  EXPECT_NE(said.find("4294967295"), std::string::npos) << "the machine's own ids: " << said;
+  EXPECT_NE(said.find("CapEff:\t0000000000000000"), std::string::npos) << said;
+  ASSERT_EQ((*container)->withheld().size(), 1u);
+  EXPECT_NE((*container)->withheld()[0].find("no user namespace"), std::string::npos);
+  EXPECT_TRUE((*container)->wait(30s));
+}
+
+TEST_F(RealContainer, ProgramsCannotProvokeTheLossOfTheUserNamespace) {
+  // The runtime's log says "Permission denied" of a program that only root of this machine may run.
+  const std::string folder = make_unmappable();
+  ASSERT_TRUE(write_file(folder + "/program", "#!/bin/sh\necho ran as root of the machine\n", 0700));
+  spec_.mounts = {{folder, "/data", true}};
+  spec_.arguments = {"/data/program"};
+  for (const bool best_effort : {false, true}) {
+    spec_.best_effort_isolation = best_effort;
+    const auto container = start_program();
+    EXPECT_FALSE(container) << output();
+  }
+}
+
+TEST_F(RealContainer, SharesADirectoryAsOneUserAndNeverAsRoot) {
+  const std::string shared = directory_ + "/shared";
+  ASSERT_TRUE(make_directories(shared, 0755));
+  ASSERT_EQ(::chown(shared.c_str(), 1234, 1235), 0);
+  for (const auto& [name, owner] : {std::pair{"mine", 1234u}, {"roots", 0u}, {"others", 1300u}}) {
+    const std::string path = shared + "/" + name;
+    ASSERT_TRUE(write_file(path, std::string(name) + "\n", 0600));
+    ASSERT_EQ(::chown(path.c_str(), owner, owner), 0);
+  }
+  spec_.mounts = {{shared, "/shared", false, 0, PosixIdentity{1234, 1235}}};
+  for (const uint32_t user : {0u, 1000u}) {
+    spec_.user_id = spec_.group_id = user;
+    EXPECT_EQ(run("cd /shared; cat mine; cat roots others 2>&1 | grep -c 'Permission denied'; "
+                  "echo new >made.$(id -u) && stat -c %u:%g mine made.$(id -u) roots; "
+                  "chmod 0666 roots 2>/dev/null || echo no; chown 7:7 mine 2>/dev/null || echo no")
+                  .code,
+              0);
+    const std::string own = std::to_string(user);
+    EXPECT_EQ(text_, "mine\n2\n" + own + ":65534\n" + own + ":" + own + "\n65534:65534\nno\nno\n");
+    struct stat status;
+    ASSERT_EQ(::stat((shared + "/made." + own).c_str(), &status), 0);
+    EXPECT_EQ(status.st_uid, 1234u);
+    EXPECT_EQ(status.st_gid, 1235u);
+  }
+  spec_.mounts[0].identity = PosixIdentity{0, 0};
+  EXPECT_FALSE(start("true")) << "as root";
+}
+
 TEST_F(RealContainer, GivesDevicesByName) {
   spec_.devices = {"/dev/full"};
   EXPECT_EQ(run("head -c 3 /dev/full | od -An -tx1; ls /dev").code, 0);
   EXPECT_NE(text_.find("00 00 00"), std::string::npos) << text_;
   EXPECT_EQ(text_.find("vda"), std::string::npos) << text_;
+}
+
+TEST_F(RealContainer, GivesWholeDevicesAndNothingElse) {
+  const std::string name = "/dev/trainyard-test-" + std::to_string(::getpid());
+  ASSERT_EQ(::symlink("/etc/shadow", (name + "-link").c_str()), 0);
+  ASSERT_EQ(::mknod((name + "-disk").c_str(), S_IFBLK | 0600, makedev(7, 250)), 0);
+  ASSERT_TRUE(write_file(name + "-file", "not a device"));
+  for (const auto& device : {name + "-link", name + "-disk", name + "-file", std::string("/dev/kmsg")}) {
+    spec_.devices = {device};
+    const auto container = start("true");
+    EXPECT_FALSE(container) << device;
+    if (!container) {
+      EXPECT_EQ(container.error().kind, Kind::denied) << container.error().message;
+    }
+  }
+  for (const char* end : {"-link", "-disk", "-file"}) EXPECT_EQ(::unlink((name + end).c_str()), 0);
 }
 
 TEST_F(RealContainer, IsSweptWhenItsStarterIsKilled) {
@@ -347,6 +440,9 @@ if platform.machine() == 'x86_64':
     attempt('clone3', lambda: call(435, buffer, 64))
     attempt('keyctl', lambda: call(250, 0, -3, 0))
     attempt('add_key', lambda: call(248, b'user', b'x', b'y', 1, -3))
+    attempt('io_uring_setup', lambda: call(425, 1, ctypes.create_string_buffer(256)))
+    attempt('personality', lambda: call(135, 0x0040000))
+    attempt('a call of a later kernel', lambda: call(451, 0, (ctypes.c_uint64 * 2)(), (ctypes.c_uint64 * 5)(), 0))
     attempt('bpf', lambda: call(321, 0, buffer, 64))
     attempt('perf_event_open', lambda: call(298, buffer, 0, -1, -1, 0))
     attempt('userfaultfd', lambda: call(323, 1))

@@ -23,6 +23,9 @@ constexpr std::string_view kLinkLocal = "169.254.0.0/16";
 // By which our rules in others' chains are known.
 constexpr std::string_view kForeignMark = "trainyard's bridges";
 
+// Chains of ufw, whose policy a person chose; Docker's is a by-product of its own rules.
+constexpr std::string_view kUfwChains = "jump ufw-";
+
 // The rules of iptables' FORWARD with their handles; "" when there is no such chain.
 Result<std::string> foreign_forwarding() {
   const auto listed = TRY(run({{"nft", "-a", "list", "chain", "ip", "filter", "FORWARD"}, {}, "", "", 60s}));
@@ -36,18 +39,25 @@ std::string comment_text(const std::string& words) {
   return comment;
 }
 
+// Counts connections by the address that they come from.
+constexpr const char* kConnectionsSet = "connections";
+
 constexpr int kReplySecondsMax = 10;        // the kernel answers at once
 constexpr size_t kTableNameBytesMax = 256;  // as nft's
 
 // What the tables of all networks begin with, into the chain of what is forwarded: to us go answers only, and what others
-// send each other is theirs.
-std::string table_head(const std::string& table, const std::string& ours, const std::string& comment) {
+// send each other is theirs. `sources`: how many addresses have their connections counted; 0: none by itself.
+std::string table_head(const std::string& table, const std::string& ours, const std::string& comment,
+                       uint64_t sources) {
   std::string text;
   // Added and deleted first, all in one transaction: making it again replaces it.
   text += "add table inet " + table + "\n";
   text += "delete table inet " + table + "\n";
   text += "table inet " + table + " {\n";
   text += "  comment \"" + comment_text(comment) + "\"\n";
+  if (sources > 0)
+    text += "  set " + std::string(kConnectionsSet) + " {\n    type ipv4_addr; flags dynamic; size " +
+            std::to_string(sources) + ";\n  }\n";
   text += "  chain input {\n    type filter hook input priority filter; policy accept;\n";
   text += "    iifname != " + ours + " accept\n";
   text += "    ct state established,related accept\n";
@@ -69,7 +79,7 @@ Result<void> run_nft(const std::string& text) {
 
 std::string firewall_text(const PrivateNetwork& network) {
   const std::string ours = "\"" + network.bridge + "\"";
-  std::string text = table_head(network.table, ours, network.comment);
+  std::string text = table_head(network.table, ours, network.comment, 0);
   text += "    iifname " + ours + " oifname " + ours + " accept\n";
   if (!network.isolated) {
     text += "    oifname " + ours + " ct state established,related accept\n";
@@ -80,7 +90,7 @@ std::string firewall_text(const PrivateNetwork& network) {
     text += "    ip daddr { " + network.pool.text() + ", " + std::string(kLinkLocal);
     for (const Address address : network.machine_addresses) text += ", " + to_text(address);
     text += " } drop\n";
-    text += "    accept\n  }\n";
+    text += egress_text(network.egress, "") + "  }\n";
     text += "  chain postrouting {\n    type nat hook postrouting priority srcnat; policy accept;\n";
     text += "    ip saddr " + network.subnet.text() + " oifname != " + ours + " masquerade\n  }\n";
   } else {
@@ -92,7 +102,7 @@ std::string firewall_text(const PrivateNetwork& network) {
 
 std::string firewall_text(const DirectFirewall& firewall) {
   const std::string ours = "\"" + firewall.links + "*\"";
-  std::string text = table_head(firewall.table, ours, firewall.comment);
+  std::string text = table_head(firewall.table, ours, firewall.comment, firewall.pool.size());
   text += "    oifname " + ours + " ct state established,related accept\n";
   text += "    oifname " + ours + " drop\n";
   text += "    meta nfproto ipv6 drop\n";
@@ -100,7 +110,7 @@ std::string firewall_text(const DirectFirewall& firewall) {
   text += "    fib saddr . iif oif missing drop\n";
   text += "    oifname \"" + std::string(kBridgePrefix) + "*\" drop\n";
   text += "    ip daddr { " + firewall.pool.text() + ", " + std::string(kLinkLocal) + " } drop\n";
-  text += "    accept\n  }\n";
+  text += egress_text(firewall.egress, kConnectionsSet) + "  }\n";
   text += "  chain postrouting {\n    type nat hook postrouting priority srcnat; policy accept;\n";
   text += "    ip saddr " + firewall.pool.text() + " oifname != \"" + std::string(kBridgePrefix) +
           "*\" masquerade\n  }\n";
@@ -150,10 +160,14 @@ Result<bool> let_through_foreign_forwarding() {
   const std::string rules = TRY(foreign_forwarding());
   if (rules.find("policy drop") == std::string::npos || rules.find(kForeignMark) != std::string::npos)
     return false;
+  if (rules.find(kUfwChains) != std::string::npos)
+    return denied(
+        "ufw drops what is forwarded, and its policy is kept: allow it by "
+        "'ufw route allow from POOL', with the pool of [network]");
   const std::string ours =
       "\"" + std::string(kBridgePrefix) + "*\" accept comment \"" + std::string(kForeignMark) + "\"\n";
-  TRY(run_nft("insert rule ip filter FORWARD iifname " + ours + "insert rule ip filter FORWARD oifname " +
-              ours));
+  // At the end: what others' rules refuse stays refused, and only the chain's policy is not asked.
+  TRY(run_nft("add rule ip filter FORWARD iifname " + ours + "add rule ip filter FORWARD oifname " + ours));
   return true;
 }
 

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/mount.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,9 +22,10 @@ constexpr const char* kClaims = "/run/trainyard/ids";
 
 std::string claim_path(uint32_t number) { return std::string(kClaims) + "/" + std::to_string(number); }
 
-Result<void> write_map(pid_t process, const char* file, const IdRange& range) {
+Result<void> write_map(pid_t process, const char* file, const IdMap& range) {
   const std::string path = "/proc/" + std::to_string(process) + "/" + file;
-  const std::string text = "0 " + std::to_string(range.first) + " " + std::to_string(range.count);
+  const std::string text =
+      std::to_string(range.inside) + " " + std::to_string(range.outside) + " " + std::to_string(range.count);
   const File map(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
   // Whole in one write, or refused.
   if (!map || ::write(map.descriptor(), text.data(), text.size()) != ssize_t(text.size()))
@@ -107,6 +109,26 @@ void release_id_range(const std::string& owner, uint32_t first) {
 }
 
 Result<File> make_user_namespace(const IdRange& range) {
+  const IdMap map{0, range.first, range.count};
+  return make_user_namespace(map, map);
+}
+
+Result<void> try_user_namespace() {
+  // A copy of this process rather than one that shares its memory: a failed call leaves its mark in errno.
+  const auto child =
+      pid_t(::syscall(SYS_clone, CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | SIGCHLD, 0, 0, 0, 0));
+  if (child < 0) return from_errno("making a user namespace");
+  if (child == 0) ::_exit(::mount("proc", "/proc", "proc", 0, nullptr) == 0 ? 0 : errno);
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (!WIFEXITED(status)) return denied("a process in a user namespace was killed");
+  if (WEXITSTATUS(status) != 0)
+    return from_errno("mounting a /proc in a user namespace", WEXITSTATUS(status));
+  return ok();
+}
+
+Result<File> make_user_namespace(const IdMap& users, const IdMap& groups) {
   int stay[2];
   if (::pipe2(stay, O_CLOEXEC) != 0) return from_errno("making a pipe");
   const File stay_there(stay[0]);
@@ -121,8 +143,8 @@ Result<File> make_user_namespace(const IdRange& range) {
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (child < 0) return from_errno("making a user namespace", why);
   Result<File> held = [&]() -> Result<File> {
-    TRY(write_map(child, "uid_map", range));
-    TRY(write_map(child, "gid_map", range));
+    TRY(write_map(child, "uid_map", users));
+    TRY(write_map(child, "gid_map", groups));
     File file(::open(("/proc/" + std::to_string(child) + "/ns/user").c_str(), O_RDONLY | O_CLOEXEC));
     if (!file) return from_errno("opening a user namespace");
     return file;

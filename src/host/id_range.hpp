@@ -48,7 +48,18 @@ OwnIds parse_own_ids(std::string_view uid_map);
 Result<IdRange> claim_id_range(const std::string& owner, bool (*alive)(const std::string& owner));
 void release_id_range(const std::string& owner, uint32_t first);
 
-// A user namespace with that map, held by a descriptor; nothing runs in it. Errors: denied, exhausted, by errno.
+// One line of a map of ids: `count` ids from `inside` on are those from `outside` on.
+struct IdMap {
+  uint32_t inside = 0, outside = 0, count = 1;
+};
+
+// A user namespace with those maps, held by a descriptor; nothing runs in it. Errors: denied, exhausted, by errno.
+Result<File> make_user_namespace(const IdMap& users, const IdMap& groups);
+// The namespace of a container with that range.
 Result<File> make_user_namespace(const IdRange& range);
+
+// Whether this machine lets a process have a user namespace with a /proc of its own, which a container needs: some
+// (containers of others, mostly) do not. Asks the kernel by trying. Errors: denied, by errno.
+Result<void> try_user_namespace();
 
 }  // namespace trainyard::host

@@ -77,7 +77,7 @@ TEST_F(Claims, OfTheDeadAreTakenOver) {
 }
 
 TEST_F(Claims, UserNamespaceIsHeldByItsDescriptor) {
-  const auto held = make_user_namespace({kFirstRange, kIdsOfRange});
+  const auto held = make_user_namespace(IdRange{kFirstRange, kIdsOfRange});
   ASSERT_TRUE(held) << held.error().message;
   char target[64] = {};
   ASSERT_GT(

@@ -8,7 +8,7 @@
 // (DirectFirewall). Making such a network takes a few requests to the kernel, and many are removed in one stroke.
 //
 // One firewall table a network says what may pass: its hosts reach each other and (unless isolated) the
-// outside, never this machine's own addresses, another private network or the link-local range (where clouds
+// outside as its rules say (egress.hpp), with a limit of connections, never this machine's own addresses, another private network or the link-local range (where clouds
 // serve the machine's own keys); from outside nothing gets in. A namespace is kept by a bind mount on a file,
 // so it outlives its maker.
 //
@@ -30,7 +30,9 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "host/egress.hpp"
 #include "host/files.hpp"
+#include "host/subnet.hpp"
 
 namespace trainyard::host {
 
@@ -38,23 +40,6 @@ inline constexpr std::string_view kBridgePrefix = "ty";
 inline constexpr std::string_view kDirectPrefix = "tys";  // of the links of networks without a bridge
 inline constexpr std::string_view kLinkPrefix = "tv";
 inline constexpr std::string_view kTablePrefix = "trainyard_";
-
-// An IPv4 address as a number: 10.0.0.1 is 0x0a000001.
-using Address = uint32_t;
-std::string to_text(Address address);
-Result<Address> parse_address(std::string_view text);
-
-struct Subnet {
-  Address base = 0;
-  int prefix = 32;  // bits that all its addresses share
-  auto operator<=>(const Subnet&) const = default;
-  uint64_t size() const { return uint64_t(1) << (32 - prefix); }
-  bool contains(Address address) const { return address >= base && uint64_t(address) - base < size(); }
-  bool overlaps(const Subnet& other) const { return contains(other.base) || other.contains(base); }
-  std::string text() const;  // "10.201.0.0/16"
-};
-// Errors: invalid, also when bits beyond the prefix are set.
-Result<Subnet> parse_subnet(std::string_view text);
 
 struct PrivateHost {
   std::string link;  // this machine's end: at most 15 characters
@@ -79,6 +64,7 @@ struct PrivateNetwork {
   std::string comment;          // whose it is, for people who look at the machine
   // This machine's own, where a way out that is not its own would lead back to them. Found out when it is made.
   std::vector<Address> machine_addresses = {};
+  Egress egress = {};  // unless isolated
   std::vector<PrivateHost> hosts;
   bool direct() const { return bridge.empty(); }
 };
@@ -90,6 +76,7 @@ struct DirectFirewall {
   std::string links;  // kDirectPrefix and more
   Subnet pool;
   std::string comment;
+  Egress egress = {};  // of all of them; each is counted by its address
 };
 
 // Pure: what is given to nft.
@@ -109,8 +96,9 @@ Result<void> remove_network(const PrivateNetwork& network);
 Result<void> remove_networks(const std::vector<PrivateNetwork>& networks);
 
 // Other firewalls are heard too: what a chain of theirs drops is gone, whatever ours accepts. Where iptables' FORWARD
-// drops by default (Docker and ufw set that up), this lets pass what comes from or goes to our bridges; our own tables
-// say what of it may. Two rules, once; false when nothing needed them.
+// drops by default (Docker sets that up), this lets pass what comes from or goes to our bridges and what no rule of theirs
+// refuses; our own tables say what of it may. Two rules behind theirs, once; false when nothing needed them.
+// Errors: denied where the policy is ufw's, which stays as it is; the message says what allows jobs.
 Result<bool> let_through_foreign_forwarding();
 // Takes them away again. Harmless when they are not there.
 Result<void> stop_foreign_forwarding();

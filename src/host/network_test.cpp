@@ -65,6 +65,19 @@ table inet trainyard_0 {
     meta nfproto ipv6 drop
     oifname "ty*" drop
     ip daddr { 10.201.0.0/16, 169.254.0.0/16 } drop
+    ip daddr { 168.63.129.16, 100.100.100.200 } drop
+    ct state established,related accept
+    ct state new ct count over 4096 drop
+    ip daddr 192.0.0.0/24 drop
+    ip daddr 192.168.0.0/16 drop
+    ip daddr 198.18.0.0/15 drop
+    ip daddr 172.16.0.0/12 drop
+    ip daddr 100.64.0.0/10 drop
+    ip daddr 0.0.0.0/8 drop
+    ip daddr 10.0.0.0/8 drop
+    ip daddr 127.0.0.0/8 drop
+    ip daddr 224.0.0.0/4 drop
+    ip daddr 240.0.0.0/4 drop
     accept
   }
   chain postrouting {
@@ -81,6 +94,9 @@ TEST(Firewall, OneTableServesAllNetworksWithoutABridge) {
 delete table inet trainyard_0_one
 table inet trainyard_0_one {
   comment "a_b"
+  set connections {
+    type ipv4_addr; flags dynamic; size 65536;
+  }
   chain input {
     type filter hook input priority filter; policy accept;
     iifname != "tys0*" accept
@@ -96,6 +112,19 @@ table inet trainyard_0_one {
     fib saddr . iif oif missing drop
     oifname "ty*" drop
     ip daddr { 10.201.0.0/16, 169.254.0.0/16 } drop
+    ip daddr { 168.63.129.16, 100.100.100.200 } drop
+    ct state established,related accept
+    ct state new add @connections { ip saddr ct count over 4096 } drop
+    ip daddr 192.0.0.0/24 drop
+    ip daddr 192.168.0.0/16 drop
+    ip daddr 198.18.0.0/15 drop
+    ip daddr 172.16.0.0/12 drop
+    ip daddr 100.64.0.0/10 drop
+    ip daddr 0.0.0.0/8 drop
+    ip daddr 10.0.0.0/8 drop
+    ip daddr 127.0.0.0/8 drop
+    ip daddr 224.0.0.0/4 drop
+    ip daddr 240.0.0.0/4 drop
     accept
   }
   chain postrouting {
@@ -238,9 +267,57 @@ TEST_F(RealNetwork, PassesAFirewallThatDropsWhatIsForwarded) {
     EXPECT_FALSE(*let_through_foreign_forwarding()) << "once is enough";
     EXPECT_NE(forward().find("iifname \"ty*\" accept"), std::string::npos) << forward();
     EXPECT_NE(forward().find("oifname \"ty*\" accept"), std::string::npos) << forward();
+    EXPECT_LT(forward().find("docker0"), forward().find("ty*"))
+        << "others' rules are asked first: " << forward();
     ASSERT_TRUE(stop_foreign_forwarding());
     EXPECT_EQ(forward(), before);
     ASSERT_TRUE(stop_foreign_forwarding()) << "again";
+  });
+}
+
+TEST_F(RealNetwork, LeavesThePolicyOfUfwAsItIs) {
+  in_a_machine([&] {
+    ASSERT_TRUE(
+        run_or_fail({{"nft", "-f", "-"},
+                     {},
+                     "table ip filter { chain ufw-before-forward { }; chain FORWARD { type filter hook "
+                     "forward priority filter; policy drop; jump ufw-before-forward; }; }\n"}));
+    const std::string before = *run_or_fail({{"nft", "list", "chain", "ip", "filter", "FORWARD"}});
+    const auto opened = let_through_foreign_forwarding();
+    ASSERT_FALSE(opened);
+    EXPECT_EQ(opened.error().kind, Kind::denied);
+    EXPECT_NE(opened.error().message.find("ufw route allow"), std::string::npos) << opened.error().message;
+    EXPECT_EQ(*run_or_fail({{"nft", "list", "chain", "ip", "filter", "FORWARD"}}), before);
+  });
+}
+
+TEST_F(RealNetwork, ReachesPrivateNetworksOnlyByRule) {
+  in_a_machine([&] {
+    ASSERT_TRUE(run_or_fail(
+        {{"sh", "-ec",
+          "touch " + directory_.path() + "/outside; unshare --net=" + directory_.path() +
+              "/outside true; ip link add out0 type veth peer name out1; ip link set out1 netns " +
+              directory_.path() +
+              "/outside; ip addr add 192.168.77.1/24 dev out0; ip link set out0 up; ip route add "
+              "100.100.100.200 via "
+              "192.168.77.2; nsenter --net=" +
+              directory_.path() +
+              "/outside sh -ec 'ip addr add 192.168.77.2/24 dev out1; ip addr add 100.100.100.200/32 dev "
+              "out1; ip "
+              "addr add 192.168.77.3/24 dev out1; ip link set out1 up'"}}));
+    auto closed = network(1, 1), opened = network(2, 1);
+    opened.egress.rules = {{*parse_subnet("192.168.77.2/32"), true},
+                           {*parse_subnet("100.100.100.200/32"), true}};
+    ASSERT_TRUE(make_network(closed));
+    ASSERT_TRUE(make_network(opened));
+    EXPECT_FALSE(pings(closed.hosts[0], *parse_address("192.168.77.2"))) << "a private range";
+    EXPECT_TRUE(pings(opened.hosts[0], *parse_address("192.168.77.2"))) << "the config's rule";
+    EXPECT_FALSE(pings(opened.hosts[0], *parse_address("192.168.77.3"))) << "its neighbour";
+    EXPECT_FALSE(pings(opened.hosts[0], *parse_address("100.100.100.200")))
+        << "metadata, whatever the rules say";
+    EXPECT_TRUE(remove_network(closed));
+    EXPECT_TRUE(remove_network(opened));
+    ASSERT_TRUE(remove_namespace_file(directory_.path() + "/outside"));
   });
 }
 

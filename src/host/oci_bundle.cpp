@@ -27,22 +27,7 @@ constexpr double kCpusLeast = 0.01;
 // The runtime itself starts inside the limit.
 constexpr int64_t kMemoryBytesLeast = 8 << 20;
 
-// Flags of clone() that make a namespace: NEWNS NEWCGROUP NEWUTS NEWIPC NEWUSER NEWPID NEWNET.
-constexpr uint64_t kNamespaceFlags = 0x7E020000;
-constexpr int kEperm = 1, kEnosys = 38;
-// Socket families that lead out of the network namespace (AF_VSOCK reaches the hypervisor) or that only widen
-// what of the kernel can be attacked (AF_ALG).
-constexpr int kAfAlg = 38, kAfVsock = 40;
 constexpr uint32_t kTerminalGroup = 5;  // "tty" in every distribution
-// Of root in a container that has a user namespace: over that namespace's ids and files only. What programs
-// take for granted of root (to give files away, to become another user, as package managers and sshd do), and
-// nothing that reaches the network, other processes' memory or the kernel: the network namespace belongs to
-// the machine, so even the right to low ports comes from a setting of it where it is given.
-const std::vector<std::string> kCapabilities = {
-    "CAP_CHOWN",   "CAP_DAC_OVERRIDE",     "CAP_FOWNER",     "CAP_FSETID",
-    "CAP_KILL",    "CAP_SETGID",           "CAP_SETUID",     "CAP_SETPCAP",
-    "CAP_SETFCAP", "CAP_NET_BIND_SERVICE", "CAP_SYS_CHROOT", "CAP_AUDIT_WRITE"};
-
 bool is_clean_absolute(std::string_view path) {
   if (path.empty() || path[0] != '/' || path.find('\0') != std::string_view::npos) return false;
   if (path == "/") return true;
@@ -71,19 +56,6 @@ std::string in_capitals(std::string text) {
   for (char& letter : text)
     if (letter >= 'a' && letter <= 'z') letter = char(letter - 'a' + 'A');
   return text;
-}
-
-Json denied_calls(std::vector<std::string> names, int error_number) {
-  return {{"names", std::move(names)}, {"action", "SCMP_ACT_ERRNO"}, {"errnoRet", error_number}};
-}
-
-Json denied_when(std::string name, int error_number, unsigned index, uint64_t mask, uint64_t value,
-                 const char* operation) {
-  return {
-      {"names", {std::move(name)}},
-      {"action", "SCMP_ACT_ERRNO"},
-      {"errnoRet", error_number},
-      {"args", Json::array({{{"index", index}, {"value", mask}, {"valueTwo", value}, {"op", operation}}})}};
 }
 
 Json id_mappings(const IdRange& ids, const std::vector<uint32_t>& pieces) {
@@ -142,6 +114,18 @@ Result<void> check(const ContainerSpec& spec) {
 }
 
 }  // namespace
+
+const std::vector<std::string>& container_capabilities() {
+  // Over the user namespace's own ids and files only. What programs take for granted of root (to give files away, to
+  // become another user, as package managers and sshd do), and nothing that reaches the network, other processes'
+  // memory or the kernel: the network namespace belongs to the machine, so even the right to low ports comes from a
+  // setting of it where it is given.
+  static const std::vector<std::string> names = {
+      "CAP_CHOWN",   "CAP_DAC_OVERRIDE",     "CAP_FOWNER",     "CAP_FSETID",
+      "CAP_KILL",    "CAP_SETGID",           "CAP_SETUID",     "CAP_SETPCAP",
+      "CAP_SETFCAP", "CAP_NET_BIND_SERVICE", "CAP_SYS_CHROOT", "CAP_AUDIT_WRITE"};
+  return names;
+}
 
 const std::vector<std::string>& system_allow_list() {
   static const std::vector<std::string> list = {
@@ -223,90 +207,6 @@ std::vector<RootStep> root_steps(const std::vector<SystemEntry>& system) {
   return steps;
 }
 
-Json seccomp_profile(std::string_view architecture) {
-  Json architectures = Json::array();
-  // Only the native one: calls of another architecture's table end the process, so they are no way around the
-  // filter.
-  if (architecture == "x86_64") architectures.push_back("SCMP_ARCH_X86_64");
-  if (architecture == "aarch64") architectures.push_back("SCMP_ARCH_AARCH64");
-  Json calls = Json::array();
-  calls.push_back(denied_calls({"mount",
-                                "umount",
-                                "umount2",
-                                "pivot_root",
-                                "move_mount",
-                                "open_tree",
-                                "fsopen",
-                                "fsconfig",
-                                "fsmount",
-                                "fspick",
-                                "mount_setattr",
-                                "unshare",
-                                "setns",
-                                "ptrace",
-                                "process_vm_readv",
-                                "process_vm_writev",
-                                "process_madvise",
-                                "kcmp",
-                                "pidfd_getfd",
-                                "keyctl",
-                                "add_key",
-                                "request_key",
-                                "bpf",
-                                "perf_event_open",
-                                "userfaultfd",
-                                "lookup_dcookie",
-                                "kexec_load",
-                                "kexec_file_load",
-                                "init_module",
-                                "finit_module",
-                                "delete_module",
-                                "create_module",
-                                "get_kernel_syms",
-                                "query_module",
-                                "reboot",
-                                "swapon",
-                                "swapoff",
-                                "acct",
-                                "quotactl",
-                                "quotactl_fd",
-                                "syslog",
-                                "open_by_handle_at",
-                                "name_to_handle_at",
-                                "fanotify_init",
-                                "settimeofday",
-                                "stime",
-                                "clock_settime",
-                                "clock_adjtime",
-                                "adjtimex",
-                                "iopl",
-                                "ioperm",
-                                "modify_ldt",
-                                "vm86",
-                                "vm86old",
-                                "vhangup",
-                                "nfsservctl",
-                                "uselib",
-                                "ustat",
-                                "sysfs",
-                                "_sysctl",
-                                "sethostname",
-                                "setdomainname",
-                                "move_pages",
-                                "migrate_pages"},
-                               kEperm));
-  // A filter compares for equality under a mask, so each flag is a rule of its own.
-  for (uint64_t flag = 1; flag <= kNamespaceFlags; flag <<= 1)
-    if (kNamespaceFlags & flag)
-      calls.push_back(denied_when("clone", kEperm, 0, flag, flag, "SCMP_CMP_MASKED_EQ"));
-  // clone3 hides its flags in memory, where a filter cannot look; the C library falls back to clone on
-  // ENOSYS.
-  calls.push_back(denied_calls({"clone3"}, kEnosys));
-  for (const int family : {kAfVsock, kAfAlg})
-    calls.push_back(denied_when("socket", kEperm, 0, uint64_t(family), 0, "SCMP_CMP_EQ"));
-  return {{"defaultAction", "SCMP_ACT_ALLOW"}, {"architectures", architectures}, {"syscalls", calls}};
-}
-
 std::vector<Mount> with_mounts_below(const std::vector<Mount>& mounts, std::string_view mountinfo) {
   std::vector<Mount> all;
   for (const auto& each : mounts) {
@@ -319,15 +219,14 @@ std::vector<Mount> with_mounts_below(const std::vector<Mount>& mounts, std::stri
     for (const auto& path : below) {
       if (path == each.source || !seen.insert(path).second) continue;
       const std::string suffix = path.substr(each.source == "/" ? 0 : each.source.size());
-      all.push_back({path, each.destination + suffix, each.read_only, 0});
+      all.push_back({path, each.destination + suffix, each.read_only, 0, each.identity});
     }
   }
   return all;
 }
 
 Result<Bundle> make_bundle(const ContainerSpec& spec, const std::vector<SystemEntry>& system,
-                           const Stage& stage, const std::optional<IdRange>& ids,
-                           std::string_view architecture) {
+                           const Stage& stage, const std::optional<IdRange>& ids, const Json& filter) {
   TRY(check(spec));
   Bundle bundle;
   const uint64_t memory = spec.memory_bytes > 0 ? uint64_t(spec.memory_bytes) : 0;
@@ -393,7 +292,7 @@ Result<Bundle> make_bundle(const ContainerSpec& spec, const std::vector<SystemEn
   for (const auto& limit : spec.limits)
     limits.push_back(
         {{"type", "RLIMIT_" + in_capitals(limit.name)}, {"hard", limit.hard}, {"soft", limit.soft}});
-  const Json given = ids ? Json(kCapabilities) : none;
+  const Json given = ids ? Json(container_capabilities()) : none;
   // Another user than root gets none to begin with, as with other runtimes.
   const Json effective = spec.user_id == 0 ? given : none;
   bundle.config = {
@@ -420,7 +319,7 @@ Result<Bundle> make_bundle(const ContainerSpec& spec, const std::vector<SystemEn
       {"linux",
        {{"namespaces", namespaces},
         {"rootfsPropagation", "private"},
-        {"seccomp", seccomp_profile(architecture)},
+        {"seccomp", filter},
         {"maskedPaths",
          {"/proc/acpi",
           "/proc/asound",

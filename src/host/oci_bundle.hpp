@@ -67,14 +67,11 @@ struct Bundle {
   uint64_t root_bytes = 0;     // size limit of the root's tmpfs
 };
 // `ids`: of the container's user namespace; none: it has no namespace of users, and no capability.
-// `architecture`: as uname says ("x86_64"). Requires: the caller has entered spec.network_namespace, if given.
+// `filter`: of system calls (system_call_filter.hpp). Requires: the caller has entered spec.network_namespace, if given.
 Result<Bundle> make_bundle(const ContainerSpec& spec, const std::vector<SystemEntry>& system,
-                           const Stage& stage, const std::optional<IdRange>& ids,
-                           std::string_view architecture);
+                           const Stage& stage, const std::optional<IdRange>& ids, const Json& filter);
 
-// The system call filter, for one architecture. Denied: what mounts, looks into other processes, makes
-// namespaces, loads code into the kernel, keeps keys, changes clocks, or opens files behind the mounts' back.
-// io_uring is allowed, and so is chroot, which sshd needs.
-Json seccomp_profile(std::string_view architecture);
+// The capabilities of a container's root ("CAP_CHOWN"), where it has a user namespace.
+const std::vector<std::string>& container_capabilities();
 
 }  // namespace trainyard::host

@@ -23,6 +23,8 @@ namespace {
 constexpr Duration kMakeMax = 2min;  // a template of the largest size on a slow disk
 // Between asking which loop device is free and taking it others may take it.
 constexpr int kLoopTriesMax = 64;
+// How many files a volume may hold, whatever the machine's mke2fs.conf says: directories of small files fit.
+constexpr uint64_t kBytesPerInode = 16 << 10;
 // What a writer that meets ENOSPC may leave of room: the kernel reserves for large pages, 2 MiB and more at once.
 constexpr uint64_t kFullBytes = 4 << 20;
 
@@ -45,7 +47,8 @@ Result<void> copy_sparsely(const File& from, const File& to, uint64_t bytes) {
 }
 
 Result<std::string> template_of(uint64_t bytes, const std::string& templates) {
-  const std::string path = templates + "/ext4-" + std::to_string(bytes);
+  const std::string path =
+      templates + "/ext4-" + std::to_string(bytes) + "-i" + std::to_string(kBytesPerInode);
   if (exists(path)) return path;
   TRY(make_directories(templates, 0700));
   const auto lock = TRY(FileLock::take_within(templates + "/lock", kMakeMax));
@@ -60,8 +63,8 @@ Result<std::string> template_of(uint64_t bytes, const std::string& templates) {
     if (!file || ::ftruncate(file.descriptor(), off_t(bytes)) != 0) return from_errno("making " + beside);
   }
   // No journal: after a crash of the machine nobody wants what is in it. Nothing kept for root, who is the job's.
-  TRY(run_or_fail({{program, "-q", "-F", "-m", "0", "-O", "^has_journal,^resize_inode", "-E",
-                    "lazy_itable_init=1,nodiscard", beside},
+  TRY(run_or_fail({{program, "-q", "-F", "-m", "0", "-i", std::to_string(kBytesPerInode), "-O",
+                    "^has_journal,^resize_inode", "-E", "lazy_itable_init=1,nodiscard", beside},
                    {},
                    "",
                    "",

@@ -41,6 +41,16 @@ TEST_F(Volume, HoldsItsSizeAndNoMore) {
   EXPECT_EQ(read_file(at_ + "/fits")->size(), size_t(20 << 20));
 }
 
+TEST_F(Volume, HoldsSoManyFilesAndNoMore) {
+  ASSERT_TRUE(make_volume(at_, file_, kBytes, templates_));
+  constexpr int kFilesMost = int(kBytes >> 14);
+  int made = 0;
+  while (made < 2 * kFilesMost && write_file(at_ + "/" + std::to_string(made), "")) made++;
+  EXPECT_GT(made, kFilesMost / 2);
+  EXPECT_LE(made, kFilesMost);
+  EXPECT_TRUE(is_full(at_));
+}
+
 TEST_F(Volume, IsEmptyEachTimeItIsMade) {
   for (int i = 0; i < 2; i++) {
     ASSERT_TRUE(make_volume(at_, file_, kBytes, templates_));

@@ -51,6 +51,7 @@ struct Gang {
   std::string token;
   bool network_isolation = false;  // no way out of the gang's own network
   bool encrypt_traffic = false;    // between its hosts
+  std::string role_arn = {};       // of the job: what of the outside it may reach may depend on it
   std::vector<Member> members;     // by host index
 };
 

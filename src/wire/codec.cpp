@@ -140,7 +140,10 @@ std::string encode_order(const Order& order) {
                   {"runtime_left", order.runtime_left.count()},
                   {"stop_grace", order.stop_grace.count()},
                   {"stalled_after_seconds", order.stalled_after_seconds},
-                  {"reuse_host", order.reuse_host}};
+                  {"reuse_host", order.reuse_host},
+                  {"best_effort_isolation", order.best_effort_isolation},
+                  {"shared_user_id", order.shared_user_id},
+                  {"shared_group_id", order.shared_group_id}};
   return dump(json, 2) + "\n";
 }
 
@@ -171,7 +174,10 @@ Result<Order> decode_order(std::string_view bytes) {
       .read("runtime_left", runtime_left)
       .read("stop_grace", stop_grace)
       .read("stalled_after_seconds", order.stalled_after_seconds)
-      .read("reuse_host", order.reuse_host);
+      .read("reuse_host", order.reuse_host)
+      .read("best_effort_isolation", order.best_effort_isolation)
+      .read("shared_user_id", order.shared_user_id)
+      .read("shared_group_id", order.shared_group_id);
   const auto read = fields.result();
   if (!read) return corrupt(read.error().message);
   order.runtime_left = Duration{runtime_left};

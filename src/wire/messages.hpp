@@ -180,6 +180,10 @@ struct Order {
   int64_t stalled_after_seconds = 1800;  // without output and work, a host is said to hang; 0 = never
   // Its host may serve another job after this one (docs/decisions/26): it offers itself before it says its last fact.
   bool reuse_host = false;
+  // Where this machine does not let a container have a user namespace, it runs without one; else the job fails.
+  bool best_effort_isolation = false;
+  // As whom the job reads and writes shared directories (file_systems): nobody, unless the config says more.
+  uint32_t shared_user_id = 65534, shared_group_id = 65534;
 };
 
 }  // namespace trainyard::wire

@@ -177,6 +177,9 @@ Order an_order() {
   order.image = {domain::Image::Kind::machine, "", {{"/a", "/b"}}, {"train"}, {{"A", "1"}}};
   order.outward.name_servers = {"1.1.1.1"};
   order.file_systems = {{"fs-1", "/srv/shared"}};
+  order.best_effort_isolation = true;
+  order.shared_user_id = 1000;
+  order.shared_group_id = 100;
   order.log_stream = "digits/algo-2-1763631900";
   order.runtime_left = 90s;
   order.stop_grace = 5s;

@@ -2,6 +2,7 @@
 what is not is refused in words."""
 
 import json
+import os
 
 import pytest
 
@@ -15,12 +16,17 @@ def shared(tmp_path_factory):
     path = tmp_path_factory.mktemp("shared")
     (path / "below").mkdir()
     (path / "below" / "word").write_text("shared\n")
+    os.chown(path, 1000, 1000)
     return path
 
 
 @pytest.fixture(scope="module")
 def yard(start, shared):
-    return start(f"""[jobs]
+    return start(f"""[posix_users]
+"*" = "1000:1000"
+[ulimits]
+memlock = -1
+[jobs]
 stop_grace_seconds = 1
 devices = ["/dev/fuse"]
 [[machine]]
@@ -135,7 +141,8 @@ def test_what_is_refused(batch, queue):
     for member, word in (({"privileged": True}, "privileged"), ({"secrets": [{"name": "A", "valueFrom": "arn:aws:ssm:x"}]}, "secrets"),
                          ({"linuxParameters": {"maxSwap": 64}}, "maxSwap"), ({"linuxParameters": {"devices": [{"hostPath": "/dev/kvm"}]}}, "[jobs]"),
                          ({"linuxParameters": {"tmpfs": [{"containerPath": "/t", "size": 1, "mountOptions": ["noexec"]}]}}, "noexec"),
-                         ({"ulimits": [{"name": "nothing", "softLimit": 1, "hardLimit": 1}]}, "nofile"), ({"ulimits": [{"name": "nofile", "softLimit": 2, "hardLimit": 1}]}, "hard limit"),
+                         ({"ulimits": [{"name": "nothing", "softLimit": 1, "hardLimit": 1}]}, "nofile"), ({"ulimits": [{"name": "rtprio", "softLimit": 1, "hardLimit": 1}]}, "[ulimits] rtprio"), ({"ulimits": [{"name": "nice", "softLimit": 1, "hardLimit": -1}]}, "[ulimits] nice"),
+                         ({"ulimits": [{"name": "nofile", "softLimit": 2, "hardLimit": 1}]}, "hard limit"),
                          ({"repositoryCredentials": {"credentialsParameter": "x"}}, "repositoryCredentials")):
         assert word in refusal(submit, batch=batch, queue=queue, properties=container(**member))
     eks = batch.register_job_definition(jobDefinitionName=fresh("eks"), type="container", eksProperties={"podProperties": {"containers": [{"image": "x"}]}})

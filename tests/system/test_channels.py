@@ -231,8 +231,11 @@ def test_shared_file_systems(start, tmp_path):
     (lustre / "inner").symlink_to("sets/one")
     (lustre / "outer").symlink_to(tmp_path)
     efs.mkdir()
+    os.chown(efs, 1000, 1000)
     (tmp_path / "secret").write_text("secret")
     server = start(f"""
+[posix_users]
+"*" = "1000:1000"
 [file_systems."fs-0123456789abcdef0"]
 directory = "{lustre}"
 type = "FSxLustre"

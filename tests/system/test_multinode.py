@@ -42,12 +42,13 @@ time.sleep(600)
 def fsx(tmp_path_factory):
     path = tmp_path_factory.mktemp("fsx")
     (path / "meet.py").write_text(MEET)
+    os.chown(path, 1000, 1000)
     return path
 
 
 @pytest.fixture(scope="module")
 def yard(start, fsx):
-    return start(f"[jobs]\nstop_grace_seconds = 1\n[[machine]]\nname = 'box'\ncpus = 32.0\nmemory_gib = 32.0\n[volumes.'/fsx']\ndirectory = '{fsx}'\n")
+    return start(f"[jobs]\nstop_grace_seconds = 1\n[[machine]]\nname = 'box'\ncpus = 32.0\nmemory_gib = 32.0\n[posix_users]\n'*' = '1000:1000'\n[volumes.'/fsx']\ndirectory = '{fsx}'\n")
 
 
 @pytest.fixture(scope="module")
@@ -152,7 +153,7 @@ def test_a_terminated_job_ends_on_all_nodes(yard, batch, queue):
 
 
 def test_a_server_that_dies_meanwhile_lets_the_nodes_meet_all_the_same(start, fsx):
-    server = start(f"[jobs]\nstop_grace_seconds = 1\n[[machine]]\nname = 'box'\ncpus = 8.0\nmemory_gib = 8.0\n[volumes.'/fsx']\ndirectory = '{fsx}'\n")
+    server = start(f"[jobs]\nstop_grace_seconds = 1\n[[machine]]\nname = 'box'\ncpus = 8.0\nmemory_gib = 8.0\n[posix_users]\n'*' = '1000:1000'\n[volumes.'/fsx']\ndirectory = '{fsx}'\n")
     batch = server.boto("batch")
     queue = make_queue(batch)
     job = submit(batch, queue, meeting(3))

@@ -56,6 +56,7 @@ Result<void> mount_channel(Site& site, const domain::Channel& channel) {
   mount.source = site.path(kFileSystems + ("/" + channel.name));
   mount.destination = std::string(contract::kBase) + "/" + kInput + "/" + channel.name;
   mount.read_only = !source.writable;
+  mount.identity = shared_identity(site);
   TRY(host::bind_beneath(root->second, source.path, mount.source).in(source.id));
   site.mounts.push_back(std::move(mount));
   return {};

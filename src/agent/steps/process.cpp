@@ -90,13 +90,15 @@ host::ContainerSpec container_spec(Site& site) {
   spec.user_id = site.image.user_id;
   spec.group_id = site.image.group_id;
   spec.devices = site.place.devices;
+  spec.best_effort_isolation = order.best_effort_isolation;
   fit(site, spec);
   return spec;
 }
 
 // What was asked for and this machine does not do is in the job's log, and in its status.
 void say_what_is_withheld(Site& site) {
-  if (site.world.await_volume && !site.volume_limited) site.done.notice = "VolumeSizeInGB is not enforced";
+  if (site.world.await_volume && !site.volume_limited)
+    site.done.notice = std::string(size_member(site)) + " is not enforced";
   auto sentences = site.container->withheld();
   if (const auto& why = site.world.way_out.missing; !why.empty() && !site.order.spec.network_isolation)
     sentences.push_back("this job reaches its own hosts and the API, and nothing outside: " + why);

@@ -50,6 +50,7 @@ std::optional<Failure> bring_volumes(Site& site) {
     if (!source)
       return failure_of(source.error(), "The volume for " + volume.destination + " cannot be used");
     mount.source = *std::move(source);
+    if (volume.kind == domain::VolumeKind::shared) mount.identity = shared_identity(site);
     site.mounts.push_back(std::move(mount));
   }
   return {};

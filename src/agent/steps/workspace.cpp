@@ -37,13 +37,15 @@ std::optional<Failure> make_workspace(Site& site) {
   return {};
 }
 
-// VolumeSizeInGB. A machine that cannot limit it says so in the job's log. What is mounted at "ml" from now on stays.
+// VolumeSizeInGB, or a Batch job's ephemeralStorage. A machine that cannot limit it says so in the job's log. What is
+// mounted at "ml" from now on stays.
 std::optional<Failure> await_volume(Site& site) {
   if (site.world.await_volume) {
     const auto made = site.world.await_volume();
     site.volume_limited = static_cast<bool>(made);
     if (!made)
-      site.world.facts.say("VolumeSizeInGB is not enforced on this machine: " + made.error().message);
+      site.world.facts.say(std::string(size_member(site)) +
+                           " is not enforced on this machine: " + made.error().message);
   }
   auto opened = Tree::open(site.ml());
   if (!opened) return failure_of(opened.error(), "opening the host's directories");
@@ -65,7 +67,7 @@ void remove_workspace(Site& site) {
     if (auto unmounted = host::unmount_below(site.ml()); !unmounted) {
       log(Level::warning, "agent", "the volume cannot be unmounted", {{"error", unmounted.error().message}});
     }
-  if (!site.world.await_volume)
+  if (!site.world.await_volume || site.world.keeps_volume)
     return remove_directories(site, {"ml", "etc", "image", "checkpoints", "entry", kFileSystems});
   if (auto removed = host::remove_volume(site.path(kDisk), site.path(kVolumeFile)); !removed) {
     log(Level::warning, "agent", "the volume cannot be removed", {{"error", removed.error().message}});

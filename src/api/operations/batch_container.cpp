@@ -254,6 +254,26 @@ Outcome<Done> read_linux_parameters(const batch::LinuxParameters& parameters, co
   return Done{};
 }
 
+Outcome<Done> read_limits(const batch::ContainerProperties& container, const Settings& settings,
+                          domain::Fittings& fittings) {
+  for (const auto& limit : container.ulimits.value_or(std::vector<batch::Ulimit>())) {
+    const std::string name = limit.name.value_or("");
+    if (!domain::is_process_limit(name))
+      return client_exception("ulimits.name '" + shorten(name, 40) + "' is not a limit, like nofile");
+    if (*limit.soft_limit < -1 || *limit.hard_limit < -1 ||
+        uint64_t(*limit.soft_limit) > uint64_t(*limit.hard_limit))
+      return client_exception("The soft limit of " + name +
+                              " must be between 0 and its hard limit (-1 means none)");
+    const auto most = settings.limits_max.find(name);
+    if (most != settings.limits_max.end() && uint64_t(*limit.hard_limit) > most->second)
+      return client_exception("ulimits." + name + ": a hard limit of " + std::to_string(*limit.hard_limit) +
+                              " is more than the " + std::to_string(most->second) +
+                              " that this server's config allows: [ulimits] " + name);
+    fittings.limits.push_back({name, uint64_t(*limit.soft_limit), uint64_t(*limit.hard_limit)});
+  }
+  return Done{};
+}
+
 Outcome<Done> read_log(const batch::LogConfiguration& log, const std::string& region,
                        domain::Fittings& fittings) {
   if (log.log_driver.value_or("awslogs") != "awslogs")
@@ -407,16 +427,7 @@ Outcome<domain::InstanceGroup> group_of(const batch::ContainerProperties& contai
   TRY(read_volumes(container, settings, places, fittings));
   if (container.linux_parameters)
     TRY(read_linux_parameters(*container.linux_parameters, settings, places, fittings));
-  for (const auto& limit : container.ulimits.value_or(std::vector<batch::Ulimit>())) {
-    const std::string name = limit.name.value_or("");
-    if (!domain::is_process_limit(name))
-      return client_exception("ulimits.name '" + shorten(name, 40) + "' is not a limit, like nofile");
-    if (*limit.soft_limit < -1 || *limit.hard_limit < -1 ||
-        uint64_t(*limit.soft_limit) > uint64_t(*limit.hard_limit))
-      return client_exception("The soft limit of " + name +
-                              " must be between 0 and its hard limit (-1 means none)");
-    fittings.limits.push_back({name, uint64_t(*limit.soft_limit), uint64_t(*limit.hard_limit)});
-  }
+  TRY(read_limits(container, settings, fittings));
   fittings.user = container.user.value_or("");
   fittings.read_only_root = container.readonly_root_filesystem.value_or(false);
   if (container.log_configuration) TRY(read_log(*container.log_configuration, region, fittings));

@@ -3,6 +3,7 @@
 
 #include "api/operations/batch_nodes.hpp"
 #include "api/operations/batch_requests.hpp"
+#include "api/operations/shared_directories.hpp"
 #include "api/operations/training_job.hpp"
 #include "base/text.hpp"
 #include "domain/multinode.hpp"
@@ -59,6 +60,8 @@ Outcome<control::NewJob> new_job(const Services& services, const Context& contex
   job.key = {context.region, id};
   job.spec = TRY(batch_spec_of(request, definition, queue, context.region, account, id, settings));
   job.spec.principal = context.principal.name;
+  if (auto checked = check_shared_directories(settings, context.principal, job.spec); !checked)
+    return client_exception(checked.error().message);
   for (const auto& [key, value] : request.tags.value_or(std::map<std::string, std::string>())) {
     if (to_lower(key).starts_with("aws:"))
       return client_exception("Tag keys that begin with aws: are reserved: " + key);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "api/operations/batch_requests.hpp"
+#include "api/operations/shared_directories.hpp"
 #include "base/sha256.hpp"
 #include "base/text.hpp"
 
@@ -118,13 +119,16 @@ std::string unique_of(const Services& services, const batch::SubmitServiceJobReq
   return to_hex(bytes_of(sha256(whole))).substr(0, kUniqueDigits);
 }
 
-void submit(const PayloadRules& rules, const Services& services, const Context& context,
-            const batch::SubmitServiceJobRequest& request, Answer<batch::SubmitServiceJobResponse> answer) {
+void submit(const Settings& settings, const PayloadRules& rules, const Services& services,
+            const Context& context, const batch::SubmitServiceJobRequest& request,
+            Answer<batch::SubmitServiceJobResponse> answer) {
   const std::string queue(domain::name_in_arn(*request.job_queue, domain::kQueueArn));
   auto job = service_job_of(request, queue, unique_of(services, request), rules);
   if (!job) return answer(std::move(job).error());
   job->tags.push_back({std::string(kCreatedByTag), context.principal.arn.substr(0, kTagValueBytesMax)});
   job->spec.principal = context.principal.name;
+  if (auto checked = check_shared_directories(settings, context.principal, job->spec); !checked)
+    return answer(client_exception(checked.error().message));
   const JobKey key{context.region, job->name};
   batch::SubmitServiceJobResponse out;
   out.job_arn = noun_arn(context, domain::kServiceJobArn, job->name);
@@ -314,7 +318,7 @@ void add_batch_service(OperationTable& table, const Settings& settings, const Se
   table.add_later<batch::SubmitServiceJob>(
       [&, constraints](const Context& context, batch::SubmitServiceJobRequest request, auto answer) {
         const PayloadRules rules{*constraints, settings.find_image, settings.file_systems};
-        submit(rules, services, context, request, std::move(answer));
+        submit(settings, rules, services, context, request, std::move(answer));
       });
   table.add<batch::DescribeServiceJob>(
       [&](const Context& context, const batch::DescribeServiceJobRequest& request) {

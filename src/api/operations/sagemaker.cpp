@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "api/operations/operations.hpp"
+#include "api/operations/shared_directories.hpp"
 #include "api/operations/training_job.hpp"
 #include "api/shapes/sagemaker.hpp"
 #include "base/text.hpp"
@@ -112,6 +113,8 @@ void create_training_job(const Settings& settings, const Services& services, con
                          Answer<sagemaker::CreateTrainingJobResponse> answer) {
   auto spec = job_spec_of(request, settings.find_image, settings.file_systems);
   if (!spec) return answer(std::move(spec).error());
+  if (auto checked = check_shared_directories(settings, context.principal, *spec); !checked)
+    return answer(validation_exception(checked.error().message));
   auto tags = tags_of(request.tags.value_or(std::vector<sagemaker::Tag>()));
   if (!tags) return answer(std::move(tags).error());
   tags->push_back({std::string(kCreatedByTag), context.principal.arn.substr(0, kTagValueBytesMax)});

@@ -6,17 +6,20 @@
 
 namespace trainyard::launch {
 
-bool DirectGate::enter() {
+bool DirectGate::enter(const host::Egress& egress) {
   const std::lock_guard lock(mutex_);
   // In an enclosure each network's rules name the machine's own addresses, which change.
   if (impossible_ || host::in_enclosure()) return false;
-  // Asked each time: whoever flushes a machine's rules takes ours with them.
-  if (!host::has_firewall_table(firewall_.table)) {
+  const bool changed = !made_ || firewall_.egress != egress;
+  // Asked each time: a flush of the machine's rules takes ours with them.
+  if (changed || !host::has_firewall_table(firewall_.table)) {
+    firewall_.egress = egress;
     if (const auto made = host::make_firewall(firewall_); !made) {
       impossible_ = true;
       log(Level::warning, "launch", "gangs of one host get bridges: " + made.error().message);
       return false;
     }
+    made_ = true;
   }
   networks_++;
   return true;

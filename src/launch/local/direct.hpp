@@ -15,8 +15,9 @@ class DirectGate {
  public:
   explicit DirectGate(host::DirectFirewall firewall) : firewall_(std::move(firewall)) {}
 
-  // One more network is about to be made, and the firewall is there. False: it cannot be; nothing is counted.
-  bool enter();
+  // One more network is about to be made, and the firewall is there, with those rules. False: it cannot be; nothing is
+  // counted.
+  bool enter(const host::Egress& egress);
   // So many are there already, of a former server.
   void found(size_t networks);
   // So many are gone; the firewall goes with the last.
@@ -24,10 +25,11 @@ class DirectGate {
   const host::DirectFirewall& firewall() const { return firewall_; }
 
  private:
-  const host::DirectFirewall firewall_;
+  host::DirectFirewall firewall_;
   std::mutex mutex_;
   size_t networks_ = 0;      // guarded by mutex_
   bool impossible_ = false;  // guarded by mutex_
+  bool made_ = false;        // by us, with the present rules; guarded by mutex_
 };
 
 }  // namespace trainyard::launch

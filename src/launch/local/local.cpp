@@ -24,6 +24,8 @@ using host::ProcessIdentity;
 
 // Two servers of one machine choose networks in turn; each holds the lock for some 20 ms.
 constexpr Duration kLockWaitMax = 10s;
+constexpr const char* kResolverFile = "/etc/resolv.conf";
+constexpr size_t kResolverBytesMax = 64 << 10;  // some lines
 constexpr const char* kOwnerFile = "data-directory";
 // Where an agent finds the namespace that it was given as its standard input.
 constexpr const char* kNamespaceOfInput = "/proc/self/fd/0";
@@ -209,6 +211,16 @@ class LocalLauncher final : public Launcher, public HandsOver {
     return choose_gpus(requests, taken);
   }
 
+  // With the name servers that jobs are told of.
+  host::Egress present_egress() const {
+    host::Egress egress = settings_.egress;
+    if (!settings_.names_by_machine) return egress;
+    std::string text = "nameserver " + host::name_server_of_enclosure() + "\n";
+    if (const auto of_machine = host::read_file(kResolverFile, kResolverBytesMax)) text += *of_machine;
+    for (const auto& server : host::name_servers_of(text)) egress.services.push_back(server);
+    return egress;
+  }
+
   Result<void> start(const Gang& gang) {
     const NetworkReaper::Start start(reaper_), direct_start(direct_reaper_);
     const std::string directory = places_.attempt(gang.attempt);
@@ -222,6 +234,7 @@ class LocalLauncher final : public Launcher, public HandsOver {
       if (const std::string owner = places_.namespaces() + "/" + kOwnerFile; !host::exists(owner))
         TRY(host::write_file(owner, places_.data, 0600));
       auto taken = TRY(host::networks_in_use());
+      auto egress = with_own_networks(present_egress(), taken, pool_);
       for (const auto& [id, other] : attempts_) taken.push_back(other.record.network.subnet);
       for (const auto& subnet : waiting()) taken.push_back(subnet);
       const bool encrypted = gang.encrypt_traffic && gang.members.size() > 1;
@@ -237,8 +250,11 @@ class LocalLauncher final : public Launcher, public HandsOver {
                              "trainyard " + directory,
                              {*host::parse_address(kRelayAddress)}};
       auto gpus = TRY(gpus_for(gang));
-      request.direct = gang.members.size() == 1 && !gang.network_isolation && gate_.enter();
+      const auto* of_role = rules_of_role(settings_.egress_of_roles, gang.role_arn);
+      request.direct = gang.members.size() == 1 && !gang.network_isolation && !of_role && gate_.enter(egress);
       known.record = {gang.attempt, gang.token, plan_network(request, pool_, subnet), std::move(gpus)};
+      if (of_role) egress.rules.insert(egress.rules.begin(), of_role->begin(), of_role->end());
+      known.record.network.egress = std::move(egress);
       known.agents.resize(gang.members.size());
       if (request.direct) known.held = std::make_shared<host::File>();
       attempts_[gang.attempt] = known;

@@ -33,6 +33,7 @@
 
 #include "base/result.hpp"
 #include "base/time.hpp"
+#include "host/egress.hpp"
 #include "host/enclosure.hpp"
 #include "launch/launcher.hpp"
 
@@ -50,6 +51,11 @@ struct LocalSettings {
   // What the config offers, asked at each look; nothing, or none: this machine, all of it.
   std::function<std::vector<Machine>()> machines;
   std::string network_pool = "10.201.0.0/16";
+  // What jobs reach of the outside; the machine's own networks are added to it.
+  host::Egress egress;
+  bool names_by_machine = true;  // jobs ask this machine's own name servers, as they are when a gang starts
+  // Of jobs of a role, by its name or ARN: these are asked before the others.
+  std::map<std::string, std::vector<host::EgressRule>> egress_of_roles;
   std::map<std::string, std::string> agent_environment;
   std::string run_directory = host::run_directory();  // gone after a reboot, as all that it speaks of
 };

@@ -57,6 +57,20 @@ host::DirectFirewall direct_firewall(const std::string& mark, const host::Subnet
           "trainyard: gangs of one host"};
 }
 
+host::Egress with_own_networks(host::Egress egress, const std::vector<host::Subnet>& in_use,
+                               const host::Subnet& pool) {
+  for (const auto& network : in_use)
+    if (!network.overlaps(pool) && network.base >> 24 != 127) egress.own_networks.push_back(network);
+  return egress;
+}
+
+const std::vector<host::EgressRule>* rules_of_role(
+    const std::map<std::string, std::vector<host::EgressRule>>& of_roles, const std::string& role_arn) {
+  auto found = of_roles.find(role_arn);
+  if (found == of_roles.end()) found = of_roles.find(role_arn.substr(role_arn.rfind('/') + 1));
+  return found == of_roles.end() || role_arn.empty() ? nullptr : &found->second;
+}
+
 host::PrivateNetwork plan_network(const NetworkRequest& request, const host::Subnet& pool,
                                   const host::Subnet& subnet) {
   const uint64_t half = request.encrypted ? subnet.size() / 2 : 0;  // hosts' own addresses are behind it

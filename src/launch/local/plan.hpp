@@ -16,6 +16,7 @@
 // Threads: pure functions. Errors: exhausted, when the pool has no room left.
 #pragma once
 
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -51,6 +52,12 @@ struct NetworkRequest {
 int64_t gang_hosts_max(const host::Subnet& pool, bool encrypted);
 
 host::DirectFirewall direct_firewall(const std::string& mark, const host::Subnet& pool);
+// With the machine's own networks, of those that it is in: neither jobs' nor its loopback.
+host::Egress with_own_networks(host::Egress egress, const std::vector<host::Subnet>& in_use,
+                               const host::Subnet& pool);
+// The rules of a job's role, by its name or ARN; nullptr: it has none of its own.
+const std::vector<host::EgressRule>* rules_of_role(
+    const std::map<std::string, std::vector<host::EgressRule>>& of_roles, const std::string& role_arn);
 host::PrivateNetwork plan_network(const NetworkRequest& request, const host::Subnet& pool,
                                   const host::Subnet& subnet);
 

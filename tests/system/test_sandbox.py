@@ -1,0 +1,163 @@
+"""What a job is confined to: its user namespace, the calls that it may make, and the directories that it shares with others."""
+
+import os
+import subprocess
+
+import pytest
+
+import jobs
+from test_channels import file_system
+from trainyard_server import wait_for
+
+ADA = "[[access_key]]\nid = 'AKIAADA0000000000000'\nsecret = 'ada-secret'\nuser = 'ada'\n"
+EVE = "[[access_key]]\nid = 'AKIAEVE0000000000000'\nsecret = 'eve-secret'\nuser = 'eve'\n"
+LUSTRE = "fs-0123456789abcdef0"
+TRAINING = "arn:aws:iam::123456789012:role/training"
+
+
+@pytest.fixture
+def unmappable(tmp_path):
+    """A directory of a file system that no kernel maps to other ids."""
+    path = tmp_path / "ramfs"
+    path.mkdir()
+    subprocess.run(["mount", "-t", "ramfs", "-o", "mode=0777", "ramfs", path], check=True)
+    yield path
+    subprocess.run(["umount", "-l", path], check=True)
+
+
+def submit(server, name, script, channel, key=None, **more):
+    request = jobs.request(name, script) | more
+    request["InputDataConfig"] = [channel]
+    if key:
+        return server.boto("sagemaker", aws_access_key_id=key[0], aws_secret_access_key=key[1]).create_training_job(**request)
+    return server.boto("sagemaker").create_training_job(**request)
+
+
+def test_a_job_fails_rather_than_run_without_a_user_namespace(start, unmappable):
+    tables = f"[file_systems.'{LUSTRE}']\ndirectory = '{unmappable}'\n"
+    writable = file_system("out", "/", mode="rw")
+    server = start(tables)
+    server.boto("s3").create_bucket(Bucket="yard")
+    submit(server, "strict", "true", writable)
+    reason = jobs.wait_until(server.boto("sagemaker"), "strict")["FailureReason"]
+    assert "user namespace" in reason and 'isolation = "best-effort"' in reason, reason
+    server.stop()
+
+    server = start('isolation = "best-effort"\n' + tables)
+    server.boto("s3").create_bucket(Bucket="yard")
+    submit(server, "effort", "cat /proc/self/uid_map", writable)
+    done = jobs.wait_until(server.boto("sagemaker"), "effort")
+    lines = jobs.log_lines(server.boto("logs"), "effort")
+    assert done["TrainingJobStatus"] == "Completed", (done.get("FailureReason"), lines)
+    assert any("4294967295" in line for line in lines), lines
+    assert any("isolation is best-effort" in line for line in lines), lines
+    said = [one.get("StatusMessage", "") for one in done["SecondaryStatusTransitions"]]
+    assert any("no user namespace" in text for text in said), said
+
+
+def test_shared_directories_are_not_written_as_root(start, tmp_path):
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    os.chown(shared, 1234, 1234)
+    (shared / "roots").write_text("secret\n")
+    os.chmod(shared / "roots", 0o600)
+    server = start(f"[posix_users]\n'*' = '1234:1234'\n[file_systems.'{LUSTRE}']\ndirectory = '{shared}'\n")
+    server.boto("s3").create_bucket(Bucket="yard")
+    submit(server, "squashed", "cd /opt/ml/input/data/out; id -u; cat roots || echo refused; rm -f /tmp/x; cp /bin/sh made && chmod 4755 made && stat -c %u made",
+           file_system("out", "/", mode="rw"))
+    done = jobs.wait_until(server.boto("sagemaker"), "squashed")
+    lines = jobs.log_lines(server.boto("logs"), "squashed")
+    assert done["TrainingJobStatus"] == "Completed", (done.get("FailureReason"), lines)
+    assert lines[0] == "0" and "refused" in lines and "secret" not in lines, lines
+    assert (shared / "made").stat().st_uid == 1234 and (shared / "made").stat().st_gid == 1234
+
+
+def test_shared_directories_are_named_by_those_on_their_lists(start, tmp_path):
+    shared = tmp_path / "shared"
+    shared.mkdir(mode=0o755)
+    server = start(f"account_id = '123456789012'\n{ADA}{EVE}[file_systems.'{LUSTRE}']\ndirectory = '{shared}'\nusers = ['ada']\nroles = ['training']\n"
+                   f"[volumes.'/fsx']\ndirectory = '{shared}'\nusers = ['ada']\n")
+    ada, eve = ("AKIAADA0000000000000", "ada-secret"), ("AKIAEVE0000000000000", "eve-secret")
+    server.boto("s3", aws_access_key_id=ada[0], aws_secret_access_key=ada[1]).create_bucket(Bucket="yard")
+    channel = file_system("in", "/")
+    submit(server, "adas", "true", channel, ada)
+    with pytest.raises(Exception, match=f"user eve may not use {LUSTRE}"):
+        submit(server, "eves", "true", channel, eve)
+    submit(server, "of-the-role", "true", channel, eve, RoleArn=TRAINING)
+
+    batch = server.boto("batch", aws_access_key_id=eve[0], aws_secret_access_key=eve[1])
+    batch.create_compute_environment(computeEnvironmentName="here", type="MANAGED", computeResources={"type": "EC2", "maxvCpus": 1, "subnets": [], "minvCpus": 0, "instanceTypes": [], "instanceRole": "x"})
+    batch.create_job_queue(jobQueueName="quick", priority=1, computeEnvironmentOrder=[{"order": 1, "computeEnvironment": "here"}])
+    batch.register_job_definition(jobDefinitionName="peek", type="container", containerProperties={
+        "image": "trainyard/machine", "command": ["ls", "/fsx"], "resourceRequirements": [{"type": "VCPU", "value": "1"}, {"type": "MEMORY", "value": "64"}],
+        "volumes": [{"name": "fsx", "host": {"sourcePath": "/fsx"}}], "mountPoints": [{"sourceVolume": "fsx", "containerPath": "/fsx"}]})
+    with pytest.raises(batch.exceptions.ClientException, match="user eve may not use /fsx"):
+        batch.submit_job(jobName="peek", jobQueue="quick", jobDefinition="peek")
+    sagemaker = server.boto("sagemaker", aws_access_key_id=ada[0], aws_secret_access_key=ada[1])
+    for name in ("adas", "of-the-role"):
+        jobs.wait_until(sagemaker, name)
+
+
+# -- egress
+
+OUTSIDE, HERE, THERE = "trainyard-test-egress", "10.232.7.1", "10.232.7.2"
+METADATA = "100.100.100.200"
+
+
+@pytest.fixture
+def outside():
+    """A namespace that plays a private network beside this machine, and a cloud's metadata; an HTTP server answers there."""
+    def ip(*arguments):
+        subprocess.run(["ip", *arguments], check=True)
+
+    ip("netns", "add", OUTSIDE)
+    server = None
+    try:
+        ip("link", "add", "egress0", "type", "veth", "peer", "name", "eth0", "netns", OUTSIDE)
+        ip("addr", "add", f"{HERE}/30", "dev", "egress0")
+        ip("link", "set", "egress0", "up")
+        ip("route", "add", f"{METADATA}/32", "via", THERE)
+        for address in (f"{THERE}/30", f"{METADATA}/32"):
+            ip("-n", OUTSIDE, "addr", "add", address, "dev", "eth0")
+        ip("-n", OUTSIDE, "link", "set", "eth0", "up")
+        server = subprocess.Popen(["ip", "netns", "exec", OUTSIDE, "/usr/bin/python3", "-m", "http.server", "8000"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        wait_for(lambda: subprocess.run(["curl", "-sf", "-o", "/dev/null", f"http://{METADATA}:8000/"], check=False).returncode == 0, "the server outside to answer")
+        yield
+    finally:
+        if server:
+            server.kill()
+            server.wait()
+        ip("netns", "del", OUTSIDE)
+
+
+def test_private_networks_are_reached_by_rule_only(start, outside):
+    server = start(f"[network]\ndeny = ['{HERE}/30']\n[network.roles.training]\nallow = ['{THERE}', '{METADATA}']\n")
+    server.boto("s3").create_bucket(Bucket="yard")
+    ask = f"for a in {THERE} {METADATA}; do curl -s -o /dev/null -m 3 http://$a:8000/ && echo reached $a; done; echo over"
+    for name, role, seen in (("plain", "arn:aws:iam::123456789012:role/other", ["over"]), ("of-role", TRAINING, [f"reached {THERE}", "over"])):
+        server.boto("sagemaker").create_training_job(**jobs.request(name, ask) | {"RoleArn": role})
+        done = jobs.wait_until(server.boto("sagemaker"), name)
+        assert done["TrainingJobStatus"] == "Completed", done.get("FailureReason")
+        assert jobs.log_lines(server.boto("logs"), name) == seen
+
+
+def test_connections_of_a_job_are_limited(start, outside):
+    server = start(f"[network]\nallow = ['{HERE}/30']\nconnections_per_job_max = 5\n")
+    server.boto("s3").create_bucket(Bucket="yard")
+    # Each is held open until the end.
+    script = ("import socket\nheld, refused = [], 0\nfor _ in range(8):\n    try:\n        held.append(socket.create_connection(('%s', 8000), timeout=2))\n"
+              "    except OSError:\n        refused += 1\nprint(len(held), 'held', refused, 'refused')\n") % THERE
+    server.boto("sagemaker").create_training_job(**jobs.request("many", f'python3 -c "{script}"'))
+    done = jobs.wait_until(server.boto("sagemaker"), "many")
+    assert done["TrainingJobStatus"] == "Completed", done.get("FailureReason")
+    assert jobs.log_lines(server.boto("logs"), "many") == ["5 held 3 refused"]
+
+
+# -- devices
+
+
+@pytest.mark.parametrize("config", ("[jobs]\ndevices = ['/dev/nvidia0']\n",
+                                    "[jobs]\ndevices = ['/dev/fuse']\n[[machine]]\nname = 'm'\ncpus = 1.0\nmemory_gib = 1.0\ngpu_devices = ['/dev/fuse']\n"))
+def test_gpus_are_not_shared_by_name(start, config):
+    with pytest.raises(AssertionError, match="handed out whole"):
+        start(config)
