@@ -14,12 +14,12 @@
 namespace trainyard::apps {
 namespace {
 
-constexpr int64_t kImagesGibMax = 1 << 20;  // a pebibyte: more is a mistake in writing
-constexpr int64_t kLogDaysMax = 36'525;     // a century, likewise
-constexpr double kRatePerSecondMax = 1e6;   // requests: far above what the server answers
-constexpr double kBurstSecondsMax = 3600;   // of the rate: more would be no limit at all
+constexpr int64_t kImagesGibMax = 1 << 20;               // a pebibyte: more is a mistake in writing
+constexpr int64_t kLogDaysMax = 36'525;                  // a century, likewise
+constexpr double kRatePerSecondMax = 1e6;                // requests: far above what the server answers
+constexpr double kBurstSecondsMax = 3600;                // of the rate: more would be no limit at all
 constexpr std::string_view kNvidiaCard = "/dev/nvidia";  // and its number
-constexpr int64_t kConnectionsPerJobMax = 1 << 20;  // more than a machine's table of connections holds
+constexpr int64_t kConnectionsPerJobMax = 1 << 20;       // more than a machine's table of connections holds
 
 // Reads one table of the file, noting which keys were asked for, so that what is left over can be named.
 class Table {
@@ -266,16 +266,19 @@ Result<void> read_egress(Table& table, std::vector<host::EgressRule>& rules) {
 // A device file that jobs may name is everyone's; a GPU is one job's.
 Result<void> check_devices(const Config& config) {
   for (const auto& device : config.devices) {
-    const bool of_machine = std::any_of(config.machines.begin(), config.machines.end(), [&](const auto& each) {
-      return std::count(each.gpu_devices.begin(), each.gpu_devices.end(), device) > 0;
-    });
-    const std::string_view card = std::string_view(device).substr(std::min(device.size(), kNvidiaCard.size()));
+    const bool of_machine =
+        std::any_of(config.machines.begin(), config.machines.end(), [&](const auto& each) {
+          return std::count(each.gpu_devices.begin(), each.gpu_devices.end(), device) > 0;
+        });
+    const std::string_view card =
+        std::string_view(device).substr(std::min(device.size(), kNvidiaCard.size()));
     const bool is_card = device.starts_with(kNvidiaCard) && !card.empty() &&
                          card.find_first_not_of("0123456789") == std::string_view::npos;
     if (of_machine || is_card)
-      return invalid("jobs.devices: \"" + device +
-                     "\" is a GPU, which is handed out whole to one job: jobs ask for it by their instance type "
-                     "or the resource requirement GPU");
+      return invalid(
+          "jobs.devices: \"" + device +
+          "\" is a GPU, which is handed out whole to one job: jobs ask for it by their instance type "
+          "or the resource requirement GPU");
   }
   return {};
 }

@@ -15,7 +15,6 @@
 #include <cerrno>
 #include <chrono>
 #include <climits>
-#include <cstdio>
 #include <cstring>
 #include <mutex>
 #include <thread>
@@ -29,6 +28,7 @@
 #include "host/files.hpp"
 #include "host/id_range.hpp"
 #include "host/oci_bundle.hpp"
+#include "host/own_processes.hpp"
 #include "host/process.hpp"
 #include "host/process_identity.hpp"
 #include "host/process_limits.hpp"
@@ -155,29 +155,6 @@ Result<void> remove_cgroup(const std::string& name) {
   TRY(cgroup.remove());
   remove_record(name);
   return ok();
-}
-
-// Where nobody counts for us: what runs in our PID namespace but ourselves is the container, its runtime, and the little
-// that we start besides. What has ended counts as long as its parent lives.
-Result<ContainerUsage> usage_of_own_processes() {
-  static const long ticks = std::max(1l, ::sysconf(_SC_CLK_TCK)), page = ::sysconf(_SC_PAGESIZE);
-  ContainerUsage usage;
-  for (const auto& name : TRY(list_directory("/proc"))) {
-    if (name.find_first_not_of("0123456789") != std::string::npos || name == std::to_string(::getpid()))
-      continue;
-    const auto text = read_file("/proc/" + name + "/stat", 4096);
-    const size_t end = text ? text->rfind(')') : std::string::npos;
-    if (end == std::string::npos) continue;
-    const auto members = split(std::string_view(*text).substr(end + 1), ' ');
-    // Of proc(5)'s list, from "state", which is the third: utime, stime, cutime, cstime; rss.
-    constexpr size_t kTimes[] = {12, 13, 14, 15}, kPages = 22;
-    if (members.size() <= kPages) continue;
-    for (const size_t index : kTimes)
-      if (const auto number = parse_int(members[index]))
-        usage.cpu += std::chrono::nanoseconds(*number * (1'000'000'000 / ticks));
-    if (const auto pages = parse_int(members[kPages])) usage.memory_bytes += *pages * page;
-  }
-  return usage;
 }
 
 class CrunContainer final : public Container {
@@ -411,17 +388,6 @@ Result<void> make_stage() {
   for (const auto& path : {stage_path(), run_directory()})
     if (::chmod(path.c_str(), 0755) != 0) return from_errno("opening " + path);
   return ok();
-}
-
-// Before Linux 5.14 all processes of the user count, wherever they are; and what we may not have ourselves we cannot give.
-bool may_limit_processes_by_user(int64_t pids_max) {
-  utsname name;
-  int major = 0, minor = 0;
-  if (pids_max <= 0 || ::uname(&name) != 0 || std::sscanf(name.release, "%d.%d", &major, &minor) != 2)
-    return false;
-  rlimit ours = {};
-  return (major > 5 || (major == 5 && minor >= 14)) && ::getrlimit(RLIMIT_NPROC, &ours) == 0 &&
-         (ours.rlim_max == RLIM_INFINITY || ours.rlim_max >= rlim_t(pids_max));
 }
 
 // With all its limits, or, in an enclosure, with those that were delegated to the user.

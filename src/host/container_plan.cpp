@@ -68,8 +68,9 @@ Result<void> check_device(const std::string& path) {
   struct stat status;
   if (::lstat(path.c_str(), &status) != 0) return from_errno("looking at the device file " + path);
   if (!S_ISCHR(status.st_mode) || is_machine_memory(status.st_rdev))
-    return denied("the device file " + path +
-                  " is not given to containers: it must be a character device itself, and not memory of the machine");
+    return denied(
+        "the device file " + path +
+        " is not given to containers: it must be a character device itself, and not memory of the machine");
   if (path.starts_with("/dev/nvidia-caps/"))
     return denied("the device file " + path + " is a part of a GPU: GPUs are given whole");
   return ok();

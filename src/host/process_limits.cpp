@@ -1,8 +1,10 @@
 #include "host/process_limits.hpp"
 
 #include <sys/resource.h>
+#include <sys/utsname.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <utility>
 
 namespace trainyard::host {
@@ -33,6 +35,17 @@ void raise_limits(std::vector<ProcessLimit>& limits, std::vector<std::string>& w
     limit.hard = ours.rlim_max;
     limit.soft = std::min(limit.soft, limit.hard);
   }
+}
+
+// Before Linux 5.14 all processes of the user count, wherever they are; and what we may not have ourselves we cannot give.
+bool may_limit_processes_by_user(int64_t pids_max) {
+  utsname name;
+  int major = 0, minor = 0;
+  if (pids_max <= 0 || ::uname(&name) != 0 || std::sscanf(name.release, "%d.%d", &major, &minor) != 2)
+    return false;
+  rlimit ours = {};
+  return (major > 5 || (major == 5 && minor >= 14)) && ::getrlimit(RLIMIT_NPROC, &ours) == 0 &&
+         (ours.rlim_max == RLIM_INFINITY || ours.rlim_max >= rlim_t(pids_max));
 }
 
 }  // namespace trainyard::host
