@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/log.hpp"
+#include "base/text.hpp"
 #include "cli/cli.hpp"
 #include "host/enclosure.hpp"
 #include "host/files.hpp"
@@ -19,6 +20,7 @@
 #include "trainyard/data_directory.hpp"
 #include "trainyard/doctor.hpp"
 #include "trainyard/environment.hpp"
+#include "trainyard/scrub.hpp"
 #include "trainyard/serve.hpp"
 #include "trainyard/warm.hpp"
 
@@ -52,6 +54,15 @@ const std::vector<cli::Form>& operating() {
        "Fetch and unpack an image ahead of the jobs that will ask for it.",
        "",
        {"trainyard warm yard.lan:5000/team/train:v1"}},
+      {"scrub",
+       {},
+       {kData,
+        {"--bucket", "", true, "only this BUCKET"},
+        {"--rate", "", true, "at most so many MIB a second (0: as fast as the disk is)"},
+        {"--json", "", false, "print JSON"}},
+       "Read every object and compare it with its checksum; exit code 1 if one is broken.",
+       "",
+       {"trainyard scrub", "trainyard scrub --bucket data --rate 50"}},
       {"doctor",
        {},
        {kData, {"--clean", "", false, "sweep what a crash left"}},
@@ -153,8 +164,23 @@ Result<void> become_root_of_something(const cli::Arguments& arguments, const std
   if (host::is_root()) return ok();
   if (arguments.command == "doctor" && !arguments.has("--clean")) return ok();  // says itself whether it can
   if (arguments.command == "env") return ok();
+  if (arguments.command == "scrub") return ok();  // reads, with the rights that its caller has
   TRY(host::make_directories(data, 0700).in("making the data directory"));
   return host::enter_enclosure(std::filesystem::canonical(data).string() + "/enclosure");
+}
+
+constexpr int64_t kScrubMibMax = 1 << 20;  // a second: a tebibyte, more than any disk
+
+Result<int> scrub(const cli::Arguments& arguments, const std::string& data) {
+  const auto rate = parse_int(arguments.value("--rate", "0"));
+  if (!rate || *rate < 0 || *rate > kScrubMibMax)
+    return invalid("--rate must be a whole number of MiB a second, 0 to " + std::to_string(kScrubMibMax));
+  host::MachineClock clock;
+  const auto terminal = host::open_terminal();
+  const bool whole =
+      TRY(apps::scrub({data, arguments.value("--bucket"), uint64_t(*rate) << 20, arguments.has("--json")},
+                      *terminal, looks_of(*terminal), clock));
+  return whole ? 0 : 1;
 }
 
 Result<int> operate(const cli::Arguments& arguments) {
@@ -162,6 +188,7 @@ Result<int> operate(const cli::Arguments& arguments) {
   TRY(become_root_of_something(arguments, data));
   if (arguments.command == "serve")
     TRY(apps::serve({data, arguments.value("--config"), arguments.value("--listen")}));
+  if (arguments.command == "scrub") return scrub(arguments, data);
   if (arguments.command == "doctor") TRY(apps::doctor(data, arguments.has("--clean")));
   if (arguments.command == "warm")
     TRY(apps::warm({data, arguments.value("--config"), arguments.operands.front()}));

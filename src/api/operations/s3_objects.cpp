@@ -66,16 +66,19 @@ Outcome<std::optional<s3::GetObjectOutput>> get_object(objects::Objects& objects
   const auto reader = TRY_S3(objects.get(*in.bucket, *in.key, asked), *in.bucket, *in.key);
   if (auto failure = check_conditions(conditions_of(in), reader->info(), true)) return *failure;
   const auto out = describe<s3::GetObjectOutput>(reader->info(), reader->range(), asked.has_value(), in);
+  // Read ahead of the head, so that what cannot be read, or fails its checksum, is said while it can be.
+  std::vector<char> buffer(kBodyBufferBytes);
+  auto first = reader->read(buffer);
+  if (!first)
+    log(Level::error, "api", "an object cannot be read",
+        {{"request", context.request_id}, {"why", first.error().message}});
+  size_t bytes = TRY_S3(std::move(first), *in.bucket, *in.key);
   // From here on nothing but the body can be said: what breaks it off ends the connection, and the client
   // sees that bytes are missing.
   const auto sent = [&]() -> Result<void> {
     TRY(exchange.start(out, uint64_t(*out.content_length), asked ? 206 : 200));
-    std::vector<char> buffer(kBodyBufferBytes);
-    for (;;) {
-      const size_t bytes = TRY(reader->read(buffer));
-      if (bytes == 0) return ok();
-      TRY(exchange.write(std::span(buffer).first(bytes)));
-    }
+    for (; bytes > 0; bytes = TRY(reader->read(buffer))) TRY(exchange.write(std::span(buffer).first(bytes)));
+    return ok();
   }();
   if (!sent)
     log(sent.error().kind == Kind::corrupt ? Level::error : Level::debug, "api", "a get broke off",

@@ -1,0 +1,112 @@
+#include "trainyard/scrub.hpp"
+
+#include <cstdio>
+
+#include "base/json.hpp"
+#include "base/text.hpp"
+#include "cli/status_block.hpp"
+#include "objects/scrub.hpp"
+
+namespace trainyard::apps {
+namespace {
+
+constexpr Duration kDrawInterval = 200ms;  // as often as an eye follows a bar
+constexpr Duration kPauseMax = 1s;         // of one wait, so that ctrl-C is seen
+
+// Draws the bar, waits as long as the rate asks for, and sees ctrl-C.
+class Pace {
+ public:
+  Pace(const ScrubOptions& options, host::Terminal& terminal, const cli::Looks& looks, Clock& clock)
+      : options_(options),
+        terminal_(terminal),
+        draws_(looks.live && !options.json),
+        block_(looks),
+        clock_(clock),
+        began_(clock.monotonic()) {
+    terminal_.watch_interrupts();
+  }
+
+  bool go_on(const objects::ScrubProgress& progress) {
+    const auto now = clock_.monotonic();
+    if (draws_ && (!drawn_ || now - *drawn_ >= kDrawInterval)) {
+      drawn_ = now;
+      static_cast<void>(terminal_.write(
+          block_.show("", {{"", "objects", int64_t(std::min(progress.bytes, progress.bytes_all)),
+                            int64_t(progress.bytes_all), false}})));
+    }
+    for (;;) {
+      if (terminal_.wait(pause(progress), false, -1).interrupted) return false;
+      if (pause(progress) == Duration{}) return true;
+    }
+  }
+  void end() {
+    if (draws_) static_cast<void>(terminal_.write(block_.clear()));
+  }
+
+ private:
+  // Until so many bytes are due.
+  Duration pause(const objects::ScrubProgress& progress) const {
+    if (options_.bytes_per_second == 0) return {};
+    const auto due =
+        std::chrono::duration<double>(double(progress.bytes) / double(options_.bytes_per_second));
+    const auto passed = std::chrono::duration<double>(clock_.monotonic() - began_);
+    if (due <= passed) return {};
+    return std::min(kPauseMax, std::chrono::duration_cast<Duration>(due - passed) + Duration(1));
+  }
+
+  const ScrubOptions& options_;
+  host::Terminal& terminal_;
+  const bool draws_;
+  cli::StatusBlock block_;
+  Clock& clock_;
+  const std::chrono::nanoseconds began_;
+  std::optional<std::chrono::nanoseconds> drawn_;
+};
+
+std::string json_of(const objects::ScrubReport& report) {
+  Json broken = Json::array();
+  for (const auto& one : report.broken)
+    broken.push_back({{"Bucket", one.bucket}, {"Key", one.key}, {"Reason", one.why}});
+  return dump(Json{{"Objects", report.objects},
+                   {"Bytes", report.bytes},
+                   {"WithoutChecksum", report.without_checksum},
+                   {"BrokenCount", report.broken.size() + report.broken_not_named},
+                   {"Broken", broken}}) +
+         "\n";
+}
+
+std::string text_of(const objects::ScrubReport& report, const cli::Looks& looks) {
+  std::string text;
+  std::vector<std::vector<cli::Cell>> rows;
+  for (const auto& one : report.broken)
+    rows.push_back({{cli::harmless(looks, one.bucket)},
+                    {cli::harmless(looks, one.key)},
+                    {cli::harmless(looks, one.why), cli::Paint::red}});
+  if (!rows.empty()) text += cli::table(looks, {{"BUCKET"}, {"KEY"}, {"REASON", false, 20}}, rows) + "\n";
+  if (report.broken_not_named > 0)
+    text += "and " + std::to_string(report.broken_not_named) + " more broken objects\n";
+  text += std::to_string(report.objects) + " objects, " + human_bytes(report.bytes) + ", " +
+          std::to_string(report.broken.size() + report.broken_not_named) + " broken\n";
+  if (report.without_checksum > 0)
+    text += std::to_string(report.without_checksum) +
+            " have no checksum of the whole: only their length was compared\n";
+  return text;
+}
+
+}  // namespace
+
+Result<bool> scrub(const ScrubOptions& options, host::Terminal& terminal, const cli::Looks& looks,
+                   Clock& clock) {
+  Pace pace(options, terminal, looks, clock);
+  objects::ScrubSettings settings;
+  settings.bucket = options.bucket;
+  settings.go_on = [&](const objects::ScrubProgress& progress) { return pace.go_on(progress); };
+  const auto report = objects::scrub_directory(options.data_directory + "/objects", settings);
+  pace.end();
+  if (!report) return std::move(report).error();
+  if (!report->whole) return cancelled("interrupted after " + std::to_string(report->objects) + " objects");
+  TRY(terminal.write(options.json ? json_of(*report) : text_of(*report, looks)));
+  return report->broken.empty();
+}
+
+}  // namespace trainyard::apps

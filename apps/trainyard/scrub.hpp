@@ -1,0 +1,25 @@
+// `trainyard scrub`: reads every object of the data directory and compares it with its checksum.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/result.hpp"
+#include "base/time.hpp"
+#include "cli/layout.hpp"
+#include "host/terminal.hpp"
+
+namespace trainyard::apps {
+
+struct ScrubOptions {
+  std::string data_directory;
+  std::string bucket;             // "": all
+  uint64_t bytes_per_second = 0;  // 0: as fast as the disk is
+  bool json = false;
+};
+
+// Works beside a running server. True when nothing is broken. Errors also: cancelled (ctrl-C).
+Result<bool> scrub(const ScrubOptions& options, host::Terminal& terminal, const cli::Looks& looks,
+                   Clock& clock);
+
+}  // namespace trainyard::apps
