@@ -1,4 +1,8 @@
-// The ledger that ships, on a disk that is full at times, in a process that may die before and after each commit.
+// The ledger that ships, on a disk that is full at times, fails to write or to sync, in a process that may die before
+// and after each commit.
+//
+// After a sync that failed, the commit is durable or not, and nothing may be committed until the process has ended:
+// opened_again() says that it has.
 //
 // Threads: one.
 #pragma once
@@ -17,7 +21,10 @@ class FaultyLedger final : public ledger::Ledger {
       : world_(world), checkers_(checkers), inner_(*ledger::open_sqlite(":memory:")) {}
   Result<void> commit(const ledger::Batch& batch) override {
     world_.may_crash("before a commit");
-    if (world_.fault(60)) return exhausted("the disk is full");
+    World::check(failure_.empty(), "a commit after a sync of the ledger had failed");
+    if (world_.fault(60))
+      return world_.random.chance(2) ? exhausted("disk full") : unavailable("input/output error");
+    if (world_.fault(150)) return fail_sync(batch);
     const auto done = inner_->commit(batch);
     if (!done) return done;
     checkers_.committed(batch);
@@ -29,6 +36,9 @@ class FaultyLedger final : public ledger::Ledger {
     World::check(bool(inner_->commit(batch)), "the ledger takes no earlier records");
     checkers_.committed(batch);
   }
+  std::string failure() override { return failure_; }
+  // By a new process.
+  void opened_again() { failure_.clear(); }
   uint64_t last_sequence() override { return inner_->last_sequence(); }
   domain::JobNumber last_job_number() override { return inner_->last_job_number(); }
   Result<std::vector<domain::Job>> live_jobs() override { return inner_->live_jobs(); }
@@ -56,9 +66,21 @@ class FaultyLedger final : public ledger::Ledger {
   }
 
  private:
+  Result<void> fail_sync(const ledger::Batch& batch) {
+    const bool durable = world_.random.chance(2);
+    if (durable) {
+      if (const auto done = inner_->commit(batch); !done) return done;
+      checkers_.committed(batch);
+    }
+    world_.trace("ledger", durable ? "a sync failed; the commit is there all the same" : "a sync failed");
+    failure_ = "a sync failed";
+    return unavailable(failure_);
+  }
+
   World& world_;
   Checkers& checkers_;
   std::unique_ptr<ledger::Ledger> inner_;
+  std::string failure_;
 };
 
 }  // namespace trainyard::sim

@@ -56,6 +56,7 @@ class Simulation {
     checkers_.must_keep(nouns_.in_order, quotas);
     settings_.quotas = [quotas] { return quotas; };
     settings_.images["machine"] = {};
+    settings_.ledger_failed = [](const std::string& why) { throw ServerCrash{why}; };
     settings_.scale_gangs = machines_.size() == 1 && world_.random.chance(2);
     settings_.reconcile_interval = kReconcileInterval;
     settings_.spot_notice = world_.between(0ms, 10s);
@@ -109,6 +110,7 @@ class Simulation {
   void start_server() {
     ++epoch_;
     world_.trace("server", "starts");
+    ledger_.opened_again();
     auto control = control::make_control(settings_, ledger_, launcher_, logs_, world_, secrets_);
     World::check(bool(control), "the server does not start");
     control_ = *std::move(control);

@@ -1,14 +1,13 @@
 #include "trainyard/config.hpp"
 
 #include <algorithm>
-#include <initializer_list>
-#include <set>
 #include <sstream>
 #include <toml.hpp>
 
 #include "domain/instance_type.hpp"
 #include "host/files.hpp"
 #include "policy/policy.hpp"
+#include "trainyard/config_table.hpp"
 #include "trainyard/images.hpp"
 
 namespace trainyard::apps {
@@ -20,83 +19,8 @@ constexpr double kRatePerSecondMax = 1e6;                // requests: far above 
 constexpr double kBurstSecondsMax = 3600;                // of the rate: more would be no limit at all
 constexpr std::string_view kNvidiaCard = "/dev/nvidia";  // and its number
 constexpr int64_t kConnectionsPerJobMax = 1 << 20;       // more than a machine's table of connections holds
-
-// Reads one table of the file, noting which keys were asked for, so that what is left over can be named.
-class Table {
- public:
-  Table(const toml::value& value, std::string place) : value_(value), place_(std::move(place)) {}
-
-  template <class T>
-  Result<void> read(const char* key, T& into) {
-    known_.insert(key);
-    if (!value_.contains(key)) return {};
-    try {
-      into = toml::get<T>(value_.at(key));
-      return {};
-    } catch (const std::exception&) {
-      return invalid(name(key) + " must be " + wanted(into));
-    }
-  }
-
-  // Each element of an array of tables, or the one table of that name.
-  template <class F>
-  Result<void> each(const char* key, F read_one) {
-    known_.insert(key);
-    if (!value_.contains(key)) return {};
-    const auto& found = value_.at(key);
-    if (found.is_table()) {
-      TRY(read_one(Table(found, name(key))));
-      return {};
-    }
-    if (!found.is_array()) return invalid(name(key) + " must be a table, [" + key + "] or [[" + key + "]]");
-    size_t index = 0;
-    for (const auto& element : found.as_array()) {
-      if (!element.is_table()) return invalid(name(key) + " must be written as tables, [[" + key + "]]");
-      TRY(read_one(Table(element, name(key) + "[" + std::to_string(index++) + "]")));
-    }
-    return {};
-  }
-
-  // Each member of a table of tables, with its name.
-  template <class F>
-  Result<void> each_named(const char* key, F read_one) {
-    known_.insert(key);
-    if (!value_.contains(key)) return {};
-    if (!value_.at(key).is_table()) return invalid(name(key) + " must be tables, [" + key + ".\"NAME\"]");
-    for (const auto& [member, element] : value_.at(key).as_table()) {
-      if (!element.is_table()) return invalid(name(key) + "." + member + " must be a table");
-      TRY(read_one(member, Table(element, name(key) + ".\"" + member + "\"")));
-    }
-    return {};
-  }
-
-  // Requires: every key that may stand here was asked for.
-  Result<void> nothing_else() const {
-    for (const auto& [key, value] : value_.as_table()) {
-      if (known_.count(key)) continue;
-      std::string names;
-      for (const auto& one : known_) names += (names.empty() ? "" : ", ") + one;
-      return invalid("'" + key + "' is not known" + (place_.empty() ? "" : " in " + place_) +
-                     "; what may stand there: " + names);
-    }
-    return {};
-  }
-
-  bool has(const char* key) const { return value_.contains(key); }
-  std::string name(const std::string& key) const { return place_.empty() ? key : place_ + "." + key; }
-
- private:
-  static std::string wanted(const std::string&) { return "a string"; }
-  static std::string wanted(bool) { return "true or false"; }
-  static std::string wanted(double) { return "a number with a decimal point"; }
-  static std::string wanted(int64_t) { return "a whole number"; }
-  static std::string wanted(const std::vector<std::string>&) { return "a list of strings"; }
-  static std::string wanted(const std::map<std::string, std::string>&) { return "a table of strings"; }
-
-  const toml::value& value_;
-  std::string place_;
-  std::set<std::string> known_;
-};
+constexpr int64_t kReserveMibMax = 1 << 30;              // a pebibyte, likewise
+constexpr int64_t kUploadDaysMax = 3'650;                // ten years, likewise
 
 // As IAM allows names.
 bool is_user(const std::string& name) {
@@ -363,6 +287,47 @@ Result<void> read_volume(const std::string& path, Table table, domain::FileSyste
   return {};
 }
 
+// [image_policy]: which images jobs may run beside those of [images].
+Result<void> read_image_policy(Table table, domain::ImagePolicy& policy) {
+  if (table.has("oci_directories")) {
+    auto& directories = policy.oci_directories.emplace();
+    TRY(table.read("oci_directories", directories));
+    for (const auto& directory : directories)
+      if (!directory.starts_with('/') || directory == "/" || directory.find("/..") != std::string::npos)
+        return invalid(table.name("oci_directories") + ": \"" + directory +
+                       "\" must be an absolute path, and not /");
+  }
+  TRY(table.each("allow", [&](Table one) -> Result<void> {
+    domain::ImageRule rule;
+    TRY(one.read("pattern", rule.pattern));
+    TRY(one.read("roles", rule.roles));
+    TRY(one.nothing_else());
+    if (rule.pattern.empty())
+      return invalid(one.name("pattern") + " is missing: an image's name, in which * stands for any text");
+    if (!policy.allow) policy.allow.emplace();
+    policy.allow->push_back(std::move(rule));
+    return {};
+  }));
+  return table.nothing_else();
+}
+
+// [storage]: what the disk of the data directory holds.
+Result<void> read_storage(Table table, Config& config) {
+  int64_t reserve_mib = int64_t(config.disk_reserve_bytes >> 20);
+  TRY(table.read("disk_reserve_mib", reserve_mib));
+  if (reserve_mib < 0 || reserve_mib > kReserveMibMax)
+    return invalid(table.name("disk_reserve_mib") + " must be between 0 (none) and " +
+                   std::to_string(kReserveMibMax));
+  config.disk_reserve_bytes = uint64_t(reserve_mib) << 20;
+  int64_t upload_days = config.upload_lifetime / 24h;
+  TRY(table.read("upload_expiry_days", upload_days));
+  if (upload_days < 1 || upload_days > kUploadDaysMax)
+    return invalid(table.name("upload_expiry_days") + " must be between 1 and " +
+                   std::to_string(kUploadDaysMax));
+  config.upload_lifetime = upload_days * 24h;
+  return table.nothing_else();
+}
+
 // Of each principal: a user, or a role.
 Result<void> read_rate_limits(Table table, api::RateLimits& limits) {
   TRY(table.read("reads_per_second", limits.reads_per_second));
@@ -532,6 +497,8 @@ Result<Config> from_value(const toml::value& file, const std::string& directory)
     if (retention_days > 0) config.log_retention = retention_days * 24h;
     return table.nothing_else();
   }));
+  TRY(root.each("image_policy", [&](Table table) { return read_image_policy(table, config.image_policy); }));
+  TRY(root.each("storage", [&](Table table) { return read_storage(table, config); }));
   TRY(root.each("spot", [&](Table table) -> Result<void> {
     int64_t notice_seconds = config.spot_notice / 1s;
     TRY(table.read("notice_seconds", notice_seconds));

@@ -15,6 +15,7 @@
 #include "client/pass.hpp"
 #include "domain/file_system.hpp"
 #include "domain/image.hpp"
+#include "domain/image_policy.hpp"
 #include "domain/price.hpp"
 #include "domain/service_quota.hpp"
 #include "host/egress.hpp"
@@ -50,6 +51,7 @@ struct Config {
   std::vector<launch::Machine> machines;      // empty: dev mode, this machine as it is
   std::vector<domain::InstanceQuota> quotas;  // of instances that training jobs use at once
   std::map<std::string, domain::Image> images;
+  domain::ImagePolicy image_policy;                 // of the images that jobs name and `images` does not
   uint64_t images_bytes_max = uint64_t{100} << 30;  // unpacked; more is removed when no job uses it
   domain::Outward outward;
   domain::FileSystems file_systems;
@@ -66,6 +68,9 @@ struct Config {
   std::string spot_trace_file;            // CSV, control/spot.hpp; "" = none
   Duration stalled_after = 30min;         // without output and work, a host is said to hang; 0 = never
   std::optional<Duration> log_retention;  // events that are older are removed; unset: never, as on AWS
+  // Of the disk with the data directory: below it jobs, objects and logs are refused, so that the ledger goes on.
+  uint64_t disk_reserve_bytes = uint64_t{256} << 20;
+  Duration upload_lifetime = 7 * 24h;  // multipart uploads that nobody completes are dropped after it
   domain::PriceTable prices = domain::list_prices_of_2023();
   std::string network_pool = "10.201.0.0/16";
   host::Egress egress;  // what jobs reach of the outside; its services are those of `outward` and `objects`

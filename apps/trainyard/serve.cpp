@@ -21,6 +21,7 @@
 #include "control/control.hpp"
 #include "control/loops.hpp"
 #include "host/certificates.hpp"
+#include "host/disk.hpp"
 #include "host/enclosure.hpp"
 #include "host/http_server.hpp"
 #include "host/image.hpp"
@@ -75,6 +76,25 @@ class Changing {
   Part part_;  // guarded by mutex_
 };
 
+// Why the process must end by itself; the first reason counts. Wakes the main thread, which waits for signals.
+class Ending {
+ public:
+  void because(const std::string& why) {
+    const std::lock_guard lock(mutex_);
+    if (why_) return;
+    why_ = why;
+    ::kill(::getpid(), SIGTERM);
+  }
+  std::optional<std::string> why() const {
+    const std::lock_guard lock(mutex_);
+    return why_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::optional<std::string> why_;  // guarded by mutex_
+};
+
 std::string host_of(const std::string& listen) { return listen.substr(0, listen.rfind(':')); }
 
 bool is_loopback(const std::string& host) {
@@ -104,8 +124,10 @@ void raise_open_files() {
 }
 
 Result<std::unique_ptr<objects::Objects>> open_objects(const Config& config, const DataDirectory& data,
-                                                       Clock& clock, Random& random) {
-  if (!config.objects) return objects::open_directory(data.file("objects"), clock, random);
+                                                       const CheckRoom& check_room, Clock& clock,
+                                                       Random& random) {
+  if (!config.objects)
+    return objects::open_directory(data.file("objects"), clock, random, {.check_room = check_room});
   const ExternalObjects& external = *config.objects;
   objects::S3Settings settings;
   settings.endpoint = external.endpoint;
@@ -130,11 +152,12 @@ Result<control::Spot> read_spot(const Config& config, Instant start) {
 }
 
 // What grows with history is thinned out.
-void keep_up(observe::Logs& logs, observe::Metrics& metrics, const std::string& images,
-             uint64_t images_bytes_max, Instant now) {
-  const auto trimmed = host::trim_images(images, images_bytes_max);
+void keep_up(observe::Logs& logs, observe::Metrics& metrics, objects::Objects& objects,
+             const std::string& images, const Config& config, Instant now) {
+  const auto trimmed = host::trim_images(images, config.images_bytes_max);
   for (const auto& [what, done] :
        {std::pair{"logs", logs.retire(now)}, std::pair{"metrics", metrics.retire(now)},
+        std::pair{"objects", objects.keep_up(now, config.upload_lifetime)},
         std::pair{"images", trimmed ? ok() : Result<void>(trimmed.error())}})
     if (!done)
       log(Level::warning, "serve", "upkeep failed, and is tried again later",
@@ -209,6 +232,8 @@ Result<void> serve(const ServeOptions& options) {
   auto data = TRY(DataDirectory::open(options.data_directory));
   Identity identity = TRY(data.identity(config.account_id, config.access_keys, random));
   const auto images = all_images(config.images, host::program_directory());
+  const DiskReserve reserve(config.disk_reserve_bytes, [&] { return host::free_bytes(data.path()); });
+  const CheckRoom check_room = [&] { return reserve.check(); };
   Changing machines(config.machines);
   Changing quotas(config.quotas);
   Changing rate_limits(config.rate_limits);
@@ -219,9 +244,10 @@ Result<void> serve(const ServeOptions& options) {
   auto ledger = TRY(ledger::open_sqlite(data.file("ledger.db")).in("opening the ledger"));
   observe::LogSettings log_settings;
   log_settings.retention = config.log_retention;
+  log_settings.check_room = check_room;
   auto logs = TRY(observe::open_logs(data.file("logs"), clock, log_settings).in("opening the logs"));
   auto metrics = TRY(observe::open_metrics(data.file("metrics")).in("opening the metrics"));
-  auto objects = TRY(open_objects(config, data, clock, random).in("opening the object store"));
+  auto objects = TRY(open_objects(config, data, check_room, clock, random).in("opening the object store"));
 
   // What runs. The port must be known before the first order is written, so the face listens first.
   const std::string host = host_of(config.listen);
@@ -243,7 +269,10 @@ Result<void> serve(const ServeOptions& options) {
   local.egress_of_roles = config.egress_of_roles;
   auto launcher = TRY(launch::make_local(local, clock).in("preparing this machine to launch jobs"));
 
+  Ending ending;
   control::Settings control_settings;
+  control_settings.check_room = check_room;
+  control_settings.ledger_failed = [&](const std::string& why) { ending.because(why); };
   control_settings.account = identity.account;
   control_settings.scale_gangs = config.machines.empty();
   control_settings.gang_hosts_max =
@@ -254,6 +283,7 @@ Result<void> serve(const ServeOptions& options) {
   control_settings.stop_grace = config.stop_grace;
   control_settings.stalled_after = config.stalled_after;
   control_settings.images = images;
+  control_settings.image_policy = config.image_policy;
   control_settings.outward = config.outward;
   control_settings.no_encryption = host::why_no_tunnel();
   control_settings.file_systems = config.file_systems;
@@ -277,6 +307,7 @@ Result<void> serve(const ServeOptions& options) {
   api_settings.prices = config.prices;
   api_settings.quotas = control_settings.quotas;
   api_settings.rate_limits = [&] { return rate_limits(); };
+  api_settings.check_room = check_room;
   api_settings.remote_regions = config.remote_regions;
   api_settings.regions = config.regions;
   api_settings.regions.push_back(config.region);
@@ -324,10 +355,10 @@ Result<void> serve(const ServeOptions& options) {
   Changing owner_key(identity.keys.front());
   const auto own_keys = [&] { return signing::Keys{owner_key().id, owner_key().secret, ""}; };
   auto campaigns = TRY(open_campaigns(config, data, own_endpoint, own_keys, *objects, clock, random));
-  auto api = api::make_api(
-      api_settings, {*control, *logs, *metrics, *objects, clock, random, &agents->shells(),
-                     [&](domain::JobNumber job) { return agents->progress(job); }, campaigns.get(),
-                      &statistics, &keeper});
+  auto api =
+      api::make_api(api_settings, {*control, *logs, *metrics, *objects, clock, random, &agents->shells(),
+                                   [&](domain::JobNumber job) { return agents->progress(job); },
+                                   campaigns.get(), &statistics, &keeper});
 
   ServerRecord record{own_endpoint, reachable, config.region, "", identity.keys.front()};
   TRY(host::make_directories(data.file("clients")));
@@ -356,7 +387,7 @@ Result<void> serve(const ServeOptions& options) {
 
   const auto upkeep = [&] {
     renew_certificate(data.file("tls"), names, clock.now(), *server);
-    keep_up(*logs, *metrics, images_directory(data.path()), config.images_bytes_max, clock.now());
+    keep_up(*logs, *metrics, *objects, images_directory(data.path()), config, clock.now());
   };
   upkeep();
   for (int turn = 1;;) {
@@ -393,7 +424,8 @@ Result<void> serve(const ServeOptions& options) {
     quotas.take(fresh->quotas);
     rate_limits.take(fresh->rate_limits);
     renew_certificate(data.file("tls"), names, clock.now(), *server);
-    log(Level::info, "serve", "took over the machines, quotas, rate limits, keys, users and roles of the config",
+    log(Level::info, "serve",
+        "took over the machines, quotas, rate limits, keys, users and roles of the config",
         {{"machines", std::to_string(fresh->machines.size())},
          {"quotas", std::to_string(fresh->quotas.size())}});
   }
@@ -401,6 +433,7 @@ Result<void> serve(const ServeOptions& options) {
   metrics_server.reset();
   server->stop(kStopGrace);
   store_key_uses(keeper);
+  if (const auto why = ending.why()) return unavailable(*why);
   return {};
 }
 

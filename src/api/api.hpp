@@ -18,6 +18,7 @@
 
 #include "api/rate_limiter.hpp"
 #include "api/request_statistics.hpp"
+#include "base/disk_reserve.hpp"
 #include "base/random.hpp"
 #include "base/time.hpp"
 #include "campaign/campaigns.hpp"
@@ -77,6 +78,7 @@ struct Settings {
   domain::PriceTable prices = domain::list_prices_of_2023();
   std::map<std::string, client::Remote> remote_regions;   // other servers'; requests for them are passed on
   std::vector<std::string> regions;                       // that are this server's own
+  CheckRoom check_room = no_reserve();                    // asked before a training job is created
   std::function<std::vector<campaign::Room>()> machines;  // of this server; none: jobs are made to fit
   // How many requests each principal may make, as it is now.
   std::function<RateLimits()> rate_limits = [] { return RateLimits(); };

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <mutex>
+#include <set>
 #include <utility>
 
 #include "base/log.hpp"
@@ -36,7 +37,11 @@ struct Session {
   domain::HostIndex host = 0;
   domain::JobKey job;
   observe::StreamKey stream;
-  std::string writer;  // of metric batches
+  std::string writer;              // of metric batches
+  uint64_t dropped_log_bytes = 0;  // since the last line that said so
+  bool log_full = false;           // a line said so
+  std::set<std::string> series;    // names of metrics
+  bool series_full = false;        // a line said so
   uint64_t data_applied = 0;
 
   // What was sent on this link: orders are repeated on the next one, not on this.
@@ -59,13 +64,14 @@ constexpr size_t kProgressNameBytesMax = 300;  // "channel " and AWS's longest n
 class AgentServer final : public Agents, private Shells {
  public:
   AgentServer(ControlPlane& control, observe::Logs& logs, observe::Metrics& metrics, Clock& clock,
-              Duration stop_grace, IssueCredentials issue_credentials)
+              Duration stop_grace, IssueCredentials issue_credentials, const DataCaps& caps)
       : control_(control),
         logs_(logs),
         metrics_(metrics),
         clock_(clock),
         stop_grace_(stop_grace),
-        issue_credentials_(std::move(issue_credentials)) {
+        issue_credentials_(std::move(issue_credentials)),
+        caps_(caps) {
     control_.watch({[this](const auto& job) { changed(*job); }, [this](Instant now) { refresh(now); }});
   }
 
@@ -302,10 +308,54 @@ class AgentServer final : public Agents, private Shells {
     events.reserve(batch.lines.size());
     for (wire::LogLine& line : batch.lines)
       events.push_back({line.at, now, is_utf8(line.text) ? std::move(line.text) : to_utf8(line.text)});
-    TRY(logs_.append(session->stream, events, batch.number).in("keeping log lines"));
+    TRY(keep_lines(*session, std::move(events), batch.number).in("keeping log lines"));
     session->data_applied = batch.number;
     acknowledge_data(*session);
     return {};
+  }
+
+  // Lines for which there is no space are dropped and counted: an agent that kept them would fill its own disk next.
+  // Their number is kept all the same, so that the next connection goes on behind them.
+  Result<void> keep_lines(Session& session, std::vector<observe::LogEvent> events, uint64_t number) {
+    uint64_t bytes = 0;
+    for (const auto& event : events) bytes += event.message.size() + 1;
+    if (TRY(logs_.stored_bytes(session.stream)) >= caps_.log_bytes_max) {
+      events.clear();
+      if (!std::exchange(session.log_full, true))
+        events.push_back(own_line("the log of this host has reached its limit of " +
+                                  human_bytes(caps_.log_bytes_max) + "; what follows is dropped"));
+      return logs_.append(session.stream, events, number);
+    }
+    if (session.dropped_log_bytes > 0)
+      events.insert(events.begin(), own_line(std::to_string(session.dropped_log_bytes) +
+                                             " bytes of log were dropped here because the server's disk "
+                                             "was nearly full"));
+    const auto kept = logs_.append(session.stream, events, number);
+    if (kept) session.dropped_log_bytes = 0;
+    if (kept || kept.error().kind != Kind::exhausted) return kept;
+    if (session.dropped_log_bytes == 0)
+      log(Level::error, "control", "log lines are dropped",
+          {{"stream", session.stream.stream}, {"why", kept.error().message}});
+    session.dropped_log_bytes += bytes;
+    return logs_.append(session.stream, {}, number);
+  }
+
+  observe::LogEvent own_line(const std::string& text) {
+    const Instant now = clock_.now();
+    return {now, now, "trainyard: " + text};
+  }
+
+  // Whether the name is one of those that this host may have.
+  bool takes_series(Session& session, const std::string& name) {
+    if (session.series.contains(name)) return true;
+    if (session.series.size() < caps_.metric_series_max) return session.series.insert(name).second;
+    if (!std::exchange(session.series_full, true))
+      static_cast<void>(logs_.append(
+          session.stream,
+          {own_line("this host has sent " + std::to_string(caps_.metric_series_max) +
+                    " names of metrics, which is the limit; points of further ones are dropped")},
+          0));
+    return false;
   }
 
   Result<void> keep(const std::shared_ptr<Session>& session, const wire::MetricBatch& batch) {
@@ -313,6 +363,7 @@ class AgentServer final : public Agents, private Shells {
     std::vector<observe::MetricRecord> records;
     for (const wire::MetricPoint& point : batch.points) {
       if (!std::isfinite(point.value)) continue;  // a loss that diverged; statistics have no word for it
+      if (!takes_series(*session, point.name)) continue;
       observe::MetricRecord record;
       record.key = {session->stream.region, std::string(kMetricNameSpace), point.name, {}};
       if (point.of_host)
@@ -406,6 +457,7 @@ class AgentServer final : public Agents, private Shells {
   Clock& clock_;
   const Duration stop_grace_;
   const IssueCredentials issue_credentials_;
+  const DataCaps caps_;
 
   const std::shared_ptr<bool> here_ =
       std::make_shared<bool>(true);  // ours alone; answers under way look whether it is there
@@ -421,9 +473,10 @@ class AgentServer final : public Agents, private Shells {
 }  // namespace
 
 std::unique_ptr<Agents> make_agents(ControlPlane& control, observe::Logs& logs, observe::Metrics& metrics,
-                                    Clock& clock, Duration stop_grace, IssueCredentials issue_credentials) {
+                                    Clock& clock, Duration stop_grace, IssueCredentials issue_credentials,
+                                    const DataCaps& caps) {
   return std::make_unique<AgentServer>(control, logs, metrics, clock, stop_grace,
-                                       std::move(issue_credentials));
+                                       std::move(issue_credentials), caps);
 }
 
 }  // namespace trainyard::control

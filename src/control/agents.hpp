@@ -42,8 +42,15 @@ class Agents {
   virtual std::vector<HostProgress> progress(domain::JobNumber job) = 0;
 };
 
+// How much one host of a job may have kept of what it says. What is beyond is dropped, and a line of its log says so.
+struct DataCaps {
+  uint64_t log_bytes_max = uint64_t{16} << 30;  // on disk: a day of 200 KiB/s
+  size_t metric_series_max = 1'000;             // names: each is a row and a line of a chart
+};
+
 // Lifetime: all arguments outlive it. Requires: made before control's loops start.
 std::unique_ptr<Agents> make_agents(ControlPlane& control, observe::Logs& logs, observe::Metrics& metrics,
-                                    Clock& clock, Duration stop_grace, IssueCredentials issue_credentials);
+                                    Clock& clock, Duration stop_grace, IssueCredentials issue_credentials,
+                                    const DataCaps& caps = {});
 
 }  // namespace trainyard::control

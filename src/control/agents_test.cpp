@@ -51,17 +51,19 @@ class TestLink final : public host::Link {
 
 class AgentsTest : public testing::Test {
  protected:
-  AgentsTest() {
+  explicit AgentsTest(const DataCaps& caps = {}) {
     Settings settings;
     settings.account = "123456789012";
     settings.images["machine"] = {};
     settings.scale_gangs = false;
     control = *make_control(settings, *ledger, launcher, logs, clock, random);
-    agents = make_agents(*control, logs, metrics, clock, 120s,
-                         [this](const domain::Job&, const auto&, Instant now) {
-                           ++issued;
-                           return wire::Credentials{"key", "secret", "session", now + 1h};
-                         });
+    agents = make_agents(
+        *control, logs, metrics, clock, 120s,
+        [this](const domain::Job&, const auto&, Instant now) {
+          ++issued;
+          return wire::Credentials{"key", "secret", "session", now + 1h};
+        },
+        caps);
     events = agents->events();
     NewJob job;
     job.key = {"us-east-1", "a"};
@@ -70,6 +72,14 @@ class AgentsTest : public testing::Test {
     control->create_job(job, [](const auto&) {});
     run();
     token = launcher.gangs.at({1, 1}).token;
+  }
+
+  std::vector<std::string> lines() {
+    std::vector<std::string> lines;
+    for (const auto& event :
+         logs.read({"us-east-1", "/aws/sagemaker/TrainingJobs", "a/algo-2-1763631900"}, {})->events)
+      lines.push_back(event.message);
+    return lines;
   }
 
   void run() {
@@ -234,6 +244,57 @@ TEST_F(AgentsTest, DataGoesToLogsAndMetricsOnce) {
   const std::string space = "/aws/sagemaker/TrainingJobs";
   EXPECT_EQ(metrics.samples({"us-east-1", space, "loss", {{"TrainingJobName", "a"}}}), 1u);
   EXPECT_EQ(metrics.samples({"us-east-1", space, "CPUUtilization", {{"Host", "a/algo-2"}}}), 1u);
+}
+
+TEST_F(AgentsTest, LinesThatTheDiskHasNoSpaceForAreDroppedAndCounted) {
+  auto link = hello(1);
+  logs.nearly_full = true;
+  say(link, wire::LogBatch{1, {{clock.now(), "one"}}});
+  say(link, wire::LogBatch{2, {{clock.now(), "second"}}});
+  EXPECT_FALSE(link->closed);
+  EXPECT_EQ(link->words(), "welcome:0,0 credentials data:1 data:2");
+  logs.nearly_full = false;
+  say(link, wire::LogBatch{3, {{clock.now(), "third"}}});
+  ASSERT_EQ(lines().size(), 2u);
+  EXPECT_EQ(lines()[0],
+            "trainyard: 11 bytes of log were dropped here because the server's disk was nearly full");
+  EXPECT_EQ(lines()[1], "third");
+  EXPECT_EQ(hello(1)->words(), "welcome:0,3 credentials") << "what was dropped is not sent again";
+}
+
+class SmallLogTest : public AgentsTest {
+ protected:
+  SmallLogTest() : AgentsTest({.log_bytes_max = 10}) {}
+};
+
+TEST_F(SmallLogTest, EndsAtItsLimit) {
+  auto link = hello(1);
+  for (uint64_t batch = 1; batch <= 5; ++batch) say(link, wire::LogBatch{batch, {{clock.now(), "12345"}}});
+  EXPECT_EQ(lines(),
+            (std::vector<std::string>{
+                "12345", "12345",
+                "trainyard: the log of this host has reached its limit of 10 B; what follows is dropped"}));
+  EXPECT_EQ(hello(1)->words(), "welcome:0,5 credentials");
+}
+
+class FewMetricsTest : public AgentsTest {
+ protected:
+  FewMetricsTest() : AgentsTest({.metric_series_max = 2}) {}
+};
+
+TEST_F(FewMetricsTest, FurtherNamesAreDropped) {
+  auto link = hello(1);
+  uint64_t batch = 0;
+  for (const char* name : {"a", "b", "c", "a", "d"})
+    say(link, wire::MetricBatch{++batch, {{name, clock.now(), 1, false}}});
+  const auto samples = [&](const char* name) {
+    return metrics.samples({"us-east-1", "/aws/sagemaker/TrainingJobs", name, {{"TrainingJobName", "a"}}});
+  };
+  EXPECT_EQ(samples("a"), 2u);
+  EXPECT_EQ(samples("b"), 1u);
+  EXPECT_EQ(samples("c") + samples("d"), 0u);
+  ASSERT_EQ(lines().size(), 1u);
+  EXPECT_NE(lines()[0].find("2 names of metrics"), std::string::npos);
 }
 
 TEST_F(AgentsTest, OrdersAreRepeatedOnEachLinkAndNotOnOne) {

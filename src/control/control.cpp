@@ -64,6 +64,7 @@ class SingleWriter final : public ControlPlane {
 
   void create_job(NewJob request, Answer answer) override {
     if (const auto fits = admit(request.spec); !fits) return answer(fits.error());
+    if (const auto room = settings_.check_room(); !room) return answer(room.error());
     Create create;
     create.job.key = request.key;
     create.job.account = settings_.account;
@@ -178,11 +179,8 @@ class SingleWriter final : public ControlPlane {
       return invalid("the job asks for " + std::to_string(spec.hosts()) +
                      " hosts, and the network pool of this server holds gangs of at most " +
                      std::to_string(hosts_max));
-    for (const domain::InstanceGroup& group : spec.groups) {
-      TRY(schedule::ask_of(group));
-      if (group.program) TRY(domain::resolve_image(settings_.images, group.program->image));
-    }
-    TRY(domain::resolve_image(settings_.images, spec.image));
+    for (const domain::InstanceGroup& group : spec.groups) TRY(schedule::ask_of(group));
+    TRY(domain::check_images(settings_.image_policy, settings_.images, spec));
     if (spec.encrypt_traffic && spec.hosts() > 1 && !settings_.no_encryption.empty())
       return invalid("EnableInterContainerTrafficEncryption is not to be had here: " +
                      settings_.no_encryption);
@@ -325,6 +323,7 @@ void SingleWriter::commit_step() {
   if (!committed) {
     log(Level::error, "control", "commit failed",
         {{"why", committed.error().message}, {"commands", std::to_string(taken.size())}});
+    if (const std::string why = ledger_.failure(); !why.empty()) settings_.ledger_failed(why);
     for (const Waiting& waiting : taken) waiting.refuse(committed.error());
     if (more) commit_due_.ring();
     return;

@@ -26,6 +26,7 @@
 #include <string>
 #include <vector>
 
+#include "base/disk_reserve.hpp"
 #include "base/random.hpp"
 #include "base/result.hpp"
 #include "base/time.hpp"
@@ -35,6 +36,7 @@
 #include "domain/batch.hpp"
 #include "domain/file_system.hpp"
 #include "domain/image.hpp"
+#include "domain/image_policy.hpp"
 #include "domain/job.hpp"
 #include "domain/limits.hpp"
 #include "domain/record.hpp"
@@ -55,8 +57,9 @@ namespace trainyard::control {
 struct Settings {
   std::string account;
   std::map<std::string, domain::Image>
-      images;               // what TrainingImage names stand for, beside oci: and containers-storage:
-  domain::Outward outward;  // how jobs reach the outside
+      images;  // what TrainingImage names stand for, beside oci: and containers-storage:
+  domain::ImagePolicy image_policy;  // which of the others jobs may run
+  domain::Outward outward;           // how jobs reach the outside
   domain::FileSystems file_systems;
   domain::FileSystems volumes;     // directories that Batch jobs may ask for, by the path that they call them
   domain::PosixUsers posix_users;  // as whom jobs use both
@@ -86,6 +89,11 @@ struct Settings {
   std::string api_address;   // of this server, for orders: "127.0.0.1:4566"
   std::string wire_address;  // "unix:/.../agents.sock"
   std::string objects_endpoint;  // "http://127.0.0.1:4566", or the external one
+  // Asked before a job is created; its error is the answer (base/disk_reserve.hpp).
+  CheckRoom check_room = no_reserve();
+  // Called by commit_step when the ledger takes no more commits (ledger.hpp, failure): the process must end, and is to
+  // be started again. Must not block.
+  std::function<void(const std::string& why)> ledger_failed = [](const std::string&) {};
 };
 
 // What the face hands over to create a job; control adds number, account, times.

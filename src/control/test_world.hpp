@@ -51,11 +51,19 @@ class MemoryLogs final : public observe::Logs {
     const std::lock_guard lock(mutex_);
     const auto found = streams_.find(key);
     if (found == streams_.end()) return not_found("no stream " + key.stream);
+    if (nearly_full && !events.empty()) return exhausted("the disk is nearly full");
     if (batch != 0 && batch <= found->second.last_batch) return {};
     found->second.events.insert(found->second.events.end(), events.begin(), events.end());
     if (batch != 0) found->second.last_batch = batch;
     return {};
   }
+  Result<uint64_t> stored_bytes(const observe::StreamKey& key) override {
+    const std::lock_guard lock(mutex_);
+    uint64_t bytes = 0;
+    for (const auto& event : streams_[key].events) bytes += event.message.size();
+    return bytes;
+  }
+  std::atomic<bool> nearly_full = false;
   Result<uint64_t> last_batch(const observe::StreamKey& key) override {
     const std::lock_guard lock(mutex_);
     return streams_[key].last_batch;

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "base/text.hpp"
+#include "domain/image_policy.hpp"
 #include "domain/json_fields.hpp"
 
 namespace trainyard::domain {
@@ -34,26 +35,6 @@ Result<Image::Kind> parse_image_kind(std::string_view text) {
 constexpr std::string_view kDocker = "docker://";
 constexpr size_t kKnownShownMax = 12;  // names in an error
 
-// Whether `text` is what `pattern` says, '*' standing for any text. Steps back to the last star only, so it takes at most
-// their product of steps.
-bool matches(std::string_view pattern, std::string_view text) {
-  size_t at = 0, star = std::string_view::npos, tried = 0, in_text = 0;
-  while (in_text < text.size()) {
-    if (at < pattern.size() && pattern[at] == '*') {
-      star = at++;
-      tried = in_text;
-    } else if (at < pattern.size() && pattern[at] == text[in_text]) {
-      at++, in_text++;
-    } else if (star != std::string_view::npos) {
-      at = star + 1;
-      in_text = ++tried;
-    } else {
-      return false;
-    }
-  }
-  return pattern.find_first_not_of('*', at) == std::string_view::npos;
-}
-
 bool is_about(std::string_view key, std::string_view name, const ImageName& parts) {
   if (key == name) return true;
   const std::string tag = parts.tag.empty() ? "" : ":" + parts.tag;
@@ -63,7 +44,7 @@ bool is_about(std::string_view key, std::string_view name, const ImageName& part
   if (parts.of_aws()) bases.push_back(parts.repository);
   for (const std::string& base : bases)
     for (const std::string& candidate : {base, base + tag, base + tag + digest})
-      if (matches(key, candidate)) return true;
+      if (matches_pattern(key, candidate)) return true;
   return false;
 }
 
@@ -132,9 +113,9 @@ std::string transport_of(const Image& image) {
 }
 
 bool ImageName::of_aws() const {
-  return matches("*.dkr.ecr.*.amazonaws.com", registry) ||
-         matches("*.dkr.ecr.*.amazonaws.com.cn", registry) ||
-         matches("*.dkr.ecr-fips.*.amazonaws.com", registry);
+  return matches_pattern("*.dkr.ecr.*.amazonaws.com", registry) ||
+         matches_pattern("*.dkr.ecr.*.amazonaws.com.cn", registry) ||
+         matches_pattern("*.dkr.ecr-fips.*.amazonaws.com", registry);
 }
 
 ImageName split_image_name(std::string_view name) {

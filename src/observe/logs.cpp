@@ -92,7 +92,12 @@ class LogDirectory final : public Logs, public ManyStreams {
   }
 
   Result<void> append(const StreamKey& key, const std::vector<LogEvent>& events, uint64_t batch) override {
+    if (!events.empty()) TRY(settings_.check_room());  // that a batch was taken is kept all the same
     return TRY(stream(key))->append(events, batch, clock_.now());
+  }
+
+  Result<uint64_t> stored_bytes(const StreamKey& key) override {
+    return TRY(TRY(stream(key))->summary()).bytes;
   }
 
   Result<uint64_t> last_batch(const StreamKey& key) override { return TRY(stream(key))->last_batch(); }

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/disk_reserve.hpp"
 #include "base/result.hpp"
 #include "base/time.hpp"
 
@@ -90,6 +91,8 @@ class Logs {
   // appended before is not appended again (an agent repeats what was not acknowledged).
   virtual Result<void> append(const StreamKey& key, const std::vector<LogEvent>& events,
                               uint64_t batch = 0) = 0;
+  // Of its events on disk, with the records' headers.
+  virtual Result<uint64_t> stored_bytes(const StreamKey& key) = 0;
   // The number of the last appended batch; 0 when there is none.
   virtual Result<uint64_t> last_batch(const StreamKey& key) = 0;
   virtual Result<LogPage> read(const StreamKey& key, const ReadQuery& query) = 0;
@@ -106,6 +109,8 @@ class Logs {
 struct LogSettings {
   // Events and streams whose last event is older are removed. None: kept for ever, as on AWS.
   std::optional<Duration> retention;
+  // Asked before each append of events; its error is the append's (base/disk_reserve.hpp).
+  CheckRoom check_room = no_reserve();
   // A segment is one file: small enough to remove old events in steps, large enough that a gigabyte is 16
   // files.
   uint64_t segment_bytes = 64 << 20;

@@ -1,0 +1,92 @@
+// Reads one table of the configuration file and notes which keys were read, so that unknown keys can be named.
+//
+// Threads: confined to one. Errors: invalid, with the key and the expected type. Lifetime: the value outlives the table.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <toml.hpp>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace trainyard::apps {
+
+class Table {
+ public:
+  Table(const toml::value& value, std::string place) : value_(value), place_(std::move(place)) {}
+
+  template <class T>
+  Result<void> read(const char* key, T& into) {
+    known_.insert(key);
+    if (!value_.contains(key)) return {};
+    try {
+      into = toml::get<T>(value_.at(key));
+      return {};
+    } catch (const std::exception&) {
+      return invalid(name(key) + " must be " + wanted(into));
+    }
+  }
+
+  // Each element of an array of tables, or the one table of that name.
+  template <class F>
+  Result<void> each(const char* key, F read_one) {
+    known_.insert(key);
+    if (!value_.contains(key)) return {};
+    const auto& found = value_.at(key);
+    if (found.is_table()) {
+      TRY(read_one(Table(found, name(key))));
+      return {};
+    }
+    if (!found.is_array()) return invalid(name(key) + " must be a table, [" + key + "] or [[" + key + "]]");
+    size_t index = 0;
+    for (const auto& element : found.as_array()) {
+      if (!element.is_table()) return invalid(name(key) + " must be written as tables, [[" + key + "]]");
+      TRY(read_one(Table(element, name(key) + "[" + std::to_string(index++) + "]")));
+    }
+    return {};
+  }
+
+  // Each member of a table of tables, with its name.
+  template <class F>
+  Result<void> each_named(const char* key, F read_one) {
+    known_.insert(key);
+    if (!value_.contains(key)) return {};
+    if (!value_.at(key).is_table()) return invalid(name(key) + " must be tables, [" + key + ".\"NAME\"]");
+    for (const auto& [member, element] : value_.at(key).as_table()) {
+      if (!element.is_table()) return invalid(name(key) + "." + member + " must be a table");
+      TRY(read_one(member, Table(element, name(key) + ".\"" + member + "\"")));
+    }
+    return {};
+  }
+
+  // Requires: every key that may stand here was asked for.
+  Result<void> nothing_else() const {
+    for (const auto& [key, value] : value_.as_table()) {
+      if (known_.count(key)) continue;
+      std::string names;
+      for (const auto& one : known_) names += (names.empty() ? "" : ", ") + one;
+      return invalid("'" + key + "' is not known" + (place_.empty() ? "" : " in " + place_) +
+                     "; what may stand there: " + names);
+    }
+    return {};
+  }
+
+  bool has(const char* key) const { return value_.contains(key); }
+  std::string name(const std::string& key) const { return place_.empty() ? key : place_ + "." + key; }
+
+ private:
+  static std::string wanted(const std::string&) { return "a string"; }
+  static std::string wanted(bool) { return "true or false"; }
+  static std::string wanted(double) { return "a number with a decimal point"; }
+  static std::string wanted(int64_t) { return "a whole number"; }
+  static std::string wanted(const std::vector<std::string>&) { return "a list of strings"; }
+  static std::string wanted(const std::map<std::string, std::string>&) { return "a table of strings"; }
+
+  const toml::value& value_;
+  std::string place_;
+  std::set<std::string> known_;
+};
+
+}  // namespace trainyard::apps

@@ -1,0 +1,104 @@
+#include "domain/image_policy.hpp"
+
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "domain/job.hpp"
+
+namespace trainyard::domain {
+namespace {
+
+constexpr size_t kShownMax = 10;  // of patterns and directories in an error
+
+std::string role_name(std::string_view arn) {
+  const size_t slash = arn.rfind('/');
+  return std::string(slash == arn.npos ? arn : arn.substr(slash + 1));
+}
+
+bool is_for(const ImageRule& rule, const std::string& role_arn) {
+  return rule.roles.empty() || std::ranges::any_of(rule.roles, [&](const std::string& role) {
+           return matches_pattern(role, role_arn) || matches_pattern(role, role_name(role_arn));
+         });
+}
+
+// A path or a repository that leads upwards would be below a prefix only by its text. A tag may stand behind its last part.
+bool leads_upwards(std::string_view path) {
+  return std::ranges::any_of(split(path, '/'), [](std::string_view part) {
+    const std::string_view name = part.substr(0, part.find(':'));
+    return name == ".." || name == ".";
+  });
+}
+
+// How patterns may name it: with and without its tag or digest.
+std::vector<std::string> texts_of(const Image& image) {
+  if (image.kind != Image::Kind::registry) return {transport_of(image)};
+  const ImageName name = split_image_name(image.source);
+  return {image.source, name.registry + "/" + name.repository};
+}
+
+std::string listed(const std::vector<std::string>& all) {
+  std::string text;
+  for (size_t i = 0; i < all.size() && i < kShownMax; ++i) text += (i == 0 ? "" : ", ") + all[i];
+  if (all.size() > kShownMax) text += ", ..";
+  return text.empty() ? "none" : text;
+}
+
+Result<void> check_directory(const std::vector<std::string>& directories, const Image& image) {
+  const bool below =
+      !leads_upwards(image.source) && std::ranges::any_of(directories, [&](const std::string& directory) {
+        return image.source.starts_with(directory.ends_with('/') ? directory : directory + "/");
+      });
+  if (below) return ok();
+  return denied("image 'oci:" + shorten(image.source, 200) + "' is not allowed: OCI layouts may lie below " +
+                listed(directories));
+}
+
+}  // namespace
+
+bool matches_pattern(std::string_view pattern, std::string_view text) {
+  size_t at = 0, in = 0, star = pattern.npos, retry = 0;
+  while (in < text.size()) {
+    if (at < pattern.size() && pattern[at] == '*') {
+      star = at++;
+      retry = in;
+    } else if (at < pattern.size() && pattern[at] == text[in]) {
+      ++at, ++in;
+    } else if (star != pattern.npos) {
+      at = star + 1;
+      in = ++retry;
+    } else {
+      return false;
+    }
+  }
+  while (at < pattern.size() && pattern[at] == '*') ++at;
+  return at == pattern.size();
+}
+
+Result<void> check_image(const ImagePolicy& policy, const std::map<std::string, Image>& images,
+                         const std::string& name, const std::string& role_arn) {
+  const Image image = TRY(resolve_image(images, name));
+  if (find_image_key(images, name)) return ok();
+  if (image.kind == Image::Kind::oci && policy.oci_directories)
+    TRY(check_directory(*policy.oci_directories, image));
+  if (!policy.allow) return ok();
+  const auto texts = texts_of(image);
+  std::vector<std::string> allowed;
+  for (const ImageRule& rule : *policy.allow) {
+    if (!is_for(rule, role_arn)) continue;
+    allowed.push_back(rule.pattern);
+    const bool about = std::ranges::any_of(
+        texts, [&](const std::string& text) { return matches_pattern(rule.pattern, text); });
+    if (about && !leads_upwards(image.source)) return ok();
+  }
+  return denied("image '" + shorten(name, 200) + "' is not allowed for the role '" + shorten(role_arn, 200) +
+                "': the server's config allows it " + listed(allowed));
+}
+
+Result<void> check_images(const ImagePolicy& policy, const std::map<std::string, Image>& images,
+                          const JobSpec& spec) {
+  for (const InstanceGroup& group : spec.groups)
+    if (group.program) TRY(check_image(policy, images, group.program->image, spec.role_arn));
+  return check_image(policy, images, spec.image, spec.role_arn);
+}
+
+}  // namespace trainyard::domain
