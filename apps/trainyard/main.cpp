@@ -17,6 +17,7 @@
 #include "host/machine_clock.hpp"
 #include "host/terminal.hpp"
 #include "objects/s3_client.hpp"
+#include "observe/audit.hpp"
 #include "trainyard/data_directory.hpp"
 #include "trainyard/doctor.hpp"
 #include "trainyard/environment.hpp"
@@ -63,6 +64,12 @@ const std::vector<cli::Form>& operating() {
        "Read every object and compare it with its checksum; exit code 1 if one is broken.",
        "",
        {"trainyard scrub", "trainyard scrub --bucket data --rate 50"}},
+      {"audit",
+       {"ACTION"},
+       {kData},
+       "Check that no record of the audit log was changed.",
+       "Prints the digest of the last record: kept elsewhere, it shows later that none was cut off.",
+       {"trainyard audit verify"}},
       {"doctor",
        {},
        {kData, {"--clean", "", false, "sweep what a crash left"}},
@@ -163,7 +170,7 @@ Result<int> about_jobs(const cli::Arguments& arguments) {
 Result<void> become_root_of_something(const cli::Arguments& arguments, const std::string& data) {
   if (host::is_root()) return ok();
   if (arguments.command == "doctor" && !arguments.has("--clean")) return ok();  // says itself whether it can
-  if (arguments.command == "env") return ok();
+  if (arguments.command == "env" || arguments.command == "audit") return ok();
   if (arguments.command == "scrub") return ok();  // reads, with the rights that its caller has
   TRY(host::make_directories(data, 0700).in("making the data directory"));
   return host::enter_enclosure(std::filesystem::canonical(data).string() + "/enclosure");
@@ -183,6 +190,17 @@ Result<int> scrub(const cli::Arguments& arguments, const std::string& data) {
   return whole ? 0 : 1;
 }
 
+// Needs no server: the log may be a copy.
+Result<void> verify_audit(const std::string& action, const std::string& data) {
+  if (action != "verify") return invalid("unknown action '" + action + "': `trainyard audit verify`");
+  const auto found = TRY(observe::verify_audit_log(data + "/audit").in("verifying the audit log"));
+  std::printf("%llu records in %llu files, unchanged%s%s\nlast digest: %s\n",
+              static_cast<unsigned long long>(found.records), static_cast<unsigned long long>(found.files),
+              found.from_beginning ? "" : "; older files were moved away",
+              found.torn ? "; the last line is not whole" : "", found.digest.c_str());
+  return ok();
+}
+
 Result<int> operate(const cli::Arguments& arguments) {
   const std::string data = arguments.value("--data", apps::default_data_directory());
   TRY(become_root_of_something(arguments, data));
@@ -192,6 +210,7 @@ Result<int> operate(const cli::Arguments& arguments) {
   if (arguments.command == "doctor") TRY(apps::doctor(data, arguments.has("--clean")));
   if (arguments.command == "warm")
     TRY(apps::warm({data, arguments.value("--config"), arguments.operands.front()}));
+  if (arguments.command == "audit") TRY(verify_audit(arguments.operands.front(), data));
   if (arguments.command == "env") {
     const auto record = TRY(apps::read_server_record(data));
     std::fputs(apps::shell_exports(std::filesystem::absolute(data).string(), record).c_str(), stdout);

@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "api/api.hpp"
+#include "api/audit.hpp"
 #include "api/auth/temporary_keys.hpp"
 #include "api/identity_keeper.hpp"
 #include "api/shapes/trainyard.hpp"
@@ -33,6 +34,7 @@
 #include "ledger/ledger.hpp"
 #include "objects/directory.hpp"
 #include "objects/s3_client.hpp"
+#include "observe/audit.hpp"
 #include "observe/logs.hpp"
 #include "observe/metrics.hpp"
 #include "trainyard/campaigns.hpp"
@@ -207,14 +209,8 @@ void greet(const ServerRecord& record, const DataDirectory& data, const Config& 
 
 // The keys that a config stands for; that of an external object store stays as it was at the start.
 Result<std::vector<api::LastingKey>> keys_of(const DataDirectory& data, const Config& fresh,
-                                             const Config& config, const Identity& identity, Random& random) {
-  auto keys = TRY(data.identity(identity.account, fresh.access_keys, random)).keys;
-  if (config.objects) {
-    api::LastingKey store = identity.keys.front();
-    store.user = keys.front().user;
-    keys.insert(keys.begin(), std::move(store));
-  }
-  return keys;
+                                             const Identity& identity, Random& random) {
+  return TRY(data.identity(identity.account, fresh.access_keys, random)).keys;
 }
 
 }  // namespace
@@ -247,6 +243,7 @@ Result<void> serve(const ServeOptions& options) {
   log_settings.check_room = check_room;
   auto logs = TRY(observe::open_logs(data.file("logs"), clock, log_settings).in("opening the logs"));
   auto metrics = TRY(observe::open_metrics(data.file("metrics")).in("opening the metrics"));
+  auto audit = TRY(observe::open_audit_log(data.file("audit")).in("opening the audit log"));
   auto objects = TRY(open_objects(config, data, check_room, clock, random).in("opening the object store"));
 
   // What runs. The port must be known before the first order is written, so the face listens first.
@@ -355,10 +352,11 @@ Result<void> serve(const ServeOptions& options) {
   Changing owner_key(identity.keys.front());
   const auto own_keys = [&] { return signing::Keys{owner_key().id, owner_key().secret, ""}; };
   auto campaigns = TRY(open_campaigns(config, data, own_endpoint, own_keys, *objects, clock, random));
-  auto api =
-      api::make_api(api_settings, {*control, *logs, *metrics, *objects, clock, random, &agents->shells(),
-                                   [&](domain::JobNumber job) { return agents->progress(job); },
-                                   campaigns.get(), &statistics, &keeper});
+  auto api = api::make_api(
+      api_settings,
+      {*control, *logs, *metrics, *objects, clock, random, &agents->shells(),
+       [&](domain::JobNumber job) { return agents->progress(job); }, campaigns.get(), &statistics, &keeper},
+      audit.get());
 
   ServerRecord record{own_endpoint, reachable, config.region, "", identity.keys.front()};
   TRY(host::make_directories(data.file("clients")));
@@ -406,7 +404,7 @@ Result<void> serve(const ServeOptions& options) {
       continue;
     }
     // Keys of the config come and go with it; without any, the one that was made up holds.
-    const auto keys = keys_of(data, *fresh, config, identity, random);
+    const auto keys = keys_of(data, *fresh, identity, random);
     auto fresh_identities =
         keys ? config_identities(*fresh, identity.account, *keys) : Result<policy::Identities>(keys.error());
     if (!fresh_identities) {

@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "api/api.hpp"
+#include "api/audit.hpp"
 #include "api/auth/auth.hpp"
 #include "api/auth/authorizer.hpp"
 #include "api/body.hpp"
@@ -31,13 +32,15 @@ constexpr size_t kRequestIdBytes = 16;
 
 class Api final : public host::Handler {
  public:
-  Api(const Settings& settings, const Services& services)
+  Api(const Settings& settings, const Services& services, observe::AuditLog* audit)
       : settings_(settings),
         services_(services),
         authenticator_(settings_, services.control),
         authorizer_(settings_, services_),
         remotes_(settings_.remote_regions, services.clock),
-        table_(all_operations(settings_, services_)) {
+        table_(all_operations(settings_, services_)),
+        audit_(audit) {
+    add_cloudtrail(table_, audit_);
     for (const auto* service : all_services())
       constraints_.emplace(service, std::make_unique<Constraints>(*service));
   }
@@ -111,6 +114,8 @@ class Api final : public host::Handler {
     Route route;
     Context context;
     std::chrono::nanoseconds begun;
+    // ARNs, for the audit log: known when the input is decoded, shared with the call that answers later.
+    std::shared_ptr<std::vector<std::string>> resources = std::make_shared<std::vector<std::string>>();
   };
   using Reply = std::function<void(host::Response)>;
 
@@ -214,6 +219,7 @@ class Api final : public host::Handler {
     if (auto refused = refuse_region(call)) return reply(fail(call, *refused));
     const Decode decode = [&](void* input) -> std::optional<Failure> {
       if (auto failure = decode_into(call, *entry, body, parameters, input)) return failure;
+      note_resources(call, input);
       return authorizer_.check(call.context, *entry->shape, input);
     };
     if (remotes_.is_for_another(call.route, call.context.region)) {
@@ -228,7 +234,7 @@ class Api final : public host::Handler {
 
     // The head is gone when an answer comes later, so the answer carries a call without one.
     static const host::RequestHead kNoHead;
-    auto later = std::make_shared<Call>(Call{kNoHead, call.route, call.context, call.begun});
+    auto later = std::make_shared<Call>(Call{kNoHead, call.route, call.context, call.begun, call.resources});
     entry->call(call.context, decode, [this, later, reply](const void* output, const Failure* failure) {
       reply(failure ? fail(*later, *failure) : succeed(*later, output));
     });
@@ -334,6 +340,28 @@ class Api final : public host::Handler {
          {"principal", call.context.principal.arn.empty() ? "unknown" : call.context.principal.arn},
          {"region", call.context.region.empty() ? "unknown" : call.context.region},
          {"microseconds", std::to_string(took.count())}});
+    audit(call, status, code);
+  }
+
+  void note_resources(const Call& call, const void* input) const {
+    if (!audit_ || !access_table_.knows(*call.route.operation)) return;
+    call.resources->clear();
+    for (const Access& access : access_table_.find(call.context, *call.route.operation, input).all)
+      call.resources->push_back(access.resource);
+  }
+
+  // A read never waits for a full queue: it may be answered on an I/O thread.
+  void audit(const Call& call, int status, std::string_view code) {
+    if (!audit_ || !call.route.operation) return;
+    const AnsweredRequest request{
+        call.context,    *call.route.service, call.route.operation->name, status, code,
+        *call.resources, request_id()};
+    if (!is_recorded(request)) return;
+    const auto when_full =
+        is_read_only(request.operation) ? observe::WhenFull::drop : observe::WhenFull::wait;
+    if (auto kept = audit_->append(audit_event(request), call.context.now, when_full); !kept)
+      log(Level::error, "api", "a request is not in the audit log",
+          {{"request", call.context.request_id}, {"why", kept.error().message}});
   }
 
   // -- S3: on a stream's thread, bodies pass through; the signature was found right by choose()
@@ -361,6 +389,7 @@ class Api final : public host::Handler {
     if (by_head && !call.context.principal.owner()) {
       const Decode head_only = [&](void* input) -> std::optional<Failure> {
         if (auto failure = decode_s3(*entry, call.head, *address, "", input, true)) return failure;
+        note_resources(call, input);
         return authorizer_.check(call.context, *entry->shape, input);
       };
       if (auto refused = entry->inspect(head_only)) return reply(*refused);
@@ -400,6 +429,7 @@ class Api final : public host::Handler {
         text = std::move(*read);
       }
       if (auto failure = decode_s3(*entry, call.head, *address, text, input, false)) return failure;
+      note_resources(call, input);
       return by_head ? std::nullopt : authorizer_.check(call.context, *entry->shape, input);
     };
     if (entry->stream) {
@@ -480,13 +510,20 @@ class Api final : public host::Handler {
   Authorizer authorizer_;
   Remotes remotes_;
   OperationTable table_;
+  const AccessTable access_table_;
+  observe::AuditLog* const audit_;  // nullptr: nothing is recorded
   std::map<const shapes::Service*, std::unique_ptr<Constraints>> constraints_;
 };
 
 }  // namespace
 
 std::unique_ptr<host::Handler> make_api(const Settings& settings, const Services& services) {
-  return std::make_unique<Api>(settings, services);
+  return make_api(settings, services, nullptr);
+}
+
+std::unique_ptr<host::Handler> make_api(const Settings& settings, const Services& services,
+                                        observe::AuditLog* audit) {
+  return std::make_unique<Api>(settings, services, audit);
 }
 
 }  // namespace trainyard::api

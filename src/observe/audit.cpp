@@ -90,11 +90,12 @@ class FileAuditLog final : public AuditLog {
     return ok();
   }
 
-  Result<void> append(Json event, Instant at) override {
+  Result<void> append(Json event, Instant at, WhenFull when_full) override {
     CHECK(event.is_object(), "a record is an object");
     std::unique_lock lock(mutex_);
     const auto has_space = [this] { return queue_.size() < limits_.queue_records_max; };
-    if (!changed_.wait_for(lock, limits_.append_wait_max, has_space))
+    if (!has_space() &&
+        (when_full == WhenFull::drop || !changed_.wait_for(lock, limits_.append_wait_max, has_space)))
       return unavailable("the audit log cannot be written: its queue is full");
     queue_.push_back({std::make_shared<const Json>(std::move(event)), at});
     ++appended_;

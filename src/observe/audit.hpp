@@ -44,13 +44,16 @@ struct AuditPage {
   std::string next_token;    // empty: there are no more
 };
 
+// What append() does when the queue is full.
+enum class WhenFull { wait, drop };
+
 class AuditLog {
  public:
   virtual ~AuditLog() = default;
 
-  // Errors: unavailable: the log cannot be written; the record is lost.
+  // Errors: unavailable: the log cannot be written, or the queue is full and not waited for; the record is lost.
   // Requires: event is an object with eventTime.
-  virtual Result<void> append(Json event, Instant at) = 0;
+  virtual Result<void> append(Json event, Instant at, WhenFull when_full = WhenFull::wait) = 0;
   // Waits until every record appended before is on the disk. Errors: unavailable after append_wait_max.
   virtual Result<void> flush() = 0;
   // Sees records that flush() has put on the disk. Errors: invalid (a token that this log did not give).

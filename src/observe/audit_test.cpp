@@ -238,6 +238,7 @@ TEST(Audit, WaitsForADiskThatRefuses) {
   ASSERT_FALSE(last);
   EXPECT_EQ(last.error().kind, Kind::unavailable);
   EXPECT_EQ(accepted, 2);
+  EXPECT_FALSE((*log)->append(event(9, kNoon), kNoon, WhenFull::drop));
   std::filesystem::remove(path);
   while (!(*log)->flush()) {
   }

@@ -97,6 +97,8 @@ constexpr Row kRows[] = {
     {"service-quotas", "RequestServiceQuotaIncrease", "",
      "arn:aws:servicequotas:{region}:{account}:{ServiceCode}/{QuotaCode}"},
 
+    {"cloudtrail", "LookupEvents", "", kAll},
+
     {"sts", "GetCallerIdentity", "", ""},
     {"sts", "AssumeRole", "", "{RoleArn}"},
 

@@ -2,6 +2,7 @@
 
 #include "api/operations/service_quotas.hpp"
 #include "api/shapes/batch.hpp"
+#include "api/shapes/cloudtrail.hpp"
 #include "api/shapes/cloudwatch.hpp"
 #include "api/shapes/iam.hpp"
 #include "api/shapes/logs.hpp"
@@ -41,7 +42,7 @@ std::span<const shapes::Service* const> all_services() {
       &shapes::cloudwatch::kService, &shapes::sts::kService,
       &shapes::iam::kService,        &shapes::trainyard::kService,
       &shapes::batch::kService,      &shapes::service_quotas::kService,
-      &shapes::s3::kService};
+      &shapes::cloudtrail::kService, &shapes::s3::kService};
   return kAll;
 }
 
