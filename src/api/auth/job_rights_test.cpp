@@ -91,7 +91,10 @@ struct World {
     out.attempts.push_back({.number = 1, .state = domain::AttemptState::running});
     return out;
   }
-  void keep(domain::Job job) { control.jobs[job.key] = std::make_shared<const domain::Job>(std::move(job)); }
+  void keep(domain::Job job) {
+    const domain::JobKey key = job.key;
+    control.jobs[key] = std::make_shared<const domain::Job>(std::move(job));
+  }
   void add_job(const std::string& name, uint64_t number) { keep(job(name, number)); }
 
   Signing keys(const RoleSession& session, Duration lifetime = 1h) {
@@ -158,9 +161,10 @@ std::string create_body(const std::string& name, const std::string& role = kTrai
 }
 
 std::string text_between(const std::string& text, const std::string& begin, const std::string& end) {
-  const auto from = text.find(begin);
-  if (from == std::string::npos) return "";
-  return text.substr(from + begin.size(), text.find(end, from) - from - begin.size());
+  const auto at = text.find(begin);
+  if (at == std::string::npos) return "";
+  const auto from = at + begin.size();
+  return text.substr(from, text.find(end, from) - from);
 }
 
 Signing credentials(const in_memory::Reply& reply) {
@@ -411,8 +415,9 @@ TEST(Sessions, KeepTheirPersonAndSourceIdentityAndCanBeRevoked) {
                 .status,
             400)
       << "the role does not trust SageMaker";
-  ASSERT_EQ(world.json("SageMaker.CreateTrainingJob", create_body("by-session"), "sagemaker", second).status,
-            200);
+  const auto created =
+      world.json("SageMaker.CreateTrainingJob", create_body("by-session"), "sagemaker", second);
+  ASSERT_EQ(created.status, 200) << created.body;
   EXPECT_EQ(world.control.jobs.at({"eu-west-1", "by-session"})->spec.principal, "ana");
 
   one.inline_policies["AWSRevokeOlderSessions"] = document(
@@ -432,7 +437,9 @@ TEST(Sessions, MayDoLessThanTheirRole) {
   World world;
   world.role("one", allow(R"("s3:*")", R"("*")"), R"({"AWS":"123456789012"})");
   const std::string policy = percent_encode(allow(R"("s3:GetObject")", R"("arn:aws:s3:::data/*")"));
-  const Signing session = credentials(world.form(assume("one", "&Policy=" + policy), "sts"));
+  const auto assumed = world.form(assume("one", "&Policy=" + policy), "sts");
+  ASSERT_EQ(assumed.status, 200) << assumed.body;
+  const Signing session = credentials(assumed);
   EXPECT_EQ(world.s3("GET", "/data/train/part-0", "", session).status, 200);
   EXPECT_NE(world.s3("GET", "/bob/secret", "", session).body.find("because no session policy allows"),
             std::string::npos);
