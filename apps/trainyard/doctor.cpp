@@ -12,13 +12,13 @@
 namespace trainyard::apps {
 namespace {
 
-std::string mark(host::Finding::State state) {
+std::string mark(host::Examination::State state) {
   switch (state) {
-    case host::Finding::State::ok:
+    case host::Examination::State::ok:
       return paint(Paint::green, "ok     ");
-    case host::Finding::State::limited:
+    case host::Examination::State::limited:
       return paint(Paint::yellow, "limited");
-    case host::Finding::State::missing:
+    case host::Examination::State::missing:
       return paint(Paint::red, "missing");
   }
   return "";
@@ -37,7 +37,7 @@ void print_findings(const std::string& data_directory) {
                 finding.sentence.c_str());
     if (!finding.remedy.empty())
       std::printf("         %-22s %s\n", "", paint(Paint::dim, finding.remedy).c_str());
-    missing += finding.state == host::Finding::State::missing;
+    missing += finding.state == host::Examination::State::missing;
   }
   std::printf("%s\n", missing == 0 ? "This machine can run jobs."
                                    : "What is missing above keeps jobs from running here.");
@@ -49,13 +49,13 @@ void print_set_aside(const std::string& data_directory) {
   const auto aside = ledger::read_set_aside(path);
   if (!aside && aside.error().kind == Kind::not_found) return;
   if (!aside) {
-    std::printf("%s  %-22s %s\n", mark(host::Finding::State::limited).c_str(), "ledger",
+    std::printf("%s  %-22s %s\n", mark(host::Examination::State::limited).c_str(), "ledger",
                 aside.error().message.c_str());
     return;
   }
   for (const auto& record : *aside)
     std::printf("%s  %-22s the record of %s %s was set aside: %s\n",
-                mark(host::Finding::State::limited).c_str(), "ledger", record.kind.c_str(),
+                mark(host::Examination::State::limited).c_str(), "ledger", record.kind.c_str(),
                 record.name.c_str(), record.reason.c_str());
   if (!aside->empty())
     std::printf("         %-22s %s\n", "",

@@ -29,7 +29,7 @@
 namespace trainyard::host {
 namespace {
 
-using State = Finding::State;
+using State = Examination::State;
 
 // Below this a first job with an image and a data set is likely to fill the disk.
 constexpr uint64_t kDiskBytesComfortable = 10ull << 30;
@@ -97,7 +97,7 @@ int try_in_child(Body body) {
 
 std::string because(int error_number) { return std::string(": ") + ::strerror(error_number); }
 
-Finding user() {
+Examination user() {
   if (::geteuid() != 0)
     return {"user", State::missing,
             "runs as an ordinary user, who may make no namespaces of his own here: no job can run",
@@ -117,8 +117,8 @@ Finding user() {
           "install the package uidmap, and give him a line each in /etc/subuid and /etc/subgid"};
 }
 
-Finding program(const std::string& name, const char* program, const std::vector<std::string>& version,
-                const char* for_what, const char* package) {
+Examination program(const std::string& name, const char* program, const std::vector<std::string>& version,
+                    const char* for_what, const char* package) {
   if (!on_path(program))
     return {name, State::missing, std::string(program) + " is not on PATH; " + for_what,
             std::string("install the package ") + package};
@@ -129,7 +129,7 @@ Finding program(const std::string& name, const char* program, const std::vector<
   return {name, State::ok, to_utf8(shorten(first.empty() ? program : first, 100)), ""};
 }
 
-Finding namespaces(const std::string& name, int flags, const char* for_what) {
+Examination namespaces(const std::string& name, int flags, const char* for_what) {
   const int error = try_in_child([&] { return ::unshare(flags) == 0; });
   if (error == 0) return {name, State::ok, "can be made", ""};
   return {name, State::missing, std::string("cannot be made") + because(error) + "; " + for_what,
@@ -137,7 +137,7 @@ Finding namespaces(const std::string& name, int flags, const char* for_what) {
 }
 
 // What an agent of an ordinary user's server does first.
-Finding own_processes() {
+Examination own_processes() {
   const int error = try_in_child([] {
     if (::unshare(CLONE_NEWPID | CLONE_NEWNS) != 0) return false;
     const pid_t first = ::fork();
@@ -156,7 +156,7 @@ constexpr const char* kRootWithoutRights =
     "; root in containers has no rights: images whose programs chown, change their user or bring their own "
     "sshd fail";
 
-Finding user_namespaces() {
+Examination user_namespaces() {
   const int error = try_in_child([] { return ::unshare(CLONE_NEWUSER) == 0; });
   if (error == 0) return {"user namespaces", State::ok, "can be made", ""};
   return {"user namespaces", State::limited, "cannot be made" + because(error) + kRootWithoutRights,
@@ -164,7 +164,7 @@ Finding user_namespaces() {
 }
 
 // Whether what lies in the data directory can be shown to a container by its own ids.
-Finding mapped_mounts(const std::string& data_directory) {
+Examination mapped_mounts(const std::string& data_directory) {
   std::string path = data_directory;
   while (!path.empty() && !exists(path)) path.erase(path.rfind('/'));
   if (path.empty()) path = "/";
@@ -184,7 +184,7 @@ Finding mapped_mounts(const std::string& data_directory) {
 }
 
 // What an ordinary user lacks keeps no job from running.
-Finding delegated_cgroups(const std::string& mode) {
+Examination delegated_cgroups(const std::string& mode) {
   const CgroupLayout& layout = cgroup_layout();
   std::string can, cannot;
   // Processes are limited by other means, if need be.
@@ -201,7 +201,7 @@ Finding delegated_cgroups(const std::string& mode) {
               : "give him a group of his own in each v1 hierarchy and start trainyard in it; or run as root"};
 }
 
-Finding cgroups() {
+Examination cgroups() {
   const CgroupLayout& layout = cgroup_layout();
   static constexpr const char* kModes[] = {
       "no cgroups", "cgroup v1", "hybrid cgroups (v1 with a v2 hierarchy beside)",
@@ -242,7 +242,7 @@ Finding cgroups() {
 }
 
 // Mounts made here end with the child.
-Finding overlay() {
+Examination overlay() {
   const TemporaryDirectory directory;
   for (const char* name : {"lower", "upper", "work", "root"})
     if (!make_directories(directory.path() + "/" + name))
@@ -261,7 +261,7 @@ Finding overlay() {
           "keep the data directory on ext4 or xfs, with Linux 5.11 or newer, or run as root"};
 }
 
-Finding firewall() {
+Examination firewall() {
   if (!on_path("nft"))
     return {"nftables", State::missing, "nft is not on PATH; without it jobs have no network",
             "install the package nftables"};
@@ -283,7 +283,7 @@ Finding firewall() {
 }
 
 // Others' chains are heard too: a packet that one of them drops is gone, whatever ours say.
-Finding foreign_forwarding() {
+Examination foreign_forwarding() {
   const auto chain = run({{"nft", "list", "chain", "ip", "filter", "FORWARD"}, {}, "", "", kToolMax});
   const bool drops = chain && chain->code == 0 && chain->output.find("policy drop") != std::string::npos;
   if (!drops) return {"other firewalls", State::ok, "none drops what is forwarded", ""};
@@ -294,7 +294,7 @@ Finding foreign_forwarding() {
           ""};
 }
 
-Finding forwarding() {
+Examination forwarding() {
   const auto now = number_in("/proc/sys/net/ipv4/ip_forward");
   if (now && *now == 1) return {"forwarding", State::ok, "net.ipv4.ip_forward is on", ""};
   if (::access("/proc/sys/net/ipv4/ip_forward", W_OK) == 0)
@@ -306,7 +306,7 @@ Finding forwarding() {
 }
 
 // For an ordinary user: jobs' way to the outside.
-Finding way_out() {
+Examination way_out() {
   const char* remedy = "allow this user /dev/net/tun (udev: KERNEL==\"tun\", MODE=\"0666\")";
   if (!on_path("slirp4netns"))
     return {"way out", State::limited,
@@ -320,7 +320,7 @@ Finding way_out() {
           remedy};
 }
 
-Finding encryption() {
+Examination encryption() {
   const std::string missing = why_no_tunnel();
   if (missing.empty())
     return {"traffic encryption", State::ok, "between the hosts of jobs that ask for it, by WireGuard", ""};
@@ -329,7 +329,7 @@ Finding encryption() {
 }
 
 // A bridge and a pair of interfaces, in a network of the child's own.
-Finding bridges() {
+Examination bridges() {
   if (!on_path("ip"))
     return {"bridge, veth", State::limited, "not tried: ip is not on PATH", "install the package iproute2"};
   const auto tried = run({{"unshare", "--net", "sh", "-c",
@@ -345,7 +345,7 @@ Finding bridges() {
       "run as root, with a kernel that has bridge and veth"};
 }
 
-Finding fuse() {
+Examination fuse() {
   const File device(::open("/dev/fuse", O_RDWR | O_CLOEXEC));
   if (device) return {"FUSE", State::ok, "/dev/fuse can be opened", ""};
   return {"FUSE", State::limited,
@@ -353,7 +353,7 @@ Finding fuse() {
           "modprobe fuse, and allow /dev/fuse"};
 }
 
-Finding volumes() {
+Examination volumes() {
   const File control(::open("/dev/loop-control", O_RDWR | O_CLOEXEC));
   const int error = errno;
   if (!control)
@@ -367,13 +367,13 @@ Finding volumes() {
   return {"volumes", State::ok, "can be given a size", ""};
 }
 
-Finding gpus() {
+Examination gpus() {
   const MachineCapacity capacity = machine_capacity();
   if (capacity.gpus == 0) return {"GPUs", State::limited, "no NVIDIA device files: jobs run on CPUs", ""};
   return {"GPUs", State::ok, std::to_string(capacity.gpus) + " NVIDIA device files", ""};
 }
 
-Finding disk(const std::string& data_directory) {
+Examination disk(const std::string& data_directory) {
   std::string path = data_directory.empty() ? "/" : data_directory;
   struct statvfs status;
   while (::statvfs(path.c_str(), &status) != 0) {
@@ -434,8 +434,8 @@ MachineCapacity machine_capacity() {
   return capacity;
 }
 
-std::vector<Finding> examine_machine(const std::string& data_directory) {
-  std::vector<Finding> findings;
+std::vector<Examination> examine_machine(const std::string& data_directory) {
+  std::vector<Examination> findings;
   findings.push_back(user());
   findings.push_back(program("OCI runtime", "crun", {"crun", "--version"}, "no job can run", "crun"));
   findings.push_back(

@@ -22,7 +22,7 @@ std::vector<std::string> gpu_devices();
 // The first of them only: one a GPU.
 std::vector<std::string> gpu_cards();
 
-struct Finding {
+struct Examination {
   enum class State {
     ok,
     limited,  // works, but not in every way
@@ -35,6 +35,6 @@ struct Finding {
 };
 // Tries, rather than guesses, what can be tried without leaving a trace. `data_directory`: whose disk is
 // looked at.
-std::vector<Finding> examine_machine(const std::string& data_directory);
+std::vector<Examination> examine_machine(const std::string& data_directory);
 
 }  // namespace trainyard::host

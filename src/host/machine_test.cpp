@@ -27,7 +27,7 @@ TEST(Machine, IsExaminedInSentencesAndLeftAsItWas) {
                 finding.remedy.empty() ? "" : " -> ", finding.remedy.c_str());
     EXPECT_TRUE(names.insert(finding.name).second) << "twice: " << finding.name;
     EXPECT_FALSE(finding.sentence.empty()) << finding.name;
-    const bool missing = finding.state == Finding::State::missing;
+    const bool missing = finding.state == Examination::State::missing;
     EXPECT_TRUE(!missing || !finding.remedy.empty()) << finding.name;
   }
   for (const char* expected :
