@@ -3,6 +3,7 @@
 
 #include "domain/array.hpp"
 #include "sim/checkers.hpp"
+#include "sim/wishes.hpp"
 
 namespace trainyard::sim {
 
@@ -66,6 +67,10 @@ void Checkers::check_retries(const Job& job) {
                  title(job) + " was tried again " + std::to_string(failed) + " times");
   if (job.state != JobState::failed || job.stop_requested) return;
   if (!job.failure_reason.starts_with("InternalServerError: ")) return;
+  if (job.attempts.empty()) {  // it could not be planned
+    World::check(job.spec.principal == kHostileUser, title(job) + " failed before its first attempt");
+    return;
+  }
   World::check(!job.spec.spot, title(job) + " is a spot job, and failed for '" + job.failure_reason + "'");
   World::check(failed == job.spec.retries_max + 1, title(job) + " failed after " + std::to_string(failed) +
                                                        " attempts, and may be tried again " +

@@ -101,7 +101,7 @@ std::vector<control::NewJob> some_extreme_jobs(World& world) {
     control::NewJob job;
     job.key = {kRegion, "extreme-" + std::to_string(n)};
     job.spec.image = "machine";
-    job.spec.principal = "mallory";
+    job.spec.principal = kHostileUser;
     job.spec.groups = {{"homogeneousCluster", "ml.t3.medium", 1}};
     const int64_t value = kExtremes[world.random.below(std::size(kExtremes))];
     switch (world.random.below(7)) {
@@ -139,7 +139,7 @@ domain::Job job_of_an_earlier_version(Instant created) {
   job.key = {kRegion, "poison"};
   job.account = "123456789012";
   job.spec.image = "machine";
-  job.spec.principal = "mallory";
+  job.spec.principal = kHostileUser;
   job.spec.groups = {
       {"a", "ml.t3.medium", INT32_MAX}, {"b", "ml.t3.medium", INT32_MAX}, {"c", "ml.t3.medium", 2}};
   job.created = job.modified = created;

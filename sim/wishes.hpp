@@ -23,6 +23,7 @@ std::vector<control::NewJob> some_arrays(World& world, const Nouns& nouns);
 std::vector<control::NewJob> some_service_jobs(World& world, const Nouns& nouns);
 
 // Jobs of a hostile user: each has a number, or a sum of numbers, that must be refused.
+inline constexpr const char* kHostileUser = "mallory";
 std::vector<control::NewJob> some_extreme_jobs(World& world);
 // As a version that looked at no sum committed it: its hosts are 0 in 32 bits. It must fail alone.
 domain::Job job_of_an_earlier_version(Instant created);

@@ -76,9 +76,8 @@ class AgentsTest : public testing::Test {
 
   std::vector<std::string> lines() {
     std::vector<std::string> lines;
-    for (const auto& event :
-         logs.read({"us-east-1", "/aws/sagemaker/TrainingJobs", "a/algo-2-1763631900"}, {})->events)
-      lines.push_back(event.message);
+    const auto page = logs.read({"us-east-1", "/aws/sagemaker/TrainingJobs", "a/algo-2-1763631900"}, {});
+    for (const auto& event : page->events) lines.push_back(event.message);
     return lines;
   }
 

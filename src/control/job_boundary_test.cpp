@@ -133,7 +133,8 @@ TEST(JobBoundary, ACommandThatARecordMakesImpossibleEndsThatJob) {
   fact.state = HostState::failed;
   fact.fault = domain::Fault::algorithm;
   const UsagesKept usages;
-  Group group(*yard.ledger, live, usages, std::make_shared<domain::BatchYard>(), yard.clock.now());
+  Group group(*yard.ledger, live, usages, std::make_shared<domain::BatchYard>(),
+              std::make_shared<const domain::Records>(), yard.clock.now());
   Waiting waiting{Fact{{broken.number, 1}, 0, fact}, {}, {}, {}};
   const auto after = group.add(waiting);
   ASSERT_TRUE(after) << after.error().message;

@@ -244,7 +244,7 @@ def test_tags(batch, queue):
 
 def test_regions_are_apart(server, batch, queue):
     job = submit(batch, queue, "true")
-    elsewhere = server.environment() | {"AWS_DEFAULT_REGION": "eu-north-1", "AWS_REGION": "eu-north-1"}
+    elsewhere = server.environment() | {"AWS_DEFAULT_REGION": "eu-west-1", "AWS_REGION": "eu-west-1"}
     done = subprocess.run([trainyard_server.TODAYS_AWS, "batch", "describe-jobs", "--jobs", job], env=elsewhere, capture_output=True, text=True, check=True, timeout=60)
     assert json.loads(done.stdout) == {"jobs": []}
     wait_until(batch, job)

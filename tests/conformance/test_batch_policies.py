@@ -62,7 +62,7 @@ def test_consumable_resources(server, batch):
     assert batch.update_consumable_resource(consumableResource=name, operation="SET", quantity=7)["totalQuantity"] == 7
     assert refusal(batch.create_consumable_resource, consumableResourceName=name) == "Object already exists"
     assert "resourceType" in refusal(batch.create_consumable_resource, consumableResourceName=fresh("x"), resourceType="ENDLESS")
-    assert "0 or more" in refusal(batch.create_consumable_resource, consumableResourceName=fresh("x"), totalQuantity=-1)
+    assert "must be between 0 and" in refusal(batch.create_consumable_resource, consumableResourceName=fresh("x"), totalQuantity=-1)
     other = fresh("tokens")
     batch.create_consumable_resource(consumableResourceName=other, totalQuantity=1, resourceType="NON_REPLENISHABLE")
     found = batch.list_consumable_resources(filters=[{"name": "CONSUMABLE_RESOURCE_NAME", "values": ["Tokens-*"]}])["consumableResources"]

@@ -70,6 +70,7 @@ def test_probes_and_metrics(start):
 
 def test_a_rate_is_of_one_user_and_follows_the_config(start):
     keys = "\n".join(f'[[access_key]]\nid = "AKIA{user}"\nsecret = "secret-{user}"\nuser = "{user}"' for user in ("ALICE", "BOB"))
+    keys += '\n[[user]]\nname = "BOB"\npolicies = ["ReadOnlyAccess"]\n'
     slow = keys + "\n[rate_limits]\nreads_per_second = 0.001\nburst_seconds = 3000.0\n"  # three, then none for a long time
     server = start(slow)
     alice = server.boto("sagemaker", aws_access_key_id="AKIAALICE", aws_secret_access_key="secret-ALICE")

@@ -7,6 +7,7 @@ import pytest
 import jobs
 from trainyard_server import wait_for
 
+MACHINE = "[[machine]]\nname = 'box'\ncpus = 8.0\nmemory_gib = 32.0\n"  # both jobs fit
 # Signs requests by itself (Signature Version 4), since the machine's Python need not have boto3. Each line it prints is
 # "NAME STATUS CODE".
 SCRIPT = r"""
@@ -115,7 +116,7 @@ def prepare(server):
 
 
 def test_a_jobs_keys_reach_its_own_things_and_nothing_else(start):
-    server = start("[jobs]\nstop_grace_seconds = 1\n")
+    server = start(MACHINE + "[jobs]\nstop_grace_seconds = 1\n")
     s3 = prepare(server)
     replies, keys = tried(server, "attacker")
     own = {name: reply for name, reply in replies.items() if name.startswith("own-")}
@@ -138,7 +139,7 @@ def test_a_jobs_keys_reach_its_own_things_and_nothing_else(start):
 
 
 def test_open_roles_do_as_before(start):
-    server = start('roles = "open"\n[jobs]\nstop_grace_seconds = 1\n')
+    server = start('roles = "open"\n' + MACHINE + '[jobs]\nstop_grace_seconds = 1\n')
     prepare(server)
     replies, _ = tried(server, "attacker")
     assert replies["foreign-get"][0] == replies["create-job"][0] == replies["list-jobs"][0] == replies["assume-admin"][0] == 200, replies

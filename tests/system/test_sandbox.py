@@ -10,7 +10,7 @@ from test_channels import file_system
 from trainyard_server import wait_for
 
 ADA = "[[access_key]]\nid = 'AKIAADA0000000000000'\nsecret = 'ada-secret'\nuser = 'ada'\n"
-EVE = "[[access_key]]\nid = 'AKIAEVE0000000000000'\nsecret = 'eve-secret'\nuser = 'eve'\n"
+EVE = "[[access_key]]\nid = 'AKIAEVE0000000000000'\nsecret = 'eve-secret'\nuser = 'eve'\n[[user]]\nname = 'eve'\npolicies = ['AdministratorAccess']\n"
 LUSTRE = "fs-0123456789abcdef0"
 TRAINING = "arn:aws:iam::123456789012:role/training"
 
@@ -100,7 +100,7 @@ def test_shared_directories_are_named_by_those_on_their_lists(start, tmp_path):
 
 # -- egress
 
-OUTSIDE, HERE, THERE = "trainyard-test-egress", "10.232.7.1", "10.232.7.2"
+OUTSIDE, NETWORK, HERE, THERE = "trainyard-test-egress", "10.232.7.0/30", "10.232.7.1", "10.232.7.2"
 METADATA = "100.100.100.200"
 
 
@@ -127,11 +127,12 @@ def outside():
         if server:
             server.kill()
             server.wait()
+        subprocess.run(["ip", "link", "del", "egress0"], check=False)  # at once: that of the namespace goes later
         ip("netns", "del", OUTSIDE)
 
 
 def test_private_networks_are_reached_by_rule_only(start, outside):
-    server = start(f"[network]\ndeny = ['{HERE}/30']\n[network.roles.training]\nallow = ['{THERE}', '{METADATA}']\n")
+    server = start(f"[network]\ndeny = ['{NETWORK}']\n[network.roles.training]\nallow = ['{THERE}', '{METADATA}']\n")
     server.boto("s3").create_bucket(Bucket="yard")
     ask = f"for a in {THERE} {METADATA}; do curl -s -o /dev/null -m 3 http://$a:8000/ && echo reached $a; done; echo over"
     for name, role, seen in (("plain", "arn:aws:iam::123456789012:role/other", ["over"]), ("of-role", TRAINING, [f"reached {THERE}", "over"])):
@@ -142,7 +143,7 @@ def test_private_networks_are_reached_by_rule_only(start, outside):
 
 
 def test_connections_of_a_job_are_limited(start, outside):
-    server = start(f"[network]\nallow = ['{HERE}/30']\nconnections_per_job_max = 5\n")
+    server = start(f"[network]\nallow = ['{NETWORK}']\nconnections_per_job_max = 5\n")
     server.boto("s3").create_bucket(Bucket="yard")
     # Each is held open until the end.
     script = ("import socket\nheld, refused = [], 0\nfor _ in range(8):\n    try:\n        held.append(socket.create_connection(('%s', 8000), timeout=2))\n"

@@ -1,8 +1,8 @@
 // Simulations answer by the function that authorises requests (policy/evaluate.hpp).
 //
 // An undefined role is simulated with what its jobs reach at most: objects, logs, metrics and the calls of SageMaker on
-// any resource. Which of them a job's keys reach is decided by the job (SECURITY.md), and SageMaker's SDKs ask before
-// there is one.
+// any resource, and the calls of EC2, KMS and ECR that SageMaker's SDKs ask for. Which of them a job's keys reach is
+// decided by the job (SECURITY.md), and the SDKs ask before there is one.
 #include <set>
 
 #include "api/auth/roles.hpp"
@@ -21,6 +21,9 @@ constexpr std::string_view kUndefinedRolePolicy =
 "s3:GetObject","s3:PutObject","s3:DeleteObject","s3:AbortMultipartUpload","s3:ListBucket","s3:GetBucketLocation",
 "s3:ListMultipartUploadParts","s3:ListBucketMultipartUploads","logs:CreateLogGroup","logs:CreateLogStream",
 "logs:PutLogEvents","logs:DescribeLogStreams","logs:GetLogEvents","cloudwatch:PutMetricData","sagemaker:*",
+"ec2:CreateNetworkInterface","ec2:CreateNetworkInterfacePermission","ec2:DeleteNetworkInterface",
+"ec2:DeleteNetworkInterfacePermission","ec2:DescribeDhcpOptions","ec2:DescribeNetworkInterfaces",
+"ec2:DescribeSecurityGroups","ec2:DescribeSubnets","ec2:DescribeVpcs","kms:Decrypt","kms:Encrypt","kms:GenerateDataKey",
 "ecr:GetAuthorizationToken","ecr:BatchGetImage","ecr:GetDownloadUrlForLayer","ecr:BatchCheckLayerAvailability"],
 "Resource":"*"}]})";
 
@@ -72,6 +75,13 @@ Result<void> add_role(Simulated& to, std::string_view arn) {
   to.request.principal_arn = to.request.role_arn;
   if (role) {
     add_entity(to, EntityKind::role, *role);
+    return {};
+  }
+  if (name == kOwnerRole) {
+    constexpr std::string_view kEverything = "arn:aws:iam::aws:policy/AdministratorAccess";
+    const auto* managed = to.identities->find_policy(kEverything);
+    to.policies.identity.push_back(
+        {managed->name, "aws-managed", managed->default_document()->document.policy.get()});
     return {};
   }
   static const Parsed undefined =
