@@ -1,5 +1,7 @@
 #include "sim/checkers.hpp"
 
+#include "sim/wishes.hpp"
+
 #include <algorithm>
 #include <cmath>
 
@@ -451,6 +453,12 @@ void Checkers::check_outcome(const Job& job) {
       }
       break;
     case JobState::failed: {
+      if (job.attempts.empty()) {  // it could not be planned
+        World::check(
+            job.spec.principal == kHostileUser && job.failure_reason.starts_with("InternalServerError: "),
+            title(job) + " failed before its first attempt: " + job.failure_reason);
+        break;
+      }
       if (job.attempt()->preempted && !job.attempt()->first_failed) {
         check_preemptions(job);
         break;

@@ -47,7 +47,8 @@ struct World {
         json("com.amazonaws.cloudtrail.v20131101.CloudTrail_20131101.LookupEvents", body, "cloudtrail");
     EXPECT_EQ(reply.status, 200) << reply.body;
     std::vector<Json> events;
-    for (const Json& one : parse_json(reply.body)->at("Events"))
+    const Json answer = *parse_json(reply.body);
+    for (const Json& one : answer.at("Events"))
       if (one.at("EventName") != "LookupEvents") events.push_back(one);
     return events;
   }
