@@ -313,12 +313,12 @@ Result<void> read_image_policy(Table table, domain::ImagePolicy& policy) {
 
 // [storage]: what the disk of the data directory holds.
 Result<void> read_storage(Table table, Config& config) {
-  int64_t reserve_mib = int64_t(config.disk_reserve_bytes >> 20);
+  int64_t reserve_mib = 0;
   TRY(table.read("disk_reserve_mib", reserve_mib));
   if (reserve_mib < 0 || reserve_mib > kReserveMibMax)
     return invalid(table.name("disk_reserve_mib") + " must be between 0 (none) and " +
                    std::to_string(kReserveMibMax));
-  config.disk_reserve_bytes = uint64_t(reserve_mib) << 20;
+  if (table.has("disk_reserve_mib")) config.disk_reserve_bytes = uint64_t(reserve_mib) << 20;
   int64_t upload_days = config.upload_lifetime / 24h;
   TRY(table.read("upload_expiry_days", upload_days));
   if (upload_days < 1 || upload_days > kUploadDaysMax)

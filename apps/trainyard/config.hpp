@@ -69,7 +69,8 @@ struct Config {
   Duration stalled_after = 30min;         // without output and work, a host is said to hang; 0 = never
   std::optional<Duration> log_retention;  // events that are older are removed; unset: never, as on AWS
   // Of the disk with the data directory: below it jobs, objects and logs are refused, so that the ledger goes on.
-  uint64_t disk_reserve_bytes = uint64_t{256} << 20;
+  // Unset: kDiskReserveBytes, or a twentieth of the disk where that is less.
+  std::optional<uint64_t> disk_reserve_bytes;
   Duration upload_lifetime = 7 * 24h;  // multipart uploads that nobody completes are dropped after it
   domain::PriceTable prices = domain::list_prices_of_2023();
   std::string network_pool = "10.201.0.0/16";

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -50,10 +51,11 @@
 namespace trainyard::apps {
 namespace {
 
-constexpr Duration kStopGrace = 5s;            // requests under way may finish
-constexpr timespec kUsesInterval{300, 0};      // between writes of when keys were last used
-constexpr int kUpkeepTurns = 12;               // logs and metrics age by days, images by hours
-constexpr Duration kCredentialsLifetime = 1h;  // as roles' sessions on AWS
+constexpr uint64_t kDiskReserveBytes = uint64_t{256} << 20;  // the ledger of some hundred thousand jobs
+constexpr Duration kStopGrace = 5s;                          // requests under way may finish
+constexpr timespec kUsesInterval{300, 0};                    // between writes of when keys were last used
+constexpr int kUpkeepTurns = 12;                             // logs and metrics age by days, images by hours
+constexpr Duration kCredentialsLifetime = 1h;                // as roles' sessions on AWS
 constexpr rlim_t kOpenFilesWanted =
     65536;  // connections and agents' links; less where the machine allows less
 
@@ -207,7 +209,15 @@ void greet(const ServerRecord& record, const DataDirectory& data, const Config& 
   std::fflush(stdout);
 }
 
-// The keys that a config stands for; that of an external object store stays as it was at the start.
+// A small disk, as tests and appliances have, keeps most of its space for users.
+uint64_t reserve_of(const Config& config, const std::string& directory) {
+  if (config.disk_reserve_bytes) return *config.disk_reserve_bytes;
+  std::error_code unknown;
+  const auto disk = std::filesystem::space(directory, unknown);
+  return unknown ? kDiskReserveBytes : std::min<uint64_t>(kDiskReserveBytes, disk.capacity / 20);
+}
+
+// The keys that a config stands for.
 Result<std::vector<api::LastingKey>> keys_of(const DataDirectory& data, const Config& fresh,
                                              const Identity& identity, Random& random) {
   return TRY(data.identity(identity.account, fresh.access_keys, random)).keys;
@@ -228,7 +238,7 @@ Result<void> serve(const ServeOptions& options) {
   auto data = TRY(DataDirectory::open(options.data_directory));
   Identity identity = TRY(data.identity(config.account_id, config.access_keys, random));
   const auto images = all_images(config.images, host::program_directory());
-  const DiskReserve reserve(config.disk_reserve_bytes, [&] { return host::free_bytes(data.path()); });
+  const DiskReserve reserve(reserve_of(config, data.path()), [&] { return host::free_bytes(data.path()); });
   const CheckRoom check_room = [&] { return reserve.check(); };
   Changing machines(config.machines);
   Changing quotas(config.quotas);

@@ -67,6 +67,8 @@ memory_gib = 128.0
 [images."batch-orchestration"]
 runtime = "machine"
 python = "{os.path.join(trainyard_server.ROOT, 'build', 'venv')}"
+[regions.us-west-2]
+[regions.eu-central-1]
 [regions.eu-west-1]
 endpoint = "{remote.env['AWS_ENDPOINT_URL']}"
 access_key_id = "{KEY[0]}"

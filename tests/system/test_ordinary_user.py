@@ -318,7 +318,7 @@ def test_jobs_outlive_the_server_and_nothing_outlives_them(user, start_as):
 
 
 def test_the_outside_is_reached_through_slirp4netns(user, start_as, outside, tun):  # noqa: F811
-    server = start_as(user, "outward", BOX + "[network]\nname_servers = ['10.231.7.2']\n", tun(0o666))
+    server = start_as(user, "outward", BOX + f"[network]\nname_servers = ['10.231.7.2']\nallow = ['{THERE}']\n", tun(0o666))
     server.boto("s3").create_bucket(Bucket="yard")
     port = server.listen.rsplit(":", 1)[1]
     with subprocess.Popen(["/usr/bin/python3", "-m", "http.server", "--bind", HERE, "8001"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as private:
