@@ -9,6 +9,8 @@ import sources
 
 
 OUT = os.path.join(sources.ROOT, "build", "test", "headers")
+# Paths count from this tree, so that clones share what was compiled.
+ENVIRONMENT = os.environ | {"CCACHE_BASEDIR": sources.ROOT, "CCACHE_NOHASHDIR": "1"}
 
 
 def complaint(path):
@@ -18,7 +20,7 @@ def complaint(path):
         file.write(f'#include "{include}"\n')
     command = [*(["ccache"] if shutil.which("ccache") else []), "g++", "-std=c++20", "-O0", "-Wall", "-Wextra", "-Werror", "-Wno-missing-field-initializers",
                "-Isrc", "-Iapps", "-Ibench", "-I.", "-Ibuild/release/generated", "-c", "-o", alone + ".o", alone]
-    done = subprocess.run(command, cwd=sources.ROOT, capture_output=True, text=True)
+    done = subprocess.run(command, cwd=sources.ROOT, env=ENVIRONMENT, capture_output=True, text=True)
     return None if done.returncode == 0 else f"{path}: " + "\n".join(done.stderr.splitlines()[:5])
 
 
