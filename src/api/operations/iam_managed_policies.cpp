@@ -1,4 +1,6 @@
 // Managed policies and their versions.
+#include <algorithm>
+
 #include "api/operations/iam_common.hpp"
 #include "base/text.hpp"
 
@@ -132,8 +134,9 @@ Result<iam::ListEntitiesForPolicyResponse> list_entities(const Identities& ident
   if (in.policy_usage_filter != "PermissionsPolicy") add(policy::boundaries_of(identities, *in.policy_arn));
   // The same entity may have it as policy and as boundary.
   std::ranges::sort(all, {}, &Found::key);
-  const auto same = std::ranges::unique(all, {}, &Found::key);
-  all.erase(same.begin(), same.end());
+  const auto same =
+      std::unique(all.begin(), all.end(), [](const Found& a, const Found& b) { return a.key == b.key; });
+  all.erase(same, all.end());
   iam::ListEntitiesForPolicyResponse out;
   out.policy_users.emplace();
   out.policy_groups.emplace();
