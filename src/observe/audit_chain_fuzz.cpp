@@ -11,12 +11,16 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace trainyard;
   using namespace trainyard::observe;
   AuditChain chain(std::nullopt);
-  AuditFilter filter{from_milliseconds(0), {}, {{AuditAttribute::resource_name, "one"}}};
+  // Each attribute, with values that events of the corpus have.
+  const std::pair<AuditAttribute, std::string> wanted[] = {
+      {AuditAttribute::event_id, "1"},        {AuditAttribute::event_name, "CreateBucket"},
+      {AuditAttribute::username, "ana"},      {AuditAttribute::event_source, "s3.amazonaws.com"},
+      {AuditAttribute::read_only, "false"},   {AuditAttribute::access_key_id, "AKIA1"},
+      {AuditAttribute::resource_name, "one"}, {AuditAttribute::resource_type, "AWS::S3::Bucket"}};
   for (const std::string_view line : split({reinterpret_cast<const char*>(data), size}, '\n')) {
     const auto parsed = parse_json(line);
     if (parsed) {
-      (void)matches(*parsed, filter);
-      (void)matches(*parsed, {{}, {}, {{AuditAttribute::username, "ana"}}});
+      for (const auto& each : wanted) (void)matches(*parsed, {from_milliseconds(0), {}, each});
     }
     if (parsed && parsed->is_object()) {
       AuditChain other(first_digest());

@@ -23,6 +23,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     values.set("aws:username", "ana*");
     std::vector<std::string> found(lines.begin() + 3, lines.end());
     values.set(lines[1], found);
+    std::vector<std::string> keys;
+    condition->add_keys(keys);
+    CHECK(!keys.empty(), "a condition has a key");
     const bool allows = condition->holds(values, false), denies = condition->holds(values, true);
     CHECK(denies || !allows, "a missing variable never widens an Allow beyond a Deny");
   }
