@@ -2,12 +2,15 @@
 
 #include <algorithm>
 
+#include "api/protocol/json.hpp"
 #include "base/text.hpp"
 
 namespace trainyard::api {
 namespace {
 
 constexpr int kForbidden = 403;
+constexpr size_t kResourcesMax = 100;  // of a record, as in CloudTrail's
+constexpr size_t kTypicalBytes = 1'024;
 constexpr std::string_view kReading[] = {"Describe", "Filter", "Get",      "Head",  "List",
                                          "Lookup",   "Search", "Simulate", "Query", "BatchGet"};
 constexpr std::string_view kDataOfLogs[] = {"PutLogEvents", "GetLogEvents", "FilterLogEvents"};
@@ -53,23 +56,76 @@ bool is_data(const shapes::Service& service, std::string_view operation) {
          std::ranges::find(kDataOfMetrics, operation) != std::end(kDataOfMetrics);
 }
 
-Json identity_of(const Principal& principal) {
-  Json identity{{"principalId", principal.user_id},
-                {"arn", principal.arn},
-                {"accountId", principal.account},
-                {"accessKeyId", principal.access_key_id}};
-  if (!principal.role_arn.empty()) {
-    identity["type"] = "AssumedRole";
-    identity["sessionContext"]["sessionIssuer"] = {
-        {"type", "Role"},
-        {"arn", principal.role_arn},
-        {"accountId", principal.account},
-        {"userName", principal.role_arn.substr(principal.role_arn.rfind('/') + 1)}};
-  } else {
-    identity["type"] = principal.arn.ends_with(":root") ? "Root" : "IAMUser";
-    identity["userName"] = principal.name;
+// Appends a JSON object member by member. Every request that manages something makes a record, so it is written as text at
+// once: a tree of values costs more than the request itself.
+class ObjectWriter {
+ public:
+  explicit ObjectWriter(std::string& out) : out_(out) { out_ += '{'; }
+  void end() { out_ += '}'; }
+
+  void text(std::string_view name, std::string_view value) {
+    key(name);
+    append_json_string(out_, value);
   }
-  return identity;
+  void boolean(std::string_view name, bool value) { literal(name, value ? "true" : "false"); }
+  void null(std::string_view name) { literal(name, "null"); }
+  // Its value is to be appended to the text by the caller.
+  void key(std::string_view name) {
+    if (!is_first_) out_ += ',';
+    is_first_ = false;
+    out_ += '"';
+    out_ += name;
+    out_ += "\":";
+  }
+
+ private:
+  void literal(std::string_view name, std::string_view value) {
+    key(name);
+    out_ += value;
+  }
+
+  std::string& out_;
+  bool is_first_ = true;
+};
+
+void append_identity(std::string& out, const Principal& principal) {
+  ObjectWriter identity(out);
+  identity.text("principalId", principal.user_id);
+  identity.text("arn", principal.arn);
+  identity.text("accountId", principal.account);
+  identity.text("accessKeyId", principal.access_key_id);
+  if (principal.role_arn.empty()) {
+    identity.text("type", principal.arn.ends_with(":root") ? "Root" : "IAMUser");
+    identity.text("userName", principal.name);
+    return identity.end();
+  }
+  identity.text("type", "AssumedRole");
+  identity.key("sessionContext");
+  ObjectWriter session(out);
+  session.key("sessionIssuer");
+  ObjectWriter issuer(out);
+  issuer.text("type", "Role");
+  issuer.text("arn", principal.role_arn);
+  issuer.text("accountId", principal.account);
+  issuer.text("userName", std::string_view(principal.role_arn).substr(principal.role_arn.rfind('/') + 1));
+  issuer.end();
+  session.end();
+  identity.end();
+}
+
+void append_resources(std::string& out, const AnsweredRequest& request) {
+  out += '[';
+  size_t count = 0;
+  for (const std::string& arn : request.resources) {
+    if (arn.empty() || arn == "*" || count == kResourcesMax) continue;
+    if (count++ > 0) out += ',';
+    ObjectWriter resource(out);
+    resource.text("ARN", arn);
+    resource.text("accountId", request.context.principal.account);
+    if (const auto type = type_of(arn); !type.empty()) resource.text("type", type);
+    resource.end();
+  }
+  out += ']';
 }
 
 }  // namespace
@@ -84,34 +140,39 @@ bool is_recorded(const AnsweredRequest& request) {
   return request.status == kForbidden || !is_data(request.service, request.operation);
 }
 
-Json audit_event(const AnsweredRequest& request) {
-  Json event{{"eventVersion", "1.08"},
-             {"userIdentity", identity_of(request.context.principal)},
-             {"eventTime", to_iso8601(request.context.now, false)},
-             {"eventSource", std::string(request.service.scope) + ".amazonaws.com"},
-             {"eventName", request.operation},
-             {"awsRegion", request.context.region},
-             {"sourceIPAddress", request.context.source_ip},
-             {"userAgent", to_utf8(request.context.user_agent)},
-             {"requestParameters", nullptr},
-             {"responseElements", nullptr},
-             {"requestID", request.context.request_id},
-             {"eventID", request.event_id},
-             {"readOnly", is_read_only(request.operation)},
-             {"eventType", "AwsApiCall"},
-             {"managementEvent", !is_data(request.service, request.operation)},
-             {"recipientAccountId", request.context.principal.account},
-             {"eventCategory", is_data(request.service, request.operation) ? "Data" : "Management"}};
-  if (!request.error_code.empty()) event["errorCode"] = request.error_code;
-  Json resources = Json::array();
-  for (const std::string& arn : request.resources) {
-    if (arn.empty() || arn == "*") continue;
-    Json resource{{"ARN", to_utf8(arn)}, {"accountId", request.context.principal.account}};
-    if (const auto type = type_of(arn); !type.empty()) resource["type"] = type;
-    resources.push_back(std::move(resource));
+std::string audit_record(const AnsweredRequest& request) {
+  const Context& context = request.context;
+  const bool data = is_data(request.service, request.operation);
+  std::string out;
+  out.reserve(kTypicalBytes);
+  ObjectWriter record(out);
+  record.text("eventVersion", "1.08");
+  record.key("userIdentity");
+  append_identity(out, context.principal);
+  record.text("eventTime", to_iso8601(context.now, false));
+  record.text("eventSource", std::string(request.service.scope) + ".amazonaws.com");
+  record.text("eventName", request.operation);
+  record.text("awsRegion", context.region);
+  record.text("sourceIPAddress", context.source_ip);
+  record.text("userAgent", context.user_agent);
+  if (!request.error_code.empty()) record.text("errorCode", request.error_code);
+  record.null("requestParameters");
+  record.null("responseElements");
+  record.text("requestID", context.request_id);
+  record.text("eventID", request.event_id);
+  record.boolean("readOnly", is_read_only(request.operation));
+  const bool named =
+      std::ranges::any_of(request.resources, [](const auto& arn) { return !arn.empty() && arn != "*"; });
+  if (named) {
+    record.key("resources");
+    append_resources(out, request);
   }
-  if (!resources.empty()) event["resources"] = std::move(resources);
-  return event;
+  record.text("eventType", "AwsApiCall");
+  record.boolean("managementEvent", !data);
+  record.text("recipientAccountId", context.principal.account);
+  record.text("eventCategory", data ? "Data" : "Management");
+  record.end();
+  return out;
 }
 
 }  // namespace trainyard::api

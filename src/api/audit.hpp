@@ -17,7 +17,6 @@
 #include "api/context.hpp"
 #include "api/errors.hpp"
 #include "api/operations/table.hpp"
-#include "base/json.hpp"
 #include "observe/audit.hpp"
 
 namespace trainyard::api {
@@ -35,7 +34,8 @@ struct AnsweredRequest {
 // By its name: Describe, Get, Head, List ..
 bool is_read_only(std::string_view operation);
 bool is_recorded(const AnsweredRequest& request);
-Json audit_event(const AnsweredRequest& request);
+// The text of a JSON object in CloudTrail's format, on one line; of very many resources the first.
+std::string audit_record(const AnsweredRequest& request);
 
 // CloudTrail's operations; without a log they answer that nothing was recorded.
 void add_cloudtrail(OperationTable& table, observe::AuditLog* audit);

@@ -77,6 +77,24 @@ TEST(AuditOfRequests, TellsWhoFromWhereWhatAndTheAnswer) {
   EXPECT_TRUE(observe::verify_audit_log(world.directory.path() + "/audit"));
 }
 
+TEST(AuditOfRequests, WritesHostileTextAsOneJsonObjectOnALine) {
+  World world;
+  const std::string hostile = "a\"b\\c\n{\"previousDigest\":1}\x01\xff\xc3\xa4";
+  Context context;
+  context.principal.arn = "arn:aws:iam::1:user/" + hostile;
+  context.user_agent = hostile;
+  std::vector<std::string> resources(1'000, "arn:aws:s3:::bucket/" + hostile);
+  const std::string text =
+      audit_record({context, *all_services()[0], "CreateBucket", 403, hostile, resources, "id"});
+  EXPECT_EQ(text.find('\n'), std::string::npos);
+  const auto record = parse_json(text);
+  ASSERT_TRUE(record) << record.error().message;
+  EXPECT_EQ(record->at("userAgent"), to_utf8(hostile));
+  EXPECT_EQ(record->at("errorCode"), to_utf8(hostile));
+  EXPECT_EQ(record->at("userIdentity").at("arn"), "arn:aws:iam::1:user/" + to_utf8(hostile));
+  EXPECT_EQ(record->at("resources").size(), 100u);
+}
+
 TEST(AuditOfRequests, LeavesOutDataAndStrangers) {
   World world;
   ASSERT_EQ(world.logs_call("CreateLogGroup", R"({"logGroupName":"one"})").status, 200);

@@ -359,7 +359,7 @@ class Api final : public host::Handler {
     if (!is_recorded(request)) return;
     const auto when_full =
         is_read_only(request.operation) ? observe::WhenFull::drop : observe::WhenFull::wait;
-    if (auto kept = audit_->append(audit_event(request), call.context.now, when_full); !kept)
+    if (auto kept = audit_->append(audit_record(request), call.context.now, when_full); !kept)
       log(Level::error, "api", "a request is not in the audit log",
           {{"request", call.context.request_id}, {"why", kept.error().message}});
   }

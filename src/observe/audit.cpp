@@ -79,7 +79,7 @@ class FileAuditLog final : public AuditLog {
       const std::lock_guard lock(mutex_);
       stopping_ = true;
     }
-    changed_.notify_all();
+    wake_.notify_all();
     if (writer_.joinable()) writer_.join();
   }
 
@@ -90,33 +90,38 @@ class FileAuditLog final : public AuditLog {
     return ok();
   }
 
-  Result<void> append(Json event, Instant at, WhenFull when_full) override {
-    CHECK(event.is_object(), "a record is an object");
+  Result<void> append(std::string record, Instant at, WhenFull when_full) override {
+    if (record.size() > kAuditRecordBytesMax)
+      return invalid("an audit record of " + std::to_string(record.size()) + " bytes: at most " +
+                     std::to_string(kAuditRecordBytesMax) + " are kept");
     std::unique_lock lock(mutex_);
-    const auto has_space = [this] { return queue_.size() < limits_.queue_records_max; };
+    const auto has_space = [this] { return queue_.size() + in_writing_ < limits_.queue_records_max; };
     if (!has_space() &&
-        (when_full == WhenFull::drop || !changed_.wait_for(lock, limits_.append_wait_max, has_space)))
+        (when_full == WhenFull::drop || !progress_.wait_for(lock, limits_.append_wait_max, has_space)))
       return unavailable("the audit log cannot be written: its queue is full");
-    queue_.push_back({std::make_shared<const Json>(std::move(event)), at});
+    queue_.push_back({std::move(record), at});
     ++appended_;
+    const bool wakes = queue_.size() == 1 || queue_.size() == limits_.queue_records_max / 2;
     lock.unlock();
-    changed_.notify_all();
+    if (wakes) wake_.notify_all();
     return ok();
   }
 
   Result<void> flush() override {
     std::unique_lock lock(mutex_);
     const uint64_t wanted = appended_;
-    if (!changed_.wait_for(lock, limits_.append_wait_max, [&] { return written_ >= wanted; }))
-      return unavailable("the audit log cannot be written");
-    return ok();
+    ++flushing_;
+    wake_.notify_all();
+    const bool done = progress_.wait_for(lock, limits_.append_wait_max, [&] { return written_ >= wanted; });
+    --flushing_;
+    return done ? ok() : unavailable("the audit log cannot be written");
   }
 
   Result<AuditPage> lookup(const AuditQuery& query) override;
 
  private:
   struct Queued {
-    std::shared_ptr<const Json> event;  // shared by the queue and the batch that is being written
+    std::string record;
     Instant at;
   };
 
@@ -150,20 +155,28 @@ class FileAuditLog final : public AuditLog {
   }
 
   void write_queued() {
+    std::vector<Queued> batch;
     std::unique_lock lock(mutex_);
     while (true) {
-      changed_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
-      if (queue_.empty()) return;
-      const std::vector<Queued> batch = queue_;
+      if (batch.empty()) {
+        wake_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
+        if (queue_.empty()) return;
+        wake_.wait_for(lock, limits_.gather_for, [this] {
+          return stopping_ || flushing_ > 0 || queue_.size() >= limits_.queue_records_max / 2;
+        });
+        batch.swap(queue_);
+        in_writing_ = batch.size();
+      }
       lock.unlock();
       const size_t count = write(batch);
+      batch.erase(batch.begin(), batch.begin() + ptrdiff_t(count));
       lock.lock();
-      queue_.erase(queue_.begin(), queue_.begin() + ptrdiff_t(count));
+      in_writing_ = batch.size();
       written_ += count;
-      changed_.notify_all();
+      progress_.notify_all();
       if (count > 0) continue;
       if (stopping_) return;
-      changed_.wait_for(lock, kRetryAfter, [this] { return stopping_; });
+      wake_.wait_for(lock, kRetryAfter, [this] { return stopping_; });
     }
   }
 
@@ -174,7 +187,7 @@ class FileAuditLog final : public AuditLog {
     size_t count = 0;
     for (const Queued& one : batch) {
       if (day_of(one.at) != current_.day || length_ + lines.size() >= limits_.file_bytes_max) break;
-      const std::string line = line_of(*one.event, digest);
+      const std::string line = format_audit_line(one.record, digest);
       digest = line_digest(line);
       lines.append(line).append("\n");
       ++count;
@@ -185,15 +198,6 @@ class FileAuditLog final : public AuditLog {
     length_ += lines.size();
     digest_ = digest;
     return count;
-  }
-
-  static std::string line_of(const Json& event, const std::string& digest) {
-    std::string line = format_audit_line(event, digest);
-    if (line.size() <= kAuditRecordBytesMax) return line;
-    Json shorter = event;
-    shorter["requestParameters"] = nullptr;
-    shorter["responseElements"] = nullptr;
-    return format_audit_line(std::move(shorter), digest);
   }
 
   // After a failure nothing is known of what the file has behind length_: it is cut there before anything else.
@@ -227,10 +231,13 @@ class FileAuditLog final : public AuditLog {
   std::string digest_ = first_digest();
   std::optional<Descriptor> descriptor_;
 
-  std::mutex mutex_;  // guards what follows
-  std::condition_variable changed_;
+  std::mutex mutex_;                  // guards what follows
+  std::condition_variable wake_;      // of the writer
+  std::condition_variable progress_;  // of the writer's work: for those that flush, or wait for space
   std::vector<Queued> queue_;
+  size_t in_writing_ = 0;  // records that the writer has taken and not yet written
   uint64_t appended_ = 0, written_ = 0;
+  int flushing_ = 0;
   bool stopping_ = false;
   std::thread writer_;
 };

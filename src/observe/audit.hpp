@@ -1,8 +1,8 @@
 // The audit log: records of who asked for what and how it was answered, appended to files that are never changed
 // (docs/formats/audit.md).
 //
-// append() puts a record into a bounded queue; one thread writes what has gathered and syncs it, so a record is on the disk
-// some milliseconds after the answer that it tells of. When the disk is slower than the requests, append() waits: records are
+// append() puts a record into a bounded queue; one thread writes and syncs what has gathered for some milliseconds, so one
+// sync serves many requests, and a record is on the disk soon after the answer that it tells of. When the disk is slower than the requests, append() waits: records are
 // delayed, not dropped. When it cannot be written at all (full, broken), the writer tries again each second, append() waits
 // for at most kAppendWaitMax and then says so.
 //
@@ -27,9 +27,10 @@ namespace trainyard::observe {
 struct AuditLimits {
   uint64_t file_bytes_max = 16 << 20;          // a file is read whole by a lookup
   size_t queue_records_max = 4'096;            // some 4 MiB of records
-  Duration append_wait_max = Duration(5'000);  // a client's patience, less than its read timeout
+  Duration append_wait_max = Duration(5'000);  // less than a client's read timeout
+  Duration gather_for = Duration(20);          // from the first record of a batch to its write
 };
-constexpr size_t kAuditRecordBytesMax = 256 << 10;  // as CloudTrail: a longer one loses its requestParameters
+constexpr size_t kAuditRecordBytesMax = 256 << 10;  // as CloudTrail
 constexpr uint64_t kLookupBytesMax = 64 << 20;      // read by one lookup; the rest is behind the token
 constexpr size_t kLookupRecordsMax = 50;            // LookupEvents' own
 
@@ -51,9 +52,10 @@ class AuditLog {
  public:
   virtual ~AuditLog() = default;
 
-  // Errors: unavailable: the log cannot be written, or the queue is full and not waited for; the record is lost.
-  // Requires: event is an object with eventTime.
-  virtual Result<void> append(Json event, Instant at, WhenFull when_full = WhenFull::wait) = 0;
+  // Takes the text of a JSON object with eventTime, on one line. Errors: invalid: it has more than
+  // kAuditRecordBytesMax; unavailable: the log cannot be written, or the queue is full and not waited for. The record
+  // is lost then.
+  virtual Result<void> append(std::string record, Instant at, WhenFull when_full = WhenFull::wait) = 0;
   // Waits until every record appended before is on the disk. Errors: unavailable after append_wait_max.
   virtual Result<void> flush() = 0;
   // Sees records that flush() has put on the disk. Errors: invalid (a token that this log did not give).

@@ -25,8 +25,9 @@ std::string first_digest();
 // In hex.
 std::string line_digest(std::string_view line);
 
-// The line of `event`, without a newline. Requires: event is an object.
-std::string format_audit_line(Json event, const std::string& previous_digest);
+// The line of a record, without a newline: the record with the digest of the previous line as its last member.
+// Requires: record is the text of a JSON object with members, on one line.
+std::string format_audit_line(std::string_view record, const std::string& previous_digest);
 
 // Walks over lines in their order.
 class AuditChain {
