@@ -1,5 +1,6 @@
 """What slow clients without a key cost the others."""
 
+import concurrent.futures
 import contextlib
 import http.client
 import json
@@ -7,7 +8,6 @@ import os
 import statistics
 import subprocess
 import tempfile
-import threading
 import time
 
 import jobs
@@ -25,31 +25,29 @@ OBJECT_BYTES = 4096
 def describes_per_second(server):
     """The median of the load program's rounds."""
     keys = ["--server", server.listen, "--id", server.env["AWS_ACCESS_KEY_ID"], "--secret", server.env["AWS_SECRET_ACCESS_KEY"]]
-    done = subprocess.run([os.path.join(BIN, "load_api"), "describe", *keys, "--job", "described"], check=True, capture_output=True, text=True)
+    done = subprocess.run([os.path.join(BIN, "load_api"), "describe", *keys, "--job", "described", "--rounds", "1"], check=True, capture_output=True, text=True)
     rounds = [json.loads(line) for line in done.stdout.splitlines()]
     return statistics.median(one["requests_per_second"] for one in rounds if one["side"] == "ours")
 
 
 def gets_per_second(server, target):
     """Of a small object, over connections that stay."""
-    end, counts = time.monotonic() + READ_SECONDS, [0] * READERS
+    end = time.monotonic() + READ_SECONDS
 
-    def read(reader):
+    def read(_):
+        count = 0
         connection = http.client.HTTPConnection(server.listen, timeout=60)
         while time.monotonic() < end:
             connection.request("GET", target)
             answer = connection.getresponse()
             if answer.status != 200 or len(answer.read()) != OBJECT_BYTES:
                 raise RuntimeError(f"the object was not answered: {answer.status}")
-            counts[reader] += 1
+            count += 1
         connection.close()
+        return count
 
-    readers = [threading.Thread(target=read, args=(index,)) for index in range(READERS)]
-    for one in readers:
-        one.start()
-    for one in readers:
-        one.join()
-    return sum(counts) / READ_SECONDS
+    with concurrent.futures.ThreadPoolExecutor(READERS) as readers:
+        return sum(readers.map(read, range(READERS))) / READ_SECONDS
 
 
 def attack():

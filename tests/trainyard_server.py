@@ -123,7 +123,9 @@ class Server:
         import boto3
         from botocore.config import Config
 
-        more.setdefault("config", Config(retries={"max_attempts": 0}, s3={"addressing_style": "path"}))
+        # Left to itself, boto3 presigns URLs of us-east-1 with signature version 2, which S3 refuses for buckets made since 2020.
+        config = Config(retries={"max_attempts": 0}, s3={"addressing_style": "path"}, signature_version="s3v4" if service == "s3" else None)
+        more.setdefault("config", config)
         return boto3.session.Session(
             aws_access_key_id=self.env["AWS_ACCESS_KEY_ID"], aws_secret_access_key=self.env["AWS_SECRET_ACCESS_KEY"],
             region_name=self.env["AWS_DEFAULT_REGION"],

@@ -1,7 +1,7 @@
 // Loads a live server with signed requests, beside a server that is nothing but the same HTTP and the same SigV4 and
 // answers a constant: what is lost to the operation itself.
 //
-//   load_api describe --server HOST:PORT --id KEY --secret SECRET --job NAME
+//   load_api describe --server HOST:PORT --id KEY --secret SECRET --job NAME [--rounds N]
 //   load_api create   --server HOST:PORT --id KEY --secret SECRET --request FILE --prefix NAME
 //   load_api submit   --server HOST:PORT --id KEY --secret SECRET --request FILE --rounds N --requests N
 //
@@ -99,7 +99,7 @@ void print_round(const char* side, int round, const LoadResult& result) {
   std::fflush(stdout);
 }
 
-Result<void> describe(const Target& ours, const std::string& job) {
+Result<void> describe(const Target& ours, const std::string& job, uint64_t rounds) {
   const std::string body = dump(Json{{"TrainingJobName", job}});
   const auto same_body = [&](uint64_t) { return body; };
   Constant constant(ours.keys, std::string(kConstantBytes, ' '));
@@ -110,7 +110,7 @@ Result<void> describe(const Target& ours, const std::string& job) {
   peer.address = "127.0.0.1:" + std::to_string(server->port());
   Load load;
   load.lasts = kDescribeLasts;
-  for (int round = 0; round < kRounds; ++round) {
+  for (uint64_t round = 0; round < rounds; ++round) {
     print_round("ours", round, TRY(run(ours, load, same_body).in("describing " + job)));
     print_round("peer", round, TRY(run(peer, load, same_body)));
   }
@@ -163,7 +163,8 @@ Result<void> main_of(const std::string& what, std::map<std::string, std::string>
   Target ours{options["--server"], "", {options["--id"], options["--secret"], ""}};
   if (what == "describe") {
     ours.amz_target = "SageMaker.DescribeTrainingJob";
-    return describe(ours, options["--job"]);
+    const std::string& rounds = options["--rounds"];
+    return describe(ours, options["--job"], rounds.empty() ? kRounds : uint64_t(TRY(parse_int(rounds))));
   }
   if (what == "create") {
     ours.amz_target = "SageMaker.CreateTrainingJob";
