@@ -21,6 +21,8 @@ constexpr std::string_view kNvidiaCard = "/dev/nvidia";  // and its number
 constexpr int64_t kConnectionsPerJobMax = 1 << 20;       // more than a machine's table of connections holds
 constexpr int64_t kReserveMibMax = 1 << 30;              // a pebibyte, likewise
 constexpr int64_t kUploadDaysMax = 3'650;                // ten years, likewise
+constexpr int64_t kAuditDaysMax = 36'500;                // a century: not for ever, so that sums stay small
+constexpr int64_t kAuditGibMax = 1 << 20;                // a pebibyte
 
 // As IAM allows names.
 bool is_user(const std::string& name) {
@@ -328,6 +330,21 @@ Result<void> read_storage(Table table, Config& config) {
   return table.nothing_else();
 }
 
+Result<void> read_audit(Table table, observe::AuditLimits& limits) {
+  int64_t days = limits.retention / 24h;
+  int64_t gib = int64_t(limits.total_bytes_max >> 30);
+  TRY(table.read("retention_days", days));
+  TRY(table.read("disk_gib", gib));
+  TRY(table.nothing_else());
+  if (days < 1 || days > kAuditDaysMax)
+    return invalid(table.name("retention_days") + " must be between 1 and " + std::to_string(kAuditDaysMax));
+  if (gib < 1 || gib > kAuditGibMax)
+    return invalid(table.name("disk_gib") + " must be between 1 and " + std::to_string(kAuditGibMax));
+  limits.retention = days * 24h;
+  limits.total_bytes_max = uint64_t(gib) << 30;
+  return {};
+}
+
 // Of each principal: a user, or a role.
 Result<void> read_rate_limits(Table table, api::RateLimits& limits) {
   TRY(table.read("reads_per_second", limits.reads_per_second));
@@ -440,6 +457,7 @@ Result<Config> from_value(const toml::value& file, const std::string& directory)
     TRY(table.read("metrics_listen", config.metrics_listen));
     return table.nothing_else();
   }));
+  TRY(root.each("audit", [&](Table table) { return read_audit(table, config.audit); }));
   TRY(root.each("rate_limits", [&](Table table) { return read_rate_limits(table, config.rate_limits); }));
   TRY(root.each("objects", [&](Table table) -> Result<void> {
     ExternalObjects objects;

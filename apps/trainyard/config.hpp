@@ -20,6 +20,7 @@
 #include "domain/service_quota.hpp"
 #include "host/egress.hpp"
 #include "launch/launcher.hpp"
+#include "observe/audit.hpp"
 #include "policy/identity_seed.hpp"
 
 namespace trainyard::apps {
@@ -71,6 +72,7 @@ struct Config {
   // Of the disk with the data directory: below it jobs, objects and logs are refused, so that the ledger goes on.
   // Unset: kDiskReserveBytes, or a twentieth of the disk where that is less.
   std::optional<uint64_t> disk_reserve_bytes;
+  observe::AuditLimits audit;          // how long its files stay, and how much space they take
   Duration upload_lifetime = 7 * 24h;  // multipart uploads that nobody completes are dropped after it
   domain::PriceTable prices = domain::list_prices_of_2023();
   std::string network_pool = "10.201.0.0/16";

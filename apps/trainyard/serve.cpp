@@ -253,7 +253,7 @@ Result<void> serve(const ServeOptions& options) {
   log_settings.check_room = check_room;
   auto logs = TRY(observe::open_logs(data.file("logs"), clock, log_settings).in("opening the logs"));
   auto metrics = TRY(observe::open_metrics(data.file("metrics")).in("opening the metrics"));
-  auto audit = TRY(observe::open_audit_log(data.file("audit")).in("opening the audit log"));
+  auto audit = TRY(observe::open_audit_log(data.file("audit"), config.audit).in("opening the audit log"));
   auto objects = TRY(open_objects(config, data, check_room, clock, random).in("opening the object store"));
 
   // What runs. The port must be known before the first order is written, so the face listens first.

@@ -2,7 +2,7 @@
 //
 // Recorded is every request of a known principal that manages something, reads included. Requests for data (objects, log
 // lines, metric points) are recorded only when they are denied, as in CloudTrail's management events. Requests without a valid
-// signature are not: anyone could fill the disk with them. Bodies and parameters are left out, since they carry secrets
+// signature are not: anyone could fill the disk with them. Of a principal's reads that succeed, 100 a second are. Bodies and parameters are left out, since they carry secrets
 // (environments, hyperparameters): a record names the resources.
 //
 // Threads: pure functions.

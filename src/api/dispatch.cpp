@@ -350,13 +350,22 @@ class Api final : public host::Handler {
       call.resources->push_back(access.resource);
   }
 
+  // Reads that succeed are cheap to ask for, and each costs a KiB of disk: of those beyond the rate of a principal that
+  // polls in earnest, no record is made.
+  bool floods(const AnsweredRequest& request) {
+    static constexpr RateLimits kRecorded{.reads_per_second = 100};
+    return request.error_code.empty() && is_read_only(request.operation) &&
+           !recorded_reads_.admit(request.context.principal.name, OperationClass::reads, kRecorded,
+                                  services_.clock.monotonic());
+  }
+
   // A read never waits for a full queue: it may be answered on an I/O thread.
   void audit(const Call& call, int status, std::string_view code) {
     if (!audit_ || !call.route.operation) return;
     const AnsweredRequest request{
         call.context,    *call.route.service, call.route.operation->name, status, code,
         *call.resources, request_id()};
-    if (!is_recorded(request)) return;
+    if (!is_recorded(request) || floods(request)) return;
     const auto when_full =
         is_read_only(request.operation) ? observe::WhenFull::drop : observe::WhenFull::wait;
     if (auto kept = audit_->append(audit_record(request), call.context.now, when_full); !kept)
@@ -507,6 +516,7 @@ class Api final : public host::Handler {
   const Services services_;
   Authenticator authenticator_;
   RateLimiter limiter_;
+  RateLimiter recorded_reads_;
   Authorizer authorizer_;
   Remotes remotes_;
   OperationTable table_;

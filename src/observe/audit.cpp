@@ -182,7 +182,7 @@ class FileAuditLog final : public AuditLog {
 
   // The first records of the batch that belong into one file. Returns how many are on the disk.
   size_t write(const std::vector<Queued>& batch) {
-    if (auto ready = make_ready(day_of(batch[0].at)); !ready) return failed(ready.error());
+    if (auto ready = make_ready(batch[0].at); !ready) return failed(ready.error());
     std::string lines, digest = digest_;
     size_t count = 0;
     for (const Queued& one : batch) {
@@ -201,7 +201,8 @@ class FileAuditLog final : public AuditLog {
   }
 
   // After a failure nothing is known of what the file has behind length_: it is cut there before anything else.
-  Result<void> make_ready(const std::string& day) {
+  Result<void> make_ready(Instant at) {
+    const std::string day = day_of(at);
     bool usable = current_.number > 0;
     if (usable && !descriptor_) {
       const auto again = open_file(current_, length_, O_WRONLY);
@@ -213,7 +214,29 @@ class FileAuditLog final : public AuditLog {
     const uint64_t number = current_.number + 1;
     descriptor_.reset();
     TRY(make_directory(directory_));
-    return open_file({number, day, file_path(directory_, number, day)}, 0, O_WRONLY | O_CREAT | O_EXCL);
+    TRY(open_file({number, day, file_path(directory_, number, day)}, 0, O_WRONLY | O_CREAT | O_EXCL));
+    if (auto removed = remove_old_files(at); !removed)
+      log(Level::error, "observe", "old files of the audit log were not removed",
+          {{"why", removed.error().message}});
+    return ok();
+  }
+
+  // Leaves total_bytes_max of space to the file that was just begun, too. That file is never removed.
+  Result<void> remove_old_files(Instant at) {
+    const std::string oldest_day = day_of(at - limits_.retention);
+    uint64_t bytes = limits_.file_bytes_max;
+    auto files = TRY(list_files(directory_));
+    std::ranges::reverse(files);
+    for (const AuditFile& file : files) {
+      if (file.number >= current_.number) continue;
+      bytes += TRY(TRY(Descriptor::open(file.path, O_RDONLY)).length());
+      const bool expired = file.day < oldest_day;
+      if (!expired && bytes <= limits_.total_bytes_max) continue;
+      TRY(remove_file(file.path));
+      log(expired ? Level::info : Level::warning, "observe", "a file of the audit log was removed",
+          {{"file", file.path}, {"why", expired ? "retention" : "the log may not take more space"}});
+    }
+    return ok();
   }
 
   size_t failed(const Error& error) {

@@ -6,7 +6,8 @@
 // delayed, not dropped. When it cannot be written at all (full, broken), the writer tries again each second, append() waits
 // for at most kAppendWaitMax and then says so.
 //
-// A file ends with its day (UTC) or when it is full. On opening, a line that a crash tore is cut off.
+// A file ends with its day (UTC) or when it is full. Each time that one begins, the oldest are removed: those past
+// retention, and those beyond the space that the log may take. On opening, a line that a crash tore is cut off.
 //
 // Threads: callable from anywhere. Lifetime: the destructor writes what is queued.
 #pragma once
@@ -25,7 +26,9 @@
 namespace trainyard::observe {
 
 struct AuditLimits {
-  uint64_t file_bytes_max = 16 << 20;          // a file is read whole by a lookup
+  uint64_t file_bytes_max = 16 << 20;  // a file is read whole by a lookup
+  uint64_t total_bytes_max = uint64_t{8} << 30;
+  Duration retention = 90 * 24h;               // as CloudTrail's event history
   size_t queue_records_max = 4'096;            // some 4 MiB of records
   Duration append_wait_max = Duration(5'000);  // less than a client's read timeout
   Duration gather_for = Duration(20);          // from the first record of a batch to its write

@@ -87,6 +87,21 @@ TEST(Audit, BeginsAFileWhenOneIsFull) {
   EXPECT_EQ(verified->records, 20u);
 }
 
+TEST(Audit, RemovesTheOldestFilesBeyondItsSpaceAndAge) {
+  TemporaryDirectory directory;
+  constexpr AuditLimits kSmall{.file_bytes_max = 1'000, .total_bytes_max = 5'000, .retention = 48h};
+  fill(directory, 1, 40, kNoon, kSmall);
+  EXPECT_LE(files_in(directory).size(), 5u);
+  auto verified = verify_audit_log(directory);
+  ASSERT_OK(verified);
+  EXPECT_LT(verified->records, 40u);
+  EXPECT_FALSE(verified->from_beginning);
+  fill(directory, 41, 1, kNoon + 3 * kDay, kSmall);
+  verified = verify_audit_log(directory);
+  ASSERT_OK(verified);
+  EXPECT_EQ(verified->records, 1u);
+}
+
 TEST(Audit, FindsWhatWasTamperedWith) {
   const auto lines_of = [](std::string bytes) {
     std::vector<std::string> lines;
