@@ -1,0 +1,51 @@
+"""CI leaves out no suite that a change reaches."""
+
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+import reach
+
+ROOMS = """# comment: is | no | module
+base:    | nlohmann |
+host:    base | boost | clock
+agent:   base host | |
+collectives: base | threads | sockets
+apps:    agent collectives | |
+"""
+
+
+def test_a_change_reaches_what_includes_it():
+    uses = reach.uses_of(ROOMS)
+    assert uses["agent"] == {"base", "host"}
+    assert reach.reached({"host"}, uses) == {"host", "agent", "apps", reach.TORCH_TESTS}
+    assert reach.reached({"collectives"}, uses) == {"collectives", "apps", reach.SDK, reach.TORCH_TESTS}
+    assert reach.reached({"base"}, uses) == set(uses)
+    assert reach.reached(set(), uses) == set()
+
+
+def test_paths_belong_to_modules():
+    assert reach.module_of("src/schedule/plan.cpp") == "schedule"
+    assert reach.module_of("src/api/auth/auth.cpp") == "api"
+    assert reach.module_of("apps/agent/main.cpp") == "apps"
+    assert reach.module_of("sdk/python/horovod/torch/optimizer.py") == reach.SDK
+    assert reach.module_of("tests/torch/test_horovod.py") == reach.TORCH_TESTS
+    assert reach.module_of("tests/corpus/policy_fuzz/a") == "corpus policy_fuzz"
+    assert reach.module_of("tests/system/test_crash.py") is None
+    assert reach.module_of("README.md") is None
+
+
+def test_lines_of_lists_name_modules():
+    assert set(reach.modules_of_lines(["host:        base | boost |", "src/objects/scrub.cpp", "# a comment", ""])) == {"host", "objects"}
+
+
+def test_an_unknown_baseline_leaves_nothing_out():
+    assert reach.reached_since("0" * 40) is None
+    assert reach.reached_since("--help") is None
+
+
+def test_the_whole_table_is_known():
+    uses = reach.uses_of(reach.read("rooms.txt"))
+    assert set().union(*uses.values()) <= set(uses), "rooms.txt names a module without a line"
+    assert reach.git("cat-file", "-e", reach.baseline()) is not None, f"{reach.BASELINE} does not name a commit of this repository"
