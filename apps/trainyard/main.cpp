@@ -20,6 +20,7 @@
 #include "observe/audit.hpp"
 #include "trainyard/data_directory.hpp"
 #include "trainyard/doctor.hpp"
+#include "trainyard/downgrade.hpp"
 #include "trainyard/environment.hpp"
 #include "trainyard/scrub.hpp"
 #include "trainyard/serve.hpp"
@@ -70,6 +71,14 @@ const std::vector<cli::Form>& operating() {
        "Check that no record of the audit log was changed.",
        "Prints the digest of the last record: kept elsewhere, it shows later that none was cut off.",
        {"trainyard audit verify"}},
+      {"downgrade",
+       {},
+       {kData},
+       "Take a data directory back to the release before, which refuses it.",
+       "The server must not run. The ledger becomes the copy that was made at the upgrade: jobs, queues and "
+       "users since "
+       "then are lost. Objects stay.",
+       {"trainyard downgrade"}},
       {"doctor",
        {},
        {kData, {"--clean", "", false, "sweep what a crash left"}},
@@ -201,6 +210,17 @@ Result<void> verify_audit(const std::string& action, const std::string& data) {
   return ok();
 }
 
+Result<void> downgrade(const std::string& data) {
+  host::MachineClock clock;
+  host::MachineRandom random;
+  const auto done = TRY(apps::downgrade(std::filesystem::absolute(data).string(), clock, random));
+  std::printf(
+      "the ledger is of version %lld again; what it was is in %s\n%llu objects were joined from parts\n",
+      static_cast<long long>(done.ledger_version), done.kept_ledger.c_str(),
+      static_cast<unsigned long long>(done.joined));
+  return ok();
+}
+
 Result<int> operate(const cli::Arguments& arguments) {
   const std::string data = arguments.value("--data", apps::default_data_directory());
   TRY(become_root_of_something(arguments, data));
@@ -208,6 +228,7 @@ Result<int> operate(const cli::Arguments& arguments) {
     TRY(apps::serve({data, arguments.value("--config"), arguments.value("--listen")}));
   if (arguments.command == "scrub") return scrub(arguments, data);
   if (arguments.command == "doctor") TRY(apps::doctor(data, arguments.has("--clean")));
+  if (arguments.command == "downgrade") TRY(downgrade(data));
   if (arguments.command == "warm")
     TRY(apps::warm({data, arguments.value("--config"), arguments.operands.front()}));
   if (arguments.command == "audit") TRY(verify_audit(arguments.operands.front(), data));

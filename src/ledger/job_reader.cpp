@@ -61,4 +61,15 @@ Result<domain::BatchNoun> noun_of(const Statement& row) {
   return noun;
 }
 
+Result<domain::Record> record_of(const Statement& row) {
+  auto body = parse_json(row.text(3));
+  if (!body || !body->is_object())
+    return corrupt("ledger: the record " + row.text(0) + "/" + row.text(1) + " is not a JSON object");
+  const int64_t revision = row.integer(2);
+  if (revision < 1)
+    return corrupt("ledger: the record " + row.text(0) + "/" + row.text(1) + " has the revision " +
+                   std::to_string(revision));
+  return domain::Record{uint64_t(revision), *std::move(body)};
+}
+
 }  // namespace trainyard::ledger

@@ -10,6 +10,7 @@
 #include "base/result.hpp"
 #include "domain/batch.hpp"
 #include "domain/job.hpp"
+#include "domain/record.hpp"
 #include "sqlite/connection.hpp"
 
 namespace trainyard::ledger {
@@ -37,5 +38,8 @@ class JobReader {
 
 // Columns `kind` and `body` of the row at hand.
 Result<domain::BatchNoun> noun_of(const sqlite::Statement& row);
+
+// Columns `kind`, `name`, `revision` and `body` of the table `records`.
+Result<domain::Record> record_of(const sqlite::Statement& row);
 
 }  // namespace trainyard::ledger

@@ -2,8 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <set>
 
 #include "host/temporary_directory.hpp"
+#include "ledger/downgrade.hpp"
 #include "ledger/ledger.hpp"
 #include "ledger/set_aside.hpp"
 #include "ledger/tables.hpp"
@@ -48,7 +50,9 @@ TEST(LedgerFile, RecordsThatCannotBeReadAreSetAsideAndTheRestIsThere) {
         "UPDATE jobs SET progress = json_set(progress, '$.state', 'dreaming') WHERE number = 4",
         "UPDATE jobs SET progress = 'nothing' WHERE number = 5",
         "UPDATE jobs SET progress = json_set(progress, '$.attempts', 7) WHERE number = 6",
-        "UPDATE nouns SET body = '[]' WHERE name = 'quick'"})
+        "UPDATE nouns SET body = '[]' WHERE name = 'quick'",
+        "INSERT INTO records VALUES ('user', 'ann', 3, 'nothing'), ('user', 'bob', 1, '{}'), "
+        "('role', 'r', 0, '{}'), ('policy', 'p', 1, '[]'), ('policy', 'x', 'y', '{}')"})
     ASSERT_TRUE((*sqlite::Connection::open(path))->run(statement)) << statement;
   for (int start = 0; start < 2; ++start) {
     auto ledger = open_sqlite(path);
@@ -62,12 +66,18 @@ TEST(LedgerFile, RecordsThatCannotBeReadAreSetAsideAndTheRestIsThere) {
     EXPECT_EQ((*ledger)->list_jobs(query)->jobs.size(), 1u) << "a finished one that is broken fails no list";
     const auto aside = read_set_aside(path);
     ASSERT_TRUE(aside) << aside.error().message;
-    ASSERT_EQ(aside->size(), 5u);
+    ASSERT_EQ(aside->size(), 9u);
+    const auto records = (*ledger)->records();
+    ASSERT_TRUE(records) << records.error().message;
+    EXPECT_EQ(records->all.size(), 1u) << "bob's";
     EXPECT_EQ(aside->at(0).name, "us-east-1/not-json");
     EXPECT_EQ(aside->at(0).reason, "ledger: a job's record is not JSON");
     EXPECT_EQ(aside->at(1).number, 3);
     EXPECT_EQ(aside->at(1).reason, "a job has at least one phase");
     EXPECT_EQ(aside->at(4).kind, "job_queue");
+    std::set<std::string> others;
+    for (size_t i = 5; i < aside->size(); ++i) others.insert(aside->at(i).kind + "/" + aside->at(i).name);
+    EXPECT_EQ(others, (std::set<std::string>{"user/ann", "role/r", "policy/p", "policy/x"}));
   }
   const auto record =
       (*sqlite::Connection::open(path))
@@ -112,9 +122,35 @@ TEST(LedgerFile, ACopyIsMadeBeforeAMigrationAndADowngradeSaysTheWayBack) {
   ASSERT_TRUE((*sqlite::Connection::open(path))->run("PRAGMA user_version = 1000"));
   const auto refused = open_sqlite(path);
   ASSERT_FALSE(refused);
-  EXPECT_NE(refused.error().message.find("cp '" + copy_path(path, present) + "' '" + path + "'"),
-            std::string::npos)
+  EXPECT_NE(refused.error().message.find("trainyard downgrade --data " + directory.path()), std::string::npos)
       << refused.error().message;
+  ASSERT_TRUE((*sqlite::Connection::open(path))->run("PRAGMA user_version = " + std::to_string(present)));
+}
+
+TEST(LedgerFile, TheCopyIsPutBackAndWhatWasThereIsKept) {
+  host::TemporaryDirectory directory;
+  const std::string path = directory.path() + "/ledger.db";
+  ASSERT_TRUE((*open_sqlite(path))->commit({{a_command(1)}, {a_job(1, "a")}, {}}));
+  EXPECT_EQ(restore_copy(path).error().kind, Kind::not_found) << "it was never of another version";
+  make_third_version(path);
+  ASSERT_TRUE((*open_sqlite(path))->commit({{a_command(2)}, {a_job(2, "b")}, {}}));
+  const auto restored = restore_copy(path);
+  ASSERT_TRUE(restored) << restored.error().message;
+  EXPECT_EQ(restored->version, 3);
+  {
+    auto back = *sqlite::Connection::open(path, sqlite::Access::read);
+    EXPECT_EQ(*back->integer("PRAGMA user_version"), 3);
+    EXPECT_EQ(*back->integer("SELECT count(*) FROM jobs"), 1);
+    auto kept = *sqlite::Connection::open(restored->kept_copy, sqlite::Access::read);
+    EXPECT_EQ(*kept->integer("SELECT count(*) FROM jobs"), 2);
+  }
+  auto again = open_sqlite(path);
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ((*again)->find_job(1)->key.name, "a");
+  EXPECT_EQ((*again)->find_job(2).error().kind, Kind::not_found);
+  const std::string foreign = directory.path() + "/cats.db";
+  ASSERT_TRUE((*sqlite::Connection::open(foreign))->run("CREATE TABLE cats (name TEXT)"));
+  EXPECT_FALSE(restore_copy(foreign));
 }
 
 // Takes away what version 3 brought as well.

@@ -26,10 +26,13 @@ CREATE TABLE IF NOT EXISTS set_aside (
   record TEXT NOT NULL
 ))";
 
+enum class Table { jobs, nouns, records };
+
 struct Unreadable {
+  Table table = Table::jobs;
   SetAside record;
-  int64_t row = 0;  // its rowid, or the revision of a noun
-  std::string region, key;
+  int64_t row = 0;          // its rowid, or the revision of a noun
+  std::string region, key;  // of a record of a front end: only the key
 };
 
 // What is wrong with a record; nothing when it is sound. Errors: of the disk, say: then nothing is known of the record.
@@ -49,7 +52,8 @@ Result<std::vector<Unreadable>> unreadable_jobs(Connection& connection) {
   while (TRY(rows.step())) {
     const auto fault = TRY(fault_of(reader, rows));
     if (!fault) continue;
-    found.push_back({{"job", rows.text(4) + "/" + rows.text(5), rows.integer(3), *fault},
+    found.push_back({Table::jobs,
+                     {"job", rows.text(4) + "/" + rows.text(5), rows.integer(3), *fault},
                      rows.integer(3),
                      rows.text(4),
                      rows.text(5)});
@@ -64,10 +68,23 @@ Result<std::vector<Unreadable>> unreadable_nouns(Connection& connection) {
   while (TRY(rows.step())) {
     const auto noun = noun_of(rows);
     if (noun) continue;
-    found.push_back({{rows.text(0), rows.text(2) + "/" + rows.text(3), 0, noun.error().message},
+    found.push_back({Table::nouns,
+                     {rows.text(0), rows.text(2) + "/" + rows.text(3), 0, noun.error().message},
                      rows.integer(4),
                      rows.text(2),
                      rows.text(3)});
+  }
+  return found;
+}
+
+Result<std::vector<Unreadable>> unreadable_records(Connection& connection) {
+  Statement rows = TRY(connection.prepare_once("SELECT kind, name, revision, body FROM records"));
+  std::vector<Unreadable> found;
+  while (TRY(rows.step())) {
+    const auto record = record_of(rows);
+    if (!record)
+      found.push_back(
+          {Table::records, {rows.text(0), rows.text(1), 0, record.error().message}, 0, "", rows.text(1)});
   }
   return found;
 }
@@ -82,10 +99,19 @@ constexpr const char* kKeepNoun =
     "INSERT INTO set_aside (kind, name, number, reason, record) SELECT kind, ?, 0, ?, json_object('kind', "
     "kind, 'region', region, 'name', name, 'revision', revision, 'active', active, 'body', body) FROM nouns "
     "WHERE kind = ? AND region = ? AND name = ? AND revision = ?";
+constexpr const char* kKeepRecord =
+    "INSERT INTO set_aside (kind, name, number, reason, record) SELECT kind, name, 0, ?, json_object('kind', "
+    "kind, 'name', name, 'revision', revision, 'body', body) FROM records WHERE kind = ? AND name = ?";
 
 Result<void> move(Connection& connection, const Unreadable& each) {
   const std::string reason = shorten(each.record.reason, kReasonBytesMax);
-  if (each.record.kind == "job") {
+  if (each.table == Table::records) {
+    Statement keep = TRY(connection.prepare_once(kKeepRecord));
+    TRY(keep.bind(reason).bind(each.record.kind).bind(each.key).run());
+    Statement gone = TRY(connection.prepare_once("DELETE FROM records WHERE kind = ? AND name = ?"));
+    return gone.bind(each.record.kind).bind(each.key).run();
+  }
+  if (each.table == Table::jobs) {
     Statement keep = TRY(connection.prepare_once(kKeepJob));
     TRY(keep.bind(each.record.name).bind(reason).bind(each.row).run());
     Statement gone = TRY(connection.prepare_once("DELETE FROM jobs WHERE number = ?"));
@@ -125,6 +151,7 @@ Result<void> set_aside_unreadable(Connection& connection) {
   std::vector<Unreadable> all = TRY(unreadable_jobs(connection));
   // Children follow their array, which is read before them.
   for (Unreadable& noun : TRY(unreadable_nouns(connection))) all.push_back(std::move(noun));
+  for (Unreadable& record : TRY(unreadable_records(connection))) all.push_back(std::move(record));
   if (all.empty()) return {};
   TRY(connection.run("BEGIN IMMEDIATE"));
   TRY(connection.run(kTable));

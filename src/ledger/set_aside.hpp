@@ -14,8 +14,9 @@
 namespace trainyard::ledger {
 
 struct SetAside {
-  std::string kind;    // "job", or a noun's kind
-  std::string name;    // REGION/NAME; of a definition REGION/NAME:REVISION
+  std::string
+      kind;  // "job", or that of a queue, an environment, .. or of a record of a front end ("user", "role")
+  std::string name;    // REGION/NAME; of a record of a front end its name
   int64_t number = 0;  // of a job; else 0
   std::string reason;
 };
@@ -23,8 +24,8 @@ struct SetAside {
 // All that were ever set aside and not put back, in the order in which they were. Reads only. Errors: not_found: no ledger.
 Result<std::vector<SetAside>> read_set_aside(const std::string& path);
 
-// Moves live jobs, and queues, environments and policies, that do not parse or whose parts do not agree, and says so in
-// the log. Finished jobs and definitions stay: they are read when somebody asks for them.
+// Moves live jobs, queues, environments and policies, and records of front ends, that do not parse or whose parts do not
+// agree, and says so in the log. Finished jobs and definitions stay: they are read when somebody asks for them.
 // Requires: `connection` is the only writer. Private to this room.
 Result<void> set_aside_unreadable(sqlite::Connection& connection);
 

@@ -283,11 +283,8 @@ class SqliteLedger final : public Ledger {
       Statement rows = TRY(connection.prepare("SELECT kind, name, revision, body FROM records"));
       domain::Records records;
       while (TRY(rows.step())) {
-        auto body = parse_json(rows.text(3));
-        if (!body || !body->is_object())
-          return corrupt("ledger: the record " + rows.text(0) + "/" + rows.text(1) + " is not a JSON object");
-        records.all[{rows.text(0), rows.text(1)}] = std::make_shared<const domain::Record>(
-            domain::Record{uint64_t(rows.integer(2)), *std::move(body)});
+        records.all[{rows.text(0), rows.text(1)}] =
+            std::make_shared<const domain::Record>(TRY(record_of(rows)));
       }
       return records;
     });

@@ -4,6 +4,8 @@
 #include <string>
 #include <system_error>
 
+#include "base/log.hpp"
+
 namespace trainyard::ledger {
 namespace {
 
@@ -107,21 +109,21 @@ constexpr const char* kVersions[] = {kFirstVersion, kSecondVersion, kThirdVersio
 // Of what a commit left: the copy is whole and has no write-ahead log of its own. One that is there is of a server that died
 // before the migration was committed, or of a former upgrade: the present state counts.
 Result<void> copy_before_migration(sqlite::Connection& connection, const std::string& path, int64_t version) {
-  const std::string copy = copy_path(path, version);
-  std::string quoted;
-  for (const char c : copy) quoted += c == '\'' ? std::string("\'\'") : std::string(1, c);
-  std::error_code none;
-  std::filesystem::remove(copy, none);
-  return connection.run("VACUUM INTO '" + quoted + "'").in("copying the ledger to " + copy);
+  return copy_ledger(connection, copy_path(path, version));
+}
+
+// The command that the program which migrated a ledger has for it.
+std::string way_back(const std::string& path) {
+  return "trainyard downgrade --data " + std::filesystem::path(path).parent_path().string();
 }
 
 Error of_newer_version(const std::string& path, int64_t version, int64_t known) {
   return conflict(
       "it is of version " + std::to_string(version) + ", and this program knows up to " +
       std::to_string(known) +
-      ": run the newer program. To go back to this one, and lose what happened since the upgrade, stop "
-      "the server and run: cp '" +
-      copy_path(path, known) + "' '" + path + "' && rm -f '" + path + "-wal' '" + path + "-shm'");
+      ": run the newer program. To go back to this one, and lose what happened since the upgrade, "
+      "run with the newer program: " +
+      way_back(path));
 }
 
 }  // namespace
@@ -130,13 +132,24 @@ std::string copy_path(const std::string& path, int64_t version) {
   return path + ".version-" + std::to_string(version);
 }
 
+Result<void> check_application(sqlite::Connection& connection) {
+  if (TRY(connection.integer("PRAGMA application_id")) == kApplication) return {};
+  return conflict("this database is not a ledger of Trainyard");
+}
+
+Result<void> copy_ledger(sqlite::Connection& connection, const std::string& copy) {
+  std::string quoted;
+  for (const char c : copy) quoted += c == '\'' ? std::string("\'\'") : std::string(1, c);
+  std::error_code none;
+  std::filesystem::remove(copy, none);
+  return connection.run("VACUUM INTO '" + quoted + "'").in("copying the ledger to " + copy);
+}
+
 Result<void> make_tables(sqlite::Connection& connection, const std::string& path) {
-  const int64_t application = TRY(connection.integer("PRAGMA application_id"));
   const int64_t tables = TRY(connection.integer("SELECT count(*) FROM sqlite_master"));
   const int64_t version = tables == 0 ? 0 : TRY(connection.integer("PRAGMA user_version"));
   constexpr auto kVersion = int64_t(std::size(kVersions));
-  if (tables > 0 && application != kApplication)
-    return conflict("this database is not a ledger of Trainyard");
+  if (tables > 0) TRY(check_application(connection));
   if (version > kVersion) return of_newer_version(path, version, kVersion);
   // A reader sees the last commit while the next is being written, and a commit is one append and one sync.
   TRY(connection.run("PRAGMA journal_mode = WAL"));
@@ -147,7 +160,14 @@ Result<void> make_tables(sqlite::Connection& connection, const std::string& path
   for (int64_t next = version; next < kVersion; ++next) TRY(connection.run(kVersions[next]));
   TRY(connection.run("PRAGMA application_id = " + std::to_string(kApplication)));
   TRY(connection.run("PRAGMA user_version = " + std::to_string(kVersion)));
-  return connection.run("COMMIT");
+  TRY(connection.run("COMMIT"));
+  if (tables > 0)
+    log(Level::warning, "ledger", "the ledger was brought to a newer version",
+        {{"from", std::to_string(version)},
+         {"to", std::to_string(kVersion)},
+         {"copy", copy_path(path, version)},
+         {"back", way_back(path)}});
+  return {};
 }
 
 }  // namespace trainyard::ledger

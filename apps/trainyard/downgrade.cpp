@@ -1,0 +1,90 @@
+#include "trainyard/downgrade.hpp"
+
+#include <fcntl.h>
+
+#include <vector>
+
+#include "host/files.hpp"
+#include "ledger/downgrade.hpp"
+#include "objects/directory.hpp"
+#include "objects/directory/key_path.hpp"
+#include "objects/directory/record.hpp"
+#include "trainyard/data_directory.hpp"
+
+namespace trainyard::apps {
+namespace {
+
+constexpr const char* kFormatOfFirstRelease = "trainyard objects 1\n";
+constexpr size_t kCopyBytes = 1 << 20;
+constexpr size_t kPageObjects = 1000;
+
+// Writes an object anew, as one file.
+Result<void> join(objects::Objects& objects, const std::string& bucket, const std::string& key) {
+  const auto reader = TRY(objects.get(bucket, key));
+  const objects::ObjectInfo& info = reader->info();
+  objects::PutOptions options;
+  options.content_type = info.content_type;
+  options.headers = info.headers;
+  options.metadata = info.metadata;
+  options.bytes = info.bytes;
+  for (const auto& [algorithm, value] : info.checksums)  // those over checksums of parts end in "-COUNT"
+    if (value.find('-') == std::string::npos) options.checksums[algorithm] = value;
+  const auto writer = TRY(objects.put(bucket, key, options));
+  std::vector<char> buffer(kCopyBytes);
+  for (;;) {
+    const size_t bytes = TRY(reader->read(buffer));
+    if (bytes == 0) break;
+    TRY(writer->write(std::span<const char>(buffer.data(), bytes)));
+  }
+  TRY(writer->commit());
+  return ok();
+}
+
+Result<bool> is_list(const std::string& path) {
+  const host::File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (!file) return from_errno("opening " + path);
+  return TRY(objects::read_record(file.descriptor(), path)).parts > 0;
+}
+
+Result<uint64_t> join_lists(objects::Objects& objects, const std::string& directory) {
+  uint64_t joined = 0;
+  for (const auto& bucket : TRY(objects.list_buckets())) {
+    objects::ListQuery query;
+    query.keys_max = kPageObjects;
+    do {
+      const auto page = TRY(objects.list(bucket.name, query));
+      for (const auto& object : page.objects) {
+        const std::string path =
+            directory + "/buckets/" + bucket.name + "/keys/" + objects::path_of(object.key);
+        if (!TRY(is_list(path))) continue;
+        TRY(join(objects, bucket.name, object.key).in("joining s3://" + bucket.name + "/" + object.key));
+        ++joined;
+      }
+      query.start_after = page.next;
+    } while (!query.start_after.empty());
+  }
+  return joined;
+}
+
+}  // namespace
+
+Result<Downgraded> downgrade(const std::string& data_directory, Clock& clock, Random& random) {
+  if (!host::exists(data_directory + "/ledger.db"))
+    return not_found(data_directory + " holds no ledger of Trainyard");
+  const auto data = TRY(DataDirectory::open(data_directory).in("going back"));
+  const std::string place = data.file("objects");
+  Downgraded done;
+  if (host::exists(place)) {
+    {
+      const auto objects = TRY(objects::open_directory(place, clock, random));
+      done.joined = TRY(join_lists(*objects, place));
+    }
+    TRY(host::write_file_durably(place + "/format", kFormatOfFirstRelease));
+  }
+  const auto restored = TRY(ledger::restore_copy(data.file("ledger.db")).in("going back"));
+  done.ledger_version = restored.version;
+  done.kept_ledger = restored.kept_copy;
+  return done;
+}
+
+}  // namespace trainyard::apps

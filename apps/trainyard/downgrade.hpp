@@ -1,0 +1,24 @@
+// `trainyard downgrade`: takes a data directory back to what the release before can read, which itself refuses it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/random.hpp"
+#include "base/result.hpp"
+#include "base/time.hpp"
+
+namespace trainyard::apps {
+
+struct Downgraded {
+  uint64_t joined = 0;         // objects that were lists of parts
+  int64_t ledger_version = 0;  // of the copy that is the ledger now
+  std::string kept_ledger;     // what it was until now
+};
+
+// Objects stay; those that were uploaded in parts become one file each, which changes their ETag. The ledger becomes the
+// copy that was made at the upgrade: what happened since then is lost. May be repeated after it was cut off.
+// Errors: conflict (a server runs), not_found (no copy was made), exhausted, corrupt (an object), and those of files.
+Result<Downgraded> downgrade(const std::string& data_directory, Clock& clock, Random& random);
+
+}  // namespace trainyard::apps
