@@ -7,6 +7,7 @@
 #include "domain/instance_type.hpp"
 #include "host/files.hpp"
 #include "policy/policy.hpp"
+#include "trainyard/config_capacity.hpp"
 #include "trainyard/config_table.hpp"
 #include "trainyard/images.hpp"
 
@@ -23,70 +24,13 @@ constexpr int64_t kReserveMibMax = 1 << 30;              // a pebibyte, likewise
 constexpr int64_t kUploadDaysMax = 3'650;                // ten years, likewise
 constexpr int64_t kAuditDaysMax = 36'500;                // a century: not for ever, so that sums stay small
 constexpr int64_t kAuditGibMax = 1 << 20;                // a pebibyte
+constexpr double kInterruptionsPerHourMax = 3600;        // one a second
 
 // As IAM allows names.
 bool is_user(const std::string& name) {
   return !name.empty() && name.size() <= 64 &&
          name.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+=,.@_-") ==
              std::string::npos;
-}
-
-Result<void> read_quota(Table table, std::vector<domain::InstanceQuota>& quotas) {
-  domain::InstanceQuota quota;
-  TRY(table.read("who", quota.who));
-  TRY(table.read("region", quota.region));
-  TRY(table.read("instance_type", quota.instance_type));
-  TRY(table.read("count", quota.count));
-  TRY(table.nothing_else());
-  if (!domain::find_instance_type(quota.instance_type))
-    return invalid(table.name("instance_type") + ": \"" + quota.instance_type +
-                   "\" must be an instance type, like \"ml.m5.xlarge\"");
-  if (!table.has("count") || quota.count < 0)
-    return invalid(table.name("count") + " must say how many instances may be used at once, 0 or more");
-  const bool repeated = std::any_of(quotas.begin(), quotas.end(), [&](const domain::InstanceQuota& other) {
-    return other.who == quota.who && other.region == quota.region &&
-           other.instance_type == quota.instance_type;
-  });
-  if (repeated)
-    return invalid(table.name("instance_type") + ": two quotas are for \"" + quota.instance_type +
-                   "\" of the same who and region");
-  quotas.push_back(std::move(quota));
-  return {};
-}
-
-Result<void> read_machine(Table table, std::vector<launch::Machine>& machines) {
-  launch::Machine machine;
-  double cpus = 0, memory_gib = 0;
-  TRY(table.read("name", machine.name));
-  TRY(table.read("cpus", cpus));
-  TRY(table.read("memory_gib", memory_gib));
-  TRY(table.read("gpus", machine.gpus));
-  TRY(table.read("gpu_devices", machine.gpu_devices));
-  TRY(table.read("place", machine.place));
-  TRY(table.nothing_else());
-  if (machine.name.empty()) return invalid(table.name("name") + " is missing: each machine needs one");
-  if (cpus <= 0 || memory_gib <= 0)
-    return invalid(table.name("cpus") +
-                   " and memory_gib must be greater than 0: they are what the machine offers to jobs");
-  if (!machine.gpu_devices.empty() && !table.has("gpus")) machine.gpus = int64_t(machine.gpu_devices.size());
-  if (!machine.gpu_devices.empty() && machine.gpus != int64_t(machine.gpu_devices.size()))
-    return invalid(table.name("gpu_devices") + " names " + std::to_string(machine.gpu_devices.size()) +
-                   " device files, but gpus is " + std::to_string(machine.gpus));
-  for (const auto& device : machine.gpu_devices)
-    if (!device.starts_with("/dev/") || device.find(',') != std::string::npos ||
-        std::count(machine.gpu_devices.begin(), machine.gpu_devices.end(), device) > 1 ||
-        std::any_of(machines.begin(), machines.end(), [&](const auto& other) {
-          return std::count(other.gpu_devices.begin(), other.gpu_devices.end(), device) > 0;
-        }))
-      return invalid(table.name("gpu_devices") + ": \"" + device +
-                     "\" must be a device file below /dev, named once: a GPU is handed out whole");
-  machine.cpus = cpus;
-  machine.memory_bytes = int64_t(memory_gib * (1 << 30));
-  const bool taken = std::any_of(machines.begin(), machines.end(),
-                                 [&](const auto& other) { return other.name == machine.name; });
-  if (taken) return invalid("two machines are named '" + machine.name + "'");
-  machines.push_back(machine);
-  return {};
 }
 
 Result<void> read_image(const std::string& name, Table table, std::map<std::string, domain::Image>& images) {
@@ -117,32 +61,6 @@ Result<void> read_image(const std::string& name, Table table, std::map<std::stri
   }
   images[name] = image;
   return {};
-}
-
-Result<void> read_prices(Table table, domain::PriceTable& prices) {
-  bool list = true;
-  std::string currency = prices.currency;
-  TRY(table.read("list", list));
-  TRY(table.read("currency", currency));
-  if (!list) prices = {};
-  prices.currency = currency;
-  TRY(table.each("instance", [&](Table one) -> Result<void> {
-    std::string type, region;
-    domain::Price price;
-    TRY(one.read("type", type));
-    TRY(one.read("region", region));
-    TRY(one.read("on_demand", price.on_demand));
-    price.spot = price.on_demand;
-    TRY(one.read("spot", price.spot));
-    TRY(one.nothing_else());
-    if (type.empty())
-      return invalid(one.name("type") + " is missing: the instance type that this is the price of");
-    if (!(price.on_demand >= 0) || !(price.spot >= 0))
-      return invalid(one.name("on_demand") + " and spot must be 0 or more: of one instance and hour");
-    prices.set(region, type, price);
-    return {};
-  }));
-  return table.nothing_else();
 }
 
 // The lists of who may name a shared directory.
@@ -525,8 +443,10 @@ Result<Config> from_value(const toml::value& file, const std::string& directory)
     TRY(table.read("trace", config.spot_trace_file));
     if (notice_seconds < 0 || notice_seconds > 3600)
       return invalid(table.name("notice_seconds") + " must be between 0 and 3600");
-    if (!(config.spot_interruptions_per_host_hour >= 0))
-      return invalid(table.name("interruptions_per_host_hour") + " must not be negative");
+    if (!(config.spot_interruptions_per_host_hour >= 0 &&
+          config.spot_interruptions_per_host_hour <= kInterruptionsPerHourMax))
+      return invalid(table.name("interruptions_per_host_hour") + " must be between 0 and " +
+                     std::to_string(int64_t(kInterruptionsPerHourMax)));
     config.spot_notice = std::chrono::seconds(notice_seconds);
     return table.nothing_else();
   }));

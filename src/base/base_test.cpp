@@ -86,6 +86,8 @@ TEST(Json, FaultsAreResults) {
   EXPECT_FALSE(parse_json(std::string(200, '[') + std::string(200, ']')));
   const Json object = *parse_json(R"({"a": 1})");
   EXPECT_EQ(*int_at(object, "a"), 1);
+  EXPECT_EQ(*int_at({{"a", INT64_MAX}}, "a"), INT64_MAX);
+  EXPECT_FALSE(int_at({{"a", uint64_t{1} << 63}}, "a")) << "it would be another number";
   EXPECT_EQ(string_at(object, "a").error().message, "'a' must be a string, not 1");
   EXPECT_EQ(string_at(object, "b").error().message, "'b' must be a string, but it is missing");
 }

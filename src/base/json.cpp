@@ -44,6 +44,8 @@ Result<std::string> string_at(const Json& object, std::string_view name) {
 Result<int64_t> int_at(const Json& object, std::string_view name) {
   const Json* found = member(object, name);
   if (!found || !found->is_number_integer()) return wrong(found, name, "a whole number");
+  if (found->is_number_unsigned() && found->get<uint64_t>() > uint64_t(INT64_MAX))
+    return wrong(found, name, "a whole number below 2^63");
   return found->get<int64_t>();
 }
 

@@ -164,6 +164,17 @@ TEST(Plan, PlacesRowsByItsRule) {
         << one.about;
 }
 
+TEST(Plan, SumsOfExtremeNumbersStayNumbers) {
+  for (const Rule rule : {Rule::data, Rule::cheapest, Rule::capacity})
+    for (const Json& hosts : {Json(INT64_MAX), Json(INT64_MIN), Json(UINT64_MAX), Json(-1), Json(0)}) {
+      const auto two =
+          rows({{"x", "a", "s3://d/x/", 1e308, 0.1, hosts}, {"y", "a", "s3://d/y/", -1e308, 0.2, hosts}});
+      const auto plan = make_plan(streets(rule, kCopies), two, three_regions());
+      ASSERT_TRUE(plan) << plan.error().message;
+      EXPECT_EQ(plan->rows.size(), 2u);
+    }
+}
+
 TEST(Plan, WhatIsReservedIsPaidFor) {
   Facts facts = three_regions();
   facts.regions["b"].offers["ml.m5.large"].hosts_reserved = 1;

@@ -1,11 +1,13 @@
 #include "campaign/plan.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "base/text.hpp"
 #include "campaign/template.hpp"
 #include "domain/instance_type.hpp"
+#include "domain/limits.hpp"
 
 namespace trainyard::campaign {
 namespace {
@@ -23,9 +25,16 @@ const Json* column(const Row& row, std::string_view name) {
 double number_of(const Row& row, std::string_view name, double otherwise) {
   const Json* found = column(row, name);
   if (!found) return otherwise;
-  if (found->is_number()) return found->get<double>();
-  const auto number = parse_double(text_of(*found));
-  return number ? *number : otherwise;
+  const auto parsed =
+      found->is_number() ? Result<double>(found->get<double>()) : parse_double(text_of(*found));
+  return parsed && std::isfinite(*parsed) ? *parsed : otherwise;
+}
+
+// As a template writes it: checked when the job is created, so here only kept within what sums of rows hold.
+int64_t hosts_of(const Json& count) {
+  if (count.is_number_unsigned() && count.get<uint64_t>() > uint64_t(domain::kCountedMax))
+    return domain::kCountedMax;
+  return std::clamp<int64_t>(count.get<int64_t>(), 0, domain::kCountedMax);
 }
 
 std::string text_at(const Row& row, std::string_view name) {
@@ -126,11 +135,11 @@ class Planner {
     if (definition_.face == Face::batch_job) {
       if (const auto array = request.find("arrayProperties"); array != request.end() && array->is_object())
         if (const auto size = array->find("size"); size != array->end() && size->is_number_integer())
-          candidate.hosts = size->get<int64_t>();
+          candidate.hosts = hosts_of(*size);
       // Without it a gang is as large as its definition says, which is known once the job is seen.
       if (const auto nodes = request.find("nodeOverrides"); nodes != request.end() && nodes->is_object())
         if (const auto count = nodes->find("numNodes"); count != nodes->end() && count->is_number_integer())
-          candidate.hosts = count->get<int64_t>();
+          candidate.hosts = hosts_of(*count);
       return;
     }
     const auto resources = request.find("ResourceConfig");
@@ -139,7 +148,7 @@ class Planner {
       candidate.instance_type = type->get<std::string>();
     if (const auto count = resources->find("InstanceCount");
         count != resources->end() && count->is_number_integer())
-      candidate.hosts = count->get<int64_t>();
+      candidate.hosts = hosts_of(*count);
   }
 
   void add_prices(const Row& row, Candidate& candidate) const {

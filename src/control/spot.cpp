@@ -5,6 +5,7 @@
 
 #include "base/random.hpp"
 #include "base/text.hpp"
+#include "domain/limits.hpp"
 
 namespace trainyard::control {
 namespace {
@@ -100,11 +101,15 @@ Result<TraceEvent> parse_event(std::string_view line, Instant start) {
   if (fields.size() != 4) return invalid("needs four fields, at,region,instance_type,victims");
   const auto field = [&](size_t i) { return std::string(trim(fields[i])); };
   TraceEvent event;
-  if (const auto seconds = parse_double(field(0)))
+  if (const auto seconds = parse_double(field(0))) {
+    if (!(std::fabs(*seconds) <= double(domain::kSecondsMax)))
+      return invalid("'" + shorten(field(0), 60) + "' must be at most " +
+                     std::to_string(domain::kSecondsMax) + " seconds");
     event.at = start + Duration{int64_t(*seconds * 1000)};
-  else
+  } else {
     event.at =
         TRY(parse_iso8601(field(0)).in("'" + shorten(field(0), 60) + "' is neither seconds nor an instant"));
+  }
   event.region = field(1);
   event.instance_type = field(2);
   const std::string who = field(3);

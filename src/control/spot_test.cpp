@@ -126,6 +126,8 @@ TEST(Trace, WrongLinesAreNamed) {
   EXPECT_EQ(parse_trace("1,2,3", kNow).error().message,
             "line 1: needs four fields, at,region,instance_type,victims");
   EXPECT_EQ(parse_trace("1,,,0", kNow).error().message, "line 1: '0' is no number of hosts");
+  for (const char* seconds : {"1e300", "-1e300", "nan", "inf", "315360001", "9223372036854775807"})
+    EXPECT_FALSE(parse_trace(std::string(seconds) + ",,,1", kNow)) << seconds;
 }
 
 }  // namespace

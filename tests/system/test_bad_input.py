@@ -15,7 +15,7 @@ import botocore.exceptions
 import pytest
 
 import jobs
-from trainyard_server import Server, wait_for
+from trainyard_server import PROGRAM, Server, wait_for
 
 SETTINGS = "[jobs]\nstop_grace_seconds = 2\n"
 
@@ -268,3 +268,24 @@ def test_plain_http_is_for_this_machine_only(start, elsewhere):
 def test_a_config_with_an_unknown_key_is_refused(tmp_path):
     with pytest.raises(AssertionError, match="'accunt_id' is not known.*account_id"):
         Server(tmp_path / "data", "accunt_id = '1'\n").start()
+
+
+BOX = "[[machine]]\nname = 'box'\n"
+NUMBERS_OF_CONFIG = (
+    (BOX + "memory_gib = 1.0\n", "cpus"), (BOX + "cpus = 1.0\n", "memory_gib"), (BOX + "cpus = 1.0\nmemory_gib = 1.0\n", "gpus"),
+    ("[[quota]]\ninstance_type = 'ml.m5.large'\n", "count"), ("[[prices.instance]]\ntype = 'ml.m5.large'\n", "on_demand"),
+    ("[[prices.instance]]\ntype = 'ml.m5.large'\non_demand = 1.0\n", "spot"), ("[jobs]\n", "stop_grace_seconds"), ("[jobs]\n", "stalled_after_seconds"),
+    ("[storage]\n", "disk_reserve_mib"), ("[storage]\n", "upload_expiry_days"), ("[spot]\n", "notice_seconds"), ("[spot]\n", "interruptions_per_host_hour"),
+    ("[network]\n", "connections_per_job_max"), ("[[role]]\nname = 'r'\n", "max_session_seconds"),
+)
+
+
+@pytest.mark.parametrize(("before", "key"), NUMBERS_OF_CONFIG, ids=[key for _, key in NUMBERS_OF_CONFIG])
+def test_extreme_numbers_of_a_config_are_refused(tmp_path, before, key):
+    """The server says which, and does not start: nothing is cast to another number."""
+    file = tmp_path / "config.toml"
+    for pill in ("-9223372036854775808", "-1", "9223372036854775807", "nan", "inf", "-inf", "1e300"):
+        file.write_text(f"{before}{key} = {pill}\n")
+        done = subprocess.run([PROGRAM, "serve", "--data", str(tmp_path / "data"), "--listen", "127.0.0.1:0", "--config", str(file)],
+                              capture_output=True, text=True, timeout=60)
+        assert done.returncode == 1 and key in done.stderr, (file.read_text(), done.returncode, done.stderr)

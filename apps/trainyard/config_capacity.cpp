@@ -1,0 +1,112 @@
+#include "trainyard/config_capacity.hpp"
+
+#include <algorithm>
+
+#include "domain/instance_type.hpp"
+#include "domain/limits.hpp"
+
+namespace trainyard::apps {
+namespace {
+
+// The planner's sums over machines fit into 64 bits: of memory, 2^48 bytes each.
+constexpr size_t kMachinesMax = 10'000;
+constexpr double kPriceMax = 1e9;  // of one instance and hour, in any currency
+
+}  // namespace
+
+Result<void> read_quota(Table table, std::vector<domain::InstanceQuota>& quotas) {
+  domain::InstanceQuota quota;
+  TRY(table.read("who", quota.who));
+  TRY(table.read("region", quota.region));
+  TRY(table.read("instance_type", quota.instance_type));
+  TRY(table.read("count", quota.count));
+  TRY(table.nothing_else());
+  if (!domain::find_instance_type(quota.instance_type))
+    return invalid(table.name("instance_type") + ": \"" + quota.instance_type +
+                   "\" must be an instance type, like \"ml.m5.xlarge\"");
+  if (!table.has("count") || quota.count < 0 || quota.count > domain::kCountedMax)
+    return invalid(table.name("count") + " must say how many instances may be used at once: 0 to " +
+                   std::to_string(domain::kCountedMax));
+  const bool repeated = std::any_of(quotas.begin(), quotas.end(), [&](const domain::InstanceQuota& other) {
+    return other.who == quota.who && other.region == quota.region &&
+           other.instance_type == quota.instance_type;
+  });
+  if (repeated)
+    return invalid(table.name("instance_type") + ": two quotas are for \"" + quota.instance_type +
+                   "\" of the same who and region");
+  quotas.push_back(std::move(quota));
+  return {};
+}
+
+Result<void> read_machine(Table table, std::vector<launch::Machine>& machines) {
+  launch::Machine machine;
+  double cpus = 0, memory_gib = 0;
+  TRY(table.read("name", machine.name));
+  TRY(table.read("cpus", cpus));
+  TRY(table.read("memory_gib", memory_gib));
+  TRY(table.read("gpus", machine.gpus));
+  TRY(table.read("gpu_devices", machine.gpu_devices));
+  TRY(table.read("place", machine.place));
+  TRY(table.nothing_else());
+  if (machine.name.empty()) return invalid(table.name("name") + " is missing: each machine needs one");
+  // Said so that NaN is refused, too.
+  if (!(cpus > 0 && cpus <= domain::kHostCpusMax))
+    return invalid(table.name("cpus") + " must be greater than 0, and at most " +
+                   std::to_string(int64_t(domain::kHostCpusMax)) + ": what the machine offers to jobs");
+  if (!(memory_gib > 0 && memory_gib <= double(domain::kHostMemoryBytesMax >> 30)))
+    return invalid(table.name("memory_gib") + " must be greater than 0, and at most " +
+                   std::to_string(domain::kHostMemoryBytesMax >> 30) + ": what the machine offers to jobs");
+  if (machine.gpus < 0 || machine.gpus > domain::kHostGpusMax)
+    return invalid(table.name("gpus") + " must be between 0 and " + std::to_string(domain::kHostGpusMax));
+  if (machines.size() >= kMachinesMax)
+    return invalid("there are more than " + std::to_string(kMachinesMax) + " machines");
+  if (!machine.gpu_devices.empty() && !table.has("gpus")) machine.gpus = int64_t(machine.gpu_devices.size());
+  if (!machine.gpu_devices.empty() && machine.gpus != int64_t(machine.gpu_devices.size()))
+    return invalid(table.name("gpu_devices") + " names " + std::to_string(machine.gpu_devices.size()) +
+                   " device files, but gpus is " + std::to_string(machine.gpus));
+  for (const auto& device : machine.gpu_devices)
+    if (!device.starts_with("/dev/") || device.find(',') != std::string::npos ||
+        std::count(machine.gpu_devices.begin(), machine.gpu_devices.end(), device) > 1 ||
+        std::any_of(machines.begin(), machines.end(), [&](const auto& other) {
+          return std::count(other.gpu_devices.begin(), other.gpu_devices.end(), device) > 0;
+        }))
+      return invalid(table.name("gpu_devices") + ": \"" + device +
+                     "\" must be a device file below /dev, named once: a GPU is handed out whole");
+  machine.cpus = cpus;
+  machine.memory_bytes = int64_t(memory_gib * (1 << 30));
+  const bool taken = std::any_of(machines.begin(), machines.end(),
+                                 [&](const auto& other) { return other.name == machine.name; });
+  if (taken) return invalid("two machines are named '" + machine.name + "'");
+  machines.push_back(machine);
+  return {};
+}
+
+Result<void> read_prices(Table table, domain::PriceTable& prices) {
+  bool list = true;
+  std::string currency = prices.currency;
+  TRY(table.read("list", list));
+  TRY(table.read("currency", currency));
+  if (!list) prices = {};
+  prices.currency = currency;
+  TRY(table.each("instance", [&](Table one) -> Result<void> {
+    std::string type, region;
+    domain::Price price;
+    TRY(one.read("type", type));
+    TRY(one.read("region", region));
+    TRY(one.read("on_demand", price.on_demand));
+    price.spot = price.on_demand;
+    TRY(one.read("spot", price.spot));
+    TRY(one.nothing_else());
+    if (type.empty())
+      return invalid(one.name("type") + " is missing: the instance type that this is the price of");
+    for (const double each : {price.on_demand, price.spot})
+      if (!(each >= 0 && each <= kPriceMax))
+        return invalid(one.name("on_demand") + " and spot must be between 0 and " +
+                       std::to_string(int64_t(kPriceMax)) + ": of one instance and hour");
+    prices.set(region, type, price);
+    return {};
+  }));
+  return table.nothing_else();
+}
+
+}  // namespace trainyard::apps
