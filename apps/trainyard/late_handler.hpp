@@ -1,11 +1,13 @@
 // Stands in for the API until it is there: the one port listens before anything is behind it, since orders name the
 // port. Until open(), requests are answered 503 in the form of their own protocol, which clients repeat. Unsigned
-// GET /healthz and /readyz are answered before and after.
+// GET /healthz and /readyz are answered before and after. After fail() the latter says why the server ends.
 //
-// Threads: open() once, from any; the rest as host::Handler. Lifetime: the opened handler must outlive the server.
+// Threads: open() once and fail(), from any; the rest as host::Handler. Lifetime: the opened handler must outlive the server.
 #pragma once
 
 #include <atomic>
+#include <mutex>
+#include <string>
 #include <utility>
 
 #include "api/not_ready.hpp"
@@ -20,11 +22,17 @@ class LateHandler final : public host::Handler {
   explicit LateHandler(Random& random) : random_(random) {}
 
   void open(host::Handler& handler) { handler_.store(&handler, std::memory_order_release); }
-  bool ready() const { return handler_.load(std::memory_order_acquire) != nullptr; }
+  // The first reason counts.
+  void fail(const std::string& why) {
+    const std::lock_guard lock(mutex_);
+    if (failure_.empty()) failure_ = why;
+    failed_.store(true, std::memory_order_release);
+  }
 
   Choice choose(const host::RequestHead& head) override {
-    if (auto answer = answer_probe(head, ready())) return {.refusal = std::move(*answer)};
-    if (host::Handler* handler = handler_.load(std::memory_order_acquire)) return handler->choose(head);
+    host::Handler* handler = handler_.load(std::memory_order_acquire);
+    if (auto answer = answer_probe(head, why_not_ready(handler))) return {.refusal = std::move(*answer)};
+    if (handler) return handler->choose(head);
     return {.refusal = api::not_ready(head, random_.hex(kRequestIdBytes))};
   }
   // Only what the opened handler chose comes here.
@@ -36,7 +44,17 @@ class LateHandler final : public host::Handler {
  private:
   static constexpr size_t kRequestIdBytes = 16;  // as the API's own
 
+  std::string why_not_ready(const host::Handler* handler) const {
+    if (!handler) return "the server is starting";
+    if (!failed_.load(std::memory_order_acquire)) return "";
+    const std::lock_guard lock(mutex_);
+    return failure_;
+  }
+
   Random& random_;
+  mutable std::mutex mutex_;
+  std::string failure_;  // guarded by mutex_
+  std::atomic<bool> failed_ = false;
   std::atomic<host::Handler*> handler_{nullptr};
 };
 

@@ -56,7 +56,7 @@ std::string MetricsEndpoint::text() const {
 
 host::Handler::Choice MetricsEndpoint::choose(const host::RequestHead& head) {
   // This endpoint exists only while the API is open.
-  if (auto answer = answer_probe(head, true)) return {.refusal = std::move(*answer)};
+  if (auto answer = answer_probe(head, "")) return {.refusal = std::move(*answer)};
   if (head.path() != "/metrics") return {.refusal = host::Response{404, {}, "see /metrics\n"}};
   if (head.method != "GET") return {.refusal = host::Response{405, {}, "only GET is answered here\n"}};
   return {.intake = host::Intake::blocking, .body_bytes_max = 0};

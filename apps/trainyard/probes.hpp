@@ -1,7 +1,7 @@
 // Answers the probes of supervisors and load balancers.
 //
 //   GET /healthz  200 while the process serves requests at all
-//   GET /readyz   200 once the API is open, 503 before
+//   GET /readyz   200 while the API is open, 503 and the reason before, and once the ledger takes no more commits
 //
 // Only requests without a signature are probes: a bucket of S3 may have either name.
 //
@@ -9,12 +9,13 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "host/http_server.hpp"
 
 namespace trainyard::apps {
 
-// Nothing: the request is no probe.
-std::optional<host::Response> answer_probe(const host::RequestHead& head, bool ready);
+// Nothing: the request is no probe. `not_ready`: why requests are not served; "" where they are.
+std::optional<host::Response> answer_probe(const host::RequestHead& head, const std::string& not_ready);
 
 }  // namespace trainyard::apps

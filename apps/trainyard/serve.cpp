@@ -279,7 +279,11 @@ Result<void> serve(const ServeOptions& options) {
   Ending ending;
   control::Settings control_settings;
   control_settings.check_room = check_room;
-  control_settings.ledger_failed = [&](const std::string& why) { ending.because(why); };
+  LateHandler face(random);
+  control_settings.ledger_failed = [&](const std::string& why) {
+    face.fail(why);
+    ending.because(why);
+  };
   control_settings.account = identity.account;
   control_settings.scale_gangs = config.machines.empty();
   control_settings.gang_hosts_max =
@@ -320,7 +324,6 @@ Result<void> serve(const ServeOptions& options) {
   api_settings.regions.push_back(config.region);
   api_settings.machines = [&] { return rooms_of(machines()); };
 
-  LateHandler face(random);
   host::HttpSettings http;
   http.listen = config.listen;
   http.plain_http = plain_http ? host::PlainHttp::everybody : host::PlainHttp::this_machine;
