@@ -1,0 +1,150 @@
+"""Requests with extreme numbers, made from the service models: every numeric member of every operation that the server answers.
+
+A request begins as an example of a table (valid but for what is put in), or is made up from the operation's shape: its required
+members, and those on the way to the number."""
+
+import copy
+import json
+import os
+
+import botocore.session
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+OPERATIONS = os.path.join(ROOT, "src", "api", "operations.txt")
+OWN_MODELS = os.path.join(ROOT, "src", "api", "models")
+PILLS = (0, 1, -1, 2**31 - 1, 2**31, 2**32, 2**63 - 1, -(2**31), -(2**63))
+TEXT_PILLS = ("0", "1", "-1", str(2**31), str(2**32), str(2**63 - 1), str(2**64), "9" * 40, "1e308", "NaN")
+NUMBERS = ("integer", "long", "short", "float", "double", "timestamp")
+DEPTH_MAX = 12
+JSON_TEXT = "(JSON)"  # a step of a path: into the document that a text is
+
+
+def models():
+    session = botocore.session.get_session()
+    session.get_component("data_loader").search_paths.append(OWN_MODELS)
+    return session
+
+
+def operations():
+    """(service, operation model) of all that the server answers."""
+    session, found = models(), {}
+    with open(OPERATIONS, encoding="utf-8") as file:
+        for line in file:
+            words = line.split("#")[0].split()
+            if len(words) == 2:
+                if words[0] not in found:
+                    found[words[0]] = session.get_service_model(words[0])
+                yield words[0], found[words[0]].operation_model(words[1])
+
+
+def numeric_paths(shape, path=(), above=()):
+    """The paths of all numbers that a shape may hold; of lists the first element, of maps one value."""
+    if shape is None or shape.name in above or len(path) > DEPTH_MAX:
+        return
+    above = (*above, shape.name)
+    if shape.type_name == "structure":
+        for name, member in shape.members.items():
+            if member.serialization.get("name") != "Content-Length":  # not a number of the request: how long it is
+                yield from numeric_paths(member, (*path, name), above)
+    elif shape.type_name == "list":
+        yield from numeric_paths(shape.member, (*path, 0), above)
+    elif shape.type_name == "map":
+        yield from numeric_paths(shape.value, (*path, "a"), above)
+    elif shape.type_name in NUMBERS:
+        yield path
+
+
+def made_up(shape, known, depth=0):
+    """A value of a shape: required members only, names from `known`."""
+    kind = shape.type_name
+    if kind == "structure":
+        if depth > DEPTH_MAX:
+            return {}
+        members = {name: known[name] if name in known else made_up(shape.members[name], known, depth + 1) for name in shape.required_members}
+        if not members and getattr(shape, "is_tagged_union", False) and shape.members:
+            name = next(iter(shape.members))
+            members[name] = made_up(shape.members[name], known, depth + 1)
+        return members
+    if kind == "list":
+        return [made_up(shape.member, known, depth + 1)]
+    if kind == "map":
+        return {"a": made_up(shape.value, known, depth + 1)}
+    if kind == "boolean":
+        return False
+    if kind in NUMBERS:
+        return max(1, int(shape.metadata.get("min", 1)))
+    if kind == "blob":
+        return b"x"
+    return shape.enum[0] if getattr(shape, "enum", None) else "x" * max(1, int(shape.metadata.get("min", 1)))
+
+
+def with_number(shape, value, path, pill, known):
+    """The value with the pill at the path; what is missing on the way is made up."""
+    if not path:
+        return pill
+    step, rest = path[0], path[1:]
+    if shape.type_name == "structure":
+        member = shape.members[step]
+        value = dict(value)
+        inner = value.get(step)
+        value[step] = with_number(member, made_up(member, known) if inner is None else inner, rest, pill, known)
+        return value
+    member = shape.member if shape.type_name == "list" else shape.value
+    if shape.type_name == "list":
+        value = list(value) or [made_up(member, known)]
+        value[0] = with_number(member, value[0], rest, pill, known)
+        return value
+    value = dict(value)
+    key = next(iter(value), step)
+    value[key] = with_number(member, value.get(key, made_up(member, known)), rest, pill, known)
+    return value
+
+
+def text_paths(value, path=()):
+    """The paths of numbers that are written as text, and of all numbers of documents in texts."""
+    if isinstance(value, dict):
+        for key, member in value.items():
+            yield from text_paths(member, (*path, key))
+    elif isinstance(value, list):
+        for index, member in enumerate(value):
+            yield from text_paths(member, (*path, index))
+    elif isinstance(value, str) and value.isdigit():
+        yield path
+    elif isinstance(value, str) and value.startswith("{"):
+        yield from ((*path, JSON_TEXT, *inner) for inner in all_paths(json.loads(value)))
+
+
+def all_paths(value, path=()):
+    if isinstance(value, (dict, list)):
+        for key, member in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from all_paths(member, (*path, key))
+    elif isinstance(value, (int, float)) and not isinstance(value, bool) or isinstance(value, str) and value.isdigit():
+        yield path
+
+
+def at(value, path):
+    for step in path:
+        value = json.loads(value) if step == JSON_TEXT else value[step]
+    return value
+
+
+def replaced(value, path, pill):
+    if not path:
+        return str(pill) if isinstance(value, str) else pill
+    if path[0] == JSON_TEXT:
+        return json.dumps(replaced(json.loads(value), path[1:], pill))
+    value = copy.copy(value)
+    value[path[0]] = replaced(value[path[0]], path[1:], pill)
+    return value
+
+
+def variants(model, examples, known):
+    """Every request of an operation with one extreme number."""
+    shape = model.input_shape
+    for example in examples or [made_up(shape, known)]:
+        for path in numeric_paths(shape):
+            for pill in PILLS:
+                yield with_number(shape, example, path, pill, known)
+        for path in text_paths(example):
+            for pill in TEXT_PILLS if isinstance(at(example, path), str) else PILLS:
+                yield replaced(example, path, pill)
