@@ -1,10 +1,18 @@
 #include "observe/audit.hpp"
 
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <set>
 #include <thread>
 
+#include "base/random.hpp"
 #include "observe/test_world.hpp"
 
 namespace trainyard::observe {
@@ -275,6 +283,98 @@ TEST(Audit, RefusesRecordsThatAreTooLong) {
   const auto page = (*log)->lookup({});
   ASSERT_OK(page);
   EXPECT_EQ(page->events.size(), 1u);
+}
+
+constexpr int kAuditKills = 20;
+constexpr int kPollMilliseconds = 20'000;  // a child that says nothing for so long has failed
+constexpr int kAuditThreads = 3;
+
+// Never returns. Each thread appends records, and says each that is on the disk through the pipe.
+[[noreturn]] void append_until_killed(const std::string& directory, int pipe, int first) {
+  auto log = open_audit_log(directory, {.file_bytes_max = 5'000});
+  if (!log) ::_exit(3);
+  std::atomic<int> next = first;
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < kAuditThreads; ++thread)
+    threads.emplace_back([&] {
+      for (;;) {
+        const int number = next++;
+        if (!(*log)->append(event(number, kNoon), kNoon) || !(*log)->flush()) ::_exit(4);
+        if (::write(pipe, &number, sizeof number) != sizeof number) ::_exit(5);
+      }
+    });
+  for (auto& thread : threads) thread.join();
+  ::_exit(6);
+}
+
+// Numbers of the records, as they stand in the files.
+std::vector<int> numbers_in(const std::string& directory) {
+  std::vector<int> numbers;
+  for (const auto& path : files_in(directory)) {
+    const std::string bytes = read(path);
+    for (size_t at = 0, end; (end = bytes.find('\n', at)) != std::string::npos; at = end + 1) {
+      const auto record = parse_json(std::string_view(bytes).substr(at, end - at));
+      EXPECT_TRUE(record) << path;
+      if (record) numbers.push_back(std::stoi(record->at("eventID").get<std::string>().substr(3)));
+    }
+  }
+  return numbers;
+}
+
+TEST(AuditKill, TheChainHoldsUpToTheLastWholeRecordAndGoesOn) {
+  TemporaryDirectory directory;
+  SeededRandom random(11);
+  std::set<int> acknowledged;
+  int first = 0;
+  for (int kill = 0; kill < kAuditKills; ++kill) {
+    int pipe[2];
+    ASSERT_EQ(::pipe(pipe), 0);
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      ::close(pipe[0]);
+      append_until_killed(directory.path(), pipe[1], first);
+    }
+    ::close(pipe[1]);
+    int number = 0;
+    for (uint64_t left = 1 + random.below(30); left-- > 0;) {
+      pollfd waiting{.fd = pipe[0], .events = POLLIN, .revents = 0};
+      ASSERT_EQ(::poll(&waiting, 1, kPollMilliseconds), 1) << "the child hangs";
+      ASSERT_EQ(::read(pipe[0], &number, sizeof number), ssize_t(sizeof number)) << "the child failed";
+      acknowledged.insert(number);
+    }
+    ::kill(child, SIGKILL);
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFSIGNALED(status)) << "the child failed by itself: " << WEXITSTATUS(status);
+    while (::read(pipe[0], &number, sizeof number) == ssize_t(sizeof number)) acknowledged.insert(number);
+    ::close(pipe[0]);
+
+    // What a power cut may leave of the write that was under way.
+    const auto files = files_in(directory.path());
+    ASSERT_FALSE(files.empty());
+    const bool tears = random.below(2) == 1;
+    if (tears) write(files.back(), read(files.back()) + R"({"eventID": "id-)");
+    const auto verified = verify_audit_log(directory.path());
+    ASSERT_TRUE(verified) << verified.error().message;
+    EXPECT_TRUE(verified->from_beginning);
+    if (tears) {
+      EXPECT_TRUE(verified->torn);
+    }
+    const auto numbers = numbers_in(directory.path());
+    EXPECT_EQ(verified->records, numbers.size());
+    const std::set<int> once(numbers.begin(), numbers.end());
+    EXPECT_EQ(once.size(), numbers.size()) << "nothing is twice";
+    for (const int each : acknowledged) EXPECT_TRUE(once.contains(each)) << each;
+
+    first = *once.rbegin() + 1;
+    fill(directory.path(), first++, 1, kNoon, {.file_bytes_max = 5'000});
+    const auto again = verify_audit_log(directory.path());
+    ASSERT_TRUE(again) << again.error().message;
+    EXPECT_FALSE(again->torn) << "what was torn is cut off";
+    EXPECT_EQ(again->records, verified->records + 1);
+    EXPECT_NE(again->digest, verified->digest);
+  }
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "api/auth/auth.hpp"
 
 #include <mutex>
+#include <set>
 #include <shared_mutex>
 #include <unordered_map>
 
@@ -13,7 +14,8 @@ namespace {
 
 constexpr size_t kCachedKeysMax =
     4096;  // a day's (key, region, service); a job's keys are three or four of them
-constexpr size_t kRegionBytesMax = 64;  // region names are file names of ours, too
+constexpr size_t kAttemptsOverMax = 16'384;  // that are known to be over: some hundred KiB
+constexpr size_t kRegionBytesMax = 64;       // region names are file names of ours, too
 
 bool is_region(std::string_view text) {
   if (text.empty() || text.size() > kRegionBytesMax || text.front() == '-') return false;
@@ -45,12 +47,32 @@ Principal user_principal(const policy::Identities& identities, const std::string
   return out;
 }
 
+// Whether the job's present attempt is the session's.
+bool runs(const domain::Job& job, const RoleSession& session) {
+  const domain::Attempt* attempt = job.attempt();
+  return job.number == session.job_number && !job.finished() && attempt &&
+         attempt->number == session.attempt && attempt->state != domain::AttemptState::ended;
+}
+
 }  // namespace
 
 struct Authenticator::KeyCache {
   std::shared_mutex mutex;
   std::unordered_map<std::string, std::string>
       keys;  // "id/date/region/service/secret" -> signing key; guarded by mutex
+  // An attempt that is over stays so: a client that goes on asking with its keys costs no look into the ledger, which
+  // would hold up the others of its I/O thread.
+  std::set<domain::AttemptId> over;  // guarded by mutex
+
+  bool is_over(const domain::AttemptId& attempt) {
+    const std::shared_lock lock(mutex);
+    return over.contains(attempt);
+  }
+  void note_over(const domain::AttemptId& attempt) {
+    const std::unique_lock lock(mutex);
+    if (over.size() >= kAttemptsOverMax) over.clear();
+    over.insert(attempt);
+  }
 
   std::string get(std::string_view secret, const signing::Claim& claim) {
     std::string name = claim.access_key_id;
@@ -108,11 +130,14 @@ std::optional<Principal> Authenticator::session_principal(const signing::Claim& 
       id = defined->id;
   out.user_id = id + ":" + session.session_name;
   if (!session.job_name.empty()) {
+    const domain::AttemptId id_of_attempt{session.job_number, session.attempt};
+    if (keys_->is_over(id_of_attempt)) return {};
     auto job = control_.find({session.job_region, session.job_name});
-    if (!job || (*job)->number != session.job_number || (*job)->finished()) return {};
-    const domain::Attempt* attempt = (*job)->attempt();
-    if (!attempt || attempt->number != session.attempt || attempt->state == domain::AttemptState::ended)
+    if (!job && job.error().kind != Kind::not_found) return {};  // nothing is known of it
+    if (!job || !runs(**job, session)) {
+      keys_->note_over(id_of_attempt);
       return {};
+    }
     out.job = *std::move(job);
   }
   out.name = session.person.empty() ? std::string(role) : session.person;
