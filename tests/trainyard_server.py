@@ -65,7 +65,7 @@ class Server:
         wait_for(ready, "the server to say where it listens", START_SECONDS_MAX)
         with open(record, encoding="utf-8") as file:
             self.listen = json.load(file)["host_and_port"]
-        exports = subprocess.run([PROGRAM, "env", "--data", self.data], check=True, capture_output=True, text=True).stdout
+        exports = subprocess.run([self.program, "env", "--data", self.data], check=True, capture_output=True, text=True).stdout
         self.env = dict(re.findall(r"^export (\w+)='(.*)'$", exports, re.M))
         return self
 

@@ -1,0 +1,310 @@
+"""The last release beside today's: a state directory is taken over with everything that runs in it, either server has the other's
+agents, programs are exchanged one by one, and there is a way back.
+
+Needs the release's programs: tests/upgrade/prepare."""
+
+import glob
+import os
+import shutil
+import signal
+import subprocess
+
+import boto3.s3.transfer
+import pytest
+
+import jobs
+import trainyard_server
+from trainyard_server import ROOT, Server, wait_for
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="containers need root")
+with open(os.path.join(ROOT, "packaging", "releases.txt"), encoding="utf-8") as file:
+    VERSION = [line.split()[0] for line in file if line.strip() and not line.startswith("#")][-1]
+TODAY = os.path.dirname(trainyard_server.PROGRAM)
+RELEASE = os.path.join(ROOT, "build", "releases", VERSION, "build", "release", "bin")
+AGENTS = ("trainyard-agent", "trainyard-entry", "trainyard-trainer")
+# A config that both read. Six processors: a gang of two and a Batch job of two fill them.
+CONFIG = "[jobs]\nstop_grace_seconds = 3\n[[machine]]\nname = 'box'\ncpus = 6.0\nmemory_gib = 24.0\n"
+PART = 5 << 20
+FINAL = ("SUCCEEDED", "FAILED")
+
+
+def waits(name):
+    """A script that counts until it is let go."""
+    return f"trap 'echo told; exit 0' USR1; i=0; while :; do i=$((i+1)); echo {name} $i; sleep 0.2; done"
+
+
+def let_go(name):
+    """Ends the scripts of waits(name), on each host."""
+    told = 0
+    for path in glob.glob("/proc/[0-9]*/cmdline"):
+        try:
+            with open(path, "rb") as file:
+                words = file.read().split(b"\0")
+        except OSError:
+            continue
+        if words[0].endswith(b"/sh") and any(f"echo {name} $i".encode() in word for word in words[2:3]):
+            os.kill(int(path.split("/")[2]), signal.SIGUSR1)
+            told += 1
+    assert told, f"no process of {name} runs"
+
+
+def exchange(bin_directory, names, source):
+    """Puts programs in the place of others, as packages do: what runs goes on."""
+    for name in names:
+        shutil.copy(os.path.join(source, name), os.path.join(bin_directory, name + ".new"))
+        os.replace(os.path.join(bin_directory, name + ".new"), os.path.join(bin_directory, name))
+
+
+@pytest.fixture
+def install(tmp_path):
+    """install(server=RELEASE, agent=TODAY): a server whose programs are of those releases, not started."""
+    assert os.path.exists(os.path.join(RELEASE, "trainyard")), "run tests/upgrade/prepare first"
+    made = []
+
+    def make(server, agent):
+        bin_directory = tmp_path / f"bin{len(made)}"
+        bin_directory.mkdir()
+        exchange(str(bin_directory), ["trainyard"], server)
+        exchange(str(bin_directory), AGENTS, agent)
+        one = Server(tmp_path / f"data{len(made)}", CONFIG)
+        one.bin = str(bin_directory)
+        one.program = os.path.join(one.bin, "trainyard")
+        made.append(one)
+        return one
+
+    yield make
+    for one in made:
+        exchange(one.bin, ["trainyard"], TODAY)
+        if hasattr(one, "log"):
+            one.clean()
+
+
+def make_queue(server):
+    batch = server.boto("batch")
+    batch.create_compute_environment(computeEnvironmentName="all", type="MANAGED", computeResources={"type": "EC2", "maxvCpus": 6, "subnets": ["subnet-1"]})
+    batch.create_job_queue(jobQueueName="first", priority=1, computeEnvironmentOrder=[{"order": 1, "computeEnvironment": "all"}])
+    batch.register_job_definition(jobDefinitionName="two", type="container", containerProperties={
+        "image": "trainyard/machine", "command": ["true"], "resourceRequirements": [{"type": "VCPU", "value": "2"}, {"type": "MEMORY", "value": "256"}]})
+
+
+def submit(server, name, script):
+    return server.boto("batch").submit_job(jobName=name, jobQueue="first", jobDefinition="two",
+                                           containerOverrides={"command": ["/bin/sh", "-c", script]})["jobId"]
+
+
+def batch_status(server, job, statuses):
+    seen = {}
+
+    def reached():
+        seen.update(server.boto("batch").describe_jobs(jobs=[job])["jobs"][0])
+        return seen["status"] in statuses
+
+    wait_for(reached, f"the Batch job to be one of {statuses}")
+    return seen
+
+
+def batch_lines(server, job):
+    stream = batch_status(server, job, FINAL)["container"]["logStreamName"]
+    events = server.boto("logs").get_log_events(logGroupName="/aws/batch/job", logStreamName=stream, startFromHead=True)["events"]
+    return [event["message"] for event in events]
+
+
+def put_objects(server, prefix):
+    s3 = server.boto("s3")
+    s3.put_object(Bucket="yard", Key=f"{prefix}/small", Body=b"small", Metadata={"a": "b"})
+    upload = boto3.s3.transfer.TransferConfig(multipart_threshold=PART, multipart_chunksize=PART, use_threads=False)
+    path = server.data + ".big"
+    with open(path, "wb") as file:
+        file.write(bytes(range(256)) * (PART * 5 // 2 // 256))
+    s3.upload_file(path, "yard", f"{prefix}/big", Config=upload, ExtraArgs={"Metadata": {"c": "d"}, "ContentType": "text/big"})
+    return read_objects(server, prefix)
+
+
+def read_objects(server, prefix):
+    found = {}
+    for key in ("small", "big"):
+        read = server.boto("s3").get_object(Bucket="yard", Key=f"{prefix}/{key}")
+        found[key] = (read["Body"].read(), read["ContentType"], read["Metadata"])
+    assert found["big"][0] == bytes(range(256)) * (PART * 5 // 2 // 256)
+    return found
+
+
+def run_one(server, name, **more):
+    server.boto("sagemaker").create_training_job(**jobs.request(name, "cat /opt/ml/input/data/in/*; echo > /opt/ml/model/$(hostname)", channels={
+        "in": ("s3://yard/in/small", "FullyReplicated")}, **more))
+    done = jobs.wait_until(server.boto("sagemaker"), name)
+    assert done["TrainingJobStatus"] == "Completed", done["FailureReason"]
+    assert jobs.log_lines(server.boto("logs"), name) == ["small"] * more.get("hosts", 1)
+    assert server.boto("s3").get_object(Bucket="yard", Key=done["ModelArtifacts"]["S3ModelArtifacts"].removeprefix("s3://yard/"))["Body"].read()
+    return done
+
+
+def fill(server):
+    """What a release leaves: jobs that are over, that run and that wait, of training and of Batch, and objects."""
+    server.boto("s3").create_bucket(Bucket="yard")
+    objects = put_objects(server, "in")
+    make_queue(server)
+    done = run_one(server, "done")
+    sagemaker = server.boto("sagemaker")
+    sagemaker.create_training_job(**jobs.request("fails", "echo about to; exit 3"))
+    failed = jobs.wait_until(sagemaker, "fails")
+    over = submit(server, "over", "echo over")
+    assert batch_lines(server, over) == ["over"]
+    sagemaker.create_training_job(**jobs.request("runs", waits("runs"), hosts=2))
+    jobs.wait_until(sagemaker, "runs", ("Training",))
+    running = submit(server, "running", waits("running"))
+    batch_status(server, running, ("RUNNING",))
+    sagemaker.create_training_job(**jobs.request("queued", "echo at last"))
+    queued = submit(server, "queued", "echo at last")
+    wait_for(lambda: len(jobs.log_lines(server.boto("logs"), "runs")) >= 4, "lines of both hosts")
+    return {"objects": objects, "done": done, "fails": failed, "over": over, "running": running, "queued": queued}
+
+
+def check_history(server, left):
+    """Everything that was over before is described as it was."""
+    for name in ("done", "fails"):
+        now = server.boto("sagemaker").describe_training_job(TrainingJobName=name)
+        before = {key: value for key, value in left[name].items() if key != "ResponseMetadata"}
+        assert {key: now.get(key) for key in before} == before
+    assert jobs.log_lines(server.boto("logs"), "fails") == ["about to"]
+    assert batch_lines(server, left["over"]) == ["over"]
+    assert read_objects(server, "in") == left["objects"]
+    names = {job["TrainingJobName"] for job in server.boto("sagemaker").list_training_jobs()["TrainingJobSummaries"]}
+    assert {"done", "fails", "runs", "queued"} <= names
+
+
+def counted(lines, name):
+    """Whether a log has each count once and in order, to the end."""
+    return lines == [f"{name} {number}" for number in range(1, len(lines))] + ["told"]
+
+
+def finish_all(server, left):
+    """What ran goes on to its end, and what waited runs."""
+    for name, job in (("runs", None), ("running", left["running"])):
+        let_go(name)
+        if job:
+            assert batch_status(server, job, FINAL)["status"] == "SUCCEEDED"
+            assert counted(batch_lines(server, job), name)
+            continue
+        done = jobs.wait_until(server.boto("sagemaker"), name)
+        assert done["TrainingJobStatus"] == "Completed", done
+        for host in (1, 2):
+            assert counted(jobs.log_lines(server.boto("logs"), name, host), name)
+    assert jobs.wait_until(server.boto("sagemaker"), "queued")["TrainingJobStatus"] == "Completed"
+    assert jobs.log_lines(server.boto("logs"), "queued") == ["at last"]
+    assert batch_lines(server, left["queued"]) == ["at last"]
+
+
+@pytest.mark.parametrize("how", ("stop", "kill"))
+def test_a_state_directory_is_taken_over(install, how):
+    """With today's programs in the place of the release's, before the server is started again."""
+    server = install(RELEASE, RELEASE).start()
+    left = fill(server)
+    getattr(server, how)()
+    agents = sorted(server.agents())
+    assert len(agents) == 3, "two hosts and a Batch job"
+    exchange(server.bin, ["trainyard", *AGENTS], TODAY)
+    server.start()
+    assert sorted(server.agents()) == agents, "they go on"
+    copies = glob.glob(server.data + "/ledger.db.version-*")
+    assert len(copies) == 1 and os.path.getsize(copies[0]) > 0
+    check_history(server, left)
+    finish_all(server, left)
+    run_one(server, "after")
+    put_objects(server, "after")
+    server.stop()
+    server.start()
+    check_history(server, left)
+    assert glob.glob(server.data + "/ledger.db.version-*") == copies, "one copy for each migration"
+    assert "cannot be read" not in server.log_text()
+
+
+@pytest.mark.parametrize("which", ("today", "release"))
+def test_each_server_has_the_agents_of_the_other(install, which):
+    server = install(TODAY, RELEASE) if which == "today" else install(RELEASE, TODAY)
+    server.start()
+    server.boto("s3").create_bucket(Bucket="yard")
+    put_objects(server, "in")
+    make_queue(server)
+    run_one(server, "gang", hosts=2)
+    run_one(server, "kept", CheckpointConfig={"S3Uri": "s3://yard/kept"})
+    sagemaker = server.boto("sagemaker")
+    sagemaker.create_training_job(**jobs.request("stopped", f"echo > /opt/ml/model/part; {waits('stopped')}"))
+    sagemaker.create_training_job(**jobs.request("runs", waits("runs"), hosts=2))
+    for name in ("stopped", "runs"):
+        jobs.wait_until(sagemaker, name, ("Training",))
+    sagemaker.stop_training_job(TrainingJobName="stopped")
+    assert jobs.wait_until(sagemaker, "stopped")["TrainingJobStatus"] == "Stopped"
+    server.kill()
+    server.start()
+    running = submit(server, "running", waits("running"))
+    batch_status(server, running, ("RUNNING",))
+    for name in ("runs", "running"):
+        let_go(name)
+    assert batch_status(server, running, FINAL)["status"] == "SUCCEEDED"
+    assert counted(batch_lines(server, running), "running")
+    assert jobs.wait_until(server.boto("sagemaker"), "runs")["TrainingJobStatus"] == "Completed"
+    for host in (1, 2):
+        assert counted(jobs.log_lines(server.boto("logs"), "runs", host), "runs")
+    server.boto("sagemaker").create_training_job(**jobs.request("fails", "exit 3"))
+    assert jobs.wait_until(server.boto("sagemaker"), "fails")["FailureReason"].startswith("AlgorithmError")
+    assert "is refused" not in server.log_text() and "link is closed" not in server.log_text()
+
+
+def test_programs_are_exchanged_one_by_one(install):
+    """Agents first, then the server: at each step there are jobs of both."""
+    server = install(RELEASE, RELEASE).start()
+    server.boto("s3").create_bucket(Bucket="yard")
+    put_objects(server, "in")
+    names = []
+    for step in (None, AGENTS, ["trainyard"]):
+        if step:
+            exchange(server.bin, step, TODAY)
+            server.kill()
+            server.start()
+        names.append(f"runs-{len(names)}")
+        server.boto("sagemaker").create_training_job(**jobs.request(names[-1], waits(names[-1])))
+        jobs.wait_until(server.boto("sagemaker"), names[-1], ("Training",))
+    assert len(server.agents()) == 3, "of the release; today's with the release's server; today's"
+    for name in names:
+        let_go(name)
+        assert jobs.wait_until(server.boto("sagemaker"), name)["TrainingJobStatus"] == "Completed"
+        assert counted(jobs.log_lines(server.boto("logs"), name), name)
+
+
+def test_a_downgrade_is_refused_and_there_is_a_way_back(install):
+    server = install(RELEASE, RELEASE).start()
+    left = fill(server)
+    server.stop()
+    exchange(server.bin, ["trainyard", *AGENTS], TODAY)
+    server.start()
+    finish_all(server, left)
+    later = put_objects(server, "later")
+    run_one(server, "of-today")
+    server.stop()
+
+    exchange(server.bin, ["trainyard", *AGENTS], RELEASE)
+    refused = subprocess.run([server.program, "serve", "--data", server.data, "--listen", server.listen], capture_output=True, text=True, timeout=60)
+    assert refused.returncode != 0
+    assert "newer" in refused.stderr + refused.stdout
+
+    # What today's server said when it took the directory over.
+    said = [line for line in server.log_text().splitlines() if "trainyard downgrade" in line]
+    assert said, "the log says how to go back"
+    command = [os.path.join(TODAY, "trainyard"), "downgrade", "--data", server.data]
+    assert " ".join(command[1:]) in said[0]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    server.start()
+    check_history(server, left)
+    assert read_objects(server, "later") == later, "what was uploaded since is there"
+    names = {job["TrainingJobName"] for job in server.boto("sagemaker").list_training_jobs()["TrainingJobSummaries"]}
+    assert "of-today" not in names, "what happened since the upgrade is lost, as the command says"
+    run_one(server, "of-release")
+    # And forward again.
+    server.stop()
+    exchange(server.bin, ["trainyard", *AGENTS], TODAY)
+    server.start()
+    check_history(server, left)
+    assert read_objects(server, "later") == later
+    run_one(server, "of-today-again")
