@@ -194,7 +194,7 @@ void SimulatedAgent::connect() {
   welcomed_ = false;
   facts_sent_ = data_sent_ = 0;
   if (link_ == 0) return later(world_.between(kReconnectPauseMin, kReconnectPauseMax), [this] { connect(); });
-  wire::Hello hello{wire::kVersion, order_.attempt, order_.host, order_.token};
+  const wire::Hello hello = wire::hello_of(order_);
   say(hello);
 }
 

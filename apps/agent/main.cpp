@@ -234,7 +234,7 @@ Result<bool> carry_out(const wire::Order& order, Tools& tools) {
 
   agent::Agent* hearer = nullptr;  // set before the uplink starts
   agent::Uplink uplink(
-      {wire::kVersion, order.attempt, order.host, order.token}, *spool, presence,
+      wire::hello_of(order), *spool, presence,
       [&](host::LinkEvents events) { return host::connect_link(order.wire_address, std::move(events)); },
       clock, random, [&](wire::Message message) { hearer->deliver(message); });
   LastWord facts(uplink, [&] {

@@ -5,11 +5,12 @@
 #include "base/log.hpp"
 #include "host/files.hpp"
 #include "host/name_watch.hpp"
+#include "wire/messages.hpp"
 
 namespace trainyard::agent {
 
 void NextOrder::offer() const {
-  if (const auto made = host::write_file(path("idle"), "", 0600); !made)
+  if (const auto made = host::write_file(path("idle"), std::to_string(wire::kVersion), 0600); !made)
     log(Level::warning, "agent", "this agent cannot offer itself", {{"why", made.error().message}});
 }
 

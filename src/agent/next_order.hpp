@@ -1,6 +1,7 @@
 // How an agent that has done with its job is handed the next one's order, by files in its directory:
 //
-//   idle         the agent offers itself: made before it says its last fact
+//   idle         the agent offers itself: made before it says its last fact. Holds the latest version that it speaks
+//                (wire/messages.hpp); of release 0.1.0 it is empty, and such an agent is handed nothing
 //   next.json    the launcher's order; then it renames `idle` to `taken`
 //   taken        the agent has been taken, and must take the order
 //

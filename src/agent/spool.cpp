@@ -22,6 +22,10 @@ namespace {
 
 constexpr char kStateFile[] = "state";
 constexpr char kDataFilePrefix[] = "data-";
+// The form of the other files, as a decimal number. Release 0.1.0 wrote none: its spools are of the first.
+constexpr char kVersionFile[] = "version";
+constexpr int64_t kSpoolVersion = 1;
+constexpr size_t kVersionBytesMax = 20;
 
 uint64_t text_bytes(const std::vector<wire::LogLine>& lines) {
   uint64_t bytes = 0;
@@ -51,6 +55,7 @@ class FileSpool final : public Spool {
 
   Result<void> open() {
     TRY(host::make_directories(directory_, 0700));
+    TRY(check_version());
     TRY(open_state());
     std::set<uint32_t> numbers;  // by number: names would put data-10 before data-9
     for (const auto& name : TRY(host::list_directory(directory_))) {
@@ -146,6 +151,17 @@ class FileSpool final : public Spool {
     return path_of(kDataFilePrefix + std::to_string(segment));
   }
 
+  Result<void> check_version() {
+    const std::string path = path_of(kVersionFile);
+    if (!host::exists(path)) return host::write_file(path, std::to_string(kSpoolVersion) + "\n", 0600);
+    const std::string text = TRY(host::read_file(path, kVersionBytesMax));
+    const auto version = parse_int(std::string_view(text).substr(0, text.find('\n')));
+    // Torn by a crash: what it belongs to is read as far as it is whole.
+    if (text.empty() || (version && *version == kSpoolVersion)) return ok();
+    return conflict(path + " says '" + shorten(text, kVersionBytesMax) + "', and this agent reads version " +
+                    std::to_string(kSpoolVersion));
+  }
+
   Result<void> open_state() {
     const std::string path = path_of(kStateFile);
     uint64_t whole = 0;
@@ -155,6 +171,7 @@ class FileSpool final : public Spool {
       whole = records.whole_bytes;
       for (const auto payload : records.payloads) {
         auto message = TRY(wire::decode(payload).in(path));
+        if (std::holds_alternative<wire::Unknown>(message)) continue;  // of a later version
         auto* fact = std::get_if<wire::StateFact>(&message);
         if (fact == nullptr) return corrupt(path + ": holds something else than state facts");
         last_state_ = std::max(last_state_, fact->number);

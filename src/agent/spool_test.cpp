@@ -184,7 +184,7 @@ TEST_F(SpoolTest, AcknowledgedSegmentsLeaveTheDisk) {
     spool->acknowledge(wire::Track::data, static_cast<uint64_t>(i) + 1);
   }
   EXPECT_LE(host::list_directory(directory_.path())->size(),
-            2u);  // the state file, the segment being written
+            3u);  // the version, the state file, the segment being written
 }
 
 // An agent may die at any byte of what it writes: what was whole is read again, the rest is not, and goes on
@@ -225,6 +225,31 @@ TEST_F(SpoolTest, ACrashAtAnyByteLosesOnlyTheTornEnd) {
     batches_before = batches;
   }
   EXPECT_EQ(batches_before, 2u);
+}
+
+TEST_F(SpoolTest, OneOfTheFirstReleaseSaysNoVersionAndIsReadOn) {
+  ASSERT_TRUE(open()->add_state(fact("a")));
+  const std::string path = directory_.path() + "/version";
+  EXPECT_EQ(*host::read_file(path), "1\n");
+  ASSERT_TRUE(host::remove_all(path));
+  EXPECT_EQ(open()->take_state()->message, "a");
+  ASSERT_TRUE(host::write_file(path, "2\n"));
+  const auto refused = open_spool(directory_.path(), clock_, away_);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, Kind::conflict);
+  EXPECT_NE(refused.error().message.find("this agent reads version 1"), std::string::npos)
+      << refused.error().message;
+}
+
+TEST_F(SpoolTest, AFactOfALaterVersionIsSkipped) {
+  ASSERT_TRUE(open()->add_state(fact("a")));
+  const std::string path = directory_.path() + "/state";
+  ASSERT_TRUE(host::write_file(path, *host::read_file(path) + spool_record("\x7f later")));
+  ASSERT_TRUE(open()->add_state(fact("b")));
+  auto spool = open();
+  EXPECT_EQ(spool->take_state()->message, "a");
+  EXPECT_EQ(spool->take_state()->message, "b");
+  EXPECT_FALSE(spool->take_state());
 }
 
 TEST_F(SpoolTest, GoldenBytes) {

@@ -187,6 +187,15 @@ void Uplink::on_frame(uint64_t connection, const std::shared_ptr<host::Link>& li
     link->close();
     return;
   }
+  if (const auto* unknown = std::get_if<wire::Unknown>(&*message)) {
+    log(Level::info, "agent", "a message of a later version was skipped",
+        {{"kind", std::to_string(unknown->kind)}});
+    return;
+  }
+  if (const auto* welcome = std::get_if<wire::Welcome>(&*message);
+      welcome && (welcome->version < hello_.oldest || welcome->version > hello_.version))
+    message = wire::Message(wire::Refused{"the server speaks version " + std::to_string(welcome->version) +
+                                          " with agents, and this agent " + wire::versions_text(hello_)});
   {
     const std::lock_guard lock(mutex_);
     if (connection_ != connection) return;
@@ -196,7 +205,8 @@ void Uplink::on_frame(uint64_t connection, const std::shared_ptr<host::Link>& li
       welcomed_ = true;
       presence_.connected = true;
     } else if (const auto* acknowledge = std::get_if<wire::Acknowledge>(&*message)) {
-      spool_.acknowledge(acknowledge->track, acknowledge->number);
+      if (acknowledge->track != wire::Track::other)
+        spool_.acknowledge(acknowledge->track, acknowledge->number);
     } else if (std::holds_alternative<wire::Refused>(*message)) {
       refused_ = true;
     }

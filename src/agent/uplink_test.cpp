@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "host/machine_clock.hpp"
 #include "host/temporary_directory.hpp"
 #include "wire/codec.hpp"
@@ -26,10 +28,11 @@ class Server {
     listener_ = std::move(*listener);
   }
   void close() { listener_.reset(); }
-  void say(const wire::Message& message) {
+  void say(const wire::Message& message) { send(wire::encode(message)); }
+  void send(std::string frame) {
     std::shared_ptr<host::Link> link;
     note([&] { link = link_; });
-    link->send(wire::encode(message));
+    link->send(std::move(frame));
   }
   template <class Condition>
   bool wait(Condition condition) {
@@ -50,6 +53,7 @@ class Server {
   uint64_t state_acknowledged = 0, data_acknowledged = 0;
   bool acknowledges_data = true, refuses = false;
   int hellos = 0;
+  uint32_t version = 1;
 
  private:
   void hear(const std::shared_ptr<host::Link>& link, const wire::Message& message) {
@@ -60,7 +64,7 @@ class Server {
       if (std::holds_alternative<wire::Hello>(message)) {
         ++hellos;
         if (refuses) return link->send(wire::encode(wire::Refused{"old"}));
-        return link->send(wire::encode(wire::Welcome{state_acknowledged, data_acknowledged}));
+        return link->send(wire::encode(wire::Welcome{state_acknowledged, data_acknowledged, version}));
       }
       if (const auto* fact = std::get_if<wire::StateFact>(&message)) {
         if (fact->number == state_acknowledged + 1) states.push_back(++state_acknowledged);
@@ -162,11 +166,34 @@ TEST_F(UplinkTest, OrdersAreHandedOn) {
   }));
 }
 
-TEST(UplinkRefused, IsHandedOnAndNotCalledAgain) {
+TEST_F(UplinkTest, WhatALaterServerSaysIsSkipped) {
+  uplink_->state(fact(HostState::preparing));
+  ASSERT_TRUE(uplink_->wait_acknowledged(60s));
+  server_.send("\x7f of a later version");
+  server_.send(wire::encode(wire::Acknowledge{wire::Track::other, 100}));
+  server_.send(wire::encode(wire::Stop{domain::StopCause::user, 5s}) + "a field");
+  EXPECT_TRUE(server_.wait([&] {
+    return std::ranges::any_of(
+        delivered_, [](const auto& message) { return std::holds_alternative<wire::Stop>(message); });
+  }));
+  uplink_->state(fact(HostState::running));
+  ASSERT_TRUE(uplink_->wait_acknowledged(60s));
+  server_.note([&] {
+    EXPECT_EQ(server_.hellos, 1) << "the link stayed";
+    for (const auto& message : delivered_) EXPECT_FALSE(std::holds_alternative<wire::Unknown>(message));
+  });
+}
+
+// By a server that says so, and by one whose version the agent does not speak.
+class UplinkRefused : public testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(Both, UplinkRefused, testing::Bool());
+
+TEST_P(UplinkRefused, IsHandedOnAndNotCalledAgain) {
   host::TemporaryDirectory directory;
   const std::string address = "unix:" + directory.path() + "/wire";
   Server server(address);
-  server.refuses = true;
+  server.refuses = GetParam();
+  server.version = wire::kVersion + 1;
   host::MachineClock clock;
   host::MachineRandom random;
   Presence presence;

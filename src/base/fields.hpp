@@ -10,6 +10,9 @@
 // Integers are little-endian, text is a u32 length and its bytes. A variant of messages starts with a kind byte: the
 // place in the variant, from 1, so new messages go to its end.
 //
+// A protocol whose two ends may be of different versions says choice_or() for choice(), added() for fields that came
+// later, and skip_rest() after the last field: then a reader understands what a later version writes as far as it can.
+//
 // What is read is hostile: cut bytes, bytes too many, lengths and counts past the end, unknown kinds and values are
 // errors (corrupt) that name message and field, and no count claims more memory than the bytes that are there.
 //
@@ -58,6 +61,16 @@ class FieldWriter {
   void choice(const char*, E value, E) {
     integer(uint8_t(value));
   }
+  template <class E>
+  void choice_or(const char*, E value, E, E) {
+    integer(uint8_t(value));
+  }
+  // Behind all fields of the first version. `written`: the reader may be of a version that knows it.
+  template <class T>
+  void added(const char* field, const T& value, bool written) {
+    if (written) (*this)(field, value);
+  }
+  void skip_rest() {}
   template <class T, class Each>
   void optional(const char*, const std::optional<T>& value, Each each) {
     integer(uint8_t(value.has_value()));
@@ -101,6 +114,19 @@ class FieldReader {
     if (byte > uint8_t(last)) return fault(field, "has no value " + std::to_string(byte));
     value = E(byte);
   }
+  // Values of later versions are read as `other`.
+  template <class E>
+  void choice_or(const char* field, E& value, E last, E other) {
+    const uint8_t byte = integer<uint8_t>(field);
+    value = byte > uint8_t(last) ? other : E(byte);
+  }
+  // An earlier version's message ends before it: the value stays.
+  template <class T>
+  void added(const char* field, T& value, bool) {
+    if (!rest_.empty()) (*this)(field, value);
+  }
+  // What a later version put behind the last field.
+  void skip_rest() { rest_ = {}; }
   template <class T, class Each>
   void optional(const char* field, std::optional<T>& value, Each each) {
     bool present = false;

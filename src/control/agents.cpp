@@ -37,6 +37,8 @@ struct Session {
   domain::HostIndex host = 0;
   domain::JobKey job;
   observe::StreamKey stream;
+  uint32_t version = wire::kVersionOldest;  // that both ends speak
+  bool skipped = false;            // a line of the server's log said that a message was not understood
   std::string writer;              // of metric batches
   uint64_t dropped_log_bytes = 0;  // since the last line that said so
   bool log_full = false;           // a line said so
@@ -58,6 +60,12 @@ struct Session {
   }
 };
 
+// An agent's clock may be wrong; what is later than this is of now, so that retention comes to it.
+constexpr Duration kAheadMax = 24h;
+constexpr size_t kMetricNameBytesMax = 255;  // as CloudWatch
+constexpr size_t kFactMessageBytesMax =
+    16'384;  // FailureReason has 1,024 characters, and a tail of the log before it
+constexpr size_t kFactUriBytesMax = 4'096;     // of S3: a bucket and a key
 constexpr size_t kProgressThingsMax = 64;      // of one host: its channels, its image, its model
 constexpr size_t kProgressNameBytesMax = 300;  // "channel " and AWS's longest name
 
@@ -146,7 +154,17 @@ class AgentServer final : public Agents, private Shells {
     if (const auto* data = std::get_if<wire::ShellData>(&message))
       return shell_table_.from_agent(session->number, *data);
     if (const auto* progress = std::get_if<wire::Progress>(&message)) return note(*session, *progress);
+    if (const auto* unknown = std::get_if<wire::Unknown>(&message)) return skip(*session, *unknown);
     return invalid("a message that only the server says");
+  }
+
+  static Instant sane(Instant at, Instant now) { return at < Instant{} || at > now + kAheadMax ? now : at; }
+
+  static Result<void> skip(Session& session, const wire::Unknown& unknown) {
+    if (!std::exchange(session.skipped, true))
+      log(Level::info, "control", "an agent of a later version says what is not understood, which is skipped",
+          {{"attempt", session.attempt.text()}, {"kind", std::to_string(unknown.kind)}});
+    return {};
   }
 
   // -- of the moment
@@ -235,16 +253,15 @@ class AgentServer final : public Agents, private Shells {
     session->stream = stream;
     session->writer = writer;
     session->data_applied = data_applied;
-    session->say(wire::Welcome{attempt.hosts[hello.host].facts_applied, data_applied});
+    session->version = *wire::common_version(hello);  // else it was refused
+    session->say(wire::Welcome{attempt.hosts[hello.host].facts_applied, data_applied, session->version});
     give_orders(*session, **job);
     give_credentials(*session, **job, clock_.now());
     return {};
   }
 
   static std::string refusal_of(const domain::Job& job, const wire::Hello& hello) {
-    if (hello.version != wire::kVersion)
-      return "version " + std::to_string(hello.version) + " is spoken, and the server speaks " +
-             std::to_string(wire::kVersion);
+    if (const auto version = wire::common_version(hello); !version) return version.error().message;
     const domain::Attempt* attempt = job.attempt();
     if (!attempt || attempt->number != hello.attempt.number)
       return "the attempt is over: it is not the job's present one";
@@ -257,9 +274,14 @@ class AgentServer final : public Agents, private Shells {
   // -- state track
 
   Result<void> apply_fact(const std::shared_ptr<Session>& session, const wire::StateFact& fact) {
+    for (const auto* uri : {&fact.staged_model, &fact.model_uri, &fact.output_uri})
+      if (uri->size() > kFactUriBytesMax) return corrupt("a StateFact names an object that no key can have");
     const std::weak_ptr<bool> here = here_;
+    wire::StateFact told = fact;
+    if (told.message.size() > kFactMessageBytesMax)
+      told.message = shorten(told.message, kFactMessageBytesMax);
     control_.report(
-        session->attempt, session->host, fact, [this, here, session](Result<FactApplied> applied) {
+        session->attempt, session->host, std::move(told), [this, here, session](Result<FactApplied> applied) {
           if (here.expired()) return;  // control, which ends after us, refuses what it still had to do
           std::unique_lock lock(mutex_);
           if (applied) {
@@ -307,7 +329,8 @@ class AgentServer final : public Agents, private Shells {
     std::vector<observe::LogEvent> events;
     events.reserve(batch.lines.size());
     for (wire::LogLine& line : batch.lines)
-      events.push_back({line.at, now, is_utf8(line.text) ? std::move(line.text) : to_utf8(line.text)});
+      events.push_back(
+          {sane(line.at, now), now, is_utf8(line.text) ? std::move(line.text) : to_utf8(line.text)});
     TRY(keep_lines(*session, std::move(events), batch.number).in("keeping log lines"));
     session->data_applied = batch.number;
     acknowledge_data(*session);
@@ -360,17 +383,18 @@ class AgentServer final : public Agents, private Shells {
 
   Result<void> keep(const std::shared_ptr<Session>& session, const wire::MetricBatch& batch) {
     if (!TRY(is_next(session, batch.number))) return {};
+    const Instant now = clock_.now();
     std::vector<observe::MetricRecord> records;
     for (const wire::MetricPoint& point : batch.points) {
       if (!std::isfinite(point.value)) continue;  // a loss that diverged; statistics have no word for it
-      if (!takes_series(*session, point.name)) continue;
+      if (point.name.size() > kMetricNameBytesMax || !takes_series(*session, point.name)) continue;
       observe::MetricRecord record;
       record.key = {session->stream.region, std::string(kMetricNameSpace), point.name, {}};
       if (point.of_host)
         record.key.dimensions["Host"] = session->job.name + "/" + domain::host_name(session->host);
       else
         record.key.dimensions["TrainingJobName"] = session->job.name;
-      record.sample = observe::sample_of(point.at, point.value);
+      record.sample = observe::sample_of(sane(point.at, now), point.value);
       records.push_back(std::move(record));
     }
     TRY(metrics_.append_batch(session->writer, batch.number, records).in("keeping metrics"));

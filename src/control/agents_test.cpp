@@ -199,7 +199,37 @@ TEST_F(AgentsTest, RefusesStrangers) {
   EXPECT_EQ(refusal({wire::kVersion, {1, 2}, 0, token}), "refused");
   EXPECT_EQ(refusal({wire::kVersion, {2, 1}, 0, token}), "refused");
   EXPECT_EQ(refusal({wire::kVersion, {1, 1}, 2, token}), "refused");
-  EXPECT_EQ(refusal({wire::kVersion + 1, {1, 1}, 0, token}), "refused");
+  EXPECT_EQ(refusal({wire::kVersion + 1, {1, 1}, 0, token, wire::kVersion + 1}), "refused");
+}
+
+TEST_F(AgentsTest, SpeaksTheLatestVersionThatTheAgentKnows) {
+  const auto version_with = [&](uint32_t latest, uint32_t oldest) {
+    const auto link = open();
+    say(link, wire::Hello{latest, {1, 1}, 1, token, oldest});
+    return std::get<wire::Welcome>(link->said.at(0)).version;
+  };
+  EXPECT_EQ(version_with(1, 1), 1u) << "release 0.1.0";
+  EXPECT_EQ(version_with(2, 1), 2u);
+  EXPECT_EQ(version_with(9, 2), 2u);
+}
+
+TEST_F(AgentsTest, SkipsWhatALaterVersionSays) {
+  const auto link = hello(0);
+  events.frame(link, "\x7f of a later version");
+  EXPECT_FALSE(link->closed);
+  // A state that is not known: counted, so that the next fact is in order, and of no consequence.
+  wire::StateFact fact;
+  fact.number = 1;
+  std::string bytes = wire::encode(fact);
+  bytes.at(1 + 8 + 8) = 99;
+  events.frame(link, bytes + "a field");
+  run();
+  fact.number = 2;
+  fact.state = HostState::running;
+  say(link, fact);
+  EXPECT_FALSE(link->closed);
+  EXPECT_EQ(link->words(), "welcome:0,0 credentials state:1 state:2");
+  EXPECT_EQ(control->find({"us-east-1", "a"}).value()->attempt()->hosts[0].state, HostState::running);
 }
 
 TEST_F(AgentsTest, ClosesLinksThatDoNotKeepToTheWords) {
@@ -243,6 +273,31 @@ TEST_F(AgentsTest, DataGoesToLogsAndMetricsOnce) {
   const std::string space = "/aws/sagemaker/TrainingJobs";
   EXPECT_EQ(metrics.samples({"us-east-1", space, "loss", {{"TrainingJobName", "a"}}}), 1u);
   EXPECT_EQ(metrics.samples({"us-east-1", space, "CPUUtilization", {{"Host", "a/algo-2"}}}), 1u);
+}
+
+TEST_F(AgentsTest, ExtremeNumbersAndTextsOfAnAgentAreBroughtWithinLimits) {
+  auto link = hello(1);
+  const Instant far = from_milliseconds(INT64_MAX), before = from_milliseconds(INT64_MIN);
+  say(link,
+      wire::LogBatch{1, {{far, "far"}, {before, "before"}, {clock.now() + 1h, "a clock that is ahead"}}});
+  say(link,
+      wire::MetricBatch{2, {{"loss", far, 0.5, false}, {std::string(1'000'000, 'm'), before, 1, true}}});
+  say(link, wire::Progress{"image", UINT64_MAX, UINT64_MAX, false});
+  wire::StateFact fact{1, before, HostState::running, std::string(1'000'000, 'x'), INT32_MIN};
+  say(link, fact);
+  EXPECT_EQ(link->words(), "welcome:0,0 credentials data:1 data:2 state:1");
+  const auto page = *logs.read({"us-east-1", "/aws/sagemaker/TrainingJobs", "a/algo-2-1763631900"}, {});
+  ASSERT_EQ(page.events.size(), 3u);
+  for (const auto& event : page.events) EXPECT_LE(event.at - clock.now(), Duration(1h));
+  EXPECT_EQ(metrics.samples({"us-east-1", "/aws/sagemaker/TrainingJobs", "loss", {{"TrainingJobName", "a"}}}),
+            1u);
+  const auto job = *control->find({"us-east-1", "a"});
+  EXPECT_LT(dump(progress_json(*job)).size(), 100'000u);
+  EXPECT_GE(job->attempt()->hosts[1].state_since, job->created);
+  fact.number = 2;
+  fact.model_uri = "s3://" + std::string(10'000, 'b');
+  say(link, fact);
+  EXPECT_TRUE(link->closed);
 }
 
 TEST_F(AgentsTest, LinesThatTheDiskHasNoSpaceForAreDroppedAndCounted) {

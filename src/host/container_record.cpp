@@ -17,7 +17,9 @@
 namespace trainyard::host {
 namespace {
 
-// "PID START IDS": the first of its ids.
+// "PID START IDS": the first of its ids. Release 0.1.0 wrote the same. A later form begins with a 'v'.
+constexpr char kLaterForm = 'v';
+
 std::string record_path(const std::string& name) { return run_directory() + "/containers/" + name; }
 
 struct ContainerRecord {
@@ -54,6 +56,9 @@ Result<void> add_ids(const std::string& name, uint32_t first_id) {
 }
 
 bool starter_is_alive(const std::string& name) {
+  // Of a later release: it is that one's to remove.
+  if (const auto text = read_file(record_path(name), 64 << 10); text && text->starts_with(kLaterForm))
+    return true;
   const auto record = read_record(name);
   return record && is_alive(record->starter);
 }

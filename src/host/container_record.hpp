@@ -17,7 +17,8 @@ Result<void> add_ids(const std::string& name, uint32_t first_id);
 // With what the runtime still knows of it. Its ids are free for others once nothing of it runs any more.
 void remove_record(const std::string& name);
 
-// Whether the process that started the container of this cgroup still runs. Without a record nobody claims it.
+// Whether the process that started the container of this cgroup still runs; true where a later release's record does not
+// tell us. Without a record nobody claims it.
 bool starter_is_alive(const std::string& name);
 // A record, or a cgroup.
 bool has_container(const std::string& name);

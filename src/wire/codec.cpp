@@ -1,5 +1,6 @@
 #include "wire/codec.hpp"
 
+#include <algorithm>
 #include <iterator>
 #include <type_traits>
 
@@ -25,17 +26,21 @@ void fields(Side& side, M& m) {
     attempt(side, m.attempt);
     side("host", m.host);
     side("token", m.token);
+    side.added("oldest", m.oldest, m.version >= 2);
   } else if constexpr (std::is_same_v<T, StateFact>) {
     side("number", m.number);
     side("at", m.at);
-    side.choice("state", m.state, domain::HostState::lost);
+    // No agent says that its host is placed: such a fact is counted, and changes nothing.
+    side.choice_or("state", m.state, domain::HostState::lost, domain::HostState::placed);
     side("message", m.message);
     side.optional("exit_code", m.exit_code, [&](auto& code) { side("exit_code", code); });
-    side.optional("fault", m.fault, [&](auto& fault) { side.choice("fault", fault, domain::Fault::lost); });
+    side.optional("fault", m.fault, [&](auto& fault) {
+      side.choice_or("fault", fault, domain::Fault::lost, domain::Fault::internal);
+    });
     side("staged_model", m.staged_model);
     side("model_uri", m.model_uri);
     side("output_uri", m.output_uri);
-    side.choice("stopped", m.stopped, domain::StopCause::main_ended);
+    side.choice_or("stopped", m.stopped, domain::StopCause::main_ended, domain::StopCause::user);
   } else if constexpr (std::is_same_v<T, LogBatch>) {
     side("number", m.number);
     side.list("lines", m.lines, 12, [&](auto& line) {
@@ -53,13 +58,15 @@ void fields(Side& side, M& m) {
   } else if constexpr (std::is_same_v<T, Welcome>) {
     side("state_acknowledged", m.state_acknowledged);
     side("data_acknowledged", m.data_acknowledged);
+    side.added("version", m.version, m.version >= 2);
   } else if constexpr (std::is_same_v<T, Refused>) {
     side("reason", m.reason);
   } else if constexpr (std::is_same_v<T, Acknowledge>) {
-    side.choice("track", m.track, Track::data);
+    side.choice_or("track", m.track, Track::data, Track::other);
     side("number", m.number);
   } else if constexpr (std::is_same_v<T, Stop>) {
-    side.choice("cause", m.cause, domain::StopCause::main_ended);
+    // Whatever the reason: the host is to stop.
+    side.choice_or("cause", m.cause, domain::StopCause::main_ended, domain::StopCause::user);
     side("grace", m.grace);
   } else if constexpr (std::is_same_v<T, Credentials>) {
     side("access_key_id", m.access_key_id);
@@ -84,14 +91,19 @@ void fields(Side& side, M& m) {
     side("shell", m.shell);
     side("payload", m.payload);
   } else {
-    static_assert(std::is_same_v<T, Goodbye> || std::is_same_v<T, MainRuns>, "every message is described");
+    static_assert(std::is_same_v<T, Goodbye> || std::is_same_v<T, MainRuns> || std::is_same_v<T, Unknown>,
+                  "every message is described");
   }
+  side.skip_rest();
 }
 
-constexpr const char* kNames[] = {"Hello",   "StateFact",   "LogBatch",  "MetricBatch", "Welcome",
-                                  "Refused", "Acknowledge", "Stop",      "Credentials", "PeersDrained",
-                                  "Goodbye", "Progress",    "OpenShell", "ShellData",   "MainRuns"};
+constexpr const char* kNames[] = {"Hello",       "StateFact",    "LogBatch",    "MetricBatch",
+                                  "Welcome",     "Refused",      "Acknowledge", "Stop",
+                                  "Credentials", "PeersDrained", "Goodbye",     "Progress",
+                                  "OpenShell",   "ShellData",    "MainRuns",    "Unknown"};
+constexpr size_t kKinds = std::size(kNames) - 1;  // that have a number, from 1
 static_assert(std::size(kNames) == std::variant_size_v<Message>);
+static_assert(std::is_same_v<std::variant_alternative_t<kKinds, Message>, Unknown>);
 
 constexpr auto kDescribe = [](auto& side, auto& message) { fields(side, message); };
 
@@ -102,7 +114,10 @@ Result<domain::AttemptId> attempt_id_from_json(const Json& json) {
 
 }  // namespace
 
-std::string encode(const Message& message) { return encode_kind(message, kDescribe); }
+std::string encode(const Message& message) {
+  CHECK(!std::holds_alternative<Unknown>(message), "what was not understood is not passed on");
+  return encode_kind(message, kDescribe);
+}
 
 void set_number(std::string& payload, uint64_t number) {
   FieldWriter writer;
@@ -115,7 +130,33 @@ Result<Message> decode(std::string_view payload) {
   if (payload.size() > kFrameBytesMax)
     return corrupt("a frame of " + std::to_string(payload.size()) + " bytes; the most is " +
                    std::to_string(kFrameBytesMax));
+  if (!payload.empty())
+    if (const auto kind = uint8_t(payload[0]); kind == 0 || kind > kKinds) return Message(Unknown{kind});
   return decode_kind<Message>(payload, kNames, kDescribe);
+}
+
+namespace {
+std::string range_text(uint32_t oldest, uint32_t latest) {
+  return oldest >= latest ? "version " + std::to_string(latest)
+                          : "versions " + std::to_string(oldest) + " to " + std::to_string(latest);
+}
+}  // namespace
+
+std::string versions_text(const Hello& hello) { return range_text(hello.oldest, hello.version); }
+
+Result<uint32_t> common_version(const Hello& hello) {
+  const uint32_t common = std::min(hello.version, kVersion);
+  // Version 1 says one number: it speaks no other.
+  const uint32_t oldest = hello.version < 2 ? hello.version : hello.oldest;
+  if (common >= oldest && common >= kVersionOldest) return common;
+  return conflict("the agent speaks " + range_text(oldest, hello.version) +
+                  " of the protocol between server and agents, and the server " +
+                  range_text(kVersionOldest, kVersion) +
+                  ": start the server and its agents from releases that have one in common");
+}
+
+Hello hello_of(const Order& order) {
+  return {std::min(kVersion, order.wire_version), order.attempt, order.host, order.token};
 }
 
 std::string encode_order(const Order& order) {
@@ -143,15 +184,22 @@ std::string encode_order(const Order& order) {
                   {"reuse_host", order.reuse_host},
                   {"best_effort_isolation", order.best_effort_isolation},
                   {"shared_user_id", order.shared_user_id},
-                  {"shared_group_id", order.shared_group_id}};
+                  {"shared_group_id", order.shared_group_id},
+                  {"wire_version", order.wire_version}};
   return dump(json, 2) + "\n";
 }
 
 Result<Order> decode_order(std::string_view bytes) {
   const Json json = TRY(parse_json(bytes).in("reading the order"));
+  // Before all else: what an order of another version means is not known.
+  if (const auto version = int_at(json, "version"); version && *version != kOrderVersion)
+    return conflict("the order is of version " + std::to_string(*version) +
+                    ", and this agent reads version " + std::to_string(kOrderVersion) +
+                    ": start the server and its agents from one release");
   Order order;
   int64_t runtime_left = 0, stop_grace = order.stop_grace.count();
   order.version = 0;
+  order.wire_version = kVersionOldest;
   domain::Fields fields(json, "order");
   fields.read("version", order.version)
       .read("attempt", order.attempt, attempt_id_from_json)
@@ -177,14 +225,13 @@ Result<Order> decode_order(std::string_view bytes) {
       .read("reuse_host", order.reuse_host)
       .read("best_effort_isolation", order.best_effort_isolation)
       .read("shared_user_id", order.shared_user_id)
-      .read("shared_group_id", order.shared_group_id);
+      .read("shared_group_id", order.shared_group_id)
+      .read("wire_version", order.wire_version);
   const auto read = fields.result();
   if (!read) return corrupt(read.error().message);
   order.runtime_left = Duration{runtime_left};
   order.stop_grace = Duration{stop_grace};
-  if (order.version != kVersion)
-    return corrupt("the order is of version " + std::to_string(order.version) + "; this agent knows " +
-                   std::to_string(kVersion));
+  if (order.version == 0) return corrupt("the order has no version");
   if (order.spec.groups.empty()) return corrupt("the order has no spec");
   if (order.attempt.job == 0) return corrupt("the order has no attempt");
   if (order.host >= order.spec.hosts())

@@ -11,6 +11,10 @@
 // and orders go down: Stop, Credentials, PeersDrained, MainRuns. Orders are repeated after each Welcome; repeating one is
 // harmless.
 //
+// Either end may be of another release. The agent says in Hello which versions it speaks, the server answers with the
+// highest that both do; where there is none, it refuses. From version 2 on a message may end with fields, and the stream
+// may have messages, that the other end skips.
+//
 // Threads: plain values.
 #pragma once
 
@@ -26,16 +30,18 @@
 
 namespace trainyard::wire {
 
-inline constexpr uint32_t kVersion = 1;
+inline constexpr uint32_t kVersion = 2;            // the latest that this program speaks
+inline constexpr uint32_t kVersionOldest = 1;      // release 0.1.0's
 inline constexpr size_t kFrameBytesMax = 8 << 20;  // an agent's batches are far smaller; more is an attack
 
 // -- up -----------------------------------------------------------------------------------------
 
 struct Hello {
-  uint32_t version = kVersion;
+  uint32_t version = kVersion;  // the latest that the agent speaks, and its order's server as well
   domain::AttemptId attempt;
   domain::HostIndex host = 0;
   std::string token;
+  uint32_t oldest = kVersionOldest;  // that the agent speaks; said from version 2 on, before it is `version`
 };
 
 // A host reached a state, or (the state it is in, with a message) says how far it is, or what is odd about it while it
@@ -83,13 +89,14 @@ struct MetricBatch {
 struct Welcome {
   uint64_t state_acknowledged = 0;
   uint64_t data_acknowledged = 0;
+  uint32_t version = 1;  // that both speak from here on; said from version 2 on
 };
 
 struct Refused {
   std::string reason;
 };
 
-enum class Track : uint8_t { state, data };
+enum class Track : uint8_t { state, data, other };  // other: a later version's
 
 struct Acknowledge {
   Track track = Track::state;
@@ -148,15 +155,24 @@ struct ShellData {
   std::string payload;
 };
 
-using Message = std::variant<Hello, StateFact, LogBatch, MetricBatch, Welcome, Refused, Acknowledge, Stop,
-                             Credentials, PeersDrained, Goodbye, Progress, OpenShell, ShellData, MainRuns>;
+// Both ways: a message of a later version. Read, never sent; it is ignored.
+struct Unknown {
+  uint8_t kind = 0;
+};
+
+using Message =
+    std::variant<Hello, StateFact, LogBatch, MetricBatch, Welcome, Refused, Acknowledge, Stop, Credentials,
+                 PeersDrained, Goodbye, Progress, OpenShell, ShellData, MainRuns, Unknown>;
 
 // -- the order an agent is started with (a file; never on the command line) ------------------------
+
+// Of the order's form. Members that are added do not change it: an agent ignores those that it does not know.
+inline constexpr uint32_t kOrderVersion = 1;
 
 // Everything that one host must know to run its part of one attempt. What the launcher adds (network namespace,
 // address, host table) is on the agent's command line.
 struct Order {
-  uint32_t version = kVersion;
+  uint32_t version = kOrderVersion;
   domain::AttemptId attempt;
   std::string token;
   domain::HostIndex host = 0;
@@ -184,6 +200,7 @@ struct Order {
   bool best_effort_isolation = false;
   // As whom the job reads and writes shared directories (file_systems): nobody, unless the config says more.
   uint32_t shared_user_id = 65534, shared_group_id = 65534;
+  uint32_t wire_version = kVersion;  // the latest that the server speaks; 1 where the order does not say
 };
 
 }  // namespace trainyard::wire

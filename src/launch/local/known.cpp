@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "base/log.hpp"
+#include "base/text.hpp"
 #include "host/container.hpp"
 #include "host/files.hpp"
 #include "host/mounts.hpp"
@@ -25,6 +26,10 @@ constexpr const char* kNextRecordFile = "launch.next.json";
 constexpr const char* kIdleFile = "idle";
 constexpr const char* kNextFile = "next.json";
 constexpr const char* kTakenFile = "taken";
+// What an idle agent must speak to be handed an order. Agents of release 0.1.0, which say nothing, would ignore what an
+// order says of confinement.
+constexpr int64_t kIdleVersionMin = 2;
+constexpr size_t kIdleBytesMax = 20;
 
 Result<void> rename(const std::string& from, const std::string& to) {
   std::error_code error;
@@ -82,6 +87,14 @@ bool left_in_order(const KnownAttempt& known) {
 // Whether the agent of that directory was waiting, and is ours now.
 bool take_agent(const std::string& directory) {
   return std::rename((directory + "/" + kIdleFile).c_str(), (directory + "/" + kTakenFile).c_str()) == 0;
+}
+
+// Whether the agent of that directory waits for an order, and obeys all of what one says today.
+bool waits_for_orders(const std::string& directory) {
+  const auto text = host::read_file(directory + "/" + kIdleFile, kIdleBytesMax);
+  if (!text) return false;
+  const auto version = parse_int(*text);
+  return version && *version >= kIdleVersionMin;
 }
 
 // What a server that was killed left of handing the agent of `host_directory` over. Order, record, agent, and then the
@@ -166,7 +179,7 @@ Result<KnownAttempt> load_attempt(const std::string& attempt_directory) {
 Result<bool> hand_over(KnownAttempt& known, const domain::AttemptId& attempt, const std::string& token,
                        const std::string& order) {
   const std::string directory = known.host(0);
-  if (!host::exists(directory + "/" + kIdleFile)) return false;
+  if (!waits_for_orders(directory)) return false;
   Record next = known.record;
   next.attempt = attempt;
   next.token = token;

@@ -65,8 +65,8 @@ Result<void> write_agent(const std::string& host_directory, const host::ProcessI
 // where the agent was taken, and otherwise undone.
 Result<KnownAttempt> load_attempt(const std::string& attempt_directory);
 
-// Hands the order to the gang's one agent, which has done with its job. False: it does not wait for one, and nothing has
-// changed. Requires: one host.
+// Hands the order to the gang's one agent, which has done with its job. False: it does not wait for one, or is of a release
+// that would not obey all of it, and nothing has changed. Requires: one host.
 Result<bool> hand_over(KnownAttempt& known, const domain::AttemptId& attempt, const std::string& token,
                        const std::string& order);
 

@@ -82,6 +82,9 @@ class LocalLauncher final : public Launcher, public HandsOver {
         attempts_.emplace(attempt, std::move(*known));
         continue;
       }
+      // Its agents may run, and only a server that knows the record can end them as they must be ended.
+      if (!known && known.error().kind == Kind::conflict)
+        return std::move(known).error().in(directory + "/" + kRecordFile);
       // Its record is missing or unreadable: before it was written nothing had been made, and if it was lost
       // later, what it named is found by name below. Or none of its agents is known: it was cut off while it
       // was made, which ensure() does again from nothing, or while it was removed, which nobody asks for again.

@@ -208,9 +208,15 @@ TEST_F(LocalLauncher, HandsAnAgentToTheNextAttempt) {
     ASSERT_TRUE(handed);
     EXPECT_FALSE(*handed) << "it does not wait for one";
     const std::string host = attempt_path(1) + "/0";
-    ASSERT_TRUE(host::write_file(host + "/idle", ""));
     auto next = gang(2, 1);
     next.members[0].order = "the next order";
+    for (const char* of_an_earlier_release : {"", "1", "x"}) {
+      ASSERT_TRUE(host::write_file(host + "/idle", of_an_earlier_release));
+      const auto kept = hands_over(*launcher).hand_over({1, 1}, next);
+      ASSERT_TRUE(kept && !*kept);
+      EXPECT_FALSE(host::exists(host + "/next.json"));
+    }
+    ASSERT_TRUE(host::write_file(host + "/idle", "2"));
     const auto again = hands_over(*launcher).hand_over({1, 1}, next);
     ASSERT_TRUE(again && *again);
     EXPECT_EQ(*host::read_file(host + "/next.json"), "the next order");
@@ -335,6 +341,28 @@ TEST_F(LocalLauncher, AStrayNetworkIsRemovedByTheNextServer) {
     kill_all(kAttemptVariable, attempt_path(1));
     ASSERT_TRUE(host::remove_all(settings_.data_directory + "/attempts"));
     ASSERT_TRUE(server());
+    expect_nothing_left();
+  });
+}
+
+TEST_F(LocalLauncher, AnAttemptOfALaterReleaseIsLeftAlone) {
+  in_a_machine([&] {
+    ASSERT_TRUE(server()->ensure(gang(1, 1)));
+    const std::string path = attempt_path(1) + "/launch.json";
+    const std::string text = *host::read_file(path);
+    auto record = *parse_json(text);
+    record["version"] = 2;
+    ASSERT_TRUE(host::write_file(path, dump(record)));
+    const auto refused = make_local(settings_, clock_);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().kind, Kind::conflict);
+    EXPECT_NE(refused.error().message.find("by a later release"), std::string::npos)
+        << refused.error().message;
+    ASSERT_TRUE(host::write_file(path, text));
+    auto launcher = server();
+    ASSERT_TRUE(launcher);
+    EXPECT_EQ(alive(*launcher), 1u);
+    ASSERT_TRUE(launcher->remove({1, 1}));
     expect_nothing_left();
   });
 }

@@ -157,8 +157,13 @@ Json to_json(const Record& record) {
 }
 
 Result<Record> record_from_json(const Json& json) {
-  if (TRY(int_at(json, "version")) != kRecordVersion)
-    return invalid("an attempt's record of another version");
+  // Members that are added do not make a new version.
+  if (const int64_t version = TRY(int_at(json, "version")); version > kRecordVersion)
+    return conflict("the attempt was started by a later release: its record is of version " +
+                    std::to_string(version) + ", and this server reads up to " +
+                    std::to_string(kRecordVersion));
+  else if (version < 1)
+    return invalid("an attempt's record of version " + std::to_string(version));
   Record record;
   record.attempt = TRY(domain::parse_attempt_id(TRY(string_at(json, "attempt"))));
   record.token = TRY(string_at(json, "token"));

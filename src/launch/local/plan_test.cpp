@@ -115,6 +115,33 @@ TEST(Record, ComesBackAsItWas) {
   EXPECT_EQ(to_json(*back), to_json(record));
 }
 
+// As release 0.1.0 wrote it.
+TEST(Record, OneOfTheFirstReleaseIsRead) {
+  const auto json = parse_json(
+      R"({"attempt":"j17a1","bridge":"","comment":"trainyard /data/attempts/j17a1","encrypted":false,)"
+      R"("gateway":"10.201.1.1","gpus":[[]],"hosts":[{"address":"10.201.1.2","link":"tys0a1b2c0100","namespace":""}],)"
+      R"("isolated":false,"pool":"10.201.0.0/16","relays":["127.0.0.2"],"subnet":"10.201.1.0/29","table":"",)"
+      R"("token":"secret","version":1})");
+  ASSERT_TRUE(json);
+  const auto record = record_from_json(*json);
+  ASSERT_TRUE(record) << record.error().message;
+  EXPECT_EQ(record->attempt, (domain::AttemptId{17, 1}));
+  EXPECT_TRUE(record->network.direct());
+  EXPECT_EQ(to_json(*record), *json) << "and is written the same";
+}
+
+TEST(Record, OneOfALaterReleaseIsRefusedWhateverElseItSays) {
+  const auto of_version = [](int64_t version) {
+    return record_from_json({{"version", version}, {"of a later release", true}}).error();
+  };
+  EXPECT_EQ(of_version(2).kind, Kind::conflict);
+  EXPECT_EQ(of_version(2).message,
+            "the attempt was started by a later release: its record is of version 2, and this server reads "
+            "up to 1");
+  EXPECT_EQ(of_version(0).kind, Kind::invalid);
+  EXPECT_EQ(of_version(INT64_MIN).kind, Kind::invalid);
+}
+
 TEST(Record, RefusesWhatIsIncomplete) {
   const Record record{
       {17, 1}, "t", plan_network(a_request(), subnet("10.201.0.0/16"), subnet("10.201.1.16/28"))};
