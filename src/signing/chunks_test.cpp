@@ -63,6 +63,32 @@ TEST(SignedChunks, TheDocumentedExample) {
   EXPECT_EQ(got.bytes, first + second);
 }
 
+// "Signature calculations for the authorization header: Including trailing headers", its example.
+TEST(SignedChunks, TheDocumentedExampleWithTrailers) {
+  Claim claim = documented_claim();
+  claim.signature = "106e2a8a18243abcf37539882f36619c00e2dfc72633413f02d3b74544bfeb8e";
+  const std::string bytes(66560, 'a');
+  const std::string chunks =
+      "10000;chunk-signature=b474d8862b1487a5145d686f57f013e54db672cee1c953b3010fb58501ef5aa2\r\n" +
+      bytes.substr(1024) +
+      "\r\n400;chunk-signature=1c1344b170168f8e65b41376b44b20fe354e373826ccbbe2c1d40a8cae51e5c7\r\n" +
+      bytes.substr(65536) +
+      "\r\n0;chunk-signature=2ca2aba2005185cf7159c6277faf83795951dd77a3a99e6e65d5c9f85863f992\r\n";
+  const auto read = [&](const std::string& trailers) {
+    ChunkReader reader(ChunkSeal::chunks, claim, key());
+    std::string out;
+    const auto fed = reader.feed(chunks + trailers, out);
+    EXPECT_EQ(out, bytes);
+    return fed && reader.finished() ? reader.trailers().at("x-amz-checksum-crc32c") : "refused";
+  };
+  const std::string seal =
+      "x-amz-trailer-signature:d81f82fc3505edab99d459891051a732e8730629a2e4a59689829ca17fe2e435\r\n";
+  EXPECT_EQ(read("x-amz-checksum-crc32c:sOO8/Q==\r\n" + seal + "\r\n"), "sOO8/Q==");
+  EXPECT_EQ(read("x-amz-checksum-crc32c:sOO8/R==\r\n" + seal + "\r\n"), "refused");
+  EXPECT_EQ(read("x-amz-checksum-crc32c:sOO8/Q==\r\n\r\n"), "refused");
+  EXPECT_EQ(read("x-amz-checksum-crc32c:sOO8/Q==\r\n" + seal + "x-amz-meta-a:b\r\n\r\n"), "refused");
+}
+
 TEST(SignedChunks, AnyPieceSizeReadsTheSame) {
   const std::string body = signed_body({"hello ", "wide ", "world"});
   for (size_t piece = 1; piece <= body.size(); ++piece) {

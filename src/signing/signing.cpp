@@ -9,14 +9,14 @@
 
 #include "base/check.hpp"
 #include "base/text.hpp"
+#include "signing/asymmetric.hpp"
 
 namespace trainyard::signing {
 namespace {
 
-constexpr std::string_view kAlgorithm = "AWS4-HMAC-SHA256";
+constexpr std::string_view kAlgorithm = "AWS4-HMAC-SHA256", kEcdsaAlgorithm = "AWS4-ECDSA-P256-SHA256";
 constexpr size_t kDigestBytes = 32;
-constexpr size_t kBlockBytes = 64;         // of SHA-256, for HMAC
-constexpr size_t kSignedHeadersMax = 100;  // clients sign fewer than twenty
+constexpr size_t kBlockBytes = 64;  // of SHA-256, for HMAC
 
 // Fetched once: looking an algorithm up by name costs more than hashing a small request.
 const EVP_MD* sha256() {
@@ -170,13 +170,11 @@ std::string joined(const std::vector<std::string>& names) {
   return out;
 }
 
+// "20261120/eu-west-1/s3/aws4_request"; without a region, as of SigV4a, "20261120/s3/aws4_request".
 std::string scope_text(std::string_view date, const Scope& scope) {
-  return std::string(date)
-      .append("/")
-      .append(scope.region)
-      .append("/")
-      .append(scope.service)
-      .append("/aws4_request");
+  std::string text(date);
+  if (!scope.region.empty()) text.append("/").append(scope.region);
+  return text.append("/").append(scope.service).append("/aws4_request");
 }
 
 struct ToSign {
@@ -186,124 +184,25 @@ struct ToSign {
   std::string_view payload_sha256;
   std::string_view time;  // "20261120T094500Z"
   const Scope& scope;
+  Algorithm algorithm = Algorithm::hmac;
 };
 
-std::string signature_of(const ToSign& request, std::string_view key) {
+std::string string_to_sign(const ToSign& request) {
   std::string canonical(request.method);
   canonical.append("\n").append(canonical_path(request.target, request.scope.service)).append("\n");
   canonical.append(canonical_query(query_of(request.target))).append("\n");
   canonical.append(canonical_headers(request.headers, request.signed_headers)).append("\n");
   canonical.append(joined(request.signed_headers)).append("\n").append(request.payload_sha256);
-  std::string text(kAlgorithm);
+  std::string text(request.algorithm == Algorithm::hmac ? kAlgorithm : kEcdsaAlgorithm);
   text.append("\n")
       .append(request.time)
       .append("\n")
       .append(scope_text(request.time.substr(0, 8), request.scope));
-  text.append("\n").append(to_hex(view(digest({canonical}))));
-  return to_hex(view(hmac(key, text)));
+  return text.append("\n").append(to_hex(view(digest({canonical}))));
 }
 
-std::string_view header(const HeaderList& headers, std::string_view name) {
-  for (const auto& [given, value] : headers)
-    if (equals_ignoring_case(given, name)) return value;
-  return "";
-}
-
-struct Query {
-  std::optional<std::string> algorithm, credential, date, expires, signed_headers, signature, token, payload;
-};
-
-Result<Query> read_query(std::string_view query) {
-  Query out;
-  const std::pair<std::string_view, std::optional<std::string>*> wanted[] = {
-      {"x-amz-algorithm", &out.algorithm},
-      {"x-amz-credential", &out.credential},
-      {"x-amz-date", &out.date},
-      {"x-amz-expires", &out.expires},
-      {"x-amz-signedheaders", &out.signed_headers},
-      {"x-amz-signature", &out.signature},
-      {"x-amz-security-token", &out.token},
-      {"x-amz-content-sha256", &out.payload}};
-  for (const auto part : split(query, '&')) {
-    if (part.size() < 6 || !equals_ignoring_case(part.substr(0, 6), "x-amz-")) continue;
-    const auto equals = part.find('=');
-    const std::string name = to_lower(part.substr(0, equals));
-    for (const auto& [key, slot] : wanted) {
-      if (name != key || equals == std::string_view::npos) continue;
-      if (*slot) return invalid("query parameter " + std::string(key) + " is given twice");
-      *slot = TRY(percent_decode(part.substr(equals + 1)));
-    }
-  }
-  return out;
-}
-
-bool is_date(std::string_view text) {
-  return text.size() == 8 && text.find_first_not_of("0123456789") == std::string_view::npos;
-}
-
-// "AKIA.../20261120/eu-west-1/s3/aws4_request"
-Result<void> read_credential(std::string_view credential, Claim& claim) {
-  const auto fault = [&] {
-    return invalid(
-        "Credential must have exactly 5 slash-delimited elements, e.g. keyid/date/region/service/term, got "
-        "'" +
-        shorten(credential, 200) + "'");
-  };
-  // A key id of ours holds no slash; were there more of them, the id would be the part before the last four.
-  std::string_view rest = credential;
-  std::array<std::string_view, 4> last;
-  for (int i = 3; i >= 0; --i) {
-    const auto slash = rest.rfind('/');
-    if (slash == std::string_view::npos) return fault();
-    last[i] = rest.substr(slash + 1);
-    rest = rest.substr(0, slash);
-  }
-  if (rest.empty() || !is_date(last[0]) || last[1].empty() || last[2].empty() || last[3] != "aws4_request")
-    return fault();
-  claim.access_key_id = rest;
-  claim.date = last[0];
-  claim.scope = {std::string(last[1]), std::string(last[2])};
-  return ok();
-}
-
-Result<void> read_signed_headers(std::string_view text, Claim& claim) {
-  for (const auto name : split(text, ';')) {
-    if (name.empty()) continue;
-    if (claim.signed_headers.size() == kSignedHeadersMax) return invalid("too many signed headers");
-    claim.signed_headers.push_back(to_lower(name));
-  }
-  if (!std::is_sorted(claim.signed_headers.begin(), claim.signed_headers.end()))
-    std::sort(claim.signed_headers.begin(), claim.signed_headers.end());
-  if (std::find(claim.signed_headers.begin(), claim.signed_headers.end(), "host") ==
-      claim.signed_headers.end())
-    return invalid("'Host' or ':authority' must be a 'SignedHeader' in the AWS Authorization.");
-  return ok();
-}
-
-Result<std::optional<Claim>> claim_of_query(const Query& query, const HeaderList& headers) {
-  Claim claim;
-  claim.in_query = true;
-  if (query.algorithm.value_or("") != kAlgorithm)
-    return invalid("X-Amz-Algorithm only supports \"AWS4-HMAC-SHA256\"");
-  if (!query.credential || !query.date || !query.signed_headers || !query.signature)
-    return invalid(
-        "AWS query-string parameters must include X-Amz-Algorithm, X-Amz-Credential, X-Amz-Signature, "
-        "X-Amz-Date, X-Amz-SignedHeaders and X-Amz-Expires");
-  TRY(read_credential(*query.credential, claim));
-  TRY(read_signed_headers(*query.signed_headers, claim));
-  claim.signature = *query.signature;
-  claim.signed_at = TRY(parse_basic_iso8601(*query.date));
-  claim.session_token = query.token.value_or(std::string(header(headers, "x-amz-security-token")));
-  if (query.expires) {
-    const int64_t seconds = TRY(parse_int(*query.expires));
-    if (seconds < 0) return invalid("X-Amz-Expires must be non-negative");
-    if (std::chrono::seconds(std::min<int64_t>(seconds, int64_t(1) << 32)) > kPresignMax)
-      return invalid("X-Amz-Expires must be less than a week (in seconds) that is 604800");
-    claim.lifetime = std::chrono::seconds(seconds);
-  }
-  claim.payload_sha256 = query.payload.value_or(std::string(header(headers, "x-amz-content-sha256")));
-  if (claim.payload_sha256.empty() && claim.scope.service == "s3") claim.payload_sha256 = kUnsignedPayload;
-  return std::optional(std::move(claim));
+std::string signature_of(const ToSign& request, std::string_view key) {
+  return to_hex(view(hmac(key, string_to_sign(request))));
 }
 
 }  // namespace
@@ -402,56 +301,6 @@ std::string presign(std::string_view method, std::string_view target, std::strin
   return out;
 }
 
-Result<std::optional<Claim>> read_claim(std::string_view target, const HeaderList& headers) {
-  const std::string_view authorization = header(headers, "authorization");
-  if (authorization.empty()) {
-    const Query query = TRY(read_query(query_of(target)));
-    if (!query.algorithm && !query.credential && !query.signature) return std::optional<Claim>();
-    return claim_of_query(query, headers);
-  }
-  if (!authorization.starts_with(kAlgorithm) ||
-      (authorization.size() > kAlgorithm.size() && authorization[kAlgorithm.size()] != ' '))
-    return invalid("Unsupported authorization type: '" +
-                   shorten(authorization.substr(0, authorization.find(' ')), 60) +
-                   "'; this server takes AWS4-HMAC-SHA256");
-  Claim claim;
-  bool credential = false, names = false;
-  for (const auto part : split(authorization.substr(kAlgorithm.size()), ',')) {
-    const std::string_view field = trim(part);
-    const auto equals = field.find('=');
-    if (equals == std::string_view::npos) continue;
-    const std::string_view name = field.substr(0, equals), value = field.substr(equals + 1);
-    if (name == "Credential" && !credential) {
-      TRY(read_credential(value, claim));
-      credential = true;
-    } else if (name == "SignedHeaders" && !names) {
-      TRY(read_signed_headers(value, claim));
-      names = true;
-    } else if (name == "Signature") {
-      claim.signature = value;
-    }
-  }
-  if (!credential) return invalid("Authorization header requires 'Credential' parameter.");
-  if (claim.signature.empty()) return invalid("Authorization header requires 'Signature' parameter.");
-  if (!names) return invalid("Authorization header requires 'SignedHeaders' parameter.");
-
-  const std::string_view amz_date = header(headers, "x-amz-date");
-  if (!amz_date.empty()) {
-    claim.signed_at = TRY(parse_basic_iso8601(amz_date).in("X-Amz-Date"));
-  } else {
-    const std::string_view date = header(headers, "date");
-    if (date.empty())
-      return invalid("Authorization header requires existence of either a 'X-Amz-Date' or a 'Date' header.");
-    claim.signed_at = TRY(parse_http_date(date).in("Date"));
-  }
-  if (to_basic_iso8601(claim.signed_at).substr(0, 8) != claim.date)
-    return invalid(
-        "Date in Credential scope does not match YYYYMMDD from ISO-8601 version of date from HTTP");
-  claim.session_token = header(headers, "x-amz-security-token");
-  claim.payload_sha256 = header(headers, "x-amz-content-sha256");
-  return std::optional(std::move(claim));
-}
-
 std::vector<std::string> headers_not_signed(const HeaderList& headers, const Claim& claim) {
   constexpr std::string_view kPrefix = "x-amz-";
   std::vector<std::string> missing;
@@ -467,29 +316,57 @@ std::vector<std::string> headers_not_signed(const HeaderList& headers, const Cla
   return missing;
 }
 
-Verdict judge(std::string_view method, std::string_view target, const HeaderList& headers, const Claim& claim,
-              std::string_view signing_key, Instant now) {
-  // Times first: they cost nothing, and are no secret.
+namespace {
+
+Verdict judge_times(const Claim& claim, Instant now) {
   if (claim.lifetime) {
     if (claim.signed_at > now + kSkewMax) return Verdict::skewed;
     if (now > claim.signed_at + *claim.lifetime) return Verdict::expired;
   } else if (claim.signed_at > now + kSkewMax || claim.signed_at < now - kSkewMax) {
     return Verdict::skewed;
   }
+  return Verdict::good;
+}
+
+}  // namespace
+
+std::string verification_key(std::string_view secret_access_key, const Claim& claim) {
+  if (claim.algorithm == Algorithm::ecdsa)
+    return public_key_of(derive_private_key(claim.access_key_id, secret_access_key));
+  return signing_key(secret_access_key, claim.date, claim.scope);
+}
+
+Verdict judge(std::string_view method, std::string_view target, const HeaderList& headers, const Claim& claim,
+              std::string_view signing_key, Instant now) {
+  // Times first: they cost nothing, and are no secret.
+  if (const Verdict times = judge_times(claim, now); times != Verdict::good) return times;
   const std::string time = to_basic_iso8601(claim.signed_at);
   if (time.substr(0, 8) != claim.date) return Verdict::wrong_signature;
   if (!headers_not_signed(headers, claim).empty()) return Verdict::headers_not_signed;
   // Without the header, only a client that signs no body hash can mean one: that of the body, which the
   // caller put in.
-  const std::string signature = signature_of(
-      {method, target, headers, claim.signed_headers, claim.payload_sha256, time, claim.scope}, signing_key);
+  // The scope of SigV4a has no region, whichever the request is for.
+  const Scope scope{claim.algorithm == Algorithm::hmac ? claim.scope.region : "", claim.scope.service};
+  const ToSign request{method, target, headers,        claim.signed_headers, claim.payload_sha256,
+                       time,   scope,  claim.algorithm};
+  if (claim.algorithm == Algorithm::ecdsa) {
+    const auto signature = from_hex(claim.signature);
+    const bool good = signature && verify_ecdsa(signing_key, string_to_sign(request), *signature);
+    return good ? Verdict::good : Verdict::wrong_signature;
+  }
+  const std::string signature = signature_of(request, signing_key);
+  return equal_in_constant_time(signature, claim.signature) ? Verdict::good : Verdict::wrong_signature;
+}
+
+Verdict judge_form(const Claim& claim, std::string_view policy, std::string_view signing_key, Instant now) {
+  if (const Verdict times = judge_times(claim, now); times != Verdict::good) return times;
+  const std::string signature = to_hex(view(hmac(signing_key, policy)));
   return equal_in_constant_time(signature, claim.signature) ? Verdict::good : Verdict::wrong_signature;
 }
 
 Result<void> verify(std::string_view method, std::string_view target, const HeaderList& headers,
                     const Claim& claim, std::string_view secret_access_key, Instant now) {
-  switch (
-      judge(method, target, headers, claim, signing_key(secret_access_key, claim.date, claim.scope), now)) {
+  switch (judge(method, target, headers, claim, verification_key(secret_access_key, claim), now)) {
     case Verdict::good:
       return ok();
     case Verdict::skewed:

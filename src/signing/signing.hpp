@@ -1,5 +1,5 @@
-// AWS Signature Version 4, both ways: sign and presign for our clients, verify for our server. Pure: keys and
-// instants are arguments.
+// Signs and verifies requests by AWS Signature Version 4: sign and presign for our clients, verify for our server, which
+// also takes version 4a (ECDSA, for a set of regions) and the forms of S3's POST. Pure: keys and instants are arguments.
 //
 // Algorithm: https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
 //
@@ -63,12 +63,19 @@ HeaderList sign(std::string_view method, std::string_view target, const HeaderLi
 std::string presign(std::string_view method, std::string_view target, std::string_view host, const Keys& keys,
                     const Scope& scope, Instant now, Duration lifetime);
 
+enum class Algorithm {
+  hmac,  // AWS4-HMAC-SHA256
+  ecdsa  // AWS4-ECDSA-P256-SHA256: SigV4a
+};
+
 // What a request says of its signer, before anything is checked.
 struct Claim {
+  Algorithm algorithm = Algorithm::hmac;
   std::string access_key_id;
   std::string session_token;
-  std::string date;  // "20261120"
-  Scope scope;
+  std::string date;        // "20261120"
+  Scope scope;             // of SigV4a without a region, until the caller puts one of region_set there
+  std::string region_set;  // of SigV4a, "*" or "eu-west-1,us-*"; see region_set_includes()
   std::string signature;
   std::vector<std::string> signed_headers;  // lower-case, ordered
   Instant signed_at;
@@ -82,11 +89,24 @@ struct Claim {
 // Nothing: the request carries no signature at all (anonymous). Errors: invalid.
 Result<std::optional<Claim>> read_claim(std::string_view target, const HeaderList& headers);
 
+// Whether one of the names and patterns ('*' is any text) of X-Amz-Region-Set is the region's.
+bool region_set_includes(std::string_view set, std::string_view region);
+
+// Fields of a form (S3's POST). The signature is that of the policy's base64 text, and covers nothing else.
+struct FormSignature {
+  std::string algorithm, credential, date, token, signature;
+};
+// The claim lasts for kPresignMax; how long the form may be used is for its policy to say. Errors: invalid.
+Result<Claim> read_form_claim(const FormSignature& form);
+
 inline constexpr Duration kSkewMax = 15min;  // as AWS
 inline constexpr Duration kPresignMax = 7 * 24h;
 
 // The key that signs one day's requests to one service in one region: worth keeping (four HMACs make it).
 std::string signing_key(std::string_view secret_access_key, std::string_view date, const Scope& scope);
+
+// What judge() takes: signing_key(), or for SigV4a the signer's public key. Both are worth keeping.
+std::string verification_key(std::string_view secret_access_key, const Claim& claim);
 
 // What verify() finds, for callers that answer each fault in its own words.
 enum class Verdict { good, wrong_signature, skewed, expired, headers_not_signed };
@@ -95,7 +115,10 @@ enum class Verdict { good, wrong_signature, skewed, expired, headers_not_signed 
 // x-amz-content-sha256 unsigned: the value is part of its signature anyway.
 std::vector<std::string> headers_not_signed(const HeaderList& headers, const Claim& claim);
 Verdict judge(std::string_view method, std::string_view target, const HeaderList& headers, const Claim& claim,
-              std::string_view signing_key, Instant now);
+              std::string_view verification_key, Instant now);
+// The same of a form, whose policy is given as it came, in base64.
+Verdict judge_form(const Claim& claim, std::string_view policy, std::string_view verification_key,
+                   Instant now);
 
 // Checks the claim's signature with the secret, and its times against now. The payload's hash is not compared
 // with the body here: the caller has the body. Errors: denied.

@@ -1,6 +1,6 @@
 // Any text as a request: a line "METHOD TARGET", then headers, one a line. Read, judged, and signed by us:
 // what we sign must verify.
-// decoder: src/signing/signing.cpp
+// decoder: src/signing/signing.cpp src/signing/claim.cpp
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -35,6 +35,19 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto claim = signing::read_claim(target, headers);
   if (claim && *claim) (void)signing::verify(method, target, headers, **claim, secret, now);
   if (claim && *claim) (void)signing::verify(method, target, headers, **claim, secret, (*claim)->signed_at);
+
+  if (claim && *claim) (void)signing::region_set_includes((*claim)->region_set, "eu-west-1");
+
+  // The same as the fields of a form.
+  const auto field = [&](std::string_view name) {
+    for (const auto& [given, value] : headers)
+      if (equals_ignoring_case(given, name)) return value;
+    return std::string();
+  };
+  const auto form =
+      signing::read_form_claim({field("x-amz-algorithm"), field("x-amz-credential"), field("x-amz-date"),
+                                field("x-amz-security-token"), field("x-amz-signature")});
+  if (form) (void)signing::judge_form(*form, target, signing::verification_key(secret, *form), now);
 
   // Round trips, for requests that have no signature of their own.
   if (!claim || *claim || target.find('#') != std::string_view::npos) return 0;

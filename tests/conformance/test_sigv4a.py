@@ -1,0 +1,138 @@
+"""SigV4a (AWS4-ECDSA-P256-SHA256) as AWS's common runtime signs it: from boto3, and request by request with each way to be wrong."""
+
+import datetime
+import io
+import os
+import re
+import urllib.error
+import urllib.request
+
+import awscrt.auth
+import awscrt.http
+import boto3
+import botocore.exceptions
+import pytest
+from botocore.config import Config
+
+ALGORITHM = "AWS4-ECDSA-P256-SHA256"
+
+
+def client(server, service, region_set, signature):
+    return server.boto(service, config=Config(signature_version=signature, sigv4a_signing_region_set=region_set, retries={"max_attempts": 0},
+                                              s3={"addressing_style": "path"}))
+
+
+@pytest.fixture(scope="module")
+def bucket(server):
+    server.boto("s3").create_bucket(Bucket="asymmetric")
+    return "asymmetric"
+
+
+@pytest.mark.parametrize("region_set", ["*", "eu-west-1", "us-*", "ap-south-1,us-east-1"])
+def test_s3_of_boto3(server, bucket, region_set):
+    s3 = client(server, "s3", region_set, "s3v4a")
+    sent = []
+    s3.meta.events.register("before-send.s3.*", lambda request, **_: sent.append(request.headers.get("Authorization", b"")))
+    body = os.urandom(100_000)
+    s3.put_object(Bucket=bucket, Key="a b/c", Body=body)
+    assert s3.get_object(Bucket=bucket, Key="a b/c")["Body"].read() == body
+    assert [one["Key"] for one in s3.list_objects_v2(Bucket=bucket, Prefix="a b/")["Contents"]] == ["a b/c"]
+    s3.upload_fileobj(io.BytesIO(body * 100), bucket, "parts")
+    assert s3.head_object(Bucket=bucket, Key="parts")["ContentLength"] == len(body) * 100
+    assert sent and all(str(one).lstrip("b'").startswith(ALGORITHM) for one in sent), sent[:3]
+
+
+def test_presigned_urls_and_chunked_bodies(server, bucket):
+    s3 = client(server, "s3", "*", "s3v4a")
+    s3.put_object(Bucket=bucket, Key="k", Body=b"by url")
+    url = s3.generate_presigned_url("get_object", Params={"Bucket": bucket, "Key": "k"}, ExpiresIn=60)
+    assert "X-Amz-Region-Set=" in url and ALGORITHM in url
+    assert urllib.request.urlopen(url).read() == b"by url"
+    assert failure(url.replace("/k?", "/parts?")) == (403, "SignatureDoesNotMatch")
+    over_tls = server.boto("s3", endpoint_url=server.env["AWS_ENDPOINT_URL"].replace("http://", "https://"), verify=server.env.get("AWS_CA_BUNDLE"),
+                           config=Config(signature_version="s3v4a", sigv4a_signing_region_set="*", s3={"addressing_style": "path"}))
+    over_tls.put_object(Bucket=bucket, Key="chunks", Body=io.BytesIO(b"x" * 200_000))
+    assert s3.head_object(Bucket=bucket, Key="chunks")["ContentLength"] == 200_000
+
+
+def test_other_services_and_a_users_own_keys(server):
+    assert client(server, "sts", "*", "v4a").get_caller_identity()["Arn"].endswith("/owner")
+    iam = server.boto("iam")
+    iam.create_user(UserName="curve")
+    key = iam.create_access_key(UserName="curve")["AccessKey"]
+    sagemaker = boto3.client("sagemaker", endpoint_url=server.env["AWS_ENDPOINT_URL"], region_name="us-east-1", aws_access_key_id=key["AccessKeyId"],
+                             aws_secret_access_key=key["SecretAccessKey"], config=Config(signature_version="v4a", sigv4a_signing_region_set="*", retries={"max_attempts": 0}))
+    with pytest.raises(botocore.exceptions.ClientError) as refused:
+        sagemaker.list_training_jobs()
+    assert refused.value.response["Error"]["Code"] == "AccessDeniedException" and "user/curve" in str(refused.value)
+
+
+# -- request by request
+
+
+def signed(server, target="/asymmetric?list-type=2", region_set="*", at=None, payload="e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+           secret=None, method="GET", query=False):
+    request = awscrt.http.HttpRequest(method, target)
+    request.headers.add("Host", server.listen)
+    kinds, body = awscrt.auth.AwsSignatureType, awscrt.auth.AwsSignedBodyHeaderType
+    config = awscrt.auth.AwsSigningConfig(
+        algorithm=awscrt.auth.AwsSigningAlgorithm.V4_ASYMMETRIC, signature_type=kinds.HTTP_REQUEST_QUERY_PARAMS if query else kinds.HTTP_REQUEST_HEADERS,
+        credentials_provider=awscrt.auth.AwsCredentialsProvider.new_static(server.env["AWS_ACCESS_KEY_ID"], secret or server.env["AWS_SECRET_ACCESS_KEY"]),
+        region=region_set, service="s3", date=at or datetime.datetime.now(datetime.timezone.utc), use_double_uri_encode=False, should_normalize_uri_path=False,
+        signed_body_value=payload, signed_body_header_type=body.NONE if query else body.X_AMZ_CONTENT_SHA_256, expiration_in_seconds=60 if query else None)
+    awscrt.auth.aws_sign_request(request, config).result(60)
+    return method, request.path, dict(request.headers)
+
+
+def failure(url, headers=None, method="GET", data=None):
+    try:
+        return urllib.request.urlopen(urllib.request.Request(url, headers=headers or {}, method=method, data=data), timeout=60).status, ""
+    except urllib.error.HTTPError as error:
+        found = re.search(b"<Code>(.*?)</Code>", error.read())
+        return error.code, found[1].decode() if found else ""
+
+
+def send(server, request, **changes):
+    method, path, headers = request
+    headers = {name: value for name, value in (headers | changes).items() if value is not None}
+    return failure(f"http://{server.listen}{path}", headers, method, b"" if method == "PUT" else None)
+
+
+def header(request, name):
+    return next(value for key, value in request[2].items() if key.lower() == name.lower())
+
+
+def hmac_of(request):
+    return header(request, "Authorization").replace(ALGORITHM, "AWS4-HMAC-SHA256")
+
+
+AN_HOUR = datetime.timedelta(hours=1)
+HOSTILE = [
+    ("a-good-one", lambda s, r: send(s, r), (200, "")),
+    ("regions-elsewhere", lambda s, r: send(s, signed(s, region_set="cn-*,ca-west-1")), (400, "AuthorizationHeaderMalformed")),
+    ("another-region-set", lambda s, r: send(s, r, **{"X-Amz-Region-Set": "us-east-1"}), (403, "SignatureDoesNotMatch")),
+    ("no-region-set", lambda s, r: send(s, r, **{"X-Amz-Region-Set": None}), (400, "AuthorizationHeaderMalformed")),
+    ("a-long-region-set", lambda s, r: send(s, r, **{"X-Amz-Region-Set": "a," * 2000}), (400, "AuthorizationHeaderMalformed")),
+    ("another-secret", lambda s, r: send(s, signed(s, secret="another")), (403, "SignatureDoesNotMatch")),
+    ("an-old-one", lambda s, r: send(s, signed(s, at=datetime.datetime.now(datetime.timezone.utc) - AN_HOUR)), (403, "RequestTimeTooSkewed")),
+    ("one-of-tomorrow", lambda s, r: send(s, signed(s, at=datetime.datetime.now(datetime.timezone.utc) + AN_HOUR)), (403, "RequestTimeTooSkewed")),
+    ("another-key", lambda s, r: send(s, (r[0], "/asymmetric?list-type=2&prefix=x", r[2])), (403, "SignatureDoesNotMatch")),
+    ("an-unsigned-header", lambda s, r: send(s, r, **{"x-amz-copy-source": "/asymmetric/k"}), (403, "AccessDenied")),
+    ("a-signature-of-zeros", lambda s, r: send(s, r, Authorization=re.sub("Signature=.*", "Signature=3006020100020100", header(r, "Authorization"))),
+     (403, "SignatureDoesNotMatch")),
+    ("no-der", lambda s, r: send(s, r, Authorization=re.sub("Signature=.*", "Signature=" + "0" * 144, header(r, "Authorization"))), (403, "SignatureDoesNotMatch")),
+    ("no-hex", lambda s, r: send(s, r, Authorization=re.sub("Signature=.*", "Signature=xyz", header(r, "Authorization"))), (403, "SignatureDoesNotMatch")),
+    ("as-an-hmac", lambda s, r: send(s, r, Authorization=hmac_of(r)), (400, "AuthorizationHeaderMalformed")),
+    ("as-an-hmac-of-a-region", lambda s, r: send(s, r, Authorization=hmac_of(r).replace("/s3/", "/us-east-1/s3/")), (403, "SignatureDoesNotMatch")),
+    ("signed-chunks", lambda s, r: send(s, signed(s, "/asymmetric/x", method="PUT", payload="STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD")), (400, "AuthorizationHeaderMalformed")),
+    ("chunks-of-an-hmac", lambda s, r: send(s, signed(s, "/asymmetric/x", method="PUT", payload="STREAMING-AWS4-HMAC-SHA256-PAYLOAD")), (400, "AuthorizationHeaderMalformed")),
+    ("presigned", lambda s, r: send(s, signed(s, query=True, payload="UNSIGNED-PAYLOAD")), (200, "")),
+    ("presigned-elsewhere", lambda s, r: send(s, signed(s, query=True, payload="UNSIGNED-PAYLOAD", region_set="cn-*")), (400, "AuthorizationHeaderMalformed")),
+    ("presigned-too-late", lambda s, r: send(s, signed(s, query=True, payload="UNSIGNED-PAYLOAD", at=datetime.datetime.now(datetime.timezone.utc) - AN_HOUR)),
+     (403, "AccessDenied")),
+]
+
+
+@pytest.mark.parametrize("name,attempt,answer", HOSTILE, ids=[line[0] for line in HOSTILE])
+def test_each_way_to_be_wrong(server, bucket, name, attempt, answer):
+    assert attempt(server, signed(server)) == answer
