@@ -7,7 +7,9 @@
 
 #include <atomic>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "api/not_ready.hpp"
@@ -36,6 +38,9 @@ class LateHandler final : public host::Handler {
     return {.refusal = api::not_ready(head, random_.hex(kRequestIdBytes))};
   }
   // Only what the opened handler chose comes here.
+  std::optional<Choice> preface(const host::RequestHead& head, std::string_view bytes, bool whole) override {
+    return handler_.load(std::memory_order_acquire)->preface(head, bytes, whole);
+  }
   void handle(host::Request request, std::unique_ptr<host::Responder> responder) override {
     handler_.load(std::memory_order_acquire)->handle(std::move(request), std::move(responder));
   }

@@ -39,6 +39,16 @@ Handler::Choice decide(Handler& handler, const RequestHead& head) {
   }
 }
 
+std::optional<Handler::Choice> take_preface(Handler& handler, const RequestHead& head, std::string_view bytes,
+                                            bool whole) {
+  try {
+    return handler.preface(head, bytes, whole);
+  } catch (const std::exception& error) {
+    log(Level::error, "host", "a request's handler threw", {{"what", error.what()}});
+    return Handler::Choice{.refusal = Response{.status = 500, .headers = {}, .body = ""}};
+  }
+}
+
 // What one buffered body takes of the memory for all of them, until its request is answered.
 class Charge {
  public:
@@ -220,6 +230,9 @@ asio::awaitable<bool> Connection::one_request() {
   bool goes_on = false;
   if (choice.refusal) {
     goes_on = co_await refuse_unread(*choice.refusal);
+  } else if (choice.intake == Intake::prefaced) {
+    head_.finding = std::move(choice.finding);
+    goes_on = co_await prefaced_request(choice.body_bytes_max);
   } else {
     accepted_ = true;
     head_.finding = std::move(choice.finding);
@@ -263,6 +276,32 @@ asio::awaitable<bool> Connection::drain() {
     if (!more) co_return false;
   }
   co_return true;
+}
+
+// The beginning of the body goes to the handler without a thread, and within the time of a head, since nobody knows yet
+// whose request it is.
+asio::awaitable<bool> Connection::prefaced_request(size_t bytes_max) {
+  std::array<char, kReadBytes> buffer;
+  head_deadline_ = steady_now() + server_.settings().idle_limit.count();
+  for (size_t taken = 0;;) {
+    const size_t room = std::min(buffer.size(), bytes_max - taken);
+    if (room == 0)
+      co_return co_await refuse(
+          413, "The fields in front of the file are larger than " + human_bytes(bytes_max) + ".\n");
+    const size_t got = co_await read_body_some({buffer.data(), room});
+    if (got == 0 && in_.body_left()) {
+      if (overdue_) co_return co_await refuse(408, "The request's body did not arrive in time.\n");
+      co_return false;
+    }
+    taken += got;
+    const bool whole = !in_.body_left();
+    auto choice = take_preface(server_.handler(), head_, {buffer.data(), got}, whole);
+    if (!choice && whole) co_return co_await refuse(400, "The request's body ends early.\n");
+    if (!choice) continue;
+    if (choice->refusal) co_return co_await refuse_unread(*choice->refusal);
+    accepted_ = true;
+    co_return co_await streamed_request(std::move(choice->tenant));
+  }
 }
 
 asio::awaitable<bool> Connection::buffered_request(const Handler::Choice& choice) {

@@ -147,6 +147,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   asio::awaitable<bool> read_head();
   asio::awaitable<bool> one_request();
   asio::awaitable<bool> buffered_request(const Handler::Choice& choice);
+  asio::awaitable<bool> prefaced_request(size_t bytes_max);
   asio::awaitable<bool> streamed_request(std::string tenant);
   asio::awaitable<bool> drain();
   asio::awaitable<bool> send_response(const Response& response);

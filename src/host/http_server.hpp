@@ -8,6 +8,8 @@
 //   blocking   as buffered, but handle() runs on a thread of the pool and may block.
 //   streamed   stream() runs on a thread of the pool and reads and writes the body with blocking calls through a
 //              bounded buffer. For objects.
+//   prefaced   the beginning of the body goes to preface() on an I/O thread, piece by piece, until that refuses the
+//              request or has it streamed. For requests whose signature is in their body.
 // Expect: 100-continue is answered when the body is first wanted. Keep-alive and pipelining as in HTTP/1.1.
 //
 // Slow peers: a request that is refused, and a buffered body however slowly it comes, hold no thread. Streams must move
@@ -121,7 +123,7 @@ class Stream {
   virtual Result<std::unique_ptr<Upgraded>> upgrade(std::string_view protocol) = 0;
 };
 
-enum class Intake { buffered, blocking, streamed };
+enum class Intake { buffered, blocking, streamed, prefaced };
 
 class Handler {
  public:
@@ -136,6 +138,12 @@ class Handler {
   };
   // Called on an I/O thread: must not block.
   virtual Choice choose(const RequestHead& head) = 0;
+  // Of prefaced requests: takes the next bytes of the body; `whole`: no more will come. Nothing: more are wanted. Otherwise
+  // a refusal, or the tenant: then stream() is called, and reads on behind these bytes. Must not block.
+  virtual std::optional<Choice> preface(const RequestHead& head, std::string_view bytes, bool whole) {
+    static_cast<void>(head), static_cast<void>(bytes), static_cast<void>(whole);
+    return Choice{.refusal = Response{.status = 500, .headers = {}, .body = ""}};
+  }
   virtual void handle(Request request, std::unique_ptr<Responder> responder) = 0;
   virtual void stream(Stream& stream) = 0;
 };

@@ -4,6 +4,8 @@
 
 #include <atomic>
 #include <future>
+#include <map>
+#include <mutex>
 #include <thread>
 
 #include "base/text.hpp"
@@ -49,6 +51,82 @@ TEST_F(HttpStreams, LargeStreamsPassBothWays) {
     for (const std::string path : {"/stream/sized", "/stream/chunked"})
       EXPECT_TRUE(client.ask("GET " + path + "?" + std::to_string(size) + " HTTP/1.1\r\n\r\n").body == body);
   }
+}
+
+// The beginning of the body up to the first '|' goes to preface(); the rest is streamed.
+struct Prefaced : Http {
+  std::mutex mutex;
+  std::map<std::string, std::string> begun;  // of each connection; guarded by mutex
+
+  Prefaced() {
+    handler.on_choose = [](const RequestHead&) { return Handler::Choice{Intake::prefaced, 1000}; };
+    handler.on_preface = [this](const RequestHead& head, std::string_view bytes,
+                                bool) -> std::optional<Handler::Choice> {
+      const std::lock_guard lock(mutex);
+      std::string& all = begun[head.peer];
+      all += bytes;
+      if (all.find('|') == std::string::npos) return std::nullopt;
+      if (all.starts_with("bad")) return Handler::Choice{.refusal = Response{403, {}, "no"}};
+      return Handler::Choice{.tenant = "good"};
+    };
+    handler.on_stream = [this](Stream& stream) {
+      std::string rest(100, 0), all;
+      {
+        const std::lock_guard lock(mutex);
+        all = std::exchange(begun[stream.head().peer], {});
+      }
+      for (auto got = stream.read(rest); got && *got > 0; got = stream.read(rest))
+        all += rest.substr(0, *got);
+      stream.reply({200, {}, all}).value();
+    };
+  }
+};
+
+TEST_F(Prefaced, TheRestIsStreamedBehindWhatWasTaken) {
+  serve();
+  RawClient client = this->client();
+  for (const size_t size : {1, 3, 200, 5000, 100'000}) {
+    const std::string body = "name|" + std::string(size, 'x');
+    const std::string length = std::to_string(body.size());
+    EXPECT_EQ(client.ask("POST / HTTP/1.1\r\nContent-Length: " + length + "\r\n\r\n" + body).body, body);
+    client.say("POST / HTTP/1.1\r\nContent-Length: " + length + "\r\nExpect: 100-continue\r\n\r\n");
+    EXPECT_EQ(client.hear().status, 100);
+    client.say(body.substr(0, 2));
+    EXPECT_EQ(client.ask(body.substr(2)).body, body);
+  }
+  EXPECT_EQ(
+      client.ask("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nna\r\n4\r\nme|x\r\n0\r\n\r\n")
+          .body,
+      "name|x");
+}
+
+TEST_F(Prefaced, ItIsRefusedLimitedAndMustDecide) {
+  serve();
+  RawClient client = this->client();
+  EXPECT_EQ(client.ask("POST / HTTP/1.1\r\nContent-Length: 8\r\n\r\nbad|rest").status, 403);
+  {
+    const std::lock_guard lock(mutex);
+    begun.clear();
+  }
+  EXPECT_EQ(client.ask("POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\nnever").status, 400);
+  RawClient large = this->client();
+  EXPECT_EQ(large.ask("POST / HTTP/1.1\r\nContent-Length: 2000\r\n\r\n" + std::string(2000, 'x')).status,
+            413);
+}
+
+TEST_F(Prefaced, SlowOnesHoldNoThreadAndEnd) {
+  settings.stream_threads_max = 1;
+  settings.idle_limit = 5s;
+  serve();
+  std::vector<RawClient> slow;
+  for (int i = 0; i < 8; i++) {
+    slow.push_back(client());
+    slow.back().say("POST / HTTP/1.1\r\nContent-Length: 100\r\n\r\nabc");
+  }
+  RawClient other = client();
+  for (int i = 0; i < 10; i++)
+    EXPECT_EQ(other.ask("POST / HTTP/1.1\r\nContent-Length: 6\r\n\r\nname|x").body, "name|x");
+  for (RawClient& client : slow) EXPECT_EQ(client.hear().status, 408);
 }
 
 TEST_F(HttpStreams, AStreamContinuesWhenItsBodyIsFirstWanted) {

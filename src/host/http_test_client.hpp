@@ -42,7 +42,13 @@ struct TestHandler : Handler {
     stream.reply({200, {}, "streamed"}).value();
   };
 
+  std::function<std::optional<Choice>(const RequestHead&, std::string_view, bool)> on_preface =
+      [](const RequestHead&, std::string_view, bool) { return Choice{.tenant = "named"}; };
+
   Choice choose(const RequestHead& head) override { return on_choose(head); }
+  std::optional<Choice> preface(const RequestHead& head, std::string_view bytes, bool whole) override {
+    return on_preface(head, bytes, whole);
+  }
   void handle(Request request, std::unique_ptr<Responder> responder) override {
     on_handle(std::move(request), std::move(responder));
   }
