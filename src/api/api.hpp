@@ -82,6 +82,8 @@ struct Settings {
   std::function<std::vector<campaign::Room>()> machines;  // of this server; none: jobs are made to fit
   // How many requests each principal may make, as it is now.
   std::function<RateLimits()> rate_limits = [] { return RateLimits(); };
+  // How long a slow request of S3 waits before it, and between, what shows that it goes on.
+  Duration blank_interval = 5s;
   bool open_roles = false;  // a role that is not defined may do everything, as before there were policies
 };
 

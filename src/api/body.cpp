@@ -154,8 +154,14 @@ Result<std::unique_ptr<Body>> Body::open(host::Stream& stream, const Signer& sig
   }
   if (payload == "STREAMING-UNSIGNED-PAYLOAD-TRAILER")
     return std::unique_ptr<Body>(new ChunkedBody(stream, signing::ChunkSeal::none, signer, bytes));
-  if (payload == "STREAMING-AWS4-HMAC-SHA256-PAYLOAD" ||
-      payload == "STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER")
+  if (payload.starts_with("STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD"))
+    return invalid(
+        "Bodies whose chunks are signed with SigV4a are not implemented: sign the hash of the body, or send "
+        "UNSIGNED-PAYLOAD or STREAMING-UNSIGNED-PAYLOAD-TRAILER.");
+  // The key of a SigV4a signature is public, and would sign any chunk.
+  if (signer.claim.algorithm == signing::Algorithm::hmac &&
+      (payload == "STREAMING-AWS4-HMAC-SHA256-PAYLOAD" ||
+       payload == "STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER"))
     return std::unique_ptr<Body>(new ChunkedBody(stream, signing::ChunkSeal::chunks, signer, bytes));
   return invalid(
       "x-amz-content-sha256 must be UNSIGNED-PAYLOAD, a known STREAMING- word, or a valid sha256 value.");

@@ -84,6 +84,17 @@ TEST(Body, ChunkedWithATrailer) {
   EXPECT_FALSE(upload(signer, body, "x").result);
 }
 
+TEST(Body, UnsignedChunksThatAreMalformedAreRefused) {
+  const Signer signer = signer_of("STREAMING-UNSIGNED-PAYLOAD-TRAILER");
+  for (const std::string body :
+       {"", "5\r\nhello\r\n", "5\r\nhello\r\n0\r\n", "5\r\nhell\r\n0\r\n\r\n", "6\r\nhello\r\n0\r\n\r\n",
+        "-5\r\nhello\r\n0\r\n\r\n", "ffffffffffffffff\r\nhello", "5;chunk-signature=0\nhello\r\n0\r\n\r\n",
+        "5\r\nhello\r\n0\r\n: b\r\n\r\n", "5\r\nhello\r\n0\r\n\r\nmore", "0\r\n\r\n"})
+    EXPECT_EQ(upload(signer, body, "5").code, "IncompleteBody") << body;
+  EXPECT_EQ(upload(signer, "5\r\nhello\r\n0\r\nx-amz-trailer-signature:0\r\n\r\n", "5").code, "")
+      << "an unsigned body has no use for a signature";
+}
+
 TEST(Body, TrailersAreThoseThatTheSignedHeadNames) {
   const std::string body = "5\r\nhello\r\n0\r\nx-amz-checksum-crc32:NhCmhg==\r\nx-amz-meta-a:b\r\n\r\n";
   const Signer signer = signer_of("STREAMING-UNSIGNED-PAYLOAD-TRAILER");
@@ -104,6 +115,23 @@ TEST(Body, ChunkedAndSigned) {
   EXPECT_EQ(got.bytes, kHello);
   body[body.find("world")] = 'W';
   EXPECT_EQ(upload(signer, body, "11").code, "SignatureDoesNotMatch");
+}
+
+TEST(Body, ChunksOfSigV4aAreRefused) {
+  // The key that verifies SigV4a is public: as the key of an HMAC it would let anybody sign chunks.
+  Signer signer = signer_of("STREAMING-AWS4-HMAC-SHA256-PAYLOAD");
+  signer.claim.algorithm = signing::Algorithm::ecdsa;
+  std::string previous = signer.claim.signature;
+  const std::string body = signing::sign_chunk("", signer.claim, signer.signing_key, previous) + "\r\n";
+  EXPECT_EQ(upload(signer, body, "0").result.error().kind, Kind::invalid);
+  signer.claim.payload_sha256 = "STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER";
+  EXPECT_FALSE(upload(signer, body, "0").result);
+  for (const char* payload :
+       {"STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD", "STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD-TRAILER"}) {
+    const auto refused = upload(signer_of(payload), "0\r\n\r\n", "0").result;
+    ASSERT_FALSE(refused);
+    EXPECT_NE(refused.error().message.find("not implemented"), std::string::npos);
+  }
 }
 
 TEST(Body, WholeOnesHaveALimit) {

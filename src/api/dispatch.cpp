@@ -10,6 +10,7 @@
 #include "api/body.hpp"
 #include "api/errors.hpp"
 #include "api/operations/operations.hpp"
+#include "api/post_form.hpp"
 #include "api/protocol/constraints.hpp"
 #include "api/protocol/gzip.hpp"
 #include "api/protocol/json.hpp"
@@ -18,6 +19,7 @@
 #include "api/protocol/rest_xml.hpp"
 #include "api/protocol/route.hpp"
 #include "api/remote.hpp"
+#include "api/s3_exchange.hpp"
 #include "api/shapes/trainyard.hpp"
 #include "api/shell.hpp"
 #include "base/check.hpp"
@@ -55,6 +57,11 @@ class Api final : public host::Handler {
     const shapes::Service* service = admitted->route.service;
     if (!service)
       return refuse(head, admitted->route, unknown_operation(nullptr, admitted->route.operation_name));
+    if (service->name == "s3")
+      if ((admitted->form = PostForm::of(head)))
+        return {.intake = host::Intake::prefaced,
+                .body_bytes_max = kFormPrefaceBytesMax,
+                .finding = std::move(admitted)};
     auto signer = authenticator_.check_head(*service, head, services_.clock.now());
     if (!signer) return refuse(head, admitted->route, signer.failure(*service));
     Choice choice{intake_of(head, admitted->route), settings_.body_bytes_max, {}, signer->principal.name, {}};
@@ -64,6 +71,20 @@ class Api final : public host::Handler {
     admitted->signer = std::move(*signer);
     choice.finding = std::move(admitted);
     return choice;
+  }
+
+  // The fields of a form, up to its file: they say who signed it.
+  std::optional<Choice> preface(const host::RequestHead& head, std::string_view bytes, bool whole) override {
+    auto& admitted = dynamic_cast<Admitted&>(*head.finding);
+    const auto refused = [&](const Failure& failure) { return refuse(head, admitted.route, failure); };
+    const auto fed = admitted.form->feed(bytes);
+    if (!fed) return refused(fed.failure(*admitted.route.service));
+    if (!*fed && !whole) return std::nullopt;
+    if (!*fed) return refused(invalid_argument("POST requires exactly one file upload per request."));
+    auto signer = admitted.form->check(authenticator_, head, services_.clock.now());
+    if (!signer) return refused(signer.failure(*admitted.route.service));
+    admitted.signer = std::move(*signer);
+    return Choice{.tenant = admitted.signer.principal.name};
   }
 
   // What may block runs on a thread of the pool.
@@ -102,6 +123,8 @@ class Api final : public host::Handler {
         stream.head(),
         [&](Call& call, Signer& signer) {
           if (is_shell_request(stream.head())) return run_shell(call, signer, stream, reply);
+          auto& admitted = dynamic_cast<Admitted&>(*stream.head().finding);
+          if (admitted.form) return run_form(call, signer, *admitted.form, stream);
           run_s3(call, signer, stream);
         },
         reply);
@@ -123,6 +146,7 @@ class Api final : public host::Handler {
   struct Admitted final : host::Finding {
     Route route;
     Signer signer;
+    std::unique_ptr<PostForm> form;  // S3's POST; nullptr: another request
   };
 
   Call begin(const host::RequestHead& head, Route where) {
@@ -416,21 +440,26 @@ class Api final : public host::Handler {
       if (streamed.started) return record(call, streamed.status, passed ? "" : "broken off");
       return reply((*body)->failure() ? *(*body)->failure() : failure_of(s3, passed.error()));
     }
-    S3Exchange ends(call, stream, **body);
+    S3Exchange ends(call.head, *entry->shape, call.context.request_id, settings_.blank_interval, stream,
+                    **body);
+    const auto finish_with = [&](host::Response response, std::optional<uint64_t> content_length) {
+      if (!ends.head_sent()) return finish_s3(call, stream, std::move(response), content_length);
+      (void)!ends.write_rest(response.body);  // a client that left needs no answer
+    };
     const Finish finish = [&](const void* output, const Failure* failure) {
       // What is wrong with the body's own seal says more than what the operation made of it.
-      if (failure) return reply((*body)->failure() ? *(*body)->failure() : *failure);
+      if (failure) return finish_with(fail(call, (*body)->failure() ? *(*body)->failure() : *failure), {});
       S3Reply made = s3_reply(*call.route.operation, output, call.context.request_id);
       record(call, made.response.status, "");
       const auto name = call.route.operation->name;
       if (services_.campaigns &&
           (name == "PutObject" || name == "CopyObject" || name == "CompleteMultipartUpload"))
         services_.campaigns->object_created(address->bucket, address->key);
-      finish_s3(call, stream, std::move(made.response), made.content_length);
+      finish_with(std::move(made.response), made.content_length);
     };
     const Decode decode = [&](void* input) -> std::optional<Failure> {
       std::string text;
-      if (!entry->stream) {
+      if (entry->runs != Runs::streamed) {
         auto read = (*body)->read_whole(settings_.body_bytes_max);
         if (!read)
           return read.error().kind == Kind::exhausted ? too_large(s3, settings_.body_bytes_max)
@@ -447,6 +476,35 @@ class Api final : public host::Handler {
     } else {
       entry->call(call.context, decode, finish);
     }
+  }
+
+  // A browser's upload: a PUT whose head is in the form.
+  void run_form(const Call& posted, const Signer& signer, PostForm& form, host::Stream& stream) {
+    Call call{form.put_head(), posted.route, posted.context, posted.begun};
+    call.route.operation = &shapes::s3::PutObject::shape();
+    const Entry* entry = table_.find(*call.route.operation);
+    const auto reply = [&](const Failure& failure) { finish_s3(call, stream, fail(call, failure), {}); };
+    accept(call, signer);
+    if (is_throttled(call, *entry)) return reply(throttled(*call.route.service));
+    if (remotes_.is_for_another(call.route, call.context.region))
+      return reply(not_implemented("Forms for a region that is another server"));
+    S3Address address = form.address();
+    const Decode decode = [&](void* input) -> std::optional<Failure> {
+      if (auto failure = decode_s3(*entry, call.head, address, "", input, false)) return failure;
+      note_resources(call, input);
+      return authorizer_.check(call.context, *entry->shape, input);
+    };
+    const auto body = form.open_body(stream);
+    S3Exchange ends(call.head, *entry->shape, call.context.request_id, settings_.blank_interval, stream,
+                    *body);
+    entry->stream(call.context, decode, ends, [&](const void* output, const Failure* failure) {
+      if (failure) return reply(body->failure() ? *body->failure() : *failure);
+      const auto& put = *static_cast<const shapes::s3::PutObjectOutput*>(output);
+      host::Response made = form.reply(put.e_tag.value_or(""), call.context.request_id);
+      record(call, made.status, "");
+      if (services_.campaigns) services_.campaigns->object_created(address.bucket, address.key);
+      finish_s3(call, stream, std::move(made), {});
+    });
   }
 
   std::optional<Failure> decode_s3(const Entry& entry, const host::RequestHead& head, S3Address& address,
@@ -485,32 +543,6 @@ class Api final : public host::Handler {
   }
 
   static Result<void> send(host::Stream& stream, host::Response response) { return stream.reply(response); }
-
-  class S3Exchange final : public ExchangeEnds {
-   public:
-    S3Exchange(const Call& call, host::Stream& stream, Body& body)
-        : call_(call), stream_(stream), body_(body) {}
-    const host::RequestHead& head() const override { return call_.head; }
-    Result<size_t> read(std::span<char> buffer) override { return body_.read(buffer); }
-    std::optional<uint64_t> body_bytes() const override { return body_.bytes(); }
-    const std::map<std::string, std::string>& trailers() const override { return body_.trailers(); }
-    Result<void> start_erased(const void* output, std::optional<uint64_t> content_length,
-                              int status) override {
-      CHECK(!started(), "a reply starts once");
-      S3Reply made = s3_reply(*call_.route.operation, output, call_.context.request_id);
-      status_ = status == 0 ? made.response.status : status;
-      return stream_.start(status_, made.response.headers, content_length);
-    }
-    Result<void> write(std::span<const char> bytes) override { return stream_.write(bytes); }
-    bool started() const { return status_ != 0; }
-    int status() const { return status_; }
-
-   private:
-    const Call& call_;
-    host::Stream& stream_;
-    Body& body_;
-    int status_ = 0;
-  };
 
   const Settings settings_;
   const Services services_;

@@ -188,8 +188,9 @@ struct Reply {
 
 class MemoryStream final : public host::Stream {
  public:
-  MemoryStream(host::Request request, Reply& reply, size_t piece_bytes)
-      : request_(std::move(request)), reply_(reply), piece_bytes_(piece_bytes) {}
+  // `taken`: bytes of the body that preface() had.
+  MemoryStream(host::Request request, Reply& reply, size_t piece_bytes, size_t taken = 0)
+      : request_(std::move(request)), reply_(reply), piece_bytes_(piece_bytes), taken_(taken) {}
   const host::RequestHead& head() const override { return request_; }
   Result<size_t> read(std::span<char> buffer) override {
     const size_t count = std::min({buffer.size(), piece_bytes_, request_.body.size() - taken_});
@@ -223,7 +224,7 @@ class MemoryStream final : public host::Stream {
   const host::Request request_;
   Reply& reply_;
   const size_t piece_bytes_;
-  size_t taken_ = 0;
+  size_t taken_;
 };
 
 struct MemoryResponder final : host::Responder {
@@ -242,12 +243,25 @@ inline std::shared_ptr<Reply> hand_over(host::Handler& handler, host::Request re
   if (!request.content_length) request.content_length = request.body.size();
   auto choice = handler.choose(request);
   request.finding = std::move(choice.finding);
+  size_t taken = 0;
+  if (choice.intake == host::Intake::prefaced) {
+    for (std::optional<host::Handler::Choice> next; !next;) {
+      const size_t piece = std::min(piece_bytes, request.body.size() - taken);
+      taken += piece;
+      const bool whole = taken == request.body.size();
+      next = handler.preface(request, std::string_view(request.body).substr(taken - piece, piece), whole);
+      if (!next && whole)
+        next = host::Handler::Choice{.refusal = host::Response{.status = 400, .headers = {}, .body = ""}};
+      if (next) choice.refusal = std::move(next->refusal);
+    }
+    choice.intake = host::Intake::streamed;
+  }
   if (choice.refusal) {
     MemoryResponder(reply).reply(std::move(*choice.refusal));
   } else if (choice.intake != host::Intake::streamed) {
     handler.handle(std::move(request), std::make_unique<MemoryResponder>(reply));
   } else {
-    MemoryStream stream(std::move(request), *reply, piece_bytes);
+    MemoryStream stream(std::move(request), *reply, piece_bytes, taken);
     handler.stream(stream);
   }
   return reply;

@@ -5,9 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
-#include <functional>
 #include <map>
 #include <mutex>
 #include <set>
@@ -22,6 +20,7 @@
 #include "objects/directory/bucket_tree.hpp"
 #include "objects/directory/held_parts.hpp"
 #include "objects/directory/key_walk.hpp"
+#include "objects/directory/named_locks.hpp"
 #include "objects/directory/part_list.hpp"
 #include "objects/directory/readers.hpp"
 #include "objects/directory/record.hpp"
@@ -40,7 +39,6 @@ constexpr std::string_view kFormatBefore =
 // An object may be replaced between the reading of its record and the opening of its parts; more often than this in a
 // row it is not.
 constexpr int kReplacedTriesMax = 10;
-constexpr size_t kUploadLocks = 64;  // uploads that are changed at once, rarely two of them behind one lock
 constexpr size_t kBucketFileBytesMax = 64 << 10;
 constexpr size_t kUploadFileBytesMax = 256 << 10;  // as a record
 
@@ -224,7 +222,7 @@ class Directory final : public Objects {
     const std::string directory = upload_path(*tree, upload_id);
     return make_writer(key, of_part, [=, this](const std::string& file) -> Result<void> {
       {
-        const std::lock_guard lock(lock_of(upload_id));
+        const auto lock = upload_locks_.hold(upload_id);
         if (belongs_to_object(*tree, key, upload_id)) return no_upload(upload_id);
         const auto renamed = disk_.rename(file, directory + "/" + part_name(part));
         if (!renamed && renamed.error().kind == Kind::not_found) return no_upload(upload_id);
@@ -249,7 +247,7 @@ class Directory final : public Objects {
     TRY(check_key(key));
     TRY(check_writable());
     // A second request for the same upload waits, and finds the object.
-    const std::lock_guard lock(lock_of(upload_id));
+    const auto lock = upload_locks_.hold(upload_id);
     const auto upload = read_upload(*tree, key, upload_id);
     auto done = open_object(*tree, key);
     if (done && is_upload_id(upload_id) && done->record.upload_id == upload_id) {
@@ -276,7 +274,7 @@ class Directory final : public Objects {
     const Tree tree = TRY(find(bucket));
     TRY(check_writable());
     {
-      const std::lock_guard lock(lock_of(upload_id));
+      const auto lock = upload_locks_.hold(upload_id);
       TRY(read_upload(*tree, key, upload_id));
       if (belongs_to_object(*tree, key, upload_id)) {
         move_parts(*tree, upload_id);
@@ -364,10 +362,6 @@ class Directory final : public Objects {
     return info;
   }
 
-  std::mutex& lock_of(const std::string& upload_id) {
-    return upload_locks_[std::hash<std::string>()(upload_id) % kUploadLocks];
-  }
-
   static std::string parts_of(const BucketTree& tree, const std::string& id) {
     return tree.parts_path() + "/" + id;
   }
@@ -429,7 +423,7 @@ class Directory final : public Objects {
 
   // An upload that nobody completes goes; one whose object is there leaves its parts to it.
   void keep_up_upload(const BucketTree& tree, const std::string& id, Instant expired) {
-    const std::lock_guard lock(lock_of(id));
+    const auto lock = upload_locks_.hold(id);
     const auto upload = read_upload(tree, id);
     if (!upload) return;
     if (belongs_to_object(tree, upload->info.key, id)) return move_parts(tree, id);
@@ -442,7 +436,7 @@ class Directory final : public Objects {
   // A crash behind the replacing of an object leaves its parts.
   void keep_up_parts(const BucketTree& tree, const std::string& id) {
     if (!is_upload_id(id)) return;
-    const std::lock_guard lock(lock_of(id));
+    const auto lock = upload_locks_.hold(id);
     const auto text = host::read_file(parts_of(tree, id) + "/upload", kUploadFileBytesMax);
     const auto upload = text ? decode_upload(*text) : Result<UploadFile>(text.error());
     if (!upload) return;  // the object is not known: what is broken is kept
@@ -545,8 +539,7 @@ class Directory final : public Objects {
   const CheckRoom check_room_;
   const host::Disk disk_;
   HeldParts held_parts_;
-  std::array<std::mutex, kUploadLocks>
-      upload_locks_;  // by the upload's ID: its parts, and where its directory lies
+  NamedLocks upload_locks_;  // by the upload's ID: its parts, and where its directory lies
   std::atomic<uint64_t> temporaries_ = 0;
   std::mutex mu_;
   std::map<std::string, Tree> trees_;  // guarded by mu_

@@ -76,6 +76,9 @@ struct Authenticator::KeyCache {
 
   std::string get(std::string_view secret, const signing::Claim& claim) {
     std::string name = claim.access_key_id;
+    // The key pair of SigV4a is the same on each day and in each region.
+    if (claim.algorithm == signing::Algorithm::ecdsa)
+      return get(name.append("/ecdsa/").append(secret), secret, claim);
     name.append("/")
         .append(claim.date)
         .append("/")
@@ -84,11 +87,16 @@ struct Authenticator::KeyCache {
         .append(claim.scope.service)
         .append("/")
         .append(secret);  // a key that got another secret is another key
+    return get(std::move(name), secret, claim);
+  }
+
+ private:
+  std::string get(std::string name, std::string_view secret, const signing::Claim& claim) {
     {
       const std::shared_lock lock(mutex);
       if (const auto found = keys.find(name); found != keys.end()) return found->second;
     }
-    std::string key = signing::signing_key(secret, claim.date, claim.scope);
+    std::string key = signing::verification_key(secret, claim);
     const std::unique_lock lock(mutex);
     if (keys.size() >= kCachedKeysMax) keys.clear();  // yesterday's and finished jobs' go with it
     keys.emplace(std::move(name), key);
@@ -145,13 +153,25 @@ std::optional<Principal> Authenticator::session_principal(const signing::Claim& 
   return out;
 }
 
-Outcome<Signer> Authenticator::check_head(const shapes::Service& service, const host::RequestHead& head,
-                                          Instant now) const {
-  auto read = signing::read_claim(head.target, head.headers.fields());
-  if (!read) return malformed_authentication(service, read.error().message);
-  if (!*read) return missing_authentication(service);
-  Signer signer;
-  signing::Claim& claim = signer.claim = std::move(**read);
+// The last of the regions is the default one. Nothing: the set has none of this server's.
+std::optional<std::string> Authenticator::region_of(std::string_view region_set) const {
+  for (auto region = settings_.regions.rbegin(); region != settings_.regions.rend(); ++region)
+    if (signing::region_set_includes(region_set, *region)) return *region;
+  if (settings_.regions.empty() && is_region(region_set)) return std::string(region_set);
+  return std::nullopt;
+}
+
+// Finds the principal that the claim names, and the key to verify it with.
+std::optional<Failure> Authenticator::resolve(const shapes::Service& service, Signer& signer,
+                                              Instant now) const {
+  signing::Claim& claim = signer.claim;
+  if (claim.algorithm == signing::Algorithm::ecdsa) {
+    auto region = region_of(claim.region_set);
+    if (!region)
+      return malformed_authentication(service, "X-Amz-Region-Set '" + shorten(claim.region_set, 80) +
+                                                   "' does not include a region of this server.");
+    claim.scope.region = std::move(*region);
+  }
   if (!is_region(claim.scope.region))
     return malformed_authentication(service, "Credential should be scoped to a valid region, not '" +
                                                  shorten(claim.scope.region, 80) + "'.");
@@ -175,12 +195,35 @@ Outcome<Signer> Authenticator::check_head(const shapes::Service& service, const 
     signer.principal = std::move(*principal);
   }
   signer.principal.access_key_id = claim.access_key_id;
-
   signer.signing_key = keys_->get(secret, claim);
-  if (!claim.payload_sha256.empty()) {
+  return {};
+}
+
+Outcome<Signer> Authenticator::check_head(const shapes::Service& service, const host::RequestHead& head,
+                                          Instant now) const {
+  auto read = signing::read_claim(head.target, head.headers.fields());
+  if (!read) return malformed_authentication(service, read.error().message);
+  if (!*read) return missing_authentication(service);
+  Signer signer;
+  signer.claim = std::move(**read);
+  if (auto failure = resolve(service, signer, now)) return std::move(*failure);
+  if (!signer.claim.payload_sha256.empty()) {
     if (auto failure = judge(service, head, signer, now)) return std::move(*failure);
     signer.verified = true;
   }
+  return signer;
+}
+
+Outcome<Signer> Authenticator::check_form(const shapes::Service& service, const signing::FormSignature& form,
+                                          std::string_view policy, Instant now) const {
+  auto claim = signing::read_form_claim(form);
+  if (!claim) return malformed_authentication(service, claim.error().message);
+  Signer signer;
+  signer.claim = std::move(*claim);
+  if (auto failure = resolve(service, signer, now)) return std::move(*failure);
+  const auto verdict = signing::judge_form(signer.claim, policy, signer.signing_key, now);
+  if (auto failure = take(verdict, service, signer, {}, now)) return std::move(*failure);
+  signer.verified = true;
   return signer;
 }
 
@@ -214,8 +257,18 @@ Outcome<Signer> Authenticator::check(const shapes::Service& service, const host:
 
 std::optional<Failure> Authenticator::judge(const shapes::Service& service, const host::RequestHead& head,
                                             const Signer& signer, Instant now) const {
+  const auto& headers = head.headers.fields();
+  const auto verdict =
+      signing::judge(head.method, head.target, headers, signer.claim, signer.signing_key, now);
+  return take(verdict, service, signer, headers, now);
+}
+
+// What the client is told of a verdict. Nothing: it is good, and the key counts as used.
+std::optional<Failure> Authenticator::take(signing::Verdict verdict, const shapes::Service& service,
+                                           const Signer& signer, const signing::HeaderList& headers,
+                                           Instant now) const {
   const signing::Claim& claim = signer.claim;
-  switch (signing::judge(head.method, head.target, head.headers.fields(), claim, signer.signing_key, now)) {
+  switch (verdict) {
     case signing::Verdict::good:
       break;
     case signing::Verdict::skewed:
@@ -229,7 +282,7 @@ std::optional<Failure> Authenticator::judge(const shapes::Service& service, cons
     case signing::Verdict::expired:
       return request_expired(service);
     case signing::Verdict::headers_not_signed:
-      return unsigned_headers(service, signing::headers_not_signed(head.headers.fields(), claim));
+      return unsigned_headers(service, signing::headers_not_signed(headers, claim));
     case signing::Verdict::wrong_signature:
       return wrong_signature(service);
   }

@@ -37,6 +37,9 @@ class Authenticator {
   // says the hash of the body.
   Outcome<Signer> check_head(const shapes::Service& service, const host::RequestHead& head,
                              Instant now) const;
+  // Of a form (S3's POST), by its fields; `policy` as it came, in base64.
+  Outcome<Signer> check_form(const shapes::Service& service, const signing::FormSignature& form,
+                             std::string_view policy, Instant now) const;
   // The rest, once the whole body is here: it is hashed when the head does not say its hash, and compared with it when
   // it does. Nothing: the request is the signer's.
   std::optional<Failure> check_body(const shapes::Service& service, const host::RequestHead& head,
@@ -46,6 +49,10 @@ class Authenticator {
                         const std::string* body, Instant now) const;
 
  private:
+  std::optional<std::string> region_of(std::string_view region_set) const;
+  std::optional<Failure> resolve(const shapes::Service& service, Signer& signer, Instant now) const;
+  std::optional<Failure> take(signing::Verdict verdict, const shapes::Service& service, const Signer& signer,
+                              const signing::HeaderList& headers, Instant now) const;
   std::optional<Failure> judge(const shapes::Service& service, const host::RequestHead& head,
                                const Signer& signer, Instant now) const;
 

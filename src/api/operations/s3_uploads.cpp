@@ -222,7 +222,7 @@ void add_s3_uploads(OperationTable& table, objects::Objects& objects) {
   table.add<s3::UploadPartCopy>([&](const Context& context, const s3::UploadPartCopyRequest& in) {
     return upload_part_copy(objects, context, in);
   });
-  table.add<s3::CompleteMultipartUpload>(
+  table.add_long<s3::CompleteMultipartUpload>(
       [&](const Context& context, const s3::CompleteMultipartUploadRequest& in) {
         return complete_upload(objects, context, in);
       });

@@ -5,6 +5,7 @@
 //   add_later    answers through a callback, from any thread, once: the call itself must not block
 //   add_streamed S3 bodies: reads the request's body and writes the reply's piece by piece, on a stream
 //   thread
+//   add_long     of S3, blocks for longer than clients wait: the reply begins before the function is done
 //
 // By the time a function is called, the request is authenticated, authorised, decoded, and its shape has been
 // checked against every constraint of the model: required members are set, lengths, ranges, patterns and
@@ -45,6 +46,8 @@ class ExchangeEnds {
   virtual Result<void> start_erased(const void* output, std::optional<uint64_t> content_length,
                                     int status) = 0;
   virtual Result<void> write(std::span<const char> bytes) = 0;
+  // Returns when `work` has, which runs on another thread, and shows the client meanwhile that it does.
+  virtual void run_long(const std::function<void()>& work) = 0;
 };
 
 template <class Operation>
@@ -67,7 +70,7 @@ class Exchange {
   ExchangeEnds& ends_;
 };
 
-enum class Runs { quick, blocking, later, streamed };
+enum class Runs { quick, blocking, later, streamed, lasting };
 
 // Fills a structure from the request; a failure when the request does not fit it.
 using Decode = std::function<std::optional<Failure>(void* input)>;
@@ -138,6 +141,27 @@ class OperationTable {
       } else if (*outcome) {
         finish(&**outcome, nullptr);
       }
+    };
+  }
+
+  template <class Operation>
+  void add_long(Function<Operation> function) {
+    Entry& entry = entry_for<Operation>(Runs::lasting);
+    entry.stream = [function = std::move(function), service = Operation::shape().service](
+                       const Context& context, const Decode& decode, ExchangeEnds& ends,
+                       const Finish& finish) {
+      typename Operation::Input input;
+      if (const auto failure = decode(&input)) return finish(nullptr, &*failure);
+      std::optional<Outcome<typename Operation::Output>> outcome;
+      ends.run_long([&] {
+        try {
+          outcome.emplace(function(context, input));
+        } catch (const std::exception&
+                     fault) {  // the reply may have begun, so that nobody else can tell the client
+          outcome.emplace(internal("the operation threw: " + std::string(fault.what())));
+        }
+      });
+      answer(finish, *service, *outcome);
     };
   }
 

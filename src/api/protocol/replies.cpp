@@ -70,6 +70,10 @@ S3Reply s3_reply(const shapes::OperationShape& operation, const void* output, st
   return reply;
 }
 
+host::Headers s3_document_headers(std::string_view request_id) {
+  return made_s3(200, request_id, "application/xml").headers;
+}
+
 host::Response json_failure(const shapes::Service* service, const Failure& failure,
                             std::string_view request_id) {
   host::Response response = made(failure.status, request_id, json_type(service));

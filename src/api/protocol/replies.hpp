@@ -24,6 +24,9 @@ struct S3Reply {
 S3Reply s3_reply(const shapes::OperationShape& operation, const void* output, std::string_view request_id);
 
 // `service`: nullptr when the request named none.
+// The headers of an answer with an XML document.
+host::Headers s3_document_headers(std::string_view request_id);
+
 host::Response json_failure(const shapes::Service* service, const Failure& failure,
                             std::string_view request_id);
 host::Response query_failure(const shapes::Service* service, const Failure& failure,

@@ -28,8 +28,8 @@ std::string scope_service(const host::RequestHead& head) {
       if (auto decoded = percent_decode(part.substr(equals + 1))) credential = *decoded;
     }
   }
-  const auto parts = split(credential, '/');
-  return parts.size() < 5 ? "" : std::string(parts[parts.size() - 2]);
+  const auto parts = split(credential, '/');  // that of SigV4a has no region
+  return parts.size() < 4 ? "" : std::string(parts[parts.size() - 2]);
 }
 
 // What S3 calls a subresource: present in a query, it changes what the request means, so that an operation

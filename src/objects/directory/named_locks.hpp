@@ -1,0 +1,64 @@
+// A mutex for each name, for as long as it is held or waited for: a long join of one upload's parts blocks requests for
+// that upload alone.
+//
+// Threads: callable from anywhere. Lifetime: outlives what hold() gave.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+namespace trainyard::objects {
+
+class NamedLocks {
+  struct Entry {
+    std::mutex mutex;
+    int users = 0;  // guarded by NamedLocks::mutex_
+  };
+
+ public:
+  class Hold {
+   public:
+    Hold(const Hold&) = delete;
+    ~Hold() {
+      entry_.mutex.unlock();
+      locks_.release(name_);
+    }
+
+   private:
+    friend class NamedLocks;
+    Hold(NamedLocks& locks, std::string name, Entry& entry)
+        : locks_(locks), name_(std::move(name)), entry_(entry) {
+      entry_.mutex.lock();
+    }
+    NamedLocks& locks_;
+    const std::string name_;
+    Entry& entry_;
+  };
+
+  // Waits until nobody else holds the name.
+  Hold hold(const std::string& name) {
+    Entry* entry = nullptr;
+    {
+      const std::lock_guard lock(mutex_);
+      auto& found = entries_[name];
+      if (!found) found = std::make_unique<Entry>();
+      ++found->users;
+      entry = found.get();
+    }
+    return Hold(*this, name, *entry);
+  }
+
+ private:
+  void release(const std::string& name) {
+    const std::lock_guard lock(mutex_);
+    const auto found = entries_.find(name);
+    if (--found->second->users == 0) entries_.erase(found);
+  }
+
+  std::mutex mutex_;
+  std::map<std::string, std::unique_ptr<Entry>> entries_;  // guarded by mutex_
+};
+
+}  // namespace trainyard::objects
