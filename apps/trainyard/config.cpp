@@ -10,6 +10,7 @@
 #include "trainyard/config_capacity.hpp"
 #include "trainyard/config_table.hpp"
 #include "trainyard/images.hpp"
+#include "trainyard/storage_quotas.hpp"
 
 namespace trainyard::apps {
 namespace {
@@ -390,6 +391,8 @@ Result<Config> from_value(const toml::value& file, const std::string& directory)
     config.objects = objects;
     return {};
   }));
+  TRY(root.each("storage_quota",
+                [&](Table table) { return read_storage_quota(table, config.storage_quotas); }));
   TRY(root.each("quota", [&](Table table) { return read_quota(table, config.quotas); }));
   TRY(root.each("machine", [&](Table table) { return read_machine(table, config.machines); }));
   TRY(root.each_named("images", [&](const std::string& name, Table table) {

@@ -20,6 +20,7 @@
 #include "domain/service_quota.hpp"
 #include "host/egress.hpp"
 #include "launch/launcher.hpp"
+#include "objects/storage_use.hpp"
 #include "observe/audit.hpp"
 #include "policy/identity_seed.hpp"
 
@@ -72,8 +73,9 @@ struct Config {
   // Of the disk with the data directory: below it jobs, objects and logs are refused, so that the ledger goes on.
   // Unset: kDiskReserveBytes, or a twentieth of the disk where that is less.
   std::optional<uint64_t> disk_reserve_bytes;
-  observe::AuditLimits audit;          // how long its files stay, and how much space they take
-  Duration upload_lifetime = 7 * 24h;  // multipart uploads that nobody completes are dropped after it
+  observe::AuditLimits audit;             // how long its files stay, and how much space they take
+  objects::StorageQuotas storage_quotas;  // of the embedded object store
+  Duration upload_lifetime = 7 * 24h;     // multipart uploads that nobody completes are dropped after it
   domain::PriceTable prices = domain::list_prices_of_2023();
   std::string network_pool = "10.201.0.0/16";
   host::Egress egress;  // what jobs reach of the outside; its services are those of `outward` and `objects`

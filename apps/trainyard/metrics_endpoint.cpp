@@ -6,6 +6,7 @@
 
 #include "domain/job_state.hpp"
 #include "trainyard/probes.hpp"
+#include "trainyard/scrub.hpp"
 
 namespace trainyard::apps {
 namespace {
@@ -15,10 +16,37 @@ constexpr std::string_view kCommit = "trainyard_commit_seconds";
 constexpr std::string_view kReconcile = "trainyard_reconcile_seconds";
 constexpr std::string_view kDiskFree = "trainyard_disk_free_bytes";
 constexpr std::string_view kDiskSize = "trainyard_disk_size_bytes";
+constexpr std::string_view kBucketBytes = "trainyard_bucket_bytes";
+constexpr std::string_view kBucketObjects = "trainyard_bucket_objects";
+constexpr std::string_view kBrokenReads = "trainyard_broken_object_reads_total";
 
 void gauge(PrometheusText& text, std::string_view name, std::string_view help, double value) {
   text.begin(name, "gauge", help);
   text.sample(name, {}, value);
+}
+
+void write_objects(PrometheusText& text, const objects::Objects& objects) {
+  const auto statistics = objects.statistics();
+  if (!statistics) return;
+  text.begin(kBucketBytes, "gauge", "Bytes of a bucket, with parts of running uploads.");
+  for (const auto& [bucket, amount] : statistics->buckets)
+    text.sample(kBucketBytes, {{"bucket", bucket}}, double(amount.bytes));
+  text.begin(kBucketObjects, "gauge", "Objects of a bucket.");
+  for (const auto& [bucket, amount] : statistics->buckets)
+    text.sample(kBucketObjects, {{"bucket", bucket}}, double(amount.objects));
+  text.begin(kBrokenReads, "counter",
+             "Reads that found an object broken: unreadable, or with another checksum.");
+  text.sample(kBrokenReads, {}, double(statistics->broken_reads));
+}
+
+// Of the last whole run of `trainyard scrub`, which is another process.
+void write_scrub(PrometheusText& text, const std::string& data_directory) {
+  const auto last = last_scrub(data_directory);
+  if (!last) return;
+  gauge(text, "trainyard_scrub_broken_objects", "Broken objects that the last scrub found.",
+        double(last->broken));
+  gauge(text, "trainyard_scrub_objects", "Objects that the last scrub read.", double(last->objects));
+  gauge(text, "trainyard_scrub_end_seconds", "When the last scrub ended.", to_seconds(last->at));
 }
 
 }  // namespace
@@ -51,6 +79,8 @@ std::string MetricsEndpoint::text() const {
     gauge(text, kDiskFree, "Free bytes of the data directory's file system.", double(space.available));
     gauge(text, kDiskSize, "Size of the data directory's file system.", double(space.capacity));
   }
+  write_objects(text, sources_.objects);
+  write_scrub(text, sources_.data_directory);
   return text.text();
 }
 

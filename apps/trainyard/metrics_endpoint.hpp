@@ -12,6 +12,7 @@
 #include "control/control.hpp"
 #include "control/loops.hpp"
 #include "host/http_server.hpp"
+#include "objects/objects.hpp"
 
 namespace trainyard::apps {
 
@@ -21,6 +22,7 @@ struct MetricsSources {
   control::Control& control;
   control::Agents& agents;
   const host::HttpServer& front;
+  const objects::Objects& objects;
   std::string data_directory;  // whose disk is shown
 };
 

@@ -5,13 +5,15 @@
 #include "base/json.hpp"
 #include "base/text.hpp"
 #include "cli/status_block.hpp"
+#include "host/files.hpp"
 #include "objects/scrub.hpp"
 
 namespace trainyard::apps {
 namespace {
 
-constexpr Duration kDrawInterval = 200ms;  // as often as an eye follows a bar
-constexpr Duration kPauseMax = 1s;         // of one wait, so that ctrl-C is seen
+constexpr Duration kDrawInterval = 200ms;    // as often as an eye follows a bar
+constexpr size_t kLastScrubBytesMax = 4096;  // of its file
+constexpr Duration kPauseMax = 1s;           // of one wait, so that ctrl-C is seen
 
 // Draws the bar, waits as long as the rate asks for, and sees ctrl-C.
 class Pace {
@@ -93,7 +95,27 @@ std::string text_of(const objects::ScrubReport& report, const cli::Looks& looks)
   return text;
 }
 
+std::string file_of(const std::string& data_directory) { return data_directory + "/scrub.json"; }
+
+// For the server's metrics.
+Result<void> keep(const std::string& data_directory, const objects::ScrubReport& report, Instant now) {
+  const Json json{{"at_ms", to_milliseconds(now)},
+                  {"objects", report.objects},
+                  {"broken", report.broken.size() + report.broken_not_named}};
+  return host::write_file_durably(file_of(data_directory), dump(json)).in("keeping the result of the scrub");
+}
+
 }  // namespace
+
+std::optional<LastScrub> last_scrub(const std::string& data_directory) {
+  const auto text = host::read_file(file_of(data_directory), kLastScrubBytesMax);
+  const auto json = text ? parse_json(*text) : Result<Json>(text.error());
+  if (!json) return std::nullopt;
+  const auto at = int_at(*json, "at_ms"), objects = int_at(*json, "objects"),
+             broken = int_at(*json, "broken");
+  if (!at || !objects || !broken || *objects < 0 || *broken < 0) return std::nullopt;
+  return LastScrub{from_milliseconds(*at), uint64_t(*objects), uint64_t(*broken)};
+}
 
 Result<bool> scrub(const ScrubOptions& options, host::Terminal& terminal, const cli::Looks& looks,
                    Clock& clock) {
@@ -105,6 +127,7 @@ Result<bool> scrub(const ScrubOptions& options, host::Terminal& terminal, const 
   pace.end();
   if (!report) return std::move(report).error();
   if (!report->whole) return cancelled("interrupted after " + std::to_string(report->objects) + " objects");
+  if (options.bucket.empty()) TRY(keep(options.data_directory, *report, clock.now()));
   TRY(terminal.write(options.json ? json_of(*report) : text_of(*report, looks)));
   return report->broken.empty();
 }

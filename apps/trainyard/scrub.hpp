@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/result.hpp"
@@ -21,5 +22,13 @@ struct ScrubOptions {
 // Works beside a running server. True when nothing is broken. Errors also: cancelled (ctrl-C).
 Result<bool> scrub(const ScrubOptions& options, host::Terminal& terminal, const cli::Looks& looks,
                    Clock& clock);
+
+// What the last scrub of all buckets found that ended by itself. Nothing: there was none, or its file cannot be read.
+struct LastScrub {
+  Instant at;
+  uint64_t objects = 0;
+  uint64_t broken = 0;
+};
+std::optional<LastScrub> last_scrub(const std::string& data_directory);
 
 }  // namespace trainyard::apps

@@ -128,10 +128,9 @@ void raise_open_files() {
 }
 
 Result<std::unique_ptr<objects::Objects>> open_objects(const Config& config, const DataDirectory& data,
-                                                       const CheckRoom& check_room, Clock& clock,
-                                                       Random& random) {
-  if (!config.objects)
-    return objects::open_directory(data.file("objects"), clock, random, {.check_room = check_room});
+                                                       const objects::DirectorySettings& settings_here,
+                                                       Clock& clock, Random& random) {
+  if (!config.objects) return objects::open_directory(data.file("objects"), clock, random, settings_here);
   const ExternalObjects& external = *config.objects;
   objects::S3Settings settings;
   settings.endpoint = external.endpoint;
@@ -243,6 +242,7 @@ Result<void> serve(const ServeOptions& options) {
   Changing machines(config.machines);
   Changing quotas(config.quotas);
   Changing rate_limits(config.rate_limits);
+  Changing storage_quotas(std::make_shared<const objects::StorageQuotas>(config.storage_quotas));
   api::RequestStatistics statistics;
   control::LoopStatistics loop_statistics;
 
@@ -254,7 +254,10 @@ Result<void> serve(const ServeOptions& options) {
   auto logs = TRY(observe::open_logs(data.file("logs"), clock, log_settings).in("opening the logs"));
   auto metrics = TRY(observe::open_metrics(data.file("metrics")).in("opening the metrics"));
   auto audit = TRY(observe::open_audit_log(data.file("audit"), config.audit).in("opening the audit log"));
-  auto objects = TRY(open_objects(config, data, check_room, clock, random).in("opening the object store"));
+  auto objects =
+      TRY(open_objects(config, data, {.check_room = check_room, .quotas = [&] { return storage_quotas(); }},
+                       clock, random)
+              .in("opening the object store"));
 
   // What runs. The port must be known before the first order is written, so the face listens first.
   const std::string host = host_of(config.listen);
@@ -382,7 +385,8 @@ Result<void> serve(const ServeOptions& options) {
   TRY(write_server_record(data.path(), record));
 
   control::Loops loops(*control, control_settings.reconcile_interval, &clock, &loop_statistics);
-  MetricsEndpoint metrics_endpoint({statistics, loop_statistics, *control, *agents, *server, data.path()});
+  MetricsEndpoint metrics_endpoint(
+      {statistics, loop_statistics, *control, *agents, *server, *objects, data.path()});
   std::unique_ptr<host::HttpServer> metrics_server;
   if (!config.metrics_listen.empty())
     metrics_server = TRY(serve_metrics(config.metrics_listen, metrics_endpoint));
@@ -434,6 +438,7 @@ Result<void> serve(const ServeOptions& options) {
     machines.take(fresh->machines);
     quotas.take(fresh->quotas);
     rate_limits.take(fresh->rate_limits);
+    storage_quotas.take(std::make_shared<const objects::StorageQuotas>(fresh->storage_quotas));
     renew_certificate(data.file("tls"), names, clock.now(), *server);
     log(Level::info, "serve",
         "took over the machines, quotas, rate limits, keys, users and roles of the config",

@@ -24,6 +24,7 @@
 #include "objects/directory/part_list.hpp"
 #include "objects/directory/readers.hpp"
 #include "objects/directory/record.hpp"
+#include "objects/directory/tree_reads.hpp"
 #include "objects/directory/upload_file.hpp"
 #include "objects/directory/writer.hpp"
 #include "objects/listing.hpp"
@@ -40,7 +41,6 @@ constexpr std::string_view kFormatBefore =
 // row it is not.
 constexpr int kReplacedTriesMax = 10;
 constexpr size_t kBucketFileBytesMax = 64 << 10;
-constexpr size_t kUploadFileBytesMax = 256 << 10;  // as a record
 
 // Shared by the table of buckets and by what is under way in the bucket; whoever is last frees it.
 using Tree = std::shared_ptr<BucketTree>;
@@ -55,6 +55,8 @@ class Directory final : public Objects {
         random_(random),
         check_room_(settings.check_room),
         disk_(settings.faults),
+        use_(settings.quotas ? settings.quotas
+                             : [none = std::make_shared<const StorageQuotas>()] { return none; }),
         held_parts_([this](const std::string& dropped) { throw_away(dropped); }) {}
 
   Result<void> open() {
@@ -73,6 +75,9 @@ class Directory final : public Objects {
         info = BucketInfo{name, "", clock_.now()};
       }
       trees_[name] = std::make_shared<BucketTree>(*info, bucket_path, disk_);
+      if (const auto counted = count_stored(*trees_[name], use_); !counted)
+        log(Level::error, "objects", "not all that is stored was counted",
+            {{"bucket", name}, {"why", counted.error().message}});
     }
     return ok();
   }
@@ -112,6 +117,7 @@ class Directory final : public Objects {
       if (found == trees_.end()) return no_bucket(bucket);
       TRY(found->second->retire(retired));
       trees_.erase(found);
+      use_.forget(bucket);
     }
     TRY(disk_.sync_directory(path_ + "/buckets"));
     discard(retired);
@@ -131,6 +137,14 @@ class Directory final : public Objects {
 
   Result<std::unique_ptr<Reader>> get(const std::string& bucket, const std::string& key,
                                       std::optional<Range> range) override {
+    auto reader = open_reader(bucket, key, range);
+    if (reader) return std::unique_ptr<Reader>(new CountingReader(std::move(*reader), broken_reads_));
+    if (reader.error().kind == Kind::corrupt) ++broken_reads_;
+    return reader;
+  }
+
+  Result<std::unique_ptr<Reader>> open_reader(const std::string& bucket, const std::string& key,
+                                              std::optional<Range> range) {
     const Tree tree = TRY(find(bucket));
     TRY(check_key(key));
     for (int tries = 0;; ++tries) {
@@ -155,17 +169,20 @@ class Directory final : public Objects {
   Result<std::unique_ptr<Writer>> put(const std::string& bucket, const std::string& key,
                                       const PutOptions& options) override {
     const Tree tree = TRY(find(bucket));
-    return make_writer(key, options, [this, tree, key, options](const std::string& file) -> Result<void> {
-      drop_parts(*tree, TRY(tree->install(file, key, options.only_if_absent)));
-      return ok();
-    });
+    auto charge = use_.charge(bucket, options.owner);
+    TRY(charge.add(options.bytes.value_or(0), 1));
+    return make_writer(key, options, std::move(charge),
+                       [this, tree, key, options](const std::string& file) -> Result<void> {
+                         forget(*tree, TRY(tree->install(file, key, options.only_if_absent)));
+                         return ok();
+                       });
   }
 
   Result<void> remove(const std::string& bucket, const std::string& key) override {
     const Tree tree = TRY(find(bucket));
     TRY(check_key(key));
     TRY(check_writable());
-    drop_parts(*tree, TRY(tree->remove(key)));
+    forget(*tree, TRY(tree->remove(key)));
     return ok();
   }
 
@@ -219,14 +236,20 @@ class Directory final : public Objects {
     PutOptions of_part = options;
     for (const auto& [algorithm, value] : upload.options.checksums)
       of_part.checksums.try_emplace(algorithm, "");
+    of_part.owner = upload.options.owner;  // who began the upload has the object
+    auto charge = use_.charge(bucket, of_part.owner);
+    TRY(charge.add(options.bytes.value_or(0), 0));
     const std::string directory = upload_path(*tree, upload_id);
-    return make_writer(key, of_part, [=, this](const std::string& file) -> Result<void> {
+    return make_writer(key, of_part, std::move(charge), [=, this](const std::string& file) -> Result<void> {
       {
         const auto lock = upload_locks_.hold(upload_id);
         if (belongs_to_object(*tree, key, upload_id)) return no_upload(upload_id);
-        const auto renamed = disk_.rename(file, directory + "/" + part_name(part));
+        const std::string path = directory + "/" + part_name(part);
+        const auto before = open_recorded(path);
+        const auto renamed = disk_.rename(file, path);
         if (!renamed && renamed.error().kind == Kind::not_found) return no_upload(upload_id);
         TRY(renamed);
+        if (before) use_.remove(bucket, of_part.owner, {before->record.info.bytes, 0});
       }
       const auto synced = disk_.sync_directory(directory);
       // Completed or aborted in the meantime, which has synced what it kept.
@@ -258,13 +281,16 @@ class Directory final : public Objects {
     const std::string directory = upload_path(*tree, upload_id);
     const auto stored = TRY(read_parts(directory));
     const Joined joined = TRY(join_parts(parts, stored, upload->options, promised));
+    auto charge = use_.charge(bucket, upload->options.owner);  // its bytes count already
+    TRY(charge.add(0, 1));
     const PutOptions& options = upload->options;
     const Record record{{key, joined.bytes, joined.etag, clock_.now(), options.content_type, options.headers,
-                         options.metadata, joined.checksums},
+                         options.metadata, joined.checksums, options.owner},
                         upload_id,
                         uint32_t(parts.size())};
     TRY(write_list(*tree, record, parts, stored, options.only_if_absent || promised.only_if_absent));
-    remove_others(directory, parts, stored);
+    charge.keep();
+    use_.remove(bucket, options.owner, {remove_others(directory, parts, stored), 0});
     move_parts(*tree, upload_id);
     return record.info;
   }
@@ -275,12 +301,12 @@ class Directory final : public Objects {
     TRY(check_writable());
     {
       const auto lock = upload_locks_.hold(upload_id);
-      TRY(read_upload(*tree, key, upload_id));
+      const UploadFile upload = TRY(read_upload(*tree, key, upload_id));
       if (belongs_to_object(*tree, key, upload_id)) {
         move_parts(*tree, upload_id);
         return no_upload(upload_id);
       }
-      drop_upload(*tree, upload_id);
+      drop_upload(*tree, upload_id, upload.options.owner);
     }
     return disk_.sync_directory(tree->uploads_path());
   }
@@ -316,6 +342,10 @@ class Directory final : public Objects {
 
   // -- upkeep
 
+  std::optional<ObjectStatistics> statistics() const override {
+    return ObjectStatistics{use_.buckets(), broken_reads_};
+  }
+
   Result<void> keep_up(Instant now, Duration upload_lifetime) override {
     TRY(check_writable());
     std::vector<Tree> trees;
@@ -349,29 +379,6 @@ class Directory final : public Objects {
                       from_milliseconds(TRY(int_at(json, "created_ms").in(path)))};
   }
 
-  // So that who lists sees that it is there, and who gets it is told what is wrong.
-  ObjectInfo describe_broken(const BucketTree& tree, const std::string& key, const Error& why) const {
-    log(Level::error, "objects", "an object cannot be read",
-        {{"bucket", tree.info().name}, {"key", key}, {"why", why.message}});
-    struct stat status {};
-    ObjectInfo info{.key = key};
-    if (stat(tree.path_of_key(key).c_str(), &status) == 0) {
-      info.bytes = uint64_t(status.st_size);
-      info.modified = from_milliseconds(int64_t(status.st_mtime) * 1000);
-    }
-    return info;
-  }
-
-  static std::string parts_of(const BucketTree& tree, const std::string& id) {
-    return tree.parts_path() + "/" + id;
-  }
-
-  // Whether the object of that key is the list of this upload's parts.
-  static bool belongs_to_object(const BucketTree& tree, const std::string& key, const std::string& id) {
-    const auto object = open_object(tree, key);
-    return object && object->record.parts > 0 && object->record.upload_id == id;
-  }
-
   Result<void> write_list(BucketTree& tree, const Record& record, const std::vector<PartInfo>& parts,
                           const std::map<uint32_t, PartInfo>& stored, bool only_if_absent) {
     std::vector<PartEntry> entries;
@@ -385,18 +392,23 @@ class Directory final : public Objects {
     TRY(file.write(encode_part_list(entries)));
     TRY(file.write(encode_record(record)));
     TRY(file.sync());
-    drop_parts(tree, TRY(tree.install(file.path(), record.info.key, only_if_absent)));
+    forget(tree, TRY(tree.install(file.path(), record.info.key, only_if_absent)));
     file.moved_away();
     return ok();
   }
 
-  // Parts that the object does not name.
-  void remove_others(const std::string& directory, const std::vector<PartInfo>& parts,
-                     const std::map<uint32_t, PartInfo>& stored) {
+  // Parts that the object does not name; how many bytes they were.
+  uint64_t remove_others(const std::string& directory, const std::vector<PartInfo>& parts,
+                         const std::map<uint32_t, PartInfo>& stored) {
     std::set<uint32_t> named;
     for (const auto& part : parts) named.insert(part.number);
-    for (const auto& [number, part] : stored)
-      if (!named.contains(number)) static_cast<void>(disk_.remove(directory + "/" + part_name(number)));
+    uint64_t bytes = 0;
+    for (const auto& [number, part] : stored) {
+      if (named.contains(number)) continue;
+      static_cast<void>(disk_.remove(directory + "/" + part_name(number)));
+      bytes += part.bytes;
+    }
+    return bytes;
   }
 
   // Out of the uploads. What fails here is done by the next request for the upload, or by keep_up().
@@ -414,10 +426,15 @@ class Directory final : public Objects {
           {{"upload", id}, {"why", moved.error().message}});
   }
 
-  // Of an object that was replaced or removed, by its file.
-  void drop_parts(const BucketTree& tree, const host::File& before) {
+  // An object that was replaced or removed, by its file: it counts no longer, and its parts go.
+  void forget(const BucketTree& tree, const host::File& before) {
     if (!before) return;
     const auto record = read_record(before.descriptor(), "the object that was there");
+    struct stat status {};
+    if (record)
+      use_.remove(tree.info().name, record->info.owner, {record->info.bytes, 1});
+    else if (fstat(before.descriptor(), &status) == 0)
+      use_.remove(tree.info().name, "", {uint64_t(status.st_size), 1});
     if (record && record->parts > 0) held_parts_.drop(parts_of(tree, record->upload_id));
   }
 
@@ -430,7 +447,7 @@ class Directory final : public Objects {
     if (upload->info.started >= expired) return;
     log(Level::info, "objects", "an upload that was not completed has expired",
         {{"bucket", tree.info().name}, {"key", upload->info.key}, {"upload", id}});
-    drop_upload(tree, id);
+    drop_upload(tree, id, upload->options.owner);
   }
 
   // A crash behind the replacing of an object leaves its parts.
@@ -445,14 +462,8 @@ class Directory final : public Objects {
     if (gone) held_parts_.drop(parts_of(tree, id));
   }
 
-  static Result<Opened> open_object(const BucketTree& tree, const std::string& key) {
-    auto opened = open_recorded(tree.path_of_key(key));
-    if (!opened && opened.error().kind == Kind::not_found) return no_key(tree.info().name, key);
-    return opened;
-  }
-
   Result<std::unique_ptr<Writer>> make_writer(const std::string& key, const PutOptions& options,
-                                              FileWriter::Install install) {
+                                              StorageUse::Charge charge, FileWriter::Install install) {
     TRY(check_key(key));
     TRY(check_options(options));
     TRY(check_writable());
@@ -460,7 +471,7 @@ class Directory final : public Objects {
     auto promises = TRY(Promises::make(options));
     auto file = TRY(TemporaryFile::make(temporary_path(), disk_));
     return std::unique_ptr<Writer>(new FileWriter(clock_, key, options, std::move(promises), std::move(file),
-                                                  std::move(install), check_room_));
+                                                  std::move(install), check_room_, std::move(charge)));
   }
 
   // Unique for as long as the directory is open; what a former process left was swept when it was opened.
@@ -473,49 +484,14 @@ class Directory final : public Objects {
       log(Level::warning, "objects", "could not remove", {{"path", path}, {"why", removed.error().message}});
   }
 
-  static std::string upload_path(const BucketTree& tree, const std::string& id) {
-    return tree.uploads_path() + "/" + id;
+  // With what its parts count. Requires: the upload is held.
+  void drop_upload(const BucketTree& tree, const std::string& id, const std::string& owner) {
+    uint64_t bytes = 0;
+    if (const auto parts = read_parts(upload_path(tree, id)))
+      for (const auto& [number, part] : *parts) bytes += part.bytes;
+    throw_away(upload_path(tree, id));
+    use_.remove(tree.info().name, owner, {bytes, 0});
   }
-
-  static Result<UploadFile> read_upload(const BucketTree& tree, const std::string& id) {
-    // It comes from outside and becomes a path.
-    if (!is_upload_id(id)) return no_upload(id);
-    const auto text = host::read_file(upload_path(tree, id) + "/upload", kUploadFileBytesMax);
-    if (!text && text.error().kind == Kind::not_found) return no_upload(id);
-    if (!text) return text.error();
-    auto upload = decode_upload(*text);
-    if (!upload) return corrupt(upload_path(tree, id) + ": " + upload.error().message);
-    upload->info.upload_id = id;
-    return upload;
-  }
-  static Result<UploadFile> read_upload(const BucketTree& tree, const std::string& key,
-                                        const std::string& id) {
-    auto upload = TRY(read_upload(tree, id));
-    if (upload.info.key != key) return no_upload(id);
-    return upload;
-  }
-
-  static Result<std::map<uint32_t, PartInfo>> read_parts(const std::string& directory) {
-    std::map<uint32_t, PartInfo> parts;
-    const auto names = TRY(host::list_directory(directory));
-    for (const auto& name : names) {
-      const auto number = parse_int(name);
-      if (!number || *number < 1 || *number > kPartsMax) continue;
-      auto opened = open_recorded(directory + "/" + name);
-      if (!opened && opened.error().kind == Kind::not_found) continue;  // the upload ended in the meantime
-      if (!opened && opened.error().kind == Kind::corrupt) {
-        log(Level::error, "objects", "a part cannot be read, and counts as not uploaded",
-            {{"why", opened.error().message}});
-        continue;
-      }
-      const Opened found = TRY(std::move(opened));
-      const ObjectInfo& info = found.record.info;
-      parts[uint32_t(*number)] = {uint32_t(*number), info.etag, info.bytes, info.modified, info.checksums};
-    }
-    return parts;
-  }
-
-  void drop_upload(const BucketTree& tree, const std::string& id) { throw_away(upload_path(tree, id)); }
 
   void throw_away(const std::string& path) {
     const std::string dropped = temporary_path();
@@ -538,6 +514,8 @@ class Directory final : public Objects {
   Random& random_;
   const CheckRoom check_room_;
   const host::Disk disk_;
+  StorageUse use_;
+  std::atomic<uint64_t> broken_reads_ = 0;
   HeldParts held_parts_;
   NamedLocks upload_locks_;  // by the upload's ID: its parts, and where its directory lies
   std::atomic<uint64_t> temporaries_ = 0;

@@ -4,6 +4,7 @@
 // way are synced before commit() returns. A put that a crash cut off is a file in temporary/, which the next
 // opening sweeps. Readers hold the file they opened, so they go on reading an object that is replaced or
 // removed. An object that was uploaded in parts is a list of their files: completing the upload copies nothing.
+// What is stored is counted by bucket and owner (storage_use.hpp), from the files when the directory is opened.
 // A read of a whole object is compared with its checksum. After a failed sync all changes are refused with
 // `unavailable` until the directory is opened again. Nothing is kept in memory but the buckets' names: a key's path is computed from the key, and a
 // listing walks the tree.
@@ -20,6 +21,7 @@
 #include "base/result.hpp"
 #include "base/time.hpp"
 #include "objects/objects.hpp"
+#include "objects/storage_use.hpp"
 
 namespace trainyard::objects {
 
@@ -28,7 +30,8 @@ namespace trainyard::objects {
 struct DirectorySettings {
   // Asked before each put and part, and after each kRoomCheckBytes of one; its error ends the put.
   CheckRoom check_room = no_reserve();
-  FileFaults* faults = nullptr;  // for tests; outlives the objects
+  FindStorageQuotas quotas = nullptr;  // unset: none. Asked before each write
+  FileFaults* faults = nullptr;        // for tests; outlives the objects
 };
 inline constexpr uint64_t kRoomCheckBytes = 16 << 20;  // so much may a put go below the reserve
 

@@ -8,10 +8,10 @@ namespace trainyard::objects {
 
 std::string_view fault_of(const Error& error) {
   static constexpr std::string_view kWords[] = {
-      fault::kBucketMissing,    fault::kKeyMissing,    fault::kUploadMissing, fault::kBucketExists,
-      fault::kBucketNotEmpty,   fault::kKeyExists,     fault::kBadBucketName, fault::kKeyTooLong,
-      fault::kBadRange,         fault::kPartInvalid,   fault::kPartOrder,     fault::kPartTooSmall,
-      fault::kChecksumMismatch, fault::kLengthMismatch};
+      fault::kBucketMissing,    fault::kKeyMissing,     fault::kUploadMissing, fault::kBucketExists,
+      fault::kBucketNotEmpty,   fault::kKeyExists,      fault::kBadBucketName, fault::kKeyTooLong,
+      fault::kBadRange,         fault::kPartInvalid,    fault::kPartOrder,     fault::kPartTooSmall,
+      fault::kChecksumMismatch, fault::kLengthMismatch, fault::kQuotaExceeded};
   for (const auto word : kWords) {
     const size_t at = error.message.find(word);
     if (at != std::string::npos && error.message.compare(at + word.size(), 2, ": ") == 0) return word;

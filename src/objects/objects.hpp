@@ -44,6 +44,7 @@ struct ObjectInfo {
       headers;  // Content-Encoding, Cache-Control .. given at put, lower-case names
   std::map<std::string, std::string> metadata;   // x-amz-meta-*, without that prefix
   std::map<std::string, std::string> checksums;  // "crc32" -> base64, as given and verified at put
+  std::string owner = {};  // as given at put; "" of earlier versions, and of remote endpoints
 };
 
 namespace fault {
@@ -61,6 +62,7 @@ inline constexpr std::string_view kPartOrder = "part_order";         // invalid
 inline constexpr std::string_view kPartTooSmall = "part_too_small";  // invalid
 inline constexpr std::string_view kChecksumMismatch = "checksum_mismatch";  // corrupt
 inline constexpr std::string_view kLengthMismatch = "length_mismatch";      // corrupt
+inline constexpr std::string_view kQuotaExceeded = "quota_exceeded";        // exhausted
 }  // namespace fault
 
 // The word of `fault` that the error carries; "" when it carries none.
@@ -100,6 +102,7 @@ struct PutOptions {
   std::map<std::string, std::string> checksums;
   bool checksum_of_whole = false;  // of an upload: over the whole object, not over its parts' checksums
   bool only_if_absent = false;     // If-None-Match: *
+  std::string owner = {};          // the person whose quota it counts for; "": nobody's
 };
 
 class Writer {
@@ -147,6 +150,17 @@ struct CompleteOptions {
   std::map<std::string, std::string> checksums;  // of the whole, of those that the upload announced: verified
 };
 
+struct StoredAmount {
+  uint64_t bytes = 0;
+  uint64_t objects = 0;  // parts of running uploads are none
+};
+
+// What the operator is shown.
+struct ObjectStatistics {
+  std::map<std::string, StoredAmount> buckets;  // with writes under way and parts of running uploads
+  uint64_t broken_reads = 0;                    // since the start: reads of objects that failed with corrupt
+};
+
 class Objects {
  public:
   virtual ~Objects() = default;
@@ -181,6 +195,9 @@ class Objects {
                                                    const std::string& upload_id) = 0;
   virtual Result<std::vector<UploadInfo>> list_uploads(const std::string& bucket,
                                                        const std::string& prefix) = 0;
+
+  // Nothing: what is stored is not counted here.
+  virtual std::optional<ObjectStatistics> statistics() const { return std::nullopt; }
 
   // Drops uploads that were started longer ago than this, and what a crash left. To be called now and then.
   virtual Result<void> keep_up(Instant now, Duration upload_lifetime) {

@@ -36,6 +36,8 @@ Failure s3_failure_of(const Error& error, std::string_view bucket, std::string_v
   if (word == fault::kPartTooSmall) return entity_too_small();
   if (word == fault::kChecksumMismatch) return bad_digest(sentence());
   if (word == fault::kLengthMismatch) return incomplete_body();
+  if (word == fault::kQuotaExceeded)
+    return s3_failure(403, "QuotaExceeded", "Refused, since " + sentence() + ".");
   // S3 has no name for it, and one that clients take for passing would have them send it all again.
   if (error.kind == Kind::exhausted)
     return s3_failure(507, "InsufficientStorage", "The server has no space left for it: " + error.message);

@@ -113,6 +113,7 @@ Outcome<std::optional<s3::PutObjectOutput>> put_object(objects::Objects& objects
   auto checksums = announced_checksums(exchange.head());
   if (!checksums) return std::move(checksums).error();
   objects::PutOptions options = put_options_of(in);
+  options.owner = context.principal.name;
   options.bytes = exchange.body_bytes();
   options.md5 = in.content_md5;
   if (options.md5) {
@@ -158,6 +159,7 @@ Outcome<s3::CopyObjectOutput> copy_object(objects::Objects& objects, const Conte
     options.headers = from.headers;
     options.metadata = from.metadata;
   }
+  options.owner = context.principal.name;
   options.bytes = from.bytes;
   options.only_if_absent = in.if_none_match.has_value();
   if (in.checksum_algorithm) {

@@ -35,6 +35,7 @@ Outcome<s3::CreateMultipartUploadOutput> create_upload(objects::Objects& objects
   if (auto failure = check_owner(context, in.expected_bucket_owner)) return *failure;
   if (auto failure = check_not_here(in)) return *failure;
   objects::PutOptions options = put_options_of(in);
+  options.owner = context.principal.name;
   if (in.checksum_algorithm) {
     auto algorithm = checksum_name(*in.checksum_algorithm);
     if (!algorithm) return std::move(algorithm).error();

@@ -4,6 +4,7 @@
 // Threads: confined to one. Errors: corrupt (cut off, or another checksum), and those of files.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,6 +25,24 @@ struct Opened {
 
 // An object's or a part's file. Errors: not_found without a word of `fault`; corrupt.
 Result<Opened> open_recorded(const std::string& path);
+
+// Counts the reads that fail with corrupt. Lifetime: the counter outlives it.
+class CountingReader final : public Reader {
+ public:
+  CountingReader(std::unique_ptr<Reader> reader, std::atomic<uint64_t>& broken)
+      : reader_(std::move(reader)), broken_(broken) {}
+  const ObjectInfo& info() const override { return reader_->info(); }
+  Range range() const override { return reader_->range(); }
+  Result<size_t> read(std::span<char> buffer) override {
+    auto got = reader_->read(buffer);
+    if (!got && got.error().kind == Kind::corrupt) ++broken_;
+    return got;
+  }
+
+ private:
+  const std::unique_ptr<Reader> reader_;
+  std::atomic<uint64_t>& broken_;
+};
 
 // The name of a part's file.
 std::string part_name(uint32_t part);

@@ -51,6 +51,7 @@ Result<Record> parse(std::string_view text, uint64_t object_bytes) {
   record.info.headers = TRY(texts_at(json, "headers"));
   record.info.metadata = TRY(texts_at(json, "metadata"));
   record.info.checksums = TRY(texts_at(json, "checksums"));
+  if (json.contains("owner")) record.info.owner = TRY(string_at(json, "owner"));
   if (json.contains("upload_id")) record.upload_id = TRY(string_at(json, "upload_id"));
   if (!json.contains("parts")) return record;
   const int64_t parts = TRY(int_at(json, "parts")), bytes = TRY(int_at(json, "bytes"));
@@ -89,6 +90,7 @@ std::string encode_record(const Record& record) {
   if (!record.info.headers.empty()) json["headers"] = record.info.headers;
   if (!record.info.metadata.empty()) json["metadata"] = record.info.metadata;
   if (!record.info.checksums.empty()) json["checksums"] = record.info.checksums;
+  if (!record.info.owner.empty()) json["owner"] = record.info.owner;
   if (!record.upload_id.empty()) json["upload_id"] = record.upload_id;
   if (record.parts > 0) {
     json["parts"] = record.parts;

@@ -28,7 +28,8 @@ std::string encode_upload(const UploadFile& upload) {
                    {"metadata", upload.options.metadata},
                    {"checksums", upload.options.checksums},
                    {"checksum_of_whole", upload.options.checksum_of_whole},
-                   {"only_if_absent", upload.options.only_if_absent}});
+                   {"only_if_absent", upload.options.only_if_absent},
+                   {"owner", upload.options.owner}});
 }
 
 Result<UploadFile> decode_upload(const std::string& text) {
@@ -42,6 +43,7 @@ Result<UploadFile> decode_upload(const std::string& text) {
   upload.options.checksums = TRY(texts_at(json, "checksums"));
   upload.options.checksum_of_whole = TRY(bool_at(json, "checksum_of_whole"));
   upload.options.only_if_absent = TRY(bool_at(json, "only_if_absent"));
+  if (json.contains("owner")) upload.options.owner = TRY(string_at(json, "owner"));
   return upload;
 }
 

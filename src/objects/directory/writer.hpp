@@ -15,6 +15,7 @@
 #include "objects/directory.hpp"
 #include "objects/directory/record.hpp"
 #include "objects/objects.hpp"
+#include "objects/storage_use.hpp"
 
 namespace trainyard::objects {
 
@@ -55,20 +56,28 @@ class FileWriter final : public Writer {
   using Install = std::function<Result<void>(const std::string& file)>;
 
   FileWriter(Clock& clock, std::string key, PutOptions options, Promises promises, TemporaryFile file,
-             Install install, CheckRoom check_room)
+             Install install, CheckRoom check_room, StorageUse::Charge charge)
       : clock_(clock),
         key_(std::move(key)),
         options_(std::move(options)),
         promises_(std::move(promises)),
         file_(std::move(file)),
         install_(std::move(install)),
-        check_room_(std::move(check_room)) {}
+        check_room_(std::move(check_room)),
+        charge_(std::move(charge)),
+        charged_bytes_(options_.bytes.value_or(0)) {}
 
   Result<void> write(std::span<const char> bytes) override {
     unchecked_bytes_ += bytes.size();
     if (unchecked_bytes_ >= kRoomCheckBytes) {
       TRY(check_room_());
       unchecked_bytes_ = 0;
+    }
+    // What was not announced.
+    written_bytes_ += bytes.size();
+    if (written_bytes_ > charged_bytes_) {
+      TRY(charge_.add(written_bytes_ - charged_bytes_, 0));
+      charged_bytes_ = written_bytes_;
     }
     promises_.add(bytes);
     return file_.write(bytes);
@@ -86,10 +95,12 @@ class FileWriter final : public Writer {
                    options_.content_type,
                    options_.headers,
                    options_.metadata,
-                   kept.checksums};
+                   kept.checksums,
+                   options_.owner};
     TRY(file_.write(encode_record(record)));
     TRY(file_.sync());
     TRY(install_(file_.path()));
+    charge_.keep();
     file_.moved_away();
     return record.info;
   }
@@ -103,6 +114,8 @@ class FileWriter final : public Writer {
   const Install install_;
   const CheckRoom check_room_;
   uint64_t unchecked_bytes_ = 0;  // written since check_room_ was asked
+  StorageUse::Charge charge_;     // of the file
+  uint64_t charged_bytes_, written_bytes_ = 0;
 };
 
 }  // namespace trainyard::objects
