@@ -38,6 +38,10 @@ const Group* Identities::find_group(std::string_view name) const { return find(g
 const Role* Identities::find_role(std::string_view name) const { return find(roles_, name); }
 const VersionedPolicy* Identities::find_policy(std::string_view arn) const { return find(policies_, arn); }
 
+const BucketPolicy* Identities::find_bucket_policy(std::string_view bucket) const {
+  return find(bucket_policies_, bucket);
+}
+
 const Policy* Identities::in_effect(std::string_view arn) const {
   const VersionedPolicy* managed = find_policy(arn);
   return managed ? managed->default_document()->document.policy.get() : deny_everything().get();
@@ -108,11 +112,16 @@ void Identities::put(AccessKey key) {
   std::string id = key.id;
   keys_[std::move(id)] = std::make_shared<const AccessKey>(std::move(key));
 }
+void Identities::put(BucketPolicy policy) {
+  std::string bucket = policy.bucket;
+  bucket_policies_[std::move(bucket)] = std::make_shared<const BucketPolicy>(std::move(policy));
+}
 void Identities::remove_user(std::string_view name) { remove(users_, name); }
 void Identities::remove_group(std::string_view name) { remove(groups_, name); }
 void Identities::remove_role(std::string_view name) { remove(roles_, name); }
 void Identities::remove_policy(std::string_view arn) { remove(policies_, arn); }
 void Identities::remove_key(std::string_view id) { remove(keys_, id); }
+void Identities::remove_bucket_policy(std::string_view bucket) { remove(bucket_policies_, bucket); }
 
 const std::shared_ptr<const Policy>& deny_everything() {
   static const std::shared_ptr<const Policy> policy =

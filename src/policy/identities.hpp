@@ -99,6 +99,13 @@ struct AccessKey {
   bool from_config = false;
 };
 
+// A policy that belongs to a bucket: what principals may do with the bucket and its objects.
+struct BucketPolicy {
+  std::string bucket;
+  Document document;
+  bool from_config = false;  // never: only the API makes them
+};
+
 class Identities {
  public:
   explicit Identities(std::string account) : account_(std::move(account)) {}
@@ -111,6 +118,7 @@ class Identities {
   const Group* find_group(std::string_view name) const;
   const Role* find_role(std::string_view name) const;
   const VersionedPolicy* find_policy(std::string_view arn) const;
+  const BucketPolicy* find_bucket_policy(std::string_view bucket) const;
 
   // Inline and attached policies in effect; those of a user include the groups'.
   std::vector<const Policy*> policies_of(const User& user) const;
@@ -130,8 +138,9 @@ class Identities {
   const Table<User>& users() const { return users_; }
   const Table<Group>& groups() const { return groups_; }
   const Table<Role>& roles() const { return roles_; }
-  const Table<VersionedPolicy>& policies() const { return policies_; }  // by ARN
-  const Table<AccessKey>& keys() const { return keys_; }                // by id
+  const Table<VersionedPolicy>& policies() const { return policies_; }             // by ARN
+  const Table<AccessKey>& keys() const { return keys_; }                           // by id
+  const Table<BucketPolicy>& bucket_policies() const { return bucket_policies_; }  // by bucket
 
   // Editing of a copy that is not published yet. Replaces the one of that name.
   void put(User user);
@@ -139,11 +148,13 @@ class Identities {
   void put(Role role);
   void put(VersionedPolicy policy);
   void put(AccessKey key);
+  void put(BucketPolicy policy);
   void remove_user(std::string_view name);
   void remove_group(std::string_view name);
   void remove_role(std::string_view name);
   void remove_policy(std::string_view arn);
   void remove_key(std::string_view id);
+  void remove_bucket_policy(std::string_view bucket);
 
  private:
   std::string arn(std::string_view kind, const Entity& entity) const;
@@ -156,6 +167,7 @@ class Identities {
   Table<Role> roles_;
   Table<VersionedPolicy> policies_;
   Table<AccessKey> keys_;
+  Table<BucketPolicy> bucket_policies_;
 };
 
 // A policy that denies everything: stands for a document that cannot be read.

@@ -61,6 +61,8 @@ Json json_of(const AccessKey& key) {
           {"created", to_milliseconds(key.created)}};
 }
 
+Json json_of(const BucketPolicy& policy) { return {{"document", policy.document.text}}; }
+
 bool built_in(const VersionedPolicy& policy) { return policy.aws_managed || policy.from_config; }
 template <class T>
 bool built_in(const T& entity) {
@@ -217,6 +219,11 @@ Result<void> add_key_record(Identities& identities, const std::string& id, const
   return {};
 }
 
+Result<void> add_bucket_policy_record(Identities& identities, const std::string& bucket, const Json& json) {
+  identities.put(BucketPolicy{bucket, document_of(TRY(string_at(json, "document")), PolicyKind::resource)});
+  return {};
+}
+
 }  // namespace
 
 std::vector<RecordChange> difference(const Identities& before, const Identities& after) {
@@ -226,6 +233,7 @@ std::vector<RecordChange> difference(const Identities& before, const Identities&
   compare(kRoleRecord, before.roles(), after.roles(), changes);
   compare(kPolicyRecord, before.policies(), after.policies(), changes);
   compare(kKeyRecord, before.keys(), after.keys(), changes);
+  compare(kBucketPolicyRecord, before.bucket_policies(), after.bucket_policies(), changes);
   return changes;
 }
 
@@ -237,6 +245,7 @@ Result<void> add_record(Identities& identities, const RecordName& name, const Js
   if (kind == kRoleRecord) return add_role_record(identities, each, document);
   if (kind == kPolicyRecord) return add_policy_record(identities, each, document);
   if (kind == kKeyRecord) return add_key_record(identities, each, document, unseal);
+  if (kind == kBucketPolicyRecord) return add_bucket_policy_record(identities, each, document);
   return {};
 }
 

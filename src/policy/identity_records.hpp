@@ -28,7 +28,8 @@ struct RecordChange {
 };
 
 inline constexpr std::string_view kUserRecord = "user", kGroupRecord = "group", kRoleRecord = "role",
-                                  kPolicyRecord = "policy", kKeyRecord = "access_key";
+                                  kPolicyRecord = "policy", kKeyRecord = "access_key",
+                                  kBucketPolicyRecord = "bucket_policy";
 
 // The records that turn what `before` says into what `after` says.
 std::vector<RecordChange> difference(const Identities& before, const Identities& after);

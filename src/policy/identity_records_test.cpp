@@ -53,13 +53,14 @@ Identities with_all() {
   key.user = "ann";
   key.secret = key.sealed_secret = "sealed";
   identities.put(key);
+  identities.put(BucketPolicy{"data", document()});
   return identities;
 }
 
 TEST(IdentityRecords, AreReadBackAsTheyWere) {
   const Identities before = *identities_of(kAccount, {}), after = with_all();
   const auto changes = difference(before, after);
-  ASSERT_EQ(changes.size(), 5u) << "built-in policies are not written";
+  ASSERT_EQ(changes.size(), 6u) << "built-in policies are not written";
   Identities again = before;
   for (const RecordChange& change : changes)
     ASSERT_TRUE(add_record(again, change.name, *change.document, opened)) << change.name.second;

@@ -36,6 +36,7 @@ constexpr Row kRows[] = {
 
     {"s3", "ListBuckets", "s3:ListAllMyBuckets", kAll},
     {"s3", "CreateBucket DeleteBucket GetBucketLocation", "", kBucket},
+    {"s3", "PutBucketPolicy GetBucketPolicy DeleteBucketPolicy GetBucketPolicyStatus", "", kBucket},
     {"s3", "HeadBucket ListObjects ListObjectsV2", "s3:ListBucket", kBucket},
     {"s3", "ListMultipartUploads", "s3:ListBucketMultipartUploads", kBucket},
     {"s3", "GetObject HeadObject", "s3:GetObject", kObject},

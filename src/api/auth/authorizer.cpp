@@ -33,6 +33,15 @@ std::string canonical_role(const policy::Identities* identities, const std::stri
 
 std::string_view bucket_of(std::string_view place) { return place.substr(0, place.find('/')); }
 
+// The policy of the bucket that an S3 resource lies in; none of other resources.
+std::vector<const policy::Policy*> bucket_policy(const policy::Identities* identities,
+                                                 std::string_view resource) {
+  constexpr std::string_view kS3 = "arn:aws:s3:::";
+  if (!identities || !resource.starts_with(kS3)) return {};
+  const auto* found = identities->find_bucket_policy(bucket_of(resource.substr(kS3.size())));
+  return found ? std::vector{found->document.policy.get()} : std::vector<const policy::Policy*>();
+}
+
 }  // namespace
 
 // With what keeps the policies alive.
@@ -164,8 +173,9 @@ void Authorizer::add_tags(const Access& access, policy::Request& request) const 
 
 std::optional<Failure> Authorizer::check_all(const Context& context, const shapes::Service& service,
                                              Accesses accesses) const {
-  const Rights rights = rights_of(context.principal);
-  if (rights.everything) return {};
+  Rights rights = rights_of(context.principal);
+  const bool buckets_limit = rights.identities && !rights.identities->bucket_policies().empty();
+  if (rights.everything && (context.principal.owner() || !buckets_limit)) return {};
   const policy::Request common = request_of(context, accesses.values);
   for (Access& access : accesses.all) {
     policy::Request request = common;
@@ -180,6 +190,7 @@ std::optional<Failure> Authorizer::check_all(const Context& context, const shape
       for (const PassedRole& role : accesses.roles)
         if (role.arn == access.resource) request.values.set("iam:PassedToService", std::string(role.service));
     if (rights.of_definitions) add_tags(access, request);
+    rights.policies.resource = bucket_policy(rights.identities.get(), request.resource);
     const policy::Decision decision = policy::evaluate(request, rights.policies);
     if (decision.verdict != policy::Verdict::allowed)
       return access_denied(service, policy::describe_denial(request, decision));

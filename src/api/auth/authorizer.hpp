@@ -6,6 +6,9 @@
 //            of another role, with a job's own keys: what that job needs (job_policy.hpp)
 //            of another role otherwise: nothing; with roles = "open" in the configuration: everything
 //
+// The policy of a bucket decides too, for everybody but the owner: what it denies is denied, and what it allows to a
+// principal needs no policy of the principal's own.
+//
 // A principal that creates a job with a role needs iam:PassRole for it, and the role must trust the service. A role that is
 // not defined gets its rights from the job's own request, so its creator needs the same rights.
 //

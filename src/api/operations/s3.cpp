@@ -5,7 +5,8 @@
 namespace trainyard::api {
 
 void add_s3(OperationTable& table, const Settings&, const Services& services) {
-  add_s3_buckets(table, services.objects);
+  add_s3_buckets(table, services.objects, services.identities);
+  add_s3_policies(table, services.objects, services.identities);
   add_s3_lists(table, services.objects);
   add_s3_objects(table, services.objects);
   add_s3_uploads(table, services.objects);

@@ -28,8 +28,8 @@ Outcome<std::string> region_for(const Context& context, const s3::CreateBucketRe
   return asked;
 }
 
-Outcome<s3::CreateBucketOutput> create_bucket(objects::Objects& objects, const Context& context,
-                                              const s3::CreateBucketRequest& in) {
+Outcome<s3::CreateBucketOutput> create_bucket(objects::Objects& objects, IdentityKeeper* identities,
+                                              const Context& context, const s3::CreateBucketRequest& in) {
   const std::string& bucket = *in.bucket;
   if (in.acl && *in.acl != "private")
     return not_implemented(
@@ -39,6 +39,7 @@ Outcome<s3::CreateBucketOutput> create_bucket(objects::Objects& objects, const C
         "A header you provided implies functionality that is not implemented: x-amz-bucket-object-lock");
   auto region = region_for(context, in);
   if (!region) return std::move(region).error();
+  if (!objects.head_bucket(bucket)) TRY_S3(forget_policy(identities, bucket), bucket, "");
   const auto made = objects.create_bucket(bucket, *region);
   if (!made) {
     // Asked again in us-east-1, S3 has always said yes.
@@ -82,10 +83,11 @@ Outcome<s3::GetBucketLocationOutput> get_bucket_location(objects::Objects& objec
 
 }  // namespace
 
-void add_s3_buckets(OperationTable& table, objects::Objects& objects) {
-  table.add<s3::CreateBucket>([&](const Context& context, const s3::CreateBucketRequest& in) {
-    return create_bucket(objects, context, in);
-  });
+void add_s3_buckets(OperationTable& table, objects::Objects& objects, IdentityKeeper* identities) {
+  table.add<s3::CreateBucket>(
+      [&objects, identities](const Context& context, const s3::CreateBucketRequest& in) {
+        return create_bucket(objects, identities, context, in);
+      });
   table.add<s3::ListBuckets>([&](const Context& context, const s3::ListBucketsRequest& in) {
     return list_buckets(objects, context, in);
   });
@@ -99,9 +101,11 @@ void add_s3_buckets(OperationTable& table, objects::Objects& objects) {
         return s3::HeadBucketOutput{.bucket_region = info.region, .access_point_alias = false};
       });
   table.add<s3::DeleteBucket>(
-      [&](const Context& context, const s3::DeleteBucketRequest& in) -> Outcome<s3::Nothing> {
+      [&objects, identities](const Context& context,
+                             const s3::DeleteBucketRequest& in) -> Outcome<s3::Nothing> {
         if (auto failure = check_owner(context, in.expected_bucket_owner)) return *failure;
         TRY_S3(objects.delete_bucket(*in.bucket), *in.bucket, "");
+        TRY_S3(forget_policy(identities, *in.bucket), *in.bucket, "");
         return s3::Nothing{};
       });
 }
