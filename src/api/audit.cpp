@@ -11,6 +11,7 @@ namespace {
 constexpr int kForbidden = 403;
 constexpr size_t kResourcesMax = 100;  // of a record, as in CloudTrail's
 constexpr size_t kTypicalBytes = 1'024;
+constexpr std::string_view kAccessDenied = "AccessDenied";  // and, of some services, "Exception"
 constexpr std::string_view kReading[] = {"Describe", "Filter", "Get",      "Head",  "List",
                                          "Lookup",   "Search", "Simulate", "Query", "BatchGet"};
 constexpr std::string_view kDataOfLogs[] = {"PutLogEvents", "GetLogEvents", "FilterLogEvents"};
@@ -137,7 +138,9 @@ bool is_read_only(std::string_view operation) {
 
 bool is_recorded(const AnsweredRequest& request) {
   if (request.context.principal.arn.empty()) return false;
-  return request.status == kForbidden || !is_data(request.service, request.operation);
+  // The JSON services answer a denial with 400.
+  const bool denied = request.status == kForbidden || request.error_code.starts_with(kAccessDenied);
+  return denied || !is_data(request.service, request.operation);
 }
 
 std::string audit_record(const AnsweredRequest& request) {

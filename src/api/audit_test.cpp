@@ -114,10 +114,11 @@ TEST(AuditOfRequests, DeniedRequestsForDataAreRecorded) {
   const auto recorded = [&](const shapes::Service& service, std::string_view operation, int status) {
     return is_recorded({context, service, operation, status, "", {}, ""});
   };
-  const shapes::Service *s3 = nullptr, *sagemaker = nullptr;
+  const shapes::Service *s3 = nullptr, *sagemaker = nullptr, *logs = nullptr;
   for (const shapes::Service* one : all_services()) {
     if (one->name == "s3") s3 = one;
     if (one->name == "sagemaker") sagemaker = one;
+    if (one->name == "logs") logs = one;
   }
   EXPECT_FALSE(recorded(*s3, "GetObject", 200));
   EXPECT_FALSE(recorded(*s3, "GetObject", 404));
@@ -125,6 +126,8 @@ TEST(AuditOfRequests, DeniedRequestsForDataAreRecorded) {
   EXPECT_FALSE(recorded(*s3, "UploadPart", 200));
   EXPECT_TRUE(recorded(*s3, "CreateBucket", 200));
   EXPECT_TRUE(recorded(*sagemaker, "DescribeTrainingJob", 200));
+  EXPECT_TRUE(is_recorded({context, *logs, "PutLogEvents", 400, "AccessDeniedException", {}, ""}));
+  EXPECT_FALSE(is_recorded({context, *logs, "PutLogEvents", 400, "InvalidParameterException", {}, ""}));
   context.principal.arn.clear();
   EXPECT_FALSE(recorded(*sagemaker, "DescribeTrainingJob", 403));
 }

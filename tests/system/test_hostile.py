@@ -1,121 +1,293 @@
-"""A hostile `train`, root inside its container, tries to get out of it or into another job's."""
+"""A table of attacks, from inside jobs and from outside, each with what refuses it and where that is recorded (tests/hostile).
+
+One server is attacked by all of them at once. Jobs that attack in one process share a container; attacks on the agent's reading of
+files, and by images, are jobs of their own. A test looks at the outcome of each row."""
 
 import json
 import os
+import re
+import subprocess
 
+import botocore.exceptions
 import pytest
 
 import jobs
-from trainyard_server import wait_for
+from hostile import agents, contents, files, keys, machine, requests, table
+from hostile.signer import Caller, code_of
+from hostile.table import AUDIT, NOWHERE, REASON, SERVER_LOG, Outcome
+from trainyard_server import ROOT, wait_for
 
-VICTIM = r"""
-import ctypes, os, socket, subprocess, time
-libc = ctypes.CDLL(None, use_errno=True)
-segment = libc.shmget(0x7472, 4096, 0o1666)
-open("/dev/shm/secret", "w").write("secret")
-server = socket.create_server(("0.0.0.0", 9000))
-address = subprocess.run(["hostname", "-I"], capture_output=True, text=True).stdout.split()[0]
-print("victim", address, "segment", segment >= 0, open("/proc/self/uid_map").read().split()[1], flush=True)
-time.sleep(1000)
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="containers need root")
+RESULT = os.environ.get("TRAINYARD_RESULT", "")  # where to write what happened
+INSIDE_MIN, OUTSIDE_MIN = 60, 40
+RECORD_SECONDS_MAX = 20  # from an answer to its record
+INSIDE = {**machine.GROUPS, "a job's own keys": keys.ATTACKS, "files of the job": files.ATTACKS}
+OUTSIDE = {**requests.GROUPS, "as an agent": agents.ATTACKS, "images and archives": contents.ATTACKS}
+CONFIG = """
+account_id = "123456789012"
+[[access_key]]
+id = "AKIAOWNER00000000000"
+secret = "owner-secret"
+user = "owner"
+[[access_key]]
+id = "AKIAPOOR000000000000"
+secret = "poor-secret"
+user = "poor"
+[[user]]
+name = "poor"
+[[machine]]
+name = "box"
+cpus = 24.0
+memory_gib = 96.0
+[jobs]
+stop_grace_seconds = 1
+[image_policy]
+oci_directories = ["{images}"]
 """
 
-# Each attempt prints "NAME refused" or "NAME REACHED how".
-HOSTILE = r"""
-import ctypes, errno, glob, os, socket, sys
-victim, data, port = sys.argv[1], sys.argv[2], int(sys.argv[3])
-libc = ctypes.CDLL(None, use_errno=True)
 
-def attempt(name, reach):
-    try:
-        got = reach()
-    except (OSError, PermissionError) as fault:
-        print(name, "refused", fault, flush=True)
-        return
-    print(name, "REACHED" if got else "refused", got or "", flush=True)
-
-def call(function, *arguments):
-    result = function(*arguments)
-    if result < 0:
-        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-    return "returned " + str(result)
-
-def connect(host, to):
-    with socket.create_connection((host, to), timeout=2):
-        return f"connected to {host}:{to}"
-
-gateway = next(".".join(str(int(line.split()[2][i:i + 2], 16)) for i in (6, 4, 2, 0))
-               for line in open("/proc/net/route").readlines()[1:] if line.split()[1] == "00000000")
-
-attempt("data-directory", lambda: os.path.exists(data) and os.listdir(data))
-attempt("agents-socket", lambda: socket.socket(socket.AF_UNIX).connect(data + "/agents.sock") or "connected")
-attempt("root-home", lambda: os.path.exists("/root") and os.listdir("/root"))
-attempt("shadow", lambda: os.path.exists("/etc/shadow") and open("/etc/shadow").read(1))
-attempt("other-job", lambda: connect(victim, 9000))
-for name, host in (("gateway", gateway), ("loopback", "127.0.0.1")):
-    attempt("server-port-by-" + name, lambda: connect(host, port))
-attempt("ssh-of-machine", lambda: connect(gateway, 22))
-attempt("mount", lambda: call(libc.mount, b"none", b"/tmp", b"tmpfs", 0, None))
-attempt("remount", lambda: call(libc.mount, None, b"/usr", None, 32 | 4096, None))
-attempt("umount", lambda: call(libc.umount2, b"/proc", 2))
-attempt("write-usr", lambda: open("/usr/bin/owned", "w"))
-attempt("ptrace", lambda: call(libc.ptrace, 16, 1, None, None))
-attempt("proc-1-root", lambda: os.path.exists("/proc/1/root" + data))
-attempt("proc-sysrq", lambda: open("/proc/sysrq-trigger", "w").write("h"))
-attempt("proc-sys", lambda: open("/proc/sys/kernel/hostname", "w").write("x"))
-attempt("raw-socket", lambda: socket.socket(socket.AF_INET, socket.SOCK_RAW, 1))
-attempt("packet-socket", lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 3))
-attempt("shared-memory", lambda: [name for name in os.listdir("/dev/shm") if name == "secret"])
-attempt("sysv", lambda: call(libc.shmget, 0x7472, 4096, 0o666))
-attempt("sysv-list", lambda: len(open("/proc/sysvipc/shm").readlines()) > 1)
-attempt("other-processes", lambda: [pid for pid in glob.glob("/proc/[0-9]*") if "victim" in open(pid + "/cmdline").read()])
-attempt("new-namespace", lambda: call(libc.unshare, 0x10000000))
-attempt("device", lambda: os.mknod("/tmp/disk", 0o660 | 0o060000, os.makedev(254, 0)) or "made")
-attempt("null-device", lambda: os.mknod("/tmp/null", 0o666 | 0o020000, os.makedev(1, 3)) or "made")
-attempt("root-of-machine", lambda: open("/proc/self/uid_map").read().split()[1] == "0")
-attempt("same-ids-as-victim", lambda: open("/proc/self/uid_map").read().split()[1] == sys.argv[4])
-for path in ("/dev/null", "/usr", "/usr/bin/env", "/etc/passwd"):
-    attempt("chmod-" + path, lambda: os.chmod(path, 0o600) or "changed")
-    attempt("chown-" + path, lambda: os.chown(path, 0, 0) or "changed")
-attempt("cgroup", lambda: [os.mkdir(path + "/owned") or path for path in glob.glob("/sys/fs/cgroup/*")])
-attempt("module", lambda: call(libc.syscall, 175, None, 0, None))
-attempt("bpf", lambda: call(libc.syscall, 321, 0, None, 0))
-attempt("keyring", lambda: call(libc.syscall, 250, 0, -3, 0))
-print("attempts over", flush=True)
-"""
-
-EXPECTED_MIN = 39
+def by_name(attacks):
+    return pytest.mark.parametrize("attack", attacks, ids=[attack.name for attack in attacks])
 
 
-def attempts_of_a_hostile_job(server):
-    """What it says of each attempt, beside a victim of the same server."""
-    s3, sagemaker, logs = server.boto("s3"), server.boto("sagemaker"), server.boto("logs")
+@pytest.fixture(scope="module")
+def hidden(tmp_path_factory):
+    return files.make_hidden(tmp_path_factory.mktemp("machine"))
+
+
+@pytest.fixture(scope="module")
+def images(tmp_path_factory):
+    return str(tmp_path_factory.mktemp("images"))
+
+
+@pytest.fixture(scope="module")
+def server(start, images):
+    one = start(CONFIG.format(images=images))
+    s3 = one.boto("s3")
     s3.create_bucket(Bucket="yard")
+    s3.put_object(Bucket="yard", Key="data/part-0", Body=b"data")
+    s3.put_object(Bucket="yard", Key="secret/object", Body=b"secret")
+    return one
 
-    def python(name, script, *arguments):
-        request = jobs.request(name)
-        request["AlgorithmSpecification"] |= {"ContainerEntrypoint": ["/usr/bin/python3", "/opt/ml/input/data/code/script.py"]}
-        request["AlgorithmSpecification"].pop("ContainerArguments")
-        if arguments:
-            request["AlgorithmSpecification"]["ContainerArguments"] = list(arguments)
-        s3.put_object(Bucket="yard", Key=f"code/{name}/script.py", Body=script.encode())
-        request["InputDataConfig"] = [{"ChannelName": "code", "DataSource": {"S3DataSource": {"S3DataType": "S3Prefix", "S3Uri": f"s3://yard/code/{name}/"}}}]
-        sagemaker.create_training_job(**request)
 
-    python("victim", VICTIM)
-    line = wait_for(lambda: next((one for one in jobs.log_lines(logs, "victim") if one.startswith("victim")), None), "the victim")
+def python_job(server, name, script, *arguments, channels=None, environment=None, **others):
+    """Begins a job that runs `script`; `others`: further files beside it, name -> what is written as JSON or text."""
+    for file, content in {"script.py": script, **{key.replace("_", "."): value for key, value in others.items()}}.items():
+        server.boto("s3").put_object(Bucket="yard", Key=f"code/{name}/{file}", Body=(content if isinstance(content, str) else json.dumps(content)).encode())
+    request = jobs.request(name, channels={"code": (f"s3://yard/code/{name}/", "FullyReplicated")} | (channels or {}))
+    request["AlgorithmSpecification"] |= {"ContainerEntrypoint": ["/usr/bin/python3", "/opt/ml/input/data/code/script.py"]}
+    request["AlgorithmSpecification"].pop("ContainerArguments")
+    if arguments:
+        request["AlgorithmSpecification"]["ContainerArguments"] = list(arguments)
+    server.boto("sagemaker").create_training_job(**request | ({"Environment": environment} if environment else {}))
+
+
+@pytest.fixture(scope="module")
+def victim(server):
+    """A job that is attacked by the others: its address, and its first id on the machine."""
+    python_job(server, "victim", machine.VICTIM)
+    line = wait_for(lambda: next((one for one in jobs.log_lines(server.boto("logs"), "victim") if one.startswith("victim")), None), "the victim")
     _, address, _, segment, ids = line.split()
     assert segment == "True"
-    python("hostile", HOSTILE, address, server.data, server.listen.rsplit(":", 1)[1], ids)
-    done = jobs.wait_until(sagemaker, "hostile")
-    lines = jobs.log_lines(logs, "hostile")
-    assert "attempts over" in lines, (done.get("FailureReason"), lines)
-    assert server.boto("sts").get_caller_identity()["Account"], "and the server is well"
+    return address, ids
+
+
+@pytest.fixture(scope="module")
+def processes(server, victim):
+    """Jobs whose process attacks: one as root in its container, one with its keys."""
+    python_job(server, "hostile", machine.ATTACKER, victim[0], server.data, server.listen.rsplit(":", 1)[1], victim[1],
+               attempts_json=[[one.name, one.attempt] for one in machine.ATTACKS])
+    with open(os.path.join(ROOT, "tests", "hostile", "signer.py"), encoding="utf-8") as file:
+        python_job(server, "thief", keys.SCRIPT, environment={"ACCOUNT": "123456789012"}, channels={"train": ("s3://yard/data/", "FullyReplicated")},
+                   signer_py=file.read(), calls_json=[*keys.OWN, *([one.name, one.attempt] for one in keys.ATTACKS)])
+
+
+@pytest.fixture(scope="module")
+def file_jobs(server, hidden):
+    """Jobs that attack by their files, all at once: they are one another's neighbours too."""
+    for name, script in [(one.name, one.attempt) for one in files.ATTACKS] + list(files.ORDINARY):
+        server.boto("sagemaker").create_training_job(**jobs.request(name, script.replace("MACHINE", str(hidden)), CheckpointConfig={"S3Uri": f"s3://yard/ckpt/{name}"}))
+
+
+@pytest.fixture(scope="module")
+def content_jobs(server, hidden, images):
+    """Jobs that attack by what they bring along, all at once. Returns the answers to those that are refused already."""
+    world, refused = contents.World(server, images, hidden), {}
+    for attack in contents.ATTACKS:
+        try:
+            server.boto("sagemaker").create_training_job(**attack.attempt(world))
+        except botocore.exceptions.ClientError as error:
+            refused[attack.name] = error.response
+    return refused
+
+
+def lines_of(server, job, begin):
+    """The words of each line of a finished job's log that starts so, by the first of them."""
+    done = jobs.wait_until(server.boto("sagemaker"), job)
+    lines = jobs.log_lines(server.boto("logs"), job)
+    assert done["TrainingJobStatus"] == "Completed", (done.get("FailureReason"), lines[-20:])
+    return {line.split()[1]: line.split(maxsplit=2)[2] for line in lines if line.startswith(begin + " ")}
+
+
+# -- inside
+
+
+@pytest.fixture(scope="module")
+def tried_by_processes(server, processes, file_jobs, content_jobs):  # begun together
+    return lines_of(server, "hostile", "TRIED")
+
+
+@by_name(machine.ATTACKS)
+def test_a_process_reaches_nothing_of_the_machine(tried_by_processes, attack):
+    answer = tried_by_processes[attack.name]
+    table.check(attack, Outcome(answer, answer))  # as it was read from the job's log
+
+
+@pytest.fixture(scope="module")
+def tried_by_thief(server, processes):
+    return lines_of(server, "thief", "TRIED")
+
+
+def test_a_jobs_keys_reach_what_is_its_own(tried_by_thief):
+    for name, _ in keys.OWN:
+        assert tried_by_thief[name].split()[1] == "200", tried_by_thief[name]
+
+
+def recorded(server, attack, request_id):
+    """The record of a refused request, where the row says that it is."""
+    if attack.logged == SERVER_LOG:
+        return table.find_line(server.log_text(), request_id, "error=")
+    return table.find_record(table.audit_records(server), request_id, *attack.more)
+
+
+@by_name(keys.ATTACKS)
+def test_a_jobs_keys_reach_nothing_else(server, tried_by_thief, attack):
+    request_id, answer = tried_by_thief[attack.name].split(maxsplit=1)
+    record = wait_for(lambda: recorded(server, attack, request_id), f"{attack.name} ({answer}) in the {attack.logged}", RECORD_SECONDS_MAX)
+    if attack.logged == AUDIT:
+        record_of = json.loads(record)
+        assert "assumed-role/trainer/" in record_of["userIdentity"]["arn"] and record_of["errorCode"].startswith("AccessDenied"), record_of
+    table.check(attack, Outcome(answer, record))
+
+
+def outcome_of_job(server, attack):
+    """What a job that is an attack said: in its reason or its log, as the row has it."""
+    done = jobs.wait_until(server.boto("sagemaker"), attack.name)
+    log = "\n".join(jobs.log_lines(server.boto("logs"), attack.name))
+    assert done["TrainingJobStatus"] == attack.more[0], (done.get("FailureReason"), log)
+    assert files.SECRET not in done.get("FailureReason", "")
+    assert "stolen" not in [metric["MetricName"] for metric in done.get("FinalMetricDataList", [])]
+    said = "" if attack.logged == NOWHERE else done.get("FailureReason", "") if attack.logged == REASON else log
+    return Outcome(said, said)
+
+
+@by_name(files.ATTACKS)
+def test_the_agent_reads_and_writes_nothing_of_the_machine(server, file_jobs, hidden, attack):
+    table.check(attack, outcome_of_job(server, attack))
+    files.expect_nothing_of_the_machine(server, hidden, attack.name)
+
+
+def test_what_is_a_jobs_own_still_arrives(server, file_jobs):
+    for name in ("own-hard-link", "checkpoint-again", "checkpoint-swap", "checkpoint-below"):
+        jobs.wait_until(server.boto("sagemaker"), name)
+    found = files.stored(server, "ckpt/")
+    assert found["ckpt/own-hard-link/last"] == found["ckpt/own-hard-link/step"] == b"1\n"
+    assert found["ckpt/checkpoint-again/again"] == b"1\n"
+    assert found["ckpt/checkpoint-swap/a"] == b"1\n"
+    assert found["ckpt/checkpoint-below/d/secret"] == b"1\n"
+
+
+# -- outside
+
+
+@pytest.fixture(scope="module")
+def outside(server, processes):
+    lines_of(server, "thief", "KEYS")  # it has ended, and its keys with it
+    line = next(one for one in jobs.log_lines(server.boto("logs"), "thief") if one.startswith("KEYS "))
+    return requests.World(server, {"AccessKeyId": "AKIAPOOR000000000000", "SecretAccessKey": "poor-secret"}, json.loads(line.removeprefix("KEYS ")))
+
+
+@by_name(requests.ATTACKS)
+def test_requests_are_refused(server, outside, attack):
+    status, text = attack.attempt(outside)
+    request_id = Caller.last_request_id
+    record = wait_for(lambda: recorded(server, attack, request_id), f"{attack.name} ({status} {text}) in the {attack.logged}", RECORD_SECONDS_MAX)
+    if attack.logged == AUDIT:
+        assert json.loads(record)["userIdentity"]["arn"].endswith("user/poor"), record
+    table.check(attack, Outcome(f"{status} {code_of(text)}", record))
+
+
+def test_a_presigned_url_ends(outside):
+    target = "?".join(outside.presigned("get_object", seconds=1))
+
+    def ended():
+        status, text = outside.plain("GET", target, {})
+        return status == 403 and code_of(text) == "AccessDenied" and "expired" in text
+
+    wait_for(ended, "the URL to have ended", 30)
+
+
+@by_name(agents.ATTACKS)
+def test_impostors_among_agents_are_refused(server, victim, attack):
+    number = next(int(re.match(r"j(\d+)a", name)[1]) for name in sorted(os.listdir(os.path.join(server.data, "attempts"))))
+    before = len(server.log_text())
+    agents.attack(os.path.join(server.data, "agents.sock"), attack.attempt(number))
+    line = wait_for(lambda: next(iter(re.findall(rf".*{attack.refused}.*", server.log_text()[before:])), ""), f"{attack.name} in the {attack.logged}", RECORD_SECONDS_MAX)
+    table.check(attack, Outcome(line, line))
+
+
+def test_other_users_of_the_machine_do_not_reach_the_agents_socket(server):
+    program = f"import socket; socket.socket(socket.AF_UNIX).connect('{server.data}/agents.sock')"
+    done = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "/usr/bin/python3", "-c", program], capture_output=True, text=True)
+    assert done.returncode != 0 and "Permission denied" in done.stderr, done.stderr
+
+
+@by_name(contents.ATTACKS)
+def test_what_a_job_brings_along_reaches_nothing(server, content_jobs, hidden, attack):
+    if attack.more == ("refused",):
+        response = content_jobs[attack.name]
+        request_id = response["ResponseMetadata"]["RequestId"]
+        return table.check(attack, Outcome(response["Error"]["Message"], table.find_line(server.log_text(), request_id, "error=")))
+    table.check(attack, outcome_of_job(server, attack))
+    files.expect_nothing_of_the_machine(server, hidden, attack.name)
+    assert not os.path.exists("/escaped") and not os.path.exists("/tmp/escaped")
+
+
+# -- after all of them
+
+
+def test_the_server_and_its_tenants_are_well(server, victim, outside):
+    s3 = server.boto("s3")
+    assert s3.get_object(Bucket="yard", Key="secret/object")["Body"].read() == b"secret"
+    assert s3.get_object(Bucket="yard", Key="data/part-0")["Body"].read() == b"data"
+    assert "copy" not in [entry["Key"] for entry in s3.list_objects_v2(Bucket="yard").get("Contents", [])]
+    sagemaker = server.boto("sagemaker")
+    assert sagemaker.describe_training_job(TrainingJobName="victim")["TrainingJobStatus"] == "InProgress"
+    for name in ("spawned", "poors"):
+        with pytest.raises(botocore.exceptions.ClientError, match="not found"):
+            sagemaker.describe_training_job(TrainingJobName=name)
+    assert not any("forged" in line for line in jobs.log_lines(server.boto("logs"), "victim"))
+    assert [user["UserName"] for user in server.boto("iam").list_users()["Users"] if user["UserName"] == "mallory"] == []
     assert not os.path.exists("/usr/bin/owned")
+    sagemaker.create_training_job(**jobs.request("ordinary", "echo ran"))
+    assert jobs.wait_until(sagemaker, "ordinary")["TrainingJobStatus"] == "Completed"
+    assert jobs.log_lines(server.boto("logs"), "ordinary") == ["ran"]
     sagemaker.stop_training_job(TrainingJobName="victim")
-    return lines
 
 
-def test_everything_is_refused(start):
-    lines = attempts_of_a_hostile_job(start("[[machine]]\nname = 'box'\ncpus = 8.0\nmemory_gib = 32.0\n"))
-    assert not [one for one in lines if "REACHED" in one]
-    assert len([one for one in lines if " refused" in one]) >= EXPECTED_MIN
+def counted(groups):
+    return sum(attack.logged != NOWHERE for attacks in groups.values() for attack in attacks)
+
+
+def test_the_table_is_as_long_as_promised():
+    """Rows count whose refusal is recorded somewhere."""
+    names = [attack.name for groups in (INSIDE, OUTSIDE) for attacks in groups.values() for attack in attacks]
+    assert len(names) == len(set(names)), "every row has a name of its own"
+    print("\nfrom inside a job\n" + table.summary(INSIDE) + "\n\nfrom outside\n" + table.summary(OUTSIDE))
+    assert counted(INSIDE) >= INSIDE_MIN and counted(OUTSIDE) >= OUTSIDE_MIN
+    if RESULT:
+        rows = [{"where": where, "group": group, "name": one.name, "tried": one.tried, "refused": one.refused, "logged": one.logged}
+                for where, groups in (("inside", INSIDE), ("outside", OUTSIDE)) for group, attacks in groups.items() for one in attacks]
+        with open(os.path.join(ROOT, RESULT), "w", encoding="utf-8") as file:
+            json.dump(rows, file, indent=1)
+            file.write("\n")

@@ -1,0 +1,1 @@
+"""Tables of attacks on a server and its machine, and what runs them: see table.py."""
