@@ -15,6 +15,12 @@ constexpr const char* kConnectSecondsMax = "5";
 // Types whose text is a number, by PostgreSQL's own numbers of types.
 constexpr Oid kInt8 = 20, kInt2 = 21, kInt4 = 23, kFloat4 = 700, kFloat8 = 701, kNumeric = 1700;
 
+// Whether a statement of this role could do more than what is inside the database.
+constexpr const char* kIsPowerful =
+    "SELECT rolsuper OR rolcreaterole OR pg_has_role(oid, 'pg_read_server_files', 'MEMBER')"
+    " OR pg_has_role(oid, 'pg_write_server_files', 'MEMBER')"
+    " OR pg_has_role(oid, 'pg_execute_server_program', 'MEMBER') FROM pg_roles WHERE rolname = session_user";
+
 struct Closer {
   void operator()(PGconn* connection) const { PQfinish(connection); }
   void operator()(PGresult* result) const { PQclear(result); }
@@ -96,10 +102,9 @@ class PostgresCatalogue final : public Catalogue {
     for (const Provided& table : provided)
       if (mentions(sql, table.name)) TRY(provide(connection.get(), table));
     TRY(run(connection.get(), "SET TRANSACTION READ ONLY"));
-    const Answer answer = TRY(run(connection.get(), sql, {}));
-    if (PQresultStatus(answer.get()) != PGRES_TUPLES_OK || PQnfields(answer.get()) == 0)
-      return invalid("a query must read, and answer with rows");
-    return read_all(answer.get());  // the transaction ends with the connection, undone
+    // A cursor is declared for one statement that reads: never for COPY, CALL, DO, nor for WITH that deletes.
+    TRY(run(connection.get(), "DECLARE answer NO SCROLL CURSOR FOR " + sql, {}));
+    return read_all(connection.get());  // the transaction ends with the connection, undone
   }
 
   Result<int64_t> change(const std::string& sql) override {
@@ -141,12 +146,17 @@ class PostgresCatalogue final : public Catalogue {
     PQsetNoticeProcessor(
         connection.get(), [](void*, const char*) {}, nullptr);
     PQsetClientEncoding(connection.get(), "UTF8");
+    TRY(run(connection.get(), "SET statement_timeout = " + std::to_string(kStatementTimeMax / 1ms)));
+    const Answer powerful = TRY(run(connection.get(), kIsPowerful).in("asking for the role's rights"));
+    if (PQntuples(powerful.get()) != 1 || std::string_view(PQgetvalue(powerful.get(), 0, 0)) != "f")
+      return denied(
+          "the catalogue's role is a superuser, may make roles, or may reach files or programs of the "
+          "database's machine: give [catalogue] a role that owns the catalogue and nothing else");
     const std::lock_guard lock(mutex_);
     if (!prepared_) {
       TRY(run(connection.get(), kCatalogueSchema).in("making the catalogue's tables"));
       prepared_ = true;
     }
-    TRY(run(connection.get(), "SET statement_timeout = " + std::to_string(kStatementTimeMax / 1ms)));
     return connection;
   }
 
@@ -160,18 +170,28 @@ class PostgresCatalogue final : public Catalogue {
     return {};
   }
 
-  static Result<Answered> read_all(const PGresult* result) {
+  // Row by row, since libpq would hold any number of them; the limits are looked at after each.
+  static Result<Answered> read_all(PGconn* connection) {
+    if (!PQsendQuery(connection, "FETCH ALL FROM answer") || !PQsetSingleRowMode(connection))
+      return error_of(connection, nullptr);
     Answered answered;
-    const int columns = PQnfields(result), rows = PQntuples(result);
-    for (int i = 0; i < columns; ++i) answered.columns.emplace_back(PQfname(result, i));
     size_t bytes = 0;
-    for (int row = 0; row < rows; ++row) {
-      auto& values = answered.rows.emplace_back();
-      for (int i = 0; i < columns; ++i) {
-        values.push_back(value_at(result, row, i));
-        bytes += size_t(PQgetlength(result, row, i));
+    while (const Answer result{PQgetResult(connection)}) {
+      const auto status = PQresultStatus(result.get());
+      if (status != PGRES_SINGLE_TUPLE && status != PGRES_TUPLES_OK)
+        return error_of(connection, result.get());
+      const int columns = PQnfields(result.get());
+      if (columns == 0) return invalid("a query must read, and answer with rows");
+      if (answered.columns.empty())
+        for (int i = 0; i < columns; ++i) answered.columns.emplace_back(PQfname(result.get(), i));
+      for (int row = 0; row < PQntuples(result.get()); ++row) {
+        auto& values = answered.rows.emplace_back();
+        for (int i = 0; i < columns; ++i) {
+          values.push_back(value_at(result.get(), row, i));
+          bytes += kCellBytes + size_t(PQgetlength(result.get(), row, i));
+        }
+        TRY(check_answer(answered.rows.size(), bytes));
       }
-      TRY(check_answer(answered.rows.size(), bytes));
     }
     return answered;
   }

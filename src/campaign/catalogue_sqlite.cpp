@@ -1,5 +1,6 @@
 // The embedded catalogue: one SQLite file. A query has a connection of its own that cannot write, so that a long one
 // keeps nobody waiting.
+#include <atomic>
 #include <mutex>
 
 #include "base/text.hpp"
@@ -13,7 +14,13 @@ namespace {
 using sqlite::Connection;
 using sqlite::Statement;
 
-Error in_words(Error error) {
+constexpr int kCataloguePagesMax = 1 << 20;  // of 4 KiB: four gigabytes
+constexpr size_t kQueriesAtOnceMax = 8;      // each may hold an answer of kAnswerBytesMax
+
+Error in_words(Error error, const Connection& connection) {
+  if (error.kind == Kind::cancelled && connection.took_too_much_memory())
+    return exhausted("the statement takes more than " + human_bytes(sqlite::Confinement().memory_bytes_max) +
+                     " of memory");
   if (error.kind == Kind::internal) error.kind = Kind::invalid;  // the SQL is another's
   if (error.kind == Kind::cancelled)
     return exhausted("the statement took longer than " + std::to_string(kStatementTimeMax / 1s) + " s");
@@ -55,19 +62,25 @@ class SqliteCatalogue final : public Catalogue {
     writer_ = TRY(Connection::open(path_));
     TRY(writer_->run("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL").in(path_));
     TRY(writer_->run(kCatalogueSchema).in(path_));
-    writer_->confine([this] { return clock_.monotonic() < writer_deadline_; });
+    TRY(writer_->run("PRAGMA max_page_count=" + std::to_string(kCataloguePagesMax)).in(path_));
+    writer_->confine(
+        {.reads_only = false, .go_on = [this] { return clock_.monotonic() < writer_deadline_; }});
     return {};
   }
 
   Result<Answered> query(const std::string& sql, const std::vector<Provided>& provided) override {
     TRY(check_size(sql));
+    const Turn turn(queries_);
+    if (turn.position() >= kQueriesAtOnceMax)
+      return unavailable("there are " + std::to_string(kQueriesAtOnceMax) + " queries under way: try again");
     auto reader = TRY(Connection::open(path_, sqlite::Access::read).in("opening the catalogue"));
-    const auto deadline = clock_.monotonic() + kStatementTimeMax;
-    reader->confine([this, deadline] { return clock_.monotonic() < deadline; });
+    TRY(reader->run("PRAGMA temp_store=MEMORY"));  // as confine(): a change later would drop what is provided
     for (const Provided& table : provided)
       if (mentions(sql, table.name)) TRY(provide(*reader, table));
+    const auto deadline = clock_.monotonic() + kStatementTimeMax;
+    reader->confine({.go_on = [this, deadline] { return clock_.monotonic() < deadline; }});
     auto answered = read_all(*reader, sql);
-    if (!answered) return in_words(std::move(answered).error());
+    if (!answered) return in_words(std::move(answered).error(), *reader);
     return answered;
   }
 
@@ -75,10 +88,13 @@ class SqliteCatalogue final : public Catalogue {
     TRY(check_size(sql));
     const std::lock_guard lock(mutex_);
     auto changed = in_transaction([&]() -> Result<int64_t> {
-      TRY(writer_->run(sql));
+      writer_->allow_transactions(false);
+      const auto ran = writer_->run(sql);
+      writer_->allow_transactions(true);
+      TRY(Result<void>(ran));
       return writer_->changes();
     });
-    if (!changed) return in_words(std::move(changed).error());
+    if (!changed) return in_words(std::move(changed).error(), *writer_);
     return changed;
   }
 
@@ -100,14 +116,28 @@ class SqliteCatalogue final : public Catalogue {
       TRY(insert.run());
       return true;
     });
-    if (!added) return in_words(std::move(added).error());
+    if (!added) return in_words(std::move(added).error(), *writer_);
     return added;
   }
 
  private:
+  // One of the queries that are under way.
+  class Turn {
+   public:
+    explicit Turn(std::atomic<size_t>& under_way) : under_way_(under_way), position_(under_way_++) {}
+    ~Turn() { --under_way_; }
+    Turn(const Turn&) = delete;
+    size_t position() const { return position_; }
+
+   private:
+    std::atomic<size_t>& under_way_;
+    const size_t position_;
+  };
+
   template <class Work>
   auto in_transaction(const Work& work) -> decltype(work()) {
     writer_deadline_ = clock_.monotonic() + kStatementTimeMax;
+    writer_->measure_memory();
     TRY(writer_->run("BEGIN IMMEDIATE"));
     auto done = work();
     if (!done) {
@@ -145,6 +175,7 @@ class SqliteCatalogue final : public Catalogue {
       auto& row = answered.rows.emplace_back();
       for (int i = 0; i < statement.columns(); ++i) {
         row.push_back(value_at(statement, i));
+        bytes += kCellBytes;
         if (row.back().is_string()) bytes += row.back().get_ref<const std::string&>().size();
       }
       TRY(check_answer(answered.rows.size(), bytes));
@@ -154,6 +185,7 @@ class SqliteCatalogue final : public Catalogue {
 
   const std::string path_;
   Clock& clock_;
+  std::atomic<size_t> queries_ = 0;  // under way
   std::mutex mutex_;
   std::unique_ptr<Connection> writer_;                                          // guarded by mutex_
   std::chrono::nanoseconds writer_deadline_ = std::chrono::nanoseconds::max();  // guarded by mutex_

@@ -2,6 +2,7 @@
 
 #include <sqlite3.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/check.hpp"
@@ -13,8 +14,12 @@ namespace {
 // lock.
 constexpr int kBusyMillisecondsMax = 5'000;
 
-// Of the virtual machine: some milliseconds.
-constexpr int kStepsBetweenQuestions = 100'000;
+// Of the virtual machine: microseconds, unless each makes a value of the largest size.
+constexpr int kStepsBetweenQuestions = 100;
+
+// Functions of SQLite and of its shell that reach files or what other connections use.
+constexpr const char* kFunctionsDenied[] = {"load_extension", "readfile",       "writefile",
+                                            "edit",           "fts3_tokenizer", "sqlite_log"};
 
 Error error_of(sqlite3* database, std::string_view doing) {
   const int code = sqlite3_extended_errcode(database);
@@ -215,20 +220,65 @@ Result<int64_t> Connection::integer(const std::string& sql) {
   return statement.integer(0);
 }
 
-void Connection::confine(std::function<bool()> go_on) {
-  go_on_ = std::move(go_on);
+bool Connection::is_allowed(int action, const char* function) const {
+  switch (action) {
+    case SQLITE_SELECT:
+    case SQLITE_READ:
+    case SQLITE_RECURSIVE:
+      return true;
+    case SQLITE_FUNCTION:
+      return std::ranges::none_of(kFunctionsDenied, [&](const char* denied) {
+        return sqlite3_stricmp(function ? function : "", denied) == 0;
+      });
+    case SQLITE_ATTACH:
+    case SQLITE_DETACH:
+    case SQLITE_PRAGMA:
+    case SQLITE_CREATE_VTABLE:  // a module may reach anything
+      return false;
+    case SQLITE_TRANSACTION:
+    case SQLITE_SAVEPOINT:
+      return transactions_;
+    default:
+      return !confinement_.reads_only;
+  }
+}
+
+bool Connection::may_go_on() {
+  if (sqlite3_memory_used() - memory_bytes_before_ > int64_t(confinement_.memory_bytes_max)) {
+    took_too_much_memory_ = true;
+    return false;
+  }
+  return confinement_.go_on();
+}
+
+void Connection::measure_memory() {
+  memory_bytes_before_ = sqlite3_memory_used();
+  took_too_much_memory_ = false;
+}
+
+void Connection::confine(Confinement confinement) {
+  confinement_ = std::move(confinement);
+  measure_memory();
+  // Rows that are sorted or kept on the way are counted as memory, rather than fill a disk.
+  sqlite3_exec(database_, "PRAGMA temp_store=MEMORY; PRAGMA cache_size=-8192; PRAGMA trusted_schema=OFF",
+               nullptr, nullptr, nullptr);
+  if (confinement_.reads_only) sqlite3_exec(database_, "PRAGMA query_only=ON", nullptr, nullptr, nullptr);
+  sqlite3_db_config(database_, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0, nullptr);
+  sqlite3_db_config(database_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  sqlite3_limit(database_, SQLITE_LIMIT_ATTACHED, 0);  // VACUUM INTO attaches as well
+  sqlite3_limit(database_, SQLITE_LIMIT_LENGTH, confinement_.value_bytes_max);
+  sqlite3_limit(database_, SQLITE_LIMIT_SQL_LENGTH, confinement_.statement_bytes_max);
+  sqlite3_limit(database_, SQLITE_LIMIT_LIKE_PATTERN_LENGTH, confinement_.pattern_bytes_max);
+  sqlite3_limit(database_, SQLITE_LIMIT_WORKER_THREADS, 0);
   sqlite3_set_authorizer(
       database_,
-      [](void*, int action, const char*, const char*, const char*, const char*) {
-        return action == SQLITE_ATTACH || action == SQLITE_DETACH || action == SQLITE_PRAGMA ? SQLITE_DENY
-                                                                                             : SQLITE_OK;
+      [](void* self, int action, const char*, const char* second, const char*, const char*) {
+        return static_cast<Connection*>(self)->is_allowed(action, second) ? SQLITE_OK : SQLITE_DENY;
       },
-      nullptr);
-  sqlite3_db_config(database_, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0, nullptr);
-  sqlite3_limit(database_, SQLITE_LIMIT_ATTACHED, 0);  // VACUUM INTO attaches as well
+      this);
   sqlite3_progress_handler(
       database_, kStepsBetweenQuestions,
-      [](void* self) { return static_cast<Connection*>(self)->go_on_() ? 0 : 1; }, this);
+      [](void* self) { return static_cast<Connection*>(self)->may_go_on() ? 0 : 1; }, this);
 }
 
 void Connection::leave_log() { sqlite3_db_config(database_, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr); }

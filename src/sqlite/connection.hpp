@@ -61,6 +61,19 @@ class Statement {
 
 enum class Access { read_and_write, read };  // the first makes the file when it is not there
 
+// What statements that others write may do and use.
+struct Confinement {
+  bool reads_only =
+      true;  // no statement changes anything, temporary tables included; else tables may be changed
+  std::function<bool()> go_on;  // asked every so often whether a statement may go on
+  // That SQLite may take while a statement runs, in this process as a whole, since it counts no other way. Sorted and
+  // intermediate rows are kept in memory, so this limits them.
+  uint64_t memory_bytes_max = uint64_t{256} << 20;
+  int value_bytes_max = 1 << 20;      // of a text, a BLOB, a row
+  int statement_bytes_max = 1 << 20;  // of its SQL
+  int pattern_bytes_max = 100;        // of LIKE and GLOB, whose cost is pattern x text
+};
+
 class Connection {
  public:
   // `files` is the name of a FileWatch; "": the operating system's files.
@@ -76,9 +89,15 @@ class Connection {
   Result<Statement> prepare_once(const std::string& sql);
   Result<void> run(const std::string& sql);
   Result<int64_t> integer(const std::string& sql);
-  // For statements that others write: from now on none reaches another file (ATTACH, VACUUM INTO, extensions) or changes
-  // how the database is kept (PRAGMA), and `go_on` is asked every so often whether it may go on.
-  void confine(std::function<bool()> go_on);
+  // For statements that others write: from now on none reaches another file (ATTACH, VACUUM INTO, extensions), changes how
+  // the database is kept (PRAGMA) or goes past the limits. Requires: temporary tables that are there are in memory. One that does fails: denied, cancelled (go_on, memory).
+  void confine(Confinement confinement);
+  // Before each statement of a confined connection that lives on: what was taken before does not count.
+  void measure_memory();
+  // Whether a statement was ended because of memory_bytes_max since then.
+  bool took_too_much_memory() const { return took_too_much_memory_; }
+  // Of a confined connection: whether statements may begin and end transactions. They may, unless this says otherwise.
+  void allow_transactions(bool allowed) { transactions_ = allowed; }
   // From now on closing leaves the write-ahead log as it is, for the next opening to recover: for a database of which a
   // sync has failed.
   void leave_log();
@@ -89,7 +108,12 @@ class Connection {
  private:
   explicit Connection(sqlite3* database) : database_(database) {}
   sqlite3* database_;
-  std::function<bool()> go_on_;
+  bool is_allowed(int action, const char* function) const;
+  bool may_go_on();
+
+  Confinement confinement_;
+  int64_t memory_bytes_before_ = 0;
+  bool took_too_much_memory_ = false, transactions_ = true;
   std::map<std::string, sqlite3_stmt*, std::less<>> prepared_;
 };
 

@@ -78,7 +78,7 @@ TEST(Connection, TakesOneStatementAtATime) {
 TEST(Connection, ConfinesWhatOthersWrite) {
   const auto connection = memory();
   bool go_on = true;
-  connection->confine([&] { return go_on; });
+  connection->confine({.reads_only = false, .go_on = [&] { return go_on; }});
   EXPECT_TRUE(connection->run("CREATE TABLE things (a)"));
   for (const char* statement : {"ATTACH '/tmp/confined_elsewhere.db' AS elsewhere", "PRAGMA journal_mode=OFF",
                                 "VACUUM INTO '/tmp/confined_elsewhere.db'", "SELECT load_extension('x')"})
@@ -87,6 +87,40 @@ TEST(Connection, ConfinesWhatOthersWrite) {
   const auto endless = connection->run(
       "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n");
   EXPECT_EQ(endless.error().kind, Kind::cancelled);
+  EXPECT_FALSE(connection->took_too_much_memory());
+  connection->allow_transactions(false);
+  for (const char* statement : {"BEGIN", "COMMIT", "SAVEPOINT a"})
+    EXPECT_EQ(connection->run(statement).error().kind, Kind::denied) << statement;
+}
+
+TEST(Connection, ReadsOnlyAndWithinItsLimits) {
+  const auto connection = memory();
+  ASSERT_TRUE(connection->run("CREATE TABLE things (a UNIQUE); INSERT INTO things VALUES (1)"));
+  connection->confine(
+      {.go_on = [] { return true; }, .memory_bytes_max = 8 << 20, .value_bytes_max = 100'000});
+  for (const char* statement :
+       {"INSERT INTO things VALUES (2)", "UPDATE things SET a = 2", "DELETE FROM things", "DROP TABLE things",
+        "CREATE TABLE other (a)", "CREATE TEMP TABLE other (a)", "CREATE VIEW v AS SELECT 1",
+        "CREATE TEMP TRIGGER t AFTER INSERT ON things BEGIN SELECT 1; END", "ALTER TABLE things RENAME TO b",
+        "CREATE VIRTUAL TABLE f USING fts5(a)", "CREATE INDEX i ON things (a)", "REINDEX things", "ANALYZE",
+        "VACUUM", "PRAGMA user_version=7", "PRAGMA table_info(things)",
+        "SELECT * FROM pragma_table_info('things')", "PRAGMA query_only=OFF", "PRAGMA writable_schema=ON",
+        "UPDATE sqlite_master SET sql = ''", "ATTACH ':memory:' AS other", "DETACH main",
+        "VACUUM INTO '/tmp/confined_elsewhere.db'", "SELECT load_extension('x')",
+        "SELECT readfile('/etc/passwd')", "SELECT writefile('/tmp/x', 'x')", "SELECT edit('x')",
+        "SELECT fts3_tokenizer('simple')", "SELECT zeroblob(200000)", "SELECT hex(zeroblob(90000))",
+        "SELECT 'a' LIKE printf('%.*c', 200, '%')",
+        // A sort, a recursion and an aggregate that would each take a gigabyte.
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 20000) SELECT zeroblob(90000) "
+        "AS b FROM n ORDER BY b",
+        "WITH RECURSIVE n(i, b) AS (SELECT 1, zeroblob(90000) UNION SELECT i + 1, b FROM n LIMIT 20000) "
+        "SELECT count(*) FROM n",
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 20000) SELECT count(DISTINCT "
+        "randomblob(90000)) FROM n"})
+    EXPECT_FALSE(connection->run(statement)) << statement;
+  EXPECT_TRUE(connection->took_too_much_memory());
+  EXPECT_EQ(*connection->integer("SELECT sum(a) FROM things"), 1);
+  EXPECT_EQ(*connection->integer("SELECT json_extract('{\"a\": 7}', '$.a') + abs(-1)"), 8);
 }
 
 }  // namespace

@@ -78,14 +78,43 @@ def test_statements_are_postgresqls(server, postgres):
         ["name", "bytes", "lr", "nothing"], [["a", "7", "0.1", ""], ["a", "7", "0.2", ""]])
     assert rows(server, "SELECT hosts_total, hosts_free, on_demand_per_hour > 0 FROM capacity JOIN prices USING (region, instance_type) "
                 "WHERE instance_type = 'ml.m5.large'")[1] == [["2", "2", "t"]]
-    refused = {"SELECT * FROM absent": 'relation "absent" does not exist', "DELETE FROM grid": "read-only transaction",
-               "SELECT 1; SELECT 2": "multiple commands", "COMMIT": "must read", "SELECT pg_sleep(1) FROM grid WHERE": "syntax error",
-               "INSERT INTO grid VALUES (1) RETURNING lr": "read-only transaction"}
+    refused = {"SELECT * FROM absent": 'relation "absent" does not exist', "DELETE FROM grid": "syntax error",
+               "SELECT 1; SELECT 2": "multiple commands", "COMMIT": "syntax error", "SELECT pg_sleep(1) FROM grid WHERE": "syntax error",
+               "INSERT INTO grid VALUES (1) RETURNING lr": "syntax error"}
     for statement, words in refused.items():
         assert words in campaign(server, "query", statement, check=False).stderr, statement
     done = campaign(server, "change", "INSERT INTO grid VALUES (0.3); INSERT INTO datasets (name) VALUES ('a')", check=False)
     assert done.returncode == 1 and "duplicate key" in done.stderr
     assert rows(server, "SELECT count(*) FROM grid")[1] == [["2"]]  # together or not at all
+
+
+def test_queries_change_nothing_and_reach_no_files(server, postgres):
+    for statement, words in {
+            "COPY (SELECT 1) TO PROGRAM 'touch /tmp/catalogue-attack'": "syntax error",
+            "COPY grid TO '/tmp/catalogue-attack'": "syntax error",
+            "WITH gone AS (DELETE FROM grid RETURNING lr) SELECT * FROM gone": "data-modifying",
+            "SELECT * INTO other FROM grid": "INTO",
+            "SELECT lr FROM grid FOR UPDATE": "read-only transaction",
+            "SELECT query_to_xml('DELETE FROM grid', true, true, '')": "DELETE is not allowed",
+            "SELECT pg_read_file('/etc/passwd')": "permission denied",
+            "SELECT set_config('transaction_read_only', 'off', false)": "read-write",
+            "DO $$ BEGIN DELETE FROM grid; END $$": "syntax error",
+            "SELECT 1 FROM generate_series(1, 200000)": "rows"}.items():
+        assert words in campaign(server, "query", statement, check=False).stderr, statement
+    # A busy machine takes longer over 64 MiB than a statement may.
+    large = campaign(server, "query", "SELECT repeat('x', 1000000) FROM generate_series(1, 1000)", check=False).stderr
+    assert "answer has more than" in large or "statement timeout" in large, large
+    assert rows(server, "SELECT count(*) FROM grid")[1] == [["2"]]
+    assert not os.path.exists("/tmp/catalogue-attack")
+
+
+def test_a_superuser_is_refused(postgres, tmp_path):
+    running = trainyard_server.Server(tmp_path / "super", f'[network]\npool = "10.218.0.0/16"\n[catalogue]\nurl = "{postgres.url.replace("user=yard", f"user={OWNER}")}"\n').start()
+    try:
+        for operation, statement in (("query", "SELECT 1"), ("change", "CREATE TABLE x (a int)")):
+            assert "superuser" in campaign(running, operation, statement, check=False).stderr
+    finally:
+        running.clean()
 
 
 def test_its_rows_become_jobs_and_objects_become_rows(server, postgres, tmp_path):
