@@ -84,6 +84,7 @@ void Checkers::committed(const ledger::Batch& batch) {
   for (const ledger::CommandRecord& command : batch.commands) {
     if (command.kind == "lose") lost(command.body);
     if (command.kind == "interrupt") interrupted(command.body);
+    if (command.kind == "expire") expired(command.body);
     if (command.kind != "fact") continue;
     const auto attempt = parse_attempt_id(*string_at(command.body, "attempt"));
     const auto host = HostIndex(*int_at(command.body, "host"));
@@ -96,8 +97,13 @@ void Checkers::committed(const ledger::Batch& batch) {
     const HostState state = *parse_host_state(*string_at(command.body, "state"));
     const bool died = state == HostState::draining && command.body.value("exit_code", 0) != 0;
     if (died || state == HostState::failed) first_trouble_.emplace(*attempt, host);
-    if (state != HostState::running) continue;
-    const Instant at = from_milliseconds(*int_at(command.body, "at"));
+    // What a host says that was given up changes nothing.
+    if (state != HostState::running || given_up_.contains({*attempt, host})) continue;
+    // An agent's clock may be ahead.
+    const Job* job = durable(attempt->job);
+    World::check(job, "a host runs of a job that nobody knows");
+    const Instant said = from_milliseconds(*int_at(command.body, "at"));
+    const Instant at = std::min(said, job->own_time(command.at));
     const auto [first, fresh] = first_running_.emplace(*attempt, at);
     if (!fresh) first->second = std::min(first->second, at);
   }
@@ -105,13 +111,15 @@ void Checkers::committed(const ledger::Batch& batch) {
     const auto before = durable_.find(job.number);
     if (before != durable_.end()) check_moves(before->second, job);
     check_history(job);
+    check_times(job);
     const bool ended_before =
         before != durable_.end() && before->second.attempts.size() == job.attempts.size() &&
         before->second.attempt() && before->second.attempt()->state == AttemptState::ended;
     if (job.attempt() && job.attempt()->state == AttemptState::ended && !ended_before) {
       const AttemptId id{job.number, job.attempt()->number};
-      World::check(job.attempt()->ended == batch.commands.back().at || batch.commands.size() > 1,
-                   title(job) + ": its attempt ended at another time than it did");
+      World::check(
+          job.attempt()->ended == job.own_time(batch.commands.back().at) || batch.commands.size() > 1,
+          title(job) + ": its attempt ended at another time than it did");
       if (first_running_.contains(id)) ran_[job.number] += *job.attempt()->ended - first_running_[id];
       failed_attempts_[job.number] += job.attempt()->first_failed && !job.attempt()->interrupted;
     }
@@ -126,7 +134,11 @@ void Checkers::lost(const Json& command) {
   // Here every host ends within minutes of being told, so a host that control gives up on was never told.
   World::check(!string_at(command, "reason")->starts_with("the host did not end"),
                "a host of attempt " + attempt->text() + " was not told to stop");
+  World::check(
+      !string_at(command, "reason")->starts_with("the host's agent") || excuses_.contains(attempt->job),
+      "a host of attempt " + attempt->text() + " was given up, and its agent lives");
   first_trouble_.emplace(*attempt, command["hosts"][0].get<HostIndex>());
+  for (const Json& host : command["hosts"]) given_up_.emplace(*attempt, host.get<HostIndex>());
 }
 
 void Checkers::interrupted(const Json& command) {
@@ -243,6 +255,7 @@ void Checkers::process_started(AttemptId attempt, HostIndex host, const std::str
   World::check(!kept->finished(), title(*kept) + " is over, and a process of it starts");
   World::check(kept->attempt()->number == attempt.number && kept->attempt()->state != AttemptState::ended,
                "attempt " + attempt.text() + " is over, and a process of it starts");
+  first_ran_.emplace(attempt.job, world_.elapsed());
   ++process.runs;
   process.running = agent;
 }
@@ -308,6 +321,8 @@ void Checkers::merging(AttemptId attempt, const std::vector<std::string>& keys) 
                        " has staged its model");
       continue;
     }
+    if (given_up_.contains({attempt, HostIndex(i + 1)}))
+      continue;  // it may not have come to say what it staged
     World::check(found->second == keys[i], attempt.text() + ": host " + std::to_string(i + 1) + " staged '" +
                                                found->second + "', and the first host is told '" + keys[i] +
                                                "'");
@@ -378,7 +393,7 @@ void Checkers::check_replay(ledger::Ledger& ledger) {
                  "the commands yield another usage of share '" + share.share + "' than the tables have");
   }
   Instant last;
-  for (const auto& [number, job] : durable_) last = std::max(last, job.modified);
+  for (const auto& [number, job] : durable_) last = std::max(last, job.control_time(job.modified));
   for (const auto& [share, usage] : replay.usages)
     World::check(usages->contains(share) || is_nothing(usage, decay_of(replay.yard, share.queue), last),
                  "what share '" + share.share + "' has used is forgotten");
@@ -434,7 +449,9 @@ void Checkers::check_outcome(const Job& job) {
       if (job.stop_cause == StopCause::max_runtime) {
         World::check(job.phase() == Phase::max_runtime_exceeded,
                      title(job) + " ran out of time, and the user is not told");
-        World::check(job.ran(job.modified) >= std::chrono::seconds(job.spec.max_runtime_seconds),
+        World::check(first_ran_.contains(job.number) &&
+                         finished_[job.number] - first_ran_[job.number] + kTimeTolerance >=
+                             std::chrono::seconds(job.spec.max_runtime_seconds),
                      title(job) + " was stopped before its time was over");
       } else if (job.stop_cause == StopCause::max_wait) {
         World::check(job.phase() == Phase::max_wait_time_exceeded,

@@ -12,6 +12,7 @@
 //   who is taken away comes back     spot jobs, and those that may be tried again; nobody else
 //   what is kept is kept             warm pools: their machines, for their time, for who asks for the same
 //   nothing fails without a cause    every failed job had a fault that was made
+//   time is what passed              no clock that jumps ends a job early, bills it more, or turns its history around
 //   everything ends                  once faults stop
 //   the tables are the commands      applied again, they yield the same jobs
 #pragma once
@@ -28,12 +29,16 @@
 
 namespace trainyard::sim {
 
+// Facts arrive, and steps are taken, a little after the instants that they are of.
+inline constexpr Duration kTimeTolerance = 5s;
+
 // For sentences: "job 7 (mnist)".
 std::string title(const domain::Job& job);
 
 class Checkers {
  public:
-  explicit Checkers(std::vector<launch::Machine> machines) : machines_(std::move(machines)) {}
+  Checkers(std::vector<launch::Machine> machines, const World& world, Clock& server_clock)
+      : machines_(std::move(machines)), world_(world), server_clock_(server_clock) {}
 
   // The limits that nobody may exceed.
   void must_keep(const std::vector<domain::BatchNoun>& nouns, std::vector<domain::InstanceQuota> quotas);
@@ -87,16 +92,22 @@ class Checkers {
   void check_retries(const domain::Job& job);
   void check_pools(const domain::Job& before, const domain::Job& after);
   void lost(const Json& command);
+  void expired(const Json& command);
+  void check_times(const domain::Job& job);
   void interrupted(const Json& command);
   void check_replay(ledger::Ledger& ledger);
 
   std::vector<launch::Machine> machines_;  // also those that have gone
+  const World& world_;                     // its time is the true one
+  Clock& server_clock_;
+  std::map<domain::JobNumber, Duration> created_, first_ran_, finished_;  // in true time
   domain::BatchYard yard_;
   std::vector<domain::InstanceQuota> quotas_;
   std::map<domain::JobKey, domain::JobNumber> acknowledged_;
   std::set<domain::JobKey> stops_, stops_asked_;
   std::map<domain::JobNumber, domain::Job> durable_;
   std::map<std::pair<domain::AttemptId, domain::HostIndex>, uint64_t> facts_;
+  std::set<std::pair<domain::AttemptId, domain::HostIndex>> given_up_;
   std::map<domain::AttemptId, Instant> first_running_;
   std::map<domain::AttemptId, domain::HostIndex> first_trouble_;  // whose failure the ledger had first
   std::map<domain::JobNumber, Duration> ran_;                     // by attempts that have ended

@@ -1,5 +1,6 @@
 // The ledger that ships, on a disk that is full at times, fails to write or to sync, in a process that may die before
-// and after each commit.
+// and after each commit. In some clusters its files are on a disk that loses power at any write, and with any of what was
+// not synced (torn_disk.hpp).
 //
 // After a sync that failed, the commit is durable or not, and nothing may be committed until the process has ended:
 // opened_again() says that it has.
@@ -8,37 +9,60 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "ledger/ledger.hpp"
 #include "sim/checkers.hpp"
+#include "sim/torn_disk.hpp"
 #include "sim/world.hpp"
 
 namespace trainyard::sim {
 
 class FaultyLedger final : public ledger::Ledger {
  public:
-  FaultyLedger(World& world, Checkers& checkers)
-      : world_(world), checkers_(checkers), inner_(*ledger::open_sqlite(":memory:")) {}
+  FaultyLedger(World& world, Checkers& checkers) : world_(world), checkers_(checkers) {
+    if (world_.random.chance(kTornOneIn)) disk_ = std::make_unique<TornDisk>(world_);
+    open();
+  }
   Result<void> commit(const ledger::Batch& batch) override {
     world_.may_crash("before a commit");
     World::check(failure_.empty(), "a commit after a sync of the ledger had failed");
     if (world_.fault(60))
       return world_.random.chance(2) ? exhausted("disk full") : unavailable("input/output error");
     if (world_.fault(150)) return fail_sync(batch);
+    if (disk_) disk_->lose_power_after(world_.fault(40) ? 1 + world_.random.below(kStepsOfACommit) : 0);
     const auto done = inner_->commit(batch);
+    if (disk_ && disk_->power_lost()) {
+      in_flight_ = batch;
+      throw ServerCrash{"when the power goes"};
+    }
     if (!done) return done;
-    checkers_.committed(batch);
+    durable(batch);
     world_.may_crash("after a commit");
     return done;
   }
   // What was there before the first server: nothing fails.
   void plant(const ledger::Batch& batch) {
     World::check(bool(inner_->commit(batch)), "the ledger takes no earlier records");
-    checkers_.committed(batch);
+    durable(batch);
   }
   std::string failure() override { return failure_; }
   // By a new process.
-  void opened_again() { failure_.clear(); }
+  void opened_again() {
+    failure_.clear();
+    if (!disk_) return;
+    if (world_.fault(2)) disk_->lose_power();  // it was not the process alone that died
+    if (!disk_->power_lost()) return disk_->lose_power_after(0);
+    inner_.reset();
+    disk_->power_on();
+    open();
+    // What was being committed is there, or not.
+    const uint64_t last = inner_->last_sequence();
+    if (in_flight_ && last == in_flight_->commands.back().sequence) durable(*in_flight_);
+    in_flight_.reset();
+    World::check(last == last_durable_, "the ledger was committed up to " + std::to_string(last_durable_) +
+                                            ", and has " + std::to_string(last) + " after a power failure");
+  }
   uint64_t last_sequence() override { return inner_->last_sequence(); }
   domain::JobNumber last_job_number() override { return inner_->last_job_number(); }
   Result<std::vector<domain::Job>> live_jobs() override { return inner_->live_jobs(); }
@@ -66,20 +90,36 @@ class FaultyLedger final : public ledger::Ledger {
   }
 
  private:
+  static constexpr uint64_t kTornOneIn = 4;        // clusters
+  static constexpr uint64_t kStepsOfACommit = 12;  // writes and syncs, or somewhat less
+
+  void open() {
+    auto opened = ledger::open_sqlite(disk_ ? "/ledger.db" : ":memory:");
+    World::check(bool(opened), "the ledger cannot be opened" + (opened ? "" : ": " + opened.error().message));
+    inner_ = *std::move(opened);
+  }
+  void durable(const ledger::Batch& batch) {
+    last_durable_ = batch.commands.back().sequence;
+    checkers_.committed(batch);
+  }
+
   Result<void> fail_sync(const ledger::Batch& batch) {
-    const bool durable = world_.random.chance(2);
-    if (durable) {
+    const bool there = world_.random.chance(2);
+    if (there) {
       if (const auto done = inner_->commit(batch); !done) return done;
-      checkers_.committed(batch);
+      durable(batch);
     }
-    world_.trace("ledger", durable ? "a sync failed; the commit is there all the same" : "a sync failed");
+    world_.trace("ledger", there ? "a sync failed; the commit is there all the same" : "a sync failed");
     failure_ = "a sync failed";
     return unavailable(failure_);
   }
 
   World& world_;
   Checkers& checkers_;
+  std::unique_ptr<TornDisk> disk_;  // nullptr: in memory, which loses nothing
   std::unique_ptr<ledger::Ledger> inner_;
+  uint64_t last_durable_ = 0;
+  std::optional<ledger::Batch> in_flight_;  // when the power went
   std::string failure_;
 };
 

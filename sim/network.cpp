@@ -10,6 +10,7 @@ struct Network::Connection {
   std::shared_ptr<host::Link> link;
   // Frames do not overtake each other: when the last one arrives, each way.
   Duration last_up{}, last_down{};
+  Duration silent_up_until{}, silent_down_until{};  // while it is half-open
 };
 
 class Network::ServerLink final : public host::Link {
@@ -36,10 +37,15 @@ Duration Network::delay() {
   return world_.fault(50) ? world_.between(100ms, 3000ms) : world_.between(0ms, 3ms);
 }
 
+Duration Network::delay_of(const Connection& connection, bool to_server) {
+  const Duration until = to_server ? connection.silent_up_until : connection.silent_down_until;
+  return std::max(delay(), until - world_.elapsed());
+}
+
 void Network::deliver(const std::shared_ptr<Connection>& connection, bool to_server, World::Action action) {
   if (world_.fault(200)) return end(connection, "cut in mid-frame");
   Duration& last = to_server ? connection->last_up : connection->last_down;
-  last = std::max(last, world_.elapsed() + delay());
+  last = std::max(last, world_.elapsed() + delay_of(*connection, to_server));
   world_.after(last - world_.elapsed(), [connection, action = std::move(action)] {
     if (connection->open) action();
   });
@@ -68,7 +74,7 @@ LinkNumber Network::connect(AgentEnd agent_end) {
   connection->link = std::make_shared<ServerLink>(*this, connection);
   connections_[connection->number] = connection;
   deliver(connection, true, [this, connection] {
-    guard_([&] {
+    guard_([=, this] {
       if (connection->epoch == epoch_) events_.opened(connection->link);
     });
   });
@@ -80,7 +86,7 @@ void Network::send(LinkNumber number, std::string frame) {
   if (found == connections_.end()) return;
   const auto connection = found->second;
   deliver(connection, true, [this, connection, frame = std::move(frame)] {
-    guard_([&] {
+    guard_([=, this] {
       if (connection->epoch == epoch_) events_.frame(connection->link, frame);
     });
   });
@@ -99,14 +105,27 @@ void Network::cut_one() {
   end(chosen->second, "cut");
 }
 
+void Network::half_open_one(Duration lasts) {
+  if (connections_.empty()) return;
+  auto chosen = connections_.begin();
+  std::advance(chosen, ptrdiff_t(world_.random.below(connections_.size())));
+  const auto connection = chosen->second;
+  const bool up = world_.random.chance(2);
+  world_.trace("network", "link " + std::to_string(connection->number) + " delivers nothing to " +
+                              (up ? "the server" : "the agent") + " for " +
+                              std::to_string(lasts.count() / 1000) + " s");
+  (up ? connection->silent_up_until : connection->silent_down_until) = world_.elapsed() + lasts;
+  if (world_.random.chance(2)) world_.after(lasts, [this, connection] { end(connection, "timed out"); });
+}
+
 // Both ends learn of it, each in its own time; what is under way is lost.
 void Network::end(std::shared_ptr<Connection> connection, const char* why) {
   if (!connection->open) return;
   connection->open = false;
   connections_.erase(connection->number);
-  world_.after(delay(), [connection] { connection->end.closed(); });
-  world_.after(delay(), [this, connection, why] {
-    guard_([&] {
+  world_.after(delay_of(*connection, false), [connection] { connection->end.closed(); });
+  world_.after(delay_of(*connection, true), [this, connection, why] {
+    guard_([=, this] {
       if (connection->epoch == epoch_) events_.closed(connection->link, unavailable(why));
       connection->link.reset();
     });

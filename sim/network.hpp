@@ -1,5 +1,6 @@
-// Links between simulated agents and the server: frames arrive in order, late, or never, when the link is
-// cut.
+// Links between simulated agents and the server: frames arrive in order, late, or never, when the link is cut. A link
+// may be half-open: one direction delivers nothing for a while, and looks open at both ends. Then TCP delivers what it
+// kept, or its timeouts end the link, which the end that hears nothing learns of last.
 //
 // Threads: one. Lifetime: the world outlives the network; an agent that ends closes its link first.
 #pragma once
@@ -39,6 +40,8 @@ class Network {
 
   // A fault: one open link ends, with what was under way on it.
   void cut_one();
+  // A fault: one direction of an open link delivers nothing for so long.
+  void half_open_one(Duration lasts);
 
  private:
   struct Connection;
@@ -46,6 +49,8 @@ class Network {
 
   void deliver(const std::shared_ptr<Connection>& connection, bool to_server, World::Action action);
   void end(std::shared_ptr<Connection> connection, const char* why);
+  // At least until that direction delivers again.
+  Duration delay_of(const Connection& connection, bool to_server);
   Duration delay();
 
   World& world_;

@@ -1,6 +1,7 @@
 #include "sim/simulated_agent.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "sim/checkers.hpp"
 
@@ -8,7 +9,8 @@ namespace trainyard::sim {
 namespace {
 
 constexpr Duration kReconnectPauseMin = 20ms, kReconnectPauseMax = 2000ms;
-constexpr Duration kEndless = 24h * 30;  // until somebody stops it
+constexpr Duration kWelcomeWaitMax = 10s;  // as the uplink's
+constexpr Duration kEndless = 24h * 30;    // until somebody stops it
 constexpr int kTerminated = 143, kKilled = 137, kFailed = 3;
 
 }  // namespace
@@ -19,7 +21,10 @@ SimulatedAgent::SimulatedAgent(World& world, Network& network, Checkers& checker
       network_(network),
       checkers_(checkers),
       order_(std::move(order)),
-      gang_(std::move(gang)) {
+      gang_(std::move(gang)),
+      clock_(world),
+      job_clock_(clock_, order_.issued) {
+  if (world_.fault(8)) clock_.set(some_jump(world_));
   run_ = agent::run_of(order_);
   fails_ = world_.fault(30);
   if (world_.fault(60)) step_fails_ = agent::Stage(world_.random.below(6));
@@ -37,8 +42,33 @@ void SimulatedAgent::start() {
 void SimulatedAgent::later(Duration delay, World::Action action) {
   world_.after(delay, [weak = weak_from_this(), action = std::move(action)] {
     const auto self = weak.lock();
-    if (self && self->alive_) action();
+    if (self && self->alive_) self->when_awake(action);
   });
+}
+
+void SimulatedAgent::when_awake(World::Action action) {
+  if (suspended_)
+    postponed_.push_back(std::move(action));
+  else
+    action();
+}
+
+void SimulatedAgent::suspend(Duration lasts, Suspension kind) {
+  if (!alive_ || suspended_) return;
+  world_.trace(name(), "is suspended for " + std::to_string(lasts.count() / 1000) + " s");
+  suspended_ = true;
+  world_.after(lasts, [weak = weak_from_this(), lasts, kind] {
+    const auto self = weak.lock();
+    if (self && self->alive_) self->resume(lasts, kind);
+  });
+}
+
+void SimulatedAgent::resume(Duration suspended, Suspension kind) {
+  world_.trace(name(), "goes on");
+  suspended_ = false;
+  clock_.resume(kind, suspended);
+  for (const World::Action& action : std::exchange(postponed_, {}))
+    if (alive_) action();
 }
 
 void SimulatedAgent::die() {
@@ -76,7 +106,7 @@ void SimulatedAgent::carry_out(const agent::Action& action) {
   if (const auto* report = std::get_if<agent::Report>(&action)) {
     wire::StateFact fact = report->fact;
     fact.number = ++facts_;
-    fact.at = world_.now();
+    fact.at = job_clock_.now();
     world_.trace(name(),
                  "reports " + std::string(to_string(fact.state)) + " (" + std::to_string(fact.number) + ")");
     facts_waiting_.push_back(std::move(fact));
@@ -169,13 +199,13 @@ void SimulatedAgent::end_process(int code) {
 void SimulatedAgent::chatter() {
   if (!process_runs_) return;
   if (world_.random.chance(3)) {
-    wire::MetricBatch batch{++data_, {{"loss", world_.now(), 0.5, world_.random.chance(2)}}};
+    wire::MetricBatch batch{++data_, {{"loss", clock_.now(), 0.5, world_.random.chance(2)}}};
     checkers_.point_made(metric_key(batch));
     data_waiting_.push_back(std::move(batch));
   } else {
     wire::LogBatch batch{++data_, {}};
     for (uint64_t n = 1 + world_.random.below(3); n > 0; --n)
-      batch.lines.push_back({world_.now(), "line " + std::to_string(++lines_)});
+      batch.lines.push_back({clock_.now(), "line " + std::to_string(++lines_)});
     data_waiting_.push_back(std::move(batch));
   }
   send_waiting();
@@ -185,20 +215,34 @@ void SimulatedAgent::chatter() {
 
 void SimulatedAgent::connect() {
   if (refused_ || link_ != 0) return;
-  link_ = network_.connect({[weak = weak_from_this()](std::string frame) {
-                              if (const auto self = weak.lock(); self && self->alive_) self->received(frame);
-                            },
-                            [weak = weak_from_this()] {
-                              if (const auto self = weak.lock(); self && self->alive_) self->closed();
-                            }});
+  const uint64_t connection = ++connections_;
+  const auto awake = [weak = weak_from_this(), connection](const auto& action) {
+    const auto self = weak.lock();
+    if (!self || !self->alive_) return;
+    self->when_awake([self = self.get(), connection, action] {
+      if (self->connections_ == connection) action(*self);
+    });
+  };
+  link_ = network_.connect(
+      {[awake](std::string frame) {
+         awake([frame = std::move(frame)](SimulatedAgent& self) { self.received(frame); });
+       },
+       [awake, connection] { awake([connection](SimulatedAgent& self) { self.closed(connection); }); }});
   welcomed_ = false;
   facts_sent_ = data_sent_ = 0;
   if (link_ == 0) return later(world_.between(kReconnectPauseMin, kReconnectPauseMax), [this] { connect(); });
   const wire::Hello hello = wire::hello_of(order_);
   say(hello);
+  // A connection on which nothing comes back is stuck.
+  later(kWelcomeWaitMax, [this, connection] {
+    if (connections_ != connection || welcomed_) return;
+    network_.close(link_);
+    closed(connection);
+  });
 }
 
-void SimulatedAgent::closed() {
+void SimulatedAgent::closed(uint64_t connection) {
+  if (connections_ != connection || link_ == 0) return;
   link_ = 0;
   welcomed_ = false;
   later(world_.between(kReconnectPauseMin, kReconnectPauseMax), [this] { connect(); });

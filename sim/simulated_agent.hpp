@@ -8,8 +8,10 @@
 #include <memory>
 #include <optional>
 
+#include "agent/job_clock.hpp"
 #include "agent/lifecycle.hpp"
 #include "observe/metrics.hpp"
+#include "sim/machine_clock.hpp"
 #include "sim/network.hpp"
 #include "sim/world.hpp"
 #include "wire/codec.hpp"
@@ -34,6 +36,10 @@ class SimulatedAgent : public std::enable_shared_from_this<SimulatedAgent> {
   void die();
   // The launcher removes every trace.
   void remove();
+  // Its machine is suspended: what comes meanwhile, orders and timers, finds it afterwards.
+  void suspend(Duration lasts, Suspension kind);
+  // Somebody sets its wall clock.
+  void set_clock(Duration by) { clock_.set(by); }
 
   bool alive() const { return alive_; }
   bool process_runs() const { return process_runs_; }
@@ -44,6 +50,8 @@ class SimulatedAgent : public std::enable_shared_from_this<SimulatedAgent> {
   void happen(const agent::Event& event);
   void carry_out(const agent::Action& action);
   void later(Duration delay, World::Action action);  // unless the agent is dead by then
+  void when_awake(World::Action action);
+  void resume(Duration suspended, Suspension kind);
   void work(agent::Stage stage);
   void start_process();
   void end_process(int code);
@@ -51,7 +59,7 @@ class SimulatedAgent : public std::enable_shared_from_this<SimulatedAgent> {
 
   // -- the uplink
   void connect();
-  void closed();
+  void closed(uint64_t connection);
   void received(const std::string& frame);
   void obey(const wire::Message& message);
   void say(const wire::Message& message);
@@ -64,6 +72,11 @@ class SimulatedAgent : public std::enable_shared_from_this<SimulatedAgent> {
   Checkers& checkers_;
   const wire::Order order_;
   std::shared_ptr<Gang> gang_;  // shared by its members
+
+  MachineClock clock_;
+  const agent::JobClock job_clock_;
+  bool suspended_ = false;
+  std::vector<World::Action> postponed_;  // while it is
 
   bool alive_ = true;
   bool refused_ = false;
@@ -82,6 +95,7 @@ class SimulatedAgent : public std::enable_shared_from_this<SimulatedAgent> {
   uint64_t processes_ = 0;
 
   LinkNumber link_ = 0;
+  uint64_t connections_ = 0;  // so many were tried: what former ones bring is ignored
   bool welcomed_ = false;
   uint64_t facts_ = 0, data_ = 0;  // numbers given
   std::deque<wire::StateFact> facts_waiting_;

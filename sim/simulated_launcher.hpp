@@ -146,11 +146,13 @@ class SimulatedLauncher final : public launch::Launcher {
   }
 
   void kill_one() {
-    std::vector<SimulatedAgent*> alive;
-    for (const auto& [attempt, running] : gangs_)
-      for (const auto& agent : running.agents)
-        if (agent && agent->alive()) alive.push_back(agent.get());
-    if (!alive.empty()) alive[world_.random.below(alive.size())]->die();
+    if (SimulatedAgent* agent = some_agent()) agent->die();
+  }
+  void suspend_one(Duration lasts, Suspension kind) {
+    if (SimulatedAgent* agent = some_agent()) agent->suspend(lasts, kind);
+  }
+  void set_clock_of_one(Duration by) {
+    if (SimulatedAgent* agent = some_agent()) agent->set_clock(by);
   }
 
   // Attempts that an impostor may claim to be.
@@ -165,6 +167,15 @@ class SimulatedLauncher final : public launch::Launcher {
     std::shared_ptr<Gang> in_common;
     std::vector<std::shared_ptr<SimulatedAgent>> agents;  // shared with their own events under way
   };
+  // One that lives; nullptr when there is none.
+  SimulatedAgent* some_agent() {
+    std::vector<SimulatedAgent*> alive;
+    for (const auto& [attempt, running] : gangs_)
+      for (const auto& agent : running.agents)
+        if (agent && agent->alive()) alive.push_back(agent.get());
+    return alive.empty() ? nullptr : alive[world_.random.below(alive.size())];
+  }
+
   bool is_there(const std::string& machine) const {
     return std::ranges::find(machines_, machine, &launch::Machine::name) != machines_.end();
   }

@@ -10,6 +10,7 @@
 #include "schedule/plan.hpp"
 #include "sim/checkers.hpp"
 #include "sim/faulty_ledger.hpp"
+#include "sim/machine_clock.hpp"
 #include "sim/network.hpp"
 #include "sim/simulated_launcher.hpp"
 #include "sim/wishes.hpp"
@@ -26,6 +27,7 @@ constexpr Duration kFaultsTime = 3min;  // then the world is calm
 constexpr Duration kAllTime = 48h;      // by then everything has ended
 constexpr Duration kReconcileInterval = 1s;
 constexpr Duration kReconcileIntervalCalm = 10s;
+constexpr Duration kUnwatchedTimeMax = 30s;
 constexpr Duration kUserPatience = 20s;     // then he asks again
 constexpr uint64_t kEventsMax = 2'000'000;  // a livelock ends here
 
@@ -44,7 +46,7 @@ class Simulation {
         secrets_(seed ^ 0x5ec2e75),
         network_(world_, [this](World::Action action) { in_server(std::move(action)); }),
         machines_(machines_of(world_.random)),
-        checkers_(machines_),
+        checkers_(machines_, world_, server_clock_),
         launcher_(world_, network_, checkers_, machines_),
         ledger_(world_, checkers_),
         nouns_(some_nouns(world_)) {
@@ -59,6 +61,9 @@ class Simulation {
     settings_.ledger_failed = [](const std::string& why) { throw ServerCrash{why}; };
     settings_.scale_gangs = machines_.size() == 1 && world_.random.chance(2);
     settings_.reconcile_interval = kReconcileInterval;
+    settings_.clock.boot = "one";
+    settings_.clock.unwatched_max = kUnwatchedTimeMax;
+    settings_.clock.keep = [this](const control::ClockRecord& record) { settings_.clock.record = record; };
     settings_.spot_notice = world_.between(0ms, 10s);
     settings_.spot.seed = seed;
     if (world_.random.chance(2)) settings_.spot.interruptions_per_host_hour = 30;
@@ -111,10 +116,10 @@ class Simulation {
     ++epoch_;
     world_.trace("server", "starts");
     ledger_.opened_again();
-    auto control = control::make_control(settings_, ledger_, launcher_, logs_, world_, secrets_);
+    auto control = control::make_control(settings_, ledger_, launcher_, logs_, server_clock_, secrets_);
     World::check(bool(control), "the server does not start");
     control_ = *std::move(control);
-    agents_ = control::make_agents(*control_, logs_, metrics_, world_, settings_.stop_grace,
+    agents_ = control::make_agents(*control_, logs_, metrics_, server_clock_, settings_.stop_grace,
                                    [](const Job&, const AttemptId&, Instant now) {
                                      return wire::Credentials{"key", "secret", "session", now + 1h};
                                    });
@@ -147,12 +152,26 @@ class Simulation {
 
   void in_server(const World::Action& action) {
     if (!control_) return;
+    if (suspended_) return postponed_.push_back(action);
     try {
       action();
     } catch (const ServerCrash& crash) {
       world_.trace("server", "dies " + crash.where);
       this->crash();
     }
+  }
+
+  // The server's machine, or its process alone, does not run: what comes meanwhile finds it afterwards.
+  void suspend_server(Duration lasts, Suspension kind) {
+    if (!control_ || suspended_) return;
+    world_.trace("server", "is suspended for " + std::to_string(lasts.count() / 1000) + " s");
+    suspended_ = true;
+    world_.after(lasts, [this, lasts, kind] {
+      server_clock_.resume(kind, lasts);
+      world_.trace("server", "goes on");
+      suspended_ = false;
+      for (const World::Action& action : std::exchange(postponed_, {})) in_server(action);
+    });
   }
 
   void crash() {
@@ -266,7 +285,7 @@ class Simulation {
         std::ranges::all_of(part.depends_on_alike, there))
       return create(job);
     if (!has_queues)
-      in_server([&] {
+      in_server([this] {
         for (size_t noun = 0; noun < nouns_.in_order.size(); ++noun)
           control_->change_noun({domain::NounChange::create, nouns_.in_order[noun]},
                                 [this, noun](const auto& made) {
@@ -287,7 +306,7 @@ class Simulation {
     if (!control_) return again();
     const auto open = std::make_shared<bool>(true);
     const uint64_t epoch = epoch_;
-    in_server([&] {
+    in_server([=, this] {
       question([this, epoch, open, again, answered](const Result<Job>& answer) {
         if (epoch != epoch_ || !std::exchange(*open, false)) return;
         const bool later =
@@ -393,16 +412,29 @@ class Simulation {
 
   void faults_begin() {
     again_and_again(5s, 60s, [this] {
-      if (!world_.random.chance(3)) return;
+      if (!world_.random.chance(3) || suspended_) return;
       world_.trace("server", "is killed");
       if (control_) crash();
     });
     again_and_again(2s, 20s, [this] { network_.cut_one(); });
     again_and_again(20s, 200s, [this] { launcher_.kill_one(); });
     again_and_again(30s, 200s, [this] { launcher_.lose_a_machine(); });
-    again_and_again(10s, 200s, [this] { world_.jump(world_.between(1s, 2min)); });
+    again_and_again(5s, 60s, [this] { network_.half_open_one(world_.between(1s, 90s)); });
+    again_and_again(10s, 200s, [this] {
+      const Duration by = some_jump(world_);
+      world_.trace("server", "its clock is set by " + std::to_string(by.count() / 1000) + " s");
+      server_clock_.set(by);
+    });
+    again_and_again(10s, 200s, [this] { launcher_.set_clock_of_one(some_jump(world_)); });
+    again_and_again(30s, 200s, [this] { suspend_server(suspension_time(), suspension()); });
+    again_and_again(30s, 200s, [this] { launcher_.suspend_one(suspension_time(), suspension()); });
     again_and_again(5s, 60s, [this] { impostor(); });
   }
+
+  Duration suspension_time() {
+    return world_.random.chance(4) ? world_.between(2min, 10min) : world_.between(1s, 60s);
+  }
+  Suspension suspension() { return Suspension(world_.random.below(3)); }
 
   void again_and_again(Duration least, Duration most, World::Action fault) {
     world_.after(world_.between(least, most), [this, least, most, fault] {
@@ -492,6 +524,7 @@ class Simulation {
   }
 
   World world_;
+  MachineClock server_clock_{world_};
   SeededRandom secrets_;
   Network network_;
   const std::vector<launch::Machine> machines_;
@@ -509,6 +542,8 @@ class Simulation {
   uint64_t epoch_ = 0;  // of the server's process: what a former one was asked is not answered
   uint64_t crashes_ = 0;
   bool commit_due_ = false, reconcile_due_ = false;
+  bool suspended_ = false;                // the server's machine
+  std::vector<World::Action> postponed_;  // while it is
   bool over_ = false;
   std::set<size_t> nouns_made_;  // indices of nouns_
   std::string last_unfinished_;

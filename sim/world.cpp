@@ -6,11 +6,6 @@ namespace trainyard::sim {
 
 World::World(uint64_t seed, bool tracing) : random(seed), tracing_(tracing) {}
 
-void World::jump(Duration by) {
-  jumped_ += by;
-  trace("clock", "jumps forward by " + std::to_string(by.count() / 1000) + " s");
-}
-
 void World::after(Duration delay, Action action) {
   events_.push({elapsed_ + delay, ++made_, std::move(action)});
 }

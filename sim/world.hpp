@@ -33,11 +33,10 @@ class World final : public Clock {
   SeededRandom random;
   bool calm = false;  // no more faults
 
-  // -- time: the wall clock may jump forward, simulated time does not
-  Instant now() override { return from_milliseconds(kStart) + elapsed_ + jumped_; }
+  // -- time: the true one; the machines have clocks of their own (machine_clock.hpp)
+  Instant now() override { return from_milliseconds(kStart) + elapsed_; }
   std::chrono::nanoseconds monotonic() override { return elapsed_; }
   Duration elapsed() const { return elapsed_; }
-  void jump(Duration by);
 
   // -- events, in order of time, then of their making
   void after(Duration delay, Action action);
@@ -74,7 +73,6 @@ class World final : public Clock {
   };
   std::priority_queue<Event> events_;
   Duration elapsed_{};
-  Duration jumped_{};
   uint64_t made_ = 0;
   uint64_t steps_ = 0;
   bool tracing_;

@@ -236,7 +236,7 @@ Result<bool> carry_out(const wire::Order& order, Tools& tools) {
   agent::Uplink uplink(
       wire::hello_of(order), *spool, presence,
       [&](host::LinkEvents events) { return host::connect_link(order.wire_address, std::move(events)); },
-      clock, random, [&](wire::Message message) { hearer->deliver(message); });
+      clock, random, [&](wire::Message message) { hearer->deliver(message); }, order.issued);
   LastWord facts(uplink, [&] {
     if (order.reuse_host && tools.kept.usable()) tools.next.offer();
   });

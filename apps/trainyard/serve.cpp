@@ -39,6 +39,7 @@
 #include "observe/logs.hpp"
 #include "observe/metrics.hpp"
 #include "trainyard/campaigns.hpp"
+#include "trainyard/clock_file.hpp"
 #include "trainyard/config.hpp"
 #include "trainyard/data_directory.hpp"
 #include "trainyard/environment.hpp"
@@ -282,6 +283,7 @@ Result<void> serve(const ServeOptions& options) {
   Ending ending;
   control::Settings control_settings;
   control_settings.check_room = check_room;
+  control_settings.clock = clock_settings(data.file("clock.json"));
   LateHandler face(random);
   control_settings.ledger_failed = [&](const std::string& why) {
     face.fail(why);

@@ -18,6 +18,8 @@ constexpr int kSignalExitBase = 128;
 constexpr Duration kWatchInterval = 1s;
 // How long the loop waits at once when nothing is due.
 constexpr Duration kIdleWait = 1min;
+// Of the time between two looks at the clock: above kIdleWait, so that all of it counts unless the agent was stopped.
+constexpr Duration kUnseenTimeMax = 2min;
 // The failure file is read as far as its characters may count: four bytes each.
 constexpr size_t kFailureBytesMax = 4 * contract::kFailureCharactersMax + 64;
 // After the first process has ended the kernel ends the others; what they printed is read within this.
@@ -31,6 +33,7 @@ Agent::Agent(const wire::Order& order, const Place& place, World& world, JobKeys
       keys_(keys),
       site_{order, place, world, keys, interruption_, greeting_, died_before, {}, false, {}, {},
             {},    {},    {},    {}},
+      time_(world.clock, kUnseenTimeMax),
       stall_(std::chrono::seconds(order.stalled_after_seconds)),
       shells_([this](const wire::OpenShell& asked) { return start_shell(asked); },
               [this](const wire::Message& message) {
@@ -89,7 +92,7 @@ bool Agent::run() {
       log(Level::info, "agent", "stage", {{"stage", std::string(to_string(run_.stage))}});
     if (!ran && run_.process_started) {
       watch_process();
-      if (order_.runtime_left > Duration{}) runtime_ends_ = world_.clock.monotonic() + order_.runtime_left;
+      if (order_.runtime_left > Duration{}) runtime_ends_ = time_.now() + order_.runtime_left;
     }
     if (run_.stage != Stage::run) runtime_ends_.reset();
     for (const auto& action : decision->actions) carry_out(action);
@@ -107,7 +110,7 @@ Event Agent::wait_event() {
       events_.pop_front();
       return event;
     }
-    const auto now = world_.clock.monotonic();
+    const auto now = time_.now();
     if (grace_ends_ && now >= *grace_ends_) {
       grace_ends_.reset();
       return GraceOver{};
@@ -145,7 +148,7 @@ void Agent::carry_out(const Action& action) {
     if (auto sent = site_.container->signal(kTerminate); !sent) {
       log(Level::warning, "agent", "the process cannot be told to stop", {{"error", sent.error().message}});
     }
-    grace_ends_ = world_.clock.monotonic() + terminate->grace;
+    grace_ends_ = time_.now() + terminate->grace;
   } else if (std::holds_alternative<Kill>(action)) {
     // Only while it runs: before, the worker may be making the container, and after, it takes it down.
     if (run_.process_started && !run_.exit_code) site_.container->kill_all();
@@ -210,7 +213,7 @@ void Agent::end_worker() {
 // Started when the lifecycle knows that the process runs, so that its exit never comes before its start.
 void Agent::watch_process() {
   meter_ = {};
-  looked_at_ = world_.clock.monotonic();  // whoever is over before the first look did not hang
+  looked_at_ = time_.now();  // whoever is over before the first look did not hang
   process_runs_ = true;
   watcher_ = std::thread([this] {
     for (bool at_start = true;; at_start = false) {
@@ -301,7 +304,7 @@ ProcessExited Agent::explain_exit(const host::ContainerExit& exited) {
 void Agent::look_for_a_stall() {
   const auto usage = site_.container->usage();
   if (!usage) return;
-  const auto news = stall_.look(site_.pump->bytes_read(), usage->cpu, world_.clock.monotonic());
+  const auto news = stall_.look(site_.pump->bytes_read(), usage->cpu, time_.now());
   if (!news) return;
   wire::StateFact fact;
   fact.state = domain::HostState::running;

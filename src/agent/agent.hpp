@@ -25,6 +25,7 @@
 #include "agent/site.hpp"
 #include "agent/stall_watch.hpp"
 #include "agent/usage_meter.hpp"
+#include "base/watched_time.hpp"
 
 namespace trainyard::agent {
 
@@ -69,6 +70,7 @@ class Agent {
   MetricFiles metric_files_;  // the watcher's
   bool left_ = false;
   bool dismissed_ = false;
+  WatchedTime time_;  // of the loop: what a suspended agent did not see does not count
   std::optional<std::chrono::nanoseconds> grace_ends_;
   std::optional<std::chrono::nanoseconds> runtime_ends_;
   std::chrono::nanoseconds looked_at_{};

@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "base/log.hpp"
+#include "base/watched_time.hpp"
 
 namespace trainyard::agent {
 
@@ -97,7 +98,9 @@ Failure named(const Site& site, std::string_view name, Failure failure) {
 }
 
 Result<void> with_store(Site& site, const std::string& doing, const std::function<Result<void>()>& work) {
-  const auto since = site.world.clock.monotonic();
+  // One attempt counts for a quarter at most, however long it, or a suspension of the machine, lasted.
+  WatchedTime time(site.world.clock, kStoreAwayMax / 4);
+  const auto since = time.now();
   bool told = false, keys_renewed = false;
   for (;;) {
     const auto keys = TRY(site.keys.wait(site.world.clock, site.interruption));
@@ -110,7 +113,7 @@ Result<void> with_store(Site& site, const std::string& doing, const std::functio
       if (site.keys.wait_for_others(keys.session_token, kRenewedKeysMax)) continue;
       return done;
     }
-    if (kind != Kind::unavailable || site.world.clock.monotonic() - since > kStoreAwayMax) return done;
+    if (kind != Kind::unavailable || time.now() - since > kStoreAwayMax) return done;
     if (!told)
       site.world.facts.say("the object store is away: " + done.error().message + "; trying again (" + doing +
                            ")");

@@ -12,12 +12,13 @@ std::string Presence::reason() {
 }
 
 Uplink::Uplink(wire::Hello hello, Spool& spool, Presence& presence, Connect connect, Clock& clock,
-               Random& random, Deliver deliver)
+               Random& random, Deliver deliver, Instant issued)
     : hello_(std::move(hello)),
       spool_(spool),
       presence_(presence),
       connect_(std::move(connect)),
       clock_(clock),
+      job_clock_(clock, issued),
       random_(random),
       deliver_(std::move(deliver)) {}
 
@@ -42,7 +43,7 @@ bool Uplink::wait_acknowledged(Duration at_most) {
 }
 
 void Uplink::state(wire::StateFact fact) {
-  fact.at = clock_.now();
+  fact.at = job_clock_.now();
   if (auto added = spool_.add_state(std::move(fact)); !added) {
     log(Level::error, "agent", "a fact was not made durable", {{"error", added.error().message}});
   }

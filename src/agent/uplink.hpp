@@ -20,6 +20,7 @@
 #include <thread>
 
 #include "agent/facts.hpp"
+#include "agent/job_clock.hpp"
 #include "agent/spool.hpp"
 #include "base/random.hpp"
 #include "host/link.hpp"
@@ -50,8 +51,9 @@ class Uplink final : public Facts {
   using Connect = std::function<Result<std::unique_ptr<host::LinkClient>>(host::LinkEvents)>;
   using Deliver = std::function<void(wire::Message)>;
 
+  // `issued`: wire::Order::issued.
   Uplink(wire::Hello hello, Spool& spool, Presence& presence, Connect connect, Clock& clock, Random& random,
-         Deliver deliver);
+         Deliver deliver, Instant issued = {});
   ~Uplink() override;
 
   void start();
@@ -78,6 +80,7 @@ class Uplink final : public Facts {
   Presence& presence_;
   const Connect connect_;
   Clock& clock_;
+  const JobClock job_clock_;  // of facts; log lines go by the wall clock
   Random& random_;
   const Deliver deliver_;
 

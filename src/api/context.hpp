@@ -43,6 +43,10 @@ struct Context {
   std::string source_ip = {};  // of the connection's peer
   bool secure = false;         // over TLS
   std::string user_agent = {};
+  Duration clock_offset = {};  // what `now` is ahead of control's time
+
+  // The present in the own time of a job with that Job::clock_offset.
+  Instant own_time(Duration of_job) const { return now - clock_offset + of_job; }
 };
 
 }  // namespace trainyard::api

@@ -152,6 +152,7 @@ class Api final : public host::Handler {
   Call begin(const host::RequestHead& head, Route where) {
     Call call{head, std::move(where), {}, services_.clock.monotonic()};
     call.context.now = services_.clock.now();
+    call.context.clock_offset = services_.control.clock_offset();
     call.context.deadline = call.context.now + kDeadline;
     call.context.request_id = request_id();
     return call;

@@ -112,6 +112,7 @@ class PlainControl final : public control::Control {
     return all;
   }
   std::shared_ptr<const control::Fronts> fronts() override { return std::make_shared<control::Fronts>(); }
+  Duration clock_offset() override { return {}; }
   void prioritise_job(domain::JobKey key, int64_t, control::Answer answer) override {
     stop_job(std::move(key), std::move(answer));
   }

@@ -80,7 +80,7 @@ class AgentServer final : public Agents, private Shells {
         stop_grace_(stop_grace),
         issue_credentials_(std::move(issue_credentials)),
         caps_(caps) {
-    control_.watch({[this](const auto& job) { changed(*job); }, [this](Instant now) { refresh(now); }});
+    control_.watch({[this](const auto& job) { changed(*job); }, [this] { refresh(); }});
   }
 
   host::LinkEvents events() override {
@@ -464,7 +464,8 @@ class AgentServer final : public Agents, private Shells {
 
   // What depends on time; and what a commit changed between a Hello's look at the job and its session's being
   // known.
-  void refresh(Instant now) {
+  void refresh() {
+    const Instant now = clock_.now();  // keys end by the wall clock, as everybody who checks them reads it
     const std::lock_guard lock(mutex_);
     for (auto& [link, session] : sessions_) {
       if (!session->greeted || session->dismissed) continue;

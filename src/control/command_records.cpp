@@ -21,6 +21,7 @@ Json json_of(const Create& create) {
             {"spec", to_json(job.spec)}, {"arn", create.arn},       {"tags", tags_json(create.tags)}};
   if (!job.awaits.empty()) json["awaits"] = job.awaits;
   if (!job.awaits_alike.empty()) json["awaits_alike"] = job.awaits_alike;
+  if (job.clock_offset != Duration{}) json["clock_offset"] = job.clock_offset.count();
   return json;
 }
 Json json_of(const StopJob& stop) { return {{"job", stop.job}}; }
@@ -107,6 +108,7 @@ Result<Place::At> place_of(const Json& json) {
 
 Result<Command> create_of(const Json& json) {
   Create create;
+  int64_t clock_offset = 0;
   TRY(Fields(json, "create")
           .read("number", create.job.number)
           .read("key", create.job.key, job_key_from_json)
@@ -115,8 +117,10 @@ Result<Command> create_of(const Json& json) {
           .read("arn", create.arn)
           .read("awaits", create.job.awaits, job_number_from_json)
           .read("awaits_alike", create.job.awaits_alike, job_number_from_json)
+          .read("clock_offset", clock_offset)
           .read("tags", create.tags, tag_from_json)
           .result());
+  create.job.clock_offset = Duration{clock_offset};
   return Command(std::move(create));
 }
 Result<Command> stop_of(const Json& json) {

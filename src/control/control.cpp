@@ -40,7 +40,11 @@ class SingleWriter final : public ControlPlane {
         launcher_(launcher),
         logs_(logs),
         clock_(clock),
-        random_(random) {}
+        time_(clock, settings_.clock),
+        random_(random) {
+    // As control's time counts from then on, whatever the wall clock does.
+    for (TraceEvent& event : settings_.spot.trace) event.at -= time_.offset();
+  }
 
   ~SingleWriter() override {
     for (const Waiting& waiting : backlog_) waiting.refuse(unavailable("the server is stopping"));
@@ -50,6 +54,7 @@ class SingleWriter final : public ControlPlane {
     std::vector<std::shared_ptr<const Job>> jobs;
     for (Job& job : TRY(ledger_.live_jobs().in("loading live jobs")))
       jobs.push_back(std::make_shared<Job>(std::move(job)));
+    for (const auto& job : jobs) time_.not_before(job->control_time(job->modified));
     const size_t count = jobs.size();
     live_.put(std::move(jobs));
     yard_.put(TRY(ledger_.batch_yard().in("loading queues and environments")));
@@ -139,8 +144,12 @@ class SingleWriter final : public ControlPlane {
     return std::shared_ptr<const Job>(std::make_shared<Job>(TRY(find_kept(ledger_, number))));
   }
 
-  Result<domain::ChildCounts> count_children(const Job& array) override;
-  Result<std::vector<Job>> children(const Job& array, const ledger::ChildQuery& query) override;
+  Result<domain::ChildCounts> count_children(const Job& array) override {
+    return count_kept_children(ledger_, array);
+  }
+  Result<std::vector<Job>> children(const Job& array, const ledger::ChildQuery& query) override {
+    return kept_children(ledger_, array, query);
+  }
 
   Result<ledger::JobPage> list(const ledger::JobQuery& query) override { return ledger_.list_jobs(query); }
 
@@ -149,6 +158,8 @@ class SingleWriter final : public ControlPlane {
   std::vector<std::shared_ptr<const Job>> live_jobs() override { return live_.all(); }
 
   std::shared_ptr<const Fronts> fronts() override { return fronts_.get(); }
+
+  Duration clock_offset() override { return time_.offset(); }
 
   std::shared_ptr<const domain::BatchYard> batch_yard() override { return yard_.get(); }
   std::shared_ptr<const domain::Records> records() override { return records_.get(); }
@@ -223,14 +234,15 @@ class SingleWriter final : public ControlPlane {
   void look_up_awaited(Snapshot& snapshot);
   std::chrono::nanoseconds reconcile();
 
-  const Settings settings_;
+  Settings settings_;  // changed by the constructor alone
   ledger::Ledger& ledger_;
   launch::Launcher& launcher_;
   launch::HandsOver* const hands_over_ = dynamic_cast<launch::HandsOver*>(&launcher_);  // nullptr: it cannot
   observe::Logs& logs_;
   observe::ManyStreams* const many_streams_ =
       dynamic_cast<observe::ManyStreams*>(&logs_);  // nullptr: it cannot
-  Clock& clock_;
+  Clock& clock_;                                    // to measure what steps take
+  ControlTime time_;
   Random& random_;
   Bell commit_due_, reconcile_due_;
   std::vector<Watcher> watchers_;
@@ -263,44 +275,6 @@ class SingleWriter final : public ControlPlane {
   std::atomic<uint64_t> tag_changes_ = 0;  // counted by the committing thread
 };
 
-// -- arrays ---------------------------------------------------------------------------------------
-
-Result<domain::ChildCounts> SingleWriter::count_children(const Job& array) {
-  auto counts = TRY(ledger_.count_children(array.number));
-  // Those that were not made yet are alike, but for whom they await.
-  const uint32_t made = counts.all(), size = array.spec.batch->array_size;
-  if (made < size) counts.of[size_t(domain::batch_status(domain::child_of(array, size - 1)))] += size - made;
-  return counts;
-}
-
-Result<std::vector<Job>> SingleWriter::children(const Job& array, const ledger::ChildQuery& query) {
-  const uint32_t end = std::min(query.end, array.spec.batch->array_size);
-  std::vector<Job> found;
-  ledger::ChildQuery made = query;
-  made.array = array.number;
-  made.end = std::min(end, array.children_made);
-  if (made.first < made.end) found = TRY(ledger_.children(made));
-  // Of the others the ledger has those that were withdrawn before their turn, or were made a moment ago.
-  made.first = std::max(query.first, array.children_made);
-  made.end = end;
-  made.batch_status.reset();
-  made.children_max = ledger::kPageJobsMax;
-  std::vector<Job> early;
-  size_t next = 0;
-  for (uint32_t index = made.first; index < end && found.size() < query.children_max; ++index) {
-    if (index == made.first) {
-      early = TRY(ledger_.children(made));
-      next = 0;
-      made.first = early.size() < made.children_max ? end : domain::array_index(early.back()) + 1;
-    }
-    const bool is_made = next < early.size() && domain::array_index(early[next]) == index;
-    Job child = is_made ? std::move(early[next++]) : domain::child_of(array, index);
-    if (!query.batch_status || domain::batch_status(child) == *query.batch_status)
-      found.push_back(std::move(child));
-  }
-  return found;
-}
-
 // -- committing -----------------------------------------------------------------------------------
 
 void SingleWriter::commit_step() {
@@ -314,7 +288,8 @@ void SingleWriter::commit_step() {
     more = !backlog_.empty();
   }
   if (taken.empty()) return;
-  Group group(ledger_, live_, usages_, yard_.get(), records_.get(), clock_.now());
+  const Instant now = time_.now();
+  Group group(ledger_, live_, usages_, yard_.get(), records_.get(), now, time_.offset());
   std::vector<Result<std::shared_ptr<const Job>>> results;
   results.reserve(taken.size());
   for (Waiting& waiting : taken) results.push_back(group.add(waiting));
@@ -374,13 +349,14 @@ std::chrono::nanoseconds SingleWriter::reconcile_step() {
 
 std::chrono::nanoseconds SingleWriter::reconcile() {
   const auto began = clock_.monotonic();
-  const Instant now = clock_.now();
+  const Instant now = time_.now();
   Snapshot snapshot;
   // The launcher first: an agent that reports its end after this was asked is not taken for lost.
   snapshot.agents = launcher_.list();
   snapshot.machines = launcher_.machines();
   snapshot.kinds = launcher_.kinds();
   snapshot.idle_since = idle_since_;
+  snapshot.clock_offset = time_.offset();
   remember_leaving(snapshot.agents);
   snapshot.jobs = live_.all();
   snapshot.yard = yard_.get();
@@ -407,7 +383,7 @@ std::chrono::nanoseconds SingleWriter::reconcile() {
   auto took = clock_.monotonic() - began;
   took += carry_out(decision, now);
   for (const Watcher& watcher : watchers_)
-    if (watcher.reconciled) watcher.reconciled(now);
+    if (watcher.reconciled) watcher.reconciled();
   return took;
 }
 
@@ -548,7 +524,8 @@ Result<void> SingleWriter::make_streams(const std::vector<AttemptId>& attempts) 
 }
 
 Result<void> SingleWriter::start(const Job& job, AttemptId id, const Decision& decision) {
-  const launch::Gang gang = TRY(gang_of(settings_, job, id, may_reuse(job, reuse_queues_)));
+  const launch::Gang gang =
+      TRY(gang_of(settings_, job, id, time_.now(), time_.offset(), may_reuse(job, reuse_queues_)));
   const auto former = decision.after.find(id);
   if (former != decision.after.end() && hands_over_ && TRY(hands_over_->hand_over(former->second, gang)))
     return {};
@@ -573,7 +550,7 @@ bool SingleWriter::ensure(AttemptId id, const Decision& decision, const Result<v
         {{"job", job->key.name},
          {"attempt", id.text()},
          {"hosts", std::to_string(job->attempt()->hosts.size())},
-         {"after_ms", std::to_string((now - job->created).count())}});
+         {"after_ms", std::to_string((job->own_time(now) - job->created).count())}});
     return true;
   }
   if (!launch_failures_.contains(id))

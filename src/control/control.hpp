@@ -30,6 +30,7 @@
 #include "base/random.hpp"
 #include "base/result.hpp"
 #include "base/time.hpp"
+#include "control/control_time.hpp"
 #include "control/queue_front.hpp"
 #include "control/spot.hpp"
 #include "domain/array.hpp"
@@ -89,6 +90,7 @@ struct Settings {
   std::string api_address;   // of this server, for orders: "127.0.0.1:4566"
   std::string wire_address;  // "unix:/.../agents.sock"
   std::string objects_endpoint;  // "http://127.0.0.1:4566", or the external one
+  ClockSettings clock;
   // Asked before a job is created; its error is the answer (base/disk_reserve.hpp).
   CheckRoom check_room = no_reserve();
   // Called by commit_step when the ledger takes no more commits (ledger.hpp, failure): the process must end, and is to
@@ -136,7 +138,7 @@ struct Watcher {
   // After a commit that changed it.
   std::function<void(const std::shared_ptr<const domain::Job>& job)> changed;
   // At the end of each reconcile_step, for what depends on time.
-  std::function<void(Instant now)> reconciled;
+  std::function<void()> reconciled;
 };
 
 class Control {
@@ -171,6 +173,8 @@ class Control {
   virtual std::vector<std::shared_ptr<const domain::Job>> live_jobs() = 0;
   // Who stands at the front of each queue, as the last turn of reconciling saw it; never nullptr.
   virtual std::shared_ptr<const Fronts> fronts() = 0;
+  // What the wall clock is ahead of control's time (control_time.hpp).
+  virtual Duration clock_offset() = 0;
   // How many children of an array are in each status; those are counted that were not made yet.
   virtual Result<domain::ChildCounts> count_children(const domain::Job& array) = 0;
   // In the order of their index, from query.first on; those that were not made yet are shown as they will be.

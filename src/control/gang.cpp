@@ -52,7 +52,8 @@ Result<void> name_program(const Settings& settings, const Job& job, domain::Host
 
 }  // namespace
 
-Result<launch::Gang> gang_of(const Settings& settings, const Job& job, AttemptId id, bool reuse_host) {
+Result<launch::Gang> gang_of(const Settings& settings, const Job& job, AttemptId id, Instant now,
+                             Duration clock_offset, bool reuse_host) {
   const domain::Attempt& attempt = *job.attempt();
   launch::Gang gang;
   gang.attempt = id;
@@ -67,7 +68,8 @@ Result<launch::Gang> gang_of(const Settings& settings, const Job& job, AttemptId
   order.job_arn = job_arn(job);
   order.account = job.account;
   order.spec = job.spec;
-  order.created = attempt.started;
+  order.created = job.control_time(attempt.started) + clock_offset;
+  order.issued = job.own_time(now);
   order.wire_address = settings.wire_address;
   order.api_address = settings.api_address;
   order.objects_endpoint = settings.objects_endpoint;

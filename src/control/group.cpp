@@ -45,13 +45,51 @@ Result<Job> find_kept(ledger::Ledger& ledger, JobNumber number) {
   return domain::child_of(array, uint32_t(number - array.number - 1));
 }
 
+Result<domain::ChildCounts> count_kept_children(ledger::Ledger& ledger, const Job& array) {
+  auto counts = TRY(ledger.count_children(array.number));
+  // Those that were not made yet are alike, but for whom they await.
+  const uint32_t made = counts.all(), size = array.spec.batch->array_size;
+  if (made < size) counts.of[size_t(domain::batch_status(domain::child_of(array, size - 1)))] += size - made;
+  return counts;
+}
+
+Result<std::vector<Job>> kept_children(ledger::Ledger& ledger, const Job& array,
+                                       const ledger::ChildQuery& query) {
+  const uint32_t end = std::min(query.end, array.spec.batch->array_size);
+  std::vector<Job> found;
+  ledger::ChildQuery made = query;
+  made.array = array.number;
+  made.end = std::min(end, array.children_made);
+  if (made.first < made.end) found = TRY(ledger.children(made));
+  // Of the others the ledger has those that were withdrawn before their turn, or were made a moment ago.
+  made.first = std::max(query.first, array.children_made);
+  made.end = end;
+  made.batch_status.reset();
+  made.children_max = ledger::kPageJobsMax;
+  std::vector<Job> early;
+  size_t next = 0;
+  for (uint32_t index = made.first; index < end && found.size() < query.children_max; ++index) {
+    if (index == made.first) {
+      early = TRY(ledger.children(made));
+      next = 0;
+      made.first = early.size() < made.children_max ? end : domain::array_index(early.back()) + 1;
+    }
+    const bool is_made = next < early.size() && domain::array_index(early[next]) == index;
+    Job child = is_made ? std::move(early[next++]) : domain::child_of(array, index);
+    if (!query.batch_status || domain::batch_status(child) == *query.batch_status)
+      found.push_back(std::move(child));
+  }
+  return found;
+}
+
 Group::Group(ledger::Ledger& ledger, const Live& live, const UsagesKept& usages,
              std::shared_ptr<const domain::BatchYard> yard, std::shared_ptr<const domain::Records> records,
-             Instant now)
+             Instant now, Duration clock_offset)
     : ledger_(ledger),
       live_(live),
       kept_usages_(usages),
       now_(now),
+      clock_offset_(clock_offset),
       yard_(std::move(yard)),
       records_(std::move(records)),
       last_number_(ledger.last_job_number()),
@@ -158,6 +196,7 @@ Result<void> Group::take_place(Create& create, const JobKey& key) {
   if (taken) return conflict("a job named " + key.name + " exists already");
   if (taken.error().kind != Kind::not_found) return taken.error();
   create.job.number = last_number_ + 1;
+  create.job.clock_offset = clock_offset_;
   return create.job.spec.batch ? put_into_queue(create.job) : Result<void>();
 }
 

@@ -51,12 +51,16 @@ struct Waiting {
 // The job that the ledger has, or the child that its array has not made yet. Errors: not_found; the ledger's.
 Result<domain::Job> find_kept(ledger::Ledger& ledger, const domain::JobKey& key);
 Result<domain::Job> find_kept(ledger::Ledger& ledger, domain::JobNumber number);
+// Of an array, those that were not made yet included: how many are in each status, and those that the query asks for.
+Result<domain::ChildCounts> count_kept_children(ledger::Ledger& ledger, const domain::Job& array);
+Result<std::vector<domain::Job>> kept_children(ledger::Ledger& ledger, const domain::Job& array,
+                                               const ledger::ChildQuery& query);
 
 class Group {
  public:
   Group(ledger::Ledger& ledger, const Live& live, const UsagesKept& usages,
         std::shared_ptr<const domain::BatchYard> yard, std::shared_ptr<const domain::Records> records,
-        Instant now);
+        Instant now, Duration clock_offset);
 
   // The command's job after it. Nothing when there is none (tags).
   Result<std::shared_ptr<const domain::Job>> add(Waiting& waiting);
@@ -95,7 +99,8 @@ class Group {
   ledger::Ledger& ledger_;
   const Live& live_;
   const UsagesKept& kept_usages_;
-  const Instant now_;
+  const Instant now_;            // control's time
+  const Duration clock_offset_;  // of jobs that are created
   ledger::Batch batch_;
   std::map<domain::JobNumber, std::shared_ptr<const domain::Job>> jobs_;  // as changed by this group
   std::map<domain::JobKey, domain::JobNumber> created_;

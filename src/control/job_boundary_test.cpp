@@ -134,7 +134,7 @@ TEST(JobBoundary, ACommandThatARecordMakesImpossibleEndsThatJob) {
   fact.fault = domain::Fault::algorithm;
   const UsagesKept usages;
   Group group(*yard.ledger, live, usages, std::make_shared<domain::BatchYard>(),
-              std::make_shared<const domain::Records>(), yard.clock.now());
+              std::make_shared<const domain::Records>(), yard.clock.now(), {});
   Waiting waiting{Fact{{broken.number, 1}, 0, fact}, {}, {}, {}};
   const auto after = group.add(waiting);
   ASSERT_TRUE(after) << after.error().message;

@@ -158,7 +158,8 @@ class Deciding {
     const Shown shown = shown_of(attempt, id, snapshot_.agents);
     if (shown.foreign) return remove(id);  // whoever they are, they are in our attempt's place
     if (attempt.state == AttemptState::ended) {
-      if (shown.any && (!shown.any_alive || now_ >= *attempt.ended + patience_.leave)) remove(id);
+      if (shown.any && (!shown.any_alive || job.own_time(now_) >= *attempt.ended + patience_.leave))
+        remove(id);
       return;
     }
     // Not started yet, or not to the end: nothing was ever heard of these, and the launcher does not know
@@ -188,10 +189,11 @@ class Deciding {
     if (const auto main = job.spec.main_host();
         main && job.state == JobState::active && job.attempt()->hosts[*main].state >= HostState::draining)
       return;
-    const auto since_creation = now_ - job.created;
+    const Instant now = job.own_time(now_);
+    const auto since_creation = now - job.created;
     if (job.spec.max_wait_seconds && since_creation >= std::chrono::seconds(*job.spec.max_wait_seconds))
       decision_.commands.push_back(Expire{job.number, StopCause::max_wait});
-    else if (job.ran_of_max(now_) >= std::chrono::seconds(job.spec.max_runtime_seconds))
+    else if (job.ran_of_max(now) >= std::chrono::seconds(job.spec.max_runtime_seconds))
       decision_.commands.push_back(Expire{job.number, StopCause::max_runtime});
     else if (job.spec.max_pending_seconds && job.attempts.empty() &&
              since_creation >= std::chrono::seconds(*job.spec.max_pending_seconds))
@@ -278,7 +280,7 @@ class Deciding {
     });
     if (taker != snapshot_.jobs.end())
       decision_.commands.push_back(EndPool{job.number, (*taker)->key.name});
-    else if (now_ >= job.warm_pool->until() || !machines_there)
+    else if (job.own_time(now_) >= job.warm_pool->until() || !machines_there)
       decision_.commands.push_back(EndPool{job.number, ""});
     else
       kept_.push_back(&job);
@@ -292,7 +294,7 @@ class Deciding {
     } else if (failure == snapshot_.launch_failures.end()) {
       decision_.ensure.push_back(id);
       if (const auto former = idle_for(job, attempt)) decision_.after.emplace(id, *former);
-    } else if (!try_again(failure->second) || now_ - attempt.started >= patience_.launch) {
+    } else if (!try_again(failure->second) || job.own_time(now_) - attempt.started >= patience_.launch) {
       const bool clients = failure->second.kind == Kind::invalid || failure->second.kind == Kind::not_found;
       const std::string& why = failure->second.message;
       lose(id, missing, clients ? Fault::client : Fault::internal,
@@ -311,7 +313,8 @@ class Deciding {
     // Those that follow a main host are told to end when it has.
     if (const auto main = job.spec.main_host(); main && is_final(attempt.hosts[*main].state))
       told = std::max(told.value_or(Instant{}), attempt.hosts[*main].state_since);
-    return told && now_ >= *told + std::max(patience_.stop_grace, attempt.notice) + patience_.stop_upload;
+    return told && job.own_time(now_) >=
+                       *told + std::max(patience_.stop_grace, attempt.notice) + patience_.stop_upload;
   }
 
   // Agents of attempts that are not, or no more, any job's present one.
@@ -331,7 +334,8 @@ class Deciding {
     for (const auto& job : snapshot_.jobs) guard(*job, [&] { show(*job, view); });
     for (const Job* job : kept_)
       if (!holds(*job)) view.keep(*job);  // what is left of it goes first
-    const schedule::Snapshot yard = view.take();
+    schedule::Snapshot yard = view.take();
+    yard.clock_offset = snapshot_.clock_offset;
     schedule::Plan plan = plan_of(yard);
     tell_what_may_be_made(yard, plan);
     grow_and_shrink(yard, plan);
@@ -445,7 +449,7 @@ class Deciding {
   // follow each other too fast.
   Result<void> stand_in_line(const Job& job, ScheduleView& view) const {
     if (holds(job)) return invalid("waits until the hosts of its former attempt are gone");
-    if (job.attempt() && now_ < *job.attempt()->ended + pause_after(job))
+    if (job.attempt() && job.own_time(now_) < *job.attempt()->ended + pause_after(job))
       return invalid("is tried again soon: " + job.attempt()->interruption);
     if (!job.awaits.empty())
       return invalid("waits for " + std::to_string(job.awaits.size()) +

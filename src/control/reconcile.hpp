@@ -46,6 +46,7 @@ struct Snapshot {
   std::vector<domain::InstanceQuota> quotas = {};
   std::vector<launch::MachineKind> kinds = {};  // that the launcher can make more of
   IdleSince idle_since = {};                    // as the turn before saw it
+  Duration clock_offset = {};                   // what the wall clock is ahead of control's time
 };
 
 // Of one array. Children that wait are in memory, and each turn looks at them: so many are enough for the next turn to
@@ -85,7 +86,7 @@ std::vector<domain::JobNumber> those_to_count(const std::vector<std::shared_ptr<
 
 using Planner = std::function<schedule::Plan(const schedule::Snapshot&, const schedule::Policy&, Instant)>;
 
-// `planner`: another one for tests alone.
+// `now` is control's time (control_time.hpp). `planner`: another one for tests alone.
 Decision decide(const Snapshot& snapshot, const schedule::Policy& policy, const Patience& patience,
                 const Spot& spot, Instant now, const Planner& planner = schedule::plan);
 

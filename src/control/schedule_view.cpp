@@ -194,7 +194,7 @@ void ScheduleView::hold(const Job& job) {
   schedule::Running running;
   running.name = job_title(job);
   running.hosts = placements_of(attempt);
-  running.started = attempt.started;
+  running.started = job.control_time(attempt.started);
   running.priority = job.priority();
   // What is left of an attempt has its machines until it is removed, and they count for its compute environment.
   if (job.spec.plain() && !attempt.environment.empty())
@@ -227,7 +227,7 @@ void ScheduleView::hold(const Job& job) {
     stand_in_line(job, *running.line, running.share);
     if (const auto& fair = snapshot_.lines[*running.line].fair)
       shares_[*running.line][running.share] +=
-          used_since(cpus_of(attempt), attempt.started, fair->decay, now_);
+          used_since(cpus_of(attempt), running.started, fair->decay, now_);
     if (!snapshot_.lines[*running.line].quota_shares.empty()) {
       running.demands = demands_of(instances);
       running.gives_way = !running.leaving;
@@ -238,8 +238,8 @@ void ScheduleView::hold(const Job& job) {
 
 void ScheduleView::keep(const Job& job) {
   const Attempt& attempt = *job.attempt();
-  snapshot_.pools.push_back(
-      {job.number, "the warm pool of " + job_title(job), placements_of(attempt), job.warm_pool->until()});
+  snapshot_.pools.push_back({job.number, "the warm pool of " + job_title(job), placements_of(attempt),
+                             job.control_time(job.warm_pool->until())});
 }
 
 void ScheduleView::need_instances(const Environment& environment, const Instances& instances,
@@ -338,7 +338,7 @@ std::optional<Duration> ScheduleView::run_left(const Job& job) const {
   if (most >= kBatchRuntimeSecondsMax) return std::nullopt;
   // Of Batch's jobs each attempt has its own time.
   const bool waits = job.state == JobState::waiting;
-  const Duration ran = job.spec.batch && waits ? Duration{} : job.ran_of_max(now_);
+  const Duration ran = job.spec.batch && waits ? Duration{} : job.ran_of_max(job.own_time(now_));
   return std::max(Duration{}, std::chrono::seconds(most) - ran);
 }
 
@@ -349,6 +349,7 @@ Duration ScheduleView::after_run(const Job& job) const {
 // At the latest. An instant that has passed says nothing.
 std::optional<Instant> ScheduleView::ends_by(const Job& job) const {
   const Attempt& attempt = *job.attempt();
+  const Instant now = job.own_time(now_);
   std::optional<Instant> end;
   if (attempt.interrupted) {
     end = *attempt.interrupted + std::max(attempt.notice, surroundings_.stop) + after_run(job);
@@ -357,10 +358,11 @@ std::optional<Instant> ScheduleView::ends_by(const Job& job) const {
   } else if (const auto left = run_left(job)) {
     // Its time begins when it has begun to run.
     const Instant begins =
-        attempt.training_started ? now_ : std::max(now_, attempt.started + surroundings_.launch);
+        attempt.training_started ? now : std::max(now, attempt.started + surroundings_.launch);
     end = begins + *left + after_run(job);
   }
-  return end && *end > now_ ? end : std::nullopt;
+  if (!end || *end <= now) return std::nullopt;
+  return job.control_time(*end);
 }
 
 // Who shares the line: who has jobs in it, and who had some lately.

@@ -33,6 +33,7 @@ double taken_after_hours(const Spot& spot, AttemptId attempt, HostIndex host) {
   return -std::log(uniform) / spot.interruptions_per_host_hour;
 }
 
+// `at` is in the time of the attempt's job.
 bool was_there(const Attempt& attempt, Instant at) {
   return attempt.started < at && (!attempt.ended || *attempt.ended > at);
 }
@@ -56,7 +57,7 @@ class Choosing {
     for (const auto& job : jobs_) {
       if (!event.region.empty() && event.region != job->key.region) continue;
       for (const Attempt& attempt : job->attempts) {
-        if (!job->on_spot(attempt) || !was_there(attempt, event.at)) continue;
+        if (!job->on_spot(attempt) || !was_there(attempt, job->own_time(event.at))) continue;
         for (HostIndex host = 0; host < job->spec.hosts(); ++host) {
           if (!event.instance_type.empty() && event.instance_type != job->spec.instance_type(host)) continue;
           if (!event.machine.empty()) {
@@ -77,7 +78,7 @@ class Choosing {
       const Attempt& attempt = *job->attempt();
       for (HostIndex host = 0; host < attempt.hosts.size(); ++host) {
         const double hours = taken_after_hours(spot_, {job->number, attempt.number}, host);
-        if (double((now_ - attempt.started).count()) >= hours * double(kMilliseconds))
+        if (double((job->own_time(now_) - attempt.started).count()) >= hours * double(kMilliseconds))
           take(*job, attempt, host, "spot capacity was taken back (by chance, as the config says)");
       }
     }

@@ -22,7 +22,7 @@ namespace trainyard::control {
 
 // One line of a trace: capacity that was taken back.
 struct TraceEvent {
-  Instant at;
+  Instant at;                 // of the wall clock when it is read, then in control's time
   std::string region;         // "" = any
   std::string instance_type;  // "" = any
   std::string machine;        // every host on it; "" = `hosts` of them, wherever they are

@@ -33,13 +33,13 @@ class Applying {
   Applying(const Subject& subject, Instant at) : subject_(subject), at_(at) {
     if (!subject.job) return;
     job_ = *subject.job;
-    // Wall clocks are set back; histories are not.
-    at_ = std::max(at, job_.modified);
+    at_ = std::max(job_.own_time(at), job_.modified);
   }
 
   Result<Change> on(const Create& create) {
     CHECK(!subject_.job, "the writer has looked whether the name is taken");
     Change change{create.job, {}};
+    at_ = create.job.own_time(at_);
     change.job->created = change.job->modified = at_;
     if (const int64_t keep = change.job->spec.keep_alive_seconds; keep > 0)
       change.job->warm_pool = WarmPool{WarmPoolState::in_use, keep, {}, {}, {}};
@@ -406,7 +406,7 @@ class Applying {
   }
 
   const Subject& subject_;
-  Instant at_;
+  Instant at_;  // in the time of the job, if one is concerned
   Job job_;
 };
 

@@ -25,7 +25,7 @@
 namespace trainyard::control {
 
 struct Create {
-  domain::Job job;  // with number, key, account and spec
+  domain::Job job;  // with number, key, account, spec and clock_offset
   std::string arn;
   std::vector<domain::Tag> tags;
 };
@@ -173,6 +173,7 @@ struct Change {
   bool nothing() const { return !job && !tags && !noun && !records; }
 };
 
+// `at` is control's time (control_time.hpp).
 Result<Change> apply(const Subject& subject, const Command& command, Instant at);
 
 // The job that a command concerns: by number; nothing for tags.

@@ -27,6 +27,7 @@ Job child_of(const Job& array, uint32_t index) {
   child.spec = array.spec;
   child.parent = array.number;
   child.created = child.modified = array.created;
+  child.clock_offset = array.clock_offset;
   if (!array.transitions.empty()) {
     child.transitions.push_back(array.transitions.front());
     child.transitions.back().end.reset();

@@ -455,6 +455,7 @@ Json progress_json(const Job& job) {
             {"output_uri", job.output_uri},
             {"training_start", instant_json(job.training_start)},
             {"training_end", instant_json(job.training_end)}};
+  if (job.clock_offset != Duration{}) json["clock_offset"] = job.clock_offset.count();
   if (job.warm_pool) json["warm_pool"] = to_json(*job.warm_pool);
   if (job.withdrawn != Withdrawn::no) {
     json["withdrawn"] = to_string(job.withdrawn);
@@ -470,6 +471,7 @@ Json progress_json(const Job& job) {
 
 Result<Job> job_from_json(const Json& json) {
   Job job;
+  int64_t clock_offset = 0;
   Fields fields(json, "job");
   fields.read("number", job.number)
       .read("key", job.key, job_key_from_json)
@@ -496,8 +498,10 @@ Result<Job> job_from_json(const Json& json) {
       .read("output_uri", job.output_uri)
       .read("training_start", job.training_start)
       .read("training_end", job.training_end)
-      .read("warm_pool", job.warm_pool, warm_pool_from_json);
+      .read("warm_pool", job.warm_pool, warm_pool_from_json)
+      .read("clock_offset", clock_offset);
   TRY(fields.result());
+  job.clock_offset = Duration{clock_offset};
   return job;
 }
 

@@ -220,6 +220,9 @@ struct Job {
   JobState state = JobState::waiting;
   Instant created;
   Instant modified;
+  // All instants of a job are of one time of its own, which no jump of the wall clock moves (docs/decisions/32): control's
+  // time and this. Its creation is what the wall clock showed then.
+  Duration clock_offset{};
   std::vector<Transition> transitions;  // the last one is the present phase
   std::string wait_reason;              // "" unless waiting: why, how much is missing, who holds it
   std::string note;  // what the user should know: "each host was scaled to 1/2 of ml.m5.4xlarge .."
@@ -253,6 +256,9 @@ struct Job {
   bool keeps_hosts() const { return warm_pool && warm_pool->state == WarmPoolState::available; }
   // Something may still happen to it.
   bool live() const { return !finished() || keeps_hosts(); }
+  // Control's time in the job's, and the reverse.
+  Instant own_time(Instant of_control) const { return of_control + clock_offset; }
+  Instant control_time(Instant own) const { return own - clock_offset; }
   // Over all attempts: what MaxRuntime limits and what is billed. Waiting is not in it.
   Duration ran(Instant now) const;
   // What of that counts against max_runtime_seconds.

@@ -62,6 +62,7 @@ Result<void> check_instants(const Attempt& attempt) {
 Result<void> check_instants(const Job& job) {
   TRY(check_instant("created", job.created));
   TRY(check_instant("modified", job.modified));
+  TRY(within("clock_offset", job.clock_offset.count(), -kInstantMillisecondsMax, kInstantMillisecondsMax));
   TRY(check_instant("stop_requested", job.stop_requested));
   TRY(check_instant("training_start", job.training_start));
   TRY(check_instant("training_end", job.training_end));

@@ -52,9 +52,10 @@ std::optional<Usage> usage_after(const std::optional<Usage>& present, const Job*
   const Attempt* was = before ? before->attempt() : nullptr;
   if (!was || was->number != ended->number || was->state == AttemptState::ended) return std::nullopt;
   // Attempts of one share may end out of order, by what their agents say: what is known is of the later instant.
-  const Instant at = present ? std::max(present->at, *ended->ended) : *ended->ended;
+  const Instant end = after.control_time(*ended->ended);
+  const Instant at = present ? std::max(present->at, end) : end;
   const double cpus = cpus_of(*ended);
-  Usage sum = faded({used_since(cpus, ended->started, decay, *ended->ended), *ended->ended, cpus}, decay, at);
+  Usage sum = faded({used_since(cpus, ended->started, decay, *ended->ended), end, cpus}, decay, at);
   if (!present) return sum;
   const Usage before_it = faded(*present, decay, at);
   sum.cpu_seconds += before_it.cpu_seconds;

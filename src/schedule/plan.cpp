@@ -236,7 +236,8 @@ class Planning {
 
     // Whoever waits before it for something else might come in between.
     if (nobody_waits_ && promise_->at && *promise_->at > now_)
-      plan_.waits.push_back({job.job, its_reason_ + starts_by(*promise_->at), promise_->at, Lack::room});
+      plan_.waits.push_back({job.job, its_reason_ + starts_by(*promise_->at + snapshot_.clock_offset),
+                             promise_->at, Lack::room});
     else
       plan_.waits.push_back({job.job, its_reason_, {}, Lack::room});
   }

@@ -193,6 +193,7 @@ struct Snapshot {
   std::vector<Running> running = {};
   std::vector<Waiting> waiting = {};  // by job, ascending
   std::vector<Pool> pools = {};
+  Duration clock_offset = {};  // added to instants that people read
 };
 
 struct Policy {

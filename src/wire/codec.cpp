@@ -170,6 +170,7 @@ std::string encode_order(const Order& order) {
                   {"spec", to_json(order.spec)},
                   {"share", to_json(order.share)},
                   {"created", to_milliseconds(order.created)},
+                  {"issued", to_milliseconds(order.issued)},
                   {"wire_address", order.wire_address},
                   {"api_address", order.api_address},
                   {"objects_endpoint", order.objects_endpoint},
@@ -211,6 +212,7 @@ Result<Order> decode_order(std::string_view bytes) {
       .read("spec", order.spec, domain::job_spec_from_json)
       .read("share", order.share, domain::share_from_json)
       .read("created", order.created)
+      .read("issued", order.issued)
       .read("wire_address", order.wire_address)
       .read("api_address", order.api_address)
       .read("objects_endpoint", order.objects_endpoint)

@@ -181,7 +181,8 @@ struct Order {
   std::string account;
   domain::JobSpec spec;
   domain::Share share;
-  Instant created;           // of the attempt
+  Instant created;           // of the attempt, by the wall clock
+  Instant issued = {};       // of this order, in the job's own time; facts go by it. 0: by the wall clock
   std::string wire_address;  // where the server listens for agents: "unix:/path"
   std::string api_address;   // "127.0.0.1:PORT" of the server's one port: what the in-job relay connects to
   std::string objects_endpoint;  // URL of the object store for the agent itself: "http://127.0.0.1:PORT"

@@ -114,27 +114,27 @@ Outcome<batch::GetJobQueueSnapshotResponse> snapshot(const Services& services, c
   batch::GetJobQueueSnapshotResponse out;
   out.front_of_queue.emplace();
   out.front_of_queue->jobs.emplace();
-  out.front_of_queue->last_updated_at = to_milliseconds(fronts->seen);
+  out.front_of_queue->last_updated_at = to_milliseconds(fronts->seen + context.clock_offset);
   if (const auto front = fronts->queues.find(key); front != fronts->queues.end()) {
     for (const control::FrontJob& each : front->second.jobs) {
       const Job* job = still_there(each.job);
       if (!job) continue;
       batch::FrontOfQueueJobSummary summary;
       summary.job_arn = arn_in_queue(*job);
-      summary.earliest_time_at_position = to_milliseconds(each.since);
+      summary.earliest_time_at_position = to_milliseconds(each.since + context.clock_offset);
       out.front_of_queue->jobs->push_back(std::move(summary));
     }
     if (!front->second.of_shares.empty()) {
       out.front_of_quota_shares.emplace();
       out.front_of_quota_shares->quota_shares.emplace();
-      out.front_of_quota_shares->last_updated_at = to_milliseconds(fronts->seen);
+      out.front_of_quota_shares->last_updated_at = to_milliseconds(fronts->seen + context.clock_offset);
     }
     for (const auto& [share, each] : front->second.of_shares) {
       const Job* job = still_there(each.job);
       if (!job) continue;
       batch::FrontOfQuotaShareJobSummary summary;
       summary.job_arn = arn_in_queue(*job);
-      summary.earliest_time_at_position = to_milliseconds(each.since);
+      summary.earliest_time_at_position = to_milliseconds(each.since + context.clock_offset);
       (*out.front_of_quota_shares->quota_shares)[share] = {std::move(summary)};
     }
   }

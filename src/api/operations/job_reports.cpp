@@ -219,7 +219,7 @@ Outcome<own::ListJobsResponse> list_jobs(const Settings& settings, const Service
         continue;
       // Why one waits is not in the tables.
       const auto live = services.control.find(kept.key);
-      out.jobs->push_back(shown(settings, live ? **live : kept, tags, context.now));
+      out.jobs->push_back(shown(settings, live ? **live : kept, tags, context.own_time(kept.clock_offset)));
       if (!kept.is_array()) continue;
       out.jobs->back().array = TRY(progress_of(services.control, kept));
       out.jobs->back().cost.reset();  // its children's, who are too many to be added up in a list
@@ -260,10 +260,11 @@ Outcome<own::Job> describe_job(const Settings& settings, const Services& service
   if (!found) return found.error();
   const domain::Job& job = **found;
   const auto tags = TRY(services.control.tags(control::job_arn(job)));
-  own::Job out = shown(settings, job, tags, context.now);
+  const Instant now = context.own_time(job.clock_offset);
+  own::Job out = shown(settings, job, tags, now);
   if (job.is_array()) {
     out.array = TRY(progress_of(services.control, job));
-    TRY(add_children(settings, services, job, context.now, out));
+    TRY(add_children(settings, services, job, now, out));
   }
   if (auto metrics = TRY(metrics_of(services.metrics, job)); !metrics.empty())
     out.metrics = std::move(metrics);
@@ -328,14 +329,15 @@ Outcome<own::GetCostReportResponse> cost_report(const Settings& settings, const 
   std::vector<std::string> unpriced;
   // What a child cost is its array's: `named` is the one by whose name, time and tags it is summed.
   const auto add = [&](const domain::Job& job, const domain::Job& named) -> Result<void> {
-    const Seconds seconds = seconds_of(job, context.now);
-    const auto cost = cost_of_job(settings.prices, job, context.now);
+    const Instant now = context.own_time(job.clock_offset);
+    const Seconds seconds = seconds_of(job, now);
+    const auto cost = cost_of_job(settings.prices, job, now);
     for (const auto& type : cost.unpriced)
       if (std::find(unpriced.begin(), unpriced.end(), type) == unpriced.end()) unpriced.push_back(type);
     total.add(cost, seconds.billable * int64_t(job.spec.hosts()));
     if (by == "instance") {
       for (const auto& group : job.spec.groups)
-        groups[group.instance_type].add(cost_of_groups(settings.prices, job, {group}, context.now),
+        groups[group.instance_type].add(cost_of_groups(settings.prices, job, {group}, now),
                                         seconds.billable * int64_t(group.count));
       return {};
     }

@@ -37,6 +37,7 @@ class Views {
  public:
   explicit Views(observe::Metrics& metrics) : metrics_(metrics) {}
 
+  // `now` is in the job's own time.
   Outcome<sagemaker::DescribeTrainingJobResponse> describe_job(const domain::Job& job, Instant now) {
     std::shared_ptr<const View> view = find(job.number);
     if (!view || stale(*view, job, now)) {
@@ -172,7 +173,8 @@ Outcome<sagemaker::ListTrainingJobsResponse> list_training_jobs(
       return validation_exception("Invalid pagination token: " + page.error().message);
     return page.error();
   }
-  for (const auto& job : page->jobs) out.training_job_summaries->push_back(summary_of(job, context.now));
+  for (const auto& job : page->jobs)
+    out.training_job_summaries->push_back(summary_of(job, context.own_time(job.clock_offset)));
   if (!page->next_token.empty()) out.next_token = page->next_token;
   return out;
 }
@@ -293,7 +295,7 @@ void add_sagemaker(OperationTable& table, const Settings& settings, const Servic
         const auto job = services.control.find({context.region, *request.training_job_name});
         if (!job) return told<sagemaker::DescribeTrainingJobResponse>(job.error());
         if ((*job)->spec.plain()) return no_such_job();
-        return views->describe_job(**job, context.now);
+        return views->describe_job(**job, context.own_time((*job)->clock_offset));
       });
   table.add<sagemaker::ListTrainingJobs>(
       [&](const Context& context, const sagemaker::ListTrainingJobsRequest& request) {

@@ -74,7 +74,8 @@ Refusal refusal_of(const HttpAnswer& answer, const std::string& doing) {
   if (code.empty() && answer.status == 412) {
     refusal.error.message = std::string(fault::kKeyExists) + ": " + refusal.error.message;
   }
-  refusal.not_done = answer.status == 503 || answer.status == 429;
+  // A clock may have been set between signing and checking; the next request is signed anew.
+  refusal.not_done = answer.status == 503 || answer.status == 429 || code == "RequestTimeTooSkewed";
   // Temporary keys that ended may have been renewed when they are asked for again.
   refusal.may_pass = refusal.not_done || answer.status == 500 || answer.status == 502 ||
                      answer.status == 504 || code == "RequestTimeout" || code == "ExpiredToken";

@@ -1,0 +1,50 @@
+// What true time says about deadlines, bills and histories, whatever the clocks show.
+#include <cmath>
+
+#include "base/json.hpp"
+#include "sim/checkers.hpp"
+#include "sim/wishes.hpp"
+
+namespace trainyard::sim {
+
+using namespace domain;
+
+// A job was ended for having waited or run for too long.
+void Checkers::expired(const Json& command) {
+  const auto number = JobNumber(*int_at(command, "job"));
+  const Job* job = durable(number);
+  World::check(job, "a job expired that nobody knows");
+  const std::string cause = *string_at(command, "cause");
+  const bool ran_too_long = cause == to_string(StopCause::max_runtime);
+  const auto since = ran_too_long ? first_ran_.find(number) : created_.find(number);
+  World::check(since != (ran_too_long ? first_ran_.end() : created_.end()),
+               title(*job) + " ran out of time before it began");
+  const int64_t seconds = ran_too_long ? job->spec.max_runtime_seconds
+                          : cause == to_string(StopCause::max_wait)
+                              ? job->spec.max_wait_seconds.value_or(0)
+                              : job->spec.max_pending_seconds.value_or(0);
+  const Duration passed = world_.elapsed() - since->second;
+  World::check(passed + kTimeTolerance >= std::chrono::seconds(seconds),
+               title(*job) + " was ended by " + cause + " after " + std::to_string(passed.count() / 1000) +
+                   " s of " + std::to_string(seconds));
+}
+
+// After each commit that changed it.
+void Checkers::check_times(const Job& job) {
+  const auto [created, fresh] = created_.emplace(job.number, world_.elapsed());
+  if (fresh && job.parent == 0 && job.spec.principal != kHostileUser)
+    World::check(std::abs((job.created - server_clock_.now()).count()) <= kTimeTolerance.count(),
+                 title(job) + " was created at another time than the clock shows");
+  if (job.training_start) {
+    World::check(job.created <= *job.training_start, title(job) + " trained before it was created");
+    World::check(!job.training_end || *job.training_start <= *job.training_end,
+                 title(job) + " ended its training before it began");
+  }
+  if (!job.finished() || !finished_.emplace(job.number, world_.elapsed()).second) return;
+  const Duration ran = job.ran(job.modified), lived = world_.elapsed() - created->second;
+  World::check(ran >= Duration{} && ran <= lived + kTimeTolerance,
+               title(job) + ": " + std::to_string(ran.count() / 1000) +
+                   " s are billed, and it was there for " + std::to_string(lived.count() / 1000));
+}
+
+}  // namespace trainyard::sim

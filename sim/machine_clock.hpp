@@ -1,0 +1,39 @@
+// The clocks of one machine: both show the true time until somebody sets the wall clock, or the machine is suspended.
+//
+// Threads: one. Lifetime: the world outlives it.
+#pragma once
+
+#include "sim/world.hpp"
+
+namespace trainyard::sim {
+
+// Which clocks of a suspended machine go on.
+enum class Suspension { both_go_on, wall_goes_on, both_stand };
+
+class MachineClock final : public Clock {
+ public:
+  explicit MachineClock(World& world) : world_(world) {}
+
+  Instant now() override { return world_.now() + set_; }
+  std::chrono::nanoseconds monotonic() override { return world_.elapsed() - stood_; }
+
+  // Somebody sets the wall clock.
+  void set(Duration by) { set_ += by; }
+  // The machine goes on after it was suspended for so long.
+  void resume(Suspension kind, Duration suspended) {
+    if (kind != Suspension::both_go_on) stood_ += suspended;
+    if (kind == Suspension::both_stand) set_ -= suspended;
+  }
+
+ private:
+  World& world_;
+  Duration set_{}, stood_{};
+};
+
+// Mostly backward by up to two hours or forward by up to two, sometimes by a day: a wrong time zone, a wrong date.
+inline Duration some_jump(World& world) {
+  const Duration by = world.random.chance(5) ? world.between(23h, 25h) : world.between(1s, 2h);
+  return world.random.chance(2) ? by : -by;
+}
+
+}  // namespace trainyard::sim

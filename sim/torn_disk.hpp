@@ -1,0 +1,57 @@
+// TornDisk is a disk in memory beneath SQLite that may lose power: of what was written and not synced yet any part
+// survives, in any order, and a write may be torn between sectors. What was synced survives whole.
+//
+// It is SQLite's default file system as long as it lives, so the ledger that ships runs on it with its own journal.
+// After lose_power() programs go on as if nothing had happened, which nobody will ever see: what survived is fixed, and is
+// found after power_on().
+//
+// Threads: one. Lifetime: outlives all connections; one at a time.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sim/world.hpp"
+
+namespace trainyard::sim {
+
+class TornDisk {
+ public:
+  explicit TornDisk(World& world);
+  ~TornDisk();
+  TornDisk(const TornDisk&) = delete;
+
+  void lose_power();
+  // At the so-many-th write, sync or truncation from now on; 0: not at all.
+  void lose_power_after(uint64_t steps) { steps_left_ = steps; }
+  bool power_lost() const { return power_lost_; }
+  // Requires: no file is open.
+  void power_on();
+
+  struct Hooks;  // SQLite's side, in torn_disk.cpp
+
+ private:
+  // A write, or a truncation to `at`.
+  struct Change {
+    uint64_t at = 0;
+    std::string bytes;
+    bool truncates = false;
+  };
+  struct File;
+
+  void step();
+  std::string survivor_of(const File& file);
+  static void make(const Change& change, std::string& content);
+
+  World& world_;
+  std::map<std::string, std::shared_ptr<File>> files_;  // shared with those who have them open
+  std::map<std::string, std::string> survivors_;        // once the power is lost
+  bool power_lost_ = false;
+  uint64_t steps_left_ = 0;
+  std::unique_ptr<Hooks> hooks_;
+};
+
+}  // namespace trainyard::sim

@@ -1,0 +1,27 @@
+// JobClock tells the job's own time, by which the server keeps the job's history: the server's when it wrote the order,
+// and what has passed on this machine since. The wall clocks of both machines may differ, and be set meanwhile.
+//
+// Threads: call from anywhere. Lifetime: the clock outlives it.
+#pragma once
+
+#include "base/time.hpp"
+
+namespace trainyard::agent {
+
+class JobClock {
+ public:
+  // `issued`: of the order; 0, of a server that does not say it: by the wall clock.
+  JobClock(Clock& clock, Instant issued) : clock_(clock), issued_(issued), began_(clock.monotonic()) {}
+
+  Instant now() const {
+    if (issued_ == Instant{}) return clock_.now();
+    return issued_ + std::chrono::floor<Duration>(clock_.monotonic() - began_);
+  }
+
+ private:
+  Clock& clock_;
+  const Instant issued_;
+  const std::chrono::nanoseconds began_;
+};
+
+}  // namespace trainyard::agent

@@ -1,0 +1,101 @@
+#include "control/control_time.hpp"
+
+#include <algorithm>
+
+#include "base/log.hpp"
+#include "domain/json_fields.hpp"
+#include "domain/limits.hpp"
+
+namespace trainyard::control {
+namespace {
+
+Duration monotonic_of(Clock& clock) { return std::chrono::floor<Duration>(clock.monotonic()); }
+
+std::string in_seconds(Duration duration) { return std::to_string(duration.count() / 1000); }
+
+}  // namespace
+
+Json to_json(const ClockRecord& record) {
+  return {{"boot", record.boot},
+          {"base", record.base.count()},
+          {"offset", record.offset.count()},
+          {"seen", to_milliseconds(record.seen)}};
+}
+
+Result<ClockRecord> clock_record_from_json(const Json& json) {
+  ClockRecord record;
+  int64_t base = 0, offset = 0;
+  TRY(domain::Fields(json, "clock")
+          .read("boot", record.boot)
+          .read("base", base)
+          .read("offset", offset)
+          .read("seen", record.seen)
+          .result());
+  for (const int64_t each : {base, offset, to_milliseconds(record.seen)})
+    if (each < -domain::kInstantMillisecondsMax || each > domain::kInstantMillisecondsMax)
+      return invalid("clock: " + std::to_string(each) + " ms is beyond all clocks");
+  record.base = Duration{base};
+  record.offset = Duration{offset};
+  return record;
+}
+
+ControlTime::ControlTime(Clock& clock, ClockSettings settings)
+    : clock_(clock), settings_(std::move(settings)) {
+  const Duration monotonic = looked_at_ = monotonic_of(clock);
+  const Duration wall = clock.now().time_since_epoch();
+  if (const auto& record = settings_.record) {
+    offset_ = record->offset;
+    const bool same_boot = !settings_.boot.empty() && record->boot == settings_.boot &&
+                           Instant{record->base + monotonic} >= record->seen;
+    const Duration by_wall = std::max(wall - offset_, record->seen.time_since_epoch());
+    base_ = same_boot ? record->base : by_wall - monotonic;
+  } else {
+    base_ = wall - monotonic;
+  }
+  const std::lock_guard lock(mutex_);
+  const Instant now = look();
+  settings_.keep({settings_.boot, base_, offset_, now});
+}
+
+Instant ControlTime::now() {
+  const std::lock_guard lock(mutex_);
+  return look();
+}
+
+Duration ControlTime::offset() const {
+  const std::lock_guard lock(mutex_);
+  return offset_;
+}
+
+void ControlTime::not_before(Instant least) {
+  const std::lock_guard lock(mutex_);
+  const Instant now = look();
+  if (now >= least) return;
+  base_ += least - now;
+  settings_.keep({settings_.boot, base_, offset_, look()});
+}
+
+Instant ControlTime::look() {
+  const Duration monotonic = std::max(monotonic_of(clock_), looked_at_);
+  const Duration unseen = monotonic - looked_at_;
+  looked_at_ = monotonic;
+  bool jumped = false;
+  if (unseen > settings_.unwatched_max) {
+    base_ -= unseen - settings_.unwatched_max;
+    jumped = true;
+    log(Level::warning, "control", "the server did not run for a while; deadlines are put off",
+        {{"seconds", in_seconds(unseen)}});
+  }
+  const Instant now{base_ + monotonic};
+  const Duration difference = clock_.now() - now;
+  if (const Duration step = difference - offset_; step >= kClockStepMin || step <= -kClockStepMin) {
+    offset_ = difference;
+    log(Level::warning, "control", "the wall clock was set; deadlines stay as they are",
+        {{"seconds", in_seconds(step)}});
+    jumped = true;
+  }
+  if (jumped) settings_.keep({settings_.boot, base_, offset_, now});
+  return now;
+}
+
+}  // namespace trainyard::control
