@@ -61,9 +61,7 @@ Result<void> walk_below(const host::File& directory, const std::string& prefix, 
 }  // namespace
 
 Result<Tree> Tree::open(const std::string& directory) {
-  host::File root(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!root) return from_errno("opening " + directory);
-  return Tree(std::move(root));
+  return Tree(TRY(host::open_confined_directory(directory)));
 }
 
 Result<void> Tree::walk(const std::string& directory, const Visitor& visitor) const {

@@ -1,6 +1,6 @@
 // Looks and works below a directory whose content a job may write, and never leaves it: the job may put links, FIFOs,
 // devices and mounts wherever we look, at any time. The directory is held by a descriptor that was opened before the job
-// ran (host/beneath.hpp says how paths are resolved).
+// ran, the root of a mount of its own where this process may make one (host/beneath.hpp says how paths are resolved).
 //
 // Threads: const calls from any. Errors: those of files; invalid: a path leads through a link or onto another mount, or
 // something else is where a regular file or a directory is asked for.

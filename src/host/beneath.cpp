@@ -1,6 +1,7 @@
 #include "host/beneath.hpp"
 
 #include <fcntl.h>
+#include <linux/mount.h>
 #include <linux/openat2.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -13,14 +14,20 @@
 namespace trainyard::host {
 namespace {
 
+// Headers before Linux 5.14 lack it.
+constexpr uint64_t kNoSymbolicLinks = 0x00200000;  // MOUNT_ATTR_NOSYMFOLLOW
+
 // A job that makes and removes a file in turns cannot hold us longer than so many rounds.
 constexpr int kCreateTriesMax = 100;
 
-Result<File> open_beneath(const File& directory, const std::string& path, uint64_t flags, unsigned mode = 0) {
+constexpr uint64_t kNoLinks = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
+
+Result<File> open_beneath(const File& directory, const std::string& path, uint64_t flags, unsigned mode = 0,
+                          uint64_t resolve = kNoLinks | RESOLVE_NO_XDEV) {
   open_how how = {};
   how.flags = flags | O_CLOEXEC;
   how.mode = mode;
-  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV;
+  how.resolve = resolve;
   long descriptor;
   do
     descriptor =
@@ -48,7 +55,38 @@ Result<File> open_of_type(const File& directory, const std::string& path, mode_t
   return File(descriptor);
 }
 
+// A copy of the mount that the directory lies on, whose root is the directory. None where that is not possible here.
+File clone_mount(const File& directory) {
+  File mount(int(::syscall(SYS_open_tree, directory.descriptor(), "",
+                           AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC)));
+  if (!mount) return mount;
+  mount_attr wanted = {};
+  wanted.attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC | kNoSymbolicLinks;
+  if (::syscall(SYS_mount_setattr, mount.descriptor(), "", AT_EMPTY_PATH, &wanted, sizeof wanted) != 0)
+    mount.close();
+  return mount;
+}
+
+Result<File> confined(File directory) {
+  const File mount = clone_mount(directory);
+  if (!mount) return directory;
+  // The mount stays as long as something in it is open, though it is in no namespace any more when `mount` is closed.
+  return open_beneath(mount, "", O_RDONLY | O_DIRECTORY);
+}
+
 }  // namespace
+
+Result<File> open_confined_directory(const std::string& path) {
+  File plain(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!plain) return from_errno("opening " + path);
+  return confined(std::move(plain));
+}
+
+Result<File> open_confined_directory_beneath(const std::string& directory, const std::string& path) {
+  const File above(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!above) return from_errno("opening " + directory);
+  return confined(TRY(open_beneath(above, path, O_RDONLY | O_DIRECTORY, 0, kNoLinks)));
+}
 
 Result<File> open_directory_beneath(const File& directory, const std::string& path) {
   return open_beneath(directory, path, O_RDONLY | O_DIRECTORY);

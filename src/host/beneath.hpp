@@ -16,6 +16,16 @@
 
 namespace trainyard::host {
 
+// Opens the directory as the root of a mount of its own that is attached nowhere: "..", links and device files lead
+// nowhere from there even in a call that forgets to say so, since the mount has nothing above it and is nosymfollow,
+// nodev, nosuid and noexec. The mount goes with the last descriptor in it. Nothing that is mounted below the directory is
+// part of it; renaming and linking between two of them fails with EXDEV. Where the kernel or the process's rights do not
+// give such a mount, the descriptor is a plain one. Requires: no job can replace the directory or what lies above it.
+Result<File> open_confined_directory(const std::string& path);
+
+// The same of `path` beneath `directory`: no link is followed on the way to it, mounts are entered. invalid: one is there.
+Result<File> open_confined_directory_beneath(const std::string& directory, const std::string& path);
+
 // Paths are relative to `directory`; "" is the directory itself.
 Result<File> open_directory_beneath(const File& directory, const std::string& path);
 // A regular file, for reading.

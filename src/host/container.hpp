@@ -85,7 +85,10 @@ struct ContainerSpec {
   // Where no cgroup can: each user inside may have so many processes, which the kernel counts by user namespace.
   bool pids_max_by_user = false;
   uint64_t shared_memory_bytes = 64 << 20;  // /dev/shm
-  uint32_t user_id = 0;                     // as whom the first process runs (image.hpp resolves names)
+  // What may be written to the root of this machine's own system and to /tmp, which lie in memory; 0: parts of
+  // memory_bytes. Images write to their layer instead, which is as large as its directory allows, and to /tmp.
+  uint64_t scratch_bytes_max = 0;
+  uint32_t user_id = 0;  // as whom the first process runs (image.hpp resolves names)
   uint32_t group_id = 0;
   std::vector<std::string> devices;       // device files of this machine that appear inside: "/dev/nvidia0"
   std::vector<ProcessLimit> limits = {};  // of its processes, as far as the machine allows; others are ours

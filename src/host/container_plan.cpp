@@ -187,12 +187,12 @@ Result<ChildPlan> make_plan(const ContainerSpec& spec, const Bundle& bundle, con
   if (!spec.network_namespace.empty()) plan.add({What::enter_network, spec.network_namespace});
 
   // Names only, some hundred.
-  plan.add({What::mount_tmpfs, stage.path, "mode=0755,size=1m"});
+  plan.add({What::mount_tmpfs, stage.path, "mode=0755," + tmpfs_limits(1 << 20)});
   const std::string root = stage.root();
   plan.add({What::make_directory, root, "", 0755});
   switch (kind) {
     case RootKind::tmpfs:
-      plan.add({What::mount_tmpfs, root, "mode=0755,size=" + std::to_string(bundle.root_bytes)});
+      plan.add({What::mount_tmpfs, root, "mode=0755," + tmpfs_limits(bundle.root_bytes)});
       plan.add({What::give, root});
       for (const auto& step : bundle.root) {
         const std::string path = root + "/" + step.path;

@@ -19,6 +19,9 @@ namespace {
 constexpr uint64_t kTmpfsBytesLeast = 64 << 20;        // a package cache fits
 constexpr uint64_t kTmpfsBytesUnlimited = 1ull << 30;  // where the container has no memory limit
 constexpr uint64_t kDeviceBytes = 64 << 10;            // /dev holds names only
+constexpr uint64_t kTmpfsBytesPerFile =
+    4 << 10;                                 // files of a page and more; a file's own record takes a fourth
+constexpr uint64_t kTmpfsFilesLeast = 1024;  // names of a container's system, devices and mount points
 // The out-of-memory killer must take a process of the job, not the runtime that waits for it in the same
 // cgroup.
 constexpr int kOutOfMemoryScore = 500;
@@ -47,9 +50,13 @@ Json mount(std::string destination, std::string type, std::string source, std::v
           {"options", std::move(options)}};
 }
 
+std::string files_limit(uint64_t bytes) {
+  return "nr_inodes=" + std::to_string(std::max(kTmpfsFilesLeast, bytes / kTmpfsBytesPerFile));
+}
+
 Json tmpfs(const std::string& destination, uint64_t bytes) {
   return mount(destination, "tmpfs", "tmpfs",
-               {"nosuid", "nodev", "mode=1777", "size=" + std::to_string(bytes)});
+               {"nosuid", "nodev", "mode=1777", "size=" + std::to_string(bytes), files_limit(bytes)});
 }
 
 std::string in_capitals(std::string text) {
@@ -225,13 +232,19 @@ std::vector<Mount> with_mounts_below(const std::vector<Mount>& mounts, std::stri
   return all;
 }
 
+std::string tmpfs_limits(uint64_t bytes) {
+  return "size=" + std::to_string(bytes) + "," + files_limit(bytes);
+}
+
 Result<Bundle> make_bundle(const ContainerSpec& spec, const std::vector<SystemEntry>& system,
                            const Stage& stage, const std::optional<IdRange>& ids, const Json& filter) {
   TRY(check(spec));
   Bundle bundle;
   const uint64_t memory = spec.memory_bytes > 0 ? uint64_t(spec.memory_bytes) : 0;
   const auto part_of_memory = [&](uint64_t divisor) {
-    return memory ? std::max(kTmpfsBytesLeast, memory / divisor) : kTmpfsBytesUnlimited;
+    const uint64_t part = memory ? std::max(kTmpfsBytesLeast, memory / divisor) : kTmpfsBytesUnlimited;
+    // The root and /tmp share what the job may write.
+    return spec.scratch_bytes_max ? std::min(part, spec.scratch_bytes_max / 2) : part;
   };
   bundle.root_bytes = part_of_memory(4);
 
@@ -241,8 +254,9 @@ Result<Bundle> make_bundle(const ContainerSpec& spec, const std::vector<SystemEn
   };
   Json mounts = Json::array();
   mounts.push_back(mount("/proc", "proc", "proc", {"nosuid", "noexec", "nodev"}));
-  mounts.push_back(mount("/dev", "tmpfs", "tmpfs",
-                         {"nosuid", "noexec", "mode=755", "size=" + std::to_string(kDeviceBytes)}));
+  mounts.push_back(mount(
+      "/dev", "tmpfs", "tmpfs",
+      {"nosuid", "noexec", "mode=755", "size=" + std::to_string(kDeviceBytes), files_limit(kDeviceBytes)}));
   // Who opens a terminal gives it to the group tty, where the container has such ids.
   std::vector<std::string> terminals = {"nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620"};
   if (ids && ids->count > kTerminalGroup) terminals.push_back("gid=" + std::to_string(kTerminalGroup));

@@ -66,6 +66,10 @@ struct Bundle {
   std::vector<RootStep> root;  // empty for images
   uint64_t root_bytes = 0;     // size limit of the root's tmpfs
 };
+
+// The options that limit a tmpfs: its bytes, and its files, each of which takes kernel memory even when it is empty.
+std::string tmpfs_limits(uint64_t bytes);
+
 // `ids`: of the container's user namespace; none: it has no namespace of users, and no capability.
 // `filter`: of system calls (system_call_filter.hpp). Requires: the caller has entered spec.network_namespace, if given.
 Result<Bundle> make_bundle(const ContainerSpec& spec, const std::vector<SystemEntry>& system,

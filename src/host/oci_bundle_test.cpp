@@ -145,6 +145,33 @@ TEST(Bundle, TakesMountsFromTheStageByTheirPlace) {
   EXPECT_EQ(mount_at(bundle->config, "/sys")["source"], "/stage/sys");
 }
 
+TEST(Bundle, LimitsBytesAndFilesOfWhatLiesInMemory) {
+  auto spec = a_spec();
+  spec.memory_bytes = 8ll << 30;
+  spec.shared_memory_bytes = 1 << 30;
+  spec.mounts = {{"", "/scratch", false, 1 << 20}};
+  const auto options_of = [&](const char* destination) {
+    const auto bundle = make_bundle(spec, kSystem, {"/stage"}, kIds, Json::object());
+    const auto found = mount_at(bundle->config, destination);
+    std::set<std::string> options;
+    for (const auto& option : found["options"]) options.insert(option);
+    return options;
+  };
+  const auto expect = [&](const char* destination, const char* size, const char* files) {
+    const auto options = options_of(destination);
+    EXPECT_TRUE(options.contains(size)) << destination;
+    EXPECT_TRUE(options.contains(files)) << destination;
+  };
+  expect("/tmp", "size=4294967296", "nr_inodes=1048576");
+  expect("/dev/shm", "size=1073741824", "nr_inodes=262144");
+  expect("/scratch", "size=1048576", "nr_inodes=1024");
+  expect("/dev", "size=65536", "nr_inodes=1024");
+  spec.scratch_bytes_max = 1 << 30;
+  expect("/tmp", "size=536870912", "nr_inodes=131072");
+  EXPECT_EQ(make_bundle(spec, kSystem, {"/stage"}, kIds, Json::object())->root_bytes, uint64_t{1} << 29);
+  EXPECT_EQ(tmpfs_limits(1 << 30), "size=1073741824,nr_inodes=262144");
+}
+
 TEST(Mounts, ComeWithWhatIsMountedBelow) {
   const auto all = with_mounts_below({{"/data/ml", "/opt/ml", false}, {"/data/hosts", "/etc/hosts"}},
                                      "30 1 8:1 / / rw - ext4 /dev/vda rw\n"

@@ -87,6 +87,9 @@ host::ContainerSpec container_spec(Site& site) {
   // Half of its memory, as much as machines give: PyTorch's loaders die of bus errors in the usual 64 MiB.
   if (order.share.memory_bytes > 0)
     spec.shared_memory_bytes = static_cast<uint64_t>(order.share.memory_bytes) / 2;
+  // Its ephemeralStorage; other jobs' volume is /opt/ml.
+  if (order.spec.plain())
+    spec.scratch_bytes_max = uint64_t(std::max<int64_t>(order.spec.volume_gib, 0)) << 30;
   spec.user_id = site.image.user_id;
   spec.group_id = site.image.group_id;
   spec.devices = site.place.devices;
