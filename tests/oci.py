@@ -1,5 +1,6 @@
 """OCI images made by hand, and Debian's registry to keep them in."""
 
+import crypt
 import gzip
 import hashlib
 import io
@@ -79,15 +80,19 @@ class Layout:
 
 
 class Registry:
-    """Debian's docker-registry on a loopback port of its own."""
+    """Debian's docker-registry on a loopback port of its own. `users`: name -> password of those who may use it; none: everyone."""
 
-    def __init__(self, path):
+    def __init__(self, path, users=None):
         self.path = str(path)
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.host = f"127.0.0.1:{free.getsockname()[1]}"
         self.log_path = os.path.join(self.path, "log")
         config = {"version": 0.1, "log": {"accesslog": {"disabled": False}}, "storage": {"filesystem": {"rootdirectory": os.path.join(self.path, "data")}},
                   "http": {"addr": self.host}}
+        if users:
+            with open(os.path.join(self.path, "htpasswd"), "w", encoding="utf-8") as out:
+                out.writelines(f"{name}:{crypt.crypt(password, crypt.mksalt(crypt.METHOD_BLOWFISH, rounds=16))}\n" for name, password in users.items())
+            config["auth"] = {"htpasswd": {"realm": "tests", "path": os.path.join(self.path, "htpasswd")}}
         with open(os.path.join(self.path, "config.yml"), "w", encoding="utf-8") as out:
             json.dump(config, out)  # JSON is YAML
         self.start()
@@ -116,8 +121,10 @@ class Registry:
         """The digests of the blobs that somebody fetched, one for each time."""
         return re.findall(rf'"GET /v2/{repository}/blobs/(sha256:[0-9a-f]+) HTTP/1.1" 200', self.log())
 
-    def push(self, layout, tag, repository):
+    def push(self, layout, tag, repository, login=None):
+        """The name of the image; `login`: name and password."""
         name = f"{self.host}/{repository}:{tag}"
-        subprocess.run(["skopeo", "--insecure-policy", "copy", "--quiet", "--dest-tls-verify=false", f"oci:{layout.path}:{tag}", f"docker://{name}"],
+        credentials = [f"--dest-creds={login[0]}:{login[1]}"] if login else []
+        subprocess.run(["skopeo", "--insecure-policy", "copy", "--quiet", "--dest-tls-verify=false", *credentials, f"oci:{layout.path}:{tag}", f"docker://{name}"],
                        check=True, capture_output=True)
         return name

@@ -20,9 +20,11 @@
 #include "agent/uplink.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "domain/image_sources.hpp"
 #include "host/container.hpp"
 #include "host/enclosure.hpp"
 #include "host/files.hpp"
+#include "host/gpu_memory.hpp"
 #include "host/image.hpp"
 #include "host/inside_process.hpp"
 #include "host/link.hpp"
@@ -137,13 +139,31 @@ class LastWord final : public agent::Facts {
   const std::function<void()> before_last_;
 };
 
+constexpr size_t kSourcesBytesMax = 4 << 20;  // logins of thousands of registries
+
+// With which login, and beneath which directories, the job's image is fetched: by a file of the server, where there is one.
+Result<host::ImageRights> image_rights(const domain::Image& image, const domain::JobSpec& spec) {
+  host::ImageRights rights;
+  const char* path = std::getenv("TRAINYARD_IMAGE_SOURCES");
+  if (path == nullptr || !host::exists(path)) return rights;
+  const auto sources =
+      TRY(domain::image_sources_from_json(TRY(parse_json(TRY(host::read_file(path, kSourcesBytesMax)))))
+              .in(path));
+  if (const auto* login = TRY(domain::find_login(sources, image, spec.principal, spec.role_arn)))
+    rights.login = {login->host, login->username, login->password};
+  rights.oci_directories = sources.oci_directories;
+  return rights;
+}
+
 // Unpacked images are shared by all hosts of a launcher, where it says so.
-Result<agent::ReadyImage> unpack_image(const domain::Image& image, const std::string& own_directory,
+Result<agent::ReadyImage> unpack_image(const domain::Image& image, const domain::JobSpec& spec,
+                                       const std::string& own_directory,
                                        const std::function<bool(const std::string& words)>& progress) {
   const char* shared = std::getenv("TRAINYARD_IMAGES_DIRECTORY");
   auto unpacked = TRY(host::unpack_image(
       domain::transport_of(image), shared != nullptr && *shared != '\0' ? shared : own_directory,
-      [&](const host::PullProgress& how_far) { return progress(host::to_words(how_far)); }));
+      [&](const host::PullProgress& how_far) { return progress(host::to_words(how_far)); },
+      TRY(image_rights(image, spec))));
   TRY(host::check_ids(unpacked.user_id, unpacked.group_id));
   // In use until this process ends.
   static std::map<std::string, host::FileLock> used;  // by root
@@ -197,6 +217,15 @@ std::shared_future<Result<void>> begin_volume(const wire::Order& order, const st
       .share();
 }
 
+// Clears GPUs between jobs where the launcher names a directory for what is known of them.
+std::optional<host::GpuMarks> gpu_marks() {
+  const char* directory = std::getenv("TRAINYARD_GPUS_DIRECTORY");
+  if (directory == nullptr || *directory == '\0') return {};
+  return host::GpuMarks(directory, [](const std::string& device) {
+    return host::clear_gpu_by(host::program_directory() + "/trainyard-agent", device);
+  });
+}
+
 // What one order after another is carried out with.
 struct Tools {
   const Options& options;
@@ -205,6 +234,7 @@ struct Tools {
   SignalWatch& signals;
   agent::KeptContainer& kept;
   const agent::NextOrder& next;
+  const host::GpuMarks* gpu_marks;
   // The disk of the kept container, which one order after another writes to; unset until one needs it.
   std::shared_future<Result<void>> kept_volume = {};
 };
@@ -249,7 +279,9 @@ Result<bool> carry_out(const wire::Order& order, Tools& tools) {
         // One that is kept goes when we go.
         return order.reuse_host ? ok() : host::remove_container(id, directory);
       },
-      unpack_image,
+      [&](const domain::Image& image, const std::string& own_directory, const auto& progress) {
+        return unpack_image(image, order.spec, own_directory, progress);
+      },
       [&] { return agent::open_endpoints(order, options.place.network_namespace, keys, random); },
       facts,
       clock,
@@ -264,7 +296,8 @@ Result<bool> carry_out(const wire::Order& order, Tools& tools) {
       volume.valid() ? [&] { return volume.get(); } : std::function<Result<void>()>(),
       {host::why_no_way_out(), host::name_server_of_enclosure()},
       host::open_tunnel,
-      order.reuse_host&& volume.valid()};
+      order.reuse_host&& volume.valid(),
+      tools.gpu_marks};
   agent::Agent agent(order, options.place, world, keys, spool->found_facts());
   hearer = &agent;
   tools.signals.tell(&agent);
@@ -286,7 +319,8 @@ Result<void> run(const Options& options, Clock& clock) {
   signals.start();
   agent::KeptContainer kept(host::start_container, entry_program());
   const agent::NextOrder next(options.place.directory);
-  Tools tools{options, clock, random, signals, kept, next};
+  const auto marks = gpu_marks();
+  Tools tools{options, clock, random, signals, kept, next, marks ? &*marks : nullptr};
   for (;;) {
     const bool well = TRY(carry_out(order, tools));
     if (!order.reuse_host || !well || signals.asked()) break;
@@ -309,11 +343,19 @@ Result<void> run(const Options& options, Clock& clock) {
   return host::write_file(options.place.directory + "/left", "", 0600);
 }
 
+// `--clear-gpu DEVICE`: what GpuMarks starts us for, since a driver may hang.
+int clear_gpu(const char* device) {
+  const auto cleared = host::clear_gpu(device);
+  if (!cleared) std::fprintf(stderr, "%s\n", cleared.error().message.c_str());
+  return cleared ? 0 : 1;
+}
+
 }  // namespace
 }  // namespace trainyard
 
 int main(int argc, char** argv) {
   using namespace trainyard;
+  if (argc == 3 && std::string_view(argv[1]) == "--clear-gpu") return clear_gpu(argv[2]);
   const auto options = read_options(argc, argv);
   if (!options) {
     std::fprintf(stderr, "trainyard-agent: %s\n%s", options.error().message.c_str(), kUsage);

@@ -8,8 +8,8 @@
 #include "host/files.hpp"
 #include "policy/policy.hpp"
 #include "trainyard/config_capacity.hpp"
+#include "trainyard/config_images.hpp"
 #include "trainyard/config_table.hpp"
-#include "trainyard/images.hpp"
 #include "trainyard/storage_quotas.hpp"
 
 namespace trainyard::apps {
@@ -32,36 +32,6 @@ bool is_user(const std::string& name) {
   return !name.empty() && name.size() <= 64 &&
          name.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+=,.@_-") ==
              std::string::npos;
-}
-
-Result<void> read_image(const std::string& name, Table table, std::map<std::string, domain::Image>& images) {
-  domain::Image image;
-  std::string runtime, source, python;
-  TRY(table.read("runtime", runtime));
-  TRY(table.read("image", source));
-  TRY(table.read("python", python));
-  TRY(table.read("mounts", image.mounts));
-  TRY(table.read("entrypoint", image.entrypoint));
-  TRY(table.read("environment", image.environment));
-  TRY(table.nothing_else());
-  if (runtime.empty() == source.empty())
-    return invalid(
-        "images.\"" + name +
-        "\" needs either runtime = \"machine\" or image = \"oci:PATH:TAG\", \"containers-storage:NAME\" or "
-        "\"HOST/NAME:TAG\"");
-  if (!runtime.empty()) {
-    if (runtime != "machine")
-      return invalid(table.name("runtime") + " must be \"machine\", not \"" + runtime + "\"");
-    if (!python.empty()) TRY(add_python(image, python).in(table.name("python")));
-  } else {
-    const auto named = TRY(domain::resolve_image({}, source).in(table.name("image")));
-    image.kind = named.kind;
-    image.source = named.source;
-    for (const char* key : {"mounts", "python"})
-      if (table.has(key)) return invalid(table.name(key) + " is for runtimes; an image brings its own files");
-  }
-  images[name] = image;
-  return {};
 }
 
 // The lists of who may name a shared directory.
@@ -206,30 +176,6 @@ Result<void> read_volume(const std::string& path, Table table, domain::FileSyste
                    " makes no sense without a directory: each host's own would be empty for ever");
   volumes[path] = volume;
   return {};
-}
-
-// [image_policy]: which images jobs may run beside those of [images].
-Result<void> read_image_policy(Table table, domain::ImagePolicy& policy) {
-  if (table.has("oci_directories")) {
-    auto& directories = policy.oci_directories.emplace();
-    TRY(table.read("oci_directories", directories));
-    for (const auto& directory : directories)
-      if (!directory.starts_with('/') || directory == "/" || directory.find("/..") != std::string::npos)
-        return invalid(table.name("oci_directories") + ": \"" + directory +
-                       "\" must be an absolute path, and not /");
-  }
-  TRY(table.each("allow", [&](Table one) -> Result<void> {
-    domain::ImageRule rule;
-    TRY(one.read("pattern", rule.pattern));
-    TRY(one.read("roles", rule.roles));
-    TRY(one.nothing_else());
-    if (rule.pattern.empty())
-      return invalid(one.name("pattern") + " is missing: an image's name, in which * stands for any text");
-    if (!policy.allow) policy.allow.emplace();
-    policy.allow->push_back(std::move(rule));
-    return {};
-  }));
-  return table.nothing_else();
 }
 
 // [storage]: what the disk of the data directory holds.
@@ -409,6 +355,12 @@ Result<Config> from_value(const toml::value& file, const std::string& directory)
     for (const auto& device : config.devices)
       if (!device.starts_with("/dev/"))
         return invalid(table.name("devices") + ": \"" + device + "\" must be a device file below /dev");
+    std::string gpu_memory = "clear";
+    TRY(table.read("gpu_memory", gpu_memory));
+    if (gpu_memory != "clear" && gpu_memory != "keep")
+      return invalid(table.name("gpu_memory") +
+                     " must be \"clear\" (overwritten before another job gets the GPU) or \"keep\"");
+    config.clear_gpus = gpu_memory == "clear";
     int64_t stop_grace_seconds = config.stop_grace / 1s;
     TRY(table.read("stop_grace_seconds", stop_grace_seconds));
     if (stop_grace_seconds < 0 || stop_grace_seconds > 3600)
@@ -437,6 +389,8 @@ Result<Config> from_value(const toml::value& file, const std::string& directory)
     return table.nothing_else();
   }));
   TRY(root.each("image_policy", [&](Table table) { return read_image_policy(table, config.image_policy); }));
+  TRY(root.each("registry",
+                [&](Table table) { return read_registry(table, directory, config.registry_logins); }));
   TRY(root.each("storage", [&](Table table) { return read_storage(table, config); }));
   TRY(root.each("spot", [&](Table table) -> Result<void> {
     int64_t notice_seconds = config.spot_notice / 1s;

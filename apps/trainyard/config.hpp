@@ -16,6 +16,7 @@
 #include "domain/file_system.hpp"
 #include "domain/image.hpp"
 #include "domain/image_policy.hpp"
+#include "domain/image_sources.hpp"
 #include "domain/price.hpp"
 #include "domain/service_quota.hpp"
 #include "host/egress.hpp"
@@ -53,12 +54,14 @@ struct Config {
   std::vector<launch::Machine> machines;      // empty: dev mode, this machine as it is
   std::vector<domain::InstanceQuota> quotas;  // of instances that training jobs use at once
   std::map<std::string, domain::Image> images;
-  domain::ImagePolicy image_policy;                 // of the images that jobs name and `images` does not
+  domain::ImagePolicy image_policy;  // of the images that jobs name and `images` does not
+  std::vector<domain::RegistryLogin> registry_logins;
   uint64_t images_bytes_max = uint64_t{100} << 30;  // unpacked; more is removed when no job uses it
   domain::Outward outward;
   domain::FileSystems file_systems;
   domain::FileSystems volumes;       // by the path that Batch's jobs name
   std::vector<std::string> devices;  // that they may name
+  bool clear_gpus = true;            // overwrites the memory of GPUs between jobs
   domain::PosixUsers posix_users;    // as whom jobs use file_systems and volumes
   // Containers that cannot have a user namespace run without one; otherwise their jobs fail.
   bool best_effort_isolation = false;

@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "host/enclosure.hpp"
+#include "host/gpu_memory.hpp"
 #include "host/machine.hpp"
 #include "launch/local/local.hpp"
 #include "ledger/set_aside.hpp"
@@ -43,6 +44,17 @@ void print_findings(const std::string& data_directory) {
                                    : "What is missing above keeps jobs from running here.");
 }
 
+// GPUs that are not given to jobs, since what the last one left in their memory may be there.
+void print_uncleared_gpus(const std::string& data_directory) {
+  for (const auto& gpu : host::uncleared_gpus(launch::gpus_directory(data_directory))) {
+    std::printf("%s  %-22s %s is not given to jobs: its memory could not be cleared: %s\n",
+                mark(host::Examination::State::limited).c_str(), "GPUs", gpu.device.c_str(),
+                gpu.reason.c_str());
+    std::printf("         %-22s %s\n", "",
+                paint(Paint::dim, "reset it (nvidia-smi --gpu-reset), then remove " + gpu.mark).c_str());
+  }
+}
+
 // Records that the server left out when it started.
 void print_set_aside(const std::string& data_directory) {
   const std::string path = data_directory + "/ledger.db";
@@ -68,6 +80,7 @@ Result<void> doctor(const std::string& data_directory, bool clean) {
   if (!clean) {
     print_findings(data_directory);
     print_set_aside(data_directory);
+    print_uncleared_gpus(data_directory);
     return {};
   }
   const auto data = TRY(DataDirectory::open(data_directory).in("sweeping"));

@@ -270,6 +270,9 @@ Result<void> serve(const ServeOptions& options) {
   const auto certificates = TRY(
       host::ensure_certificates(data.file("tls"), names, clock.now()).in("making the server's certificate"));
 
+  const domain::ImageSources sources{
+      config.registry_logins, config.image_policy.oci_directories.value_or(std::vector<std::string>())};
+  TRY(host::write_file_durably(launch::image_sources_file(data.path()), dump(to_json(sources)), 0600));
   launch::LocalSettings local;
   local.data_directory = data.path();
   local.agent_program = host::program_directory() + "/trainyard-agent";
@@ -278,6 +281,7 @@ Result<void> serve(const ServeOptions& options) {
   local.egress = config.egress;
   local.names_by_machine = config.outward.name_servers.empty();
   local.egress_of_roles = config.egress_of_roles;
+  local.clear_gpus = config.clear_gpus;
   auto launcher = TRY(launch::make_local(local, clock).in("preparing this machine to launch jobs"));
 
   Ending ending;

@@ -24,6 +24,7 @@
 #include "agent/tree.hpp"
 #include "base/random.hpp"
 #include "host/container.hpp"
+#include "host/gpu_memory.hpp"
 #include "host/gpu_usage.hpp"
 #include "host/inside_process.hpp"
 #include "host/tunnel.hpp"
@@ -93,7 +94,8 @@ struct World {
   std::function<Result<void>()> await_volume = {};
   WayOut way_out = {};
   std::function<Result<std::unique_ptr<host::Tunnel>>(const host::TunnelSpec&)> open_tunnel = nullptr;
-  bool keeps_volume = false;  // it is a kept container's as well, and goes with that one
+  bool keeps_volume = false;                  // it is a kept container's as well, and goes with that one
+  const host::GpuMarks* gpu_marks = nullptr;  // nullptr: what jobs leave on GPUs stays there
 };
 
 // Lets steps wait for the server's first word.
@@ -135,6 +137,7 @@ struct Site {
   // Set by steps.
   FirstFailure input_failure = {};                       // of a channel that is streamed: from any thread
   std::vector<std::unique_ptr<ChannelPipe>> pipes = {};  // of channels in Pipe mode
+  std::vector<std::string> claimed_gpus = {};            // that hold memory of this job
   std::vector<host::Mount> mounts = {};                  // what the steps add to the container's
   std::map<std::string, std::string> variables = {};     // likewise
   // What the job sees as /opt/ml, held since before it ran: the way to everything below it.

@@ -207,7 +207,7 @@ class LayerUnpacking {
 // One image on its way here. Requires: the image's lock is held.
 class Pull {
  public:
-  Pull(std::string source, Places places, std::string digest, const PullWatch& watch)
+  Pull(ImageSource source, Places places, std::string digest, const PullWatch& watch)
       : source_(std::move(source)), places_(std::move(places)), digest_(std::move(digest)), watch_(watch) {}
 
   Result<void> run() {
@@ -283,7 +283,7 @@ class Pull {
     return rename_durably(made, places_.image(digest_), places_.images);
   }
 
-  const std::string source_;
+  const ImageSource source_;
   const Places places_;
   const std::string digest_;
   const PullWatch& watch_;
@@ -304,12 +304,12 @@ Result<FileLock> take_image_lock(const std::string& path, const PullWatch& watch
 
 // By which digest a source is known here. A registry that is away does not stop who was there before: what its name was
 // the last time counts then.
-Result<std::string> find_digest(const Places& places, const std::string& source) {
-  const std::string remembered = places.name(source);
+Result<std::string> find_digest(const Places& places, const ImageSource& source) {
+  const std::string remembered = places.name(source.name);
   const auto last = read_file(remembered, 256);
   auto digest = digest_of(source);
   if (!digest) {
-    Error failure = explained(std::move(digest).error(), source);
+    Error failure = explained(std::move(digest).error(), source.name);
     if (failure.kind == Kind::unavailable && last && exists(places.image(*last))) return *last;
     return failure;
   }
@@ -349,11 +349,10 @@ Result<UserIds> user_of(const std::string& root, const std::string& user) {
   return ids;
 }
 
-Result<UnpackedImage> unpack_image(const std::string& source, const std::string& images_directory,
-                                   const PullWatch& watch) {
-  TRY(check_source(source));
-  const Places places{images_directory};
-  TRY(make_directories(images_directory, 0700));
+namespace {
+
+// Once it is known where things lie, and by which way the source is reached.
+Result<UnpackedImage> unpack(const ImageSource& source, const Places& places, const PullWatch& watch) {
   const auto digest = find_digest(places, source);
   if (!digest) return digest.error();
   if (auto there = TRY(use_if_there(places, *digest))) return *std::move(there);
@@ -367,9 +366,36 @@ Result<UnpackedImage> unpack_image(const std::string& source, const std::string&
       if (auto there = TRY(use_if_there(places, *digest))) return *std::move(there);
       continue;
     }
-    failure = explained(std::move(done).error(), source);
+    failure = explained(std::move(done).error(), source.name);
     if (failure.kind != Kind::not_found) break;
   }
+  return failure;
+}
+
+// What one login fetches is for those that have it.
+std::string directory_of(const std::string& images, const ImageRights::Login& login) {
+  return private_images(images) + "/" + sha256(login.host + "\n" + login.username).substr(7, 32);
+}
+
+}  // namespace
+
+Result<UnpackedImage> unpack_image(const std::string& source, const std::string& images_directory,
+                                   const PullWatch& watch, const ImageRights& rights) {
+  TRY(check_source(source));
+  const Places places{rights.login ? directory_of(images_directory, *rights.login) : images_directory};
+  TRY(make_directories(places.images, 0700));
+  if (rights.login) {
+    const auto file = TRY(LoginFile::write(places.images, *rights.login));
+    return unpack({source, file.path()}, places, watch);
+  }
+  const auto held = TRY(hold_layout(source, rights.oci_directories).in("the image " + source));
+  if (!held) return unpack({source}, places, watch);
+  auto unpacked = unpack({held->source}, places, watch);
+  if (unpacked) return unpacked;
+  // People know the layout by its own name.
+  Error failure = std::move(unpacked).error();
+  for (size_t at; (at = failure.message.find(held->source)) != std::string::npos;)
+    failure.message.replace(at, held->source.size(), source);
   return failure;
 }
 

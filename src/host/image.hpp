@@ -22,6 +22,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/result.hpp"
 #include "host/files.hpp"
@@ -51,14 +52,27 @@ using PullWatch = std::function<bool(const PullProgress&)>;
 // "Downloading the training image: 120 of 480 MiB".
 std::string to_words(const PullProgress& progress);
 
+// With which rights an image is fetched.
+struct ImageRights {
+  struct Login {
+    std::string host, username, password;
+  };
+  // Of the registry; unset: as this machine's own files say. What is fetched with a login lies in a directory of that
+  // login, IMAGES.private/<name>/, of the same form: nothing of it serves those that have another login or none, not even
+  // a layer of the same digest. The password is in no argument and no message.
+  std::optional<Login> login = {};
+  // An OCI layout below one of these is opened beneath it: no link is followed, on the way or in the layout.
+  std::vector<std::string> oci_directories = {};
+};
+
 Result<UnpackedImage> unpack_image(const std::string& source, const std::string& images_directory,
-                                   const PullWatch& watch = {});
+                                   const PullWatch& watch = {}, const ImageRights& rights = {});
 
 // Who is meant inside an unpacked image, or in this machine's own system (root ""): "1000", "nobody", "1000:users".
 // Errors: invalid: nobody there has that name; it is no id that a container can have.
 Result<UserIds> user_of(const std::string& root, const std::string& user);
 
-// Removes images that nobody uses, the longest unused first, until the directory holds at most `bytes_max`; then the
+// Removes images that nobody uses, the longest unused first, until the directory and those of logins hold at most `bytes_max`; then the
 // layers and blobs of no image. Returns the bytes it holds after. While an image is being fetched, layers stay.
 Result<uint64_t> trim_images(const std::string& images_directory, uint64_t bytes_max);
 

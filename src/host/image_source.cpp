@@ -3,12 +3,17 @@
 #include <openssl/evp.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <initializer_list>
+#include <map>
 
+#include "base/json.hpp"
 #include "base/text.hpp"
+#include "host/beneath.hpp"
 #include "host/files.hpp"
 #include "host/process.hpp"
 
@@ -67,13 +72,20 @@ Result<void> need_skopeo() {
   return not_found("images need 'skopeo' on PATH: install the package skopeo");
 }
 
+// Environment of programs that ask registries: a password has no place among arguments, which others see.
+std::map<std::string, std::string> login_of(const ImageSource& source) {
+  if (source.login_file.empty()) return {};
+  return {{"REGISTRY_AUTH_FILE", source.login_file}};
+}
+
 // A manifest as its source has it, checked against what is known of it.
-Result<std::string> ask(const std::string& source) {
+Result<std::string> ask(const ImageSource& from) {
   TRY(need_skopeo());
+  const std::string& source = from.name;
   std::vector<std::string> words{"skopeo", "inspect", "--raw"};
   if (source.starts_with(kRegistry) && is_loopback(source)) words.push_back("--tls-verify=false");
   words.push_back(source);
-  std::string raw = TRY(run_or_fail({words, {}, "", "", kAskMax}));
+  std::string raw = TRY(run_or_fail({words, login_of(from), "", "", kAskMax}));
   if (const std::string pinned = pinned_digest(source); !pinned.empty() && sha256(raw) != pinned)
     return corrupt("the registry's manifest is not what " + pinned + " says");
   return raw;
@@ -113,6 +125,38 @@ std::string sha256(std::string_view bytes) {
   return "sha256:" + to_hex({reinterpret_cast<const char*>(hash), length});
 }
 
+Result<LoginFile> LoginFile::write(const std::string& directory, const ImageRights::Login& login) {
+  TRY(make_directories(directory, 0700));
+  static std::atomic<uint64_t> number{0};
+  const std::string path =
+      directory + "/login-" + std::to_string(::getpid()) + "-" + std::to_string(++number);
+  LoginFile file(path);
+  const std::string pair = login.username + ":" + login.password;
+  const Json logins{{"auths", {{login.host, {{"auth", to_base64(pair)}}}}}};
+  TRY(write_file(path, dump(logins), 0600));
+  return file;
+}
+
+LoginFile::~LoginFile() {
+  if (!path_.empty()) (void)remove_all(path_);
+}
+
+Result<std::optional<HeldLayout>> hold_layout(const std::string& source,
+                                              const std::vector<std::string>& directories) {
+  if (!source.starts_with(kOci)) return std::optional<HeldLayout>();
+  const auto place = split_oci(std::string_view(source).substr(kOci.size()));
+  for (const auto& directory : directories) {
+    const std::string above = directory.ends_with('/') ? directory : directory + "/";
+    if (!place.layout.starts_with(above)) continue;
+    File layout = TRY(open_confined_directory_beneath(directory, place.layout.substr(above.size())));
+    // By way of this process's descriptor, for programs that it starts.
+    std::string reached = std::string(kOci) + "/proc/" + std::to_string(::getpid()) + "/fd/" +
+                          std::to_string(layout.descriptor()) + (place.tag.empty() ? "" : ":" + place.tag);
+    return std::optional(HeldLayout{std::move(layout), std::move(reached)});
+  }
+  return std::optional<HeldLayout>();
+}
+
 Result<void> check_source(const std::string& source) {
   if (!source.starts_with(kOci) && !source.starts_with(kStorage) && !source.starts_with(kRegistry))
     return invalid("'" + shorten(source, 100) +
@@ -121,17 +165,19 @@ Result<void> check_source(const std::string& source) {
   return ok();
 }
 
-Result<std::string> digest_of(const std::string& source) {
+Result<std::string> digest_of(const ImageSource& from) {
+  const std::string& source = from.name;
   if (source.starts_with(kOci)) {
     const auto place = split_oci(std::string_view(source).substr(kOci.size()));
     const std::string index = TRY(read_file(place.layout + "/index.json", kImageDocumentBytesMax));
     return TRY(find_in_index(index, place.tag)).digest;
   }
   if (std::string pinned = pinned_digest(source); !pinned.empty()) return pinned;
-  return sha256(TRY(ask(source)));
+  return sha256(TRY(ask(from)));
 }
 
-Result<std::vector<ImageReference>> layers_of(const std::string& source) {
+Result<std::vector<ImageReference>> layers_of(const ImageSource& from) {
+  const std::string& source = from.name;
   if (source.starts_with(kOci)) {
     const auto place = split_oci(std::string_view(source).substr(kOci.size()));
     return TRY(find_manifest({place.layout, place.layout + "/blobs"}, place.tag)).document.layers;
@@ -140,17 +186,18 @@ Result<std::vector<ImageReference>> layers_of(const std::string& source) {
   if (!source.starts_with(kRegistry)) return std::vector<ImageReference>();
   const size_t slash = source.rfind('/');
   const size_t name_end = std::min(source.find('@', slash), source.find(':', slash));
-  std::string at = source;
+  ImageSource at = from;
   for (int depth = 0; depth < kIndexDepthMax; depth++) {
     auto document = TRY(read_manifest(TRY(ask(at)), machine_architecture()));
     if (!document.is_index) return std::move(document.layers);
-    at = source.substr(0, name_end) + "@" + document.next.digest;
+    at.name = source.substr(0, name_end) + "@" + document.next.digest;
   }
   return invalid("the image's indexes lie too deep in each other");
 }
 
-Result<void> fetch(const std::string& source, const LayoutPlace& to, const std::function<bool()>& watch) {
+Result<void> fetch(const ImageSource& from, const LayoutPlace& to, const std::function<bool()>& watch) {
   TRY(need_skopeo());
+  const std::string& source = from.name;
   TRY(make_directories(to.blobs + "/sha256", 0700));
   // It picks this machine's image of several, and understands Docker's formats. Signatures are checked as the machine's
   // policy.json says, and then left out: a layout has no place for them.
@@ -161,7 +208,7 @@ Result<void> fetch(const std::string& source, const LayoutPlace& to, const std::
   if (source.starts_with(kRegistry) && is_loopback(source)) words.push_back("--src-tls-verify=false");
   words.push_back(source);
   words.push_back("oci:" + to.directory + ":" + std::string(kFetchedTag));
-  Command command{words, {}, "", "", kFetchMax};
+  Command command{words, login_of(from), "", "", kFetchMax};
   command.watch = watch;
   TRY(run_or_fail(command));
   return ok();

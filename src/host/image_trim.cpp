@@ -11,6 +11,7 @@
 #include "host/files.hpp"
 #include "host/image.hpp"
 #include "host/image_layer.hpp"
+#include "host/image_source.hpp"
 
 namespace trainyard::host {
 namespace {
@@ -172,8 +173,12 @@ class Trimming {
 }  // namespace
 
 Result<uint64_t> trim_images(const std::string& images_directory, uint64_t bytes_max) {
-  if (!exists(images_directory)) return uint64_t{0};
-  return Trimming(images_directory, bytes_max).run();
+  uint64_t bytes = 0;
+  if (exists(images_directory)) bytes = TRY(Trimming(images_directory, bytes_max).run());
+  const std::string directory = private_images(images_directory);
+  for (const auto& name : names_in(directory))
+    bytes += TRY(Trimming(directory + "/" + name, bytes_max > bytes ? bytes_max - bytes : 0).run());
+  return bytes;
 }
 
 }  // namespace trainyard::host

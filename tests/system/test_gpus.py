@@ -1,11 +1,18 @@
-"""Ranks and their GPUs, on a machine that has device files named as NVIDIA's are, and no more of GPUs than that."""
+"""Ranks and their GPUs, and what jobs leave in the memory of GPUs, on a machine that has device files named as NVIDIA's are, and no more of
+GPUs than that. The CUDA driver is a library of the tests (tests/gpu_driver.c), in which a GPU's memory is a file: so what is shown is
+which functions are called and when, not what a real driver does."""
 
 import os
+import re
 import stat
+import subprocess
 
 import pytest
 
+import jobs
 import scripts
+import trainyard_server
+from trainyard_server import wait_for
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0 or os.path.exists("/dev/nvidia0"), reason="makes device files, where there are none")
 
@@ -21,13 +28,31 @@ TORCH = {"sagemaker_torch_distributed_enabled": True, "sagemaker_instance_type":
 MPI = {"sagemaker_mpi_enabled": True, "sagemaker_mpi_num_of_processes_per_host": 4, "sagemaker_mpi_custom_mpi_options": ""}
 
 
+CANARY = b"weights of a former job "
+GPU_BYTES = 24 << 10 << 10
+NUMBERS = range(60, 64)
+
+
 @pytest.fixture(scope="module")
-def yard(start):
-    names = [f"/dev/nvidia{number}" for number in range(60, 64)]
+def gpus(tmp_path_factory):
+    """The memory of each GPU, and the driver that clears it."""
+    directory = tmp_path_factory.mktemp("gpus")
+    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o", directory / "libcuda.so.1", os.path.join(trainyard_server.ROOT, "tests", "gpu_driver.c")], check=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LD_LIBRARY_PATH", str(directory))
+        patch.setenv("TRAINYARD_TEST_GPUS", str(directory))
+        for number in NUMBERS:
+            (directory / str(number)).write_bytes(bytes(GPU_BYTES))
+        yield directory
+
+
+@pytest.fixture(scope="module")
+def yard(start, gpus):
+    names = [f"/dev/nvidia{number}" for number in NUMBERS]
     for name, minor in zip(names, (200, 229, 235, 237)):
         os.mknod(name, stat.S_IFCHR | 0o666, os.makedev(10, minor))
     try:
-        server = start(f"[[machine]]\nname = 'box'\ncpus = 64.0\nmemory_gib = 512.0\ngpu_devices = {names}\n")
+        server = start(f"[[machine]]\nname = 'box'\ncpus = 64.0\nmemory_gib = 512.0\ngpu_devices = {names}\n[jobs]\nstop_grace_seconds = 1\n")
         server.boto("s3").create_bucket(Bucket="yard")
         yield server
     finally:
@@ -42,3 +67,80 @@ def test_each_rank_is_pinned_to_the_gpu_of_its_local_rank(yard, name, hyperparam
     _, lines = scripts.run(yard, name, "train.py", {"train.py": RANKS}, hyperparameters=hyperparameters, instance_type="ml.g4dn.12xlarge", Environment=environment)
     said = sorted(line[line.index("RANK"):] for line in lines if "RANK " in line)
     assert said == [f"RANK {rank} local {rank} sees {rank if environment else 'nothing'} of 4 in the order PCI_BUS_ID and 4" for rank in range(4)], lines[-20:]
+
+
+def leave(gpus):
+    """What a job's kernels would leave: the test's own words, in every byte of each GPU."""
+    for number in NUMBERS:
+        (gpus / str(number)).write_bytes((CANARY * (GPU_BYTES // len(CANARY) + 1))[:GPU_BYTES])
+
+
+def left(gpus):
+    return [number for number in NUMBERS if any((gpus / str(number)).read_bytes())]
+
+
+def marks(server):
+    return sorted(os.listdir(os.path.join(server.data, "gpus")))
+
+
+def run(server, name, script, **more):
+    request = jobs.request(name, script, instance_type="ml.g4dn.12xlarge", **more)
+    server.boto("sagemaker").create_training_job(**request)
+    return request
+
+
+def test_memory_is_cleared_before_a_job_is_over(yard, gpus):
+    run(yard, "leaves", "sleep 3")
+    jobs.wait_until(yard.boto("sagemaker"), "leaves", ("Training",))
+    wait_for(lambda: marks(yard) == [f"!dev!nvidia{number}" for number in NUMBERS], "the marks of what is used")
+    leave(gpus)
+    assert jobs.wait_until(yard.boto("sagemaker"), "leaves")["TrainingJobStatus"] == "Completed"
+    assert left(gpus) == [] and marks(yard) == []
+    calls = (gpus / "calls").read_text()
+    for number in NUMBERS:
+        cleared = [int(size) for size in re.findall(rf"cuMemsetD8 gpu={number} bytes=(\d+)", calls)]
+        assert sum(cleared) >= GPU_BYTES, calls
+    assert re.findall(r"cuCtxDestroy gpu=\d+ bytes=(\d+)", calls) == ["0"] * calls.count("cuCtxDestroy")
+
+
+def test_memory_is_cleared_by_the_next_job_when_the_agent_was_killed(yard, gpus):
+    run(yard, "cut-off", "sleep 1000")
+    jobs.wait_until(yard.boto("sagemaker"), "cut-off", ("Training",))
+    wait_for(lambda: len(marks(yard)) == len(NUMBERS), "the marks of what is used")
+    leave(gpus)
+    agent, = yard.agents()
+    os.kill(agent, 9)
+    jobs.wait_until(yard.boto("sagemaker"), "cut-off")
+    assert left(gpus) == list(NUMBERS) and len(marks(yard)) == len(NUMBERS), "nobody has seen the end of the job"
+    run(yard, "next", "true")
+    assert jobs.wait_until(yard.boto("sagemaker"), "next")["TrainingJobStatus"] == "Completed"
+    assert left(gpus) == [] and marks(yard) == []
+
+
+def doctor(server):
+    return subprocess.run([trainyard_server.PROGRAM, "doctor", "--data", server.data], capture_output=True, text=True).stdout
+
+
+def test_what_cannot_be_cleared_is_not_given_out(yard, gpus):
+    (gpus / "broken-61").touch()
+    run(yard, "breaks", "sleep 2")
+    jobs.wait_until(yard.boto("sagemaker"), "breaks", ("Training",))
+    leave(gpus)
+    assert jobs.wait_until(yard.boto("sagemaker"), "breaks")["TrainingJobStatus"] == "Completed", "its own work is done"
+    assert left(gpus) == [61] and marks(yard) == ["!dev!nvidia61"]
+    assert any("the memory of /dev/nvidia61 could not be cleared" in line for line in jobs.log_lines(yard.boto("logs"), "breaks"))
+    assert "/dev/nvidia61 is not given to jobs: its memory could not be cleared" in doctor(yard)
+    # Three are left: a job of one gets another, and a job of four waits.
+    names = [f"one-{number}" for number in range(3)]
+    for name in names:
+        yard.boto("sagemaker").create_training_job(**jobs.request(name, "ls /dev; sleep 2", instance_type="ml.g4dn.xlarge"))
+    run(yard, "waits", "true")
+    for name in names:
+        assert jobs.wait_until(yard.boto("sagemaker"), name)["TrainingJobStatus"] == "Completed"
+        assert "nvidia61" not in jobs.log_lines(yard.boto("logs"), name)
+    assert yard.boto("sagemaker").describe_training_job(TrainingJobName="waits")["TrainingJobStatus"] == "InProgress"
+    # Once it was reset.
+    (gpus / "broken-61").unlink()
+    os.unlink(os.path.join(yard.data, "gpus", "!dev!nvidia61"))
+    assert jobs.wait_until(yard.boto("sagemaker"), "waits")["TrainingJobStatus"] == "Completed"
+    assert "not given to jobs" not in doctor(yard)

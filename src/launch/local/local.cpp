@@ -10,6 +10,7 @@
 #include "base/text.hpp"
 #include "host/container.hpp"
 #include "host/files.hpp"
+#include "host/gpu_memory.hpp"
 #include "host/machine.hpp"
 #include "host/process.hpp"
 #include "launch/hands_over.hpp"
@@ -98,10 +99,9 @@ class LocalLauncher final : public Launcher, public HandsOver {
   }
 
   std::vector<Machine> machines() override {
-    if (settings_.machines)
-      if (auto offered = settings_.machines(); !offered.empty()) return offered;
-    const host::MachineCapacity capacity = host::machine_capacity();
-    return {{capacity.name, capacity.cpus, capacity.memory_bytes, capacity.gpus}};
+    auto all = all_machines();
+    const auto uncleared = uncleared_gpus();
+    return uncleared.empty() ? all : without_gpus(std::move(all), host::gpu_cards(), uncleared);
   }
 
   Result<void> ensure(const Gang& gang) override {
@@ -197,10 +197,23 @@ class LocalLauncher final : public Launcher, public HandsOver {
     for (const auto& subnet : direct_reaper_.waiting()) all.push_back(subnet);
     return all;
   }
+  std::vector<Machine> all_machines() const {
+    if (settings_.machines)
+      if (auto offered = settings_.machines(); !offered.empty()) return offered;
+    const host::MachineCapacity capacity = host::machine_capacity();
+    return {{capacity.name, capacity.cpus, capacity.memory_bytes, capacity.gpus}};
+  }
+  std::set<std::string> uncleared_gpus() const {
+    std::set<std::string> devices;
+    if (settings_.clear_gpus)
+      for (auto& gpu : host::uncleared_gpus(gpus_directory(places_.data)))
+        devices.insert(std::move(gpu.device));
+    return devices;
+  }
   // What each member gets of its machine's GPUs.
   Result<std::vector<std::vector<std::string>>> gpus_for(const Gang& gang) {
     std::vector<GpuRequest> requests;
-    const auto offered = machines();
+    const auto offered = all_machines();
     for (const auto& member : gang.members) {
       GpuRequest& request = requests.emplace_back();
       request.gpus = member.share.gpus;
@@ -208,7 +221,7 @@ class LocalLauncher final : public Launcher, public HandsOver {
         if (machine.name == member.machine) request.devices = machine.gpu_devices;
       if (request.gpus > 0 && request.devices.empty()) request.devices = host::gpu_cards();
     }
-    std::set<std::string> taken;
+    std::set<std::string> taken = uncleared_gpus();
     for (const auto& [id, other] : attempts_)
       for (const auto& devices : other.record.gpus) taken.insert(devices.begin(), devices.end());
     return choose_gpus(requests, taken);
@@ -283,6 +296,8 @@ class LocalLauncher final : public Launcher, public HandsOver {
       environment[kAttemptVariable] = attempt_directory;
       environment[kHostVariable] = directory;
       environment[kImagesVariable] = places_.data + "/images";
+      environment[kImageSourcesVariable] = image_sources_file(places_.data);
+      if (settings_.clear_gpus) environment[kGpusVariable] = gpus_directory(places_.data);
       std::vector<std::string> command = {settings_.agent_program,
                                           "--order",
                                           directory + "/order.json",

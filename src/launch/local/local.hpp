@@ -43,6 +43,14 @@ inline constexpr const char* kAttemptVariable = "TRAINYARD_ATTEMPT_DIRECTORY";
 inline constexpr const char* kHostVariable = "TRAINYARD_HOST_DIRECTORY";
 // Where agents keep unpacked images, shared by all of a server's: DATA/images.
 inline constexpr const char* kImagesVariable = "TRAINYARD_IMAGES_DIRECTORY";
+// The logins of registries and the directories of OCI layouts (domain/image_sources.hpp), which the server writes.
+inline constexpr const char* kImageSourcesVariable = "TRAINYARD_IMAGE_SOURCES";
+inline std::string image_sources_file(const std::string& data_directory) {
+  return data_directory + "/image-sources.json";
+}
+// Where agents keep what is known of GPUs between jobs (host/gpu_memory.hpp): DATA/gpus. Unset: nothing is cleared.
+inline constexpr const char* kGpusVariable = "TRAINYARD_GPUS_DIRECTORY";
+inline std::string gpus_directory(const std::string& data_directory) { return data_directory + "/gpus"; }
 inline constexpr const char* kRelayAddress = "169.254.170.2";
 
 struct LocalSettings {
@@ -57,6 +65,8 @@ struct LocalSettings {
   // Of jobs of a role, by its name or ARN: these are asked before the others.
   std::map<std::string, std::vector<host::EgressRule>> egress_of_roles;
   std::map<std::string, std::string> agent_environment;
+  // What jobs leave in the memory of GPUs is cleared before others get these; one that cannot be cleared is not offered.
+  bool clear_gpus = true;
   std::string run_directory = host::run_directory();  // gone after a reboot, as all that it speaks of
 };
 

@@ -131,6 +131,18 @@ Result<std::vector<std::vector<std::string>>> choose_gpus(const std::vector<GpuR
   return chosen;
 }
 
+std::vector<Machine> without_gpus(std::vector<Machine> machines, const std::vector<std::string>& cards,
+                                  const std::set<std::string>& uncleared) {
+  const auto is_uncleared = [&](const std::string& device) { return uncleared.contains(device); };
+  for (auto& machine : machines) {
+    const auto& devices = machine.gpu_devices.empty() ? cards : machine.gpu_devices;
+    const auto gone = int64_t(std::count_if(devices.begin(), devices.end(), is_uncleared));
+    machine.gpus = std::max<int64_t>(0, machine.gpus - gone);
+    std::erase_if(machine.gpu_devices, is_uncleared);
+  }
+  return machines;
+}
+
 Json to_json(const Record& record) {
   Json hosts = Json::array();
   for (const auto& host : record.network.hosts) {

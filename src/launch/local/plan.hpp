@@ -25,6 +25,7 @@
 #include "base/result.hpp"
 #include "domain/job.hpp"
 #include "host/network.hpp"
+#include "launch/launcher.hpp"
 
 namespace trainyard::launch {
 
@@ -77,6 +78,10 @@ struct GpuRequest {
 // any gives none. Errors: exhausted.
 Result<std::vector<std::vector<std::string>>> choose_gpus(const std::vector<GpuRequest>& requests,
                                                           const std::set<std::string>& taken);
+
+// The machines without GPUs that could not be cleared. `cards`: the device files of machines that name none.
+std::vector<Machine> without_gpus(std::vector<Machine> machines, const std::vector<std::string>& cards,
+                                  const std::set<std::string>& uncleared);
 
 // What a launcher writes down about an attempt before it makes anything of it.
 struct Record {

@@ -155,6 +155,20 @@ TEST(Record, RefusesWhatIsIncomplete) {
   }
 }
 
+TEST(WithoutGpus, LeavesOutWhatCouldNotBeCleared) {
+  const std::vector<std::string> cards = {"/dev/nvidia0", "/dev/nvidia1"};
+  const std::vector<Machine> machines = {
+      {"named", 4, 1, 2, {"/dev/nvidia4", "/dev/nvidia5"}}, {"whole", 4, 1, 2}, {"none", 4, 1, 0}};
+  const auto all = without_gpus(machines, cards, {"/dev/nvidia5", "/dev/nvidia0", "/dev/nvidia9"});
+  ASSERT_EQ(all.size(), 3u);
+  EXPECT_EQ(all[0].gpus, 1);
+  EXPECT_EQ(all[0].gpu_devices, std::vector<std::string>{"/dev/nvidia4"});
+  EXPECT_EQ(all[1].gpus, 1);
+  EXPECT_TRUE(all[1].gpu_devices.empty());
+  EXPECT_EQ(all[2].gpus, 0);
+  EXPECT_EQ(without_gpus(machines, cards, {})[0].gpus, 2);
+}
+
 TEST(ChooseGpus, GivesWholeOnesAndNoneTwice) {
   const std::vector<std::string> all = {"/dev/nvidia0", "/dev/nvidia1", "/dev/nvidia2", "/dev/nvidia3"};
   struct Case {
