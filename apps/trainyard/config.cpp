@@ -9,6 +9,7 @@
 #include "policy/policy.hpp"
 #include "trainyard/config_capacity.hpp"
 #include "trainyard/config_images.hpp"
+#include "trainyard/config_peers.hpp"
 #include "trainyard/config_table.hpp"
 #include "trainyard/storage_quotas.hpp"
 
@@ -430,8 +431,10 @@ Result<Config> from_value(const toml::value& file, const std::string& directory)
   }));
   TRY(root.each_named(
       "regions", [&](const std::string& name, Table table) { return read_region(name, table, config); }));
+  TRY(read_peers(root, config.peers));
   TRY(root.each("catalogue", [&](Table table) -> Result<void> {
     TRY(table.read("url", config.catalogue_url));
+    TRY(table.read("query_url", config.catalogue_query_url));
     return table.nothing_else();
   }));
   TRY(root.each("prices", [&](Table table) { return read_prices(table, config.prices); }));

@@ -43,7 +43,9 @@ struct Config {
   std::string region = "us-east-1";          // what `env` names as the default one
   std::vector<std::string> regions;          // further ones of this server, that campaigns may choose
   std::map<std::string, client::Remote> remote_regions;  // those that are other servers
-  std::string catalogue_url;                             // PostgreSQL; "" = the embedded one
+  std::vector<api::Peer> peers;     // servers that act on behalf of principals of this one
+  std::string catalogue_url;        // PostgreSQL; "" = the embedded one
+  std::string catalogue_query_url;  // the same with a role that may only read; "" = that one
   std::string listen = "127.0.0.1:4566";
   bool allow_plain_http_from_other_machines = false;
   std::string metrics_listen;   // for Prometheus, without signatures; "" = nowhere

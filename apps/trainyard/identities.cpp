@@ -12,13 +12,13 @@ Result<policy::Identities> config_identities(const Config& config, const std::st
   return policy::identities_of(account, seed).in("reading the identities of the config");
 }
 
-void warn_of_idle_identities(const api::IdentityKeeper& keeper) {
-  for (const std::string& warning : policy::seed_warnings(*keeper.snapshot()))
+void warn_of_idle_identities(const api::IdentityStore& store) {
+  for (const std::string& warning : policy::seed_warnings(*store.snapshot()))
     log(Level::warning, "serve", warning, {});
 }
 
-void store_key_uses(api::IdentityKeeper& keeper) {
-  if (const auto written = keeper.write_uses(); !written)
+void store_key_uses(api::IdentityStore& store) {
+  if (const auto written = store.write_uses(); !written)
     log(Level::warning, "serve", "the last uses of access keys were not stored, and are tried again later",
         {{"why", written.error().message}});
 }

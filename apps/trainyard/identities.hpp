@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "api/identity_keeper.hpp"
+#include "api/identity_store.hpp"
 #include "base/result.hpp"
 #include "policy/identities.hpp"
 #include "trainyard/config.hpp"
@@ -18,9 +18,9 @@ Result<policy::Identities> config_identities(const Config& config, const std::st
                                              const std::vector<api::LastingKey>& keys);
 
 // Logs which keys and users may do nothing, and the line that changes it.
-void warn_of_idle_identities(const api::IdentityKeeper& keeper);
+void warn_of_idle_identities(const api::IdentityStore& store);
 
 // Logs when the last uses of keys could not be stored; they are tried again.
-void store_key_uses(api::IdentityKeeper& keeper);
+void store_key_uses(api::IdentityStore& store);
 
 }  // namespace trainyard::apps

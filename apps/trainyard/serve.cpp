@@ -15,7 +15,8 @@
 #include "api/api.hpp"
 #include "api/audit.hpp"
 #include "api/auth/temporary_keys.hpp"
-#include "api/identity_keeper.hpp"
+#include "api/delegated_access.hpp"
+#include "api/identity_store.hpp"
 #include "api/shapes/trainyard.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
@@ -244,6 +245,7 @@ Result<void> serve(const ServeOptions& options) {
   Changing quotas(config.quotas);
   Changing rate_limits(config.rate_limits);
   Changing storage_quotas(std::make_shared<const objects::StorageQuotas>(config.storage_quotas));
+  Changing peers(config.peers);
   api::RequestStatistics statistics;
   control::LoopStatistics loop_statistics;
 
@@ -327,6 +329,7 @@ Result<void> serve(const ServeOptions& options) {
   api_settings.prices = config.prices;
   api_settings.quotas = control_settings.quotas;
   api_settings.rate_limits = [&] { return rate_limits(); };
+  api_settings.peers = [&] { return peers(); };
   api_settings.check_room = check_room;
   api_settings.remote_regions = config.remote_regions;
   api_settings.regions = config.regions;
@@ -361,24 +364,25 @@ Result<void> serve(const ServeOptions& options) {
         api::issue_keys(identity.temporary_key_secret, session, now, kCredentialsLifetime, random);
     return wire::Credentials{keys.access_key_id, keys.secret_access_key, keys.session_token, keys.expires};
   };
-  api::IdentityKeeper keeper(*control, TRY(data.sealing_key(random)),
-                             TRY(config_identities(config, identity.account, identity.keys)), random);
-  api_settings.identities = [&] { return keeper.snapshot(); };
+  api::IdentityStore identity_store(*control, TRY(data.sealing_key(random)),
+                                    TRY(config_identities(config, identity.account, identity.keys)), random);
+  api_settings.identities = [&] { return identity_store.snapshot(); };
   api_settings.key_used = [&](std::string_view key, Instant at, std::string_view region,
-                              std::string_view service) { keeper.key_used(key, at, region, service); };
-  warn_of_idle_identities(keeper);
+                              std::string_view service) {
+    identity_store.key_used(key, at, region, service);
+  };
+  warn_of_idle_identities(identity_store);
   auto agents = control::make_agents(*control, *logs, *metrics, clock, config.stop_grace, issue);
   auto listener =
       TRY(host::listen_links(control_settings.wire_address, agents->events()).in("listening for agents"));
   const std::string own_endpoint = (plain_http ? "http://" : "https://") + reachable;
-  Changing owner_key(identity.keys.front());
-  const auto own_keys = [&] { return signing::Keys{owner_key().id, owner_key().secret, ""}; };
-  auto campaigns = TRY(open_campaigns(config, data, own_endpoint, own_keys, *objects, clock, random));
-  auto api = api::make_api(
-      api_settings,
-      {*control, *logs, *metrics, *objects, clock, random, &agents->shells(),
-       [&](domain::JobNumber job) { return agents->progress(job); }, campaigns.get(), &statistics, &keeper},
-      audit.get());
+  const api::DelegatedAccess access(api_settings, {*control, *logs, *metrics, *objects, clock, random});
+  auto campaigns = TRY(open_campaigns(config, data, own_endpoint, access, clock, random));
+  auto api = api::make_api(api_settings,
+                           {*control, *logs, *metrics, *objects, clock, random, &agents->shells(),
+                            [&](domain::JobNumber job) { return agents->progress(job); }, campaigns.get(),
+                            &statistics, &identity_store},
+                           audit.get());
 
   ServerRecord record{own_endpoint, reachable, config.region, "", identity.keys.front()};
   TRY(host::make_directories(data.file("clients")));
@@ -415,7 +419,7 @@ Result<void> serve(const ServeOptions& options) {
     const int number = ::sigtimedwait(&signals, nullptr, &kUsesInterval);
     if (number < 0 && errno == EINTR) continue;
     if (number < 0 && errno == EAGAIN) {
-      store_key_uses(keeper);
+      store_key_uses(identity_store);
       if (turn++ % kUpkeepTurns == 0) upkeep();
       continue;
     }
@@ -435,9 +439,8 @@ Result<void> serve(const ServeOptions& options) {
           {{"why", fresh_identities.error().message}});
       continue;
     }
-    keeper.take(*std::move(fresh_identities));
-    warn_of_idle_identities(keeper);
-    owner_key.take(keys->front());
+    identity_store.take(*std::move(fresh_identities));
+    warn_of_idle_identities(identity_store);
     record.key = keys->front();
     if (const auto written = write_server_record(data.path(), record); !written)
       log(Level::error, "serve", "the server's record was not written", {{"why", written.error().message}});
@@ -445,16 +448,17 @@ Result<void> serve(const ServeOptions& options) {
     quotas.take(fresh->quotas);
     rate_limits.take(fresh->rate_limits);
     storage_quotas.take(std::make_shared<const objects::StorageQuotas>(fresh->storage_quotas));
+    peers.take(fresh->peers);
     renew_certificate(data.file("tls"), names, clock.now(), *server);
     log(Level::info, "serve",
-        "took over the machines, quotas, rate limits, keys, users and roles of the config",
+        "took over the machines, quotas, rate limits, keys, users, roles and peers of the config",
         {{"machines", std::to_string(fresh->machines.size())},
          {"quotas", std::to_string(fresh->quotas.size())}});
   }
   log(Level::info, "serve", "ending; jobs go on");
   metrics_server.reset();
   server->stop(kStopGrace);
-  store_key_uses(keeper);
+  store_key_uses(identity_store);
   if (const auto why = ending.why()) return unavailable(*why);
   return {};
 }

@@ -39,12 +39,19 @@
 
 namespace trainyard::api {
 
-class IdentityKeeper;  // api/identity_keeper.hpp
+class IdentityStore;  // api/identity_store.hpp
 
 struct LastingKey {
   std::string id;
   std::string secret;
   std::string user = "owner";  // whose it is: of several users each has his share and his quotas
+};
+
+// Another server that may make requests on behalf of principals of this one: requests that its own clients made there for a
+// region which is this server's.
+struct Peer {
+  std::string access_key_id;  // the key of a user of this server that the other one signs with
+  std::vector<std::string> users = {"*"}, roles = {"*"};  // on whose behalf, by name; '*' stands for any text
 };
 
 // RLIMIT_RTPRIO and RLIMIT_NICE: a container that outranks the machine's own processes stops the machine. Locked memory
@@ -76,8 +83,10 @@ struct Settings {
     return std::vector<domain::InstanceQuota>();
   };
   domain::PriceTable prices = domain::list_prices_of_2023();
-  std::map<std::string, client::Remote> remote_regions;   // other servers'; requests for them are passed on
-  std::vector<std::string> regions;                       // that are this server's own
+  std::map<std::string, client::Remote> remote_regions;  // other servers'; requests for them are passed on
+  std::vector<std::string> regions;                      // that are this server's own
+  // As they are now.
+  std::function<std::vector<Peer>()> peers = [] { return std::vector<Peer>(); };
   CheckRoom check_room = no_reserve();                    // asked before a training job is created
   std::function<std::vector<campaign::Room>()> machines;  // of this server; none: jobs are made to fit
   // How many requests each principal may make, as it is now.
@@ -98,7 +107,7 @@ struct Services {
   control::FindProgress progress = nullptr;
   campaign::Campaigns* campaigns = nullptr;  // nullptr: there are none here
   RequestStatistics* statistics = nullptr;   // nullptr: requests are not counted
-  IdentityKeeper* identities = nullptr;      // of IAM's operations; required by them
+  IdentityStore* identities = nullptr;       // of IAM's operations; required by them
 };
 
 std::unique_ptr<host::Handler> make_api(const Settings& settings, const Services& services);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "api/auth/temporary_keys.hpp"
 #include "api/protocol/json.hpp"
 #include "base/text.hpp"
 
@@ -98,6 +99,7 @@ void append_identity(std::string& out, const Principal& principal) {
   if (principal.role_arn.empty()) {
     identity.text("type", principal.arn.ends_with(":root") ? "Root" : "IAMUser");
     identity.text("userName", principal.name);
+    if (!principal.invoked_by.empty()) identity.text("invokedBy", principal.invoked_by);
     return identity.end();
   }
   identity.text("type", "AssumedRole");
@@ -110,7 +112,10 @@ void append_identity(std::string& out, const Principal& principal) {
   issuer.text("accountId", principal.account);
   issuer.text("userName", std::string_view(principal.role_arn).substr(principal.role_arn.rfind('/') + 1));
   issuer.end();
+  if (principal.session && !principal.session->source_identity.empty())
+    session.text("sourceIdentity", principal.session->source_identity);
   session.end();
+  if (!principal.invoked_by.empty()) identity.text("invokedBy", principal.invoked_by);
   identity.end();
 }
 

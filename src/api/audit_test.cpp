@@ -3,41 +3,18 @@
 
 #include <gtest/gtest.h>
 
-#include "api/in_memory.hpp"
 #include "api/operations/operations.hpp"
-#include "host/temporary_directory.hpp"
-#include "objects/memory.hpp"
+#include "api/test_server.hpp"
 
 namespace trainyard::api {
 namespace {
 
-using in_memory::hand_over;
-using in_memory::signed_request;
 using in_memory::Signing;
 
-struct World {
-  in_memory::SetClock clock;
-  SeededRandom random{7};
-  host::TemporaryDirectory directory;
-  in_memory::PlainControl control{clock};
-  std::unique_ptr<observe::Logs> logs = *observe::open_logs(directory.path() + "/logs", clock);
-  std::unique_ptr<observe::Metrics> metrics = *observe::open_metrics(directory.path() + "/metrics");
-  std::unique_ptr<objects::Objects> objects = objects::make_memory(clock, random);
+struct World : TestServer {
   std::unique_ptr<observe::AuditLog> audit = *observe::open_audit_log(directory.path() + "/audit");
-  Settings settings{.account = "123456789012",
-                    .keys = {{"AKIAOWNER", "owner-secret"}},
-                    .temporary_key_secret = std::string(32, 's')};
-  Services services{control, *logs, *metrics, *objects, clock, random};
-  std::unique_ptr<host::Handler> api = make_api(settings, services, audit.get());
 
-  in_memory::Reply json(const std::string& target, const std::string& body, const std::string& service,
-                        const Signing& by = {}) {
-    auto request = signed_request("POST", "/",
-                                  {{"X-Amz-Target", target}, {"Content-Type", "application/x-amz-json-1.1"}},
-                                  body, service, clock.at, by);
-    request.peer = "192.0.2.7:5000";
-    return *hand_over(*api, std::move(request));
-  }
+  World() { open(audit.get()); }
   in_memory::Reply logs_call(const std::string& operation, const std::string& body, const Signing& by = {}) {
     return json("Logs_20140328." + operation, body, "logs", by);
   }

@@ -30,6 +30,12 @@ struct Principal {
   PrincipalKind kind = PrincipalKind::session;
   std::shared_ptr<const RoleSession> session = {};  // nullptr unless kind is session
   std::shared_ptr<const domain::Job> job = {};      // the one that the keys end with; nullptr: none
+  // Of requests that are made on the principal's behalf (auth/delegation.hpp).
+  std::string invoked_by = {};  // ARN: of the campaign, of the user whose key another server signs with
+  std::string peer_key_id =
+      {};  // the other server's key; "" = the principal's own requests come to this server
+  std::string source_ip = {};  // of the request that this one follows from; "" = the connection's
+  bool secure = false;         // that one, of a source_ip
 
   bool owner() const { return kind == PrincipalKind::owner; }
 };

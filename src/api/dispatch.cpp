@@ -7,6 +7,7 @@
 #include "api/audit.hpp"
 #include "api/auth/auth.hpp"
 #include "api/auth/authorizer.hpp"
+#include "api/auth/delegation.hpp"
 #include "api/body.hpp"
 #include "api/errors.hpp"
 #include "api/operations/operations.hpp"
@@ -31,6 +32,8 @@ namespace {
 
 constexpr Duration kDeadline = 60s;  // botocore's read timeout: nobody waits for an answer later
 constexpr size_t kRequestIdBytes = 16;
+constexpr Duration kPassedSessionLifetime =
+    15min;  // of a request that another server gets: as old as it may be
 
 class Api final : public host::Handler {
  public:
@@ -242,16 +245,18 @@ class Api final : public host::Handler {
       return reply(fail(call, unknown_operation(&service, call.route.operation_name)));
     if (is_throttled(call, *entry)) return reply(fail(call, throttled(service)));
     if (auto refused = refuse_region(call)) return reply(fail(call, *refused));
+    if (auto refused = refuse_peer(call)) return reply(fail(call, *refused));
     const Decode decode = [&](void* input) -> std::optional<Failure> {
       if (auto failure = decode_into(call, *entry, body, parameters, input)) return failure;
       note_resources(call, input);
       return authorizer_.check(call.context, *entry->shape, input);
     };
     if (remotes_.is_for_another(call.route, call.context.region)) {
-      if (auto refused = refuse_remote(call, *entry)) return reply(fail(call, *refused));
       if (!call.context.principal.owner())
         if (auto refused = entry->inspect(decode)) return reply(fail(call, *refused));
-      auto passed = remotes_.pass(call.head, sent, call.route, call.context.region);
+      const auto on_behalf = on_behalf_of(call);
+      if (!on_behalf) return reply(fail(call, failure_of(service, on_behalf.error())));
+      auto passed = remotes_.pass(call.head, sent, call.route, call.context.region, *on_behalf);
       if (!passed) return reply(fail(call, failure_of(service, passed.error())));
       record(call, passed->status, "");
       return reply(std::move(*passed));
@@ -304,6 +309,10 @@ class Api final : public host::Handler {
     call.context.source_ip = peer;
     call.context.secure = call.head.tls;
     call.context.user_agent = call.head.headers.get("user-agent");
+    if (call.context.principal.source_ip.empty()) return;
+    call.context.source_ip = call.context.principal.source_ip;
+    call.context.secure =
+        call.context.principal.secure && (call.head.tls || call.context.principal.peer_key_id.empty());
   }
 
   // Jobs, quotas and logs are kept by region, so a name that the configuration does not have would begin a new account of
@@ -322,13 +331,30 @@ class Api final : public host::Handler {
                                                           ".");
   }
 
-  // Another server is asked with the keys that this one has there, which may do more than a job.
-  std::optional<Failure> refuse_remote(const Call& call, const Entry& entry) const {
-    if (call.context.principal.kind != PrincipalKind::session || settings_.open_roles) return {};
-    return access_denied(*entry.shape->service,
-                         "User: " + call.context.principal.arn +
-                             " is not authorized to make requests for the region " + call.context.region +
-                             ", which is another server: only users' and the owner's requests are passed on");
+  // A peer's requests end here, and give no keys that would outlive them.
+  std::optional<Failure> refuse_peer(const Call& call) const {
+    const Principal& principal = call.context.principal;
+    const bool remote = remotes_.is_for_another(call.route, call.context.region);
+    if (principal.peer_key_id.empty() || (!remote && !is_global(call.route.service))) return {};
+    return access_denied(service_of(call),
+                         "User: " + principal.arn + " is not authorized to make " +
+                             (remote ? "requests for the region " + call.context.region + ", a third server,"
+                                     : "requests of " + std::string(call.route.service->name)) +
+                             " through another server");
+  }
+
+  // On whose behalf another server is asked, for kDelegationHeader. The owner, who has the keys of the configuration, asks
+  // with them as they are: "".
+  Result<std::string> on_behalf_of(const Call& call) const {
+    if (call.context.principal.owner()) return std::string();
+    Delegation delegation = delegation_of(call.context);
+    RoleSession& session = delegation.session;
+    // This server has found the job's attempt alive; the other one does not know it.
+    if (call.context.principal.job && !session.assumed)
+      session.expires = call.context.now + kPassedSessionLifetime;
+    session.job_region.clear();
+    session.job_name.clear();
+    return to_base64(TRY(format_delegation(delegation)));
   }
 
   host::Response succeed(const Call& call, const void* output) {
@@ -418,8 +444,9 @@ class Api final : public host::Handler {
     if (is_throttled(call, *entry)) return reply(throttled(s3));
     // Before a byte of the body is read, where the head says what the request is about.
     const bool by_head = !AccessTable::needs_body(*entry->shape);
-    if (remote)
-      if (auto refused = refuse_remote(call, *entry)) return reply(*refused);
+    if (auto refused = refuse_peer(call)) return reply(*refused);
+    const auto on_behalf = remote ? on_behalf_of(call) : Result<std::string>(std::string());
+    if (!on_behalf) return reply(failure_of(s3, on_behalf.error()));
     if (by_head && !call.context.principal.owner()) {
       const Decode head_only = [&](void* input) -> std::optional<Failure> {
         if (auto failure = decode_s3(*entry, call.head, *address, "", input, true)) return failure;
@@ -437,7 +464,8 @@ class Api final : public host::Handler {
     if (!body) return reply(malformed_authentication(s3, body.error().message));
     if (remote) {
       Remotes::Streamed streamed;
-      const auto passed = remotes_.pass_s3(stream, *address, **body, call.context.region, streamed);
+      const auto passed =
+          remotes_.pass_s3(stream, *address, **body, call.context.region, *on_behalf, streamed);
       if (streamed.started) return record(call, streamed.status, passed ? "" : "broken off");
       return reply((*body)->failure() ? *(*body)->failure() : failure_of(s3, passed.error()));
     }

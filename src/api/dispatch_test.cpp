@@ -5,53 +5,25 @@
 #include <iterator>
 
 #include "api/auth/temporary_keys.hpp"
-#include "api/in_memory.hpp"
 #include "api/operations/operations.hpp"
+#include "api/test_server.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
-#include "host/temporary_directory.hpp"
-#include "objects/memory.hpp"
 
 namespace trainyard::api {
 namespace {
 
-using in_memory::hand_over;
 using in_memory::signed_request;
 using in_memory::Signing;
 
-struct World {
-  in_memory::SetClock clock;
-  SeededRandom random{7};
-  host::TemporaryDirectory directory;
-  in_memory::PlainControl control{clock};
-  std::unique_ptr<observe::Logs> logs = *observe::open_logs(directory.path() + "/logs", clock);
-  std::unique_ptr<observe::Metrics> metrics = *observe::open_metrics(directory.path() + "/metrics");
-  std::unique_ptr<objects::Objects> objects = objects::make_memory(clock, random);
-  Settings settings{.account = "123456789012",
-                    .keys = {{"AKIAOWNER", "owner-secret"}},
-                    .temporary_key_secret = std::string(32, 's'),
-                    .body_bytes_max = 100'000,
-                    .find_image = [](const std::string& name) -> Result<domain::Image> {
-                      if (name == "python") return domain::Image{};
-                      return not_found("there is no such image here; there are: python");
-                    }};
-  Services services{control, *logs, *metrics, *objects, clock, random};
-  std::unique_ptr<host::Handler> api = make_api(settings, services);
-
-  std::shared_ptr<in_memory::Reply> send(host::Request request) {
-    return hand_over(*api, std::move(request));
-  }
-
-  in_memory::Reply json(const std::string& target, const std::string& body,
-                        const std::string& service = "sagemaker", const Signing& by = {}) {
-    return *send(signed_request("POST", "/",
-                                {{"X-Amz-Target", target}, {"Content-Type", "application/x-amz-json-1.1"}},
-                                body, service, clock.at, by));
-  }
-  in_memory::Reply form(const std::string& body, const std::string& service = "sts", const Signing& by = {}) {
-    return *send(signed_request("POST", "/",
-                                {{"Content-Type", "application/x-www-form-urlencoded; charset=utf-8"}}, body,
-                                service, clock.at, by));
+struct World : TestServer {
+  World() {
+    settings.body_bytes_max = 100'000;
+    settings.find_image = [](const std::string& name) -> Result<domain::Image> {
+      if (name == "python") return domain::Image{};
+      return not_found("there is no such image here; there are: python");
+    };
+    open();
   }
 };
 

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "api/auth/delegation.hpp"
 #include "base/text.hpp"
 #include "signing/signing.hpp"
 
@@ -75,6 +76,14 @@ host::Headers to_headers(const client::Fields& fields) {
   return headers;
 }
 
+// What a client says of a principal never goes on: only this server does.
+client::Fields headers_for(const client::Fields& headers, const std::string& on_behalf) {
+  client::Fields passed = client::headers_to_pass(headers);
+  std::erase_if(passed, [](const auto& field) { return field.first == kDelegationHeader; });
+  if (!on_behalf.empty()) passed.emplace_back(kDelegationHeader, on_behalf);
+  return passed;
+}
+
 }  // namespace
 
 bool is_global(const shapes::Service* service) {
@@ -92,11 +101,12 @@ bool Remotes::is_for_another(const Route& route, const std::string& region) cons
 }
 
 Result<host::Response> Remotes::pass(const host::RequestHead& head, const std::string& body,
-                                     const Route& route, const std::string& region) {
+                                     const Route& route, const std::string& region,
+                                     const std::string& on_behalf) {
   client::Passed request;
   request.method = head.method;
   request.target = head.target;
-  request.headers = client::headers_to_pass(head.headers.fields());
+  request.headers = headers_for(head.headers.fields(), on_behalf);
   request.scope = {region, std::string(route.service->scope)};
   request.payload_sha256 = signing::sha256_hex(body);
   request.body_bytes = body.size();
@@ -126,12 +136,12 @@ Result<host::Response> Remotes::pass(const host::RequestHead& head, const std::s
 }
 
 Result<void> Remotes::pass_s3(host::Stream& stream, const S3Address& address, Body& body,
-                              const std::string& region, Streamed& streamed) {
+                              const std::string& region, const std::string& on_behalf, Streamed& streamed) {
   const host::RequestHead& head = stream.head();
   client::Passed request;
   request.method = head.method;
   request.target = target_of(address);
-  request.headers = client::headers_to_pass(without_chunked_encoding(head.headers.fields()));
+  request.headers = headers_for(without_chunked_encoding(head.headers.fields()), on_behalf);
   request.scope = {region, "s3"};
   request.payload_sha256 = signing::kUnsignedPayload;
   ChunkedAgain chunked(body);

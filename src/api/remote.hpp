@@ -1,5 +1,6 @@
 // Regions that are other servers': their requests are checked here as any, then signed anew with the keys that the
-// config has for that server, and passed on. What comes back is passed back.
+// config has for that server, and passed on. What comes back is passed back. The other server is told on whose behalf a
+// request is made (auth/delegation.hpp), and decides by its own policies what that principal may do there.
 //
 // Global services (STS, IAM) are answered here whatever region they were signed for: an account is one.
 //
@@ -31,15 +32,16 @@ class Remotes {
   bool is_for_another(const Route& route, const std::string& region) const;
 
   // A whole request of any service but S3. `body`: as it was signed. Errors: unavailable, denied.
+  // `on_behalf`: the value of kDelegationHeader; "" = the request is made with the rights of the configured key.
   Result<host::Response> pass(const host::RequestHead& head, const std::string& body, const Route& route,
-                              const std::string& region);
+                              const std::string& region, const std::string& on_behalf);
   // S3: bodies stream. On an error before the answer began, `started` is false and the caller answers.
   struct Streamed {
     bool started = false;
     int status = 0;
   };
   Result<void> pass_s3(host::Stream& stream, const S3Address& address, Body& body, const std::string& region,
-                       Streamed& streamed);
+                       const std::string& on_behalf, Streamed& streamed);
 
  private:
   const RemoteRegions& regions_;

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "base/log.hpp"
+#include "base/text.hpp"
 #include "campaign/catalogue_words.hpp"
 #include "campaign/followers.hpp"
 #include "campaign/region.hpp"
@@ -51,8 +52,9 @@ class FollowedCampaigns final : public Campaigns {
     });
     keeper_ = std::thread([this] {
       Keeper keeper(
-          settings_, yard_, *catalogue_, [this](const Definition& definition) { return answer(definition); },
-          [this](const Definition& definition) { return facts(definition); });
+          settings_, yard_, *catalogue_, clock_,
+          [this](const Definition& definition, const Principal& by) { return answer(definition, by); },
+          [this](const Definition& definition, const Principal& by) { return facts(definition, by); });
       Duration rest{};
       do {
         rest = keeper.turn();
@@ -61,17 +63,18 @@ class FollowedCampaigns final : public Campaigns {
     return {};
   }
 
-  Result<Plan> plan(const Definition& definition) override {
+  Result<Plan> plan(const Definition& definition, const Principal& by) override {
     TRY(check(definition));
-    const Answered answered = TRY(answer(definition).in("the query"));
-    return make_plan(definition, answered, facts(definition));
+    TRY(check_regions(definition));
+    const Answered answered = TRY(answer(definition, by));
+    return make_plan(definition, answered, facts(definition, by));
   }
 
-  Result<Described> create(const Definition& definition) override {
-    auto planned = TRY(plan(definition));
+  Result<Described> create(const Definition& definition, const Principal& by) override {
+    auto planned = TRY(plan(definition, by));
     if (planned.rows.empty() && !definition.standing)
       return invalid("the query has no rows: there is nothing to do");
-    Campaign campaign{definition, clock_.now(), {}, std::move(planned.rows), random_.hex(kIdBytes)};
+    Campaign campaign{definition, clock_.now(), {}, std::move(planned.rows), random_.hex(kIdBytes), by};
     TRY(check_regions(campaign.rows));
     TRY(yard_.add(std::move(campaign), settings_.live_campaigns_max));
     yard_.wake(kThreadsWaiter);
@@ -89,15 +92,15 @@ class FollowedCampaigns final : public Campaigns {
   }
 
   Result<Described> stop(const std::string& name) override {
-    TRY(yard_.stop(name, clock_.now()));
+    TRY(yard_.stop(name, clock_.now(), ""));
     wake_regions();
     return describe(name);
   }
 
-  Result<Answered> query(const std::string& sql) override {
+  Result<Answered> query(const std::string& sql, const Principal& by) override {
     const std::vector<std::string> regions =
         mentions(sql, "prices") || mentions(sql, "capacity") ? settings_.regions : std::vector<std::string>();
-    return catalogue_->query(sql, provided(sql, facts_of_regions(regions)));
+    return catalogue_->query(sql, provided(sql, facts_of_regions(regions, by), by));
   }
 
   Result<int64_t> change(const std::string& sql) override {
@@ -130,9 +133,26 @@ class FollowedCampaigns final : public Campaigns {
     return out;
   }
 
+  // Each region that is followed has threads of its own to the server's end, so there are no others than the configuration's.
+  Result<void> check_regions(const Definition& definition) const {
+    for (const auto& region : definition.placement.regions) TRY(check_region(region));
+    for (const Watch& watch : definition.watches)
+      if (!watch.region.empty()) TRY(check_region(watch.region));
+    return {};
+  }
+  Result<void> check_region(const std::string& region) const {
+    if (std::count(settings_.regions.begin(), settings_.regions.end(), region)) return {};
+    std::string known;
+    for (const auto& one : settings_.regions) known += (known.empty() ? "" : ", ") + one;
+    return invalid("unknown region '" + shorten(region, 60) + "': this server's regions are " + known);
+  }
+
   Result<void> check_regions(const std::vector<Row>& rows) const {
     std::set<std::string> regions = yard_.busy_regions();
-    for (const Row& row : rows) regions.insert(row.region);
+    for (const Row& row : rows) {
+      TRY(check_region(row.region));
+      regions.insert(row.region);
+    }
     if (regions.size() > kRegionsMax)
       return exhausted("campaigns follow at most " + std::to_string(kRegionsMax) + " regions at a time");
     return {};
@@ -148,14 +168,14 @@ class FollowedCampaigns final : public Campaigns {
   }
 
   // All at once, since one that does not answer takes seconds to say so.
-  Facts facts_of_regions(const std::vector<std::string>& regions) {
+  Facts facts_of_regions(const std::vector<std::string>& regions, const Principal& by) {
     Facts facts;
     facts.home = settings_.home;
     std::vector<RegionFacts> answers(regions.size());
     std::vector<std::thread> threads;
     for (size_t i = 0; i < regions.size() && i < kRegionsMax; ++i)
       threads.emplace_back([&, i] {
-        auto client = settings_.open_client(regions[i]);
+        auto client = settings_.open_client(regions[i], by);
         auto answer = client ? facts_of(**client) : Result<RegionFacts>(client.error());
         if (answer)
           answers[i] = std::move(*answer);
@@ -168,8 +188,8 @@ class FollowedCampaigns final : public Campaigns {
     return facts;
   }
 
-  Facts facts(const Definition& definition) {
-    Facts facts = facts_of_regions(regions_of(definition));
+  Facts facts(const Definition& definition, const Principal& by) {
+    Facts facts = facts_of_regions(regions_of(definition), by);
     // Plain tables of the catalogue, which people fill; without them nothing is reserved and copies cost nothing.
     const auto now = to_iso8601(clock_.now(), false);
     if (const auto rows =
@@ -188,13 +208,15 @@ class FollowedCampaigns final : public Campaigns {
     return facts;
   }
 
-  Result<Answered> answer(const Definition& definition) {
+  // A campaign's query is QueryCatalogue by another way.
+  Result<Answered> answer(const Definition& definition, const Principal& by) {
+    TRY(settings_.authorise(by, "trainyard:QueryCatalogue", "*"));
     const bool asks = mentions(definition.query, "prices") || mentions(definition.query, "capacity");
-    const Facts facts = facts_of_regions(asks ? regions_of(definition) : std::vector<std::string>());
-    return catalogue_->query(definition.query, provided(definition.query, facts));
+    const Facts facts = facts_of_regions(asks ? regions_of(definition) : std::vector<std::string>(), by);
+    return catalogue_->query(definition.query, provided(definition.query, facts, by)).in("the query");
   }
 
-  std::vector<Provided> provided(const std::string& sql, const Facts& facts) const {
+  std::vector<Provided> provided(const std::string& sql, const Facts& facts, const Principal& by) const {
     const auto or_nothing = [](const auto& value) { return value ? Json(*value) : Json(); };
     Provided prices{"prices",
                     {"region TEXT", "instance_type TEXT", "on_demand_per_hour DOUBLE PRECISION",
@@ -212,12 +234,19 @@ class FollowedCampaigns final : public Campaigns {
                    "cost DOUBLE PRECISION", "metrics TEXT"},
                   {}};
     if (mentions(sql, rows.name))
-      for (const Campaign& campaign : yard_.list())
+      for (const Campaign& campaign : may_describe(yard_.list(), by))
         for (const Row& row : campaign.rows)
           if (rows.rows.size() < kRowsProvidedMax)
             rows.rows.push_back({campaign.definition.name, row.number, row.label, row.region,
                                  std::string(to_string(row.state)), row.cost, dump(Json(row.metrics))});
     return {std::move(prices), std::move(capacity), std::move(rows)};
+  }
+
+  std::vector<Campaign> may_describe(std::vector<Campaign> campaigns, const Principal& by) const {
+    std::erase_if(campaigns, [&](const Campaign& campaign) {
+      return !settings_.authorise(by, "trainyard:DescribeCampaign", "campaign/" + campaign.definition.name);
+    });
+    return campaigns;
   }
 
   // -- threads

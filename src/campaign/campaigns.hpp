@@ -1,12 +1,13 @@
 // The campaigns of a server: planned from the catalogue, written down, and followed until their last row is over.
 //
 // A campaign is a client of its regions, by their API, whether a region is this server's own or another's; so it needs
-// nothing of the control plane, and its memory is a file of its own. What follows its rows (Follower below) has a thread
+// nothing of the control plane, and its memory is a file of its own. It has the rights of the principal that started it, as
+// they are at each use; when one is denied, the campaign is stopped with that as its reason. What follows its rows (Follower below) has a thread
 // for each region, so that a region that does not answer keeps no other waiting: its rows stay as they are, and are
 // picked up when it answers again. A copy has a thread for each region that data goes to.
 //
 // Threads: callable from anywhere; calls that ask regions or the catalogue block for seconds at most.
-// Errors: invalid (definition, SQL, template), conflict (name), not_found, unavailable, exhausted.
+// Errors: invalid (definition, SQL, template), conflict (name), not_found, unavailable, exhausted, denied.
 // Lifetime: what Settings refer to outlives it. Destroying it ends its threads; the jobs go on.
 #pragma once
 
@@ -24,6 +25,7 @@
 #include "campaign/copy.hpp"
 #include "campaign/decide.hpp"
 #include "campaign/plan.hpp"
+#include "campaign/principal.hpp"
 #include "campaign/store.hpp"
 #include "client/client.hpp"
 #include "objects/objects.hpp"
@@ -33,9 +35,16 @@ namespace trainyard::campaign {
 struct Settings {
   std::string home;                  // the server's own region
   std::vector<std::string> regions;  // that it knows, its own among them
-  // A client of a region's API, for one thread; each call tries once.
-  std::function<Result<std::unique_ptr<client::Client>>(const std::string& region)> open_client;
-  std::function<Result<std::unique_ptr<objects::Objects>>(const std::string& region)> open_objects;
+  // A client of a region's API with the principal's rights, for one thread; each call tries once. Requires: it is used for
+  // client_lifetime at most.
+  std::function<Result<std::unique_ptr<client::Client>>(const std::string& region, const Principal&)>
+      open_client;
+  std::function<Result<std::unique_ptr<objects::Objects>>(const std::string& region, const Principal&)>
+      open_objects;
+  // Whether the principal may do it now. `resource` is "*" or "campaign/NAME". Errors: denied, in AWS's words.
+  std::function<Result<void>(const Principal&, std::string_view action, const std::string& resource)>
+      authorise;
+  Duration client_lifetime = 10min;
   Duration turn_interval = 1s;      // between two looks at a region with rows under way
   Duration metrics_interval = 3s;   // between two looks at a running job's metrics
   Duration lost_interval = 3s;      // between two tries at a region that does not answer
@@ -61,15 +70,16 @@ struct Described {
 class Campaigns {
  public:
   virtual ~Campaigns() = default;
-  virtual Result<Plan> plan(const Definition& definition) = 0;
-  // Planned, written down, and followed from now on.
-  virtual Result<Described> create(const Definition& definition) = 0;
+  virtual Result<Plan> plan(const Definition& definition, const Principal& by) = 0;
+  // Planned, written down, and followed from now on, with the rights of `by`.
+  virtual Result<Described> create(const Definition& definition, const Principal& by) = 0;
   virtual Result<Described> describe(const std::string& name) = 0;
   // The newest first.
   virtual std::vector<Described> list() = 0;
   // Its jobs are stopped, what has not begun does not begin.
   virtual Result<Described> stop(const std::string& name) = 0;
-  virtual Result<Answered> query(const std::string& sql) = 0;
+  // Of campaigns, those that `by` may describe are in the answer.
+  virtual Result<Answered> query(const std::string& sql, const Principal& by) = 0;
   virtual Result<int64_t> change(const std::string& sql) = 0;
   // An object came into this server's own store: who watches for it looks now. Quick.
   virtual void object_created(const std::string& bucket, const std::string& key) = 0;

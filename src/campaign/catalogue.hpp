@@ -43,7 +43,7 @@ struct Provided {
 class Catalogue {
  public:
   virtual ~Catalogue() = default;
-  // One statement that reads. Whatever it writes is undone.
+  // One statement that reads, with no right to change anything, by limits of time, memory, rows and bytes.
   virtual Result<Answered> query(const std::string& sql, const std::vector<Provided>& provided) = 0;
   // One or more statements that write, together or not at all. How many rows the last one changed.
   virtual Result<int64_t> change(const std::string& sql) = 0;
@@ -53,6 +53,8 @@ class Catalogue {
 
 Result<std::unique_ptr<Catalogue>> open_sqlite_catalogue(const std::string& path, Clock& clock);
 // "postgresql://user:password@host:5432/name", or a libpq string of "host=.. dbname=..". It is asked at the first call.
-std::unique_ptr<Catalogue> open_postgres_catalogue(const std::string& url);
+// `query_url`: the same with a role for queries, which may do less; "" = url. A role that is a superuser, may make roles or
+// may reach the files and programs of the database's machine is refused.
+std::unique_ptr<Catalogue> open_postgres_catalogue(const std::string& url, const std::string& query_url);
 
 }  // namespace trainyard::campaign

@@ -93,11 +93,13 @@ std::string places(size_t count) {
 
 class PostgresCatalogue final : public Catalogue {
  public:
-  explicit PostgresCatalogue(std::string url) : url_(std::move(url)) {}
+  PostgresCatalogue(std::string url, std::string query_url)
+      : url_(std::move(url)), query_url_(std::move(query_url)) {}
 
   Result<Answered> query(const std::string& sql, const std::vector<Provided>& provided) override {
     TRY(check_size(sql));
-    const Connected connection = TRY(connect());
+    if (!query_url_.empty()) TRY(prepare());
+    const Connected connection = TRY(query_url_.empty() ? connect() : connect_to(query_url_));
     TRY(run(connection.get(), "BEGIN"));
     for (const Provided& table : provided)
       if (mentions(sql, table.name)) TRY(provide(connection.get(), table));
@@ -136,9 +138,9 @@ class PostgresCatalogue final : public Catalogue {
   }
 
  private:
-  Result<Connected> connect() {
+  Result<Connected> connect_to(const std::string& url) {
     const char* names[] = {"dbname", "connect_timeout", "application_name", nullptr};
-    const char* values[] = {url_.c_str(), kConnectSecondsMax, "trainyard", nullptr};
+    const char* values[] = {url.c_str(), kConnectSecondsMax, "trainyard", nullptr};
     Connected connection(PQconnectdbParams(names, values, 1));  // 1: dbname may be a URL
     if (!connection) return exhausted("no memory for a connection");
     if (PQstatus(connection.get()) != CONNECTION_OK)
@@ -152,12 +154,27 @@ class PostgresCatalogue final : public Catalogue {
       return denied(
           "the catalogue's role is a superuser, may make roles, or may reach files or programs of the "
           "database's machine: give [catalogue] a role that owns the catalogue and nothing else");
+    return connection;
+  }
+
+  Result<Connected> connect() {
+    Connected connection = TRY(connect_to(url_));
     const std::lock_guard lock(mutex_);
     if (!prepared_) {
       TRY(run(connection.get(), kCatalogueSchema).in("making the catalogue's tables"));
       prepared_ = true;
     }
     return connection;
+  }
+
+  // The tables that are always there, which the role of queries cannot make.
+  Result<void> prepare() {
+    {
+      const std::lock_guard lock(mutex_);
+      if (prepared_) return {};
+    }
+    const Connected made = TRY(connect());
+    return {};
   }
 
   static Result<void> provide(PGconn* connection, const Provided& table) {
@@ -196,15 +213,15 @@ class PostgresCatalogue final : public Catalogue {
     return answered;
   }
 
-  const std::string url_;
+  const std::string url_, query_url_;
   std::mutex mutex_;
   bool prepared_ = false;  // guarded by mutex_
 };
 
 }  // namespace
 
-std::unique_ptr<Catalogue> open_postgres_catalogue(const std::string& url) {
-  return std::make_unique<PostgresCatalogue>(url);
+std::unique_ptr<Catalogue> open_postgres_catalogue(const std::string& url, const std::string& query_url) {
+  return std::make_unique<PostgresCatalogue>(url, query_url);
 }
 
 }  // namespace trainyard::campaign

@@ -64,7 +64,8 @@ class Copier {
 
   Result<void> ensure_bucket() {
     const auto there = to_.store.head_bucket(target_.bucket);
-    if (there) return {};
+    // Who may write below a prefix need not be allowed to look at the bucket; if it is not there, the first put says so.
+    if (there || there.error().kind == Kind::denied) return {};
     if (there.error().kind != Kind::not_found) return there.error();
     auto made = to_.store.create_bucket(target_.bucket, to_.region);
     if (!made && made.error().kind == Kind::conflict) return {};

@@ -12,21 +12,23 @@ namespace {
 
 constexpr size_t kKnownObjectsMax = 1'000'000;  // then they are asked about again, which is slow and harmless
 
+std::string reason_of(const Error& denial) { return "AccessDenied: " + denial.message; }
+
 }  // namespace
 
 // -- a region
 
 Duration RegionFollower::turn() {
-  if (!client_) {
-    auto client = settings_.open_client(region_);
-    if (!client) {
-      yard_.note_region(region_, client.error(), clock_.now());
-      return settings_.lost_interval;
-    }
-    client_ = std::move(*client);
-  }
+  std::erase_if(clients_, [&](const auto& one) {
+    return clock_.monotonic() - one.second.at >= settings_.client_lifetime;
+  });
   for (const Work& work : yard_.work_of(region_)) {
-    const auto followed = follow(work);
+    auto followed = follow(work);
+    if (!followed && followed.error().kind == Kind::denied) {
+      log(Level::warning, "campaign", "a campaign's principal was denied a request",
+          {{"region", region_}, {"campaign", work.definition.name}, {"why", followed.error().message}});
+      followed = end_denied(work, followed.error());
+    }
     if (followed) {
       yard_.note_region(region_, {}, clock_.now());
       continue;
@@ -39,10 +41,40 @@ Duration RegionFollower::turn() {
   return settings_.turn_interval;
 }
 
+Result<client::Client*> RegionFollower::client_of(const Principal& principal) {
+  auto found = clients_.find(principal.record);
+  if (found == clients_.end()) {
+    auto client = TRY(settings_.open_client(region_, principal));
+    found = clients_.emplace(principal.record, Opened{std::move(client), clock_.monotonic()}).first;
+  }
+  return found->second.client.get();
+}
+
+// A campaign without the rights that it needs is stopped. One that is being stopped and may not even see or stop its jobs is
+// over: its jobs are left as they are.
+Result<void> RegionFollower::end_denied(const Work& work, const Error& denial) {
+  const std::string& name = work.definition.name;
+  if (!work.stopping) return yard_.stop(name, clock_.now(), reason_of(denial));
+  for (const Row& row : work.rows) {
+    const auto changed = yard_.change(name, row.number, true, [&](Row& now) {
+      const bool asked = now.state == RowState::submitting || now.state == RowState::running;
+      now.state = RowState::stopped;
+      now.reason = reason_of(denial) + (asked ? "; its job is left as it is" : "");
+      now.ended = clock_.now();
+    });
+    if (!changed && changed.error().kind != Kind::cancelled) return changed;
+  }
+  return {};
+}
+
 Result<void> RegionFollower::follow(const Work& work) {
-  const SeenJobs seen = TRY(look(*client_, work.definition, work.id, work.rows));
+  client::Client& client = *TRY(client_of(work.started_by));
+  const SeenJobs seen = TRY(look(client, work.definition, work.id, work.rows));
   auto moves = decide(work.definition, work.rows, seen, work.stopping, clock_.now());
-  add_reports(work, seen, moves);
+  add_reports(work, client, seen, moves);
+  for (Move& move : moves)
+    if (move.changed && move.row.state == RowState::stopped && move.row.reason.empty())
+      move.row.reason = work.stop_reason;
   std::map<int64_t, RowState> before;
   for (const Row& row : work.rows) before[row.number] = row.state;
   std::vector<std::pair<RowState, Row>> changed;
@@ -50,12 +82,13 @@ Result<void> RegionFollower::follow(const Work& work) {
     if (move.changed) changed.emplace_back(before.at(move.row.number), move.row);
   const auto taken = TRY(yard_.put(work.definition.name, changed));
   for (const Move& move : moves)
-    if (!move.changed || taken.count(move.row.number)) TRY(act(work, move));
+    if (!move.changed || taken.count(move.row.number)) TRY(act(work, client, move));
   return {};
 }
 
 // What jobs have reached is asked for now and then while they run, and once when they have ended.
-void RegionFollower::add_reports(const Work& work, const SeenJobs& seen, std::vector<Move>& moves) {
+void RegionFollower::add_reports(const Work& work, client::Client& client, const SeenJobs& seen,
+                                 std::vector<Move>& moves) {
   const auto now = clock_.monotonic();
   for (const Row& row : work.rows) {
     if (row.state != RowState::submitting && row.state != RowState::running) continue;
@@ -76,8 +109,10 @@ void RegionFollower::add_reports(const Work& work, const SeenJobs& seen, std::ve
 
     Row of_job = row;
     if (of_job.job_id.empty()) of_job.job_id = next.job_id;
-    auto report = report_of(*client_, work.definition, of_job);
+    auto report = report_of(client, work.definition, of_job);
     if (!report) continue;
+    // Lists of many jobs leave out what a job's own output says.
+    if (!report->failure.empty() && next.state == RowState::failed) next.reason = std::move(report->failure);
     if (report->cost) next.cost = row.cost_before + *report->cost;
     if (retried)
       next.cost_before = next.cost;
@@ -92,14 +127,16 @@ void RegionFollower::add_reports(const Work& work, const SeenJobs& seen, std::ve
 }
 
 // The bucket that a job's output goes to, as `trainyard submit` makes it.
-Result<void> RegionFollower::ensure_output(const Row& row) {
+Result<void> RegionFollower::ensure_output(const Work& work, const Row& row) {
   const auto output = row.request.find("OutputDataConfig");
   if (output == row.request.end() || !output->is_object()) return {};
   const auto path = string_at(*output, "S3OutputPath");
   const auto place = path ? objects::parse_s3_uri(*path) : Result<objects::Location>(path.error());
   if (!place || buckets_.count(place->bucket)) return {};  // what is wrong with it is said by the region
-  const auto store = TRY(settings_.open_objects(region_));
+  const auto store = TRY(settings_.open_objects(region_, work.started_by));
   if (const auto there = store->head_bucket(place->bucket); !there) {
+    // Who may write below a prefix need not be allowed to look at the bucket; the job's request is refused if it must be.
+    if (there.error().kind == Kind::denied) return {};
     if (there.error().kind != Kind::not_found) return there.error();
     const auto made = store->create_bucket(place->bucket, region_);
     if (!made && made.error().kind != Kind::conflict) return made.error();
@@ -108,12 +145,12 @@ Result<void> RegionFollower::ensure_output(const Row& row) {
   return {};
 }
 
-Result<void> RegionFollower::act(const Work& work, const Move& move) {
+Result<void> RegionFollower::act(const Work& work, client::Client& client, const Move& move) {
   const std::string& name = work.definition.name;
   if (move.act == Move::Act::none) return {};
-  if (move.act == Move::Act::stop) return stop(*client_, work.definition, move.row);
-  TRY(ensure_output(move.row));
-  const auto id = submit(*client_, work.definition, work.id, move.row);
+  if (move.act == Move::Act::stop) return stop(client, work.definition, move.row);
+  TRY(ensure_output(work, move.row));
+  const auto id = submit(client, work.definition, work.id, move.row);
   if (id) {
     return id->empty() ? ok()
                        : yard_.change(name, move.row.number, true, [&](Row& row) { row.job_id = *id; });
@@ -121,11 +158,12 @@ Result<void> RegionFollower::act(const Work& work, const Move& move) {
   const Error& why = id.error();
   // Whether it arrived is for the next look to say.
   if (why.kind == Kind::unavailable || why.kind == Kind::exhausted) return why;
-  return yard_.change(name, move.row.number, true, [&](Row& row) {
+  TRY(yard_.change(name, move.row.number, true, [&](Row& row) {
     row.state = RowState::failed;
     row.reason = "refused: " + why.message;
     row.ended = clock_.now();
-  });
+  }));
+  return why.kind == Kind::denied ? yard_.stop(name, clock_.now(), reason_of(why)) : ok();
 }
 
 // -- copies
@@ -149,6 +187,10 @@ Duration CopyFollower::turn() {
         now.ended = clock_.now();
       });
       if (!hopeless) return settings_.lost_interval;
+      if (kind == Kind::denied) {
+        (void)yard_.stop(work.definition.name, clock_.now(), reason_of(copied.error()));
+        break;
+      }
     }
   }
   return settings_.turn_interval;
@@ -160,8 +202,8 @@ Result<void> CopyFollower::copy(const Work& work, const Row& row) {
     now.state = RowState::copying;
     now.status = "Copying";
   }));
-  const auto source = TRY(settings_.open_objects(row.data_region));
-  const auto target = TRY(settings_.open_objects(row.region));
+  const auto source = TRY(settings_.open_objects(row.data_region, work.started_by));
+  const auto target = TRY(settings_.open_objects(row.region, work.started_by));
   auto saved = clock_.monotonic();
   const int64_t moved_before = row.bytes_moved;
   const auto note = [&](const CopyProgress& progress, bool durably, RowState state) {
@@ -196,7 +238,7 @@ Duration Keeper::turn() {
     if (campaign.stopped) continue;
     std::string trouble;
     for (const Watch& watch : campaign.definition.watches)
-      if (const auto looked = look_at(campaign.definition, watch); !looked) trouble = looked.error().message;
+      if (const auto looked = look_at(campaign, watch); !looked) trouble = looked.error().message;
     if (campaign.definition.standing && trouble.empty())
       if (const auto asked = ask_again(campaign); !asked) trouble = asked.error().message;
     if (!trouble.empty() && trouble != yard_.trouble(campaign.definition.name))
@@ -207,20 +249,34 @@ Duration Keeper::turn() {
   return settings_.watch_interval;
 }
 
-Result<void> Keeper::look_at(const Definition& definition, const Watch& watch) {
+Result<void> Keeper::stop_denied(const Campaign& campaign, const Error& denial) {
+  TRY(yard_.stop(campaign.definition.name, clock_.now(), reason_of(denial)));
+  return denial;
+}
+
+Result<void> Keeper::require(const Campaign& campaign, std::string_view action) {
+  const auto allowed = settings_.authorise(campaign.started_by, action, "*");
+  return allowed || allowed.error().kind != Kind::denied ? allowed : stop_denied(campaign, allowed.error());
+}
+
+Result<void> Keeper::look_at(const Campaign& campaign, const Watch& watch) {
+  const Definition& definition = campaign.definition;
   const std::string region = watch.region.empty() ? settings_.home : watch.region;
   const std::string place = "watching s3://" + watch.bucket + "/" + watch.prefix;
-  const auto store = TRY(settings_.open_objects(region));
+  const auto store = TRY(settings_.open_objects(region, campaign.started_by));
   objects::ListQuery query;
   query.prefix = watch.prefix;
   do {
-    const auto page = TRY(store->list(watch.bucket, query).in(place));
+    auto listed = store->list(watch.bucket, query).in(place);
+    if (!listed && listed.error().kind == Kind::denied) return stop_denied(campaign, listed.error());
+    const auto page = TRY(std::move(listed));
     for (const auto& object : page.objects) {
       if (!object.key.ends_with(watch.suffix)) continue;
       const std::string mark =
           definition.name + "/" + region + "/" + watch.table + "/" + watch.bucket + "/" + object.key;
       if (known_.count(mark)) continue;
       const auto row = TRY(row_of_object(watch, region, object).in(place));
+      TRY(require(campaign, "trainyard:ChangeCatalogue"));
       TRY(catalogue_.add(watch.table, row).in(place));
       if (known_.size() >= kKnownObjectsMax) known_.clear();
       known_.insert(mark);
@@ -232,7 +288,8 @@ Result<void> Keeper::look_at(const Definition& definition, const Watch& watch) {
 
 Result<void> Keeper::ask_again(const Campaign& campaign) {
   const Definition& definition = campaign.definition;
-  Answered answered = TRY(answer_(definition));
+  TRY(require(campaign, "trainyard:QueryCatalogue"));
+  Answered answered = TRY(answer_(definition, campaign.started_by));
   const auto key = std::find(answered.columns.begin(), answered.columns.end(), definition.key);
   if (key == answered.columns.end()) return invalid("the query has no column `" + definition.key + "`");
   const auto column = size_t(key - answered.columns.begin());
@@ -243,7 +300,8 @@ Result<void> Keeper::ask_again(const Campaign& campaign) {
   if (answered.rows.empty()) return {};
   if (campaign.rows.size() + answered.rows.size() > kRowsMax)
     return exhausted("a campaign has at most " + std::to_string(kRowsMax) + " rows: start another one");
-  auto plan = TRY(make_plan(definition, answered, facts_(definition), int64_t(campaign.rows.size()) + 1));
+  auto plan = TRY(make_plan(definition, answered, facts_(definition, campaign.started_by),
+                            int64_t(campaign.rows.size()) + 1));
   TRY(yard_.add_rows(definition.name, std::move(plan.rows)));
   yard_.wake("threads");
   return {};

@@ -1,7 +1,7 @@
 // The loops that follow campaigns: each one short, around what decide.hpp, copy.hpp and plan.hpp say.
 //
 // Threads: each function is one turn, called again and again by a thread of its own (campaigns.cpp). Errors: they are
-// noted in the yard, where people see them; the next turn tries again.
+// noted in the yard, where people see them; the next turn tries again. A right that is denied stops the campaign.
 #pragma once
 
 #include <map>
@@ -23,16 +23,23 @@ class RegionFollower {
   Duration turn();
 
  private:
+  // With the principal's keys, which end: a new one after Settings::client_lifetime.
+  Result<client::Client*> client_of(const Principal& principal);
   Result<void> follow(const Work& work);
-  void add_reports(const Work& work, const SeenJobs& seen, std::vector<Move>& moves);
-  Result<void> act(const Work& work, const Move& move);
-  Result<void> ensure_output(const Row& row);
+  void add_reports(const Work& work, client::Client& client, const SeenJobs& seen, std::vector<Move>& moves);
+  Result<void> act(const Work& work, client::Client& client, const Move& move);
+  Result<void> ensure_output(const Work& work, const Row& row);
+  Result<void> end_denied(const Work& work, const Error& denial);
 
   const std::string region_;
   const Settings& settings_;
   Yard& yard_;
   Clock& clock_;
-  std::unique_ptr<client::Client> client_;
+  struct Opened {
+    std::unique_ptr<client::Client> client;
+    std::chrono::nanoseconds at;
+  };
+  std::map<std::string, Opened> clients_;                          // by the record of the principal
   std::set<std::string> buckets_;                                  // that are there
   std::map<std::string, std::chrono::nanoseconds> reports_asked_;  // job -> when; of those under way
 };
@@ -56,23 +63,28 @@ class CopyFollower {
 // What standing campaigns watch, and their queries: new objects become rows of the catalogue, new rows become jobs.
 class Keeper {
  public:
-  using Plan = std::function<Result<Answered>(const Definition&)>;
-  using Facts = std::function<campaign::Facts(const Definition&)>;
-  Keeper(const Settings& settings, Yard& yard, Catalogue& catalogue, Plan answer, Facts facts)
+  using Plan = std::function<Result<Answered>(const Definition&, const Principal&)>;
+  using Facts = std::function<campaign::Facts(const Definition&, const Principal&)>;
+  Keeper(const Settings& settings, Yard& yard, Catalogue& catalogue, Clock& clock, Plan answer, Facts facts)
       : settings_(settings),
         yard_(yard),
         catalogue_(catalogue),
+        clock_(clock),
         answer_(std::move(answer)),
         facts_(std::move(facts)) {}
   Duration turn();
 
  private:
-  Result<void> look_at(const Definition& definition, const Watch& watch);
+  Result<void> look_at(const Campaign& campaign, const Watch& watch);
   Result<void> ask_again(const Campaign& campaign);
+  // Stops the campaign when its principal may not.
+  Result<void> require(const Campaign& campaign, std::string_view action);
+  Result<void> stop_denied(const Campaign& campaign, const Error& denial);
 
   const Settings& settings_;
   Yard& yard_;
   Catalogue& catalogue_;
+  Clock& clock_;
   const Plan answer_;
   const Facts facts_;
   // What was seen before, so that the catalogue is asked about new objects only: "table/uri".

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <deque>
+#include <set>
 
 #include "base/random.hpp"
 #include "campaign/region.hpp"
@@ -16,6 +17,7 @@ namespace {
 struct Region {
   std::deque<Json> training, batch;
   bool loses_answers = false;  // what is submitted arrives, and its answer does not
+  std::set<std::string, std::less<>> denied_operations;
 
   Json* find(std::deque<Json>& jobs, const char* member, const Json& value) {
     for (Json& job : jobs)
@@ -23,6 +25,8 @@ struct Region {
     return nullptr;
   }
   Result<Json> call(std::string_view operation, const Json& input) {
+    if (denied_operations.contains(operation))
+      return denied("User: ann is not authorized to perform: " + std::string(operation));
     if (operation == "DescribeJob") {
       if (const Json* job = find(training, "Name", input["JobName"])) return *job;
       return not_found("no such job");
@@ -78,20 +82,25 @@ class RegionClient final : public client::Client {
 class Followers : public testing::Test {
  protected:
   Followers() {
-    settings_.open_client = [this](const std::string&) -> Result<std::unique_ptr<client::Client>> {
+    settings_.open_client = [this](const std::string&,
+                                   const Principal& by) -> Result<std::unique_ptr<client::Client>> {
+      opened_.push_back(by.record);
       return std::unique_ptr<client::Client>(new RegionClient(region_));
     };
     restart();
   }
   // A campaign of one row, whose name is "streets-1".
-  void run(const std::string& job, const std::string& id) {
+  void run(const std::string& job, const std::string& id, int rows = 1) {
     Campaign campaign{
-        *read_definition(R"({"name":"streets","query":"SELECT 1",")" + job + "}"), {}, {}, {}, id};
-    Row row;
-    row.number = 1;
-    row.region = "a";
-    row.request = campaign.definition.request;
-    campaign.rows.push_back(row);
+        *read_definition(R"({"name":"streets","query":"SELECT 1",")" + job + "}"), {}, {}, {}, id, ann_};
+    campaign.definition.at_once = 1;
+    for (int number = 1; number <= rows; ++number) {
+      Row row;
+      row.number = number;
+      row.region = "a";
+      row.request = campaign.definition.request;
+      campaign.rows.push_back(row);
+    }
     ASSERT_TRUE(yard_->add(std::move(campaign), 1));
   }
   // What is in memory goes; what was written down comes back.
@@ -103,12 +112,17 @@ class Followers : public testing::Test {
   // "running", "failed: why"
   std::string after_turns(int turns) {
     for (int turn = 0; turn < turns; ++turn) follower_->turn();
-    const Row row = yard_->find("streets")->rows[0];
+    return row_text(0);
+  }
+  std::string row_text(size_t index) {
+    const Row row = yard_->find("streets")->rows[index];
     return std::string(to_string(row.state)) + (row.reason.empty() ? "" : ": " + row.reason);
   }
 
   static constexpr const char* kTraining = R"(training_job":{})";
   static constexpr const char* kBatch = R"(batch_job":{"jobQueue":"q","tags":{"x":"y"}})";
+  const Principal ann_{"arn:aws:iam::123456789012:user/ann", "record of ann"};
+  std::vector<std::string> opened_;  // clients, by the record of their principal
   test::SetClock clock_;
   Region region_;
   Settings settings_;
@@ -133,7 +147,7 @@ TEST_F(Followers, AJobOfAnotherIsNeitherReadNorStopped) {
     const Row row = yard_->find("streets")->rows[0];
     EXPECT_TRUE(row.metrics.empty());
     EXPECT_EQ(row.cost, 0);
-    ASSERT_TRUE(yard_->stop("streets", clock_.now()));
+    ASSERT_TRUE(yard_->stop("streets", clock_.now(), ""));
     after_turns(2);
     EXPECT_EQ(region_.training[0]["Status"], "InProgress");
   }
@@ -143,7 +157,7 @@ TEST_F(Followers, StoppedBeforeItIsSeenWhoseTheJobIs) {
   region_.training = {{{"Name", "streets-1"}, {"Status", "InProgress"}}};
   run(kTraining, "mine");
   after_turns(1);
-  ASSERT_TRUE(yard_->stop("streets", clock_.now()));
+  ASSERT_TRUE(yard_->stop("streets", clock_.now(), ""));
   EXPECT_TRUE(after_turns(1).starts_with("stopped: refused"));
   EXPECT_EQ(region_.training[0]["Status"], "InProgress");
 }
@@ -170,6 +184,66 @@ TEST_F(Followers, KilledBetweenAskingAndWritingDownItKnowsItsOwn) {
       EXPECT_EQ(region_.batch[3]["tags"], (Json{{kCampaignTag, "mine"}, {"x", "y"}}));
     }
   }
+}
+
+TEST_F(Followers, ARequestThatIsDeniedStopsTheCampaignWithThatAsItsReason) {
+  for (const char* job : {kTraining, kBatch}) {
+    region_ = {};
+    region_.denied_operations = {"CreateTrainingJob", "SubmitJob"};
+    store_ = *Store::open(":memory:");
+    restart();
+    run(job, "mine", 2);
+    const std::string operation = job == kBatch ? "SubmitJob" : "CreateTrainingJob";
+    const std::string refusal = "User: ann is not authorized to perform: " + operation;
+    EXPECT_EQ(after_turns(2), "failed: refused: " + refusal);
+    EXPECT_EQ(row_text(1), "stopped: AccessDenied: " + refusal);
+    EXPECT_TRUE(region_.training.empty() && region_.batch.empty());
+    // So it stays when the server is killed.
+    restart();
+    const Campaign campaign = *yard_->find("streets");
+    EXPECT_TRUE(campaign.over());
+    EXPECT_EQ(campaign.stop_reason, "AccessDenied: " + refusal);
+    EXPECT_EQ(campaign.started_by, ann_);
+  }
+}
+
+TEST_F(Followers, ARightThatIsTakenAwayStopsWhatRuns) {
+  run(kTraining, "mine", 2);
+  EXPECT_EQ(after_turns(2), "running");
+  region_.training[0]["Status"] = "Completed";
+  region_.denied_operations = {"CreateTrainingJob"};
+  after_turns(3);
+  EXPECT_EQ(row_text(0), "completed");
+  EXPECT_TRUE(row_text(1).starts_with("failed: refused")) << row_text(1);
+}
+
+TEST_F(Followers, WithoutTheRightToLookOrStopTheJobsAreLeftAsTheyAre) {
+  for (const char* operation : {"DescribeJob", "StopTrainingJob"}) {
+    region_ = {};
+    store_ = *Store::open(":memory:");
+    restart();
+    run(kTraining, "mine", 2);
+    EXPECT_EQ(after_turns(2), "running");
+    region_.denied_operations = {operation};
+    if (std::string_view(operation) == "StopTrainingJob") {
+      ASSERT_TRUE(yard_->stop("streets", clock_.now(), ""));
+    }
+    const std::string refusal = std::string("User: ann is not authorized to perform: ") + operation;
+    EXPECT_EQ(after_turns(3), "stopped: AccessDenied: " + refusal + "; its job is left as it is");
+    EXPECT_TRUE(row_text(1).starts_with("stopped")) << row_text(1);
+    EXPECT_TRUE(yard_->find("streets")->over());
+    EXPECT_EQ(region_.training[0]["Status"], "InProgress");
+    EXPECT_EQ(region_.training.size(), 1u);
+  }
+}
+
+TEST_F(Followers, AsksWithThePrincipalsKeysAndRenewsThem) {
+  run(kTraining, "mine");
+  after_turns(2);
+  EXPECT_EQ(opened_, std::vector<std::string>{"record of ann"});
+  clock_.at += settings_.client_lifetime;
+  after_turns(2);
+  EXPECT_EQ(opened_, (std::vector<std::string>{"record of ann", "record of ann"}));
 }
 
 TEST_F(Followers, ACampaignWithoutAnIdKnowsItsJobsByName) {

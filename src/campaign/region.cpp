@@ -207,7 +207,8 @@ Result<void> stop(client::Client& client, const Definition& definition, const Ro
                                        {{"jobId", row.job_id}, {"reason", "its campaign was stopped"}})
                          : client.call(Service::sagemaker, "StopTrainingJob", {{"TrainingJobName", name}});
   // One that is stopping or over is refused; the next look shows which.
-  if (!asked && asked.error().kind == Kind::unavailable) return asked.error();
+  if (!asked && (asked.error().kind == Kind::unavailable || asked.error().kind == Kind::denied))
+    return asked.error();
   return {};
 }
 
@@ -220,6 +221,7 @@ Result<Report> report_of(client::Client& client, const Definition& definition, c
 Report report_in(const Json& job, const Wanted& wanted) {
   Report report;
   report.cost = cost_in(job);
+  report.failure = text_in(job, "FailureReason");
   for (const Json& metric : list_in(job, "Metrics"))
     if (const auto value = number_in(metric, "Value")) report.metrics[text_in(metric, "Name")] = *value;
   const auto array = job.find("Array");

@@ -36,6 +36,7 @@ struct Report {
   // Of an array: the best of its children for Definition::wanted, and kBestChild which of them has it.
   std::map<std::string, double> metrics;
   std::optional<double> cost;
+  std::string failure;  // "" = it has not failed, or not said
 };
 inline constexpr std::string_view kBestChild = "best child";
 // Requires: of Batch, the row has its job_id.

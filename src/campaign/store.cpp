@@ -14,7 +14,11 @@ constexpr const char* kSchema =
     " stopped INTEGER);"
     "CREATE TABLE IF NOT EXISTS rows (campaign TEXT NOT NULL, number INTEGER NOT NULL, record TEXT NOT NULL,"
     " PRIMARY KEY (campaign, number)) WITHOUT ROWID;"
-    "CREATE TABLE IF NOT EXISTS ids (campaign TEXT PRIMARY KEY, id TEXT NOT NULL) WITHOUT ROWID";
+    "CREATE TABLE IF NOT EXISTS ids (campaign TEXT PRIMARY KEY, id TEXT NOT NULL) WITHOUT ROWID;"
+    "CREATE TABLE IF NOT EXISTS principals (campaign TEXT PRIMARY KEY, arn TEXT NOT NULL, record TEXT NOT "
+    "NULL)"
+    " WITHOUT ROWID;"
+    "CREATE TABLE IF NOT EXISTS stop_reasons (campaign TEXT PRIMARY KEY, reason TEXT NOT NULL) WITHOUT ROWID";
 
 Result<void> write_rows(sqlite::Connection& connection, const std::string& campaign,
                         const std::vector<Row>& rows) {
@@ -64,6 +68,8 @@ Result<void> Store::create(const Campaign& campaign) {
             .run());
     auto put_id = TRY(connection_->prepare("INSERT INTO ids VALUES (?, ?)"));
     TRY(put_id.bind(name).bind(campaign.id).run());
+    auto put_principal = TRY(connection_->prepare("INSERT INTO principals VALUES (?, ?, ?)"));
+    TRY(put_principal.bind(name).bind(campaign.started_by.arn).bind(campaign.started_by.record).run());
     return write_rows(*connection_, name, campaign.rows);
   });
   if (!made && made.error().kind == Kind::conflict)
@@ -76,10 +82,15 @@ Result<void> Store::put_rows(const std::string& campaign, const std::vector<Row>
   return in_transaction(*connection_, [&] { return write_rows(*connection_, campaign, rows); });
 }
 
-Result<void> Store::put_stopped(const std::string& campaign, Instant at) {
+Result<void> Store::put_stopped(const std::string& campaign, Instant at, const std::string& reason) {
   const std::lock_guard lock(mutex_);
-  auto put = TRY(connection_->prepare("UPDATE campaigns SET stopped = ? WHERE name = ?"));
-  return put.bind(to_milliseconds(at)).bind(campaign).run();
+  return in_transaction(*connection_, [&]() -> Result<void> {
+    auto put = TRY(connection_->prepare("UPDATE campaigns SET stopped = ? WHERE name = ?"));
+    TRY(put.bind(to_milliseconds(at)).bind(campaign).run());
+    if (reason.empty()) return {};
+    auto put_reason = TRY(connection_->prepare("INSERT OR REPLACE INTO stop_reasons VALUES (?, ?)"));
+    return put_reason.bind(campaign).bind(reason).run();
+  });
 }
 
 Result<std::vector<Campaign>> Store::load() {
@@ -87,14 +98,17 @@ Result<std::vector<Campaign>> Store::load() {
   std::vector<Campaign> campaigns;
   std::map<std::string, size_t> by_name;
   auto all = TRY(connection_->prepare(
-      "SELECT name, definition, created, stopped, id FROM campaigns LEFT JOIN ids ON campaign = name"
-      " ORDER BY created, name"));
+      "SELECT name, definition, created, stopped, id, arn, principals.record, reason FROM campaigns"
+      " LEFT JOIN ids ON ids.campaign = name LEFT JOIN principals ON principals.campaign = name"
+      " LEFT JOIN stop_reasons ON stop_reasons.campaign = name ORDER BY created, name"));
   while (TRY(all.step())) {
     Campaign campaign;
     campaign.definition = TRY(read_definition(all.text(1)).in("the campaign " + all.text(0)));
     campaign.created = from_milliseconds(all.integer(2));
     if (!all.empty(3)) campaign.stopped = from_milliseconds(all.integer(3));
     campaign.id = all.text(4);
+    campaign.started_by = {all.text(5), all.text(6)};
+    campaign.stop_reason = all.text(7);
     by_name[all.text(0)] = campaigns.size();
     campaigns.push_back(std::move(campaign));
   }

@@ -13,6 +13,7 @@
 #include "base/result.hpp"
 #include "base/time.hpp"
 #include "campaign/definition.hpp"
+#include "campaign/principal.hpp"
 #include "campaign/row.hpp"
 
 namespace trainyard::sqlite {
@@ -24,10 +25,12 @@ namespace trainyard::campaign {
 struct Campaign {
   Definition definition;
   Instant created;
-  std::optional<Instant> stopped;  // somebody asked for it
-  std::vector<Row> rows;           // in the order of their numbers
+  std::optional<Instant> stopped;
+  std::vector<Row> rows;  // in the order of their numbers
   // Random; a tag of its jobs says it. "" = kept from before campaigns had one: its jobs are known by name alone.
   std::string id = {};
+  Principal started_by = {};
+  std::string stop_reason = {};  // why it was stopped, when nobody asked for it: the right that was denied
 
   bool over() const;
 };
@@ -40,7 +43,8 @@ class Store {
   Result<void> create(const Campaign& campaign);
   // Rows by number, of a campaign that is there; new ones are added.
   Result<void> put_rows(const std::string& campaign, const std::vector<Row>& rows);
-  Result<void> put_stopped(const std::string& campaign, Instant at);
+  // `reason`: "" when it was asked for.
+  Result<void> put_stopped(const std::string& campaign, Instant at, const std::string& reason);
   Result<std::vector<Campaign>> load();
 
  private:

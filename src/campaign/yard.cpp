@@ -50,13 +50,14 @@ std::vector<Campaign> Yard::list() const {
   return all;
 }
 
-Result<void> Yard::stop(const std::string& name, Instant now) {
+Result<void> Yard::stop(const std::string& name, Instant now, const std::string& reason) {
   const std::lock_guard lock(mutex_);
   Campaign* campaign = find_locked(name);
   if (!campaign) return not_found("there is no campaign '" + name + "'");
   if (campaign->stopped) return {};
-  TRY(store_.put_stopped(name, now));
+  TRY(store_.put_stopped(name, now, reason));
   campaign->stopped = now;
+  campaign->stop_reason = reason;
   return {};
 }
 
@@ -64,7 +65,8 @@ std::vector<Work> Yard::work_of(const std::string& region) const {
   const std::lock_guard lock(mutex_);
   std::vector<Work> all;
   for (const auto& [name, campaign] : campaigns_) {
-    Work work{campaign.definition, campaign.id, campaign.stopped.has_value(), {}};
+    Work work{campaign.definition,          campaign.id,          campaign.started_by,
+              campaign.stopped.has_value(), campaign.stop_reason, {}};
     for (const Row& row : campaign.rows)
       if (row.region == region && !row.over()) work.rows.push_back(row);
     if (!work.rows.empty()) all.push_back(std::move(work));

@@ -24,7 +24,9 @@ namespace trainyard::campaign {
 struct Work {
   Definition definition;
   std::string id;  // of the campaign
+  Principal started_by;
   bool stopping = false;
+  std::string stop_reason;
   std::vector<Row> rows;
 };
 
@@ -36,7 +38,8 @@ class Yard {
   Result<void> add(Campaign campaign, size_t live_max);
   Result<Campaign> find(const std::string& name) const;
   std::vector<Campaign> list() const;  // the newest first
-  Result<void> stop(const std::string& name, Instant now);
+  // One that is stopped already stays as it is. `reason`: "" when it was asked for.
+  Result<void> stop(const std::string& name, Instant now, const std::string& reason);
   std::vector<Work> work_of(const std::string& region) const;
   std::set<std::string> busy_regions() const;
   bool watches(const std::string& bucket, const std::string& key) const;

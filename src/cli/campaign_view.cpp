@@ -251,8 +251,9 @@ std::string regions_page(const Looks& looks, const Json& campaign, Instant now) 
                      std::to_string(all) + " jobs  " + time_of(campaign, "CreationTime", "EndTime", now) +
                      "\n";
   text += region_table(looks, campaign, now, true);
-  if (const auto trouble = text_in(campaign, "Trouble"); !trouble.empty())
-    text += paint(looks, Paint::yellow, harmless(looks, trouble)) + "\n";
+  for (const char* member : {"StopReason", "Trouble"})
+    if (const auto why = text_in(campaign, member); !why.empty())
+      text += paint(looks, Paint::yellow, harmless(looks, why)) + "\n";
   return text;
 }
 

@@ -108,8 +108,18 @@ def test_queries_change_nothing_and_reach_no_files(server, postgres):
     assert not os.path.exists("/tmp/catalogue-attack")
 
 
-def test_a_superuser_is_refused(postgres, tmp_path):
-    running = trainyard_server.Server(tmp_path / "super", f'[network]\npool = "10.218.0.0/16"\n[catalogue]\nurl = "{postgres.url.replace("user=yard", f"user={OWNER}")}"\n').start()
+def test_a_superuser_is_refused_and_queries_may_have_a_role_of_their_own(postgres, tmp_path):
+    postgres.sql("CREATE USER reader")
+    own = 'pool = "10.218.0.0/16"'
+    config = f'[network]\n{own}\n[catalogue]\nurl = "{postgres.url}"\nquery_url = "{postgres.url.replace("user=yard", "user=reader")}"\n'
+    running = trainyard_server.Server(tmp_path / "reader", config).start()
+    try:
+        assert "permission denied" in campaign(running, "query", "SELECT * FROM datasets", check=False).stderr
+        campaign(running, "change", "CREATE TABLE public_words (word text); GRANT SELECT ON public_words TO reader; INSERT INTO public_words VALUES ('a')")
+        assert rows(running, "SELECT * FROM public_words")[1] == [["a"]]
+    finally:
+        running.clean()
+    running = trainyard_server.Server(tmp_path / "super", f'[network]\n{own}\n[catalogue]\nurl = "{postgres.url.replace("user=yard", f"user={OWNER}")}"\n').start()
     try:
         for operation, statement in (("query", "SELECT 1"), ("change", "CREATE TABLE x (a int)")):
             assert "superuser" in campaign(running, operation, statement, check=False).stderr

@@ -24,7 +24,8 @@ struct Row {
 
 constexpr std::string_view kJob = "arn:aws:sagemaker:{region}:{account}:training-job/{TrainingJobName}";
 constexpr std::string_view kBucket = "arn:aws:s3:::{Bucket}", kObject = "arn:aws:s3:::{Bucket}/{Key}";
-constexpr std::string_view kStreams = "log streams";  // add_streams()
+constexpr std::string_view kStreams = "log streams";                            // add_streams()
+constexpr std::string_view kCampaignOfDefinition = "campaign of a definition";  // campaign_arn()
 constexpr std::string_view kAll = "*";
 
 // Actions and resource types are AWS's, of the Service Authorization Reference. Where AWS takes only "*" for a request
@@ -63,6 +64,9 @@ constexpr Row kRows[] = {
     {"batch", "UpdateJobQueue DeleteJobQueue GetJobQueueSnapshot", "", "{jobQueue=job-queue}"},
     {"batch", "RegisterJobDefinition", "", "{jobDefinitionName=job-definition}"},
     {"batch", "DeregisterJobDefinition", "", "{jobDefinition=job-definition}"},
+    // Definitions have environments and commands.
+    {"batch", "DescribeJobDefinitions", "", "{jobDefinitions[]=job-definition}"},
+    {"batch", "DescribeJobDefinitions", "", "{jobDefinitionName=job-definition}"},
     {"batch", "SubmitJob", "", "{jobDefinition=job-definition}"},
     {"batch", "SubmitJob SubmitServiceJob", "", "{jobQueue=job-queue}"},
     {"batch", "DescribeJobs", "", "{jobs[]=job}"},
@@ -72,8 +76,8 @@ constexpr Row kRows[] = {
     {"batch", "DescribeServiceJob UpdateServiceJob TerminateServiceJob", "", "{jobId=service-job}"},
     {"batch", "TerminateServiceJobs", "batch:TerminateServiceJob", "{jobs[]=service-job}"},
     {"batch",
-     "DescribeComputeEnvironments DescribeJobQueues DescribeJobDefinitions ListJobs ListServiceJobs "
-     "ListSchedulingPolicies ListConsumableResources ListQuotaShares DescribeServiceEnvironments",
+     "DescribeComputeEnvironments DescribeJobQueues ListJobs ListServiceJobs ListSchedulingPolicies "
+     "ListConsumableResources ListQuotaShares DescribeServiceEnvironments",
      "", kAll},
     {"batch", "CreateSchedulingPolicy", "", "{name=scheduling-policy}"},
     {"batch", "DescribeSchedulingPolicies", "", "{arns[]}"},
@@ -109,14 +113,8 @@ constexpr Row kRows[] = {
     {"trainyard", "InterruptTrainingJob", "", kJob},
     {"trainyard", "DescribeCampaign StopCampaign", "",
      "arn:aws:trainyard:{region}:{account}:campaign/{CampaignName}"},
-    // A campaign's jobs run with the server's own rights: starting one takes the rights to do all that it may do.
-    {"trainyard", "CreateCampaign", "", "arn:aws:trainyard:{region}:{account}:campaign/*"},
-    {"trainyard", "CreateCampaign", "sagemaker:CreateTrainingJob",
-     "arn:aws:sagemaker:*:{account}:training-job/*"},
-    {"trainyard", "CreateCampaign", "batch:SubmitJob", kAll},
-    {"trainyard", "CreateCampaign", "iam:PassRole", kAll},
-    {"trainyard", "CreateCampaign", "s3:GetObject", "arn:aws:s3:::*"},
-    {"trainyard", "CreateCampaign", "s3:PutObject", "arn:aws:s3:::*"},
+    // What a campaign does is authorised for its starter when it does it.
+    {"trainyard", "CreateCampaign", "", kCampaignOfDefinition},
 };
 
 // The prefix of a service's actions, where it is not botocore's name.
@@ -254,6 +252,14 @@ void add_streams(const Context& context, std::string_view action, const Shape& s
   for (const std::string& name : names) out.all.push_back({std::string(action), streams + name});
 }
 
+// The campaign that a definition names; of one without a name, which the operation refuses, any.
+std::string campaign_arn(const Context& context, const Shape& shape, const void* input) {
+  const auto json = parse_json(member_text(shape, input, "Definition"));
+  const auto name = json && json->is_object() ? string_at(*json, "name") : Result<std::string>(invalid(""));
+  return "arn:aws:trainyard:" + context.region + ":" + context.principal.account + ":campaign/" +
+         (name ? *name : "*");
+}
+
 // IAM's resources: what the request names, the most specific first.
 std::string iam_resource(const Context& context, const Shape* shape, const void* input) {
   if (!shape) return std::string(kAll);
@@ -293,6 +299,20 @@ void add_tags(std::vector<std::string> keys, std::vector<std::string> values, Ac
   for (size_t i = 0; i < keys.size() && i < values.size(); ++i)
     set(out.values, "aws:RequestTag/" + keys[i], {values[i]});
   set(out.values, "aws:TagKeys", std::move(keys));
+}
+
+// Batch's, which are a map.
+void add_tag_map(const Shape& shape, const void* input, Accesses& out) {
+  const Member* member = find_member(shape, "tags");
+  const void* tags = member && member->shape->kind == ShapeKind::map ? member->find(input) : nullptr;
+  if (!tags) return;
+  std::pair<std::vector<std::string>, std::vector<std::string>> found;  // keys, values
+  member->shape->each(tags, &found, [](void* into, const std::string& key, const void* value) {
+    auto& [keys, values] = *static_cast<decltype(found)*>(into);
+    keys.push_back(key);
+    values.push_back(*static_cast<const std::string*>(value));
+  });
+  add_tags(std::move(found.first), std::move(found.second), out);
 }
 
 // CreateTrainingJob's request, decoded or, in the payload of SubmitServiceJob, as JSON.
@@ -392,6 +412,7 @@ void add_special(const shapes::OperationShape& operation, const void* input, Acc
       for (std::string& arn : texts(path)) pass_role(std::move(arn), "ecs-tasks.amazonaws.com", out);
     for (std::string& arn : texts("serviceRole")) pass_role(std::move(arn), "batch.amazonaws.com", out);
     set(out.values, "batch:ShareIdentifier", texts("shareIdentifier"));
+    add_tag_map(shape, input, out);
     if (name == "UntagResource") set(out.values, "aws:TagKeys", texts("tagKeys[]"));
     if (name == "SubmitServiceJob") {
       const auto payload = parse_json(member_text(shape, input, "serviceRequestPayload"));
@@ -441,6 +462,10 @@ Accesses AccessTable::find(const Context& context, const shapes::OperationShape&
     }
     if (line->second.resource == kStreams) {
       add_streams(context, action_of(line->second.action), *operation.input, input, out);
+      continue;
+    }
+    if (line->second.resource == kCampaignOfDefinition) {
+      out.all.push_back({action_of(""), campaign_arn(context, *operation.input, input)});
       continue;
     }
     for (std::string& resource : expand(context, line->second.resource, operation.input, input))

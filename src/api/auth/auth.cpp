@@ -1,11 +1,11 @@
 #include "api/auth/auth.hpp"
 
+#include <algorithm>
 #include <mutex>
-#include <set>
 #include <shared_mutex>
 #include <unordered_map>
 
-#include "api/auth/roles.hpp"
+#include "api/auth/delegation.hpp"
 #include "api/auth/temporary_keys.hpp"
 #include "base/text.hpp"
 
@@ -14,8 +14,7 @@ namespace {
 
 constexpr size_t kCachedKeysMax =
     4096;  // a day's (key, region, service); a job's keys are three or four of them
-constexpr size_t kAttemptsOverMax = 16'384;  // that are known to be over: some hundred KiB
-constexpr size_t kRegionBytesMax = 64;       // region names are file names of ours, too
+constexpr size_t kRegionBytesMax = 64;  // region names are file names of ours, too
 
 bool is_region(std::string_view text) {
   if (text.empty() || text.size() > kRegionBytesMax || text.front() == '-') return false;
@@ -26,53 +25,12 @@ bool is_sha256(std::string_view text) {
   return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
-Principal owner_principal(const Settings& settings, std::string_view user) {
-  Principal out;
-  out.account = settings.account;
-  out.name = user;
-  out.arn = assumed_role_arn(settings.account, kOwnerRole, user);
-  out.user_id = role_id(kOwnerRole) + ":" + std::string(user);
-  out.kind = PrincipalKind::owner;
-  return out;
-}
-
-Principal user_principal(const policy::Identities& identities, const std::string& name) {
-  const policy::User* user = identities.find_user(name);
-  Principal out;
-  out.account = identities.account();
-  out.name = name;
-  out.arn = user ? identities.arn_of(*user) : "arn:aws:iam::" + identities.account() + ":user/" + name;
-  out.user_id = user ? user->id : name;
-  out.kind = PrincipalKind::user;
-  return out;
-}
-
-// Whether the job's present attempt is the session's.
-bool runs(const domain::Job& job, const RoleSession& session) {
-  const domain::Attempt* attempt = job.attempt();
-  return job.number == session.job_number && !job.finished() && attempt &&
-         attempt->number == session.attempt && attempt->state != domain::AttemptState::ended;
-}
-
 }  // namespace
 
 struct Authenticator::KeyCache {
   std::shared_mutex mutex;
   std::unordered_map<std::string, std::string>
       keys;  // "id/date/region/service/secret" -> signing key; guarded by mutex
-  // An attempt that is over stays so: a client that goes on asking with its keys costs no look into the ledger, which
-  // would hold up the others of its I/O thread.
-  std::set<domain::AttemptId> over;  // guarded by mutex
-
-  bool is_over(const domain::AttemptId& attempt) {
-    const std::shared_lock lock(mutex);
-    return over.contains(attempt);
-  }
-  void note_over(const domain::AttemptId& attempt) {
-    const std::unique_lock lock(mutex);
-    if (over.size() >= kAttemptsOverMax) over.clear();
-    over.insert(attempt);
-  }
 
   std::string get(std::string_view secret, const signing::Claim& claim) {
     std::string name = claim.access_key_id;
@@ -105,53 +63,8 @@ struct Authenticator::KeyCache {
 };
 
 Authenticator::Authenticator(const Settings& settings, control::Control& control)
-    : settings_(settings), control_(control), keys_(std::make_unique<KeyCache>()) {}
+    : settings_(settings), principals_(settings, control), keys_(std::make_unique<KeyCache>()) {}
 Authenticator::~Authenticator() = default;
-
-std::optional<std::string> Authenticator::lasting_key(std::string_view id, Principal& principal) const {
-  if (settings_.identities) {
-    const auto identities = settings_.identities();
-    const policy::AccessKey* key = identities->find_key(id);
-    if (!key || !key->active) return {};
-    principal = key->owner ? owner_principal(settings_, key->user) : user_principal(*identities, key->user);
-    return key->secret;
-  }
-  for (const auto& key : settings_.keys) {
-    if (key.id != id) continue;
-    principal = owner_principal(settings_, key.user);
-    return key.secret;
-  }
-  return {};
-}
-
-std::optional<Principal> Authenticator::session_principal(const signing::Claim& claim,
-                                                          RoleSession session) const {
-  Principal out;
-  out.account = settings_.account;
-  out.access_key_id = claim.access_key_id;
-  out.role_arn = session.role_arn;
-  out.arn = assumed_role_arn(settings_.account, session.role_arn, session.session_name);
-  const std::string_view role = role_name(session.role_arn);
-  std::string id = role_id(role);
-  if (settings_.identities)
-    if (const auto identities = settings_.identities(); const auto* defined = identities->find_role(role))
-      id = defined->id;
-  out.user_id = id + ":" + session.session_name;
-  if (!session.job_name.empty()) {
-    const domain::AttemptId id_of_attempt{session.job_number, session.attempt};
-    if (keys_->is_over(id_of_attempt)) return {};
-    auto job = control_.find({session.job_region, session.job_name});
-    if (!job && job.error().kind != Kind::not_found) return {};  // nothing is known of it
-    if (!job || !runs(**job, session)) {
-      keys_->note_over(id_of_attempt);
-      return {};
-    }
-    out.job = *std::move(job);
-  }
-  out.name = session.person.empty() ? std::string(role) : session.person;
-  out.session = std::make_shared<const RoleSession>(std::move(session));
-  return out;
-}
 
 // The last of the regions is the default one. Nothing: the set has none of this server's.
 std::optional<std::string> Authenticator::region_of(std::string_view region_set) const {
@@ -180,7 +93,7 @@ std::optional<Failure> Authenticator::resolve(const shapes::Service& service, Si
         service, "Credential should be scoped to correct service: '" + std::string(service.scope) + "'.");
 
   std::string secret;
-  if (auto lasting = lasting_key(claim.access_key_id, signer.principal)) {
+  if (auto lasting = principals_.of_key(claim.access_key_id, signer.principal)) {
     if (!claim.session_token.empty()) return token_invalid(service);
     secret = std::move(*lasting);
   } else {
@@ -190,9 +103,16 @@ std::optional<Failure> Authenticator::resolve(const shapes::Service& service, Si
     if (keys.state == ResolvedKeys::State::forged) return token_invalid(service);
     if (keys.state == ResolvedKeys::State::expired) return token_expired(service);
     secret = std::move(keys.secret_access_key);
-    auto principal = session_principal(claim, std::move(keys.session));
-    if (!principal) return token_expired(service);
-    signer.principal = std::move(*principal);
+    if (!keys.delegation.empty()) {
+      const auto delegation = parse_delegation(keys.delegation);
+      auto principal = delegation ? principals_.of_stored(*delegation, now) : delegation.error();
+      if (!principal) return access_denied(service, principal.error().message);
+      signer.principal = std::move(*principal);
+    } else {
+      auto principal = principals_.of_session(std::move(keys.session));
+      if (!principal) return token_expired(service);
+      signer.principal = std::move(*principal);
+    }
   }
   signer.principal.access_key_id = claim.access_key_id;
   signer.signing_key = keys_->get(secret, claim);
@@ -211,6 +131,7 @@ Outcome<Signer> Authenticator::check_head(const shapes::Service& service, const 
     if (auto failure = judge(service, head, signer, now)) return std::move(*failure);
     signer.verified = true;
   }
+  if (auto failure = act_on_behalf(service, head, signer, now)) return std::move(*failure);
   return signer;
 }
 
@@ -225,6 +146,35 @@ Outcome<Signer> Authenticator::check_form(const shapes::Service& service, const 
   if (auto failure = take(verdict, service, signer, {}, now)) return std::move(*failure);
   signer.verified = true;
   return signer;
+}
+
+std::optional<Failure> Authenticator::act_on_behalf(const shapes::Service& service,
+                                                    const host::RequestHead& head, Signer& signer,
+                                                    Instant now) const {
+  std::string_view described;
+  size_t count = 0;
+  for (const auto& [name, value] : head.headers.fields())
+    if (equals_ignoring_case(name, kDelegationHeader)) described = value, ++count;
+  if (count == 0) return {};
+  const Principal peer = signer.principal;
+  const auto refuse = [&](const std::string& why) {
+    return access_denied(
+        service,
+        "User: " + peer.arn + " is not authorized to make requests on behalf of other principals" + why);
+  };
+  // Nothing of it is read before the signature, which covers it, is known to be right.
+  if (!signer.verified || count > 1 || signer.claim.in_query) return refuse("");
+  if (!signer.claim.session_token.empty()) return refuse(" with a session's keys");
+  const auto peers = settings_.peers();
+  if (std::ranges::find(peers, peer.access_key_id, &Peer::access_key_id) == peers.end()) return refuse("");
+  const auto text = from_base64(described);
+  const auto delegation = text ? parse_delegation(*text) : Result<Delegation>(text.error());
+  if (!delegation) return refuse(": " + delegation.error().message);
+  auto principal = principals_.of_peer(*delegation, peer, now);
+  if (!principal) return access_denied(service, principal.error().message);
+  signer.principal = *std::move(principal);
+  signer.principal.access_key_id = peer.access_key_id;
+  return {};
 }
 
 std::optional<Failure> Authenticator::check_body(const shapes::Service& service,
@@ -286,7 +236,7 @@ std::optional<Failure> Authenticator::take(signing::Verdict verdict, const shape
     case signing::Verdict::wrong_signature:
       return wrong_signature(service);
   }
-  if (settings_.key_used && signer.principal.kind != PrincipalKind::session)
+  if (settings_.key_used && claim.session_token.empty())
     settings_.key_used(claim.access_key_id, now, claim.scope.region, claim.scope.service);
   return {};
 }

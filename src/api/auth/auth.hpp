@@ -1,7 +1,8 @@
 // Finds the principal that signed a request: a claim of a signature becomes a principal, or the failure the client is told.
 // What the principal may do is decided in authorizer.hpp.
 //
-// Keys of a job end with its attempt: the job is looked up at each request.
+// Keys of a job end with its attempt: the job is looked up at each request. Another server that is configured as a peer may
+// sign requests on behalf of users and roles of this one.
 //
 // Threads: callable from many threads at once. Lifetime: settings and control outlive it.
 #pragma once
@@ -12,7 +13,7 @@
 #include <string_view>
 
 #include "api/api.hpp"
-#include "api/auth/temporary_keys.hpp"
+#include "api/auth/principals.hpp"
 #include "api/context.hpp"
 #include "api/errors.hpp"
 #include "signing/signing.hpp"
@@ -56,14 +57,13 @@ class Authenticator {
   std::optional<Failure> judge(const shapes::Service& service, const host::RequestHead& head,
                                const Signer& signer, Instant now) const;
 
-  struct KeyCache;
-  // The secret of a lasting key, and its principal. Nothing: unknown, or inactive.
-  std::optional<std::string> lasting_key(std::string_view id, Principal& principal) const;
-  // The principal of a session; nothing: the attempt that its keys end with is over.
-  std::optional<Principal> session_principal(const signing::Claim& claim, RoleSession session) const;
+  // A request with kDelegationHeader: the principal becomes the described one, when a peer has signed it.
+  std::optional<Failure> act_on_behalf(const shapes::Service& service, const host::RequestHead& head,
+                                       Signer& signer, Instant now) const;
 
+  struct KeyCache;
   const Settings& settings_;
-  control::Control& control_;
+  const Principals principals_;
   std::unique_ptr<KeyCache> keys_;
 };
 

@@ -162,11 +162,34 @@ policy::Request Authorizer::request_of(const Context& context, const ServiceValu
   return request;
 }
 
-// Tags of jobs and of Batch's resources, from the tables; those of a resource that does not exist are none.
+// The ARN that has the tags of a resource: of an array's child and of a node those of the job; of a definition's name those
+// of its newest revision; of a job by its name those of the training job or of Batch's. "" = it has none.
+std::string Authorizer::tagged_arn(const std::string& resource) const {
+  const auto parts = split(resource, ':');
+  if (parts.size() < 6 || (parts[2] != "sagemaker" && parts[2] != "batch" && parts[2] != "trainyard"))
+    return "";
+  const std::string region(parts[3]);
+  const std::string_view rest = std::string_view(resource).substr(size_t(parts[5].data() - resource.data()));
+  for (const std::string_view kind : {"training-job/", "job/"}) {
+    if (!rest.starts_with(kind)) continue;
+    const std::string_view name = rest.substr(kind.size());
+    const auto job = services_.control.find({region, std::string(name.substr(0, name.find_first_of(":#")))});
+    return job ? control::job_arn(**job) : "";
+  }
+  constexpr std::string_view kDefinition = "job-definition/";
+  if (!rest.starts_with(kDefinition) || rest.find(':') != std::string_view::npos) return resource;
+  const auto newest = services_.control.definitions({.region = region,
+                                                     .name = std::string(rest.substr(kDefinition.size())),
+                                                     .active = true,
+                                                     .definitions_max = 1});
+  return newest && !newest->empty() ? resource + ":" + std::to_string(newest->front().revision) : "";
+}
+
+// From the tables; those of a resource that does not exist are none.
 void Authorizer::add_tags(const Access& access, policy::Request& request) const {
-  if (!access.resource.starts_with("arn:aws:sagemaker:") && !access.resource.starts_with("arn:aws:batch:"))
-    return;
-  const auto tags = services_.control.tags(access.resource);
+  const std::string arn = tagged_arn(access.resource);
+  if (arn.empty()) return;
+  const auto tags = services_.control.tags(arn);
   if (!tags) return;
   for (const auto& tag : *tags) request.values.set("aws:ResourceTag/" + tag.key, tag.value);
 }

@@ -54,6 +54,7 @@ class Authorizer {
   std::optional<Failure> check_passed(const Context& context, const shapes::Service& service,
                                       const Accesses& accesses) const;
   policy::Request request_of(const Context& context, const ServiceValues& values) const;
+  std::string tagged_arn(const std::string& resource) const;
   void add_tags(const Access& access, policy::Request& request) const;
 
   const Settings& settings_;

@@ -4,152 +4,17 @@
 
 #include "api/auth/access_table.hpp"
 #include "api/auth/job_policy.hpp"
-#include "api/auth/temporary_keys.hpp"
-#include "api/in_memory.hpp"
+#include "api/auth/test_tenants.hpp"
 #include "api/operations/operations.hpp"
 #include "base/text.hpp"
-#include "host/temporary_directory.hpp"
-#include "objects/memory.hpp"
 
 namespace trainyard::api {
 namespace {
 
-using in_memory::hand_over;
 using in_memory::signed_request;
 using in_memory::Signing;
 
-constexpr const char* kAccount = "123456789012";
-constexpr const char* kTrainer = "arn:aws:iam::123456789012:role/trainer";
-
-policy::Document document(const std::string& text, policy::PolicyKind kind = policy::PolicyKind::identity) {
-  auto parsed = policy::parse_policy(text, kind);
-  EXPECT_TRUE(parsed) << text;
-  return {text, *parsed};
-}
-
-std::string allow(const std::string& actions, const std::string& resources, const std::string& more = "") {
-  return R"({"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":[)" + actions +
-         R"(],"Resource":[)" + resources + "]" + more + "}]}";
-}
-
-std::string trust(const std::string& principal) {
-  return R"({"Version":"2012-10-17","Statement":{"Effect":"Allow","Action":"sts:AssumeRole","Principal":)" +
-         principal + "}}";
-}
-
-struct World {
-  in_memory::SetClock clock;
-  SeededRandom random{7};
-  host::TemporaryDirectory directory;
-  in_memory::PlainControl control{clock};
-  std::unique_ptr<observe::Logs> logs = *observe::open_logs(directory.path() + "/logs", clock);
-  std::unique_ptr<observe::Metrics> metrics = *observe::open_metrics(directory.path() + "/metrics");
-  std::unique_ptr<objects::Objects> objects = objects::make_memory(clock, random);
-  std::shared_ptr<policy::Identities> identities = std::make_shared<policy::Identities>(kAccount);
-  Settings settings{.account = kAccount,
-                    .temporary_key_secret = std::string(32, 's'),
-                    .identities = [this] { return identities; },
-                    .find_image = [](const std::string&) -> Result<domain::Image> { return domain::Image{}; },
-                    .regions = {"eu-west-1"}};
-  Services services{control, *logs, *metrics, *objects, clock, random};
-  std::unique_ptr<host::Handler> api;
-  Signing owner;
-
-  explicit World(bool open_roles = false) {
-    settings.open_roles = open_roles;
-    identities->put(
-        policy::AccessKey{.id = "AKIAOWNER", .user = "owner", .secret = "owner-secret", .owner = true});
-    api = make_api(settings, services);
-    for (const char* bucket : {"data", "models", "bob"})
-      EXPECT_EQ(s3("PUT", std::string("/") + bucket).status, 200);
-    for (const char* key : {"/data/train/part-0", "/data/other/secret", "/models/mnist-1/output/a",
-                            "/models/rival/output/model.tar.gz", "/bob/secret"})
-      EXPECT_EQ(s3("PUT", key, "bytes").status, 200);
-    for (const char* stream : {"mnist-1/algo-1-1", "rival/algo-1-1"})
-      EXPECT_TRUE(logs->ensure_stream({"eu-west-1", "/aws/sagemaker/TrainingJobs", stream}));
-    add_job("mnist-1", 17);
-    add_job("rival", 18);
-  }
-
-  domain::Job job(const std::string& name, uint64_t number) {
-    domain::Job out;
-    out.number = number;
-    out.key = {"eu-west-1", name};
-    out.account = kAccount;
-    out.state = domain::JobState::active;
-    out.spec.principal = "ana";
-    out.spec.role_arn = kTrainer;
-    out.spec.request = Json::object();
-    out.spec.output_uri = "s3://models";
-    out.spec.checkpoint = domain::Checkpoint{"s3://models/checkpoints/" + name, "/opt/ml/checkpoints"};
-    domain::Channel channel;
-    channel.name = "train";
-    channel.s3_data_type = "S3Prefix";
-    channel.s3_uri = "s3://data/train/";
-    out.spec.channels.push_back(channel);
-    out.spec.groups.push_back({"homogeneousCluster", "ml.m5.large", 1});
-    out.attempts.push_back({.number = 1, .state = domain::AttemptState::running});
-    return out;
-  }
-  void keep(domain::Job job) {
-    const domain::JobKey key = job.key;
-    control.jobs[key] = std::make_shared<const domain::Job>(std::move(job));
-  }
-  void add_job(const std::string& name, uint64_t number) { keep(job(name, number)); }
-
-  Signing keys(const RoleSession& session, Duration lifetime = 1h) {
-    const auto made = issue_keys(settings.temporary_key_secret, session, clock.at, lifetime, random);
-    return {{made.access_key_id, made.secret_access_key, made.session_token}, "eu-west-1"};
-  }
-  Signing keys_of(const std::string& name) {
-    const auto& found = *control.jobs.at({"eu-west-1", name});
-    return keys({.role_arn = found.spec.role_arn,
-                 .session_name = "SageMaker-j" + std::to_string(found.number) + "a1",
-                 .job_region = "eu-west-1",
-                 .job_name = name,
-                 .job_number = found.number,
-                 .attempt = 1,
-                 .person = found.spec.principal});
-  }
-  Signing user(const std::string& name, const std::string& policy) {
-    policy::User made;
-    made.name = name;
-    made.id = "AIDA" + name;
-    made.inline_policies["own"] = document(policy);
-    identities->put(made);
-    identities->put(policy::AccessKey{.id = "AKIA" + name, .user = name, .secret = name + "-secret"});
-    return {{"AKIA" + name, name + "-secret", ""}, "eu-west-1"};
-  }
-  void role(const std::string& name, const std::string& policy, const std::string& principal) {
-    policy::Role made;
-    made.name = name;
-    made.id = "AROA" + name;
-    made.inline_policies["own"] = document(policy);
-    made.trust = document(trust(principal), policy::PolicyKind::trust);
-    identities->put(made);
-  }
-
-  in_memory::Reply s3(const std::string& method, const std::string& target, const std::string& body = "",
-                      const Signing& by = {}, const signing::HeaderList& headers = {}) {
-    return *hand_over(*api, signed_request(method, target, headers, body, "s3", clock.at, by));
-  }
-  in_memory::Reply json(const std::string& target, const std::string& body, const std::string& service,
-                        const Signing& by = {}) {
-    return *hand_over(
-        *api, signed_request("POST", "/",
-                             {{"X-Amz-Target", target}, {"Content-Type", "application/x-amz-json-1.1"}}, body,
-                             service, clock.at, by));
-  }
-  in_memory::Reply form(const std::string& body, const std::string& service, const Signing& by = {}) {
-    return *hand_over(
-        *api, signed_request("POST", "/", {{"Content-Type", "application/x-www-form-urlencoded"}}, body,
-                             service, clock.at, by));
-  }
-  in_memory::Reply batch(const std::string& path, const std::string& body, const Signing& by = {}) {
-    return *hand_over(*api, signed_request("POST", "/v1/" + path, {{"Content-Type", "application/json"}},
-                                           body, "batch", clock.at, by));
-  }
-};
+using World = TestTenants;
 
 std::string create_body(const std::string& name, const std::string& role = kTrainer) {
   return R"({"TrainingJobName":")" + name +
@@ -348,8 +213,8 @@ TEST(JobKeys, AreRefusedEverythingElseInAwsWords) {
   expect(own("ListJobs", "{}"), "trainyard:ListJobs", "*");
   expect(own("GetCostReport", R"({"GroupBy":"user"})"), "trainyard:GetCostReport", "*");
   expect(own("DescribeRegion", "{}"), "trainyard:DescribeRegion", "*");
-  const auto shell = *hand_over(*world.api, signed_request("GET", "/trainyard/shell?job=rival&host=0", {}, "",
-                                                           "trainyard", world.clock.at, job));
+  const auto shell = *world.send(
+      signed_request("GET", "/trainyard/shell?job=rival&host=0", {}, "", "trainyard", world.clock.at, job));
   expect(shell, "trainyard:Shell", jobs + "rival");
   EXPECT_EQ(world.control.jobs.size(), 2u);
   EXPECT_TRUE(world.control.interruptions.empty());
@@ -521,7 +386,7 @@ TEST(Presigned, UrlsHaveTheSignersRights) {
     request.target =
         signing::presign("GET", target, "127.0.0.1:4566", job.keys, {"eu-west-1", "s3"}, world.clock.at, 60s);
     request.headers.add("Host", "127.0.0.1:4566");
-    return *hand_over(*world.api, std::move(request));
+    return *world.send(std::move(request));
   };
   EXPECT_EQ(get("/data/train/part-0").body, "bytes");
   EXPECT_EQ(get("/bob/secret").status, 403);

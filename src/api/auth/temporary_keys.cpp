@@ -9,7 +9,7 @@
 namespace trainyard::api {
 namespace {
 
-constexpr char kVersion = 2, kVersionWithoutAttempt = 1;
+constexpr char kVersion = 2, kVersionWithoutAttempt = 1, kVersionOfDelegation = 3;
 constexpr size_t kSealBytes = 32;
 constexpr size_t kTokenBytesMax = 48 << 10;  // of base64; without session policies some 400
 constexpr size_t kFieldBytesMax = 2048;
@@ -57,8 +57,11 @@ std::string seal_of(const std::string& sealing_secret, std::string_view payload)
 
 }  // namespace
 
-TemporaryKeys issue_keys(const std::string& sealing_secret, const RoleSession& session, Instant now,
-                         Duration lifetime, Random& random) {
+namespace {
+
+// New keys, and the beginning of their token's payload.
+TemporaryKeys new_keys(const std::string& sealing_secret, char version, Instant expires, Random& random,
+                       std::string& payload) {
   static constexpr char kLetters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
   TemporaryKeys keys;
   keys.access_key_id = kPrefix;
@@ -66,11 +69,28 @@ TemporaryKeys issue_keys(const std::string& sealing_secret, const RoleSession& s
   random.fill(bytes);
   for (const auto byte : bytes) keys.access_key_id += kLetters[std::to_integer<unsigned>(byte) % 32];
   keys.secret_access_key = secret_of(sealing_secret, keys.access_key_id);
-  keys.expires = now + lifetime;
-
-  std::string payload(1, kVersion);
+  keys.expires = expires;
+  payload.assign(1, version);
   put_number(payload, static_cast<uint64_t>(to_milliseconds(keys.expires)), 8);
   put_text(payload, keys.access_key_id);
+  return keys;
+}
+
+}  // namespace
+
+TemporaryKeys issue_delegated_keys(const std::string& sealing_secret, std::string_view delegation,
+                                   Instant now, Duration lifetime, Random& random) {
+  std::string payload;
+  TemporaryKeys keys = new_keys(sealing_secret, kVersionOfDelegation, now + lifetime, random, payload);
+  payload += delegation;
+  keys.session_token = to_base64(payload + seal_of(sealing_secret, payload));
+  return keys;
+}
+
+TemporaryKeys issue_keys(const std::string& sealing_secret, const RoleSession& session, Instant now,
+                         Duration lifetime, Random& random) {
+  std::string payload;
+  TemporaryKeys keys = new_keys(sealing_secret, kVersion, now + lifetime, random, payload);
   CHECK(session.policies.size() <= kSessionPoliciesMax, "the caller counts the policies");
   put_text(payload, session.role_arn);
   put_text(payload, session.session_name);
@@ -103,10 +123,21 @@ ResolvedKeys resolve_keys(const std::string& sealing_secret, std::string_view ac
   Cursor cursor{payload};
   const uint64_t version = cursor.number(1);
   if (version == uint64_t(kVersionWithoutAttempt)) out.state = ResolvedKeys::State::expired;
-  if (version != uint64_t(kVersion)) return out;
+  if (version != uint64_t(kVersion) && version != uint64_t(kVersionOfDelegation)) return out;
   const Instant expires = from_milliseconds(static_cast<int64_t>(cursor.number(8)));
   const std::string id = cursor.text();
+  const auto resolve = [&] {
+    if (!cursor.good || id != access_key_id) return out;
+    out.secret_access_key = secret_of(sealing_secret, id);
+    out.state = now >= expires ? ResolvedKeys::State::expired : ResolvedKeys::State::good;
+    return out;
+  };
+  if (version == uint64_t(kVersionOfDelegation)) {
+    out.delegation = cursor.rest;
+    return out.delegation.empty() ? out : resolve();
+  }
   RoleSession& session = out.session;
+  session.expires = expires;
   session.role_arn = cursor.text();
   session.session_name = cursor.text();
   session.job_region = cursor.text();
@@ -120,10 +151,8 @@ ResolvedKeys resolve_keys(const std::string& sealing_secret, std::string_view ac
   const uint64_t policies = cursor.number(1);
   for (uint64_t i = 0; i < policies && cursor.good; ++i) session.policies.push_back(cursor.text());
   session.issued = from_milliseconds(static_cast<int64_t>(cursor.number(8)));
-  if (!cursor.good || !cursor.rest.empty() || id != access_key_id) return out;
-  out.secret_access_key = secret_of(sealing_secret, id);
-  out.state = now >= expires ? ResolvedKeys::State::expired : ResolvedKeys::State::good;
-  return out;
+  if (!cursor.rest.empty()) cursor.good = false;
+  return resolve();
 }
 
 }  // namespace trainyard::api

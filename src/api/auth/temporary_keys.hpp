@@ -42,6 +42,7 @@ struct RoleSession {
   std::vector<std::string> policies = {};  // session policies: documents, and ARNs of managed policies
   bool limited = false;                    // session policies were given
   Instant issued = {};                     // set by issue_keys
+  Instant expires = {};                    // set by resolve_keys
 };
 
 inline constexpr size_t kSessionPoliciesMax = 11;  // one document and ten ARNs, as AWS
@@ -51,9 +52,14 @@ inline constexpr size_t kSessionPoliciesMax = 11;  // one document and ten ARNs,
 TemporaryKeys issue_keys(const std::string& sealing_secret, const RoleSession& session, Instant now,
                          Duration lifetime, Random& random);
 
+// Keys with which this server acts for a principal that format_delegation() has described; they never leave it.
+TemporaryKeys issue_delegated_keys(const std::string& sealing_secret, std::string_view delegation,
+                                   Instant now, Duration lifetime, Random& random);
+
 struct ResolvedKeys {
   enum class State { good, forged, expired } state = State::forged;
   RoleSession session;
+  std::string delegation;  // instead of the session; "" = the keys are a session's
   std::string secret_access_key;
 };
 ResolvedKeys resolve_keys(const std::string& sealing_secret, std::string_view access_key_id,

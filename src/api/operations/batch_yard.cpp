@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "api/operations/batch_requests.hpp"
+#include "api/operations/shared_directories.hpp"
 #include "base/text.hpp"
 #include "domain/usage.hpp"
 
@@ -111,11 +112,25 @@ void update_queue(const Services& services, const Context& context,
 
 // -- job definitions
 
-void register_definition(const Services& services, const Context& context,
+// Shared directories that its author may not use are refused here already. Whatever else keeps a job of it from running
+// depends on the request that submits one, and is told then.
+std::optional<Failure> refuse_directories(const Settings& settings, const Context& context,
+                                          const domain::JobDefinition& definition) {
+  batch::SubmitJobRequest submitted;
+  submitted.job_name = submitted.job_queue = submitted.job_definition = definition.key.name;
+  const auto spec = batch_spec_of(submitted, definition, definition.key.name, context.region,
+                                  context.principal.account, definition.key.name, settings);
+  if (!spec) return {};
+  const auto checked = check_shared_directories(settings, context.principal, *spec);
+  return checked ? std::nullopt : std::optional(client_exception(checked.error().message));
+}
+
+void register_definition(const Settings& settings, const Services& services, const Context& context,
                          const batch::RegisterJobDefinitionRequest& request,
                          Answer<batch::RegisterJobDefinitionResponse> answer) {
   auto definition = definition_of(request, context.region);
   if (!definition) return answer(std::move(definition).error());
+  if (auto refused = refuse_directories(settings, context, *definition)) return answer(std::move(*refused));
   auto tags = batch_tags_in(request.tags);
   if (!tags) return answer(std::move(tags).error());
   const std::string name = definition->key.name, arn = noun_arn(context, domain::kDefinitionArn, name);
@@ -275,7 +290,7 @@ void untag(const Services& services, const Context& context, const batch::UntagR
 
 }  // namespace
 
-void add_batch_yard(OperationTable& table, const Settings&, const Services& services) {
+void add_batch_yard(OperationTable& table, const Settings& settings, const Services& services) {
   table.add_later<batch::CreateComputeEnvironment>(
       [&](const Context& context, batch::CreateComputeEnvironmentRequest request, auto answer) {
         create_environment(services, context, request, std::move(answer));
@@ -348,7 +363,7 @@ void add_batch_yard(OperationTable& table, const Settings&, const Services& serv
   });
   table.add_later<batch::RegisterJobDefinition>(
       [&](const Context& context, batch::RegisterJobDefinitionRequest request, auto answer) {
-        register_definition(services, context, request, std::move(answer));
+        register_definition(settings, services, context, request, std::move(answer));
       });
   table.add<batch::DescribeJobDefinitions>(
       [&](const Context& context, const batch::DescribeJobDefinitionsRequest& request) {

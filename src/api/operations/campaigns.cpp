@@ -3,6 +3,7 @@
 
 #include <set>
 
+#include "api/delegated_access.hpp"
 #include "api/operations/operations.hpp"
 #include "api/shapes/trainyard.hpp"
 #include "base/text.hpp"
@@ -105,8 +106,8 @@ std::string status_of(const campaign::Campaign& campaign) {
   return "Completed";
 }
 
-own::Campaign shown(const Settings& settings, const campaign::Described& described, bool with_rows,
-                    bool with_requests = false) {
+// What ListCampaigns shows of campaigns that its caller need not be allowed to describe: nothing of their jobs' values.
+own::Campaign summary_of(const Settings& settings, const campaign::Described& described) {
   const campaign::Campaign& campaign = described.campaign;
   const auto& wanted = campaign.definition.wanted;
   own::Campaign out;
@@ -128,6 +129,15 @@ own::Campaign shown(const Settings& settings, const campaign::Described& describ
     out.regions->push_back(
         shown(region, sum, state == described.regions.end() ? campaign::RegionState() : state->second));
   }
+  return out;
+}
+
+own::Campaign shown(const Settings& settings, const campaign::Described& described, bool with_rows,
+                    bool with_requests = false) {
+  const campaign::Campaign& campaign = described.campaign;
+  own::Campaign out = summary_of(settings, described);
+  set_unless_empty(out.started_by, campaign.started_by.arn);
+  set_unless_empty(out.stop_reason, campaign.stop_reason);
   out.same.emplace();
   for (const auto& [name, value] : described.comparison.same) out.same->push_back({name, value});
   out.different.emplace();
@@ -142,12 +152,14 @@ Outcome<own::Campaign> create(const Settings& settings, const Services& services
                               const own::CreateCampaignRequest& request) {
   const auto definition = campaign::read_definition(*request.definition);
   if (!definition) return failure_of_campaign(definition.error());
+  const auto by = TRY(record_of(context, "arn:aws:trainyard:" + context.region + ":" +
+                                             context.principal.account + ":campaign/" + definition->name));
   if (!request.dry_run.value_or(false)) {
-    const auto made = services.campaigns->create(*definition);
+    const auto made = services.campaigns->create(*definition, by);
     if (!made) return failure_of_campaign(made.error());
     return shown(settings, *made, true);
   }
-  auto plan = services.campaigns->plan(*definition);
+  auto plan = services.campaigns->plan(*definition, by);
   if (!plan) return failure_of_campaign(plan.error());
   campaign::Described planned;
   planned.campaign = {*definition, context.now, {}, std::move(plan->rows)};
@@ -157,9 +169,9 @@ Outcome<own::Campaign> create(const Settings& settings, const Services& services
   return out;
 }
 
-Outcome<own::QueryCatalogueResponse> query(const Services& services,
+Outcome<own::QueryCatalogueResponse> query(const Services& services, const Context& context,
                                            const own::QueryCatalogueRequest& request) {
-  const auto answered = services.campaigns->query(*request.statement);
+  const auto answered = services.campaigns->query(*request.statement, TRY(record_of(context, "")));
   if (!answered) return failure_of_campaign(answered.error());
   own::QueryCatalogueResponse out;
   out.columns = answered->columns;
@@ -244,18 +256,18 @@ void add_campaigns(OperationTable& table, const Settings& settings, const Servic
   table.add<own::ListCampaigns>([&](const Context&, const own::ListCampaignsRequest&) {
     own::ListCampaignsResponse out;
     out.campaigns.emplace();
-    for (const auto& each : services.campaigns->list())
-      out.campaigns->push_back(shown(settings, each, false));
+    for (const auto& each : services.campaigns->list()) out.campaigns->push_back(summary_of(settings, each));
     return Outcome<own::ListCampaignsResponse>(std::move(out));
   });
   table.add<own::StopCampaign>(
       [&](const Context&, const own::StopCampaignRequest& request) -> Outcome<own::Campaign> {
         const auto stopped = services.campaigns->stop(*request.campaign_name);
         if (!stopped) return failure_of_campaign(stopped.error());
-        return shown(settings, *stopped, false);
+        return summary_of(settings, *stopped);
       });
-  table.add<own::QueryCatalogue>(
-      [&](const Context&, const own::QueryCatalogueRequest& request) { return query(services, request); });
+  table.add<own::QueryCatalogue>([&](const Context& context, const own::QueryCatalogueRequest& request) {
+    return query(services, context, request);
+  });
   table.add<own::ChangeCatalogue>(
       [&](const Context&,
           const own::ChangeCatalogueRequest& request) -> Outcome<own::ChangeCatalogueResponse> {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "api/identity_keeper.hpp"
+#include "api/identity_store.hpp"
 #include "api/operations/operations.hpp"
 #include "api/shapes/iam.hpp"
 #include "policy/identities.hpp"

@@ -16,10 +16,10 @@ Outcome<std::string> user_in(const Context& context, const std::optional<std::st
 
 std::string status_of(const policy::AccessKey& key) { return std::string(key.active ? kActive : kInactive); }
 
-Outcome<iam::CreateAccessKeyResponse> create_key(IdentityKeeper& keeper, Identities& next,
+Outcome<iam::CreateAccessKeyResponse> create_key(IdentityStore& store, Identities& next,
                                                  const Context& context,
                                                  const iam::CreateAccessKeyRequest& in) {
-  policy::AccessKey key = keeper.make_key(TRY(user_in(context, in.user_name)), context.now);
+  policy::AccessKey key = store.make_key(TRY(user_in(context, in.user_name)), context.now);
   iam::CreateAccessKeyResponse out;
   out.access_key = iam::AccessKey{.user_name = key.user,
                                   .access_key_id = key.id,

@@ -39,13 +39,13 @@ iam::PolicyVersion shown(const VersionedPolicy& policy, const PolicyVersion& ver
   return out;
 }
 
-Outcome<iam::CreatePolicyResponse> create_policy(IdentityKeeper& keeper, Identities& next,
+Outcome<iam::CreatePolicyResponse> create_policy(IdentityStore& store, Identities& next,
                                                  const Context& context, const iam::CreatePolicyRequest& in) {
   VersionedPolicy policy;
   policy.name = *in.policy_name;
   policy.path = in.path.value_or("/");
   policy.arn = next.policy_arn(policy.path, policy.name);
-  policy.id = keeper.make_id("ANPA");
+  policy.id = store.make_id("ANPA");
   policy.description = in.description.value_or("");
   policy.created = policy.updated = context.now;
   policy.tags = tags_in(in.tags);

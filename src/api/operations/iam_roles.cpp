@@ -24,12 +24,12 @@ iam::Role shown(const Identities& identities, const Role& role, bool whole) {
   return out;
 }
 
-Outcome<iam::CreateRoleResponse> create_role(IdentityKeeper& keeper, Identities& next, const Context& context,
+Outcome<iam::CreateRoleResponse> create_role(IdentityStore& store, Identities& next, const Context& context,
                                              const iam::CreateRoleRequest& in) {
   Role role;
   role.name = *in.role_name;
   role.path = in.path.value_or("/");
-  role.id = keeper.make_id("AROA");
+  role.id = store.make_id("AROA");
   role.created = context.now;
   role.tags = tags_in(in.tags);
   role.boundary = in.permissions_boundary.value_or("");

@@ -106,20 +106,20 @@ TEST(Users, HaveTwoKeysWhoseSecretsAreSealed) {
   EXPECT_EQ(world.refusal<iam::CreateAccessKey>({.user_name = "ann"}),
             "LimitExceeded: Cannot exceed quota for AccessKeysPerUser: 2");
   const auto& key = *first->access_key;
-  const policy::AccessKey* kept = world.keeper.snapshot()->find_key(*key.access_key_id);
+  const policy::AccessKey* kept = world.store.snapshot()->find_key(*key.access_key_id);
   ASSERT_TRUE(kept);
   EXPECT_EQ(kept->secret, *key.secret_access_key);
   for (const auto& [name, record] : world.control.records()->all)
     EXPECT_EQ(dump(record->document).find(*key.secret_access_key), std::string::npos) << name.second;
   ASSERT_TRUE(world.call<iam::UpdateAccessKey>(
       {.user_name = "ann", .access_key_id = key.access_key_id, .status = "Inactive"}));
-  EXPECT_FALSE(world.keeper.snapshot()->find_key(*key.access_key_id)->active);
+  EXPECT_FALSE(world.store.snapshot()->find_key(*key.access_key_id)->active);
   EXPECT_TRUE(world.refusal<iam::DeleteUser>({.user_name = "ann"}).starts_with("DeleteConflict: "));
   EXPECT_TRUE(world.refusal<iam::DeleteAccessKey>({.user_name = "bob", .access_key_id = key.access_key_id})
                   .starts_with("NoSuchEntity: "))
       << "a key is its user's";
   ASSERT_TRUE(world.call<iam::DeleteAccessKey>({.user_name = "ann", .access_key_id = key.access_key_id}));
-  EXPECT_FALSE(world.keeper.snapshot()->find_key(*key.access_key_id));
+  EXPECT_FALSE(world.store.snapshot()->find_key(*key.access_key_id));
 }
 
 TEST(Users, LastUsesOfTheirKeysAreKept) {
@@ -128,10 +128,10 @@ TEST(Users, LastUsesOfTheirKeysAreKept) {
   const std::string id = *world.call<iam::CreateAccessKey>({.user_name = "ann"})->access_key->access_key_id;
   EXPECT_EQ(*world.call<iam::GetAccessKeyLastUsed>({.access_key_id = id})->access_key_last_used->service_name,
             "N/A");
-  world.keeper.key_used(id, world.clock.at, "eu-west-1", "s3");
-  ASSERT_TRUE(world.keeper.write_uses());
-  IdentityKeeper later(world.control, std::string(32, 'k'), *policy::identities_of("123456789012", {}),
-                       world.random);
+  world.store.key_used(id, world.clock.at, "eu-west-1", "s3");
+  ASSERT_TRUE(world.store.write_uses());
+  IdentityStore later(world.control, std::string(32, 'k'), *policy::identities_of("123456789012", {}),
+                      world.random);
   EXPECT_EQ(later.last_use(id)->service, "s3");
 }
 
@@ -140,9 +140,9 @@ TEST(Users, OfTheConfigAreReadOnlyAndGoWithIt) {
   policy::IdentitySeed seed;
   seed.keys = {{"AKIAOWNER", "s", "owner"}, {"AKIAANN", "s", "ann"}};
   seed.users = {{.name = "ann", .policies = {"AmazonS3ReadOnlyAccess"}}};
-  world.keeper.take(*policy::identities_of("123456789012", seed));
-  EXPECT_TRUE(world.keeper.snapshot()->find_key("AKIAOWNER")->owner);
-  EXPECT_FALSE(world.keeper.snapshot()->find_key("AKIAANN")->owner);
+  world.store.take(*policy::identities_of("123456789012", seed));
+  EXPECT_TRUE(world.store.snapshot()->find_key("AKIAOWNER")->owner);
+  EXPECT_FALSE(world.store.snapshot()->find_key("AKIAANN")->owner);
   EXPECT_EQ(decision(world, "arn:aws:iam::123456789012:user/ann", "s3:GetObject", "arn:aws:s3:::b/k"),
             "allowed");
   const std::string refusal = world.refusal<iam::PutUserPolicy>(
@@ -151,13 +151,13 @@ TEST(Users, OfTheConfigAreReadOnlyAndGoWithIt) {
   EXPECT_NE(refusal.find("configuration file"), std::string::npos);
   EXPECT_TRUE(world.refusal<iam::DeleteAccessKey>({.user_name = "ann", .access_key_id = "AKIAANN"})
                   .starts_with("UnmodifiableEntity: "));
-  EXPECT_TRUE(policy::seed_warnings(*world.keeper.snapshot()).empty());
+  EXPECT_TRUE(policy::seed_warnings(*world.store.snapshot()).empty());
   seed.users.clear();
-  world.keeper.take(*policy::identities_of("123456789012", seed));
-  EXPECT_EQ(policy::seed_warnings(*world.keeper.snapshot()).size(), 1u) << "ann's key may do nothing";
+  world.store.take(*policy::identities_of("123456789012", seed));
+  EXPECT_EQ(policy::seed_warnings(*world.store.snapshot()).size(), 1u) << "ann's key may do nothing";
   seed.keys.pop_back();
-  world.keeper.take(*policy::identities_of("123456789012", seed));
-  EXPECT_FALSE(world.keeper.snapshot()->find_key("AKIAANN"));
+  world.store.take(*policy::identities_of("123456789012", seed));
+  EXPECT_FALSE(world.store.snapshot()->find_key("AKIAANN"));
 }
 
 TEST(Policies, HaveFiveVersions) {

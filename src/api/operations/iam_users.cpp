@@ -30,12 +30,12 @@ iam::Group shown(const Identities& identities, const Group& group) {
   return out;
 }
 
-Outcome<iam::CreateUserResponse> create_user(IdentityKeeper& keeper, Identities& next, const Context& context,
+Outcome<iam::CreateUserResponse> create_user(IdentityStore& store, Identities& next, const Context& context,
                                              const iam::CreateUserRequest& in) {
   User user;
   user.name = *in.user_name;
   user.path = in.path.value_or("/");
-  user.id = keeper.make_id("AIDA");
+  user.id = store.make_id("AIDA");
   user.created = context.now;
   user.tags = tags_in(in.tags);
   user.boundary = in.permissions_boundary.value_or("");

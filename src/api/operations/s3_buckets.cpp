@@ -28,7 +28,7 @@ Outcome<std::string> region_for(const Context& context, const s3::CreateBucketRe
   return asked;
 }
 
-Outcome<s3::CreateBucketOutput> create_bucket(objects::Objects& objects, IdentityKeeper* identities,
+Outcome<s3::CreateBucketOutput> create_bucket(objects::Objects& objects, IdentityStore* identities,
                                               const Context& context, const s3::CreateBucketRequest& in) {
   const std::string& bucket = *in.bucket;
   if (in.acl && *in.acl != "private")
@@ -83,7 +83,7 @@ Outcome<s3::GetBucketLocationOutput> get_bucket_location(objects::Objects& objec
 
 }  // namespace
 
-void add_s3_buckets(OperationTable& table, objects::Objects& objects, IdentityKeeper* identities) {
+void add_s3_buckets(OperationTable& table, objects::Objects& objects, IdentityStore* identities) {
   table.add<s3::CreateBucket>(
       [&objects, identities](const Context& context, const s3::CreateBucketRequest& in) {
         return create_bucket(objects, identities, context, in);

@@ -18,7 +18,7 @@
 
 namespace trainyard::api {
 
-class IdentityKeeper;
+class IdentityStore;
 
 // One read of a body on its way to or from the disk: large enough that system calls cost little, small enough
 // that sixty-four streams at once are nothing.
@@ -146,11 +146,11 @@ Result<void> pass_body(Exchange<Operation>& exchange, objects::Writer& writer) {
 // Everything of the reader into the writer.
 Result<void> pass_object(objects::Reader& reader, objects::Writer& writer);
 
-void add_s3_buckets(OperationTable& table, objects::Objects& objects, IdentityKeeper* identities);
+void add_s3_buckets(OperationTable& table, objects::Objects& objects, IdentityStore* identities);
 // `identities` nullptr: buckets have no policies.
-void add_s3_policies(OperationTable& table, objects::Objects& objects, IdentityKeeper* identities);
+void add_s3_policies(OperationTable& table, objects::Objects& objects, IdentityStore* identities);
 // A bucket that was deleted has none, nor has a new one that which another left.
-Result<void> forget_policy(IdentityKeeper* identities, const std::string& bucket);
+Result<void> forget_policy(IdentityStore* identities, const std::string& bucket);
 void add_s3_lists(OperationTable& table, objects::Objects& objects);
 void add_s3_objects(OperationTable& table, objects::Objects& objects);
 void add_s3_uploads(OperationTable& table, objects::Objects& objects);

@@ -1,7 +1,7 @@
 // Policies of buckets: kept in the ledger beside users and roles, and decided by the authorizer.
 #include "policy/bucket_policy.hpp"
 
-#include "api/identity_keeper.hpp"
+#include "api/identity_store.hpp"
 #include "api/operations/s3_common.hpp"
 #include "base/text.hpp"
 
@@ -16,7 +16,7 @@ Failure no_policy(const std::string& bucket) {
   return failure;
 }
 
-Outcome<s3::Nothing> put_policy(objects::Objects& objects, IdentityKeeper& identities, const Context& context,
+Outcome<s3::Nothing> put_policy(objects::Objects& objects, IdentityStore& identities, const Context& context,
                                 const s3::PutBucketPolicyRequest& in) {
   if (auto failure = check_owner(context, in.expected_bucket_owner)) return *failure;
   TRY_S3(objects.head_bucket(*in.bucket), *in.bucket, "");
@@ -46,7 +46,7 @@ Outcome<const policy::BucketPolicy*> find_policy(objects::Objects& objects, cons
   return found;
 }
 
-Outcome<s3::GetBucketPolicyOutput> get_policy(objects::Objects& objects, IdentityKeeper& identities,
+Outcome<s3::GetBucketPolicyOutput> get_policy(objects::Objects& objects, IdentityStore& identities,
                                               const Context& context, const s3::GetBucketPolicyRequest& in) {
   const auto all = identities.snapshot();
   auto found = find_policy(objects, *all, context, *in.bucket, in.expected_bucket_owner);
@@ -54,7 +54,7 @@ Outcome<s3::GetBucketPolicyOutput> get_policy(objects::Objects& objects, Identit
   return s3::GetBucketPolicyOutput{.policy = (*found)->document.text};
 }
 
-Outcome<s3::GetBucketPolicyStatusOutput> get_status(objects::Objects& objects, IdentityKeeper& identities,
+Outcome<s3::GetBucketPolicyStatusOutput> get_status(objects::Objects& objects, IdentityStore& identities,
                                                     const Context& context,
                                                     const s3::GetBucketPolicyStatusRequest& in) {
   const auto all = identities.snapshot();
@@ -65,7 +65,7 @@ Outcome<s3::GetBucketPolicyStatusOutput> get_status(objects::Objects& objects, I
   return out;
 }
 
-Outcome<s3::Nothing> delete_policy(objects::Objects& objects, IdentityKeeper& identities,
+Outcome<s3::Nothing> delete_policy(objects::Objects& objects, IdentityStore& identities,
                                    const Context& context, const s3::DeleteBucketPolicyRequest& in) {
   if (auto failure = check_owner(context, in.expected_bucket_owner)) return *failure;
   TRY_S3(objects.head_bucket(*in.bucket), *in.bucket, "");
@@ -75,7 +75,7 @@ Outcome<s3::Nothing> delete_policy(objects::Objects& objects, IdentityKeeper& id
 
 }  // namespace
 
-Result<void> forget_policy(IdentityKeeper* identities, const std::string& bucket) {
+Result<void> forget_policy(IdentityStore* identities, const std::string& bucket) {
   if (!identities || !identities->snapshot()->find_bucket_policy(bucket)) return ok();
   return identities->change([&](policy::Identities& all) -> Result<void> {
     all.remove_bucket_policy(bucket);
@@ -83,7 +83,7 @@ Result<void> forget_policy(IdentityKeeper* identities, const std::string& bucket
   });
 }
 
-void add_s3_policies(OperationTable& table, objects::Objects& objects, IdentityKeeper* identities) {
+void add_s3_policies(OperationTable& table, objects::Objects& objects, IdentityStore* identities) {
   if (!identities) return;
   table.add<s3::PutBucketPolicy>(
       [&objects, identities](const Context& context, const s3::PutBucketPolicyRequest& in) {

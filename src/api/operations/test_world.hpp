@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "api/identity_keeper.hpp"
+#include "api/identity_store.hpp"
 #include "api/in_memory.hpp"
 #include "api/operations/operations.hpp"
 #include "objects/memory.hpp"
@@ -20,7 +20,7 @@ struct OperationsWorld {
   std::unique_ptr<objects::Objects> objects = objects::make_memory(clock, random);
   std::unique_ptr<observe::Logs> logs = *observe::open_logs(directory.path() + "/logs", clock);
   std::unique_ptr<observe::Metrics> metrics = *observe::open_metrics(directory.path() + "/metrics");
-  IdentityKeeper keeper{control, std::string(32, 'k'), *policy::identities_of("123456789012", {}), random};
+  IdentityStore store{control, std::string(32, 'k'), *policy::identities_of("123456789012", {}), random};
   Settings settings;
   Services services{.control = control,
                     .logs = *logs,
@@ -28,7 +28,7 @@ struct OperationsWorld {
                     .objects = *objects,
                     .clock = clock,
                     .random = random,
-                    .identities = &keeper};
+                    .identities = &store};
   OperationTable table;
   Context context{
       .principal = {.account = "123456789012", .name = "owner"}, .region = "eu-west-1", .now = clock.at};

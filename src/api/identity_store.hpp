@@ -29,10 +29,10 @@ struct KeyUse {
   std::string service;
 };
 
-class IdentityKeeper {
+class IdentityStore {
  public:
   // `sealing_key`: 32 random bytes that are kept outside the ledger; encrypts secret access keys.
-  IdentityKeeper(control::Control& control, std::string sealing_key, policy::Identities seed, Random& random);
+  IdentityStore(control::Control& control, std::string sealing_key, policy::Identities seed, Random& random);
 
   // Never nullptr.
   std::shared_ptr<const policy::Identities> snapshot() const;

@@ -1,4 +1,4 @@
-#include "api/identity_keeper.hpp"
+#include "api/identity_store.hpp"
 
 #include <array>
 #include <future>
@@ -46,11 +46,11 @@ std::optional<KeyUse> use_of(const Json& json) {
 
 }  // namespace
 
-IdentityKeeper::IdentityKeeper(control::Control& control, std::string sealing_key, policy::Identities seed,
-                               Random& random)
+IdentityStore::IdentityStore(control::Control& control, std::string sealing_key, policy::Identities seed,
+                             Random& random)
     : control_(control), sealing_key_(std::move(sealing_key)), random_(random), seed_(std::move(seed)) {}
 
-std::shared_ptr<const policy::Identities> IdentityKeeper::snapshot() const {
+std::shared_ptr<const policy::Identities> IdentityStore::snapshot() const {
   auto records = control_.records();
   const std::lock_guard lock(mutex_);
   if (records_ != records) {
@@ -62,14 +62,14 @@ std::shared_ptr<const policy::Identities> IdentityKeeper::snapshot() const {
   return joined_;
 }
 
-void IdentityKeeper::take(policy::Identities seed) {
+void IdentityStore::take(policy::Identities seed) {
   const std::lock_guard lock(mutex_);
   seed_ = std::move(seed);
   records_ = nullptr;
 }
 
-std::shared_ptr<const policy::Identities> IdentityKeeper::join(const policy::Identities& seed,
-                                                               const domain::Records& records) const {
+std::shared_ptr<const policy::Identities> IdentityStore::join(const policy::Identities& seed,
+                                                              const domain::Records& records) const {
   policy::Identities joined = seed;
   const policy::Unseal unseal = [this](const std::string& sealed, const std::string& key_id) {
     return signing::unseal(sealing_key_, sealed, key_id);
@@ -83,14 +83,14 @@ std::shared_ptr<const policy::Identities> IdentityKeeper::join(const policy::Ide
   return std::make_shared<const policy::Identities>(std::move(joined));
 }
 
-Result<std::shared_ptr<const domain::Records>> IdentityKeeper::commit(control::RecordsWish wish) {
+Result<std::shared_ptr<const domain::Records>> IdentityStore::commit(control::RecordsWish wish) {
   auto promise = std::make_shared<std::promise<Result<std::shared_ptr<const domain::Records>>>>();
   auto answered = promise->get_future();
   control_.change_records(std::move(wish), [promise](auto answer) { promise->set_value(std::move(answer)); });
   return answered.get();
 }
 
-Result<void> IdentityKeeper::change(const std::function<Result<void>(policy::Identities&)>& edit) {
+Result<void> IdentityStore::change(const std::function<Result<void>(policy::Identities&)>& edit) {
   const std::lock_guard turn(changing_);
   for (int conflicts = 0;; ++conflicts) {
     const auto records = control_.records();
@@ -117,7 +117,7 @@ Result<void> IdentityKeeper::change(const std::function<Result<void>(policy::Ide
   }
 }
 
-policy::AccessKey IdentityKeeper::make_key(std::string user, Instant now) {
+policy::AccessKey IdentityStore::make_key(std::string user, Instant now) {
   policy::AccessKey key;
   key.id = "AKIA" + random_letters(random_, kIdLetters);
   key.user = std::move(user);
@@ -127,12 +127,12 @@ policy::AccessKey IdentityKeeper::make_key(std::string user, Instant now) {
   return key;
 }
 
-std::string IdentityKeeper::make_id(std::string_view prefix) {
+std::string IdentityStore::make_id(std::string_view prefix) {
   return std::string(prefix) + random_letters(random_, 17);
 }
 
-void IdentityKeeper::key_used(std::string_view id, Instant at, std::string_view region,
-                              std::string_view service) {
+void IdentityStore::key_used(std::string_view id, Instant at, std::string_view region,
+                             std::string_view service) {
   const std::lock_guard lock(uses_mutex_);
   const auto found = uses_.find(id);
   if (found != uses_.end() && at < found->second.at + kUseResolution && found->second.service == service)
@@ -141,7 +141,7 @@ void IdentityKeeper::key_used(std::string_view id, Instant at, std::string_view 
   unwritten_.emplace(id);
 }
 
-std::optional<KeyUse> IdentityKeeper::last_use(const std::string& id) const {
+std::optional<KeyUse> IdentityStore::last_use(const std::string& id) const {
   {
     const std::lock_guard lock(uses_mutex_);
     if (const auto found = uses_.find(id); found != uses_.end()) return found->second;
@@ -151,7 +151,7 @@ std::optional<KeyUse> IdentityKeeper::last_use(const std::string& id) const {
   return found == records->all.end() ? std::nullopt : use_of(found->second->document);
 }
 
-Result<void> IdentityKeeper::write_uses() {
+Result<void> IdentityStore::write_uses() {
   const std::lock_guard turn(changing_);
   const auto identities = snapshot();
   control::RecordsWish wish;
