@@ -165,7 +165,10 @@ class SqliteCatalogue final : public Catalogue {
   }
 
   static Result<Answered> read_all(Connection& reader, const std::string& sql) {
-    auto statement = TRY(reader.prepare_once(sql));
+    auto prepared = reader.prepare_once(sql);
+    if (!prepared && prepared.error().kind == Kind::denied)
+      return invalid("a query must read, and answer with rows: " + prepared.error().message);
+    auto statement = TRY(std::move(prepared));
     if (statement.columns() == 0 || !statement.reads_only())
       return invalid("a query must read, and answer with rows");
     Answered answered;

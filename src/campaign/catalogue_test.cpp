@@ -33,6 +33,13 @@ TEST_F(EmbeddedCatalogue, AQueryReads) {
       "[3]");
 }
 
+TEST_F(EmbeddedCatalogue, AQueryMayNameFunctionsThatAreTables) {
+  EXPECT_EQ(query("SELECT 'lr ' || lr.value AS name, lr.value AS lr FROM json_each('[1, 2, 3]') AS lr")
+                ->rows.size(),
+            3u);
+  EXPECT_EQ(query("SELECT count(*) FROM json_tree('{\"a\": [1, 2]}')")->rows[0], std::vector<Json>{4});
+}
+
 TEST_F(EmbeddedCatalogue, AQueryChangesNothingAndReachesNothingElse) {
   const std::string other = directory_.file("other.db");
   for (const std::string& sql : {std::string("DELETE FROM datasets"),

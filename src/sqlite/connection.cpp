@@ -220,15 +220,19 @@ Result<int64_t> Connection::integer(const std::string& sql) {
   return statement.integer(0);
 }
 
-bool Connection::is_allowed(int action, const char* function) const {
+bool Connection::is_allowed(int action, const char* first, const char* second) const {
   switch (action) {
+    // So it asks when a statement names a function that is a table (json_each). An UPDATE of the schema is refused by
+    // itself, since it is not writable.
+    case SQLITE_UPDATE:
+      return !confinement_.reads_only || sqlite3_stricmp(first ? first : "", "sqlite_master") == 0;
     case SQLITE_SELECT:
     case SQLITE_READ:
     case SQLITE_RECURSIVE:
       return true;
     case SQLITE_FUNCTION:
       return std::ranges::none_of(kFunctionsDenied, [&](const char* denied) {
-        return sqlite3_stricmp(function ? function : "", denied) == 0;
+        return sqlite3_stricmp(second ? second : "", denied) == 0;
       });
     case SQLITE_ATTACH:
     case SQLITE_DETACH:
@@ -272,8 +276,8 @@ void Connection::confine(Confinement confinement) {
   sqlite3_limit(database_, SQLITE_LIMIT_WORKER_THREADS, 0);
   sqlite3_set_authorizer(
       database_,
-      [](void* self, int action, const char*, const char* second, const char*, const char*) {
-        return static_cast<Connection*>(self)->is_allowed(action, second) ? SQLITE_OK : SQLITE_DENY;
+      [](void* self, int action, const char* first, const char* second, const char*, const char*) {
+        return static_cast<Connection*>(self)->is_allowed(action, first, second) ? SQLITE_OK : SQLITE_DENY;
       },
       this);
   sqlite3_progress_handler(

@@ -108,7 +108,7 @@ class Connection {
  private:
   explicit Connection(sqlite3* database) : database_(database) {}
   sqlite3* database_;
-  bool is_allowed(int action, const char* function) const;
+  bool is_allowed(int action, const char* first, const char* second) const;  // as SQLite's authorizer
   bool may_go_on();
 
   Confinement confinement_;

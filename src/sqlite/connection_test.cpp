@@ -120,6 +120,7 @@ TEST(Connection, ReadsOnlyAndWithinItsLimits) {
     EXPECT_FALSE(connection->run(statement)) << statement;
   EXPECT_TRUE(connection->took_too_much_memory());
   EXPECT_EQ(*connection->integer("SELECT sum(a) FROM things"), 1);
+  EXPECT_EQ(*connection->integer("SELECT sum(value) FROM json_each('[1, 2]')"), 3);
   EXPECT_EQ(*connection->integer("SELECT json_extract('{\"a\": 7}', '$.a') + abs(-1)"), 8);
 }
 
