@@ -42,6 +42,16 @@ bool runs(const domain::Job& job, const RoleSession& session) {
          attempt->number == session.attempt && attempt->state != domain::AttemptState::ended;
 }
 
+// Whether it can never run again. What control shows may be older than the session: an attempt that is not there yet
+// is not over.
+bool is_over(const domain::Job& job, const RoleSession& session) {
+  if (job.number != session.job_number) return job.number > session.job_number;
+  if (job.finished()) return true;
+  const domain::Attempt* attempt = job.attempt();
+  return attempt && (attempt->number > session.attempt ||
+                     (attempt->number == session.attempt && attempt->state == domain::AttemptState::ended));
+}
+
 Error refused(const std::string& name, const std::string& why) {
   return denied("User: " + shorten(name, 300) + " is not authorized to perform this request because " + why);
 }
@@ -117,10 +127,8 @@ std::optional<Principal> Principals::of_session(RoleSession session) const {
     if (over_->has(attempt)) return {};
     auto job = control_.find({session.job_region, session.job_name});
     if (!job && job.error().kind != Kind::not_found) return {};  // nothing is known of it
-    if (!job || !runs(**job, session)) {
-      over_->add(attempt);
-      return {};
-    }
+    if (!job || is_over(**job, session)) over_->add(attempt);
+    if (!job || !runs(**job, session)) return {};
     out.job = *std::move(job);
   }
   out.name = session.person.empty() ? std::string(role) : session.person;
