@@ -111,8 +111,10 @@ void RegionFollower::add_reports(const Work& work, client::Client& client, const
     if (of_job.job_id.empty()) of_job.job_id = next.job_id;
     auto report = report_of(client, work.definition, of_job);
     if (!report) continue;
-    // Lists of many jobs leave out what a job's own output says.
-    if (!report->failure.empty() && next.state == RowState::failed) next.reason = std::move(report->failure);
+    // Lists of many training jobs leave out what a job's own output says.
+    if (work.definition.face == Face::training_job && next.state == RowState::failed &&
+        !report->failure.empty())
+      next.reason = std::move(report->failure);
     if (report->cost) next.cost = row.cost_before + *report->cost;
     if (retried)
       next.cost_before = next.cost;
