@@ -12,7 +12,6 @@ import botocore.exceptions
 import pytest
 
 import jobs
-import leftovers
 import trainyard_server
 from trainyard_server import Server, wait_for
 
@@ -40,6 +39,9 @@ class JumpingServer(Server):
         with open(self.offset_file + ".new", "w", encoding="utf-8") as file:
             file.write(f"{seconds:+d}\n")
         os.rename(self.offset_file + ".new", self.offset_file)
+
+    def attempts(self):
+        return os.listdir(os.path.join(self.data, "attempts"))
 
     def now(self):
         return datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=self.offset)
@@ -104,12 +106,13 @@ def check_times(job):
 @pytest.fixture
 def server(tmp_path):
     one = JumpingServer(tmp_path / "data")
-    before = leftovers.picture(one.data)
-    one.start()
-    one.boto("s3").create_bucket(Bucket="yard")
-    yield one
-    wait_for(lambda: leftovers.left(before, leftovers.picture(one.data)) == {}, "the hosts of all jobs to be gone")
-    one.clean()
+    try:
+        one.start()
+        one.boto("s3").create_bucket(Bucket="yard")
+        yield one
+        wait_for(lambda: not one.attempts(), "the hosts of all jobs to be gone")
+    finally:
+        one.clean()
 
 
 @pytest.mark.parametrize("seconds", [HOUR, -HOUR, 25 * HOUR], ids=["an hour forward", "an hour back", "a day forward"])
