@@ -30,7 +30,7 @@ ATTACKS = (
     row("agent-empty-token", "greet with an empty token", "an agent is refused.*token", lambda job: hello(job, token="")),
     row("agent-other-attempt", "greet as a later attempt of the job", "an agent is refused.*attempt is over", lambda job: hello(job, attempt=7)),
     row("agent-no-job", "greet as the agent of a job that is not there", "an agent is refused.*no such job", lambda job: hello(2**63)),
-    row("agent-other-version", "greet in a version that nobody speaks", r"an agent('s link is closed| is refused)", lambda job: hello(job, version=2**32 - 1)),
+    row("agent-other-version", "greet in a version that nobody speaks", r"an agent(?:'s link is closed| is refused)", lambda job: hello(job, version=2**32 - 1)),
     row("agent-without-hello", "report a state without a greeting", "an agent's link is closed", lambda job: frame(STATE, bytes(64))),
     row("agent-servers-words", "say what only the server says", "an agent's link is closed", lambda job: frame(GOODBYE)),
     row("agent-unknown-message", "send a message of an unknown kind", "an agent's link is closed", lambda job: frame(250, b"x")),

@@ -46,7 +46,25 @@ echo $NAME in $AWS_DEFAULT_REGION is $STATUS
 @pytest.fixture(scope="module")
 def remote(tmp_path_factory):
     place = tmp_path_factory.mktemp("written")
-    config = f'region = "eu-west-1"\n[[access_key]]\nid = "{KEY[0]}"\nsecret = "{KEY[1]}"\n[network]\npool = "10.216.0.0/16"\n'
+    config = f"""
+account_id = "123456789012"
+region = "eu-west-1"
+roles = "open"
+[network]
+pool = "10.216.0.0/16"
+[[access_key]]
+id = "AKIAREMOTEOWNER000002"
+secret = "remote-secret-of-the-owner"
+[[access_key]]
+id = "{KEY[0]}"
+secret = "{KEY[1]}"
+user = "home"
+[[user]]
+name = "home"
+policies = ["AdministratorAccess"]
+[[peer]]  # says for whom it asks: a child of the array, whose role nobody defined
+access_key_id = "{KEY[0]}"
+"""
     running = trainyard_server.Server(place / "remote", config).start()
     yield running
     running.clean()
@@ -57,6 +75,7 @@ def home(tmp_path_factory, remote):
     """Three regions of its own, and one that is another server. Its jobs may have today's AWS CLI."""
     place = tmp_path_factory.mktemp("written")
     config = f"""
+account_id = "123456789012"
 roles = "open"  # the Batch children start training jobs, in another server's region too
 [network]
 pool = "10.215.0.0/16"

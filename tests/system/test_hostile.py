@@ -82,9 +82,8 @@ def python_job(server, name, script, *arguments, channels=None, environment=None
     server.boto("sagemaker").create_training_job(**request | ({"Environment": environment} if environment else {}))
 
 
-@pytest.fixture(scope="module")
-def victim(server):
-    """A job that is attacked by the others: its address, and its first id on the machine."""
+def begin_victim(server):
+    """A job that is attacked by the others. Returns its address, and its first id on the machine."""
     python_job(server, "victim", machine.VICTIM)
     line = wait_for(lambda: next((one for one in jobs.log_lines(server.boto("logs"), "victim") if one.startswith("victim")), None), "the victim")
     _, address, _, segment, ids = line.split()
@@ -92,11 +91,21 @@ def victim(server):
     return address, ids
 
 
+def begin_attacker(server, victim):
+    """The job "hostile", whose process attacks as root in its container."""
+    python_job(server, "hostile", machine.ATTACKER, victim[0], server.data, server.listen.rsplit(":", 1)[1], victim[1],
+               attempts_json=[[one.name, one.attempt] for one in machine.ATTACKS])
+
+
+@pytest.fixture(scope="module")
+def victim(server):
+    return begin_victim(server)
+
+
 @pytest.fixture(scope="module")
 def processes(server, victim):
     """Jobs whose process attacks: one as root in its container, one with its keys."""
-    python_job(server, "hostile", machine.ATTACKER, victim[0], server.data, server.listen.rsplit(":", 1)[1], victim[1],
-               attempts_json=[[one.name, one.attempt] for one in machine.ATTACKS])
+    begin_attacker(server, victim)
     with open(os.path.join(ROOT, "tests", "hostile", "signer.py"), encoding="utf-8") as file:
         python_job(server, "thief", keys.SCRIPT, environment={"ACCOUNT": "123456789012"}, channels={"train": ("s3://yard/data/", "FullyReplicated")},
                    signer_py=file.read(), calls_json=[*keys.OWN, *([one.name, one.attempt] for one in keys.ATTACKS)])
@@ -232,7 +241,7 @@ def test_impostors_among_agents_are_refused(server, victim, attack):
     number = next(int(re.match(r"j(\d+)a", name)[1]) for name in sorted(os.listdir(os.path.join(server.data, "attempts"))))
     before = len(server.log_text())
     agents.attack(os.path.join(server.data, "agents.sock"), attack.attempt(number))
-    line = wait_for(lambda: next(iter(re.findall(rf".*{attack.refused}.*", server.log_text()[before:])), ""), f"{attack.name} in the {attack.logged}", RECORD_SECONDS_MAX)
+    line = wait_for(lambda: next(iter(re.findall(rf".*(?:{attack.refused}).*", server.log_text()[before:])), ""), f"{attack.name} in the {attack.logged}", RECORD_SECONDS_MAX)
     table.check(attack, Outcome(line, line))
 
 

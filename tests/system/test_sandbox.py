@@ -88,9 +88,12 @@ def test_shared_directories_are_named_by_those_on_their_lists(start, tmp_path):
     batch = server.boto("batch", aws_access_key_id=eve[0], aws_secret_access_key=eve[1])
     batch.create_compute_environment(computeEnvironmentName="here", type="MANAGED", computeResources={"type": "EC2", "maxvCpus": 1, "subnets": [], "minvCpus": 0, "instanceTypes": [], "instanceRole": "x"})
     batch.create_job_queue(jobQueueName="quick", priority=1, computeEnvironmentOrder=[{"order": 1, "computeEnvironment": "here"}])
-    batch.register_job_definition(jobDefinitionName="peek", type="container", containerProperties={
+    definition = dict(jobDefinitionName="peek", type="container", containerProperties={
         "image": "trainyard/machine", "command": ["ls", "/fsx"], "resourceRequirements": [{"type": "VCPU", "value": "1"}, {"type": "MEMORY", "value": "64"}],
         "volumes": [{"name": "fsx", "host": {"sourcePath": "/fsx"}}], "mountPoints": [{"sourceVolume": "fsx", "containerPath": "/fsx"}]})
+    with pytest.raises(batch.exceptions.ClientException, match="user eve may not use /fsx"):
+        batch.register_job_definition(**definition)
+    server.boto("batch", aws_access_key_id=ada[0], aws_secret_access_key=ada[1]).register_job_definition(**definition)
     with pytest.raises(batch.exceptions.ClientException, match="user eve may not use /fsx"):
         batch.submit_job(jobName="peek", jobQueue="quick", jobDefinition="peek")
     sagemaker = server.boto("sagemaker", aws_access_key_id=ada[0], aws_secret_access_key=ada[1])
