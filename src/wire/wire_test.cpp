@@ -151,13 +151,13 @@ TEST(Codec, TheFirstVersionIsSpokenToTheByte) {
 }
 
 TEST(Codec, EveryCutIsRefusedUnlessTheFirstVersionEndsThere) {
-  for (const auto& [message, hex] : golden()) {
-    const std::string whole = encode(message);
+  for (const auto& each : golden()) {
+    const std::string whole = encode(each.message);
     for (size_t size = 0; size < whole.size(); ++size) {
       const bool of_first = std::ranges::any_of(golden_of_first_version(), [&](const auto& first) {
-        return first.message.index() == message.index() && first.hex.size() == 2 * size;
+        return first.message.index() == each.message.index() && first.hex.size() == 2 * size;
       });
-      EXPECT_EQ(bool(decode(whole.substr(0, size))), of_first) << hex << " cut at " << size;
+      EXPECT_EQ(bool(decode(whole.substr(0, size))), of_first) << each.hex << " cut at " << size;
     }
   }
 }
