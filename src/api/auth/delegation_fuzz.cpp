@@ -3,6 +3,7 @@
 // decoder: src/api/auth/delegation.cpp
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 #include "api/auth/delegation.hpp"
 #include "base/check.hpp"
@@ -17,5 +18,18 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto again = api::parse_delegation(*text);
   CHECK(bool(again), "what was written is read");
   CHECK(*api::format_delegation(*again) == *text, "and is the same");
+  // A request on its behalf is again for the same principal.
+  api::Context context;
+  api::Principal& principal = context.principal;
+  principal.kind = again->kind;
+  principal.name = again->name;
+  principal.user_id = again->id;
+  principal.invoked_by = again->invoked_by;
+  principal.peer_key_id = again->peer_key_id;
+  if (again->kind == api::PrincipalKind::session)
+    principal.session = std::make_shared<const api::RoleSession>(again->session);
+  context.source_ip = again->source_ip;
+  context.secure = again->secure;
+  CHECK(*api::format_delegation(api::delegation_of(context)) == *text, "and so is the context's");
   return 0;
 }
