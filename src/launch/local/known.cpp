@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <utility>
 
 #include "base/log.hpp"
 #include "base/text.hpp"
@@ -150,7 +151,8 @@ Result<void> write_agent(const std::string& host_directory, const ProcessIdentit
 
 Result<KnownAttempt> load_attempt(const std::string& attempt_directory) {
   TRY(settle_handing_over(attempt_directory, attempt_directory + "/0"));
-  KnownAttempt known{attempt_directory, TRY(read_record(attempt_directory))};
+  auto record = TRY(read_record(attempt_directory));
+  KnownAttempt known{attempt_directory, std::move(record)};
   known.agents.resize(known.record.network.hosts.size());
   std::optional<std::vector<host::MarkedProcess>> marked;
   for (size_t i = 0; i < known.agents.size(); i++) {
