@@ -56,7 +56,7 @@ struct Config {
   std::vector<launch::Machine> machines;      // empty: dev mode, this machine as it is
   std::vector<domain::InstanceQuota> quotas;  // of instances that training jobs use at once
   std::map<std::string, domain::Image> images;
-  domain::ImagePolicy image_policy;  // of the images that jobs name and `images` does not
+  domain::ImagePolicy image_policy;  // decides on images that `images` does not have
   std::vector<domain::RegistryLogin> registry_logins;
   uint64_t images_bytes_max = uint64_t{100} << 30;  // unpacked; more is removed when no job uses it
   domain::Outward outward;
@@ -79,8 +79,8 @@ struct Config {
   // Unset: kDiskReserveBytes, or a twentieth of the disk where that is less.
   std::optional<uint64_t> disk_reserve_bytes;
   observe::AuditLimits audit;             // how long its files stay, and how much space they take
-  objects::StorageQuotas storage_quotas;  // of the embedded object store
-  Duration upload_lifetime = 7 * 24h;     // multipart uploads that nobody completes are dropped after it
+  objects::StorageQuotas storage_quotas;  // limits for the embedded object store
+  Duration upload_lifetime = 7 * 24h;     // incomplete multipart uploads are dropped after it
   domain::PriceTable prices = domain::list_prices_of_2023();
   std::string network_pool = "10.201.0.0/16";
   host::Egress egress;  // what jobs reach of the outside; its services are those of `outward` and `objects`

@@ -10,7 +10,7 @@ namespace {
 
 // The planner's sums over machines fit into 64 bits: of memory, 2^48 bytes each.
 constexpr size_t kMachinesMax = 10'000;
-constexpr double kPriceMax = 1e9;  // of one instance and hour, in any currency
+constexpr double kPriceMax = 1e9;  // per instance and hour, in any currency
 
 }  // namespace
 

@@ -15,7 +15,7 @@
 namespace trainyard::apps {
 
 Result<void> read_image(const std::string& name, Table table, std::map<std::string, domain::Image>& images);
-// Which images jobs may run beside those of [images].
+// Reads the rules for images that jobs may run and [images] does not have.
 Result<void> read_image_policy(Table table, domain::ImagePolicy& policy);
 // A login of a registry, and whose jobs may use it. `directory`: of the configuration file, with a slash.
 Result<void> read_registry(Table table, const std::string& directory,

@@ -18,7 +18,7 @@ constexpr const char* kFormatOfFirstRelease = "trainyard objects 1\n";
 constexpr size_t kCopyBytes = 1 << 20;
 constexpr size_t kPageObjects = 1000;
 
-// Writes an object anew, as one file.
+// Rewrites an object as one file.
 Result<void> join(objects::Objects& objects, const std::string& bucket, const std::string& key) {
   const auto reader = TRY(objects.get(bucket, key));
   const objects::ObjectInfo& info = reader->info();
@@ -27,7 +27,7 @@ Result<void> join(objects::Objects& objects, const std::string& bucket, const st
   options.headers = info.headers;
   options.metadata = info.metadata;
   options.bytes = info.bytes;
-  for (const auto& [algorithm, value] : info.checksums)  // those over checksums of parts end in "-COUNT"
+  for (const auto& [algorithm, value] : info.checksums)  // checksums of checksums of parts end in "-COUNT"
     if (value.find('-') == std::string::npos) options.checksums[algorithm] = value;
   const auto writer = TRY(objects.put(bucket, key, options));
   std::vector<char> buffer(kCopyBytes);

@@ -12,8 +12,8 @@ namespace trainyard::apps {
 
 struct Downgraded {
   uint64_t joined = 0;         // objects that were lists of parts
-  int64_t ledger_version = 0;  // of the copy that is the ledger now
-  std::string kept_ledger;     // what it was until now
+  int64_t ledger_version = 0;  // the version of the copy that was put in place
+  std::string kept_ledger;     // the path of the replaced ledger
 };
 
 // Objects stay; those that were uploaded in parts become one file each, which changes their ETag. The ledger becomes the

@@ -23,7 +23,7 @@ struct ScrubOptions {
 Result<bool> scrub(const ScrubOptions& options, host::Terminal& terminal, const cli::Looks& looks,
                    Clock& clock);
 
-// What the last scrub of all buckets found that ended by itself. Nothing: there was none, or its file cannot be read.
+// Returns the counts of the last complete scrub of all buckets; none: no scrub was completed, or its file cannot be read.
 struct LastScrub {
   Instant at;
   uint64_t objects = 0;

@@ -42,6 +42,15 @@ def test_s3_of_boto3(server, bucket, region_set):
     assert sent and all(str(one).lstrip("b'").startswith(ALGORITHM) for one in sent), sent[:3]
 
 
+def test_signature_version_2_is_refused_with_what_to_change(server, bucket):
+    url = client(server, "s3", None, "s3").generate_presigned_url("get_object", Params={"Bucket": bucket, "Key": "x"})
+    assert "AWSAccessKeyId=" in url
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(url, timeout=60)
+    answer = refused.value.read().decode()
+    assert refused.value.code == 400 and "InvalidRequest" in answer and "Please use AWS4-HMAC-SHA256." in answer, answer
+
+
 def test_presigned_urls_and_chunked_bodies(server, bucket):
     s3 = client(server, "s3", "*", "s3v4a")
     s3.put_object(Bucket=bucket, Key="k", Body=b"by url")

@@ -25,6 +25,12 @@ bool is_sha256(std::string_view text) {
   return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
+// boto3 presigns URLs of us-east-1 so when it is not configured: the client must learn what to change.
+bool is_signature_version_2(const host::RequestHead& head) {
+  return head.headers.get("authorization").starts_with("AWS ") ||
+         head.query().find("AWSAccessKeyId=") != std::string_view::npos;
+}
+
 }  // namespace
 
 struct Authenticator::KeyCache {
@@ -123,6 +129,9 @@ Outcome<Signer> Authenticator::check_head(const shapes::Service& service, const 
                                           Instant now) const {
   auto read = signing::read_claim(head.target, head.headers.fields());
   if (!read) return malformed_authentication(service, read.error().message);
+  if (!*read && is_signature_version_2(head))
+    return invalid_request(
+        "The authorization mechanism you have provided is not supported. Please use AWS4-HMAC-SHA256.");
   if (!*read) return missing_authentication(service);
   Signer signer;
   signer.claim = std::move(**read);
