@@ -1,5 +1,5 @@
 // What an agent and the keeper of a container say to each other: entry, as the first process of a container that is
-// kept, runs one child after another in it. Each packet is a JSON object; grammar: docs/formats/keeper.md.
+// kept, runs one child after another in it. Each packet is a JSON object; grammar: docs/formats/container-init.md.
 //
 // What the keeper says comes out of a container and is hostile until it was decoded.
 //

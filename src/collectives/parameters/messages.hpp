@@ -1,5 +1,5 @@
 // What workers ask of parameter servers and what these answer, and as which bytes: a kind byte, then the fields in order
-// (base/fields.hpp); docs/formats/parameters.md has the table.
+// (base/fields.hpp); docs/formats/parameter-server.md has the table.
 //
 // Threads: plain values, pure functions. Errors: corrupt, naming message and field.
 #pragma once

@@ -1,7 +1,7 @@
 // What the leaders of regions say to each other, and as which bytes.
 //
 // A message is the payload of a data frame (transport/tcp/frame.hpp, operation and label 0): a kind byte, then the fields in
-// order (base/fields.hpp). Rounds count the meetings that are over. docs/formats/regions.md has the table.
+// order (base/fields.hpp). Rounds count the meetings that are over. docs/formats/local-sgd.md has the table.
 //
 // Threads: plain values, pure functions. Errors: corrupt, naming message and field.
 #pragma once
