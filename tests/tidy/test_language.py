@@ -1,0 +1,265 @@
+"""Plain technical English: no private words, and headers that open with a subject and a verb.
+
+docs/glossary.md defines the terms. RULES has the words that they replace, with the contexts in which each is banned:
+
+  prose     markdown, without code blocks, inline code and link targets: every file
+  comments  // comments of C++: the modules of ENABLED
+  messages  texts in C++ string literals, outside tests: the modules of ENABLED
+
+To enable a module, correct its sources and add its name. `python tests/tidy/test_language.py comments MODULE` lists what
+is left; without arguments it lists the modules that could be enabled, and removes corrected headers from headers.txt.
+"""
+
+import collections
+import dataclasses
+import os
+import re
+import sys
+
+import sources
+
+EVERYWHERE = ("prose", "comments", "messages")
+CODE = ("comments", "messages")
+
+
+@dataclasses.dataclass(frozen=True)
+class Rule:
+    words: str  # a regular expression for whole words, in any case
+    use: str
+    contexts: tuple = EVERYWHERE
+
+
+@dataclasses.dataclass(frozen=True)
+class Exemption:
+    path: str
+    word: str
+    reason: str
+
+
+RULES = (
+    # Terms of the glossary.
+    Rule(r"rooms?", "module; free capacity"),
+    Rule(r"(?<!hugging )faces?", "API, front end, interface"),
+    Rule(r"doors?", "listener, interface"),
+    Rule(r"visitors?", "connection"),
+    Rule(r"yards?", "cluster, simulated cluster, resource catalog"),
+    Rule(r"nouns?", "resource, type"),
+    Rule(r"keepers?", "parameter server, namespace holder, container init or watcher"),
+    Rule(r"enclosures?", "rootless sandbox"),
+    Rule(r"bells?", "notifier"),
+    Rule(r"strangers?", "unauthenticated peer"),
+    Rule(r"strays?", "orphan"),
+    Rule(r"patience|silence", "timeout, deadline"),
+    Rule(r"meetings?", "rendezvous, bootstrap; averaging round"),
+    Rule(r"councils?", "membership group, leader election"),
+    Rule(r"conductors?", "coordinator"),
+    Rule(r"fittings?", "container options"),
+    Rule(r"sayings?", "job log"),
+    Rule(r"seats?|seated", "slot"),
+    Rule(r"passer", "forwarder, proxy"),
+    Rule(r"handing over|handed over to (?:the|another) job", "host reuse"),
+    Rule(r"troubles?", "last error"),
+    Rule(r"victims?", "interrupted host"),
+    Rule(r"mirror(?:s|ing)?", "checkpoint sync"),
+    Rule(r"folds?|folded|folding", "reduce"),
+    Rule(r"(?:is|are|was|were|be) lent", "lend (as a verb of quota shares: lend capacity), send", CODE),
+    Rule(r"promises?|promised", "reservation; guarantee"),
+    Rule(r"giv(?:e|es|ing|en) way|gave way", "preempt"),
+    Rule(r"tak(?:e|es|en|ing) back|took back", "reclaim"),
+    Rule(r"awaits?|awaited|awaiting", "depends on", ("prose", "messages")),
+    Rule(r"ways? out|outward", "egress"),
+    Rule(r"(?:its|a|each|one|per|whose) turns?", "iteration, tick; position in the queue"),
+    # Threads, ranks, requests and jobs are not persons.
+    Rule(r"whoever|whomever", "the caller, a peer, each job that"),
+    Rule(r"some(?:body|one)|any(?:body|one)", "a user, a peer, a caller"),
+    Rule(r"nobody|no one", "no caller, no peer, unused"),
+    Rule(r"(?:jobs?|ranks?|threads?|requests?|hosts?|agents?|processes|those) who", "that"),
+    Rule(r"who waits|who asks|who is behind", "waiting jobs, the caller, later jobs"),
+    Rule(r"asks?", "requests, queries"),
+    # Archaisms.
+    Rule(r"anew|afresh", "again"),
+    Rule(r"seldom", "rarely"),
+    Rule(r"mend(?:s|ed|ing)?", "fix, correct, repair"),
+    Rule(r"for ever", "forever"),
+    Rule(r"beside", "next to, in addition to"),
+    Rule(r"anyhow", "in any case"),
+    Rule(r"reckon(?:s|ed|ing)?", "compute, count"),
+    Rule(r"else possible", "alternatives considered"),
+    Rule(r"(?:refused|told|said|says|answered) in words", "rejected with an explanation"),
+    # Errors: "unknown X", "invalid X: ..", "X not found".
+    Rule(r"is (?:no|none of) \w+", "unknown X, invalid X, X not found", ("messages",)),
+    Rule(r"there (?:is|are) no", "X not found, unknown X", ("messages",)),
+)
+
+EXEMPTIONS = (
+    Exemption("HACKING.md", "nouns", "the part of speech"),
+    Exemption("docs/formats/ledger.md", "noun", "the stored name of a command"),
+    Exemption("docs/formats/ledger.md", "nouns", "the stored name of a table"),
+    Exemption("docs/decisions/05-user-namespaces.md", "nobody", "the POSIX user"),
+    Exemption("docs/operating/batch-containers.md", "nobody", "the POSIX user"),
+)
+
+# Modules whose sources are checked, by context. A module may be added, never removed.
+ENABLED = {
+    "comments": frozenset(),
+    "messages": frozenset({"bench", "data", "observe", "wire"}),
+}
+
+# A doc comment opens with a subject and a verb: "Decides which waiting jobs start now."
+OPENINGS = r"what|who|whom|whose|whoever|which|whether|of|those"
+HEADERS = "tests/tidy/headers.txt"
+HEADERS_MAX = 104  # lines of HEADERS when it was written: it may only shrink
+
+# Whole words: not parts of identifiers, paths or calls.
+WORD = r"(?<![\w./:$@-])(?:%s)(?![\w/(]|::|\.\w|-\w)"
+
+
+def prose(path):
+    """(line number, text) of the sentences of a markdown file."""
+    fenced = False
+    for number, line in enumerate(sources.read(path).splitlines(), 1):
+        if line.lstrip().startswith("```"):
+            fenced = not fenced
+        elif not fenced and not line.startswith("    "):
+            yield number, re.sub(r"\]\([^)]*\)", "]", re.sub(r"`[^`]*`", "``", line))
+
+
+def lines_of(text):
+    return enumerate(text.splitlines(), 1)
+
+
+STRINGS = r'"(?:[^"\\\n]|\\.)*"'
+RAW_STRINGS = r'R"(\w*)\((.*?)\)\1"'
+
+
+def comments(path):
+    """(line number, text) of the // comments of a C++ file."""
+    text = re.sub(RAW_STRINGS, lambda found: '""' + "\n" * found[0].count("\n"), sources.read(path), flags=re.S)
+    for number, line in lines_of(re.sub(STRINGS, '""', text)):
+        if "//" in line:
+            yield number, line.split("//", 1)[1]
+
+
+def messages(path):
+    """(line number, text) of the string literals of a C++ file that hold more than one word."""
+    text = re.sub(RAW_STRINGS, lambda found: '""' + "\n" * found[0].count("\n"), sources.read(path), flags=re.S)
+    text = re.sub(r"^\s*#include.*$", "", text, flags=re.M)
+    for number, line in lines_of(text):
+        for literal in re.findall(STRINGS, re.sub(r"//.*$", "", line) if '"' not in line.split("//", 1)[0] else line):
+            if " " in literal.strip('" '):
+                yield number, literal[1:-1]
+
+
+def contexts_of(path):
+    return ("prose",) if path.endswith(".md") else CODE
+
+
+def banned(path, context):
+    """(line number, word in lower case, term to use) of each banned word, exemptions included."""
+    read = {"prose": prose, "comments": comments, "messages": messages}[context]
+    patterns = [(re.compile(WORD % rule.words, re.I), rule.use) for rule in RULES if context in rule.contexts]
+    for number, text in read(path):
+        for pattern, use in patterns:
+            for found in pattern.finditer(text):
+                yield number, found[0].lower(), use
+
+
+def found_in(path, context):
+    """Lines for people: "path:line: 'word' (use: ..)"."""
+    exempt = {each.word for each in EXEMPTIONS if each.path == path}
+    return [f"{path}:{number}: '{word}' (use: {use})" for number, word, use in banned(path, context) if word not in exempt]
+
+
+def documents():
+    return [path for path in sources.tracked() if path.endswith(".md")]
+
+
+def is_test(path):
+    return re.search(r"(_test|_fuzz|_bench)\.cpp$|/test_\w+\.hpp$|/testing/", path) is not None
+
+
+def paths_of(module, context):
+    return [path for path in sources.cpp() if sources.room_of(path) == module and not (context == "messages" and is_test(path))]
+
+
+def modules():
+    return sorted({sources.room_of(path) for path in sources.cpp()} - {None})
+
+
+def test_documents_use_the_terms_of_the_glossary():
+    wrong = [each for path in documents() for each in found_in(path, "prose")]
+    assert not wrong, "banned words (docs/glossary.md):\n" + "\n".join(wrong)
+
+
+def test_enabled_modules_use_the_terms_of_the_glossary():
+    for context in CODE:
+        unknown = ENABLED[context] - set(modules())
+        assert not unknown, f"ENABLED names modules that do not exist: {sorted(unknown)}"
+        wrong = [each for module in sorted(ENABLED[context]) for path in paths_of(module, context) for each in found_in(path, context)]
+        assert not wrong, f"banned words in {context} (docs/glossary.md):\n" + "\n".join(wrong)
+
+
+def test_exemptions_are_needed():
+    for each in EXEMPTIONS:
+        assert each.path in sources.tracked(), f"an exemption names {each.path}, which does not exist"
+        assert each.reason, f"the exemption for '{each.word}' in {each.path} has no reason"
+        found = {word for context in contexts_of(each.path) for _, word, _ in banned(each.path, context)}
+        assert each.word in found, f"{each.path} does not need the exemption for '{each.word}'"
+
+
+def first_sentence(path):
+    """Of the comment at the top of a header."""
+    lines = []
+    for line in sources.read(path).splitlines():
+        if not line.startswith("//"):
+            break
+        lines.append(line[2:].strip())
+    return re.split(r"(?<=[.:]) ", " ".join(lines).strip(), maxsplit=1)[0]
+
+
+def opens_wrongly(path):
+    return re.match(rf"(?:{OPENINGS})\b", first_sentence(path), re.I) is not None
+
+
+def headers():
+    return [path for path in sources.cpp(".hpp") if sources.room_of(path)]
+
+
+def listed():
+    """File names of HEADERS, without folders: modules move."""
+    return collections.Counter(line for line in sources.read(HEADERS).splitlines() if line and not line.startswith("#"))
+
+
+def test_doc_comments_open_with_a_subject_and_a_verb():
+    wrong = collections.Counter(os.path.basename(path) for path in headers() if opens_wrongly(path))
+    new = wrong - listed()
+    sentences = [f"{path}: {first_sentence(path)}" for path in headers() if opens_wrongly(path) and os.path.basename(path) in new]
+    assert not new, "open with a subject and a verb (\"Decides which waiting jobs start now.\"):\n" + "\n".join(sentences)
+    count = sum(listed().values())
+    assert count <= HEADERS_MAX, f"{HEADERS} may only shrink: {count} headers, {HEADERS_MAX} are allowed"
+
+
+def test_words_are_found_and_identifiers_are_not():
+    pattern = re.compile(WORD % r"rooms?|faces?", re.I)
+    for text in ("a room.", "Rooms", "(room)", "room, face"):
+        assert pattern.search(text), text
+    for text in ("rooms.txt", "room_of", "room()", "src/room/x", "classrooms", "room::x", "--room", "two-room-flat"):
+        assert not pattern.search(text), text
+
+
+def main(arguments):
+    if arguments:
+        context, module = arguments
+        print("\n".join(each for path in paths_of(module, context) for each in found_in(path, context)))
+        return
+    for context in CODE:
+        clean = [each for each in modules() if not any(found_in(path, context) for path in paths_of(each, context))]
+        print(f"{context}: could be enabled: {', '.join(sorted(set(clean) - ENABLED[context])) or 'none'}")
+    wrong = collections.Counter(os.path.basename(path) for path in headers() if opens_wrongly(path))
+    head = [line for line in sources.read(HEADERS).splitlines() if line.startswith("#")]
+    with open(os.path.join(sources.ROOT, HEADERS), "w", encoding="utf-8") as file:
+        file.write("\n".join(head + sorted((wrong & listed()).elements())) + "\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
