@@ -116,11 +116,14 @@ WORD = r"(?<![\w./:$@-])(?:%s)(?![\w/(]|::|\.\w|-\w)"
 
 def prose(path):
     """(line number, text) of the sentences of a markdown file."""
-    fenced = False
+    fenced, code = False, True  # code: an indented line here is code, not the continuation of a paragraph
     for number, line in enumerate(sources.read(path).splitlines(), 1):
         if line.lstrip().startswith("```"):
             fenced = not fenced
-        elif not fenced and not line.startswith("    "):
+        elif not line.strip():
+            code = True
+        elif not fenced and not (code and line.startswith("    ")):
+            code = False
             yield number, re.sub(r"\]\([^)]*\)", "]", re.sub(r"`[^`]*`", "``", line))
 
 
