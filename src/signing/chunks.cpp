@@ -4,34 +4,46 @@
 #include <array>
 
 #include "base/text.hpp"
+#include "signing/asymmetric.hpp"
 
 namespace trainyard::signing {
 namespace {
 
-constexpr size_t kSizeLineBytesMax = 200;     // 16 digits and a signature of 64: clients write about 90
-constexpr size_t kTrailerBytesMax = 8 << 10;  // all of them: a checksum and its signature are 200
+constexpr size_t kSizeLineBytesMax = 200;     // 16 digits and a signature of 144: clients write at most 170
+constexpr size_t kTrailerBytesMax = 8 << 10;  // all of them: a checksum and its signature are 280
 constexpr size_t kSizeDigitsMax = 15;         // 2^60 bytes
+// The DER of a P-256 signature has at most 72 bytes, in hex.
+constexpr size_t kEcdsaSignatureBytes = 144;
+constexpr char kPadding = '*';
 constexpr std::string_view kSignatureField = ";chunk-signature=";
 constexpr std::string_view kTrailerSignature = "x-amz-trailer-signature";
 
 std::string scope_of(const Claim& claim) {
-  return claim.date + "/" + claim.scope.region + "/" + claim.scope.service + "/aws4_request";
+  const std::string region = claim.algorithm == Algorithm::hmac ? "/" + claim.scope.region : "";
+  return claim.date + region + "/" + claim.scope.service + "/aws4_request";
 }
 
-std::string chunk_signature(std::string_view key, std::string_view time, std::string_view scope,
-                            std::string_view previous, std::string_view chunk_sha256) {
-  std::string text = "AWS4-HMAC-SHA256-PAYLOAD\n";
-  text.append(time).append("\n").append(scope).append("\n").append(previous).append("\n");
-  text.append(sha256_hex("")).append("\n").append(chunk_sha256);
-  return to_hex(hmac_sha256(key, text));
+// Opens the string to sign; hashes of what is signed follow.
+std::string opening(Algorithm algorithm, std::string_view kind, std::string_view time, std::string_view scope,
+                    std::string_view previous) {
+  std::string text = algorithm == Algorithm::hmac ? "AWS4-HMAC-SHA256-" : "AWS4-ECDSA-P256-SHA256-";
+  text.append(kind).append("\n").append(time).append("\n").append(scope).append("\n");
+  return text.append(previous).append("\n");
 }
 
-std::string trailer_signature(std::string_view key, std::string_view time, std::string_view scope,
-                              std::string_view previous, std::string_view trailers) {
-  std::string text = "AWS4-HMAC-SHA256-TRAILER\n";
-  text.append(time).append("\n").append(scope).append("\n").append(previous).append("\n").append(
-      sha256_hex(trailers));
-  return to_hex(hmac_sha256(key, text));
+std::string chunk_text(Algorithm algorithm, std::string_view time, std::string_view scope,
+                       std::string_view previous, std::string_view chunk_sha256) {
+  return opening(algorithm, "PAYLOAD", time, scope, previous)
+      .append(sha256_hex(""))
+      .append("\n")
+      .append(chunk_sha256);
+}
+
+std::string trailer_text(Algorithm algorithm, std::string_view time, std::string_view scope,
+                         std::string_view previous, const std::map<std::string, std::string>& trailers) {
+  std::string lines;
+  for (const auto& [name, value] : trailers) lines.append(name).append(":").append(value).append("\n");
+  return opening(algorithm, "TRAILER", time, scope, previous).append(sha256_hex(lines));
 }
 
 // Moves bytes up to the line's end into `line`. True when the line is whole (without its CRLF).
@@ -49,11 +61,12 @@ Result<bool> gather(std::string& line, std::string_view& bytes, size_t bytes_max
 
 }  // namespace
 
-ChunkReader::ChunkReader(ChunkSeal seal, const Claim& claim, std::string signing_key)
+ChunkReader::ChunkReader(ChunkSeal seal, const Claim& claim, std::string verification_key)
     : seal_(seal),
+      algorithm_(claim.algorithm),
       scope_(scope_of(claim)),
       time_(to_basic_iso8601(claim.signed_at)),
-      signing_key_(std::move(signing_key)),
+      verification_key_(std::move(verification_key)),
       previous_signature_(claim.signature) {}
 
 Result<void> ChunkReader::feed(std::string_view bytes, std::string& out) {
@@ -64,7 +77,7 @@ Result<void> ChunkReader::feed(std::string_view bytes, std::string& out) {
         break;
       case State::bytes: {
         const auto part = bytes.substr(0, std::min<uint64_t>(left_, bytes.size()));
-        if (seal_ == ChunkSeal::chunks) chunk_hash_.add(part);
+        if (seal_ != ChunkSeal::none) chunk_hash_.add(part);
         out.append(part);
         bytes.remove_prefix(part.size());
         left_ -= part.size();
@@ -112,6 +125,8 @@ Result<void> ChunkReader::take_size_line() {
   line_.clear();
   chunk_hash_ = Sha256();
   if (left_ > 0) {
+    if (small_chunk_) return exhausted("a chunk that is not the last one has less than 8192 bytes");
+    small_chunk_ = seal_ != ChunkSeal::none && algorithm_ == Algorithm::ecdsa && left_ < kEcdsaChunkBytesMin;
     state_ = State::bytes;
     return ok();
   }
@@ -120,21 +135,36 @@ Result<void> ChunkReader::take_size_line() {
   return ok();
 }
 
+// Says whether `given` signs the text; then it is the signature before the next one.
+bool ChunkReader::take_signature(const std::string& text, std::string_view given) {
+  if (algorithm_ == Algorithm::hmac) {
+    if (!equal_in_constant_time(to_hex(hmac_sha256(verification_key_, text)), given)) return false;
+  } else {
+    if (given.size() != kEcdsaSignatureBytes) return false;
+    given = given.substr(0, given.find_last_not_of(kPadding) + 1);
+    const auto signature = from_hex(given);
+    if (!signature || !verify_ecdsa(verification_key_, text, *signature)) return false;
+  }
+  previous_signature_ = given;
+  return true;
+}
+
 Result<void> ChunkReader::check_chunk() {
   if (seal_ == ChunkSeal::none) return ok();
-  const std::string wanted =
-      chunk_signature(signing_key_, time_, scope_, previous_signature_, chunk_hash_.finish_hex());
-  if (!equal_in_constant_time(wanted, chunk_signature_)) return denied("a chunk's signature is wrong");
-  previous_signature_ = wanted;
+  const std::string text =
+      chunk_text(algorithm_, time_, scope_, previous_signature_, chunk_hash_.finish_hex());
+  if (!take_signature(text, chunk_signature_)) return denied("a chunk's signature is wrong");
   return ok();
 }
 
 Result<void> ChunkReader::take_trailer_line() {
   trailer_bytes_ += line_.size() + 2;
   if (line_.empty()) {
-    // Trailers of a signed body are signed: without that, whoever holds the connection could change a
+    // Trailers of a signed body are signed: without that, whoever holds the connection could change or drop a
     // checksum.
-    if (seal_ == ChunkSeal::chunks && !signed_trailers_.empty()) return denied("the trailers are not signed");
+    const bool must_be_signed =
+        seal_ == ChunkSeal::chunks_and_trailers || (seal_ == ChunkSeal::chunks && !trailers_.empty());
+    if (must_be_signed && !trailers_signed_) return denied("the trailers are not signed");
     state_ = State::finished;
     return ok();
   }
@@ -143,29 +173,52 @@ Result<void> ChunkReader::take_trailer_line() {
   const std::string name = to_lower(trim(std::string_view(line_).substr(0, colon)));
   const std::string value(trim(std::string_view(line_).substr(colon + 1)));
   line_.clear();
-  if (seal_ == ChunkSeal::chunks && name == kTrailerSignature) {
-    const std::string wanted =
-        trailer_signature(signing_key_, time_, scope_, previous_signature_, signed_trailers_);
-    if (!equal_in_constant_time(wanted, value)) return denied("the trailers' signature is wrong");
-    signed_trailers_.clear();
+  if (seal_ != ChunkSeal::none && name == kTrailerSignature) {
+    const std::string text = trailer_text(algorithm_, time_, scope_, previous_signature_, trailers_);
+    if (!take_signature(text, value)) return denied("the trailers' signature is wrong");
+    trailers_signed_ = true;
     return ok();
   }
-  signed_trailers_ += name + ":" + value + "\n";
-  trailers_.insert_or_assign(name, value);
+  if (!trailers_.emplace(name, value).second)
+    return invalid("the trailer " + shorten(name, 60) + " comes twice");
+  trailers_signed_ = false;
   return ok();
 }
 
+namespace {
+
+// Makes a signature as it is sent; `previous` becomes it without the padding.
+std::string sign(std::string_view text, Algorithm algorithm, std::string_view signing_key,
+                 std::string& previous) {
+  if (algorithm == Algorithm::hmac) return previous = to_hex(hmac_sha256(signing_key, text));
+  previous = to_hex(sign_ecdsa(signing_key, text));
+  return previous + std::string(kEcdsaSignatureBytes - previous.size(), kPadding);
+}
+
+}  // namespace
+
 std::string sign_chunk(std::string_view chunk, const Claim& claim, std::string_view signing_key,
                        std::string& previous) {
-  previous = chunk_signature(signing_key, to_basic_iso8601(claim.signed_at), scope_of(claim), previous,
-                             sha256_hex(chunk));
+  const std::string text = chunk_text(claim.algorithm, to_basic_iso8601(claim.signed_at), scope_of(claim),
+                                      previous, sha256_hex(chunk));
   static constexpr char kDigits[] = "0123456789abcdef";
   std::string size;
   for (uint64_t left = chunk.size(); left > 0 || size.empty(); left >>= 4)
     size.insert(0, 1, kDigits[left & 15]);
-  std::string out = size + std::string(kSignatureField) + previous + "\r\n";
+  std::string out = size.append(kSignatureField);
+  out.append(sign(text, claim.algorithm, signing_key, previous)).append("\r\n");
   if (!chunk.empty()) out.append(chunk).append("\r\n");
   return out;
+}
+
+std::string sign_trailers(const std::map<std::string, std::string>& trailers, const Claim& claim,
+                          std::string_view signing_key, std::string& previous) {
+  const std::string text =
+      trailer_text(claim.algorithm, to_basic_iso8601(claim.signed_at), scope_of(claim), previous, trailers);
+  std::string out;
+  for (const auto& [name, value] : trailers) out.append(name).append(":").append(value).append("\r\n");
+  out.append(kTrailerSignature).append(":");
+  return out.append(sign(text, claim.algorithm, signing_key, previous)).append("\r\n\r\n");
 }
 
 }  // namespace trainyard::signing

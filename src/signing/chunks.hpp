@@ -2,15 +2,17 @@
 // hex, each with its own signature when they are signed, and trailers with checksums at the end.
 //
 //   body    := chunk* last trailer* CRLF
-//   chunk   := size [";chunk-signature=" hex64] CRLF bytes CRLF
-//   last    := "0" [";chunk-signature=" hex64] CRLF
+//   chunk   := size [";chunk-signature=" signature] CRLF bytes CRLF
+//   last    := "0" [";chunk-signature=" signature] CRLF
 //   trailer := name ":" value CRLF          the last of a signed body's is x-amz-trailer-signature
+//   signature: of SigV4 64 hex digits; of SigV4a DER in hex, filled up with '*' to 144 characters
 //
-// A signature covers the one before it, the first one the request's own; so chunks can be neither changed nor
+// A signature covers the one before it (without its '*'), the first one the request's own; so chunks can be neither changed nor
 // swapped, dropped or added. Bytes are passed on before their chunk's signature was seen; finished() is true
 // only when all were right, so what is made of them must not be kept before that.
 //
-// Threads: confined to one at a time. Errors: invalid (framing), denied (a signature is wrong).
+// Threads: confined to one at a time. Errors: invalid (framing), denied (a signature is wrong), exhausted (chunks smaller than
+// kEcdsaChunkBytesMin, signed with SigV4a).
 #pragma once
 
 #include <cstdint>
@@ -23,15 +25,20 @@
 
 namespace trainyard::signing {
 
+// The words of x-amz-content-sha256; the claim says by which algorithm chunks are signed.
 enum class ChunkSeal {
-  none,
-  chunks
-};  // STREAMING-UNSIGNED-PAYLOAD-TRAILER; STREAMING-AWS4-HMAC-SHA256-PAYLOAD[-TRAILER]
+  none,                // STREAMING-UNSIGNED-PAYLOAD-TRAILER
+  chunks,              // STREAMING-AWS4-HMAC-SHA256-PAYLOAD, STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD
+  chunks_and_trailers  // the same with -TRAILER: a signature of the trailers ends the body
+};
+
+// Of chunks signed with SigV4a, but for the last: as S3, and since each costs a verification, some 0.1 ms.
+inline constexpr uint64_t kEcdsaChunkBytesMin = 8192;
 
 class ChunkReader {
  public:
-  // Of signed ones: `claim` is the request's, verified; `signing_key` the one that verified it.
-  ChunkReader(ChunkSeal seal, const Claim& claim, std::string signing_key);
+  // Of signed ones: `claim` is the request's, verified; `verification_key` the one that verified it.
+  ChunkReader(ChunkSeal seal, const Claim& claim, std::string verification_key);
 
   // Takes the next bytes of the body, appends those of the object to `out`. Requires: not finished().
   Result<void> feed(std::string_view bytes, std::string& out);
@@ -45,22 +52,28 @@ class ChunkReader {
   Result<void> take_size_line();
   Result<void> take_trailer_line();
   Result<void> check_chunk();
+  bool take_signature(const std::string& text, std::string_view given);
 
   const ChunkSeal seal_;
-  const std::string scope_, time_, signing_key_;
+  const Algorithm algorithm_;
+  const std::string scope_, time_, verification_key_;
   std::string previous_signature_;
   State state_ = State::size_line;
-  std::string line_;   // of size or trailer, so far
-  uint64_t left_ = 0;  // bytes of this chunk to come
+  std::string line_;          // of size or trailer, so far
+  uint64_t left_ = 0;         // bytes of this chunk to come
+  bool small_chunk_ = false;  // one was: none but the last may follow
   std::string chunk_signature_;
   Sha256 chunk_hash_;
-  std::string signed_trailers_;
+  bool trailers_signed_ = false;
   size_t trailer_bytes_ = 0;
   std::map<std::string, std::string> trailers_;
 };
 
-// What a signer appends. `previous` is the signature before, and becomes this one's.
+// Makes what a signer appends: a chunk, or behind the last chunk the trailers with their signature and the end of the body.
+// `previous` is the signature before, and becomes this one's. `signing_key` of SigV4a: derive_private_key().
 std::string sign_chunk(std::string_view chunk, const Claim& claim, std::string_view signing_key,
                        std::string& previous);
+std::string sign_trailers(const std::map<std::string, std::string>& trailers, const Claim& claim,
+                          std::string_view signing_key, std::string& previous);
 
 }  // namespace trainyard::signing
