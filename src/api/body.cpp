@@ -110,12 +110,21 @@ class ChunkedBody final : public Body {
   }
 
   Error fail(const Error& error) {
-    failure_ =
-        error.kind == Kind::denied
-            ? s3_failure(403, "SignatureDoesNotMatch",
-                         "The request signature we calculated does not match the signature you provided: " +
-                             error.message)
-            : s3_failure(400, "IncompleteBody", "The request body terminated unexpectedly: " + error.message);
+    switch (error.kind) {
+      case Kind::denied:
+        failure_ =
+            s3_failure(403, "SignatureDoesNotMatch",
+                       "The request signature we calculated does not match the signature you provided: " +
+                           error.message);
+        break;
+      case Kind::exhausted:
+        failure_ = s3_failure(403, "InvalidChunkSizeError",
+                              "Only the last chunk is allowed to have a size less than 8192 bytes");
+        break;
+      default:
+        failure_ =
+            s3_failure(400, "IncompleteBody", "The request body terminated unexpectedly: " + error.message);
+    }
     return error;
   }
 
@@ -154,15 +163,15 @@ Result<std::unique_ptr<Body>> Body::open(host::Stream& stream, const Signer& sig
   }
   if (payload == "STREAMING-UNSIGNED-PAYLOAD-TRAILER")
     return std::unique_ptr<Body>(new ChunkedBody(stream, signing::ChunkSeal::none, signer, bytes));
-  if (payload.starts_with("STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD"))
-    return invalid(
-        "Bodies whose chunks are signed with SigV4a are not implemented: sign the hash of the body, or send "
-        "UNSIGNED-PAYLOAD or STREAMING-UNSIGNED-PAYLOAD-TRAILER.");
-  // The key of a SigV4a signature is public, and would sign any chunk.
-  if (signer.claim.algorithm == signing::Algorithm::hmac &&
-      (payload == "STREAMING-AWS4-HMAC-SHA256-PAYLOAD" ||
-       payload == "STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER"))
+  // Chunks are signed as their request is. The key that verifies SigV4a is public: as an HMAC's, anyone could sign with it.
+  const std::string signed_chunks = signer.claim.algorithm == signing::Algorithm::hmac
+                                        ? "STREAMING-AWS4-HMAC-SHA256-PAYLOAD"
+                                        : "STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD";
+  if (payload == signed_chunks)
     return std::unique_ptr<Body>(new ChunkedBody(stream, signing::ChunkSeal::chunks, signer, bytes));
+  if (payload == signed_chunks + "-TRAILER")
+    return std::unique_ptr<Body>(
+        new ChunkedBody(stream, signing::ChunkSeal::chunks_and_trailers, signer, bytes));
   return invalid(
       "x-amz-content-sha256 must be UNSIGNED-PAYLOAD, a known STREAMING- word, or a valid sha256 value.");
 }

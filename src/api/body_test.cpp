@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "api/in_memory.hpp"
+#include "signing/asymmetric.hpp"
 #include "signing/chunks.hpp"
 
 namespace trainyard::api {
@@ -117,21 +118,56 @@ TEST(Body, ChunkedAndSigned) {
   EXPECT_EQ(upload(signer, body, "11").code, "SignatureDoesNotMatch");
 }
 
-TEST(Body, ChunksOfSigV4aAreRefused) {
-  // The key that verifies SigV4a is public: as the key of an HMAC it would let anybody sign chunks.
-  Signer signer = signer_of("STREAMING-AWS4-HMAC-SHA256-PAYLOAD");
-  signer.claim.algorithm = signing::Algorithm::ecdsa;
-  std::string previous = signer.claim.signature;
-  const std::string body = signing::sign_chunk("", signer.claim, signer.signing_key, previous) + "\r\n";
-  EXPECT_EQ(upload(signer, body, "0").result.error().kind, Kind::invalid);
-  signer.claim.payload_sha256 = "STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER";
-  EXPECT_FALSE(upload(signer, body, "0").result);
-  for (const char* payload :
-       {"STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD", "STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD-TRAILER"}) {
-    const auto refused = upload(signer_of(payload), "0\r\n\r\n", "0").result;
-    ASSERT_FALSE(refused);
-    EXPECT_NE(refused.error().message.find("not implemented"), std::string::npos);
+TEST(Body, ChunkedAndSignedWithSigV4a) {
+  const std::string key = signing::derive_private_key("AKID", "secret");
+  for (const bool trailer : {false, true}) {
+    Signer signer = signer_of("STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD");
+    if (trailer) signer.claim.payload_sha256 += "-TRAILER";
+    signer.claim.algorithm = signing::Algorithm::ecdsa;
+    signer.signing_key = signing::public_key_of(key);
+    std::string previous = signer.claim.signature;
+    std::string body = signing::sign_chunk(kHello, signer.claim, key, previous);
+    body += signing::sign_chunk("", signer.claim, key, previous);
+    body += trailer
+                ? signing::sign_trailers({{"x-amz-checksum-crc32", "DUoRhQ=="}}, signer.claim, key, previous)
+                : "\r\n";
+    const Upload got = upload(signer, body, "11");
+    EXPECT_TRUE(got.result);
+    EXPECT_EQ(got.bytes, kHello);
+    EXPECT_EQ(got.trailers.contains("x-amz-checksum-crc32"), trailer);
+    EXPECT_EQ(upload(signer, body, "12").code, "IncompleteBody");
+    EXPECT_EQ(upload(signer, body.substr(0, body.find("0;")), "11").code, "IncompleteBody");
+    body[body.find("world")] = 'W';
+    EXPECT_EQ(upload(signer, body, "11").code, "SignatureDoesNotMatch");
+    previous = signer.claim.signature;
+    body = signing::sign_chunk("hello", signer.claim, key, previous);
+    body += signing::sign_chunk(" world", signer.claim, key, previous);
+    EXPECT_EQ(upload(signer, body, "11").code, "InvalidChunkSizeError");
   }
+}
+
+TEST(Body, ChunksAreSignedAsTheirRequestIs) {
+  // The key that verifies SigV4a is public: as the key of an HMAC it would let anybody sign chunks.
+  for (const std::string mode : {"", "-TRAILER"}) {
+    Signer signer = signer_of("STREAMING-AWS4-HMAC-SHA256-PAYLOAD" + mode);
+    std::string previous = signer.claim.signature;
+    const std::string body = signing::sign_chunk("", signer.claim, signer.signing_key, previous) + "\r\n";
+    signer.claim.algorithm = signing::Algorithm::ecdsa;
+    EXPECT_EQ(upload(signer, body, "0").result.error().kind, Kind::invalid);
+    signer = signer_of("STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD" + mode);
+    EXPECT_EQ(upload(signer, body, "0").result.error().kind, Kind::invalid);
+  }
+}
+
+TEST(Body, TrailersOfASignedBodyMayNotBeDropped) {
+  const Signer signer = signer_of("STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER");
+  std::string previous = signer.claim.signature;
+  std::string chunks = signing::sign_chunk("hello", signer.claim, signer.signing_key, previous);
+  chunks += signing::sign_chunk("", signer.claim, signer.signing_key, previous);
+  EXPECT_EQ(upload(signer, chunks + "\r\n", "5").code, "SignatureDoesNotMatch");
+  const std::string trailers = signing::sign_trailers({{"x-amz-checksum-crc32", "NhCmhg=="}}, signer.claim,
+                                                      signer.signing_key, previous);
+  EXPECT_TRUE(upload(signer, chunks + trailers, "5").result);
 }
 
 TEST(Body, WholeOnesHaveALimit) {

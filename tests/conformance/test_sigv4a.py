@@ -1,11 +1,13 @@
 """SigV4a (AWS4-ECDSA-P256-SHA256) as AWS's common runtime signs it: from boto3, and request by request with each way to be wrong."""
 
+import base64
 import datetime
 import io
 import os
 import re
 import urllib.error
 import urllib.request
+import zlib
 
 import awscrt.auth
 import awscrt.http
@@ -13,6 +15,8 @@ import boto3
 import botocore.exceptions
 import pytest
 from botocore.config import Config
+
+import ecdsa_chunks
 
 ALGORITHM = "AWS4-ECDSA-P256-SHA256"
 
@@ -80,9 +84,11 @@ def test_other_services_and_a_users_own_keys(server):
 
 
 def signed(server, target="/asymmetric?list-type=2", region_set="*", at=None, payload="e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
-           secret=None, method="GET", query=False):
+           secret=None, method="GET", query=False, headers=()):
     request = awscrt.http.HttpRequest(method, target)
     request.headers.add("Host", server.listen)
+    for name, value in dict(headers).items():
+        request.headers.add(name, value)
     kinds, body = awscrt.auth.AwsSignatureType, awscrt.auth.AwsSignedBodyHeaderType
     config = awscrt.auth.AwsSigningConfig(
         algorithm=awscrt.auth.AwsSigningAlgorithm.V4_ASYMMETRIC, signature_type=kinds.HTTP_REQUEST_QUERY_PARAMS if query else kinds.HTTP_REQUEST_HEADERS,
@@ -133,7 +139,7 @@ HOSTILE = [
     ("no-hex", lambda s, r: send(s, r, Authorization=re.sub("Signature=.*", "Signature=xyz", header(r, "Authorization"))), (403, "SignatureDoesNotMatch")),
     ("as-an-hmac", lambda s, r: send(s, r, Authorization=hmac_of(r)), (400, "AuthorizationHeaderMalformed")),
     ("as-an-hmac-of-a-region", lambda s, r: send(s, r, Authorization=hmac_of(r).replace("/s3/", "/us-east-1/s3/")), (403, "SignatureDoesNotMatch")),
-    ("signed-chunks", lambda s, r: send(s, signed(s, "/asymmetric/x", method="PUT", payload="STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD")), (400, "AuthorizationHeaderMalformed")),
+    ("no-chunks", lambda s, r: send(s, signed(s, "/asymmetric/x", method="PUT", payload="STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD")), (400, "IncompleteBody")),
     ("chunks-of-an-hmac", lambda s, r: send(s, signed(s, "/asymmetric/x", method="PUT", payload="STREAMING-AWS4-HMAC-SHA256-PAYLOAD")), (400, "AuthorizationHeaderMalformed")),
     ("presigned", lambda s, r: send(s, signed(s, query=True, payload="UNSIGNED-PAYLOAD")), (200, "")),
     ("presigned-elsewhere", lambda s, r: send(s, signed(s, query=True, payload="UNSIGNED-PAYLOAD", region_set="cn-*")), (400, "AuthorizationHeaderMalformed")),
@@ -145,3 +151,88 @@ HOSTILE = [
 @pytest.mark.parametrize("name,attempt,answer", HOSTILE, ids=[line[0] for line in HOSTILE])
 def test_each_way_to_be_wrong(server, bucket, name, attempt, answer):
     assert attempt(server, signed(server)) == answer
+
+
+# -- bodies in chunks
+
+FIRST, SECOND, LAST = b"a" * ecdsa_chunks.CHUNK_BYTES_MIN, os.urandom(20_000), b"the end"
+
+
+def put_chunks(server, key, chunks, change=lambda parts: parts, trailer=False, secret=None):
+    """The answer to an upload of these chunks. `change` takes and gives back the parts of the signed body: chunks, the last one, trailers."""
+    whole = b"".join(chunks)
+    checksum = base64.b64encode(zlib.crc32(whole).to_bytes(4, "big")).decode()
+    headers = {"Content-Encoding": "aws-chunked", "x-amz-decoded-content-length": str(len(whole))} | ({"x-amz-trailer": "x-amz-checksum-crc32"} if trailer else {})
+    method, path, headers = request = signed(server, f"/asymmetric/{key}", method="PUT", payload=ecdsa_chunks.PAYLOAD + ("-TRAILER" if trailer else ""), headers=headers)
+    seed = re.search("Signature=([0-9a-f]+)", header(request, "Authorization"))[1]
+    private = ecdsa_chunks.derive_key(server.env["AWS_ACCESS_KEY_ID"], secret or server.env["AWS_SECRET_ACCESS_KEY"])
+    signer = ecdsa_chunks.Signer(private, header(request, "X-Amz-Date"), seed)
+    parts = [signer.chunk(data) for data in [*chunks, b""]]
+    parts.append(signer.trailers(x_amz_checksum_crc32=checksum) if trailer else b"\r\n")
+    return failure(f"http://{server.listen}{path}", headers, method, b"".join(change(parts)))
+
+
+@pytest.mark.parametrize("trailer", [False, True], ids=["plain", "trailer"])
+@pytest.mark.parametrize("chunks", [[], [LAST], [FIRST], [FIRST, SECOND, LAST]], ids=["none", "small", "one", "three"])
+def test_chunks_that_are_signed(server, bucket, chunks, trailer):
+    assert put_chunks(server, "signed-chunks", chunks, trailer=trailer) == (200, "")
+    got = server.boto("s3").get_object(Bucket=bucket, Key="signed-chunks", ChecksumMode="ENABLED")
+    assert got["Body"].read() == b"".join(chunks) and got.get("ContentEncoding", "") == ""
+    assert not trailer or base64.b64decode(got["ChecksumCRC32"]) == zlib.crc32(b"".join(chunks)).to_bytes(4, "big")
+
+
+def other_signature(part):
+    """One that is well-formed, of something else."""
+    other = ecdsa_chunks.Signer(ecdsa_chunks.derive_key("AKID", "another"), "20261120T094500Z", "00").sign("PAYLOAD").encode()
+    return re.sub(b"signature([=:])[0-9a-f*]+", lambda found: b"signature" + found[1] + other, part)
+
+
+def unpadded(parts):
+    return [re.sub(rb"\*+\r\n", b"\r\n", part) if index < 4 else part for index, part in enumerate(parts)]
+
+
+def padded_before(parts):
+    return [re.sub(rb"=([0-9a-f]+)(\*+)\r\n", rb"=\2\1\r\n", part) for part in parts]
+
+
+WRONG, CUT_OFF = (403, "SignatureDoesNotMatch"), (400, "IncompleteBody")
+HOSTILE_BODIES = [
+    ("another-signature", False, lambda parts: [parts[0], other_signature(parts[1]), *parts[2:]], WRONG),
+    ("other-bytes", False, lambda parts: [parts[0].replace(b"\r\naa", b"\r\nab"), *parts[1:]], WRONG),
+    ("another-order", False, lambda parts: [parts[1], parts[0], *parts[2:]], WRONG),
+    ("one-left-out", False, lambda parts: [parts[0], *parts[2:]], WRONG),
+    ("one-twice", False, lambda parts: [parts[0], *parts], WRONG),
+    ("no-last-one", False, lambda parts: parts[:3], CUT_OFF),
+    ("nothing-behind-the-last", False, lambda parts: parts[:4], CUT_OFF),
+    ("no-signature", False, lambda parts: [re.sub(b";chunk-signature=[0-9a-f*]+", b"", parts[0]), *parts[1:]], WRONG),
+    ("zeros", False, lambda parts: [re.sub(b"=[0-9a-f*]{144}", b"=" + b"0" * 144, parts[0]), *parts[1:]], WRONG),
+    ("without-padding", False, unpadded, WRONG),
+    ("padding-before", False, padded_before, WRONG),
+    ("another-checksum", True, lambda parts: [*parts[:4], re.sub(b"crc32:....", b"crc32:AAAA", parts[4])], WRONG),
+    ("another-seal-of-trailers", True, lambda parts: [*parts[:4], other_signature(parts[4])], WRONG),
+    ("unsigned-trailers", True, lambda parts: [*parts[:4], parts[4].split(b"x-amz-trailer-sig")[0] + b"\r\n"], WRONG),
+    ("one-trailer-more", True, lambda parts: [*parts[:4], b"x-amz-meta-a:b\r\n" + parts[4]], WRONG),
+    ("no-trailers", True, lambda parts: [*parts[:4], b"\r\n"], WRONG),
+]
+
+
+@pytest.mark.parametrize("name,trailer,change,answer", HOSTILE_BODIES, ids=[line[0] for line in HOSTILE_BODIES])
+def test_each_way_to_be_wrong_in_chunks(server, bucket, name, trailer, change, answer):
+    changed = []
+
+    def change_once(parts):
+        after = change(parts)
+        changed.append(after != parts)
+        return after
+
+    while not any(changed):  # a signature of full width has no padding to change: then the upload is a good one
+        server.boto("s3").delete_object(Bucket=bucket, Key="hostile")
+        got = put_chunks(server, "hostile", [FIRST, SECOND, LAST], change_once, trailer)
+    assert got == answer
+    with pytest.raises(botocore.exceptions.ClientError, match="404"):
+        server.boto("s3").head_object(Bucket=bucket, Key="hostile")
+
+
+def test_chunks_of_another_key_and_small_ones(server, bucket):
+    assert put_chunks(server, "hostile", [FIRST], secret="another") == WRONG
+    assert put_chunks(server, "hostile", [b"a", b"b"]) == (403, "InvalidChunkSizeError")
