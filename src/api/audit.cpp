@@ -4,6 +4,7 @@
 
 #include "api/auth/temporary_keys.hpp"
 #include "api/protocol/json.hpp"
+#include "base/log.hpp"
 #include "base/text.hpp"
 
 namespace trainyard::api {
@@ -70,6 +71,7 @@ class ObjectWriter {
     append_json_string(out_, value);
   }
   void boolean(std::string_view name, bool value) { literal(name, value ? "true" : "false"); }
+  void number(std::string_view name, int64_t value) { literal(name, std::to_string(value)); }
   void null(std::string_view name) { literal(name, "null"); }
   // Its value is to be appended to the text by the caller.
   void key(std::string_view name) {
@@ -166,6 +168,18 @@ std::string audit_record(const AnsweredRequest& request) {
   if (!request.error_code.empty()) record.text("errorCode", request.error_code);
   record.null("requestParameters");
   record.null("responseElements");
+  if (!request.host.empty()) {
+    record.key("additionalEventData");
+    ObjectWriter data_of_shell(out);
+    data_of_shell.text("host", request.host);
+    data_of_shell.end();
+  }
+  if (request.lasted) {
+    record.key("serviceEventDetails");
+    ObjectWriter details(out);
+    details.number("durationSeconds", request.lasted->count());
+    details.end();
+  }
   record.text("requestID", context.request_id);
   record.text("eventID", request.event_id);
   record.boolean("readOnly", is_read_only(request.operation));
@@ -175,12 +189,30 @@ std::string audit_record(const AnsweredRequest& request) {
     record.key("resources");
     append_resources(out, request);
   }
-  record.text("eventType", "AwsApiCall");
+  record.text("eventType", request.lasted ? "AwsServiceEvent" : "AwsApiCall");
   record.boolean("managementEvent", !data);
   record.text("recipientAccountId", context.principal.account);
   record.text("eventCategory", data ? "Data" : "Management");
   record.end();
   return out;
+}
+
+// Reads that succeed are cheap to ask for, and each costs a KiB of disk: of those beyond the rate of a principal that
+// polls in earnest, no record is made.
+bool AuditTrail::floods(const AnsweredRequest& request) {
+  static constexpr RateLimits kRecorded{.reads_per_second = 100};
+  return request.error_code.empty() && is_read_only(request.operation) &&
+         !recorded_reads_.admit(request.context.principal.name, OperationClass::reads, kRecorded,
+                                clock_.monotonic());
+}
+
+// A read never waits for a full queue: it may be answered on an I/O thread.
+void AuditTrail::append(const AnsweredRequest& request) {
+  if (!log_ || !is_recorded(request) || floods(request)) return;
+  const auto when_full = is_read_only(request.operation) ? observe::WhenFull::drop : observe::WhenFull::wait;
+  if (auto kept = log_->append(audit_record(request), request.context.now, when_full); !kept)
+    log(Level::error, "api", "a request is not in the audit log",
+        {{"request", request.context.request_id}, {"why", kept.error().message}});
 }
 
 }  // namespace trainyard::api

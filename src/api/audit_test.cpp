@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include "api/auth/test_tenants.hpp"
 #include "api/operations/operations.hpp"
+#include "api/shell.hpp"
 #include "api/test_server.hpp"
 
 namespace trainyard::api {
@@ -107,6 +109,97 @@ TEST(AuditOfRequests, DeniedRequestsForDataAreRecorded) {
   EXPECT_FALSE(is_recorded({context, *logs, "PutLogEvents", 400, "InvalidParameterException", {}, ""}));
   context.principal.arn.clear();
   EXPECT_FALSE(recorded(*sagemaker, "DescribeTrainingJob", 403));
+}
+
+// Each shell prints a line and ends after a minute and a half.
+struct ShortShells final : control::Shells {
+  explicit ShortShells(in_memory::SetClock& clock) : clock(clock) {}
+  struct ShortShell final : control::Shell {
+    explicit ShortShell(in_memory::SetClock& clock) : clock(clock) {}
+    Result<void> take(std::string_view) override { return ok(); }
+    std::string give() override {
+      clock.at += 90s;
+      return "hello";
+    }
+    bool over() override { return true; }
+    int descriptor() const override { return -1; }
+    in_memory::SetClock& clock;
+  };
+  Result<std::unique_ptr<control::Shell>> open(const control::ShellOrder& order) override {
+    if (order.job.name != "mnist-1") return not_found("no job " + order.job.name + " runs");
+    return std::unique_ptr<control::Shell>(new ShortShell(clock));
+  }
+  in_memory::SetClock& clock;
+};
+
+struct ShellWorld : TestTenants {
+  std::unique_ptr<observe::AuditLog> audit = *observe::open_audit_log(directory.path() + "/audit");
+  ShortShells short_shells{clock};
+
+  ShellWorld() {
+    services.shells = &short_shells;
+    open(audit.get());
+  }
+  int shell(const std::string& job, const Signing& by, const std::string& more = "") {
+    return send(in_memory::signed_request("GET", std::string(kShellPath) + "?job=" + job + "&host=1" + more,
+                                          {{"Upgrade", std::string(kShellProtocol)}}, "", "trainyard",
+                                          clock.at, by))
+        ->status;
+  }
+  std::vector<Json> records() {  // oldest first
+    std::vector<Json> found;
+    EXPECT_TRUE(audit->flush());
+    const auto page = audit->lookup({});
+    EXPECT_TRUE(page);
+    for (const Json& one : page->events)
+      if (one.at("eventSource") == "trainyard.amazonaws.com") found.insert(found.begin(), one);
+    return found;
+  }
+};
+
+TEST(AuditOfShells, TellsWhoFromWhereIntoWhatAndForHowLong) {
+  ShellWorld world;
+  const Signing ann = world.user("ann", allow("\"trainyard:Shell\"", "\"*\""));
+  EXPECT_EQ(world.shell("mnist-1", ann, "&request=" + percent_encode(R"({"command":["echo","hunter2"]})")),
+            101);
+  const auto records = world.records();
+  ASSERT_EQ(records.size(), 2u);
+  for (const Json& one : records) {
+    EXPECT_EQ(one.at("userIdentity").at("userName"), "ann");
+    EXPECT_EQ(one.at("sourceIPAddress"), "192.0.2.7");
+    EXPECT_EQ(one.at("resources")[0].at("ARN"),
+              "arn:aws:sagemaker:eu-west-1:123456789012:training-job/mnist-1");
+    EXPECT_EQ(one.at("additionalEventData").at("host"), "algo-2");
+    EXPECT_EQ(one.at("readOnly"), false);
+    EXPECT_FALSE(one.contains("errorCode"));
+    EXPECT_EQ(one.at("requestID"), records[0].at("requestID"));
+    EXPECT_EQ(one.dump().find("hunter2"), std::string::npos) << "commands may carry secrets";
+  }
+  EXPECT_EQ(records[0].at("eventName"), "Shell");
+  EXPECT_EQ(records[0].at("eventTime"), "2026-11-20T09:45:00Z");
+  EXPECT_EQ(records[0].at("eventType"), "AwsApiCall");
+  EXPECT_FALSE(records[0].contains("serviceEventDetails"));
+  EXPECT_EQ(records[1].at("eventName"), "ShellEnded");
+  EXPECT_EQ(records[1].at("eventTime"), "2026-11-20T09:46:30Z");
+  EXPECT_EQ(records[1].at("eventType"), "AwsServiceEvent");
+  EXPECT_EQ(records[1].at("serviceEventDetails").at("durationSeconds"), 90);
+  EXPECT_NE(records[1].at("eventID"), records[0].at("eventID"));
+}
+
+TEST(AuditOfShells, ThoseThatAreRefusedAreRecordedOnce) {
+  ShellWorld world;
+  const Signing eve = world.user("eve", allow("\"sagemaker:*\"", "\"*\""));
+  EXPECT_EQ(world.shell("mnist-1", eve), 400);
+  EXPECT_EQ(world.shell("gone", world.owner), 400);
+  EXPECT_EQ(world.shell("mnist-1", {{"AKIAOWNER", "wrong", ""}, "eu-west-1"}), 403) << "of nobody known";
+  const auto records = world.records();
+  ASSERT_EQ(records.size(), 2u);
+  EXPECT_EQ(records[0].at("eventName"), "Shell");
+  EXPECT_EQ(records[0].at("errorCode"), "AccessDeniedException");
+  EXPECT_EQ(records[0].at("userIdentity").at("userName"), "eve");
+  EXPECT_EQ(records[0].at("additionalEventData").at("host"), "algo-2");
+  EXPECT_EQ(records[1].at("errorCode"), "ValidationException");
+  EXPECT_TRUE(std::string(records[1].at("resources")[0].at("ARN")).ends_with("/gone"));
 }
 
 TEST(AuditOfRequests, LooksUpByAttributeAndPage) {

@@ -44,8 +44,8 @@ class Api final : public host::Handler {
         authorizer_(settings_, services_),
         remotes_(settings_.remote_regions, services.clock),
         table_(all_operations(settings_, services_)),
-        audit_(audit) {
-    add_cloudtrail(table_, audit_);
+        audit_(audit, services.clock) {
+    add_cloudtrail(table_, audit);
     for (const auto* service : all_services())
       constraints_.emplace(service, std::make_unique<Constraints>(*service));
   }
@@ -142,6 +142,7 @@ class Api final : public host::Handler {
     std::chrono::nanoseconds begun;
     // ARNs, for the audit log: known when the input is decoded, shared with the call that answers later.
     std::shared_ptr<std::vector<std::string>> resources = std::make_shared<std::vector<std::string>>();
+    std::string host = {};  // that a shell is for
   };
   using Reply = std::function<void(host::Response)>;
 
@@ -199,6 +200,8 @@ class Api final : public host::Handler {
     auto order = read_shell_request(call.head.query());
     if (!order) return reply(fail(call, failure_of(service, order.error())));
     const std::string arn = control::job_arn(settings_.account, {call.context.region, order->job.name});
+    call.resources->push_back(arn);
+    call.host = domain::host_name(order->host);
     if (auto refused = authorizer_.check(call.context, service, "trainyard:Shell", arn))
       return reply(fail(call, *refused));
     if (!services_.shells) return reply(fail(call, validation(service, "this server opens no shells")));
@@ -207,9 +210,14 @@ class Api final : public host::Handler {
     order->peer = call.head.peer;
     auto shell = services_.shells->open(*order);
     if (!shell) return reply(fail(call, failure_of(service, shell.error())));
+    const auto opened = services_.clock.monotonic();
     record(call, 101, "");
     if (auto carried = carry_shell(stream, **shell); !carried)
       reply(fail(call, failure_of(service, carried.error())));
+    Context then = call.context;
+    then.now = services_.clock.now();
+    const auto lasted = std::chrono::floor<std::chrono::seconds>(services_.clock.monotonic() - opened);
+    audit_.append({then, service, kShellEnded, 200, "", *call.resources, request_id(), call.host, lasted});
   }
 
   // -- everything but S3: the whole body is here
@@ -383,8 +391,9 @@ class Api final : public host::Handler {
     const auto lasted = services_.clock.monotonic() - call.begun;
     if (services_.statistics) services_.statistics->add(call.route.operation, status, lasted);
     const auto took = std::chrono::duration_cast<std::chrono::microseconds>(lasted);
+    const std::string_view operation = name_of(call);
     log(status >= 500 && status != 501 ? Level::warning : Level::info, "api",
-        call.route.operation ? call.route.operation->name : "unknown operation",
+        operation.empty() ? "unknown operation" : operation,
         {{"request", call.context.request_id},
          {"status", std::to_string(status)},
          {"error", std::string(code.empty() ? "none" : code)},
@@ -395,33 +404,23 @@ class Api final : public host::Handler {
   }
 
   void note_resources(const Call& call, const void* input) const {
-    if (!audit_ || !access_table_.knows(*call.route.operation)) return;
+    if (!audit_.is_on() || !access_table_.knows(*call.route.operation)) return;
     call.resources->clear();
     for (const Access& access : access_table_.find(call.context, *call.route.operation, input).all)
       call.resources->push_back(access.resource);
   }
 
-  // Reads that succeed are cheap to ask for, and each costs a KiB of disk: of those beyond the rate of a principal that
-  // polls in earnest, no record is made.
-  bool floods(const AnsweredRequest& request) {
-    static constexpr RateLimits kRecorded{.reads_per_second = 100};
-    return request.error_code.empty() && is_read_only(request.operation) &&
-           !recorded_reads_.admit(request.context.principal.name, OperationClass::reads, kRecorded,
-                                  services_.clock.monotonic());
+  // "": unknown.
+  static std::string_view name_of(const Call& call) {
+    if (call.route.operation) return call.route.operation->name;
+    return is_shell_request(call.head) ? std::string_view(call.route.operation_name) : std::string_view();
   }
 
-  // A read never waits for a full queue: it may be answered on an I/O thread.
   void audit(const Call& call, int status, std::string_view code) {
-    if (!audit_ || !call.route.operation) return;
-    const AnsweredRequest request{
-        call.context,    *call.route.service, call.route.operation->name, status, code,
-        *call.resources, request_id()};
-    if (!is_recorded(request) || floods(request)) return;
-    const auto when_full =
-        is_read_only(request.operation) ? observe::WhenFull::drop : observe::WhenFull::wait;
-    if (auto kept = audit_->append(audit_record(request), call.context.now, when_full); !kept)
-      log(Level::error, "api", "a request is not in the audit log",
-          {{"request", call.context.request_id}, {"why", kept.error().message}});
+    const std::string_view operation = name_of(call);
+    if (!audit_.is_on() || operation.empty()) return;
+    audit_.append({call.context, *call.route.service, operation, status, code, *call.resources, request_id(),
+                   call.host});
   }
 
   // -- S3: on a stream's thread, bodies pass through; the signature was found right by choose()
@@ -577,12 +576,11 @@ class Api final : public host::Handler {
   const Services services_;
   Authenticator authenticator_;
   RateLimiter limiter_;
-  RateLimiter recorded_reads_;
   Authorizer authorizer_;
   Remotes remotes_;
   OperationTable table_;
   const AccessTable access_table_;
-  observe::AuditLog* const audit_;  // nullptr: nothing is recorded
+  AuditTrail audit_;
   std::map<const shapes::Service*, std::unique_ptr<Constraints>> constraints_;
 };
 

@@ -217,11 +217,21 @@ class MemoryStream final : public host::Stream {
     TRY(start(response.status, response.headers, response.body.size()));
     return write(response.body);
   }
-  Result<std::unique_ptr<host::Upgraded>> upgrade(std::string_view) override {
-    return invalid("a request in memory stays what it is");
+  // The client says nothing; what it is told is the reply's body.
+  Result<std::unique_ptr<host::Upgraded>> upgrade(std::string_view protocol) override {
+    if (request_.headers.get("upgrade") != protocol) return invalid("the request asks for no upgrade");
+    TRY(start(101, {}, {}));
+    return std::unique_ptr<host::Upgraded>(new MemoryUpgraded(*this));
   }
 
  private:
+  struct MemoryUpgraded final : host::Upgraded {
+    explicit MemoryUpgraded(MemoryStream& stream) : stream(stream) {}
+    Result<std::string> read(Duration, int) override { return unavailable("the client has left"); }
+    Result<void> write(std::string_view bytes) override { return stream.write({bytes.data(), bytes.size()}); }
+    MemoryStream& stream;
+  };
+
   const host::Request request_;
   Reply& reply_;
   const size_t piece_bytes_;

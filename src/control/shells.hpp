@@ -2,7 +2,8 @@
 // inside go up, and nothing of them is kept. Every frame is decoded on its way; who sends more than he was given room
 // for, or what is no frame of his, ends the shell.
 //
-// Each shell is written into the server's log: who, from where, into what, what command, and how it ended.
+// Each shell is written into the server's log: who, from where, into what, what command, and how it ended. Records of the
+// audit log are the API's (api/audit.hpp).
 //
 // Threads: callable from anywhere; a Shell is confined to one thread but for what agents do to it. Lifetime: the Shells
 // outlive every Shell they gave out.

@@ -3,7 +3,7 @@
 `attempt` is a Python expression over signer.py's caller `my`, which returns (status, text); `more`: operation and resource of the
 record in the audit log."""
 
-from hostile.table import AUDIT, SERVER_LOG, Attack
+from hostile.table import AUDIT, Attack
 
 SCRIPT = r"""
 import json, os
@@ -30,8 +30,8 @@ OWN = (
 )
 
 
-def row(name, tried, call, event, resource="", refused=r"^40[03] AccessDenied", logged=AUDIT):
-    return Attack(name, tried, refused, logged, call, (event, resource))
+def row(name, tried, call, event, resource="", refused=r"^40[03] AccessDenied"):
+    return Attack(name, tried, refused, AUDIT, call, (event, resource))
 
 
 ATTACKS = (
@@ -70,7 +70,7 @@ ATTACKS = (
     row("own-policy", "give its role a policy", "my.form('iam', '2010-05-08', Action='PutRolePolicy', RoleName='trainer', PolicyName='all', PolicyDocument='{}')", "PutRolePolicy", "role/trainer"),
     row("events", "read the audit log", "my.call('cloudtrail', headers={'X-Amz-Target': 'com.amazonaws.cloudtrail.v20131101.CloudTrail_20131101.LookupEvents', 'Content-Type': 'application/x-amz-json-1.1'}, body=b'{}')", "LookupEvents"),
     row("raise-quota", "raise a quota", "my.call('servicequotas', headers={'X-Amz-Target': 'ServiceQuotasV20190624.RequestServiceQuotaIncrease', 'Content-Type': 'application/x-amz-json-1.1'}, body=b'{\"ServiceCode\": \"sagemaker\", \"QuotaCode\": \"L-1\", \"DesiredValue\": 1}')", "RequestServiceQuotaIncrease"),
-    row("shell", "open a shell in another job", "my.call('trainyard', 'GET', '/trainyard/shell', 'host=0&job=victim')", "Shell", logged=SERVER_LOG),
+    row("shell", "open a shell in another job", "my.call('trainyard', 'GET', '/trainyard/shell', 'host=0&job=victim')", "Shell", "training-job/victim"),
     row("batch", "describe Batch jobs", "my.call('batch', path='/v1/describejobs', body=b'{\"jobs\":[\"x\"]}', headers={'Content-Type': 'application/json'})", "DescribeJobs"),
     row("batch-definition", "register a job definition", "my.call('batch', path='/v1/registerjobdefinition', body=b'{\"jobDefinitionName\":\"x\",\"type\":\"container\"}', headers={'Content-Type': 'application/json'})", "RegisterJobDefinition", "job-definition/x"),
 )

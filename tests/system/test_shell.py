@@ -2,6 +2,7 @@
 
 import contextlib
 import fcntl
+import json
 import os
 import pty
 import re
@@ -192,6 +193,33 @@ def test_who_may_and_what_is_told(server):
     log = server.log_text()
     opened = re.findall(r"a shell is opened .*host=runs/algo-1 .*principal=\S+ .*peer=127\.0\.0\.1:\d+ .*command=.?cat", log)
     assert opened and "a shell has ended" in log and "exit_code=42" in log
+
+
+def test_shells_are_in_the_audit_log(server):
+    server.boto("iam").create_user(UserName="nosy")
+    key = server.boto("iam").create_access_key(UserName="nosy")["AccessKey"]
+    theirs = {"AWS_ACCESS_KEY_ID": key["AccessKeyId"], "AWS_SECRET_ACCESS_KEY": key["SecretAccessKey"]}
+    denied = subprocess.run([trainyard_server.PROGRAM, "shell", "runs", "2"], env=server.environment() | theirs, capture_output=True, text=True, timeout=WAIT,
+                            stdin=subprocess.DEVNULL)
+    assert denied.returncode == 1 and "not authorized" in denied.stderr, denied.stderr
+    assert shell(server, "runs", "2", "--", "/bin/sh", "-c", "sleep 1; echo hunter2", stdin=subprocess.DEVNULL).stdout == b"hunter2\n"
+
+    def recorded(event, key_id):
+        found = server.boto("cloudtrail").lookup_events(LookupAttributes=[{"AttributeKey": "EventName", "AttributeValue": event}])["Events"]
+        return [record for record in (json.loads(one["CloudTrailEvent"]) for one in found) if record["userIdentity"]["accessKeyId"] == key_id]
+
+    refused = recorded("Shell", key["AccessKeyId"])
+    assert [record["errorCode"] for record in refused] == ["AccessDeniedException"], refused
+    assert refused[0]["userIdentity"]["userName"] == "nosy" and recorded("ShellEnded", key["AccessKeyId"]) == []
+    begun = recorded("Shell", server.env["AWS_ACCESS_KEY_ID"])[0]  # the newest
+    of_this_one = lambda: [record for record in recorded("ShellEnded", server.env["AWS_ACCESS_KEY_ID"]) if record["requestID"] == begun["requestID"]]
+    trainyard_server.wait_for(of_this_one, "the record of the shell's end", WAIT)
+    ended = of_this_one()[0]
+    for record in (begun, ended):
+        assert record["sourceIPAddress"] == "127.0.0.1" and "errorCode" not in record, record
+        assert record["resources"][0]["ARN"].endswith(":training-job/runs") and record["additionalEventData"] == {"host": "algo-2"}, record
+        assert "hunter2" not in json.dumps(record)
+    assert ended["serviceEventDetails"]["durationSeconds"] >= 1, ended
 
 
 def test_a_shell_ends_with_its_job_and_its_server(server, seat):
