@@ -62,6 +62,7 @@ Result<void> Server::listen() {
     if (error) return from_errno("taking over a socket that listens", error.value());
     (void)given_.release();
     port_ = acceptor_->local_endpoint(error).port();
+    end_with_dead_peer(acceptor_->native_handle(), settings_.dead_peer);
     return ok();
   }
   const std::string doing = "listening on " + settings_.listen;
@@ -88,6 +89,7 @@ Result<void> Server::listen() {
   TRY(step(error));
   acceptor_->listen(kBacklogMax, error);
   TRY(step(error));
+  end_with_dead_peer(acceptor_->native_handle(), settings_.dead_peer);
   port_ = acceptor_->local_endpoint(error).port();
   return ok();
 }

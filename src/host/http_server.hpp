@@ -34,6 +34,7 @@
 
 #include "base/result.hpp"
 #include "base/time.hpp"
+#include "host/dead_peer.hpp"
 
 namespace trainyard::host {
 
@@ -170,6 +171,8 @@ struct HttpSettings {
   // What a stream must move in either direction, averaged over idle_limit. Enough to end whoever sends byte by byte, and
   // far below the slowest link in use.
   uint64_t bytes_per_second_min = 1 << 10;
+  // Of connections that wait for no byte: an upgraded one in which nothing is said, a request that is still worked on.
+  DeadPeerLimits dead_peer = {};
 };
 
 class HttpServer {

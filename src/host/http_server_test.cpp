@@ -1,14 +1,18 @@
 #include "host/http_server.hpp"
 
 #include <gtest/gtest.h>
+#include <netinet/tcp.h>
 
 #include <atomic>
 #include <future>
+#include <map>
 #include <mutex>
 #include <thread>
 
 #include "base/text.hpp"
+#include "host/http_listener.hpp"
 #include "host/http_test_client.hpp"
+#include "host/network_namespace.hpp"
 
 namespace trainyard::host {
 namespace {
@@ -515,6 +519,46 @@ TEST_F(Http, WhatCannotBeListenedOnIsAnError) {
   same.listen = "127.0.0.1:0";
   same.certificate_file = "/no/such/certificate";
   EXPECT_EQ(serve_http(same, handler).error().kind, Kind::invalid);
+}
+
+// What the kernel was told of the accepted end of a connection.
+std::map<std::string, int> options_of_accepted(const RawClient& client) {
+  sockaddr_in ours = {}, peer = {};
+  socklen_t length = sizeof ours;
+  EXPECT_EQ(::getsockname(client.descriptor(), reinterpret_cast<sockaddr*>(&ours), &length), 0);
+  std::map<std::string, int> found;
+  for (int descriptor = 0; descriptor < 4096; descriptor++) {
+    length = sizeof peer;
+    if (::getpeername(descriptor, reinterpret_cast<sockaddr*>(&peer), &length) != 0 ||
+        peer.sin_family != AF_INET || peer.sin_port != ours.sin_port)
+      continue;
+    const auto get = [&](const std::string& name, int level, int option) {
+      length = sizeof found[name];
+      EXPECT_EQ(::getsockopt(descriptor, level, option, &found[name], &length), 0);
+    };
+    get("asks", SOL_SOCKET, SO_KEEPALIVE);
+    get("idle", IPPROTO_TCP, TCP_KEEPIDLE);
+    get("interval", IPPROTO_TCP, TCP_KEEPINTVL);
+    get("dead after", IPPROTO_TCP, TCP_USER_TIMEOUT);
+  }
+  return found;
+}
+
+TEST_F(Http, EveryConnectionEndsWithItsPeer) {
+  const std::map<std::string, int> expected = {
+      {"asks", 1}, {"idle", 30}, {"interval", 10}, {"dead after", 90'000}};
+  serve();
+  RawClient client = this->client();
+  ASSERT_EQ(client.ask("GET / HTTP/1.1\r\n\r\n").status, 200);
+  EXPECT_EQ(options_of_accepted(client), expected);
+  // Of a listener that was made elsewhere too.
+  auto listener = listen_in_namespace("", "127.0.0.1:0");
+  ASSERT_TRUE(listener);
+  const auto given = serve_http(settings, handler, std::move(*listener));
+  ASSERT_TRUE(given) << given.error().message;
+  RawClient other((*given)->port());
+  ASSERT_EQ(other.ask("GET / HTTP/1.1\r\n\r\n").status, 200);
+  EXPECT_EQ(options_of_accepted(other), expected);
 }
 
 TEST_F(Http, ManyClientsAtOnce) {

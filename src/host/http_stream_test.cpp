@@ -10,6 +10,7 @@
 
 #include "base/text.hpp"
 #include "host/http_test_client.hpp"
+#include "host/test_socket.hpp"
 
 namespace trainyard::host {
 namespace {
@@ -241,6 +242,28 @@ TEST_F(HttpStreams, AStreamWhoseClientStallsIsCancelled) {
   reader.say("GET /stream HTTP/1.1\r\n\r\n");
   EXPECT_EQ(reading.get_future().get(), Kind::cancelled);
   EXPECT_EQ(writing.get_future().get(), Kind::cancelled);
+}
+
+// Nothing is said in either direction, so no deadline of ours would end it.
+TEST_F(HttpStreams, AnUpgradedConnectionWhoseClientVanishesEnds) {
+  if (::geteuid() != 0) GTEST_SKIP() << "network namespaces are root's";
+  settings.dead_peer = {.idle = 1s, .interval = 1s, .dead_after = 3s};
+  std::promise<Kind> how;
+  handler.on_stream = [&](Stream& stream) {
+    const auto connection = stream.upgrade("shell");
+    if (!connection) return how.set_value(Kind::internal);
+    for (int i = 0; i < 60; i++)
+      if (const auto bytes = (*connection)->read(1s, -1); !bytes) return how.set_value(bytes.error().kind);
+    how.set_value(Kind::internal);
+  };
+  test::in_own_network([&] {
+    serve();
+    RawClient client = this->client();
+    client.say("GET /stream HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: shell\r\n\r\n");
+    EXPECT_EQ(client.hear(true).status, 101);
+    test::set_loopback(0);
+    EXPECT_EQ(how.get_future().get(), Kind::unavailable);
+  });
 }
 
 // A client that sends byte by byte is never idle, and still ends.

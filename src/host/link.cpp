@@ -42,8 +42,6 @@ constexpr int kBacklogMax = 1024;
 constexpr Duration kConnectLimit = 10s;
 // How long accepting rests when we are out of descriptors.
 constexpr Duration kAcceptRest = 100ms;
-// A silent TCP peer is asked after half a minute, and is dead a minute later.
-constexpr int kKeepaliveIdleSeconds = 30, kKeepaliveIntervalSeconds = 10, kKeepaliveProbesMax = 6;
 
 // -- addresses ------------------------------------------------------------------------------------
 
@@ -115,15 +113,10 @@ Result<File> make_socket(const SocketAddress& address) {
   return socket;
 }
 
-void tune(const File& socket) {
-  const auto set = [&](int level, int option, int value) {
-    ::setsockopt(socket.descriptor(), level, option, &value, sizeof value);
-  };
-  set(SOL_SOCKET, SO_KEEPALIVE, 1);
-  set(IPPROTO_TCP, TCP_NODELAY, 1);
-  set(IPPROTO_TCP, TCP_KEEPIDLE, kKeepaliveIdleSeconds);
-  set(IPPROTO_TCP, TCP_KEEPINTVL, kKeepaliveIntervalSeconds);
-  set(IPPROTO_TCP, TCP_KEEPCNT, kKeepaliveProbesMax);
+void tune(const File& socket, const LinkLimits& limits) {
+  const int on = 1;
+  ::setsockopt(socket.descriptor(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  end_with_dead_peer(socket.descriptor(), limits.dead_peer);
 }
 
 // Whether a socket file is left over from a listener that is no more.
@@ -156,7 +149,8 @@ Result<File> listening_socket(const std::string& text, const SocketAddress& addr
   return socket;
 }
 
-Result<File> connected_socket(const std::string& text, const SocketAddress& address) {
+Result<File> connected_socket(const std::string& text, const SocketAddress& address,
+                              const LinkLimits& limits) {
   File socket = TRY(make_socket(address));
   if (::connect(socket.descriptor(), address.get(), address.length) != 0) {
     if (errno != EINPROGRESS) return from_errno("connecting to " + text);
@@ -169,7 +163,7 @@ Result<File> connected_socket(const std::string& text, const SocketAddress& addr
     if (answer > 0) ::getsockopt(socket.descriptor(), SOL_SOCKET, SO_ERROR, &why, &length);
     if (why != 0) return from_errno("connecting to " + text, why);
   }
-  if (address.family() != AF_UNIX) tune(socket);
+  if (address.family() != AF_UNIX) tune(socket, limits);
   return socket;
 }
 
@@ -417,7 +411,7 @@ class LinkLoop {
         log(Level::warning, "host", "turned a link away", {{"links_max", std::to_string(limits_.links_max)}});
         continue;
       }
-      tune(socket);
+      tune(socket, limits_);
       const std::shared_ptr<SocketLink> link = add(std::move(socket));
       if (events_.opened) events_.opened(link);
     }
@@ -529,7 +523,7 @@ Result<std::unique_ptr<LinkClient>> connect_link(const std::string& address, Lin
                                                  LinkLimits limits) {
   const SocketAddress where = TRY(socket_address(address, false));
   auto client = std::make_unique<SocketClient>(std::move(events), limits);
-  TRY(client->start(TRY(connected_socket(address, where))));
+  TRY(client->start(TRY(connected_socket(address, where, limits))));
   return std::unique_ptr<LinkClient>(std::move(client));
 }
 

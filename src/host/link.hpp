@@ -6,7 +6,10 @@
 // `exhausted`. While an event handler runs nothing more is read from the links of its listener: a slow reader
 // slows its senders.
 //
-// closed() says why: unavailable (the peer closed or died, the network failed), cancelled (we closed),
+// A TCP peer that vanishes without closing is found by its kernel's silence (dead_peer.hpp), with and without frames under way;
+// nobody above needs heartbeats for that.
+//
+// closed() says why: unavailable (the peer closed, died or vanished, the network failed), cancelled (we closed),
 // exhausted, corrupt (the peer announced a frame past frame_bytes_max), invalid (we sent one).
 //
 // Threads: send() and close() from anywhere, event handlers included; a listener or client is not destroyed
@@ -21,6 +24,7 @@
 
 #include "base/result.hpp"
 #include "base/time.hpp"
+#include "host/dead_peer.hpp"
 
 namespace trainyard::host {
 
@@ -43,6 +47,7 @@ struct LinkLimits {
   size_t frame_bytes_max = 8 << 20;
   size_t queue_bytes_max = 64 << 20;  // unsent bytes of one link
   size_t links_max = 4096;            // of a listener: who comes beyond is turned away
+  DeadPeerLimits dead_peer = {};      // of TCP
 };
 
 class LinkListener {

@@ -17,6 +17,7 @@
 #include "base/text.hpp"
 #include "host/files.hpp"
 #include "host/temporary_directory.hpp"
+#include "host/test_socket.hpp"
 
 namespace trainyard::host {
 namespace {
@@ -332,6 +333,48 @@ TEST_F(Links, HandlersMaySendAndCloseFromWithin) {
   ASSERT_TRUE(client.wait_for_closed(1));
   EXPECT_EQ(client.frames(), (std::vector<std::string>{"welcome", "goodbye"}));
   EXPECT_TRUE(server.wait_for_closed(1));
+}
+
+// In a network whose only interface a test takes away: packets are lost then, and nobody is told.
+struct VanishingPeers : Links {
+  void SetUp() override {
+    if (::geteuid() != 0) GTEST_SKIP() << "network namespaces are root's";
+  }
+  static constexpr LinkLimits kSoon = {.dead_peer = {.idle = 1s, .interval = 1s, .dead_after = 3s}};
+};
+
+TEST_F(VanishingPeers, EndTheirLinksWhenNothingIsSaid) {
+  test::in_own_network([&] {
+    const auto listener = listen_links("tcp:127.0.0.1:0", server.events(), kSoon);
+    ASSERT_TRUE(listener) << listener.error().message;
+    const auto connected = connect_link((*listener)->address(), client.events(), kSoon);
+    ASSERT_TRUE(connected) << connected.error().message;
+    (*connected)->link()->send("hello");
+    ASSERT_TRUE(server.wait_for_frames(1));
+    test::set_loopback(0);
+    EXPECT_TRUE(server.wait_for_closed(1));
+    EXPECT_TRUE(client.wait_for_closed(1));
+    EXPECT_EQ(server.why().kind, Kind::unavailable) << server.why().message;
+    EXPECT_EQ(client.why().kind, Kind::unavailable) << client.why().message;
+  });
+}
+
+// Keepalive does not ask while bytes are under way.
+TEST_F(VanishingPeers, EndTheirLinksWhileFramesAreUnderWay) {
+  test::in_own_network([&] {
+    const auto listener = listen_links("tcp:127.0.0.1:0", server.events(), kSoon);
+    ASSERT_TRUE(listener) << listener.error().message;
+    const auto connected = connect_link((*listener)->address(), client.events(), kSoon);
+    ASSERT_TRUE(connected) << connected.error().message;
+    ASSERT_TRUE(server.wait_for_links(1));
+    test::set_loopback(0);
+    server.link()->send("into the void");
+    (*connected)->link()->send("into the void");
+    EXPECT_TRUE(server.wait_for_closed(1));
+    EXPECT_TRUE(client.wait_for_closed(1));
+    EXPECT_EQ(server.why().kind, Kind::unavailable) << server.why().message;
+    EXPECT_EQ(client.why().kind, Kind::unavailable) << client.why().message;
+  });
 }
 
 // Peers that say random things for a while: whatever they say, every link is closed once and the listener
