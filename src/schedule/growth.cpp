@@ -159,7 +159,10 @@ class Growing {
   // Host by host; a gang that would not be whole is undone.
   bool grow_for(const Gang& gang, const std::vector<std::string>& instance_types) {
     if (const auto layout = room_->place(gang)) {
-      for (uint32_t host = 0; host < gang.hosts; ++host) put((*layout)[host], gang.share_of(host));
+      for (uint32_t host = 0; host < gang.hosts; ++host) {
+        put((*layout)[host], gang.share_of(host));
+        use((*layout)[host]);
+      }
       return true;
     }
     std::vector<std::pair<uint32_t, Share>> undo;
@@ -186,11 +189,13 @@ class Growing {
         put(layout->front(), group.share);
       }
     }
+    // Only now: a gang that is undone uses no machine, and must not keep one that is idle.
+    for (const auto& [machine, before] : undo) use(machine);
     return true;
   }
 
-  void put(uint32_t machine, const Share& share) {
-    room_->set(machine, minus(room_->free(machine), share));
+  void put(uint32_t machine, const Share& share) { room_->set(machine, minus(room_->free(machine), share)); }
+  void use(uint32_t machine) {
     if (machine < used_.size()) used_[machine] = true;
   }
 

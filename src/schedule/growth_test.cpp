@@ -115,5 +115,22 @@ TEST(Growth, MachinesThatAreIdleForAWhileGo) {
   EXPECT_TRUE(shrunk(busy).empty()) << "a job starts on them";
 }
 
+TEST(Growth, AGangThatCannotBeWholeKeepsNoMachine) {
+  std::vector<MachineKind> kinds = {kind("small", 4, 12)};
+  kinds[0].machines = 2;
+  const std::vector<IdleMachine> idle = {{"box-1", "small", kNow - 2min}, {"box-2", "small", kNow - 2min}};
+  const auto shrunk = [&](std::vector<Waiting> waiting) {
+    const Snapshot snapshot = yard({machine("box-1", 4), machine("box-2", 4)}, {}, std::move(waiting));
+    return plan_growth(snapshot, plan(snapshot, {}, kNow), kinds, idle, {}, kNow).shrink;
+  };
+  const std::vector<std::string> both = {"box-1", "box-2"};
+  EXPECT_TRUE(shrunk({job(1, 3, 4)}).empty()) << "it needs one more, which comes";
+  EXPECT_EQ(shrunk({job(1, 4, 4)}), both) << "all that there can be are too few";
+  Waiting choosy = job(1, 2, 4);
+  choosy.asks.push_back({"ml.large", share(16), 1});
+  choosy.choices = {{"first", {}, {"small"}}, {"second", {}, {"small"}}};
+  EXPECT_EQ(shrunk({choosy}), both) << "of no choice";
+}
+
 }  // namespace
 }  // namespace trainyard::schedule
