@@ -57,6 +57,16 @@ TEST(Plan, NamesEachResourceAndWhoHoldsIt) {
             "; and for 1 more GPU on machine box-1 (needs 2, 1 free): held by training-job/x (1)");
 }
 
+TEST(Plan, AMissingByteIsNamed) {
+  Snapshot snapshot =
+      yard({machine("box-1", 8, 4)}, {running("training-job/x", "box-1", 0, 0)}, {job(1, 1, 4, 4)});
+  snapshot.running[0].hosts[0].share.memory_bytes = 1;
+  EXPECT_TRUE(plan(snapshot, {}, kNow).starts.empty());
+  EXPECT_EQ(
+      reason(snapshot, 1),
+      "waits for 0.001 more GiB of memory on machine box-1 (needs 4, 4 free): held by training-job/x (0)");
+}
+
 // Nobody knows when x ends, so whoever passed might delay the first.
 TEST(Plan, NobodyDelaysTheFirst) {
   const Snapshot snapshot = yard({machine("box-1", 8, 32)}, {running("training-job/x", "box-1", 4, 4)},

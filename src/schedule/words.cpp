@@ -129,8 +129,10 @@ std::string shortage_sentence(const std::vector<Shortage>& shortages) {
     for (const Resource resource : kResources) {
       const Shortage& shortage = shortages[i];
       const double needs = amount(shortage.needs, resource), free = amount(shortage.free, resource);
-      if (needs - free <= kRoundingCpus) continue;
-      text += (text.empty() ? "waits for " : "; and for ") + number(rounded_up(needs - free), 3) + " more " +
+      if (needs - free <= (resource == Resource::cpus ? kRoundingCpus : 0)) continue;
+      // A byte that is missing is missing: it shows as the least that is shown.
+      const double more = std::max(rounded_up(needs - free), 0.001);
+      text += (text.empty() ? "waits for " : "; and for ") + number(more, 3) + " more " +
               std::string(unit(resource)) + " on machine " + shortage.machine->name + " (needs " +
               number(rounded_up(needs), 3) + ", " + number(rounded_down(std::max(0.0, free)), 3) + " free)" +
               holders(shortage, resource);
