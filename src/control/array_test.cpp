@@ -304,6 +304,23 @@ TEST(Arrays, ChildByChildWorksOnArraysThatAreOver) {
   EXPECT_EQ(yard.counts("b"), "STARTING 1, FAILED 299");
 }
 
+TEST(Arrays, AnArrayThatMakesNoChildrenYetSaysWhy) {
+  ArrayYard yard;
+  ASSERT_TRUE(yard.create(yard.batch_job("first")));
+  NewJob a = yard.array_job("a", 3);
+  a.spec.batch->depends_on = {"first"};
+  ASSERT_TRUE(yard.create(a));
+  NewJob b = yard.array_job("b", 3);
+  b.spec.batch->depends_on_alike = {"a"};
+  ASSERT_TRUE(yard.create(b));
+  EXPECT_EQ(yard.find("a")->wait_reason, "waits for 1 job that it depends on");
+  EXPECT_EQ(yard.find("b")->wait_reason, "waits for the children of job/mnist (a) that its own depend on");
+  EXPECT_TRUE(yard.control->fronts()->queues.empty()) << "neither is ready to run";
+  yard.exit("first", 0);
+  EXPECT_EQ(yard.find("b")->children_made, 3u);
+  EXPECT_EQ(yard.find("b")->wait_reason, "");
+}
+
 // The first of those that are awaited runs for long: the others go on, and their counterparts with them.
 TEST(Arrays, NoChildIsMadeBeforeThoseThatItAwaits) {
   ArrayYard yard;

@@ -343,6 +343,11 @@ std::chrono::nanoseconds SingleWriter::reconcile_step() {
     if (reconcile_fault_ != fault.what())
       log(Level::error, "control", "reconciling failed", {{"why", fault.what()}});
     reconcile_fault_ = fault.what();
+    std::vector<schedule::Wait> waits;
+    for (const auto& job : live_.all())
+      if (job->state == JobState::waiting)
+        waits.push_back({job->number, "InternalServerError: planning failed: " + reconcile_fault_});
+    live_.say_why(std::move(waits));
     return {};
   }
 }

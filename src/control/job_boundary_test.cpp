@@ -160,5 +160,21 @@ TEST(JobBoundary, AFailedJobsAttemptIsRemoved) {
   EXPECT_TRUE(again->nothing());
 }
 
+TEST(JobBoundary, WhoeverWaitsIsToldThatReconcilingFails) {
+  Yard yard;
+  bool fails = true;
+  yard.settings.quotas = [&fails]() -> std::vector<domain::InstanceQuota> {
+    if (fails) throw std::runtime_error("no quotas");
+    return {};
+  };
+  yard.restart();
+  ASSERT_TRUE(yard.create(Yard::job("a", 1)));
+  EXPECT_EQ(yard.find("a")->wait_reason, "InternalServerError: planning failed: no quotas");
+  fails = false;
+  yard.run();
+  EXPECT_EQ(yard.find("a")->state, JobState::active);
+  EXPECT_EQ(yard.find("a")->wait_reason, "");
+}
+
 }  // namespace
 }  // namespace trainyard::control

@@ -27,7 +27,8 @@ std::map<JobKey, std::vector<Standing>> by_queue(const std::vector<std::shared_p
   std::vector<JobNumber> numbers;
   std::vector<const Job*> ready;
   for (const auto& job : jobs)
-    if (job->spec.batch && job->state == domain::JobState::waiting && job->awaits.empty()) {
+    if (job->spec.batch && job->state == domain::JobState::waiting && job->awaits.empty() &&
+        !job->is_array()) {
       numbers.push_back(job->number);
       ready.push_back(job.get());
     }

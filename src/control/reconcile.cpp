@@ -364,9 +364,19 @@ class Deciding {
   void show(const Job& job, ScheduleView& view) {
     if (holds(job)) view.hold(job);
     if (job.state != JobState::waiting || withdrawn_.contains(job.number)) return;
-    if (job.is_array() && job.awaits.empty()) return;
+    if (job.is_array() && job.awaits.empty()) return say_why_no_child_is_made(job);
     if (const auto waits = stand_in_line(job, view); !waits)
       decision_.waits.push_back({job.number, waits.error().message});
+  }
+
+  // An array that waits for another one's children (N_TO_N); any other makes its own now.
+  void say_why_no_child_is_made(const Job& array) {
+    for (const JobNumber number : array.awaits_alike)
+      if (const Job* other = job_of(number);
+          other && (other->state == JobState::waiting || other->state == JobState::active) &&
+          other->children_made <= array.children_made)
+        return decision_.waits.push_back(
+            {array.number, "waits for the children of " + job_title(*other) + " that its own depend on"});
   }
 
   // Where the planner fails, the waiting jobs that it fails on alone are to blame; the others are planned without them.
