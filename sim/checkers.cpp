@@ -333,6 +333,18 @@ void Checkers::excuse(JobNumber job, const std::string& why) { excuses_.emplace(
 
 // -- once all is calm
 
+void Checkers::every_wait_has_a_reason(control::ControlPlane& control) {
+  for (const auto& job : control.live_jobs()) {
+    const auto shown = control.find(job->number);
+    if (!shown || (*shown)->state != JobState::waiting || !(*shown)->wait_reason.empty()) {
+      no_reason_since_.erase(job->number);
+      continue;
+    }
+    const Duration since = no_reason_since_.try_emplace(job->number, world_.elapsed()).first->second;
+    World::check(world_.elapsed() - since < kReasonlessMax, title(*job) + " waits, and nobody is told why");
+  }
+}
+
 std::string Checkers::unfinished(ledger::Ledger& ledger, launch::Launcher& launcher) {
   for (const auto& [key, number] : acknowledged_) {
     const auto job = ledger.find_job(key);

@@ -13,6 +13,7 @@
 //   what is kept is kept             warm pools: their machines, for their time, for who asks for the same
 //   nothing fails without a cause    every failed job had a fault that was made
 //   time is what passed              no clock that jumps ends a job early, bills it more, or turns its history around
+//   every wait has a reason          that its user is told
 //   everything ends                  once faults stop
 //   the tables are the commands      applied again, they yield the same jobs
 #pragma once
@@ -21,6 +22,7 @@
 #include <set>
 #include <string>
 
+#include "control/control.hpp"
 #include "control/test_world.hpp"
 #include "domain/job.hpp"
 #include "launch/launcher.hpp"
@@ -31,6 +33,8 @@ namespace trainyard::sim {
 
 // Facts arrive, and steps are taken, a little after the instants that they are of.
 inline constexpr Duration kTimeTolerance = 5s;
+// A server that was suspended as the faults ended plans again after so long at the latest.
+inline constexpr Duration kReasonlessMax = 15min;
 
 // For sentences: "job 7 (mnist)".
 std::string title(const domain::Job& job);
@@ -75,6 +79,8 @@ class Checkers {
   void excuse(domain::JobNumber job, const std::string& why);
 
   // -- once all is calm
+  // A job that waits says why, but for the moment between its plan and its start.
+  void every_wait_has_a_reason(control::ControlPlane& control);
   // What has not ended yet; "" when everything has.
   std::string unfinished(ledger::Ledger& ledger, launch::Launcher& launcher);
   void at_the_end(ledger::Ledger& ledger, control::test::MemoryLogs& logs,
@@ -114,6 +120,7 @@ class Checkers {
   std::map<domain::JobNumber, uint32_t> failed_attempts_;         // through a fault of the yard
   std::map<domain::JobNumber, uint32_t> preemptions_;             // that were ordered
   std::map<domain::JobNumber, size_t> seen_transitions_;
+  std::map<domain::JobNumber, Duration> no_reason_since_;  // in true time
 
   struct Process {
     int runs = 0;

@@ -474,6 +474,7 @@ class Simulation {
 
   // What would run or wait for ever is stopped; then everything must end.
   void finish() {
+    in_server([this] { checkers_.every_wait_has_a_reason(*control_); });
     for (const control::NewJob& wish : wishes_) {
       const auto number = checkers_.jobs().find(wish.key);
       if (number == checkers_.jobs().end()) continue;
