@@ -13,13 +13,14 @@
 #include "entry/conductor.hpp"
 #include "entry/end_file.hpp"
 #include "entry/failure.hpp"
+#include "entry/loop_time.hpp"
 #include "entry/sockets.hpp"
 #include "entry/tags.hpp"
 
 namespace trainyard::entry {
 namespace {
 
-using Time = std::chrono::nanoseconds;
+using Time = LoopTime::Time;
 
 constexpr int kTerminatedCode = 143;  // 128 + SIGTERM
 constexpr int kNoSuchHostCode = 255;  // as ssh has it
@@ -55,7 +56,7 @@ class HostRun {
         variables_(std::move(prepared.variables)),
         plan_(std::move(prepared.plan)),
         signals_(signals),
-        clock_(clock),
+        time_(clock),
         random_(random),
         conductor_(plan_.hosts) {}
 
@@ -77,8 +78,8 @@ class HostRun {
  private:
   bool alone() const { return plan_.hosts.size() == 1; }
   bool leads() const { return plan_.hosts.front() == settings_.current_host; }
-  Time now() const { return clock_.monotonic(); }
-  bool finished() const {
+  Time now() { return time_.now(); }
+  bool finished() {
     if (!end_) return false;
     if (!children_.empty()) return false;
     // The failed host speaks first: it knows whether memory ran out, and the platform keeps the first word.
@@ -421,10 +422,7 @@ class HostRun {
       for (const Time time : {ended_at_ + kEndGrace, ended_at_ + kFailedHostLead})
         if (time > now()) also(time);
     }
-    int timeout = -1;
-    if (due)
-      timeout = static_cast<int>(std::clamp<int64_t>((*due - now()).count() / 1'000'000 + 1, 0, 3'600'000));
-    ::poll(waits.data(), waits.size(), timeout);
+    ::poll(waits.data(), waits.size(), time_.poll_timeout(due));
   }
 
   const Station& station_;
@@ -433,7 +431,7 @@ class HostRun {
   const Variables variables_;
   const Plan plan_;
   Signals& signals_;
-  Clock& clock_;
+  LoopTime time_;
   Random& random_;
 
   host::File listener_, helpers_;

@@ -14,7 +14,7 @@
 namespace trainyard::entry {
 
 // Hosts start together, but one may fetch and install for long before it joins the others; the job's own time
-// limit ends it earlier.
+// limit ends it earlier. Like all deadlines of the loop it counts the time that passed while the loop ran (loop_time.hpp).
 inline constexpr std::chrono::hours kJoinMax{24};
 inline constexpr Duration kConnectInterval = 200ms;
 // Processes that are told to end, once the job's end is known: nothing of theirs counts any more.

@@ -1,0 +1,39 @@
+// LoopTime is the time by which a host's loop keeps its deadlines: the time that passed while the loop ran.
+//
+// CLOCK_MONOTONIC stands while a machine is suspended, but goes on while a virtual machine is paused or a container is
+// frozen. Of such a gap kUnseenTimeMax counts at most (docs/decisions/32), so a deadline is as far away afterwards as it
+// was before. In return the loop must look often: while a deadline is ahead, poll_timeout() is at most kLookInterval.
+//
+// Threads: confined to one. Errors: none. Lifetime: the clock outlives it.
+#pragma once
+
+#include <algorithm>
+#include <optional>
+
+#include "base/watched_time.hpp"
+
+namespace trainyard::entry {
+
+inline constexpr Duration kUnseenTimeMax = 30s;
+// Well below kUnseenTimeMax: a busy machine wakes the loop late.
+inline constexpr Duration kLookInterval = 10s;
+
+class LoopTime {
+ public:
+  using Time = std::chrono::nanoseconds;
+
+  explicit LoopTime(Clock& clock) : time_(clock, kUnseenTimeMax) {}
+
+  Time now() { return time_.now(); }
+  // For poll(): milliseconds until the loop is to look again. -1: no deadline, an event is enough.
+  int poll_timeout(std::optional<Time> due) {
+    if (!due) return -1;
+    const auto left = std::chrono::ceil<Duration>(*due - now());
+    return int(std::clamp(left, Duration{}, kLookInterval).count());
+  }
+
+ private:
+  WatchedTime time_;
+};
+
+}  // namespace trainyard::entry
