@@ -130,5 +130,19 @@ TEST(Contract, EntryIsToldWhatItCannotSee) {
   EXPECT_FALSE(read_entry_told("[1"));
 }
 
+TEST(Contract, EntryIsToldNoImpossibleShare) {
+  const auto read = [](const std::string& cpus) {
+    return read_entry_told(R"({"gang_secret":"5ec7e7","cpus":)" + cpus + "}");
+  };
+  for (const char* cpus : {"0", "0.5", "1048576"}) EXPECT_TRUE(read(cpus)) << cpus;
+  for (const char* cpus :
+       {"-1", "2147483648", "4294967296", "9223372036854775807", "18446744073709551615", "1e300", "-1e300"}) {
+    const auto told = read(cpus);
+    ASSERT_FALSE(told) << cpus;
+    EXPECT_NE(told.error().message.find("host.json: invalid cpus: "), std::string::npos)
+        << told.error().message;
+  }
+}
+
 }  // namespace
 }  // namespace trainyard::contract

@@ -13,6 +13,9 @@ Result<EntryTold> read_entry_told(std::string_view json) {
   EntryTold told;
   told.gang_secret = TRY(string_at(document, "gang_secret").in("host.json"));
   told.cpus = TRY(double_at(document, "cpus").in("host.json"));
+  if (!(told.cpus >= 0 && told.cpus <= kEntryCpusMax))
+    return invalid("host.json: invalid cpus: " + document["cpus"].dump() + " is not within 0 to " +
+                   Json(kEntryCpusMax).dump());
   return told;
 }
 

@@ -17,6 +17,9 @@ inline constexpr std::string_view kEntryInit = "--init";  // then: the program t
 inline constexpr std::string_view kEntryFolder = "/opt/trainyard/told";  // a folder that the job may write
 inline constexpr std::string_view kEntryFile = "/opt/trainyard/told/host.json";
 
+// vCPU of one host; beyond all machines.
+inline constexpr double kEntryCpusMax = 1 << 20;
+
 struct EntryTold {
   std::string gang_secret;  // by which the hosts of one attempt know each other
   double cpus = 0;          // the host's share; 0: not limited

@@ -29,7 +29,10 @@ Result<KeeperOrder> decode_keeper_order(std::string_view bytes) {
   if (json.contains("clear")) return KeeperOrder(Clear{});
   if (json.contains("signal")) {
     SignalChild signal;
-    signal.number = int(TRY(int_at(json, "signal")));
+    const int64_t number = TRY(int_at(json, "signal"));
+    if (number < 1 || number > kSignalMax)
+      return corrupt("invalid signal " + std::to_string(number) + " in an order to a keeper");
+    signal.number = int(number);
     signal.all = TRY(bool_at(json, "all"));
     return KeeperOrder(signal);
   }

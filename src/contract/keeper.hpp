@@ -51,6 +51,7 @@ struct Cleared {};
 using KeeperAnswer = std::variant<Started, NotStarted, Ended, Cleared>;
 
 inline constexpr size_t kKeeperReasonBytesMax = 1000;
+inline constexpr int kSignalMax = 64;  // Linux's last one
 
 std::string encode(const KeeperOrder& order);
 std::string encode(const KeeperAnswer& answer);

@@ -36,5 +36,16 @@ TEST(Keeper, WhatIsNeitherIsCorrupt) {
     EXPECT_FALSE(decode_keeper_order(wrong)) << wrong;
 }
 
+TEST(Keeper, OnlySignalsOfLinuxAreSent) {
+  const auto read = [](const std::string& number) {
+    return decode_keeper_order(R"({"signal":)" + number + R"(,"all":true})");
+  };
+  for (const char* number : {"1", "9", "64"}) EXPECT_TRUE(read(number)) << number;
+  // The last of them would be 9 in 32 bits.
+  for (const char* number : {"0", "-1", "65", "2147483648", "4294967296", "9223372036854775807",
+                             "18446744073709551615", "4294967305"})
+    EXPECT_FALSE(read(number)) << number;
+}
+
 }  // namespace
 }  // namespace trainyard::contract
