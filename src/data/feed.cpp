@@ -126,7 +126,10 @@ Result<void> Feed::fetch(const Item& item, Backlog& backlog) {
       // A record says its length first, and a gzip knows it last: it is read twice.
       std::vector<char> counted(kCountingBytes);
       bytes = 0;
-      while (const size_t got = TRY(stream->read(counted))) bytes += got;
+      while (const size_t got = TRY(stream->read(counted))) {
+        bytes += got;
+        TRY(check_record(bytes));  // a small gzip may be of any length
+      }
       uint64_t compressed = 0;
       stream = TRY(open(*item.from, compressed));
     }

@@ -155,5 +155,13 @@ TEST_F(FeedTest, MayBeLeftAtAnyPoint) {
   EXPECT_EQ(feed.next().error().kind, Kind::cancelled);
 }
 
+TEST_F(FeedTest, AGzipThatIsTooLongForARecordIsNotReadToItsEnd) {
+  std::string member = gzip(std::string(1 << 20, '\0')), many;
+  for (int mebibytes = 0; mebibytes < 600; ++mebibytes) many += member;
+  put("bomb", many + "this is no gzip");
+  EXPECT_NE(bytes(contents({"bomb"}), {true, true}).find("one RecordIO record holds less than 512 MiB"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace trainyard::data

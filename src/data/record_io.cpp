@@ -49,7 +49,8 @@ Result<std::optional<std::string>> RecordDecoder::next() {
       return corrupt("a record does not begin with RecordIO's magic");
     const uint32_t word = from_little_endian(rest.substr(4));
     const uint32_t flag = word >> 29, length = word & kRecordBytesMax;
-    if (length + (split_ ? split_->size() : 0) > record_bytes_max_)
+    // The magic that a split left out comes back between two parts.
+    if (length + (split_ ? split_->size() + sizeof kRecordMagic : 0) > record_bytes_max_)
       return exhausted("a record is longer than " + human_bytes(record_bytes_max_));
     const size_t whole = kRecordHeadBytes + length + record_padding(length);
     if (rest.size() < whole) return std::optional<std::string>();

@@ -67,5 +67,18 @@ TEST(RecordIO, FaultsAreSaidInWords) {
   EXPECT_NE(read(written(std::string(100, 'x')), 1000, 99).find("longer than 99"), std::string::npos);
 }
 
+TEST(RecordIO, NoLengthIsBelieved) {
+  const auto with_length = [](uint32_t length) { return word(kRecordMagic) + word(length); };
+  EXPECT_EQ(read(with_length(0)), "|");
+  for (const uint32_t length : {100u, 1u << 28, uint32_t(kRecordBytesMax)})
+    EXPECT_NE(read(with_length(length), 1000, 99).find("longer than 99"), std::string::npos) << length;
+  // All 32 bits are set: the flag is unknown, and the length the largest.
+  EXPECT_NE(read(with_length(UINT32_MAX), 1000, 99).find("longer than 99"), std::string::npos);
+  // Parts of a split record count together, with the magic between them.
+  const std::string parts = part(1, std::string(48, 'x')) + part(3, std::string(48, 'y'));
+  EXPECT_EQ(read(parts, 1000, 100).size(), 101u);
+  EXPECT_NE(read(parts, 1000, 99).find("longer than 99"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace trainyard::data
