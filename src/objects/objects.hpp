@@ -71,6 +71,8 @@ std::string_view fault_of(const Error& error);
 inline constexpr size_t kKeyBytesMax = 1024;        // as S3
 inline constexpr uint32_t kPartsMax = 10'000;       // as S3
 inline constexpr uint64_t kPartBytesMin = 5 << 20;  // as S3; the last part may be smaller
+// Of one object: 1 PiB, far above S3's 50 TB, and so little that thousands of objects are summed in 64 bits.
+inline constexpr uint64_t kObjectBytesMax = uint64_t(1) << 50;
 
 // Bytes first..last inclusive; last is clamped to the object's end. With `from_end`, the last so many bytes
 // instead (all of them when the object is shorter).

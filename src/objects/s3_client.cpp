@@ -188,7 +188,7 @@ class S3 final : public Objects {
     for (const auto& one : xml.children) {
       if (one.name == "Contents") {
         page.objects.push_back({.key = TRY(percent_decode(one.text_of("Key"), true)),
-                                .bytes = TRY(number_of(one.text_of("Size"), "size")),
+                                .bytes = TRY(length_of(one.text_of("Size"))),
                                 .etag = without_quotes(one.text_of("ETag")),
                                 .modified = TRY(instant_of(one.text_of("LastModified")))});
       } else if (one.name == "CommonPrefixes") {
@@ -305,9 +305,8 @@ class S3 final : public Objects {
                                    .query = {{"uploadId", upload_id}, {"part-number-marker", marker}}}));
       for (const auto& one : xml.children) {
         if (one.name != "Part") continue;
-        PartInfo part{uint32_t(TRY(number_of(one.text_of("PartNumber"), "part number"))),
-                      without_quotes(one.text_of("ETag")), TRY(number_of(one.text_of("Size"), "size")),
-                      TRY(instant_of(one.text_of("LastModified")))};
+        PartInfo part{TRY(part_number_of(one.text_of("PartNumber"))), without_quotes(one.text_of("ETag")),
+                      TRY(length_of(one.text_of("Size"))), TRY(instant_of(one.text_of("LastModified")))};
         for (const char* algorithm : {"crc32", "crc32c", "crc64nvme", "sha1", "sha256"}) {
           std::string base64 = one.text_of(element_of(algorithm));
           if (!base64.empty()) part.checksums[algorithm] = std::move(base64);

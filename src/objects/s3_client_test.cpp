@@ -281,5 +281,60 @@ TEST_F(S3ClientTest, BadEndpointsAreRefused) {
     EXPECT_FALSE(open_s3({.endpoint = endpoint}, clock_)) << endpoint;
 }
 
+TEST_F(S3ClientTest, NumbersOfTheEndpointAreChecked) {
+  std::string size, part = "1";
+  Endpoint endpoint([&](host::Stream& stream, const std::string&) {
+    const std::string of_all = "<Size>" + size + "</Size><LastModified>2026-11-20T09:45:00Z</LastModified>";
+    reply(stream, 200,
+          stream.head().target.find("uploadId") == std::string::npos
+              ? "<ListBucketResult><Contents><Key>k</Key>" + of_all + "</Contents></ListBucketResult>"
+              : "<ListPartsResult><Part><PartNumber>" + part + "</PartNumber>" + of_all +
+                    "</Part></ListPartsResult>");
+  });
+  auto objects = client_of(endpoint.url());
+  for (const char* good : {"0", "2147483648", "4294967296", "1125899906842624"}) {
+    size = good;
+    const auto listed = objects->list("bucket", {});
+    ASSERT_TRUE(listed) << listed.error().message;
+    EXPECT_EQ(std::to_string(listed->objects.at(0).bytes), good);
+    EXPECT_TRUE(objects->list_parts("bucket", "k", "upload"));
+  }
+  for (const char* bad :
+       {"", "-1", "1125899906842625", "9223372036854775807", "18446744073709551615", "1e3"}) {
+    size = bad;
+    const auto listed = objects->list("bucket", {});
+    ASSERT_FALSE(listed) << bad;
+    EXPECT_EQ(listed.error().kind, Kind::corrupt);
+    EXPECT_NE(listed.error().message.find("length"), std::string::npos) << listed.error().message;
+    EXPECT_FALSE(objects->list_parts("bucket", "k", "upload")) << bad;
+  }
+  size = "1";
+  // The last of them would be 1 in 32 bits.
+  for (const char* bad :
+       {"0", "-1", "10001", "2147483648", "4294967296", "9223372036854775807", "4294967297"}) {
+    part = bad;
+    const auto listed = objects->list_parts("bucket", "k", "upload");
+    ASSERT_FALSE(listed) << bad;
+    EXPECT_NE(listed.error().message.find("part number"), std::string::npos) << listed.error().message;
+  }
+}
+
+TEST_F(S3ClientTest, ALengthBeyondAllObjectsIsNotBelieved) {
+  std::string total;
+  Endpoint endpoint([&](host::Stream& stream, const std::string&) {
+    reply(stream, 206, "1234567890", {{"Content-Range", "bytes 0-9/" + total}, {"ETag", "\"e\""}});
+  });
+  auto objects = client_of(endpoint.url());
+  const Range range{0, 9, {}};
+  total = "1125899906842624";
+  EXPECT_TRUE(objects->get("bucket", "key", range));
+  for (const char* bad : {"", "*", "-1", "1125899906842625", "9223372036854775807", "18446744073709551616"}) {
+    total = bad;
+    const auto got = objects->get("bucket", "key", range);
+    ASSERT_FALSE(got) << bad;
+    EXPECT_EQ(got.error().kind, Kind::corrupt) << bad;
+  }
+}
+
 }  // namespace
 }  // namespace trainyard::objects

@@ -55,7 +55,10 @@ Result<Record> parse(std::string_view text, uint64_t object_bytes) {
   if (json.contains("upload_id")) record.upload_id = TRY(string_at(json, "upload_id"));
   if (!json.contains("parts")) return record;
   const int64_t parts = TRY(int_at(json, "parts")), bytes = TRY(int_at(json, "bytes"));
-  if (parts < 1 || parts > kPartsMax || bytes < 0 || object_bytes != part_list_bytes(uint32_t(parts)))
+  if (bytes < 0 || uint64_t(bytes) > kObjectBytesMax)
+    return corrupt("its length " + std::to_string(bytes) + " is not within 0 to " +
+                   std::to_string(kObjectBytesMax));
+  if (parts < 1 || parts > kPartsMax || object_bytes != part_list_bytes(uint32_t(parts)))
     return corrupt("its list of parts has another length");
   if (!is_upload_id(record.upload_id)) return corrupt("its upload ID is invalid");
   record.parts = uint32_t(parts);

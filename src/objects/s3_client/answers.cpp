@@ -87,12 +87,21 @@ std::string without_quotes(std::string etag) {
   return etag;
 }
 
-Result<uint64_t> number_of(const std::string& text, const char* what) {
+Result<uint64_t> number_of(const std::string& text, const char* what, uint64_t least, uint64_t most) {
   const auto number = parse_int(text);
   if (!number || *number < 0)
     return corrupt(std::string("the endpoint's answer has no ") + what + ": '" + shorten(to_utf8(text), 40) +
                    "'");
+  if (uint64_t(*number) < least || uint64_t(*number) > most)
+    return corrupt(std::string("invalid ") + what + " in the endpoint's answer: " + text + " is not within " +
+                   std::to_string(least) + " to " + std::to_string(most));
   return uint64_t(*number);
+}
+
+Result<uint64_t> length_of(const std::string& text) { return number_of(text, "length", 0, kObjectBytesMax); }
+
+Result<uint32_t> part_number_of(const std::string& text) {
+  return uint32_t(TRY(number_of(text, "part number", 1, kPartsMax)));
 }
 
 Result<Instant> instant_of(const std::string& text) {
@@ -109,8 +118,8 @@ Result<ObjectInfo> object_info_of(const HttpHead& head, const std::string& key) 
   const auto modified = parse_http_date(head.get("last-modified"));
   if (modified) info.modified = *modified;
   const std::string range = head.get("content-range");  // "bytes 0-9/1234"
-  info.bytes = TRY(range.empty() ? number_of(head.get("content-length"), "length")
-                                 : number_of(range.substr(range.rfind('/') + 1), "length"));
+  info.bytes =
+      TRY(length_of(range.empty() ? head.get("content-length") : range.substr(range.rfind('/') + 1)));
   for (const auto& [name, value] : head.headers) {
     constexpr std::string_view kMetadata = "x-amz-meta-", kChecksum = "x-amz-checksum-";
     if (name.starts_with(kMetadata)) info.metadata[name.substr(kMetadata.size())] = value;

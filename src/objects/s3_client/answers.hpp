@@ -25,8 +25,12 @@ Refusal refusal_of(const HttpAnswer& answer, const std::string& doing);
 // Headers of a get or head. Errors: corrupt.
 Result<ObjectInfo> object_info_of(const HttpHead& head, const std::string& key);
 
-// A whole number as S3 writes it. Errors: corrupt, naming what it is.
-Result<uint64_t> number_of(const std::string& text, const char* what);
+// A whole number within least .. most, as S3 writes it. Errors: corrupt, naming what it is.
+Result<uint64_t> number_of(const std::string& text, const char* what, uint64_t least, uint64_t most);
+// The length of an object or a part: 0 .. kObjectBytesMax. Errors: corrupt.
+Result<uint64_t> length_of(const std::string& text);
+// 1 .. kPartsMax. Errors: corrupt.
+Result<uint32_t> part_number_of(const std::string& text);
 Result<Instant> instant_of(const std::string& text);
 std::string without_quotes(std::string etag);
 
