@@ -3,12 +3,17 @@
 #include <algorithm>
 
 #include "agent/key_paths.hpp"
+#include "base/arithmetic.hpp"
 #include "base/text.hpp"
 #include "data/manifest.hpp"
 #include "data/order.hpp"
 
 namespace trainyard::agent {
 namespace {
+
+// Items of a channel are counted in 32 bits.
+static_assert(kListedObjectsMax <= UINT32_MAX && data::kManifestBytesMax <= UINT32_MAX &&
+              data::kAugmentedBytesMax <= UINT32_MAX);
 
 // An error of the store that concerns a channel's own address, in words.
 Error in_words(Error error, const objects::Location& location, const std::string& uri) {
@@ -118,13 +123,10 @@ Result<Downloaded> download_channel(objects::Objects& objects, const domain::Cha
   const size_t common = TRY(objects::parse_s3_uri(done.prefix_uri)).key.size();
   for (const auto& download : downloads) {
     done.keys.push_back(download.key.substr(common));
-    done.bytes += download.bytes;
+    done.bytes = saturating_add(done.bytes, download.bytes);
   }
   done.files = downloads.size();
-  const auto free_bytes = directory.free_bytes();
-  if (free_bytes && done.bytes > *free_bytes)
-    return exhausted("there is no room on the disk: the channel has " + human_bytes(done.bytes) + ", and " +
-                     human_bytes(*free_bytes) + " are free");
+  if (const auto free_bytes = directory.free_bytes()) TRY(check_room(downloads, *free_bytes, "the channel"));
   auto fetched = fetch_all(objects, downloads, directory, interruption);
   if (!fetched) return std::move(fetched).error();
   return done;

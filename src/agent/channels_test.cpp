@@ -197,5 +197,26 @@ TEST_F(DownloadTest, AnInterruptionEndsIt) {
   EXPECT_EQ(download(channel_of("s3://data/in")).error().kind, Kind::cancelled);
 }
 
+TEST(CheckRoom, AddsWhatAListingSays) {
+  const auto check = [](const std::vector<uint64_t>& lengths, uint64_t free_bytes) {
+    std::vector<Download> downloads;
+    for (const uint64_t length : lengths) downloads.push_back({"b", "k", "k", length, "e"});
+    const auto checked = check_room(downloads, free_bytes, "s3://b/");
+    if (!checked) EXPECT_EQ(checked.error().kind, Kind::exhausted);
+    return checked ? "" : checked.error().message;
+  };
+  const uint64_t two_gib = uint64_t(1) << 31, four_gib = uint64_t(1) << 32;
+  EXPECT_EQ(check({}, 0), "");
+  EXPECT_EQ(check({0}, 0), "");
+  EXPECT_EQ(check({two_gib, two_gib}, four_gib), "");
+  EXPECT_EQ(check({two_gib, two_gib, 1}, four_gib),
+            "there is no room on the disk: s3://b/ has 4.0 GiB, and 4.0 GiB are free");
+  for (const uint64_t length : {objects::kObjectBytesMax + 1, uint64_t(INT64_MAX), UINT64_MAX})
+    EXPECT_NE(check({1, length}, UINT64_MAX).find("key 'k' is said to have "), std::string::npos) << length;
+  // 2^50 bytes, 2^14 times: a sum that wraps would be 0.
+  const std::vector<uint64_t> many(1 << 14, objects::kObjectBytesMax);
+  EXPECT_NE(check(many, 1 << 20).find("there is no room on the disk"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace trainyard::agent

@@ -11,6 +11,8 @@
 #include <thread>
 
 #include "agent/key_paths.hpp"
+#include "base/arithmetic.hpp"
+#include "base/text.hpp"
 
 namespace trainyard::agent {
 namespace {
@@ -78,6 +80,21 @@ Result<std::vector<Piece>> prepare(const std::vector<Download>& downloads, const
 }
 
 }  // namespace
+
+Result<void> check_room(const std::vector<Download>& downloads, uint64_t free_bytes,
+                        const std::string& what) {
+  uint64_t bytes = 0;
+  for (const auto& download : downloads) {
+    if (download.bytes > objects::kObjectBytesMax)
+      return exhausted("key " + in_quotes(download.key) + " is said to have " + human_bytes(download.bytes) +
+                       "; an object has at most " + human_bytes(objects::kObjectBytesMax));
+    // A million listed lengths may be more than 64 bits hold.
+    bytes = saturating_add(bytes, download.bytes);
+  }
+  if (bytes <= free_bytes) return {};
+  return exhausted("there is no room on the disk: " + what + " has " + human_bytes(bytes) + ", and " +
+                   human_bytes(free_bytes) + " are free");
+}
 
 Result<std::vector<objects::ObjectInfo>> list_all(objects::Objects& objects,
                                                   const objects::Location& location,

@@ -34,6 +34,10 @@ struct Download {
   std::string etag;  // as it was listed; "" = not known, and it is fetched in one piece
 };
 
+// There is room for all of them on a disk with so many free bytes; `what` they are of, in words for the user. Errors:
+// exhausted: there is not, or one is said to be larger than kObjectBytesMax.
+Result<void> check_room(const std::vector<Download>& downloads, uint64_t free_bytes, const std::string& what);
+
 // Everything below the prefix, in order of keys. Errors also: exhausted, past kListedObjectsMax.
 Result<std::vector<objects::ObjectInfo>> list_all(objects::Objects& objects,
                                                   const objects::Location& location,

@@ -23,7 +23,7 @@ std::vector<wire::MetricPoint> MetricFiles::look(const Tree& base, Instant now) 
 
 std::vector<wire::MetricPoint> MetricFiles::look_last(const Tree& base, Instant now) {
   std::vector<wire::MetricPoint> points;
-  while (look_at_all(base, now, true, points)) {
+  for (int looks = 0; looks < kMetricLastLooksMax && look_at_all(base, now, true, points); ++looks) {
   }
   return points;
 }

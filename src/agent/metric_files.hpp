@@ -31,6 +31,8 @@ inline constexpr size_t kMetricFilesMax = 256;
 inline constexpr size_t kMetricLineBytesMax = 4096, kMetricNameBytesMax = 255;
 // Of one file at one look: who writes more than a megabyte a second is behind, and catches up at the end.
 inline constexpr size_t kMetricBytesOfLookMax = 1 << 20;
+// At the end so many looks at all files: a sparse file has any size, and costs its program nothing.
+inline constexpr int kMetricLastLooksMax = 1024;
 // What CloudWatch takes of times that are not now.
 inline constexpr Duration kMetricAgeMax = 14 * 24h, kMetricAheadMax = 2h;
 
@@ -40,7 +42,8 @@ class MetricFiles {
  public:
   // What whole lines were written since the last call. `base` is what the job sees as /opt/ml.
   std::vector<wire::MetricPoint> look(const Tree& base, Instant now);
-  // The same once nothing writes any more: to the end of every file, its last line included.
+  // The same once nothing writes any more: to the end of every file, its last line included, or as far as
+  // kMetricLastLooksMax looks go.
   std::vector<wire::MetricPoint> look_last(const Tree& base, Instant now);
 
  private:

@@ -133,5 +133,11 @@ TEST_F(MetricFilesTest, AreReadToTheEndHoweverLong) {
   EXPECT_EQ(rest.back().value, 2) << "what is too long to be a line is passed over";
 }
 
+TEST_F(MetricFilesTest, AFileOfAnySizeHasAnEnd) {
+  write("1.json", line("loss", 1) + "\n");
+  ASSERT_EQ(::truncate((place() + "/1.json").c_str(), off_t{1} << 43), 0) << "8 TiB of nothing";
+  EXPECT_EQ(values(files_.look_last(base_, kNow)), Values{1});
+}
+
 }  // namespace
 }  // namespace trainyard::agent

@@ -46,8 +46,9 @@ Result<bool> is_the_same(const host::File& file, const Stamp& before, const std:
 // store: programs look for their newest checkpoint by it.
 Result<Stamp> hand_over(const Tree& tree, const std::string& path, Instant modified) {
   const auto file = TRY(tree.open_file(path));
-  const int64_t milliseconds = to_milliseconds(modified);
-  const timespec time{milliseconds / 1000, milliseconds % 1000 * 1'000'000};
+  // Before 1970 too, the nanoseconds are not negative.
+  const auto second = std::chrono::floor<std::chrono::seconds>(modified);
+  const timespec time{second.time_since_epoch().count(), (modified - second).count() * 1'000'000};
   const timespec times[2] = {time, time};
   if (::fchmod(file.descriptor(), 0666) != 0 || ::futimens(file.descriptor(), times) != 0)
     return from_errno(path);
@@ -85,7 +86,6 @@ Result<void> Mirror::restore(const Interruption& interruption) {
 
   std::vector<Download> downloads;
   std::map<std::string, Instant> modified;
-  uint64_t bytes = 0;
   for (const auto& object : *listed) {
     const std::string rest = object.key.substr(settings_.to.key.size());
     if (rest.empty() || rest.ends_with('/') || is_left_out(rest)) continue;
@@ -95,7 +95,6 @@ Result<void> Mirror::restore(const Interruption& interruption) {
       continue;
     }
     modified[*path] = object.modified;
-    bytes += object.bytes;
     downloads.push_back({settings_.to.bucket, object.key, std::move(*path), object.bytes, object.etag});
   }
   // A file in a directory's place is what a crash in the middle of a change left: the directory is newer.
@@ -105,9 +104,7 @@ Result<void> Mirror::restore(const Interruption& interruption) {
     if (hidden) tell_once(download.path, "there are also files below it");
     return hidden;
   });
-  if (const auto free_bytes = tree.free_bytes(); free_bytes && bytes > *free_bytes)
-    return exhausted("there is no room on the disk: " + uri() + " has " + human_bytes(bytes) + ", and " +
-                     human_bytes(*free_bytes) + " are free");
+  if (const auto free_bytes = tree.free_bytes()) TRY(check_room(downloads, *free_bytes, uri()));
   TRY(fetch_all(objects_, downloads, tree, interruption));
   std::set<std::string> directories;
   for (const auto& download : downloads) {

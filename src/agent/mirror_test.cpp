@@ -279,5 +279,32 @@ TEST_F(MirrorTest, AnInterruptionEndsTheLastTurn) {
   EXPECT_EQ(keys(), "");
 }
 
+TEST(MirrorTime, AnObjectFromBefore1970IsRestored) {
+  class EarlyClock final : public Clock {
+   public:
+    Instant now() override { return from_milliseconds(-1); }
+    std::chrono::nanoseconds monotonic() override { return {}; }
+  } early;
+  SeededRandom random(1);
+  const host::TemporaryDirectory directory;
+  const auto store = objects::make_memory(early, random);
+  ASSERT_TRUE(store->create_bucket("yard", "eu-west-1"));
+  ASSERT_TRUE(objects::write_all(*store, "yard", "old", "1"));
+  JobKeys keys;
+  Heard heard;
+  MirrorSettings settings;
+  settings.directory = "here";
+  settings.to = {"yard", ""};
+  const auto mirror =
+      std::make_unique<Mirror>(settings, *Tree::open(directory.path()), *store, keys, heard, early);
+  const Interruption interruption;
+  const auto restored = mirror->restore(interruption);
+  ASSERT_TRUE(restored) << restored.error().message;
+  struct stat status {};
+  ASSERT_EQ(::stat((directory.path() + "/here/old").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mtim.tv_sec, -1);
+  EXPECT_EQ(status.st_mtim.tv_nsec, 999'000'000);
+}
+
 }  // namespace
 }  // namespace trainyard::agent

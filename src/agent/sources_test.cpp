@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <filesystem>
 
 #include "host/files.hpp"
@@ -168,6 +169,61 @@ TEST(Sources, TheSecretIsOfOneAttempt) {
   EXPECT_EQ(secret, gang_secret({7, 1}, "token"));
   EXPECT_NE(secret, gang_secret({7, 2}, "token"));
   EXPECT_NE(secret, gang_secret({7, 1}, "other"));
+}
+
+// A plain tar whose only header says so many bytes; no content follows.
+std::string tar_that_says(int64_t bytes) {
+  std::string header(512, '\0');
+  header.replace(0, 4, "file");
+  header.replace(100, 7, "0000644");
+  header.replace(257, 8,
+                 std::string("ustar\0"
+                             "00",
+                             8));
+  header[156] = '0';
+  // GNU's form of large numbers: 12 bytes, the first one 0x80, or 0xff where it is negative.
+  for (size_t i = 0; i < 12; ++i)
+    header[124 + i] = i < 4 ? char(bytes < 0 ? 0xff
+                                   : i == 0  ? 0x80
+                                             : 0)
+                            : char(uint64_t(bytes) >> (8 * (11 - i)));
+  header.replace(148, 8, "        ");
+  unsigned sum = 0;
+  for (const char each : header) sum += static_cast<unsigned char>(each);
+  char text[16];
+  std::snprintf(text, sizeof text, "%06o", sum);
+  header.replace(148, 7, std::string(text, 7));
+  return header;
+}
+
+TEST(Sources, LengthsThatAnArchiveSaysAreChecked) {
+  host::TemporaryDirectory directory;
+  const auto length = [](int64_t bytes) -> Result<uint64_t> {
+    const std::string tar = tar_that_says(bytes);
+    size_t at = 0;
+    const auto reader = TRY(read_tar([&](std::span<char> buffer) -> Result<size_t> {
+      const size_t taken = std::min(buffer.size(), tar.size() - at);
+      std::copy_n(tar.data() + at, taken, buffer.data());
+      at += taken;
+      return taken;
+    }));
+    const auto entry = TRY(reader->next());
+    return entry ? entry->bytes : UINT64_MAX;
+  };
+  for (const int64_t bytes : {int64_t(0), int64_t(1) << 31, int64_t(1) << 32, int64_t(kTarFileBytesMax)}) {
+    const auto read = length(bytes);
+    ASSERT_TRUE(read) << bytes << ": " << read.error().message;
+    EXPECT_EQ(*read, uint64_t(bytes));
+  }
+  for (const int64_t bytes :
+       {int64_t(-1), INT64_MIN, int64_t(kTarFileBytesMax) + 1, INT64_MAX - 1, INT64_MAX}) {
+    const auto read = length(bytes);
+    ASSERT_FALSE(read) << bytes << ": " << *read;
+    EXPECT_EQ(read.error().kind, Kind::corrupt) << bytes;
+  }
+  const auto unpacked = unpack(tar_that_says(int64_t(kSourceBytesMax) + 1), directory.path());
+  ASSERT_FALSE(unpacked);
+  EXPECT_EQ(unpacked.error().kind, Kind::exhausted);
 }
 
 }  // namespace

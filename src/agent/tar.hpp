@@ -24,6 +24,9 @@ using Sink = std::function<Result<void>(std::span<const char>)>;
 // At most as many bytes as the buffer has; 0 at the end.
 using Source = std::function<Result<size_t>(std::span<char>)>;
 
+// Of one file of an archive that is read: as an object, which it may become.
+inline constexpr uint64_t kTarFileBytesMax = uint64_t(1) << 50;
+
 struct TarEntry {
   enum class Type { file, directory, link };
   std::string name;  // "a/b", no slash at its ends

@@ -46,6 +46,10 @@ class Reader final : public TarReader {
       case AE_IFREG: {
         const int64_t bytes = libarchive().archive_entry_size(header);
         if (bytes < 0) return corrupt("'" + shorten(entry.name, 200) + "' has no length");
+        if (static_cast<uint64_t>(bytes) > kTarFileBytesMax)
+          return corrupt("'" + shorten(entry.name, 200) + "' is said to have " +
+                         human_bytes(static_cast<uint64_t>(bytes)) + "; a file has at most " +
+                         human_bytes(kTarFileBytesMax));
         entry.bytes = static_cast<uint64_t>(bytes);
         break;
       }
