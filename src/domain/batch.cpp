@@ -359,6 +359,11 @@ std::vector<JobState> states_of(BatchStatus status) {
   return {JobState::failed, JobState::stopped};
 }
 
+std::string container_reason(Fault fault, const std::string& failure) {
+  if (fault != Fault::algorithm) return failure;
+  return failure.starts_with("OutOfMemory") ? "OutOfMemoryError: Container killed due to memory usage" : "";
+}
+
 AttemptEnd end_of(const Job& job, const Attempt& attempt) {
   AttemptEnd end;
   end.exit_code = attempt.exit_code;
@@ -371,10 +376,7 @@ AttemptEnd end_of(const Job& job, const Attempt& attempt) {
   }
   const Fault fault = attempt.fault.value_or(Fault::algorithm);
   end.status_reason = status_reason_of(fault, attempt.exit_code, attempt.machine);
-  if (fault != Fault::algorithm)
-    end.reason = attempt.failure;
-  else if (attempt.failure.starts_with("OutOfMemory"))
-    end.reason = "OutOfMemoryError: Container killed due to memory usage";
+  end.reason = container_reason(fault, attempt.failure);
   // Of one that was over before, somebody wrote down that another follows.
   const bool told_to_stop = job.stop_cause != StopCause::none && job.stop_cause != StopCause::host_failed;
   if (last && told_to_stop && attempt.interruption.empty())

@@ -128,6 +128,8 @@ std::vector<JobState> states_of(BatchStatus status);
 
 // Of an attempt of this job that failed or ended. The words of AWS, since rules match them.
 AttemptEnd end_of(const Job& job, const Attempt& attempt);
+// What is told of a container beside its exit code; nothing of what it wrote itself.
+std::string container_reason(Fault fault, const std::string& failure);
 // statusReason: why it waits, or how it ended.
 std::string batch_status_reason(const Job& job);
 // AWS_BATCH_*: what the container of a host of this attempt finds.

@@ -4,6 +4,7 @@
 #include "api/operations/batch.hpp"
 #include "api/operations/batch_container.hpp"
 #include "api/operations/batch_nodes.hpp"
+#include "api/operations/listed_failure.hpp"
 #include "api/operations/training_job.hpp"
 #include "api/protocol/json.hpp"
 #include "base/check.hpp"
@@ -279,7 +280,7 @@ batch::JobSummary summary_of_batch(const domain::Job& job) {
     const domain::AttemptEnd end = domain::end_of(job, *attempt);
     summary.container.emplace();
     if (end.exit_code) summary.container->exit_code = *end.exit_code;
-    summary.container->reason = unless_empty(end.reason);
+    summary.container->reason = unless_empty(listed_failure(end.reason));
   }
   return summary;
 }

@@ -39,8 +39,7 @@ Outcome<domain::JobDefinition> find_definition(const Services& services, const C
   query.active = true;
   query.definitions_max = 1;
   if (const size_t colon = name.rfind(':'); colon != std::string::npos) {
-    const auto revision = parse_int(std::string_view(name).substr(colon + 1));
-    query.revision = revision && *revision > 0 && *revision < UINT32_MAX ? uint32_t(*revision) : 0;
+    query.revision = revision_in(std::string_view(name).substr(colon + 1));
     name.resize(colon);
   }
   query.name = name;

@@ -4,6 +4,7 @@
 
 #include "api/operations/batch.hpp"
 #include "api/operations/batch_container.hpp"
+#include "api/operations/listed_failure.hpp"
 #include "base/check.hpp"
 #include "control/control.hpp"
 #include "control/state.hpp"
@@ -187,6 +188,16 @@ Outcome<Nodes> nodes_of(const batch::NodeProperties& properties,
   return nodes;
 }
 
+namespace {
+
+// For those who may describe the job: of what lists leave out too.
+std::string whole_reason(const domain::Job& job, const domain::Attempt& attempt, domain::HostIndex host) {
+  if (host == job.spec.main_host()) return attempt.ended ? domain::end_of(job, attempt).reason : "";
+  return host < attempt.hosts.size() ? attempt.hosts[host].failure : "";
+}
+
+}  // namespace
+
 Result<batch::JobDetail> describe_node(const domain::Job& job, domain::HostIndex host) {
   CHECK(job.spec.main_host() && host < job.spec.hosts(), "who asks has looked");
   batch::JobDetail detail = TRY(describe(job));
@@ -211,12 +222,11 @@ Result<batch::JobDetail> describe_node(const domain::Job& job, domain::HostIndex
       if (auto of_task = container_of_task(*range->ecs_properties)) container = *std::move(of_task);
     TRY(read_container(container, *detail.container));
   }
-  if (summary.container) {
-    detail.container->exit_code = summary.container->exit_code;
-    detail.container->reason = summary.container->reason;
-  }
+  if (summary.container) detail.container->exit_code = summary.container->exit_code;
   const domain::Attempt* attempt = job.attempt();
   if (!attempt) return detail;
+  if (std::string reason = whole_reason(job, *attempt, host); !reason.empty())
+    detail.container->reason = std::move(reason);
   detail.container->task_arn = control::task_arn(job, *attempt, host);
   detail.container->container_instance_arn = control::container_instance_arn(job, *attempt, host);
   if (summary.started_at) detail.container->log_stream_name = control::log_stream_of(job, *attempt, host);
@@ -240,9 +250,11 @@ batch::JobSummary summary_of_node(const domain::Job& job, domain::HostIndex host
   const domain::Host& own = attempt->hosts[host];
   summary.container.reset();
   if (own.exit_code) summary.container.emplace().exit_code = *own.exit_code;
-  if (!own.failure.empty()) {
+  const std::string told =
+      domain::container_reason(own.fault.value_or(domain::Fault::algorithm), own.failure);
+  if (!told.empty()) {
     if (!summary.container) summary.container.emplace();
-    summary.container->reason = own.failure;
+    summary.container->reason = listed_failure(told);
   }
   // When the others' processes began and ended is not kept; from when they could, and until when they were there, is.
   if (!own.exit_code && own.state != domain::HostState::running) summary.started_at.reset();

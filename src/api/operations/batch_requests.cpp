@@ -44,6 +44,13 @@ Outcome<int64_t> results_max_of(const std::optional<int64_t>& asked) {
   return asked.value_or(kPageMaxBatch);
 }
 
+uint32_t revision_in(std::string_view digits) {
+  const auto revision = parse_int(digits);
+  const bool is_one =
+      revision && *revision > 0 && *revision < UINT32_MAX && std::to_string(*revision) == digits;
+  return is_one ? uint32_t(*revision) : 0;
+}
+
 Failure no_such_noun(std::string_view what, const std::string& name) {
   return client_exception("the " + std::string(what) + " " + shorten(name, 256) + " does not exist");
 }

@@ -45,6 +45,9 @@ std::vector<Detail> by_unit(const std::map<std::string, double>& quantities) {
   return out;
 }
 
+// A definition's revision behind the ':' of its name. 0, which none has, for another spelling than the one that policies know.
+uint32_t revision_in(std::string_view digits);
+
 Failure no_such_noun(std::string_view what, const std::string& name);
 
 // The words of a request as its face wrote them, and a description made of such words.

@@ -3,6 +3,7 @@
 
 #include "api/operations/batch_requests.hpp"
 #include "api/operations/batch_service.hpp"
+#include "api/operations/listed_failure.hpp"
 #include "api/protocol/json.hpp"
 #include "base/check.hpp"
 #include "base/text.hpp"
@@ -217,6 +218,7 @@ batch::ServiceJobSummary summary_of_service(const domain::Job& job) {
   CHECK(job.spec.batch && job.spec.batch->service, "only service jobs are listed so");
   batch::ServiceJobSummary out;
   show(job, out);
+  if (out.status_reason) out.status_reason = listed_failure(*out.status_reason);
   out.capacity_usage = by_unit<batch::ServiceJobCapacityUsageSummary>(capacity_of(job));
   return out;
 }

@@ -155,9 +155,7 @@ Named named(const std::string& text) {
   const std::string name(domain::name_in_arn(text, domain::kDefinitionArn));
   const size_t colon = name.rfind(':');
   if (colon == std::string::npos) return {name, {}};
-  const auto revision = parse_int(std::string_view(name).substr(colon + 1));
-  return {name.substr(0, colon),
-          revision && *revision > 0 && *revision < UINT32_MAX ? uint32_t(*revision) : 0};
+  return {name.substr(0, colon), revision_in(std::string_view(name).substr(colon + 1))};
 }
 
 Outcome<batch::DescribeJobDefinitionsResponse> describe_definitions(
@@ -170,8 +168,10 @@ Outcome<batch::DescribeJobDefinitionsResponse> describe_definitions(
     wanted.push_back(named(each));
   if (wanted.size() > size_t(kPageMaxBatch))
     return client_exception("jobDefinitions names at most " + std::to_string(kPageMaxBatch));
+  const bool all = wanted.empty() && !request.job_definition_name;
   if (wanted.empty()) wanted.push_back({request.job_definition_name.value_or(""), {}});
   for (const Named& each : wanted) {
+    if (each.name.empty() && !all) continue;  // none is called that
     ledger::DefinitionQuery query;
     query.region = context.region;
     query.name = each.name;

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <map>
 
+#include "api/operations/listed_failure.hpp"
 #include "api/operations/operations.hpp"
 #include "api/operations/training_job.hpp"
 #include "base/text.hpp"
@@ -182,20 +183,6 @@ own::Job shown(const Settings& settings, const domain::Job& job, const std::vect
   return out;
 }
 
-// A failure without the job's own output, which is for those who may describe the job:
-// "AlgorithmError: KeyError: 'secret', exit code: 1" is "AlgorithmError, exit code: 1".
-std::string failure_class(const std::string& reason) {
-  constexpr std::string_view kOfJob = "AlgorithmError: ", kExitCode = ", exit code: ";
-  const size_t at = reason.find(kOfJob);
-  if (at == std::string::npos) return reason;
-  std::string out = reason.substr(0, at + kOfJob.size() - 2);
-  const size_t code = reason.rfind(kExitCode);
-  if (code == std::string::npos || code < at) return out;
-  const size_t digits = code + kExitCode.size();
-  const size_t end = std::min(reason.find_first_not_of("0123456789", digits), reason.size());
-  return end == digits ? out : out + reason.substr(code, end - code);
-}
-
 bool has_tag(const std::vector<domain::Tag>& tags, const std::string& key,
              const std::optional<std::string>& value) {
   return std::any_of(tags.begin(), tags.end(), [&](const domain::Tag& tag) {
@@ -235,7 +222,7 @@ Outcome<own::ListJobsResponse> list_jobs(const Settings& settings, const Service
       const auto live = services.control.find(kept.key);
       own::Job& each = out.jobs->emplace_back(
           shown(settings, live ? **live : kept, tags, context.own_time(kept.clock_offset)));
-      if (each.failure_reason) each.failure_reason = failure_class(*each.failure_reason);
+      if (each.failure_reason) each.failure_reason = listed_failure(*each.failure_reason);
       if (!kept.is_array()) continue;
       out.jobs->back().array = TRY(progress_of(services.control, kept));
       out.jobs->back().cost.reset();  // its children's, who are too many to be added up in a list
