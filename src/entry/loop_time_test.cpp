@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "entry/conductor.hpp"
 #include "entry/host_run.hpp"
 
 namespace trainyard::entry {
