@@ -56,7 +56,7 @@ TEST(LoopTime, SleepsNoLongerThanItMayNotLook) {
   LoopTime time(clock);
   EXPECT_EQ(time.poll_timeout({}), -1);
   EXPECT_EQ(time.poll_timeout(time.now() + kJoinMax), Duration{kLookInterval}.count());
-  EXPECT_EQ(time.poll_timeout(time.now() + 1500us), 2) << "not before it is due";
+  EXPECT_EQ(time.poll_timeout(time.now() + std::chrono::microseconds(1500)), 2) << "not before it is due";
   EXPECT_EQ(time.poll_timeout(time.now()), 0);
   EXPECT_EQ(time.poll_timeout(time.now() - 1h), 0);
 }
