@@ -49,11 +49,10 @@ def example(name):
     return {path.name: path.read_text() for path in folder.glob("*.py")}, (folder / "expected_output.txt").read_text().splitlines()
 
 
-def wheel(environment):
-    """The files with which a script brings our package, as it would any other: the wheel that was built in build/`environment`."""
-    path, = glob.glob(os.path.join(trainyard_server.ROOT, "build", environment, "wheels", "trainyard-*.whl"))
-    with open(path, "rb") as file:
-        return {"requirements.txt": "--no-index\n--find-links wheels\ntrainyard\n", f"wheels/{os.path.basename(path)}": file.read()}
+def wheels(environment, distribution):
+    """The files with which a script brings one of our distributions, as it would any other: the wheels that were built in build/`environment`."""
+    paths = glob.glob(os.path.join(trainyard_server.ROOT, "build", environment, "wheels", "*.whl"))
+    return {"requirements.txt": f"--no-index\n--find-links wheels\n{distribution}\n"} | {f"wheels/{os.path.basename(path)}": pathlib.Path(path).read_bytes() for path in paths}
 
 
 def check_example(lines, expected):

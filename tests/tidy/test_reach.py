@@ -29,7 +29,7 @@ def test_paths_belong_to_modules():
     assert reach.module_of("src/schedule/plan.cpp") == "schedule"
     assert reach.module_of("src/api/auth/auth.cpp") == "api"
     assert reach.module_of("apps/agent/main.cpp") == "apps"
-    assert reach.module_of("sdk/python/horovod/torch/optimizer.py") == reach.SDK
+    assert reach.module_of("sdk/python/trainyard-horovod/horovod/torch/optimizer.py") == reach.SDK
     assert reach.module_of("tests/torch/test_horovod.py") == reach.TORCH_TESTS
     assert reach.module_of("tests/corpus/policy_fuzz/a") == "corpus policy_fuzz"
     assert reach.module_of("tests/system/test_crash.py") is None

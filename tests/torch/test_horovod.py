@@ -91,7 +91,7 @@ def test_ranks_that_disagree_about_their_connections_do_not_meet():
 def test_mixed_installations_are_refused_in_words():
     from horovod.common import engine
 
-    with pytest.raises(ImportError, match=r"of version 99, and the Python beside it wants \d+.*pip install --force-reinstall"):
+    with pytest.raises(ImportError, match=r"of version 99, and trainyard-horovod needs version \d+.*pip install --force-reinstall"):
         engine._check_version(99)
 
 

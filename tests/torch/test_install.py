@@ -1,6 +1,7 @@
-"""`pip install ./sdk/python` as its README says it, and what is said where torch is another than the one it was built for."""
+"""`pip install` of the three distributions as their READMEs say it, and the messages where torch is another than the one it was built for."""
 
 import glob
+import json
 import os
 import shutil
 import subprocess
@@ -11,15 +12,30 @@ import torch
 import ranks
 import trainyard_server
 
+WHEELS = os.path.join(trainyard_server.ROOT, "build", "torch", "wheels")
+FOUND = "import importlib.util as u, json; print(json.dumps([n for n in ('trainyard', 'horovod', 'smdistributed') if u.find_spec(n)]))"
+
+
+def environment(place, *options):
+    """The bin folder of a new environment."""
+    subprocess.run(["/usr/bin/python3", "-m", "venv", *options, place], check=True)
+    return place / "bin"
+
+
+def pip(folder, *arguments):
+    return subprocess.run([folder / "pip", "install", "--disable-pip-version-check", *arguments], cwd=trainyard_server.ROOT, capture_output=True, text=True, check=False)
+
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
-    """The bin folder of a new environment over Debian's packages, with nothing but that command run in it."""
-    place = tmp_path_factory.mktemp("install") / "venv"
-    subprocess.run(["/usr/bin/python3", "-m", "venv", "--system-site-packages", place], check=True)
-    run = subprocess.run([place / "bin" / "pip", "install", "--disable-pip-version-check", "./sdk/python"], cwd=trainyard_server.ROOT, capture_output=True, text=True, check=False)
+    """The bin folder of a new environment over Debian's packages: trainyard was installed first, and the other two over it."""
+    folder = environment(tmp_path_factory.mktemp("install") / "venv", "--system-site-packages")
+    run = pip(folder, "./sdk/python")
     assert run.returncode == 0, run.stdout + run.stderr
-    return place / "bin"
+    assert json.loads(python(folder, FOUND).stdout) == ["trainyard"]
+    run = pip(folder, "./sdk/python/trainyard-horovod", "./sdk/python/trainyard-smddp")
+    assert run.returncode == 0, run.stdout + run.stderr
+    return folder
 
 
 def python(installed, code, **variables):
@@ -30,9 +46,66 @@ def test_it_is_built_for_the_torch_that_is_there_and_runs(installed):
     run = python(installed, "import torch, trainyard.torch as t; print(t.__file__, t._built.torch_version == torch.__version__)")
     assert run.stdout == f"{glob.glob(str(installed.parent / 'lib' / 'python*'))[0]}/site-packages/trainyard/torch/__init__.py True\n", run.stderr
     assert ranks.run("beyond_gloo", 2, python=str(installed / "python")) == ["good"] * 2
+
+
+def test_horovod_and_smddp_find_the_compiled_parts(installed):
     said = subprocess.run([installed / "horovodrun", "--check-build"], capture_output=True, text=True, check=True).stdout
     assert "[X] PyTorch" in said
-    assert python(installed, "import horovod.torch, smdistributed.dataparallel.torch.torch_smddp").returncode == 0
+    run = python(installed, "import horovod.torch as hvd, smdistributed.dataparallel.torch.torch_smddp; hvd.init(); print(hvd.size())")
+    assert run.stdout == "1\n", run.stderr
+    run = python(installed, "from horovod.common import engine; print(engine._LIBRARY)")
+    assert run.stdout.endswith("/site-packages/trainyard/_engine.so\n"), run.stderr
+
+
+METADATA = """
+import importlib.metadata as m, json
+def about(name):
+    one = m.distribution(name)
+    fields = one.metadata
+    return {"version": one.version, "requires": one.requires or [], "license": fields["License-Expression"], "licenses": fields.get_all("License-File"),
+            "python": fields["Requires-Python"], "urls": fields.get_all("Project-URL"), "classifiers": fields.get_all("Classifier"), "readme": fields.get_payload(),
+            "pure": "Root-Is-Purelib: true" in one.read_text("WHEEL"), "commands": [each.name for each in one.entry_points],
+            "packages": sorted({str(file).split("/")[0] for file in one.files if str(file).endswith(".py")}),
+            "compiled": sorted(file.name.split(".")[0] for file in one.files if file.suffix == ".so"),
+            "typed": [str(file) for file in one.files if file.name == "py.typed"]}
+print(json.dumps({name: about(name) for name in ("trainyard", "trainyard-horovod", "trainyard-smddp")}))
+"""
+
+
+def test_the_metadata_of_the_three_is_whole(installed):
+    run = python(installed, METADATA)
+    about = json.loads(run.stdout) if run.returncode == 0 else pytest.fail(run.stderr)
+    version = about["trainyard"]["version"]
+    for name, package, requires, compiled, commands in (
+            ("trainyard", "trainyard", [], ["_backend", "_engine"], []),
+            ("trainyard-horovod", "horovod", [f"trainyard=={version}"], [], ["horovodrun"]),
+            ("trainyard-smddp", "smdistributed", [f"trainyard=={version}", f"trainyard-horovod=={version}; extra == \"tensorflow\""], [], [])):
+        one = about[name]
+        assert (one["version"], one["packages"], one["compiled"], one["commands"]) == (version, [package], compiled, commands)
+        assert [each.replace("'", '"') for each in one["requires"]] == requires
+        assert one["pure"] == (not compiled)
+        assert one["typed"] == [f"{package}/py.typed"]
+        assert one["license"] == "Apache-2.0" and one["licenses"] == ["LICENSE"] and one["python"] == ">=3.9"
+        assert one["readme"].startswith(f"# {name}: ") and one["urls"] and "Typing :: Typed" in one["classifiers"]
+
+
+def test_a_wheel_brings_trainyard_along_and_no_other_version_of_it(tmp_path):
+    """pip only says what it would install: the environment stays empty."""
+    folder = environment(tmp_path / "venv")
+    for name in ("trainyard-horovod", "trainyard-smddp"):
+        run = pip(folder, "--dry-run", "--no-index", "--find-links", WHEELS, name)
+        assert run.returncode == 0 and "trainyard-0.1.0" in run.stdout and f"{name}-0.1.0" in run.stdout, run.stdout + run.stderr
+        wheel, = glob.glob(f"{WHEELS}/{name.replace('-', '_')}-*.whl")
+        run = pip(folder, "--dry-run", "--no-index", wheel)
+        assert run.returncode != 0 and "trainyard==0.1.0" in run.stderr, run.stdout + run.stderr
+    run = pip(folder, "--dry-run", "--no-index", "--find-links", WHEELS, "trainyard-smddp[tensorflow]")
+    assert run.returncode == 0 and "trainyard-horovod-0.1.0" in run.stdout, run.stdout + run.stderr
+
+
+def test_smddp_names_the_distribution_that_its_tensorflow_needs(installed):
+    code = "import importlib.util; importlib.util.find_spec = lambda name: None; import smdistributed.dataparallel.tensorflow"
+    run = python(installed, code)
+    assert run.returncode == 1 and "trainyard-smddp[tensorflow]" in run.stderr.strip().splitlines()[-1], run.stderr
 
 
 @pytest.fixture

@@ -1,1 +1,3 @@
-"""What Trainyard brings to Python: `import trainyard.torch` registers its backend with torch.distributed."""
+"""Trainyard's collectives for Python: `import trainyard.torch` registers a backend of torch.distributed."""
+
+__version__ = "0.1.0"

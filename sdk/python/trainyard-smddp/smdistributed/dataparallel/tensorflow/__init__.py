@@ -1,6 +1,12 @@
 """`import smdistributed.dataparallel.tensorflow as sdp`: what the library offered for TensorFlow 2, which is Horovod's with
 other names here and there. The ranks are horovod.tensorflow's."""
 
+import importlib.util
+
+if importlib.util.find_spec("horovod") is None:
+    raise ImportError("smdistributed.dataparallel.tensorflow needs horovod.tensorflow, which is not installed: pip install ./sdk/python/trainyard-horovod "
+                      "(in a checkout of Trainyard), or the extra trainyard-smddp[tensorflow] where the wheels of both are found")
+
 from horovod.common.basics import init, local_rank, local_size, rank, shutdown, size
 from horovod.common.operations import Average, Max, Min, Sum
 from horovod.tensorflow.compression import Compression

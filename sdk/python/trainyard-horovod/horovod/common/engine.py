@@ -1,12 +1,17 @@
-"""The compiled engine (sdk/python/engine), by ctypes: it takes addresses, so it fits every torch and every TensorFlow."""
+"""The compiled engine (sdk/python/engine), by ctypes: it takes addresses, so it fits every torch and every TensorFlow.
+
+The distribution trainyard brings it, in the package of that name.
+"""
 
 import ctypes
 import os
 
+import trainyard
 from horovod.common.exceptions import HorovodInternalError
 
 VERSION = 3  # of engine.h
-_LIBRARY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_engine.so")
+_LIBRARY = os.path.join(os.path.dirname(os.path.abspath(trainyard.__file__)), "_engine.so")
+_INSTALL = "pip install --force-reinstall --no-cache-dir ./sdk/python ./sdk/python/trainyard-horovod (in a checkout of Trainyard)"
 
 # As numbered in collectives/types.hpp, fusion/request.hpp and compress/compression.hpp.
 F64, F32, F16, BF16, F8E4M3, F8E5M2, I64, I32, I16, I8, U8, BOOL = range(12)
@@ -62,8 +67,8 @@ _loaded = None
 
 def _check_version(here):
     if here != VERSION:
-        raise ImportError(f"the compiled engine of horovod ({_LIBRARY}) is of version {here}, and the Python beside it wants {VERSION}: parts of two installations are "
-                          "mixed. Install it again: pip install --force-reinstall --no-cache-dir ./sdk/python (in a checkout of Trainyard)")
+        raise ImportError(f"the compiled engine of trainyard ({_LIBRARY}) is of version {here}, and trainyard-horovod needs version {VERSION}: they come from two checkouts. "
+                          f"Install both again: {_INSTALL}")
 
 
 def library(functions=None):
@@ -73,8 +78,8 @@ def library(functions=None):
         try:
             loaded = ctypes.CDLL(_LIBRARY)
         except OSError as failure:
-            raise ImportError(f"the compiled engine of horovod cannot be loaded here: {failure}. It is compiled for one kind of processor and system: install it again with "
-                              "pip install --force-reinstall --no-cache-dir ./sdk/python (in a checkout of Trainyard)") from failure
+            raise ImportError(f"the compiled engine of trainyard cannot be loaded here: {failure}. It is compiled for one kind of processor and system. "
+                              f"Install it again: {_INSTALL}") from failure
         _check_version(loaded.engine_version())
         _declare(loaded, _FUNCTIONS)
         _loaded = loaded
