@@ -24,8 +24,20 @@ OBJECT_BYTES = 4096
 
 def describes_per_second(server):
     """The median of the load program's rounds."""
-    keys = ["--server", server.listen, "--id", server.env["AWS_ACCESS_KEY_ID"], "--secret", server.env["AWS_SECRET_ACCESS_KEY"]]
-    done = subprocess.run([os.path.join(BIN, "load_api"), "describe", *keys, "--job", "described", "--rounds", "1"], check=True, capture_output=True, text=True)
+    keys = [
+        "--server",
+        server.listen,
+        "--id",
+        server.env["AWS_ACCESS_KEY_ID"],
+        "--secret",
+        server.env["AWS_SECRET_ACCESS_KEY"],
+    ]
+    done = subprocess.run(
+        [os.path.join(BIN, "load_api"), "describe", *keys, "--job", "described", "--rounds", "1"],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
     rounds = [json.loads(line) for line in done.stdout.splitlines()]
     return statistics.median(one["requests_per_second"] for one in rounds if one["side"] == "ours")
 
@@ -51,24 +63,56 @@ def gets_per_second(server, target):
 
 
 def attack():
-    """Describe and S3 while 64 slow connections without a key are open, beside the same server without them."""
-    with tempfile.TemporaryDirectory(prefix="trainyard-bench-", dir=os.path.join(ROOT, "build")) as directory:
-        server = trainyard_server.Server(os.path.join(directory, "data"), "[[machine]]\nname = 'small'\ncpus = 1.0\nmemory_gib = 1.0\n").start()
+    """Describe and S3 while 64 slow connections without a key are open,
+    beside the same server without them."""
+    with tempfile.TemporaryDirectory(
+        prefix="trainyard-bench-", dir=os.path.join(ROOT, "build")
+    ) as directory:
+        server = trainyard_server.Server(
+            os.path.join(directory, "data"),
+            "[[machine]]\nname = 'small'\ncpus = 1.0\nmemory_gib = 1.0\n",
+        ).start()
         try:
-            server.boto("sagemaker").create_training_job(**jobs.request("described", instance_type="ml.m5.24xlarge"))
+            server.boto("sagemaker").create_training_job(
+                **jobs.request("described", instance_type="ml.m5.24xlarge")
+            )
             s3 = server.boto("s3")
             s3.create_bucket(Bucket="yard")
             s3.put_object(Bucket="yard", Key="small", Body=bytes(OBJECT_BYTES))
             target = presigned(s3, "get_object", "yard", "small")
-            requests = [head(server, "PUT", "/yard/slow", {}), head(server, "PUT", "/yard/slow", made_up("AKIANOBODY", "s3") | UNSIGNED),
-                        head(server, "POST", "/", JSON), head(server, "POST", "/", JSON | made_up(server.env["AWS_ACCESS_KEY_ID"], "sagemaker"))]
+            requests = [
+                head(server, "PUT", "/yard/slow", {}),
+                head(server, "PUT", "/yard/slow", made_up("AKIANOBODY", "s3") | UNSIGNED),
+                head(server, "POST", "/", JSON),
+                head(
+                    server,
+                    "POST",
+                    "/",
+                    JSON | made_up(server.env["AWS_ACCESS_KEY_ID"], "sagemaker"),
+                ),
+            ]
             describes, gets = {False: [], True: []}, {False: [], True: []}
             for _ in range(ROUNDS):
                 for attacked in (False, True):
-                    with SlowClients(server, SLOW_CONNECTIONS, *requests) if attacked else contextlib.nullcontext():
+                    with (
+                        SlowClients(server, SLOW_CONNECTIONS, *requests)
+                        if attacked
+                        else contextlib.nullcontext()
+                    ):
                         describes[attacked].append(describes_per_second(server))
                         gets[attacked].append(gets_per_second(server, target))
         finally:
             server.clean()
-    return [row("attack", f"{case}, {SLOW_CONNECTIONS} slow connections", "requests/s", rates[True], rates[False], "no slow connections", "ratio >= 0.9",
-                lambda ours, peer: ours >= 0.9 * peer) for case, rates in (("Describe", describes), ("S3 GET of 4 KiB", gets))]
+    return [
+        row(
+            "attack",
+            f"{case}, {SLOW_CONNECTIONS} slow connections",
+            "requests/s",
+            rates[True],
+            rates[False],
+            "no slow connections",
+            "ratio >= 0.9",
+            lambda ours, peer: ours >= 0.9 * peer,
+        )
+        for case, rates in (("Describe", describes), ("S3 GET of 4 KiB", gets))
+    ]

@@ -1,7 +1,8 @@
 """A disk of a bench's own, for both sides: ext4 with a journal, in a file.
 
-Machines that are rented by the hour often have ext4 without one. There each new file looks at all inodes of its group that
-were freed within the last minutes, which takes longer than all else that a short job does, on either side.
+Machines that are rented by the hour often have ext4 without one. There each new file looks at all
+inodes of its group that were freed within the last minutes,
+which takes longer than all else that a short job does, on either side.
 """
 
 import os

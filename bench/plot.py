@@ -1,4 +1,5 @@
-"""A row of bars for each row of a bench that has a peer: our time by the peer's, which is the line at 1.
+"""A row of bars for each row of a bench that has a peer: our time by the peer's,
+which is the line at 1.
 
 Written as SVG by hand: it needs nothing, and a diff of it can be read.
 """
@@ -16,26 +17,53 @@ def write(rows, path):
     most = max(2.0, *(row["ours"][2] / row["peer"][1] for row in rows))
 
     def x(ratio):
-        return LEFT + WIDTH * (math.log(max(ratio, LEAST)) - math.log(LEAST)) / (math.log(most) - math.log(LEAST))
+        return LEFT + WIDTH * (math.log(max(ratio, LEAST)) - math.log(LEAST)) / (
+            math.log(most) - math.log(LEAST)
+        )
 
     height = TOP + LINE * len(rows) + 30
-    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{LEFT + WIDTH + RIGHT}" height="{height}" font-family="sans-serif" font-size="12">',
-             f'<rect width="{LEFT + WIDTH + RIGHT}" height="{height}" fill="white"/>',
-             f'<text x="{LEFT}" y="16" fill="#444">ours / peer, medians (thin line: ours from least to most; red tick: target)</text>']
+    parts = [
+        (
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{LEFT + WIDTH + RIGHT}"'
+            f' height="{height}" font-family="sans-serif" font-size="12">'
+        ),
+        f'<rect width="{LEFT + WIDTH + RIGHT}" height="{height}" fill="white"/>',
+        (
+            f'<text x="{LEFT}" y="16" fill="#444">ours / peer, medians (thin line: ours from least'
+            " to most; red tick: target)</text>"
+        ),
+    ]
     for mark in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10):
         if mark <= most:
-            parts.append(f'<line x1="{x(mark):.1f}" x2="{x(mark):.1f}" y1="{TOP - 8}" y2="{height - 24}" stroke="{"#222" if mark == 1 else "#ddd"}"/>')
-            parts.append(f'<text x="{x(mark):.1f}" y="{height - 8}" text-anchor="middle" fill="#444">{mark:g}</text>')
+            parts.append(
+                f'<line x1="{x(mark):.1f}" x2="{x(mark):.1f}" y1="{TOP - 8}" y2="{height - 24}"'
+                f' stroke="{"#222" if mark == 1 else "#ddd"}"/>'
+            )
+            parts.append(
+                f'<text x="{x(mark):.1f}" y="{height - 8}" text-anchor="middle"'
+                f' fill="#444">{mark:g}</text>'
+            )
     for number, row in enumerate(rows):
         y = TOP + LINE * number
         low, middle, high = (value / row["peer"][1] for value in row["ours"])
-        parts.append(f'<text x="{LEFT - 8}" y="{y + 12}" text-anchor="end">{escape(row["case"])} / {escape(row["peer_name"])}</text>')
-        parts.append(f'<rect x="{LEFT}" y="{y + 2}" width="{max(1, x(middle) - LEFT):.1f}" height="12" fill="{"#4878a8" if row["met"] else "#c06030"}"/>')
-        parts.append(f'<line x1="{x(low):.1f}" x2="{x(high):.1f}" y1="{y + 8}" y2="{y + 8}" stroke="#111"/>')
+        parts.append(
+            f'<text x="{LEFT - 8}" y="{y + 12}" text-anchor="end">{escape(row["case"])} /'
+            f" {escape(row['peer_name'])}</text>"
+        )
+        parts.append(
+            f'<rect x="{LEFT}" y="{y + 2}" width="{max(1, x(middle) - LEFT):.1f}" height="12"'
+            f' fill="{"#4878a8" if row["met"] else "#c06030"}"/>'
+        )
+        parts.append(
+            f'<line x1="{x(low):.1f}" x2="{x(high):.1f}" y1="{y + 8}" y2="{y + 8}" stroke="#111"/>'
+        )
         target = re.search(r"ratio <= ([0-9.]+)", row["target"])
         if target:
             at = x(float(target[1]))
-            parts.append(f'<line x1="{at:.1f}" x2="{at:.1f}" y1="{y}" y2="{y + 16}" stroke="#c00" stroke-width="2"/>')
+            parts.append(
+                f'<line x1="{at:.1f}" x2="{at:.1f}" y1="{y}" y2="{y + 16}" stroke="#c00"'
+                ' stroke-width="2"/>'
+            )
         parts.append(f'<text x="{x(max(high, middle)) + 6:.1f}" y="{y + 12}">{middle:.3g}</text>')
     with open(path, "w", encoding="utf-8") as file:
         file.write("\n".join(parts) + "\n</svg>\n")

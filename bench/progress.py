@@ -1,4 +1,5 @@
-"""What a bench that takes minutes shows meanwhile: a bar that goes on in place in a terminal, else a line a round."""
+"""What a bench that takes minutes shows meanwhile: a bar that goes on in place in a terminal,
+else a line a round."""
 
 import sys
 import time
@@ -19,7 +20,12 @@ def rounds(numbers, out=sys.stderr):
     begin, end = ("\r\033[K", "") if out.isatty() else ("", "\n")
     for done, number in enumerate(numbers):
         if out.isatty():
-            print(begin + line(done, len(numbers), time.monotonic() - began), end=end, file=out, flush=True)
+            print(
+                begin + line(done, len(numbers), time.monotonic() - began),
+                end=end,
+                file=out,
+                flush=True,
+            )
         yield number
         if not out.isatty():
             print(line(done + 1, len(numbers), time.monotonic() - began), file=out, flush=True)

@@ -1,7 +1,8 @@
-"""The projection of training steps (collectives/projection): held against measurements here, against published curves, and drawn.
+"""The projection of training steps (collectives/projection): held against measurements here,
+against published curves, and drawn.
 
-The first needs hosts with links of a known rate, which are network namespaces. What a link costs is fitted on two of them;
-what is projected for three to eight is then compared with what they measure.
+The first needs hosts with links of a known rate, which are network namespaces. What a link costs is
+fitted on two of them; what is projected for three to eight is then compared with what they measure.
 """
 
 import json
@@ -18,23 +19,39 @@ RATE = "300mbit"  # eight of them do not tire two processors
 ROUNDS = 3
 PLANS = ("ring", "direct", "halving_doubling")
 SIZES = (MIB, 8 * MIB)
-# Folding and the sender's own time are small beside these links: as measured by the group itself on machines like this.
+# Folding and the sender's own time are small beside these links:
+# as measured by the group itself on machines like this.
 FOLD_BYTES_PER_SECOND, MESSAGE_MICROSECONDS, PROCESSORS, BURST_BYTES = 20e9, 10, 2, 128 << 10
 # (curve, workload, ranks, efficiency) as published.
-PUBLISHED = [("Horovod", "ResNet-101", 512, 0.90), ("Herring", "BERT-large", 2048, 0.85), ("Mask R-CNN", "Mask R-CNN", 32, 0.73)]
+PUBLISHED = [
+    ("Horovod", "ResNet-101", 512, 0.90),
+    ("Herring", "BERT-large", 2048, 0.85),
+    ("Mask R-CNN", "Mask R-CNN", 32, 0.73),
+]
 # Published and not reached: shown, with the reason in docs/operating.
 SHOWN = [("Horovod", "VGG-16", 512, 0.68)]
 OURS = [(160, 0.95), (480, 0.93), (10000, None)]
 
 
 def project(*words):
-    done = subprocess.run([os.path.join(BIN, "project"), *(str(word) for word in words)], check=True, capture_output=True, text=True)
+    done = subprocess.run(
+        [os.path.join(BIN, "project"), *(str(word) for word in words)],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 def fitted(network):
-    """(latency, bytes per second) of the links between two hosts: what explains a small and a large allreduce."""
-    small, large = (statistics.median(network.allreduce_seconds(size, "allreduce=ring:0-") for _ in range(ROUNDS)) for size in (4096, 16 * MIB))
+    """(latency, bytes per second) of the links between two hosts:
+    what explains a small and a large allreduce."""
+    small, large = (
+        statistics.median(
+            network.allreduce_seconds(size, "allreduce=ring:0-") for _ in range(ROUNDS)
+        )
+        for size in (4096, 16 * MIB)
+    )
     bytes_per_second = (16 * MIB - 4096) / (large - small)
     return (small - 4096 / bytes_per_second) / 2, bytes_per_second
 
@@ -46,34 +63,88 @@ def measured():
     for hosts in progress.rounds(range(3, 9)):
         with Network(hosts, RATE) as network:
             for plan, size in ((plan, size) for plan in PLANS for size in SIZES):
-                took = [network.allreduce_seconds(size, f"allreduce={plan}:0-") * 1e3 for _ in range(ROUNDS)]
-                said = project("allreduce", hosts, size, plan, latency * 1e6, bytes_per_second, FOLD_BYTES_PER_SECOND, MESSAGE_MICROSECONDS, PROCESSORS, BURST_BYTES)
-                rows.append(row("projection", f"{hosts} hosts, {plan}, {size // MIB} MiB, fitted on 2", "ms", [said[0]["seconds"] * 1e3], took, "measured",
-                                "ratio 0.85 to 1.15", lambda projected, real: 0.85 * real <= projected <= 1.15 * real))
+                took = [
+                    network.allreduce_seconds(size, f"allreduce={plan}:0-") * 1e3
+                    for _ in range(ROUNDS)
+                ]
+                said = project(
+                    "allreduce",
+                    hosts,
+                    size,
+                    plan,
+                    latency * 1e6,
+                    bytes_per_second,
+                    FOLD_BYTES_PER_SECOND,
+                    MESSAGE_MICROSECONDS,
+                    PROCESSORS,
+                    BURST_BYTES,
+                )
+                rows.append(
+                    row(
+                        "projection",
+                        f"{hosts} hosts, {plan}, {size // MIB} MiB, fitted on 2",
+                        "ms",
+                        [said[0]["seconds"] * 1e3],
+                        took,
+                        "measured",
+                        "ratio 0.85 to 1.15",
+                        lambda projected, real: 0.85 * real <= projected <= 1.15 * real,
+                    )
+                )
     return rows
 
 
 def projection():
-    """Steps of training, replayed: beside measurements on 3 to 8 hosts, beside published curves, and for our plans to 10,000 ranks."""
+    """Steps of training, replayed: beside measurements on 3 to 8 hosts, beside published curves,
+    and for our plans to 10,000 ranks."""
     rows = measured()
     published, ours = project("published"), project("ours")
     for line in published + ours:
-        print(f"  {line['curve']}, {line['workload']}, {line['ranks']} ranks: {100 * line['efficiency']:.1f}%  ({line['machine']}; {line['assumed']})")
+        print(
+            f"  {line['curve']}, {line['workload']}, {line['ranks']} ranks:"
+            f" {100 * line['efficiency']:.1f}%  ({line['machine']}; {line['assumed']})"
+        )
 
     def efficiency(lines, curve, workload, ranks):
-        return next(line["efficiency"] for line in lines if (line["curve"], line["workload"], line["ranks"]) == (curve, workload, ranks))
+        return next(
+            line["efficiency"]
+            for line in lines
+            if (line["curve"], line["workload"], line["ranks"]) == (curve, workload, ranks)
+        )
 
     for curve, workload, ranks, real in PUBLISHED + SHOWN:
         shown = (curve, workload, ranks, real) in SHOWN
-        rows.append(row("projection", f"{curve}: {workload} at {ranks}", "efficiency", [efficiency(published, curve, workload, ranks)], [real], "published",
-                        "shown" if shown else "ratio 0.9 to 1.1", lambda a, b, shown=shown: shown or 0.9 * b <= a <= 1.1 * b))
+        rows.append(
+            row(
+                "projection",
+                f"{curve}: {workload} at {ranks}",
+                "efficiency",
+                [efficiency(published, curve, workload, ranks)],
+                [real],
+                "published",
+                "shown" if shown else "ratio 0.9 to 1.1",
+                lambda a, b, shown=shown: shown or 0.9 * b <= a <= 1.1 * b,
+            )
+        )
     for workload in ("ResNet-50", "Mask R-CNN"):
         for ranks, target in OURS:
-            rows.append(row("projection", f"Trainyard: {workload} at {ranks}", "efficiency", [efficiency(ours, "Trainyard", workload, ranks)], None, None,
-                            f">= {target}" if target else "shown", lambda a, _, target=target: target is None or a >= target))
+            rows.append(
+                row(
+                    "projection",
+                    f"Trainyard: {workload} at {ranks}",
+                    "efficiency",
+                    [efficiency(ours, "Trainyard", workload, ranks)],
+                    None,
+                    None,
+                    f">= {target}" if target else "shown",
+                    lambda a, _, target=target: target is None or a >= target,
+                )
+            )
     lines = {}
     for line in published + ours:
-        lines.setdefault(f"{line['curve']}, {line['workload']}", []).append((line["ranks"], line["efficiency"]))
+        lines.setdefault(f"{line['curve']}, {line['workload']}", []).append(
+            (line["ranks"], line["efficiency"])
+        )
     points = [(f"{curve}, published", ranks, real) for curve, _, ranks, real in PUBLISHED + SHOWN]
     points += [("AWS Batch and FSx, ResNet-50: linear to 160", ranks, 1.0) for ranks in (8, 160)]
     curves.write(lines, points, os.path.join(RESULTS, "projection-curves.svg"))

@@ -1,7 +1,7 @@
 """Rows of the bench, and where things lie.
 
-A row: {bench, case, unit, ours, peer, peer_name, ratio, target, met}; ours and peer are [min, median, max]. Ratios are of
-medians.
+A row: {bench, case, unit, ours, peer, peer_name, ratio, target, met}; ours and peer are [min,
+median, max]. Ratios are of medians.
 """
 
 import os
@@ -20,5 +20,14 @@ def row(bench, case, unit, ours, peer, peer_name, target, met):
     """`met` is a function of (ours median, peer median)."""
     ours, peer = spread(ours), spread(peer) if peer else None
     ratio = round(ours[1] / peer[1], 4) if peer and peer[1] else None
-    return {"bench": bench, "case": case, "unit": unit, "ours": ours, "peer": peer, "peer_name": peer_name, "ratio": ratio,
-            "target": target, "met": bool(met(ours[1], peer[1] if peer else None))}
+    return {
+        "bench": bench,
+        "case": case,
+        "unit": unit,
+        "ours": ours,
+        "peer": peer,
+        "peer_name": peer_name,
+        "ratio": ratio,
+        "target": target,
+        "met": bool(met(ours[1], peer[1] if peer else None)),
+    }

@@ -1,6 +1,8 @@
-"""Slurm beside us, on this machine: Debian's, started by hand on loopback in a directory of its own, and stopped again.
+"""Slurm beside us, on this machine: Debian's, started by hand on loopback in a directory of its
+own, and stopped again.
 
-Its packages are the bench's alone (packaging/bench-debian-packages.txt): `./yard bench array` installs them.
+Its packages are the bench's alone (packaging/bench-debian-packages.txt):
+`./yard bench array` installs them.
 """
 
 import os
@@ -13,7 +15,8 @@ import time
 from rows import ROOT
 
 CONFIG = os.path.join(ROOT, "bench", "slurm", "slurm.conf")
-# What was quickest of 8 to 128 on two cores: starts overlap, and the scheduler finds some free at each look.
+# What was quickest of 8 to 128 on two cores: starts overlap,
+# and the scheduler finds some free at each look.
 CPUS = int(os.environ.get("TRAINYARD_BENCH_SLURM_CPUS", "64"))
 INTERVAL_MICROSECONDS = int(os.environ.get("TRAINYARD_BENCH_SLURM_INTERVAL", "1000"))
 # Who belongs to a job: looking through /proc for them (linuxproc) takes a quarter of a job's time.
@@ -46,8 +49,15 @@ class Slurm:
         with open(CONFIG, encoding="utf-8") as file:
             text = file.read()
         host = socket.gethostname().split(".")[0]
-        for name, value in {"PROCTRACK": PROCTRACK, "HOST": host, "DIRECTORY": self.directory, "CPUS": CPUS, "INTERVAL": INTERVAL_MICROSECONDS,
-                            "CONTROLLER_PORT": free_port(), "NODE_PORT": free_port()}.items():
+        for name, value in {
+            "PROCTRACK": PROCTRACK,
+            "HOST": host,
+            "DIRECTORY": self.directory,
+            "CPUS": CPUS,
+            "INTERVAL": INTERVAL_MICROSECONDS,
+            "CONTROLLER_PORT": free_port(),
+            "NODE_PORT": free_port(),
+        }.items():
             text = text.replace(f"@{name}@", str(value))
         with open(self.config, "w", encoding="utf-8") as file:
             file.write(text)
@@ -55,39 +65,83 @@ class Slurm:
         with open(os.open(key, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as file:
             file.write(os.urandom(1024))
         at = lambda name: os.path.join(self.directory, name)
-        self.launch("munged", "--foreground", "--force", "--num-threads", str(MUNGE_THREADS), "--key-file", key, "--socket", at("munge.socket"),
-                    "--pid-file", at("munged.pid"), "--log-file", at("munged.log"), "--seed-file", at("munged.seed"))
+        self.launch(
+            "munged",
+            "--foreground",
+            "--force",
+            "--num-threads",
+            str(MUNGE_THREADS),
+            "--key-file",
+            key,
+            "--socket",
+            at("munge.socket"),
+            "--pid-file",
+            at("munged.pid"),
+            "--log-file",
+            at("munged.log"),
+            "--seed-file",
+            at("munged.seed"),
+        )
         self.wait_for(lambda: os.path.exists(at("munge.socket")), "munged")
         self.launch("slurmctld", "-D", "-f", self.config)
         self.launch("slurmd", "-D", "-f", self.config)
-        self.wait_for(lambda: self.run("sinfo", "-h", "-o", "%t", check=False).strip() == "idle", "its node to be idle")
+        self.wait_for(
+            lambda: self.run("sinfo", "-h", "-o", "%t", check=False).strip() == "idle",
+            "its node to be idle",
+        )
         return self
 
     def launch(self, program, *arguments):
         log = open(os.path.join(self.directory, program + ".out"), "ab")
         with log:
-            self.processes.append(subprocess.Popen([shutil.which(program, path=os.environ["PATH"] + ":/usr/sbin") or program, *arguments],
-                                                   env=self.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log))
+            self.processes.append(
+                subprocess.Popen(
+                    [
+                        shutil.which(program, path=os.environ["PATH"] + ":/usr/sbin") or program,
+                        *arguments,
+                    ],
+                    env=self.environment,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                )
+            )
 
     def run(self, program, *arguments, check=True):
-        return subprocess.run([program, *arguments], env=self.environment, check=check, capture_output=True, text=True).stdout
+        return subprocess.run(
+            [program, *arguments], env=self.environment, check=check, capture_output=True, text=True
+        ).stdout
 
     def wait_for(self, condition, what):
         end = time.monotonic() + START_SECONDS_MAX
         while not condition():
             ended = [process.args[0] for process in self.processes if process.poll() is not None]
             if ended or time.monotonic() > end:
-                raise RuntimeError(f"Slurm: waiting for {what}; ended: {ended}; its logs are in {self.directory}")
+                raise RuntimeError(
+                    f"Slurm: waiting for {what}; ended: {ended}; its logs are in {self.directory}"
+                )
             time.sleep(0.1)
 
     def array(self, children):
         """Seconds from the submission of an array of `true` until all of it is over."""
         began = time.monotonic()
-        job = self.run("sbatch", "--parsable", f"--array=0-{children - 1}", "--ntasks=1", "--output=/dev/null", "--chdir=/", "--wrap=true").strip()
+        job = self.run(
+            "sbatch",
+            "--parsable",
+            f"--array=0-{children - 1}",
+            "--ntasks=1",
+            "--output=/dev/null",
+            "--chdir=/",
+            "--wrap=true",
+        ).strip()
         end = began + ARRAY_SECONDS_MAX
-        while self.run("squeue", "-h", "-j", job, "-t", "PENDING,RUNNING,COMPLETING", "-o", "%i", check=False).strip():
+        while self.run(
+            "squeue", "-h", "-j", job, "-t", "PENDING,RUNNING,COMPLETING", "-o", "%i", check=False
+        ).strip():
             if time.monotonic() > end:
-                raise RuntimeError(f"Slurm: an array of {children} took longer than {ARRAY_SECONDS_MAX} s")
+                raise RuntimeError(
+                    f"Slurm: an array of {children} took longer than {ARRAY_SECONDS_MAX} s"
+                )
             time.sleep(POLL_SECONDS)
         return time.monotonic() - began
 

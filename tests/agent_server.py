@@ -1,5 +1,5 @@
-"""What an agent meets, small enough to look into: a server's end of the wire (docs/formats/wire.md) and an object store
-that keeps everything in a dictionary and asks for no signature."""
+"""What an agent meets, small enough to look into: a server's end of the wire (docs/formats/wire.md)
+and an object store that keeps everything in a dictionary and asks for no signature."""
 
 import http.server
 import os
@@ -10,7 +10,17 @@ import time
 import urllib.parse
 import xml.sax.saxutils
 
-STATES = ["placed", "preparing", "downloading", "running", "draining", "uploading", "finished", "failed", "lost"]
+STATES = [
+    "placed",
+    "preparing",
+    "downloading",
+    "running",
+    "draining",
+    "uploading",
+    "finished",
+    "failed",
+    "lost",
+]
 FAULTS = ["algorithm", "client", "internal", "lost"]
 CAUSES = {"user": 1, "max_runtime": 2, "host_failed": 4}
 
@@ -28,7 +38,7 @@ class Fields:
     def text(self):
         size = self.take("I")
         self.at += size
-        return self.payload[self.at - size:self.at].decode()
+        return self.payload[self.at - size : self.at].decode()
 
     def optional(self, form):
         return self.take(form) if self.take("B") else None
@@ -40,7 +50,8 @@ def text(value):
 
 
 class WireServer:
-    """Listens for one agent at a time; remembers what it said; acknowledges everything, unless told to be away."""
+    """Listens for one agent at a time; remembers what it said; acknowledges everything,
+    unless told to be away."""
 
     def __init__(self, path):
         self.path = str(path)
@@ -106,19 +117,43 @@ class WireServer:
     def hear(self, link, fields):
         kind = fields.take("B")
         if kind == 1:
-            self.hellos.append((fields.take("I"), fields.take("Q"), fields.take("I"), fields.take("I"), fields.text()))
+            self.hellos.append(
+                (
+                    fields.take("I"),
+                    fields.take("Q"),
+                    fields.take("I"),
+                    fields.take("I"),
+                    fields.text(),
+                )
+            )
             if self.refuse:
                 return self.say(6, text(self.refuse), link)
             self.link = link
             self.say(5, struct.pack("<QQ", self.state_acknowledged, self.data_acknowledged))
-            self.say(9, text("AKIATEST") + text("secret") + text("session") + struct.pack("<q", int((time.time() + 3600) * 1000)))
+            self.say(
+                9,
+                text("AKIATEST")
+                + text("secret")
+                + text("session")
+                + struct.pack("<q", int((time.time() + 3600) * 1000)),
+            )
             if self.peers is not None:
                 self.drained(self.peers)
         elif kind == 2:
-            number, _, state, message = fields.take("Q"), fields.take("q"), STATES[fields.take("B")], fields.text()
-            fact = {"state": state, "message": message, "exit_code": fields.optional("i"), "fault": fields.optional("B")}
+            number = fields.take("Q")
+            _ = fields.take("q")
+            state = STATES[fields.take("B")]
+            message = fields.text()
+            fact = {
+                "state": state,
+                "message": message,
+                "exit_code": fields.optional("i"),
+                "fault": fields.optional("B"),
+            }
             fact["fault"] = None if fact["fault"] is None else FAULTS[fact["fault"]]
-            fact.update(staged_model=fields.text(), model_uri=fields.text(), output_uri=fields.text())
+            fact.update(
+                staged_model=fields.text(), model_uri=fields.text(), output_uri=fields.text()
+            )
             with self.lock:
                 if number == self.state_acknowledged + 1:
                     self.state_acknowledged = number
@@ -137,7 +172,10 @@ class WireServer:
                     if new:
                         self.lines.append(line)
                 else:
-                    name, _, value, of_host = fields.text(), fields.take("q"), fields.take("d"), fields.take("B")
+                    name = fields.text()
+                    _ = fields.take("q")
+                    value = fields.take("d")
+                    of_host = fields.take("B")
                     if new:
                         self.points.append((name, value, bool(of_host)))
             if new:
@@ -187,7 +225,11 @@ class StoreHandler(http.server.BaseHTTPRequestHandler):
     def place(self):
         url = urllib.parse.urlsplit(self.path)
         bucket, _, key = url.path[1:].partition("/")
-        return bucket, urllib.parse.unquote(key), dict(urllib.parse.parse_qsl(url.query, keep_blank_values=True))
+        return (
+            bucket,
+            urllib.parse.unquote(key),
+            dict(urllib.parse.parse_qsl(url.query, keep_blank_values=True)),
+        )
 
     def body(self):
         return self.rfile.read(int(self.headers.get("Content-Length", 0)))
@@ -200,11 +242,24 @@ class StoreHandler(http.server.BaseHTTPRequestHandler):
             content = self.server.objects.get((bucket, key))
             if content is None:
                 return self.fault(404, "NoSuchKey")
-            return self.answer(200, content, ETag='"e"', Last_Modified="Fri, 20 Nov 2026 09:45:00 GMT")
-        keys = sorted(k for b, k in self.server.objects if b == bucket and k.startswith(query.get("prefix", "")))
-        contents = "".join(f"<Contents><Key>{xml.sax.saxutils.escape(urllib.parse.quote(k))}</Key><Size>{len(self.server.objects[bucket, k])}</Size>"
-                           "<ETag>&quot;e&quot;</ETag><LastModified>2026-11-20T09:45:00.000Z</LastModified></Contents>" for k in keys)
-        self.answer(200, f"<ListBucketResult><EncodingType>url</EncodingType><IsTruncated>false</IsTruncated>{contents}</ListBucketResult>".encode())
+            return self.answer(
+                200, content, ETag='"e"', Last_Modified="Fri, 20 Nov 2026 09:45:00 GMT"
+            )
+        keys = sorted(
+            k
+            for b, k in self.server.objects
+            if b == bucket and k.startswith(query.get("prefix", ""))
+        )
+        contents = "".join(
+            f"<Contents><Key>{xml.sax.saxutils.escape(urllib.parse.quote(k))}</Key>"
+            f"<Size>{len(self.server.objects[bucket, k])}</Size>"
+            "<ETag>&quot;e&quot;</ETag><LastModified>2026-11-20T09:45:00.000Z</LastModified></Contents>"
+            for k in keys
+        )
+        self.answer(
+            200,
+            f"<ListBucketResult><EncodingType>url</EncodingType><IsTruncated>false</IsTruncated>{contents}</ListBucketResult>".encode(),
+        )
 
     do_HEAD = do_GET
 
@@ -224,10 +279,16 @@ class StoreHandler(http.server.BaseHTTPRequestHandler):
         self.body()
         if "uploads" in query:
             self.server.parts[bucket, key] = {}
-            return self.answer(200, f"<InitiateMultipartUploadResult><Bucket>{bucket}</Bucket><Key>{key}</Key><UploadId>1</UploadId></InitiateMultipartUploadResult>".encode())
+            return self.answer(
+                200,
+                f"<InitiateMultipartUploadResult><Bucket>{bucket}</Bucket><Key>{key}</Key><UploadId>1</UploadId></InitiateMultipartUploadResult>".encode(),
+            )
         parts = self.server.parts.pop((bucket, key))
         self.server.objects[bucket, key] = b"".join(parts[number] for number in sorted(parts))
-        self.answer(200, b"<CompleteMultipartUploadResult><ETag>&quot;e&quot;</ETag></CompleteMultipartUploadResult>")
+        self.answer(
+            200,
+            b"<CompleteMultipartUploadResult><ETag>&quot;e&quot;</ETag></CompleteMultipartUploadResult>",
+        )
 
     def do_DELETE(self):
         bucket, key, _ = self.place()

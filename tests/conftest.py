@@ -6,13 +6,18 @@ import trainyard_server
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
     """A server for the tests of one file."""
-    one = trainyard_server.Server(tmp_path_factory.mktemp("yard") / "data", "[jobs]\nstop_grace_seconds = 3\n[regions.'eu-west-1']\n[regions.'ap-south-1']\n")
+    one = trainyard_server.Server(
+        tmp_path_factory.mktemp("yard") / "data",
+        "[jobs]\nstop_grace_seconds = 3\n[regions.'eu-west-1']\n[regions.'ap-south-1']\n",
+    )
     one.start()
     yield one
     one.clean()
 
 
-@pytest.fixture(params=[trainyard_server.TODAYS_AWS, trainyard_server.DEBIANS_AWS], ids=["todays", "debians"])
+@pytest.fixture(
+    params=[trainyard_server.TODAYS_AWS, trainyard_server.DEBIANS_AWS], ids=["todays", "debians"]
+)
 def aws(request, server):
     """Today's AWS CLI, then Debian's: aws("s3", "ls")."""
     return lambda *arguments, **more: server.aws(*arguments, program=request.param, **more)

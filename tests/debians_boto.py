@@ -1,4 +1,5 @@
-"""Debian's boto3, two years behind: it cannot be imported beside today's, so each call is a process of its own."""
+"""Debian's boto3, two years behind: it cannot be imported beside today's,
+so each call is a process of its own."""
 
 import json
 import subprocess
@@ -16,7 +17,9 @@ def times(value):
     if isinstance(value, dict):
         return {name: times(each) for name, each in value.items()}
     return [times(each) for each in value] if isinstance(value, list) else value
-client = boto3.client(service, endpoint_url=os.environ["AWS_ENDPOINT_URL"], region_name=os.environ["AWS_DEFAULT_REGION"])
+where = {"endpoint_url": os.environ["AWS_ENDPOINT_URL"],
+         "region_name": os.environ["AWS_DEFAULT_REGION"]}
+client = boto3.client(service, **where)
 try:
     answer = getattr(client, method)(**times(arguments))
 except botocore.exceptions.ClientError as error:
@@ -27,8 +30,15 @@ print(json.dumps(answer, default=lambda time: time.timestamp()))
 
 
 def call(server, service, method, **arguments):
-    """The answer, times in it as seconds; a time among the arguments is {"time": seconds}. An error is {"Error": ..}."""
-    done = subprocess.run([PYTHON, "-c", SCRIPT], input=json.dumps([service, method, arguments]), env=server.environment(),
-                          capture_output=True, text=True, timeout=CALL_SECONDS_MAX)
+    """The answer, times in it as seconds; a time among the arguments is {"time": seconds}.
+    An error is {"Error": ..}."""
+    done = subprocess.run(
+        [PYTHON, "-c", SCRIPT],
+        input=json.dumps([service, method, arguments]),
+        env=server.environment(),
+        capture_output=True,
+        text=True,
+        timeout=CALL_SECONDS_MAX,
+    )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)

@@ -7,25 +7,50 @@ ARGUMENT_CHARACTERS_MAX = 256  # AWS's limit; an environment variable may hold 5
 FINAL = ("Completed", "Failed", "Stopped")
 
 
-def request(name, script="true", hosts=1, instance_type="ml.t3.medium", channels=None, bucket="yard", image="trainyard/machine", **more):
+def request(
+    name,
+    script="true",
+    hosts=1,
+    instance_type="ml.t3.medium",
+    channels=None,
+    bucket="yard",
+    image="trainyard/machine",
+    **more,
+):
     """A CreateTrainingJob request: /bin/sh runs `script` on each host."""
     body = {
         "TrainingJobName": name,
         "AlgorithmSpecification": {
-            "TrainingImage": image, "TrainingInputMode": "File",
-            "ContainerEntrypoint": ["/bin/sh", "-c"], "ContainerArguments": [script if len(script) <= ARGUMENT_CHARACTERS_MAX else 'eval "$SCRIPT"'],
+            "TrainingImage": image,
+            "TrainingInputMode": "File",
+            "ContainerEntrypoint": ["/bin/sh", "-c"],
+            "ContainerArguments": [
+                script if len(script) <= ARGUMENT_CHARACTERS_MAX else 'eval "$SCRIPT"'
+            ],
         },
         "RoleArn": ROLE,
         "OutputDataConfig": {"S3OutputPath": f"s3://{bucket}/models"},
-        "ResourceConfig": {"InstanceType": instance_type, "InstanceCount": hosts, "VolumeSizeInGB": 1},
+        "ResourceConfig": {
+            "InstanceType": instance_type,
+            "InstanceCount": hosts,
+            "VolumeSizeInGB": 1,
+        },
         "StoppingCondition": {"MaxRuntimeInSeconds": 300},
     }
     if len(script) > ARGUMENT_CHARACTERS_MAX:
         body["Environment"] = {"SCRIPT": script}
     if channels:
         body["InputDataConfig"] = [
-            {"ChannelName": channel, "DataSource": {"S3DataSource": {
-                "S3DataType": "S3Prefix", "S3Uri": uri, "S3DataDistributionType": distribution}}}
+            {
+                "ChannelName": channel,
+                "DataSource": {
+                    "S3DataSource": {
+                        "S3DataType": "S3Prefix",
+                        "S3Uri": uri,
+                        "S3DataDistributionType": distribution,
+                    }
+                },
+            }
             for channel, (uri, distribution) in channels.items()
         ]
     for key, value in more.items():
@@ -42,12 +67,19 @@ def wait_until(sagemaker, name, statuses=FINAL, seconds_max=trainyard_server.WAI
 
     def reached():
         seen.update(sagemaker.describe_training_job(TrainingJobName=name))
-        return seen if seen["TrainingJobStatus"] in statuses or seen["SecondaryStatus"] in statuses else None
+        return (
+            seen
+            if seen["TrainingJobStatus"] in statuses or seen["SecondaryStatus"] in statuses
+            else None
+        )
 
     try:
         return trainyard_server.wait_for(reached, f"{name} to be one of {statuses}", seconds_max)
     except AssertionError as late:
-        raise AssertionError(f"{late}; it is {seen.get('TrainingJobStatus')}/{seen.get('SecondaryStatus')}: {seen.get('SecondaryStatusTransitions')}") from None
+        raise AssertionError(
+            f"{late}; it is {seen.get('TrainingJobStatus')}/{seen.get('SecondaryStatus')}:"
+            f" {seen.get('SecondaryStatusTransitions')}"
+        ) from None
 
 
 def log_lines(logs, name, host=None):
@@ -56,13 +88,20 @@ def log_lines(logs, name, host=None):
     prefix = f"{name}/" if host is None else f"{name}/algo-{host}-"
     lines = []
     try:
-        streams = logs.describe_log_streams(logGroupName=group, logStreamNamePrefix=prefix)["logStreams"]
+        streams = logs.describe_log_streams(logGroupName=group, logStreamNamePrefix=prefix)[
+            "logStreams"
+        ]
     except logs.exceptions.ResourceNotFoundException:
         return []  # no job has begun yet
     for stream in streams:
         token = {}
         while True:
-            page = logs.get_log_events(logGroupName=group, logStreamName=stream["logStreamName"], startFromHead=True, **token)
+            page = logs.get_log_events(
+                logGroupName=group,
+                logStreamName=stream["logStreamName"],
+                startFromHead=True,
+                **token,
+            )
             lines += [event["message"] for event in page["events"]]
             if not page["events"]:
                 break

@@ -1,4 +1,5 @@
-"""What jobs leave on a machine: nothing. A picture of everything that a job's life touches, to compare before and after."""
+"""What jobs leave on a machine: nothing. A picture of everything that a job's life touches,
+to compare before and after."""
 
 import glob
 import os
@@ -6,7 +7,9 @@ import subprocess
 
 
 def lines(*command):
-    return set(subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines())
+    return set(
+        subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+    )
 
 
 def picture(data):
@@ -27,12 +30,20 @@ def picture(data):
         "namespaces": lines("ip", "netns", "list"),
         "tables": lines("nft", "list", "tables"),
         "mounts": mounts,
-        "cgroups": {path for path in glob.glob("/sys/fs/cgroup/**/trainyard/**", recursive=True) if os.path.isdir(path) and not path.endswith("trainyard/")},
-        "attempts": set(os.listdir(os.path.join(data, "attempts"))) if os.path.isdir(os.path.join(data, "attempts")) else set(),
+        "cgroups": {
+            path
+            for path in glob.glob("/sys/fs/cgroup/**/trainyard/**", recursive=True)
+            if os.path.isdir(path) and not path.endswith("trainyard/")
+        },
+        "attempts": set(os.listdir(os.path.join(data, "attempts")))
+        if os.path.isdir(os.path.join(data, "attempts"))
+        else set(),
         "processes": processes,
     }
 
 
 def left(before, after):
     """What is there now and was not before; {} when nothing is left."""
-    return {name: sorted(after[name] - before[name]) for name in after if after[name] - before[name]}
+    return {
+        name: sorted(after[name] - before[name]) for name in after if after[name] - before[name]
+    }

@@ -39,7 +39,12 @@ def base():
     """Busybox and what jobs expect of a system: a lowest layer."""
     with open(BUSYBOX, "rb") as program:
         content = program.read()
-    members = [directory("bin"), directory("tmp", 0o1777), directory("opt"), file("bin/busybox", content, 0o755)]
+    members = [
+        directory("bin"),
+        directory("tmp", 0o1777),
+        directory("opt"),
+        file("bin/busybox", content, 0o755),
+    ]
     return members + [link(f"bin/{applet}", "busybox") for applet in APPLETS]
 
 
@@ -69,37 +74,69 @@ class Layout:
                 for member, content in members:
                     tar.addfile(member, io.BytesIO(content) if content else None)
             plain.append("sha256:" + hashlib.sha256(archive.getvalue()).hexdigest())
-            descriptors.append(self.blob(gzip.compress(archive.getvalue(), 1, mtime=0), "application/vnd.oci.image.layer.v1.tar+gzip"))
-        described = {"architecture": "amd64", "os": "linux", "config": {"Env": ["PATH=/bin"], **(config or {})}, "rootfs": {"type": "layers", "diff_ids": plain}}
-        manifest = {"schemaVersion": 2, "mediaType": "application/vnd.oci.image.manifest.v1+json",
-                    "config": self.blob(json.dumps(described).encode(), "application/vnd.oci.image.config.v1+json"), "layers": descriptors}
+            descriptors.append(
+                self.blob(
+                    gzip.compress(archive.getvalue(), 1, mtime=0),
+                    "application/vnd.oci.image.layer.v1.tar+gzip",
+                )
+            )
+        described = {
+            "architecture": "amd64",
+            "os": "linux",
+            "config": {"Env": ["PATH=/bin"], **(config or {})},
+            "rootfs": {"type": "layers", "diff_ids": plain},
+        }
+        manifest = {
+            "schemaVersion": 2,
+            "mediaType": "application/vnd.oci.image.manifest.v1+json",
+            "config": self.blob(
+                json.dumps(described).encode(), "application/vnd.oci.image.config.v1+json"
+            ),
+            "layers": descriptors,
+        }
         made = self.blob(json.dumps(manifest).encode(), manifest["mediaType"])
         self.manifests.append(made | {"annotations": {"org.opencontainers.image.ref.name": tag}})
-        self.write("index.json", json.dumps({"schemaVersion": 2, "manifests": self.manifests}).encode())
+        self.write(
+            "index.json", json.dumps({"schemaVersion": 2, "manifests": self.manifests}).encode()
+        )
         return made["digest"]
 
 
 class Registry:
-    """Debian's docker-registry on a loopback port of its own. `users`: name -> password of those who may use it; none: everyone."""
+    """Debian's docker-registry on a loopback port of its own. `users`:
+    name -> password of those who may use it; none: everyone."""
 
     def __init__(self, path, users=None):
         self.path = str(path)
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.host = f"127.0.0.1:{free.getsockname()[1]}"
         self.log_path = os.path.join(self.path, "log")
-        config = {"version": 0.1, "log": {"accesslog": {"disabled": False}}, "storage": {"filesystem": {"rootdirectory": os.path.join(self.path, "data")}},
-                  "http": {"addr": self.host}}
+        config = {
+            "version": 0.1,
+            "log": {"accesslog": {"disabled": False}},
+            "storage": {"filesystem": {"rootdirectory": os.path.join(self.path, "data")}},
+            "http": {"addr": self.host},
+        }
         if users:
             with open(os.path.join(self.path, "htpasswd"), "w", encoding="utf-8") as out:
-                out.writelines(f"{name}:{crypt.crypt(password, crypt.mksalt(crypt.METHOD_BLOWFISH, rounds=16))}\n" for name, password in users.items())
-            config["auth"] = {"htpasswd": {"realm": "tests", "path": os.path.join(self.path, "htpasswd")}}
+                for name, password in users.items():
+                    salt = crypt.mksalt(crypt.METHOD_BLOWFISH, rounds=16)
+                    out.write(f"{name}:{crypt.crypt(password, salt)}\n")
+            config["auth"] = {
+                "htpasswd": {"realm": "tests", "path": os.path.join(self.path, "htpasswd")}
+            }
         with open(os.path.join(self.path, "config.yml"), "w", encoding="utf-8") as out:
             json.dump(config, out)  # JSON is YAML
         self.start()
 
     def start(self):
         with open(self.log_path, "ab") as log:
-            self.process = subprocess.Popen(["docker-registry", "serve", os.path.join(self.path, "config.yml")], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+            self.process = subprocess.Popen(
+                ["docker-registry", "serve", os.path.join(self.path, "config.yml")],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
         host, port = self.host.split(":")
 
         def answers():
@@ -119,12 +156,26 @@ class Registry:
 
     def given(self, repository):
         """The digests of the blobs that somebody fetched, one for each time."""
-        return re.findall(rf'"GET /v2/{repository}/blobs/(sha256:[0-9a-f]+) HTTP/1.1" 200', self.log())
+        return re.findall(
+            rf'"GET /v2/{repository}/blobs/(sha256:[0-9a-f]+) HTTP/1.1" 200', self.log()
+        )
 
     def push(self, layout, tag, repository, login=None):
         """The name of the image; `login`: name and password."""
         name = f"{self.host}/{repository}:{tag}"
         credentials = [f"--dest-creds={login[0]}:{login[1]}"] if login else []
-        subprocess.run(["skopeo", "--insecure-policy", "copy", "--quiet", "--dest-tls-verify=false", *credentials, f"oci:{layout.path}:{tag}", f"docker://{name}"],
-                       check=True, capture_output=True)
+        subprocess.run(
+            [
+                "skopeo",
+                "--insecure-policy",
+                "copy",
+                "--quiet",
+                "--dest-tls-verify=false",
+                *credentials,
+                f"oci:{layout.path}:{tag}",
+                f"docker://{name}",
+            ],
+            check=True,
+            capture_output=True,
+        )
         return name

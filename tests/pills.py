@@ -1,7 +1,8 @@
-"""Requests with extreme numbers, made from the service models: every numeric member of every operation that the server answers.
+"""Requests with extreme numbers, made from the service models:
+every numeric member of every operation that the server answers.
 
-A request begins as an example of a table (valid but for what is put in), or is made up from the operation's shape: its required
-members, and those on the way to the number."""
+A request begins as an example of a table (valid but for what is put in), or is made up from the
+operation's shape: its required members, and those on the way to the number."""
 
 import copy
 import json
@@ -13,7 +14,18 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 OPERATIONS = os.path.join(ROOT, "src", "api", "operations.txt")
 OWN_MODELS = os.path.join(ROOT, "src", "api", "models")
 PILLS = (0, 1, -1, 2**31 - 1, 2**31, 2**32, 2**63 - 1, -(2**31), -(2**63))
-TEXT_PILLS = ("0", "1", "-1", str(2**31), str(2**32), str(2**63 - 1), str(2**64), "9" * 40, "1e308", "NaN")
+TEXT_PILLS = (
+    "0",
+    "1",
+    "-1",
+    str(2**31),
+    str(2**32),
+    str(2**63 - 1),
+    str(2**64),
+    "9" * 40,
+    "1e308",
+    "NaN",
+)
 NUMBERS = ("integer", "long", "short", "float", "double", "timestamp")
 DEPTH_MAX = 12
 JSON_TEXT = "(JSON)"  # a step of a path: into the document that a text is
@@ -38,13 +50,15 @@ def operations():
 
 
 def numeric_paths(shape, path=(), above=()):
-    """The paths of all numbers that a shape may hold; of lists the first element, of maps one value."""
+    """The paths of all numbers that a shape may hold; of lists the first element,
+    of maps one value."""
     if shape is None or shape.name in above or len(path) > DEPTH_MAX:
         return
     above = (*above, shape.name)
     if shape.type_name == "structure":
         for name, member in shape.members.items():
-            if member.serialization.get("name") != "Content-Length":  # not a number of the request: how long it is
+            # not a number of the request: how long it is
+            if member.serialization.get("name") != "Content-Length":
                 yield from numeric_paths(member, (*path, name), above)
     elif shape.type_name == "list":
         yield from numeric_paths(shape.member, (*path, 0), above)
@@ -60,7 +74,10 @@ def made_up(shape, known, depth=0):
     if kind == "structure":
         if depth > DEPTH_MAX:
             return {}
-        members = {name: known[name] if name in known else made_up(shape.members[name], known, depth + 1) for name in shape.required_members}
+        members = {
+            name: known[name] if name in known else made_up(shape.members[name], known, depth + 1)
+            for name in shape.required_members
+        }
         if not members and getattr(shape, "is_tagged_union", False) and shape.members:
             name = next(iter(shape.members))
             members[name] = made_up(shape.members[name], known, depth + 1)
@@ -75,7 +92,11 @@ def made_up(shape, known, depth=0):
         return max(1, int(shape.metadata.get("min", 1)))
     if kind == "blob":
         return b"x"
-    return shape.enum[0] if getattr(shape, "enum", None) else "x" * max(1, int(shape.metadata.get("min", 1)))
+    return (
+        shape.enum[0]
+        if getattr(shape, "enum", None)
+        else "x" * max(1, int(shape.metadata.get("min", 1)))
+    )
 
 
 def with_number(shape, value, path, pill, known):
@@ -87,7 +108,9 @@ def with_number(shape, value, path, pill, known):
         member = shape.members[step]
         value = dict(value)
         inner = value.get(step)
-        value[step] = with_number(member, made_up(member, known) if inner is None else inner, rest, pill, known)
+        value[step] = with_number(
+            member, made_up(member, known) if inner is None else inner, rest, pill, known
+        )
         return value
     member = shape.member if shape.type_name == "list" else shape.value
     if shape.type_name == "list":
@@ -118,7 +141,12 @@ def all_paths(value, path=()):
     if isinstance(value, (dict, list)):
         for key, member in value.items() if isinstance(value, dict) else enumerate(value):
             yield from all_paths(member, (*path, key))
-    elif isinstance(value, (int, float)) and not isinstance(value, bool) or isinstance(value, str) and value.isdigit():
+    elif (
+        isinstance(value, (int, float))
+        and not isinstance(value, bool)
+        or isinstance(value, str)
+        and value.isdigit()
+    ):
         yield path
 
 

@@ -1,4 +1,5 @@
-"""Says which modules a change reaches: those whose files it touches, and those that include them, by rooms.txt.
+"""Says which modules a change reaches: those whose files it touches, and those that include them,
+by rooms.txt.
 
 Pure functions of texts and paths, and some that ask git.
 """
@@ -10,13 +11,22 @@ import subprocess
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BASELINE = "tests/thorough.txt"
 
-# Parts of the tree outside src: what their files belong to, and the modules that these are built from.
+# Parts of the tree outside src: what their files belong to,
+# and the modules that these are built from.
 SDK, TORCH_TESTS = "sdk", "torch tests"
 FURTHER = {SDK: {"collectives"}, TORCH_TESTS: {SDK, "agent", "entry", "contract"}}
-FOLDERS = {"apps": "apps", "sim": "sim", "bench": "bench", "sdk": SDK, "tests/torch": TORCH_TESTS,
-           "packaging/python-torch-requirements.txt": TORCH_TESTS}
+FOLDERS = {
+    "apps": "apps",
+    "sim": "sim",
+    "bench": "bench",
+    "sdk": SDK,
+    "tests/torch": TORCH_TESTS,
+    "packaging/python-torch-requirements.txt": TORCH_TESTS,
+}
 # How everything is compiled.
-BUILD_FILES = r"CMakeLists\.txt|CMakePresets\.json|src/CMakeLists\.txt|cmake/(?!compiled_alone\.txt).*"
+BUILD_FILES = (
+    r"CMakeLists\.txt|CMakePresets\.json|src/CMakeLists\.txt|cmake/(?!compiled_alone\.txt).*"
+)
 # Lists with a line for a module or one of its files: the lines that differ say which.
 LISTS = ("rooms.txt", "cmake/compiled_alone.txt")
 
@@ -28,13 +38,21 @@ def uses_of(rooms_text):
 
 
 def module_of(path):
-    """src/schedule/plan.cpp -> schedule; a fuzzer's corpus -> "corpus NAME"; None for what is in no module."""
+    """src/schedule/plan.cpp -> schedule; a fuzzer's corpus -> "corpus NAME";
+    None for what is in no module."""
     parts = path.split("/")
     if parts[:2] == ["tests", "corpus"] and len(parts) > 3:
         return f"corpus {parts[2]}"
     if parts[0] == "src" and len(parts) > 2:
         return parts[1]
-    return next((module for folder, module in FOLDERS.items() if path == folder or path.startswith(folder + "/")), None)
+    return next(
+        (
+            module
+            for folder, module in FOLDERS.items()
+            if path == folder or path.startswith(folder + "/")
+        ),
+        None,
+    )
 
 
 def modules_of_lines(lines):
@@ -56,7 +74,9 @@ def reached(changed, uses):
 
 def git(*arguments):
     """Its standard output; None when it fails."""
-    done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     return done.stdout if done.returncode == 0 else None
 
 
@@ -66,8 +86,13 @@ def read(path):
 
 
 def reached_since(baseline):
-    """The modules that differ from the commit, and those that include them; None: all may, or git does not know the commit."""
-    names = git("diff", "--name-only", baseline, "--") if re.fullmatch(r"[0-9a-f]{40}", baseline) else None
+    """The modules that differ from the commit, and those that include them; None: all may,
+    or git does not know the commit."""
+    names = (
+        git("diff", "--name-only", baseline, "--")
+        if re.fullmatch(r"[0-9a-f]{40}", baseline)
+        else None
+    )
     if names is None:
         return None
     changed = set()
@@ -75,7 +100,8 @@ def reached_since(baseline):
         if re.fullmatch(BUILD_FILES, path):
             return None
         if path in LISTS:
-            before, after = set((git("show", f"{baseline}:{path}") or "").splitlines()), set(read(path).splitlines())
+            before = set((git("show", f"{baseline}:{path}") or "").splitlines())
+            after = set(read(path).splitlines())
             changed |= set(modules_of_lines(before ^ after))
         elif module := module_of(path):
             changed.add(module)
@@ -84,16 +110,26 @@ def reached_since(baseline):
 
 def baseline():
     """The commit of the last tree that passed `./yard test --thorough`."""
-    return next((line for line in read(BASELINE).splitlines() if line and not line.startswith("#")), "")
+    return next(
+        (line for line in read(BASELINE).splitlines() if line and not line.startswith("#")), ""
+    )
 
 
 def fuzzers():
     """(name, module) of each fuzzer."""
-    paths = (git("ls-files", "--cached", "--others", "--exclude-standard", "src") or "").splitlines()
-    return sorted((os.path.basename(path).removesuffix(".cpp"), path.split("/")[1]) for path in paths if path.endswith("_fuzz.cpp"))
+    paths = (
+        git("ls-files", "--cached", "--others", "--exclude-standard", "src") or ""
+    ).splitlines()
+    return sorted(
+        (os.path.basename(path).removesuffix(".cpp"), path.split("/")[1])
+        for path in paths
+        if path.endswith("_fuzz.cpp")
+    )
 
 
 def tested():
     """The modules below src that have unit tests."""
-    paths = (git("ls-files", "--cached", "--others", "--exclude-standard", "src") or "").splitlines()
+    paths = (
+        git("ls-files", "--cached", "--others", "--exclude-standard", "src") or ""
+    ).splitlines()
     return sorted({path.split("/")[1] for path in paths if path.endswith("_test.cpp")})

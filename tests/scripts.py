@@ -1,4 +1,5 @@
-"""Jobs in script mode as the SDK sends them: sources in an archive, everything else in hyperparameters."""
+"""Jobs in script mode as the SDK sends them: sources in an archive,
+everything else in hyperparameters."""
 
 import glob
 import io
@@ -23,36 +24,65 @@ def archive(files):
     return buffer.getvalue()
 
 
-def request(server, name, program, files, hosts=1, hyperparameters=None, image="trainyard/machine", **more):
-    """A CreateTrainingJob request; hyperparameters are JSON-encoded value by value, as the SDK does."""
+def request(
+    server, name, program, files, hosts=1, hyperparameters=None, image="trainyard/machine", **more
+):
+    """A CreateTrainingJob request; hyperparameters are JSON-encoded value by value,
+    as the SDK does."""
     key = f"{name}/source/sourcedir.tar.gz"
     server.boto("s3").put_object(Bucket="yard", Key=key, Body=archive(files))
-    values = {"sagemaker_program": program, "sagemaker_submit_directory": f"s3://yard/{key}", "sagemaker_container_log_level": 20,
-              "sagemaker_job_name": name, "sagemaker_region": server.env["AWS_DEFAULT_REGION"]} | (hyperparameters or {})
-    body = jobs.request(name, hosts=hosts, image=image, HyperParameters={key: json.dumps(value) for key, value in values.items()}, **more)
+    values = {
+        "sagemaker_program": program,
+        "sagemaker_submit_directory": f"s3://yard/{key}",
+        "sagemaker_container_log_level": 20,
+        "sagemaker_job_name": name,
+        "sagemaker_region": server.env["AWS_DEFAULT_REGION"],
+    } | (hyperparameters or {})
+    body = jobs.request(
+        name,
+        hosts=hosts,
+        image=image,
+        HyperParameters={key: json.dumps(value) for key, value in values.items()},
+        **more,
+    )
     body["AlgorithmSpecification"] = {"TrainingImage": image, "TrainingInputMode": "File"}
     return body
 
 
-def run(server, name, program, files, status="Completed", seconds_max=trainyard_server.WAIT_SECONDS_MAX, **more):
+def run(
+    server,
+    name,
+    program,
+    files,
+    status="Completed",
+    seconds_max=trainyard_server.WAIT_SECONDS_MAX,
+    **more,
+):
     """Runs it to its end; Describe's answer and all lines of its log."""
     server.boto("sagemaker").create_training_job(**request(server, name, program, files, **more))
     done = jobs.wait_until(server.boto("sagemaker"), name, seconds_max=seconds_max)
     lines = jobs.log_lines(server.boto("logs"), name)
-    assert done["TrainingJobStatus"] == status, f"{done.get('FailureReason')}\n" + "\n".join(lines[-40:])
+    assert done["TrainingJobStatus"] == status, f"{done.get('FailureReason')}\n" + "\n".join(
+        lines[-40:]
+    )
     return done, lines
 
 
 def example(name):
     """(files of the example's scripts, what its log must say)."""
     folder = pathlib.Path(trainyard_server.ROOT, "examples", name)
-    return {path.name: path.read_text() for path in folder.glob("*.py")}, (folder / "expected_output.txt").read_text().splitlines()
+    return {path.name: path.read_text() for path in folder.glob("*.py")}, (
+        folder / "expected_output.txt"
+    ).read_text().splitlines()
 
 
 def wheels(environment, distribution):
-    """The files with which a script brings one of our distributions, as it would any other: the wheels that were built in build/`environment`."""
+    """The files with which a script brings one of our distributions, as it would any other: the
+    wheels that were built in build/`environment`."""
     paths = glob.glob(os.path.join(trainyard_server.ROOT, "build", environment, "wheels", "*.whl"))
-    return {"requirements.txt": f"--no-index\n--find-links wheels\n{distribution}\n"} | {f"wheels/{os.path.basename(path)}": pathlib.Path(path).read_bytes() for path in paths}
+    return {"requirements.txt": f"--no-index\n--find-links wheels\n{distribution}\n"} | {
+        f"wheels/{os.path.basename(path)}": pathlib.Path(path).read_bytes() for path in paths
+    }
 
 
 def check_example(lines, expected):

@@ -1,4 +1,5 @@
-"""The SageMaker Python SDKs, as PyPI has them, in a shell that has evaluated `trainyard env` and nothing else."""
+"""The SageMaker Python SDKs, as PyPI has them, in a shell that has evaluated `trainyard env` and
+nothing else."""
 
 import json
 import os
@@ -31,8 +32,12 @@ class Outside:
             with connection:
                 connection.settimeout(5)
                 try:
-                    self.asked.append(connection.recv(200).decode(errors="replace").split("\r\n")[0])
-                    connection.sendall(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+                    self.asked.append(
+                        connection.recv(200).decode(errors="replace").split("\r\n")[0]
+                    )
+                    connection.sendall(
+                        b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+                    )
                 except OSError:
                     self.asked.append("nothing")
 
@@ -48,14 +53,39 @@ def python(version):
 
 
 def run(server, version, directory, program=None, arguments=()):
-    """(what the program printed last, decoded; everything it printed; who asked for the outside)."""
+    """(what the program printed last, decoded; everything it printed;
+    who asked for the outside)."""
     outside = Outside()
-    environment = {"PATH": os.environ["PATH"], "HOME": str(directory), "HTTP_PROXY": outside.url, "HTTPS_PROXY": outside.url, "COLUMNS": "200"}
-    words = [python(version), os.path.join(PROGRAMS, program or f"version_{version}.py"), str(directory), *arguments]
-    line = f'eval "$({shlex.quote(trainyard_server.PROGRAM)} env --data {shlex.quote(server.data)})"; exec {shlex.join(words)}'
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(directory),
+        "HTTP_PROXY": outside.url,
+        "HTTPS_PROXY": outside.url,
+        "COLUMNS": "200",
+    }
+    words = [
+        python(version),
+        os.path.join(PROGRAMS, program or f"version_{version}.py"),
+        str(directory),
+        *arguments,
+    ]
+    line = (
+        f'eval "$({shlex.quote(trainyard_server.PROGRAM)} env --data {shlex.quote(server.data)})";'
+        f" exec {shlex.join(words)}"
+    )
     try:
-        done = subprocess.run(["bash", "-c", line], env=environment, capture_output=True, text=True, timeout=SCRIPT_SECONDS_MAX)
+        done = subprocess.run(
+            ["bash", "-c", line],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=SCRIPT_SECONDS_MAX,
+        )
     finally:
         outside.close()
     assert done.returncode == 0, f"{done.stdout[-3000:]}\n{done.stderr[-6000:]}"
-    return json.loads(done.stdout.strip().splitlines()[-1]), done.stdout + done.stderr, outside.asked
+    return (
+        json.loads(done.stdout.strip().splitlines()[-1]),
+        done.stdout + done.stderr,
+        outside.asked,
+    )

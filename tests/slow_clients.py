@@ -1,4 +1,5 @@
-"""Clients that send or read as slowly as they can: an attack that needs no key, and hardly any work."""
+"""Clients that send or read as slowly as they can: an attack that needs no key,
+and hardly any work."""
 
 import datetime
 import socket
@@ -10,14 +11,18 @@ from trainyard_server import wait_for
 CONNECT_SECONDS_MAX = 60
 PAUSE_SECONDS = 0.05  # between two bytes of a connection
 
-JSON = {"Content-Type": "application/x-amz-json-1.1", "X-Amz-Target": "SageMaker.DescribeTrainingJob"}
+JSON = {
+    "Content-Type": "application/x-amz-json-1.1",
+    "X-Amz-Target": "SageMaker.DescribeTrainingJob",
+}
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 UNSIGNED = {"x-amz-content-sha256": "UNSIGNED-PAYLOAD"}
 
 
 class SlowClients:
-    """`request` on so many connections; then a byte of its body on each, again and again. Those that the server ends come again. Nothing
-    that it answers is read. `requests`: further ones, which take turns."""
+    """`request` on so many connections; then a byte of its body on each, again and again. Those
+    that the server ends come again. Nothing that it answers is read. `requests`: further ones,
+    which take turns."""
 
     def __init__(self, server, count, *requests):
         host, port = server.listen.rsplit(":", 1)
@@ -61,7 +66,9 @@ class SlowClients:
 def head(server, method, target, fields, length=100_000):
     """A request's head, whose body is still to come."""
     lines = [f"{method} {target} HTTP/1.1", f"Host: {server.listen}", f"Content-Length: {length}"]
-    return "\r\n".join([*lines, *(f"{name}: {value}" for name, value in fields.items()), "", ""]).encode()
+    return "\r\n".join(
+        [*lines, *(f"{name}: {value}" for name, value in fields.items()), "", ""]
+    ).encode()
 
 
 def made_up(key, service):
@@ -69,12 +76,16 @@ def made_up(key, service):
     now = datetime.datetime.now(datetime.timezone.utc)
     return {
         "X-Amz-Date": now.strftime("%Y%m%dT%H%M%SZ"),
-        "Authorization": f"AWS4-HMAC-SHA256 Credential={key}/{now:%Y%m%d}/us-east-1/{service}/aws4_request, "
-        f"SignedHeaders=host;x-amz-date, Signature={'0' * 64}",
+        "Authorization": (
+            f"AWS4-HMAC-SHA256 Credential={key}/{now:%Y%m%d}/us-east-1/{service}/aws4_request, "
+            f"SignedHeaders=host;x-amz-date, Signature={'0' * 64}"
+        ),
     }
 
 
 def presigned(client, operation, bucket, key):
     """Path and query of a presigned request."""
-    parts = urllib.parse.urlsplit(client.generate_presigned_url(operation, Params={"Bucket": bucket, "Key": key}))
+    parts = urllib.parse.urlsplit(
+        client.generate_presigned_url(operation, Params={"Bucket": bucket, "Key": key})
+    )
     return f"{parts.path}?{parts.query}"

@@ -1,5 +1,5 @@
-"""A real server for tests: started on a free loopback port with a data directory of its own, reached as people reach it
-(`trainyard env`), killed as machines kill it."""
+"""A real server for tests: started on a free loopback port with a data directory of its own,
+reached as people reach it (`trainyard env`), killed as machines kill it."""
 
 import glob
 import json
@@ -30,9 +30,11 @@ def wait_for(condition, what, seconds_max=WAIT_SECONDS_MAX, interval_seconds=0.0
 
 
 class Server:
-    """`config` is TOML text. start() may be called again after stop() or kill(): same data, same port.
+    """`config` is TOML text. start() may be called again after stop() or kill(): same data,
+    same port.
 
-    `behind`: words before each command that runs as the server's owner, ending in an exec: another user, other mounts."""
+    `behind`: words before each command that runs as the server's owner, ending in an exec:
+    another user, other mounts."""
 
     def __init__(self, data, config="", listen="127.0.0.1:0", behind=()):
         self.data = str(data)
@@ -45,7 +47,15 @@ class Server:
 
     def start(self):
         os.makedirs(self.data, exist_ok=True)
-        arguments = [*self.behind, self.program, "serve", "--data", self.data, "--listen", self.listen]
+        arguments = [
+            *self.behind,
+            self.program,
+            "serve",
+            "--data",
+            self.data,
+            "--listen",
+            self.listen,
+        ]
         if self.config:
             config_file = self.data.rstrip("/") + ".toml"
             with open(config_file, "w", encoding="utf-8") as file:
@@ -55,17 +65,23 @@ class Server:
         if os.path.exists(record):
             os.remove(record)
         self.log = open(self.data.rstrip("/") + ".log", "ab")
-        self.process = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
+        self.process = subprocess.Popen(
+            arguments, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log
+        )
 
         def ready():
             if self.process.poll() is not None:
-                raise AssertionError(f"the server ended with {self.process.returncode}: {self.log_text()[-3000:]}")
+                raise AssertionError(
+                    f"the server ended with {self.process.returncode}: {self.log_text()[-3000:]}"
+                )
             return os.path.exists(record)
 
         wait_for(ready, "the server to say where it listens", START_SECONDS_MAX)
         with open(record, encoding="utf-8") as file:
             self.listen = json.load(file)["host_and_port"]
-        exports = subprocess.run([self.program, "env", "--data", self.data], check=True, capture_output=True, text=True).stdout
+        exports = subprocess.run(
+            [self.program, "env", "--data", self.data], check=True, capture_output=True, text=True
+        ).stdout
         self.env = dict(re.findall(r"^export (\w+)='(.*)'$", exports, re.M))
         return self
 
@@ -98,7 +114,9 @@ class Server:
                     words = file.read().split(b"\0")
             except OSError:
                 continue
-            if words[0].endswith(b"trainyard-agent") and any(self.data.encode() + b"/" in word for word in words):
+            if words[0].endswith(b"trainyard-agent") and any(
+                self.data.encode() + b"/" in word for word in words
+            ):
                 found.append(int(path.split("/")[2]))
         return found
 
@@ -110,9 +128,14 @@ class Server:
         for agent in self.agents():
             os.kill(agent, signal.SIGKILL)
         self.log.close()
-        subprocess.run([*self.behind, self.program, "doctor", "--data", self.data, "--clean"], check=True, capture_output=True)
+        subprocess.run(
+            [*self.behind, self.program, "doctor", "--data", self.data, "--clean"],
+            check=True,
+            capture_output=True,
+        )
 
-    # -- clients ------------------------------------------------------------------------------------
+    # -- clients
+    # ------------------------------------------------------------------------------------
 
     def environment(self):
         kept = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
@@ -123,17 +146,29 @@ class Server:
         import boto3
         from botocore.config import Config
 
-        # Left to itself, boto3 presigns URLs of us-east-1 with signature version 2, which S3 refuses for buckets made since 2020.
-        config = Config(retries={"max_attempts": 0}, s3={"addressing_style": "path"}, signature_version="s3v4" if service == "s3" else None)
+        # Left to itself, boto3 presigns URLs of us-east-1 with signature version 2,
+        # which S3 refuses for buckets made since 2020.
+        config = Config(
+            retries={"max_attempts": 0},
+            s3={"addressing_style": "path"},
+            signature_version="s3v4" if service == "s3" else None,
+        )
         more.setdefault("config", config)
         return boto3.session.Session(
-            aws_access_key_id=self.env["AWS_ACCESS_KEY_ID"], aws_secret_access_key=self.env["AWS_SECRET_ACCESS_KEY"],
+            aws_access_key_id=self.env["AWS_ACCESS_KEY_ID"],
+            aws_secret_access_key=self.env["AWS_SECRET_ACCESS_KEY"],
             region_name=self.env["AWS_DEFAULT_REGION"],
         ).client(service, **({"endpoint_url": self.env["AWS_ENDPOINT_URL"]} | more))
 
     def aws(self, *arguments, program=TODAYS_AWS, check=True):
         """An unmodified AWS CLI; its standard output, decoded when it is JSON."""
-        done = subprocess.run([program, *arguments], env=self.environment(), capture_output=True, text=True, timeout=WAIT_SECONDS_MAX)
+        done = subprocess.run(
+            [program, *arguments],
+            env=self.environment(),
+            capture_output=True,
+            text=True,
+            timeout=WAIT_SECONDS_MAX,
+        )
         if not check:
             return done
         assert done.returncode == 0, f"aws {' '.join(arguments)}: {done.stderr}"

@@ -1,7 +1,8 @@
-"""What one rank of the torch bench does: torch_loops.py all_reduce | step | alone. Prints microseconds, as the other programs do.
+"""What one rank of the torch bench does: torch_loops.py all_reduce | step | alone.
+Prints microseconds, as the other programs do.
 
-BACKEND: trainyard, gloo, or nothing: a backend whose operations end at once and move nothing, which is what DDP costs without
-communication.
+BACKEND: trainyard, gloo, or nothing: a backend whose operations end at once and move nothing, which
+is what DDP costs without communication.
 """
 
 import collections
@@ -36,7 +37,8 @@ class Done(dist._Work):
 class Nothing(dist.ProcessGroup):
     def __init__(self, rank, ranks):
         super().__init__(rank, ranks)
-        self.works = collections.deque(maxlen=64)  # what torch holds of them does not keep their Python half
+        # what torch holds of them does not keep their Python half
+        self.works = collections.deque(maxlen=64)
 
     def done(self, result):
         self.works.append(Done(result))
@@ -63,7 +65,9 @@ class Nothing(dist.ProcessGroup):
 def join():
     if BACKEND == "nothing":
         # Scripts meet over a real backend; the model's group is the one that does nothing.
-        dist.init_process_group("gloo", init_method=os.environ["MEET_AT"], rank=RANK, world_size=RANKS)
+        dist.init_process_group(
+            "gloo", init_method=os.environ["MEET_AT"], rank=RANK, world_size=RANKS
+        )
         return Nothing(RANK, RANKS)
     if BACKEND == "trainyard":
         import trainyard.torch  # noqa: F401  (registers the backend)
@@ -89,7 +93,13 @@ def all_reduce():
 
 def step(group=None):
     torch.manual_seed(7)
-    model = torch.nn.Sequential(torch.nn.Linear(784, 2048), torch.nn.ReLU(), torch.nn.Linear(2048, 2048), torch.nn.ReLU(), torch.nn.Linear(2048, 10))
+    model = torch.nn.Sequential(
+        torch.nn.Linear(784, 2048),
+        torch.nn.ReLU(),
+        torch.nn.Linear(2048, 2048),
+        torch.nn.ReLU(),
+        torch.nn.Linear(2048, 10),
+    )
     if group is not None:
         model = DistributedDataParallel(model, process_group=group)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)

@@ -25,18 +25,31 @@ points, labels = torch.cat([spiral, -spiral]), torch.cat([torch.zeros(400), torc
 order = torch.randperm(800)
 mine = order[rank::world]
 
-model = DistributedDataParallel(torch.nn.Sequential(torch.nn.Linear(2, 64), torch.nn.Tanh(), torch.nn.Linear(64, 64), torch.nn.Tanh(), torch.nn.Linear(64, 1)))
+model = DistributedDataParallel(
+    torch.nn.Sequential(
+        torch.nn.Linear(2, 64),
+        torch.nn.Tanh(),
+        torch.nn.Linear(64, 64),
+        torch.nn.Tanh(),
+        torch.nn.Linear(64, 1),
+    )
+)
 optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
 for epoch in range(epochs):
     for batch in mine.split(50):
         optimizer.zero_grad()
-        torch.nn.functional.binary_cross_entropy_with_logits(model(points[batch]).squeeze(1), labels[batch]).backward()
+        torch.nn.functional.binary_cross_entropy_with_logits(
+            model(points[batch]).squeeze(1), labels[batch]
+        ).backward()
         optimizer.step()
     with torch.no_grad():
         right = ((model.module(points[mine]).squeeze(1) > 0) == labels[mine]).float().sum()
     dist.all_reduce(right)
     if rank == 0:
-        print(f"epoch {epoch + 1} of {epochs}, {world} ranks: accuracy={right.item() / 800:.3f}", flush=True)
+        print(
+            f"epoch {epoch + 1} of {epochs}, {world} ranks: accuracy={right.item() / 800:.3f}",
+            flush=True,
+        )
 
 weights = b"".join(p.detach().numpy().tobytes() for p in model.parameters())
 print(f"rank {rank} weights {hashlib.sha256(weights).hexdigest()}", flush=True)

@@ -44,8 +44,12 @@ torch.set_num_threads(1)
 
 turn = torch.linspace(0.5, 3 * torch.pi, 400)
 spiral = torch.stack([turn * turn.cos(), turn * turn.sin()], 1) / 10
-dataset = torch.utils.data.TensorDataset(torch.cat([spiral, -spiral]), torch.cat([torch.zeros(400), torch.ones(400)]))
-sampler = torch.utils.data.distributed.DistributedSampler(dataset, num_replicas=hvd.size(), rank=hvd.rank())
+dataset = torch.utils.data.TensorDataset(
+    torch.cat([spiral, -spiral]), torch.cat([torch.zeros(400), torch.ones(400)])
+)
+sampler = torch.utils.data.distributed.DistributedSampler(
+    dataset, num_replicas=hvd.size(), rank=hvd.rank()
+)
 loader = torch.utils.data.DataLoader(dataset, batch_size=args.batch_size, sampler=sampler)
 
 model = Net()
@@ -55,8 +59,12 @@ optimizer = torch.optim.Adam(model.parameters(), lr=args.base_lr * scale)
 hvd.broadcast_parameters(model.state_dict(), root_rank=0)
 hvd.broadcast_optimizer_state(optimizer, root_rank=0)
 compression = hvd.Compression.fp16 if args.fp16_allreduce else hvd.Compression.none
-optimizer = hvd.DistributedOptimizer(optimizer, named_parameters=model.named_parameters(), compression=compression,
-                                     op=hvd.Adasum if args.use_adasum else hvd.Average)
+optimizer = hvd.DistributedOptimizer(
+    optimizer,
+    named_parameters=model.named_parameters(),
+    compression=compression,
+    op=hvd.Adasum if args.use_adasum else hvd.Average,
+)
 
 for epoch in range(1, args.epochs + 1):
     model.train()
@@ -70,9 +78,17 @@ for epoch in range(1, args.epochs + 1):
         right += ((output > 0) == target).sum().item()
     accuracy = metric_average(right / len(sampler), "avg_accuracy")
     if hvd.rank() == 0:
-        print(f"Train Epoch: {epoch} of {args.epochs}, {hvd.size()} ranks: accuracy={accuracy:.3f}", flush=True)
+        print(
+            f"Train Epoch: {epoch} of {args.epochs}, {hvd.size()} ranks: accuracy={accuracy:.3f}",
+            flush=True,
+        )
 
-weights = hashlib.sha256(b"".join(p.detach().numpy().tobytes() for p in model.parameters())).hexdigest()
-print(f"rank {hvd.rank()} local {hvd.local_rank()} of {hvd.local_size()} weights {weights}", flush=True)
+weights = hashlib.sha256(
+    b"".join(p.detach().numpy().tobytes() for p in model.parameters())
+).hexdigest()
+print(
+    f"rank {hvd.rank()} local {hvd.local_rank()} of {hvd.local_size()} weights {weights}",
+    flush=True,
+)
 if hvd.rank() == 0 and "SM_MODEL_DIR" in os.environ:
     torch.save(model.state_dict(), os.path.join(os.environ["SM_MODEL_DIR"], "model.pt"))

@@ -1,5 +1,6 @@
-"""One rank of a training: a plane is fitted to points that lie on the shared file system, each rank takes its part of
-each batch, and the gradients are summed by MPI. What came of it is a line of JSON beside the points."""
+"""One rank of a training: a plane is fitted to points that lie on the shared file system, each rank
+takes its part of each batch, and the gradients are summed by MPI.
+What came of it is a line of JSON beside the points."""
 
 import json
 import os
@@ -18,12 +19,17 @@ batch_size = int(os.environ.get("BATCH_SIZE", "256"))
 learning_rate = float(os.environ.get("LEARNING_RATE") or "0.1")
 
 hosts = set(world.allgather(socket.gethostname()))
-with open(os.path.join(os.environ["SCRATCH_DIR"], f"rank-{world.rank}"), "w", encoding="utf-8") as file:
+with open(
+    os.path.join(os.environ["SCRATCH_DIR"], f"rank-{world.rank}"), "w", encoding="utf-8"
+) as file:
     file.write("this node's own")
 points = np.load(os.path.join(directory, "points.npy"))
 inputs, targets = points[:, :FEATURES], points[:, FEATURES]
 if world.rank == 0:
-    print(f"ranks={world.size} hosts={len(hosts)} points={len(points)} batch_size={batch_size} learning_rate={learning_rate}")
+    print(
+        f"ranks={world.size} hosts={len(hosts)} points={len(points)} batch_size={batch_size}"
+        f" learning_rate={learning_rate}"
+    )
 
 weights = np.zeros(FEATURES)
 began = time.monotonic()
@@ -40,7 +46,13 @@ if world.rank == 0:
     print(f"the same weights on all ranks: {same}")
     results = os.path.join(directory, "results")
     os.makedirs(results, exist_ok=True)
-    row = {"job": os.environ["AWS_BATCH_JOB_ID"], "ranks": world.size, "batch_size": batch_size, "learning_rate": learning_rate, "loss": round(loss, 6),
-           "seconds": round(time.monotonic() - began, 3)}
+    row = {
+        "job": os.environ["AWS_BATCH_JOB_ID"],
+        "ranks": world.size,
+        "batch_size": batch_size,
+        "learning_rate": learning_rate,
+        "loss": round(loss, 6),
+        "seconds": round(time.monotonic() - began, 3),
+    }
     with open(os.path.join(results, row["job"] + ".json"), "w", encoding="utf-8") as file:
         json.dump(row, file)

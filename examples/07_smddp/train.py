@@ -1,4 +1,5 @@
-"""A script for SageMaker's data parallel library, as they are written for it: nothing here knows of Trainyard."""
+"""A script for SageMaker's data parallel library, as they are written for it:
+nothing here knows of Trainyard."""
 
 import argparse
 import hashlib
@@ -44,7 +45,9 @@ def main():
 
     turn = torch.linspace(0.5, 3 * torch.pi, 400)
     spiral = torch.stack([turn * turn.cos(), turn * turn.sin()], 1) / 10
-    dataset = TensorDataset(torch.cat([spiral, -spiral]), torch.cat([torch.zeros(400), torch.ones(400)]))
+    dataset = TensorDataset(
+        torch.cat([spiral, -spiral]), torch.cat([torch.zeros(400), torch.ones(400)])
+    )
     sampler = DistributedSampler(dataset, num_replicas=dist.get_world_size(), rank=dist.get_rank())
     loader = DataLoader(dataset, batch_size=args.batch_size, sampler=sampler)
 
@@ -63,9 +66,15 @@ def main():
             right += ((output > 0) == target).sum()
         dist.all_reduce(right)
         if dist.get_rank() == 0:
-            print(f"Train Epoch: {epoch} of {args.epochs}, {dist.get_world_size()} ranks: accuracy={right.item() / len(dataset):.3f}", flush=True)
+            print(
+                f"Train Epoch: {epoch} of {args.epochs}, {dist.get_world_size()} ranks:"
+                f" accuracy={right.item() / len(dataset):.3f}",
+                flush=True,
+            )
 
-    weights = hashlib.sha256(b"".join(p.detach().cpu().numpy().tobytes() for p in model.parameters())).hexdigest()
+    weights = hashlib.sha256(
+        b"".join(p.detach().cpu().numpy().tobytes() for p in model.parameters())
+    ).hexdigest()
     print(f"rank {dist.get_rank()} local {dist.get_local_rank()} weights {weights}", flush=True)
     if dist.get_rank() == 0 and args.model_dir:
         torch.save(model.module.state_dict(), os.path.join(args.model_dir, "model.pt"))

@@ -12,7 +12,12 @@ def dataset(batch_size, ranks, rank):
     spiral = np.stack([turn * np.cos(turn), turn * np.sin(turn)], 1) / 2
     points = np.concatenate([spiral, -spiral]).astype("float32")
     classes = np.concatenate([np.zeros(400), np.ones(400)]).astype("float32")
-    return tf.data.Dataset.from_tensor_slices((points, classes)).shard(ranks, rank).shuffle(800, seed=rank).batch(batch_size, drop_remainder=True)
+    return (
+        tf.data.Dataset.from_tensor_slices((points, classes))
+        .shard(ranks, rank)
+        .shuffle(800, seed=rank)
+        .batch(batch_size, drop_remainder=True)
+    )
 
 
 def digest(model):

@@ -19,7 +19,14 @@ hvd.init()
 keras.utils.set_random_seed(hvd.rank())
 
 dataset = spirals.dataset(args.batch_size, hvd.size(), hvd.rank())
-model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(64, activation="tanh"), keras.layers.Dense(64, activation="tanh"), keras.layers.Dense(1)])
+model = keras.Sequential(
+    [
+        keras.Input((2,)),
+        keras.layers.Dense(64, activation="tanh"),
+        keras.layers.Dense(64, activation="tanh"),
+        keras.layers.Dense(1),
+    ]
+)
 loss = keras.losses.BinaryCrossentropy(from_logits=True)
 optimizer = keras.optimizers.Adam(args.base_lr * hvd.size())
 checkpoint = tf.train.Checkpoint(model=model, optimizer=optimizer)
@@ -40,11 +47,18 @@ def training_step(batch, labels, first_batch):
 
 
 for epoch in range(args.epochs):
-    right = [training_step(batch, labels, epoch == 0 and number == 0) for number, (batch, labels) in enumerate(dataset)]
+    right = [
+        training_step(batch, labels, epoch == 0 and number == 0)
+        for number, (batch, labels) in enumerate(dataset)
+    ]
 accuracy = hvd.allreduce(tf.reduce_mean(right), name="accuracy")
 if hvd.rank() == 0:
     print(f"{args.epochs} epochs, {hvd.size()} ranks: accuracy={float(accuracy):.3f}", flush=True)
 
-print(f"rank {hvd.rank()} local {hvd.local_rank()} of {hvd.local_size()} weights {spirals.digest(model)}", flush=True)
+print(
+    f"rank {hvd.rank()} local {hvd.local_rank()} of {hvd.local_size()} weights"
+    f" {spirals.digest(model)}",
+    flush=True,
+)
 if hvd.rank() == 0 and "SM_MODEL_DIR" in os.environ:
     checkpoint.save(os.path.join(os.environ["SM_MODEL_DIR"], "checkpoint"))

@@ -1,7 +1,9 @@
-"""Makes asymmetric_vectors.json: requests that AWS's common runtime signed with SigV4a (AWS4-ECDSA-P256-SHA256), for signing_test to verify.
-Each run gives other signatures: ECDSA is random.
+"""Makes asymmetric_vectors.json: requests that AWS's common runtime signed with SigV4a
+(AWS4-ECDSA-P256-SHA256), for signing_test to verify. Each run gives other signatures:
+ECDSA is random.
 
-usage: build/venv/bin/python src/signing/make_asymmetric_vectors.py > src/signing/asymmetric_vectors.json
+usage: build/venv/bin/python src/signing/make_asymmetric_vectors.py >
+src/signing/asymmetric_vectors.json
 """
 
 import datetime
@@ -20,12 +22,51 @@ CASES = [
     ("get-vanilla", "GET", "/", {}, b"", "service", "us-east-1", False),
     ("get-vanilla-token", "GET", "/", {}, b"", "service", "us-east-1", True),
     ("get-query-order", "GET", "/?Param2=value2&Param1=value1", {}, b"", "service", "*", False),
-    ("get-relative", "GET", "/example1/example2/../..", {}, b"", "service", "us-east-1,eu-west-1", False),
+    (
+        "get-relative",
+        "GET",
+        "/example1/example2/../..",
+        {},
+        b"",
+        "service",
+        "us-east-1,eu-west-1",
+        False,
+    ),
     ("header-folding", "GET", "/", {"My-Header1": "  a   b   c  "}, b"", "service", "us-*", False),
-    ("post-json", "POST", "/", {"Content-Type": "application/x-amz-json-1.1", "X-Amz-Target": "SageMaker.ListTrainingJobs"}, b"{}", "sagemaker", "*", True),
-    ("s3-put", "PUT", "/bucket/a%20b/c%2Bd~e", {"Content-Type": "text/plain", "x-amz-meta-one": "two"}, b"hello", "s3", "eu-west-1", False),
+    (
+        "post-json",
+        "POST",
+        "/",
+        {
+            "Content-Type": "application/x-amz-json-1.1",
+            "X-Amz-Target": "SageMaker.ListTrainingJobs",
+        },
+        b"{}",
+        "sagemaker",
+        "*",
+        True,
+    ),
+    (
+        "s3-put",
+        "PUT",
+        "/bucket/a%20b/c%2Bd~e",
+        {"Content-Type": "text/plain", "x-amz-meta-one": "two"},
+        b"hello",
+        "s3",
+        "eu-west-1",
+        False,
+    ),
     ("s3-dots-stay", "GET", "/bucket/a/../b//c", {}, b"", "s3", "*", False),
-    ("s3-query", "GET", "/bucket?list-type=2&prefix=a%2Fb%20c&encoding-type=url", {}, b"", "s3", "eu-*", True),
+    (
+        "s3-query",
+        "GET",
+        "/bucket?list-type=2&prefix=a%2Fb%20c&encoding-type=url",
+        {},
+        b"",
+        "s3",
+        "eu-*",
+        True,
+    ),
 ]
 
 
@@ -41,19 +82,48 @@ def sign(case, presigned):
     config = awscrt.auth.AwsSigningConfig(
         algorithm=awscrt.auth.AwsSigningAlgorithm.V4_ASYMMETRIC,
         signature_type=kinds.HTTP_REQUEST_QUERY_PARAMS if presigned else kinds.HTTP_REQUEST_HEADERS,
-        credentials_provider=awscrt.auth.AwsCredentialsProvider.new_static("AKIDEXAMPLE", SECRET, TOKEN if with_token else None),
-        region=region_set, service=service, date=NOW,
-        use_double_uri_encode=not s3, should_normalize_uri_path=not s3, signed_body_value=payload,
-        signed_body_header_type=awscrt.auth.AwsSignedBodyHeaderType.NONE if presigned else awscrt.auth.AwsSignedBodyHeaderType.X_AMZ_CONTENT_SHA_256,
-        expiration_in_seconds=900 if presigned else None)
+        credentials_provider=awscrt.auth.AwsCredentialsProvider.new_static(
+            "AKIDEXAMPLE", SECRET, TOKEN if with_token else None
+        ),
+        region=region_set,
+        service=service,
+        date=NOW,
+        use_double_uri_encode=not s3,
+        should_normalize_uri_path=not s3,
+        signed_body_value=payload,
+        signed_body_header_type=awscrt.auth.AwsSignedBodyHeaderType.NONE
+        if presigned
+        else awscrt.auth.AwsSignedBodyHeaderType.X_AMZ_CONTENT_SHA_256,
+        expiration_in_seconds=900 if presigned else None,
+    )
     awscrt.auth.aws_sign_request(request, config).result(60)
-    return {"name": ("presigned-" if presigned else "") + name, "method": method, "target": request.path, "service": service, "region_set": region_set,
-            "token": TOKEN if with_token else "", "body_sha256": hashlib.sha256(body).hexdigest(), "headers": [list(field) for field in request.headers]}
+    return {
+        "name": ("presigned-" if presigned else "") + name,
+        "method": method,
+        "target": request.path,
+        "service": service,
+        "region_set": region_set,
+        "token": TOKEN if with_token else "",
+        "body_sha256": hashlib.sha256(body).hexdigest(),
+        "headers": [list(field) for field in request.headers],
+    }
 
 
 def main():
-    cases = [sign(case, False) for case in CASES] + [sign(case, True) for case in CASES if not case[3] and not case[4]]
-    print(json.dumps({"now": "20261120T094500Z", "access_key": "AKIDEXAMPLE", "secret": SECRET, "cases": cases}, indent=1))
+    cases = [sign(case, False) for case in CASES] + [
+        sign(case, True) for case in CASES if not case[3] and not case[4]
+    ]
+    print(
+        json.dumps(
+            {
+                "now": "20261120T094500Z",
+                "access_key": "AKIDEXAMPLE",
+                "secret": SECRET,
+                "cases": cases,
+            },
+            indent=1,
+        )
+    )
 
 
 main()

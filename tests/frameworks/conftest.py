@@ -4,6 +4,7 @@ import pytest
 
 import trainyard_server
 
+
 def environment(name):
     place = os.path.join(trainyard_server.ROOT, "build", name)
     return f'runtime = "machine"\npython = "{place}"\n'
@@ -11,7 +12,9 @@ def environment(name):
 
 @pytest.fixture(scope="session")
 def yard(tmp_path_factory):
-    server = trainyard_server.Server(tmp_path_factory.mktemp("yard") / "data", f"""
+    server = trainyard_server.Server(
+        tmp_path_factory.mktemp("yard") / "data",
+        f"""
 [jobs]
 stop_grace_seconds = 5
 [images."huggingface-pytorch-training:*"]
@@ -24,7 +27,8 @@ stop_grace_seconds = 5
 name = "box"
 cpus = 16.0
 memory_gib = 64.0
-""").start()
+""",
+    ).start()
     server.boto("s3").create_bucket(Bucket="yard")
     os.environ["AWS_DATA_PATH"] = server.env["AWS_DATA_PATH"]
     yield server

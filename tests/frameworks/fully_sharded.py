@@ -1,5 +1,5 @@
-"""Fully sharded training as people write it, by both of PyTorch's ways; of Trainyard it knows the backend's name. At the end it
-says how far it is from one process that had the whole batches."""
+"""Fully sharded training as people write it, by both of PyTorch's ways; of Trainyard it knows the
+backend's name. At the end it says how far it is from one process that had the whole batches."""
 
 import argparse
 import functools
@@ -17,14 +17,21 @@ STEPS, BATCH = 8, 16
 
 def net():
     torch.manual_seed(3)
-    return torch.nn.Sequential(torch.nn.Linear(32, 300), torch.nn.ReLU(), torch.nn.Linear(300, 300), torch.nn.ReLU(), torch.nn.Linear(300, 10))
+    return torch.nn.Sequential(
+        torch.nn.Linear(32, 300),
+        torch.nn.ReLU(),
+        torch.nn.Linear(300, 300),
+        torch.nn.ReLU(),
+        torch.nn.Linear(300, 10),
+    )
 
 
 def train(model, part):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
     generator = torch.Generator().manual_seed(7)
     for _ in range(STEPS):
-        inputs, labels = torch.randn(BATCH, 32, generator=generator), torch.randint(0, 10, (BATCH,), generator=generator)
+        inputs = torch.randn(BATCH, 32, generator=generator)
+        labels = torch.randint(0, 10, (BATCH,), generator=generator)
         optimizer.zero_grad()
         torch.nn.functional.cross_entropy(model(inputs[part]), labels[part]).backward()
         optimizer.step()
@@ -40,7 +47,9 @@ def main():
     part = slice(rank * share, (rank + 1) * share)
     if way == "wrapper":
         policy = functools.partial(size_based_auto_wrap_policy, min_num_params=5000)
-        model = FullyShardedDataParallel(net(), auto_wrap_policy=policy, device_id=torch.device("cpu"))
+        model = FullyShardedDataParallel(
+            net(), auto_wrap_policy=policy, device_id=torch.device("cpu")
+        )
         train(model, part)
         with FullyShardedDataParallel.summon_full_params(model):
             weights = [one.detach().clone() for one in model.parameters()]
@@ -55,9 +64,16 @@ def main():
         weights = [one.full_tensor().detach().clone() for one in model.parameters()]
     alone = net()
     train(alone, slice(None))
-    apart = max(float((one.flatten() - other.detach().flatten()).abs().max()) for one, other in zip(weights, alone.parameters()))
+    apart = max(
+        float((one.flatten() - other.detach().flatten()).abs().max())
+        for one, other in zip(weights, alone.parameters())
+    )
     digest = hashlib.sha256(b"".join(one.numpy().tobytes() for one in weights)).hexdigest()
-    print(f"rank {rank} of {world}, {way}: {apart < 1e-5} that it is as one process, weights {digest}", flush=True)
+    print(
+        f"rank {rank} of {world}, {way}: {apart < 1e-5} that it is as one process, weights"
+        f" {digest}",
+        flush=True,
+    )
     dist.barrier()
 
 

@@ -1,5 +1,5 @@
-"""A Trainer script as people write it: a tiny GPT-2 from a config, checkpoints where the job keeps them, and on from the
-last of them. Nothing is downloaded."""
+"""A Trainer script as people write it: a tiny GPT-2 from a config, checkpoints where the job keeps
+them, and on from the last of them. Nothing is downloaded."""
 
 import argparse
 import hashlib
@@ -31,7 +31,10 @@ class Told(transformers.TrainerCallback):
         self.seconds = seconds
 
     def on_train_begin(self, args, state, control, **_):
-        print(f"rank {os.environ['RANK']} of {args.world_size} begins at step {state.global_step}", flush=True)
+        print(
+            f"rank {os.environ['RANK']} of {args.world_size} begins at step {state.global_step}",
+            flush=True,
+        )
 
     def on_step_end(self, args, state, control, **_):
         time.sleep(self.seconds)
@@ -39,8 +42,14 @@ class Told(transformers.TrainerCallback):
 
 def last_checkpoint():
     """The last one that is whole: the trainer's state is written last."""
-    whole = [name for name in os.listdir(CHECKPOINTS) if os.path.exists(f"{CHECKPOINTS}/{name}/trainer_state.json")]
-    return f"{CHECKPOINTS}/{max(whole, key=lambda name: int(name.split('-')[1]))}" if whole else None
+    whole = [
+        name
+        for name in os.listdir(CHECKPOINTS)
+        if os.path.exists(f"{CHECKPOINTS}/{name}/trainer_state.json")
+    ]
+    return (
+        f"{CHECKPOINTS}/{max(whole, key=lambda name: int(name.split('-')[1]))}" if whole else None
+    )
 
 
 def main():
@@ -49,16 +58,38 @@ def main():
     parser.add_argument("--step-seconds", type=float, default=0.0)
     options = parser.parse_args()
     transformers.set_seed(7)
-    model = transformers.GPT2LMHeadModel(transformers.GPT2Config(n_layer=2, n_head=2, n_embd=32, n_positions=SEQUENCE, vocab_size=VOCABULARY))
+    model = transformers.GPT2LMHeadModel(
+        transformers.GPT2Config(
+            n_layer=2, n_head=2, n_embd=32, n_positions=SEQUENCE, vocab_size=VOCABULARY
+        )
+    )
     trainer = transformers.Trainer(
         model=model,
         args=transformers.TrainingArguments(
-            output_dir=CHECKPOINTS, max_steps=options.max_steps, save_steps=10, logging_steps=10, per_device_train_batch_size=8,
-            learning_rate=5e-3, use_cpu=True, ddp_backend="gloo", report_to=[], disable_tqdm=True, seed=7),
-        train_dataset=Counting(), callbacks=[Told(options.step_seconds)])
+            output_dir=CHECKPOINTS,
+            max_steps=options.max_steps,
+            save_steps=10,
+            logging_steps=10,
+            per_device_train_batch_size=8,
+            learning_rate=5e-3,
+            use_cpu=True,
+            ddp_backend="gloo",
+            report_to=[],
+            disable_tqdm=True,
+            seed=7,
+        ),
+        train_dataset=Counting(),
+        callbacks=[Told(options.step_seconds)],
+    )
     result = trainer.train(resume_from_checkpoint=last_checkpoint())
-    weights = hashlib.sha256(b"".join(one.detach().numpy().tobytes() for one in model.parameters())).hexdigest()
-    print(f"rank {os.environ['RANK']} ends at step {trainer.state.global_step}, loss {result.training_loss:.3f}, weights {weights}", flush=True)
+    weights = hashlib.sha256(
+        b"".join(one.detach().numpy().tobytes() for one in model.parameters())
+    ).hexdigest()
+    print(
+        f"rank {os.environ['RANK']} ends at step {trainer.state.global_step}, loss"
+        f" {result.training_loss:.3f}, weights {weights}",
+        flush=True,
+    )
     trainer.save_model(os.environ["SM_MODEL_DIR"])
 
 

@@ -10,11 +10,30 @@ import scripts
 
 @pytest.mark.parametrize("way", ["wrapper", "in-place"])
 def test_a_fully_sharded_model_on_two_hosts_is_as_trained_by_one_process(yard, way):
-    with open(os.path.join(os.path.dirname(__file__), "fully_sharded.py"), encoding="utf-8") as file:
+    with open(
+        os.path.join(os.path.dirname(__file__), "fully_sharded.py"), encoding="utf-8"
+    ) as file:
         files = {"train.py": file.read()}
-    _, lines = scripts.run(yard, f"fully-sharded-{way}", "train.py", files, hosts=2, image=images.PYTORCH, instance_type="ml.m5.large", seconds_max=images.SECONDS_MAX,
-                           hyperparameters={"sagemaker_torch_distributed_enabled": True, "sagemaker_instance_type": "ml.m5.large",
-                                            "sagemaker_mpi_num_of_processes_per_host": 2, "way": way})
+    _, lines = scripts.run(
+        yard,
+        f"fully-sharded-{way}",
+        "train.py",
+        files,
+        hosts=2,
+        image=images.PYTORCH,
+        instance_type="ml.m5.large",
+        seconds_max=images.SECONDS_MAX,
+        hyperparameters={
+            "sagemaker_torch_distributed_enabled": True,
+            "sagemaker_instance_type": "ml.m5.large",
+            "sagemaker_mpi_num_of_processes_per_host": 2,
+            "way": way,
+        },
+    )
     said = sorted(line for line in lines if line.startswith("rank "))
-    assert [line.split(", weights")[0] for line in said] == [f"rank {rank} of 4, {way}: True that it is as one process" for rank in range(4)], lines[-40:]
-    assert len({line.split(", weights")[1] for line in said}) == 1, "all ranks have the same weights, bit for bit"
+    assert [line.split(", weights")[0] for line in said] == [
+        f"rank {rank} of 4, {way}: True that it is as one process" for rank in range(4)
+    ], lines[-40:]
+    assert len({line.split(", weights")[1] for line in said}) == 1, (
+        "all ranks have the same weights, bit for bit"
+    )

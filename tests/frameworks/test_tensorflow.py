@@ -3,7 +3,8 @@
 import images
 import scripts
 
-# As TensorFlow's own tutorial has it: the chief coordinates, workers serve until it is done. SageMaker names it master.
+# As TensorFlow's own tutorial has it: the chief coordinates, workers serve until it is done.
+# SageMaker names it master.
 PARAMETER_SERVER = """
 import json, os, socket, time
 import tensorflow as tf
@@ -11,7 +12,8 @@ import tensorflow as tf
 config = json.loads(os.environ["TF_CONFIG"])
 cluster, task = config["cluster"], config["task"]
 if task["type"] == "worker":
-    server = tf.distribute.Server(tf.train.ClusterSpec(cluster), job_name="worker", task_index=task["index"])
+    spec = tf.train.ClusterSpec(cluster)
+    server = tf.distribute.Server(spec, job_name="worker", task_index=task["index"])
     while True:
         try:
             link = socket.create_connection((cluster["master"][0].split(":")[0], 9000))
@@ -24,8 +26,9 @@ if task["type"] == "worker":
 
 listener = socket.create_server(("", 9000))
 links = [listener.accept()[0] for _ in cluster["worker"]]
-spec = tf.train.ClusterSpec({"chief": cluster["master"], "ps": cluster["ps"], "worker": cluster["worker"]})
-resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(spec, task_type="chief", task_id=0, rpc_layer="grpc")
+hosts = {"chief": cluster["master"], "ps": cluster["ps"], "worker": cluster["worker"]}
+resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(
+    tf.train.ClusterSpec(hosts), task_type="chief", task_id=0, rpc_layer="grpc")
 strategy = tf.distribute.ParameterServerStrategy(resolver)
 coordinator = tf.distribute.coordinator.ClusterCoordinator(strategy)
 with strategy.scope():
@@ -50,12 +53,23 @@ for link in links:
 
 
 def test_parameter_servers_of_real_tensorflow(yard):
-    _, lines = scripts.run(yard, "servers", "train.py", {"train.py": PARAMETER_SERVER}, hosts=2, image=images.TENSORFLOW, instance_type="ml.m5.large",
-                           seconds_max=images.SECONDS_MAX, hyperparameters={"sagemaker_parameter_server_enabled": True})
+    _, lines = scripts.run(
+        yard,
+        "servers",
+        "train.py",
+        {"train.py": PARAMETER_SERVER},
+        hosts=2,
+        image=images.TENSORFLOW,
+        instance_type="ml.m5.large",
+        seconds_max=images.SECONDS_MAX,
+        hyperparameters={"sagemaker_parameter_server_enabled": True},
+    )
     placed = sorted(line for line in lines if line.startswith("ON "))
     assert len(placed) == 2, lines[-40:]
     for number, line in enumerate(placed):
-        assert f"/job:ps/replica:0/task:{number}/" in line and line.endswith("[1.0, 2.0, 3.0, 4.0]"), placed
+        assert f"/job:ps/replica:0/task:{number}/" in line and line.endswith(
+            "[1.0, 2.0, 3.0, 4.0]"
+        ), placed
     assert "WORKER 0 served" in lines
 
 
@@ -79,12 +93,22 @@ def step(target):
 
 for _ in range(40):
     step(tf.constant([float(worker), 10.0 * worker]))
-print("WORKER", worker, "of", strategy.num_replicas_in_sync, [round(float(number), 3) for number in weight.numpy()], flush=True)
+weights = [round(float(number), 3) for number in weight.numpy()]
+print("WORKER", worker, "of", strategy.num_replicas_in_sync, weights, flush=True)
 """
 
 
 def test_mirrored_workers_of_real_tensorflow(yard):
-    _, lines = scripts.run(yard, "mirrored", "train.py", {"train.py": MIRRORED}, hosts=2, image=images.TENSORFLOW, instance_type="ml.m5.large",
-                           seconds_max=images.SECONDS_MAX, hyperparameters={"sagemaker_multi_worker_mirrored_strategy_enabled": True})
+    _, lines = scripts.run(
+        yard,
+        "mirrored",
+        "train.py",
+        {"train.py": MIRRORED},
+        hosts=2,
+        image=images.TENSORFLOW,
+        instance_type="ml.m5.large",
+        seconds_max=images.SECONDS_MAX,
+        hyperparameters={"sagemaker_multi_worker_mirrored_strategy_enabled": True},
+    )
     said = sorted(line for line in lines if line.startswith("WORKER"))
     assert said == [f"WORKER {worker} of 2 [0.5, 5.0]" for worker in (0, 1)], lines[-40:]

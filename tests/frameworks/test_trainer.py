@@ -1,4 +1,5 @@
-"""Hugging Face's Trainer over torch_distributed on two hosts: taken away once, and at its end where it would have been."""
+"""Hugging Face's Trainer over torch_distributed on two hosts: taken away once,
+and at its end where it would have been."""
 
 import io
 import os
@@ -13,19 +14,38 @@ STEPS = 60
 
 
 def start(yard, name, **hyperparameters):
-    with open(os.path.join(os.path.dirname(__file__), "hugging_face_trainer.py"), encoding="utf-8") as file:
+    with open(
+        os.path.join(os.path.dirname(__file__), "hugging_face_trainer.py"), encoding="utf-8"
+    ) as file:
         files = {"train.py": file.read()}
-    yard.boto("sagemaker").create_training_job(**scripts.request(
-        yard, name, "train.py", files, hosts=2, image=images.HUGGING_FACE, instance_type="ml.m5.large",
-        hyperparameters={"sagemaker_torch_distributed_enabled": True, "sagemaker_instance_type": "ml.m5.large", "max-steps": STEPS} | hyperparameters,
-        CheckpointConfig={"S3Uri": f"s3://yard/checkpoints/{name}"}, EnableManagedSpotTraining=True,
-        StoppingCondition={"MaxRuntimeInSeconds": 1800, "MaxWaitTimeInSeconds": 3600}))
+    yard.boto("sagemaker").create_training_job(
+        **scripts.request(
+            yard,
+            name,
+            "train.py",
+            files,
+            hosts=2,
+            image=images.HUGGING_FACE,
+            instance_type="ml.m5.large",
+            hyperparameters={
+                "sagemaker_torch_distributed_enabled": True,
+                "sagemaker_instance_type": "ml.m5.large",
+                "max-steps": STEPS,
+            }
+            | hyperparameters,
+            CheckpointConfig={"S3Uri": f"s3://yard/checkpoints/{name}"},
+            EnableManagedSpotTraining=True,
+            StoppingCondition={"MaxRuntimeInSeconds": 1800, "MaxWaitTimeInSeconds": 3600},
+        )
+    )
 
 
 def finish(yard, name):
     done = jobs.wait_until(yard.boto("sagemaker"), name, seconds_max=images.SECONDS_MAX)
     lines = jobs.log_lines(yard.boto("logs"), name)
-    assert done["TrainingJobStatus"] == "Completed", f"{done.get('FailureReason')}\n" + "\n".join(lines[-40:])
+    assert done["TrainingJobStatus"] == "Completed", f"{done.get('FailureReason')}\n" + "\n".join(
+        lines[-40:]
+    )
     return done, lines
 
 
@@ -34,7 +54,10 @@ def ends(lines):
 
 
 def keys(yard, prefix):
-    return {one["Key"] for one in yard.boto("s3").list_objects_v2(Bucket="yard", Prefix=prefix).get("Contents", [])}
+    return {
+        one["Key"]
+        for one in yard.boto("s3").list_objects_v2(Bucket="yard", Prefix=prefix).get("Contents", [])
+    }
 
 
 def test_a_trainer_goes_on_from_its_checkpoint(yard):
@@ -45,15 +68,34 @@ def test_a_trainer_goes_on_from_its_checkpoint(yard):
     assert len(weights) == 1, "both ranks have the same weights"
 
     start(yard, "taken-away", **{"step-seconds": 0.2})
-    wait_for(lambda: "checkpoints/taken-away/checkpoint-20/trainer_state.json" in keys(yard, "checkpoints/taken-away/"), "a checkpoint", images.SECONDS_MAX)
-    yard.boto("trainyard").interrupt_training_job(TrainingJobName="taken-away", HostName="algo-2", NoticeInSeconds=10)
+    wait_for(
+        lambda: (
+            "checkpoints/taken-away/checkpoint-20/trainer_state.json"
+            in keys(yard, "checkpoints/taken-away/")
+        ),
+        "a checkpoint",
+        images.SECONDS_MAX,
+    )
+    yard.boto("trainyard").interrupt_training_job(
+        TrainingJobName="taken-away", HostName="algo-2", NoticeInSeconds=10
+    )
     done, lines = finish(yard, "taken-away")
     assert "Interrupted" in [one["Status"] for one in done["SecondaryStatusTransitions"]]
     begun = {line for line in lines if " begins at step " in line}
     assert {f"rank {rank} of 2 begins at step 0" for rank in (0, 1)} < begun, begun
     resumed = {int(line.rsplit(" ", 1)[1]) for line in begun} - {0}
-    assert len(resumed) == 1 and min(resumed) >= 20 and min(resumed) % 10 == 0, "both went on from the same checkpoint"
+    assert len(resumed) == 1 and min(resumed) >= 20 and min(resumed) % 10 == 0, (
+        "both went on from the same checkpoint"
+    )
     assert ends(lines) == weights, "exactly the weights of the run that nobody interrupted"
-    model = tarfile.open(fileobj=io.BytesIO(yard.boto("s3").get_object(Bucket="yard", Key="models/taken-away/output/model.tar.gz")["Body"].read()))
-    assert {"config.json", "model.safetensors"} <= {name.removeprefix("./") for name in model.getnames()}
+    model = tarfile.open(
+        fileobj=io.BytesIO(
+            yard.boto("s3")
+            .get_object(Bucket="yard", Key="models/taken-away/output/model.tar.gz")["Body"]
+            .read()
+        )
+    )
+    assert {"config.json", "model.safetensors"} <= {
+        name.removeprefix("./") for name in model.getnames()
+    }
     assert done["BillableTimeInSeconds"] <= done["TrainingTimeInSeconds"]

@@ -11,7 +11,13 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 @functools.cache
 def tracked():
     """Every file that git tracks, and new ones that it does not ignore."""
-    listed = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT, check=True, capture_output=True, text=True)
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
     return [path for path in listed.stdout.splitlines() if os.path.exists(os.path.join(ROOT, path))]
 
 
@@ -28,7 +34,12 @@ def read(path):
 @functools.cache
 def code(path):
     """The file without comments and string contents; lines keep their numbers."""
-    text = re.sub(r'R"(\w*)\((.*?)\)\1"', lambda found: '""' + "\n" * found[0].count("\n"), read(path), flags=re.S)
+    text = re.sub(
+        r'R"(\w*)\((.*?)\)\1"',
+        lambda found: '""' + "\n" * found[0].count("\n"),
+        read(path),
+        flags=re.S,
+    )
     text = re.sub(r'"(?:[^"\\\n]|\\.)*"', '""', text)
     text = re.sub(r"/\*.*?\*/", lambda found: "\n" * found[0].count("\n"), text, flags=re.S)
     return re.sub(r"//[^\n]*", "", text)

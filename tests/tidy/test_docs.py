@@ -1,4 +1,5 @@
-"""Documents that can be checked are: links lead somewhere, commands exist, every dependency is explained."""
+"""Documents that can be checked are: links lead somewhere, commands exist,
+every dependency is explained."""
 
 import os
 import re
@@ -32,14 +33,19 @@ def test_named_paths_exist():
     """What ARCHITECTURE, HACKING and the room READMEs put in backticks as a path is there."""
     wrong = []
     for path in documents():
-        for name in re.findall(r"`((?:src|tests|docs|sim|bench|examples|packaging|cmake|apps)/[\w./-]+)`", sources.read(path)):
+        for name in re.findall(
+            r"`((?:src|tests|docs|sim|bench|examples|packaging|cmake|apps)/[\w./-]+)`",
+            sources.read(path),
+        ):
             if not os.path.exists(os.path.join(sources.ROOT, name)):
                 wrong.append(f"{path}: {name}")
     assert not wrong, "paths that are not there:\n" + "\n".join(wrong)
 
 
 def test_every_format_is_listed():
-    pages = {path for path in documents() if path.startswith("docs/formats/")} - {"docs/formats/README.md"}
+    pages = {path for path in documents() if path.startswith("docs/formats/")} - {
+        "docs/formats/README.md"
+    }
     listed = set(re.findall(r"\]\(([\w.-]+\.md)\)", sources.read("docs/formats/README.md")))
     missing = {os.path.basename(page) for page in pages} - listed
     assert not missing, f"docs/formats/README.md does not list {sorted(missing)}"

@@ -18,9 +18,28 @@ def complaint(path):
     alone = os.path.join(OUT, path.replace("/", "_") + ".cpp")
     with open(alone, "w", encoding="utf-8") as file:
         file.write(f'#include "{include}"\n')
-    command = [*(["ccache"] if shutil.which("ccache") else []), "g++", "-std=c++20", "-O0", "-Wall", "-Wextra", "-Werror", "-Wno-missing-field-initializers",
-               "-Isrc", "-Iapps", "-Ibench", "-I.", "-Ibuild/release/generated", "-c", "-o", alone + ".o", alone]
-    done = subprocess.run(command, cwd=sources.ROOT, env=ENVIRONMENT, capture_output=True, text=True)
+    command = [
+        *(["ccache"] if shutil.which("ccache") else []),
+        "g++",
+        "-std=c++20",
+        "-O0",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "-Wno-missing-field-initializers",
+        "-Isrc",
+        "-Iapps",
+        "-Ibench",
+        "-I.",
+        "-Ibuild/release/generated",
+        "-c",
+        "-o",
+        alone + ".o",
+        alone,
+    ]
+    done = subprocess.run(
+        command, cwd=sources.ROOT, env=ENVIRONMENT, capture_output=True, text=True
+    )
     return None if done.returncode == 0 else f"{path}: " + "\n".join(done.stderr.splitlines()[:5])
 
 
@@ -33,5 +52,11 @@ def needs_torch(path):
 def test_headers_compile_alone():
     os.makedirs(OUT, exist_ok=True)
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        wrong = [one for one in pool.map(complaint, (path for path in sources.cpp(".hpp") if not needs_torch(path))) if one]
+        wrong = [
+            one
+            for one in pool.map(
+                complaint, (path for path in sources.cpp(".hpp") if not needs_torch(path))
+            )
+            if one
+        ]
     assert not wrong, "\n" + "\n".join(wrong)

@@ -20,7 +20,12 @@ def test_a_change_reaches_what_includes_it():
     uses = reach.uses_of(ROOMS)
     assert uses["agent"] == {"base", "host"}
     assert reach.reached({"host"}, uses) == {"host", "agent", "apps", reach.TORCH_TESTS}
-    assert reach.reached({"collectives"}, uses) == {"collectives", "apps", reach.SDK, reach.TORCH_TESTS}
+    assert reach.reached({"collectives"}, uses) == {
+        "collectives",
+        "apps",
+        reach.SDK,
+        reach.TORCH_TESTS,
+    }
     assert reach.reached({"base"}, uses) == set(uses)
     assert reach.reached(set(), uses) == set()
 
@@ -37,7 +42,11 @@ def test_paths_belong_to_modules():
 
 
 def test_lines_of_lists_name_modules():
-    assert set(reach.modules_of_lines(["host:        base | boost |", "src/objects/scrub.cpp", "# a comment", ""])) == {"host", "objects"}
+    assert set(
+        reach.modules_of_lines(
+            ["host:        base | boost |", "src/objects/scrub.cpp", "# a comment", ""]
+        )
+    ) == {"host", "objects"}
 
 
 def test_an_unknown_baseline_leaves_nothing_out():
@@ -48,4 +57,6 @@ def test_an_unknown_baseline_leaves_nothing_out():
 def test_the_whole_table_is_known():
     uses = reach.uses_of(reach.read("rooms.txt"))
     assert set().union(*uses.values()) <= set(uses), "rooms.txt names a module without a line"
-    assert reach.git("cat-file", "-e", reach.baseline()) is not None, f"{reach.BASELINE} does not name a commit of this repository"
+    assert reach.git("cat-file", "-e", reach.baseline()) is not None, (
+        f"{reach.BASELINE} does not name a commit of this repository"
+    )

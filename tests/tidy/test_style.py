@@ -1,4 +1,5 @@
-"""What a reader meets in every file: layout, no leftovers, headers that are letters, files of one idea."""
+"""What a reader meets in every file: layout, no leftovers, headers that are letters,
+files of one idea."""
 
 import os
 import re
@@ -11,46 +12,81 @@ LEFTOVERS = r"\b(TODO|FIXME|XXX|HACK)\b"
 
 
 def test_layout():
-    wrong = subprocess.run(["clang-format-14", "--dry-run", "--Werror", *sources.cpp()], cwd=sources.ROOT, capture_output=True, text=True)
+    wrong = subprocess.run(
+        ["clang-format-14", "--dry-run", "--Werror", *sources.cpp()],
+        cwd=sources.ROOT,
+        capture_output=True,
+        text=True,
+    )
     files = sorted({line.split(":")[0] for line in wrong.stderr.splitlines() if "error:" in line})
     assert not files, "run ./yard format; not laid out: " + ", ".join(files)
 
 
 def test_no_leftovers():
-    wrong = [f"{path}:{number}: {line.strip()}" for path in sources.cpp() + [p for p in sources.tracked() if p.endswith((".py", ".cmake", ".sh"))]
-             if not path.startswith("tests/tidy/") for number, line in enumerate(sources.read(path).splitlines(), 1) if re.search(LEFTOVERS, line)]
+    wrong = [
+        f"{path}:{number}: {line.strip()}"
+        for path in sources.cpp()
+        + [p for p in sources.tracked() if p.endswith((".py", ".cmake", ".sh"))]
+        if not path.startswith("tests/tidy/")
+        for number, line in enumerate(sources.read(path).splitlines(), 1)
+        if re.search(LEFTOVERS, line)
+    ]
     assert not wrong, "\n" + "\n".join(wrong)
 
 
 def test_headers_are_letters():
     """A header of a room begins by saying what it is, and includes itself only once."""
-    wrong = [path for path in sources.cpp(".hpp") if path.startswith("src/")
-             and not (sources.read(path).startswith("//") and "#pragma once" in sources.read(path))]
+    wrong = [
+        path
+        for path in sources.cpp(".hpp")
+        if path.startswith("src/")
+        and not (sources.read(path).startswith("//") and "#pragma once" in sources.read(path))
+    ]
     assert not wrong, f"headers without a first comment or #pragma once: {wrong}"
 
 
 def test_every_fuzzer_has_a_corpus_and_names_its_decoder():
     for path in sources.cpp("_fuzz.cpp"):
         name = os.path.basename(path)[: -len(".cpp")]
-        assert re.search(r"^// decoder: ", sources.read(path), re.M), f"{path} has no line '// decoder: FILE'"
-        assert any(other.startswith(f"tests/corpus/{name}/") for other in sources.tracked()), f"tests/corpus/{name}/ is empty"
+        assert re.search(r"^// decoder: ", sources.read(path), re.M), (
+            f"{path} has no line '// decoder: FILE'"
+        )
+        assert any(other.startswith(f"tests/corpus/{name}/") for other in sources.tracked()), (
+            f"tests/corpus/{name}/ is empty"
+        )
 
 
 def test_files_stay_small():
-    allowed = dict(line.rsplit(" ", 1) for line in sources.read("tests/tidy/ratchet.txt").splitlines() if line and not line.startswith("#"))
+    allowed = dict(
+        line.rsplit(" ", 1)
+        for line in sources.read("tests/tidy/ratchet.txt").splitlines()
+        if line and not line.startswith("#")
+    )
     wrong = []
     for path in sources.cpp() + [p for p in sources.tracked() if p.endswith(".py")]:
         lines, limit = len(sources.read(path).splitlines()), int(allowed.get(path, FILE_LINES_MAX))
         if lines > limit:
-            wrong.append(f"{path} has {lines} lines, {limit} are allowed: a file is one idea; split it")
+            wrong.append(
+                f"{path} has {lines} lines, {limit} are allowed: a file is one idea; split it"
+            )
         elif path in allowed and lines < limit:
             wrong.append(f"{path} shrank to {lines} lines: write that into tests/tidy/ratchet.txt")
-    wrong += [f"tests/tidy/ratchet.txt names {path}, which is gone" for path in allowed if path not in sources.tracked()]
+    wrong += [
+        f"tests/tidy/ratchet.txt names {path}, which is gone"
+        for path in allowed
+        if path not in sources.tracked()
+    ]
     assert not wrong, "\n" + "\n".join(wrong)
 
 
 def test_what_is_kept_is_text():
-    """Bytes belong to the fuzzers' corpora; anything else that is not text was left there by a program."""
-    wrong = [path for path in sources.tracked() if not path.startswith("tests/corpus/") and not path.endswith(".png")
-             and b"\0" in open(os.path.join(sources.ROOT, path), "rb").read()]
+    """Bytes belong to the fuzzers' corpora; anything else that is not text was left there by a
+    program."""
+    wrong = [
+        path
+        for path in sources.tracked()
+        if not path.startswith("tests/corpus/")
+        and not path.endswith(".png")
+        and b"\0" in open(os.path.join(sources.ROOT, path), "rb").read()
+    ]
     assert not wrong, f"not text: {wrong}"

@@ -34,7 +34,9 @@ def train(state):
     while not state.stopped:
         optimizer.zero_grad()
         indices = state.sampler.get_indices(number, 4)
-        net(torch.tensor(indices).unsqueeze(1).float().expand(-1, 16) / 100_000).pow(2).sum().backward()
+        net(torch.tensor(indices).unsqueeze(1).float().expand(-1, 16) / 100_000).pow(
+            2
+        ).sum().backward()
         optimizer.step()
         state.sampler.record_batch(number, 4)
         number += 1
@@ -48,6 +50,8 @@ def train(state):
 
 
 train(state)
-weights = hashlib.sha256(b"".join(p.detach().numpy().tobytes() for p in net.parameters())).hexdigest()
+weights = hashlib.sha256(
+    b"".join(p.detach().numpy().tobytes() for p in net.parameters())
+).hexdigest()
 done = hvd.allgather_object(len(state.sampler.processed_indices))
 say("final", state.step, weights, sum(done))

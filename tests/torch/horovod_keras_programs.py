@@ -1,4 +1,5 @@
-"""What the ranks of test_horovod_keras.py do, as scripts of Horovod for TensorFlow and Keras do it."""
+"""What the ranks of test_horovod_keras.py do, as scripts of Horovod for TensorFlow and Keras do
+it."""
 
 import faulthandler
 import hashlib
@@ -18,7 +19,10 @@ import smdistributed.dataparallel.tensorflow as sdp  # noqa: E402
 
 
 def equal(tensor, expected):
-    assert numpy.allclose(tensor.numpy() if hasattr(tensor, "numpy") else tensor, expected), (tensor, expected)
+    assert numpy.allclose(tensor.numpy() if hasattr(tensor, "numpy") else tensor, expected), (
+        tensor,
+        expected,
+    )
 
 
 def operations():
@@ -34,16 +38,32 @@ def operations():
                 result = wrap(lambda t: hvd.allreduce(t, op=op))(tensor)
                 assert result.dtype == dtype and result.shape == (2, 3)
                 equal(tf.cast(result, tf.float32), numpy.full((2, 3), expected))
-        equal(wrap(lambda t: hvd.allreduce(t))(tf.fill([4], float(rank))), numpy.full(4, (size - 1) / 2))
-        equal(wrap(lambda t: hvd.allgather(t))(tf.fill([rank + 1, 2], rank)), numpy.concatenate([numpy.full((each + 1, 2), each) for each in range(size)]))
+        equal(
+            wrap(lambda t: hvd.allreduce(t))(tf.fill([4], float(rank))),
+            numpy.full(4, (size - 1) / 2),
+        )
+        equal(
+            wrap(lambda t: hvd.allgather(t))(tf.fill([rank + 1, 2], rank)),
+            numpy.concatenate([numpy.full((each + 1, 2), each) for each in range(size)]),
+        )
         equal(wrap(lambda t: hvd.broadcast(t, 1))(tf.fill([3], rank)), numpy.full(3, 1))
-        came, rows = wrap(lambda t, s: hvd.alltoall(t, s))(tf.range(size * (rank + 1)), tf.fill([size], rank + 1))
+        came, rows = wrap(lambda t, s: hvd.alltoall(t, s))(
+            tf.range(size * (rank + 1)), tf.fill([size], rank + 1)
+        )
         equal(rows, numpy.arange(1, size + 1))
         assert came.shape[0] == total
-        equal(wrap(lambda t: hvd.reducescatter(t, op=hvd.Sum))(tf.ones([2 * size, 2])), numpy.full((2, 2), size))
+        equal(
+            wrap(lambda t: hvd.reducescatter(t, op=hvd.Sum))(tf.ones([2 * size, 2])),
+            numpy.full((2, 2), size),
+        )
         equal(wrap(lambda t: hvd.allreduce(t, op=hvd.Adasum))(tf.ones([5])), numpy.ones(5))
-        equal(wrap(lambda t: hvd.allreduce(t, compression=hvd.Compression.fp16))(tf.fill([2], 1.5)), numpy.full(2, 1.5))
-        one, two = wrap(lambda a, b: hvd.grouped_allreduce([a, b], op=hvd.Sum))(tf.ones([2]), tf.ones([3]) * 2)
+        equal(
+            wrap(lambda t: hvd.allreduce(t, compression=hvd.Compression.fp16))(tf.fill([2], 1.5)),
+            numpy.full(2, 1.5),
+        )
+        one, two = wrap(lambda a, b: hvd.grouped_allreduce([a, b], op=hvd.Sum))(
+            tf.ones([2]), tf.ones([3]) * 2
+        )
         equal(one, numpy.full(2, size)), equal(two, numpy.full(3, 2 * size))
 
         def gradient(function, tensor):
@@ -52,17 +72,38 @@ def operations():
                 output = function(tensor)
             return tape.gradient(output, tensor)
 
-        equal(wrap(lambda t: gradient(lambda x: hvd.allreduce(x, op=hvd.Sum), t))(tf.ones([3])), numpy.full(3, size))
-        equal(wrap(lambda t: gradient(lambda x: hvd.broadcast(x, 0), t))(tf.ones([3])), numpy.full(3, float(rank == 0)))
-        equal(wrap(lambda t: gradient(lambda x: hvd.allgather(x), t))(tf.ones([rank + 1, 2])), numpy.ones((rank + 1, 2)))
-        equal(wrap(lambda t: gradient(lambda x: hvd.reducescatter(x, op=hvd.Sum), t))(tf.ones([2 * size])), numpy.full(2 * size, size))
-        equal(wrap(lambda t: gradient(lambda x: hvd.alltoall(x), t))(tf.ones([2 * size])), numpy.ones(2 * size))
-    slices = hvd.allreduce(tf.IndexedSlices(tf.ones([1, 2]), tf.constant([rank]), tf.constant([size, 2])), op=hvd.Sum)
+        equal(
+            wrap(lambda t: gradient(lambda x: hvd.allreduce(x, op=hvd.Sum), t))(tf.ones([3])),
+            numpy.full(3, size),
+        )
+        equal(
+            wrap(lambda t: gradient(lambda x: hvd.broadcast(x, 0), t))(tf.ones([3])),
+            numpy.full(3, float(rank == 0)),
+        )
+        equal(
+            wrap(lambda t: gradient(lambda x: hvd.allgather(x), t))(tf.ones([rank + 1, 2])),
+            numpy.ones((rank + 1, 2)),
+        )
+        equal(
+            wrap(lambda t: gradient(lambda x: hvd.reducescatter(x, op=hvd.Sum), t))(
+                tf.ones([2 * size])
+            ),
+            numpy.full(2 * size, size),
+        )
+        equal(
+            wrap(lambda t: gradient(lambda x: hvd.alltoall(x), t))(tf.ones([2 * size])),
+            numpy.ones(2 * size),
+        )
+    slices = hvd.allreduce(
+        tf.IndexedSlices(tf.ones([1, 2]), tf.constant([rank]), tf.constant([size, 2])), op=hvd.Sum
+    )
     equal(tf.convert_to_tensor(slices), numpy.ones((size, 2)))
     variables = [tf.Variable(tf.fill([2], float(rank))), tf.Variable(rank)]
     hvd.broadcast_variables(variables, root_rank=1)
     equal(variables[0], [1.0, 1.0]), equal(variables[1], 1)
-    assert hvd.broadcast_object({"rank": rank}, 1) == {"rank": 1} and hvd.allgather_object("x" * rank) == ["x" * each for each in range(size)]
+    assert hvd.broadcast_object({"rank": rank}, 1) == {"rank": 1} and hvd.allgather_object(
+        "x" * rank
+    ) == ["x" * each for each in range(size)]
     try:
         hvd.allreduce(tf.ones([2 + rank]), name="odd")
     except hvd.HorovodInternalError as failure:
@@ -75,16 +116,21 @@ def operations():
 
 def data(step, ranks):
     generator = numpy.random.default_rng(step)
-    return generator.normal(size=(ranks, 8, 4)).astype("float32"), generator.normal(size=(ranks, 8, 1)).astype("float32")
+    return generator.normal(size=(ranks, 8, 4)).astype("float32"), generator.normal(
+        size=(ranks, 8, 1)
+    ).astype("float32")
 
 
 def net(seed):
     keras.utils.set_random_seed(seed)
-    return keras.Sequential([keras.Input((4,)), keras.layers.Dense(8, activation="tanh"), keras.layers.Dense(1)])
+    return keras.Sequential(
+        [keras.Input((4,)), keras.layers.Dense(8, activation="tanh"), keras.layers.Dense(1)]
+    )
 
 
 def tape(library="hvd"):
-    """A loop of one's own with DistributedGradientTape -> how far from one process with the whole batch."""
+    """A loop of one's own with DistributedGradientTape -> how far from one process with the whole
+    batch."""
     library = {"hvd": hvd, "sdp": sdp}[library]
     library.init()
     rank, size = library.rank(), library.size()
@@ -97,15 +143,21 @@ def tape(library="hvd"):
         with tf.GradientTape() as ours:
             loss = tf.reduce_mean((model(x) - y) ** 2)
         ours = library.DistributedGradientTape(ours)
-        optimizer.apply_gradients(zip(ours.gradient(loss, model.trainable_variables), model.trainable_variables))
+        optimizer.apply_gradients(
+            zip(ours.gradient(loss, model.trainable_variables), model.trainable_variables)
+        )
 
     for number in range(5):
         xs, ys = data(number, size)
         step(xs[rank], ys[rank])
         with tf.GradientTape() as whole:
             loss = tf.reduce_mean((alone(xs.reshape(-1, 4)) - ys.reshape(-1, 1)) ** 2)
-        reference.apply_gradients(zip(whole.gradient(loss, alone.trainable_variables), alone.trainable_variables))
-    return max(float(abs(one - two).max()) for one, two in zip(model.get_weights(), alone.get_weights()))
+        reference.apply_gradients(
+            zip(whole.gradient(loss, alone.trainable_variables), alone.trainable_variables)
+        )
+    return max(
+        float(abs(one - two).max()) for one, two in zip(model.get_weights(), alone.get_weights())
+    )
 
 
 def data_parallel():
@@ -114,9 +166,16 @@ def data_parallel():
     rank, size = sdp.rank(), sdp.size()
     for index in range(4):
         gradient = tf.fill([index + 1], float(rank + index))
-        equal(sdp.allreduce(gradient, index, 4, compression=sdp.Compression.fp16), numpy.full(index + 1, index + (size - 1) / 2))
+        equal(
+            sdp.allreduce(gradient, index, 4, compression=sdp.Compression.fp16),
+            numpy.full(index + 1, index + (size - 1) / 2),
+        )
     equal(sdp.oob_allreduce(tf.constant(float(rank))), (size - 1) / 2)
-    for op, expected in ((sdp.ReduceOp.SUM, size * (size - 1) / 2), (sdp.ReduceOp.MIN, 0), (sdp.ReduceOp.MAX, size - 1)):
+    for op, expected in (
+        (sdp.ReduceOp.SUM, size * (size - 1) / 2),
+        (sdp.ReduceOp.MIN, 0),
+        (sdp.ReduceOp.MAX, size - 1),
+    ):
         equal(sdp.oob_allreduce(tf.constant(float(rank)), op=op), expected)
     equal(sdp.broadcast(tf.constant([float(rank)]), 1), [1])
     try:
@@ -128,36 +187,74 @@ def data_parallel():
 
 
 def fit(passes="1"):
-    """model.fit() with all callbacks -> what the ranks must agree upon, and how far from one process."""
+    """model.fit() with all callbacks -> what the ranks must agree upon,
+    and how far from one process."""
     import horovod.keras as hk
 
     hk.init()
     rank, size, passes = hk.rank(), hk.size(), int(passes)
     model, alone = net(rank), net(0)
     # The rate while a warm-up goes on is known: (1/size) .. 1 of it.
-    optimizer = hk.DistributedOptimizer(keras.optimizers.SGD(0.1), backward_passes_per_step=passes, average_aggregated_gradients=True)
+    optimizer = hk.DistributedOptimizer(
+        keras.optimizers.SGD(0.1),
+        backward_passes_per_step=passes,
+        average_aggregated_gradients=True,
+    )
     assert isinstance(optimizer, keras.optimizers.SGD)
     model.compile(optimizer=optimizer, loss="mse")
-    alone.compile(optimizer=keras.optimizers.SGD(0.1, gradient_accumulation_steps=passes if passes > 1 else None), loss="mse")
+    alone.compile(
+        optimizer=keras.optimizers.SGD(
+            0.1, gradient_accumulation_steps=passes if passes > 1 else None
+        ),
+        loss="mse",
+    )
     batches = [data(number, size) for number in range(6)]
-    mine = tf.data.Dataset.from_tensor_slices((numpy.stack([x[rank] for x, _ in batches]), numpy.stack([y[rank] for _, y in batches])))
-    whole = tf.data.Dataset.from_tensor_slices((numpy.stack([x.reshape(-1, 4) for x, _ in batches]), numpy.stack([y.reshape(-1, 1) for _, y in batches])))
-    warmup = hk.callbacks.LearningRateWarmupCallback(initial_lr=0.1, warmup_epochs=2, steps_per_epoch=6)
+    mine = tf.data.Dataset.from_tensor_slices(
+        (numpy.stack([x[rank] for x, _ in batches]), numpy.stack([y[rank] for _, y in batches]))
+    )
+    whole = tf.data.Dataset.from_tensor_slices(
+        (
+            numpy.stack([x.reshape(-1, 4) for x, _ in batches]),
+            numpy.stack([y.reshape(-1, 1) for _, y in batches]),
+        )
+    )
+    warmup = hk.callbacks.LearningRateWarmupCallback(
+        initial_lr=0.1, warmup_epochs=2, steps_per_epoch=6
+    )
     after = hk.callbacks.LearningRateScheduleCallback(initial_lr=0.1, multiplier=0.5, start_epoch=2)
-    history = model.fit(mine, epochs=3, verbose=0, callbacks=[hk.callbacks.BroadcastGlobalVariablesCallback(0), hk.callbacks.MetricAverageCallback(), warmup, after])
+    history = model.fit(
+        mine,
+        epochs=3,
+        verbose=0,
+        callbacks=[
+            hk.callbacks.BroadcastGlobalVariablesCallback(0),
+            hk.callbacks.MetricAverageCallback(),
+            warmup,
+            after,
+        ],
+    )
 
     class Rates(keras.callbacks.Callback):
         def on_train_batch_begin(self, batch, logs=None):
             epoch = self.epoch + (batch + 1) / 6
-            self.model.optimizer.learning_rate = 0.05 if self.epoch >= 2 else 0.1 / size * (epoch * (size - 1) / 2 + 1)
+            self.model.optimizer.learning_rate = (
+                0.05 if self.epoch >= 2 else 0.1 / size * (epoch * (size - 1) / 2 + 1)
+            )
 
         def on_epoch_begin(self, epoch, logs=None):
             self.epoch = epoch
 
     alone.fit(whole, epochs=3, verbose=0, callbacks=[Rates()])
     digest = hashlib.sha256(b"".join(each.tobytes() for each in model.get_weights())).hexdigest()
-    return {"digest": digest, "loss": history.history["loss"], "rate": float(model.optimizer.learning_rate.numpy()),
-            "apart": max(float(abs(one - two).max()) for one, two in zip(model.get_weights(), alone.get_weights()))}
+    return {
+        "digest": digest,
+        "loss": history.history["loss"],
+        "rate": float(model.optimizer.learning_rate.numpy()),
+        "apart": max(
+            float(abs(one - two).max())
+            for one, two in zip(model.get_weights(), alone.get_weights())
+        ),
+    }
 
 
 def states():
@@ -171,7 +268,9 @@ def states():
     model.set_weights([each + 1 for each in saved])
     state.epoch = 7
     state.restore()
-    assert state.epoch == rank and all(numpy.array_equal(one, two) for one, two in zip(saved, model.get_weights()))
+    assert state.epoch == rank and all(
+        numpy.array_equal(one, two) for one, two in zip(saved, model.get_weights())
+    )
     state.sync()
     assert state.epoch == 0
     everyone = hvd.allgather_object([each.tolist() for each in model.get_weights()])

@@ -1,4 +1,5 @@
-"""What the ranks of these tests do. Run as: programs.py NAME [ARGUMENT ..]; the last line printed is the result."""
+"""What the ranks of these tests do. Run as: programs.py NAME [ARGUMENT ..];
+the last line printed is the result."""
 
 import faulthandler
 import hashlib
@@ -19,7 +20,9 @@ CURRENT = int(torch.__version__.split(".")[0]) >= 2
 
 
 def init(**more):
-    dist.init_process_group(BACKEND, init_method=os.environ["MEET_AT"], rank=RANK, world_size=WORLD, **more)
+    dist.init_process_group(
+        BACKEND, init_method=os.environ["MEET_AT"], rank=RANK, world_size=WORLD, **more
+    )
 
 
 def digest(*tensors):
@@ -30,12 +33,21 @@ def digest(*tensors):
 
 
 def values(dtype, *shape, of=RANK):
-    """Small whole numbers, so that every order of additions gives the same and gloo's results can be compared exactly."""
+    """Small whole numbers, so that every order of additions gives the same and gloo's results can
+    be compared exactly."""
     generator = torch.Generator().manual_seed(100 + of)
     return torch.randint(0, 2 if dtype == torch.bool else 5, shape, generator=generator).to(dtype)
 
 
-TYPES = [torch.float64, torch.float32, torch.float16, torch.int64, torch.int32, torch.int8, torch.uint8]
+TYPES = [
+    torch.float64,
+    torch.float32,
+    torch.float16,
+    torch.int64,
+    torch.int32,
+    torch.int8,
+    torch.uint8,
+]
 
 
 def collectives():
@@ -77,7 +89,11 @@ def collectives():
         dist.gather(values(torch.float32, 2, 3), into, root)
         note(f"gather {root}", *(into or []))
         tensor = torch.zeros(4)
-        dist.scatter(tensor, [values(torch.float32, 4, of=10 + k) for k in range(WORLD)] if RANK == root else None, root)
+        dist.scatter(
+            tensor,
+            [values(torch.float32, 4, of=10 + k) for k in range(WORLD)] if RANK == root else None,
+            root,
+        )
         note(f"scatter {root}", tensor)
     for dtype in TYPES:
         into = [torch.zeros(3, 2, dtype=dtype) for _ in range(WORLD)]
@@ -99,7 +115,9 @@ def collectives():
     works = [dist.isend(large, (RANK + 1) % WORLD), dist.irecv(came, (RANK - 1) % WORLD)]
     for work in works:
         work.wait()
-    said["ring of isend and irecv"] = bool(torch.equal(came, values(torch.float32, 3_000_000, of=(RANK - 1) % WORLD)))
+    said["ring of isend and irecv"] = bool(
+        torch.equal(came, values(torch.float32, 3_000_000, of=(RANK - 1) % WORLD))
+    )
     if RANK == 0:
         works = [dist.isend(torch.full((3,), float(tag)), 1, tag=tag) for tag in (1, 2)]
         for work in works:
@@ -144,14 +162,16 @@ def beyond_gloo():
     assert torch.equal(into, torch.cat(everyone))
     mine = torch.zeros(4)
     scatter(mine, everyone[RANK].clone())
-    assert torch.equal(mine, total[4 * RANK: 4 * RANK + 4])
+    assert torch.equal(mine, total[4 * RANK : 4 * RANK + 4])
     scatter(mine, everyone[RANK].clone(), op=dist.ReduceOp.AVG)
-    assert torch.equal(mine, (total / WORLD)[4 * RANK: 4 * RANK + 4])
+    assert torch.equal(mine, (total / WORLD)[4 * RANK : 4 * RANK + 4])
     # blocks of unlike sizes
     sizes = [k + 1 for k in range(WORLD)]
     mine = torch.zeros(sizes[RANK])
     dist.reduce_scatter(mine, [torch.full((size,), float(RANK + size)) for size in sizes])
-    assert torch.equal(mine, torch.full((sizes[RANK],), float(sum(range(WORLD)) + WORLD * sizes[RANK])))
+    assert torch.equal(
+        mine, torch.full((sizes[RANK],), float(sum(range(WORLD)) + WORLD * sizes[RANK]))
+    )
     into = [torch.zeros(size) for size in sizes]
     dist.all_gather(into, torch.full((sizes[RANK],), float(RANK)))
     assert [each.tolist() for each in into] == [[float(k)] * size for k, size in enumerate(sizes)]
@@ -161,17 +181,24 @@ def beyond_gloo():
     assert came.tolist() == [10 * k + RANK for k in range(WORLD)]
     out = torch.full((sum(sizes), 2), float(RANK))
     came = torch.zeros(WORLD * sizes[RANK], 2)
-    dist.all_to_all_single(came, out, output_split_sizes=[sizes[RANK]] * WORLD, input_split_sizes=sizes)
+    dist.all_to_all_single(
+        came, out, output_split_sizes=[sizes[RANK]] * WORLD, input_split_sizes=sizes
+    )
     assert came[:, 1].tolist() == [float(k) for k in range(WORLD) for _ in range(sizes[RANK])]
     lists = [torch.zeros(2) for _ in range(WORLD)]
     dist.all_to_all(lists, [torch.full((2,), float(10 * RANK + k)) for k in range(WORLD)])
     assert [each.tolist() for each in lists] == [[float(10 * k + RANK)] * 2 for k in range(WORLD)]
     # futures: what DDP's hooks do
     tensor = torch.ones(5)
-    future = dist.all_reduce(tensor, async_op=True).get_future().then(lambda done: done.value()[0] * 2)
+    future = (
+        dist.all_reduce(tensor, async_op=True).get_future().then(lambda done: done.value()[0] * 2)
+    )
     assert future.wait().tolist() == [2.0 * WORLD] * 5
     # wrong arguments are refused before anything is sent, and the group lives on
-    for wrong in (lambda: gather(torch.zeros(3), torch.zeros(2)), lambda: dist.all_reduce(torch.ones(2, dtype=torch.bool), op=dist.ReduceOp.AVG)):
+    for wrong in (
+        lambda: gather(torch.zeros(3), torch.zeros(2)),
+        lambda: dist.all_reduce(torch.ones(2, dtype=torch.bool), op=dist.ReduceOp.AVG),
+    ):
         try:
             wrong()
         except (RuntimeError, ValueError):
@@ -182,15 +209,23 @@ def beyond_gloo():
 
 
 def refusals():
-    """What would give one type's bytes to another, or not fit, is refused in words before anything is sent."""
+    """What would give one type's bytes to another, or not fit,
+    is refused in words before anything is sent."""
     init()
     gather = getattr(dist, "all_gather_into_tensor", None) or dist._all_gather_base
     ours, whole = torch.ones(4), torch.zeros(4, dtype=torch.int32)
-    wrong = [("type", lambda: gather(torch.zeros(8 * WORLD, dtype=torch.bfloat16), ours)), ("hold one", lambda: gather(torch.zeros(4), ours)),
-             ("type", lambda: dist.all_gather([whole] * WORLD, ours)), ("elements", lambda: dist.all_gather([torch.zeros(3)] * WORLD, ours)),
-             ("type", lambda: dist.all_to_all([whole] * WORLD, [ours] * WORLD))]
+    wrong = [
+        ("type", lambda: gather(torch.zeros(8 * WORLD, dtype=torch.bfloat16), ours)),
+        ("hold one", lambda: gather(torch.zeros(4), ours)),
+        ("type", lambda: dist.all_gather([whole] * WORLD, ours)),
+        ("elements", lambda: dist.all_gather([torch.zeros(3)] * WORLD, ours)),
+        ("type", lambda: dist.all_to_all([whole] * WORLD, [ours] * WORLD)),
+    ]
     if RANK == 0:  # who alone can know
-        wrong += [("type", lambda: dist.gather(ours, [whole] * WORLD)), ("type", lambda: dist.scatter(whole, [ours] * WORLD))]
+        wrong += [
+            ("type", lambda: dist.gather(ours, [whole] * WORLD)),
+            ("type", lambda: dist.scatter(whole, [ours] * WORLD)),
+        ]
     for word, call in wrong:
         try:
             call()
@@ -207,26 +242,39 @@ def sparse():
     init()
     for own in ([[0, RANK + 1, RANK + 1]], [[0, 2]] if RANK == 0 else [[]]):
         places = torch.tensor(own, dtype=torch.int64)
-        tensor = torch.sparse_coo_tensor(places, torch.full((places.shape[1], 2), RANK + 1.0), (WORLD + 2, 2))
+        tensor = torch.sparse_coo_tensor(
+            places, torch.full((places.shape[1], 2), RANK + 1.0), (WORLD + 2, 2)
+        )
         dense = tensor.to_dense()
         dist.all_reduce(tensor)
         dist.all_reduce(dense)
         assert tensor.is_sparse and torch.equal(tensor.to_dense(), dense), tensor
     torch.manual_seed(3)
-    net = DistributedDataParallel(torch.nn.Sequential(torch.nn.Embedding(50, 8, sparse=True), torch.nn.Flatten(), torch.nn.Linear(4 * 8, 5)))
+    net = DistributedDataParallel(
+        torch.nn.Sequential(
+            torch.nn.Embedding(50, 8, sparse=True), torch.nn.Flatten(), torch.nn.Linear(4 * 8, 5)
+        )
+    )
     optimizer = torch.optim.SGD(net.parameters(), lr=0.5)
     for step in range(6):
         generator = torch.Generator().manual_seed(1000 * step + RANK)
         optimizer.zero_grad()
-        torch.nn.functional.cross_entropy(net(torch.randint(0, 50, (3, 4), generator=generator)), torch.randint(0, 5, (3,), generator=generator)).backward()
+        torch.nn.functional.cross_entropy(
+            net(torch.randint(0, 50, (3, 4), generator=generator)),
+            torch.randint(0, 5, (3,), generator=generator),
+        ).backward()
         optimizer.step()
     weights = [p.detach().clone() for p in net.parameters()]
     dist.barrier()
-    return {"digest": digest(*weights), "weights": torch.cat([w.flatten() for w in weights]).tolist()}
+    return {
+        "digest": digest(*weights),
+        "weights": torch.cat([w.flatten() for w in weights]).tolist(),
+    }
 
 
 def messages():
-    """Messages of many tags, received in another order than they were sent in; of one tag they stay in order."""
+    """Messages of many tags, received in another order than they were sent in;
+    of one tag they stay in order."""
     init()
     tags = 2000
     if RANK == 0:
@@ -258,7 +306,11 @@ def messages():
             second.wait()
             raise AssertionError("this must be refused")
         except RuntimeError as failure:
-            assert "tag 1 " in str(failure) and "12 bytes" in str(failure) and "receives it 8" in str(failure), failure
+            assert (
+                "tag 1 " in str(failure)
+                and "12 bytes" in str(failure)
+                and "receives it 8" in str(failure)
+            ), failure
         first.wait()
         assert late.item() == 1
     dist.barrier()
@@ -266,7 +318,8 @@ def messages():
 
 
 def adopted():
-    """Large tensors that are reduced again and again: their memory is shared, their views stay, and it goes with them."""
+    """Large tensors that are reduced again and again: their memory is shared, their views stay,
+    and it goes with them."""
     init()
 
     def mapped():
@@ -280,7 +333,9 @@ def adopted():
         for step in range(5):
             each.copy_(torch.arange(600_001) % 1000 + RANK + step)
             dist.all_reduce(each)
-            assert torch.equal(each, WORLD * (torch.arange(600_001) % 1000 + step) + sum(range(WORLD))), step
+            assert torch.equal(
+                each, WORLD * (torch.arange(600_001) % 1000 + step) + sum(range(WORLD))
+            ), step
         said.append(mapped())
     assert view[7] == tensor[7]
     child = os.fork()
@@ -297,12 +352,20 @@ def adopted():
 
 def model():
     torch.manual_seed(3)
-    return torch.nn.Sequential(torch.nn.Linear(32, 300), torch.nn.ReLU(), torch.nn.Linear(300, 300), torch.nn.ReLU(), torch.nn.Linear(300, 10))
+    return torch.nn.Sequential(
+        torch.nn.Linear(32, 300),
+        torch.nn.ReLU(),
+        torch.nn.Linear(300, 300),
+        torch.nn.ReLU(),
+        torch.nn.Linear(300, 10),
+    )
 
 
 def batch(step, rank=RANK):
     generator = torch.Generator().manual_seed(1000 * step + rank)
-    return torch.randn(16, 32, generator=generator), torch.randint(0, 10, (16,), generator=generator)
+    return torch.randn(16, 32, generator=generator), torch.randint(
+        0, 10, (16,), generator=generator
+    )
 
 
 def train(net, optimizer, steps=6):
@@ -315,42 +378,56 @@ def train(net, optimizer, steps=6):
 
 def ddp(hook=""):
     init()
-    # Several buckets, but for PowerSGD: its hook starts more from the ends of operations, so with several buckets the ranks
-    # may start them in unlike orders, whatever the backend.
+    # Several buckets, but for PowerSGD: its hook starts more from the ends of operations, so with
+    # several buckets the ranks may start them in unlike orders, whatever the backend.
     net = DistributedDataParallel(model(), bucket_cap_mb=25 if hook == "powersgd" else 0.2)
     if hook == "fp16":
         from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import fp16_compress_hook
+
         net.register_comm_hook(None, fp16_compress_hook)
     if hook == "powersgd":
         from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook
-        net.register_comm_hook(powerSGD_hook.PowerSGDState(None, matrix_approximation_rank=2, start_powerSGD_iter=2), powerSGD_hook.powerSGD_hook)
+
+        net.register_comm_hook(
+            powerSGD_hook.PowerSGDState(None, matrix_approximation_rank=2, start_powerSGD_iter=2),
+            powerSGD_hook.powerSGD_hook,
+        )
     if hook == "zero":
         from torch.distributed.optim import ZeroRedundancyOptimizer
+
         optimizer = ZeroRedundancyOptimizer(net.parameters(), torch.optim.SGD, lr=0.1, momentum=0.9)
     else:
         optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
     train(net, optimizer)
     weights = [p.detach().clone() for p in net.parameters()]
     dist.barrier()
-    return {"digest": digest(*weights), "weights": torch.cat([w.flatten()[:40] for w in weights]).tolist()}
+    return {
+        "digest": digest(*weights),
+        "weights": torch.cat([w.flatten()[:40] for w in weights]).tolist(),
+    }
 
 
 def fsdp():
     """The same steps sharded; current torch only: 1.13 refuses to run it without CUDA."""
     init()
     from torch.distributed.fsdp import FullyShardedDataParallel
+
     net = FullyShardedDataParallel(model(), device_id=torch.device("cpu"))
     train(net, torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9))
     with FullyShardedDataParallel.summon_full_params(net):
         weights = [p.detach().clone() for p in net.parameters()]
     dist.barrier()
-    return {"digest": digest(*weights), "weights": torch.cat([w.flatten()[:40] for w in weights]).tolist()}
+    return {
+        "digest": digest(*weights),
+        "weights": torch.cat([w.flatten()[:40] for w in weights]).tolist(),
+    }
 
 
 def fsdp2():
     init()
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard
+
     net = model()
     mesh = init_device_mesh("cpu", (WORLD,))
     for layer in net:
@@ -360,14 +437,22 @@ def fsdp2():
     train(net, torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9))
     weights = [p.full_tensor().detach().clone() for p in net.parameters()]
     dist.barrier()
-    return {"digest": digest(*weights), "weights": torch.cat([w.flatten()[:40] for w in weights]).tolist()}
+    return {
+        "digest": digest(*weights),
+        "weights": torch.cat([w.flatten()[:40] for w in weights]).tolist(),
+    }
 
 
 def smddp():
     import smdistributed.dataparallel.torch.torch_smddp  # noqa: F401
     import smdistributed.dataparallel.torch.distributed as sdp
-    from smdistributed.dataparallel.torch.parallel.distributed import DistributedDataParallel as Wrapper
-    assert os.environ["SMDATAPARALLEL_LOCAL_RANK"] == os.environ["LOCAL_RANK"], "trainers look there"
+    from smdistributed.dataparallel.torch.parallel.distributed import (
+        DistributedDataParallel as Wrapper,
+    )
+
+    assert os.environ["SMDATAPARALLEL_LOCAL_RANK"] == os.environ["LOCAL_RANK"], (
+        "trainers look there"
+    )
     dist.init_process_group("smddp", init_method=os.environ["MEET_AT"], rank=RANK, world_size=WORLD)
     assert dist.get_backend() == "smddp" and sdp.get_world_size() == WORLD
     assert isinstance(Wrapper(torch.nn.Linear(2, 2)), DistributedDataParallel)
@@ -381,8 +466,12 @@ def one_dies(operation):
     init(timeout=timedelta(seconds=60))
     tensor = torch.ones(1000)
     gather = getattr(dist, "all_gather_into_tensor", None) or dist._all_gather_base
-    run = {"all_reduce": lambda: dist.all_reduce(tensor), "broadcast": lambda: dist.broadcast(tensor, 1), "all_to_all": lambda: dist.all_to_all_single(tensor[:3], tensor[3:6]),
-           "all_gather": lambda: gather(torch.zeros(WORLD * 1000), tensor)}[operation]
+    run = {
+        "all_reduce": lambda: dist.all_reduce(tensor),
+        "broadcast": lambda: dist.broadcast(tensor, 1),
+        "all_to_all": lambda: dist.all_to_all_single(tensor[:3], tensor[3:6]),
+        "all_gather": lambda: gather(torch.zeros(WORLD * 1000), tensor),
+    }[operation]
     for step in range(1_000_000):
         if step == 20 and RANK == 1:
             os.kill(os.getpid(), 9)
@@ -403,8 +492,10 @@ def one_is_missing():
 
 
 def latency(size="256", rounds="300"):
-    """Seconds of an all_reduce of `size` floats, the least of a few means; for ./yard bench and people."""
+    """Seconds of an all_reduce of `size` floats, the least of a few means;
+    for ./yard bench and people."""
     import time
+
     init()
     tensor, best = torch.ones(int(size)), 1e9
     for _ in range(5):

@@ -1,4 +1,5 @@
-"""Local ranks as tests want them: a function of programs.py or another file here, in some processes that meet over a file."""
+"""Local ranks as tests want them: a function of programs.py or another file here,
+in some processes that meet over a file."""
 
 import json
 import os
@@ -14,22 +15,55 @@ class Ended(Exception):
     """A rank did not end well."""
 
 
-def start(program, ranks, backend="trainyard", arguments=(), only=None, programs="programs.py", within=lambda rank: [], python=sys.executable, **variables):
-    """The processes of all ranks, or of some; each prints its result as the last line, JSON. `within` are the words before a rank's command."""
+def start(
+    program,
+    ranks,
+    backend="trainyard",
+    arguments=(),
+    only=None,
+    programs="programs.py",
+    within=lambda rank: [],
+    python=sys.executable,
+    **variables,
+):
+    """The processes of all ranks, or of some; each prints its result as the last line, JSON.
+    `within` are the words before a rank's command."""
     folder = tempfile.mkdtemp(prefix="ranks-")
     processes = []
     for rank in only or range(ranks):
-        env = dict(os.environ, OMP_NUM_THREADS="1", GLOO_SOCKET_IFNAME="lo", RANK=str(rank), WORLD_SIZE=str(ranks), LOCAL_RANK=str(rank), LOCAL_WORLD_SIZE=str(ranks),
-                   MEET_AT="file://" + os.path.join(folder, "store"), TRAINYARD_MEETING=folder, BACKEND=backend, **variables)
-        with open(os.path.join(folder, f"out-{rank}"), "wb") as out, open(os.path.join(folder, f"err-{rank}"), "wb") as err:
-            process = subprocess.Popen([*within(rank), python, os.path.join(HERE, programs), program, *arguments], env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
+        env = dict(
+            os.environ,
+            OMP_NUM_THREADS="1",
+            GLOO_SOCKET_IFNAME="lo",
+            RANK=str(rank),
+            WORLD_SIZE=str(ranks),
+            LOCAL_RANK=str(rank),
+            LOCAL_WORLD_SIZE=str(ranks),
+            MEET_AT="file://" + os.path.join(folder, "store"),
+            TRAINYARD_MEETING=folder,
+            BACKEND=backend,
+            **variables,
+        )
+        with (
+            open(os.path.join(folder, f"out-{rank}"), "wb") as out,
+            open(os.path.join(folder, f"err-{rank}"), "wb") as err,
+        ):
+            process = subprocess.Popen(
+                [*within(rank), python, os.path.join(HERE, programs), program, *arguments],
+                env=env,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+            )
         process.folder, process.rank = folder, rank
         processes.append(process)
     return processes
 
 
 def read(process, name):
-    with open(os.path.join(process.folder, f"{name}-{process.rank}"), encoding="utf-8", errors="replace") as file:
+    with open(
+        os.path.join(process.folder, f"{name}-{process.rank}"), encoding="utf-8", errors="replace"
+    ) as file:
         return file.read()
 
 
@@ -46,7 +80,10 @@ def finish(processes):
                 process.wait()
     for process in processes:
         if process.returncode != 0:
-            raise Ended(f"rank {process.rank} ended with {process.returncode}:\n{read(process, 'err')[-6000:]}")
+            raise Ended(
+                f"rank {process.rank} ended with"
+                f" {process.returncode}:\n{read(process, 'err')[-6000:]}"
+            )
         results.append(json.loads(read(process, "out").splitlines()[-1]))
     return results
 

@@ -1,4 +1,5 @@
-"""The c10d backend: every collective beside gloo's results, DDP, parts of all ranks, and what happens when a rank dies."""
+"""The c10d backend: every collective beside gloo's results, DDP, parts of all ranks,
+and what happens when a rank dies."""
 
 import pytest
 import torch
@@ -10,7 +11,8 @@ CURRENT = int(torch.__version__.split(".")[0]) >= 2
 
 @pytest.mark.parametrize("count", [3])
 def test_every_collective_gives_what_gloo_gives(count):
-    ours, gloos = ranks.start("collectives", count), ranks.start("collectives", count, backend="gloo")
+    ours = ranks.start("collectives", count)
+    gloos = ranks.start("collectives", count, backend="gloo")
     for rank, (mine, theirs) in enumerate(zip(ranks.finish(ours), ranks.finish(gloos))):
         assert mine.keys() == theirs.keys()
         for name in mine:
@@ -32,7 +34,8 @@ def close(one, other, tolerance):
 
 @pytest.mark.parametrize("hook, tolerance", [("", 1e-5), ("fp16", 1e-2), ("zero", 1e-5)])
 def test_ddp_trains_as_with_gloo_and_equal_on_all_ranks(hook, tolerance):
-    ours, gloos = ranks.start("ddp", 3, arguments=[hook]), ranks.start("ddp", 3, backend="gloo", arguments=[hook])
+    ours = ranks.start("ddp", 3, arguments=[hook])
+    gloos = ranks.start("ddp", 3, backend="gloo", arguments=[hook])
     mine, theirs = ranks.finish(ours), ranks.finish(gloos)
     assert len({rank["digest"] for rank in mine}) == 1, "bit for bit"
     assert close(mine[0]["weights"], theirs[0]["weights"], tolerance)
@@ -55,8 +58,8 @@ def test_the_same_bits_in_every_run():
 
 
 def test_what_is_reduced_again_and_again_is_shared_where_it_lies():
-    # Ours and the other rank's, of torch's own memory and never of numpy's. When the tensor is gone, only the other's is
-    # mapped until something else takes its place.
+    # Ours and the other rank's, of torch's own memory and never of numpy's. When the tensor is
+    # gone, only the other's is mapped until something else takes its place.
     assert ranks.run("adopted", 2) == [[2, 2, 1]] * 2
     assert ranks.run("adopted", 2, TRAINYARD_ADOPT="0") == [[0, 0, 0]] * 2
 
@@ -67,13 +70,25 @@ def test_a_hook_that_starts_more_while_one_ends():
 
 
 def test_encrypted_on_several_sockets():
-    variables = {"TRAINYARD_ENCRYPT": "1", "TRAINYARD_SECRET": "between us", "TRAINYARD_SOCKETS": "2"}
+    variables = {
+        "TRAINYARD_ENCRYPT": "1",
+        "TRAINYARD_SECRET": "between us",
+        "TRAINYARD_SOCKETS": "2",
+    }
     assert ranks.run("beyond_gloo", 3, **variables) == ["good"] * 3
     with pytest.raises(ranks.Ended, match="TRAINYARD_SECRET"):
         ranks.run("beyond_gloo", 2, TRAINYARD_ENCRYPT="1")
 
 
-@pytest.mark.parametrize("operation, tensor", [("all_reduce", "Float[1000]"), ("broadcast", "Float[1000]"), ("all_gather", "Float[3000]"), ("all_to_all", "Float[3]")])
+@pytest.mark.parametrize(
+    "operation, tensor",
+    [
+        ("all_reduce", "Float[1000]"),
+        ("broadcast", "Float[1000]"),
+        ("all_gather", "Float[3000]"),
+        ("all_to_all", "Float[3]"),
+    ],
+)
 def test_a_rank_that_dies_is_named_with_the_tensor(operation, tensor):
     processes = ranks.start("one_dies", 3, arguments=[operation])
     assert processes[1].wait(ranks.SECONDS_MAX) == -9
@@ -91,7 +106,9 @@ def test_another_torch_is_refused_in_words():
     import trainyard.torch
 
     trainyard.torch._check_torch("2.4.0+cpu", "2.4.0+cu121")  # one source, one binary interface
-    with pytest.raises(ImportError, match=r"compiled against torch 2\.3\.1, and this is torch 2\.4\.0.*pip install"):
+    with pytest.raises(
+        ImportError, match=r"compiled against torch 2\.3\.1, and this is torch 2\.4\.0.*pip install"
+    ):
         trainyard.torch._check_torch("2.3.1", "2.4.0")
 
 

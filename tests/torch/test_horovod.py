@@ -16,7 +16,19 @@ def run(program, count, *arguments, **more):
     return ranks.run(program, count, programs="horovod_programs.py", arguments=arguments, **more)
 
 
-@pytest.mark.parametrize("program, count", [("operations", 3), ("operations", 1), ("gradients", 3), ("refusals", 2), ("sets", 4), ("guards", 2), ("adasum", 3), ("states", 2)])
+@pytest.mark.parametrize(
+    "program, count",
+    [
+        ("operations", 3),
+        ("operations", 1),
+        ("gradients", 3),
+        ("refusals", 2),
+        ("sets", 4),
+        ("guards", 2),
+        ("adasum", 3),
+        ("states", 2),
+    ],
+)
 def test_what_scripts_rely_on(program, count):
     assert run(program, count) == ["good"] * count
 
@@ -37,7 +49,9 @@ def test_what_compression_loses_comes_later():
 
 
 def test_autotuning_tries_settings(tmp_path):
-    for cycle_ms, fusion_bytes, bytes_per_second in run("tuned", 2, HOROVOD_AUTOTUNE="1", HOROVOD_AUTOTUNE_LOG=str(tmp_path / "tries")):
+    for cycle_ms, fusion_bytes, bytes_per_second in run(
+        "tuned", 2, HOROVOD_AUTOTUNE="1", HOROVOD_AUTOTUNE_LOG=str(tmp_path / "tries")
+    ):
         assert cycle_ms > 0 and fusion_bytes >= 1 << 16 and bytes_per_second > 0
 
 
@@ -52,7 +66,11 @@ def test_a_timeline_shows_each_tensor(tmp_path):
         events = json.load(file)
     names = {event["name"] for event in events}
     assert {"NEGOTIATE_ALLREDUCE", "TRAINYARD_ALLREDUCE", "CYCLE_START"} <= names, names
-    assert any(event["args"]["name"] == "allreduce.layer.weight" for event in events if event["name"] == "thread_name")
+    assert any(
+        event["args"]["name"] == "allreduce.layer.weight"
+        for event in events
+        if event["name"] == "thread_name"
+    )
 
 
 def test_ranks_meet_again_after_a_shutdown():
@@ -67,7 +85,13 @@ def test_a_rank_that_dies_is_named_with_the_tensor():
 
 
 def test_a_stall_is_reported_with_rank_and_tensor_and_ends():
-    processes = ranks.start("one_stalls", 2, programs="horovod_programs.py", HOROVOD_STALL_CHECK_TIME_SECONDS="0.3", HOROVOD_STALL_SHUTDOWN_TIME_SECONDS="1")
+    processes = ranks.start(
+        "one_stalls",
+        2,
+        programs="horovod_programs.py",
+        HOROVOD_STALL_CHECK_TIME_SECONDS="0.3",
+        HOROVOD_STALL_SHUTDOWN_TIME_SECONDS="1",
+    )
     said = ranks.finish(processes)
     assert "layer.weight" in said[0] and "rank 1" in said[0], said
     reports = "".join(ranks.read(process, "err") for process in processes)
@@ -75,7 +99,11 @@ def test_a_stall_is_reported_with_rank_and_tensor_and_ends():
 
 
 def test_encrypted_on_several_sockets():
-    variables = {"TRAINYARD_ENCRYPT": "1", "TRAINYARD_SECRET": "between us", "TRAINYARD_SOCKETS": "2"}
+    variables = {
+        "TRAINYARD_ENCRYPT": "1",
+        "TRAINYARD_SECRET": "between us",
+        "TRAINYARD_SOCKETS": "2",
+    }
     assert run("operations", 3, **variables) == ["good"] * 3
     with pytest.raises(ranks.Ended, match="TRAINYARD_ENCRYPT needs TRAINYARD_SECRET"):
         run("operations", 2, TRAINYARD_ENCRYPT="1")
@@ -91,7 +119,12 @@ def test_ranks_that_disagree_about_their_connections_do_not_meet():
 def test_mixed_installations_are_refused_in_words():
     from horovod.common import engine
 
-    with pytest.raises(ImportError, match=r"of version 99, and trainyard-horovod needs version \d+.*pip install --force-reinstall"):
+    with pytest.raises(
+        ImportError,
+        match=(
+            r"of version 99, and trainyard-horovod needs version \d+.*pip install --force-reinstall"
+        ),
+    ):
         engine._check_version(99)
 
 
@@ -99,53 +132,95 @@ def test_every_name_of_horovod_is_there():
     import horovod
     import horovod.torch as hvd
 
-    names = """init shutdown is_initialized start_timeline stop_timeline size local_size cross_size rank local_rank cross_rank is_homogeneous mpi_threads_supported mpi_enabled
-        mpi_built gloo_enabled gloo_built nccl_built ddl_built ccl_built cuda_built rocm_built ProcessSet global_process_set add_process_set remove_process_set Average Sum
-        Adasum Min Max Product HorovodInternalError Compression allreduce allreduce_ allreduce_async allreduce_async_ grouped_allreduce grouped_allreduce_
-        grouped_allreduce_async grouped_allreduce_async_ sparse_allreduce_async allgather allgather_async grouped_allgather grouped_allgather_async broadcast broadcast_
-        broadcast_async broadcast_async_ alltoall alltoall_async reducescatter reducescatter_async grouped_reducescatter grouped_reducescatter_async join barrier poll
-        synchronize allgather_object broadcast_object broadcast_parameters broadcast_optimizer_state SyncBatchNorm DistributedOptimizer elastic""".split()
+    names = """
+        init shutdown is_initialized start_timeline stop_timeline size local_size cross_size rank
+        local_rank cross_rank is_homogeneous mpi_threads_supported mpi_enabled mpi_built
+        gloo_enabled gloo_built nccl_built ddl_built ccl_built cuda_built rocm_built ProcessSet
+        global_process_set add_process_set remove_process_set Average Sum Adasum Min Max Product
+        HorovodInternalError Compression allreduce allreduce_ allreduce_async allreduce_async_
+        grouped_allreduce grouped_allreduce_ grouped_allreduce_async grouped_allreduce_async_
+        sparse_allreduce_async allgather allgather_async grouped_allgather grouped_allgather_async
+        broadcast broadcast_ broadcast_async broadcast_async_ alltoall alltoall_async reducescatter
+        reducescatter_async grouped_reducescatter grouped_reducescatter_async join barrier poll
+        synchronize allgather_object broadcast_object broadcast_parameters broadcast_optimizer_state
+        SyncBatchNorm DistributedOptimizer elastic
+    """.split()
     assert [name for name in names if not hasattr(hvd, name)] == []
-    assert [name for name in ("run", "State", "ObjectState", "TorchState", "ElasticSampler") if not hasattr(hvd.elastic, name)] == []
+    assert [
+        name
+        for name in ("run", "State", "ObjectState", "TorchState", "ElasticSampler")
+        if not hasattr(hvd.elastic, name)
+    ] == []
     assert horovod.__version__.startswith("0.28.1")
 
 
 # Where scripts look for it: the reference's own modules, and what they pass by name.
-@pytest.mark.parametrize("place, names", [
-    ("horovod.torch.init", "comm process_sets"),
-    ("horovod.torch.start_timeline", "file_path mark_cycles"),
-    ("horovod.torch.allreduce", "tensor average name compression op prescale_factor postscale_factor process_set"),
-    ("horovod.torch.allreduce_async_", "tensor average name op prescale_factor postscale_factor process_set"),
-    ("horovod.torch.grouped_allreduce", "tensors average name compression op prescale_factor postscale_factor process_set"),
-    ("horovod.torch.sparse_allreduce_async", "tensor name op process_set"),
-    ("horovod.torch.allgather", "tensor name process_set"),
-    ("horovod.torch.broadcast_", "tensor root_rank name process_set"),
-    ("horovod.torch.alltoall", "tensor splits name process_set"),
-    ("horovod.torch.reducescatter", "tensor name compression op process_set prescale_factor postscale_factor"),
-    ("horovod.torch.join", "device"),
-    ("horovod.torch.barrier", "process_set"),
-    ("horovod.torch.broadcast_parameters", "params root_rank"),
-    ("horovod.torch.broadcast_optimizer_state", "optimizer root_rank"),
-    ("horovod.torch.broadcast_object", "obj root_rank name process_set"),
-    ("horovod.torch.allgather_object", "obj name process_set"),
-    ("horovod.torch.DistributedOptimizer", "optimizer named_parameters compression backward_passes_per_step op gradient_predivide_factor num_groups groups sparse_as_dense process_set"),
-    ("horovod.torch.elastic.run", "func"),
-    ("horovod.torch.elastic.TorchState", "model optimizer"),
-    ("horovod.torch.elastic.ElasticSampler", "dataset shuffle seed"),
-    ("horovod.torch.elastic.state.TorchState", "model optimizer"),
-    ("horovod.torch.elastic.sampler.ElasticSampler", "dataset shuffle seed"),
-    ("horovod.torch.mpi_ops.synchronize", "handle"),
-    ("horovod.torch.functions.broadcast_object", "obj root_rank name process_set"),
-    ("horovod.torch.optimizer.DistributedOptimizer", "optimizer named_parameters"),
-    ("horovod.torch.sync_batch_norm.SyncBatchNorm", "num_features eps momentum affine track_running_stats"),
-    ("horovod.torch.compression.Compression", ""),
-    ("horovod.common.exceptions.HorovodInternalError", ""),
-    ("horovod.common.exceptions.HostsUpdatedInterrupt", "skip_sync"),
-    ("horovod.common.elastic.State", "bcast_object get_rank"),
-    ("horovod.common.elastic.ObjectState", "bcast_object get_rank"),
-    ("horovod.run", ""),
-    ("horovod.runner.run", "func args kwargs np min_np max_np slots reset_limit hosts hostfile start_timeout ssh_port ssh_identity_file output_filename verbose use_gloo use_mpi network_interfaces executable"),
-])
+@pytest.mark.parametrize(
+    "place, names",
+    [
+        ("horovod.torch.init", "comm process_sets"),
+        ("horovod.torch.start_timeline", "file_path mark_cycles"),
+        (
+            "horovod.torch.allreduce",
+            "tensor average name compression op prescale_factor postscale_factor process_set",
+        ),
+        (
+            "horovod.torch.allreduce_async_",
+            "tensor average name op prescale_factor postscale_factor process_set",
+        ),
+        (
+            "horovod.torch.grouped_allreduce",
+            "tensors average name compression op prescale_factor postscale_factor process_set",
+        ),
+        ("horovod.torch.sparse_allreduce_async", "tensor name op process_set"),
+        ("horovod.torch.allgather", "tensor name process_set"),
+        ("horovod.torch.broadcast_", "tensor root_rank name process_set"),
+        ("horovod.torch.alltoall", "tensor splits name process_set"),
+        (
+            "horovod.torch.reducescatter",
+            "tensor name compression op process_set prescale_factor postscale_factor",
+        ),
+        ("horovod.torch.join", "device"),
+        ("horovod.torch.barrier", "process_set"),
+        ("horovod.torch.broadcast_parameters", "params root_rank"),
+        ("horovod.torch.broadcast_optimizer_state", "optimizer root_rank"),
+        ("horovod.torch.broadcast_object", "obj root_rank name process_set"),
+        ("horovod.torch.allgather_object", "obj name process_set"),
+        (
+            "horovod.torch.DistributedOptimizer",
+            (
+                "optimizer named_parameters compression backward_passes_per_step op"
+                " gradient_predivide_factor num_groups groups sparse_as_dense process_set"
+            ),
+        ),
+        ("horovod.torch.elastic.run", "func"),
+        ("horovod.torch.elastic.TorchState", "model optimizer"),
+        ("horovod.torch.elastic.ElasticSampler", "dataset shuffle seed"),
+        ("horovod.torch.elastic.state.TorchState", "model optimizer"),
+        ("horovod.torch.elastic.sampler.ElasticSampler", "dataset shuffle seed"),
+        ("horovod.torch.mpi_ops.synchronize", "handle"),
+        ("horovod.torch.functions.broadcast_object", "obj root_rank name process_set"),
+        ("horovod.torch.optimizer.DistributedOptimizer", "optimizer named_parameters"),
+        (
+            "horovod.torch.sync_batch_norm.SyncBatchNorm",
+            "num_features eps momentum affine track_running_stats",
+        ),
+        ("horovod.torch.compression.Compression", ""),
+        ("horovod.common.exceptions.HorovodInternalError", ""),
+        ("horovod.common.exceptions.HostsUpdatedInterrupt", "skip_sync"),
+        ("horovod.common.elastic.State", "bcast_object get_rank"),
+        ("horovod.common.elastic.ObjectState", "bcast_object get_rank"),
+        ("horovod.run", ""),
+        (
+            "horovod.runner.run",
+            (
+                "func args kwargs np min_np max_np slots reset_limit hosts hostfile start_timeout"
+                " ssh_port ssh_identity_file output_filename verbose use_gloo use_mpi"
+                " network_interfaces executable"
+            ),
+        ),
+    ],
+)
 def test_names_are_where_scripts_look_for_them_and_take_what_they_pass(place, names):
     module, name = place.rsplit(".", 1)
     found = getattr(importlib.import_module(module), name)

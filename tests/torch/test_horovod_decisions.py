@@ -1,4 +1,5 @@
-"""What horovod decides before it does anything: where ranks meet, who goes where, which processes there should be."""
+"""What horovod decides before it does anything: where ranks meet, who goes where,
+which processes there should be."""
 
 import json
 
@@ -7,48 +8,109 @@ import pytest
 from horovod.common import launch
 from horovod.runner import elastic, hosts, settings
 
-OMPI = {"OMPI_COMM_WORLD_RANK": "3", "OMPI_COMM_WORLD_SIZE": "4", "OMPI_COMM_WORLD_LOCAL_RANK": "1", "OMPI_COMM_WORLD_LOCAL_SIZE": "2"}
+OMPI = {
+    "OMPI_COMM_WORLD_RANK": "3",
+    "OMPI_COMM_WORLD_SIZE": "4",
+    "OMPI_COMM_WORLD_LOCAL_RANK": "1",
+    "OMPI_COMM_WORLD_LOCAL_SIZE": "2",
+}
 TWO_HOSTS = json.dumps({"hosts": ["algo-1", "algo-2"], "current_host": "algo-2"})
 
 
-@pytest.mark.parametrize("environ, resourceconfig, rank, size, local, meeting", [
-    ({}, "", 0, 1, (0, 1), None),
-    (OMPI, TWO_HOSTS, 3, 4, (1, 2), ("algo-1", 7828)),
-    ({**OMPI, "MASTER_ADDR": "one", "MASTER_PORT": "7777"}, TWO_HOSTS, 3, 4, (1, 2), ("one", 7780)),
-    ({**OMPI, "TRAINYARD_MEETING": "[::1]:99"}, "", 3, 4, (1, 2), ("::1", 99)),
-    ({**OMPI, "TRAINYARD_RANK": "0", "TRAINYARD_RANKS": "2", "TRAINYARD_MEETING": "h:1"}, "", 0, 2, (None, None), ("h", 1)),
-    ({"PMI_RANK": "1", "PMI_SIZE": "2", "MPI_LOCALRANKID": "0", "MPI_LOCALNRANKS": "1"}, TWO_HOSTS, 1, 2, (0, 1), ("algo-1", 7828)),
-    ({"RANK": "1", "WORLD_SIZE": "2", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "a", "MASTER_PORT": "5"}, "", 1, 2, (1, 2), ("a", 8)),
-    ({}, TWO_HOSTS, 1, 2, (0, 1), ("algo-1", 7828)),
-])
+@pytest.mark.parametrize(
+    "environ, resourceconfig, rank, size, local, meeting",
+    [
+        ({}, "", 0, 1, (0, 1), None),
+        (OMPI, TWO_HOSTS, 3, 4, (1, 2), ("algo-1", 7828)),
+        (
+            {**OMPI, "MASTER_ADDR": "one", "MASTER_PORT": "7777"},
+            TWO_HOSTS,
+            3,
+            4,
+            (1, 2),
+            ("one", 7780),
+        ),
+        ({**OMPI, "TRAINYARD_MEETING": "[::1]:99"}, "", 3, 4, (1, 2), ("::1", 99)),
+        (
+            {**OMPI, "TRAINYARD_RANK": "0", "TRAINYARD_RANKS": "2", "TRAINYARD_MEETING": "h:1"},
+            "",
+            0,
+            2,
+            (None, None),
+            ("h", 1),
+        ),
+        (
+            {"PMI_RANK": "1", "PMI_SIZE": "2", "MPI_LOCALRANKID": "0", "MPI_LOCALNRANKS": "1"},
+            TWO_HOSTS,
+            1,
+            2,
+            (0, 1),
+            ("algo-1", 7828),
+        ),
+        (
+            {
+                "RANK": "1",
+                "WORLD_SIZE": "2",
+                "LOCAL_RANK": "1",
+                "LOCAL_WORLD_SIZE": "2",
+                "MASTER_ADDR": "a",
+                "MASTER_PORT": "5",
+            },
+            "",
+            1,
+            2,
+            (1, 2),
+            ("a", 8),
+        ),
+        ({}, TWO_HOSTS, 1, 2, (0, 1), ("algo-1", 7828)),
+    ],
+)
 def test_who_we_are_and_where_we_meet(environ, resourceconfig, rank, size, local, meeting):
     found = launch.read(environ, resourceconfig)
-    assert (found.rank, found.size, (found.local_rank, found.local_size), found.meeting) == (rank, size, local, meeting)
+    assert (found.rank, found.size, (found.local_rank, found.local_size), found.meeting) == (
+        rank,
+        size,
+        local,
+        meeting,
+    )
 
 
 def test_ranks_of_one_machine_meet_at_a_port_of_their_run():
     local = {**OMPI, "OMPI_COMM_WORLD_LOCAL_SIZE": "4"}
-    one, same, other = (launch.read({**local, "PMIX_NAMESPACE": name}).meeting for name in ("a", "a", "b"))
+    one, same, other = (
+        launch.read({**local, "PMIX_NAMESPACE": name}).meeting for name in ("a", "a", "b")
+    )
     assert one == same != other and one[0] == "127.0.0.1"
 
 
-@pytest.mark.parametrize("environ, resourceconfig, words", [
-    (OMPI, "", "nobody says where they meet"),
-    ({**OMPI, "OMPI_COMM_WORLD_RANK": "4"}, "", "rank 4 of 4"),
-    ({**OMPI, "OMPI_COMM_WORLD_RANK": "x"}, "", "no number"),
-    ({**OMPI, "TRAINYARD_MEETING": "nowhere"}, "", "HOST:PORT"),
-    ({"HOROVOD_GLOO_RENDEZVOUS_ADDR": "a"}, "", "HOROVOD_GLOO_RENDEZVOUS_PORT is not set"),
-    ({}, "{", "resourceconfig"),
-])
+@pytest.mark.parametrize(
+    "environ, resourceconfig, words",
+    [
+        (OMPI, "", "nobody says where they meet"),
+        ({**OMPI, "OMPI_COMM_WORLD_RANK": "4"}, "", "rank 4 of 4"),
+        ({**OMPI, "OMPI_COMM_WORLD_RANK": "x"}, "", "no number"),
+        ({**OMPI, "TRAINYARD_MEETING": "nowhere"}, "", "HOST:PORT"),
+        ({"HOROVOD_GLOO_RENDEZVOUS_ADDR": "a"}, "", "HOROVOD_GLOO_RENDEZVOUS_PORT is not set"),
+        ({}, "{", "resourceconfig"),
+    ],
+)
 def test_what_is_unclear_is_said(environ, resourceconfig, words):
     with pytest.raises(launch.Unclear, match=words):
         launch.read(environ, resourceconfig)
 
 
 def test_hosts_in_both_notations():
-    assert hosts.parse("a:2, b:4,[::1]:3") == [hosts.Host("a", 2), hosts.Host("b", 4), hosts.Host("::1", 3)]
+    assert hosts.parse("a:2, b:4,[::1]:3") == [
+        hosts.Host("a", 2),
+        hosts.Host("b", 4),
+        hosts.Host("::1", 3),
+    ]
     assert hosts.parse("a,a:2", slots=3) == [hosts.Host("a", 5)]
-    assert hosts.parse_file("# ours\na slots=2\n\nb:4  # new\nc\n", slots=8) == [hosts.Host("a", 2), hosts.Host("b", 4), hosts.Host("c", 8)]
+    assert hosts.parse_file("# ours\na slots=2\n\nb:4  # new\nc\n", slots=8) == [
+        hosts.Host("a", 2),
+        hosts.Host("b", 4),
+        hosts.Host("c", 8),
+    ]
     for wrong in ("", "a:0", "a b", "a:x"):
         with pytest.raises(hosts.Wrong):
             hosts.parse(wrong)
@@ -59,21 +121,54 @@ def test_hosts_in_both_notations():
 
 def test_slots_are_filled_host_by_host():
     slots = hosts.assign([hosts.Host("a", 2), hosts.Host("b", 4)], 5)
-    assert [(slot.host, slot.rank, slot.local_rank, slot.local_size, slot.cross_rank, slot.cross_size) for slot in slots] == [
-        ("a", 0, 0, 2, 0, 2), ("a", 1, 1, 2, 0, 2), ("b", 2, 0, 3, 1, 2), ("b", 3, 1, 3, 1, 2), ("b", 4, 2, 3, 0, 1)]
+    assert [
+        (slot.host, slot.rank, slot.local_rank, slot.local_size, slot.cross_rank, slot.cross_size)
+        for slot in slots
+    ] == [
+        ("a", 0, 0, 2, 0, 2),
+        ("a", 1, 1, 2, 0, 2),
+        ("b", 2, 0, 3, 1, 2),
+        ("b", 3, 1, 3, 1, 2),
+        ("b", 4, 2, 3, 0, 1),
+    ]
     with pytest.raises(hosts.Wrong, match="7 ranks were asked for, and the hosts have 6 slots"):
         hosts.assign([hosts.Host("a", 2), hosts.Host("b", 4)], 7)
 
 
 def test_options_become_variables():
-    given = settings.parse(["-np", "2", "--fusion-threshold-mb", "32", "--cycle-time-ms", "3.5", "--timeline-mark-cycles", "--mpi-args=--x", "python", "train.py", "-np", "9"])
+    given = settings.parse(
+        [
+            "-np",
+            "2",
+            "--fusion-threshold-mb",
+            "32",
+            "--cycle-time-ms",
+            "3.5",
+            "--timeline-mark-cycles",
+            "--mpi-args=--x",
+            "python",
+            "train.py",
+            "-np",
+            "9",
+        ]
+    )
     assert given.command == ["python", "train.py", "-np", "9"] and not given.elastic
-    assert given.variables == {"HOROVOD_FUSION_THRESHOLD": str(32 << 20), "HOROVOD_CYCLE_TIME": "3.5", "HOROVOD_TIMELINE_MARK_CYCLES": "1"}
+    assert given.variables == {
+        "HOROVOD_FUSION_THRESHOLD": str(32 << 20),
+        "HOROVOD_CYCLE_TIME": "3.5",
+        "HOROVOD_TIMELINE_MARK_CYCLES": "1",
+    }
     assert given.notes == ["--mpi-args means nothing here"]
     tuned = settings.parse(["-np", "2", "--autotune", "--autotune-log-file", "tries", "x"])
-    assert tuned.variables == {"HOROVOD_AUTOTUNE": "1", "HOROVOD_AUTOTUNE_LOG": "tries"} and tuned.notes == []
+    assert (
+        tuned.variables == {"HOROVOD_AUTOTUNE": "1", "HOROVOD_AUTOTUNE_LOG": "tries"}
+        and tuned.notes == []
+    )
     assert settings.parse(["-np", "2", "--no-autotune", "x"]).variables == {"HOROVOD_AUTOTUNE": "0"}
-    assert settings.parse(["--min-np", "2", "x"]).np == 2 and settings.parse(["--min-np", "2", "x"]).elastic
+    assert (
+        settings.parse(["--min-np", "2", "x"]).np == 2
+        and settings.parse(["--min-np", "2", "x"]).elastic
+    )
 
 
 def names(workers):
@@ -109,9 +204,13 @@ def test_a_host_that_fails_again_and_again_is_given_up_and_tried_later():
     assert fleet.to_start(9) == [] and fleet.slots() == 0 and fleet.may_come()
     assert len(fleet.to_start(10)) == 3
     assert [fleet.ended(name, True, 20) for name in list(fleet.workers)][-1] == "a"
-    assert fleet.to_start(34) == [] and len(fleet.to_start(35)) == 3, "later each time, up to the most"
+    assert fleet.to_start(34) == [] and len(fleet.to_start(35)) == 3, (
+        "later each time, up to the most"
+    )
     fleet.generation_formed()
-    assert [fleet.ended(name, True, 40) for name in list(fleet.workers)[:2]] == [None, None], "what held counts anew"
+    assert [fleet.ended(name, True, 40) for name in list(fleet.workers)[:2]] == [None, None], (
+        "what held counts anew"
+    )
 
 
 def test_hosts_that_go_and_return():

@@ -7,7 +7,9 @@ import pytest
 
 import ranks
 
-pytestmark = pytest.mark.skipif(importlib.util.find_spec("tensorflow") is None, reason="no TensorFlow here")
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("tensorflow") is None, reason="no TensorFlow here"
+)
 
 
 def run(program, count, *arguments):
@@ -27,5 +29,7 @@ def test_a_tape_trains_as_one_process_with_the_whole_batch(library):
 @pytest.mark.parametrize("passes", ["1", "2"])
 def test_fit_trains_as_one_process_with_the_whole_batch(passes):
     one, other = run("fit", 2, passes)
-    assert one["digest"] == other["digest"] and one["loss"] == other["loss"], "bit for bit, and averaged"
+    assert one["digest"] == other["digest"] and one["loss"] == other["loss"], (
+        "bit for bit, and averaged"
+    )
     assert one["rate"] == pytest.approx(0.05, rel=1e-6) and one["apart"] < 1e-5

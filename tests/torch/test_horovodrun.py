@@ -1,4 +1,5 @@
-"""horovodrun: starting, prefixing, blaming, ending; ranks that are killed, come, and are too few."""
+"""horovodrun: starting, prefixing, blaming, ending; ranks that are killed, come,
+and are too few."""
 
 import os
 import re
@@ -22,8 +23,13 @@ class Run:
         self.folder = tempfile.mkdtemp(prefix="horovodrun-")
         self.path = os.path.join(self.folder, "said")
         with open(self.path, "wb") as file:
-            self.process = subprocess.Popen([HOROVODRUN, *arguments], stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT,
-                                            env={**os.environ, "OMP_NUM_THREADS": "1", **variables})
+            self.process = subprocess.Popen(
+                [HOROVODRUN, *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, "OMP_NUM_THREADS": "1", **variables},
+            )
 
     def said(self):
         with open(self.path, encoding="utf-8", errors="replace") as file:
@@ -36,7 +42,9 @@ class Run:
             found = re.search(pattern, self.said()[after:])
             if found:
                 return found
-            assert self.process.poll() is None, f"it ended, and never said {pattern}:\n{self.said()}"
+            assert self.process.poll() is None, (
+                f"it ended, and never said {pattern}:\n{self.said()}"
+            )
             time.sleep(0.05)
         raise AssertionError(f"it never said {pattern}:\n{self.said()}")
 
@@ -74,35 +82,77 @@ HELLO = ["import os, sys, horovod.torch as hvd, torch", "hvd.init()"]
 
 
 def test_ranks_are_started_and_their_lines_are_told_apart(start, tmp_path):
-    code, said = start("-np", "3", "--mpi", "--timeline-filename", str(tmp_path / "timeline"), "--", *python(
-        *HELLO, "print('rank', hvd.rank(), 'of', hvd.size(), hvd.local_rank(), hvd.cross_rank(), hvd.cross_size())", "print('oh', file=sys.stderr)")).finish()
+    code, said = start(
+        "-np",
+        "3",
+        "--mpi",
+        "--timeline-filename",
+        str(tmp_path / "timeline"),
+        "--",
+        *python(
+            *HELLO,
+            "print('rank', hvd.rank(), 'of', hvd.size(), hvd.local_rank(), hvd.cross_rank(),"
+            " hvd.cross_size())",
+            "print('oh', file=sys.stderr)",
+        ),
+    ).finish()
     assert code == 0, said
     for rank in range(3):
-        assert f"[{rank}]<stdout>:rank {rank} of 3 {rank} 0 1" in said and f"[{rank}]<stderr>:oh" in said, said
+        assert (
+            f"[{rank}]<stdout>:rank {rank} of 3 {rank} 0 1" in said
+            and f"[{rank}]<stderr>:oh" in said
+        ), said
     assert "--mpi means nothing here" in said
     assert os.path.getsize(tmp_path / "timeline") > 0
 
 
 def test_output_goes_into_files_when_wanted(start, tmp_path):
-    code, said = start("-np", "2", "--output-filename", str(tmp_path), "sh", "-c", "echo this is $HOROVOD_RANK of $HOROVOD_SIZE").finish()
+    code, said = start(
+        "-np",
+        "2",
+        "--output-filename",
+        str(tmp_path),
+        "sh",
+        "-c",
+        "echo this is $HOROVOD_RANK of $HOROVOD_SIZE",
+    ).finish()
     assert code == 0 and said == ""
     assert (tmp_path / "rank.1" / "stdout").read_text() == "this is 1 of 2\n"
 
 
 def test_the_rank_that_fails_is_named_and_all_end(start, tmp_path):
-    run = start("-np", "3", *python(*HELLO, "hvd.barrier()", f"open(r'{tmp_path}/' + str(hvd.rank()), 'w').write(str(os.getpid()))",
-                                    "os.kill(os.getpid(), 9) if hvd.rank() == 1 else [hvd.allreduce(torch.ones(1)) for _ in range(10**9)]"))
+    run = start(
+        "-np",
+        "3",
+        *python(
+            *HELLO,
+            "hvd.barrier()",
+            f"open(r'{tmp_path}/' + str(hvd.rank()), 'w').write(str(os.getpid()))",
+            "os.kill(os.getpid(), 9) if hvd.rank() == 1 else [hvd.allreduce(torch.ones(1)) for _ in"
+            " range(10**9)]",
+        ),
+    )
     code, said = run.finish()
-    assert code == 128 + 9 and "rank 1 on localhost failed: killed by signal 9 (SIGKILL)" in said, said
+    assert code == 128 + 9 and "rank 1 on localhost failed: killed by signal 9 (SIGKILL)" in said, (
+        said
+    )
     for rank in (0, 2):
         pid = (tmp_path / str(rank)).read_text()
         assert not os.path.exists(f"/proc/{pid}"), "nothing is left"
-    code, said = start("-np", "2", "sh", "-c", "if [ $HOROVOD_RANK = 0 ]; then exit 7; else sleep 100; fi").finish()
+    code, said = start(
+        "-np", "2", "sh", "-c", "if [ $HOROVOD_RANK = 0 ]; then exit 7; else sleep 100; fi"
+    ).finish()
     assert code == 7 and "rank 0 on localhost failed: exit code 7" in said
 
 
 def test_one_that_does_not_come_is_named(start):
-    code, said = start("-np", "2", "--start-timeout", "3", *python("import os, time", "if os.environ['HOROVOD_RANK'] == '1': time.sleep(100)", *HELLO)).finish()
+    code, said = start(
+        "-np",
+        "2",
+        "--start-timeout",
+        "3",
+        *python("import os, time", "if os.environ['HOROVOD_RANK'] == '1': time.sleep(100)", *HELLO),
+    ).finish()
     assert code == 1 and "rank 1 on localhost did not come within 3 s" in said, said
 
 
@@ -115,22 +165,41 @@ def test_an_interrupt_ends_all(start):
 
 
 def test_wrong_command_lines_are_refused_in_words(start):
-    for arguments, words in ((["-np", "2"], "what is to be run"), (["true"], "-np says how many"), (["-np", "3", "-H", "localhost:2", "true"], "2 slots"),
-                             (["-np", "1", "-H", "a b", "true"], "is no host"), (["-np", "2", "--min-np", "5", "--max-np", "3", "true"], "--min-np")):
+    for arguments, words in (
+        (["-np", "2"], "what is to be run"),
+        (["true"], "-np says how many"),
+        (["-np", "3", "-H", "localhost:2", "true"], "2 slots"),
+        (["-np", "1", "-H", "a b", "true"], "is no host"),
+        (["-np", "2", "--min-np", "5", "--max-np", "3", "true"], "--min-np"),
+    ):
         code, said = start(*arguments).finish()
         assert code == 2 and words in said, said
 
 
 def test_what_is_there_is_said_truthfully(start):
     code, said = start("--check-build").finish()
-    assert code == 0 and "[X] PyTorch" in said and "[ ] MPI" in said and "[X] Gloo" in said and "[ ] NCCL" in said
+    assert (
+        code == 0
+        and "[X] PyTorch" in said
+        and "[ ] MPI" in said
+        and "[X] Gloo" in said
+        and "[ ] NCCL" in said
+    )
 
 
 def test_a_function_runs_on_all_ranks(tmp_path):
     script = tmp_path / "script.py"
-    script.write_text("import horovod\n\ndef work(factor):\n    import horovod.torch as hvd\n    hvd.init()\n    return hvd.rank() * factor\n\n"
-                      "if __name__ == '__main__':\n    print(horovod.run(work, args=(10,), np=2))\n")
-    assert subprocess.run([sys.executable, script], stdout=subprocess.PIPE, check=True, timeout=SECONDS_MAX).stdout == b"[0, 10]\n"
+    script.write_text(
+        "import horovod\n\ndef work(factor):\n    import horovod.torch as hvd\n    hvd.init()\n   "
+        " return hvd.rank() * factor\n\nif __name__ == '__main__':\n    print(horovod.run(work,"
+        " args=(10,), np=2))\n"
+    )
+    assert (
+        subprocess.run(
+            [sys.executable, script], stdout=subprocess.PIPE, check=True, timeout=SECONDS_MAX
+        ).stdout
+        == b"[0, 10]\n"
+    )
 
 
 @pytest.fixture
@@ -159,22 +228,56 @@ def other_host():
 
 def test_ranks_on_another_host_are_started_over_ssh_and_end_with_it(start, other_host, tmp_path):
     name, host = other_host
-    # What ssh does, without its server: the command by the other host's shell, its input and output carried on.
+    # What ssh does, without its server: the command by the other host's shell,
+    # its input and output carried on.
     ssh = tmp_path / "ssh"
-    ssh.write_text(f'#!/bin/sh\necho "$@" >>{tmp_path}/asked\nwhile [ "$1" != {host} ]; do shift; done\nshift\nexec ip netns exec {name} env -i PATH="$PATH" HOME=/ sh -c "$*"\n')
+    ssh.write_text(
+        f'#!/bin/sh\necho "$@" >>{tmp_path}/asked\nwhile [ "$1" != {host} ]; do shift;'
+        f' done\nshift\nexec ip netns exec {name} env -i PATH="$PATH" HOME=/ sh -c "$*"\n'
+    )
     ssh.chmod(0o755)
     path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
-    program = python(*HELLO, "print('place', hvd.rank(), hvd.local_rank(), hvd.local_size(), hvd.cross_rank(), hvd.cross_size(), os.environ['MINE'])",
-                     "print('sum', hvd.allreduce(torch.tensor(hvd.rank() + 1.0), op=hvd.Sum).item())")
-    code, said = start("-np", "3", "-H", f"localhost:2,{host}:1", "-p", "2222", *program, PATH=path, MINE="it's \"mine\" $HOME").finish()
+    program = python(
+        *HELLO,
+        "print('place', hvd.rank(), hvd.local_rank(), hvd.local_size(), hvd.cross_rank(),"
+        " hvd.cross_size(), os.environ['MINE'])",
+        "print('sum', hvd.allreduce(torch.tensor(hvd.rank() + 1.0), op=hvd.Sum).item())",
+    )
+    code, said = start(
+        "-np",
+        "3",
+        "-H",
+        f"localhost:2,{host}:1",
+        "-p",
+        "2222",
+        *program,
+        PATH=path,
+        MINE='it\'s "mine" $HOME',
+    ).finish()
     assert code == 0, said
-    for place in ("[0]<stdout>:place 0 0 2 0 2", "[1]<stdout>:place 1 1 2 0 1", "[2]<stdout>:place 2 0 1 1 2"):
-        assert f"{place} it's \"mine\" $HOME" in said, said
+    for place in (
+        "[0]<stdout>:place 0 0 2 0 2",
+        "[1]<stdout>:place 1 1 2 0 1",
+        "[2]<stdout>:place 2 0 1 1 2",
+    ):
+        assert f'{place} it\'s "mine" $HOME' in said, said
     assert said.count("sum 6.0") == 3
     asked = (tmp_path / "asked").read_text()
-    assert "-p 2222" in asked and "SECRET" not in asked, "no variable is seen in a list of processes"
+    assert "-p 2222" in asked and "SECRET" not in asked, (
+        "no variable is seen in a list of processes"
+    )
     # The remote rank ends when another one fails.
-    run = start("-np", "2", "-H", f"localhost:1,{host}:1", "sh", "-c", f"echo $$ >{tmp_path}/pid$HOROVOD_RANK; sleep 2; [ $HOROVOD_RANK = 0 ] && exit 3; exec sleep 100", PATH=path)
+    run = start(
+        "-np",
+        "2",
+        "-H",
+        f"localhost:1,{host}:1",
+        "sh",
+        "-c",
+        f"echo $$ >{tmp_path}/pid$HOROVOD_RANK; sleep 2; [ $HOROVOD_RANK = 0 ] && exit 3; exec"
+        " sleep 100",
+        PATH=path,
+    )
     code, said = run.finish()
     assert code == 3, said
     deadline = time.monotonic() + 20
@@ -186,11 +289,17 @@ def test_ranks_on_another_host_are_started_over_ssh_and_end_with_it(start, other
 
 def elastic(start, tmp_path, *arguments, **variables):
     stop = str(tmp_path / "stop")
-    return stop, start(*arguments, sys.executable, os.path.join(HERE, "horovod_elastic.py"), stop, **variables)
+    return stop, start(
+        *arguments, sys.executable, os.path.join(HERE, "horovod_elastic.py"), stop, **variables
+    )
 
 
 def finals(said):
-    return [tuple(line.split("final ")[1].split()[:3]) for line in said.splitlines() if "<stdout>:final" in line]
+    return [
+        tuple(line.split("final ")[1].split()[:3])
+        for line in said.splitlines()
+        if "<stdout>:final" in line
+    ]
 
 
 def test_survivors_of_a_kill_go_on_and_a_new_one_comes(start, tmp_path):
@@ -207,11 +316,17 @@ def test_survivors_of_a_kill_go_on_and_a_new_one_comes(start, tmp_path):
     open(stop, "w", encoding="ascii").close()
     code, said = run.finish()
     assert code == 0, said
-    committed = [int(step) for step in re.findall(r"committed (\d+) rank 0 of 3", said[:before + 2000])]
+    committed = [
+        int(step) for step in re.findall(r"committed (\d+) rank 0 of 3", said[: before + 2000])
+    ]
     assert resumed % 5 == 0 and resumed in committed, "from the last commit"
     assert len(finals(said)) == 3 and len(set(finals(said))) == 1, finals(said)
-    # Named, with the rank that it was; each sample was done once but those after the commit that was gone back to.
-    assert re.search(r"rank 1 \(localhost/\d #\d\) was lost", said) and "killed by signal 9 (SIGKILL)" in said, said
+    # Named, with the rank that it was; each sample was done once but those after the commit that
+    # was gone back to.
+    assert (
+        re.search(r"rank 1 \(localhost/\d #\d\) was lost", said)
+        and "killed by signal 9 (SIGKILL)" in said
+    ), said
 
 
 def test_fewer_than_the_minimum_wait_until_a_host_comes(start, tmp_path):
@@ -224,7 +339,9 @@ def test_fewer_than_the_minimum_wait_until_a_host_comes(start, tmp_path):
         (tmp_path / "new").chmod(0o755)
         os.rename(tmp_path / "new", hosts)
 
-    stop, run = elastic(start, tmp_path, "-np", "2", "--min-np", "2", "--host-discovery-script", str(hosts))
+    stop, run = elastic(
+        start, tmp_path, "-np", "2", "--min-np", "2", "--host-discovery-script", str(hosts)
+    )
     run.wait_for(r"committed 10 rank 1 of 2")
     pid = int(run.wait_for(r"begin 0 rank 1 of 2 pid (\d+)")[1])
     there_are(1)

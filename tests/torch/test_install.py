@@ -1,4 +1,5 @@
-"""`pip install` of the three distributions as their READMEs say it, and the messages where torch is another than the one it was built for."""
+"""`pip install` of the three distributions as their READMEs say it,
+and the messages where torch is another than the one it was built for."""
 
 import glob
 import json
@@ -13,7 +14,10 @@ import ranks
 import trainyard_server
 
 WHEELS = os.path.join(trainyard_server.ROOT, "build", "torch", "wheels")
-FOUND = "import importlib.util as u, json; print(json.dumps([n for n in ('trainyard', 'horovod', 'smdistributed') if u.find_spec(n)]))"
+FOUND = (
+    "import importlib.util as u, json; print(json.dumps([n for n in ('trainyard', 'horovod',"
+    " 'smdistributed') if u.find_spec(n)]))"
+)
 
 
 def environment(place, *options):
@@ -23,12 +27,19 @@ def environment(place, *options):
 
 
 def pip(folder, *arguments):
-    return subprocess.run([folder / "pip", "install", "--disable-pip-version-check", *arguments], cwd=trainyard_server.ROOT, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        [folder / "pip", "install", "--disable-pip-version-check", *arguments],
+        cwd=trainyard_server.ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
-    """The bin folder of a new environment over Debian's packages: trainyard was installed first, and the other two over it."""
+    """The bin folder of a new environment over Debian's packages: trainyard was installed first,
+    and the other two over it."""
     folder = environment(tmp_path_factory.mktemp("install") / "venv", "--system-site-packages")
     run = pip(folder, "./sdk/python")
     assert run.returncode == 0, run.stdout + run.stderr
@@ -39,19 +50,38 @@ def installed(tmp_path_factory):
 
 
 def python(installed, code, **variables):
-    return subprocess.run([installed / "python", "-c", code], env={**os.environ, **variables}, capture_output=True, text=True, timeout=ranks.SECONDS_MAX, check=False)
+    return subprocess.run(
+        [installed / "python", "-c", code],
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        timeout=ranks.SECONDS_MAX,
+        check=False,
+    )
 
 
 def test_it_is_built_for_the_torch_that_is_there_and_runs(installed):
-    run = python(installed, "import torch, trainyard.torch as t; print(t.__file__, t._built.torch_version == torch.__version__)")
-    assert run.stdout == f"{glob.glob(str(installed.parent / 'lib' / 'python*'))[0]}/site-packages/trainyard/torch/__init__.py True\n", run.stderr
+    code = (
+        "import torch, trainyard.torch as t; print(t.__file__, t._built.torch_version,"
+        " torch.__version__)"
+    )
+    (packages,) = installed.parent.glob("lib/python*/site-packages")
+    expected = f"{packages}/trainyard/torch/__init__.py {torch.__version__} {torch.__version__}\n"
+    run = python(installed, code)
+    assert run.stdout == expected, run.stderr
     assert ranks.run("beyond_gloo", 2, python=str(installed / "python")) == ["good"] * 2
 
 
 def test_horovod_and_smddp_find_the_compiled_parts(installed):
-    said = subprocess.run([installed / "horovodrun", "--check-build"], capture_output=True, text=True, check=True).stdout
+    said = subprocess.run(
+        [installed / "horovodrun", "--check-build"], capture_output=True, text=True, check=True
+    ).stdout
     assert "[X] PyTorch" in said
-    run = python(installed, "import horovod.torch as hvd, smdistributed.dataparallel.torch.torch_smddp; hvd.init(); print(hvd.size())")
+    run = python(
+        installed,
+        "import horovod.torch as hvd, smdistributed.dataparallel.torch.torch_smddp; hvd.init();"
+        " print(hvd.size())",
+    )
     assert run.stdout == "1\n", run.stderr
     run = python(installed, "from horovod.common import engine; print(engine._LIBRARY)")
     assert run.stdout.endswith("/site-packages/trainyard/_engine.so\n"), run.stderr
@@ -59,16 +89,28 @@ def test_horovod_and_smddp_find_the_compiled_parts(installed):
 
 METADATA = """
 import importlib.metadata as m, json
+
 def about(name):
     one = m.distribution(name)
-    fields = one.metadata
-    return {"version": one.version, "requires": one.requires or [], "license": fields["License-Expression"], "licenses": fields.get_all("License-File"),
-            "python": fields["Requires-Python"], "urls": fields.get_all("Project-URL"), "classifiers": fields.get_all("Classifier"), "readme": fields.get_payload(),
-            "pure": "Root-Is-Purelib: true" in one.read_text("WHEEL"), "commands": [each.name for each in one.entry_points],
-            "packages": sorted({str(file).split("/")[0] for file in one.files if str(file).endswith(".py")}),
-            "compiled": sorted(file.name.split(".")[0] for file in one.files if file.suffix == ".so"),
-            "typed": [str(file) for file in one.files if file.name == "py.typed"]}
-print(json.dumps({name: about(name) for name in ("trainyard", "trainyard-horovod", "trainyard-smddp")}))
+    fields, files = one.metadata, one.files
+    return {
+        "version": one.version,
+        "requires": one.requires or [],
+        "license": fields["License-Expression"],
+        "licenses": fields.get_all("License-File"),
+        "python": fields["Requires-Python"],
+        "urls": fields.get_all("Project-URL"),
+        "classifiers": fields.get_all("Classifier"),
+        "readme": fields.get_payload(),
+        "pure": "Root-Is-Purelib: true" in one.read_text("WHEEL"),
+        "commands": [each.name for each in one.entry_points],
+        "packages": sorted({str(file).split("/")[0] for file in files if file.suffix == ".py"}),
+        "compiled": sorted(file.name.split(".")[0] for file in files if file.suffix == ".so"),
+        "typed": [str(file) for file in files if file.name == "py.typed"],
+    }
+
+names = ("trainyard", "trainyard-horovod", "trainyard-smddp")
+print(json.dumps({name: about(name) for name in names}))
 """
 
 
@@ -77,16 +119,36 @@ def test_the_metadata_of_the_three_is_whole(installed):
     about = json.loads(run.stdout) if run.returncode == 0 else pytest.fail(run.stderr)
     version = about["trainyard"]["version"]
     for name, package, requires, compiled, commands in (
-            ("trainyard", "trainyard", [], ["_backend", "_engine"], []),
-            ("trainyard-horovod", "horovod", [f"trainyard=={version}"], [], ["horovodrun"]),
-            ("trainyard-smddp", "smdistributed", [f"trainyard=={version}", f"trainyard-horovod=={version}; extra == \"tensorflow\""], [], [])):
+        ("trainyard", "trainyard", [], ["_backend", "_engine"], []),
+        ("trainyard-horovod", "horovod", [f"trainyard=={version}"], [], ["horovodrun"]),
+        (
+            "trainyard-smddp",
+            "smdistributed",
+            [f"trainyard=={version}", f'trainyard-horovod=={version}; extra == "tensorflow"'],
+            [],
+            [],
+        ),
+    ):
         one = about[name]
-        assert (one["version"], one["packages"], one["compiled"], one["commands"]) == (version, [package], compiled, commands)
+        assert (one["version"], one["packages"], one["compiled"], one["commands"]) == (
+            version,
+            [package],
+            compiled,
+            commands,
+        )
         assert [each.replace("'", '"') for each in one["requires"]] == requires
         assert one["pure"] == (not compiled)
         assert one["typed"] == [f"{package}/py.typed"]
-        assert one["license"] == "Apache-2.0" and one["licenses"] == ["LICENSE"] and one["python"] == ">=3.9"
-        assert one["readme"].startswith(f"# {name}: ") and one["urls"] and "Typing :: Typed" in one["classifiers"]
+        assert (
+            one["license"] == "Apache-2.0"
+            and one["licenses"] == ["LICENSE"]
+            and one["python"] == ">=3.9"
+        )
+        assert (
+            one["readme"].startswith(f"# {name}: ")
+            and one["urls"]
+            and "Typing :: Typed" in one["classifiers"]
+        )
 
 
 def test_a_wheel_brings_trainyard_along_and_no_other_version_of_it(tmp_path):
@@ -94,47 +156,80 @@ def test_a_wheel_brings_trainyard_along_and_no_other_version_of_it(tmp_path):
     folder = environment(tmp_path / "venv")
     for name in ("trainyard-horovod", "trainyard-smddp"):
         run = pip(folder, "--dry-run", "--no-index", "--find-links", WHEELS, name)
-        assert run.returncode == 0 and "trainyard-0.1.0" in run.stdout and f"{name}-0.1.0" in run.stdout, run.stdout + run.stderr
-        wheel, = glob.glob(f"{WHEELS}/{name.replace('-', '_')}-*.whl")
+        assert (
+            run.returncode == 0
+            and "trainyard-0.1.0" in run.stdout
+            and f"{name}-0.1.0" in run.stdout
+        ), run.stdout + run.stderr
+        (wheel,) = glob.glob(f"{WHEELS}/{name.replace('-', '_')}-*.whl")
         run = pip(folder, "--dry-run", "--no-index", wheel)
         assert run.returncode != 0 and "trainyard==0.1.0" in run.stderr, run.stdout + run.stderr
-    run = pip(folder, "--dry-run", "--no-index", "--find-links", WHEELS, "trainyard-smddp[tensorflow]")
+    run = pip(
+        folder, "--dry-run", "--no-index", "--find-links", WHEELS, "trainyard-smddp[tensorflow]"
+    )
     assert run.returncode == 0 and "trainyard-horovod-0.1.0" in run.stdout, run.stdout + run.stderr
 
 
 def test_smddp_names_the_distribution_that_its_tensorflow_needs(installed):
-    code = "import importlib.util; importlib.util.find_spec = lambda name: None; import smdistributed.dataparallel.tensorflow"
+    code = (
+        "import importlib.util; importlib.util.find_spec = lambda name: None; import"
+        " smdistributed.dataparallel.tensorflow"
+    )
     run = python(installed, code)
-    assert run.returncode == 1 and "trainyard-smddp[tensorflow]" in run.stderr.strip().splitlines()[-1], run.stderr
+    assert (
+        run.returncode == 1 and "trainyard-smddp[tensorflow]" in run.stderr.strip().splitlines()[-1]
+    ), run.stderr
 
 
 @pytest.fixture
 def changed(installed, tmp_path):
-    """A copy of the package that comes before the installed one: its folder, and the variable that puts it there."""
-    package, = glob.glob(str(installed.parent / "lib" / "python*" / "site-packages" / "trainyard"))
+    """A copy of the package that comes before the installed one: its folder,
+    and the variable that puts it there."""
+    (package,) = glob.glob(
+        str(installed.parent / "lib" / "python*" / "site-packages" / "trainyard")
+    )
     shutil.copytree(package, tmp_path / "trainyard")
     return tmp_path / "trainyard" / "torch", {"PYTHONPATH": str(tmp_path)}
 
 
-@pytest.mark.parametrize("built, words", [
-    ("2.3.1", ["was compiled against torch 2.3.1, and this is torch " + torch.__version__, "pip install --force-reinstall"]),
-    ("", ["there was no torch when it was installed", "pip install --force-reinstall"]),
-])
+@pytest.mark.parametrize(
+    "built, words",
+    [
+        (
+            "2.3.1",
+            [
+                "was compiled against torch 2.3.1, and this is torch " + torch.__version__,
+                "pip install --force-reinstall",
+            ],
+        ),
+        ("", ["there was no torch when it was installed", "pip install --force-reinstall"]),
+    ],
+)
 def test_another_torch_than_it_was_built_for_is_refused_in_words(installed, changed, built, words):
     folder, variables = changed
     (folder / "_built.py").write_text(f'torch_version = "{built}"\n')
     run = python(installed, "import trainyard.torch", **variables)
     last = run.stderr.strip().splitlines()[-1]
-    assert run.returncode == 1 and last.startswith("ImportError: ") and all(word in last for word in words), run.stderr
+    assert (
+        run.returncode == 1
+        and last.startswith("ImportError: ")
+        and all(word in last for word in words)
+    ), run.stderr
 
 
 def test_a_torch_of_another_binary_interface_is_refused_in_words(installed, changed, tmp_path):
-    """Its version is right and its functions are not: as where torch was compiled anew with other options."""
+    """Its version is right and its functions are not:
+    as where torch was compiled anew with other options."""
     folder, variables = changed
-    backend, = folder.glob("_backend*.so")
-    (tmp_path / "backend.c").write_text("void *c10_of_another_interface(void);\nvoid *PyInit__backend(void) { return c10_of_another_interface(); }\n")
+    (backend,) = folder.glob("_backend*.so")
+    (tmp_path / "backend.c").write_text(
+        "void *c10_of_another_interface(void);\nvoid *PyInit__backend(void) { return"
+        " c10_of_another_interface(); }\n"
+    )
     subprocess.run(["gcc", "-shared", "-fPIC", "-o", backend, tmp_path / "backend.c"], check=True)
     run = python(installed, "import trainyard.torch", **variables)
     last = run.stderr.strip().splitlines()[-1]
-    assert run.returncode == 1 and last.startswith("ImportError: trainyard.torch was compiled against torch"), run.stderr
+    assert run.returncode == 1 and last.startswith(
+        "ImportError: trainyard.torch was compiled against torch"
+    ), run.stderr
     assert "c10_of_another_interface" in last and "pip install --force-reinstall" in last, last

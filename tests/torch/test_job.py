@@ -1,4 +1,5 @@
-"""The backend in jobs: the wheels come with the script, as any package does, and the ranks are on two hosts."""
+"""The backend in jobs: the wheels come with the script, as any package does,
+and the ranks are on two hosts."""
 
 import pytest
 
@@ -13,20 +14,53 @@ def yard(server):
 
 def test_ddp_on_two_hosts_with_nothing_changed_but_the_backends_name(yard):
     files, expected = scripts.example("02_ddp")
-    _, lines = scripts.run(yard, "ddp", "train.py", files | scripts.wheels("torch", "trainyard"), hosts=2, hyperparameters={
-        "sagemaker_torch_distributed_enabled": True, "sagemaker_instance_type": "ml.t3.medium", "sagemaker_mpi_num_of_processes_per_host": 2, "epochs": 3})
+    _, lines = scripts.run(
+        yard,
+        "ddp",
+        "train.py",
+        files | scripts.wheels("torch", "trainyard"),
+        hosts=2,
+        hyperparameters={
+            "sagemaker_torch_distributed_enabled": True,
+            "sagemaker_instance_type": "ml.t3.medium",
+            "sagemaker_mpi_num_of_processes_per_host": 2,
+            "epochs": 3,
+        },
+    )
     scripts.check_example(lines, expected)
 
 
 def test_a_horovod_script_on_two_hosts_as_it_is(yard):
     files, expected = scripts.example("03_horovod")
-    _, lines = scripts.run(yard, "horovod", "train.py", files | scripts.wheels("torch", "trainyard-horovod"), hosts=2, hyperparameters={"sagemaker_mpi_enabled": True, "sagemaker_mpi_num_of_processes_per_host": 2, "epochs": 3})
+    _, lines = scripts.run(
+        yard,
+        "horovod",
+        "train.py",
+        files | scripts.wheels("torch", "trainyard-horovod"),
+        hosts=2,
+        hyperparameters={
+            "sagemaker_mpi_enabled": True,
+            "sagemaker_mpi_num_of_processes_per_host": 2,
+            "epochs": 3,
+        },
+    )
     scripts.check_example(lines, expected)
 
 
 def test_a_script_of_smdistributed_dataparallel_on_two_hosts_as_it_is(yard):
     files, expected = scripts.example("07_smddp")
-    _, lines = scripts.run(yard, "smddp", "train.py", files | scripts.wheels("torch", "trainyard-smddp"), hosts=2, hyperparameters={
-        "sagemaker_distributed_dataparallel_enabled": True, "sagemaker_distributed_dataparallel_custom_mpi_options": "",
-        "sagemaker_instance_type": "ml.t3.medium", "sagemaker_mpi_num_of_processes_per_host": 2, "epochs": 3})
+    _, lines = scripts.run(
+        yard,
+        "smddp",
+        "train.py",
+        files | scripts.wheels("torch", "trainyard-smddp"),
+        hosts=2,
+        hyperparameters={
+            "sagemaker_distributed_dataparallel_enabled": True,
+            "sagemaker_distributed_dataparallel_custom_mpi_options": "",
+            "sagemaker_instance_type": "ml.t3.medium",
+            "sagemaker_mpi_num_of_processes_per_host": 2,
+            "epochs": 3,
+        },
+    )
     scripts.check_example(lines, expected)

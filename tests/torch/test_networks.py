@@ -1,4 +1,5 @@
-"""Hosts whose networks are unlike: each finds an address at which the others reach it, by routes and by trying, never by names of interfaces."""
+"""Hosts whose networks are unlike: each finds an address at which the others reach it, by routes
+and by trying, never by names of interfaces."""
 
 import contextlib
 import os
@@ -9,10 +10,19 @@ import pytest
 import ranks
 
 HOSTS = 3
-# What is in the way: an interface of one host alone that comes first, is up, and leads to nobody; one that two hosts have under the same
-# address, as bridges of container runtimes are; and names that no two hosts share.
-DEAD_ENDS = {0: ["192.168.77.1/24", "fd77::1/64"], 1: ["172.17.0.1/16", "fd17::1/64"], 2: ["172.17.0.1/16", "fd17::1/64"]}
-NETWORKS = {"IPv4": ["10.214.9.{}/24"], "IPv6": ["fd09::{}/64"], "both": ["10.214.9.{}/24", "fd09::{}/64"]}
+# What is in the way: an interface of one host alone that comes first, is up, and leads to nobody;
+# one that two hosts have under the same address, as bridges of container runtimes are;
+# and names that no two hosts share.
+DEAD_ENDS = {
+    0: ["192.168.77.1/24", "fd77::1/64"],
+    1: ["172.17.0.1/16", "fd17::1/64"],
+    2: ["172.17.0.1/16", "fd17::1/64"],
+}
+NETWORKS = {
+    "IPv4": ["10.214.9.{}/24"],
+    "IPv6": ["fd09::{}/64"],
+    "both": ["10.214.9.{}/24", "fd09::{}/64"],
+}
 
 
 def ip(*words):
@@ -31,16 +41,39 @@ def hosts(request):
         ip("-n", switch, "link", "add", "bridge", "type", "bridge")
         ip("-n", switch, "link", "set", "bridge", "up")
         for number, name in enumerate(names):
+
             def add(addresses, device, name=name):
                 ip("-n", name, "link", "set", device, "up")
                 for address in addresses:
-                    ip("-n", name, "addr", "add", address, "dev", device, *(["nodad"] if ":" in address else []))
+                    ip(
+                        "-n",
+                        name,
+                        "addr",
+                        "add",
+                        address,
+                        "dev",
+                        device,
+                        *(["nodad"] if ":" in address else []),
+                    )
 
             ip("-n", name, "link", "set", "lo", "up")
             ip("-n", name, "link", "add", f"dead{number}", "type", "veth", "peer", "name", "end")
             ip("-n", name, "link", "set", "end", "up")
             add(DEAD_ENDS[number], f"dead{number}")
-            ip("-n", name, "link", "add", f"net{number}", "type", "veth", "peer", "name", f"port{number}", "netns", switch)
+            ip(
+                "-n",
+                name,
+                "link",
+                "add",
+                f"net{number}",
+                "type",
+                "veth",
+                "peer",
+                "name",
+                f"port{number}",
+                "netns",
+                switch,
+            )
             ip("-n", switch, "link", "set", f"port{number}", "master", "bridge", "up")
             add([address.format(number + 1) for address in NETWORKS[request.param]], f"net{number}")
             if number == 0:  # its way to the world is no way to the others
@@ -51,5 +84,7 @@ def hosts(request):
 @pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
 @pytest.mark.parametrize("hosts", NETWORKS, indirect=True)
 def test_hosts_with_unlike_interfaces_find_each_other(hosts):
-    results = ranks.run("beyond_gloo", HOSTS, within=lambda rank: ["ip", "netns", "exec", hosts[rank]])
+    results = ranks.run(
+        "beyond_gloo", HOSTS, within=lambda rank: ["ip", "netns", "exec", hosts[rank]]
+    )
     assert results == ["good"] * HOSTS

@@ -1,5 +1,5 @@
-"""The last release beside today's: a state directory is taken over with everything that runs in it, either server has the other's
-agents, programs are exchanged one by one, and there is a way back.
+"""The last release beside today's: a state directory is taken over with everything that runs in it,
+either server has the other's agents, programs are exchanged one by one, and there is a way back.
 
 Needs the release's programs: tests/upgrade/prepare."""
 
@@ -23,14 +23,19 @@ TODAY = os.path.dirname(trainyard_server.PROGRAM)
 RELEASE = os.path.join(ROOT, "build", "releases", VERSION, "build", "release", "bin")
 AGENTS = ("trainyard-agent", "trainyard-entry", "trainyard-trainer")
 # A config that both read. Six processors: a gang of two and a Batch job of two fill them.
-CONFIG = "[jobs]\nstop_grace_seconds = 3\n[[machine]]\nname = 'box'\ncpus = 6.0\nmemory_gib = 24.0\n"
+CONFIG = (
+    "[jobs]\nstop_grace_seconds = 3\n[[machine]]\nname = 'box'\ncpus = 6.0\nmemory_gib = 24.0\n"
+)
 PART = 5 << 20
 FINAL = ("SUCCEEDED", "FAILED")
 
 
 def waits(name):
     """A script that counts until it is let go."""
-    return f"trap 'echo told; exit 0' USR1; i=0; while :; do i=$((i+1)); echo {name} $i; sleep 0.2; done"
+    return (
+        f"trap 'echo told; exit 0' USR1; i=0; while :; do i=$((i+1)); echo {name} $i; sleep 0.2;"
+        " done"
+    )
 
 
 def let_go(name):
@@ -42,7 +47,9 @@ def let_go(name):
                 words = file.read().split(b"\0")
         except OSError:
             continue
-        if words[0].endswith(b"/sh") and any(f"echo {name} $i".encode() in word for word in words[2:3]):
+        if words[0].endswith(b"/sh") and any(
+            f"echo {name} $i".encode() in word for word in words[2:3]
+        ):
             os.kill(int(path.split("/")[2]), signal.SIGUSR1)
             told += 1
     assert told, f"no process of {name} runs"
@@ -57,7 +64,8 @@ def exchange(bin_directory, names, source):
 
 @pytest.fixture
 def install(tmp_path):
-    """install(server=RELEASE, agent=TODAY): a server whose programs are of those releases, not started."""
+    """install(server=RELEASE, agent=TODAY): a server whose programs are of those releases,
+    not started."""
     assert os.path.exists(os.path.join(RELEASE, "trainyard")), "run tests/upgrade/prepare first"
     made = []
 
@@ -81,15 +89,37 @@ def install(tmp_path):
 
 def make_queue(server):
     batch = server.boto("batch")
-    batch.create_compute_environment(computeEnvironmentName="all", type="MANAGED", computeResources={"type": "EC2", "maxvCpus": 6, "subnets": ["subnet-1"]})
-    batch.create_job_queue(jobQueueName="first", priority=1, computeEnvironmentOrder=[{"order": 1, "computeEnvironment": "all"}])
-    batch.register_job_definition(jobDefinitionName="two", type="container", containerProperties={
-        "image": "trainyard/machine", "command": ["true"], "resourceRequirements": [{"type": "VCPU", "value": "2"}, {"type": "MEMORY", "value": "256"}]})
+    batch.create_compute_environment(
+        computeEnvironmentName="all",
+        type="MANAGED",
+        computeResources={"type": "EC2", "maxvCpus": 6, "subnets": ["subnet-1"]},
+    )
+    batch.create_job_queue(
+        jobQueueName="first",
+        priority=1,
+        computeEnvironmentOrder=[{"order": 1, "computeEnvironment": "all"}],
+    )
+    batch.register_job_definition(
+        jobDefinitionName="two",
+        type="container",
+        containerProperties={
+            "image": "trainyard/machine",
+            "command": ["true"],
+            "resourceRequirements": [
+                {"type": "VCPU", "value": "2"},
+                {"type": "MEMORY", "value": "256"},
+            ],
+        },
+    )
 
 
 def submit(server, name, script):
-    return server.boto("batch").submit_job(jobName=name, jobQueue="first", jobDefinition="two",
-                                           containerOverrides={"command": ["/bin/sh", "-c", script]})["jobId"]
+    return server.boto("batch").submit_job(
+        jobName=name,
+        jobQueue="first",
+        jobDefinition="two",
+        containerOverrides={"command": ["/bin/sh", "-c", script]},
+    )["jobId"]
 
 
 def batch_status(server, job, statuses):
@@ -105,18 +135,28 @@ def batch_status(server, job, statuses):
 
 def batch_lines(server, job):
     stream = batch_status(server, job, FINAL)["container"]["logStreamName"]
-    events = server.boto("logs").get_log_events(logGroupName="/aws/batch/job", logStreamName=stream, startFromHead=True)["events"]
+    events = server.boto("logs").get_log_events(
+        logGroupName="/aws/batch/job", logStreamName=stream, startFromHead=True
+    )["events"]
     return [event["message"] for event in events]
 
 
 def put_objects(server, prefix):
     s3 = server.boto("s3")
     s3.put_object(Bucket="yard", Key=f"{prefix}/small", Body=b"small", Metadata={"a": "b"})
-    upload = boto3.s3.transfer.TransferConfig(multipart_threshold=PART, multipart_chunksize=PART, use_threads=False)
+    upload = boto3.s3.transfer.TransferConfig(
+        multipart_threshold=PART, multipart_chunksize=PART, use_threads=False
+    )
     path = server.data + ".big"
     with open(path, "wb") as file:
         file.write(bytes(range(256)) * (PART * 5 // 2 // 256))
-    s3.upload_file(path, "yard", f"{prefix}/big", Config=upload, ExtraArgs={"Metadata": {"c": "d"}, "ContentType": "text/big"})
+    s3.upload_file(
+        path,
+        "yard",
+        f"{prefix}/big",
+        Config=upload,
+        ExtraArgs={"Metadata": {"c": "d"}, "ContentType": "text/big"},
+    )
     return read_objects(server, prefix)
 
 
@@ -130,17 +170,30 @@ def read_objects(server, prefix):
 
 
 def run_one(server, name, **more):
-    server.boto("sagemaker").create_training_job(**jobs.request(name, "cat /opt/ml/input/data/in/*; echo > /opt/ml/model/$(hostname)", channels={
-        "in": ("s3://yard/in/small", "FullyReplicated")}, **more))
+    server.boto("sagemaker").create_training_job(
+        **jobs.request(
+            name,
+            "cat /opt/ml/input/data/in/*; echo > /opt/ml/model/$(hostname)",
+            channels={"in": ("s3://yard/in/small", "FullyReplicated")},
+            **more,
+        )
+    )
     done = jobs.wait_until(server.boto("sagemaker"), name)
     assert done["TrainingJobStatus"] == "Completed", done["FailureReason"]
     assert jobs.log_lines(server.boto("logs"), name) == ["small"] * more.get("hosts", 1)
-    assert server.boto("s3").get_object(Bucket="yard", Key=done["ModelArtifacts"]["S3ModelArtifacts"].removeprefix("s3://yard/"))["Body"].read()
+    assert (
+        server.boto("s3")
+        .get_object(
+            Bucket="yard", Key=done["ModelArtifacts"]["S3ModelArtifacts"].removeprefix("s3://yard/")
+        )["Body"]
+        .read()
+    )
     return done
 
 
 def fill(server):
-    """What a release leaves: jobs that are over, that run and that wait, of training and of Batch, and objects."""
+    """What a release leaves: jobs that are over, that run and that wait, of training and of Batch,
+    and objects."""
     server.boto("s3").create_bucket(Bucket="yard")
     objects = put_objects(server, "in")
     make_queue(server)
@@ -157,7 +210,14 @@ def fill(server):
     sagemaker.create_training_job(**jobs.request("queued", "echo at last"))
     queued = submit(server, "queued", "echo at last")
     wait_for(lambda: len(jobs.log_lines(server.boto("logs"), "runs")) >= 4, "lines of both hosts")
-    return {"objects": objects, "done": done, "fails": failed, "over": over, "running": running, "queued": queued}
+    return {
+        "objects": objects,
+        "done": done,
+        "fails": failed,
+        "over": over,
+        "running": running,
+        "queued": queued,
+    }
 
 
 def check_history(server, left):
@@ -169,7 +229,10 @@ def check_history(server, left):
     assert jobs.log_lines(server.boto("logs"), "fails") == ["about to"]
     assert batch_lines(server, left["over"]) == ["over"]
     assert read_objects(server, "in") == left["objects"]
-    names = {job["TrainingJobName"] for job in server.boto("sagemaker").list_training_jobs()["TrainingJobSummaries"]}
+    names = {
+        job["TrainingJobName"]
+        for job in server.boto("sagemaker").list_training_jobs()["TrainingJobSummaries"]
+    }
     assert {"done", "fails", "runs", "queued"} <= names
 
 
@@ -229,7 +292,9 @@ def test_each_server_has_the_agents_of_the_other(install, which):
     run_one(server, "gang", hosts=2)
     run_one(server, "kept", CheckpointConfig={"S3Uri": "s3://yard/kept"})
     sagemaker = server.boto("sagemaker")
-    sagemaker.create_training_job(**jobs.request("stopped", f"echo > /opt/ml/model/part; {waits('stopped')}"))
+    sagemaker.create_training_job(
+        **jobs.request("stopped", f"echo > /opt/ml/model/part; {waits('stopped')}")
+    )
     sagemaker.create_training_job(**jobs.request("runs", waits("runs"), hosts=2))
     for name in ("stopped", "runs"):
         jobs.wait_until(sagemaker, name, ("Training",))
@@ -247,7 +312,9 @@ def test_each_server_has_the_agents_of_the_other(install, which):
     for host in (1, 2):
         assert counted(jobs.log_lines(server.boto("logs"), "runs", host), "runs")
     server.boto("sagemaker").create_training_job(**jobs.request("fails", "exit 3"))
-    assert jobs.wait_until(server.boto("sagemaker"), "fails")["FailureReason"].startswith("AlgorithmError")
+    assert jobs.wait_until(server.boto("sagemaker"), "fails")["FailureReason"].startswith(
+        "AlgorithmError"
+    )
     assert "is refused" not in server.log_text() and "link is closed" not in server.log_text()
 
 
@@ -284,7 +351,12 @@ def test_a_downgrade_is_refused_and_there_is_a_way_back(install):
     server.stop()
 
     exchange(server.bin, ["trainyard", *AGENTS], RELEASE)
-    refused = subprocess.run([server.program, "serve", "--data", server.data, "--listen", server.listen], capture_output=True, text=True, timeout=60)
+    refused = subprocess.run(
+        [server.program, "serve", "--data", server.data, "--listen", server.listen],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     assert refused.returncode != 0
     assert "newer" in refused.stderr + refused.stdout
 
@@ -298,7 +370,10 @@ def test_a_downgrade_is_refused_and_there_is_a_way_back(install):
     server.start()
     check_history(server, left)
     assert read_objects(server, "later") == later, "what was uploaded since is there"
-    names = {job["TrainingJobName"] for job in server.boto("sagemaker").list_training_jobs()["TrainingJobSummaries"]}
+    names = {
+        job["TrainingJobName"]
+        for job in server.boto("sagemaker").list_training_jobs()["TrainingJobSummaries"]
+    }
     assert "of-today" not in names, "what happened since the upgrade is lost, as the command says"
     run_one(server, "of-release")
     # And forward again.

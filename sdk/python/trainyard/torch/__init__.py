@@ -3,20 +3,26 @@
     import trainyard.torch
     torch.distributed.init_process_group("trainyard")
 
-Ranks on one machine share memory, the others are reached over TCP; they find each other over torch's own store, so
-torchrun, env://, tcp:// and file:// work as they do with any backend. Tensors of the CPU.
+Ranks on one machine share memory, the others are reached over TCP; they find each other over
+torch's own store, so torchrun, env://, tcp:// and file:// work as they do with any backend.
+Tensors of the CPU.
 
 What the environment may say, the same on all ranks but the address:
 
-    TRAINYARD_ADDRESS        the address at which the other hosts reach this one, where the routes do not tell
-    TRAINYARD_DETERMINISTIC  1: plans do not depend on measured costs, so every run adds in the same order
+    TRAINYARD_ADDRESS        the address at which the other hosts reach this one,
+                             where the routes do not tell
+    TRAINYARD_DETERMINISTIC  1: plans do not depend on measured costs,
+                             so every run adds in the same order
     TRAINYARD_PLANS          which plan an operation takes: "allreduce=one_shot:0-64K,ring:64K-"
-    TRAINYARD_SECRET         what nobody but the ranks knows; strangers are refused without it too, since rank 0 makes a secret of its own,
+    TRAINYARD_SECRET         what nobody but the ranks knows; strangers are refused without it too,
+                             since rank 0 makes a secret of its own,
                              but who can read the network can read that one
     TRAINYARD_ENCRYPT        1: TLS between hosts, with TRAINYARD_SECRET as its key
-    TRAINYARD_ADOPT          0: large tensors that are reduced again and again are copied every time; else the ranks of one machine map their
+    TRAINYARD_ADOPT          0: large tensors that are reduced again and again are copied every
+                             time; else the ranks of one machine map their
                              memory, where it lies
-    TRAINYARD_SOCKETS        how many sockets carry large messages between two hosts (1): more where one flow is slower than the link
+    TRAINYARD_SOCKETS        how many sockets carry large messages between two hosts (1):
+                             more where one flow is slower than the link
 """
 
 import atexit
@@ -31,22 +37,31 @@ BACKEND = "trainyard"
 
 
 def _check_torch(built, here):
-    """C++ objects go between torch and the backend: they must have been compiled from the same headers."""
+    """C++ objects go between torch and the backend: they must have been compiled from the same
+    headers."""
     if not built:
-        raise ImportError("trainyard.torch was left out: there was no torch when it was installed. Where torch is installed, again: "
-                          "pip install --force-reinstall --no-cache-dir ./sdk/python (in a checkout of Trainyard)")
+        raise ImportError(
+            "trainyard.torch was left out: there was no torch when it was installed. Where torch is"
+            " installed, again: pip install --force-reinstall --no-cache-dir ./sdk/python (in a"
+            " checkout of Trainyard)"
+        )
     if built.split("+")[0] != here.split("+")[0]:
         raise ImportError(
-            f"trainyard.torch was compiled against torch {built}, and this is torch {here}. Compile it again where this torch is "
-            "installed: pip install --force-reinstall --no-cache-dir ./sdk/python (in a checkout of Trainyard)")
+            f"trainyard.torch was compiled against torch {built}, and this is torch {here}. Compile"
+            " it again where this torch is installed: pip install --force-reinstall --no-cache-dir"
+            " ./sdk/python (in a checkout of Trainyard)"
+        )
 
 
 _check_torch(_built.torch_version, torch.__version__)
 try:
     from trainyard.torch import _backend
 except ImportError as failure:
-    raise ImportError(f"trainyard.torch was compiled against torch {_built.torch_version} and cannot be loaded with this one ({torch.__version__}): "
-                      f"{failure}. Compile it again: pip install --force-reinstall --no-cache-dir ./sdk/python") from failure
+    raise ImportError(
+        f"trainyard.torch was compiled against torch {_built.torch_version} and cannot be loaded"
+        f" with this one ({torch.__version__}): {failure}. Compile it again: pip install"
+        " --force-reinstall --no-cache-dir ./sdk/python"
+    ) from failure
 
 
 def _flag(name):
@@ -55,12 +70,25 @@ def _flag(name):
 
 def _create(options, _=None):
     """Called by init_process_group and new_group, on every rank of the group."""
-    world = torch.distributed.get_world_size() if torch.distributed.is_initialized() else options.group_size
+    world = (
+        torch.distributed.get_world_size()
+        if torch.distributed.is_initialized()
+        else options.group_size
+    )
     return _backend.create(
-        options.store, options.group_rank, options.group_size, options.timeout, os.environ.get("TRAINYARD_ADDRESS", ""),
-        os.environ.get("TRAINYARD_PLANS", ""), _flag("TRAINYARD_DETERMINISTIC"), os.environ.get("TRAINYARD_SECRET", ""), _flag("TRAINYARD_ENCRYPT"), int(os.environ.get("TRAINYARD_SOCKETS") or 1),
+        options.store,
+        options.group_rank,
+        options.group_size,
+        options.timeout,
+        os.environ.get("TRAINYARD_ADDRESS", ""),
+        os.environ.get("TRAINYARD_PLANS", ""),
+        _flag("TRAINYARD_DETERMINISTIC"),
+        os.environ.get("TRAINYARD_SECRET", ""),
+        _flag("TRAINYARD_ENCRYPT"),
+        int(os.environ.get("TRAINYARD_SOCKETS") or 1),
         os.environ.get("TRAINYARD_ADOPT", "1") != "0",
-        list(options.global_ranks_in_group) if options.group_size < world else [])
+        list(options.global_ranks_in_group) if options.group_size < world else [],
+    )
 
 
 def register(name):

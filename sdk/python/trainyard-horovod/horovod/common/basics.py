@@ -1,4 +1,5 @@
-"""Who we are: what is the same for every framework. One engine serves all of them in one process."""
+"""Who we are: what is the same for every framework.
+One engine serves all of them in one process."""
 
 import atexit
 import os
@@ -24,10 +25,16 @@ class _Place:
         """`told` by rank: (local rank, local size), where somebody said so."""
         locals_ = []
         for rank, (local_rank, local_size) in enumerate(told):
-            mates = [other for other in range(engine.size) if engine.hosts[other] == engine.hosts[rank]]
-            locals_.append((mates.index(rank), len(mates)) if local_rank is None else (local_rank, local_size))
+            mates = [
+                other for other in range(engine.size) if engine.hosts[other] == engine.hosts[rank]
+            ]
+            locals_.append(
+                (mates.index(rank), len(mates)) if local_rank is None else (local_rank, local_size)
+            )
         self.local_rank, self.local_size = locals_[engine.rank]
-        across = [rank for rank, (local_rank, _) in enumerate(locals_) if local_rank == self.local_rank]
+        across = [
+            rank for rank, (local_rank, _) in enumerate(locals_) if local_rank == self.local_rank
+        ]
         self.cross_rank, self.cross_size = across.index(engine.rank), len(across)
         self.homogeneous = len({local_size for _, local_size in locals_}) == 1
 
@@ -49,19 +56,30 @@ def _options(launch, said):
     options.rank, options.ranks = launch.rank, launch.size
     if launch.meeting:
         options.meeting_host, options.meeting_port = launch.meeting[0].encode(), launch.meeting[1]
-    options.folder, options.secret, options.said = launch.folder.encode(), launch.secret.encode(), said.encode()
-    options.encrypt, options.sockets_per_peer = int(_flag("TRAINYARD_ENCRYPT")), int(_number("TRAINYARD_SOCKETS", 1))
+    options.folder = launch.folder.encode()
+    options.secret = launch.secret.encode()
+    options.said = said.encode()
+    options.encrypt = int(_flag("TRAINYARD_ENCRYPT"))
+    options.sockets_per_peer = int(_number("TRAINYARD_SOCKETS", 1))
     if options.encrypt and not os.environ.get("TRAINYARD_SECRET"):
-        raise ValueError("TRAINYARD_ENCRYPT needs TRAINYARD_SECRET: what else tells this run apart is known to others")
+        raise ValueError(
+            "TRAINYARD_ENCRYPT needs TRAINYARD_SECRET: what else tells this run apart is known to"
+            " others"
+        )
     options.join_ms = int(1000 * _number("HOROVOD_START_TIMEOUT", 600))
     options.silence_ms = int(1000 * _number("HOROVOD_GLOO_TIMEOUT_SECONDS", 600))
     options.plans = os.environ.get("TRAINYARD_PLANS", "").encode()
     options.deterministic = options.reproducible = int(_flag("TRAINYARD_DETERMINISTIC"))
     options.fusion_bytes = int(_number("HOROVOD_FUSION_THRESHOLD", 128 << 20))
-    options.autotune, options.autotune_log = int(_flag("HOROVOD_AUTOTUNE")), os.environ.get("HOROVOD_AUTOTUNE_LOG", "").encode()
+    options.autotune = int(_flag("HOROVOD_AUTOTUNE"))
+    options.autotune_log = os.environ.get("HOROVOD_AUTOTUNE_LOG", "").encode()
     options.cycle_us = int(1000 * _number("HOROVOD_CYCLE_TIME", 1))
     options.cache_entries = int(_number("HOROVOD_CACHE_CAPACITY", 1024))
-    options.stall_report_ms = 0 if _flag("HOROVOD_STALL_CHECK_DISABLE") else int(1000 * _number("HOROVOD_STALL_CHECK_TIME_SECONDS", 60))
+    options.stall_report_ms = (
+        0
+        if _flag("HOROVOD_STALL_CHECK_DISABLE")
+        else int(1000 * _number("HOROVOD_STALL_CHECK_TIME_SECONDS", 60))
+    )
     options.stall_fail_ms = int(1000 * _number("HOROVOD_STALL_SHUTDOWN_TIME_SECONDS", 0))
     return options
 
@@ -87,8 +105,14 @@ def _meet(launch):
 
             member = members.of_this_process(launch)
             seat = member.next_seat()
-            launch.rank, launch.size, launch.local_rank, launch.local_size = seat.rank, seat.ranks, seat.local_rank, seat.local_ranks
-        told = f"{'' if launch.local_rank is None else launch.local_rank} {'' if launch.local_size is None else launch.local_size}"
+            launch.rank = seat.rank
+            launch.size = seat.ranks
+            launch.local_rank = seat.local_rank
+            launch.local_size = seat.local_ranks
+        told = (
+            f"{'' if launch.local_rank is None else launch.local_rank}"
+            f" {'' if launch.local_size is None else launch.local_size}"
+        )
         options = _options(launch, told)
         if member is not None:
             options.member = member.address
@@ -97,7 +121,8 @@ def _meet(launch):
         except HorovodInternalError as failure:
             if not launch.elastic:
                 raise
-            member.complaint = str(failure)[:1000]  # someone died meanwhile: whoever is left meets again
+            # someone died meanwhile: whoever is left meets again
+            member.complaint = str(failure)[:1000]
             say(f"the ranks did not meet: {failure}")
 
 
@@ -116,22 +141,34 @@ def init(comm=None, process_sets=None):
             members = sorted(comm)
             if members and members != list(range(launch.size)):
                 if launch.rank not in members:
-                    raise ValueError(f"init(comm={list(comm)}) by rank {launch.rank}, which is none of them")
+                    raise ValueError(
+                        f"init(comm={list(comm)}) by rank {launch.rank}, which is none of them"
+                    )
                 if launch.meeting and members[0] != 0:
                     if launch.local_size != launch.size:
-                        raise ValueError("init(comm=[..]) without rank 0 needs all ranks on one host: its host is where the ranks meet")
-                    launch.meeting = (launch.meeting[0], launch.meeting[1] + members[0])  # beside those of rank 0
-                launch.rank, launch.size, launch.local_rank = members.index(launch.rank), len(members), None
+                        raise ValueError(
+                            "init(comm=[..]) without rank 0 needs all ranks on one host: its host"
+                            " is where the ranks meet"
+                        )
+                    # beside those of rank 0
+                    launch.meeting = (launch.meeting[0], launch.meeting[1] + members[0])
+                launch.rank = members.index(launch.rank)
+                launch.size = len(members)
+                launch.local_rank = None
         elif comm is not None and (comm.Get_rank(), comm.Get_size()) != (launch.rank, launch.size):
             raise ValueError("init(comm=..) takes a communicator of all ranks, or a list of ranks")
         _generation += 1
         if launch.folder:
-            launch.folder = os.path.join(launch.folder, f"horovod-{_generation}")  # what lies in the last one's is of no more use
+            # what lies in the last one's is of no more use
+            launch.folder = os.path.join(launch.folder, f"horovod-{_generation}")
             os.makedirs(launch.folder, exist_ok=True)
         if launch.secret:
-            launch.secret += f"#{_generation}" if not launch.service else ""  # ranks that are late by one init() are told apart
+            # ranks that are late by one init() are told apart
+            launch.secret += f"#{_generation}" if not launch.service else ""
         joined = _meet(launch)
-        everyone = [tuple(int(each) for each in text.split()) or (None, None) for text in joined.heard]
+        everyone = [
+            tuple(int(each) for each in text.split()) or (None, None) for text in joined.heard
+        ]
         _place = _Place(joined, everyone)
         _engine = joined
         from horovod.common import process_sets as sets
@@ -161,7 +198,8 @@ def shutdown():
 def _end():
     from horovod.common import member
 
-    # Python notes an exception that nobody caught: then we are not done, and the others go on without us.
+    # Python notes an exception that nobody caught: then we are not done,
+    # and the others go on without us.
     well = getattr(sys, "last_value", None) is None
     try:
         shutdown()
@@ -227,8 +265,9 @@ def stop_timeline():
     engine().stop_timeline()
 
 
-# What it was built with. Collectives are Trainyard's own, over shared memory and TCP: neither MPI nor any of the others.
-# gloo_* say yes: it is Horovod's name for "works without MPI, by TCP", and scripts ask to know whether that is there.
+# What it was built with. Collectives are Trainyard's own, over shared memory and TCP: neither MPI
+# nor any of the others. gloo_* say yes: it is Horovod's name for "works without MPI, by TCP",
+# and scripts ask to know whether that is there.
 def mpi_threads_supported():
     return False
 
@@ -270,7 +309,8 @@ def rocm_built():
 
 
 def check_extension(*_):
-    """Horovod's own check that its extension was built: here it is loaded or the reason is raised."""
+    """Horovod's own check that its extension was built:
+    here it is loaded or the reason is raised."""
     engines.library()
 
 

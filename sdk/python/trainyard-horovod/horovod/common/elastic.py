@@ -3,8 +3,9 @@
     @hvd.elastic.run
     def train(state): ...                # state.commit() now and then
 
-A rank that dies makes the others' operations fail; they go back to what they committed last, are given ranks anew, and
-go on. Newcomers and hosts that leave interrupt at the next commit, and nothing is lost.
+A rank that dies makes the others' operations fail; they go back to what they committed last, are
+given ranks anew, and go on. Newcomers and hosts that leave interrupt at the next commit,
+and nothing is lost.
 """
 
 import copy
@@ -92,7 +93,8 @@ def run_with(anyone, function):
         skip_sync = False
         while True:
             try:
-                # One that is new has nothing yet: then all take part, whatever the others would have skipped.
+                # One that is new has nothing yet: then all take part,
+                # whatever the others would have skipped.
                 if anyone(not skip_sync):
                     state.sync()
                 return function(state, *arguments, **more)

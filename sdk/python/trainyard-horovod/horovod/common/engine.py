@@ -1,4 +1,5 @@
-"""The compiled engine (sdk/python/engine), by ctypes: it takes addresses, so it fits every torch and every TensorFlow.
+"""The compiled engine (sdk/python/engine), by ctypes: it takes addresses,
+so it fits every torch and every TensorFlow.
 
 The distribution trainyard brings it, in the package of that name.
 """
@@ -11,7 +12,10 @@ from horovod.common.exceptions import HorovodInternalError
 
 VERSION = 3  # of engine.h
 _LIBRARY = os.path.join(os.path.dirname(os.path.abspath(trainyard.__file__)), "_engine.so")
-_INSTALL = "pip install --force-reinstall --no-cache-dir ./sdk/python ./sdk/python/trainyard-horovod (in a checkout of Trainyard)"
+_INSTALL = (
+    "pip install --force-reinstall --no-cache-dir ./sdk/python ./sdk/python/trainyard-horovod (in a"
+    " checkout of Trainyard)"
+)
 
 # As numbered in collectives/types.hpp, fusion/request.hpp and compress/compression.hpp.
 F64, F32, F16, BF16, F8E4M3, F8E5M2, I64, I32, I16, I8, U8, BOOL = range(12)
@@ -20,24 +24,73 @@ SUM, AVERAGE, MINIMUM, MAXIMUM, PRODUCT = range(5)
 ALLREDUCE, ADASUM, ALL_GATHER, BROADCAST, REDUCE_SCATTER, ALL_TO_ALL, BARRIER = range(7)
 INT8, LOW_RANK = 3, 4
 
-_text, _int, _long, _size, _real, _pointer = ctypes.c_char_p, ctypes.c_int32, ctypes.c_int64, ctypes.c_uint64, ctypes.c_double, ctypes.c_void_p
+_text = ctypes.c_char_p
+_int = ctypes.c_int32
+_long = ctypes.c_int64
+_size = ctypes.c_uint64
+_real = ctypes.c_double
+_pointer = ctypes.c_void_p
 
 
 class Options(ctypes.Structure):
-    _fields_ = [("rank", _int), ("ranks", _int), ("meeting_host", _text), ("meeting_port", _int), ("folder", _text), ("member", _pointer), ("secret", _text),
-                ("encrypt", _int), ("sockets_per_peer", _int), ("join_ms", _long), ("silence_ms", _long), ("plans", _text), ("deterministic", _int), ("said", _text), ("fusion_bytes", _size), ("cycle_us", ctypes.c_uint32),
-                ("cache_entries", ctypes.c_uint32), ("stall_report_ms", _long), ("stall_fail_ms", _long), ("reproducible", _int), ("autotune", _int),
-                ("autotune_log", _text)]
+    _fields_ = [
+        ("rank", _int),
+        ("ranks", _int),
+        ("meeting_host", _text),
+        ("meeting_port", _int),
+        ("folder", _text),
+        ("member", _pointer),
+        ("secret", _text),
+        ("encrypt", _int),
+        ("sockets_per_peer", _int),
+        ("join_ms", _long),
+        ("silence_ms", _long),
+        ("plans", _text),
+        ("deterministic", _int),
+        ("said", _text),
+        ("fusion_bytes", _size),
+        ("cycle_us", ctypes.c_uint32),
+        ("cache_entries", ctypes.c_uint32),
+        ("stall_report_ms", _long),
+        ("stall_fail_ms", _long),
+        ("reproducible", _int),
+        ("autotune", _int),
+        ("autotune_log", _text),
+    ]
 
 
 class Request(ctypes.Structure):
-    _fields_ = [("name", _text), ("operation", _int), ("type", _int), ("reduction", _int), ("root", _int), ("set", _int), ("priority", _int), ("compression", _int),
-                ("compression_rank", _int), ("input", _pointer), ("output", _pointer), ("input_count", _size), ("output_count", _size), ("dimensions", _int), ("splits_count", _int),
-                ("shape", ctypes.POINTER(_size)), ("splits", ctypes.POINTER(_size)), ("prescale", _real), ("postscale", _real)]
+    _fields_ = [
+        ("name", _text),
+        ("operation", _int),
+        ("type", _int),
+        ("reduction", _int),
+        ("root", _int),
+        ("set", _int),
+        ("priority", _int),
+        ("compression", _int),
+        ("compression_rank", _int),
+        ("input", _pointer),
+        ("output", _pointer),
+        ("input_count", _size),
+        ("output_count", _size),
+        ("dimensions", _int),
+        ("splits_count", _int),
+        ("shape", ctypes.POINTER(_size)),
+        ("splits", ctypes.POINTER(_size)),
+        ("prescale", _real),
+        ("postscale", _real),
+    ]
 
 
 class Seat(ctypes.Structure):
-    _fields_ = [("generation", _size), ("rank", _int), ("ranks", _int), ("local_rank", _int), ("local_ranks", _int)]
+    _fields_ = [
+        ("generation", _size),
+        ("rank", _int),
+        ("ranks", _int),
+        ("local_rank", _int),
+        ("local_ranks", _int),
+    ]
 
 
 _FUNCTIONS = {
@@ -67,8 +120,11 @@ _loaded = None
 
 def _check_version(here):
     if here != VERSION:
-        raise ImportError(f"the compiled engine of trainyard ({_LIBRARY}) is of version {here}, and trainyard-horovod needs version {VERSION}: they come from two checkouts. "
-                          f"Install both again: {_INSTALL}")
+        raise ImportError(
+            f"the compiled engine of trainyard ({_LIBRARY}) is of version {here}, and"
+            f" trainyard-horovod needs version {VERSION}: they come from two checkouts. Install"
+            f" both again: {_INSTALL}"
+        )
 
 
 def library(functions=None):
@@ -78,8 +134,10 @@ def library(functions=None):
         try:
             loaded = ctypes.CDLL(_LIBRARY)
         except OSError as failure:
-            raise ImportError(f"the compiled engine of trainyard cannot be loaded here: {failure}. It is compiled for one kind of processor and system. "
-                              f"Install it again: {_INSTALL}") from failure
+            raise ImportError(
+                f"the compiled engine of trainyard cannot be loaded here: {failure}. It is compiled"
+                f" for one kind of processor and system. Install it again: {_INSTALL}"
+            ) from failure
         _check_version(loaded.engine_version())
         _declare(loaded, _FUNCTIONS)
         _loaded = loaded
@@ -105,8 +163,11 @@ class Engine:
         self._engine = self._library.engine_join(ctypes.byref(options))
         if not self._engine:
             raise HorovodInternalError(said())
-        self.rank, self.size = self._library.engine_rank(self._engine), self._library.engine_ranks(self._engine)
-        self.heard = [self._library.engine_heard(self._engine, rank).decode() for rank in range(self.size)]
+        self.rank = self._library.engine_rank(self._engine)
+        self.size = self._library.engine_ranks(self._engine)
+        self.heard = [
+            self._library.engine_heard(self._engine, rank).decode() for rank in range(self.size)
+        ]
         self.hosts = [self._library.engine_host_of(self._engine, rank) for rank in range(self.size)]
 
     def leave(self):
@@ -116,13 +177,20 @@ class Engine:
 
     def _alive(self):
         if not self._engine:
-            raise HorovodInternalError("Horovod has been shut down: this operation was for the ranks before")
+            raise HorovodInternalError(
+                "Horovod has been shut down: this operation was for the ranks before"
+            )
         return self._engine
 
     def submit(self, requests):
         """-> a handle each. `requests`: of class Request; more than one complete together."""
         handles = (_long * len(requests))()
-        if self._library.engine_submit(self._alive(), (Request * len(requests))(*requests), len(requests), handles) != 0:
+        if (
+            self._library.engine_submit(
+                self._alive(), (Request * len(requests))(*requests), len(requests), handles
+            )
+            != 0
+        ):
             raise HorovodInternalError(said())
         return list(handles)
 
@@ -156,7 +224,9 @@ class Engine:
             self._library.engine_forget(self._engine, handle)
 
     def add_set(self, ranks):
-        number = self._library.engine_add_set(self._alive(), (_int * len(ranks))(*ranks), len(ranks))
+        number = self._library.engine_add_set(
+            self._alive(), (_int * len(ranks))(*ranks), len(ranks)
+        )
         if number < 0:
             raise HorovodInternalError(said())
         return number

@@ -2,12 +2,13 @@
 
 
 class HorovodInternalError(RuntimeError):
-    """An operation between ranks failed: a rank died, hangs, or asked for something else. Under elastic training the state
-    goes back to its last commit and those who are left go on."""
+    """An operation between ranks failed: a rank died, hangs, or asked for something else. Under
+    elastic training the state goes back to its last commit and those who are left go on."""
 
 
 class HostsUpdatedInterrupt(RuntimeError):
-    """Hosts came or go, nothing failed: what was computed stays. `skip_sync`: nobody new is there to be told the state."""
+    """Hosts came or go, nothing failed: what was computed stays. `skip_sync`:
+    nobody new is there to be told the state."""
 
     def __init__(self, skip_sync=False):
         super().__init__("the hosts of this training changed")

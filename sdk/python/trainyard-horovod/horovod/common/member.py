@@ -1,4 +1,5 @@
-"""This process as one of those that horovodrun started: it is given a rank, and another one when ranks came or went."""
+"""This process as one of those that horovodrun started: it is given a rank,
+and another one when ranks came or went."""
 
 import ctypes
 import os
@@ -21,9 +22,19 @@ class Member:
     def __init__(self, launch):
         self._library = engines.library(_FUNCTIONS)
         host = os.environ.get("HOROVOD_HOSTNAME", "localhost")
-        name = os.environ.get("TRAINYARD_MEMBER") or f"{host}/{os.environ.get('HOROVOD_LOCAL_RANK', '0')}"
+        name = (
+            os.environ.get("TRAINYARD_MEMBER")
+            or f"{host}/{os.environ.get('HOROVOD_LOCAL_RANK', '0')}"
+        )
         address, port = launch.service
-        self.address = self._library.member_connect(address.encode(), port, launch.secret.encode(), name.encode(), host.encode(), launch.rank)
+        self.address = self._library.member_connect(
+            address.encode(),
+            port,
+            launch.secret.encode(),
+            name.encode(),
+            host.encode(),
+            launch.rank,
+        )
         if not self.address:
             raise HorovodInternalError(engines.said())
         self.complaint = ""  # why the last generation ended, when it failed
@@ -31,7 +42,10 @@ class Member:
     def next_seat(self):
         seat, complaint, self.complaint = engines.Seat(), self.complaint, ""
         wait_ms = int(1000 * float(os.environ.get("HOROVOD_ELASTIC_TIMEOUT", 365 * 86400)))
-        if self._library.member_next(self.address, complaint.encode(), wait_ms, ctypes.byref(seat)) != 0:
+        if (
+            self._library.member_next(self.address, complaint.encode(), wait_ms, ctypes.byref(seat))
+            != 0
+        ):
             raise Dismissed(engines.said())
         return seat
 
@@ -47,7 +61,8 @@ class Member:
 
 
 class Dismissed(SystemExit):
-    """There is no rank for this process any more: its host goes, or the training ended. Not an error of the script."""
+    """There is no rank for this process any more: its host goes, or the training ended.
+    Not an error of the script."""
 
     def __init__(self, words):
         super().__init__(0)

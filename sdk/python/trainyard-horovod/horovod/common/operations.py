@@ -1,4 +1,5 @@
-"""Collective operations on memory, for the frameworks: they say where tensors lie, and wrap what comes back."""
+"""Collective operations on memory, for the frameworks: they say where tensors lie,
+and wrap what comes back."""
 
 import ctypes
 import dataclasses
@@ -48,7 +49,14 @@ class Reduction:
 
 Average, Sum, Adasum = Reduction("Average", 0), Reduction("Sum", 1), Reduction("Adasum", 2)
 Min, Max, Product = Reduction("Min", 3), Reduction("Max", 4), Reduction("Product", 5)
-_REDUCTIONS = {Average: engine.AVERAGE, Sum: engine.SUM, Adasum: engine.SUM, Min: engine.MINIMUM, Max: engine.MAXIMUM, Product: engine.PRODUCT}
+_REDUCTIONS = {
+    Average: engine.AVERAGE,
+    Sum: engine.SUM,
+    Adasum: engine.SUM,
+    Min: engine.MINIMUM,
+    Max: engine.MAXIMUM,
+    Product: engine.PRODUCT,
+}
 
 
 def op_of(op, average):
@@ -63,14 +71,17 @@ def op_of(op, average):
 
 
 class Names:
-    """Names for tensors that the user gave none: the same on all ranks, which make the same calls in the same order."""
+    """Names for tensors that the user gave none: the same on all ranks,
+    which make the same calls in the same order."""
 
     def __init__(self):
         self.generation, self.counters = None, {}
 
     def next(self, what, number):
         if self.generation != basics.generation():
-            self.generation, self.counters = basics.generation(), {}  # ranks that came later count from nought too
+            # ranks that came later count from nought too
+            self.generation = basics.generation()
+            self.counters = {}
         return f"{what}.noname.{next(self.counters.setdefault((what, number), itertools.count(1)))}"
 
 
@@ -79,7 +90,10 @@ _names = Names()
 
 def name_for(name, what, process_set, compression=None):
     if not name and isinstance(compression, Remembering):
-        raise ValueError("what this compression loses is remembered by the tensor's name, to be brought in the next step: give it one")
+        raise ValueError(
+            "what this compression loses is remembered by the tensor's name, to be brought in the"
+            " next step: give it one"
+        )
     return f"{what}.{name}" if name else _names.next(what, process_set.process_set_id)
 
 
@@ -87,10 +101,25 @@ def _sizes(values):
     return (ctypes.c_uint64 * len(values))(*values)
 
 
-def request(operation, name, process_set, given, output=None, op=Sum, prescale=1.0, postscale=1.0, root=0, splits=(), compression=None):
-    """`given`, `output`: Buffer. Without an output the engine keeps what comes, until the handle is waited for."""
+def request(
+    operation,
+    name,
+    process_set,
+    given,
+    output=None,
+    op=Sum,
+    prescale=1.0,
+    postscale=1.0,
+    root=0,
+    splits=(),
+    compression=None,
+):
+    """`given`, `output`: Buffer. Without an output the engine keeps what comes,
+    until the handle is waited for."""
     if process_set.process_set_id is None:
-        raise ValueError(f"{process_set} was not added: add_process_set or init(process_sets=[..]) do")
+        raise ValueError(
+            f"{process_set} was not added: add_process_set or init(process_sets=[..]) do"
+        )
     made = engine.Request()
     made.name = name.encode()
     if op == Adasum and operation == engine.ALLREDUCE:
@@ -105,7 +134,9 @@ def request(operation, name, process_set, given, output=None, op=Sum, prescale=1
     made.prescale, made.postscale = prescale, postscale
     if isinstance(compression, Remembering):
         if operation != engine.ALLREDUCE or op not in (Sum, Average):
-            raise ValueError("of what this compression makes smaller, there are sums and averages by allreduce")
+            raise ValueError(
+                "of what this compression makes smaller, there are sums and averages by allreduce"
+            )
         if given.type == engine.F32:
             made.compression, made.compression_rank = compression.kind, compression.rank
     return made
@@ -123,7 +154,8 @@ class Pending:
         return all(self._engine.done(handle) for handle in self._handles)
 
     def wait(self):
-        """-> what `finish` makes of the handles. Waits for all of them, also when one fails: their memory is in use."""
+        """-> what `finish` makes of the handles. Waits for all of them, also when one fails:
+        their memory is in use."""
         failure = None
         for handle in self._handles:
             try:
@@ -179,4 +211,8 @@ def join():
 
 def barrier(process_set):
     nothing = Buffer(0, (0,), engine.U8, None)
-    Pending([request(engine.BARRIER, name_for(None, "barrier", process_set), process_set, nothing)], lambda _: None, ()).wait()
+    Pending(
+        [request(engine.BARRIER, name_for(None, "barrier", process_set), process_set, nothing)],
+        lambda _: None,
+        (),
+    ).wait()

@@ -4,11 +4,14 @@ from horovod.common import basics
 
 
 class ProcessSet:
-    """Of these ranks. Joined to the others' by add_process_set or init(process_sets=..), on all ranks alike."""
+    """Of these ranks. Joined to the others' by add_process_set or init(process_sets=..),
+    on all ranks alike."""
 
     def __init__(self, ranks_or_comm):
         if not isinstance(ranks_or_comm, (list, tuple, range)):
-            raise ValueError("a ProcessSet is made of a list of ranks; MPI communicators are not known here")
+            raise ValueError(
+                "a ProcessSet is made of a list of ranks; MPI communicators are not known here"
+            )
         self.ranks = sorted({int(rank) for rank in ranks_or_comm})
         self.process_set_id = None
 
@@ -58,15 +61,20 @@ _sets = {}  # by number
 
 
 def add_process_set(process_set):
-    """Called by all ranks with the same ranks, in the same order of calls -> the set, ready for use."""
+    """Called by all ranks with the same ranks, in the same order of calls -> the set,
+    ready for use."""
     if not isinstance(process_set, ProcessSet):
         process_set = ProcessSet(process_set)
     if process_set is global_process_set or process_set.process_set_id is not None:
         raise ValueError(f"{process_set} is there already")
-    if process_set.ranks == list(range(basics.size())) or any(each.ranks == process_set.ranks for each in _sets.values()):
+    if process_set.ranks == list(range(basics.size())) or any(
+        each.ranks == process_set.ranks for each in _sets.values()
+    ):
         raise ValueError(f"a process set of the ranks {process_set.ranks} is there already")
     if not process_set.ranks or process_set.ranks[0] < 0 or process_set.ranks[-1] >= basics.size():
-        raise ValueError(f"a process set of the ranks {process_set.ranks}, and there are {basics.size()}")
+        raise ValueError(
+            f"a process set of the ranks {process_set.ranks}, and there are {basics.size()}"
+        )
     process_set.process_set_id = basics.engine().add_set(process_set.ranks)
     _sets[process_set.process_set_id] = process_set
     return process_set

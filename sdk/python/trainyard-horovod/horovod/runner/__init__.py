@@ -8,39 +8,93 @@ import tempfile
 from horovod.common import objects
 
 
-def run(func, args=(), kwargs=None, np=1, min_np=None, max_np=None, slots=None, reset_limit=None, hosts=None, hostfile=None, start_timeout=None, ssh_port=None,
-        ssh_identity_file=None, disable_cache=None, output_filename=None, verbose=None, use_gloo=None, use_mpi=None, mpi_args=None, network_interface=None,
-        network_interfaces=None, executable=None, prefix_output_with_timestamp=False, elastic_timeout=None):
-    """Calls func(*args, **kwargs) on each of `np` ranks -> what they returned, by rank. Hosts as for horovodrun; others than
-    this one must see this one's folder for temporary files."""
+def run(
+    func,
+    args=(),
+    kwargs=None,
+    np=1,
+    min_np=None,
+    max_np=None,
+    slots=None,
+    reset_limit=None,
+    hosts=None,
+    hostfile=None,
+    start_timeout=None,
+    ssh_port=None,
+    ssh_identity_file=None,
+    disable_cache=None,
+    output_filename=None,
+    verbose=None,
+    use_gloo=None,
+    use_mpi=None,
+    mpi_args=None,
+    network_interface=None,
+    network_interfaces=None,
+    executable=None,
+    prefix_output_with_timestamp=False,
+    elastic_timeout=None,
+):
+    """Calls func(*args, **kwargs) on each of `np` ranks -> what they returned, by rank. Hosts as
+    for horovodrun; others than this one must see this one's folder for temporary files."""
     from horovod.runner import launch, settings, task
 
     if min_np is not None or max_np is not None:
-        raise ValueError("run() starts a fixed number of ranks; horovodrun --min-np starts a script whose ranks come and go")
+        raise ValueError(
+            "run() starts a fixed number of ranks; horovodrun --min-np starts a script whose ranks"
+            " come and go"
+        )
     results = {}
 
     def catch(rank, line):
         if not line.startswith(task.MARK):
             return False
-        results[rank] = objects.loads(base64.b64decode(line[len(task.MARK):]))
+        results[rank] = objects.loads(base64.b64decode(line[len(task.MARK) :]))
         return True
 
     with tempfile.TemporaryDirectory(prefix="horovod-run-") as folder:
         path = os.path.join(folder, "function")
         with open(path, "wb") as file:
-            # Without cloudpickle a function of the script is found by running the script, as multiprocessing does.
-            main = "" if objects.takes_functions else getattr(sys.modules["__main__"], "__file__", "")
-            if not main and not objects.takes_functions and getattr(func, "__module__", "") == "__main__":
-                raise ValueError("a function that was typed in, or of python -c, can only be sent with cloudpickle, which is not installed")
-            file.write(objects.dumps(os.path.abspath(main) if main else "") + objects.dumps((func, tuple(args), dict(kwargs or {}))))
+            # Without cloudpickle a function of the script is found by running the script,
+            # as multiprocessing does.
+            main = (
+                "" if objects.takes_functions else getattr(sys.modules["__main__"], "__file__", "")
+            )
+            if (
+                not main
+                and not objects.takes_functions
+                and getattr(func, "__module__", "") == "__main__"
+            ):
+                raise ValueError(
+                    "a function that was typed in, or of python -c, can only be sent with"
+                    " cloudpickle, which is not installed"
+                )
+            file.write(
+                objects.dumps(os.path.abspath(main) if main else "")
+                + objects.dumps((func, tuple(args), dict(kwargs or {})))
+            )
         # What the function was defined in must be found there too.
         found = os.pathsep.join(each or os.getcwd() for each in sys.path)
-        code = launch.run_static(settings.Settings(
-            [executable or sys.executable, "-m", "horovod.runner.task"], np=np, hosts=hosts or "", hostfile=hostfile or "", slots=slots or 1,
-            start_timeout=start_timeout or 600, ssh_port=ssh_port, ssh_identity=ssh_identity_file or "", outputs=output_filename or "", verbose=bool(verbose),
-            timestamps=prefix_output_with_timestamp, variables={"TRAINYARD_FUNCTION": path, "PYTHONPATH": found}, catch=catch))
+        code = launch.run_static(
+            settings.Settings(
+                [executable or sys.executable, "-m", "horovod.runner.task"],
+                np=np,
+                hosts=hosts or "",
+                hostfile=hostfile or "",
+                slots=slots or 1,
+                start_timeout=start_timeout or 600,
+                ssh_port=ssh_port,
+                ssh_identity=ssh_identity_file or "",
+                outputs=output_filename or "",
+                verbose=bool(verbose),
+                timestamps=prefix_output_with_timestamp,
+                variables={"TRAINYARD_FUNCTION": path, "PYTHONPATH": found},
+                catch=catch,
+            )
+        )
     if code != 0:
-        said = "\n".join(f"rank {rank}: {value}" for rank, (good, value) in sorted(results.items()) if not good)
+        said = "\n".join(
+            f"rank {rank}: {value}" for rank, (good, value) in sorted(results.items()) if not good
+        )
         raise RuntimeError(f"horovod.run failed with exit code {code}\n{said}")
     missing = [rank for rank in range(np) if rank not in results]
     if missing:

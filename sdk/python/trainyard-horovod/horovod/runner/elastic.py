@@ -1,5 +1,5 @@
-"""Ranks that come and go: hosts are looked for again and again, processes started where there is room, and those that
-failed are started anew until their host is given up.
+"""Ranks that come and go: hosts are looked for again and again, processes started where there is
+room, and those that failed are started anew until their host is given up.
 
 What happens to hosts and processes is decided by `Fleet`, which touches nothing; `Driver` does it.
 """
@@ -101,7 +101,7 @@ class Fleet:
             return None
         site.blacklisted, site.again_at = True, None
         if self.cooldown:
-            site.again_at = now + min(self.cooldown[0] * 2 ** site.given_up, self.cooldown[1])
+            site.again_at = now + min(self.cooldown[0] * 2**site.given_up, self.cooldown[1])
         site.given_up += 1
         return worker.host
 
@@ -115,7 +115,10 @@ class Fleet:
 
     def may_come(self):
         """Whether a host that is given up will be tried again."""
-        return any(site.blacklisted and site.again_at is not None and site.slots for site in self.sites.values())
+        return any(
+            site.blacklisted and site.again_at is not None and site.slots
+            for site in self.sites.values()
+        )
 
 
 class Driver:
@@ -135,8 +138,14 @@ class Driver:
         local = not self._settings.discovery and all(places.is_local(name) for name in names)
         self._address = places.address_towards(names)
         settings = self._settings
-        self._service = Service("127.0.0.1" if local else "0.0.0.0", self._secret, settings.min_np, settings.max_np, settings.elastic_timeout,
-                                settings.reset_limit + 1 if settings.reset_limit else 0)
+        self._service = Service(
+            "127.0.0.1" if local else "0.0.0.0",
+            self._secret,
+            settings.min_np,
+            settings.max_np,
+            settings.elastic_timeout,
+            settings.reset_limit + 1 if settings.reset_limit else 0,
+        )
         try:
             return self._loop()
         finally:
@@ -150,8 +159,17 @@ class Driver:
 
             return launch.hosts_of(self._settings)
         try:
-            said = subprocess.run([self._settings.discovery] if os.path.exists(self._settings.discovery) else ["sh", "-c", self._settings.discovery], stdin=subprocess.DEVNULL,
-                                  stdout=subprocess.PIPE, timeout=DISCOVERY_SECONDS_MAX, check=True).stdout.decode()
+            said = subprocess.run(
+                (
+                    [self._settings.discovery]
+                    if os.path.exists(self._settings.discovery)
+                    else ["sh", "-c", self._settings.discovery]
+                ),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                timeout=DISCOVERY_SECONDS_MAX,
+                check=True,
+            ).stdout.decode()
             lines = [line for line in said.splitlines() if line.strip()]
             return places.merged([places.parse(line, self._settings.slots)[0] for line in lines])
         except (OSError, subprocess.SubprocessError, places.Wrong) as failure:
@@ -167,7 +185,10 @@ class Driver:
             if hosts:
                 return hosts
             if time.monotonic() > deadline:
-                raise places.Wrong(f"no host was found within {self._settings.elastic_timeout:.0f} s (--elastic-timeout)")
+                raise places.Wrong(
+                    f"no host was found within {self._settings.elastic_timeout:.0f} s"
+                    " (--elastic-timeout)"
+                )
             time.sleep(LOOK_SECONDS)
 
     def _loop(self):
@@ -183,16 +204,28 @@ class Driver:
             if not self._processes:
                 if self._fleet.done:
                     return 0
-                if self._fleet.slots() == 0 and not self._fleet.may_come() and not self._settings.discovery:
+                if (
+                    self._fleet.slots() == 0
+                    and not self._fleet.may_come()
+                    and not self._settings.discovery
+                ):
                     self._say("no host is left: all were given up after failures")
                     return 1
             few_since = (few_since or now) if not self._fleet.done and self._few() else None
             if few_since and now - few_since > self._settings.elastic_timeout:
-                self._say(f"fewer than {self._settings.min_np} ranks for {self._settings.elastic_timeout:.0f} s (--elastic-timeout): {self._service.missing() or 'none came'}")
+                self._say(
+                    f"fewer than {self._settings.min_np} ranks for"
+                    f" {self._settings.elastic_timeout:.0f} s (--elastic-timeout):"
+                    f" {self._service.missing() or 'none came'}"
+                )
                 return 1
 
     def _few(self):
-        return self._generation_ranks < self._settings.min_np or self._service.missing() != "" or not self._processes
+        return (
+            self._generation_ranks < self._settings.min_np
+            or self._service.missing() != ""
+            or not self._processes
+        )
 
     def _look(self, first):
         hosts = self._discover()
@@ -213,14 +246,31 @@ class Driver:
         from horovod.runner import launch
 
         for worker in self._fleet.to_start(now):
-            # Those of the beginning are worth waiting for; whoever comes later is let in when it is there.
+            # Those of the beginning are worth waiting for;
+            # whoever comes later is let in when it is there.
             if self._generation_ranks == 0:
                 self._service.expect(worker.name)
             number = worker.name.rsplit("#", 1)[1]
-            outputs = os.path.join(self._settings.outputs, f"worker.{number}") if self._settings.outputs else None
+            outputs = (
+                os.path.join(self._settings.outputs, f"worker.{number}")
+                if self._settings.outputs
+                else None
+            )
             self._processes[worker.name] = launch.start(
-                self._settings, worker.host, worker.slot, worker.name, f"[{worker.name}]", self._address, self._service.port, self._secret,
-                {"HOROVOD_ELASTIC": "1", "HOROVOD_ELASTIC_TIMEOUT": str(self._settings.elastic_timeout + 60)}, outputs)
+                self._settings,
+                worker.host,
+                worker.slot,
+                worker.name,
+                f"[{worker.name}]",
+                self._address,
+                self._service.port,
+                self._secret,
+                {
+                    "HOROVOD_ELASTIC": "1",
+                    "HOROVOD_ELASTIC_TIMEOUT": str(self._settings.elastic_timeout + 60),
+                },
+                outputs,
+            )
 
     def _hear(self):
         happened = self._service.next(TICK_SECONDS)
@@ -251,7 +301,11 @@ class Driver:
             given_up = self._fleet.ended(name, bool(why) and not worker.told_to_leave, now)
             if given_up:
                 site = self._fleet.sites[given_up]
-                self._say(f"host {given_up} is given up{'' if site.again_at is None else f' for {site.again_at - now:.0f} s'}: {FAILURES_MAX} of its processes failed")
+                self._say(
+                    f"host {given_up} is given"
+                    f" up{'' if site.again_at is None else f' for {site.again_at - now:.0f} s'}:"
+                    f" {FAILURES_MAX} of its processes failed"
+                )
 
     @staticmethod
     def _say(words):

@@ -40,7 +40,7 @@ def _host(text, slots):
 
 
 def parse(text, slots=1):
-    """"h1:2,h2:4" -> hosts; `slots` for those that do not say."""
+    """ "h1:2,h2:4" -> hosts; `slots` for those that do not say."""
     hosts = [_host(each, slots) for each in text.split(",") if each.strip()]
     if not hosts:
         raise Wrong("no host is named")
@@ -75,7 +75,10 @@ def assign(hosts, count):
     """The first `count` slots in the order of the hosts, ranks of a host one after the other."""
     there = sum(host.slots for host in hosts)
     if count > there:
-        raise Wrong(f"{count} ranks were asked for, and the hosts have {there} slots: {', '.join(f'{host.name}:{host.slots}' for host in hosts)}")
+        raise Wrong(
+            f"{count} ranks were asked for, and the hosts have {there} slots:"
+            f" {', '.join(f'{host.name}:{host.slots}' for host in hosts)}"
+        )
     used, left = [], count
     for host in hosts:
         used.append((host.name, min(host.slots, left)))
@@ -84,7 +87,9 @@ def assign(hosts, count):
     for place, (name, local_size) in enumerate(used):
         for local_rank in range(local_size):
             across = [other for other, (_, size) in enumerate(used) if size > local_rank]
-            slots.append(Slot(name, rank, count, local_rank, local_size, across.index(place), len(across)))
+            slots.append(
+                Slot(name, rank, count, local_rank, local_size, across.index(place), len(across))
+            )
             rank += 1
     return slots
 
@@ -100,7 +105,9 @@ def is_local(name):
         if address.startswith("127.") or address == "::1":
             return True
         # Ours, if we can listen there.
-        with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM) as probe:
+        with socket.socket(
+            socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM
+        ) as probe:
             try:
                 probe.bind((address, 0))
                 return True

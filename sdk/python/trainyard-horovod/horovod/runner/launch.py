@@ -1,8 +1,8 @@
 """horovodrun: starts the ranks of a script, here and over ssh, and ends them all when one fails.
 
-    horovodrun -np 4 python train.py
-    horovodrun -np 8 -H one:4,two:4 python train.py
-    horovodrun --min-np 2 --max-np 8 --host-discovery-script ./hosts.sh python train.py
+horovodrun -np 4 python train.py
+horovodrun -np 8 -H one:4,two:4 python train.py
+horovodrun --min-np 2 --max-np 8 --host-discovery-script ./hosts.sh python train.py
 """
 
 import os
@@ -14,7 +14,6 @@ import time
 from horovod.runner import hosts as places
 from horovod.runner import processes, settings as options
 from horovod.runner.service import SEATED, Service
-
 
 BLAME_SECONDS = 0.3  # in which those that fail because of another one do
 
@@ -39,19 +38,54 @@ def hosts_of(settings):
             return places.parse_file(file.read(), settings.slots)
     if settings.hosts:
         return places.parse(settings.hosts, settings.slots)
-    return [places.Host("localhost", max(settings.np, settings.max_np or 0) if settings.elastic else settings.np)]
+    return [
+        places.Host(
+            "localhost", max(settings.np, settings.max_np or 0) if settings.elastic else settings.np
+        )
+    ]
 
 
-def start(settings, host, local_rank, name, label, address, port, secret, variables, outputs=None, catch=None):
+def start(
+    settings,
+    host,
+    local_rank,
+    name,
+    label,
+    address,
+    port,
+    secret,
+    variables,
+    outputs=None,
+    catch=None,
+):
     """One rank's process."""
-    ours = {**settings.variables, "HOROVOD_HOSTNAME": host, "HOROVOD_LOCAL_RANK": str(local_rank), "HOROVOD_GLOO_RENDEZVOUS_ADDR": address,
-            "HOROVOD_GLOO_RENDEZVOUS_PORT": str(port), "HOROVOD_CONTROLLER": "gloo", "HOROVOD_CPU_OPERATIONS": "gloo", "HOROVOD_START_TIMEOUT": str(settings.start_timeout),
-            "TRAINYARD_SECRET": secret, "TRAINYARD_MEMBER": name, "PYTHONUNBUFFERED": "1", **variables}
+    ours = {
+        **settings.variables,
+        "HOROVOD_HOSTNAME": host,
+        "HOROVOD_LOCAL_RANK": str(local_rank),
+        "HOROVOD_GLOO_RENDEZVOUS_ADDR": address,
+        "HOROVOD_GLOO_RENDEZVOUS_PORT": str(port),
+        "HOROVOD_CONTROLLER": "gloo",
+        "HOROVOD_CPU_OPERATIONS": "gloo",
+        "HOROVOD_START_TIMEOUT": str(settings.start_timeout),
+        "TRAINYARD_SECRET": secret,
+        "TRAINYARD_MEMBER": name,
+        "PYTHONUNBUFFERED": "1",
+        **variables,
+    }
     local = places.is_local(host)
     if not local:
         ours = {**options.passed_on(os.environ), **ours}
-    return processes.Process(settings.command, ours, host=None if local else host, ssh=settings.ssh, label=label if settings.labels else "", outputs=outputs,
-                             timestamps=settings.timestamps, catch=catch)
+    return processes.Process(
+        settings.command,
+        ours,
+        host=None if local else host,
+        ssh=settings.ssh,
+        label=label if settings.labels else "",
+        outputs=outputs,
+        timestamps=settings.timestamps,
+        catch=catch,
+    )
 
 
 def run_static(settings):
@@ -61,17 +95,46 @@ def run_static(settings):
     names = [slot.host for slot in slots]
     address = places.address_towards(names)
     secret = secrets.token_hex(32)
-    service = Service("127.0.0.1" if address == "127.0.0.1" else "::" if ":" in address else "0.0.0.0", secret, settings.np, settings.np, settings.start_timeout)
+    service = Service(
+        "127.0.0.1" if address == "127.0.0.1" else "::" if ":" in address else "0.0.0.0",
+        secret,
+        settings.np,
+        settings.np,
+        settings.start_timeout,
+    )
     running = {}
     try:
         for slot in slots:
             name = f"{slot.host}/{slot.local_rank}"
             service.expect(name)
-            variables = {"HOROVOD_RANK": str(slot.rank), "HOROVOD_SIZE": str(slot.size), "HOROVOD_LOCAL_SIZE": str(slot.local_size), "HOROVOD_CROSS_RANK": str(slot.cross_rank),
-                         "HOROVOD_CROSS_SIZE": str(slot.cross_size)}
-            outputs = os.path.join(settings.outputs, f"rank.{slot.rank}") if settings.outputs else None
-            catch = (lambda line, rank=slot.rank: settings.catch(rank, line)) if settings.catch else None
-            running[slot.rank] = start(settings, slot.host, slot.local_rank, name, f"[{slot.rank}]", address, service.port, secret, variables, outputs, catch)
+            variables = {
+                "HOROVOD_RANK": str(slot.rank),
+                "HOROVOD_SIZE": str(slot.size),
+                "HOROVOD_LOCAL_SIZE": str(slot.local_size),
+                "HOROVOD_CROSS_RANK": str(slot.cross_rank),
+                "HOROVOD_CROSS_SIZE": str(slot.cross_size),
+            }
+            outputs = (
+                os.path.join(settings.outputs, f"rank.{slot.rank}") if settings.outputs else None
+            )
+            catch = (
+                (lambda line, rank=slot.rank: settings.catch(rank, line))
+                if settings.catch
+                else None
+            )
+            running[slot.rank] = start(
+                settings,
+                slot.host,
+                slot.local_rank,
+                name,
+                f"[{slot.rank}]",
+                address,
+                service.port,
+                secret,
+                variables,
+                outputs,
+                catch,
+            )
         return watch(settings, slots, running, service)
     finally:
         processes.end_all(list(running.values()))
@@ -93,18 +156,30 @@ def watch(settings, slots, running, service):
         if any(process.poll() for process in left.values()):
             time.sleep(BLAME_SECONDS)
             # One that was killed before those that noticed and failed of it.
-            failed = sorted((process.poll() > 0, rank) for rank, process in left.items() if process.poll())
+            failed = sorted(
+                (process.poll() > 0, rank) for rank, process in left.items() if process.poll()
+            )
             rank = failed[0][1]
             left[rank].drain()
             code = left[rank].poll()
-            say(f"rank {rank} on {slots[rank].host} failed: {processes.how_it_ended(code)}. The other ranks are ended.")
+            say(
+                f"rank {rank} on {slots[rank].host} failed: {processes.how_it_ended(code)}. The"
+                " other ranks are ended."
+            )
             return code if code > 0 else 128 - code
         for rank in [rank for rank, process in left.items() if process.poll() == 0]:
             left.pop(rank).drain()
         # Ranks that never call init() need nobody.
         if not met and came and time.monotonic() > deadline:
-            missing = [f"rank {slot.rank} on {slot.host}" for slot in slots if f"{slot.host}/{slot.local_rank}" not in came]
-            say(f"{', '.join(missing)} did not come within {settings.start_timeout:.0f} s (--start-timeout)")
+            missing = [
+                f"rank {slot.rank} on {slot.host}"
+                for slot in slots
+                if f"{slot.host}/{slot.local_rank}" not in came
+            ]
+            say(
+                f"{', '.join(missing)} did not come within {settings.start_timeout:.0f} s"
+                " (--start-timeout)"
+            )
             return 1
     return 0
 
@@ -125,10 +200,22 @@ def check_build():
     for name, module in frameworks:
         print(f"    {mark(importlib.util.find_spec(module) is not None)} {name}")
     print("    [ ] MXNet\n\nAvailable Controllers:")
-    print(f"    {mark(basics.mpi_built())} MPI\n    {mark(basics.gloo_built())} Gloo\n\nAvailable Tensor Operations:")
-    for name, there in (("NCCL", basics.nccl_built()), ("DDL", basics.ddl_built()), ("CCL", basics.ccl_built()), ("MPI", basics.mpi_built()), ("Gloo", basics.gloo_built())):
+    print(
+        f"    {mark(basics.mpi_built())} MPI\n    {mark(basics.gloo_built())} Gloo\n\nAvailable"
+        " Tensor Operations:"
+    )
+    for name, there in (
+        ("NCCL", basics.nccl_built()),
+        ("DDL", basics.ddl_built()),
+        ("CCL", basics.ccl_built()),
+        ("MPI", basics.mpi_built()),
+        ("Gloo", basics.gloo_built()),
+    ):
         print(f"    {mark(there)} {name}")
-    print("\nGloo stands for what works without MPI: here Trainyard's own collectives, over shared memory and TCP.")
+    print(
+        "\nGloo stands for what works without MPI: here Trainyard's own collectives, over shared"
+        " memory and TCP."
+    )
     return 0
 
 

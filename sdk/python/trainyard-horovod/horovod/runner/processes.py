@@ -1,4 +1,5 @@
-"""The processes of ranks: started here or over ssh, their lines passed on, ended with all that they started."""
+"""The processes of ranks: started here or over ssh, their lines passed on,
+ended with all that they started."""
 
 import base64
 import os
@@ -12,14 +13,15 @@ import time
 GRACE_SECONDS = 5  # between asking a process to end and ending it
 _print_lock = threading.Lock()
 
-# What a remote shell is told over ssh's input, so that no variable (the secret is one) is seen in a list of processes. The
-# command is ended when the connection is: whoever started it is gone then.
+# What a remote shell is told over ssh's input, so that no variable (the secret is one) is seen in a
+# list of processes. The command is ended when the connection is: whoever started it is gone then.
 _REMOTE = """cd {folder} 2>/dev/null || true
 {exports}
 exec 3<&0
 setsid {command} </dev/null 3<&- &
 child=$!
-( cat <&3 >/dev/null; kill -s TERM -- -$child; sleep {grace}; kill -s KILL -- -$child ) 2>/dev/null &
+( cat <&3 >/dev/null; kill -s TERM -- -$child; sleep {grace}; kill -s KILL -- -$child
+) 2>/dev/null &
 watch=$!
 wait $child
 code=$?
@@ -29,26 +31,66 @@ exit $code
 
 
 def remote_script(command, variables, folder):
-    exports = "\n".join(f"export {name}={shlex.quote(value)}" for name, value in sorted(variables.items()))
-    return _REMOTE.format(folder=shlex.quote(folder), exports=exports, command=" ".join(shlex.quote(word) for word in command), grace=GRACE_SECONDS)
+    exports = "\n".join(
+        f"export {name}={shlex.quote(value)}" for name, value in sorted(variables.items())
+    )
+    return _REMOTE.format(
+        folder=shlex.quote(folder),
+        exports=exports,
+        command=" ".join(shlex.quote(word) for word in command),
+        grace=GRACE_SECONDS,
+    )
 
 
 class Process:
-    """One rank's. `label` is what its lines begin with; `catch(line)` may take a line of its output for itself."""
+    """One rank's. `label` is what its lines begin with;
+    `catch(line)` may take a line of its output for itself."""
 
-    def __init__(self, command, variables, host=None, ssh=(), label="", folder=None, outputs=None, catch=None, timestamps=False):
+    def __init__(
+        self,
+        command,
+        variables,
+        host=None,
+        ssh=(),
+        label="",
+        folder=None,
+        outputs=None,
+        catch=None,
+        timestamps=False,
+    ):
         self.host, self.label, self._timestamps, self._catch = host, label, timestamps, catch
         if host is None:
-            self._process = subprocess.Popen(command, env={**os.environ, **variables}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+            self._process = subprocess.Popen(
+                command,
+                env={**os.environ, **variables},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+            )
         else:
-            line = base64.b64encode(remote_script(command, variables, folder or os.getcwd()).encode()) + b"\n"
-            shell = "exec sh -c 'IFS= read -r line; eval \"$(printf %s \"$line\" | base64 -d)\"'"
-            self._process = subprocess.Popen([*ssh, host, shell], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+            line = (
+                base64.b64encode(remote_script(command, variables, folder or os.getcwd()).encode())
+                + b"\n"
+            )
+            shell = 'exec sh -c \'IFS= read -r line; eval "$(printf %s "$line" | base64 -d)"\''
+            self._process = subprocess.Popen(
+                [*ssh, host, shell],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+            )
             self._process.stdin.write(line)
             self._process.stdin.flush()  # and left open: its end is the remote side's signal
         self._readers = []
-        for name, stream, ours in (("stdout", self._process.stdout, sys.stdout), ("stderr", self._process.stderr, sys.stderr)):
-            reader = threading.Thread(target=self._pass_on, args=(name, stream, ours, outputs), daemon=True)
+        for name, stream, ours in (
+            ("stdout", self._process.stdout, sys.stdout),
+            ("stderr", self._process.stderr, sys.stderr),
+        ):
+            reader = threading.Thread(
+                target=self._pass_on, args=(name, stream, ours, outputs), daemon=True
+            )
             reader.start()
             self._readers.append(reader)
 
@@ -82,7 +124,8 @@ class Process:
         return self._process.poll()
 
     def drain(self):
-        """After it ended: until its last lines are out, or whoever else holds its output (a child of its) is waited for enough."""
+        """After it ended: until its last lines are out,
+        or whoever else holds its output (a child of its) is waited for enough."""
         for reader in self._readers:
             reader.join(1)
 

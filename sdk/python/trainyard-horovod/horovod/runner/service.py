@@ -13,7 +13,17 @@ _FUNCTIONS = {
     "service_expect": (None, [_pointer, _text]),
     "service_gone": (None, [_pointer, _text, _text]),
     "service_host": (None, [_pointer, _text, _int]),
-    "service_next": (_int, [_pointer, _long, ctypes.POINTER(_text), ctypes.POINTER(_text), ctypes.POINTER(ctypes.c_uint64), ctypes.POINTER(_int)]),
+    "service_next": (
+        _int,
+        [
+            _pointer,
+            _long,
+            ctypes.POINTER(_text),
+            ctypes.POINTER(_text),
+            ctypes.POINTER(ctypes.c_uint64),
+            ctypes.POINTER(_int),
+        ],
+    ),
     "service_missing": (_text, [_pointer]),
 }
 
@@ -21,7 +31,15 @@ _FUNCTIONS = {
 class Service:
     def __init__(self, address, secret, least, most, settle_seconds, generations_max=0):
         self._library = engines.library(_FUNCTIONS)
-        self._service = self._library.service_start(address.encode(), 0, secret.encode(), least, most, int(1000 * settle_seconds), generations_max)
+        self._service = self._library.service_start(
+            address.encode(),
+            0,
+            secret.encode(),
+            least,
+            most,
+            int(1000 * settle_seconds),
+            generations_max,
+        )
         if not self._service:
             raise RuntimeError(engines.said())
         self.port = self._library.service_port(self._service)
@@ -49,5 +67,22 @@ class Service:
     def next(self, seconds):
         """What happened -> (kind, name, words, generation, ranks), or None."""
         name, words, generation, ranks = _text(), _text(), ctypes.c_uint64(), _int()
-        kind = self._library.service_next(self._service, int(1000 * seconds), ctypes.byref(name), ctypes.byref(words), ctypes.byref(generation), ctypes.byref(ranks))
-        return (kind, name.value.decode(errors="replace"), words.value.decode(errors="replace"), generation.value, ranks.value) if kind else None
+        kind = self._library.service_next(
+            self._service,
+            int(1000 * seconds),
+            ctypes.byref(name),
+            ctypes.byref(words),
+            ctypes.byref(generation),
+            ctypes.byref(ranks),
+        )
+        return (
+            (
+                kind,
+                name.value.decode(errors="replace"),
+                words.value.decode(errors="replace"),
+                generation.value,
+                ranks.value,
+            )
+            if kind
+            else None
+        )

@@ -28,7 +28,8 @@ class Settings:
     ssh_port: typing.Optional[int] = None
     ssh_identity: str = ""
     variables: dict = dataclasses.field(default_factory=dict)
-    notes: list = dataclasses.field(default_factory=list)  # options that are understood and mean nothing here
+    # options that are understood and mean nothing here
+    notes: list = dataclasses.field(default_factory=list)
     check_build: bool = False
     version: bool = False
     catch: typing.Optional[typing.Callable] = None  # (slot or rank, line) -> whether it was taken
@@ -49,7 +50,11 @@ class Settings:
 
 # Options that only set a variable for the ranks: (option, variable, how its value is written).
 _TUNING = [
-    ("--fusion-threshold-mb", "HOROVOD_FUSION_THRESHOLD", lambda value: str(int(float(value) * 1048576))),
+    (
+        "--fusion-threshold-mb",
+        "HOROVOD_FUSION_THRESHOLD",
+        lambda value: str(int(float(value) * 1048576)),
+    ),
     ("--cycle-time-ms", "HOROVOD_CYCLE_TIME", str),
     ("--cache-capacity", "HOROVOD_CACHE_CAPACITY", str),
     ("--timeline-filename", "HOROVOD_TIMELINE", str),
@@ -69,11 +74,31 @@ _TUNING = [
     ("--autotune-bayes-opt-max-samples", None, str),
     ("--autotune-gaussian-process-noise", None, str),
 ]
-_FLAGS = [("--timeline-mark-cycles", "HOROVOD_TIMELINE_MARK_CYCLES", "1"), ("--no-stall-check", "HOROVOD_STALL_CHECK_DISABLE", "1"),
-          ("--autotune", "HOROVOD_AUTOTUNE", "1"), ("--no-autotune", "HOROVOD_AUTOTUNE", "0")]
-_NOTHING = ["--gloo", "--mpi", "--jsrun", "--tcp", "--disable-cache", "--hierarchical-allreduce", "--no-hierarchical-allreduce", "--hierarchical-allgather",
-            "--no-hierarchical-allgather", "--torus-allreduce", "--no-torus-allreduce", "--no-timeline-mark-cycles", "--stall-check",
-            "--no-log-hide-timestamp", "--log-hide-timestamp", "--log-with-timestamp", "--log-without-timestamp"]
+_FLAGS = [
+    ("--timeline-mark-cycles", "HOROVOD_TIMELINE_MARK_CYCLES", "1"),
+    ("--no-stall-check", "HOROVOD_STALL_CHECK_DISABLE", "1"),
+    ("--autotune", "HOROVOD_AUTOTUNE", "1"),
+    ("--no-autotune", "HOROVOD_AUTOTUNE", "0"),
+]
+_NOTHING = [
+    "--gloo",
+    "--mpi",
+    "--jsrun",
+    "--tcp",
+    "--disable-cache",
+    "--hierarchical-allreduce",
+    "--no-hierarchical-allreduce",
+    "--hierarchical-allgather",
+    "--no-hierarchical-allgather",
+    "--torus-allreduce",
+    "--no-torus-allreduce",
+    "--no-timeline-mark-cycles",
+    "--stall-check",
+    "--no-log-hide-timestamp",
+    "--log-hide-timestamp",
+    "--log-with-timestamp",
+    "--log-without-timestamp",
+]
 
 
 def _cooldown(words):
@@ -86,26 +111,67 @@ def _cooldown(words):
 
 def parse(arguments):
     parser = argparse.ArgumentParser(
-        prog="horovodrun", description="Starts a Horovod script on local and remote hosts, over Trainyard's collectives.", allow_abbrev=False)
+        prog="horovodrun",
+        description=(
+            "Starts a Horovod script on local and remote hosts, over Trainyard's collectives."
+        ),
+        allow_abbrev=False,
+    )
     parser.add_argument("-v", "--version", action="store_true")
-    parser.add_argument("-cb", "--check-build", action="store_true", help="show what is there, and end")
+    parser.add_argument(
+        "-cb", "--check-build", action="store_true", help="show what is there, and end"
+    )
     parser.add_argument("-np", "--num-proc", type=int, help="how many ranks")
     parser.add_argument("-H", "--hosts", default="", help="HOST:SLOTS,HOST:SLOTS")
-    parser.add_argument("-hostfile", "--hostfile", default="", help="a file with a line `HOST slots=N` each")
+    parser.add_argument(
+        "-hostfile", "--hostfile", default="", help="a file with a line `HOST slots=N` each"
+    )
     parser.add_argument("-p", "--ssh-port", type=int)
     parser.add_argument("-i", "--ssh-identity-file", default="")
-    parser.add_argument("--start-timeout", type=float, default=float(os.environ.get("HOROVOD_START_TIMEOUT", 600)), help="seconds in which all ranks must have met")
-    parser.add_argument("--output-filename", default="", help="a folder for the ranks' output: rank.N/stdout and stderr")
+    parser.add_argument(
+        "--start-timeout",
+        type=float,
+        default=float(os.environ.get("HOROVOD_START_TIMEOUT", 600)),
+        help="seconds in which all ranks must have met",
+    )
+    parser.add_argument(
+        "--output-filename",
+        default="",
+        help="a folder for the ranks' output: rank.N/stdout and stderr",
+    )
     parser.add_argument("--verbose", action="store_true")
     parser.add_argument("--prefix-output-with-timestamp", action="store_true")
     elastic = parser.add_argument_group("elastic training")
     elastic.add_argument("--min-np", "--min-num-proc", type=int)
     elastic.add_argument("--max-np", "--max-num-proc", type=int)
-    elastic.add_argument("--host-discovery-script", default="", help="prints the hosts there are, HOST or HOST:SLOTS a line")
-    elastic.add_argument("--slots", "--slots-per-host", dest="slots", type=int, default=1, help="of hosts that do not say")
-    elastic.add_argument("--elastic-timeout", type=float, default=600, help="seconds to wait for at least --min-np ranks")
-    elastic.add_argument("--reset-limit", type=int, default=0, help="how often ranks may be given anew")
-    elastic.add_argument("--blacklist-cooldown-range", nargs=2, metavar=("LEAST", "MOST"), help="seconds after which a host that failed is tried again")
+    elastic.add_argument(
+        "--host-discovery-script",
+        default="",
+        help="prints the hosts there are, HOST or HOST:SLOTS a line",
+    )
+    elastic.add_argument(
+        "--slots",
+        "--slots-per-host",
+        dest="slots",
+        type=int,
+        default=1,
+        help="of hosts that do not say",
+    )
+    elastic.add_argument(
+        "--elastic-timeout",
+        type=float,
+        default=600,
+        help="seconds to wait for at least --min-np ranks",
+    )
+    elastic.add_argument(
+        "--reset-limit", type=int, default=0, help="how often ranks may be given anew"
+    )
+    elastic.add_argument(
+        "--blacklist-cooldown-range",
+        nargs=2,
+        metavar=("LEAST", "MOST"),
+        help="seconds after which a host that failed is tried again",
+    )
     for option, _, _ in _TUNING:
         parser.add_argument(option, dest=option)
     for option, _, _ in _FLAGS:
@@ -115,11 +181,25 @@ def parse(arguments):
     parser.add_argument("command", nargs=argparse.REMAINDER)
     given = parser.parse_args(arguments)
 
-    settings = Settings(given.command[1:] if given.command[:1] == ["--"] else given.command, hosts=given.hosts, hostfile=given.hostfile, min_np=given.min_np,
-                        max_np=given.max_np, discovery=given.host_discovery_script, slots=given.slots, elastic_timeout=given.elastic_timeout,
-                        reset_limit=given.reset_limit, start_timeout=given.start_timeout, verbose=given.verbose, outputs=given.output_filename,
-                        timestamps=given.prefix_output_with_timestamp, ssh_port=given.ssh_port, ssh_identity=given.ssh_identity_file, check_build=given.check_build,
-                        version=given.version)
+    settings = Settings(
+        given.command[1:] if given.command[:1] == ["--"] else given.command,
+        hosts=given.hosts,
+        hostfile=given.hostfile,
+        min_np=given.min_np,
+        max_np=given.max_np,
+        discovery=given.host_discovery_script,
+        slots=given.slots,
+        elastic_timeout=given.elastic_timeout,
+        reset_limit=given.reset_limit,
+        start_timeout=given.start_timeout,
+        verbose=given.verbose,
+        outputs=given.output_filename,
+        timestamps=given.prefix_output_with_timestamp,
+        ssh_port=given.ssh_port,
+        ssh_identity=given.ssh_identity_file,
+        check_build=given.check_build,
+        version=given.version,
+    )
     if settings.check_build or settings.version:
         return settings
     for option, variable, write in _TUNING:
@@ -135,10 +215,18 @@ def parse(arguments):
             settings.variables[variable] = value
     for option in _NOTHING:
         if getattr(given, option):
-            settings.notes.append(f"{option} means nothing here: ranks meet over TCP and share memory where they can" if option in ("--gloo", "--mpi", "--jsrun", "--tcp")
-                                  else f"{option} means nothing here: plans are chosen by what they cost (TRAINYARD_PLANS says otherwise)")
+            settings.notes.append(
+                f"{option} means nothing here: ranks meet over TCP and share memory where they can"
+                if option in ("--gloo", "--mpi", "--jsrun", "--tcp")
+                else (
+                    f"{option} means nothing here: plans are chosen by what they cost"
+                    " (TRAINYARD_PLANS says otherwise)"
+                )
+            )
     try:
-        settings.cooldown = _cooldown(given.blacklist_cooldown_range) if given.blacklist_cooldown_range else None
+        settings.cooldown = (
+            _cooldown(given.blacklist_cooldown_range) if given.blacklist_cooldown_range else None
+        )
     except argparse.ArgumentTypeError as failure:
         parser.error(f"--blacklist-cooldown-range: {failure}")
     if not settings.command:
@@ -150,7 +238,11 @@ def parse(arguments):
         parser.error("-np says how many ranks")
     if settings.elastic:
         settings.min_np = settings.min_np or settings.np
-        settings.max_np = settings.max_np or max(settings.np, settings.min_np) if not settings.discovery else settings.max_np or 1 << 20
+        settings.max_np = (
+            settings.max_np or max(settings.np, settings.min_np)
+            if not settings.discovery
+            else settings.max_np or 1 << 20
+        )
         if not 1 <= settings.min_np <= settings.max_np:
             parser.error("--min-np is at least 1, and at most --max-np")
     if settings.np < 1:
@@ -158,9 +250,16 @@ def parse(arguments):
     return settings
 
 
-# What a remote host gets of our environment: the rest is of this machine. As Horovod does, but for what a shell sets.
-_KEPT_OUT = re.compile(r"^(BASH_FUNC_|SSH_|DISPLAY$|XDG_|LS_COLORS$|PWD$|OLDPWD$|SHLVL$|HOSTNAME$|_$|TERM$|HOME$|USER$|LOGNAME$|SHELL$|MAIL$|TMPDIR$)")
+# What a remote host gets of our environment: the rest is of this machine. As Horovod does,
+# but for what a shell sets.
+_KEPT_OUT = re.compile(
+    r"^(BASH_FUNC_|SSH_|DISPLAY$|XDG_|LS_COLORS$|PWD$|OLDPWD$|SHLVL$|HOSTNAME$|_$|TERM$|HOME$|USER$|LOGNAME$|SHELL$|MAIL$|TMPDIR$)"
+)
 
 
 def passed_on(environ):
-    return {name: value for name, value in environ.items() if not _KEPT_OUT.match(name) and name.isidentifier()}
+    return {
+        name: value
+        for name, value in environ.items()
+        if not _KEPT_OUT.match(name) and name.isidentifier()
+    }

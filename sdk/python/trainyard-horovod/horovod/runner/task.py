@@ -1,5 +1,5 @@
-"""What each rank of horovod.run() runs: python -m horovod.runner.task. The function comes in a file that
-TRAINYARD_FUNCTION names; what it returns goes out as a line that the launcher takes."""
+"""What each rank of horovod.run() runs: python -m horovod.runner.task. The function comes in a file
+that TRAINYARD_FUNCTION names; what it returns goes out as a line that the launcher takes."""
 
 import base64
 import os

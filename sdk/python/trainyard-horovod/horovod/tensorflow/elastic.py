@@ -14,7 +14,12 @@ __all__ = ["ObjectState", "State", "TensorFlowKerasState", "TensorFlowState", "r
 
 def run(func):
     """Decorates the training function, whose first argument is a State."""
-    return _common.run_with(lambda flag: bool(allreduce(tf.constant([int(flag)]), op=Max, name="elastic.anyone").numpy()[0]), func)
+    return _common.run_with(
+        lambda flag: bool(
+            allreduce(tf.constant([int(flag)]), op=Max, name="elastic.anyone").numpy()[0]
+        ),
+        func,
+    )
 
 
 class TensorFlowState(_common.ObjectState):
@@ -45,7 +50,8 @@ class TensorFlowState(_common.ObjectState):
 
 
 class TensorFlowKerasState(TensorFlowState):
-    """A model and its optimizer, and plain values by name. Both built, so that there is something to save."""
+    """A model and its optimizer, and plain values by name. Both built,
+    so that there is something to save."""
 
     def __init__(self, model, optimizer=None, backend=None, **attributes):
         self.model = model

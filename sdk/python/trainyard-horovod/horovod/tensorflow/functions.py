@@ -17,15 +17,32 @@ def broadcast_variables(variables, root_rank, process_set=global_process_set, in
 
 
 def broadcast_global_variables(root_rank):
-    raise RuntimeError("hvd.broadcast_global_variables() does not support eager execution. Please use `hvd.broadcast_variables(<model/optimizer variables>)` instead.")
+    raise RuntimeError(
+        "hvd.broadcast_global_variables() does not support eager execution. Please use"
+        " `hvd.broadcast_variables(<model/optimizer variables>)` instead."
+    )
 
 
 def broadcast_object(obj, root_rank=0, session=None, name=None, process_set=global_process_set):
     name = name or "broadcast_object"
     mine = basics.rank() == root_rank
-    data = numpy.frombuffer(objects.dumps(obj), numpy.uint8) if mine else numpy.zeros(0, numpy.uint8)
-    length = int(broadcast(numpy.array([len(data)], numpy.int64), root_rank, f"{name}.length", process_set=process_set)[0])
-    data = broadcast(data if mine else numpy.zeros(length, numpy.uint8), root_rank, f"{name}.data", process_set=process_set)
+    data = (
+        numpy.frombuffer(objects.dumps(obj), numpy.uint8) if mine else numpy.zeros(0, numpy.uint8)
+    )
+    length = int(
+        broadcast(
+            numpy.array([len(data)], numpy.int64),
+            root_rank,
+            f"{name}.length",
+            process_set=process_set,
+        )[0]
+    )
+    data = broadcast(
+        data if mine else numpy.zeros(length, numpy.uint8),
+        root_rank,
+        f"{name}.data",
+        process_set=process_set,
+    )
     return obj if mine else objects.loads(data.numpy().tobytes())
 
 
@@ -36,16 +53,34 @@ def broadcast_object_fn(root_rank=0, session=None, name=None, process_set=global
 def allgather_object(obj, session=None, name=None, process_set=global_process_set):
     name = name or "allgather_object"
     data = numpy.frombuffer(objects.dumps(obj), numpy.uint8)
-    lengths = allgather(numpy.array([len(data)], numpy.int64), f"{name}.lengths", process_set=process_set).numpy().tolist()
+    lengths = (
+        allgather(numpy.array([len(data)], numpy.int64), f"{name}.lengths", process_set=process_set)
+        .numpy()
+        .tolist()
+    )
     everything = allgather(data, f"{name}.data", process_set=process_set).numpy().tobytes()
     ends = numpy.cumsum(lengths)
-    return [objects.loads(everything[end - length:end]) for end, length in zip(ends, lengths)]
+    return [objects.loads(everything[end - length : end]) for end, length in zip(ends, lengths)]
 
 
-def reduce_gradients(gradients, compression=Compression.none, op=Average, gradient_predivide_factor=1.0, sparse_as_dense=False, name=None, process_set=global_process_set,
-                     scale_local_gradients=True, local=()):
-    """Of all ranks, in one exchange; None stays None. `local`: places of gradients that stay ours."""
-    before, after = (1.0 / gradient_predivide_factor, gradient_predivide_factor) if op == Average and gradient_predivide_factor != 1.0 else (1.0, 1.0)
+def reduce_gradients(
+    gradients,
+    compression=Compression.none,
+    op=Average,
+    gradient_predivide_factor=1.0,
+    sparse_as_dense=False,
+    name=None,
+    process_set=global_process_set,
+    scale_local_gradients=True,
+    local=(),
+):
+    """Of all ranks, in one exchange; None stays None. `local`:
+    places of gradients that stay ours."""
+    before, after = (
+        (1.0 / gradient_predivide_factor, gradient_predivide_factor)
+        if op == Average and gradient_predivide_factor != 1.0
+        else (1.0, 1.0)
+    )
     results = list(gradients)
     dense, places = [], []
     for place, gradient in enumerate(results):
@@ -55,12 +90,26 @@ def reduce_gradients(gradients, compression=Compression.none, op=Average, gradie
             continue
         if isinstance(gradient, tf.IndexedSlices):
             if not sparse_as_dense:
-                results[place] = grouped_allreduce([gradient], compression=compression, op=op, name=f"{name}.sparse.{place}" if name else None, process_set=process_set)[0]
+                results[place] = grouped_allreduce(
+                    [gradient],
+                    compression=compression,
+                    op=op,
+                    name=f"{name}.sparse.{place}" if name else None,
+                    process_set=process_set,
+                )[0]
                 continue
             gradient = tf.convert_to_tensor(gradient)
         dense.append(gradient)
         places.append(place)
-    reduced = grouped_allreduce(dense, compression=compression, op=op, prescale_factor=before, postscale_factor=after, name=name, process_set=process_set)
+    reduced = grouped_allreduce(
+        dense,
+        compression=compression,
+        op=op,
+        prescale_factor=before,
+        postscale_factor=after,
+        name=name,
+        process_set=process_set,
+    )
     for place, gradient in zip(places, reduced):
         results[place] = gradient
     return results
@@ -78,12 +127,30 @@ class _Tape:
         if self._process_set.size() == 1:
             return gradients
         flat = tf.nest.flatten(gradients)
-        local = {place for place, source in enumerate(tf.nest.flatten(sources)) if any(source is each for each in self._local_sources)}
-        return tf.nest.pack_sequence_as(gradients, reduce_gradients(flat, process_set=self._process_set, local=local, **self._how))
+        local = {
+            place
+            for place, source in enumerate(tf.nest.flatten(sources))
+            if any(source is each for each in self._local_sources)
+        }
+        return tf.nest.pack_sequence_as(
+            gradients,
+            reduce_gradients(flat, process_set=self._process_set, local=local, **self._how),
+        )
 
 
-def DistributedGradientTape(gradtape, device_dense="", device_sparse="", compression=Compression.none, sparse_as_dense=False, op=Average, gradient_predivide_factor=1.0,
-                            num_groups=0, groups=None, process_set=global_process_set, scale_local_gradients=True):
+def DistributedGradientTape(
+    gradtape,
+    device_dense="",
+    device_sparse="",
+    compression=Compression.none,
+    sparse_as_dense=False,
+    op=Average,
+    gradient_predivide_factor=1.0,
+    num_groups=0,
+    groups=None,
+    process_set=global_process_set,
+    scale_local_gradients=True,
+):
     """The tape, whose gradient() is that of all ranks."""
     if gradient_predivide_factor != 1.0 and op != Average:
         raise ValueError("gradient_predivide_factor not supported with op != Average")
@@ -91,6 +158,11 @@ def DistributedGradientTape(gradtape, device_dense="", device_sparse="", compres
     tape = made.__new__(made)
     tape.__dict__.update(gradtape.__dict__)
     tape._process_set, tape._local_sources = process_set, []
-    tape._how = {"compression": compression, "op": op, "gradient_predivide_factor": gradient_predivide_factor, "sparse_as_dense": sparse_as_dense,
-                 "scale_local_gradients": scale_local_gradients}
+    tape._how = {
+        "compression": compression,
+        "op": op,
+        "gradient_predivide_factor": gradient_predivide_factor,
+        "sparse_as_dense": sparse_as_dense,
+        "scale_local_gradients": scale_local_gradients,
+    }
     return tape

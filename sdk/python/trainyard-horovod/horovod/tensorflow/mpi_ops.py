@@ -1,9 +1,11 @@
 """The operations of horovod.tensorflow, eagerly and inside tf.function, differentiable.
 
-TensorFlow calls them as Python functions on NumPy arrays (tf.numpy_function) rather than as operations compiled into a
-library: such a library fits one version of TensorFlow, and Horovod's fell behind by it. Inside a tf.function they are
-stateful, so TensorFlow runs them one after the other in the order of the script, on all ranks alike; what belongs
-together, as all gradients of a step do, goes in one call and is fused. They cannot be compiled by XLA: jit_compile=False,
+TensorFlow calls them as Python functions on NumPy arrays (tf.numpy_function) rather than as
+operations compiled into a
+library: such a library fits one version of TensorFlow, and Horovod's fell behind by it. Inside a
+tf.function they are stateful, so TensorFlow runs them one after the other in the order of the
+script, on all ranks alike; what belongs together, as all gradients of a step do, goes in one call
+and is fused. They cannot be compiled by XLA: jit_compile=False,
 which is Keras's own choice on machines without a GPU.
 """
 
@@ -15,8 +17,18 @@ from horovod.common import engine as engines
 from horovod.common.operations import Adasum, Average, Buffer, Pending, Sum, name_for, request
 from horovod.common.process_sets import global_process_set
 
-_TYPES = {"float64": engines.F64, "float32": engines.F32, "float16": engines.F16, "bfloat16": engines.BF16, "int64": engines.I64, "int32": engines.I32,
-          "int16": engines.I16, "int8": engines.I8, "uint8": engines.U8, "bool": engines.BOOL}
+_TYPES = {
+    "float64": engines.F64,
+    "float32": engines.F32,
+    "float16": engines.F16,
+    "bfloat16": engines.BF16,
+    "int64": engines.I64,
+    "int32": engines.I32,
+    "int16": engines.I16,
+    "int8": engines.I8,
+    "uint8": engines.U8,
+    "bool": engines.BOOL,
+}
 
 
 def _buffer(array):
@@ -28,7 +40,9 @@ def _buffer(array):
 
 def _ready(array):
     array = numpy.asarray(array)
-    return array if array.flags.c_contiguous and array.flags.aligned else numpy.array(array, order="C")
+    return (
+        array if array.flags.c_contiguous and array.flags.aligned else numpy.array(array, order="C")
+    )
 
 
 def _kept(handle, like, rows):
@@ -40,7 +54,19 @@ def _kept(handle, like, rows):
 def _reduce(arrays, names, op, prescale, postscale, process_set):
     given = [_ready(array) for array in arrays]
     results = [numpy.empty_like(array) for array in given]
-    requests = [request(engines.ALLREDUCE, name, process_set, _buffer(one), _buffer(other), op, prescale, postscale) for one, other, name in zip(given, results, names)]
+    requests = [
+        request(
+            engines.ALLREDUCE,
+            name,
+            process_set,
+            _buffer(one),
+            _buffer(other),
+            op,
+            prescale,
+            postscale,
+        )
+        for one, other, name in zip(given, results, names)
+    ]
     return Pending(requests, lambda _: results, given).wait()
 
 
@@ -48,28 +74,50 @@ def _gather(arrays, names, process_set):
     given = [_ready(array) for array in arrays]
     if any(array.ndim == 0 for array in given):
         raise ValueError("a scalar has no first dimension to gather along")
-    requests = [request(engines.ALL_GATHER, name, process_set, _buffer(array)) for array, name in zip(given, names)]
-    return Pending(requests, lambda handles: [_kept(handle, array, sum(operations.rows(handle))) for handle, array in zip(handles, given)], given).wait()
+    requests = [
+        request(engines.ALL_GATHER, name, process_set, _buffer(array))
+        for array, name in zip(given, names)
+    ]
+    return Pending(
+        requests,
+        lambda handles: [
+            _kept(handle, array, sum(operations.rows(handle)))
+            for handle, array in zip(handles, given)
+        ],
+        given,
+    ).wait()
 
 
 def _spread(arrays, names, root, process_set):
     results = [numpy.array(array, order="C") for array in arrays]
-    requests = [request(engines.BROADCAST, name, process_set, _buffer(array), _buffer(array), root=root) for array, name in zip(results, names)]
+    requests = [
+        request(engines.BROADCAST, name, process_set, _buffer(array), _buffer(array), root=root)
+        for array, name in zip(results, names)
+    ]
     return Pending(requests, lambda _: results, ()).wait()
 
 
 def _exchange(array, splits, name, process_set):
     given = _ready(array)
     ranks = process_set.size()
-    rows_for = [int(each) for each in splits] or ([given.shape[0] // ranks] * ranks if given.ndim and given.shape[0] % ranks == 0 else [-1])
+    rows_for = [int(each) for each in splits] or (
+        [given.shape[0] // ranks] * ranks if given.ndim and given.shape[0] % ranks == 0 else [-1]
+    )
     if len(rows_for) != ranks or sum(rows_for) != given.shape[0] or min(rows_for) < 0:
-        raise ValueError(f"alltoall: splits are the rows for each of {ranks} ranks, as many as there are together")
+        raise ValueError(
+            f"alltoall: splits are the rows for each of {ranks} ranks, as many as there are"
+            " together"
+        )
 
     def finish(handles):
         rows = operations.rows(handles[0])
         return [_kept(handles[0], given, sum(rows)), numpy.array(rows, numpy.int32)]
 
-    return Pending([request(engines.ALL_TO_ALL, name, process_set, _buffer(given), splits=rows_for)], finish, (given,)).wait()
+    return Pending(
+        [request(engines.ALL_TO_ALL, name, process_set, _buffer(given), splits=rows_for)],
+        finish,
+        (given,),
+    ).wait()
 
 
 def _scatter(arrays, names, op, prescale, postscale, process_set):
@@ -77,8 +125,26 @@ def _scatter(arrays, names, op, prescale, postscale, process_set):
     ranks, mine = process_set.size(), process_set.rank()
     if any(array.ndim == 0 for array in given):
         raise ValueError("a scalar has no first dimension to scatter along")
-    parts = [numpy.empty((array.shape[0] // ranks + (mine < array.shape[0] % ranks), *array.shape[1:]), array.dtype) for array in given]
-    requests = [request(engines.REDUCE_SCATTER, name, process_set, _buffer(array), _buffer(part), op, prescale, postscale) for array, part, name in zip(given, parts, names)]
+    parts = [
+        numpy.empty(
+            (array.shape[0] // ranks + (mine < array.shape[0] % ranks), *array.shape[1:]),
+            array.dtype,
+        )
+        for array in given
+    ]
+    requests = [
+        request(
+            engines.REDUCE_SCATTER,
+            name,
+            process_set,
+            _buffer(array),
+            _buffer(part),
+            op,
+            prescale,
+            postscale,
+        )
+        for array, part, name in zip(given, parts, names)
+    ]
     return Pending(requests, lambda _: parts, given).wait()
 
 
@@ -87,7 +153,9 @@ def _call(function, tensors, types, shapes):
     if tf.executing_eagerly():
         results = function([tensor.numpy() for tensor in tensors])
         return [tf.convert_to_tensor(result) for result in results]
-    results = tf.numpy_function(lambda *arrays: function(list(arrays)), tensors, types, stateful=True)
+    results = tf.numpy_function(
+        lambda *arrays: function(list(arrays)), tensors, types, stateful=True
+    )
     results = list(results) if isinstance(results, (list, tuple)) else [results]
     for result, shape in zip(results, shapes):
         result.set_shape(shape)
@@ -99,7 +167,11 @@ def _tensors(values):
 
 
 def _any_rows(tensor):
-    return tf.TensorShape([None]).concatenate(tensor.shape[1:]) if tensor.shape.rank is not None else tf.TensorShape(None)
+    return (
+        tf.TensorShape([None]).concatenate(tensor.shape[1:])
+        if tensor.shape.rank is not None
+        else tf.TensorShape(None)
+    )
 
 
 def _names_of(tensors, name, what, process_set):
@@ -108,13 +180,33 @@ def _names_of(tensors, name, what, process_set):
     return [base] if len(tensors) == 1 else [f"{base}.{number}" for number in range(len(tensors))]
 
 
-def grouped_allreduce(tensors, average=None, device_dense="", device_sparse="", compression=None, op=None, prescale_factor=1.0, postscale_factor=1.0, name=None,
-                      process_set=global_process_set):
+def grouped_allreduce(
+    tensors,
+    average=None,
+    device_dense="",
+    device_sparse="",
+    compression=None,
+    op=None,
+    prescale_factor=1.0,
+    postscale_factor=1.0,
+    name=None,
+    process_set=global_process_set,
+):
     op = operations.op_of(op, average)
     tensors = list(tensors)
     if any(isinstance(tensor, tf.IndexedSlices) for tensor in tensors):
-        return [allreduce(tensor, compression=compression, op=op, prescale_factor=prescale_factor, postscale_factor=postscale_factor,
-                          name=f"{name}.{number}" if name else None, process_set=process_set) for number, tensor in enumerate(tensors)]
+        return [
+            allreduce(
+                tensor,
+                compression=compression,
+                op=op,
+                prescale_factor=prescale_factor,
+                postscale_factor=postscale_factor,
+                name=f"{name}.{number}" if name else None,
+                process_set=process_set,
+            )
+            for number, tensor in enumerate(tensors)
+        ]
     if not tensors:
         return []
     tensors = _tensors(tensors)
@@ -123,31 +215,68 @@ def grouped_allreduce(tensors, average=None, device_dense="", device_sparse="", 
 
     @tf.custom_gradient
     def reduce(*values):
-        results = _call(lambda arrays: _reduce(arrays, names, op, prescale_factor, postscale_factor, process_set), list(values), [value.dtype for value in values],
-                        [value.shape for value in values])
+        results = _call(
+            lambda arrays: _reduce(
+                arrays, names, op, prescale_factor, postscale_factor, process_set
+            ),
+            list(values),
+            [value.dtype for value in values],
+            [value.shape for value in values],
+        )
 
         def gradient(*upstream):
-            return grouped_allreduce(upstream, op=op, prescale_factor=prescale_factor, postscale_factor=postscale_factor, process_set=process_set)
+            return grouped_allreduce(
+                upstream,
+                op=op,
+                prescale_factor=prescale_factor,
+                postscale_factor=postscale_factor,
+                process_set=process_set,
+            )
 
         return results, gradient
 
     results = reduce(*[tensor for tensor, _ in pairs])
     results = list(results) if isinstance(results, (list, tuple)) else [results]
-    return [compression.decompress(result, context) if compression else result for result, (_, context) in zip(results, pairs)]
+    return [
+        compression.decompress(result, context) if compression else result
+        for result, (_, context) in zip(results, pairs)
+    ]
 
 
-def allreduce(tensor, average=None, device_dense="", device_sparse="", compression=None, op=None, prescale_factor=1.0, postscale_factor=1.0, name=None,
-              process_set=global_process_set):
+def allreduce(
+    tensor,
+    average=None,
+    device_dense="",
+    device_sparse="",
+    compression=None,
+    op=None,
+    prescale_factor=1.0,
+    postscale_factor=1.0,
+    name=None,
+    process_set=global_process_set,
+):
     op = operations.op_of(op, average)
     if isinstance(tensor, tf.IndexedSlices):
         if op == Adasum:
             raise NotImplementedError("Adasum takes dense tensors: sparse_as_dense=True")
-        values = allgather(tensor.values, name=f"{name}.values" if name else None, process_set=process_set)
-        indices = allgather(tensor.indices, name=f"{name}.indices" if name else None, process_set=process_set)
+        values = allgather(
+            tensor.values, name=f"{name}.values" if name else None, process_set=process_set
+        )
+        indices = allgather(
+            tensor.indices, name=f"{name}.indices" if name else None, process_set=process_set
+        )
         if op == Average:
             values = values / tf.cast(process_set.size(), values.dtype)
         return tf.IndexedSlices(values, indices, dense_shape=tensor.dense_shape)
-    return grouped_allreduce([tensor], compression=compression, op=op, prescale_factor=prescale_factor, postscale_factor=postscale_factor, name=name, process_set=process_set)[0]
+    return grouped_allreduce(
+        [tensor],
+        compression=compression,
+        op=op,
+        prescale_factor=prescale_factor,
+        postscale_factor=postscale_factor,
+        name=name,
+        process_set=process_set,
+    )[0]
 
 
 def grouped_allgather(tensors, name=None, ignore_name_scope=False, process_set=global_process_set):
@@ -156,12 +285,19 @@ def grouped_allgather(tensors, name=None, ignore_name_scope=False, process_set=g
 
     @tf.custom_gradient
     def gather(*values):
-        results = _call(lambda arrays: _gather(arrays, names, process_set), list(values), [value.dtype for value in values], [_any_rows(value) for value in values])
+        results = _call(
+            lambda arrays: _gather(arrays, names, process_set),
+            list(values),
+            [value.dtype for value in values],
+            [_any_rows(value) for value in values],
+        )
 
         def gradient(*upstream):
             # Ours of everyone's average.
             own = []
-            for value, average in zip(values, grouped_allreduce(upstream, op=Average, process_set=process_set)):
+            for value, average in zip(
+                values, grouped_allreduce(upstream, op=Average, process_set=process_set)
+            ):
                 rows = allgather(tf.reshape(tf.shape(value)[0], [1]), process_set=process_set)
                 own.append(tf.split(average, rows, num=process_set.size())[process_set.rank()])
             return own
@@ -176,13 +312,20 @@ def allgather(tensor, name=None, ignore_name_scope=False, process_set=global_pro
     return grouped_allgather([tensor], name, process_set=process_set)[0]
 
 
-def broadcast(tensor, root_rank, name=None, ignore_name_scope=False, process_set=global_process_set):
-    tensor, = _tensors([tensor])
+def broadcast(
+    tensor, root_rank, name=None, ignore_name_scope=False, process_set=global_process_set
+):
+    (tensor,) = _tensors([tensor])
     names = _names_of([tensor], name, "broadcast", process_set)
 
     @tf.custom_gradient
     def spread(value):
-        result, = _call(lambda arrays: _spread(arrays, names, root_rank, process_set), [value], [value.dtype], [value.shape])
+        (result,) = _call(
+            lambda arrays: _spread(arrays, names, root_rank, process_set),
+            [value],
+            [value.dtype],
+            [value.shape],
+        )
 
         def gradient(upstream):
             average = allreduce(upstream, op=Average, process_set=process_set)
@@ -195,26 +338,44 @@ def broadcast(tensor, root_rank, name=None, ignore_name_scope=False, process_set
 
 def broadcast_(variables, root_rank, name=None, process_set=global_process_set):
     """All of them at once, into themselves."""
-    variables = [getattr(variable, "value", variable) if not isinstance(variable, tf.Variable) and not hasattr(variable, "assign") else variable for variable in variables]
+    variables = [
+        (
+            getattr(variable, "value", variable)
+            if not isinstance(variable, tf.Variable) and not hasattr(variable, "assign")
+            else variable
+        )
+        for variable in variables
+    ]
     tensors = _tensors(variables)
     base = name_for(name, "broadcast_variables", process_set)
     names = [f"{base}.{number}" for number in range(len(tensors))]
-    results = _call(lambda arrays: _spread(arrays, names, root_rank, process_set), tensors, [tensor.dtype for tensor in tensors], [tensor.shape for tensor in tensors])
+    results = _call(
+        lambda arrays: _spread(arrays, names, root_rank, process_set),
+        tensors,
+        [tensor.dtype for tensor in tensors],
+        [tensor.shape for tensor in tensors],
+    )
     for variable, result in zip(variables, results):
         variable.assign(result)
     return variables
 
 
-def alltoall(tensor, splits=None, name=None, ignore_name_scope=False, process_set=global_process_set):
+def alltoall(
+    tensor, splits=None, name=None, ignore_name_scope=False, process_set=global_process_set
+):
     """What came; with `splits` also how many rows came from each."""
-    tensor, = _tensors([tensor])
+    (tensor,) = _tensors([tensor])
     names = _names_of([tensor], name, "alltoall", process_set)
     rows_for = tf.cast(splits, tf.int32) if splits is not None else tf.zeros([0], tf.int32)
 
     @tf.custom_gradient
     def exchange(value, rows_for):
-        came, rows = _call(lambda arrays: _exchange(arrays[0], arrays[1], names[0], process_set), [value, rows_for], [value.dtype, tf.int32],
-                           [_any_rows(value), tf.TensorShape([None])])
+        came, rows = _call(
+            lambda arrays: _exchange(arrays[0], arrays[1], names[0], process_set),
+            [value, rows_for],
+            [value.dtype, tf.int32],
+            [_any_rows(value), tf.TensorShape([None])],
+        )
 
         def gradient(upstream, _):
             return alltoall(upstream, rows, process_set=process_set)[0], None
@@ -225,7 +386,16 @@ def alltoall(tensor, splits=None, name=None, ignore_name_scope=False, process_se
     return came if splits is None else (came, rows)
 
 
-def grouped_reducescatter(tensors, device_dense="", compression=None, op=None, name=None, process_set=global_process_set, prescale_factor=1.0, postscale_factor=1.0):
+def grouped_reducescatter(
+    tensors,
+    device_dense="",
+    compression=None,
+    op=None,
+    name=None,
+    process_set=global_process_set,
+    prescale_factor=1.0,
+    postscale_factor=1.0,
+):
     op = operations.op_of(op, None)
     if op not in (Sum, Average):
         raise ValueError("reducescatter sums or averages")
@@ -235,23 +405,50 @@ def grouped_reducescatter(tensors, device_dense="", compression=None, op=None, n
 
     @tf.custom_gradient
     def scatter(*values):
-        results = _call(lambda arrays: _scatter(arrays, names, op, prescale_factor, postscale_factor, process_set), list(values), [value.dtype for value in values],
-                        [_any_rows(value) for value in values])
+        results = _call(
+            lambda arrays: _scatter(
+                arrays, names, op, prescale_factor, postscale_factor, process_set
+            ),
+            list(values),
+            [value.dtype for value in values],
+            [_any_rows(value) for value in values],
+        )
 
         def gradient(*upstream):
             scale = prescale_factor * postscale_factor * (process_set.size() if op == Sum else 1)
-            return grouped_allgather([each * tf.cast(scale, each.dtype) for each in upstream], process_set=process_set)
+            return grouped_allgather(
+                [each * tf.cast(scale, each.dtype) for each in upstream], process_set=process_set
+            )
 
         return results, gradient
 
     results = scatter(*[tensor for tensor, _ in pairs])
     results = list(results) if isinstance(results, (list, tuple)) else [results]
-    return [compression.decompress(result, context) if compression else result for result, (_, context) in zip(results, pairs)]
+    return [
+        compression.decompress(result, context) if compression else result
+        for result, (_, context) in zip(results, pairs)
+    ]
 
 
-def reducescatter(tensor, device_dense="", compression=None, op=None, name=None, process_set=global_process_set, prescale_factor=1.0, postscale_factor=1.0):
-    return grouped_reducescatter([tensor], compression=compression, op=op, name=name, process_set=process_set, prescale_factor=prescale_factor,
-                                 postscale_factor=postscale_factor)[0]
+def reducescatter(
+    tensor,
+    device_dense="",
+    compression=None,
+    op=None,
+    name=None,
+    process_set=global_process_set,
+    prescale_factor=1.0,
+    postscale_factor=1.0,
+):
+    return grouped_reducescatter(
+        [tensor],
+        compression=compression,
+        op=op,
+        name=name,
+        process_set=process_set,
+        prescale_factor=prescale_factor,
+        postscale_factor=postscale_factor,
+    )[0]
 
 
 def join():

@@ -17,27 +17,53 @@ class _Distributed:
     def _hvd_reduce(self, gradients, variables=()):
         if self._hvd_process_set.size() == 1 or not self._hvd_process_set.included():
             return gradients
-        local = {place for place, variable in enumerate(variables) if any(variable is each for each in self._hvd_local)}
-        return reduce_gradients(list(gradients), process_set=self._hvd_process_set, local=local, **self._hvd_how)
+        local = {
+            place
+            for place, variable in enumerate(variables)
+            if any(variable is each for each in self._hvd_local)
+        }
+        return reduce_gradients(
+            list(gradients), process_set=self._hvd_process_set, local=local, **self._hvd_how
+        )
 
     def apply(self, grads, trainable_variables=None):
         if self.gradient_accumulation_steps:
             return super().apply(grads, trainable_variables)
-        return super().apply(self._hvd_reduce(grads, trainable_variables or ()), trainable_variables)
+        return super().apply(
+            self._hvd_reduce(grads, trainable_variables or ()), trainable_variables
+        )
 
     def _clip_gradients(self, grads):
-        # With several passes a step: Keras adds them up, averages them, and comes here when they are to be applied.
+        # With several passes a step: Keras adds them up, averages them,
+        # and comes here when they are to be applied.
         if self.gradient_accumulation_steps:
             factor = 1 if self._hvd_average_passes else self.gradient_accumulation_steps
-            grads = [gradient if gradient is None else gradient * factor for gradient in self._hvd_reduce(grads)]
+            grads = [
+                gradient if gradient is None else gradient * factor
+                for gradient in self._hvd_reduce(grads)
+            ]
         return super()._clip_gradients(grads)
 
 
-def DistributedOptimizer(optimizer, name=None, use_locking=False, device_dense="", device_sparse="", compression=Compression.none, sparse_as_dense=False,
-                         backward_passes_per_step=1, op=Average, gradient_predivide_factor=1.0, average_aggregated_gradients=False, num_groups=0, groups=None,
-                         process_set=global_process_set, scale_local_gradients=True):
-    """An optimizer of the same class, with the same options and state. All gradients of a step go in one exchange, so groups
-    change nothing."""
+def DistributedOptimizer(
+    optimizer,
+    name=None,
+    use_locking=False,
+    device_dense="",
+    device_sparse="",
+    compression=Compression.none,
+    sparse_as_dense=False,
+    backward_passes_per_step=1,
+    op=Average,
+    gradient_predivide_factor=1.0,
+    average_aggregated_gradients=False,
+    num_groups=0,
+    groups=None,
+    process_set=global_process_set,
+    scale_local_gradients=True,
+):
+    """An optimizer of the same class, with the same options and state. All gradients of a step go
+    in one exchange, so groups change nothing."""
     if gradient_predivide_factor != 1.0 and op != Average:
         raise ValueError("gradient_predivide_factor not supported with op != Average")
     if op == Adasum and process_set is not global_process_set:
@@ -47,15 +73,28 @@ def DistributedOptimizer(optimizer, name=None, use_locking=False, device_dense="
         config["gradient_accumulation_steps"] = backward_passes_per_step
     if name:
         config["name"] = name
-    made = type(optimizer.__class__.__name__, (_Distributed, optimizer.__class__), {"__module__": optimizer.__class__.__module__})
+    made = type(
+        optimizer.__class__.__name__,
+        (_Distributed, optimizer.__class__),
+        {"__module__": optimizer.__class__.__module__},
+    )
     distributed = made.from_config(config)
     # Keras would track lists and sets that are its attributes, and copy them.
     object.__setattr__(distributed, "_hvd_local", [])
     object.__setattr__(distributed, "_hvd_process_set", process_set)
     object.__setattr__(distributed, "_hvd_average_passes", average_aggregated_gradients)
-    object.__setattr__(distributed, "_hvd_how", {"compression": compression, "op": op, "gradient_predivide_factor": gradient_predivide_factor,
-                                                 "sparse_as_dense": sparse_as_dense, "scale_local_gradients": scale_local_gradients,
-                                                 "name": f"DistributedOptimizer.{optimizer.name}.{next(_numbers)}"})
+    object.__setattr__(
+        distributed,
+        "_hvd_how",
+        {
+            "compression": compression,
+            "op": op,
+            "gradient_predivide_factor": gradient_predivide_factor,
+            "sparse_as_dense": sparse_as_dense,
+            "scale_local_gradients": scale_local_gradients,
+            "name": f"DistributedOptimizer.{optimizer.name}.{next(_numbers)}",
+        },
+    )
     if optimizer.built and backward_passes_per_step == 1:
         distributed.build(optimizer._trainable_variables)
         for ours, theirs in zip(distributed.variables, optimizer.variables):

@@ -11,16 +11,30 @@ from horovod.torch.mpi_ops import allgather_async, broadcast_, broadcast_async_,
 
 
 def broadcast_parameters(params, root_rank, process_set=global_process_set):
-    """Overwrites them with the root's. `params`: a state_dict, or pairs of name and tensor, or tensors alone."""
+    """Overwrites them with the root's. `params`: a state_dict, or pairs of name and tensor,
+    or tensors alone."""
     if isinstance(params, dict):
         pairs = sorted(params.items())
     else:
-        pairs = [each if isinstance(each, tuple) else (f"parameter.{number}", each) for number, each in enumerate(params)]
+        pairs = [
+            each if isinstance(each, tuple) else (f"parameter.{number}", each)
+            for number, each in enumerate(params)
+        ]
     tensors = [(name, tensor.data) for name, tensor in pairs if isinstance(tensor, torch.Tensor)]
-    others = {name: value for name, value in pairs if not isinstance(value, torch.Tensor) and value is not None}
+    others = {
+        name: value
+        for name, value in pairs
+        if not isinstance(value, torch.Tensor) and value is not None
+    }
     if others:
-        raise ValueError(f"broadcast_parameters takes tensors; of another kind are: {', '.join(map(str, others))}")
-    handles = [broadcast_async_(tensor, root_rank, f"broadcast_parameters.{name}", process_set) for name, tensor in tensors]
+        raise ValueError(
+            "broadcast_parameters takes tensors; of another kind are:"
+            f" {', '.join(map(str, others))}"
+        )
+    handles = [
+        broadcast_async_(tensor, root_rank, f"broadcast_parameters.{name}", process_set)
+        for name, tensor in tensors
+    ]
     for handle in handles:
         synchronize(handle)
 
@@ -46,13 +60,20 @@ def allgather_object(obj, name=None, process_set=global_process_set):
     """-> every rank's object, by rank."""
     name = name or "allgather_object"
     data = torch.frombuffer(bytearray(objects.dumps(obj)), dtype=torch.uint8)
-    lengths = synchronize(allgather_async(torch.tensor([len(data)], dtype=torch.int64), name + ".lengths", process_set)).tolist()
-    everything = io.BytesIO(synchronize(allgather_async(data, name + ".data", process_set)).numpy().tobytes())
+    lengths = synchronize(
+        allgather_async(
+            torch.tensor([len(data)], dtype=torch.int64), name + ".lengths", process_set
+        )
+    ).tolist()
+    everything = io.BytesIO(
+        synchronize(allgather_async(data, name + ".data", process_set)).numpy().tobytes()
+    )
     return [objects.loads(everything.read(length)) for length in lengths]
 
 
 def _give_it_a_state(optimizer):
-    """A step with gradients of zero fills an optimizer's state; what the step changes is put back."""
+    """A step with gradients of zero fills an optimizer's state;
+    what the step changes is put back."""
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     before = [(parameter.detach().clone(), parameter.grad) for parameter in parameters]
     for parameter in parameters:
@@ -68,13 +89,17 @@ def _give_it_a_state(optimizer):
 
 
 def broadcast_optimizer_state(optimizer, root_rank, model=None, process_set=global_process_set):
-    """The root's state and options, whatever the others have, which may be none yet. `model` as in Horovod, not needed."""
+    """The root's state and options, whatever the others have, which may be none yet.
+    `model` as in Horovod, not needed."""
     if isinstance(optimizer, torch.optim.LBFGS):
-        raise ValueError("the state of LBFGS cannot be broadcast: it holds closures and vectors of the past")
+        raise ValueError(
+            "the state of LBFGS cannot be broadcast: it holds closures and vectors of the past"
+        )
     if not optimizer.state_dict()["state"]:
         _give_it_a_state(optimizer)
     state = optimizer.state_dict()
-    # The shape of the root's state may differ (it has trained, we have not): it comes whole, tensors apart from the rest.
+    # The shape of the root's state may differ (it has trained, we have not): it comes whole,
+    # tensors apart from the rest.
     tensors = collections.OrderedDict()
 
     def without_tensors(value, path):
@@ -84,10 +109,14 @@ def broadcast_optimizer_state(optimizer, root_rank, model=None, process_set=glob
         if isinstance(value, dict):
             return {key: without_tensors(each, f"{path}.{key}") for key, each in value.items()}
         if isinstance(value, (list, tuple)):
-            return type(value)(without_tensors(each, f"{path}.{number}") for number, each in enumerate(value))
+            return type(value)(
+                without_tensors(each, f"{path}.{number}") for number, each in enumerate(value)
+            )
         return value
 
-    skeleton = broadcast_object(without_tensors(state, "optimizer"), root_rank, "broadcast_optimizer_state", process_set)
+    skeleton = broadcast_object(
+        without_tensors(state, "optimizer"), root_rank, "broadcast_optimizer_state", process_set
+    )
     mine = basics.rank() == root_rank
     handles = []
 
@@ -98,7 +127,11 @@ def broadcast_optimizer_state(optimizer, root_rank, model=None, process_set=glob
                 tensor = torch.empty(value.shape, dtype=value.dtype)
             elif not mine:
                 tensor = tensor.clone()
-            handles.append(broadcast_async_(tensor, root_rank, f"broadcast_optimizer_state.{value.path}", process_set))
+            handles.append(
+                broadcast_async_(
+                    tensor, root_rank, f"broadcast_optimizer_state.{value.path}", process_set
+                )
+            )
             return tensor
         if isinstance(value, dict):
             return {key: with_tensors(each) for key, each in value.items()}

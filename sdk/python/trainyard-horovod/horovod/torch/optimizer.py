@@ -10,8 +10,16 @@ import torch
 from horovod.common import basics
 from horovod.common.process_sets import global_process_set
 from horovod.torch.compression import Compression
-from horovod.torch.mpi_ops import (Adasum, Average, Sum, allreduce_async_, grouped_allreduce_async_, size, sparse_allreduce_async,
-                                   synchronize)
+from horovod.torch.mpi_ops import (
+    Adasum,
+    Average,
+    Sum,
+    allreduce_async_,
+    grouped_allreduce_async_,
+    size,
+    sparse_allreduce_async,
+    synchronize,
+)
 
 
 def _all_parameters(optimizer):
@@ -22,17 +30,30 @@ def _name_them(optimizer, named_parameters):
     """The name of each parameter: equal on all ranks, since tensors are matched by it."""
     named = list(named_parameters) if named_parameters is not None else None
     if not named:
-        return {parameter: f"allreduce.noname.{i}.{j}" for i, group in enumerate(optimizer.param_groups) for j, parameter in enumerate(group["params"])}
+        return {
+            parameter: f"allreduce.noname.{i}.{j}"
+            for i, group in enumerate(optimizer.param_groups)
+            for j, parameter in enumerate(group["params"])
+        }
     if any(not isinstance(each, tuple) for each in named):
-        raise ValueError("named_parameters should be a sequence of tuples (name, parameter), usually produced by model.named_parameters().")
+        raise ValueError(
+            "named_parameters should be a sequence of tuples (name, parameter), usually produced by"
+            " model.named_parameters()."
+        )
     counts = collections.Counter(name for name, _ in named)
     twice = sorted(name for name, count in counts.items() if count > 1)
     if twice:
-        raise ValueError(f"Parameter names in named_parameters must be unique. Found duplicates: {', '.join(twice)}")
+        raise ValueError(
+            "Parameter names in named_parameters must be unique. Found duplicates:"
+            f" {', '.join(twice)}"
+        )
     names = {parameter: name for name, parameter in named}
     unnamed = [parameter for parameter in _all_parameters(optimizer) if parameter not in names]
     if unnamed:
-        raise ValueError(f"named_parameters was specified, but one or more model parameters were not named. Python object ids: {', '.join(str(id(p)) for p in unnamed)}")
+        raise ValueError(
+            "named_parameters was specified, but one or more model parameters were not named."
+            f" Python object ids: {', '.join(str(id(p)) for p in unnamed)}"
+        )
     return names
 
 
@@ -41,7 +62,11 @@ class _Distributed:
 
     @classmethod
     def _instead_of(cls, optimizer, names, **settings):
-        made = type(optimizer.__class__.__name__, (cls, optimizer.__class__), {"__module__": optimizer.__class__.__module__})
+        made = type(
+            optimizer.__class__.__name__,
+            (cls, optimizer.__class__),
+            {"__module__": optimizer.__class__.__module__},
+        )
         self = made.__new__(made)
         self.__dict__.update(optimizer.__dict__)
         self.__dict__.pop("step", None)  # a scheduler may have put the other one's there
@@ -57,11 +82,27 @@ class _Distributed:
 class _DistributedOptimizer(_Distributed):
     """Reduces each gradient as soon as the backward pass has made it."""
 
-    def _begin(self, compression, backward_passes_per_step, op, gradient_predivide_factor, groups, sparse_as_dense, process_set):
-        self._compression, self._op, self._predivide, self._sparse_as_dense, self._process_set = compression, op, gradient_predivide_factor, sparse_as_dense, process_set
+    def _begin(
+        self,
+        compression,
+        backward_passes_per_step,
+        op,
+        gradient_predivide_factor,
+        groups,
+        sparse_as_dense,
+        process_set,
+    ):
+        self._compression = compression
+        self._op = op
+        self._predivide = gradient_predivide_factor
+        self._sparse_as_dense = sparse_as_dense
+        self._process_set = process_set
         self.backward_passes_per_step = backward_passes_per_step
-        self._handles = {}  # parameter -> (handle, what decompress must know, group or None); handle None: not due yet
-        self._passes_left = {parameter: backward_passes_per_step for parameter in _all_parameters(self)}
+        # parameter -> (handle, what decompress must know, group or None); handle None: not due yet
+        self._handles = {}
+        self._passes_left = {
+            parameter: backward_passes_per_step for parameter in _all_parameters(self)
+        }
         self._synchronized = False
         self._should_synchronize = True
         self._group_of = {}
@@ -82,7 +123,7 @@ class _DistributedOptimizer(_Distributed):
             if groups <= 0:
                 return []
             each = -(-len(learning) // groups)
-            return [learning[begin:begin + each] for begin in range(0, len(learning), each)]
+            return [learning[begin : begin + each] for begin in range(0, len(learning), each)]
         known, seen = set(learning), set()
         for group in groups:
             for parameter in group:
@@ -97,7 +138,8 @@ class _DistributedOptimizer(_Distributed):
         for parameter in _all_parameters(self):
             if parameter.requires_grad and parameter not in self._hooked:
                 self._hooked.add(parameter)
-                # The node that adds into .grad: its hooks run when the gradient is whole. Kept, or it would be made anew.
+                # The node that adds into .grad: its hooks run when the gradient is whole. Kept,
+                # or it would be made anew.
                 accumulator = parameter.expand_as(parameter).grad_fn.next_functions[0][0]
                 accumulator.register_hook(self._make_hook(parameter))
                 self._accumulators.append(accumulator)
@@ -108,8 +150,10 @@ class _DistributedOptimizer(_Distributed):
                 return
             handle = self._handles.get(parameter)
             if handle is not None and handle[0] is not None and self._passes_left[parameter] <= 0:
-                raise AssertionError("Gradients were computed more than backward_passes_per_step times before call to step(). "
-                                     "Increase backward_passes_per_step to accumulate gradients locally.")
+                raise AssertionError(
+                    "Gradients were computed more than backward_passes_per_step times before call"
+                    " to step(). Increase backward_passes_per_step to accumulate gradients locally."
+                )
             self._passes_left[parameter] -= 1
             if self._passes_left[parameter] == 0:
                 self._start(parameter)
@@ -138,19 +182,37 @@ class _DistributedOptimizer(_Distributed):
         name, gradient = self._names[parameter], parameter.grad
         if gradient.is_sparse:
             if not self._sparse_as_dense:
-                return sparse_allreduce_async(gradient, f"sparse.{name}", self._op, self._process_set), None, None
+                return (
+                    sparse_allreduce_async(gradient, f"sparse.{name}", self._op, self._process_set),
+                    None,
+                    None,
+                )
             gradient = parameter.grad = gradient.to_dense()
         before, after = self._scales()
         compressed, context = self._compression.compress(gradient)
-        handle = allreduce_async_(compressed, name=name, op=self._op, prescale_factor=before, postscale_factor=after, process_set=self._process_set,
-                                  compression=self._compression)
+        handle = allreduce_async_(
+            compressed,
+            name=name,
+            op=self._op,
+            prescale_factor=before,
+            postscale_factor=after,
+            process_set=self._process_set,
+            compression=self._compression,
+        )
         return handle, context, None
 
     def _reduce_group(self, number, members):
         before, after = self._scales()
         pairs = [self._compression.compress(parameter.grad) for parameter in members]
-        handle = grouped_allreduce_async_([tensor for tensor, _ in pairs], name=f"group.{number}.{self._names[members[0]]}", op=self._op,
-                                          prescale_factor=before, postscale_factor=after, process_set=self._process_set, compression=self._compression)
+        handle = grouped_allreduce_async_(
+            [tensor for tensor, _ in pairs],
+            name=f"group.{number}.{self._names[members[0]]}",
+            op=self._op,
+            prescale_factor=before,
+            postscale_factor=after,
+            process_set=self._process_set,
+            compression=self._compression,
+        )
         for position, parameter in enumerate(members):
             self._handles[parameter] = (handle, pairs[position][1], (number, position))
         self._ready.pop(number, None)
@@ -161,7 +223,8 @@ class _DistributedOptimizer(_Distributed):
             self._passes_left[parameter] = passes
 
     def _forget_handles(self):
-        """After an operation failed, or the ranks changed: what was under way is nobody's any more."""
+        """After an operation failed, or the ranks changed:
+        what was under way is nobody's any more."""
         self._handles.clear()
         self._ready.clear()
         self._synchronized = False
@@ -182,7 +245,10 @@ class _DistributedOptimizer(_Distributed):
                 if parameter.grad is None:
                     parameter.grad = torch.zeros_like(parameter)
                 self._passes_left.setdefault(parameter, self.backward_passes_per_step)
-                if not (parameter in self._group_of and parameter in self._ready[self._group_of[parameter][0]]):
+                if not (
+                    parameter in self._group_of
+                    and parameter in self._ready[self._group_of[parameter][0]]
+                ):
                     self._start(parameter)
         groups = {}
         for parameter, (handle, context, place) in self._handles.items():
@@ -205,7 +271,8 @@ class _DistributedOptimizer(_Distributed):
 
     @contextlib.contextmanager
     def skip_synchronize(self):
-        """`with optimizer.skip_synchronize(): optimizer.step()`, after a synchronize() of one's own: to clip gradients."""
+        """`with optimizer.skip_synchronize(): optimizer.step()`,
+        after a synchronize() of one's own: to clip gradients."""
         self._should_synchronize = False
         try:
             yield
@@ -215,23 +282,29 @@ class _DistributedOptimizer(_Distributed):
     def step(self, closure=None):
         if self._should_synchronize:
             if self._synchronized:
-                warnings.warn("optimizer.step() called without optimizer.skip_synchronize() context after optimizer.synchronize(). This can cause training slowdown. "
-                              "You may want to consider using optimizer.skip_synchronize() context if you use optimizer.synchronize() in your code.")
+                warnings.warn(
+                    "optimizer.step() called without optimizer.skip_synchronize() context after"
+                    " optimizer.synchronize(). This can cause training slowdown. You may want to"
+                    " consider using optimizer.skip_synchronize() context if you use"
+                    " optimizer.synchronize() in your code."
+                )
             self.synchronize()
         self._synchronized = False
         return super().step(closure)
 
     def zero_grad(self, *arguments, **more):
         if self._handles:
-            raise AssertionError("optimizer.zero_grad() was called after loss.backward() but before optimizer.step() or optimizer.synchronize(). "
-                                 "This is prohibited as it can cause a race condition.")
+            raise AssertionError(
+                "optimizer.zero_grad() was called after loss.backward() but before optimizer.step()"
+                " or optimizer.synchronize(). This is prohibited as it can cause a race condition."
+            )
         return super().zero_grad(*arguments, **more)
 
 
 class _DistributedAdasumOptimizer(_Distributed):
-    """Each rank steps by itself; what the steps changed is combined by Adasum, which keeps what is orthogonal and averages
-    what is parallel. So the learning rate is not scaled with the ranks. The whole step is one grouped exchange: gradients
-    can be clipped before it, as by any optimizer."""
+    """Each rank steps by itself; what the steps changed is combined by Adasum, which keeps what is
+    orthogonal and averages what is parallel. So the learning rate is not scaled with the ranks. The
+    whole step is one grouped exchange: gradients can be clipped before it, as by any optimizer."""
 
     def _begin(self, compression, backward_passes_per_step):
         self._compression = compression
@@ -248,7 +321,9 @@ class _DistributedAdasumOptimizer(_Distributed):
 
     @contextlib.contextmanager
     def skip_synchronize(self):
-        raise AssertionError("Skipping synchronization is not supported when using Adasum optimizer.")
+        raise AssertionError(
+            "Skipping synchronization is not supported when using Adasum optimizer."
+        )
         yield
 
     def step(self, closure=None):
@@ -258,18 +333,40 @@ class _DistributedAdasumOptimizer(_Distributed):
         started = []
         for parameter, start in zip(parameters, before):
             compressed, context = self._compression.compress(parameter.detach() - start)
-            started.append((allreduce_async_(compressed, name=f"adasum.{self._names[parameter]}", op=Adasum, compression=self._compression), context))
+            started.append(
+                (
+                    allreduce_async_(
+                        compressed,
+                        name=f"adasum.{self._names[parameter]}",
+                        op=Adasum,
+                        compression=self._compression,
+                    ),
+                    context,
+                )
+            )
         with torch.no_grad():
             for parameter, start, (handle, context) in zip(parameters, before, started):
                 parameter.copy_(start + self._compression.decompress(synchronize(handle), context))
         return loss
 
 
-def DistributedOptimizer(optimizer, named_parameters=None, compression=Compression.none, backward_passes_per_step=1, op=Average, gradient_predivide_factor=1.0,
-                         num_groups=0, groups=None, sparse_as_dense=False, process_set=global_process_set):
-    """An optimizer of the same class as `optimizer`, with its state and options, that first reduces gradients over ranks.
+def DistributedOptimizer(
+    optimizer,
+    named_parameters=None,
+    compression=Compression.none,
+    backward_passes_per_step=1,
+    op=Average,
+    gradient_predivide_factor=1.0,
+    num_groups=0,
+    groups=None,
+    sparse_as_dense=False,
+    process_set=global_process_set,
+):
+    """An optimizer of the same class as `optimizer`, with its state and options,
+    that first reduces gradients over ranks.
 
-    groups: a number of groups, or lists of parameters, that are reduced together; num_groups is its older name.
+    groups: a number of groups, or lists of parameters, that are reduced together;
+    num_groups is its older name.
     gradient_predivide_factor: of Average, a part of the division that is done before the sum.
     """
     if gradient_predivide_factor != 1.0 and op != Average:
@@ -277,15 +374,29 @@ def DistributedOptimizer(optimizer, named_parameters=None, compression=Compressi
     if num_groups != 0:
         warnings.warn("Parameter `num_groups` has been replaced by `groups`.", DeprecationWarning)
         groups = num_groups if groups is None else groups
-    if groups is not None and not (isinstance(groups, list) or (isinstance(groups, int) and groups >= 0)):
-        raise ValueError("groups should be a non-negative integer or a list of lists of parameters.")
+    if groups is not None and not (
+        isinstance(groups, list) or (isinstance(groups, int) and groups >= 0)
+    ):
+        raise ValueError(
+            "groups should be a non-negative integer or a list of lists of parameters."
+        )
     names = _name_them(optimizer, named_parameters)
     if op != Adasum or size() == 1:
-        return _DistributedOptimizer._instead_of(optimizer, names, compression=compression, backward_passes_per_step=backward_passes_per_step, op=op,
-                                                 gradient_predivide_factor=gradient_predivide_factor, groups=groups, sparse_as_dense=sparse_as_dense,
-                                                 process_set=process_set)
+        return _DistributedOptimizer._instead_of(
+            optimizer,
+            names,
+            compression=compression,
+            backward_passes_per_step=backward_passes_per_step,
+            op=op,
+            gradient_predivide_factor=gradient_predivide_factor,
+            groups=groups,
+            sparse_as_dense=sparse_as_dense,
+            process_set=process_set,
+        )
     if process_set is not global_process_set:
         raise NotImplementedError("Adasum does not support non-global process sets yet.")
     if groups:
         raise NotImplementedError("Adasum takes each parameter by itself: groups have no meaning.")
-    return _DistributedAdasumOptimizer._instead_of(optimizer, names, compression=compression, backward_passes_per_step=backward_passes_per_step)
+    return _DistributedAdasumOptimizer._instead_of(
+        optimizer, names, compression=compression, backward_passes_per_step=backward_passes_per_step
+    )

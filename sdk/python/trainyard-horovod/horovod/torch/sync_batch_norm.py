@@ -8,8 +8,8 @@ from horovod.torch.mpi_ops import Sum, allreduce_async_, synchronize
 
 
 class SyncBatchNorm(_BatchNorm):
-    """As torch.nn.BatchNorm*d of any number of dimensions; mean and variance are those of the whole batch. In evaluation and
-    with one rank it is the ordinary one."""
+    """As torch.nn.BatchNorm*d of any number of dimensions; mean and variance are those of the whole
+    batch. In evaluation and with one rank it is the ordinary one."""
 
     def _check_input_dim(self, tensor):
         if tensor.dim() < 2:
@@ -26,7 +26,9 @@ class SyncBatchNorm(_BatchNorm):
             if momentum is None:
                 momentum = 1.0 / float(self.num_batches_tracked)
         axes = [0, *range(2, tensor.dim())]
-        output, mean, variance, count = _Normalise.apply(tensor, self.weight, self.bias, self.eps, axes)
+        output, mean, variance, count = _Normalise.apply(
+            tensor, self.weight, self.bias, self.eps, axes
+        )
         if self.track_running_stats:
             with torch.no_grad():
                 self.running_mean.lerp_(mean.to(self.running_mean.dtype), momentum)
@@ -36,7 +38,9 @@ class SyncBatchNorm(_BatchNorm):
 
 
 def _total(values, what):
-    return synchronize(allreduce_async_(values, name=f"sync_batch_norm.{what}.{values.numel()}", op=Sum))
+    return synchronize(
+        allreduce_async_(values, name=f"sync_batch_norm.{what}.{values.numel()}", op=Sum)
+    )
 
 
 class _Normalise(torch.autograd.Function):
@@ -44,7 +48,8 @@ class _Normalise(torch.autograd.Function):
     def forward(ctx, tensor, weight, bias, eps, axes):
         wide = tensor.float() if tensor.dtype in (torch.float16, torch.bfloat16) else tensor
         channels = tensor.shape[1]
-        # Mean first, then squares of what is left: their difference would lose digits where the mean is large.
+        # Mean first, then squares of what is left: their difference would lose digits where the
+        # mean is large.
         sums = torch.cat([wide.sum(axes), wide.new_tensor([wide.numel() / channels])])
         sums = _total(sums, "sums")
         count = sums[-1]
@@ -66,13 +71,22 @@ class _Normalise(torch.autograd.Function):
     def backward(ctx, gradient, *_):
         normal, weight, scale, count = ctx.saved_tensors
         wide = gradient.to(normal.dtype)
-        # Of our own batch: the optimizer sums parameters' gradients over ranks, as for every other layer.
+        # Of our own batch: the optimizer sums parameters' gradients over ranks,
+        # as for every other layer.
         of_bias, of_weight = wide.sum(ctx.axes), (wide * normal).sum(ctx.axes)
         of_input = None
         if ctx.needs_input_grad[0]:
             totals = _total(torch.cat([of_bias, of_weight]), "gradients") / count
             mean_gradient, mean_product = totals.chunk(2)
             factor = scale if weight is None else scale * weight
-            of_input = (wide - mean_gradient.view(ctx.shape) - normal * mean_product.view(ctx.shape)) * factor.view(ctx.shape)
+            of_input = (
+                wide - mean_gradient.view(ctx.shape) - normal * mean_product.view(ctx.shape)
+            ) * factor.view(ctx.shape)
             of_input = of_input.to(gradient.dtype)
-        return of_input, of_weight if weight is not None else None, of_bias if ctx.has_bias else None, None, None
+        return (
+            of_input,
+            of_weight if weight is not None else None,
+            of_bias if ctx.has_bias else None,
+            None,
+            None,
+        )

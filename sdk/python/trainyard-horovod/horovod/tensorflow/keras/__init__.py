@@ -1,10 +1,48 @@
-"""`import horovod.tensorflow.keras as hvd`, which is also `horovod.keras`: for Keras 3 over TensorFlow."""
+"""`import horovod.tensorflow.keras as hvd`, which is also `horovod.keras`:
+for Keras 3 over TensorFlow."""
 
 from horovod.common.operations import Average as _Average
-from horovod.tensorflow import (Adasum, Average, Compression, HorovodInternalError, HostsUpdatedInterrupt, Max, Min, ProcessSet, Product, Sum, add_process_set, allgather_object,
-                                barrier, broadcast_object, ccl_built, cross_rank, cross_size, cuda_built, ddl_built, global_process_set, gloo_built, gloo_enabled, init,
-                                is_homogeneous, is_initialized, join, local_rank, local_size, mpi_built, mpi_enabled, mpi_threads_supported, nccl_built, rank,
-                                remove_process_set, rocm_built, shutdown, size, start_timeline, stop_timeline)
+from horovod.tensorflow import (
+    Adasum,
+    Average,
+    Compression,
+    HorovodInternalError,
+    HostsUpdatedInterrupt,
+    Max,
+    Min,
+    ProcessSet,
+    Product,
+    Sum,
+    add_process_set,
+    allgather_object,
+    barrier,
+    broadcast_object,
+    ccl_built,
+    cross_rank,
+    cross_size,
+    cuda_built,
+    ddl_built,
+    global_process_set,
+    gloo_built,
+    gloo_enabled,
+    init,
+    is_homogeneous,
+    is_initialized,
+    join,
+    local_rank,
+    local_size,
+    mpi_built,
+    mpi_enabled,
+    mpi_threads_supported,
+    nccl_built,
+    rank,
+    remove_process_set,
+    rocm_built,
+    shutdown,
+    size,
+    start_timeline,
+    stop_timeline,
+)
 from horovod.tensorflow import mpi_ops as _operations
 from horovod.tensorflow import functions as _functions
 from horovod.tensorflow.keras import callbacks, elastic
@@ -13,11 +51,28 @@ from horovod.tensorflow.optimizer import DistributedOptimizer
 import keras as _keras
 
 
-def allreduce(value, name=None, average=None, prescale_factor=1.0, postscale_factor=1.0, op=None, compression=Compression.none, process_set=global_process_set):
+def allreduce(
+    value,
+    name=None,
+    average=None,
+    prescale_factor=1.0,
+    postscale_factor=1.0,
+    op=None,
+    compression=Compression.none,
+    process_set=global_process_set,
+):
     """Of a number or an array -> an array."""
     op = op if op is not None or average is not None else _Average
-    return _operations.allreduce(value, average, compression=compression, op=op, name=name, prescale_factor=prescale_factor, postscale_factor=postscale_factor,
-                                 process_set=process_set).numpy()
+    return _operations.allreduce(
+        value,
+        average,
+        compression=compression,
+        op=op,
+        name=name,
+        prescale_factor=prescale_factor,
+        postscale_factor=postscale_factor,
+        process_set=process_set,
+    ).numpy()
 
 
 def allgather(value, name=None, process_set=global_process_set):

@@ -7,11 +7,22 @@ from horovod.common import basics
 from horovod.common.operations import Average
 from horovod.common.process_sets import global_process_set
 from horovod.tensorflow.functions import broadcast_variables
-from horovod.tensorflow.keras.elastic import CommitStateCallback, UpdateBatchStateCallback, UpdateEpochStateCallback
+from horovod.tensorflow.keras.elastic import (
+    CommitStateCallback,
+    UpdateBatchStateCallback,
+    UpdateEpochStateCallback,
+)
 from horovod.tensorflow.mpi_ops import grouped_allreduce
 
-__all__ = ["BroadcastGlobalVariablesCallback", "CommitStateCallback", "LearningRateScheduleCallback", "LearningRateWarmupCallback", "MetricAverageCallback",
-           "UpdateBatchStateCallback", "UpdateEpochStateCallback"]
+__all__ = [
+    "BroadcastGlobalVariablesCallback",
+    "CommitStateCallback",
+    "LearningRateScheduleCallback",
+    "LearningRateWarmupCallback",
+    "MetricAverageCallback",
+    "UpdateBatchStateCallback",
+    "UpdateEpochStateCallback",
+]
 
 
 class BroadcastGlobalVariablesCallback(keras.callbacks.Callback):
@@ -24,7 +35,11 @@ class BroadcastGlobalVariablesCallback(keras.callbacks.Callback):
     def _broadcast(self):
         if not self._done:
             optimizer = getattr(self.model, "optimizer", None)
-            broadcast_variables(list(self.model.variables) + (list(optimizer.variables) if optimizer is not None else []), self.root_rank)
+            broadcast_variables(
+                list(self.model.variables)
+                + (list(optimizer.variables) if optimizer is not None else []),
+                self.root_rank,
+            )
             self._done = True
 
     def on_train_begin(self, logs=None):
@@ -39,7 +54,8 @@ class BroadcastGlobalVariablesCallback(keras.callbacks.Callback):
 
 
 class MetricAverageCallback(keras.callbacks.Callback):
-    """Metrics of an epoch are those of all ranks. Before callbacks that read them, as ReduceLROnPlateau and TensorBoard do."""
+    """Metrics of an epoch are those of all ranks. Before callbacks that read them,
+    as ReduceLROnPlateau and TensorBoard do."""
 
     def __init__(self, device="", process_set=global_process_set):
         super().__init__()
@@ -47,20 +63,39 @@ class MetricAverageCallback(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch, logs=None):
         if logs and self._process_set.size() > 1:
-            names = sorted(name for name, value in logs.items() if numpy.isscalar(value) or getattr(value, "shape", None) == ())
+            names = sorted(
+                name
+                for name, value in logs.items()
+                if numpy.isscalar(value) or getattr(value, "shape", None) == ()
+            )
             values = [numpy.float64(logs[name]) for name in names]
-            for name, value in zip(names, grouped_allreduce(values, op=Average, name="metrics", process_set=self._process_set)):
+            for name, value in zip(
+                names,
+                grouped_allreduce(
+                    values, op=Average, name="metrics", process_set=self._process_set
+                ),
+            ):
                 logs[name] = float(value.numpy())
 
 
 class LearningRateScheduleCallback(keras.callbacks.Callback):
-    """The learning rate is initial_lr times multiplier(epoch), or a constant, from start_epoch until before end_epoch.
+    """The learning rate is initial_lr times multiplier(epoch), or a constant,
+    from start_epoch until before end_epoch.
 
-    staircase: by whole epochs; else with each batch. momentum_correction: a momentum is scaled with the rate for the batch in
-    which it changes, so that what has gathered keeps its weight.
+    staircase: by whole epochs; else with each batch. momentum_correction: a momentum is scaled with
+    the rate for the batch in which it changes, so that what has gathered keeps its weight.
     """
 
-    def __init__(self, initial_lr, multiplier, start_epoch=0, end_epoch=None, staircase=True, momentum_correction=True, steps_per_epoch=None):
+    def __init__(
+        self,
+        initial_lr,
+        multiplier,
+        start_epoch=0,
+        end_epoch=None,
+        staircase=True,
+        momentum_correction=True,
+        steps_per_epoch=None,
+    ):
         super().__init__()
         if initial_lr is None:
             raise ValueError("Parameter `initial_lr` is required")
@@ -74,14 +109,19 @@ class LearningRateScheduleCallback(keras.callbacks.Callback):
         if not self.staircase and not self.steps_per_epoch:
             self.steps_per_epoch = (self.params or {}).get("steps")
             if not self.steps_per_epoch:
-                raise ValueError("Could not autodetect the number of steps per epoch. Please specify the steps_per_epoch parameter to the "
-                                 f"{self.__class__.__name__}() or upgrade to the latest version of Keras.")
+                raise ValueError(
+                    "Could not autodetect the number of steps per epoch. Please specify the"
+                    f" steps_per_epoch parameter to the {self.__class__.__name__}() or upgrade to"
+                    " the latest version of Keras."
+                )
 
     def on_epoch_begin(self, epoch, logs=None):
         self._epoch = epoch
 
     def on_train_batch_begin(self, batch, logs=None):
-        if self._epoch < self.start_epoch or (self.end_epoch is not None and self._epoch >= self.end_epoch):
+        if self._epoch < self.start_epoch or (
+            self.end_epoch is not None and self._epoch >= self.end_epoch
+        ):
             return
         if self.staircase and batch == 0:
             self._adjust(self._epoch)
@@ -93,8 +133,15 @@ class LearningRateScheduleCallback(keras.callbacks.Callback):
         before = float(keras.ops.convert_to_numpy(optimizer.learning_rate))
         after = self.initial_lr * self.multiplier(epoch)
         optimizer.learning_rate = after
-        # A number that is read when the step is traced can be scaled for a batch only where steps are not traced.
-        if self.momentum_correction and self.model.run_eagerly and isinstance(getattr(optimizer, "momentum", None), float) and optimizer.momentum and before > 0:
+        # A number that is read when the step is traced can be scaled for a batch only where steps
+        # are not traced.
+        if (
+            self.momentum_correction
+            and self.model.run_eagerly
+            and isinstance(getattr(optimizer, "momentum", None), float)
+            and optimizer.momentum
+            and before > 0
+        ):
             self._momentum = optimizer.momentum
             optimizer.momentum = self._momentum * after / before
 
@@ -108,19 +155,34 @@ class LearningRateScheduleCallback(keras.callbacks.Callback):
 
 
 class LearningRateWarmupCallback(LearningRateScheduleCallback):
-    """From initial_lr divided by the number of ranks up to initial_lr in the first epochs, batch by batch: large batches
-    diverge when they begin at a rate that is scaled for them (Goyal and others, 2017)."""
+    """From initial_lr divided by the number of ranks up to initial_lr in the first epochs, batch by
+    batch: large batches diverge when they begin at a rate that is scaled for them (Goyal and
+    others, 2017)."""
 
-    def __init__(self, initial_lr, warmup_epochs=5, momentum_correction=True, steps_per_epoch=None, verbose=0):
+    def __init__(
+        self, initial_lr, warmup_epochs=5, momentum_correction=True, steps_per_epoch=None, verbose=0
+    ):
         def multiplier(epoch):
-            # The batch that ends is a part of the epoch: at the end of the last one the rate is whole.
+            # The batch that ends is a part of the epoch: at the end of the last one the rate is
+            # whole.
             epoch += 1.0 / self.steps_per_epoch
             return 1.0 / basics.size() * (epoch * (basics.size() - 1) / warmup_epochs + 1)
 
-        super().__init__(initial_lr, multiplier, 0, warmup_epochs, staircase=False, momentum_correction=momentum_correction, steps_per_epoch=steps_per_epoch)
+        super().__init__(
+            initial_lr,
+            multiplier,
+            0,
+            warmup_epochs,
+            staircase=False,
+            momentum_correction=momentum_correction,
+            steps_per_epoch=steps_per_epoch,
+        )
         self.verbose = verbose
 
     def on_epoch_end(self, epoch, logs=None):
         super().on_epoch_end(epoch, logs)
         if epoch == self.end_epoch - 1 and self.verbose > 0 and basics.rank() == 0:
-            print(f"\nEpoch {epoch + 1}: finished gradual learning rate warmup to {float(keras.ops.convert_to_numpy(self.model.optimizer.learning_rate)):g}.")
+            print(
+                f"\nEpoch {epoch + 1}: finished gradual learning rate warmup to"
+                f" {float(keras.ops.convert_to_numpy(self.model.optimizer.learning_rate)):g}."
+            )

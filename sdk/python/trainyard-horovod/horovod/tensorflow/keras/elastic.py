@@ -4,7 +4,13 @@ import keras
 
 from horovod.tensorflow.elastic import TensorFlowKerasState, run
 
-__all__ = ["CommitStateCallback", "KerasState", "UpdateBatchStateCallback", "UpdateEpochStateCallback", "run"]
+__all__ = [
+    "CommitStateCallback",
+    "KerasState",
+    "UpdateBatchStateCallback",
+    "UpdateEpochStateCallback",
+    "run",
+]
 
 
 class KerasState(TensorFlowKerasState):

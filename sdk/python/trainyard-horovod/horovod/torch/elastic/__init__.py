@@ -15,12 +15,18 @@ __all__ = ["ElasticSampler", "ObjectState", "State", "TorchState", "run"]
 class ObjectState(_common.ObjectState):
     """Plain values only, for loops that keep their model elsewhere."""
 
-    def __init__(self, bcast_object=_functions.broadcast_object, get_rank=_operations.rank, **attributes):
+    def __init__(
+        self, bcast_object=_functions.broadcast_object, get_rank=_operations.rank, **attributes
+    ):
         super().__init__(bcast_object, get_rank, **attributes)
 
 
 def _anyone(flag):
-    return bool(_operations.allreduce_(torch.tensor([int(flag)], dtype=torch.int32), name="elastic.anyone", op=_operations.Max).item())
+    return bool(
+        _operations.allreduce_(
+            torch.tensor([int(flag)], dtype=torch.int32), name="elastic.anyone", op=_operations.Max
+        ).item()
+    )
 
 
 def run(func):

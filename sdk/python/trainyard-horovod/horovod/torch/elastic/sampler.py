@@ -1,4 +1,5 @@
-"""A sampler that knows what of the epoch was done, and shares the rest among the ranks that are there."""
+"""A sampler that knows what of the epoch was done,
+and shares the rest among the ranks that are there."""
 
 import math
 import random
@@ -9,7 +10,8 @@ from horovod.common import basics
 
 
 class ElasticSampler(torch.utils.data.Sampler):
-    """Record each batch after its step; as part of a TorchState, an epoch that ranks left goes on with what is left of it.
+    """Record each batch after its step; as part of a TorchState,
+    an epoch that ranks left goes on with what is left of it.
 
         sampler = ElasticSampler(dataset); state = TorchState(model, optimizer, sampler=sampler)
         for number, batch in enumerate(loader): ...; state.sampler.record_batch(number, batch_size)
@@ -35,7 +37,7 @@ class ElasticSampler(torch.utils.data.Sampler):
         self.processed_indices.update(indices)
 
     def get_indices(self, batch_idx, batch_size):
-        return self.indices[batch_idx * batch_size:(batch_idx + 1) * batch_size]
+        return self.indices[batch_idx * batch_size : (batch_idx + 1) * batch_size]
 
     def state_dict(self):
         return {"epoch": self.epoch, "processed_indices": set(self.processed_indices)}
@@ -47,8 +49,12 @@ class ElasticSampler(torch.utils.data.Sampler):
 
     def reset(self):
         """For the ranks that are there now."""
-        self.num_replicas, self.rank = (basics.size(), basics.rank()) if basics.is_initialized() else (1, 0)
-        self.remaining_indices = [index for index in range(len(self.dataset)) if index not in self.processed_indices]
+        self.num_replicas, self.rank = (
+            (basics.size(), basics.rank()) if basics.is_initialized() else (1, 0)
+        )
+        self.remaining_indices = [
+            index for index in range(len(self.dataset)) if index not in self.processed_indices
+        ]
         self.num_samples = math.ceil(len(self.remaining_indices) / self.num_replicas)
         self.total_size = self.num_samples * self.num_replicas
 
@@ -58,8 +64,8 @@ class ElasticSampler(torch.utils.data.Sampler):
             random.Random(self.seed + self.epoch).shuffle(order)
         # Equally many for all: the first ones come twice where it is not even.
         while order and len(order) < self.total_size:
-            order += order[:self.total_size - len(order)]
-        self.indices = order[self.rank:self.total_size:self.num_replicas]
+            order += order[: self.total_size - len(order)]
+        self.indices = order[self.rank : self.total_size : self.num_replicas]
         return iter(self.indices)
 
     def __len__(self):

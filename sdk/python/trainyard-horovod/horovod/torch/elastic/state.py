@@ -6,7 +6,12 @@ import torch
 
 from horovod.common import elastic
 from horovod.torch.elastic.sampler import ElasticSampler
-from horovod.torch.functions import allgather_object, broadcast_object, broadcast_optimizer_state, broadcast_parameters
+from horovod.torch.functions import (
+    allgather_object,
+    broadcast_object,
+    broadcast_optimizer_state,
+    broadcast_parameters,
+)
 from horovod.torch.mpi_ops import rank
 
 
@@ -55,10 +60,13 @@ class _Optimizer(_Kept):
 
 
 class _Scheduler(_Kept):
-    """Of learning rates: it stays the one that steps its optimizer, whose rate is the optimizer's own state."""
+    """Of learning rates: it stays the one that steps its optimizer,
+    whose rate is the optimizer's own state."""
 
     def sync(self):
-        self.value.load_state_dict(broadcast_object(self.value.state_dict(), 0, "elastic.scheduler"))
+        self.value.load_state_dict(
+            broadcast_object(self.value.state_dict(), 0, "elastic.scheduler")
+        )
         self.save()
 
 
@@ -66,7 +74,13 @@ class _Sampler(_Kept):
     def sync(self):
         # Each rank knows what it did itself; the rest is for whoever is there now.
         everyones = allgather_object(self.value.state_dict(), "elastic.sampler")
-        done = set().union(*(each["processed_indices"] for each in everyones if each["epoch"] == everyones[0]["epoch"]))
+        done = set().union(
+            *(
+                each["processed_indices"]
+                for each in everyones
+                if each["epoch"] == everyones[0]["epoch"]
+            )
+        )
         self.value.load_state_dict({"epoch": everyones[0]["epoch"], "processed_indices": done})
         self.save()
 
@@ -75,13 +89,22 @@ class _Sampler(_Kept):
 
 
 # Versions of torch differ in what the schedulers' base is called, and in whether all have it.
-_SCHEDULERS = tuple(getattr(torch.optim.lr_scheduler, name) for name in ("LRScheduler", "_LRScheduler", "ReduceLROnPlateau") if hasattr(torch.optim.lr_scheduler, name))
-_KINDS = [(torch.nn.Module, _Model), (torch.optim.Optimizer, _Optimizer), (_SCHEDULERS, _Scheduler), (ElasticSampler, _Sampler)]
+_SCHEDULERS = tuple(
+    getattr(torch.optim.lr_scheduler, name)
+    for name in ("LRScheduler", "_LRScheduler", "ReduceLROnPlateau")
+    if hasattr(torch.optim.lr_scheduler, name)
+)
+_KINDS = [
+    (torch.nn.Module, _Model),
+    (torch.optim.Optimizer, _Optimizer),
+    (_SCHEDULERS, _Scheduler),
+    (ElasticSampler, _Sampler),
+]
 
 
 class TorchState(elastic.ObjectState):
-    """TorchState(model, optimizer, sampler=.., epoch=0, batch=0): modules, optimizers, their schedulers and ElasticSamplers by
-    any name, all else as plain values."""
+    """TorchState(model, optimizer, sampler=.., epoch=0, batch=0): modules, optimizers, their
+    schedulers and ElasticSamplers by any name, all else as plain values."""
 
     def __init__(self, model=None, optimizer=None, **more):
         everything = {"model": model, "optimizer": optimizer, **more}

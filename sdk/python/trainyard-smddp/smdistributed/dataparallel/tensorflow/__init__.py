@@ -1,16 +1,23 @@
-"""`import smdistributed.dataparallel.tensorflow as sdp`: what the library offered for TensorFlow 2, which is Horovod's with
-other names here and there. The ranks are horovod.tensorflow's."""
+"""`import smdistributed.dataparallel.tensorflow as sdp`: what the library offered for TensorFlow 2,
+which is Horovod's with other names here and there. The ranks are horovod.tensorflow's."""
 
 import importlib.util
 
 if importlib.util.find_spec("horovod") is None:
-    raise ImportError("smdistributed.dataparallel.tensorflow needs horovod.tensorflow, which is not installed: pip install ./sdk/python/trainyard-horovod "
-                      "(in a checkout of Trainyard), or the extra trainyard-smddp[tensorflow] where the wheels of both are found")
+    raise ImportError(
+        "smdistributed.dataparallel.tensorflow needs horovod.tensorflow, which is not installed:"
+        " pip install ./sdk/python/trainyard-horovod (in a checkout of Trainyard), or the extra"
+        " trainyard-smddp[tensorflow] where the wheels of both are found"
+    )
 
 from horovod.common.basics import init, local_rank, local_size, rank, shutdown, size
 from horovod.common.operations import Average, Max, Min, Sum
 from horovod.tensorflow.compression import Compression
-from horovod.tensorflow.functions import DistributedGradientTape, broadcast_global_variables, broadcast_variables
+from horovod.tensorflow.functions import (
+    DistributedGradientTape,
+    broadcast_global_variables,
+    broadcast_variables,
+)
 from horovod.tensorflow.mpi_ops import allreduce as _allreduce
 from horovod.tensorflow.mpi_ops import broadcast
 from horovod.tensorflow.optimizer import DistributedOptimizer
@@ -23,8 +30,12 @@ class ReduceOp:
 def allreduce(tensor, param_index, num_params, compression=Compression.none, op=ReduceOp.AVERAGE):
     """Of the gradient of parameter `param_index` of so many, which is its name among the ranks."""
     if not 0 <= param_index < num_params:
-        raise ValueError(f"allreduce: param_index is {param_index}, and there are num_params = {num_params}")
-    return _allreduce(tensor, compression=compression, op=op, name=f"parameter.{param_index}.of.{num_params}")
+        raise ValueError(
+            f"allreduce: param_index is {param_index}, and there are num_params = {num_params}"
+        )
+    return _allreduce(
+        tensor, compression=compression, op=op, name=f"parameter.{param_index}.of.{num_params}"
+    )
 
 
 def oob_allreduce(tensor, compression=Compression.none, op=ReduceOp.AVERAGE):

@@ -1,4 +1,5 @@
-"""Importing it makes "smddp" a backend: torch.distributed.init_process_group("smddp"). new_group works too."""
+"""Importing it makes "smddp" a backend: torch.distributed.init_process_group("smddp").
+new_group works too."""
 
 import os
 

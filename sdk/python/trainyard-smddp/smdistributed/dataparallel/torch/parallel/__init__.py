@@ -1,3 +1,4 @@
-"""`from smdistributed.dataparallel.torch.parallel.distributed import DistributedDataParallel`, or from here."""
+"""`from smdistributed.dataparallel.torch.parallel.distributed import DistributedDataParallel`,
+or from here."""
 
 from smdistributed.dataparallel.torch.parallel.distributed import DistributedDataParallel  # noqa: F401
