@@ -1,6 +1,7 @@
 """What CMakeLists.txt must know of the torch that is installed, a line each."""
 
 import os
+
 import torch
 from torch.utils import cpp_extension
 

@@ -25,6 +25,8 @@ What the environment may say, the same on all ranks but the address:
                              more where one flow is slower than the link
 """
 
+from __future__ import annotations
+
 import atexit
 import os
 
@@ -36,7 +38,7 @@ from trainyard.torch import _built
 BACKEND = "trainyard"
 
 
-def _check_torch(built, here):
+def _check_torch(built: str, here: str) -> None:
     """C++ objects go between torch and the backend: they must have been compiled from the same
     headers."""
     if not built:
@@ -64,11 +66,13 @@ except ImportError as failure:
     ) from failure
 
 
-def _flag(name):
+def _flag(name: str) -> bool:
     return os.environ.get(name, "0") not in ("", "0")
 
 
-def _create(options, _=None):
+def _create(
+    options: torch.distributed.DistributedBackendOptions, _: object = None
+) -> torch.distributed.ProcessGroup:
     """Called by init_process_group and new_group, on every rank of the group."""
     world = (
         torch.distributed.get_world_size()
@@ -91,7 +95,7 @@ def _create(options, _=None):
     )
 
 
-def register(name):
+def register(name: str) -> None:
     """Also under another name, for scripts that ask for one."""
     if not hasattr(torch.distributed.Backend, name.upper()):
         more = {"devices": ["cpu"]} if int(torch.__version__.split(".")[0]) >= 2 else {}

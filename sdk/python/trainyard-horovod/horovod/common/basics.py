@@ -1,36 +1,48 @@
 """Who we are: what is the same for every framework.
 One engine serves all of them in one process."""
 
+from __future__ import annotations
+
 import atexit
 import os
 import socket
 import sys
 import threading
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Protocol
 
 from horovod.common import engine as engines
 from horovod.common import launch as launches
 from horovod.common.exceptions import HorovodInternalError
 
+if TYPE_CHECKING:  # that module needs this one
+    from horovod.common.process_sets import ProcessSet
+
 _lock = threading.RLock()
-_engine = None
+_engine: engines.Engine | None = None
 _generation = 0
-_place = None
-_timeline = None
+_place: _Place | None = None
+
+
+class _Communicator(Protocol):
+    """mpi4py's, as far as init() looks at it."""
+
+    def Get_rank(self) -> int: ...
+
+    def Get_size(self) -> int: ...
 
 
 class _Place:
     """Where this rank stands among those of its host and of the others."""
 
-    def __init__(self, engine, told):
-        """`told` by rank: (local rank, local size), where somebody said so."""
+    def __init__(self, engine: engines.Engine, told: Sequence[tuple[int, int] | None]) -> None:
+        """`told` by rank: (local rank, local size), where the launcher said so."""
         locals_ = []
-        for rank, (local_rank, local_size) in enumerate(told):
+        for rank, place in enumerate(told):
             mates = [
                 other for other in range(engine.size) if engine.hosts[other] == engine.hosts[rank]
             ]
-            locals_.append(
-                (mates.index(rank), len(mates)) if local_rank is None else (local_rank, local_size)
-            )
+            locals_.append(place or (mates.index(rank), len(mates)))
         self.local_rank, self.local_size = locals_[engine.rank]
         across = [
             rank for rank, (local_rank, _) in enumerate(locals_) if local_rank == self.local_rank
@@ -39,7 +51,7 @@ class _Place:
         self.homogeneous = len({local_size for _, local_size in locals_}) == 1
 
 
-def _number(name, otherwise):
+def _number(name: str, otherwise: float) -> float:
     text = os.environ.get(name, "")
     try:
         return float(text) if text else otherwise
@@ -47,11 +59,11 @@ def _number(name, otherwise):
         raise ValueError(f"{name} is '{text}', which is no number") from None
 
 
-def _flag(name):
+def _flag(name: str) -> bool:
     return os.environ.get(name, "0").lower() not in ("", "0", "false", "no")
 
 
-def _options(launch, said):
+def _options(launch: launches.Launch, said: str) -> engines.Options:
     options = engines.Options()
     options.rank, options.ranks = launch.rank, launch.size
     if launch.meeting:
@@ -84,7 +96,7 @@ def _options(launch, said):
     return options
 
 
-def _launch():
+def _launch() -> launches.Launch:
     text = ""
     if os.path.exists(launches.RESOURCECONFIG):
         with open(launches.RESOURCECONFIG, encoding="utf-8") as file:
@@ -92,11 +104,11 @@ def _launch():
     return launches.read(os.environ, text)
 
 
-def say(words):
+def say(words: str) -> None:
     print(f"horovod: rank {_engine.rank if _engine else '?'}: {words}", file=sys.stderr, flush=True)
 
 
-def _meet(launch):
+def _meet(launch: launches.Launch) -> engines.Engine:
     """-> the engine of ranks that have met."""
     member = None
     while True:
@@ -119,14 +131,17 @@ def _meet(launch):
         try:
             return engines.Engine(options)
         except HorovodInternalError as failure:
-            if not launch.elastic:
+            if not launch.elastic or member is None:
                 raise
             # someone died meanwhile: whoever is left meets again
             member.complaint = str(failure)[:1000]
             say(f"the ranks did not meet: {failure}")
 
 
-def init(comm=None, process_sets=None):
+def init(
+    comm: Sequence[int] | _Communicator | None = None,
+    process_sets: Iterable[ProcessSet | Sequence[int]] | str | None = None,
+) -> None:
     """Meets the other ranks. A second time it does nothing, until shutdown().
 
     comm: a list of the ranks that take part, or an mpi4py communicator of all of them.
@@ -137,7 +152,7 @@ def init(comm=None, process_sets=None):
         if _engine is not None:
             return
         launch = _launch()
-        if isinstance(comm, (list, tuple, range)):
+        if isinstance(comm, Sequence):
             members = sorted(comm)
             if members and members != list(range(launch.size)):
                 if launch.rank not in members:
@@ -166,23 +181,23 @@ def init(comm=None, process_sets=None):
             # ranks that are late by one init() are told apart
             launch.secret += f"#{_generation}" if not launch.service else ""
         joined = _meet(launch)
-        everyone = [
-            tuple(int(each) for each in text.split()) or (None, None) for text in joined.heard
-        ]
+        everyone: list[tuple[int, int] | None] = []
+        for text in joined.heard:
+            numbers = [int(each) for each in text.split()]
+            everyone.append((numbers[0], numbers[1]) if numbers else None)
         _place = _Place(joined, everyone)
         _engine = joined
         from horovod.common import process_sets as sets
 
-        if process_sets == "dynamic":
-            process_sets = None
-        for each in process_sets or []:
+        # "dynamic" is Horovod's word for what is always so here.
+        for each in [] if process_sets is None or isinstance(process_sets, str) else process_sets:
             sets.add_process_set(each)
         path = os.environ.get("HOROVOD_TIMELINE", "")
         if path and path != "DYNAMIC" and rank() == 0:
             start_timeline(path, _flag("HOROVOD_TIMELINE_MARK_CYCLES"))
 
 
-def shutdown():
+def shutdown() -> None:
     """On all ranks. What is still under way anywhere fails."""
     global _engine, _place
     with _lock:
@@ -195,7 +210,7 @@ def shutdown():
 
 
 @atexit.register
-def _end():
+def _end() -> None:
     from horovod.common import member
 
     # Python notes an exception that nobody caught: then we are not done,
@@ -207,112 +222,113 @@ def _end():
         member.leave(done=well)
 
 
-def is_initialized():
+def is_initialized() -> bool:
     return _engine is not None
 
 
-def engine():
+def engine() -> engines.Engine:
     current = _engine
     if current is None:
         raise ValueError("Horovod has not been initialized; use hvd.init().")
     return current
 
 
-def generation():
+def generation() -> int:
     """How often init() was called."""
     return _generation
 
 
-def _where():
+def _where() -> _Place:
     engine()
+    assert _place is not None
     return _place
 
 
-def rank():
+def rank() -> int:
     return engine().rank
 
 
-def size():
+def size() -> int:
     return engine().size
 
 
-def local_rank():
+def local_rank() -> int:
     return _where().local_rank
 
 
-def local_size():
+def local_size() -> int:
     return _where().local_size
 
 
-def cross_rank():
+def cross_rank() -> int:
     return _where().cross_rank
 
 
-def cross_size():
+def cross_size() -> int:
     return _where().cross_size
 
 
-def is_homogeneous():
+def is_homogeneous() -> bool:
     """Whether every host has as many ranks."""
     return _where().homogeneous
 
 
-def start_timeline(file_path, mark_cycles=False):
+def start_timeline(file_path: str | os.PathLike[str], mark_cycles: bool = False) -> None:
     engine().start_timeline(str(file_path), mark_cycles)
 
 
-def stop_timeline():
+def stop_timeline() -> None:
     engine().stop_timeline()
 
 
 # What it was built with. Collectives are Trainyard's own, over shared memory and TCP: neither MPI
 # nor any of the others. gloo_* say yes: it is Horovod's name for "works without MPI, by TCP",
 # and scripts ask to know whether that is there.
-def mpi_threads_supported():
+def mpi_threads_supported() -> bool:
     return False
 
 
-def mpi_enabled():
+def mpi_enabled() -> bool:
     return False
 
 
-def mpi_built():
+def mpi_built() -> bool:
     return False
 
 
-def gloo_enabled():
+def gloo_enabled() -> bool:
     return True
 
 
-def gloo_built():
+def gloo_built() -> bool:
     return True
 
 
-def nccl_built():
+def nccl_built() -> int:
     return 0
 
 
-def ddl_built():
+def ddl_built() -> bool:
     return False
 
 
-def ccl_built():
+def ccl_built() -> bool:
     return False
 
 
-def cuda_built():
+def cuda_built() -> bool:
     return False
 
 
-def rocm_built():
+def rocm_built() -> bool:
     return False
 
 
-def check_extension(*_):
+def check_extension(*_: object) -> None:
     """Horovod's own check that its extension was built:
     here it is loaded or the reason is raised."""
     engines.library()
 
 
-def host_name():
+def host_name() -> str:
     return os.environ.get("HOROVOD_HOSTNAME") or socket.gethostname()

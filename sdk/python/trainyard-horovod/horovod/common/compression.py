@@ -1,27 +1,35 @@
 """What may be done to a tensor before it is sent, and undone after:
 what no framework is needed for."""
 
+from __future__ import annotations
+
+from typing import Any, Union
+
 from horovod.common import engine
+
+Tensor = Any  # of whatever framework
+Type = Any  # of its elements
+Context = Any  # what compress() tells decompress()
 
 
 class Compressor:
     @staticmethod
-    def compress(tensor):
+    def compress(tensor: Tensor) -> tuple[Tensor, Context]:
         """-> what is sent, and what decompress must know."""
         raise NotImplementedError("a Compressor has compress and decompress")
 
     @staticmethod
-    def decompress(tensor, ctx):
+    def decompress(tensor: Tensor, ctx: Context) -> Tensor:
         raise NotImplementedError("a Compressor has compress and decompress")
 
 
 class NoneCompressor(Compressor):
     @staticmethod
-    def compress(tensor):
+    def compress(tensor: Tensor) -> tuple[Tensor, Context]:
         return tensor, None
 
     @staticmethod
-    def decompress(tensor, ctx):
+    def decompress(tensor: Tensor, ctx: Context) -> Tensor:
         return tensor
 
 
@@ -29,14 +37,17 @@ class Remembering(NoneCompressor):
     """Made smaller by the engine itself, in float32 alone: what is lost is remembered by the
     tensor's name and brought in the next step (collectives/compress/compressor.hpp)."""
 
-    def __init__(self, kind, rank=0):
+    def __init__(self, kind: int, rank: int = 0) -> None:
         self.kind, self.rank = kind, rank
 
+
+# A class whose functions are static, or an object that remembers.
+AnyCompressor = Union[type[Compressor], Compressor]
 
 INT8 = Remembering(engine.INT8)
 
 
-def low_rank(rank=4):
+def low_rank(rank: int = 4) -> Remembering:
     """Matrices as the product of two with `rank` columns; whatever else,
     and what would not be smaller, as it is."""
     if not 1 <= rank <= 128:
@@ -48,18 +59,18 @@ class Cast(Compressor):
     """Floating point numbers as 16 bits. Sums of them are rounded once,
     from 32 bits (collectives/types.hpp)."""
 
-    sent_as = None  # a type of the framework's
+    sent_as: Type = None
 
     @staticmethod
-    def is_floating(tensor):
+    def is_floating(tensor: Tensor) -> bool:
         raise NotImplementedError
 
     @staticmethod
-    def cast(tensor, kind):
+    def cast(tensor: Tensor, kind: Type) -> Tensor:
         raise NotImplementedError
 
     @classmethod
-    def compress(cls, tensor):
+    def compress(cls, tensor: Tensor) -> tuple[Tensor, Context]:
         return (
             (cls.cast(tensor, cls.sent_as), tensor.dtype)
             if cls.is_floating(tensor)
@@ -67,5 +78,5 @@ class Cast(Compressor):
         )
 
     @classmethod
-    def decompress(cls, tensor, ctx):
+    def decompress(cls, tensor: Tensor, ctx: Context) -> Tensor:
         return tensor if ctx is None else cls.cast(tensor, ctx)

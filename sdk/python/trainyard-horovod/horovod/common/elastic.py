@@ -8,35 +8,43 @@ given ranks anew, and go on. Newcomers and hosts that leave interrupt at the nex
 and nothing is lost.
 """
 
+from __future__ import annotations
+
 import copy
 import functools
+from collections.abc import Iterable
+from typing import Any, Callable, TypeVar
 
 from horovod.common import basics, member
 from horovod.common.exceptions import HorovodInternalError, HostsUpdatedInterrupt
+
+Result = TypeVar("Result")
+# broadcast_object of a framework: (object, root rank, name of the exchange) -> the root's object.
+BroadcastObject = Callable[[Any, int, str], Any]
 
 
 class State:
     """What must survive. `bcast_object`, `get_rank`: of the framework."""
 
-    def __init__(self, bcast_object, get_rank):
+    def __init__(self, bcast_object: BroadcastObject, get_rank: Callable[[], int]) -> None:
         self._broadcast_object, self._get_rank = bcast_object, get_rank
-        self._reset_callbacks = []
+        self._reset_callbacks: list[Callable[[], object]] = []
 
-    def register_reset_callbacks(self, callbacks):
+    def register_reset_callbacks(self, callbacks: Iterable[Callable[[], object]]) -> None:
         """Called when there are other ranks than before: to scale a learning rate, say."""
         self._reset_callbacks.extend(callbacks)
 
-    def on_reset(self):
+    def on_reset(self) -> None:
         self.reset()
         for callback in self._reset_callbacks:
             callback()
 
-    def commit(self):
+    def commit(self) -> None:
         """To here we return when a rank is lost. Also the place where newcomers are let in."""
         self.save()
         self.check_host_updates()
 
-    def check_host_updates(self):
+    def check_host_updates(self) -> None:
         """Raises HostsUpdatedInterrupt on all ranks when hosts come or go."""
         mine = member.current()
         if mine is None:
@@ -46,37 +54,39 @@ class State:
         if added or removed:
             raise HostsUpdatedInterrupt(skip_sync=removed and not added)
 
-    def save(self):
+    def save(self) -> None:
         raise NotImplementedError("a State says how it is saved")
 
-    def restore(self):
+    def restore(self) -> None:
         raise NotImplementedError("a State says how it is restored")
 
-    def sync(self):
+    def sync(self) -> None:
         raise NotImplementedError("a State says how all ranks get rank 0's")
 
-    def reset(self):
+    def reset(self) -> None:
         pass
 
 
 class ObjectState(State):
     """Attributes that can be copied and pickled: ObjectState(.., epoch=0, batch=0).epoch."""
 
-    def __init__(self, bcast_object, get_rank, **attributes):
+    def __init__(
+        self, bcast_object: BroadcastObject, get_rank: Callable[[], int], **attributes: Any
+    ) -> None:
         super().__init__(bcast_object, get_rank)
         self._names = list(attributes)
         for name, value in attributes.items():
             setattr(self, name, value)
         self._saved = copy.deepcopy(attributes)
 
-    def save(self):
+    def save(self) -> None:
         self._saved = {name: copy.deepcopy(getattr(self, name)) for name in self._names}
 
-    def restore(self):
+    def restore(self) -> None:
         for name, value in self._saved.items():
             setattr(self, name, copy.deepcopy(value))
 
-    def sync(self):
+    def sync(self) -> None:
         if self._names:
             now = {name: getattr(self, name) for name in self._names}
             for name, value in self._broadcast_object(now, 0, "elastic.state").items():
@@ -84,11 +94,13 @@ class ObjectState(State):
             self.save()
 
 
-def run_with(anyone, function):
+def run_with(
+    anyone: Callable[[bool], bool], function: Callable[..., Result]
+) -> Callable[..., Result]:
     """`anyone(flag)`: whether some rank says so."""
 
     @functools.wraps(function)
-    def wrapper(state, *arguments, **more):
+    def wrapper(state: State, *arguments: Any, **more: Any) -> Result:
         basics.init()
         skip_sync = False
         while True:
@@ -99,9 +111,10 @@ def run_with(anyone, function):
                     state.sync()
                 return function(state, *arguments, **more)
             except HorovodInternalError as failure:
-                if member.current() is None:
+                mine = member.current()
+                if mine is None:
                     raise  # nobody could give us other ranks: see horovodrun --min-np
-                member.current().complaint = str(failure)[:1000]
+                mine.complaint = str(failure)[:1000]
                 basics.say(f"an operation failed, back to the last commit: {failure}")
                 state.restore()
                 skip_sync = False

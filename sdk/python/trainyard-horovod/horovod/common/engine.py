@@ -4,10 +4,15 @@ so it fits every torch and every TensorFlow.
 The distribution trainyard brings it, in the package of that name.
 """
 
+from __future__ import annotations
+
 import ctypes
 import os
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import trainyard
+
 from horovod.common.exceptions import HorovodInternalError
 
 VERSION = 3  # of engine.h
@@ -30,6 +35,9 @@ _long = ctypes.c_int64
 _size = ctypes.c_uint64
 _real = ctypes.c_double
 _pointer = ctypes.c_void_p
+
+
+Functions = Mapping[str, tuple[Any, list[Any]]]  # name -> (what it returns, what it takes)
 
 
 class Options(ctypes.Structure):
@@ -93,7 +101,7 @@ class Seat(ctypes.Structure):
     ]
 
 
-_FUNCTIONS = {
+_FUNCTIONS: Functions = {
     "engine_error": (_text, []),
     "engine_join": (_pointer, [ctypes.POINTER(Options)]),
     "engine_leave": (None, [_pointer]),
@@ -115,10 +123,10 @@ _FUNCTIONS = {
     "engine_timeline_start": (_int, [_pointer, _text, _int]),
     "engine_timeline_stop": (_int, [_pointer]),
 }
-_loaded = None
+_loaded: ctypes.CDLL | None = None
 
 
-def _check_version(here):
+def _check_version(here: int) -> None:
     if here != VERSION:
         raise ImportError(
             f"the compiled engine of trainyard ({_LIBRARY}) is of version {here}, and"
@@ -127,7 +135,7 @@ def _check_version(here):
         )
 
 
-def library(functions=None):
+def library(functions: Functions | None = None) -> ctypes.CDLL:
     """`functions`: of another header, to be declared."""
     global _loaded
     if _loaded is None:
@@ -145,44 +153,47 @@ def library(functions=None):
     return _loaded
 
 
-def _declare(loaded, functions):
+def _declare(loaded: ctypes.CDLL, functions: Functions) -> None:
     for name, (result, arguments) in functions.items():
         function = getattr(loaded, name)
         function.restype, function.argtypes = result, arguments
 
 
-def said():
-    return library().engine_error().decode(errors="replace")
+def said() -> str:
+    text: bytes = library().engine_error()
+    return text.decode(errors="replace")
 
 
 class Engine:
     """One group of ranks, between init() and shutdown()."""
 
-    def __init__(self, options):
+    def __init__(self, options: Options) -> None:
         self._library = library()
-        self._engine = self._library.engine_join(ctypes.byref(options))
+        self._engine: int | None = self._library.engine_join(ctypes.byref(options))
         if not self._engine:
             raise HorovodInternalError(said())
-        self.rank = self._library.engine_rank(self._engine)
-        self.size = self._library.engine_ranks(self._engine)
-        self.heard = [
+        self.rank: int = self._library.engine_rank(self._engine)
+        self.size: int = self._library.engine_ranks(self._engine)
+        self.heard: list[str] = [
             self._library.engine_heard(self._engine, rank).decode() for rank in range(self.size)
         ]
-        self.hosts = [self._library.engine_host_of(self._engine, rank) for rank in range(self.size)]
+        self.hosts: list[int] = [
+            self._library.engine_host_of(self._engine, rank) for rank in range(self.size)
+        ]
 
-    def leave(self):
+    def leave(self) -> None:
         engine, self._engine = self._engine, None
         if engine:
             self._library.engine_leave(engine)
 
-    def _alive(self):
+    def _alive(self) -> int:
         if not self._engine:
             raise HorovodInternalError(
                 "Horovod has been shut down: this operation was for the ranks before"
             )
-        return self._engine
+        return int(self._engine)
 
-    def submit(self, requests):
+    def submit(self, requests: Sequence[Request]) -> list[int]:
         """-> a handle each. `requests`: of class Request; more than one complete together."""
         handles = (_long * len(requests))()
         if (
@@ -194,50 +205,50 @@ class Engine:
             raise HorovodInternalError(said())
         return list(handles)
 
-    def join_ranks(self, number=0):
-        return self._library.engine_join_ranks(self._alive(), number)
+    def join_ranks(self, number: int = 0) -> int:
+        return int(self._library.engine_join_ranks(self._alive(), number))
 
-    def done(self, handle):
+    def done(self, handle: int) -> bool:
         return self._engine is None or bool(self._library.engine_done(self._engine, handle))
 
-    def wait(self, handle):
+    def wait(self, handle: int) -> None:
         """Forgets the handle when it failed."""
         if self._library.engine_wait(self._alive(), handle) != 0:
             words = said()
             self.forget(handle)
             raise HorovodInternalError(words)
 
-    def last(self, handle):
-        return self._library.engine_last(self._alive(), handle)
+    def last(self, handle: int) -> int:
+        return int(self._library.engine_last(self._alive(), handle))
 
-    def rows(self, handle):
+    def rows(self, handle: int) -> list[int]:
         rows = (_size * self.size)()
         count = self._library.engine_rows(self._alive(), handle, rows, self.size)
         return list(rows[:count])
 
-    def take(self, handle, address, size):
+    def take(self, handle: int, address: int, size: int) -> None:
         if self._library.engine_take(self._alive(), handle, address, size) != 0:
             raise HorovodInternalError(said())
 
-    def forget(self, handle):
+    def forget(self, handle: int) -> None:
         if self._engine:
             self._library.engine_forget(self._engine, handle)
 
-    def add_set(self, ranks):
-        number = self._library.engine_add_set(
+    def add_set(self, ranks: Sequence[int]) -> int:
+        number: int = self._library.engine_add_set(
             self._alive(), (_int * len(ranks))(*ranks), len(ranks)
         )
         if number < 0:
             raise HorovodInternalError(said())
         return number
 
-    def remove_set(self, number):
+    def remove_set(self, number: int) -> None:
         if self._library.engine_remove_set(self._alive(), number) != 0:
             raise HorovodInternalError(said())
 
-    def start_timeline(self, path, mark_cycles):
+    def start_timeline(self, path: str, mark_cycles: bool) -> None:
         if self._library.engine_timeline_start(self._alive(), path.encode(), int(mark_cycles)) != 0:
             raise ValueError(said())
 
-    def stop_timeline(self):
+    def stop_timeline(self) -> None:
         self._library.engine_timeline_stop(self._alive())

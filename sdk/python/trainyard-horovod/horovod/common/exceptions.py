@@ -10,6 +10,6 @@ class HostsUpdatedInterrupt(RuntimeError):
     """Hosts came or go, nothing failed: what was computed stays. `skip_sync`:
     nobody new is there to be told the state."""
 
-    def __init__(self, skip_sync=False):
+    def __init__(self, skip_sync: bool = False) -> None:
         super().__init__("the hosts of this training changed")
         self.skip_sync = skip_sync

@@ -5,9 +5,11 @@ MPI, MPICH and its kin, torchrun, SageMaker's resourceconfig.json (a rank on eac
 else one rank alone.
 """
 
+from __future__ import annotations
+
 import dataclasses
 import json
-import typing
+from collections.abc import Mapping
 
 # where hosts are named and nobody a port; c10d's backend and the C++ library take the next ones
 MEETING_PORT = 7828
@@ -19,11 +21,11 @@ class Launch:
     told_by: str
     rank: int = 0
     size: int = 1
-    local_rank: typing.Optional[int] = None  # None: found out from who shares this machine's memory
-    local_size: typing.Optional[int] = None
-    meeting: typing.Optional[tuple] = None  # host and port where rank 0 listens
+    local_rank: int | None = None  # None: found out from who shares this machine's memory
+    local_size: int | None = None
+    meeting: tuple[str, int] | None = None  # host and port where rank 0 listens
     folder: str = ""  # or one that all ranks see
-    service: typing.Optional[tuple] = None  # or where horovodrun tells everyone who is there
+    service: tuple[str, int] | None = None  # or where horovodrun tells everyone who is there
     elastic: bool = False
     secret: str = ""
 
@@ -32,7 +34,7 @@ class Unclear(ValueError):
     """The variables contradict each other, or something is missing."""
 
 
-def _number(environ, name):
+def _number(environ: Mapping[str, str], name: str) -> int:
     text = environ.get(name)
     if text is None:
         raise Unclear(f"{name} is not set")
@@ -42,7 +44,7 @@ def _number(environ, name):
         raise Unclear(f"{name} is '{text}', which is no number") from None
 
 
-def _place(text, name):
+def _place(text: str, name: str) -> tuple[str, int]:
     host, _, port = text.rpartition(":")
     if not host or not port.isdigit():
         raise Unclear(f"{name} is '{text}', which is not HOST:PORT")
@@ -79,14 +81,14 @@ _RUNS = [
 ]
 
 
-def _port_of(run):
+def _port_of(run: str) -> int:
     digest = 0xCBF29CE484222325  # FNV-1a: all ranks of a run on this machine find the same one
     for byte in run.encode():
         digest = ((digest ^ byte) * 0x100000001B3) % 2**64
     return 20000 + digest % 20000
 
 
-def read(environ, resourceconfig=""):
+def read(environ: Mapping[str, str], resourceconfig: str = "") -> Launch:
     """`resourceconfig`: the file's text, empty where there is none."""
     hosts, current = [], ""
     if resourceconfig:

@@ -1,14 +1,22 @@
 """Collective operations on memory, for the frameworks: they say where tensors lie,
 and wrap what comes back."""
 
+from __future__ import annotations
+
 import ctypes
 import dataclasses
 import itertools
 import typing
+from collections.abc import Iterator, Sequence
+from typing import Callable
 
 from horovod.common import basics, engine
-from horovod.common.compression import Remembering
+from horovod.common.compression import AnyCompressor, Remembering
 from horovod.common.exceptions import HorovodInternalError
+from horovod.common.process_sets import ProcessSet
+
+Output = typing.Any  # of a framework's operation: a tensor, a list of them, or more
+Finish = Callable[[list[int]], Output]
 
 
 @dataclasses.dataclass
@@ -16,12 +24,12 @@ class Buffer:
     """A dense tensor in the memory of the CPU, rows first. `owner` keeps it alive."""
 
     address: int
-    shape: tuple
+    shape: tuple[int, ...]
     type: int
     owner: typing.Any
 
     @property
-    def count(self):
+    def count(self) -> int:
         count = 1
         for extent in self.shape:
             count *= extent
@@ -31,19 +39,19 @@ class Buffer:
 class Reduction:
     """hvd.Average and its kin. `id` as in Horovod."""
 
-    def __init__(self, name, number):
+    def __init__(self, name: str, number: int) -> None:
         self.name, self.id = name, number
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return self.name
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, Reduction) and self.id == other.id
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(self.id)
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[type[Reduction], tuple[str, int]]:
         return Reduction, (self.name, self.id)
 
 
@@ -59,7 +67,7 @@ _REDUCTIONS = {
 }
 
 
-def op_of(op, average):
+def op_of(op: Reduction | None, average: bool | None) -> Reduction:
     """The older keyword `average` and the newer `op`, of which one may be given."""
     if op is not None and average is not None:
         raise ValueError("The op parameter supersedes average. Please provide only one of them.")
@@ -74,10 +82,11 @@ class Names:
     """Names for tensors that the user gave none: the same on all ranks,
     which make the same calls in the same order."""
 
-    def __init__(self):
-        self.generation, self.counters = None, {}
+    def __init__(self) -> None:
+        self.generation: int | None = None
+        self.counters: dict[tuple[str, int | None], Iterator[int]] = {}
 
-    def next(self, what, number):
+    def next(self, what: str, number: int | None) -> str:
         if self.generation != basics.generation():
             # ranks that came later count from nought too
             self.generation = basics.generation()
@@ -88,7 +97,9 @@ class Names:
 _names = Names()
 
 
-def name_for(name, what, process_set, compression=None):
+def name_for(
+    name: str | None, what: str, process_set: ProcessSet, compression: AnyCompressor | None = None
+) -> str:
     if not name and isinstance(compression, Remembering):
         raise ValueError(
             "what this compression loses is remembered by the tensor's name, to be brought in the"
@@ -97,23 +108,23 @@ def name_for(name, what, process_set, compression=None):
     return f"{what}.{name}" if name else _names.next(what, process_set.process_set_id)
 
 
-def _sizes(values):
+def _sizes(values: Sequence[int]) -> ctypes.Array[ctypes.c_uint64]:
     return (ctypes.c_uint64 * len(values))(*values)
 
 
 def request(
-    operation,
-    name,
-    process_set,
-    given,
-    output=None,
-    op=Sum,
-    prescale=1.0,
-    postscale=1.0,
-    root=0,
-    splits=(),
-    compression=None,
-):
+    operation: int,
+    name: str,
+    process_set: ProcessSet,
+    given: Buffer,
+    output: Buffer | None = None,
+    op: Reduction = Sum,
+    prescale: float = 1.0,
+    postscale: float = 1.0,
+    root: int = 0,
+    splits: Sequence[int] = (),
+    compression: AnyCompressor | None = None,
+) -> engine.Request:
     """`given`, `output`: Buffer. Without an output the engine keeps what comes,
     until the handle is waited for."""
     if process_set.process_set_id is None:
@@ -145,15 +156,15 @@ def request(
 class Pending:
     """Requests that were submitted, and what is to be done when they end."""
 
-    def __init__(self, requests, finish, owners):
+    def __init__(self, requests: Sequence[engine.Request], finish: Finish, owners: object) -> None:
         self._engine = basics.engine()
         self._finish, self._owners = finish, owners
         self._handles = self._engine.submit(requests)
 
-    def done(self):
+    def done(self) -> bool:
         return all(self._engine.done(handle) for handle in self._handles)
 
-    def wait(self):
+    def wait(self) -> Output:
         """-> what `finish` makes of the handles. Waits for all of them, also when one fails:
         their memory is in use."""
         failure = None
@@ -171,11 +182,11 @@ class Pending:
                 self._engine.forget(handle)
 
 
-def rows(handle):
+def rows(handle: int) -> list[int]:
     return basics.engine().rows(handle)
 
 
-def take(handle, buffer):
+def take(handle: int, buffer: Buffer) -> None:
     """What the engine kept, into memory."""
     basics.engine().take(handle, buffer.address, buffer.count * engine.ITEM_BYTES[buffer.type])
 
@@ -183,24 +194,25 @@ def take(handle, buffer):
 class Handles:
     """Integers for what is under way, as Horovod hands them out."""
 
-    def __init__(self):
-        self._pending, self._numbers = {}, itertools.count(1)
+    def __init__(self) -> None:
+        self._pending: dict[int, Pending] = {}
+        self._numbers = itertools.count(1)
 
-    def add(self, pending):
+    def add(self, pending: Pending) -> int:
         number = next(self._numbers)
         self._pending[number] = pending
         return number
 
-    def poll(self, number):
+    def poll(self, number: int) -> bool:
         pending = self._pending.get(number)
         return pending is None or pending.done()
 
-    def synchronize(self, number):
+    def synchronize(self, number: int) -> Output:
         pending = self._pending.pop(number, None)
         return None if pending is None else pending.wait()
 
 
-def join():
+def join() -> int:
     current = basics.engine()
     handle = current.join_ranks()
     current.wait(handle)
@@ -209,7 +221,7 @@ def join():
     return last
 
 
-def barrier(process_set):
+def barrier(process_set: ProcessSet) -> None:
     nothing = Buffer(0, (0,), engine.U8, None)
     Pending(
         [request(engine.BARRIER, name_for(None, "barrier", process_set), process_set, nothing)],

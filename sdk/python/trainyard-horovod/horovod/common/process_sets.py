@@ -1,5 +1,9 @@
 """Some of the ranks, which may reduce among themselves while the others do something else."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+
 from horovod.common import basics
 
 
@@ -7,33 +11,33 @@ class ProcessSet:
     """Of these ranks. Joined to the others' by add_process_set or init(process_sets=..),
     on all ranks alike."""
 
-    def __init__(self, ranks_or_comm):
+    def __init__(self, ranks_or_comm: Sequence[int]) -> None:
         if not isinstance(ranks_or_comm, (list, tuple, range)):
             raise ValueError(
                 "a ProcessSet is made of a list of ranks; MPI communicators are not known here"
             )
         self.ranks = sorted({int(rank) for rank in ranks_or_comm})
-        self.process_set_id = None
+        self.process_set_id: int | None = None
 
-    def _known(self):
+    def _known(self) -> None:
         if self.process_set_id is None:
             raise ValueError(f"{self} was not added: add_process_set or init(process_sets=[..]) do")
 
-    def included(self):
+    def included(self) -> bool:
         """Whether this rank is one of them."""
         self._known()
         return basics.rank() in self.ranks
 
-    def rank(self):
+    def rank(self) -> int:
         """This rank's number among them."""
         self._known()
         return self.ranks.index(basics.rank()) if basics.rank() in self.ranks else -1
 
-    def size(self):
+    def size(self) -> int:
         self._known()
         return len(self.ranks)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"ProcessSet(process_set_id={self.process_set_id}, ranks={self.ranks})"
 
     __repr__ = __str__
@@ -42,25 +46,25 @@ class ProcessSet:
 class _Everyone(ProcessSet):
     """All ranks, whoever they are after the next init()."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__([])
         self.process_set_id = 0
 
-    def included(self):
+    def included(self) -> bool:
         return True
 
-    def rank(self):
+    def rank(self) -> int:
         return basics.rank()
 
-    def size(self):
+    def size(self) -> int:
         return basics.size()
 
 
 global_process_set = _Everyone()
-_sets = {}  # by number
+_sets: dict[int, ProcessSet] = {}  # by number
 
 
-def add_process_set(process_set):
+def add_process_set(process_set: ProcessSet | Sequence[int]) -> ProcessSet:
     """Called by all ranks with the same ranks, in the same order of calls -> the set,
     ready for use."""
     if not isinstance(process_set, ProcessSet):
@@ -80,7 +84,7 @@ def add_process_set(process_set):
     return process_set
 
 
-def remove_process_set(process_set):
+def remove_process_set(process_set: ProcessSet) -> bool:
     """Called by all ranks -> whether it was there."""
     if process_set is global_process_set or process_set.process_set_id not in _sets:
         return False
@@ -90,12 +94,12 @@ def remove_process_set(process_set):
     return True
 
 
-def process_set_ids_and_ranks():
+def process_set_ids_and_ranks() -> dict[int, list[int]]:
     everyone = {0: list(range(basics.size()))}
     return {**everyone, **{number: list(each.ranks) for number, each in _sets.items()}}
 
 
-def forget():
+def forget() -> None:
     """At shutdown: the sets belong to the ranks that were."""
     for each in _sets.values():
         each.process_set_id = None

@@ -1,4 +1,6 @@
 """`import horovod.keras as hvd`: Keras 3 over TensorFlow, as horovod.tensorflow.keras."""
 
-from horovod.tensorflow.keras import *  # noqa: F401,F403
-from horovod.tensorflow.keras import callbacks, elastic  # noqa: F401
+# All of its names: this module is another one for it.
+from horovod.tensorflow.keras import *  # noqa: F403
+from horovod.tensorflow.keras import callbacks as callbacks
+from horovod.tensorflow.keras import elastic as elastic

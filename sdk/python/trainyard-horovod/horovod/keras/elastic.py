@@ -1,3 +1,4 @@
 """As horovod.tensorflow.keras.elastic."""
 
-from horovod.tensorflow.keras.elastic import *  # noqa: F401,F403
+# All of its names: this module is another one for it.
+from horovod.tensorflow.keras.elastic import *  # noqa: F403

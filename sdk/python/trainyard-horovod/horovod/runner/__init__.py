@@ -1,39 +1,43 @@
 """horovod.run(): a function on several ranks."""
 
+from __future__ import annotations
+
 import base64
 import os
 import sys
 import tempfile
+from collections.abc import Mapping, Sequence
+from typing import Any, Callable
 
 from horovod.common import objects
 
 
 def run(
-    func,
-    args=(),
-    kwargs=None,
-    np=1,
-    min_np=None,
-    max_np=None,
-    slots=None,
-    reset_limit=None,
-    hosts=None,
-    hostfile=None,
-    start_timeout=None,
-    ssh_port=None,
-    ssh_identity_file=None,
-    disable_cache=None,
-    output_filename=None,
-    verbose=None,
-    use_gloo=None,
-    use_mpi=None,
-    mpi_args=None,
-    network_interface=None,
-    network_interfaces=None,
-    executable=None,
-    prefix_output_with_timestamp=False,
-    elastic_timeout=None,
-):
+    func: Callable[..., Any],
+    args: Sequence[Any] = (),
+    kwargs: Mapping[str, Any] | None = None,
+    np: int = 1,
+    min_np: int | None = None,
+    max_np: int | None = None,
+    slots: int | None = None,
+    reset_limit: int | None = None,
+    hosts: str | None = None,
+    hostfile: str | None = None,
+    start_timeout: float | None = None,
+    ssh_port: int | None = None,
+    ssh_identity_file: str | None = None,
+    disable_cache: bool | None = None,
+    output_filename: str | None = None,
+    verbose: int | None = None,
+    use_gloo: bool | None = None,
+    use_mpi: bool | None = None,
+    mpi_args: str | None = None,
+    network_interface: str | None = None,
+    network_interfaces: str | None = None,
+    executable: str | None = None,
+    prefix_output_with_timestamp: bool = False,
+    elastic_timeout: float | None = None,
+) -> list[Any]:
     """Calls func(*args, **kwargs) on each of `np` ranks -> what they returned, by rank. Hosts as
     for horovodrun; others than this one must see this one's folder for temporary files."""
     from horovod.runner import launch, settings, task
@@ -45,7 +49,7 @@ def run(
         )
     results = {}
 
-    def catch(rank, line):
+    def catch(rank: int, line: bytes) -> bool:
         if not line.startswith(task.MARK):
             return False
         results[rank] = objects.loads(base64.b64decode(line[len(task.MARK) :]))

@@ -4,16 +4,19 @@ room, and those that failed are started anew until their host is given up.
 What happens to hosts and processes is decided by `Fleet`, which touches nothing; `Driver` does it.
 """
 
+from __future__ import annotations
+
 import dataclasses
 import os
 import secrets
 import subprocess
 import time
-import typing
+from collections.abc import Iterable
 
 from horovod.runner import hosts as places
 from horovod.runner import processes
 from horovod.runner.service import DISMISSED, SEATED, Service
+from horovod.runner.settings import Settings
 
 LOOK_SECONDS = 1.0  # between two looks at which hosts there are
 DISCOVERY_SECONDS_MAX = 60  # a script that takes longer hangs
@@ -29,7 +32,7 @@ class Site:
     slots: int = 0  # 0: it is gone
     failures: int = 0  # since a generation with it was formed
     given_up: int = 0  # how often
-    again_at: typing.Optional[float] = None  # None while given up: never
+    again_at: float | None = None  # None while given up: never
     blacklisted: bool = False
 
 
@@ -44,14 +47,17 @@ class Worker:
 class Fleet:
     """Which processes there should be. Times are seconds of any clock."""
 
-    def __init__(self, most, cooldown=None):
+    def __init__(self, most: int, cooldown: tuple[float, float] | None = None) -> None:
         self.most, self.cooldown = most, cooldown
-        self.sites, self.workers = {}, {}  # by name, both
-        self.ready_at = {}  # (host, slot) -> when it may be filled again
+        # by name, both
+        self.sites: dict[str, Site] = {}
+        self.workers: dict[str, Worker] = {}
+        # (host, slot) -> when it may be filled again
+        self.ready_at: dict[tuple[str, int], float] = {}
         self.started = 0
         self.done = False
 
-    def hosts_are(self, hosts):
+    def hosts_are(self, hosts: Iterable[places.Host]) -> tuple[list[str], list[str]]:
         """-> (those that went, those that came back)"""
         there = {host.name: host.slots for host in hosts}
         went = [name for name, site in self.sites.items() if site.slots and name not in there]
@@ -62,11 +68,11 @@ class Fleet:
             self.sites.setdefault(name, Site()).slots = slots
         return went, back
 
-    def to_start(self, now):
+    def to_start(self, now: float) -> list[Worker]:
         """-> the workers to start now, which are taken as started."""
         if self.done:
             return []
-        started = []
+        started: list[Worker] = []
         taken = {(worker.host, worker.slot) for worker in self.workers.values()}
         for host, site in self.sites.items():
             if site.blacklisted and site.again_at is not None and now >= site.again_at:
@@ -87,7 +93,7 @@ class Fleet:
                 started.append(worker)
         return started
 
-    def ended(self, name, failed, now):
+    def ended(self, name: str, failed: bool, now: float) -> str | None:
         """-> the host, if it is given up now."""
         worker = self.workers.pop(name)
         site = self.sites[worker.host]
@@ -105,33 +111,34 @@ class Fleet:
         site.given_up += 1
         return worker.host
 
-    def generation_formed(self):
+    def generation_formed(self) -> None:
         for site in self.sites.values():
             if not site.blacklisted:
                 site.failures = 0
 
-    def slots(self):
+    def slots(self) -> int:
         return sum(site.slots for site in self.sites.values() if not site.blacklisted)
 
-    def may_come(self):
+    def may_come(self) -> bool:
         """Whether a host that is given up will be tried again."""
         return any(
-            site.blacklisted and site.again_at is not None and site.slots
+            site.blacklisted and site.again_at is not None and site.slots > 0
             for site in self.sites.values()
         )
 
 
 class Driver:
-    def __init__(self, settings):
+    def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._fleet = Fleet(settings.max_np, settings.cooldown)
-        self._processes = {}
+        assert settings.min_np is not None and settings.max_np is not None
+        self._min_np, self._max_np = settings.min_np, settings.max_np
+        self._fleet = Fleet(self._max_np, settings.cooldown)
+        self._processes: dict[str, processes.Process] = {}
         self._secret = secrets.token_hex(32)
-        self._service = None
         self._complained = False
         self._generation_ranks = 0
 
-    def run(self):
+    def run(self) -> int:
         hosts = self._wait_for_hosts()
         names = [host.name for host in hosts]
         # A script may find remote hosts later: then we must be reachable from there.
@@ -141,8 +148,8 @@ class Driver:
         self._service = Service(
             "127.0.0.1" if local else "0.0.0.0",
             self._secret,
-            settings.min_np,
-            settings.max_np,
+            self._min_np,
+            self._max_np,
             settings.elastic_timeout,
             settings.reset_limit + 1 if settings.reset_limit else 0,
         )
@@ -152,7 +159,7 @@ class Driver:
             processes.end_all(list(self._processes.values()))
             self._service.stop()
 
-    def _discover(self):
+    def _discover(self) -> list[places.Host] | None:
         """-> hosts, or None when the script failed: then nothing changes."""
         if not self._settings.discovery:
             from horovod.runner import launch
@@ -178,7 +185,7 @@ class Driver:
             self._complained = True
             return None
 
-    def _wait_for_hosts(self):
+    def _wait_for_hosts(self) -> list[places.Host]:
         deadline = time.monotonic() + self._settings.elastic_timeout
         while True:
             hosts = self._discover() or []
@@ -191,7 +198,7 @@ class Driver:
                 )
             time.sleep(LOOK_SECONDS)
 
-    def _loop(self):
+    def _loop(self) -> int:
         look_at, few_since, first = 0.0, None, True
         while True:
             now = time.monotonic()
@@ -214,20 +221,20 @@ class Driver:
             few_since = (few_since or now) if not self._fleet.done and self._few() else None
             if few_since and now - few_since > self._settings.elastic_timeout:
                 self._say(
-                    f"fewer than {self._settings.min_np} ranks for"
+                    f"fewer than {self._min_np} ranks for"
                     f" {self._settings.elastic_timeout:.0f} s (--elastic-timeout):"
                     f" {self._service.missing() or 'none came'}"
                 )
                 return 1
 
-    def _few(self):
+    def _few(self) -> bool:
         return (
-            self._generation_ranks < self._settings.min_np
+            self._generation_ranks < self._min_np
             or self._service.missing() != ""
             or not self._processes
         )
 
-    def _look(self, first):
+    def _look(self, first: bool) -> None:
         hosts = self._discover()
         if hosts is None:
             return
@@ -242,7 +249,7 @@ class Driver:
         if not first and self._settings.verbose and (went or back):
             self._say(f"hosts: {', '.join(f'{host.name}:{host.slots}' for host in hosts)}")
 
-    def _start(self, now):
+    def _start(self, now: float) -> None:
         from horovod.runner import launch
 
         for worker in self._fleet.to_start(now):
@@ -272,7 +279,7 @@ class Driver:
                 outputs,
             )
 
-    def _hear(self):
+    def _hear(self) -> None:
         happened = self._service.next(TICK_SECONDS)
         while happened:
             kind, name, words, _, ranks = happened
@@ -285,7 +292,7 @@ class Driver:
                 self._say(words)
             happened = self._service.next(0)
 
-    def _collect(self, now):
+    def _collect(self, now: float) -> None:
         for name, process in list(self._processes.items()):
             code = process.poll()
             if code is None:
@@ -308,7 +315,7 @@ class Driver:
                 )
 
     @staticmethod
-    def _say(words):
+    def _say(words: str) -> None:
         from horovod.runner import launch
 
         launch.say(words)

@@ -1,8 +1,11 @@
 """Where ranks are started: which hosts there are, and who goes where. Pure but for `is_local`."""
 
+from __future__ import annotations
+
 import dataclasses
 import re
 import socket
+from collections.abc import Iterable, Sequence
 
 
 class Wrong(ValueError):
@@ -29,7 +32,7 @@ class Slot:
 _HOST = re.compile(r"^(?P<name>\[[0-9a-fA-F:.]+\]|[\w.-]+)(?::(?P<slots>\d+))?$")
 
 
-def _host(text, slots):
+def _host(text: str, slots: int) -> Host:
     found = _HOST.match(text.strip())
     if not found:
         raise Wrong(f"'{text.strip()}' is no host: HOST or HOST:SLOTS is")
@@ -39,7 +42,7 @@ def _host(text, slots):
     return Host(found["name"].strip("[]"), count)
 
 
-def parse(text, slots=1):
+def parse(text: str, slots: int = 1) -> list[Host]:
     """ "h1:2,h2:4" -> hosts; `slots` for those that do not say."""
     hosts = [_host(each, slots) for each in text.split(",") if each.strip()]
     if not hosts:
@@ -47,7 +50,7 @@ def parse(text, slots=1):
     return merged(hosts)
 
 
-def parse_file(text, slots=1):
+def parse_file(text: str, slots: int = 1) -> list[Host]:
     """Of a hostfile: a line is `HOST slots=N` or `HOST:N`; # begins a comment."""
     hosts = []
     for line in text.splitlines():
@@ -63,15 +66,15 @@ def parse_file(text, slots=1):
     return merged(hosts)
 
 
-def merged(hosts):
+def merged(hosts: Iterable[Host]) -> list[Host]:
     """A host that is named twice has the slots of both."""
-    slots = {}
+    slots: dict[str, int] = {}
     for host in hosts:
         slots[host.name] = slots.get(host.name, 0) + host.slots
     return [Host(name, count) for name, count in slots.items()]
 
 
-def assign(hosts, count):
+def assign(hosts: Sequence[Host], count: int) -> list[Slot]:
     """The first `count` slots in the order of the hosts, ranks of a host one after the other."""
     there = sum(host.slots for host in hosts)
     if count > there:
@@ -94,11 +97,11 @@ def assign(hosts, count):
     return slots
 
 
-def is_local(name):
+def is_local(name: str) -> bool:
     if name in ("localhost", "127.0.0.1", "::1", socket.gethostname(), socket.getfqdn()):
         return True
     try:
-        addresses = {each[4][0] for each in socket.getaddrinfo(name, None)}
+        addresses = {str(each[4][0]) for each in socket.getaddrinfo(name, None)}
     except OSError:
         return False
     for address in addresses:
@@ -116,7 +119,7 @@ def is_local(name):
     return False
 
 
-def address_towards(names):
+def address_towards(names: Iterable[str]) -> str:
     """Ours, as the other hosts reach it: the one that the kernel would send from."""
     for name in names:
         if is_local(name):
@@ -127,5 +130,5 @@ def address_towards(names):
             raise Wrong(f"host {name}: {failure}") from failure
         with socket.socket(family, socket.SOCK_DGRAM) as probe:
             probe.connect(place)
-            return probe.getsockname()[0]
+            return str(probe.getsockname()[0])
     return "127.0.0.1"

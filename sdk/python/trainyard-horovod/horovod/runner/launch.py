@@ -5,34 +5,41 @@ horovodrun -np 8 -H one:4,two:4 python train.py
 horovodrun --min-np 2 --max-np 8 --host-discovery-script ./hosts.sh python train.py
 """
 
+from __future__ import annotations
+
+import functools
 import os
 import secrets
 import signal
 import sys
 import time
+import types
+from collections.abc import Mapping, Sequence
+from typing import NoReturn
 
 from horovod.runner import hosts as places
-from horovod.runner import processes, settings as options
+from horovod.runner import processes
+from horovod.runner import settings as options
 from horovod.runner.service import SEATED, Service
 
 BLAME_SECONDS = 0.3  # in which those that fail because of another one do
 
 
-def say(words):
+def say(words: str) -> None:
     print(f"horovodrun: {words}", file=sys.stderr, flush=True)
 
 
 class Interrupted(Exception):
-    def __init__(self, number):
+    def __init__(self, number: int) -> None:
         super().__init__(signal.Signals(number).name)
         self.number = number
 
 
-def _interrupt(number, _):
+def _interrupt(number: int, _: types.FrameType | None) -> NoReturn:
     raise Interrupted(number)
 
 
-def hosts_of(settings):
+def hosts_of(settings: options.Settings) -> list[places.Host]:
     if settings.hostfile:
         with open(settings.hostfile, encoding="utf-8") as file:
             return places.parse_file(file.read(), settings.slots)
@@ -46,18 +53,18 @@ def hosts_of(settings):
 
 
 def start(
-    settings,
-    host,
-    local_rank,
-    name,
-    label,
-    address,
-    port,
-    secret,
-    variables,
-    outputs=None,
-    catch=None,
-):
+    settings: options.Settings,
+    host: str,
+    local_rank: int,
+    name: str,
+    label: str,
+    address: str,
+    port: int,
+    secret: str,
+    variables: Mapping[str, str],
+    outputs: str | None = None,
+    catch: processes.Catch | None = None,
+) -> processes.Process:
     """One rank's process."""
     ours = {
         **settings.variables,
@@ -88,7 +95,7 @@ def start(
     )
 
 
-def run_static(settings):
+def run_static(settings: options.Settings) -> int:
     """-> the exit code: 0, or that of the rank that failed first."""
     hosts = hosts_of(settings)
     slots = places.assign(hosts, settings.np)
@@ -117,11 +124,7 @@ def run_static(settings):
             outputs = (
                 os.path.join(settings.outputs, f"rank.{slot.rank}") if settings.outputs else None
             )
-            catch = (
-                (lambda line, rank=slot.rank: settings.catch(rank, line))
-                if settings.catch
-                else None
-            )
+            catch = functools.partial(settings.catch, slot.rank) if settings.catch else None
             running[slot.rank] = start(
                 settings,
                 slot.host,
@@ -141,7 +144,12 @@ def run_static(settings):
         service.stop()
 
 
-def watch(settings, slots, running, service):
+def watch(
+    settings: options.Settings,
+    slots: Sequence[places.Slot],
+    running: Mapping[int, processes.Process],
+    service: Service,
+) -> int:
     left, met, deadline = dict(running), False, time.monotonic() + settings.start_timeout
     came = set()
     while left:
@@ -156,12 +164,10 @@ def watch(settings, slots, running, service):
         if any(process.poll() for process in left.values()):
             time.sleep(BLAME_SECONDS)
             # One that was killed before those that noticed and failed of it.
-            failed = sorted(
-                (process.poll() > 0, rank) for rank, process in left.items() if process.poll()
-            )
-            rank = failed[0][1]
+            codes = {rank: code for rank, process in left.items() if (code := process.poll())}
+            rank = min(codes, key=lambda each: (codes[each] > 0, each))
             left[rank].drain()
-            code = left[rank].poll()
+            code = codes[rank]
             say(
                 f"rank {rank} on {slots[rank].host} failed: {processes.how_it_ended(code)}. The"
                 " other ranks are ended."
@@ -184,7 +190,7 @@ def watch(settings, slots, running, service):
     return 0
 
 
-def check_build():
+def check_build() -> int:
     import importlib.util
 
     import horovod
@@ -192,7 +198,7 @@ def check_build():
 
     engine.library()
 
-    def mark(there):
+    def mark(there: object) -> str:
         return "[X]" if there else "[ ]"
 
     frameworks = [("TensorFlow", "tensorflow"), ("PyTorch", "torch")]
@@ -219,7 +225,7 @@ def check_build():
     return 0
 
 
-def run(settings):
+def run(settings: options.Settings) -> int:
     for note in settings.notes:
         say(note)
     try:
@@ -236,7 +242,7 @@ def run(settings):
         return 128 + interrupted.number
 
 
-def main(arguments=None):
+def main(arguments: Sequence[str] | None = None) -> int:
     settings = options.parse(sys.argv[1:] if arguments is None else arguments)
     if settings.version:
         import horovod

@@ -1,7 +1,10 @@
 """The processes of ranks: started here or over ssh, their lines passed on,
 ended with all that they started."""
 
+from __future__ import annotations
+
 import base64
+import contextlib
 import os
 import shlex
 import signal
@@ -9,9 +12,12 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Mapping, Sequence
+from typing import IO, Callable, TextIO
 
 GRACE_SECONDS = 5  # between asking a process to end and ending it
 _print_lock = threading.Lock()
+Catch = Callable[[bytes], bool]  # whether the line was taken
 
 # What a remote shell is told over ssh's input, so that no variable (the secret is one) is seen in a
 # list of processes. The command is ended when the connection is: whoever started it is gone then.
@@ -30,7 +36,7 @@ exit $code
 """
 
 
-def remote_script(command, variables, folder):
+def remote_script(command: Sequence[str], variables: Mapping[str, str], folder: str) -> str:
     exports = "\n".join(
         f"export {name}={shlex.quote(value)}" for name, value in sorted(variables.items())
     )
@@ -48,16 +54,16 @@ class Process:
 
     def __init__(
         self,
-        command,
-        variables,
-        host=None,
-        ssh=(),
-        label="",
-        folder=None,
-        outputs=None,
-        catch=None,
-        timestamps=False,
-    ):
+        command: Sequence[str],
+        variables: Mapping[str, str],
+        host: str | None = None,
+        ssh: Sequence[str] = (),
+        label: str = "",
+        folder: str | None = None,
+        outputs: str | None = None,
+        catch: Catch | None = None,
+        timestamps: bool = False,
+    ) -> None:
         self.host, self.label, self._timestamps, self._catch = host, label, timestamps, catch
         if host is None:
             self._process = subprocess.Popen(
@@ -81,6 +87,7 @@ class Process:
                 stderr=subprocess.PIPE,
                 start_new_session=True,
             )
+            assert self._process.stdin is not None
             self._process.stdin.write(line)
             self._process.stdin.flush()  # and left open: its end is the remote side's signal
         self._readers = []
@@ -94,11 +101,12 @@ class Process:
             reader.start()
             self._readers.append(reader)
 
-    def _pass_on(self, name, stream, ours, outputs):
+    def _pass_on(self, name: str, stream: IO[bytes], ours: TextIO, outputs: str | None) -> None:
         file = None
         if outputs:
             os.makedirs(outputs, exist_ok=True)
-            file = open(os.path.join(outputs, name), "wb")
+            # closed when the stream ends
+            file = open(os.path.join(outputs, name), "wb")  # noqa: SIM115
         for line in stream:
             if self._catch and name == "stdout" and self._catch(line):
                 continue
@@ -117,36 +125,34 @@ class Process:
             file.close()
 
     @property
-    def pid(self):
+    def pid(self) -> int:
         return self._process.pid
 
-    def poll(self):
+    def poll(self) -> int | None:
         return self._process.poll()
 
-    def drain(self):
+    def drain(self) -> None:
         """After it ended: until its last lines are out,
         or whoever else holds its output (a child of its) is waited for enough."""
         for reader in self._readers:
             reader.join(1)
 
-    def ask(self):
+    def ask(self) -> None:
         if self.poll() is None:
             if self.host is None:
                 self._signal(signal.SIGTERM)
-            else:
+            elif self._process.stdin is not None:
                 self._process.stdin.close()  # what the other side waits for
 
-    def kill(self):
+    def kill(self) -> None:
         self._signal(signal.SIGKILL)  # also what it left behind when it ended by itself
 
-    def _signal(self, number):
-        try:
+    def _signal(self, number: int) -> None:
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, number)
-        except ProcessLookupError:
-            pass
 
 
-def end_all(processes):
+def end_all(processes: Sequence[Process]) -> None:
     """Asks all, waits a little, ends those that are left."""
     for each in processes:
         each.ask()
@@ -161,7 +167,7 @@ def end_all(processes):
         each.drain()
 
 
-def how_it_ended(code):
+def how_it_ended(code: int) -> str:
     """In words; empty for an end without a fault."""
     if code == 0:
         return ""

@@ -1,45 +1,49 @@
 """What horovodrun is told, and the variables that ranks get of it."""
 
+from __future__ import annotations
+
 import argparse
 import dataclasses
 import os
 import re
 import typing
+from collections.abc import Mapping, Sequence
 
 
 @dataclasses.dataclass
 class Settings:
-    command: list
+    command: list[str]
     np: int = 1
     hosts: str = ""
     hostfile: str = ""
-    min_np: typing.Optional[int] = None
-    max_np: typing.Optional[int] = None
+    min_np: int | None = None
+    max_np: int | None = None
     discovery: str = ""
     slots: int = 1
     elastic_timeout: float = 600
     reset_limit: int = 0
-    cooldown: typing.Optional[tuple] = None
+    cooldown: tuple[float, float] | None = None
     start_timeout: float = 600
     verbose: bool = False
     outputs: str = ""
     labels: bool = True
     timestamps: bool = False
-    ssh_port: typing.Optional[int] = None
+    ssh_port: int | None = None
     ssh_identity: str = ""
-    variables: dict = dataclasses.field(default_factory=dict)
+    variables: dict[str, str] = dataclasses.field(default_factory=dict)
     # options that are understood and mean nothing here
-    notes: list = dataclasses.field(default_factory=list)
+    notes: list[str] = dataclasses.field(default_factory=list)
     check_build: bool = False
     version: bool = False
-    catch: typing.Optional[typing.Callable] = None  # (slot or rank, line) -> whether it was taken
+    # (slot or rank, line) -> whether it was taken
+    catch: typing.Callable[[int, bytes], bool] | None = None
 
     @property
-    def elastic(self):
+    def elastic(self) -> bool:
         return self.min_np is not None or self.max_np is not None or bool(self.discovery)
 
     @property
-    def ssh(self):
+    def ssh(self) -> list[str]:
         command = ["ssh", "-o", "PasswordAuthentication=no", "-o", "StrictHostKeyChecking=no"]
         if self.ssh_port:
             command += ["-p", str(self.ssh_port)]
@@ -49,7 +53,7 @@ class Settings:
 
 
 # Options that only set a variable for the ranks: (option, variable, how its value is written).
-_TUNING = [
+_TUNING: list[tuple[str, str | None, typing.Callable[[str], str]]] = [
     (
         "--fusion-threshold-mb",
         "HOROVOD_FUSION_THRESHOLD",
@@ -101,7 +105,7 @@ _NOTHING = [
 ]
 
 
-def _cooldown(words):
+def _cooldown(words: Sequence[str]) -> tuple[float, float]:
     try:
         least, most = (float(word) for word in words)
     except ValueError:
@@ -109,7 +113,7 @@ def _cooldown(words):
     return least, most
 
 
-def parse(arguments):
+def parse(arguments: Sequence[str] | None) -> Settings:
     parser = argparse.ArgumentParser(
         prog="horovodrun",
         description=(
@@ -257,7 +261,7 @@ _KEPT_OUT = re.compile(
 )
 
 
-def passed_on(environ):
+def passed_on(environ: Mapping[str, str]) -> dict[str, str]:
     return {
         name: value
         for name, value in environ.items()

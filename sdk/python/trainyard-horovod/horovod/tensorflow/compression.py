@@ -1,17 +1,21 @@
 """What may be done to a tensor before it is sent, and undone after."""
 
+from __future__ import annotations
+
 import tensorflow as tf
 
-from horovod.common.compression import Cast, Compressor, NoneCompressor  # noqa: F401
+from horovod.common.compression import Cast, Compressor, NoneCompressor
+
+__all__ = ["BF16Compressor", "Compression", "Compressor", "FP16Compressor", "NoneCompressor"]
 
 
 class _Cast(Cast):
     @staticmethod
-    def is_floating(tensor):
+    def is_floating(tensor: tf.Tensor) -> bool:
         return tensor.dtype.is_floating
 
     @staticmethod
-    def cast(tensor, kind):
+    def cast(tensor: tf.Tensor, kind: tf.DType) -> tf.Tensor:
         return tf.cast(tensor, kind)
 
 

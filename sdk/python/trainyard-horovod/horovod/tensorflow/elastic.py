@@ -1,5 +1,10 @@
 """hvd.elastic for TensorFlow: see horovod.common.elastic."""
 
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Callable
+
 import tensorflow as tf
 
 from horovod.common import elastic as _common
@@ -9,10 +14,13 @@ from horovod.common.operations import Max
 from horovod.tensorflow.functions import broadcast_object, broadcast_variables
 from horovod.tensorflow.mpi_ops import allreduce
 
+if TYPE_CHECKING:
+    import keras
+
 __all__ = ["ObjectState", "State", "TensorFlowKerasState", "TensorFlowState", "run"]
 
 
-def run(func):
+def run(func: Callable[..., _common.Result]) -> Callable[..., _common.Result]:
     """Decorates the training function, whose first argument is a State."""
     return _common.run_with(
         lambda flag: bool(
@@ -25,25 +33,30 @@ def run(func):
 class TensorFlowState(_common.ObjectState):
     """Variables, and plain values by name."""
 
-    def __init__(self, variables=None, session=None, **attributes):
+    def __init__(
+        self,
+        variables: Iterable[tf.Variable] | None = None,
+        session: object = None,
+        **attributes: Any,
+    ) -> None:
         self._given = list(variables) if variables is not None else None
-        self._values = None
+        self._values: list[Any] = []
         super().__init__(bcast_object=broadcast_object, get_rank=rank, **attributes)
         self.save()
 
-    def _variables(self):
+    def _variables(self) -> list[tf.Variable]:
         return self._given or []
 
-    def save(self):
+    def save(self) -> None:
         self._values = [variable.numpy() for variable in self._variables()]
         super().save()
 
-    def restore(self):
+    def restore(self) -> None:
         for variable, value in zip(self._variables(), self._values):
             variable.assign(value)
         super().restore()
 
-    def sync(self):
+    def sync(self) -> None:
         broadcast_variables(self._variables(), root_rank=0)
         self._values = [variable.numpy() for variable in self._variables()]
         super().sync()
@@ -53,7 +66,13 @@ class TensorFlowKerasState(TensorFlowState):
     """A model and its optimizer, and plain values by name. Both built,
     so that there is something to save."""
 
-    def __init__(self, model, optimizer=None, backend=None, **attributes):
+    def __init__(
+        self,
+        model: keras.Model,
+        optimizer: keras.optimizers.Optimizer | None = None,
+        backend: object = None,
+        **attributes: Any,
+    ) -> None:
         self.model = model
         self.optimizer = optimizer or getattr(model, "optimizer", None)
         if not model.built:
@@ -62,6 +81,6 @@ class TensorFlowKerasState(TensorFlowState):
             self.optimizer.build(model.trainable_variables)
         super().__init__(**attributes)
 
-    def _variables(self):
+    def _variables(self) -> list[tf.Variable]:
         mine = [] if self.optimizer is None else list(self.optimizer.variables)
         return list(self.model.variables) + mine

@@ -1,29 +1,50 @@
 """Equal variables and objects on all ranks, and gradients of all of them."""
 
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING, Any, Callable, NoReturn, Union
+
 import numpy
 import tensorflow as tf
 
 from horovod.common import basics, objects
-from horovod.common.operations import Average
-from horovod.common.process_sets import global_process_set
+from horovod.common.compression import AnyCompressor
+from horovod.common.operations import Average, Reduction
+from horovod.common.process_sets import ProcessSet, global_process_set
 from horovod.tensorflow.compression import Compression
 from horovod.tensorflow.mpi_ops import allgather, broadcast, broadcast_, grouped_allreduce
 
+Object = Any  # whatever can be pickled
+Nested = Any  # what tf.nest takes
+Gradient = Union[tf.Tensor, tf.IndexedSlices]
 
-def broadcast_variables(variables, root_rank, process_set=global_process_set, inplace=False):
+
+def broadcast_variables(
+    variables: Iterable[tf.Variable],
+    root_rank: int,
+    process_set: ProcessSet = global_process_set,
+    inplace: bool = False,
+) -> list[tf.Variable] | None:
     """Overwrites them with the root's."""
     variables = list(variables)
     return broadcast_(variables, root_rank, process_set=process_set) if variables else None
 
 
-def broadcast_global_variables(root_rank):
+def broadcast_global_variables(root_rank: int) -> NoReturn:
     raise RuntimeError(
         "hvd.broadcast_global_variables() does not support eager execution. Please use"
         " `hvd.broadcast_variables(<model/optimizer variables>)` instead."
     )
 
 
-def broadcast_object(obj, root_rank=0, session=None, name=None, process_set=global_process_set):
+def broadcast_object(
+    obj: Object,
+    root_rank: int = 0,
+    session: object = None,
+    name: str | None = None,
+    process_set: ProcessSet = global_process_set,
+) -> Object:
     name = name or "broadcast_object"
     mine = basics.rank() == root_rank
     data = (
@@ -46,11 +67,21 @@ def broadcast_object(obj, root_rank=0, session=None, name=None, process_set=glob
     return obj if mine else objects.loads(data.numpy().tobytes())
 
 
-def broadcast_object_fn(root_rank=0, session=None, name=None, process_set=global_process_set):
+def broadcast_object_fn(
+    root_rank: int = 0,
+    session: object = None,
+    name: str | None = None,
+    process_set: ProcessSet = global_process_set,
+) -> Callable[[Object], Object]:
     return lambda obj: broadcast_object(obj, root_rank, session, name, process_set)
 
 
-def allgather_object(obj, session=None, name=None, process_set=global_process_set):
+def allgather_object(
+    obj: Object,
+    session: object = None,
+    name: str | None = None,
+    process_set: ProcessSet = global_process_set,
+) -> list[Object]:
     name = name or "allgather_object"
     data = numpy.frombuffer(objects.dumps(obj), numpy.uint8)
     lengths = (
@@ -64,16 +95,16 @@ def allgather_object(obj, session=None, name=None, process_set=global_process_se
 
 
 def reduce_gradients(
-    gradients,
-    compression=Compression.none,
-    op=Average,
-    gradient_predivide_factor=1.0,
-    sparse_as_dense=False,
-    name=None,
-    process_set=global_process_set,
-    scale_local_gradients=True,
-    local=(),
-):
+    gradients: Iterable[Gradient | None],
+    compression: AnyCompressor = Compression.none,
+    op: Reduction = Average,
+    gradient_predivide_factor: float = 1.0,
+    sparse_as_dense: bool = False,
+    name: str | None = None,
+    process_set: ProcessSet = global_process_set,
+    scale_local_gradients: bool = True,
+    local: Collection[int] = (),
+) -> list[Gradient | None]:
     """Of all ranks, in one exchange; None stays None. `local`:
     places of gradients that stay ours."""
     before, after = (
@@ -115,14 +146,22 @@ def reduce_gradients(
     return results
 
 
-class _Tape:
+if TYPE_CHECKING:
+    from tensorflow import GradientTape as _GradientTape
+else:
+    _GradientTape = object  # the class of the user's tape comes with it
+
+
+class _Tape(_GradientTape):
     """What DistributedGradientTape adds to a tf.GradientTape."""
 
-    def register_local_source(self, source):
+    def register_local_source(self, source: tf.Variable) -> None:
         """Its gradient stays this rank's."""
         self._local_sources.append(source)
 
-    def gradient(self, target, sources, output_gradients=None, **more):
+    def gradient(
+        self, target: Nested, sources: Nested, output_gradients: Nested = None, **more: Any
+    ) -> Nested:
         gradients = super().gradient(target, sources, output_gradients, **more)
         if self._process_set.size() == 1:
             return gradients
@@ -139,22 +178,22 @@ class _Tape:
 
 
 def DistributedGradientTape(
-    gradtape,
-    device_dense="",
-    device_sparse="",
-    compression=Compression.none,
-    sparse_as_dense=False,
-    op=Average,
-    gradient_predivide_factor=1.0,
-    num_groups=0,
-    groups=None,
-    process_set=global_process_set,
-    scale_local_gradients=True,
-):
+    gradtape: tf.GradientTape,
+    device_dense: str = "",
+    device_sparse: str = "",
+    compression: AnyCompressor = Compression.none,
+    sparse_as_dense: bool = False,
+    op: Reduction = Average,
+    gradient_predivide_factor: float = 1.0,
+    num_groups: int = 0,
+    groups: object = None,
+    process_set: ProcessSet = global_process_set,
+    scale_local_gradients: bool = True,
+) -> tf.GradientTape:
     """The tape, whose gradient() is that of all ranks."""
     if gradient_predivide_factor != 1.0 and op != Average:
         raise ValueError("gradient_predivide_factor not supported with op != Average")
-    made = type(gradtape.__class__.__name__, (_Tape, gradtape.__class__), {})
+    made: type[_Tape] = type(gradtape.__class__.__name__, (_Tape, gradtape.__class__), {})
     tape = made.__new__(made)
     tape.__dict__.update(gradtape.__dict__)
     tape._process_set, tape._local_sources = process_set, []

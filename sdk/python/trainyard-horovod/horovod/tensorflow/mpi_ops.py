@@ -9,13 +9,29 @@ and is fused. They cannot be compiled by XLA: jit_compile=False,
 which is Keras's own choice on machines without a GPU.
 """
 
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Callable
+
 import numpy
 import tensorflow as tf
+from numpy import ndarray as Array
 
 from horovod.common import basics, operations
 from horovod.common import engine as engines
-from horovod.common.operations import Adasum, Average, Buffer, Pending, Sum, name_for, request
-from horovod.common.process_sets import global_process_set
+from horovod.common.compression import AnyCompressor
+from horovod.common.operations import (
+    Adasum,
+    Average,
+    Buffer,
+    Pending,
+    Reduction,
+    Sum,
+    name_for,
+    request,
+)
+from horovod.common.process_sets import ProcessSet, global_process_set
 
 _TYPES = {
     "float64": engines.F64,
@@ -31,27 +47,37 @@ _TYPES = {
 }
 
 
-def _buffer(array):
+Value = Any  # whatever tf.convert_to_tensor takes
+
+
+def _buffer(array: Array) -> Buffer:
     kind = _TYPES.get(array.dtype.name)
     if kind is None:
         raise ValueError(f"tensors of {array.dtype.name} are not supported")
     return Buffer(array.ctypes.data, array.shape, kind, array)
 
 
-def _ready(array):
+def _ready(array: Array) -> Array:
     array = numpy.asarray(array)
     return (
         array if array.flags.c_contiguous and array.flags.aligned else numpy.array(array, order="C")
     )
 
 
-def _kept(handle, like, rows):
+def _kept(handle: int, like: Array, rows: int) -> Array:
     array = numpy.empty((rows, *like.shape[1:]), like.dtype)
     operations.take(handle, _buffer(array))
     return array
 
 
-def _reduce(arrays, names, op, prescale, postscale, process_set):
+def _reduce(
+    arrays: Sequence[Array],
+    names: Sequence[str],
+    op: Reduction,
+    prescale: float,
+    postscale: float,
+    process_set: ProcessSet,
+) -> list[Array]:
     given = [_ready(array) for array in arrays]
     results = [numpy.empty_like(array) for array in given]
     requests = [
@@ -70,7 +96,7 @@ def _reduce(arrays, names, op, prescale, postscale, process_set):
     return Pending(requests, lambda _: results, given).wait()
 
 
-def _gather(arrays, names, process_set):
+def _gather(arrays: Sequence[Array], names: Sequence[str], process_set: ProcessSet) -> list[Array]:
     given = [_ready(array) for array in arrays]
     if any(array.ndim == 0 for array in given):
         raise ValueError("a scalar has no first dimension to gather along")
@@ -88,7 +114,9 @@ def _gather(arrays, names, process_set):
     ).wait()
 
 
-def _spread(arrays, names, root, process_set):
+def _spread(
+    arrays: Sequence[Array], names: Sequence[str], root: int, process_set: ProcessSet
+) -> list[Array]:
     results = [numpy.array(array, order="C") for array in arrays]
     requests = [
         request(engines.BROADCAST, name, process_set, _buffer(array), _buffer(array), root=root)
@@ -97,7 +125,9 @@ def _spread(arrays, names, root, process_set):
     return Pending(requests, lambda _: results, ()).wait()
 
 
-def _exchange(array, splits, name, process_set):
+def _exchange(
+    array: Array, splits: Sequence[int], name: str, process_set: ProcessSet
+) -> list[Array]:
     given = _ready(array)
     ranks = process_set.size()
     rows_for = [int(each) for each in splits] or (
@@ -109,7 +139,7 @@ def _exchange(array, splits, name, process_set):
             " together"
         )
 
-    def finish(handles):
+    def finish(handles: Sequence[int]) -> list[Array]:
         rows = operations.rows(handles[0])
         return [_kept(handles[0], given, sum(rows)), numpy.array(rows, numpy.int32)]
 
@@ -120,7 +150,14 @@ def _exchange(array, splits, name, process_set):
     ).wait()
 
 
-def _scatter(arrays, names, op, prescale, postscale, process_set):
+def _scatter(
+    arrays: Sequence[Array],
+    names: Sequence[str],
+    op: Reduction,
+    prescale: float,
+    postscale: float,
+    process_set: ProcessSet,
+) -> list[Array]:
     given = [_ready(array) for array in arrays]
     ranks, mine = process_set.size(), process_set.rank()
     if any(array.ndim == 0 for array in given):
@@ -148,7 +185,12 @@ def _scatter(arrays, names, op, prescale, postscale, process_set):
     return Pending(requests, lambda _: parts, given).wait()
 
 
-def _call(function, tensors, types, shapes):
+def _call(
+    function: Callable[[list[Array]], list[Array]],
+    tensors: Sequence[tf.Tensor],
+    types: Sequence[tf.DType],
+    shapes: Sequence[tf.TensorShape],
+) -> list[tf.Tensor]:
     """-> tensors of these types and shapes, now or when the graph runs."""
     if tf.executing_eagerly():
         results = function([tensor.numpy() for tensor in tensors])
@@ -162,11 +204,11 @@ def _call(function, tensors, types, shapes):
     return results
 
 
-def _tensors(values):
+def _tensors(values: Iterable[Value]) -> list[tf.Tensor]:
     return [tf.convert_to_tensor(value) for value in values]
 
 
-def _any_rows(tensor):
+def _any_rows(tensor: tf.Tensor) -> tf.TensorShape:
     return (
         tf.TensorShape([None]).concatenate(tensor.shape[1:])
         if tensor.shape.rank is not None
@@ -174,24 +216,26 @@ def _any_rows(tensor):
     )
 
 
-def _names_of(tensors, name, what, process_set):
+def _names_of(
+    tensors: Sequence[Value], name: str | None, what: str, process_set: ProcessSet
+) -> list[str]:
     # Inside a graph the name is given once, when it is traced: on all ranks in the same order.
     base = name_for(name, what, process_set)
     return [base] if len(tensors) == 1 else [f"{base}.{number}" for number in range(len(tensors))]
 
 
 def grouped_allreduce(
-    tensors,
-    average=None,
-    device_dense="",
-    device_sparse="",
-    compression=None,
-    op=None,
-    prescale_factor=1.0,
-    postscale_factor=1.0,
-    name=None,
-    process_set=global_process_set,
-):
+    tensors: Sequence[Value],
+    average: bool | None = None,
+    device_dense: str = "",
+    device_sparse: str = "",
+    compression: AnyCompressor | None = None,
+    op: Reduction | None = None,
+    prescale_factor: float = 1.0,
+    postscale_factor: float = 1.0,
+    name: str | None = None,
+    process_set: ProcessSet = global_process_set,
+) -> list[Value]:
     op = operations.op_of(op, average)
     tensors = list(tensors)
     if any(isinstance(tensor, tf.IndexedSlices) for tensor in tensors):
@@ -214,7 +258,7 @@ def grouped_allreduce(
     pairs = [compression.compress(tensor) if compression else (tensor, None) for tensor in tensors]
 
     @tf.custom_gradient
-    def reduce(*values):
+    def reduce(*values: tf.Tensor) -> tuple[list[tf.Tensor], Callable[..., Any]]:
         results = _call(
             lambda arrays: _reduce(
                 arrays, names, op, prescale_factor, postscale_factor, process_set
@@ -224,7 +268,7 @@ def grouped_allreduce(
             [value.shape for value in values],
         )
 
-        def gradient(*upstream):
+        def gradient(*upstream: tf.Tensor) -> list[tf.Tensor]:
             return grouped_allreduce(
                 upstream,
                 op=op,
@@ -244,17 +288,17 @@ def grouped_allreduce(
 
 
 def allreduce(
-    tensor,
-    average=None,
-    device_dense="",
-    device_sparse="",
-    compression=None,
-    op=None,
-    prescale_factor=1.0,
-    postscale_factor=1.0,
-    name=None,
-    process_set=global_process_set,
-):
+    tensor: Value,
+    average: bool | None = None,
+    device_dense: str = "",
+    device_sparse: str = "",
+    compression: AnyCompressor | None = None,
+    op: Reduction | None = None,
+    prescale_factor: float = 1.0,
+    postscale_factor: float = 1.0,
+    name: str | None = None,
+    process_set: ProcessSet = global_process_set,
+) -> Value:
     op = operations.op_of(op, average)
     if isinstance(tensor, tf.IndexedSlices):
         if op == Adasum:
@@ -279,12 +323,17 @@ def allreduce(
     )[0]
 
 
-def grouped_allgather(tensors, name=None, ignore_name_scope=False, process_set=global_process_set):
+def grouped_allgather(
+    tensors: Sequence[Value],
+    name: str | None = None,
+    ignore_name_scope: bool = False,
+    process_set: ProcessSet = global_process_set,
+) -> list[tf.Tensor]:
     tensors = _tensors(tensors)
     names = _names_of(tensors, name, "allgather", process_set)
 
     @tf.custom_gradient
-    def gather(*values):
+    def gather(*values: tf.Tensor) -> tuple[list[tf.Tensor], Callable[..., Any]]:
         results = _call(
             lambda arrays: _gather(arrays, names, process_set),
             list(values),
@@ -292,7 +341,7 @@ def grouped_allgather(tensors, name=None, ignore_name_scope=False, process_set=g
             [_any_rows(value) for value in values],
         )
 
-        def gradient(*upstream):
+        def gradient(*upstream: tf.Tensor) -> list[tf.Tensor]:
             # Ours of everyone's average.
             own = []
             for value, average in zip(
@@ -308,18 +357,27 @@ def grouped_allgather(tensors, name=None, ignore_name_scope=False, process_set=g
     return list(results) if isinstance(results, (list, tuple)) else [results]
 
 
-def allgather(tensor, name=None, ignore_name_scope=False, process_set=global_process_set):
+def allgather(
+    tensor: Value,
+    name: str | None = None,
+    ignore_name_scope: bool = False,
+    process_set: ProcessSet = global_process_set,
+) -> tf.Tensor:
     return grouped_allgather([tensor], name, process_set=process_set)[0]
 
 
 def broadcast(
-    tensor, root_rank, name=None, ignore_name_scope=False, process_set=global_process_set
-):
+    tensor: Value,
+    root_rank: int,
+    name: str | None = None,
+    ignore_name_scope: bool = False,
+    process_set: ProcessSet = global_process_set,
+) -> tf.Tensor:
     (tensor,) = _tensors([tensor])
     names = _names_of([tensor], name, "broadcast", process_set)
 
     @tf.custom_gradient
-    def spread(value):
+    def spread(value: tf.Tensor) -> tuple[tf.Tensor, Callable[..., Any]]:
         (result,) = _call(
             lambda arrays: _spread(arrays, names, root_rank, process_set),
             [value],
@@ -327,7 +385,7 @@ def broadcast(
             [value.shape],
         )
 
-        def gradient(upstream):
+        def gradient(upstream: tf.Tensor) -> tf.Tensor:
             average = allreduce(upstream, op=Average, process_set=process_set)
             return average if basics.rank() == root_rank else tf.zeros_like(average)
 
@@ -336,7 +394,12 @@ def broadcast(
     return spread(tensor)
 
 
-def broadcast_(variables, root_rank, name=None, process_set=global_process_set):
+def broadcast_(
+    variables: Iterable[tf.Variable],
+    root_rank: int,
+    name: str | None = None,
+    process_set: ProcessSet = global_process_set,
+) -> list[tf.Variable]:
     """All of them at once, into themselves."""
     variables = [
         (
@@ -361,15 +424,21 @@ def broadcast_(variables, root_rank, name=None, process_set=global_process_set):
 
 
 def alltoall(
-    tensor, splits=None, name=None, ignore_name_scope=False, process_set=global_process_set
-):
+    tensor: Value,
+    splits: Value | None = None,
+    name: str | None = None,
+    ignore_name_scope: bool = False,
+    process_set: ProcessSet = global_process_set,
+) -> tf.Tensor | tuple[tf.Tensor, tf.Tensor]:
     """What came; with `splits` also how many rows came from each."""
     (tensor,) = _tensors([tensor])
     names = _names_of([tensor], name, "alltoall", process_set)
     rows_for = tf.cast(splits, tf.int32) if splits is not None else tf.zeros([0], tf.int32)
 
     @tf.custom_gradient
-    def exchange(value, rows_for):
+    def exchange(
+        value: tf.Tensor, rows_for: tf.Tensor
+    ) -> tuple[tuple[tf.Tensor, tf.Tensor], Callable[..., Any]]:
         came, rows = _call(
             lambda arrays: _exchange(arrays[0], arrays[1], names[0], process_set),
             [value, rows_for],
@@ -377,7 +446,7 @@ def alltoall(
             [_any_rows(value), tf.TensorShape([None])],
         )
 
-        def gradient(upstream, _):
+        def gradient(upstream: tf.Tensor, _: tf.Tensor) -> tuple[tf.Tensor, None]:
             return alltoall(upstream, rows, process_set=process_set)[0], None
 
         return (came, rows), gradient
@@ -387,15 +456,15 @@ def alltoall(
 
 
 def grouped_reducescatter(
-    tensors,
-    device_dense="",
-    compression=None,
-    op=None,
-    name=None,
-    process_set=global_process_set,
-    prescale_factor=1.0,
-    postscale_factor=1.0,
-):
+    tensors: Sequence[Value],
+    device_dense: str = "",
+    compression: AnyCompressor | None = None,
+    op: Reduction | None = None,
+    name: str | None = None,
+    process_set: ProcessSet = global_process_set,
+    prescale_factor: float = 1.0,
+    postscale_factor: float = 1.0,
+) -> list[tf.Tensor]:
     op = operations.op_of(op, None)
     if op not in (Sum, Average):
         raise ValueError("reducescatter sums or averages")
@@ -404,7 +473,7 @@ def grouped_reducescatter(
     pairs = [compression.compress(tensor) if compression else (tensor, None) for tensor in tensors]
 
     @tf.custom_gradient
-    def scatter(*values):
+    def scatter(*values: tf.Tensor) -> tuple[list[tf.Tensor], Callable[..., Any]]:
         results = _call(
             lambda arrays: _scatter(
                 arrays, names, op, prescale_factor, postscale_factor, process_set
@@ -414,7 +483,7 @@ def grouped_reducescatter(
             [_any_rows(value) for value in values],
         )
 
-        def gradient(*upstream):
+        def gradient(*upstream: tf.Tensor) -> list[tf.Tensor]:
             scale = prescale_factor * postscale_factor * (process_set.size() if op == Sum else 1)
             return grouped_allgather(
                 [each * tf.cast(scale, each.dtype) for each in upstream], process_set=process_set
@@ -431,15 +500,15 @@ def grouped_reducescatter(
 
 
 def reducescatter(
-    tensor,
-    device_dense="",
-    compression=None,
-    op=None,
-    name=None,
-    process_set=global_process_set,
-    prescale_factor=1.0,
-    postscale_factor=1.0,
-):
+    tensor: Value,
+    device_dense: str = "",
+    compression: AnyCompressor | None = None,
+    op: Reduction | None = None,
+    name: str | None = None,
+    process_set: ProcessSet = global_process_set,
+    prescale_factor: float = 1.0,
+    postscale_factor: float = 1.0,
+) -> tf.Tensor:
     return grouped_reducescatter(
         [tensor],
         compression=compression,
@@ -451,25 +520,25 @@ def reducescatter(
     )[0]
 
 
-def join():
+def join() -> int:
     return operations.join()
 
 
-def barrier(process_set=global_process_set):
+def barrier(process_set: ProcessSet = global_process_set) -> None:
     operations.barrier(process_set)
 
 
-def rank_op(name=None):
+def rank_op(name: str | None = None) -> tf.Tensor:
     return tf.constant(basics.rank(), tf.int32, name=name)
 
 
-def local_rank_op(name=None):
+def local_rank_op(name: str | None = None) -> tf.Tensor:
     return tf.constant(basics.local_rank(), tf.int32, name=name)
 
 
-def size_op(process_set_id=0, name=None):
+def size_op(process_set_id: int = 0, name: str | None = None) -> tf.Tensor:
     return tf.constant(basics.size(), tf.int32, name=name)
 
 
-def local_size_op(name=None):
+def local_size_op(name: str | None = None) -> tf.Tensor:
     return tf.constant(basics.local_size(), tf.int32, name=name)

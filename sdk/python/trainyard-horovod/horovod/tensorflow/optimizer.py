@@ -1,20 +1,36 @@
 """Keras optimizers that reduce gradients over ranks before they are applied."""
 
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import tensorflow as tf
+
 from horovod.common import basics
-from horovod.common.operations import Adasum, Average
-from horovod.common.process_sets import global_process_set
+from horovod.common.compression import AnyCompressor
+from horovod.common.operations import Adasum, Average, Reduction
+from horovod.common.process_sets import ProcessSet, global_process_set
 from horovod.tensorflow.compression import Compression
-from horovod.tensorflow.functions import reduce_gradients
+from horovod.tensorflow.functions import Gradient, reduce_gradients
+
+if TYPE_CHECKING:
+    import keras
+    from keras.optimizers import Optimizer as _Optimizer
+else:
+    _Optimizer = object  # the class that the user chose comes with it
 
 
-class _Distributed:
+class _Distributed(_Optimizer):
     """What is added to an optimizer of Keras 3."""
 
-    def register_local_var(self, variable):
+    def register_local_var(self, variable: tf.Variable) -> None:
         """Its gradient stays this rank's."""
         self._hvd_local.append(variable)
 
-    def _hvd_reduce(self, gradients, variables=()):
+    def _hvd_reduce(
+        self, gradients: Sequence[Gradient | None], variables: Iterable[tf.Variable] = ()
+    ) -> Sequence[Gradient | None]:
         if self._hvd_process_set.size() == 1 or not self._hvd_process_set.included():
             return gradients
         local = {
@@ -26,14 +42,18 @@ class _Distributed:
             list(gradients), process_set=self._hvd_process_set, local=local, **self._hvd_how
         )
 
-    def apply(self, grads, trainable_variables=None):
+    def apply(
+        self,
+        grads: Sequence[Gradient | None],
+        trainable_variables: Iterable[tf.Variable] | None = None,
+    ) -> tf.Variable:
         if self.gradient_accumulation_steps:
             return super().apply(grads, trainable_variables)
         return super().apply(
             self._hvd_reduce(grads, trainable_variables or ()), trainable_variables
         )
 
-    def _clip_gradients(self, grads):
+    def _clip_gradients(self, grads: Sequence[Gradient | None]) -> list[Gradient | None]:
         # With several passes a step: Keras adds them up, averages them,
         # and comes here when they are to be applied.
         if self.gradient_accumulation_steps:
@@ -46,22 +66,22 @@ class _Distributed:
 
 
 def DistributedOptimizer(
-    optimizer,
-    name=None,
-    use_locking=False,
-    device_dense="",
-    device_sparse="",
-    compression=Compression.none,
-    sparse_as_dense=False,
-    backward_passes_per_step=1,
-    op=Average,
-    gradient_predivide_factor=1.0,
-    average_aggregated_gradients=False,
-    num_groups=0,
-    groups=None,
-    process_set=global_process_set,
-    scale_local_gradients=True,
-):
+    optimizer: keras.optimizers.Optimizer,
+    name: str | None = None,
+    use_locking: bool = False,
+    device_dense: str = "",
+    device_sparse: str = "",
+    compression: AnyCompressor = Compression.none,
+    sparse_as_dense: bool = False,
+    backward_passes_per_step: int = 1,
+    op: Reduction = Average,
+    gradient_predivide_factor: float = 1.0,
+    average_aggregated_gradients: bool = False,
+    num_groups: int = 0,
+    groups: object = None,
+    process_set: ProcessSet = global_process_set,
+    scale_local_gradients: bool = True,
+) -> keras.optimizers.Optimizer:
     """An optimizer of the same class, with the same options and state. All gradients of a step go
     in one exchange, so groups change nothing."""
     if gradient_predivide_factor != 1.0 and op != Average:
@@ -73,7 +93,7 @@ def DistributedOptimizer(
         config["gradient_accumulation_steps"] = backward_passes_per_step
     if name:
         config["name"] = name
-    made = type(
+    made: type[_Distributed] = type(
         optimizer.__class__.__name__,
         (_Distributed, optimizer.__class__),
         {"__module__": optimizer.__class__.__module__},
@@ -105,10 +125,11 @@ def DistributedOptimizer(
 class _Numbers:
     """Of the optimizers since init(): the same on all ranks."""
 
-    def __init__(self):
-        self._generation, self._count = None, 0
+    def __init__(self) -> None:
+        self._generation: int | None = None
+        self._count = 0
 
-    def __next__(self):
+    def __next__(self) -> int:
         if self._generation != basics.generation():
             self._generation, self._count = basics.generation(), 0
         self._count += 1

@@ -1,17 +1,21 @@
 """What may be done to a tensor before it is sent, and undone after."""
 
+from __future__ import annotations
+
 import torch
 
-from horovod.common.compression import INT8, Cast, Compressor, NoneCompressor, low_rank  # noqa: F401
+from horovod.common.compression import INT8, Cast, Compressor, NoneCompressor, low_rank
+
+__all__ = ["BF16Compressor", "Compression", "Compressor", "FP16Compressor", "NoneCompressor"]
 
 
 class _Cast(Cast):
     @staticmethod
-    def is_floating(tensor):
+    def is_floating(tensor: torch.Tensor) -> bool:
         return tensor.dtype.is_floating_point
 
     @staticmethod
-    def cast(tensor, kind):
+    def cast(tensor: torch.Tensor, kind: torch.dtype) -> torch.Tensor:
         return tensor.to(kind)
 
 

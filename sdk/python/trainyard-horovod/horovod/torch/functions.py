@@ -1,16 +1,27 @@
 """Equal parameters, equal optimizers, equal objects on all ranks."""
 
+from __future__ import annotations
+
 import collections
 import io
+from collections.abc import Iterable, Mapping
+from typing import Any, Callable
 
 import torch
 
 from horovod.common import basics, objects
-from horovod.common.process_sets import global_process_set
+from horovod.common.process_sets import ProcessSet, global_process_set
 from horovod.torch.mpi_ops import allgather_async, broadcast_, broadcast_async_, synchronize
 
+Object = Any  # whatever can be pickled
+Nested = Any  # dictionaries, lists and tuples of anything
 
-def broadcast_parameters(params, root_rank, process_set=global_process_set):
+
+def broadcast_parameters(
+    params: Mapping[str, Any] | Iterable[tuple[str, Any]] | Iterable[torch.Tensor],
+    root_rank: int,
+    process_set: ProcessSet = global_process_set,
+) -> None:
     """Overwrites them with the root's. `params`: a state_dict, or pairs of name and tensor,
     or tensors alone."""
     if isinstance(params, dict):
@@ -39,24 +50,38 @@ def broadcast_parameters(params, root_rank, process_set=global_process_set):
         synchronize(handle)
 
 
-def broadcast_object(obj, root_rank=0, name=None, process_set=global_process_set):
+def broadcast_object(
+    obj: Object,
+    root_rank: int = 0,
+    name: str | None = None,
+    process_set: ProcessSet = global_process_set,
+) -> Object:
     """-> the root's object, whatever can be pickled."""
     name = name or "broadcast_object"
     mine = basics.rank() == root_rank
-    data = torch.frombuffer(bytearray(objects.dumps(obj)), dtype=torch.uint8) if mine else None
-    length = torch.tensor([len(data) if mine else 0], dtype=torch.int64)
+    pickled = bytearray(objects.dumps(obj)) if mine else bytearray()
+    length = torch.tensor([len(pickled)], dtype=torch.int64)
     broadcast_(length, root_rank, name + ".length", process_set)
-    if not mine:
+    if mine:
+        data = torch.frombuffer(pickled, dtype=torch.uint8)
+    else:
         data = torch.empty(int(length), dtype=torch.uint8)
     broadcast_(data, root_rank, name + ".data", process_set)
     return obj if mine else objects.loads(data.numpy().tobytes())
 
 
-def broadcast_object_fn(root_rank=0, session=None, name=None, process_set=global_process_set):
+def broadcast_object_fn(
+    root_rank: int = 0,
+    session: object = None,
+    name: str | None = None,
+    process_set: ProcessSet = global_process_set,
+) -> Callable[[Object], Object]:
     return lambda obj: broadcast_object(obj, root_rank, name, process_set)
 
 
-def allgather_object(obj, name=None, process_set=global_process_set):
+def allgather_object(
+    obj: Object, name: str | None = None, process_set: ProcessSet = global_process_set
+) -> list[Object]:
     """-> every rank's object, by rank."""
     name = name or "allgather_object"
     data = torch.frombuffer(bytearray(objects.dumps(obj)), dtype=torch.uint8)
@@ -71,7 +96,7 @@ def allgather_object(obj, name=None, process_set=global_process_set):
     return [objects.loads(everything.read(length)) for length in lengths]
 
 
-def _give_it_a_state(optimizer):
+def _give_it_a_state(optimizer: torch.optim.Optimizer) -> None:
     """A step with gradients of zero fills an optimizer's state;
     what the step changes is put back."""
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
@@ -88,7 +113,12 @@ def _give_it_a_state(optimizer):
             parameter.grad = gradient
 
 
-def broadcast_optimizer_state(optimizer, root_rank, model=None, process_set=global_process_set):
+def broadcast_optimizer_state(
+    optimizer: torch.optim.Optimizer,
+    root_rank: int,
+    model: torch.nn.Module | None = None,
+    process_set: ProcessSet = global_process_set,
+) -> None:
     """The root's state and options, whatever the others have, which may be none yet.
     `model` as in Horovod, not needed."""
     if isinstance(optimizer, torch.optim.LBFGS):
@@ -102,7 +132,7 @@ def broadcast_optimizer_state(optimizer, root_rank, model=None, process_set=glob
     # tensors apart from the rest.
     tensors = collections.OrderedDict()
 
-    def without_tensors(value, path):
+    def without_tensors(value: Nested, path: str) -> Nested:
         if isinstance(value, torch.Tensor):
             tensors[path] = value
             return _Tensor(path, tuple(value.shape), value.dtype)
@@ -120,7 +150,7 @@ def broadcast_optimizer_state(optimizer, root_rank, model=None, process_set=glob
     mine = basics.rank() == root_rank
     handles = []
 
-    def with_tensors(value):
+    def with_tensors(value: Nested) -> Nested:
         if isinstance(value, _Tensor):
             tensor = tensors.get(value.path)
             if tensor is None or tuple(tensor.shape) != value.shape or tensor.dtype != value.dtype:
@@ -149,5 +179,5 @@ def broadcast_optimizer_state(optimizer, root_rank, model=None, process_set=glob
 class _Tensor:
     """Stands where a tensor is, in what is pickled."""
 
-    def __init__(self, path, shape, dtype):
+    def __init__(self, path: str, shape: tuple[int, ...], dtype: torch.dtype) -> None:
         self.path, self.shape, self.dtype = path, shape, dtype

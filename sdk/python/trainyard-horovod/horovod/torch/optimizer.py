@@ -1,19 +1,23 @@
 """Optimizers that reduce gradients over ranks before they step."""
 
+from __future__ import annotations
+
 import collections
 import contextlib
 import os
 import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Optional, Union
 
 import torch
 
-from horovod.common import basics
-from horovod.common.process_sets import global_process_set
+from horovod.common.compression import AnyCompressor
+from horovod.common.operations import Reduction
+from horovod.common.process_sets import ProcessSet, global_process_set
 from horovod.torch.compression import Compression
 from horovod.torch.mpi_ops import (
     Adasum,
     Average,
-    Sum,
     allreduce_async_,
     grouped_allreduce_async_,
     size,
@@ -21,12 +25,19 @@ from horovod.torch.mpi_ops import (
     synchronize,
 )
 
+# A number of groups, or their parameters.
+Groups = Optional[Union[int, list[list[torch.Tensor]]]]
+# (handle, what decompress must know, (group, place in it)); without a handle it is not due yet.
+Started = tuple[Optional[int], Any, Optional[tuple[int, int]]]
 
-def _all_parameters(optimizer):
+
+def _all_parameters(optimizer: torch.optim.Optimizer) -> list[torch.Tensor]:
     return [parameter for group in optimizer.param_groups for parameter in group["params"]]
 
 
-def _name_them(optimizer, named_parameters):
+def _name_them(
+    optimizer: torch.optim.Optimizer, named_parameters: Iterable[tuple[str, torch.Tensor]] | None
+) -> dict[torch.Tensor, str]:
     """The name of each parameter: equal on all ranks, since tensors are matched by it."""
     named = list(named_parameters) if named_parameters is not None else None
     if not named:
@@ -57,12 +68,20 @@ def _name_them(optimizer, named_parameters):
     return names
 
 
-class _Distributed:
+if TYPE_CHECKING:
+    from torch.optim import Optimizer as _Optimizer
+else:
+    _Optimizer = object  # the class that the user chose comes with it: see _instead_of
+
+
+class _Distributed(_Optimizer):
     """What both kinds share: they take the place of an optimizer, with all that it has."""
 
     @classmethod
-    def _instead_of(cls, optimizer, names, **settings):
-        made = type(
+    def _instead_of(
+        cls, optimizer: torch.optim.Optimizer, names: dict[torch.Tensor, str], **settings: Any
+    ) -> _Distributed:
+        made: type[_Distributed] = type(
             optimizer.__class__.__name__,
             (cls, optimizer.__class__),
             {"__module__": optimizer.__class__.__module__},
@@ -75,7 +94,7 @@ class _Distributed:
         return self
 
     @property
-    def _step_alone(self):
+    def _step_alone(self) -> Callable[..., Any]:
         return super().step
 
 
@@ -84,38 +103,36 @@ class _DistributedOptimizer(_Distributed):
 
     def _begin(
         self,
-        compression,
-        backward_passes_per_step,
-        op,
-        gradient_predivide_factor,
-        groups,
-        sparse_as_dense,
-        process_set,
-    ):
+        compression: AnyCompressor,
+        backward_passes_per_step: int,
+        op: Reduction,
+        gradient_predivide_factor: float,
+        groups: Groups,
+        sparse_as_dense: bool,
+        process_set: ProcessSet,
+    ) -> None:
         self._compression = compression
         self._op = op
         self._predivide = gradient_predivide_factor
         self._sparse_as_dense = sparse_as_dense
         self._process_set = process_set
         self.backward_passes_per_step = backward_passes_per_step
-        # parameter -> (handle, what decompress must know, group or None); handle None: not due yet
-        self._handles = {}
-        self._passes_left = {
-            parameter: backward_passes_per_step for parameter in _all_parameters(self)
-        }
+        self._handles: dict[torch.Tensor, Started] = {}
+        self._passes_left = dict.fromkeys(_all_parameters(self), backward_passes_per_step)
         self._synchronized = False
         self._should_synchronize = True
-        self._group_of = {}
-        self._accumulators = []
-        self._hooked = set()
+        self._group_of: dict[torch.Tensor, tuple[int, list[torch.Tensor]]] = {}
+        self._accumulators: list[Any] = []  # torch's nodes of a graph
+        self._hooked: set[torch.Tensor] = set()
         for number, members in enumerate(self._grouped(groups)):
             for parameter in members:
                 self._group_of[parameter] = (number, members)
-        self._ready = collections.defaultdict(set)  # group number -> parameters
+        # group number -> parameters
+        self._ready: dict[int, set[torch.Tensor]] = collections.defaultdict(set)
         if process_set.included() and (size() > 1 or os.environ.get("HOROVOD_ELASTIC") == "1"):
             self._hook()
 
-    def _grouped(self, groups):
+    def _grouped(self, groups: Groups) -> list[list[torch.Tensor]]:
         learning = [parameter for parameter in _all_parameters(self) if parameter.requires_grad]
         if groups is None:
             return []
@@ -134,7 +151,7 @@ class _DistributedOptimizer(_Distributed):
                 seen.add(parameter)
         return [[parameter for parameter in group if parameter in known] for group in groups]
 
-    def _hook(self):
+    def _hook(self) -> None:
         for parameter in _all_parameters(self):
             if parameter.requires_grad and parameter not in self._hooked:
                 self._hooked.add(parameter)
@@ -144,8 +161,8 @@ class _DistributedOptimizer(_Distributed):
                 accumulator.register_hook(self._make_hook(parameter))
                 self._accumulators.append(accumulator)
 
-    def _make_hook(self, parameter):
-        def hook(*_):
+    def _make_hook(self, parameter: torch.Tensor) -> Callable[..., None]:
+        def hook(*_: object) -> None:
             if size() == 1:
                 return
             handle = self._handles.get(parameter)
@@ -162,7 +179,7 @@ class _DistributedOptimizer(_Distributed):
 
         return hook
 
-    def _start(self, parameter):
+    def _start(self, parameter: torch.Tensor) -> None:
         group = self._group_of.get(parameter)
         if group is None or parameter.grad.is_sparse:
             self._handles[parameter] = self._reduce(parameter)
@@ -173,12 +190,12 @@ class _DistributedOptimizer(_Distributed):
         if len(self._ready[number]) == len(members):
             self._reduce_group(number, members)
 
-    def _scales(self):
+    def _scales(self) -> tuple[float, float]:
         if self._op == Average and self._predivide != 1.0:
             return 1.0 / self._predivide, self._predivide
         return 1.0, 1.0
 
-    def _reduce(self, parameter):
+    def _reduce(self, parameter: torch.Tensor) -> Started:
         name, gradient = self._names[parameter], parameter.grad
         if gradient.is_sparse:
             if not self._sparse_as_dense:
@@ -201,7 +218,7 @@ class _DistributedOptimizer(_Distributed):
         )
         return handle, context, None
 
-    def _reduce_group(self, number, members):
+    def _reduce_group(self, number: int, members: Sequence[torch.Tensor]) -> None:
         before, after = self._scales()
         pairs = [self._compression.compress(parameter.grad) for parameter in members]
         handle = grouped_allreduce_async_(
@@ -217,12 +234,12 @@ class _DistributedOptimizer(_Distributed):
             self._handles[parameter] = (handle, pairs[position][1], (number, position))
         self._ready.pop(number, None)
 
-    def set_backward_passes_per_step(self, passes):
+    def set_backward_passes_per_step(self, passes: int) -> None:
         self.backward_passes_per_step = passes
         for parameter in self._passes_left:
             self._passes_left[parameter] = passes
 
-    def _forget_handles(self):
+    def _forget_handles(self) -> None:
         """After an operation failed, or the ranks changed:
         what was under way is nobody's any more."""
         self._handles.clear()
@@ -230,7 +247,7 @@ class _DistributedOptimizer(_Distributed):
         self._synchronized = False
         self.set_backward_passes_per_step(self.backward_passes_per_step)
 
-    def synchronize(self):
+    def synchronize(self) -> None:
         """Waits until .grad of every parameter is that of all ranks."""
         if not self._process_set.included() or size() == 1:
             self._synchronized = True
@@ -240,8 +257,8 @@ class _DistributedOptimizer(_Distributed):
             self._hook()  # a parameter that was added, or thawed, since
         for parameter in learning:
             # Others may have a gradient where we have none: ours is nought, and we take part.
-            handle = self._handles.get(parameter)
-            if handle is None or handle[0] is None:
+            started = self._handles.get(parameter)
+            if started is None or started[0] is None:
                 if parameter.grad is None:
                     parameter.grad = torch.zeros_like(parameter)
                 self._passes_left.setdefault(parameter, self.backward_passes_per_step)
@@ -250,8 +267,9 @@ class _DistributedOptimizer(_Distributed):
                     and parameter in self._ready[self._group_of[parameter][0]]
                 ):
                     self._start(parameter)
-        groups = {}
+        groups: dict[int, Sequence[torch.Tensor]] = {}
         for parameter, (handle, context, place) in self._handles.items():
+            assert handle is not None, "each was started above"
             if place is None:
                 output = synchronize(handle)
             else:
@@ -270,7 +288,7 @@ class _DistributedOptimizer(_Distributed):
         self._synchronized = True
 
     @contextlib.contextmanager
-    def skip_synchronize(self):
+    def skip_synchronize(self) -> Iterator[None]:
         """`with optimizer.skip_synchronize(): optimizer.step()`,
         after a synchronize() of one's own: to clip gradients."""
         self._should_synchronize = False
@@ -279,7 +297,7 @@ class _DistributedOptimizer(_Distributed):
         finally:
             self._should_synchronize = True
 
-    def step(self, closure=None):
+    def step(self, closure: Callable[[], float] | None = None) -> float | None:
         if self._should_synchronize:
             if self._synchronized:
                 warnings.warn(
@@ -292,13 +310,13 @@ class _DistributedOptimizer(_Distributed):
         self._synchronized = False
         return super().step(closure)
 
-    def zero_grad(self, *arguments, **more):
+    def zero_grad(self, *arguments: Any, **more: Any) -> None:
         if self._handles:
             raise AssertionError(
                 "optimizer.zero_grad() was called after loss.backward() but before optimizer.step()"
                 " or optimizer.synchronize(). This is prohibited as it can cause a race condition."
             )
-        return super().zero_grad(*arguments, **more)
+        super().zero_grad(*arguments, **more)
 
 
 class _DistributedAdasumOptimizer(_Distributed):
@@ -306,27 +324,27 @@ class _DistributedAdasumOptimizer(_Distributed):
     orthogonal and averages what is parallel. So the learning rate is not scaled with the ranks. The
     whole step is one grouped exchange: gradients can be clipped before it, as by any optimizer."""
 
-    def _begin(self, compression, backward_passes_per_step):
+    def _begin(self, compression: AnyCompressor, backward_passes_per_step: int) -> None:
         self._compression = compression
         self.backward_passes_per_step = backward_passes_per_step
 
-    def set_backward_passes_per_step(self, passes):
+    def set_backward_passes_per_step(self, passes: int) -> None:
         self.backward_passes_per_step = passes
 
-    def _forget_handles(self):
+    def _forget_handles(self) -> None:
         pass
 
-    def synchronize(self):
+    def synchronize(self) -> None:
         pass  # the exchange is part of step()
 
     @contextlib.contextmanager
-    def skip_synchronize(self):
+    def skip_synchronize(self) -> Iterator[None]:
         raise AssertionError(
             "Skipping synchronization is not supported when using Adasum optimizer."
         )
         yield
 
-    def step(self, closure=None):
+    def step(self, closure: Callable[[], float] | None = None) -> float | None:
         parameters = [parameter for parameter in _all_parameters(self) if parameter.requires_grad]
         before = [parameter.detach().clone() for parameter in parameters]
         loss = super().step(closure)
@@ -351,17 +369,17 @@ class _DistributedAdasumOptimizer(_Distributed):
 
 
 def DistributedOptimizer(
-    optimizer,
-    named_parameters=None,
-    compression=Compression.none,
-    backward_passes_per_step=1,
-    op=Average,
-    gradient_predivide_factor=1.0,
-    num_groups=0,
-    groups=None,
-    sparse_as_dense=False,
-    process_set=global_process_set,
-):
+    optimizer: torch.optim.Optimizer,
+    named_parameters: Iterable[tuple[str, torch.Tensor]] | None = None,
+    compression: AnyCompressor = Compression.none,
+    backward_passes_per_step: int = 1,
+    op: Reduction = Average,
+    gradient_predivide_factor: float = 1.0,
+    num_groups: int = 0,
+    groups: Groups = None,
+    sparse_as_dense: bool = False,
+    process_set: ProcessSet = global_process_set,
+) -> torch.optim.Optimizer:
     """An optimizer of the same class as `optimizer`, with its state and options,
     that first reduces gradients over ranks.
 

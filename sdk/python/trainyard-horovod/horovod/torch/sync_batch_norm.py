@@ -1,5 +1,9 @@
 """Batch normalisation over the batches of all ranks."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import torch
 from torch.nn.modules.batchnorm import _BatchNorm
 
@@ -11,11 +15,11 @@ class SyncBatchNorm(_BatchNorm):
     """As torch.nn.BatchNorm*d of any number of dimensions; mean and variance are those of the whole
     batch. In evaluation and with one rank it is the ordinary one."""
 
-    def _check_input_dim(self, tensor):
+    def _check_input_dim(self, tensor: torch.Tensor) -> None:
         if tensor.dim() < 2:
             raise ValueError(f"a batch has at least 2 dimensions, not {tensor.dim()}")
 
-    def forward(self, tensor):
+    def forward(self, tensor: torch.Tensor) -> torch.Tensor:
         self._check_input_dim(tensor)
         of_the_batch = self.training or not self.track_running_stats
         if not of_the_batch or basics.size() == 1:
@@ -37,7 +41,10 @@ class SyncBatchNorm(_BatchNorm):
         return output
 
 
-def _total(values, what):
+Context = Any  # autograd's, between forward and backward
+
+
+def _total(values: torch.Tensor, what: str) -> torch.Tensor:
     return synchronize(
         allreduce_async_(values, name=f"sync_batch_norm.{what}.{values.numel()}", op=Sum)
     )
@@ -45,7 +52,14 @@ def _total(values, what):
 
 class _Normalise(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, tensor, weight, bias, eps, axes):
+    def forward(
+        ctx: Context,
+        tensor: torch.Tensor,
+        weight: torch.Tensor | None,
+        bias: torch.Tensor | None,
+        eps: float,
+        axes: list[int],
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
         wide = tensor.float() if tensor.dtype in (torch.float16, torch.bfloat16) else tensor
         channels = tensor.shape[1]
         # Mean first, then squares of what is left: their difference would lose digits where the
@@ -68,7 +82,9 @@ class _Normalise(torch.autograd.Function):
         return output.to(tensor.dtype), mean, variance, count
 
     @staticmethod
-    def backward(ctx, gradient, *_):
+    def backward(
+        ctx: Context, gradient: torch.Tensor, *_: torch.Tensor
+    ) -> tuple[torch.Tensor | None, ...]:
         normal, weight, scale, count = ctx.saved_tensors
         wide = gradient.to(normal.dtype)
         # Of our own batch: the optimizer sums parameters' gradients over ranks,

@@ -1,7 +1,17 @@
 """`import horovod.tensorflow.keras as hvd`, which is also `horovod.keras`:
 for Keras 3 over TensorFlow."""
 
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import keras as _keras
+import numpy as _numpy
+
+from horovod.common.compression import AnyCompressor as _AnyCompressor
 from horovod.common.operations import Average as _Average
+from horovod.common.operations import Reduction as _Reduction
 from horovod.tensorflow import (
     Adasum,
     Average,
@@ -43,24 +53,22 @@ from horovod.tensorflow import (
     start_timeline,
     stop_timeline,
 )
-from horovod.tensorflow import mpi_ops as _operations
 from horovod.tensorflow import functions as _functions
+from horovod.tensorflow import mpi_ops as _operations
 from horovod.tensorflow.keras import callbacks, elastic
 from horovod.tensorflow.optimizer import DistributedOptimizer
 
-import keras as _keras
-
 
 def allreduce(
-    value,
-    name=None,
-    average=None,
-    prescale_factor=1.0,
-    postscale_factor=1.0,
-    op=None,
-    compression=Compression.none,
-    process_set=global_process_set,
-):
+    value: _operations.Value,
+    name: str | None = None,
+    average: bool | None = None,
+    prescale_factor: float = 1.0,
+    postscale_factor: float = 1.0,
+    op: _Reduction | None = None,
+    compression: _AnyCompressor = Compression.none,
+    process_set: ProcessSet = global_process_set,
+) -> _numpy.ndarray[Any, Any]:
     """Of a number or an array -> an array."""
     op = op if op is not None or average is not None else _Average
     return _operations.allreduce(
@@ -75,23 +83,40 @@ def allreduce(
     ).numpy()
 
 
-def allgather(value, name=None, process_set=global_process_set):
+def allgather(
+    value: _operations.Value, name: str | None = None, process_set: ProcessSet = global_process_set
+) -> _numpy.ndarray[Any, Any]:
     return _operations.allgather(value, name, process_set=process_set).numpy()
 
 
-def broadcast(value, root_rank, name=None, process_set=global_process_set):
+def broadcast(
+    value: _operations.Value,
+    root_rank: int,
+    name: str | None = None,
+    process_set: ProcessSet = global_process_set,
+) -> _numpy.ndarray[Any, Any]:
     return _operations.broadcast(value, root_rank, name, process_set=process_set).numpy()
 
 
-def reducescatter(value, name=None, op=_Average, process_set=global_process_set):
+def reducescatter(
+    value: _operations.Value,
+    name: str | None = None,
+    op: _Reduction | None = _Average,
+    process_set: ProcessSet = global_process_set,
+) -> _numpy.ndarray[Any, Any]:
     return _operations.reducescatter(value, op=op, name=name, process_set=process_set).numpy()
 
 
-def broadcast_global_variables(root_rank):
+def broadcast_global_variables(root_rank: int) -> None:
     _functions.broadcast_global_variables(root_rank)
 
 
-def load_model(filepath, custom_optimizers=None, custom_objects=None, compression=Compression.none):
+def load_model(
+    filepath: str,
+    custom_optimizers: Iterable[type] | None = None,
+    custom_objects: Mapping[str, Any] | None = None,
+    compression: _AnyCompressor = Compression.none,
+) -> _keras.Model:
     """A saved model, with its optimizer made a distributed one."""
     names = {each.__name__: each for each in custom_optimizers or []}
     model = _keras.models.load_model(filepath, custom_objects={**names, **(custom_objects or {})})
@@ -100,4 +125,53 @@ def load_model(filepath, custom_optimizers=None, custom_objects=None, compressio
     return model
 
 
-__all__ = [name for name in dir() if not name.startswith("_")]
+__all__ = [
+    "Adasum",
+    "Average",
+    "Compression",
+    "DistributedOptimizer",
+    "HorovodInternalError",
+    "HostsUpdatedInterrupt",
+    "Max",
+    "Min",
+    "ProcessSet",
+    "Product",
+    "Sum",
+    "add_process_set",
+    "allgather",
+    "allgather_object",
+    "allreduce",
+    "barrier",
+    "broadcast",
+    "broadcast_global_variables",
+    "broadcast_object",
+    "callbacks",
+    "ccl_built",
+    "cross_rank",
+    "cross_size",
+    "cuda_built",
+    "ddl_built",
+    "elastic",
+    "global_process_set",
+    "gloo_built",
+    "gloo_enabled",
+    "init",
+    "is_homogeneous",
+    "is_initialized",
+    "join",
+    "load_model",
+    "local_rank",
+    "local_size",
+    "mpi_built",
+    "mpi_enabled",
+    "mpi_threads_supported",
+    "nccl_built",
+    "rank",
+    "reducescatter",
+    "remove_process_set",
+    "rocm_built",
+    "shutdown",
+    "size",
+    "start_timeline",
+    "stop_timeline",
+]

@@ -1,11 +1,15 @@
 """Callbacks for model.fit() on several ranks."""
 
+from __future__ import annotations
+
+from typing import Any, Callable
+
 import keras
 import numpy
 
 from horovod.common import basics
 from horovod.common.operations import Average
-from horovod.common.process_sets import global_process_set
+from horovod.common.process_sets import ProcessSet, global_process_set
 from horovod.tensorflow.functions import broadcast_variables
 from horovod.tensorflow.keras.elastic import (
     CommitStateCallback,
@@ -28,11 +32,11 @@ __all__ = [
 class BroadcastGlobalVariablesCallback(keras.callbacks.Callback):
     """All ranks begin with the root's weights and optimizer state."""
 
-    def __init__(self, root_rank, device=""):
+    def __init__(self, root_rank: int, device: str = "") -> None:
         super().__init__()
         self.root_rank, self._done = root_rank, False
 
-    def _broadcast(self):
+    def _broadcast(self) -> None:
         if not self._done:
             optimizer = getattr(self.model, "optimizer", None)
             broadcast_variables(
@@ -42,14 +46,14 @@ class BroadcastGlobalVariablesCallback(keras.callbacks.Callback):
             )
             self._done = True
 
-    def on_train_begin(self, logs=None):
+    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         optimizer = getattr(self.model, "optimizer", None)
         if self.model.built:
             if optimizer is not None and not optimizer.built:
                 optimizer.build(self.model.trainable_variables)
             self._broadcast()
 
-    def on_train_batch_end(self, batch, logs=None):
+    def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
         self._broadcast()  # what the first batch has built
 
 
@@ -57,11 +61,11 @@ class MetricAverageCallback(keras.callbacks.Callback):
     """Metrics of an epoch are those of all ranks. Before callbacks that read them,
     as ReduceLROnPlateau and TensorBoard do."""
 
-    def __init__(self, device="", process_set=global_process_set):
+    def __init__(self, device: str = "", process_set: ProcessSet = global_process_set) -> None:
         super().__init__()
         self._process_set = process_set
 
-    def on_epoch_end(self, epoch, logs=None):
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         if logs and self._process_set.size() > 1:
             names = sorted(
                 name
@@ -88,14 +92,14 @@ class LearningRateScheduleCallback(keras.callbacks.Callback):
 
     def __init__(
         self,
-        initial_lr,
-        multiplier,
-        start_epoch=0,
-        end_epoch=None,
-        staircase=True,
-        momentum_correction=True,
-        steps_per_epoch=None,
-    ):
+        initial_lr: float,
+        multiplier: float | Callable[[float], float],
+        start_epoch: int = 0,
+        end_epoch: int | None = None,
+        staircase: bool = True,
+        momentum_correction: bool = True,
+        steps_per_epoch: int | None = None,
+    ) -> None:
         super().__init__()
         if initial_lr is None:
             raise ValueError("Parameter `initial_lr` is required")
@@ -103,9 +107,10 @@ class LearningRateScheduleCallback(keras.callbacks.Callback):
         self.steps_per_epoch, self.momentum_correction = steps_per_epoch, momentum_correction
         self.staircase = staircase or not callable(multiplier)
         self.multiplier = multiplier if callable(multiplier) else lambda epoch: multiplier
-        self._epoch, self._momentum = 0, None
+        self._epoch = 0
+        self._momentum: float | None = None
 
-    def on_train_begin(self, logs=None):
+    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         if not self.staircase and not self.steps_per_epoch:
             self.steps_per_epoch = (self.params or {}).get("steps")
             if not self.steps_per_epoch:
@@ -115,10 +120,10 @@ class LearningRateScheduleCallback(keras.callbacks.Callback):
                     " the latest version of Keras."
                 )
 
-    def on_epoch_begin(self, epoch, logs=None):
+    def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         self._epoch = epoch
 
-    def on_train_batch_begin(self, batch, logs=None):
+    def on_train_batch_begin(self, batch: int, logs: dict[str, Any] | None = None) -> None:
         if self._epoch < self.start_epoch or (
             self.end_epoch is not None and self._epoch >= self.end_epoch
         ):
@@ -126,9 +131,10 @@ class LearningRateScheduleCallback(keras.callbacks.Callback):
         if self.staircase and batch == 0:
             self._adjust(self._epoch)
         elif not self.staircase:
+            assert self.steps_per_epoch, "on_train_begin found it"
             self._adjust(self._epoch + float(batch) / self.steps_per_epoch)
 
-    def _adjust(self, epoch):
+    def _adjust(self, epoch: float) -> None:
         optimizer = self.model.optimizer
         before = float(keras.ops.convert_to_numpy(optimizer.learning_rate))
         after = self.initial_lr * self.multiplier(epoch)
@@ -143,13 +149,13 @@ class LearningRateScheduleCallback(keras.callbacks.Callback):
             and before > 0
         ):
             self._momentum = optimizer.momentum
-            optimizer.momentum = self._momentum * after / before
+            optimizer.momentum = optimizer.momentum * after / before
 
-    def on_train_batch_end(self, batch, logs=None):
+    def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
         if self._momentum is not None:
             self.model.optimizer.momentum, self._momentum = self._momentum, None
 
-    def on_epoch_end(self, epoch, logs=None):
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         if logs is not None:
             logs["lr"] = float(keras.ops.convert_to_numpy(self.model.optimizer.learning_rate))
 
@@ -160,11 +166,17 @@ class LearningRateWarmupCallback(LearningRateScheduleCallback):
     others, 2017)."""
 
     def __init__(
-        self, initial_lr, warmup_epochs=5, momentum_correction=True, steps_per_epoch=None, verbose=0
-    ):
-        def multiplier(epoch):
+        self,
+        initial_lr: float,
+        warmup_epochs: int = 5,
+        momentum_correction: bool = True,
+        steps_per_epoch: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        def multiplier(epoch: float) -> float:
             # The batch that ends is a part of the epoch: at the end of the last one the rate is
             # whole.
+            assert self.steps_per_epoch, "on_train_begin found it"
             epoch += 1.0 / self.steps_per_epoch
             return 1.0 / basics.size() * (epoch * (basics.size() - 1) / warmup_epochs + 1)
 
@@ -179,9 +191,9 @@ class LearningRateWarmupCallback(LearningRateScheduleCallback):
         )
         self.verbose = verbose
 
-    def on_epoch_end(self, epoch, logs=None):
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         super().on_epoch_end(epoch, logs)
-        if epoch == self.end_epoch - 1 and self.verbose > 0 and basics.rank() == 0:
+        if epoch + 1 == self.end_epoch and self.verbose > 0 and basics.rank() == 0:
             print(
                 f"\nEpoch {epoch + 1}: finished gradual learning rate warmup to"
                 f" {float(keras.ops.convert_to_numpy(self.model.optimizer.learning_rate)):g}."

@@ -1,5 +1,9 @@
 """Elastic training with model.fit()."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import keras
 
 from horovod.tensorflow.elastic import TensorFlowKerasState, run
@@ -13,6 +17,9 @@ __all__ = [
 ]
 
 
+NamedState = Any  # a KerasState with the attributes `batch` and `epoch`, which its user names
+
+
 class KerasState(TensorFlowKerasState):
     """As TensorFlowKerasState."""
 
@@ -20,47 +27,47 @@ class KerasState(TensorFlowKerasState):
 class CommitStateCallback(keras.callbacks.Callback):
     """Commits every so many batches, and when an epoch ends."""
 
-    def __init__(self, state, batches_per_commit=1):
+    def __init__(self, state: TensorFlowKerasState, batches_per_commit: int = 1) -> None:
         super().__init__()
         self.state, self.batches_per_commit = state, batches_per_commit
         self._left = batches_per_commit
 
-    def on_train_begin(self, logs=None):
+    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         self._left = self.batches_per_commit
 
-    def on_train_batch_end(self, batch, logs=None):
+    def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
         self._left -= 1
         if self._left == 0:
             self._left = self.batches_per_commit
             self.state.commit()
 
-    def on_epoch_end(self, epoch, logs=None):
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         self.state.commit()
 
 
 class UpdateBatchStateCallback(keras.callbacks.Callback):
     """Keeps state.batch; an epoch that was left goes on behind it."""
 
-    def __init__(self, state):
+    def __init__(self, state: NamedState) -> None:
         super().__init__()
         self.state = state
 
-    def on_train_batch_end(self, batch, logs=None):
+    def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
         self.state.batch = batch
 
-    def on_epoch_end(self, epoch, logs=None):
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         self.state.batch = 0
 
 
 class UpdateEpochStateCallback(keras.callbacks.Callback):
     """Keeps state.epoch, over several calls of fit()."""
 
-    def __init__(self, state):
+    def __init__(self, state: NamedState) -> None:
         super().__init__()
         self.state, self._first = state, 0
 
-    def on_train_begin(self, logs=None):
+    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         self._first = self.state.epoch
 
-    def on_epoch_end(self, epoch, logs=None):
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         self.state.epoch = self._first + epoch + 1

@@ -1,5 +1,9 @@
 """hvd.elastic: see horovod.common.elastic."""
 
+from __future__ import annotations
+
+from typing import Any, Callable
+
 import torch
 
 from horovod.common import elastic as _common
@@ -16,12 +20,15 @@ class ObjectState(_common.ObjectState):
     """Plain values only, for loops that keep their model elsewhere."""
 
     def __init__(
-        self, bcast_object=_functions.broadcast_object, get_rank=_operations.rank, **attributes
-    ):
+        self,
+        bcast_object: _common.BroadcastObject = _functions.broadcast_object,
+        get_rank: Callable[[], int] = _operations.rank,
+        **attributes: Any,
+    ) -> None:
         super().__init__(bcast_object, get_rank, **attributes)
 
 
-def _anyone(flag):
+def _anyone(flag: bool) -> bool:
     return bool(
         _operations.allreduce_(
             torch.tensor([int(flag)], dtype=torch.int32), name="elastic.anyone", op=_operations.Max
@@ -29,6 +36,6 @@ def _anyone(flag):
     )
 
 
-def run(func):
+def run(func: Callable[..., _common.Result]) -> Callable[..., _common.Result]:
     """Decorates the training function, whose first argument is a State."""
     return _common.run_with(_anyone, func)

@@ -1,8 +1,12 @@
 """A sampler that knows what of the epoch was done,
 and shares the rest among the ranks that are there."""
 
+from __future__ import annotations
+
 import math
 import random
+from collections.abc import Iterable, Iterator, Sized
+from typing import Any
 
 import torch
 
@@ -17,37 +21,37 @@ class ElasticSampler(torch.utils.data.Sampler):
         for number, batch in enumerate(loader): ...; state.sampler.record_batch(number, batch_size)
     """
 
-    def __init__(self, dataset, shuffle=True, seed=0):
+    def __init__(self, dataset: Sized, shuffle: bool = True, seed: int = 0) -> None:
         self.dataset, self.shuffle, self.seed = dataset, shuffle, seed
         self.epoch = 0
-        self.processed_indices = set()
-        self.indices = []
+        self.processed_indices: set[int] = set()
+        self.indices: list[int] = []
         self.reset()
 
-    def set_epoch(self, epoch):
+    def set_epoch(self, epoch: int) -> None:
         """When an epoch has ended. Not at its start: that may be in its middle."""
         self.epoch = epoch
         self.processed_indices = set()
         self.reset()
 
-    def record_batch(self, batch_idx, batch_size):
+    def record_batch(self, batch_idx: int, batch_size: int) -> None:
         self.record_indices(self.get_indices(batch_idx, batch_size))
 
-    def record_indices(self, indices):
+    def record_indices(self, indices: Iterable[int]) -> None:
         self.processed_indices.update(indices)
 
-    def get_indices(self, batch_idx, batch_size):
+    def get_indices(self, batch_idx: int, batch_size: int) -> list[int]:
         return self.indices[batch_idx * batch_size : (batch_idx + 1) * batch_size]
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, Any]:
         return {"epoch": self.epoch, "processed_indices": set(self.processed_indices)}
 
-    def load_state_dict(self, state_dict):
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         self.epoch = state_dict["epoch"]
         self.processed_indices = set(state_dict["processed_indices"])
         self.reset()
 
-    def reset(self):
+    def reset(self) -> None:
         """For the ranks that are there now."""
         self.num_replicas, self.rank = (
             (basics.size(), basics.rank()) if basics.is_initialized() else (1, 0)
@@ -58,7 +62,7 @@ class ElasticSampler(torch.utils.data.Sampler):
         self.num_samples = math.ceil(len(self.remaining_indices) / self.num_replicas)
         self.total_size = self.num_samples * self.num_replicas
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[int]:
         order = list(self.remaining_indices)
         if self.shuffle:
             random.Random(self.seed + self.epoch).shuffle(order)
@@ -68,5 +72,5 @@ class ElasticSampler(torch.utils.data.Sampler):
         self.indices = order[self.rank : self.total_size : self.num_replicas]
         return iter(self.indices)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.num_samples

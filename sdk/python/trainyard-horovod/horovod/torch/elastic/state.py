@@ -1,6 +1,9 @@
 """Models, optimizers, samplers and plain values that survive a change of ranks."""
 
+from __future__ import annotations
+
 import copy
+from typing import Any
 
 import torch
 
@@ -14,48 +17,50 @@ from horovod.torch.functions import (
 )
 from horovod.torch.mpi_ops import rank
 
+Value = Any  # with a state_dict, or a plain one
+
 
 class _Kept:
     """Something with a state_dict, and the one that was saved last."""
 
-    def __init__(self, value):
+    def __init__(self, value: Value) -> None:
         self.value = value
         self.save()
 
-    def save(self):
+    def save(self) -> None:
         self._saved = copy.deepcopy(self.value.state_dict())
 
-    def restore(self):
+    def restore(self) -> None:
         self.value.load_state_dict(copy.deepcopy(self._saved))
 
-    def sync(self):
+    def sync(self) -> None:
         raise NotImplementedError("each kind has its own way")
 
-    def reset(self):
+    def reset(self) -> None:
         pass
 
 
 class _Model(_Kept):
-    def sync(self):
+    def sync(self) -> None:
         broadcast_parameters(self.value.state_dict(), root_rank=0)
         self.save()
 
 
 class _Optimizer(_Kept):
-    def _forget(self):
+    def _forget(self) -> None:
         # What was reduced when an operation failed is nobody's any more.
         if hasattr(self.value, "_forget_handles"):
             self.value._forget_handles()
 
-    def restore(self):
+    def restore(self) -> None:
         self._forget()
         super().restore()
 
-    def sync(self):
+    def sync(self) -> None:
         broadcast_optimizer_state(self.value, root_rank=0)
         self.save()
 
-    def reset(self):
+    def reset(self) -> None:
         self._forget()
 
 
@@ -63,7 +68,7 @@ class _Scheduler(_Kept):
     """Of learning rates: it stays the one that steps its optimizer,
     whose rate is the optimizer's own state."""
 
-    def sync(self):
+    def sync(self) -> None:
         self.value.load_state_dict(
             broadcast_object(self.value.state_dict(), 0, "elastic.scheduler")
         )
@@ -71,7 +76,7 @@ class _Scheduler(_Kept):
 
 
 class _Sampler(_Kept):
-    def sync(self):
+    def sync(self) -> None:
         # Each rank knows what it did itself; the rest is for whoever is there now.
         everyones = allgather_object(self.value.state_dict(), "elastic.sampler")
         done = set().union(
@@ -84,7 +89,7 @@ class _Sampler(_Kept):
         self.value.load_state_dict({"epoch": everyones[0]["epoch"], "processed_indices": done})
         self.save()
 
-    def reset(self):
+    def reset(self) -> None:
         self.value.reset()
 
 
@@ -106,7 +111,12 @@ class TorchState(elastic.ObjectState):
     """TorchState(model, optimizer, sampler=.., epoch=0, batch=0): modules, optimizers, their
     schedulers and ElasticSamplers by any name, all else as plain values."""
 
-    def __init__(self, model=None, optimizer=None, **more):
+    def __init__(
+        self,
+        model: torch.nn.Module | None = None,
+        optimizer: torch.optim.Optimizer | None = None,
+        **more: Any,
+    ) -> None:
         everything = {"model": model, "optimizer": optimizer, **more}
         self._kept, plain = {}, {}
         for name, value in everything.items():
@@ -120,27 +130,27 @@ class TorchState(elastic.ObjectState):
                 setattr(self, name, value)
         super().__init__(bcast_object=broadcast_object, get_rank=rank, **plain)
 
-    def __setattr__(self, name, value):
+    def __setattr__(self, name: str, value: Value) -> None:
         kept = self.__dict__.get("_kept", {}).get(name)
         if kept is not None:
             kept.value = value  # state.optimizer = another one
         super().__setattr__(name, value)
 
-    def save(self):
+    def save(self) -> None:
         for kept in self._kept.values():
             kept.save()
         super().save()
 
-    def restore(self):
+    def restore(self) -> None:
         for kept in self._kept.values():
             kept.restore()
         super().restore()
 
-    def sync(self):
+    def sync(self) -> None:
         for kept in self._kept.values():
             kept.sync()
         super().sync()
 
-    def reset(self):
+    def reset(self) -> None:
         for kept in self._kept.values():
             kept.reset()

@@ -1,6 +1,8 @@
 """`import smdistributed.dataparallel.tensorflow as sdp`: what the library offered for TensorFlow 2,
 which is Horovod's with other names here and there. The ranks are horovod.tensorflow's."""
 
+from __future__ import annotations
+
 import importlib.util
 
 if importlib.util.find_spec("horovod") is None:
@@ -10,8 +12,10 @@ if importlib.util.find_spec("horovod") is None:
         " trainyard-smddp[tensorflow] where the wheels of both are found"
     )
 
+import tensorflow as tf
 from horovod.common.basics import init, local_rank, local_size, rank, shutdown, size
-from horovod.common.operations import Average, Max, Min, Sum
+from horovod.common.compression import AnyCompressor
+from horovod.common.operations import Average, Max, Min, Reduction, Sum
 from horovod.tensorflow.compression import Compression
 from horovod.tensorflow.functions import (
     DistributedGradientTape,
@@ -22,12 +26,36 @@ from horovod.tensorflow.mpi_ops import allreduce as _allreduce
 from horovod.tensorflow.mpi_ops import broadcast
 from horovod.tensorflow.optimizer import DistributedOptimizer
 
+__all__ = [
+    "Compression",
+    "DistributedGradientTape",
+    "DistributedOptimizer",
+    "ReduceOp",
+    "allreduce",
+    "broadcast",
+    "broadcast_global_variables",
+    "broadcast_variables",
+    "init",
+    "local_rank",
+    "local_size",
+    "oob_allreduce",
+    "rank",
+    "shutdown",
+    "size",
+]
+
 
 class ReduceOp:
     AVERAGE, SUM, MIN, MAX = Average, Sum, Min, Max
 
 
-def allreduce(tensor, param_index, num_params, compression=Compression.none, op=ReduceOp.AVERAGE):
+def allreduce(
+    tensor: tf.Tensor,
+    param_index: int,
+    num_params: int,
+    compression: AnyCompressor = Compression.none,
+    op: Reduction = ReduceOp.AVERAGE,
+) -> tf.Tensor:
     """Of the gradient of parameter `param_index` of so many, which is its name among the ranks."""
     if not 0 <= param_index < num_params:
         raise ValueError(
@@ -38,6 +66,10 @@ def allreduce(tensor, param_index, num_params, compression=Compression.none, op=
     )
 
 
-def oob_allreduce(tensor, compression=Compression.none, op=ReduceOp.AVERAGE):
+def oob_allreduce(
+    tensor: tf.Tensor,
+    compression: AnyCompressor = Compression.none,
+    op: Reduction = ReduceOp.AVERAGE,
+) -> tf.Tensor:
     """Of anything that is not a gradient, as a loss or a metric."""
     return _allreduce(tensor, compression=compression, op=op)

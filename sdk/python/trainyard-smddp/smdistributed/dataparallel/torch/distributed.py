@@ -1,17 +1,23 @@
 """torch.distributed as scripts of the library's first versions import it."""
 
+from __future__ import annotations
+
 import os
+from typing import Any
 
 import torch.distributed as _distributed
-from torch.distributed import *  # noqa: F401,F403
 
+# All of its names, but init_process_group below.
+from torch.distributed import *  # noqa: F403
+
+# Registers the backend.
 import smdistributed.dataparallel.torch.torch_smddp  # noqa: F401
 
 
-def init_process_group(backend="smddp", **more):
+def init_process_group(backend: str = "smddp", **more: Any) -> None:
     _distributed.init_process_group(backend, **more)
 
 
-def get_local_rank():
+def get_local_rank() -> int:
     """This process's place among those of its host."""
     return int(os.environ.get("SMDATAPARALLEL_LOCAL_RANK", 0))

@@ -1,4 +1,6 @@
 """`from smdistributed.dataparallel.torch.parallel.distributed import DistributedDataParallel`,
 or from here."""
 
-from smdistributed.dataparallel.torch.parallel.distributed import DistributedDataParallel  # noqa: F401
+from smdistributed.dataparallel.torch.parallel.distributed import DistributedDataParallel
+
+__all__ = ["DistributedDataParallel"]

@@ -1,3 +1,5 @@
 """The wrapper that scripts of the library's first versions import: torch's own."""
 
-from torch.nn.parallel import DistributedDataParallel  # noqa: F401
+from torch.nn.parallel import DistributedDataParallel
+
+__all__ = ["DistributedDataParallel"]

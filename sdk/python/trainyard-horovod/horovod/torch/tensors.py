@@ -1,0 +1,98 @@
+"""Tensors as the engine sees them, and the handles of what is under way.
+
+Tensors of a GPU are copied to the CPU's memory and back: right, and no faster than that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from horovod.common import engine as engines
+from horovod.common import operations
+from horovod.common.compression import AnyCompressor
+from horovod.common.operations import Buffer, Pending, name_for
+from horovod.common.process_sets import ProcessSet
+
+_TYPES = {
+    torch.float64: engines.F64,
+    torch.float32: engines.F32,
+    torch.float16: engines.F16,
+    torch.bfloat16: engines.BF16,
+    torch.int64: engines.I64,
+    torch.int32: engines.I32,
+    torch.int16: engines.I16,
+    torch.int8: engines.I8,
+    torch.uint8: engines.U8,
+    torch.bool: engines.BOOL,
+}
+for _name, _type in (("float8_e4m3fn", engines.F8E4M3), ("float8_e5m2", engines.F8E5M2)):
+    if hasattr(torch, _name):
+        _TYPES[getattr(torch, _name)] = _type
+
+Context = Any  # autograd's, between forward and backward
+under_way = operations.Handles()
+
+
+def buffer(tensor: torch.Tensor) -> Buffer:
+    """Of a tensor that is dense, contiguous and in the CPU's memory."""
+    kind = _TYPES.get(tensor.dtype)
+    if kind is None:
+        raise ValueError(f"Tensor type {tensor.dtype} is not supported.")
+    return Buffer(tensor.data_ptr(), tuple(tensor.shape), kind, tensor)
+
+
+def ready(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor as the engine reads it: itself, or a copy."""
+    if not isinstance(tensor, torch.Tensor):
+        raise ValueError(f"this takes tensors, not {type(tensor).__name__}")
+    if tensor.is_sparse:
+        raise ValueError("this takes dense tensors: sparse_allreduce_async takes sparse ones")
+    return tensor.detach().cpu().contiguous()
+
+
+def settle(written: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
+    """What was written, where it belongs: `wanted` itself,
+    or a copy of its own of the same device."""
+    if written.data_ptr() != wanted.data_ptr() or written.device != wanted.device:
+        with torch.no_grad():
+            wanted.copy_(written)
+    return wanted
+
+
+def kept(handle: int, like: torch.Tensor, rows: int) -> torch.Tensor:
+    """What the engine kept, as a tensor with that many rows."""
+    tensor = torch.empty((rows, *like.shape[1:]), dtype=like.dtype)
+    operations.take(handle, buffer(tensor))
+    return tensor
+
+
+def synchronize(handle: int) -> operations.Output:
+    """Waits for it -> its output; None for a handle that was waited for before."""
+    return under_way.synchronize(handle)
+
+
+def poll(handle: int) -> bool:
+    """Whether synchronize() would return at once."""
+    return under_way.poll(handle)
+
+
+def first_of(pending: Pending) -> int:
+    finish = pending._finish
+    pending._finish = lambda handles: finish(handles)[0]
+    return under_way.add(pending)
+
+
+def group_names(
+    tensors: Sequence[torch.Tensor],
+    name: str | None,
+    what: str,
+    process_set: ProcessSet,
+    compression: AnyCompressor | None = None,
+) -> list[str]:
+    base = name_for(name, what, process_set, compression)
+    if not tensors:
+        raise ValueError("a grouped operation takes one tensor or more")
+    return [f"{base}.{number}" for number in range(len(tensors))]

@@ -1,0 +1,21 @@
+"""The compiled backend (sdk/python/c10d/process_group.cpp)."""
+
+import datetime
+
+import torch.distributed
+
+def create(
+    store: torch.distributed.Store,
+    rank: int,
+    size: int,
+    timeout: datetime.timedelta,
+    address: str,
+    plans: str,
+    deterministic: bool,
+    secret: str,
+    encrypt: bool,
+    sockets_per_peer: int,
+    adopt: bool,
+    global_ranks: list[int],
+) -> torch.distributed.ProcessGroup: ...
+def settle() -> None: ...

@@ -1,0 +1,3 @@
+"""Written by sdk/python/CMakeLists.txt."""
+
+torch_version: str
