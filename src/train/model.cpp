@@ -114,9 +114,13 @@ Result<Model> decode_model(std::string_view description_text, std::string_view w
     Model model;
     model.shape = {TRY(dimension(description, "inputs")), TRY(dimension(description, "hidden")),
                    TRY(dimension(description, "classes"))};
-    model.input_scale = float(TRY(double_at(description, "input_scale")));
+    const double scale = TRY(double_at(description, "input_scale"));
+    if (!(scale >= input_scale_min && scale <= input_scale_max)) {
+      return corrupt("input_scale " + description["input_scale"].dump() + " is not within " +
+                     Json(input_scale_min).dump() + " to " + Json(input_scale_max).dump());
+    }
+    model.input_scale = float(scale);
     const int64_t width = TRY(int_at(description, "image_width"));
-    if (!(model.input_scale > 0)) return corrupt("input_scale must be more than 0");
     if (width < 0 || (width > 0 && model.shape.inputs % size_t(width) != 0)) {
       return corrupt("images of " + std::to_string(width) + " pixels a line do not fill the inputs");
     }

@@ -31,6 +31,8 @@ struct Model {
 
 inline constexpr std::string_view kWeightsFile = "model.safetensors";
 inline constexpr std::string_view kDescriptionFile = "model.json";
+// As the hyperparameter's.
+inline constexpr double input_scale_min = 1e-6, input_scale_max = 1e9;
 inline constexpr size_t header_bytes_max = 1 << 20;  // of the weights' header; four tensors need some 300
 
 std::string encode_weights(const Model& model);

@@ -122,5 +122,61 @@ TEST(Evaluate, counts_and_draws) {
   EXPECT_FALSE(evaluate(model, *parse_csv("1,2,3,4\n")));
 }
 
+TEST(Model, numbers_beyond_their_limits_are_refused) {
+  const Model model = small_model();
+  const std::string weights = encode_weights(model);
+  const auto described = [&](const char* name, const std::string& number) {
+    auto description = *parse_json(encode_description(model));
+    description[name] = *parse_json(number);
+    return decode_model(description.dump(), weights);
+  };
+  const std::vector<std::string> extremes = {"0",           "-1",
+                                             "2147483648",  "4294967296",
+                                             "-2147483649", "9223372036854775807",
+                                             "1e300",       "18446744073709551615"};
+  for (const char* name : {"inputs", "hidden", "classes", "version", "input_scale"})
+    for (const std::string& number : extremes) {
+      const auto read = described(name, number);
+      ASSERT_FALSE(read) << name << " " << number;
+      EXPECT_NE(read.error().message.find("model.json: "), std::string::npos) << read.error().message;
+    }
+  EXPECT_TRUE(described("image_width", "0"));
+  for (size_t i = 1; i < extremes.size(); ++i)
+    EXPECT_FALSE(described("image_width", extremes[i])) << extremes[i];
+  EXPECT_TRUE(described("input_scale", "1e9"));
+  for (const char* scale : {"1.1e9", "1e-7", "3.5e38", "1e-300"})
+    EXPECT_FALSE(described("input_scale", scale)) << scale;
+}
+
+TEST(Model, tensors_that_lie_outside_the_numbers_are_refused) {
+  const Model model = small_model();
+  const std::string bytes = encode_weights(model);
+  uint64_t length = 0;
+  std::memcpy(&length, bytes.data(), sizeof length);
+  const auto header = *parse_json(std::string_view(bytes).substr(8, length));
+  const std::string numbers = bytes.substr(8 + length);
+  const auto placed = [&](const std::string& offsets) {
+    auto told = header;
+    told["class.bias"]["data_offsets"] = *parse_json(offsets);
+    const std::string text = told.dump();
+    const uint64_t size = text.size();
+    return decode_model(encode_description(model),
+                        std::string(reinterpret_cast<const char*>(&size), sizeof size) + text + numbers);
+  };
+  EXPECT_TRUE(placed("[84,92]"));
+  // The last two have the right length, or would where sums wrap.
+  for (const char* offsets :
+       {"[0,0]", "[-8,0]", "[0,2147483648]", "[0,4294967296]", "[0,9223372036854775807]", "[92,84]",
+        "[18446744073709551608,18446744073709551615]", "[9223372036854775799,9223372036854775807]",
+        "[18446744073709551612,4]"})
+    EXPECT_FALSE(placed(offsets)) << offsets;
+  for (const uint64_t size :
+       {uint64_t(0), uint64_t(1) << 31, uint64_t(1) << 32, uint64_t(INT64_MAX), UINT64_MAX, UINT64_MAX - 7}) {
+    std::string lying = bytes;
+    std::memcpy(lying.data(), &size, sizeof size);
+    EXPECT_FALSE(decode_model(encode_description(model), lying)) << size;
+  }
+}
+
 }  // namespace
 }  // namespace trainyard::train

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "base/arithmetic.hpp"
 #include "base/text.hpp"
 #include "train/trainer.hpp"
 
@@ -10,6 +11,11 @@ namespace trainyard::train {
 using collectives::regions::RegionOptions;
 using collectives::regions::Regions;
 using collectives::regions::RegionTraffic;
+
+int64_t steps_after(uint64_t rounds, int64_t steps_of_round, int64_t steps) {
+  const auto done = saturating_mul<uint64_t>(rounds, uint64_t(steps_of_round));
+  return int64_t(std::min(done, uint64_t(steps)));
+}
 
 // The charter is the number of steps: regions with unlike numbers of rows would count them unlike.
 Result<void> Trainer::join_regions(RegionOptions options) {
@@ -29,7 +35,12 @@ Result<void> Trainer::join_regions(RegionOptions options) {
       group_.abandon("the other regions are no trainers");
       return corrupt("the other regions' charter is no number of steps");
     }
-    met = {int64_t(regions_->round()), *steps, regions_->size(), false};
+    if (*steps > steps_max) {
+      group_.abandon("the other regions train for too long");
+      return corrupt("the other regions' charter says " + std::to_string(*steps) + " steps, and at most " +
+                     std::to_string(steps_max) + " can be");
+    }
+    met = {regions_->round(), *steps, regions_->size(), false};
   }
   TRY(follow(met));
   return ok();
@@ -44,7 +55,7 @@ Result<bool> Trainer::meet_regions() {
       group_.abandon(round.error().message);
       return round.error();
     }
-    met = {int64_t(regions_->round()), steps_, regions_->size(), !round};
+    met = {regions_->round(), steps_, regions_->size(), !round};
     if (round) {
       const RegionTraffic traffic = regions_->traffic();
       print_("round=" + std::to_string(round->number) + " regions=" + std::to_string(round->regions) +
@@ -62,7 +73,7 @@ Result<bool> Trainer::follow(Met met) {
   TRY(group_.broadcast(std::as_writable_bytes(std::span(model_.parameters)), 0)
           .in("what the regions learned"));
   steps_ = met.steps;
-  steps_done_ = std::min(met.round * settings_.regions.steps, steps_);
+  steps_done_ = steps_after(met.round, settings_.regions.steps, steps_);
   rows_since_meeting_ = 0;
   return false;
 }

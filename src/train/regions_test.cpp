@@ -234,5 +234,15 @@ TEST_F(DigitsInRegions, four_by_plain_federated_averaging_learn_too_and_do_it_ag
   EXPECT_NE(once.lines.back().find("share_of_allreduce=0.01"), std::string::npos) << once.lines.back();
 }
 
+TEST(Regions, another_regions_round_is_a_step_of_ours) {
+  EXPECT_EQ(steps_after(0, 100, 1000), 0);
+  EXPECT_EQ(steps_after(3, 100, 1000), 300);
+  for (const uint64_t rounds :
+       {uint64_t(10), uint64_t(1) << 31, uint64_t(1) << 32, uint64_t(INT64_MAX), UINT64_MAX})
+    for (const int64_t steps_of_round : {int64_t(100), int64_t(1) << 20})
+      EXPECT_EQ(steps_after(rounds, steps_of_round, 1000), 1000) << rounds;
+  EXPECT_EQ(steps_after(UINT64_MAX, 1, steps_max), steps_max);
+}
+
 }  // namespace
 }  // namespace trainyard::train

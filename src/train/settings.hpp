@@ -33,6 +33,8 @@ struct RegionSettings {
   int64_t all() const { return leaders.empty() ? count : int64_t(leaders.size()); }
 };
 
+inline constexpr int64_t epochs_max = 1'000'000;
+
 struct Settings {
   std::string channel = "train";  // whose shards are learned from
   int64_t epochs = 60;

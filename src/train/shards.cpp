@@ -37,6 +37,21 @@ std::string announcement(const std::vector<Shard>& shards) {
   return dump(list);
 }
 
+// What another rank announces comes over a network: numbers beyond what read_shards() can make are refused.
+Result<Announced> read_announced(const Json& told) {
+  const auto within = [&](const char* name, int64_t least, int64_t most) -> Result<int64_t> {
+    const int64_t value = TRY(int_at(told, name));
+    if (value >= least && value <= most) return value;
+    return corrupt(std::string(name) + " " + std::to_string(value) + " is not within " +
+                   std::to_string(least) + " to " + std::to_string(most));
+  };
+  Announced shard;
+  shard.rows = TRY(within("rows", 0, int64_t(rows_max)));
+  shard.columns = TRY(within("columns", 0, int64_t(csv_columns_max)));
+  shard.largest_label = TRY(within("largest_label", -1, label_max));
+  return shard;
+}
+
 // By name: the order that all ranks agree on.
 Result<std::map<std::string, Announced>> collect(const std::vector<std::string>& announcements) {
   std::map<std::string, Announced> shards;
@@ -44,8 +59,7 @@ Result<std::map<std::string, Announced>> collect(const std::vector<std::string>&
     const Json list = TRY(parse_json(announcements[rank]));
     for (const Json& each : list) {
       const std::string name = TRY(from_hex(TRY(string_at(each, "name"))));
-      const Announced told{
-          TRY(int_at(each, "rows")), TRY(int_at(each, "columns")), TRY(int_at(each, "largest_label")), {}};
+      const Announced told = TRY(read_announced(each).in("what rank " + std::to_string(rank) + " announces"));
       const auto [place, is_new] = shards.try_emplace(name, told);
       if (!is_new && (place->second.rows != told.rows || place->second.columns != told.columns)) {
         return invalid("shard " + name + " has " + std::to_string(told.rows) + " rows on one host and " +

@@ -31,6 +31,11 @@
 
 namespace trainyard::train {
 
+// Of one training: as many as the most rows and epochs can make.
+inline constexpr int64_t steps_max = int64_t(rows_max) * epochs_max;
+// Where a region is of `steps` in all, after so many rounds of `steps_of_round`; another region says how many.
+int64_t steps_after(uint64_t rounds, int64_t steps_of_round, int64_t steps);
+
 class Trainer {
  public:
   // All ranks make theirs with equal settings. Errors: invalid.
@@ -62,7 +67,7 @@ class Trainer {
   };
   // What a leader tells the other ranks of its region after it met, or tried to meet, other leaders.
   struct Met {
-    int64_t round = 0;
+    uint64_t round = 0;
     int64_t steps = 0;
     int64_t regions = 0;
     bool stopped = false;

@@ -13,6 +13,7 @@
 
 #include "base/json.hpp"
 #include "base/random.hpp"
+#include "base/text.hpp"
 #include "host/files.hpp"
 #include "host/machine_clock.hpp"
 #include "host/temporary_directory.hpp"
@@ -347,6 +348,38 @@ TEST(Digits, three_seeds_reach_97_percent) {
     const Learned learned = learn(dealt(*all, 2), settings);
     EXPECT_GE(evaluate(learned.model, *test)->accuracy(), 0.97) << "seed " << seed;
   }
+}
+
+TEST(Rows, numbers_that_another_rank_announces_are_checked) {
+  const auto announced = [](const std::string& rows, const std::string& columns, const std::string& label) {
+    return R"({"name":")" + to_hex("s") + R"(","rows":)" + rows + R"(,"columns":)" + columns +
+           R"(,"largest_label":)" + label + "}";
+  };
+  const auto agree = [](const std::string& theirs) {
+    auto groups = collectives::join_in_memory(2);
+    std::thread other([&] { EXPECT_TRUE(groups[1]->all_gather(theirs)); });
+    auto rows = Rows::agree({}, *groups[0]);
+    other.join();
+    return rows;
+  };
+  const auto good = agree("[" + announced("3", "4", "2") + "]");
+  ASSERT_TRUE(good) << good.error().message;
+  EXPECT_EQ(good->all(), 3u);
+  EXPECT_TRUE(agree("[" + announced("0", "0", "-1") + "]"));
+  for (const char* number : {"-2", "2147483649", "4294967296", "9223372036854775807", "-9223372036854775808",
+                             "18446744073709551615", "1e300"})
+    for (const auto& told :
+         {announced(number, "4", "2"), announced("3", number, "2"), announced("3", "4", number)}) {
+      const auto rows = agree("[" + told + "]");
+      ASSERT_FALSE(rows) << told;
+      EXPECT_NE(rows.error().message.find("what rank 1 announces: "), std::string::npos)
+          << rows.error().message;
+    }
+  // Each is within its limit, and their sum is not.
+  std::string many;
+  for (const char* name : {"a", "b", "c"})
+    many += (many.empty() ? "[" : ",") + announced("2147483648", "4", "2").replace(9, 2, to_hex(name));
+  EXPECT_FALSE(agree(many + "]"));
 }
 
 }  // namespace
