@@ -1,7 +1,10 @@
 """Lines of efficiency over ranks, and points beside them, as SVG by hand:
 a diff of it can be read."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Iterable, Mapping, Sequence
 from xml.sax.saxutils import escape
 
 LEFT, TOP, WIDTH, HEIGHT, KEY = 60, 30, 620, 380, 330
@@ -9,14 +12,18 @@ COLOURS = ("#1b6ca8", "#c0392b", "#2e8b57", "#8e5aa8", "#b9770e", "#117a8b", "#5
 LEAST = 0.5  # of the axis
 
 
-def write(lines, points, path):
+def write(
+    lines: Mapping[str, Sequence[tuple[int, float]]],
+    points: Iterable[tuple[str, int, float]],
+    path: str,
+) -> None:
     """lines: name -> [(ranks, efficiency)]; points: [(name, ranks, efficiency)]."""
     most = max(ranks for line in lines.values() for ranks, _ in line)
 
-    def x(ranks):
+    def x(ranks: float) -> float:
         return LEFT + WIDTH * math.log(ranks / 4) / math.log(most / 4)
 
-    def y(efficiency):
+    def y(efficiency: float) -> float:
         return TOP + HEIGHT * (1 - efficiency) / (1 - LEAST)
 
     parts = [

@@ -5,10 +5,12 @@ inodes of its group that were freed within the last minutes,
 which takes longer than all else that a short job does, on either side.
 """
 
+from __future__ import annotations
+
 import os
 import subprocess
 
-from rows import ROOT
+from bench.rows import ROOT
 
 BYTES = 8 << 30  # what is written of it only: the file has holes
 
@@ -16,11 +18,11 @@ BYTES = 8 << 30  # what is written of it only: the file has holes
 class Disk:
     """Mounted as long as it is used (with .. as). As root."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.image = os.path.join(ROOT, "build", f"bench-disk-{os.getpid()}.img")
         self.path = os.path.join(ROOT, "build", f"bench-disk-{os.getpid()}")
 
-    def __enter__(self):
+    def __enter__(self) -> str:
         with open(self.image, "wb") as file:
             file.truncate(BYTES)
         subprocess.run(["mkfs.ext4", "-q", "-F", self.image], check=True)
@@ -28,7 +30,7 @@ class Disk:
         subprocess.run(["mount", "-o", "loop", self.image, self.path], check=True)
         return self.path
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         subprocess.run(["umount", self.path], check=True)
         os.rmdir(self.path)
         os.remove(self.image)

@@ -4,24 +4,29 @@ which is the line at 1.
 Written as SVG by hand: it needs nothing, and a diff of it can be read.
 """
 
+from __future__ import annotations
+
 import math
 import re
+from collections.abc import Iterable
 from xml.sax.saxutils import escape
+
+from bench.rows import Row
 
 LINE, LEFT, WIDTH, RIGHT, TOP = 22, 460, 420, 90, 40
 LEAST = 0.01  # ratios below it are drawn at it
 
 
-def write(rows, path):
-    rows = [row for row in rows if row["peer"] and row["peer"][1]]
-    most = max(2.0, *(row["ours"][2] / row["peer"][1] for row in rows))
+def write(rows: Iterable[Row], path: str) -> None:
+    bars = [(row, row["peer"][1]) for row in rows if row["peer"] and row["peer"][1]]
+    most = max(2.0, *(row["ours"][2] / peer for row, peer in bars))
 
-    def x(ratio):
+    def x(ratio: float) -> float:
         return LEFT + WIDTH * (math.log(max(ratio, LEAST)) - math.log(LEAST)) / (
             math.log(most) - math.log(LEAST)
         )
 
-    height = TOP + LINE * len(rows) + 30
+    height = TOP + LINE * len(bars) + 30
     parts = [
         (
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{LEFT + WIDTH + RIGHT}"'
@@ -43,12 +48,12 @@ def write(rows, path):
                 f'<text x="{x(mark):.1f}" y="{height - 8}" text-anchor="middle"'
                 f' fill="#444">{mark:g}</text>'
             )
-    for number, row in enumerate(rows):
+    for number, (row, peer) in enumerate(bars):
         y = TOP + LINE * number
-        low, middle, high = (value / row["peer"][1] for value in row["ours"])
+        low, middle, high = (value / peer for value in row["ours"])
         parts.append(
             f'<text x="{LEFT - 8}" y="{y + 12}" text-anchor="end">{escape(row["case"])} /'
-            f" {escape(row['peer_name'])}</text>"
+            f" {escape(row['peer_name'] or '')}</text>"
         )
         parts.append(
             f'<rect x="{LEFT}" y="{y + 2}" width="{max(1, x(middle) - LEFT):.1f}" height="12"'

@@ -1,32 +1,37 @@
 """What a bench that takes minutes shows meanwhile: a bar that goes on in place in a terminal,
 else a line a round."""
 
+from __future__ import annotations
+
 import sys
 import time
+from collections.abc import Iterable, Iterator
+from typing import TextIO, TypeVar
 
 WIDTH = 24
+Number = TypeVar("Number")
 
 
-def line(done, total, seconds):
+def line(done: int, total: int, seconds: float) -> str:
     """`done` of `total` rounds took `seconds`."""
     left = f", some {seconds / done * (total - done):.0f} s to go" if 0 < done < total else ""
     filled = WIDTH * done // total
     return f"  [{'#' * filled}{'.' * (WIDTH - filled)}] {done} of {total}, {seconds:.0f} s{left}"
 
 
-def rounds(numbers, out=sys.stderr):
+def rounds(numbers: Iterable[Number], out: TextIO = sys.stderr) -> Iterator[Number]:
     """The numbers, one after the other."""
-    numbers, began = list(numbers), time.monotonic()
+    everything, began = list(numbers), time.monotonic()
     begin, end = ("\r\033[K", "") if out.isatty() else ("", "\n")
-    for done, number in enumerate(numbers):
+    for done, number in enumerate(everything):
         if out.isatty():
             print(
-                begin + line(done, len(numbers), time.monotonic() - began),
+                begin + line(done, len(everything), time.monotonic() - began),
                 end=end,
                 file=out,
                 flush=True,
             )
         yield number
         if not out.isatty():
-            print(line(done + 1, len(numbers), time.monotonic() - began), file=out, flush=True)
+            print(line(done + 1, len(everything), time.monotonic() - began), file=out, flush=True)
     print(begin, end="", file=out, flush=True)

@@ -5,14 +5,17 @@ Its packages are the bench's alone (packaging/bench-debian-packages.txt):
 `./yard bench array` installs them.
 """
 
+from __future__ import annotations
+
 import os
 import shutil
 import signal
 import socket
 import subprocess
 import time
+from collections.abc import Callable
 
-from rows import ROOT
+from bench.rows import ROOT
 
 CONFIG = os.path.join(ROOT, "bench", "slurm", "slurm.conf")
 # What was quickest of 8 to 128 on two cores: starts overlap,
@@ -28,22 +31,22 @@ ARRAY_SECONDS_MAX = 1800
 POLL_SECONDS = 1.0  # each look starts a program of Slurm's, which takes as long as a job
 
 
-def free_port():
+def free_port() -> int:
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
+        return int(one.getsockname()[1])
 
 
 class Slurm:
     """`directory` is short: munge's socket lies there. As root."""
 
-    def __init__(self, directory):
+    def __init__(self, directory: str) -> None:
         self.directory = directory
-        self.processes = []
+        self.processes: list[subprocess.Popen[bytes]] = []
         self.config = os.path.join(directory, "slurm.conf")
         self.environment = dict(os.environ, SLURM_CONF=self.config)
 
-    def start(self):
+    def start(self) -> Slurm:
         os.makedirs(os.path.join(self.directory, "state"))
         os.makedirs(os.path.join(self.directory, "spool"))
         with open(CONFIG, encoding="utf-8") as file:
@@ -62,9 +65,12 @@ class Slurm:
         with open(self.config, "w", encoding="utf-8") as file:
             file.write(text)
         key = os.path.join(self.directory, "munge.key")
-        with open(os.open(key, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as file:
-            file.write(os.urandom(1024))
-        at = lambda name: os.path.join(self.directory, name)
+        with open(os.open(key, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as secret:
+            secret.write(os.urandom(1024))
+
+        def at(name: str) -> str:
+            return os.path.join(self.directory, name)
+
         self.launch(
             "munged",
             "--foreground",
@@ -91,9 +97,8 @@ class Slurm:
         )
         return self
 
-    def launch(self, program, *arguments):
-        log = open(os.path.join(self.directory, program + ".out"), "ab")
-        with log:
+    def launch(self, program: str, *arguments: str) -> None:
+        with open(os.path.join(self.directory, program + ".out"), "ab") as log:
             self.processes.append(
                 subprocess.Popen(
                     [
@@ -107,22 +112,22 @@ class Slurm:
                 )
             )
 
-    def run(self, program, *arguments, check=True):
+    def run(self, program: str, *arguments: str, check: bool = True) -> str:
         return subprocess.run(
             [program, *arguments], env=self.environment, check=check, capture_output=True, text=True
         ).stdout
 
-    def wait_for(self, condition, what):
+    def wait_for(self, condition: Callable[[], bool], what: str) -> None:
         end = time.monotonic() + START_SECONDS_MAX
         while not condition():
-            ended = [process.args[0] for process in self.processes if process.poll() is not None]
+            ended = [process.args for process in self.processes if process.poll() is not None]
             if ended or time.monotonic() > end:
                 raise RuntimeError(
                     f"Slurm: waiting for {what}; ended: {ended}; its logs are in {self.directory}"
                 )
             time.sleep(0.1)
 
-    def array(self, children):
+    def array(self, children: int) -> float:
         """Seconds from the submission of an array of `true` until all of it is over."""
         began = time.monotonic()
         job = self.run(
@@ -145,7 +150,7 @@ class Slurm:
             time.sleep(POLL_SECONDS)
         return time.monotonic() - began
 
-    def stop(self):
+    def stop(self) -> None:
         for process in reversed(self.processes):
             if process.poll() is None:
                 process.send_signal(signal.SIGTERM)

@@ -1,6 +1,8 @@
 """What an agent meets, small enough to look into: a server's end of the wire (docs/formats/wire.md)
 and an object store that keeps everything in a dictionary and asks for no signature."""
 
+from __future__ import annotations
+
 import http.server
 import os
 import socket
@@ -9,6 +11,8 @@ import threading
 import time
 import urllib.parse
 import xml.sax.saxutils
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 STATES = [
     "placed",
@@ -24,65 +28,69 @@ STATES = [
 FAULTS = ["algorithm", "client", "internal", "lost"]
 CAUSES = {"user": 1, "max_runtime": 2, "host_failed": 4}
 
+Value = Any  # as the letters of struct say: a number, of one kind or another
+
 
 class Fields:
-    def __init__(self, payload):
+    def __init__(self, payload: bytes) -> None:
         self.payload, self.at = payload, 0
 
-    def take(self, form):
+    def take(self, form: str) -> Value:
         size = struct.calcsize("<" + form)
         values = struct.unpack_from("<" + form, self.payload, self.at)
         self.at += size
         return values[0]
 
-    def text(self):
+    def text(self) -> str:
         size = self.take("I")
         self.at += size
         return self.payload[self.at - size : self.at].decode()
 
-    def optional(self, form):
+    def optional(self, form: str) -> Value:
         return self.take(form) if self.take("B") else None
 
 
-def text(value):
-    value = value.encode()
-    return struct.pack("<I", len(value)) + value
+def text(value: str) -> bytes:
+    data = value.encode()
+    return struct.pack("<I", len(data)) + data
 
 
 class WireServer:
     """Listens for one agent at a time; remembers what it said; acknowledges everything,
     unless told to be away."""
 
-    def __init__(self, path):
+    def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = str(path)
-        self.facts, self.lines, self.points, self.hellos = [], [], [], []
+        self.facts: list[dict[str, Any]] = []
+        self.lines: list[str] = []
+        self.points: list[tuple[str, float, bool]] = []  # name, value, whether of the host
+        self.hellos: list[tuple[int, int, int, int, str]] = []
         self.state_acknowledged = self.data_acknowledged = 0
-        self.refuse = None
-        self.peers = None
+        self.refuse: str | None = None
+        self.peers: Sequence[str] | None = None
         self.acknowledges_data = True
-        self.link = None
+        self.link: socket.socket | None = None
         self.lock = threading.Lock()
-        self.listener = None
         self.open()
 
     @property
-    def address(self):
+    def address(self) -> str:
         return "unix:" + self.path
 
-    def open(self):
+    def open(self) -> None:
         self.listener = socket.socket(socket.AF_UNIX)
         self.listener.bind(self.path)
         self.listener.listen()
         threading.Thread(target=self.accept, args=(self.listener,), daemon=True).start()
 
-    def go_away(self):
+    def go_away(self) -> None:
         self.listener.shutdown(socket.SHUT_RDWR)
         self.listener.close()
         os.unlink(self.path)
         if self.link:
             self.link.shutdown(socket.SHUT_RDWR)
 
-    def accept(self, listener):
+    def accept(self, listener: socket.socket) -> None:
         while True:
             try:
                 link, _ = listener.accept()
@@ -90,19 +98,21 @@ class WireServer:
                 return
             threading.Thread(target=self.serve, args=(link,), daemon=True).start()
 
-    def say(self, kind, body, link=None):
+    def say(self, kind: int, body: bytes, link: socket.socket | None = None) -> None:
         payload = struct.pack("<B", kind) + body
-        (link or self.link).sendall(struct.pack("<I", len(payload)) + payload)
+        to = link or self.link
+        assert to is not None, "no agent is there"
+        to.sendall(struct.pack("<I", len(payload)) + payload)
 
-    def stop(self, cause="user", grace_seconds=120):
+    def stop(self, cause: str = "user", grace_seconds: float = 120) -> None:
         self.say(8, struct.pack("<Bq", CAUSES[cause], grace_seconds * 1000))
 
-    def drained(self, staged):
+    def drained(self, staged: Sequence[str]) -> None:
         self.peers = staged
         if self.link:
             self.say(10, struct.pack("<I", len(staged)) + b"".join(text(key) for key in staged))
 
-    def serve(self, link):
+    def serve(self, link: socket.socket) -> None:
         file = link.makefile("rb")
         try:
             while True:
@@ -114,7 +124,7 @@ class WireServer:
         except (OSError, struct.error):
             return
 
-    def hear(self, link, fields):
+    def hear(self, link: socket.socket, fields: Fields) -> None:
         kind = fields.take("B")
         if kind == 1:
             self.hellos.append(
@@ -183,7 +193,7 @@ class WireServer:
             if self.acknowledges_data:
                 self.say(7, struct.pack("<BQ", 1, self.data_acknowledged), link)
 
-    def states(self):
+    def states(self) -> list[str]:
         return [fact["state"] for fact in self.facts]
 
 
@@ -192,25 +202,26 @@ class Store(http.server.ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, buckets):
+    def __init__(self, buckets: Iterable[str]) -> None:
         self.buckets = set(buckets)
-        self.objects = {}
-        self.parts = {}
+        self.objects: dict[tuple[str, str], bytes] = {}
+        self.parts: dict[tuple[str, str], dict[int, bytes]] = {}
         super().__init__(("127.0.0.1", 0), StoreHandler)
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     @property
-    def authority(self):
+    def authority(self) -> str:
         return f"127.0.0.1:{self.server_address[1]}"
 
 
 class StoreHandler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    server: Store
 
-    def log_message(self, *_):
+    def log_message(self, *_: object) -> None:
         pass
 
-    def answer(self, status, body=b"", **headers):
+    def answer(self, status: int, body: bytes = b"", **headers: str) -> None:
         self.send_response(status)
         for name, value in headers.items():
             self.send_header(name.replace("_", "-"), value)
@@ -219,10 +230,10 @@ class StoreHandler(http.server.BaseHTTPRequestHandler):
         if self.command != "HEAD":
             self.wfile.write(body)
 
-    def fault(self, status, code):
+    def fault(self, status: int, code: str) -> None:
         self.answer(status, f"<Error><Code>{code}</Code><Message>{code}</Message></Error>".encode())
 
-    def place(self):
+    def place(self) -> tuple[str, str, dict[str, str]]:
         url = urllib.parse.urlsplit(self.path)
         bucket, _, key = url.path[1:].partition("/")
         return (
@@ -231,10 +242,10 @@ class StoreHandler(http.server.BaseHTTPRequestHandler):
             dict(urllib.parse.parse_qsl(url.query, keep_blank_values=True)),
         )
 
-    def body(self):
+    def body(self) -> bytes:
         return self.rfile.read(int(self.headers.get("Content-Length", 0)))
 
-    def do_GET(self):
+    def do_GET(self) -> None:
         bucket, key, query = self.place()
         if bucket not in self.server.buckets:
             return self.fault(404, "NoSuchBucket")
@@ -263,7 +274,7 @@ class StoreHandler(http.server.BaseHTTPRequestHandler):
 
     do_HEAD = do_GET
 
-    def do_PUT(self):
+    def do_PUT(self) -> None:
         bucket, key, query = self.place()
         content = self.body()
         if bucket not in self.server.buckets:
@@ -274,7 +285,7 @@ class StoreHandler(http.server.BaseHTTPRequestHandler):
             self.server.objects[bucket, key] = content
         self.answer(200, ETag='"e"')
 
-    def do_POST(self):
+    def do_POST(self) -> None:
         bucket, key, query = self.place()
         self.body()
         if "uploads" in query:
@@ -290,7 +301,7 @@ class StoreHandler(http.server.BaseHTTPRequestHandler):
             b"<CompleteMultipartUploadResult><ETag>&quot;e&quot;</ETag></CompleteMultipartUploadResult>",
         )
 
-    def do_DELETE(self):
+    def do_DELETE(self) -> None:
         bucket, key, _ = self.place()
         self.server.objects.pop((bucket, key), None)
         self.answer(204)

@@ -1,23 +1,25 @@
 """What tests of every service say of a call: a name that nobody has yet, and how it was refused."""
 
 import uuid
+from collections.abc import Callable
+from typing import Any
 
 import botocore.exceptions
 import pytest
 
 
-def fresh(prefix, joint="-"):
+def fresh(prefix: str, joint: str = "-") -> str:
     return f"{prefix}{joint}{uuid.uuid4().hex[:8]}"
 
 
-def refused(call, **arguments):
+def refused(call: Callable[..., object], **arguments: Any) -> tuple[str, str]:
     """The code and the message of the error that the call is answered with."""
     with pytest.raises(botocore.exceptions.ClientError) as caught:
         call(**arguments)
     return caught.value.response["Error"]["Code"], caught.value.response["Error"]["Message"]
 
 
-def refusal(call, code="ClientException", **arguments):
+def refusal(call: Callable[..., object], code: str = "ClientException", **arguments: Any) -> str:
     """The message of an error of that code."""
     found, message = refused(call, **arguments)
     assert found == code, (found, message)

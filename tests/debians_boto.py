@@ -3,6 +3,9 @@ so each call is a process of its own."""
 
 import json
 import subprocess
+from typing import Any
+
+from tests import trainyard_server
 
 PYTHON = "/usr/bin/python3"
 CALL_SECONDS_MAX = 120
@@ -29,7 +32,9 @@ print(json.dumps(answer, default=lambda time: time.timestamp()))
 """
 
 
-def call(server, service, method, **arguments):
+def call(
+    server: trainyard_server.Server, service: str, method: str, **arguments: Any
+) -> dict[str, Any]:
     """The answer, times in it as seconds; a time among the arguments is {"time": seconds}.
     An error is {"Error": ..}."""
     done = subprocess.run(

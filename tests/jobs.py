@@ -1,6 +1,13 @@
 """Training jobs as tests say them: a shell line on n hosts."""
 
-import trainyard_server
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from botocore.client import BaseClient
+
+from tests import trainyard_server
 
 ROLE = "arn:aws:iam::123456789012:role/trainer"
 ARGUMENT_CHARACTERS_MAX = 256  # AWS's limit; an environment variable may hold 512
@@ -8,17 +15,17 @@ FINAL = ("Completed", "Failed", "Stopped")
 
 
 def request(
-    name,
-    script="true",
-    hosts=1,
-    instance_type="ml.t3.medium",
-    channels=None,
-    bucket="yard",
-    image="trainyard/machine",
-    **more,
-):
+    name: str,
+    script: str = "true",
+    hosts: int = 1,
+    instance_type: str = "ml.t3.medium",
+    channels: Mapping[str, tuple[str, str]] | None = None,
+    bucket: str = "yard",
+    image: str = "trainyard/machine",
+    **more: Any,
+) -> dict[str, Any]:
     """A CreateTrainingJob request: /bin/sh runs `script` on each host."""
-    body = {
+    body: dict[str, Any] = {
         "TrainingJobName": name,
         "AlgorithmSpecification": {
             "TrainingImage": image,
@@ -61,11 +68,16 @@ def request(
     return body
 
 
-def wait_until(sagemaker, name, statuses=FINAL, seconds_max=trainyard_server.WAIT_SECONDS_MAX):
+def wait_until(
+    sagemaker: BaseClient,
+    name: str,
+    statuses: Collection[str] = FINAL,
+    seconds_max: float = trainyard_server.WAIT_SECONDS_MAX,
+) -> dict[str, Any]:
     """Describe's answer once TrainingJobStatus or SecondaryStatus is one of `statuses`."""
     seen = {}
 
-    def reached():
+    def reached() -> dict[str, Any] | None:
         seen.update(sagemaker.describe_training_job(TrainingJobName=name))
         return (
             seen
@@ -82,7 +94,7 @@ def wait_until(sagemaker, name, statuses=FINAL, seconds_max=trainyard_server.WAI
         ) from None
 
 
-def log_lines(logs, name, host=None):
+def log_lines(logs: BaseClient, name: str, host: int | None = None) -> list[str]:
     """Every line of a job's log, of all hosts or of one (1, 2, ..)."""
     group = "/aws/sagemaker/TrainingJobs"
     prefix = f"{name}/" if host is None else f"{name}/algo-{host}-"
@@ -94,7 +106,7 @@ def log_lines(logs, name, host=None):
     except logs.exceptions.ResourceNotFoundException:
         return []  # no job has begun yet
     for stream in streams:
-        token = {}
+        token: dict[str, str] = {}
         while True:
             page = logs.get_log_events(
                 logGroupName=group,

@@ -4,15 +4,16 @@ to compare before and after."""
 import glob
 import os
 import subprocess
+from collections.abc import Mapping
 
 
-def lines(*command):
+def lines(*command: str) -> set[str]:
     return set(
         subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
     )
 
 
-def picture(data):
+def picture(data: str) -> dict[str, set[str]]:
     """name -> set of things, none of which may be more after the last job than before the first."""
     with open("/proc/self/mounts", encoding="utf-8") as file:
         mounts = {line.split()[1] for line in file}
@@ -42,7 +43,7 @@ def picture(data):
     }
 
 
-def left(before, after):
+def left(before: Mapping[str, set[str]], after: Mapping[str, set[str]]) -> dict[str, list[str]]:
     """What is there now and was not before; {} when nothing is left."""
     return {
         name: sorted(after[name] - before[name]) for name in after if after[name] - before[name]

@@ -1,13 +1,19 @@
 """Jobs of Batch as tests say them: a shell line in a container, or on each of n nodes."""
 
-from calls import fresh
-from trainyard_server import WAIT_SECONDS_MAX, wait_for
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from botocore.client import BaseClient
+
+from tests import trainyard_server
+from tests.calls import fresh
+from tests.trainyard_server import WAIT_SECONDS_MAX, wait_for
 
 IMAGE = "trainyard/machine"
 FINAL = ("SUCCEEDED", "FAILED")
 
 
-def make_queue(batch, cpus_max=256):
+def make_queue(batch: BaseClient, cpus_max: int = 256) -> str:
     """The name of a new queue with one environment."""
     environment, queue = fresh("environment"), fresh("queue")
     batch.create_compute_environment(
@@ -23,7 +29,7 @@ def make_queue(batch, cpus_max=256):
     return queue
 
 
-def container(script="true", **more):
+def container(script: str = "true", **more: Any) -> dict[str, Any]:
     sizes = {
         "resourceRequirements": [
             {"type": "VCPU", "value": "0.25"},
@@ -33,7 +39,13 @@ def container(script="true", **more):
     return {"image": IMAGE, "command": ["/bin/sh", "-c", script]} | sizes | more
 
 
-def of_nodes(script, nodes=2, main=0, ranges=None, **more):
+def of_nodes(
+    script: str,
+    nodes: int = 2,
+    main: int = 0,
+    ranges: Mapping[str, dict[str, Any]] | None = None,
+    **more: Any,
+) -> dict[str, Any]:
     """nodeProperties: all nodes run `script`, or each of `ranges` ({"0:3": container}) its own."""
     ranges = ranges or {"0:": container(script, **more)}
     return {
@@ -45,7 +57,7 @@ def of_nodes(script, nodes=2, main=0, ranges=None, **more):
     }
 
 
-def submit(batch, queue, properties, **more):
+def submit(batch: BaseClient, queue: str, properties: dict[str, Any], **more: Any) -> str:
     """The id of a new job of a new definition with these nodeProperties or containerProperties."""
     kind = (
         {"type": "multinode", "nodeProperties": properties}
@@ -60,14 +72,19 @@ def submit(batch, queue, properties, **more):
     )["jobId"]
 
 
-def describe(batch, job):
+def describe(batch: BaseClient, job: str) -> dict[str, Any]:
     return batch.describe_jobs(jobs=[job])["jobs"][0]
 
 
-def wait_until(batch, job, statuses=FINAL, seconds_max=WAIT_SECONDS_MAX):
+def wait_until(
+    batch: BaseClient,
+    job: str,
+    statuses: Collection[str] = FINAL,
+    seconds_max: float = WAIT_SECONDS_MAX,
+) -> dict[str, Any]:
     seen = {}
 
-    def reached():
+    def reached() -> bool:
         seen.update(describe(batch, job))
         return seen["status"] in statuses
 
@@ -80,7 +97,9 @@ def wait_until(batch, job, statuses=FINAL, seconds_max=WAIT_SECONDS_MAX):
     return seen
 
 
-def events(server, detail, group="/aws/batch/job"):
+def events(
+    server: trainyard_server.Server, detail: dict[str, Any], group: str = "/aws/batch/job"
+) -> list[dict[str, Any]]:
     """The log of a container, or of a node."""
     found = server.boto("logs").get_log_events(
         logGroupName=group, logStreamName=detail["container"]["logStreamName"], startFromHead=True
@@ -88,5 +107,5 @@ def events(server, detail, group="/aws/batch/job"):
     return [event for event in found if not event["message"].startswith("trainyard: ")]
 
 
-def lines(server, detail, **more):
+def lines(server: trainyard_server.Server, detail: dict[str, Any], **more: str) -> list[str]:
     return [event["message"] for event in events(server, detail, **more)]

@@ -1,5 +1,7 @@
 """OCI images made by hand, and Debian's registry to keep them in."""
 
+from __future__ import annotations
+
 import crypt
 import gzip
 import hashlib
@@ -10,14 +12,17 @@ import re
 import socket
 import subprocess
 import tarfile
+from collections.abc import Iterable, Mapping
+from typing import Any
 
-import trainyard_server
+from tests import trainyard_server
 
 BUSYBOX = "/bin/busybox"
+Member = tuple[tarfile.TarInfo, bytes]  # of a layer, with its content
 APPLETS = ("sh", "hostname", "echo", "cat", "pwd", "ls", "sleep", "stat", "touch", "mkdir")
 
 
-def file(name, content=b"", mode=0o644, **more):
+def file(name: str, content: bytes = b"", mode: int = 0o644, **more: Any) -> Member:
     """A member of a layer: a file, or with kind= anything else."""
     member = tarfile.TarInfo(name)
     member.size, member.mode, member.mtime = len(content), mode, 1_700_000_000
@@ -27,15 +32,15 @@ def file(name, content=b"", mode=0o644, **more):
     return member, content
 
 
-def directory(name, mode=0o755):
+def directory(name: str, mode: int = 0o755) -> Member:
     return file(name, mode=mode, kind=tarfile.DIRTYPE)
 
 
-def link(name, target, kind=tarfile.SYMTYPE):
+def link(name: str, target: str, kind: bytes = tarfile.SYMTYPE) -> Member:
     return file(name, mode=0o777, kind=kind, linkname=target)
 
 
-def base():
+def base() -> list[Member]:
     """Busybox and what jobs expect of a system: a lowest layer."""
     with open(BUSYBOX, "rb") as program:
         content = program.read()
@@ -51,22 +56,24 @@ def base():
 class Layout:
     """An OCI layout below `path`; image(tag, layers, config) adds one and returns its digest."""
 
-    def __init__(self, path):
+    def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = str(path)
         os.makedirs(os.path.join(self.path, "blobs", "sha256"))
-        self.manifests = []
+        self.manifests: list[dict[str, Any]] = []
         self.write("oci-layout", json.dumps({"imageLayoutVersion": "1.0.0"}).encode())
 
-    def write(self, name, content):
+    def write(self, name: str, content: bytes) -> None:
         with open(os.path.join(self.path, name), "wb") as out:
             out.write(content)
 
-    def blob(self, content, media_type):
+    def blob(self, content: bytes, media_type: str) -> dict[str, Any]:
         digest = hashlib.sha256(content).hexdigest()
         self.write(f"blobs/sha256/{digest}", content)
         return {"mediaType": media_type, "digest": "sha256:" + digest, "size": len(content)}
 
-    def image(self, tag, layers, config=None):
+    def image(
+        self, tag: str, layers: Iterable[Iterable[Member]], config: Mapping[str, Any] | None = None
+    ) -> str:
         descriptors, plain = [], []
         for members in layers:
             archive = io.BytesIO()
@@ -86,7 +93,7 @@ class Layout:
             "config": {"Env": ["PATH=/bin"], **(config or {})},
             "rootfs": {"type": "layers", "diff_ids": plain},
         }
-        manifest = {
+        manifest: dict[str, Any] = {
             "schemaVersion": 2,
             "mediaType": "application/vnd.oci.image.manifest.v1+json",
             "config": self.blob(
@@ -106,7 +113,9 @@ class Registry:
     """Debian's docker-registry on a loopback port of its own. `users`:
     name -> password of those who may use it; none: everyone."""
 
-    def __init__(self, path, users=None):
+    def __init__(
+        self, path: str | os.PathLike[str], users: Mapping[str, str] | None = None
+    ) -> None:
         self.path = str(path)
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.host = f"127.0.0.1:{free.getsockname()[1]}"
@@ -129,7 +138,7 @@ class Registry:
             json.dump(config, out)  # JSON is YAML
         self.start()
 
-    def start(self):
+    def start(self) -> None:
         with open(self.log_path, "ab") as log:
             self.process = subprocess.Popen(
                 ["docker-registry", "serve", os.path.join(self.path, "config.yml")],
@@ -139,28 +148,30 @@ class Registry:
             )
         host, port = self.host.split(":")
 
-        def answers():
+        def answers() -> bool:
             assert self.process.poll() is None, self.log()
             with socket.socket() as attempt:
                 return attempt.connect_ex((host, int(port))) == 0
 
         trainyard_server.wait_for(answers, "the registry to listen", 30)
 
-    def stop(self):
+    def stop(self) -> None:
         self.process.terminate()
         self.process.wait(30)
 
-    def log(self):
+    def log(self) -> str:
         with open(self.log_path, encoding="utf-8", errors="replace") as log:
             return log.read()
 
-    def given(self, repository):
+    def given(self, repository: str) -> list[str]:
         """The digests of the blobs that somebody fetched, one for each time."""
         return re.findall(
             rf'"GET /v2/{repository}/blobs/(sha256:[0-9a-f]+) HTTP/1.1" 200', self.log()
         )
 
-    def push(self, layout, tag, repository, login=None):
+    def push(
+        self, layout: Layout, tag: str, repository: str, login: tuple[str, str] | None = None
+    ) -> str:
         """The name of the image; `login`: name and password."""
         name = f"{self.host}/{repository}:{tag}"
         credentials = [f"--dest-creds={login[0]}:{login[1]}"] if login else []

@@ -4,11 +4,16 @@ every numeric member of every operation that the server answers.
 A request begins as an example of a table (valid but for what is put in), or is made up from the
 operation's shape: its required members, and those on the way to the number."""
 
+from __future__ import annotations
+
 import copy
 import json
 import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import botocore.session
+from botocore.model import OperationModel, Shape
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 OPERATIONS = os.path.join(ROOT, "src", "api", "operations.txt")
@@ -28,16 +33,20 @@ TEXT_PILLS = (
 )
 NUMBERS = ("integer", "long", "short", "float", "double", "timestamp")
 DEPTH_MAX = 12
+Path = tuple[str | int, ...]  # steps: a member's name, an index
+Pill = str | int
+Value = Any  # of a request
+Known = Mapping[str, Any]  # member -> what it must name
 JSON_TEXT = "(JSON)"  # a step of a path: into the document that a text is
 
 
-def models():
+def models() -> botocore.session.Session:
     session = botocore.session.get_session()
     session.get_component("data_loader").search_paths.append(OWN_MODELS)
     return session
 
 
-def operations():
+def operations() -> Iterator[tuple[str, OperationModel]]:
     """(service, operation model) of all that the server answers."""
     session, found = models(), {}
     with open(OPERATIONS, encoding="utf-8") as file:
@@ -49,7 +58,9 @@ def operations():
                 yield words[0], found[words[0]].operation_model(words[1])
 
 
-def numeric_paths(shape, path=(), above=()):
+def numeric_paths(
+    shape: Shape | None, path: Path = (), above: tuple[str, ...] = ()
+) -> Iterator[Path]:
     """The paths of all numbers that a shape may hold; of lists the first element,
     of maps one value."""
     if shape is None or shape.name in above or len(path) > DEPTH_MAX:
@@ -68,7 +79,7 @@ def numeric_paths(shape, path=(), above=()):
         yield path
 
 
-def made_up(shape, known, depth=0):
+def made_up(shape: Shape, known: Known, depth: int = 0) -> Value:
     """A value of a shape: required members only, names from `known`."""
     kind = shape.type_name
     if kind == "structure":
@@ -99,7 +110,7 @@ def made_up(shape, known, depth=0):
     )
 
 
-def with_number(shape, value, path, pill, known):
+def with_number(shape: Shape, value: Value, path: Path, pill: Pill, known: Known) -> Value:
     """The value with the pill at the path; what is missing on the way is made up."""
     if not path:
         return pill
@@ -123,7 +134,7 @@ def with_number(shape, value, path, pill, known):
     return value
 
 
-def text_paths(value, path=()):
+def text_paths(value: Value, path: Path = ()) -> Iterator[Path]:
     """The paths of numbers that are written as text, and of all numbers of documents in texts."""
     if isinstance(value, dict):
         for key, member in value.items():
@@ -137,26 +148,23 @@ def text_paths(value, path=()):
         yield from ((*path, JSON_TEXT, *inner) for inner in all_paths(json.loads(value)))
 
 
-def all_paths(value, path=()):
+def all_paths(value: Value, path: Path = ()) -> Iterator[Path]:
     if isinstance(value, (dict, list)):
         for key, member in value.items() if isinstance(value, dict) else enumerate(value):
             yield from all_paths(member, (*path, key))
-    elif (
-        isinstance(value, (int, float))
-        and not isinstance(value, bool)
-        or isinstance(value, str)
-        and value.isdigit()
+    elif (isinstance(value, (int, float)) and not isinstance(value, bool)) or (
+        isinstance(value, str) and value.isdigit()
     ):
         yield path
 
 
-def at(value, path):
+def at(value: Value, path: Path) -> Value:
     for step in path:
         value = json.loads(value) if step == JSON_TEXT else value[step]
     return value
 
 
-def replaced(value, path, pill):
+def replaced(value: Value, path: Path, pill: Pill) -> Value:
     if not path:
         return str(pill) if isinstance(value, str) else pill
     if path[0] == JSON_TEXT:
@@ -166,7 +174,7 @@ def replaced(value, path, pill):
     return value
 
 
-def variants(model, examples, known):
+def variants(model: OperationModel, examples: Sequence[Value], known: Known) -> Iterator[Value]:
     """Every request of an operation with one extreme number."""
     shape = model.input_shape
     for example in examples or [made_up(shape, known)]:
@@ -174,5 +182,6 @@ def variants(model, examples, known):
             for pill in PILLS:
                 yield with_number(shape, example, path, pill, known)
         for path in text_paths(example):
-            for pill in TEXT_PILLS if isinstance(at(example, path), str) else PILLS:
-                yield replaced(example, path, pill)
+            is_text = isinstance(at(example, path), str)
+            for put in TEXT_PILLS if is_text else PILLS:
+                yield replaced(example, path, put)

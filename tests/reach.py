@@ -4,9 +4,12 @@ by rooms.txt.
 Pure functions of texts and paths, and some that ask git.
 """
 
+from __future__ import annotations
+
 import os
 import re
 import subprocess
+from collections.abc import Iterable, Iterator, Mapping
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BASELINE = "tests/thorough.txt"
@@ -31,13 +34,13 @@ BUILD_FILES = (
 LISTS = ("rooms.txt", "cmake/compiled_alone.txt")
 
 
-def uses_of(rooms_text):
+def uses_of(rooms_text: str) -> dict[str, set[str]]:
     """module -> the modules that it includes, of the text of rooms.txt."""
     found = re.findall(r"^([a-z_]+):([^|]*)\|", rooms_text, re.M)
     return {name: set(used.split()) for name, used in found} | FURTHER
 
 
-def module_of(path):
+def module_of(path: str) -> str | None:
     """src/schedule/plan.cpp -> schedule; a fuzzer's corpus -> "corpus NAME";
     None for what is in no module."""
     parts = path.split("/")
@@ -55,7 +58,7 @@ def module_of(path):
     )
 
 
-def modules_of_lines(lines):
+def modules_of_lines(lines: Iterable[str]) -> Iterator[str]:
     """The modules of lines of LISTS."""
     for line in lines:
         if found := re.match(r"([a-z_]+):[^|]*\|", line):
@@ -64,7 +67,7 @@ def modules_of_lines(lines):
             yield module
 
 
-def reached(changed, uses):
+def reached(changed: Iterable[str], uses: Mapping[str, set[str]]) -> set[str]:
     """The changed modules and all that include them, directly or not."""
     found = set(changed)
     while more := {name for name, used in uses.items() if name not in found and used & found}:
@@ -72,7 +75,7 @@ def reached(changed, uses):
     return found
 
 
-def git(*arguments):
+def git(*arguments: str) -> str | None:
     """Its standard output; None when it fails."""
     done = subprocess.run(
         ["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False
@@ -80,12 +83,12 @@ def git(*arguments):
     return done.stdout if done.returncode == 0 else None
 
 
-def read(path):
+def read(path: str) -> str:
     with open(os.path.join(ROOT, path), encoding="utf-8") as file:
         return file.read()
 
 
-def reached_since(baseline):
+def reached_since(baseline: str) -> set[str] | None:
     """The modules that differ from the commit, and those that include them; None: all may,
     or git does not know the commit."""
     names = (
@@ -108,14 +111,14 @@ def reached_since(baseline):
     return reached(changed, uses_of(read("rooms.txt")))
 
 
-def baseline():
+def baseline() -> str:
     """The commit of the last tree that passed `./yard test --thorough`."""
     return next(
         (line for line in read(BASELINE).splitlines() if line and not line.startswith("#")), ""
     )
 
 
-def fuzzers():
+def fuzzers() -> list[tuple[str, str]]:
     """(name, module) of each fuzzer."""
     paths = (
         git("ls-files", "--cached", "--others", "--exclude-standard", "src") or ""
@@ -127,7 +130,7 @@ def fuzzers():
     )
 
 
-def tested():
+def tested() -> list[str]:
     """The modules below src that have unit tests."""
     paths = (
         git("ls-files", "--cached", "--others", "--exclude-standard", "src") or ""

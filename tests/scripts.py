@@ -7,12 +7,15 @@ import json
 import os
 import pathlib
 import tarfile
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-import jobs
-import trainyard_server
+from tests import jobs, trainyard_server
+
+Files = Mapping[str, str | bytes]  # path -> content
 
 
-def archive(files):
+def archive(files: Files) -> bytes:
     """A sourcedir.tar.gz of name -> text (or bytes)."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
@@ -25,8 +28,15 @@ def archive(files):
 
 
 def request(
-    server, name, program, files, hosts=1, hyperparameters=None, image="trainyard/machine", **more
-):
+    server: trainyard_server.Server,
+    name: str,
+    program: str,
+    files: Files,
+    hosts: int = 1,
+    hyperparameters: Mapping[str, Any] | None = None,
+    image: str = "trainyard/machine",
+    **more: Any,
+) -> dict[str, Any]:
     """A CreateTrainingJob request; hyperparameters are JSON-encoded value by value,
     as the SDK does."""
     key = f"{name}/source/sourcedir.tar.gz"
@@ -37,7 +47,7 @@ def request(
         "sagemaker_container_log_level": 20,
         "sagemaker_job_name": name,
         "sagemaker_region": server.env["AWS_DEFAULT_REGION"],
-    } | (hyperparameters or {})
+    } | dict(hyperparameters or {})
     body = jobs.request(
         name,
         hosts=hosts,
@@ -50,14 +60,14 @@ def request(
 
 
 def run(
-    server,
-    name,
-    program,
-    files,
-    status="Completed",
-    seconds_max=trainyard_server.WAIT_SECONDS_MAX,
-    **more,
-):
+    server: trainyard_server.Server,
+    name: str,
+    program: str,
+    files: Files,
+    status: str = "Completed",
+    seconds_max: float = trainyard_server.WAIT_SECONDS_MAX,
+    **more: Any,
+) -> tuple[dict[str, Any], list[str]]:
     """Runs it to its end; Describe's answer and all lines of its log."""
     server.boto("sagemaker").create_training_job(**request(server, name, program, files, **more))
     done = jobs.wait_until(server.boto("sagemaker"), name, seconds_max=seconds_max)
@@ -68,7 +78,7 @@ def run(
     return done, lines
 
 
-def example(name):
+def example(name: str) -> tuple[dict[str, str], list[str]]:
     """(files of the example's scripts, what its log must say)."""
     folder = pathlib.Path(trainyard_server.ROOT, "examples", name)
     return {path.name: path.read_text() for path in folder.glob("*.py")}, (
@@ -76,7 +86,7 @@ def example(name):
     ).read_text().splitlines()
 
 
-def wheels(environment, distribution):
+def wheels(environment: str, distribution: str) -> dict[str, str | bytes]:
     """The files with which a script brings one of our distributions, as it would any other: the
     wheels that were built in build/`environment`."""
     paths = glob.glob(os.path.join(trainyard_server.ROOT, "build", environment, "wheels", "*.whl"))
@@ -85,7 +95,7 @@ def wheels(environment, distribution):
     }
 
 
-def check_example(lines, expected):
+def check_example(lines: Sequence[str], expected: Sequence[str]) -> None:
     """Four ranks say that they have the same weights, and the expected lines begin so."""
     said = sorted(line.split("weights ")[1] for line in lines if "weights" in line)
     assert len(said) == 4 and len(set(said)) == 1, lines[-20:]

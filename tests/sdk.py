@@ -7,8 +7,10 @@ import shlex
 import socket
 import subprocess
 import threading
+from collections.abc import Sequence
+from typing import Any
 
-import trainyard_server
+from tests import trainyard_server
 
 PROGRAMS = os.path.join(trainyard_server.ROOT, "tests", "conformance", "sdk")
 SCRIPT_SECONDS_MAX = 300
@@ -17,13 +19,13 @@ SCRIPT_SECONDS_MAX = 300
 class Outside:
     """Plays the proxy to the outside: whoever asks it for anything is remembered and sent away."""
 
-    def __init__(self):
-        self.asked = []
+    def __init__(self) -> None:
+        self.asked: list[str] = []
         self.socket = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self.socket.getsockname()[1]}"
         threading.Thread(target=self.listen, daemon=True).start()
 
-    def listen(self):
+    def listen(self) -> None:
         while True:
             try:
                 connection, _ = self.socket.accept()
@@ -41,18 +43,24 @@ class Outside:
                 except OSError:
                     self.asked.append("nothing")
 
-    def close(self):
+    def close(self) -> None:
         self.socket.close()
 
 
-def python(version):
+def python(version: int) -> str:
     """The interpreter that has the SDK of a major version; ./yard setup makes it."""
     path = os.path.join(trainyard_server.ROOT, "build", f"sagemaker{version}", "bin", "python")
     assert os.path.exists(path), f"{path} is missing: run ./yard setup"
     return path
 
 
-def run(server, version, directory, program=None, arguments=()):
+def run(
+    server: trainyard_server.Server,
+    version: int,
+    directory: str | os.PathLike[str],
+    program: str | None = None,
+    arguments: Sequence[str] = (),
+) -> tuple[Any, str, list[str]]:
     """(what the program printed last, decoded; everything it printed;
     who asked for the outside)."""
     outside = Outside()

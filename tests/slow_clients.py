@@ -1,12 +1,17 @@
 """Clients that send or read as slowly as they can: an attack that needs no key,
 and hardly any work."""
 
+from __future__ import annotations
+
 import datetime
 import socket
 import threading
 import urllib.parse
+from collections.abc import Mapping
 
-from trainyard_server import wait_for
+from botocore.client import BaseClient
+
+from tests.trainyard_server import Server, wait_for
 
 CONNECT_SECONDS_MAX = 60
 PAUSE_SECONDS = 0.05  # between two bytes of a connection
@@ -24,21 +29,21 @@ class SlowClients:
     that the server ends come again. Nothing that it answers is read. `requests`: further ones,
     which take turns."""
 
-    def __init__(self, server, count, *requests):
+    def __init__(self, server: Server, count: int, *requests: bytes) -> None:
         host, port = server.listen.rsplit(":", 1)
         self.address, self.requests, self.count = (host, int(port)), requests, count
         self.rounds = 0
         self.ending = threading.Event()
-        self.sockets = []
+        self.sockets: list[socket.socket] = []
         self.thread = threading.Thread(target=self.run)
 
-    def connect(self, index):
+    def connect(self, index: int) -> socket.socket:
         one = socket.create_connection(self.address, timeout=CONNECT_SECONDS_MAX)
         one.sendall(self.requests[index % len(self.requests)])
         one.setblocking(False)
         return one
 
-    def run(self):
+    def run(self) -> None:
         self.sockets = [self.connect(index) for index in range(self.count)]
         while not self.ending.wait(PAUSE_SECONDS):
             for index, one in enumerate(self.sockets):
@@ -51,19 +56,21 @@ class SlowClients:
                     self.sockets[index] = self.connect(index)
             self.rounds += 1
 
-    def __enter__(self):
+    def __enter__(self) -> SlowClients:
         self.thread.start()
         wait_for(lambda: self.rounds > 3, "the slow clients to be there")
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.ending.set()
         self.thread.join()
         for one in self.sockets:
             one.close()
 
 
-def head(server, method, target, fields, length=100_000):
+def head(
+    server: Server, method: str, target: str, fields: Mapping[str, str], length: int = 100_000
+) -> bytes:
     """A request's head, whose body is still to come."""
     lines = [f"{method} {target} HTTP/1.1", f"Host: {server.listen}", f"Content-Length: {length}"]
     return "\r\n".join(
@@ -71,9 +78,9 @@ def head(server, method, target, fields, length=100_000):
     ).encode()
 
 
-def made_up(key, service):
+def made_up(key: str, service: str) -> dict[str, str]:
     """An Authorization field as a signer writes it, made without the secret."""
-    now = datetime.datetime.now(datetime.timezone.utc)
+    now = datetime.datetime.now(datetime.UTC)
     return {
         "X-Amz-Date": now.strftime("%Y%m%dT%H%M%SZ"),
         "Authorization": (
@@ -83,7 +90,7 @@ def made_up(key, service):
     }
 
 
-def presigned(client, operation, bucket, key):
+def presigned(client: BaseClient, operation: str, bucket: str, key: str) -> str:
     """Path and query of a presigned request."""
     parts = urllib.parse.urlsplit(
         client.generate_presigned_url(operation, Params={"Bucket": bucket, "Key": key})

@@ -1,6 +1,8 @@
 """A real server for tests: started on a free loopback port with a data directory of its own,
 reached as people reach it (`trainyard env`), killed as machines kill it."""
 
+from __future__ import annotations
+
 import glob
 import json
 import os
@@ -8,6 +10,11 @@ import re
 import signal
 import subprocess
 import time
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
+
+if TYPE_CHECKING:  # boto3 is not everywhere where this module is
+    from botocore.client import BaseClient
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PROGRAM = os.path.join(ROOT, "build", "release", "bin", "trainyard")
@@ -16,8 +23,16 @@ DEBIANS_AWS = "/usr/bin/aws"
 START_SECONDS_MAX = 30
 WAIT_SECONDS_MAX = 120
 
+Value = TypeVar("Value")
+Answer = Any  # of the AWS CLI: decoded JSON, text, or the process where it is not checked
 
-def wait_for(condition, what, seconds_max=WAIT_SECONDS_MAX, interval_seconds=0.05):
+
+def wait_for(
+    condition: Callable[[], Value | Literal[False] | None],
+    what: str,
+    seconds_max: float = WAIT_SECONDS_MAX,
+    interval_seconds: float = 0.05,
+) -> Value:
     """The first true value of condition(); fails with `what` when there is none in time."""
     end = time.monotonic() + seconds_max
     while True:
@@ -36,16 +51,23 @@ class Server:
     `behind`: words before each command that runs as the server's owner, ending in an exec:
     another user, other mounts."""
 
-    def __init__(self, data, config="", listen="127.0.0.1:0", behind=()):
+    process: subprocess.Popen[bytes]  # the one that was started last
+
+    def __init__(
+        self,
+        data: str | os.PathLike[str],
+        config: str = "",
+        listen: str = "127.0.0.1:0",
+        behind: Iterable[str] = (),
+    ) -> None:
         self.data = str(data)
         self.behind = list(behind)
         self.program = PROGRAM
         self.config = config
         self.listen = listen
-        self.process = None
-        self.env = {}
+        self.env: dict[str, str] = {}
 
-    def start(self):
+    def start(self) -> Self:
         os.makedirs(self.data, exist_ok=True)
         arguments = [
             *self.behind,
@@ -64,12 +86,13 @@ class Server:
         record = os.path.join(self.data, "server.json")
         if os.path.exists(record):
             os.remove(record)
+        # closed by clean()
         self.log = open(self.data.rstrip("/") + ".log", "ab")
         self.process = subprocess.Popen(
             arguments, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log
         )
 
-        def ready():
+        def ready() -> bool:
             if self.process.poll() is not None:
                 raise AssertionError(
                     f"the server ended with {self.process.returncode}: {self.log_text()[-3000:]}"
@@ -85,27 +108,30 @@ class Server:
         self.env = dict(re.findall(r"^export (\w+)='(.*)'$", exports, re.M))
         return self
 
-    def log_text(self):
+    def runs(self) -> bool:
+        return hasattr(self, "process") and self.process.poll() is None
+
+    def log_text(self) -> str:
         with open(self.data.rstrip("/") + ".log", encoding="utf-8", errors="replace") as file:
             return file.read()
 
-    def reload(self, config):
+    def reload(self, config: str) -> None:
         """Another config, taken over by SIGHUP."""
         self.config = config
         with open(self.data.rstrip("/") + ".toml", "w", encoding="utf-8") as file:
             file.write(config)
         self.process.send_signal(signal.SIGHUP)
 
-    def stop(self):
-        if self.process and self.process.poll() is None:
+    def stop(self) -> None:
+        if self.runs():
             self.process.send_signal(signal.SIGTERM)
             assert self.process.wait(START_SECONDS_MAX) == 0, self.log_text()[-3000:]
 
-    def kill(self):
+    def kill(self) -> None:
         self.process.kill()
         self.process.wait()
 
-    def agents(self):
+    def agents(self) -> list[int]:
         """The process ids of its agents that run."""
         found = []
         for path in glob.glob("/proc/[0-9]*/cmdline"):
@@ -120,9 +146,9 @@ class Server:
                 found.append(int(path.split("/")[2]))
         return found
 
-    def clean(self):
+    def clean(self) -> None:
         """Ends the server and everything of its jobs, as a crash would, and sweeps."""
-        if self.process and self.process.poll() is None:
+        if self.runs():
             self.process.kill()
             self.process.wait()
         for agent in self.agents():
@@ -134,14 +160,13 @@ class Server:
             capture_output=True,
         )
 
-    # -- clients
-    # ------------------------------------------------------------------------------------
+    # -- clients ----------------------------------------------------------------------------------
 
-    def environment(self):
+    def environment(self) -> dict[str, str]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
         return kept | self.env | {"HOME": self.data, "AWS_PAGER": "", "AWS_MAX_ATTEMPTS": "1"}
 
-    def boto(self, service, **more):
+    def boto(self, service: str, **more: Any) -> BaseClient:
         """An unmodified boto3 client of today's."""
         import boto3
         from botocore.config import Config
@@ -160,7 +185,7 @@ class Server:
             region_name=self.env["AWS_DEFAULT_REGION"],
         ).client(service, **({"endpoint_url": self.env["AWS_ENDPOINT_URL"]} | more))
 
-    def aws(self, *arguments, program=TODAYS_AWS, check=True):
+    def aws(self, *arguments: str, program: str = TODAYS_AWS, check: bool = True) -> Answer:
         """An unmodified AWS CLI; its standard output, decoded when it is JSON."""
         done = subprocess.run(
             [program, *arguments],

@@ -5,11 +5,15 @@ BACKEND: trainyard, gloo, or nothing: a backend whose operations end at once and
 is what DDP costs without communication.
 """
 
+from __future__ import annotations
+
 import collections
 import json
 import os
 import sys
 import time
+from collections.abc import Callable
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -21,48 +25,53 @@ WARM_UP, STEPS = 10, 60
 SMALL_WARM_UP, SMALL_ROUNDS = 200, 2000
 
 
+Result = Any  # of an operation: what its future holds
+
+
 class Done(dist._Work):
-    def __init__(self, result):
+    def __init__(self, result: Result) -> None:
         super().__init__()
         self.future = torch.futures.Future()
         self.future.set_result(result)
 
-    def wait(self, timeout=None):
+    def wait(self, timeout: object = None) -> bool:
         return True
 
-    def get_future(self):
+    def get_future(self) -> torch.futures.Future[Any]:
         return self.future
 
 
 class Nothing(dist.ProcessGroup):
-    def __init__(self, rank, ranks):
+    def __init__(self, rank: int, ranks: int) -> None:
         super().__init__(rank, ranks)
         # what torch holds of them does not keep their Python half
-        self.works = collections.deque(maxlen=64)
+        self.works: collections.deque[Done] = collections.deque(maxlen=64)
 
-    def done(self, result):
+    def done(self, result: Result) -> Done:
         self.works.append(Done(result))
         return self.works[-1]
 
-    def getBackendName(self):
+    def getBackendName(self) -> str:
         return "nothing"
 
-    def allreduce(self, tensors, options):
+    def allreduce(self, tensors: list[torch.Tensor], options: object) -> Done:
         return self.done(tensors)
 
-    def broadcast(self, tensors, options):
+    def broadcast(self, tensors: list[torch.Tensor], options: object) -> Done:
         return self.done(tensors)
 
-    def allgather(self, outputs, inputs, options):
+    def allgather(
+        self, outputs: list[list[torch.Tensor]], inputs: list[torch.Tensor], options: object
+    ) -> Done:
         for output in outputs[0]:
             output.copy_(inputs[0])
         return self.done(outputs)
 
-    def barrier(self, options):
+    def barrier(self, options: object) -> Done:
         return self.done([])
 
 
-def join():
+def join() -> dist.ProcessGroup:
     if BACKEND == "nothing":
         # Scripts meet over a real backend; the model's group is the one that does nothing.
         dist.init_process_group(
@@ -75,7 +84,7 @@ def join():
     return dist.group.WORLD
 
 
-def median_microseconds(operate, warm_up, count):
+def median_microseconds(operate: Callable[[], object], warm_up: int, count: int) -> float:
     times = []
     for number in range(warm_up + count):
         began = time.perf_counter()
@@ -85,13 +94,13 @@ def median_microseconds(operate, warm_up, count):
     return sorted(times)[len(times) // 2] * 1e6
 
 
-def all_reduce():
+def all_reduce() -> float:
     join()
     tensor = torch.ones(256)
     return median_microseconds(lambda: dist.all_reduce(tensor), SMALL_WARM_UP, SMALL_ROUNDS)
 
 
-def step(group=None):
+def step(group: dist.ProcessGroup | None = None) -> float:
     torch.manual_seed(7)
     model = torch.nn.Sequential(
         torch.nn.Linear(784, 2048),
@@ -105,7 +114,7 @@ def step(group=None):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     images, digits = torch.rand(BATCH, 784), torch.randint(0, 10, (BATCH,))
 
-    def once():
+    def once() -> None:
         optimizer.zero_grad()
         torch.nn.functional.cross_entropy(model(images), digits).backward()
         optimizer.step()
@@ -113,9 +122,14 @@ def step(group=None):
     return median_microseconds(once, WARM_UP, STEPS)
 
 
-def main(what):
+def main(what: str) -> None:
     torch.set_num_threads(1)
-    took = {"all_reduce": all_reduce, "step": lambda: step(join()), "alone": step}[what]()
+    loops: dict[str, Callable[[], float]] = {
+        "all_reduce": all_reduce,
+        "step": lambda: step(join()),
+        "alone": step,
+    }
+    took = loops[what]()
     print(json.dumps({"side": "ours", "microseconds": round(took, 3)}), flush=True)
     if dist.is_initialized():
         dist.barrier()

@@ -1,28 +1,36 @@
 """The SageMaker Python SDK, major version 3, unmodified: ModelTrainer.train()."""
 
 import json
+from typing import Any
 
 import pytest
 
-import sdk
+from tests import sdk
+from tests.trainyard_server import Server
 
 
 @pytest.fixture(scope="module")
-def ran(server, tmp_path_factory):
+def ran(
+    server: Server, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[dict[str, Any], str, list[str]]:
     return sdk.run(server, 3, tmp_path_factory.mktemp("sdk"))
 
 
-def test_the_session_finds_bucket_and_role(ran):
+def test_the_session_finds_bucket_and_role(ran: tuple[dict[str, Any], str, list[str]]) -> None:
     found, _, _ = ran
     assert found["version"].startswith("3.")
-    assert found["role"].endswith(":role/TrainyardOwner") and found["bucket"].startswith("sagemaker-us-east-1-")
+    assert found["role"].endswith(":role/TrainyardOwner") and found["bucket"].startswith(
+        "sagemaker-us-east-1-"
+    )
 
 
-def test_nothing_asks_for_the_outside(ran):
+def test_nothing_asks_for_the_outside(ran: tuple[dict[str, Any], str, list[str]]) -> None:
     assert ran[2] == []
 
 
-def test_train_waits_shows_all_hosts_logs_and_leaves_a_model(ran):
+def test_train_waits_shows_all_hosts_logs_and_leaves_a_model(
+    ran: tuple[dict[str, Any], str, list[str]],
+) -> None:
     found, printed, _ = ran
     done = found["train"]
     assert done["status"] == "Completed"
@@ -33,6 +41,6 @@ def test_train_waits_shows_all_hosts_logs_and_leaves_a_model(ran):
     assert model["source"] == "/opt/ml/input/data/code", "the SDK's own drivers ran"
 
 
-def test_a_failed_job_raises_with_its_reason(ran):
+def test_a_failed_job_raises_with_its_reason(ran: tuple[dict[str, Any], str, list[str]]) -> None:
     failing = ran[0]["failing_train"]
     assert failing["kind"] == "FailedStatusError" and "AlgorithmError" in failing["words"], failing

@@ -1,17 +1,19 @@
 import os
+from collections.abc import Iterator
 
 import pytest
 
-import trainyard_server
+from tests import trainyard_server
+from tests.trainyard_server import Server
 
 
-def environment(name):
+def environment(name: str) -> str:
     place = os.path.join(trainyard_server.ROOT, "build", name)
     return f'runtime = "machine"\npython = "{place}"\n'
 
 
 @pytest.fixture(scope="session")
-def yard(tmp_path_factory):
+def yard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     server = trainyard_server.Server(
         tmp_path_factory.mktemp("yard") / "data",
         f"""

@@ -7,15 +7,14 @@ import hashlib
 
 import torch
 import torch.distributed as dist
+import trainyard.torch  # noqa: F401
 from torch.distributed.fsdp import FullyShardedDataParallel, fully_shard
 from torch.distributed.fsdp.wrap import size_based_auto_wrap_policy
-
-import trainyard.torch  # noqa: F401
 
 STEPS, BATCH = 8, 16
 
 
-def net():
+def net() -> torch.nn.Sequential:
     torch.manual_seed(3)
     return torch.nn.Sequential(
         torch.nn.Linear(32, 300),
@@ -26,7 +25,7 @@ def net():
     )
 
 
-def train(model, part):
+def train(model: torch.nn.Module, part: slice) -> None:
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
     generator = torch.Generator().manual_seed(7)
     for _ in range(STEPS):
@@ -37,7 +36,7 @@ def train(model, part):
         optimizer.step()
 
 
-def main():
+def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--way", choices=["wrapper", "in-place"], required=True)
     way = parser.parse_args().way

@@ -16,10 +16,10 @@ SEQUENCE, VOCABULARY = 16, 64
 class Counting(torch.utils.data.Dataset):
     """Sequences that count upwards from somewhere."""
 
-    def __len__(self):
+    def __len__(self) -> int:
         return 512
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: int) -> dict[str, torch.Tensor]:
         tokens = (torch.arange(SEQUENCE) + index) % VOCABULARY
         return {"input_ids": tokens, "labels": tokens}
 
@@ -27,20 +27,32 @@ class Counting(torch.utils.data.Dataset):
 class Told(transformers.TrainerCallback):
     """Says where it is, slowly."""
 
-    def __init__(self, seconds):
+    def __init__(self, seconds: float) -> None:
         self.seconds = seconds
 
-    def on_train_begin(self, args, state, control, **_):
+    def on_train_begin(
+        self,
+        args: transformers.TrainingArguments,
+        state: transformers.TrainerState,
+        control: transformers.TrainerControl,
+        **_: object,
+    ) -> None:
         print(
             f"rank {os.environ['RANK']} of {args.world_size} begins at step {state.global_step}",
             flush=True,
         )
 
-    def on_step_end(self, args, state, control, **_):
+    def on_step_end(
+        self,
+        args: transformers.TrainingArguments,
+        state: transformers.TrainerState,
+        control: transformers.TrainerControl,
+        **_: object,
+    ) -> None:
         time.sleep(self.seconds)
 
 
-def last_checkpoint():
+def last_checkpoint() -> str | None:
     """The last one that is whole: the trainer's state is written last."""
     whole = [
         name
@@ -52,7 +64,7 @@ def last_checkpoint():
     )
 
 
-def main():
+def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--max-steps", type=int, default=60)
     parser.add_argument("--step-seconds", type=float, default=0.0)

@@ -4,12 +4,15 @@ import os
 
 import pytest
 
-import images
-import scripts
+from tests import scripts
+from tests.frameworks import images
+from tests.trainyard_server import Server
 
 
 @pytest.mark.parametrize("way", ["wrapper", "in-place"])
-def test_a_fully_sharded_model_on_two_hosts_is_as_trained_by_one_process(yard, way):
+def test_a_fully_sharded_model_on_two_hosts_is_as_trained_by_one_process(
+    yard: Server, way: str
+) -> None:
     with open(
         os.path.join(os.path.dirname(__file__), "fully_sharded.py"), encoding="utf-8"
     ) as file:

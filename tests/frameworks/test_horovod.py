@@ -3,12 +3,13 @@ our package is in the image."""
 
 import pytest
 
-import images
-import scripts
+from tests import scripts
+from tests.frameworks import images
+from tests.trainyard_server import Server
 
 
 @pytest.mark.parametrize("program", ["train.py", "train_tape.py"])
-def test_a_script_for_horovod_on_two_hosts_as_it_is(yard, program):
+def test_a_script_for_horovod_on_two_hosts_as_it_is(yard: Server, program: str) -> None:
     files, expected = scripts.example("08_tensorflow")
     _, lines = scripts.run(
         yard,

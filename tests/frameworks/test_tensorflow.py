@@ -1,7 +1,8 @@
 """TensorFlow's own strategies on two hosts, by the TF_CONFIG that the platform writes."""
 
-import images
-import scripts
+from tests import scripts
+from tests.frameworks import images
+from tests.trainyard_server import Server
 
 # As TensorFlow's own tutorial has it: the chief coordinates, workers serve until it is done.
 # SageMaker names it master.
@@ -52,7 +53,7 @@ for link in links:
 """
 
 
-def test_parameter_servers_of_real_tensorflow(yard):
+def test_parameter_servers_of_real_tensorflow(yard: Server) -> None:
     _, lines = scripts.run(
         yard,
         "servers",
@@ -98,7 +99,7 @@ print("WORKER", worker, "of", strategy.num_replicas_in_sync, weights, flush=True
 """
 
 
-def test_mirrored_workers_of_real_tensorflow(yard):
+def test_mirrored_workers_of_real_tensorflow(yard: Server) -> None:
     _, lines = scripts.run(
         yard,
         "mirrored",

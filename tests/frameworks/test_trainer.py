@@ -4,16 +4,17 @@ and at its end where it would have been."""
 import io
 import os
 import tarfile
+from collections.abc import Iterable
+from typing import Any
 
-import images
-import jobs
-import scripts
-from trainyard_server import wait_for
+from tests import jobs, scripts
+from tests.frameworks import images
+from tests.trainyard_server import Server, wait_for
 
 STEPS = 60
 
 
-def start(yard, name, **hyperparameters):
+def start(yard: Server, name: str, **hyperparameters: Any) -> None:
     with open(
         os.path.join(os.path.dirname(__file__), "hugging_face_trainer.py"), encoding="utf-8"
     ) as file:
@@ -40,7 +41,7 @@ def start(yard, name, **hyperparameters):
     )
 
 
-def finish(yard, name):
+def finish(yard: Server, name: str) -> tuple[dict[str, Any], list[str]]:
     done = jobs.wait_until(yard.boto("sagemaker"), name, seconds_max=images.SECONDS_MAX)
     lines = jobs.log_lines(yard.boto("logs"), name)
     assert done["TrainingJobStatus"] == "Completed", f"{done.get('FailureReason')}\n" + "\n".join(
@@ -49,18 +50,18 @@ def finish(yard, name):
     return done, lines
 
 
-def ends(lines):
+def ends(lines: Iterable[str]) -> set[str]:
     return {line.split("weights ")[1] for line in lines if " ends at step " in line}
 
 
-def keys(yard, prefix):
+def keys(yard: Server, prefix: str) -> set[str]:
     return {
         one["Key"]
         for one in yard.boto("s3").list_objects_v2(Bucket="yard", Prefix=prefix).get("Contents", [])
     }
 
 
-def test_a_trainer_goes_on_from_its_checkpoint(yard):
+def test_a_trainer_goes_on_from_its_checkpoint(yard: Server) -> None:
     start(yard, "undisturbed")
     _, lines = finish(yard, "undisturbed")
     assert {f"rank {rank} of 2 begins at step 0" for rank in (0, 1)} <= set(lines), lines

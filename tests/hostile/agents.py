@@ -1,45 +1,95 @@
-"""Attacks by a peer of the server that takes itself for an agent (docs/formats/wire.md). `attempt`: the frames that it sends, given the
-attempt of a job that runs. What refuses it is a line of the server's log."""
+"""Attacks by a peer of the server that takes itself for an agent (docs/formats/wire.md). `attempt`:
+the frames that it sends, given the attempt of a job that runs.
+What refuses it is a line of the server's log."""
 
 import socket
 import struct
+from collections.abc import Callable
 
-from agent_server import text
-from hostile.table import SERVER_LOG, Attack
+from tests.agent_server import text
+from tests.hostile.table import SERVER_LOG, Attack
 
 ANSWER_SECONDS_MAX = 30
 HELLO, STATE, GOODBYE = 1, 2, 11
 
 
-def frame(kind, body=b""):
+def frame(kind: int, body: bytes = b"") -> bytes:
     payload = struct.pack("<B", kind) + body
     return struct.pack("<I", len(payload)) + payload
 
 
-def hello(job, attempt=1, host=0, token="guessed", version=1):
+def hello(
+    job: int, attempt: int = 1, host: int = 0, token: str = "guessed", version: int = 1
+) -> bytes:
     oldest = struct.pack("<I", version) if version > 1 else b""
     return frame(HELLO, struct.pack("<IQII", version, job, attempt, host) + text(token) + oldest)
 
 
-def row(name, tried, refused, frames):
+def row(name: str, tried: str, refused: str, frames: Callable[[int], bytes]) -> Attack:
     return Attack(name, tried, refused, SERVER_LOG, frames)
 
 
 ATTACKS = (
-    row("agent-guessed-token", "greet as the agent of a job, with a guessed token", "an agent is refused.*token", lambda job: hello(job)),
-    row("agent-empty-token", "greet with an empty token", "an agent is refused.*token", lambda job: hello(job, token="")),
-    row("agent-other-attempt", "greet as a later attempt of the job", "an agent is refused.*attempt is over", lambda job: hello(job, attempt=7)),
-    row("agent-no-job", "greet as the agent of a job that is not there", "an agent is refused.*no such job", lambda job: hello(2**63)),
-    row("agent-other-version", "greet in a version that nobody speaks", r"an agent(?:'s link is closed| is refused)", lambda job: hello(job, version=2**32 - 1)),
-    row("agent-without-hello", "report a state without a greeting", "an agent's link is closed", lambda job: frame(STATE, bytes(64))),
-    row("agent-servers-words", "say what only the server says", "an agent's link is closed", lambda job: frame(GOODBYE)),
-    row("agent-unknown-message", "send a message of an unknown kind", "an agent's link is closed", lambda job: frame(250, b"x")),
-    row("agent-cut-message", "cut a greeting short", "an agent's link is closed", lambda job: frame(HELLO, b"\1")),
+    row(
+        "agent-guessed-token",
+        "greet as the agent of a job, with a guessed token",
+        "an agent is refused.*token",
+        lambda job: hello(job),
+    ),
+    row(
+        "agent-empty-token",
+        "greet with an empty token",
+        "an agent is refused.*token",
+        lambda job: hello(job, token=""),
+    ),
+    row(
+        "agent-other-attempt",
+        "greet as a later attempt of the job",
+        "an agent is refused.*attempt is over",
+        lambda job: hello(job, attempt=7),
+    ),
+    row(
+        "agent-no-job",
+        "greet as the agent of a job that is not there",
+        "an agent is refused.*no such job",
+        lambda job: hello(2**63),
+    ),
+    row(
+        "agent-other-version",
+        "greet in a version that nobody speaks",
+        r"an agent(?:'s link is closed| is refused)",
+        lambda job: hello(job, version=2**32 - 1),
+    ),
+    row(
+        "agent-without-hello",
+        "report a state without a greeting",
+        "an agent's link is closed",
+        lambda job: frame(STATE, bytes(64)),
+    ),
+    row(
+        "agent-servers-words",
+        "say what only the server says",
+        "an agent's link is closed",
+        lambda job: frame(GOODBYE),
+    ),
+    row(
+        "agent-unknown-message",
+        "send a message of an unknown kind",
+        "an agent's link is closed",
+        lambda job: frame(250, b"x"),
+    ),
+    row(
+        "agent-cut-message",
+        "cut a greeting short",
+        "an agent's link is closed",
+        lambda job: frame(HELLO, b"\1"),
+    ),
 )
 
 
-def attack(path, frames):
-    """Sends the frames; returns what the server sent before it closed the link, or said to be refused."""
+def attack(path: str, frames: bytes) -> bytes:
+    """Sends the frames; returns what the server sent before it closed the link,
+    or said to be refused."""
     with socket.socket(socket.AF_UNIX) as one:
         one.settimeout(ANSWER_SECONDS_MAX)
         one.connect(path)

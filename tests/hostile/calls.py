@@ -1,85 +1,182 @@
-"""Requests for every operation of the server (src/api/operations.txt), made from botocore's models and a table of names.
+"""Requests for every operation of the server (src/api/operations.txt),
+made from botocore's models and a table of names.
 
-Each member that is required, and each that names a thing, gets the value of its name in the table, or one of its kind. So a new
-operation is covered by itself; or it is answered with something else than a refusal, because a name is missing here, and its test says so."""
+Each member that is required, and each that names a thing, gets the value of its name in the table,
+or one of its kind. So a new operation is covered by itself; or it is answered with something else
+than a refusal, because a name is missing here, and its test says so."""
 
 import base64
 import json
 import os
 import urllib.parse
+from collections.abc import Mapping
+from typing import Any
 
 import botocore.awsrequest
 import botocore.config
 import botocore.session
+from botocore.awsrequest import AWSPreparedRequest, AWSResponse
+from botocore.client import BaseClient
+from botocore.model import OperationModel, Shape
 
-import trainyard_server
+from tests import trainyard_server
 
-EVERYTHING = json.dumps({"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}]})
+EVERYTHING = json.dumps(
+    {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}]}
+)
 ACCOUNT = "123456789012"
 # Allowed to everyone, since it tells callers about themselves.
 FREE = {"sts GetCallerIdentity"}
 # What a request carries beside its signature.
-KEPT_FIELDS = ("content-type", "x-amz-target", "x-amz-copy-source", "x-amz-copy-source-range", "content-md5")
+KEPT_FIELDS = (
+    "content-type",
+    "x-amz-target",
+    "x-amz-copy-source",
+    "x-amz-copy-source-range",
+    "content-md5",
+)
 
 
-def operations():
+Value = Any  # of a request
+
+
+def operations() -> list[tuple[str, ...]]:
     """(service, operation) of every line of operations.txt."""
-    with open(os.path.join(trainyard_server.ROOT, "src", "api", "operations.txt"), encoding="utf-8") as file:
+    with open(
+        os.path.join(trainyard_server.ROOT, "src", "api", "operations.txt"), encoding="utf-8"
+    ) as file:
         return [tuple(line.split()) for line in file if line.strip() and not line.startswith("#")]
 
 
-def names_of(tenant, ids):
-    """Service -> member -> value, for what belongs to a tenant; "Operation.Member" is for that operation alone. `ids`: what the server
-    named: `batch_job`, `key`, `log_stream`."""
+def names_of(tenant: str, ids: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Service -> member -> value, for what belongs to a tenant; "Operation.Member" is for that
+    operation alone. `ids`: what the server named: `batch_job`, `key`, `log_stream`."""
     role = f"arn:aws:iam::{ACCOUNT}:role/{tenant}-trainer"
     batch = f"arn:aws:batch:us-east-1:{ACCOUNT}:"
     general = {
-        "tags": {"team": tenant}, "Tags": [{"Key": "team", "Value": tenant}], "tagKeys": ["team"], "TagKeys": ["team"],
+        "tags": {"team": tenant},
+        "Tags": [{"Key": "team", "Value": tenant}],
+        "tagKeys": ["team"],
+        "TagKeys": ["team"],
     }
-    of_service = {
+    of_service: dict[str, dict[str, Any]] = {
         "sagemaker": {
-            "TrainingJobName": f"{tenant}-train", "ResourceArn": f"arn:aws:sagemaker:us-east-1:{ACCOUNT}:training-job/{tenant}-train", "RoleArn": role,
-            "CreateTrainingJob.AlgorithmSpecification": {"TrainingImage": "trainyard/machine", "TrainingInputMode": "File"}, "CreateTrainingJob.OutputDataConfig": {"S3OutputPath": f"s3://{tenant}/models"},
-            "CreateTrainingJob.ResourceConfig": {"InstanceType": "ml.t3.medium", "InstanceCount": 1, "VolumeSizeInGB": 1}, "CreateTrainingJob.StoppingCondition": {"MaxRuntimeInSeconds": 60},
+            "TrainingJobName": f"{tenant}-train",
+            "ResourceArn": f"arn:aws:sagemaker:us-east-1:{ACCOUNT}:training-job/{tenant}-train",
+            "RoleArn": role,
+            "CreateTrainingJob.AlgorithmSpecification": {
+                "TrainingImage": "trainyard/machine",
+                "TrainingInputMode": "File",
+            },
+            "CreateTrainingJob.OutputDataConfig": {"S3OutputPath": f"s3://{tenant}/models"},
+            "CreateTrainingJob.ResourceConfig": {
+                "InstanceType": "ml.t3.medium",
+                "InstanceCount": 1,
+                "VolumeSizeInGB": 1,
+            },
+            "CreateTrainingJob.StoppingCondition": {"MaxRuntimeInSeconds": 60},
         },
-        "s3": {"Bucket": tenant, "Key": "secret", "CopySource": f"{tenant}/secret", "UploadId": "upload", "PartNumber": 1, "Delete": {"Objects": [{"Key": "secret"}]}, "Policy": EVERYTHING},
+        "s3": {
+            "Bucket": tenant,
+            "Key": "secret",
+            "CopySource": f"{tenant}/secret",
+            "UploadId": "upload",
+            "PartNumber": 1,
+            "Delete": {"Objects": [{"Key": "secret"}]},
+            "Policy": EVERYTHING,
+        },
         "logs": {
-            "logGroupName": "/aws/sagemaker/TrainingJobs", "logStreamName": ids["log_stream"], "logStreamNamePrefix": f"{tenant}-train", "logStreamNames": [ids["log_stream"]],
-            "logGroupNamePrefix": "/aws", "logEvents": [{"timestamp": 1, "message": "forged"}],
+            "logGroupName": "/aws/sagemaker/TrainingJobs",
+            "logStreamName": ids["log_stream"],
+            "logStreamNamePrefix": f"{tenant}-train",
+            "logStreamNames": [ids["log_stream"]],
+            "logGroupNamePrefix": "/aws",
+            "logEvents": [{"timestamp": 1, "message": "forged"}],
         },
         "cloudwatch": {
-            "Namespace": "/aws/sagemaker/TrainingJobs", "MetricName": "loss", "Dimensions": [{"Name": "TrainingJobName", "Value": f"{tenant}-train"}],
-            "MetricData": [{"MetricName": "loss", "Value": 1.0, "Dimensions": [{"Name": "TrainingJobName", "Value": f"{tenant}-train"}]}], "Period": 60,
+            "Namespace": "/aws/sagemaker/TrainingJobs",
+            "MetricName": "loss",
+            "Dimensions": [{"Name": "TrainingJobName", "Value": f"{tenant}-train"}],
+            "MetricData": [
+                {
+                    "MetricName": "loss",
+                    "Value": 1.0,
+                    "Dimensions": [{"Name": "TrainingJobName", "Value": f"{tenant}-train"}],
+                }
+            ],
+            "Period": 60,
             "Statistics": ["Sum"],
         },
         "batch": {
-            "computeEnvironmentName": f"{tenant}-environment", "computeEnvironment": f"{tenant}-environment", "computeEnvironments": [f"{tenant}-environment"],
-            "jobQueueName": f"{tenant}-queue", "jobQueue": f"{tenant}-queue", "jobQueues": [f"{tenant}-queue"], "jobDefinitionName": f"{tenant}-definition",
-            "jobDefinition": f"{tenant}-definition:1", "jobDefinitions": [f"{tenant}-definition:1"], "jobId": ids["batch_job"], "jobs": [ids["batch_job"]],
-            "jobName": f"{tenant}-new", "name": f"{tenant}-policy", "arn": f"{batch}scheduling-policy/{tenant}-policy", "arns": [f"{batch}scheduling-policy/{tenant}-policy"],
-            "consumableResourceName": f"{tenant}-licence", "consumableResource": f"{tenant}-licence", "resourceArn": f"{batch}job-queue/{tenant}-queue",
-            "quotaShareArn": f"{batch}job-queue/{tenant}-queue/quota-share/one", "quotaShareName": f"{tenant}-share", "serviceEnvironmentName": f"{tenant}-services",
-            "serviceEnvironment": f"{tenant}-services", "serviceEnvironments": [f"{tenant}-services"], "reason": "attack", "serviceRequestPayload": "{}",
+            "computeEnvironmentName": f"{tenant}-environment",
+            "computeEnvironment": f"{tenant}-environment",
+            "computeEnvironments": [f"{tenant}-environment"],
+            "jobQueueName": f"{tenant}-queue",
+            "jobQueue": f"{tenant}-queue",
+            "jobQueues": [f"{tenant}-queue"],
+            "jobDefinitionName": f"{tenant}-definition",
+            "jobDefinition": f"{tenant}-definition:1",
+            "jobDefinitions": [f"{tenant}-definition:1"],
+            "jobId": ids["batch_job"],
+            "jobs": [ids["batch_job"]],
+            "jobName": f"{tenant}-new",
+            "name": f"{tenant}-policy",
+            "arn": f"{batch}scheduling-policy/{tenant}-policy",
+            "arns": [f"{batch}scheduling-policy/{tenant}-policy"],
+            "consumableResourceName": f"{tenant}-licence",
+            "consumableResource": f"{tenant}-licence",
+            "resourceArn": f"{batch}job-queue/{tenant}-queue",
+            "quotaShareArn": f"{batch}job-queue/{tenant}-queue/quota-share/one",
+            "quotaShareName": f"{tenant}-share",
+            "serviceEnvironmentName": f"{tenant}-services",
+            "serviceEnvironment": f"{tenant}-services",
+            "serviceEnvironments": [f"{tenant}-services"],
+            "reason": "attack",
+            "serviceRequestPayload": "{}",
         },
         "iam": {
-            "UserName": tenant, "GroupName": f"{tenant}-group", "RoleName": f"{tenant}-trainer", "PolicyName": f"{tenant}-policy",
-            "PolicyArn": f"arn:aws:iam::{ACCOUNT}:policy/{tenant}-policy", "PolicySourceArn": f"arn:aws:iam::{ACCOUNT}:user/{tenant}", "AccessKeyId": ids["key"],
-            "PolicyDocument": EVERYTHING, "AssumeRolePolicyDocument": EVERYTHING, "PolicyInputList": [EVERYTHING], "ActionNames": ["s3:GetObject"], "VersionId": "v1",
+            "UserName": tenant,
+            "GroupName": f"{tenant}-group",
+            "RoleName": f"{tenant}-trainer",
+            "PolicyName": f"{tenant}-policy",
+            "PolicyArn": f"arn:aws:iam::{ACCOUNT}:policy/{tenant}-policy",
+            "PolicySourceArn": f"arn:aws:iam::{ACCOUNT}:user/{tenant}",
+            "AccessKeyId": ids["key"],
+            "PolicyDocument": EVERYTHING,
+            "AssumeRolePolicyDocument": EVERYTHING,
+            "PolicyInputList": [EVERYTHING],
+            "ActionNames": ["s3:GetObject"],
+            "VersionId": "v1",
             "PermissionsBoundary": "arn:aws:iam::aws:policy/AdministratorAccess",
         },
         "sts": {"RoleArn": role, "RoleSessionName": "attack"},
-        "service-quotas": {"ServiceCode": "sagemaker", "QuotaCode": "L-00000001", "DesiredValue": 1.0, "RequestId": "request"},
-        "trainyard": {"TrainingJobName": f"{tenant}-train", "JobName": f"{tenant}-train", "CampaignName": f"{tenant}-campaign", "Definition": "{}", "Statement": "SELECT 1", "GroupBy": "user"},
+        "service-quotas": {
+            "ServiceCode": "sagemaker",
+            "QuotaCode": "L-00000001",
+            "DesiredValue": 1.0,
+            "RequestId": "request",
+        },
+        "trainyard": {
+            "TrainingJobName": f"{tenant}-train",
+            "JobName": f"{tenant}-train",
+            "CampaignName": f"{tenant}-campaign",
+            "Definition": "{}",
+            "Statement": "SELECT 1",
+            "GroupBy": "user",
+        },
         "cloudtrail": {},
     }
     return {service: general | values for service, values in of_service.items()}
 
 
-def value_of(shape, name, names):
+def value_of(shape: Shape, name: str, names: Mapping[str, Any]) -> Value:
     if name in names:
         return names[name]
     if shape.type_name == "structure":
-        return {member: value_of(shape.members[member], member, names) for member in shape.required_members}
+        return {
+            member: value_of(shape.members[member], member, names)
+            for member in shape.required_members
+        }
     if shape.type_name == "list":
         return [value_of(shape.member, name, names)]
     if shape.type_name == "map":
@@ -88,64 +185,110 @@ def value_of(shape, name, names):
         return shape.enum[0] if shape.enum else "value".ljust(shape.metadata.get("min", 0), "x")
     if shape.type_name in ("integer", "long"):
         return max(1, shape.metadata.get("min", 1))
-    return {"boolean": True, "float": 1.0, "double": 1.0, "timestamp": 1, "blob": b"x"}[shape.type_name]
+    return {"boolean": True, "float": 1.0, "double": 1.0, "timestamp": 1, "blob": b"x"}[
+        shape.type_name
+    ]
 
 
-def input_of(model, names):
+def input_of(model: OperationModel, names: dict[str, Any]) -> dict[str, Any]:
     """An operation's input: what is required, and what names a thing of the table."""
     if model.input_shape is None:
         return {}
-    own = {name.split(".")[1]: value for name, value in names.items() if name.startswith(model.name + ".")}
+    own = {
+        name.split(".")[1]: value
+        for name, value in names.items()
+        if name.startswith(model.name + ".")
+    }
     names = {name: value for name, value in names.items() if "." not in name} | own
     members = model.input_shape.members
-    wanted = set(model.input_shape.required_members) | (set(members) & set(names) - {"tags", "Tags", "reason", "Statistics"})
+    wanted = set(model.input_shape.required_members) | (
+        set(members) & set(names) - {"tags", "Tags", "reason", "Statistics"}
+    )
     return {name: value_of(members[name], name, names) for name in sorted(wanted)}
 
 
 class Requests:
-    """Serialised by botocore as clients do it, and not signed: whoever sends them signs with keys of its own."""
+    """Serialised by botocore as clients do it, and not signed:
+    whoever sends them signs with keys of its own."""
 
-    def __init__(self, endpoint):
+    def __init__(self, endpoint: str) -> None:
         self.session = botocore.session.Session()
-        self.session.get_component("data_loader").search_paths.append(os.path.join(trainyard_server.ROOT, "src", "api", "models"))
+        self.session.get_component("data_loader").search_paths.append(
+            os.path.join(trainyard_server.ROOT, "src", "api", "models")
+        )
         self.session.set_credentials("AKIANOBODY", "unused")
         self.endpoint, self.clients = endpoint, {}
 
-    def client(self, service):
+    def client(self, service: str) -> BaseClient:
         if service not in self.clients:
-            config = botocore.config.Config(parameter_validation=False, retries={"max_attempts": 0}, s3={"addressing_style": "path"},
-                                            request_checksum_calculation="when_required", response_checksum_validation="when_required")
-            self.clients[service] = self.session.create_client(service, "us-east-1", endpoint_url=self.endpoint, config=config)
+            config = botocore.config.Config(
+                parameter_validation=False,
+                retries={"max_attempts": 0},
+                s3={"addressing_style": "path"},
+                request_checksum_calculation="when_required",
+                response_checksum_validation="when_required",
+            )
+            self.clients[service] = self.session.create_client(
+                service, "us-east-1", endpoint_url=self.endpoint, config=config
+            )
         return self.clients[service]
 
-    def make(self, service, operation, values):
-        """What Caller.call takes of a request: scope, method, path, query, fields, body in base64."""
+    def make(self, service: str, operation: str, values: Mapping[str, Any]) -> list[Any]:
+        """What Caller.call takes of a request: scope, method, path, query, fields,
+        body in base64."""
         client, caught = self.client(service), []
 
-        def keep(request, **_):
+        def keep(request: AWSPreparedRequest, **_: object) -> AWSResponse:
             caught.append(request)
             return botocore.awsrequest.AWSResponse(request.url, 200, {}, None)
 
         client.meta.events.register("before-send", keep)
         try:
             client._make_api_call(operation, values)
-        except Exception as unread:  # the empty answer is not an answer of every operation; only the request counts
+        except (
+            Exception
+            # the empty answer is not an answer of every operation; only the request counts
+        ) as unread:
             if not caught:
-                raise AssertionError(f"{service} {operation} cannot be asked for with {values}: give its members names in calls.py") from unread
+                raise AssertionError(
+                    f"{service} {operation} cannot be asked for with {values}: give its members"
+                    " names in calls.py"
+                ) from unread
         finally:
             client.meta.events.unregister("before-send", keep)
         parts = urllib.parse.urlsplit(caught[0].url)
         body = caught[0].body or b""
-        body = body if isinstance(body, bytes) else body.encode() if isinstance(body, str) else body.read()
-        fields = {name: (value.decode() if isinstance(value, bytes) else value) for name, value in caught[0].headers.items() if name.lower() in KEPT_FIELDS}
+        body = (
+            body
+            if isinstance(body, bytes)
+            else body.encode()
+            if isinstance(body, str)
+            else body.read()
+        )
+        fields = {
+            name: value.decode() if isinstance(value, bytes) else value
+            for name, value in caught[0].headers.items()
+            if name.lower() in KEPT_FIELDS
+        }
         # As it is signed: names in order, each with its "=".
-        query = "&".join(sorted(part if "=" in part else part + "=" for part in parts.query.split("&") if part))
-        return [client.meta.service_model.signing_name, caught[0].method, parts.path, query, fields, base64.b64encode(body).decode()]
+        query = "&".join(
+            sorted(part if "=" in part else part + "=" for part in parts.query.split("&") if part)
+        )
+        return [
+            client.meta.service_model.signing_name,
+            caught[0].method,
+            parts.path,
+            query,
+            fields,
+            base64.b64encode(body).decode(),
+        ]
 
-    def all(self, names):
+    def all(self, names: Mapping[str, dict[str, Any]]) -> list[tuple[str, list[Any]]]:
         """("service Operation", request) of every operation, about the things of `names`."""
         made = []
         for service, operation in operations():
-            values = input_of(self.client(service).meta.service_model.operation_model(operation), names[service])
+            values = input_of(
+                self.client(service).meta.service_model.operation_model(operation), names[service]
+            )
             made.append((f"{service} {operation}", self.make(service, operation, values)))
         return made

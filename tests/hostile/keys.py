@@ -1,9 +1,9 @@
 """Attacks of a job with its own temporary keys, and what these keys are for.
 
-`attempt` is a Python expression over signer.py's caller `my`, which returns (status, text); `more`: operation and resource of the
-record in the audit log."""
+`attempt` is a Python expression over signer.py's caller `my`, which returns (status, text); `more`:
+operation and resource of the record in the audit log."""
 
-from hostile.table import AUDIT, Attack
+from tests.hostile.table import AUDIT, Attack
 
 SCRIPT = r"""
 import json, os
@@ -25,52 +25,284 @@ OWN = (
     ("own-list", "my.call('s3', 'GET', '/yard', 'list-type=2&prefix=data%2F')"),
     ("own-output", "my.call('s3', 'PUT', f'/yard/models/{name}/output/extra', body=b'extra')"),
     ("own-describe", "my.target('sagemaker', 'DescribeTrainingJob', TrainingJobName=name)"),
-    ("own-stream", "my.target('logs', 'CreateLogStream', logGroupName=group, logStreamName=f'{name}/mine')"),
+    (
+        "own-stream",
+        "my.target('logs', 'CreateLogStream', logGroupName=group, logStreamName=f'{name}/mine')",
+    ),
     ("own-identity", "my.form('sts', '2011-06-15', Action='GetCallerIdentity')"),
 )
 
 
-def row(name, tried, call, event, resource="", refused=r"^40[03] AccessDenied"):
+def row(
+    name: str,
+    tried: str,
+    call: str,
+    event: str,
+    resource: str = "",
+    refused: str = r"^40[03] AccessDenied",
+) -> Attack:
     return Attack(name, tried, refused, AUDIT, call, (event, resource))
 
 
 ATTACKS = (
-    row("foreign-get", "read an object outside its channels", "my.call('s3', 'GET', '/yard/secret/object')", "GetObject", "yard/secret/object"),
-    row("foreign-head", "ask for an object outside its channels", "my.call('s3', 'HEAD', '/yard/secret/object')", "HeadObject", "yard/secret/object", refused="^403 "),
-    row("foreign-put", "write into its channel", "my.call('s3', 'PUT', '/yard/data/part-0', body=b'changed')", "PutObject", "yard/data/part-0"),
-    row("foreign-delete", "delete an object", "my.call('s3', 'DELETE', '/yard/secret/object')", "DeleteObject", "yard/secret/object"),
-    row("foreign-deletes", "delete objects in one request", "my.call('s3', 'POST', '/yard', 'delete=', body=b'<Delete><Object><Key>secret/object</Key></Object></Delete>')", "DeleteObjects", "yard/secret/object"),
-    row("foreign-copy", "copy an object to its output", "my.call('s3', 'PUT', f'/yard/models/{name}/output/copy', headers={'x-amz-copy-source': '/yard/secret/object'})", "CopyObject", "yard/secret/object"),
-    row("foreign-upload", "begin an upload outside its output", "my.call('s3', 'POST', '/yard/secret/new', 'uploads=')", "CreateMultipartUpload", "yard/secret/new"),
-    row("foreign-list", "list the bucket", "my.call('s3', 'GET', '/yard', 'list-type=2')", "ListObjectsV2", "yard"),
-    row("foreign-output", "read another job's model", "my.call('s3', 'GET', '/yard/models/victim/output/model.tar.gz')", "GetObject", "models/victim"),
-    row("output-of-a-longer-name", "write to the output of a job whose name begins as its own", "my.call('s3', 'PUT', f'/yard/models/{name}2/output/x', body=b'x')", "PutObject", "2/output/x"),
+    row(
+        "foreign-get",
+        "read an object outside its channels",
+        "my.call('s3', 'GET', '/yard/secret/object')",
+        "GetObject",
+        "yard/secret/object",
+    ),
+    row(
+        "foreign-head",
+        "ask for an object outside its channels",
+        "my.call('s3', 'HEAD', '/yard/secret/object')",
+        "HeadObject",
+        "yard/secret/object",
+        refused="^403 ",
+    ),
+    row(
+        "foreign-put",
+        "write into its channel",
+        "my.call('s3', 'PUT', '/yard/data/part-0', body=b'changed')",
+        "PutObject",
+        "yard/data/part-0",
+    ),
+    row(
+        "foreign-delete",
+        "delete an object",
+        "my.call('s3', 'DELETE', '/yard/secret/object')",
+        "DeleteObject",
+        "yard/secret/object",
+    ),
+    row(
+        "foreign-deletes",
+        "delete objects in one request",
+        "my.call('s3', 'POST', '/yard', 'delete=',"
+        " body=b'<Delete><Object><Key>secret/object</Key></Object></Delete>')",
+        "DeleteObjects",
+        "yard/secret/object",
+    ),
+    row(
+        "foreign-copy",
+        "copy an object to its output",
+        "my.call('s3', 'PUT', f'/yard/models/{name}/output/copy', headers={'x-amz-copy-source':"
+        " '/yard/secret/object'})",
+        "CopyObject",
+        "yard/secret/object",
+    ),
+    row(
+        "foreign-upload",
+        "begin an upload outside its output",
+        "my.call('s3', 'POST', '/yard/secret/new', 'uploads=')",
+        "CreateMultipartUpload",
+        "yard/secret/new",
+    ),
+    row(
+        "foreign-list",
+        "list the bucket",
+        "my.call('s3', 'GET', '/yard', 'list-type=2')",
+        "ListObjectsV2",
+        "yard",
+    ),
+    row(
+        "foreign-output",
+        "read another job's model",
+        "my.call('s3', 'GET', '/yard/models/victim/output/model.tar.gz')",
+        "GetObject",
+        "models/victim",
+    ),
+    row(
+        "output-of-a-longer-name",
+        "write to the output of a job whose name begins as its own",
+        "my.call('s3', 'PUT', f'/yard/models/{name}2/output/x', body=b'x')",
+        "PutObject",
+        "2/output/x",
+    ),
     row("buckets", "list the buckets", "my.call('s3', 'GET', '/')", "ListBuckets"),
-    row("bucket-create", "make a bucket", "my.call('s3', 'PUT', '/mine-now')", "CreateBucket", "mine-now"),
-    row("bucket-delete", "delete the bucket", "my.call('s3', 'DELETE', '/yard')", "DeleteBucket", "yard"),
-    row("create-job", "create a job under another role", "my.target('sagemaker', 'CreateTrainingJob', **JOB)", "CreateTrainingJob", "spawned"),
-    row("describe-victim", "read another job's hyperparameters", "my.target('sagemaker', 'DescribeTrainingJob', TrainingJobName='victim')", "DescribeTrainingJob", "victim"),
-    row("describe-nobody", "learn whether a job exists", "my.target('sagemaker', 'DescribeTrainingJob', TrainingJobName='nobody')", "DescribeTrainingJob", "nobody"),
-    row("list-jobs", "list the jobs", "my.target('sagemaker', 'ListTrainingJobs')", "ListTrainingJobs"),
-    row("stop-victim", "stop another job", "my.target('sagemaker', 'StopTrainingJob', TrainingJobName='victim')", "StopTrainingJob", "victim"),
-    row("stop-itself", "stop itself, as a user could", "my.target('sagemaker', 'StopTrainingJob', TrainingJobName=name)", "StopTrainingJob"),
-    row("tag-itself", "give itself the tags that policies look at", "my.target('sagemaker', 'AddTags', ResourceArn=f'arn:aws:sagemaker:us-east-1:{account}:training-job/{name}', Tags=[{'Key': 'team', 'Value': 'other'}])", "AddTags"),
-    row("interrupt-victim", "interrupt another job", "my.target('trainyard', 'InterruptTrainingJob', TrainingJobName='victim')", "InterruptTrainingJob", "victim"),
-    row("campaign", "start a campaign", "my.target('trainyard', 'CreateCampaign', Definition='{}')", "CreateCampaign"),
-    row("catalogue", "query the catalogue", "my.target('trainyard', 'QueryCatalogue', Statement='SELECT 1')", "QueryCatalogue"),
-    row("catalogue-change", "change the catalogue", "my.target('trainyard', 'ChangeCatalogue', Statement='DROP TABLE x')", "ChangeCatalogue"),
-    row("costs", "read everybody's costs", "my.target('trainyard', 'GetCostReport', GroupBy='user')", "GetCostReport"),
-    row("write-log", "write into another job's log", "my.target('logs', 'PutLogEvents', logGroupName=group, logStreamName='victim/algo-1-1', logEvents=[{'timestamp': 1, 'message': 'forged'}])", "PutLogEvents", "victim/algo-1-1"),
-    row("read-log", "read another job's log", "my.target('logs', 'GetLogEvents', logGroupName=group, logStreamName='victim/algo-1-1')", "GetLogEvents", "victim/algo-1-1"),
-    row("read-logs", "read all jobs' logs", "my.target('logs', 'FilterLogEvents', logGroupName=group)", "FilterLogEvents"),
-    *(row(f"assume-{role}", f"become the role {role}", f"my.form('sts', '2011-06-15', Action='AssumeRole', RoleSessionName='attack', RoleArn=f'arn:aws:iam::{{account}}:role/{role}')",
-          "AssumeRole", f"role/{role}") for role in ("admin", "trainer", "TrainyardOwner")),
-    row("create-user", "make a user", "my.form('iam', '2010-05-08', Action='CreateUser', UserName='mallory')", "CreateUser", "user/mallory"),
-    row("create-key", "make a lasting key", "my.form('iam', '2010-05-08', Action='CreateAccessKey')", "CreateAccessKey"),
-    row("own-policy", "give its role a policy", "my.form('iam', '2010-05-08', Action='PutRolePolicy', RoleName='trainer', PolicyName='all', PolicyDocument='{}')", "PutRolePolicy", "role/trainer"),
-    row("events", "read the audit log", "my.call('cloudtrail', headers={'X-Amz-Target': 'com.amazonaws.cloudtrail.v20131101.CloudTrail_20131101.LookupEvents', 'Content-Type': 'application/x-amz-json-1.1'}, body=b'{}')", "LookupEvents"),
-    row("raise-quota", "raise a quota", "my.call('servicequotas', headers={'X-Amz-Target': 'ServiceQuotasV20190624.RequestServiceQuotaIncrease', 'Content-Type': 'application/x-amz-json-1.1'}, body=b'{\"ServiceCode\": \"sagemaker\", \"QuotaCode\": \"L-1\", \"DesiredValue\": 1}')", "RequestServiceQuotaIncrease"),
-    row("shell", "open a shell in another job", "my.call('trainyard', 'GET', '/trainyard/shell', 'host=0&job=victim')", "Shell", "training-job/victim"),
-    row("batch", "describe Batch jobs", "my.call('batch', path='/v1/describejobs', body=b'{\"jobs\":[\"x\"]}', headers={'Content-Type': 'application/json'})", "DescribeJobs"),
-    row("batch-definition", "register a job definition", "my.call('batch', path='/v1/registerjobdefinition', body=b'{\"jobDefinitionName\":\"x\",\"type\":\"container\"}', headers={'Content-Type': 'application/json'})", "RegisterJobDefinition", "job-definition/x"),
+    row(
+        "bucket-create",
+        "make a bucket",
+        "my.call('s3', 'PUT', '/mine-now')",
+        "CreateBucket",
+        "mine-now",
+    ),
+    row(
+        "bucket-delete",
+        "delete the bucket",
+        "my.call('s3', 'DELETE', '/yard')",
+        "DeleteBucket",
+        "yard",
+    ),
+    row(
+        "create-job",
+        "create a job under another role",
+        "my.target('sagemaker', 'CreateTrainingJob', **JOB)",
+        "CreateTrainingJob",
+        "spawned",
+    ),
+    row(
+        "describe-victim",
+        "read another job's hyperparameters",
+        "my.target('sagemaker', 'DescribeTrainingJob', TrainingJobName='victim')",
+        "DescribeTrainingJob",
+        "victim",
+    ),
+    row(
+        "describe-nobody",
+        "learn whether a job exists",
+        "my.target('sagemaker', 'DescribeTrainingJob', TrainingJobName='nobody')",
+        "DescribeTrainingJob",
+        "nobody",
+    ),
+    row(
+        "list-jobs",
+        "list the jobs",
+        "my.target('sagemaker', 'ListTrainingJobs')",
+        "ListTrainingJobs",
+    ),
+    row(
+        "stop-victim",
+        "stop another job",
+        "my.target('sagemaker', 'StopTrainingJob', TrainingJobName='victim')",
+        "StopTrainingJob",
+        "victim",
+    ),
+    row(
+        "stop-itself",
+        "stop itself, as a user could",
+        "my.target('sagemaker', 'StopTrainingJob', TrainingJobName=name)",
+        "StopTrainingJob",
+    ),
+    row(
+        "tag-itself",
+        "give itself the tags that policies look at",
+        "my.target('sagemaker', 'AddTags',"
+        " ResourceArn=f'arn:aws:sagemaker:us-east-1:{account}:training-job/{name}', Tags=[{'Key':"
+        " 'team', 'Value': 'other'}])",
+        "AddTags",
+    ),
+    row(
+        "interrupt-victim",
+        "interrupt another job",
+        "my.target('trainyard', 'InterruptTrainingJob', TrainingJobName='victim')",
+        "InterruptTrainingJob",
+        "victim",
+    ),
+    row(
+        "campaign",
+        "start a campaign",
+        "my.target('trainyard', 'CreateCampaign', Definition='{}')",
+        "CreateCampaign",
+    ),
+    row(
+        "catalogue",
+        "query the catalogue",
+        "my.target('trainyard', 'QueryCatalogue', Statement='SELECT 1')",
+        "QueryCatalogue",
+    ),
+    row(
+        "catalogue-change",
+        "change the catalogue",
+        "my.target('trainyard', 'ChangeCatalogue', Statement='DROP TABLE x')",
+        "ChangeCatalogue",
+    ),
+    row(
+        "costs",
+        "read everybody's costs",
+        "my.target('trainyard', 'GetCostReport', GroupBy='user')",
+        "GetCostReport",
+    ),
+    row(
+        "write-log",
+        "write into another job's log",
+        "my.target('logs', 'PutLogEvents', logGroupName=group, logStreamName='victim/algo-1-1',"
+        " logEvents=[{'timestamp': 1, 'message': 'forged'}])",
+        "PutLogEvents",
+        "victim/algo-1-1",
+    ),
+    row(
+        "read-log",
+        "read another job's log",
+        "my.target('logs', 'GetLogEvents', logGroupName=group, logStreamName='victim/algo-1-1')",
+        "GetLogEvents",
+        "victim/algo-1-1",
+    ),
+    row(
+        "read-logs",
+        "read all jobs' logs",
+        "my.target('logs', 'FilterLogEvents', logGroupName=group)",
+        "FilterLogEvents",
+    ),
+    *(
+        row(
+            f"assume-{role}",
+            f"become the role {role}",
+            "my.form('sts', '2011-06-15', Action='AssumeRole', RoleSessionName='attack',"
+            f" RoleArn=f'arn:aws:iam::{{account}}:role/{role}')",
+            "AssumeRole",
+            f"role/{role}",
+        )
+        for role in ("admin", "trainer", "TrainyardOwner")
+    ),
+    row(
+        "create-user",
+        "make a user",
+        "my.form('iam', '2010-05-08', Action='CreateUser', UserName='mallory')",
+        "CreateUser",
+        "user/mallory",
+    ),
+    row(
+        "create-key",
+        "make a lasting key",
+        "my.form('iam', '2010-05-08', Action='CreateAccessKey')",
+        "CreateAccessKey",
+    ),
+    row(
+        "own-policy",
+        "give its role a policy",
+        "my.form('iam', '2010-05-08', Action='PutRolePolicy', RoleName='trainer', PolicyName='all',"
+        " PolicyDocument='{}')",
+        "PutRolePolicy",
+        "role/trainer",
+    ),
+    row(
+        "events",
+        "read the audit log",
+        "my.call('cloudtrail', headers={'X-Amz-Target':"
+        " 'com.amazonaws.cloudtrail.v20131101.CloudTrail_20131101.LookupEvents', 'Content-Type':"
+        " 'application/x-amz-json-1.1'}, body=b'{}')",
+        "LookupEvents",
+    ),
+    row(
+        "raise-quota",
+        "raise a quota",
+        "my.call('servicequotas', headers={'X-Amz-Target':"
+        " 'ServiceQuotasV20190624.RequestServiceQuotaIncrease', 'Content-Type':"
+        ' \'application/x-amz-json-1.1\'}, body=b\'{"ServiceCode": "sagemaker", "QuotaCode":'
+        ' "L-1", "DesiredValue": 1}\')',
+        "RequestServiceQuotaIncrease",
+    ),
+    row(
+        "shell",
+        "open a shell in another job",
+        "my.call('trainyard', 'GET', '/trainyard/shell', 'host=0&job=victim')",
+        "Shell",
+        "training-job/victim",
+    ),
+    row(
+        "batch",
+        "describe Batch jobs",
+        "my.call('batch', path='/v1/describejobs', body=b'{\"jobs\":[\"x\"]}',"
+        " headers={'Content-Type': 'application/json'})",
+        "DescribeJobs",
+    ),
+    row(
+        "batch-definition",
+        "register a job definition",
+        "my.call('batch', path='/v1/registerjobdefinition',"
+        ' body=b\'{"jobDefinitionName":"x","type":"container"}\', headers={\'Content-Type\':'
+        " 'application/json'})",
+        "RegisterJobDefinition",
+        "job-definition/x",
+    ),
 )

@@ -1,8 +1,9 @@
 """Attacks of a process, root inside its container, on the machine and on another job's container.
 
-`attempt` is a Python expression. It raises OSError where it is refused, or is false or empty where there is nothing to reach."""
+`attempt` is a Python expression. It raises OSError where it is refused,
+or is false or empty where there is nothing to reach."""
 
-from hostile.table import JOB_LOG, Attack
+from tests.hostile.table import JOB_LOG, Attack
 
 # A neighbour of the attacker: it holds what an attacker would look for.
 VICTIM = r"""
@@ -21,7 +22,8 @@ print("victim", address, "segment", segment >= 0, open("/proc/self/uid_map").rea
 time.sleep(1000)
 """
 
-# Arguments: the victim's address, the server's data directory, its port, the first id of the victim on the machine.
+# Arguments: the victim's address, the server's data directory, its port,
+# the first id of the victim on the machine.
 ATTACKER = r"""
 import ctypes, errno, glob, json, os, signal, socket, struct, sys, time
 victim, data, port, victims_ids = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
@@ -128,7 +130,7 @@ print("attempts over", flush=True)
 """
 
 
-def row(name, tried, attempt, refused):
+def row(name: str, tried: str, attempt: str, refused: str) -> Attack:
     return Attack(name, tried, rf"^({refused})$", JOB_LOG, attempt)
 
 
@@ -139,118 +141,445 @@ NO_CALL = "EPERM|ENOSYS"
 READ_ONLY = "EROFS|EPERM|EACCES"
 
 FILES = (
-    row("data-directory", "list the server's data directory", "os.path.exists(data) and os.listdir(data)", ABSENT),
-    row("agents-socket", "connect to the server's socket for agents", "unix(data + '/agents.sock')", "ENOENT"),
-    row("root-home", "list /root of the machine", "os.path.exists('/root') and os.listdir('/root')", ABSENT),
+    row(
+        "data-directory",
+        "list the server's data directory",
+        "os.path.exists(data) and os.listdir(data)",
+        ABSENT,
+    ),
+    row(
+        "agents-socket",
+        "connect to the server's socket for agents",
+        "unix(data + '/agents.sock')",
+        "ENOENT",
+    ),
+    row(
+        "root-home",
+        "list /root of the machine",
+        "os.path.exists('/root') and os.listdir('/root')",
+        ABSENT,
+    ),
     row("shadow", "read the machine's password hashes", "read('/etc/shadow')", "ENOENT"),
-    row("ssh-keys", "read the machine's SSH keys", "glob.glob('/etc/ssh/*key*') + glob.glob('/root/.ssh/*')", ABSENT),
+    row(
+        "ssh-keys",
+        "read the machine's SSH keys",
+        "glob.glob('/etc/ssh/*key*') + glob.glob('/root/.ssh/*')",
+        ABSENT,
+    ),
     row("write-usr", "write a program into /usr/bin", "write('/usr/bin/owned', 'x')", READ_ONLY),
     row("write-library", "replace a library", "write('/usr/lib/owned.so', 'x')", READ_ONLY),
-    row("unlink-program", "remove a program of the machine", "os.unlink('/usr/bin/env') or 'removed'", READ_ONLY),
-    row("rename-program", "rename a program of the machine", "os.rename('/usr/bin/env', '/usr/bin/env2') or 'renamed'", READ_ONLY),
-    row("truncate-passwd", "empty /etc/passwd", "os.truncate('/etc/passwd', 0) or 'emptied'", READ_ONLY),
-    *(row(f"{change}-{path.strip('/').replace('/', '-')}", f"{change} {path}", expression.replace("PATH", path), READ_ONLY)
-      for path in ("/dev/null", "/usr", "/usr/bin/env", "/etc/passwd")
-      for change, expression in (("chmod", "os.chmod('PATH', 0o600) or 'changed'"), ("chown", "os.chown('PATH', 0, 0) or 'changed'"))),
-    row("setxattr", "give a program of the machine capabilities", "os.setxattr('/usr/bin/env', 'security.capability', b'x') or 'set'", READ_ONLY + "|EOPNOTSUPP|EINVAL"),
-    row("utime", "change the times of a program of the machine", "timestamps('/usr/bin/env')", READ_ONLY),
-    row("open-by-handle", "open a file of the machine by its inode (open_by_handle_at)", "syscall(304, -100, b'\\0' * 24, 0)", NO_CALL),
-    row("file-handle", "make a file handle (name_to_handle_at)", "syscall(303, -100, b'/', b'\\0' * 128, b'\\0' * 8, 0)", NO_CALL + "|EOVERFLOW|EINVAL"),
+    row(
+        "unlink-program",
+        "remove a program of the machine",
+        "os.unlink('/usr/bin/env') or 'removed'",
+        READ_ONLY,
+    ),
+    row(
+        "rename-program",
+        "rename a program of the machine",
+        "os.rename('/usr/bin/env', '/usr/bin/env2') or 'renamed'",
+        READ_ONLY,
+    ),
+    row(
+        "truncate-passwd",
+        "empty /etc/passwd",
+        "os.truncate('/etc/passwd', 0) or 'emptied'",
+        READ_ONLY,
+    ),
+    *(
+        row(
+            f"{change}-{path.strip('/').replace('/', '-')}",
+            f"{change} {path}",
+            expression.replace("PATH", path),
+            READ_ONLY,
+        )
+        for path in ("/dev/null", "/usr", "/usr/bin/env", "/etc/passwd")
+        for change, expression in (
+            ("chmod", "os.chmod('PATH', 0o600) or 'changed'"),
+            ("chown", "os.chown('PATH', 0, 0) or 'changed'"),
+        )
+    ),
+    row(
+        "setxattr",
+        "give a program of the machine capabilities",
+        "os.setxattr('/usr/bin/env', 'security.capability', b'x') or 'set'",
+        READ_ONLY + "|EOPNOTSUPP|EINVAL",
+    ),
+    row(
+        "utime",
+        "change the times of a program of the machine",
+        "timestamps('/usr/bin/env')",
+        READ_ONLY,
+    ),
+    row(
+        "open-by-handle",
+        "open a file of the machine by its inode (open_by_handle_at)",
+        "syscall(304, -100, b'\\0' * 24, 0)",
+        NO_CALL,
+    ),
+    row(
+        "file-handle",
+        "make a file handle (name_to_handle_at)",
+        "syscall(303, -100, b'/', b'\\0' * 128, b'\\0' * 8, 0)",
+        NO_CALL + "|EOVERFLOW|EINVAL",
+    ),
     row("out-of-chroot", "leave the root by chroot and ..", "in_a_child(out_of_chroot)", ABSENT),
-    row("device-node", "make a node of the machine's disk", "os.mknod('/tmp/disk', 0o060660, os.makedev(254, 0)) or 'made'", DENIED),
-    row("null-node", "make a node of /dev/null", "os.mknod('/tmp/null', 0o020666, os.makedev(1, 3)) or 'made'", DENIED),
+    row(
+        "device-node",
+        "make a node of the machine's disk",
+        "os.mknod('/tmp/disk', 0o060660, os.makedev(254, 0)) or 'made'",
+        DENIED,
+    ),
+    row(
+        "null-node",
+        "make a node of /dev/null",
+        "os.mknod('/tmp/null', 0o020666, os.makedev(1, 3)) or 'made'",
+        DENIED,
+    ),
     row("memory-device", "open the machine's memory", "read('/dev/mem')", "ENOENT"),
     row("log-device", "read the kernel's log", "read('/dev/kmsg')", "ENOENT"),
-    row("disks", "find a disk in /dev", "glob.glob('/dev/sd*') + glob.glob('/dev/vd*') + glob.glob('/dev/nvme*') + glob.glob('/dev/loop*')", ABSENT),
+    row(
+        "disks",
+        "find a disk in /dev",
+        "glob.glob('/dev/sd*') + glob.glob('/dev/vd*') + glob.glob('/dev/nvme*') +"
+        " glob.glob('/dev/loop*')",
+        ABSENT,
+    ),
 )
 
 KERNEL = (
-    row("mount-tmpfs", "mount a file system", "call(libc.mount, b'none', b'/tmp', b'tmpfs', 0, None)", NO_CALL),
-    row("bind-mount", "mount /usr elsewhere", "call(libc.mount, b'/usr', b'/tmp', None, 4096, None)", NO_CALL),
-    row("remount", "make /usr writable", "call(libc.mount, None, b'/usr', None, 32 | 4096, None)", NO_CALL),
+    row(
+        "mount-tmpfs",
+        "mount a file system",
+        "call(libc.mount, b'none', b'/tmp', b'tmpfs', 0, None)",
+        NO_CALL,
+    ),
+    row(
+        "bind-mount",
+        "mount /usr elsewhere",
+        "call(libc.mount, b'/usr', b'/tmp', None, 4096, None)",
+        NO_CALL,
+    ),
+    row(
+        "remount",
+        "make /usr writable",
+        "call(libc.mount, None, b'/usr', None, 32 | 4096, None)",
+        NO_CALL,
+    ),
     row("umount", "unmount /proc", "call(libc.umount2, b'/proc', 2)", NO_CALL),
     row("open-tree", "clone a mount (open_tree)", "syscall(428, -100, b'/usr', 1)", NO_CALL),
     row("fsopen", "make a file system (fsopen)", "syscall(430, b'tmpfs', 0)", NO_CALL),
-    row("move-mount", "move a mount (move_mount)", "syscall(429, -100, b'/usr', -100, b'/tmp', 0)", NO_CALL),
-    row("mount-setattr", "change a mount (mount_setattr)", "syscall(442, -100, b'/usr', 0, b'\\0' * 32, 32)", NO_CALL),
+    row(
+        "move-mount",
+        "move a mount (move_mount)",
+        "syscall(429, -100, b'/usr', -100, b'/tmp', 0)",
+        NO_CALL,
+    ),
+    row(
+        "mount-setattr",
+        "change a mount (mount_setattr)",
+        "syscall(442, -100, b'/usr', 0, b'\\0' * 32, 32)",
+        NO_CALL,
+    ),
     row("pivot-root", "change the root (pivot_root)", "syscall(155, b'/tmp', b'/tmp')", NO_CALL),
-    row("new-user-namespace", "make a user namespace", "in_a_child(lambda: call(libc.unshare, 0x10000000))", NO_CALL),
-    row("new-mount-namespace", "make a mount namespace", "in_a_child(lambda: call(libc.unshare, 0x00020000))", NO_CALL),
-    row("new-network-namespace", "make a network namespace", "in_a_child(lambda: call(libc.unshare, 0x40000000))", NO_CALL),
-    row("clone-namespace", "clone into a new user namespace (clone3)", "syscall(435, struct.pack('<11Q', 0x10000000, *[0] * 10), 88)", NO_CALL),
-    row("setns", "enter a namespace by descriptor", "call(libc.setns, os.open('/proc/self/ns/mnt', os.O_RDONLY), 0)", NO_CALL),
+    row(
+        "new-user-namespace",
+        "make a user namespace",
+        "in_a_child(lambda: call(libc.unshare, 0x10000000))",
+        NO_CALL,
+    ),
+    row(
+        "new-mount-namespace",
+        "make a mount namespace",
+        "in_a_child(lambda: call(libc.unshare, 0x00020000))",
+        NO_CALL,
+    ),
+    row(
+        "new-network-namespace",
+        "make a network namespace",
+        "in_a_child(lambda: call(libc.unshare, 0x40000000))",
+        NO_CALL,
+    ),
+    row(
+        "clone-namespace",
+        "clone into a new user namespace (clone3)",
+        "syscall(435, struct.pack('<11Q', 0x10000000, *[0] * 10), 88)",
+        NO_CALL,
+    ),
+    row(
+        "setns",
+        "enter a namespace by descriptor",
+        "call(libc.setns, os.open('/proc/self/ns/mnt', os.O_RDONLY), 0)",
+        NO_CALL,
+    ),
     row("io-uring", "io_uring_setup", "syscall(425, 8, b'\\0' * 120)", NO_CALL),
     row("bpf", "load a BPF program", "syscall(321, 5, b'\\0' * 120, 120)", NO_CALL),
     row("perf", "perf_event_open", "syscall(298, b'\\0' * 120, -1, 0, -1, 0)", NO_CALL + "|EACCES"),
     row("userfaultfd", "userfaultfd", "syscall(323, 0)", NO_CALL),
-    row("personality", "turn address randomisation off (personality)", "in_a_child(lambda: syscall(135, 0x0040000))", NO_CALL),
+    row(
+        "personality",
+        "turn address randomisation off (personality)",
+        "in_a_child(lambda: syscall(135, 0x0040000))",
+        NO_CALL,
+    ),
     row("init-module", "load a kernel module", "syscall(175, None, 0, None)", NO_CALL),
     row("delete-module", "unload a kernel module", "syscall(176, b'ext4', 0)", NO_CALL),
     row("kexec", "load another kernel", "syscall(246, 0, 0, None, 0)", NO_CALL),
-    row("reboot", "restart the machine", "syscall(169, 0xfee1dead, 672274793, 0x89abcdef, None)", NO_CALL),
+    row(
+        "reboot",
+        "restart the machine",
+        "syscall(169, 0xfee1dead, 672274793, 0x89abcdef, None)",
+        NO_CALL,
+    ),
     row("swapon", "add swap", "syscall(167, b'/tmp/x', 0)", NO_CALL),
     row("settime", "set the clock", "syscall(227, 0, struct.pack('<qq', 0, 0))", NO_CALL),
     row("sethostname", "rename the machine", "call(libc.sethostname, b'owned', 5)", NO_CALL),
-    row("syslog", "read the kernel's log (syslog)", "syscall(103, 3, ctypes.create_string_buffer(100), 100)", NO_CALL),
+    row(
+        "syslog",
+        "read the kernel's log (syslog)",
+        "syscall(103, 3, ctypes.create_string_buffer(100), 100)",
+        NO_CALL,
+    ),
     row("keyring", "use the kernel's keyring", "syscall(250, 0, -3, 0)", NO_CALL),
-    row("add-key", "add a key to the kernel's keyring", "syscall(248, b'user', b'a', b'b', 1, -3)", NO_CALL),
+    row(
+        "add-key",
+        "add a key to the kernel's keyring",
+        "syscall(248, b'user', b'a', b'b', 1, -3)",
+        NO_CALL,
+    ),
     row("iopl", "use the machine's ports", "syscall(172, 3)", NO_CALL),
     row("quota", "change disk quotas", "syscall(179, 0x80000200, b'/dev/sda', 0, None)", NO_CALL),
     row("acct", "turn accounting on", "syscall(163, b'/tmp/x')", NO_CALL),
-    row("realtime", "take a real-time priority", "os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(50)) or 'taken'", DENIED),
+    row(
+        "realtime",
+        "take a real-time priority",
+        "os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(50)) or 'taken'",
+        DENIED,
+    ),
     row("nice", "raise its priority", "os.nice(-10) or 'raised'", DENIED),
-    row("lift-limit", "lift a hard limit", "call(libc.setrlimit, 8, struct.pack('<QQ', 1 << 40, 1 << 40))", DENIED),
+    row(
+        "lift-limit",
+        "lift a hard limit",
+        "call(libc.setrlimit, 8, struct.pack('<QQ', 1 << 40, 1 << 40))",
+        DENIED,
+    ),
 )
 
 PROC = (
-    row("sysrq", "crash the machine by /proc/sysrq-trigger", "write('/proc/sysrq-trigger', 'h')", READ_ONLY + "|ENOENT"),
-    row("core-pattern", "have the kernel start a program (core_pattern)", "write('/proc/sys/kernel/core_pattern', '|/tmp/x')", READ_ONLY),
-    row("proc-sys", "change a kernel setting", "write('/proc/sys/vm/overcommit_memory', '1')", READ_ONLY),
+    row(
+        "sysrq",
+        "crash the machine by /proc/sysrq-trigger",
+        "write('/proc/sysrq-trigger', 'h')",
+        READ_ONLY + "|ENOENT",
+    ),
+    row(
+        "core-pattern",
+        "have the kernel start a program (core_pattern)",
+        "write('/proc/sys/kernel/core_pattern', '|/tmp/x')",
+        READ_ONLY,
+    ),
+    row(
+        "proc-sys",
+        "change a kernel setting",
+        "write('/proc/sys/vm/overcommit_memory', '1')",
+        READ_ONLY,
+    ),
     row("kcore", "read the kernel's memory", "read('/proc/kcore')", "absent|EACCES|EPERM|ENOENT"),
-    row("kallsyms", "read the kernel's addresses", "read('/proc/kallsyms')", "absent|EACCES|EPERM|ENOENT"),
-    row("uevent-helper", "have the kernel start a program (uevent_helper)", "write('/sys/kernel/uevent_helper', '/tmp/x')", READ_ONLY + "|ENOENT"),
+    row(
+        "kallsyms",
+        "read the kernel's addresses",
+        "read('/proc/kallsyms')",
+        "absent|EACCES|EPERM|ENOENT",
+    ),
+    row(
+        "uevent-helper",
+        "have the kernel start a program (uevent_helper)",
+        "write('/sys/kernel/uevent_helper', '/tmp/x')",
+        READ_ONLY + "|ENOENT",
+    ),
     row("power", "suspend the machine", "write('/sys/power/state', 'mem')", READ_ONLY + "|ENOENT"),
-    row("release-agent", "have the kernel start a program (release_agent)", "[write(path, '/tmp/x') for path in glob.glob('/sys/fs/cgroup/**/release_agent', recursive=True)]", ABSENT),
-    row("cgroup", "make a cgroup", "[os.mkdir(path + '/owned') or path for path in glob.glob('/sys/fs/cgroup/*')]", ABSENT),
-    row("oom-score", "be the last to be killed when memory is short", "write('/proc/self/oom_score_adj', '-1000')", DENIED),
-    row("id-map", "map further ids of the machine", "write('/proc/self/uid_map', '0 0 4294967295')", DENIED),
-    row("root-of-machine", "be root of the machine", "read('/proc/self/uid_map', 100).split()[1] == b'0'", "absent"),
-    row("initial-namespace", "find the root of the machine in /proc/1/root", "os.path.exists('/proc/1/root' + data)", "absent"),
+    row(
+        "release-agent",
+        "have the kernel start a program (release_agent)",
+        "[write(path, '/tmp/x') for path in glob.glob('/sys/fs/cgroup/**/release_agent',"
+        " recursive=True)]",
+        ABSENT,
+    ),
+    row(
+        "cgroup",
+        "make a cgroup",
+        "[os.mkdir(path + '/owned') or path for path in glob.glob('/sys/fs/cgroup/*')]",
+        ABSENT,
+    ),
+    row(
+        "oom-score",
+        "be the last to be killed when memory is short",
+        "write('/proc/self/oom_score_adj', '-1000')",
+        DENIED,
+    ),
+    row(
+        "id-map",
+        "map further ids of the machine",
+        "write('/proc/self/uid_map', '0 0 4294967295')",
+        DENIED,
+    ),
+    row(
+        "root-of-machine",
+        "be root of the machine",
+        "read('/proc/self/uid_map', 100).split()[1] == b'0'",
+        "absent",
+    ),
+    row(
+        "initial-namespace",
+        "find the root of the machine in /proc/1/root",
+        "os.path.exists('/proc/1/root' + data)",
+        "absent",
+    ),
 )
 
 NEIGHBOUR = (
     row("neighbours-port", "connect to a port of another job", "connect(victim, 9000)", UNREACHED),
-    row("neighbours-udp", "get an answer from a UDP port of another job", "answer_of(victim, 9)", UNREACHED),
-    row("neighbours-abstract-socket", "connect to an abstract socket of another job", "unix('\\0victim')", "ECONNREFUSED"),
-    row("neighbours-abstract-list", "see an abstract socket of another job", "b'victim' in read('/proc/net/unix', 1 << 20)", "absent"),
-    row("neighbours-shared-memory", "read /dev/shm of another job", "[name for name in os.listdir('/dev/shm') if name == 'secret']", "absent"),
-    row("neighbours-tmp", "read /tmp of another job", "[name for name in os.listdir('/tmp') if name == 'secret']", "absent"),
-    row("neighbours-sysv", "attach a System V segment of another job", "call(libc.shmget, 0x7472, 4096, 0o666)", "ENOENT"),
-    row("neighbours-sysv-list", "see a System V segment of another job", "len(open('/proc/sysvipc/shm').readlines()) > 1", "absent"),
+    row(
+        "neighbours-udp",
+        "get an answer from a UDP port of another job",
+        "answer_of(victim, 9)",
+        UNREACHED,
+    ),
+    row(
+        "neighbours-abstract-socket",
+        "connect to an abstract socket of another job",
+        "unix('\\0victim')",
+        "ECONNREFUSED",
+    ),
+    row(
+        "neighbours-abstract-list",
+        "see an abstract socket of another job",
+        "b'victim' in read('/proc/net/unix', 1 << 20)",
+        "absent",
+    ),
+    row(
+        "neighbours-shared-memory",
+        "read /dev/shm of another job",
+        "[name for name in os.listdir('/dev/shm') if name == 'secret']",
+        "absent",
+    ),
+    row(
+        "neighbours-tmp",
+        "read /tmp of another job",
+        "[name for name in os.listdir('/tmp') if name == 'secret']",
+        "absent",
+    ),
+    row(
+        "neighbours-sysv",
+        "attach a System V segment of another job",
+        "call(libc.shmget, 0x7472, 4096, 0o666)",
+        "ENOENT",
+    ),
+    row(
+        "neighbours-sysv-list",
+        "see a System V segment of another job",
+        "len(open('/proc/sysvipc/shm').readlines()) > 1",
+        "absent",
+    ),
     row("neighbours-processes", "see a process of another job", "processes('9000')", "absent"),
-    row("neighbours-ids", "have the ids of another job", "open('/proc/self/uid_map').read().split()[1] == victims_ids", "absent"),
-    row("kill-unseen", "signal a process outside", "[os.kill(number, 0) or number for number in range(2, 60) if number != os.getpid()]", "ESRCH"),
-    row("ptrace-init", "attach to the container's first process", "call(libc.ptrace, 16, 1, None, None)", "EPERM|EIO"),
-    row("process-memory", "read the memory of a process that is not there", "syscall(310, 99999, None, 0, None, 0, 0)", "ESRCH|EPERM|ENOSYS|absent"),
+    row(
+        "neighbours-ids",
+        "have the ids of another job",
+        "open('/proc/self/uid_map').read().split()[1] == victims_ids",
+        "absent",
+    ),
+    row(
+        "kill-unseen",
+        "signal a process outside",
+        "[os.kill(number, 0) or number for number in range(2, 60) if number != os.getpid()]",
+        "ESRCH",
+    ),
+    row(
+        "ptrace-init",
+        "attach to the container's first process",
+        "call(libc.ptrace, 16, 1, None, None)",
+        "EPERM|EIO",
+    ),
+    row(
+        "process-memory",
+        "read the memory of a process that is not there",
+        "syscall(310, 99999, None, 0, None, 0, 0)",
+        "ESRCH|EPERM|ENOSYS|absent",
+    ),
 )
 
 NETWORK = (
-    row("server-by-gateway", "connect to the server's port at the gateway", "connect(gateway, port)", UNREACHED),
-    row("server-by-loopback", "connect to the server's port at 127.0.0.1", "connect('127.0.0.1', port)", "ECONNREFUSED"),
+    row(
+        "server-by-gateway",
+        "connect to the server's port at the gateway",
+        "connect(gateway, port)",
+        UNREACHED,
+    ),
+    row(
+        "server-by-loopback",
+        "connect to the server's port at 127.0.0.1",
+        "connect('127.0.0.1', port)",
+        "ECONNREFUSED",
+    ),
     row("ssh-of-machine", "connect to the machine's SSH", "connect(gateway, 22)", UNREACHED),
     row("dns-of-machine", "connect to a service of the machine", "connect(gateway, 53)", UNREACHED),
     row("aws-metadata", "ask AWS's metadata service", "connect('169.254.169.254', 80)", UNREACHED),
-    row("azure-metadata", "ask Azure's metadata service", "connect('168.63.129.16', 80)", UNREACHED),
-    row("alibaba-metadata", "ask Alibaba's metadata service", "connect('100.100.100.200', 80)", UNREACHED),
-    row("metadata-by-ipv6", "ask AWS's metadata service by IPv6", "connect('fd00:ec2::254', 80)", UNREACHED + "|EADDRNOTAVAIL|EAFNOSUPPORT"),
-    row("private-network", "connect into a private network", "connect('192.168.0.1', 80)", UNREACHED),
-    row("raw-socket", "open a raw socket", "socket.socket(socket.AF_INET, socket.SOCK_RAW, 1)", DENIED),
-    row("packet-socket", "listen to all packets", "socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 3)", DENIED + "|EAFNOSUPPORT|ENOSYS"),
-    row("vsock", "open a socket to the hypervisor", "socket.socket(40, socket.SOCK_STREAM)", DENIED + "|EAFNOSUPPORT|EINVAL"),
-    row("kernel-crypto", "open a socket of the kernel's cryptography", "socket.socket(38, socket.SOCK_SEQPACKET)", DENIED + "|EAFNOSUPPORT"),
+    row(
+        "azure-metadata", "ask Azure's metadata service", "connect('168.63.129.16', 80)", UNREACHED
+    ),
+    row(
+        "alibaba-metadata",
+        "ask Alibaba's metadata service",
+        "connect('100.100.100.200', 80)",
+        UNREACHED,
+    ),
+    row(
+        "metadata-by-ipv6",
+        "ask AWS's metadata service by IPv6",
+        "connect('fd00:ec2::254', 80)",
+        UNREACHED + "|EADDRNOTAVAIL|EAFNOSUPPORT",
+    ),
+    row(
+        "private-network", "connect into a private network", "connect('192.168.0.1', 80)", UNREACHED
+    ),
+    row(
+        "raw-socket",
+        "open a raw socket",
+        "socket.socket(socket.AF_INET, socket.SOCK_RAW, 1)",
+        DENIED,
+    ),
+    row(
+        "packet-socket",
+        "listen to all packets",
+        "socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 3)",
+        DENIED + "|EAFNOSUPPORT|ENOSYS",
+    ),
+    row(
+        "vsock",
+        "open a socket to the hypervisor",
+        "socket.socket(40, socket.SOCK_STREAM)",
+        DENIED + "|EAFNOSUPPORT|EINVAL",
+    ),
+    row(
+        "kernel-crypto",
+        "open a socket of the kernel's cryptography",
+        "socket.socket(38, socket.SOCK_SEQPACKET)",
+        DENIED + "|EAFNOSUPPORT",
+    ),
     row("change-route", "change the routes of its network", "add_route()", DENIED),
-    row("low-port-of-agent", "take the address of its credentials", "socket.create_server(('169.254.170.2', 80)) and 'taken'", "EADDRINUSE|EADDRNOTAVAIL|EACCES"),
+    row(
+        "low-port-of-agent",
+        "take the address of its credentials",
+        "socket.create_server(('169.254.170.2', 80)) and 'taken'",
+        "EADDRINUSE|EADDRNOTAVAIL|EACCES",
+    ),
 )
 
-GROUPS = {"files of the machine": FILES, "kernel": KERNEL, "/proc and /sys": PROC, "another job": NEIGHBOUR, "network": NETWORK}
+GROUPS = {
+    "files of the machine": FILES,
+    "kernel": KERNEL,
+    "/proc and /sys": PROC,
+    "another job": NEIGHBOUR,
+    "network": NETWORK,
+}
 ATTACKS = tuple(attack for group in GROUPS.values() for attack in group)

@@ -1,21 +1,28 @@
-"""Attacks by requests: without a key, with signatures that are wrong in one place, with presigned URLs, with others' temporary keys, and
-with the key of a user who has no rights.
+"""Attacks by requests: without a key, with signatures that are wrong in one place, with presigned
+URLs, with others' temporary keys, and with the key of a user who has no rights.
 
-`attempt` is a function of the World, which returns (status, text). Refused requests of an unknown principal are in the server's log, by
-their request id; those of a known principal also in the audit log (`more`: operation and resource)."""
+`attempt` is a function of the World, which returns (status, text). Refused requests of an unknown
+principal are in the server's log, by their request id;
+those of a known principal also in the audit log (`more`: operation and resource)."""
 
 import datetime
 import http.client
 import json
 import socket
 import urllib.parse
+from collections.abc import Callable
+from typing import Any
 
 import botocore.config
 
-from hostile.signer import Caller
-from hostile.table import AUDIT, SERVER_LOG, Attack
+from tests.hostile.signer import Caller
+from tests.hostile.table import AUDIT, SERVER_LOG, Attack
+from tests.trainyard_server import Server
 
-JSON = {"Content-Type": "application/x-amz-json-1.1", "X-Amz-Target": "SageMaker.DescribeTrainingJob"}
+JSON = {
+    "Content-Type": "application/x-amz-json-1.1",
+    "X-Amz-Target": "SageMaker.DescribeTrainingJob",
+}
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 DESCRIBE = b'{"TrainingJobName": "victim"}'
 SECRET_OBJECT = "/yard/secret/object"
@@ -25,157 +32,599 @@ ANSWER_SECONDS_MAX = 30
 class World:
     """What attackers from outside know and have."""
 
-    def __init__(self, server, poor, job):
+    def __init__(self, server: Server, poor: dict[str, str], job: dict[str, str]) -> None:
         self.server = server
         self.endpoint = server.env["AWS_ENDPOINT_URL"]
-        self.keys = {"AccessKeyId": server.env["AWS_ACCESS_KEY_ID"], "SecretAccessKey": server.env["AWS_SECRET_ACCESS_KEY"]}
+        self.keys = {
+            "AccessKeyId": server.env["AWS_ACCESS_KEY_ID"],
+            "SecretAccessKey": server.env["AWS_SECRET_ACCESS_KEY"],
+        }
         self.owner = Caller(self.endpoint, self.keys)
-        self.nobody = Caller(self.endpoint, {"AccessKeyId": "AKIANOBODY0000000000", "SecretAccessKey": "guessed"})
+        self.nobody = Caller(
+            self.endpoint, {"AccessKeyId": "AKIANOBODY0000000000", "SecretAccessKey": "guessed"}
+        )
         self.guesser = Caller(self.endpoint, self.keys | {"SecretAccessKey": "guessed"})
         self.poor = Caller(self.endpoint, poor)
         self.job = Caller(self.endpoint, job)  # of a job that has ended
         # boto3 presigns in an older form by default, which is refused as a whole.
-        self.s3 = server.boto("s3", config=botocore.config.Config(signature_version="s3v4", s3={"addressing_style": "path"}))
+        self.s3 = server.boto(
+            "s3",
+            config=botocore.config.Config(
+                signature_version="s3v4", s3={"addressing_style": "path"}
+            ),
+        )
 
-    def plain(self, method, target, fields, body=b""):
+    def plain(
+        self, method: str, target: str, fields: dict[str, str], body: bytes = b""
+    ) -> tuple[int, str]:
         return self.owner.send(method, target, fields, body)
 
-    def job_with(self, **changed):
-        keys = {name: value for name, value in (self.job.keys | changed).items() if value is not None}
+    def job_with(self, **changed: str | None) -> Caller:
+        keys = {
+            name: value for name, value in (self.job.keys | changed).items() if value is not None
+        }
         return Caller(self.endpoint, keys)
 
-    def presigned(self, operation, seconds=600, key="secret/object"):
-        parts = urllib.parse.urlsplit(self.s3.generate_presigned_url(operation, Params={"Bucket": "yard", "Key": key}, ExpiresIn=seconds))
+    def presigned(
+        self, operation: str, seconds: int = 600, key: str = "secret/object"
+    ) -> tuple[str, str]:
+        parts = urllib.parse.urlsplit(
+            self.s3.generate_presigned_url(
+                operation, Params={"Bucket": "yard", "Key": key}, ExpiresIn=seconds
+            )
+        )
         return parts.path, parts.query
 
-    def bytes(self, text):
+    def bytes(self, text: bytes) -> tuple[int, str]:
         """What is answered to bytes as they are: (status, text)."""
         host, port = self.server.listen.rsplit(":", 1)
         with socket.create_connection((host, int(port)), timeout=ANSWER_SECONDS_MAX) as one:
             one.sendall(text)
             answer = http.client.HTTPResponse(one)
             answer.begin()
-            Caller.last_request_id = answer.getheader("x-amzn-requestid") or answer.getheader("x-amz-request-id") or ""
+            Caller.last_request_id = (
+                answer.getheader("x-amzn-requestid") or answer.getheader("x-amz-request-id") or ""
+            )
             return answer.status, answer.read(1 << 16).decode(errors="replace")
 
 
-def ago(hours):
-    return datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(hours=hours)
+Attempt = Callable[[World], tuple[int, str]]
 
 
-def describe(caller, **more):
+def ago(hours: float) -> datetime.datetime:
+    return datetime.datetime.now(datetime.UTC) - datetime.timedelta(hours=hours)
+
+
+def describe(caller: Caller, **more: Any) -> tuple[int, str]:
     return caller.call("sagemaker", headers=JSON, body=DESCRIBE, **more)
 
 
-def get(caller, **more):
+def get(caller: Caller, **more: Any) -> tuple[int, str]:
     return caller.call("s3", "GET", SECRET_OBJECT, **more)
 
 
-def row(name, tried, refused, attempt):
+def row(name: str, tried: str, refused: str, attempt: Attempt) -> Attack:
     return Attack(name, tried, "^" + refused, SERVER_LOG, attempt)
 
 
 UNSIGNED = (
-    row("describe-unsigned", "describe a job", "403 MissingAuthenticationToken", lambda w: w.plain("POST", "/", JSON, DESCRIBE)),
-    row("create-unsigned", "create a job", "403 MissingAuthenticationToken", lambda w: w.plain("POST", "/", JSON | {"X-Amz-Target": "SageMaker.CreateTrainingJob"}, b"{}")),
-    row("logs-unsigned", "read a log", "403 MissingAuthenticationToken", lambda w: w.plain("POST", "/", JSON | {"X-Amz-Target": "Logs_20140328.GetLogEvents"}, b"{}")),
-    row("identity-unsigned", "ask STS who it is", "400 UnknownOperationException", lambda w: w.plain("POST", "/", FORM, b"Action=GetCallerIdentity&Version=2011-06-15")),
-    row("user-unsigned", "make a user", "400 UnknownOperationException", lambda w: w.plain("POST", "/", FORM, b"Action=CreateUser&Version=2010-05-08&UserName=mallory")),
-    row("batch-unsigned", "describe Batch jobs", "403 (MissingAuthenticationToken|AccessDenied)", lambda w: w.plain("POST", "/v1/describejobs", {"Content-Type": "application/json"}, b'{"jobs": []}')),
-    row("campaign-unsigned", "start a campaign", "403 MissingAuthenticationToken", lambda w: w.plain("POST", "/", JSON | {"X-Amz-Target": "Trainyard.CreateCampaign"}, b"{}")),
-    row("shell-unsigned", "open a shell in a job", "403 MissingAuthenticationToken", lambda w: w.plain("GET", "/trainyard/shell?host=0&job=victim", {})),
-    row("get-unsigned", "read an object", "403 AccessDenied", lambda w: w.plain("GET", SECRET_OBJECT, {})),
-    row("put-unsigned", "write an object", "403 AccessDenied", lambda w: w.plain("PUT", SECRET_OBJECT, {}, b"changed")),
-    row("delete-unsigned", "delete an object", "403 AccessDenied", lambda w: w.plain("DELETE", SECRET_OBJECT, {})),
-    row("list-unsigned", "list a bucket", "403 AccessDenied", lambda w: w.plain("GET", "/yard", {})),
-    row("gzip-unsigned", "have a body unpacked", "403 MissingAuthenticationToken", lambda w: w.plain("POST", "/", JSON | {"Content-Encoding": "gzip"}, b"\x1f\x8b" + bytes(100))),
-    row("huge-unsigned", "announce a body of a tebibyte", "403 MissingAuthenticationToken", lambda w: w.bytes(
-        f"POST / HTTP/1.1\r\nHost: {w.server.listen}\r\nX-Amz-Target: SageMaker.CreateTrainingJob\r\nContent-Length: {1 << 40}\r\n\r\n".encode())),
+    row(
+        "describe-unsigned",
+        "describe a job",
+        "403 MissingAuthenticationToken",
+        lambda w: w.plain("POST", "/", JSON, DESCRIBE),
+    ),
+    row(
+        "create-unsigned",
+        "create a job",
+        "403 MissingAuthenticationToken",
+        lambda w: w.plain(
+            "POST", "/", JSON | {"X-Amz-Target": "SageMaker.CreateTrainingJob"}, b"{}"
+        ),
+    ),
+    row(
+        "logs-unsigned",
+        "read a log",
+        "403 MissingAuthenticationToken",
+        lambda w: w.plain(
+            "POST", "/", JSON | {"X-Amz-Target": "Logs_20140328.GetLogEvents"}, b"{}"
+        ),
+    ),
+    row(
+        "identity-unsigned",
+        "ask STS who it is",
+        "400 UnknownOperationException",
+        lambda w: w.plain("POST", "/", FORM, b"Action=GetCallerIdentity&Version=2011-06-15"),
+    ),
+    row(
+        "user-unsigned",
+        "make a user",
+        "400 UnknownOperationException",
+        lambda w: w.plain(
+            "POST", "/", FORM, b"Action=CreateUser&Version=2010-05-08&UserName=mallory"
+        ),
+    ),
+    row(
+        "batch-unsigned",
+        "describe Batch jobs",
+        "403 (MissingAuthenticationToken|AccessDenied)",
+        lambda w: w.plain(
+            "POST", "/v1/describejobs", {"Content-Type": "application/json"}, b'{"jobs": []}'
+        ),
+    ),
+    row(
+        "campaign-unsigned",
+        "start a campaign",
+        "403 MissingAuthenticationToken",
+        lambda w: w.plain("POST", "/", JSON | {"X-Amz-Target": "Trainyard.CreateCampaign"}, b"{}"),
+    ),
+    row(
+        "shell-unsigned",
+        "open a shell in a job",
+        "403 MissingAuthenticationToken",
+        lambda w: w.plain("GET", "/trainyard/shell?host=0&job=victim", {}),
+    ),
+    row(
+        "get-unsigned",
+        "read an object",
+        "403 AccessDenied",
+        lambda w: w.plain("GET", SECRET_OBJECT, {}),
+    ),
+    row(
+        "put-unsigned",
+        "write an object",
+        "403 AccessDenied",
+        lambda w: w.plain("PUT", SECRET_OBJECT, {}, b"changed"),
+    ),
+    row(
+        "delete-unsigned",
+        "delete an object",
+        "403 AccessDenied",
+        lambda w: w.plain("DELETE", SECRET_OBJECT, {}),
+    ),
+    row(
+        "list-unsigned", "list a bucket", "403 AccessDenied", lambda w: w.plain("GET", "/yard", {})
+    ),
+    row(
+        "gzip-unsigned",
+        "have a body unpacked",
+        "403 MissingAuthenticationToken",
+        lambda w: w.plain(
+            "POST", "/", JSON | {"Content-Encoding": "gzip"}, b"\x1f\x8b" + bytes(100)
+        ),
+    ),
+    row(
+        "huge-unsigned",
+        "announce a body of a tebibyte",
+        "403 MissingAuthenticationToken",
+        lambda w: w.bytes(
+            f"POST / HTTP/1.1\r\nHost: {w.server.listen}\r\nX-Amz-Target:"
+            f" SageMaker.CreateTrainingJob\r\nContent-Length: {1 << 40}\r\n\r\n".encode()
+        ),
+    ),
 )
 
 SIGNATURES = (
-    row("unknown-key", "use a key that nobody has", "403 UnrecognizedClientException", lambda w: describe(w.nobody)),
-    row("unknown-key-s3", "read an object with it", "403 InvalidAccessKeyId", lambda w: get(w.nobody)),
-    row("wrong-secret", "guess the owner's secret", "403 InvalidSignatureException", lambda w: describe(w.guesser)),
-    row("wrong-secret-s3", "read an object with it", "403 SignatureDoesNotMatch", lambda w: get(w.guesser)),
-    row("empty-secret", "sign with an empty secret", "403 InvalidSignatureException", lambda w: describe(Caller(w.endpoint, w.keys | {"SecretAccessKey": ""}))),
-    row("other-service", "use a signature for another service", "400 IncompleteSignatureException", lambda w: describe(w.owner, scope_service="logs")),
-    row("other-region", "begin a region of its own", "400 IncompleteSignatureException", lambda w: describe(w.owner, region="mars-north-1")),
-    row("old-signature", "repeat a request of an hour ago", "403 InvalidSignatureException", lambda w: describe(w.owner, at=ago(1))),
-    row("old-signature-s3", "repeat a read of an hour ago", "403 RequestTimeTooSkewed", lambda w: get(w.owner, at=ago(1))),
-    row("future-signature", "sign for tomorrow", "403 InvalidSignatureException", lambda w: describe(w.owner, at=ago(-24))),
-    row("body-changed", "change the body", "403 InvalidSignatureException", lambda w: describe(w.owner, sent_body=b'{"TrainingJobName": "another"}')),
-    row("target-changed", "change the operation", "403 InvalidSignatureException", lambda w: describe(w.owner, sent={"x-amz-target": "SageMaker.StopTrainingJob"})),
-    row("path-changed", "change the path", "403 SignatureDoesNotMatch", lambda w: w.owner.call("s3", "GET", "/yard/data/part-0", sent_path=SECRET_OBJECT)),
-    row("method-changed", "change the method", "403 SignatureDoesNotMatch", lambda w: get(w.owner, sent_method="DELETE")),
-    row("host-changed", "change the host", "403 SignatureDoesNotMatch", lambda w: get(w.owner, sent={"host": "elsewhere:80"})),
-    row("date-changed", "change the date", "403 SignatureDoesNotMatch", lambda w: get(w.owner, sent={"x-amz-date": ago(0.1).strftime("%Y%m%dT%H%M%SZ")})),
-    row("copy-unsigned", "add an unsigned x-amz-copy-source", "403 AccessDenied", lambda w: w.owner.call("s3", "PUT", "/yard/copy", unsigned={"x-amz-copy-source": SECRET_OBJECT})),
-    row("acl-unsigned", "add an unsigned x-amz-acl", "403 AccessDenied", lambda w: w.owner.call("s3", "PUT", "/yard/copy", unsigned={"x-amz-acl": "public-read"})),
-    row("no-algorithm", "send an Authorization of another kind", "40[03] ", lambda w: w.plain("GET", SECRET_OBJECT, {"Authorization": "Basic cm9vdDpyb290"})),
-    row("empty-authorization", "send an empty Authorization", "40[03] ", lambda w: w.plain("GET", SECRET_OBJECT, {"Authorization": ""})),
+    row(
+        "unknown-key",
+        "use a key that nobody has",
+        "403 UnrecognizedClientException",
+        lambda w: describe(w.nobody),
+    ),
+    row(
+        "unknown-key-s3",
+        "read an object with it",
+        "403 InvalidAccessKeyId",
+        lambda w: get(w.nobody),
+    ),
+    row(
+        "wrong-secret",
+        "guess the owner's secret",
+        "403 InvalidSignatureException",
+        lambda w: describe(w.guesser),
+    ),
+    row(
+        "wrong-secret-s3",
+        "read an object with it",
+        "403 SignatureDoesNotMatch",
+        lambda w: get(w.guesser),
+    ),
+    row(
+        "empty-secret",
+        "sign with an empty secret",
+        "403 InvalidSignatureException",
+        lambda w: describe(Caller(w.endpoint, w.keys | {"SecretAccessKey": ""})),
+    ),
+    row(
+        "other-service",
+        "use a signature for another service",
+        "400 IncompleteSignatureException",
+        lambda w: describe(w.owner, scope_service="logs"),
+    ),
+    row(
+        "other-region",
+        "begin a region of its own",
+        "400 IncompleteSignatureException",
+        lambda w: describe(w.owner, region="mars-north-1"),
+    ),
+    row(
+        "old-signature",
+        "repeat a request of an hour ago",
+        "403 InvalidSignatureException",
+        lambda w: describe(w.owner, at=ago(1)),
+    ),
+    row(
+        "old-signature-s3",
+        "repeat a read of an hour ago",
+        "403 RequestTimeTooSkewed",
+        lambda w: get(w.owner, at=ago(1)),
+    ),
+    row(
+        "future-signature",
+        "sign for tomorrow",
+        "403 InvalidSignatureException",
+        lambda w: describe(w.owner, at=ago(-24)),
+    ),
+    row(
+        "body-changed",
+        "change the body",
+        "403 InvalidSignatureException",
+        lambda w: describe(w.owner, sent_body=b'{"TrainingJobName": "another"}'),
+    ),
+    row(
+        "target-changed",
+        "change the operation",
+        "403 InvalidSignatureException",
+        lambda w: describe(w.owner, sent={"x-amz-target": "SageMaker.StopTrainingJob"}),
+    ),
+    row(
+        "path-changed",
+        "change the path",
+        "403 SignatureDoesNotMatch",
+        lambda w: w.owner.call("s3", "GET", "/yard/data/part-0", sent_path=SECRET_OBJECT),
+    ),
+    row(
+        "method-changed",
+        "change the method",
+        "403 SignatureDoesNotMatch",
+        lambda w: get(w.owner, sent_method="DELETE"),
+    ),
+    row(
+        "host-changed",
+        "change the host",
+        "403 SignatureDoesNotMatch",
+        lambda w: get(w.owner, sent={"host": "elsewhere:80"}),
+    ),
+    row(
+        "date-changed",
+        "change the date",
+        "403 SignatureDoesNotMatch",
+        lambda w: get(w.owner, sent={"x-amz-date": ago(0.1).strftime("%Y%m%dT%H%M%SZ")}),
+    ),
+    row(
+        "copy-unsigned",
+        "add an unsigned x-amz-copy-source",
+        "403 AccessDenied",
+        lambda w: w.owner.call(
+            "s3", "PUT", "/yard/copy", unsigned={"x-amz-copy-source": SECRET_OBJECT}
+        ),
+    ),
+    row(
+        "acl-unsigned",
+        "add an unsigned x-amz-acl",
+        "403 AccessDenied",
+        lambda w: w.owner.call("s3", "PUT", "/yard/copy", unsigned={"x-amz-acl": "public-read"}),
+    ),
+    row(
+        "no-algorithm",
+        "send an Authorization of another kind",
+        "40[03] ",
+        lambda w: w.plain("GET", SECRET_OBJECT, {"Authorization": "Basic cm9vdDpyb290"}),
+    ),
+    row(
+        "empty-authorization",
+        "send an empty Authorization",
+        "40[03] ",
+        lambda w: w.plain("GET", SECRET_OBJECT, {"Authorization": ""}),
+    ),
 )
 
 PRESIGNED = (
-    row("presigned-copy", "have a presigned PUT copy an object", "403 AccessDenied", lambda w: w.plain("PUT", "?".join(w.presigned("put_object", key="copy")), {"x-amz-copy-source": SECRET_OBJECT})),
-    row("presigned-method", "delete with a presigned GET", "403 SignatureDoesNotMatch", lambda w: w.plain("DELETE", "?".join(w.presigned("get_object")), {})),
-    row("presigned-key", "read another object with a presigned GET", "403 SignatureDoesNotMatch", lambda w: w.plain("GET", SECRET_OBJECT + "?" + w.presigned("get_object", key="data/part-0")[1], {})),
-    row("presigned-longer", "make a presigned GET last longer", "403 SignatureDoesNotMatch", lambda w: w.plain("GET", "?".join(w.presigned("get_object")).replace("Expires=600", "Expires=6000"), {})),
-    row("presigned-eternal", "presign for more than a week", "40[03] ", lambda w: w.plain("GET", "?".join(w.presigned("get_object", seconds=604801)), {})),
-    row("presigned-upload", "begin an upload with a presigned PUT", "403 SignatureDoesNotMatch", lambda w: w.plain("POST", "?".join(w.presigned("put_object", key="copy")) + "&uploads=", {})),
+    row(
+        "presigned-copy",
+        "have a presigned PUT copy an object",
+        "403 AccessDenied",
+        lambda w: w.plain(
+            "PUT",
+            "?".join(w.presigned("put_object", key="copy")),
+            {"x-amz-copy-source": SECRET_OBJECT},
+        ),
+    ),
+    row(
+        "presigned-method",
+        "delete with a presigned GET",
+        "403 SignatureDoesNotMatch",
+        lambda w: w.plain("DELETE", "?".join(w.presigned("get_object")), {}),
+    ),
+    row(
+        "presigned-key",
+        "read another object with a presigned GET",
+        "403 SignatureDoesNotMatch",
+        lambda w: w.plain(
+            "GET", SECRET_OBJECT + "?" + w.presigned("get_object", key="data/part-0")[1], {}
+        ),
+    ),
+    row(
+        "presigned-longer",
+        "make a presigned GET last longer",
+        "403 SignatureDoesNotMatch",
+        lambda w: w.plain(
+            "GET", "?".join(w.presigned("get_object")).replace("Expires=600", "Expires=6000"), {}
+        ),
+    ),
+    row(
+        "presigned-eternal",
+        "presign for more than a week",
+        "40[03] ",
+        lambda w: w.plain("GET", "?".join(w.presigned("get_object", seconds=604801)), {}),
+    ),
+    row(
+        "presigned-upload",
+        "begin an upload with a presigned PUT",
+        "403 SignatureDoesNotMatch",
+        lambda w: w.plain(
+            "POST", "?".join(w.presigned("put_object", key="copy")) + "&uploads=", {}
+        ),
+    ),
 )
 
 TEMPORARY = (
-    row("ended-keys", "use the keys of a job that has ended", "400 ExpiredToken", lambda w: describe(w.job)),
-    row("ended-keys-s3", "read the job's channel with them", "400 ExpiredToken", lambda w: w.job.call("s3", "GET", "/yard/data/part-0")),
-    row("token-left-out", "use them without their token", "403 UnrecognizedClientException", lambda w: describe(w.job_with(Token=None))),
-    row("token-changed", "change a letter of the token", "403 UnrecognizedClientException", lambda w: describe(w.job_with(Token=w.job.keys["Token"][:-8] + "AAAAAAAA"))),
-    row("token-cut", "cut the token", "403 UnrecognizedClientException", lambda w: describe(w.job_with(Token=w.job.keys["Token"][:40]))),
-    row("token-of-another-key", "use the token with another key", "403 UnrecognizedClientException", lambda w: describe(w.job_with(AccessKeyId="ASIAOTHER00000000000"))),
-    row("token-of-the-owner", "add the token to the owner's key id", "403 UnrecognizedClientException", lambda w: describe(w.job_with(AccessKeyId=w.keys["AccessKeyId"]))),
+    row(
+        "ended-keys",
+        "use the keys of a job that has ended",
+        "400 ExpiredToken",
+        lambda w: describe(w.job),
+    ),
+    row(
+        "ended-keys-s3",
+        "read the job's channel with them",
+        "400 ExpiredToken",
+        lambda w: w.job.call("s3", "GET", "/yard/data/part-0"),
+    ),
+    row(
+        "token-left-out",
+        "use them without their token",
+        "403 UnrecognizedClientException",
+        lambda w: describe(w.job_with(Token=None)),
+    ),
+    row(
+        "token-changed",
+        "change a letter of the token",
+        "403 UnrecognizedClientException",
+        lambda w: describe(w.job_with(Token=w.job.keys["Token"][:-8] + "AAAAAAAA")),
+    ),
+    row(
+        "token-cut",
+        "cut the token",
+        "403 UnrecognizedClientException",
+        lambda w: describe(w.job_with(Token=w.job.keys["Token"][:40])),
+    ),
+    row(
+        "token-of-another-key",
+        "use the token with another key",
+        "403 UnrecognizedClientException",
+        lambda w: describe(w.job_with(AccessKeyId="ASIAOTHER00000000000")),
+    ),
+    row(
+        "token-of-the-owner",
+        "add the token to the owner's key id",
+        "403 UnrecognizedClientException",
+        lambda w: describe(w.job_with(AccessKeyId=w.keys["AccessKeyId"])),
+    ),
 )
 
 
-def poor(name, tried, event, attempt, resource="", refused="40[03] AccessDenied"):
+def poor(
+    name: str,
+    tried: str,
+    event: str,
+    attempt: Attempt,
+    resource: str = "",
+    refused: str = "40[03] AccessDenied",
+) -> Attack:
     return Attack(name, tried, "^" + refused, AUDIT, attempt, (event, resource))
 
 
-def iam(action, **members):
+def iam(action: str, **members: str) -> Attempt:
     return lambda w: w.poor.form("iam", "2010-05-08", Action=action, **members)
 
 
-CREATE = {"TrainingJobName": "poors", "RoleArn": "arn:aws:iam::123456789012:role/trainer", "AlgorithmSpecification": {"TrainingImage": "trainyard/machine", "TrainingInputMode": "File"},
-          "OutputDataConfig": {"S3OutputPath": "s3://yard/x"}, "ResourceConfig": {"InstanceType": "ml.t3.medium", "InstanceCount": 1, "VolumeSizeInGB": 1},
-          "StoppingCondition": {"MaxRuntimeInSeconds": 60}}
+CREATE = {
+    "TrainingJobName": "poors",
+    "RoleArn": "arn:aws:iam::123456789012:role/trainer",
+    "AlgorithmSpecification": {"TrainingImage": "trainyard/machine", "TrainingInputMode": "File"},
+    "OutputDataConfig": {"S3OutputPath": "s3://yard/x"},
+    "ResourceConfig": {"InstanceType": "ml.t3.medium", "InstanceCount": 1, "VolumeSizeInGB": 1},
+    "StoppingCondition": {"MaxRuntimeInSeconds": 60},
+}
 ADMINISTRATOR = "arn:aws:iam::aws:policy/AdministratorAccess"
-EVERYTHING = json.dumps({"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}]})
-
-POOR = (
-    poor("poor-describe", "read a job's hyperparameters", "DescribeTrainingJob", lambda w: describe(w.poor), "victim"),
-    poor("poor-create", "create a job", "CreateTrainingJob", lambda w: w.poor.target("sagemaker", "CreateTrainingJob", **CREATE), "poors"),
-    poor("poor-stop", "stop a job", "StopTrainingJob", lambda w: w.poor.target("sagemaker", "StopTrainingJob", TrainingJobName="victim"), "victim"),
-    poor("poor-list", "list the jobs", "ListTrainingJobs", lambda w: w.poor.target("sagemaker", "ListTrainingJobs")),
-    poor("poor-get", "read an object", "GetObject", lambda w: get(w.poor), "secret/object"),
-    poor("poor-put", "write an object", "PutObject", lambda w: w.poor.call("s3", "PUT", SECRET_OBJECT, body=b"changed"), "secret/object"),
-    poor("poor-delete", "delete an object", "DeleteObject", lambda w: w.poor.call("s3", "DELETE", SECRET_OBJECT), "secret/object"),
-    poor("poor-list-bucket", "list a bucket", "ListObjectsV2", lambda w: w.poor.call("s3", "GET", "/yard", "list-type=2")),
-    poor("poor-log", "read a job's log", "FilterLogEvents", lambda w: w.poor.target("logs", "FilterLogEvents", logGroupName="/aws/sagemaker/TrainingJobs")),
-    poor("poor-forge-log", "write into a job's log", "PutLogEvents", lambda w: w.poor.target(
-        "logs", "PutLogEvents", logGroupName="/aws/sagemaker/TrainingJobs", logStreamName="victim/algo-1-1", logEvents=[{"timestamp": 1, "message": "forged"}]), "victim"),
-    poor("poor-user", "make a user", "CreateUser", iam("CreateUser", UserName="mallory"), "user/mallory"),
-    poor("poor-administrator", "make itself an administrator", "AttachUserPolicy", iam("AttachUserPolicy", UserName="poor", PolicyArn=ADMINISTRATOR)),
-    poor("poor-inline", "give itself a policy", "PutUserPolicy", iam("PutUserPolicy", UserName="poor", PolicyName="all", PolicyDocument=EVERYTHING), "user/poor"),
-    poor("poor-group", "join a group", "AddUserToGroup", iam("AddUserToGroup", UserName="poor", GroupName="admins")),
-    poor("poor-owners-key", "make a key of the owner", "CreateAccessKey", iam("CreateAccessKey", UserName="owner"), "user/owner"),
-    poor("poor-disable-key", "disable the owner's key", "UpdateAccessKey", lambda w: iam("UpdateAccessKey", UserName="owner", AccessKeyId=w.keys["AccessKeyId"], Status="Inactive")(w)),
-    poor("poor-trust", "have a role trust it", "UpdateAssumeRolePolicy", iam("UpdateAssumeRolePolicy", RoleName="trainer", PolicyDocument=EVERYTHING), "role/trainer"),
-    poor("poor-role-policy", "give a role a policy", "PutRolePolicy", iam("PutRolePolicy", RoleName="trainer", PolicyName="all", PolicyDocument=EVERYTHING), "role/trainer"),
-    poor("poor-assume", "assume a role", "AssumeRole", lambda w: w.poor.form("sts", "2011-06-15", Action="AssumeRole", RoleArn="arn:aws:iam::123456789012:role/admin", RoleSessionName="attack"), "role/admin"),
-    poor("poor-campaign", "start a campaign", "CreateCampaign", lambda w: w.poor.target("trainyard", "CreateCampaign", Definition="{}")),
-    poor("poor-catalogue", "query the catalogue", "QueryCatalogue", lambda w: w.poor.target("trainyard", "QueryCatalogue", Statement="SELECT 1")),
-    poor("poor-costs", "read everybody's costs", "GetCostReport", lambda w: w.poor.target("trainyard", "GetCostReport", GroupBy="user")),
-    poor("poor-interrupt", "interrupt a job", "InterruptTrainingJob", lambda w: w.poor.target("trainyard", "InterruptTrainingJob", TrainingJobName="victim"), "victim"),
+EVERYTHING = json.dumps(
+    {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}]}
 )
 
-GROUPS = {"without a key": UNSIGNED, "wrong signatures": SIGNATURES, "presigned URLs": PRESIGNED, "temporary keys": TEMPORARY, "a user without rights": POOR}
+POOR = (
+    poor(
+        "poor-describe",
+        "read a job's hyperparameters",
+        "DescribeTrainingJob",
+        lambda w: describe(w.poor),
+        "victim",
+    ),
+    poor(
+        "poor-create",
+        "create a job",
+        "CreateTrainingJob",
+        lambda w: w.poor.target("sagemaker", "CreateTrainingJob", **CREATE),
+        "poors",
+    ),
+    poor(
+        "poor-stop",
+        "stop a job",
+        "StopTrainingJob",
+        lambda w: w.poor.target("sagemaker", "StopTrainingJob", TrainingJobName="victim"),
+        "victim",
+    ),
+    poor(
+        "poor-list",
+        "list the jobs",
+        "ListTrainingJobs",
+        lambda w: w.poor.target("sagemaker", "ListTrainingJobs"),
+    ),
+    poor("poor-get", "read an object", "GetObject", lambda w: get(w.poor), "secret/object"),
+    poor(
+        "poor-put",
+        "write an object",
+        "PutObject",
+        lambda w: w.poor.call("s3", "PUT", SECRET_OBJECT, body=b"changed"),
+        "secret/object",
+    ),
+    poor(
+        "poor-delete",
+        "delete an object",
+        "DeleteObject",
+        lambda w: w.poor.call("s3", "DELETE", SECRET_OBJECT),
+        "secret/object",
+    ),
+    poor(
+        "poor-list-bucket",
+        "list a bucket",
+        "ListObjectsV2",
+        lambda w: w.poor.call("s3", "GET", "/yard", "list-type=2"),
+    ),
+    poor(
+        "poor-log",
+        "read a job's log",
+        "FilterLogEvents",
+        lambda w: w.poor.target(
+            "logs", "FilterLogEvents", logGroupName="/aws/sagemaker/TrainingJobs"
+        ),
+    ),
+    poor(
+        "poor-forge-log",
+        "write into a job's log",
+        "PutLogEvents",
+        lambda w: w.poor.target(
+            "logs",
+            "PutLogEvents",
+            logGroupName="/aws/sagemaker/TrainingJobs",
+            logStreamName="victim/algo-1-1",
+            logEvents=[{"timestamp": 1, "message": "forged"}],
+        ),
+        "victim",
+    ),
+    poor(
+        "poor-user",
+        "make a user",
+        "CreateUser",
+        iam("CreateUser", UserName="mallory"),
+        "user/mallory",
+    ),
+    poor(
+        "poor-administrator",
+        "make itself an administrator",
+        "AttachUserPolicy",
+        iam("AttachUserPolicy", UserName="poor", PolicyArn=ADMINISTRATOR),
+    ),
+    poor(
+        "poor-inline",
+        "give itself a policy",
+        "PutUserPolicy",
+        iam("PutUserPolicy", UserName="poor", PolicyName="all", PolicyDocument=EVERYTHING),
+        "user/poor",
+    ),
+    poor(
+        "poor-group",
+        "join a group",
+        "AddUserToGroup",
+        iam("AddUserToGroup", UserName="poor", GroupName="admins"),
+    ),
+    poor(
+        "poor-owners-key",
+        "make a key of the owner",
+        "CreateAccessKey",
+        iam("CreateAccessKey", UserName="owner"),
+        "user/owner",
+    ),
+    poor(
+        "poor-disable-key",
+        "disable the owner's key",
+        "UpdateAccessKey",
+        lambda w: iam(
+            "UpdateAccessKey",
+            UserName="owner",
+            AccessKeyId=w.keys["AccessKeyId"],
+            Status="Inactive",
+        )(w),
+    ),
+    poor(
+        "poor-trust",
+        "have a role trust it",
+        "UpdateAssumeRolePolicy",
+        iam("UpdateAssumeRolePolicy", RoleName="trainer", PolicyDocument=EVERYTHING),
+        "role/trainer",
+    ),
+    poor(
+        "poor-role-policy",
+        "give a role a policy",
+        "PutRolePolicy",
+        iam("PutRolePolicy", RoleName="trainer", PolicyName="all", PolicyDocument=EVERYTHING),
+        "role/trainer",
+    ),
+    poor(
+        "poor-assume",
+        "assume a role",
+        "AssumeRole",
+        lambda w: w.poor.form(
+            "sts",
+            "2011-06-15",
+            Action="AssumeRole",
+            RoleArn="arn:aws:iam::123456789012:role/admin",
+            RoleSessionName="attack",
+        ),
+        "role/admin",
+    ),
+    poor(
+        "poor-campaign",
+        "start a campaign",
+        "CreateCampaign",
+        lambda w: w.poor.target("trainyard", "CreateCampaign", Definition="{}"),
+    ),
+    poor(
+        "poor-catalogue",
+        "query the catalogue",
+        "QueryCatalogue",
+        lambda w: w.poor.target("trainyard", "QueryCatalogue", Statement="SELECT 1"),
+    ),
+    poor(
+        "poor-costs",
+        "read everybody's costs",
+        "GetCostReport",
+        lambda w: w.poor.target("trainyard", "GetCostReport", GroupBy="user"),
+    ),
+    poor(
+        "poor-interrupt",
+        "interrupt a job",
+        "InterruptTrainingJob",
+        lambda w: w.poor.target("trainyard", "InterruptTrainingJob", TrainingJobName="victim"),
+        "victim",
+    ),
+)
+
+GROUPS = {
+    "without a key": UNSIGNED,
+    "wrong signatures": SIGNATURES,
+    "presigned URLs": PRESIGNED,
+    "temporary keys": TEMPORARY,
+    "a user without rights": POOR,
+}
 ATTACKS = tuple(attack for group in GROUPS.values() for attack in group)

@@ -1,10 +1,15 @@
-"""Attacks as rows: what is tried, what refuses it, and where that is recorded. tests/system/test_hostile.py runs them."""
+"""Attacks as rows: what is tried, what refuses it, and where that is recorded.
+tests/system/test_hostile.py runs them."""
 
 import collections
 import dataclasses
 import json
 import os
 import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from tests.trainyard_server import Server
 
 # Where a refusal is recorded, which the test of the row looks up there.
 JOB_LOG = "job log"  # a line of the job's own log
@@ -18,28 +23,37 @@ NOWHERE = "nowhere"  # nothing was refused, so nothing is recorded: the attack c
 class Attack:
     name: str
     tried: str
-    refused: str  # a regular expression of the error that is answered, or of the text that tells of it
+    # a regular expression of the error that is answered, or of the text that tells of it
+    refused: str
     logged: str
-    # How it is tried: an expression, a script, a function; each group of attacks says what it takes.
-    attempt: object = None
-    more: tuple = ()
+    # How it is tried: an expression, a script, a function;
+    # each group of attacks says what it takes.
+    attempt: Any = None
+    more: tuple[Any, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """What became of an attack: the error as it was answered, and the record of it as it was found ("": none was found)."""
+    """What became of an attack: the error as it was answered,
+    and the record of it as it was found ("": none was found)."""
 
     answer: str
     record: str
 
 
-def check(attack, outcome):
-    assert "REACHED" not in outcome.answer, f"{attack.name}: {attack.tried} succeeded: {outcome.answer}"
-    assert re.search(attack.refused, outcome.answer), f"{attack.name}: expected {attack.refused}, found: {outcome.answer}"
-    assert attack.logged == NOWHERE or outcome.record, f"{attack.name}: not found in the {attack.logged} ({outcome.answer})"
+def check(attack: Attack, outcome: Outcome) -> None:
+    assert "REACHED" not in outcome.answer, (
+        f"{attack.name}: {attack.tried} succeeded: {outcome.answer}"
+    )
+    assert re.search(attack.refused, outcome.answer), (
+        f"{attack.name}: expected {attack.refused}, found: {outcome.answer}"
+    )
+    assert attack.logged == NOWHERE or outcome.record, (
+        f"{attack.name}: not found in the {attack.logged} ({outcome.answer})"
+    )
 
 
-def audit_records(server):
+def audit_records(server: Server) -> list[dict[str, Any]]:
     """The records of the audit log so far."""
     directory, records = os.path.join(server.data, "audit"), []
     for name in sorted(os.listdir(directory)):
@@ -48,25 +62,35 @@ def audit_records(server):
     return records
 
 
-def find_record(records, request_id, event, resource=""):
-    """The record of a denied request, when it names the operation and a resource whose ARN has that text; "" when there is none."""
+def find_record(
+    records: Iterable[dict[str, Any]], request_id: str, event: str, resource: str = ""
+) -> str:
+    """The record of a denied request, when it names the operation and a resource whose ARN has that
+    text; "" when there is none."""
     for record in records:
         arns = [one["ARN"] for one in record.get("resources", [])]
-        if record["requestID"] == request_id and record["eventName"] == event and (not resource or any(resource in arn for arn in arns)):
+        if (
+            record["requestID"] == request_id
+            and record["eventName"] == event
+            and (not resource or any(resource in arn for arn in arns))
+        ):
             return json.dumps(record)
     return ""
 
 
-def find_line(text, *parts):
+def find_line(text: str, *parts: str) -> str:
     """The first line that has all the parts; "" when there is none."""
     return next((line for line in text.splitlines() if all(part in line for part in parts)), "")
 
 
-def summary(groups):
+def summary(groups: Mapping[str, Sequence[Attack]]) -> str:
     """A table of counts: group -> [attacks]."""
     places = [JOB_LOG, AUDIT, SERVER_LOG, REASON, NOWHERE]
     lines = [f"{'attacks':34}{'rows':>6}" + "".join(f"{place:>15}" for place in places)]
     for group, attacks in groups.items():
         count = collections.Counter(attack.logged for attack in attacks)
-        lines.append(f"{group:34}{len(attacks):>6}" + "".join(f"{count[place] or '-':>15}" for place in places))
+        lines.append(
+            f"{group:34}{len(attacks):>6}"
+            + "".join(f"{count[place] or '-':>15}" for place in places)
+        )
     return "\n".join(lines)

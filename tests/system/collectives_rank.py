@@ -1,37 +1,75 @@
 """A rank over libtrainyard_collectives by ctypes, as any program that is not C++ would be one.
 
-    collectives_rank.py DOES LIBRARY RANK RANKS PORT SECRET DEADLINE_MS ENCRYPT     DOES is `sum`, `old` or `forever`
+collectives_rank.py DOES LIBRARY RANK RANKS PORT SECRET DEADLINE_MS ENCRYPT     DOES is `sum`,
+`old` or `forever`
 """
 
 import ctypes
 import sys
+from typing import Any
 
 
 class Join(ctypes.Structure):
-    _fields_ = [("size", ctypes.c_size_t), ("rank", ctypes.c_int), ("ranks", ctypes.c_int), ("hosts", ctypes.POINTER(ctypes.c_char_p)),
-                ("ports", ctypes.POINTER(ctypes.c_uint16)), ("secret", ctypes.c_char_p), ("join_deadline_ms", ctypes.c_int64),
-                ("silence_max_ms", ctypes.c_int64), ("deterministic", ctypes.c_int), ("plans", ctypes.c_char_p),
-                ("encrypt", ctypes.c_int), ("sockets_per_peer", ctypes.c_int), ("timeline", ctypes.c_int)]
+    _fields_ = [
+        ("size", ctypes.c_size_t),
+        ("rank", ctypes.c_int),
+        ("ranks", ctypes.c_int),
+        ("hosts", ctypes.POINTER(ctypes.c_char_p)),
+        ("ports", ctypes.POINTER(ctypes.c_uint16)),
+        ("secret", ctypes.c_char_p),
+        ("join_deadline_ms", ctypes.c_int64),
+        ("silence_max_ms", ctypes.c_int64),
+        ("deterministic", ctypes.c_int),
+        ("plans", ctypes.c_char_p),
+        ("encrypt", ctypes.c_int),
+        ("sockets_per_peer", ctypes.c_int),
+        ("timeline", ctypes.c_int),
+    ]
 
 
 class Call(ctypes.Structure):
-    _fields_ = [("size", ctypes.c_size_t), ("operation", ctypes.c_int), ("type", ctypes.c_int), ("input", ctypes.c_void_p),
-                ("output", ctypes.c_void_p), ("input_count", ctypes.c_size_t), ("output_count", ctypes.c_size_t), ("reduction", ctypes.c_int),
-                ("prescale", ctypes.c_double), ("root", ctypes.c_int), ("counts", ctypes.c_void_p), ("received_counts", ctypes.c_void_p),
-                ("name", ctypes.c_char_p)]
+    _fields_ = [
+        ("size", ctypes.c_size_t),
+        ("operation", ctypes.c_int),
+        ("type", ctypes.c_int),
+        ("input", ctypes.c_void_p),
+        ("output", ctypes.c_void_p),
+        ("input_count", ctypes.c_size_t),
+        ("output_count", ctypes.c_size_t),
+        ("reduction", ctypes.c_int),
+        ("prescale", ctypes.c_double),
+        ("root", ctypes.c_int),
+        ("counts", ctypes.c_void_p),
+        ("received_counts", ctypes.c_void_p),
+        ("name", ctypes.c_char_p),
+    ]
 
 
 ALLREDUCE, BARRIER, F32, U8, SUM, BITS_OR = 0, 8, 1, 10, 0, 6
-does, library_path, rank, ranks, port, secret, deadline_ms, encrypt = sys.argv[1:]
-rank, ranks, port = int(rank), int(ranks), int(port)
+does, library_path, rank_text, ranks_text, port_text, secret, deadline_ms, encrypt = sys.argv[1:]
+rank, ranks, port = int(rank_text), int(ranks_text), int(port_text)
 library = ctypes.CDLL(library_path)
 why = ctypes.create_string_buffer(1024)
 
 
-def join(fields_of=ctypes.sizeof(Join), plans=None):
+def join(fields_of: int = ctypes.sizeof(Join), plans: bytes | None = None) -> ctypes.c_void_p:
     hosts = (ctypes.c_char_p * ranks)(*[b"127.0.0.1"] * ranks)
     ports = (ctypes.c_uint16 * ranks)(*[port + each for each in range(ranks)])
-    given = Join(fields_of, rank, ranks, hosts, ports, secret.encode(), int(deadline_ms), 30000, 1, plans, int(encrypt), 2 if int(encrypt) else 0, 1)
+    given = Join(
+        fields_of,
+        rank,
+        ranks,
+        hosts,
+        ports,
+        secret.encode(),
+        int(deadline_ms),
+        30000,
+        1,
+        plans,
+        int(encrypt),
+        2 if int(encrypt) else 0,
+        1,
+    )
     group = ctypes.c_void_p()
     kind = library.trainyard_group_join(ctypes.byref(given), ctypes.byref(group), why)
     if kind:
@@ -39,16 +77,36 @@ def join(fields_of=ctypes.sizeof(Join), plans=None):
     return group
 
 
-def call(operation, buffer, count, type=F32, reduction=SUM, output_count=None):
-    return Call(ctypes.sizeof(Call), operation, type, ctypes.addressof(buffer), ctypes.addressof(buffer), count,
-                count if output_count is None else output_count, reduction, 0.0, 0, None, None, b"gradients")
+def call(
+    operation: int,
+    buffer: ctypes.Array,
+    count: int,
+    type: int = F32,
+    reduction: int = SUM,
+    output_count: int | None = None,
+) -> Call:
+    return Call(
+        ctypes.sizeof(Call),
+        operation,
+        type,
+        ctypes.addressof(buffer),
+        ctypes.addressof(buffer),
+        count,
+        count if output_count is None else output_count,
+        reduction,
+        0.0,
+        0,
+        None,
+        None,
+        b"gradients",
+    )
 
 
-def good(kind):
+def good(kind: int) -> None:
     assert kind == 0, why.value
 
 
-def text_of(function, group):
+def text_of(function: Any, group: ctypes.c_void_p) -> bytes:
     function.restype = ctypes.c_void_p
     text = function(group)
     said = ctypes.string_at(text)
@@ -56,10 +114,12 @@ def text_of(function, group):
     return said
 
 
-def sum_once():
+def sum_once() -> None:
     assert library.trainyard_collectives_abi() == 1
     group = join(plans=b"allreduce=tree:0-64K,ring:64K-")
-    assert library.trainyard_group_rank(group) == rank and library.trainyard_group_size(group) == ranks
+    assert (
+        library.trainyard_group_rank(group) == rank and library.trainyard_group_size(group) == ranks
+    )
     values = (ctypes.c_float * 1000)(*[float(rank + 1)] * 1000)
     one = call(ALLREDUCE, values, 1000)
     good(library.trainyard_group_run(group, ctypes.byref(one), why))
@@ -71,21 +131,49 @@ def sum_once():
     assert values[0] == ranks * ranks * (ranks + 1) / 2
 
     flags = (ctypes.c_uint8 * 3)(1 << rank, 0, 128)
-    good(library.trainyard_group_run(group, ctypes.byref(call(ALLREDUCE, flags, 3, U8, BITS_OR)), why))
+    good(
+        library.trainyard_group_run(
+            group, ctypes.byref(call(ALLREDUCE, flags, 3, U8, BITS_OR)), why
+        )
+    )
     assert list(flags) == [(1 << ranks) - 1, 0, 128], "the last of the reductions is there too"
 
-    assert library.trainyard_group_run(group, ctypes.byref(call(ALLREDUCE, values, 1000, output_count=999)), why) == 1
-    assert why.value == b"allreduce of gradients: the output holds 999 elements where 1000 are needed", why.value
-    assert library.trainyard_group_run(group, ctypes.byref(call(ALLREDUCE, values, 1000, reduction=8)), why) == 1
+    assert (
+        library.trainyard_group_run(
+            group, ctypes.byref(call(ALLREDUCE, values, 1000, output_count=999)), why
+        )
+        == 1
+    )
+    assert (
+        why.value == b"allreduce of gradients: the output holds 999 elements where 1000 are needed"
+    ), why.value
+    assert (
+        library.trainyard_group_run(
+            group, ctypes.byref(call(ALLREDUCE, values, 1000, reduction=8)), why
+        )
+        == 1
+    )
     good(library.trainyard_group_run(group, ctypes.byref(call(BARRIER, values, 0)), why))
 
     assert b"allreduce of gradients" in text_of(library.trainyard_group_timeline, group)
 
     mine, theirs = (ctypes.c_uint8 * 5)(*[rank] * 5), (ctypes.c_uint8 * 5)()
     handles = []
-    for start, buffer, step in ((library.trainyard_group_start_send, mine, 1), (library.trainyard_group_start_receive, theirs, -1)):
+    for start, buffer, step in (
+        (library.trainyard_group_start_send, mine, 1),
+        (library.trainyard_group_start_receive, theirs, -1),
+    ):
         handles.append(ctypes.c_void_p())
-        good(start(group, (rank + step) % ranks, buffer, ctypes.c_size_t(5), ctypes.byref(handles[-1]), why))
+        good(
+            start(
+                group,
+                (rank + step) % ranks,
+                buffer,
+                ctypes.c_size_t(5),
+                ctypes.byref(handles[-1]),
+                why,
+            )
+        )
     for handle in handles:
         good(library.trainyard_handle_wait(handle, why))
     assert list(theirs) == [(rank - 1) % ranks] * 5
@@ -100,7 +188,7 @@ def sum_once():
     library.trainyard_group_free(group)
 
 
-def old_program():
+def old_program() -> None:
     """Compiled before the options grew: it knows those up to `plans`."""
     group = join(Join.encrypt.offset)
     values = (ctypes.c_float * 10)(*[1.0] * 10)
@@ -108,16 +196,26 @@ def old_program():
     library.trainyard_group_free(group)
 
 
-def sum_for_ever():
-    """In registered memory where there is some; says when it is in the midst of it, and how it ended."""
+def sum_for_ever() -> None:
+    """In registered memory where there is some; says when it is in the midst of it,
+    and how it ended."""
     group = join()
     count = 100_000
     memory = ctypes.c_void_p()
-    shared = library.trainyard_group_allocate(group, ctypes.c_size_t(4 * count), ctypes.byref(memory), why) == 0
-    values = (ctypes.c_float * count).from_address(memory.value) if shared else (ctypes.c_float * count)()
+    shared = (
+        library.trainyard_group_allocate(
+            group, ctypes.c_size_t(4 * count), ctypes.byref(memory), why
+        )
+        == 0
+    )
+    values = (
+        (ctypes.c_float * count).from_address(memory.value)
+        if shared
+        else (ctypes.c_float * count)()
+    )
     one = call(ALLREDUCE, values, count)
     rounds = 0
-    while not (kind := library.trainyard_group_run(group, ctypes.byref(one), why)):
+    while not library.trainyard_group_run(group, ctypes.byref(one), why):
         rounds += 1
         if rounds == 3:
             print("works", flush=True)

@@ -1,8 +1,10 @@
-"""Trains weights that are a function of the steps alone, on two hosts that exchange a number in each, and keeps checkpoints.
+"""Trains weights that are a function of the steps alone,
+on two hosts that exchange a number in each, and keeps checkpoints.
 
   interrupted_trainer.py STEPS
 
-algo-1 writes a checkpoint every CHECKPOINT_STEPS and the weights at the end; both start from what algo-1 finds.
+algo-1 writes a checkpoint every CHECKPOINT_STEPS and the weights at the end;
+both start from what algo-1 finds.
 """
 
 import hashlib
@@ -23,7 +25,7 @@ PLACE = "/opt/ml/checkpoints"
 FIRST = os.uname().nodename == "algo-1"
 
 
-def peer():
+def peer() -> socket.socket:
     if FIRST:
         link, _ = socket.create_server(("", 7000)).accept()
     else:
@@ -37,7 +39,7 @@ def peer():
     return link
 
 
-def receive(link):
+def receive(link: socket.socket) -> int:
     number = b""
     while len(number) < 8:
         piece = link.recv(8 - len(number))
@@ -47,35 +49,45 @@ def receive(link):
     return struct.unpack("<Q", number)[0]
 
 
-def exchange(link, number):
+def exchange(link: socket.socket, number: int) -> int:
     link.sendall(struct.pack("<Q", number))
     return receive(link)
 
 
-def newest():
+def newest() -> tuple[int, list[int]]:
     """(step, weights) of the last checkpoint, which must be whole."""
-    found = [int(name.removeprefix("step-")) for name in os.listdir(PLACE) if name.startswith("step-") and "." not in name]
+    found = [
+        int(name.removeprefix("step-"))
+        for name in os.listdir(PLACE)
+        if name.startswith("step-") and "." not in name
+    ]
     if not found:
         return 0, [1, 2, 3, 4]
     with open(f"{PLACE}/step-{max(found)}", "rb") as file:
         words, _, padding = file.read().partition(b"\n")
     record = json.loads(words)
-    assert record["digest"] == hashlib.sha256(padding).hexdigest() and record["step"] == max(found), "a torn checkpoint"
+    assert record["digest"] == hashlib.sha256(padding).hexdigest() and record["step"] == max(
+        found
+    ), "a torn checkpoint"
     return record["step"], record["weights"]
 
 
-def write(step, weights):
+def write(step: int, weights: list[int]) -> None:
     padding = random.Random(step).randbytes(PADDING_BYTES)
     record = {"step": step, "weights": weights, "digest": hashlib.sha256(padding).hexdigest()}
     with open(f"{PLACE}/step-{step}.sagemaker-ignore", "wb") as file:
         file.write(json.dumps(record).encode() + b"\n" + padding)
     os.rename(f"{PLACE}/step-{step}.sagemaker-ignore", f"{PLACE}/step-{step}")
     for name in os.listdir(PLACE):
-        if name.startswith("step-") and "." not in name and int(name.removeprefix("step-")) < step - 2 * CHECKPOINT_STEPS:
+        if (
+            name.startswith("step-")
+            and "." not in name
+            and int(name.removeprefix("step-")) < step - 2 * CHECKPOINT_STEPS
+        ):
             os.unlink(f"{PLACE}/{name}")
 
 
-def main():
+def main() -> None:
     steps = int(sys.argv[1])
     link = peer()
     step, weights = newest() if FIRST else (0, [5, 6, 7, 8])
@@ -95,7 +107,7 @@ def main():
         own = pow(weights[step % 4] + step * (1 if FIRST else 2), 3, PRIME)
         weights[step % 4] = (own + theirs) % PRIME
         time.sleep(STEP_SECONDS)
-        if FIRST and step % CHECKPOINT_STEPS == 0 or FIRST and step == steps:
+        if (FIRST and step % CHECKPOINT_STEPS == 0) or (FIRST and step == steps):
             write(step, weights)
     if FIRST:
         with open("/opt/ml/model/weights.json", "w", encoding="utf-8") as file:

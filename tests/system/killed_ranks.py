@@ -1,6 +1,8 @@
-"""Ranks that are killed, in namespaces of their own, where nobody else leaves anything: what is there afterwards that was not before.
+"""Ranks that are killed, in namespaces of their own, where nobody else leaves anything:
+what is there afterwards that was not before.
 
-    unshare --mount --net --ipc --pid --fork --kill-child --mount-proc killed_ranks.py LIBRARY     prints JSON: way -> {while they work, left}
+    unshare --mount --net --ipc --pid --fork --kill-child --mount-proc killed_ranks.py LIBRARY
+    prints JSON: way -> {while they work, left}
 """
 
 import json
@@ -8,6 +10,7 @@ import os
 import signal
 import subprocess
 import sys
+from typing import Any
 
 RANK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "collectives_rank.py")
 RANKS = 3
@@ -17,13 +20,14 @@ APART = ["unshare", "--pid", "--fork", "--kill-child"]
 WAYS = {"shared memory": ([], "0"), "tcp": (APART, "0"), "tls, two sockets": (APART, "1")}
 
 
-def lines(path):
+def lines(path: str) -> list[str]:
     with open(path, encoding="utf-8") as file:
         return file.read().splitlines()[1:]
 
 
-def memory_files():
-    """Memory without a name in the file system, by process and by how it is held; and which of it several processes map."""
+def memory_files() -> dict[str, set[Any]]:
+    """Memory without a name in the file system, by process and by how it is held;
+    and which of it several processes map."""
     held, mapped = set(), {}
     for process in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -38,41 +42,74 @@ def memory_files():
                         mapped.setdefault(line.split()[4], set()).add(process)
         except OSError:
             continue  # it has ended
-    return {"memory without a name": held, "memory of several processes": {inode for inode, by in mapped.items() if len(by) > 1}}
+    return {
+        "memory without a name": held,
+        "memory of several processes": {inode for inode, by in mapped.items() if len(by) > 1},
+    }
 
 
-def picture():
+def picture() -> dict[str, set[Any]]:
     return {
         "files in /dev/shm": set(os.listdir("/dev/shm")),
         **memory_files(),
-        "memory of System V": {line for kind in ("shm", "sem", "msg") for line in lines(f"/proc/sysvipc/{kind}")},
-        "listening": {line.split()[1] for family in ("tcp", "tcp6") for line in lines(f"/proc/net/{family}") if line.split()[3] == LISTENS},
-        "datagrams": {line.split()[1] for family in ("udp", "udp6") for line in lines(f"/proc/net/{family}")},
+        "memory of System V": {
+            line for kind in ("shm", "sem", "msg") for line in lines(f"/proc/sysvipc/{kind}")
+        },
+        "listening": {
+            line.split()[1]
+            for family in ("tcp", "tcp6")
+            for line in lines(f"/proc/net/{family}")
+            if line.split()[3] == LISTENS
+        },
+        "datagrams": {
+            line.split()[1] for family in ("udp", "udp6") for line in lines(f"/proc/net/{family}")
+        },
         "local sockets": {line.split()[-1] for line in lines("/proc/net/unix")},
         "processes": {one for one in os.listdir("/proc") if one.isdigit()},
     }
 
 
-def more(after, before):
+def more(after: dict[str, set[Any]], before: dict[str, set[Any]]) -> dict[str, int]:
     return {name: len(after[name] - before[name]) for name in after if after[name] - before[name]}
 
 
-def kill_all_but_us():
+def kill_all_but_us() -> None:
     """As a machine's memory killer would: no rank hears of it before."""
     os.kill(-1, signal.SIGKILL)  # of this namespace, this process excepted
 
 
-def play(library, way, first, port):
+def play(library: str, way: str, first: int | None, port: int) -> dict[str, Any]:
     """`first`: the rank that dies before the others, while they work; none: all at once."""
     apart, encrypt = WAYS[way]
     before = picture()
-    ranks = [subprocess.Popen([*apart, sys.executable, RANK, "forever", library, str(rank), str(RANKS), str(port), "between us", "30000", encrypt],
-                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for rank in range(RANKS)]
+    ranks = [
+        subprocess.Popen(
+            [
+                *apart,
+                sys.executable,
+                RANK,
+                "forever",
+                library,
+                str(rank),
+                str(RANKS),
+                str(port),
+                "between us",
+                "30000",
+                encrypt,
+            ],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(RANKS)
+    ]
     said = [rank.stdout.readline().strip() for rank in ranks]
     working = picture()
     if first is not None:
         ranks[first].kill()
-        said += [rank.stdout.readline().strip() for number, rank in enumerate(ranks) if number != first]
+        said += [
+            rank.stdout.readline().strip() for number, rank in enumerate(ranks) if number != first
+        ]
     kill_all_but_us()
     for rank in ranks:
         rank.wait()
@@ -86,13 +123,15 @@ def play(library, way, first, port):
     return {"said": said, "working": more(working, before), "left": more(picture(), before)}
 
 
-def main():
+def main() -> None:
     subprocess.run(["mount", "-t", "tmpfs", "none", "/dev/shm"], check=True)
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     port, results = 7000, {}
     for way in WAYS:
         for first in (None, 0, RANKS - 1):
-            results[f"{way}, {'all at once' if first is None else f'rank {first} first'}"] = play(sys.argv[1], way, first, port)
+            results[f"{way}, {'all at once' if first is None else f'rank {first} first'}"] = play(
+                sys.argv[1], way, first, port
+            )
             port += RANKS
     print(json.dumps(results))
 

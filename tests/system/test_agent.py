@@ -1,19 +1,22 @@
-"""The real agent, alone: a real order, a real container in a network namespace of its own, and a small server that is
-all the agent meets. As root only."""
+"""The real agent, alone: a real order, a real container in a network namespace of its own, and a
+small server that is all the agent meets. As root only."""
 
 import io
 import json
 import os
+import pathlib
 import re
 import signal
 import subprocess
 import tarfile
 import uuid
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
-from agent_server import Store, WireServer
-from trainyard_server import ROOT, wait_for
+from tests.agent_server import Store, WireServer
+from tests.trainyard_server import ROOT, wait_for
 
 AGENT = os.path.join(ROOT, "build", "release", "bin", "trainyard-agent")
 
@@ -21,7 +24,7 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="containers need root"
 
 
 @pytest.fixture
-def namespace():
+def namespace() -> Iterator[str]:
     name = "agent-test-" + uuid.uuid4().hex[:8]
     subprocess.run(["ip", "netns", "add", name], check=True)
     for command in (["link", "set", "lo", "up"], ["addr", "add", "169.254.170.2/32", "dev", "lo"]):
@@ -31,35 +34,75 @@ def namespace():
 
 
 class Yard:
-    def __init__(self, directory, namespace):
+    def __init__(self, directory: pathlib.Path, namespace: str) -> None:
         self.directory, self.namespace = directory, namespace
         self.server = WireServer(directory / "wire.sock")
         self.store = Store({"data", "out"})
         self.agents = []
 
-    def start(self, script, host=0, hosts=1, memory_bytes=256 << 20, **spec):
+    def start(
+        self, script: str, host: int = 0, hosts: int = 1, memory_bytes: int = 256 << 20, **spec: Any
+    ) -> subprocess.Popen[bytes]:
         place = self.directory / str(host)
         place.mkdir()
         order = {
-            "version": 1, "attempt": "j7a1", "token": "t", "host": host,
-            "job": {"region": "eu-west-1", "name": "digits"}, "job_arn": "arn:aws:sagemaker:eu-west-1:123456789012:training-job/digits",
-            "account": "123456789012", "share": {"cpus": 1, "memory_bytes": memory_bytes, "gpus": 0}, "created": 0,
-            "wire_address": self.server.address, "api_address": self.store.authority,
-            "objects_endpoint": "http://" + self.store.authority, "log_stream": "digits/algo-1-1",
-            "image": {"kind": "machine", "source": "", "mounts": {}, "entrypoint": [], "environment": {}}, "outward": {},
-            "spec": {"image": "machine", "entrypoint": ["/bin/bash", "-c", script], "output_uri": "s3://out/models",
-                     "groups": [{"name": "homogeneousCluster", "instance_type": "ml.m5.large", "count": hosts}],
-                     "role_arn": "arn:aws:iam::123456789012:role/train", "request": {"TrainingJobName": "digits"}, **spec},
+            "version": 1,
+            "attempt": "j7a1",
+            "token": "t",
+            "host": host,
+            "job": {"region": "eu-west-1", "name": "digits"},
+            "job_arn": "arn:aws:sagemaker:eu-west-1:123456789012:training-job/digits",
+            "account": "123456789012",
+            "share": {"cpus": 1, "memory_bytes": memory_bytes, "gpus": 0},
+            "created": 0,
+            "wire_address": self.server.address,
+            "api_address": self.store.authority,
+            "objects_endpoint": "http://" + self.store.authority,
+            "log_stream": "digits/algo-1-1",
+            "image": {
+                "kind": "machine",
+                "source": "",
+                "mounts": {},
+                "entrypoint": [],
+                "environment": {},
+            },
+            "outward": {},
+            "spec": {
+                "image": "machine",
+                "entrypoint": ["/bin/bash", "-c", script],
+                "output_uri": "s3://out/models",
+                "groups": [
+                    {"name": "homogeneousCluster", "instance_type": "ml.m5.large", "count": hosts}
+                ],
+                "role_arn": "arn:aws:iam::123456789012:role/train",
+                "request": {"TrainingJobName": "digits"},
+                **spec,
+            },
         }
         (place / "order.json").write_text(json.dumps(order))
         (place / "hosts").write_text("127.0.0.1 localhost\n10.0.0.2 algo-1\n")
         with open(place / "agent.log", "w", encoding="utf-8") as log:
-            agent = subprocess.Popen([AGENT, "--order", place / "order.json", "--directory", place, "--network-namespace", self.namespace,
-                                      "--address", "10.0.0.2", "--host-table", place / "hosts"], stdout=log, stderr=log)
+            agent = subprocess.Popen(
+                [
+                    AGENT,
+                    "--order",
+                    place / "order.json",
+                    "--directory",
+                    place,
+                    "--network-namespace",
+                    self.namespace,
+                    "--address",
+                    "10.0.0.2",
+                    "--host-table",
+                    place / "hosts",
+                ],
+                stdout=log,
+                stderr=log,
+            )
         self.agents.append(agent)
         return agent
 
-    def finish(self, agent):
+    def finish(self, agent: subprocess.Popen[bytes]) -> dict[str, Any]:
         try:
             agent.wait(60)
         except subprocess.TimeoutExpired:
@@ -67,11 +110,14 @@ class Yard:
             raise
         return self.server.facts[-1]
 
-    def archive(self, key):
+    def archive(self, key: str) -> dict[str, bytes | None]:
         with tarfile.open(fileobj=io.BytesIO(self.store.objects["out", key])) as tar:
-            return {member.name: tar.extractfile(member).read() if member.isfile() else None for member in tar}
+            return {
+                member.name: tar.extractfile(member).read() if member.isfile() else None
+                for member in tar
+            }
 
-    def clean(self):
+    def clean(self) -> None:
         for agent in self.agents:
             if agent.poll() is None:
                 agent.send_signal(signal.SIGTERM)
@@ -80,18 +126,26 @@ class Yard:
 
 
 @pytest.fixture
-def yard(tmp_path, namespace):
+def yard(tmp_path: pathlib.Path, namespace: str) -> Iterator[Yard]:
     one = Yard(tmp_path, namespace)
     yield one
     one.clean()
 
 
-def channel(name, uri, distribution="FullyReplicated"):
-    return {"name": name, "input_mode": "File", "s3_data_type": "S3Prefix", "s3_uri": uri, "distribution": distribution,
-            "compression": "None", "record_wrapper": "None", "content_type": ""}
+def channel(name: str, uri: str, distribution: str = "FullyReplicated") -> dict[str, Any]:
+    return {
+        "name": name,
+        "input_mode": "File",
+        "s3_data_type": "S3Prefix",
+        "s3_uri": uri,
+        "distribution": distribution,
+        "compression": "None",
+        "record_wrapper": "None",
+        "content_type": "",
+    }
 
 
-def test_a_job_runs_end_to_end(yard):
+def test_a_job_runs_end_to_end(yard: Yard) -> None:
     yard.store.objects["data", "in/a.csv"] = b"1,2\n"
     yard.store.objects["data", "in/sub/b.csv"] = b"3,4\n"
     script = r"""
@@ -116,19 +170,40 @@ mkdir -p /opt/ml/model/weights /opt/ml/output/data
 echo model > /opt/ml/model/weights/w.bin
 echo out > /opt/ml/output/data/report.txt
 """
-    agent = yard.start(script, channels=[channel("train", "s3://data/in/")], environment={"MINE": "yes"},
-                       metrics=[{"name": "loss", "regex": "loss=([0-9.]+)"}])
+    agent = yard.start(
+        script,
+        channels=[channel("train", "s3://data/in/")],
+        environment={"MINE": "yes"},
+        metrics=[{"name": "loss", "regex": "loss=([0-9.]+)"}],
+    )
     last = yard.finish(agent)
     print((yard.directory / "0" / "agent.log").read_text(), yard.server.lines)
     assert agent.returncode == 0
-    assert yard.server.states() == ["preparing", "downloading", "running", "draining", "uploading", "finished"]
+    assert yard.server.states() == [
+        "preparing",
+        "downloading",
+        "running",
+        "draining",
+        "uploading",
+        "finished",
+    ]
     lines = yard.server.lines
     assert lines[0] == "algo-1"
-    for line in ["1,2", "3,4", '[{"prefix":"s3://data/in/"},"a.csv","sub/b.csv"]', "10.0.0.2 algo-1", "epoch 1\tloss=0.5", "stderr too",
-                 "http://169.254.170.2:4566 http://169.254.170.2:4566 digits yes"]:
+    for line in [
+        "1,2",
+        "3,4",
+        '[{"prefix":"s3://data/in/"},"a.csv","sub/b.csv"]',
+        "10.0.0.2 algo-1",
+        "epoch 1\tloss=0.5",
+        "stderr too",
+        "http://169.254.170.2:4566 http://169.254.170.2:4566 digits yes",
+    ]:
         assert line in lines
     resources = json.loads(next(line for line in lines if "network_interface_name" in line))
-    assert resources["current_host"] == "algo-1" and resources["current_group_name"] == "homogeneousCluster"
+    assert (
+        resources["current_host"] == "algo-1"
+        and resources["current_group_name"] == "homogeneousCluster"
+    )
     keys = json.loads(next(line for line in lines if "AccessKeyId" in line))
     assert keys["AccessKeyId"] == "AKIATEST" and keys["RoleArn"].endswith("role/train")
     assert lines.count("1,2") == 2  # from the channel, and through the relay
@@ -137,37 +212,58 @@ echo out > /opt/ml/output/data/report.txt
     assert last["model_uri"] == "s3://out/models/digits/output/model.tar.gz"
     assert last["output_uri"] == "s3://out/models/digits/output/output.tar.gz"
     assert last["lines_before"] == len(lines)
-    assert yard.archive("models/digits/output/model.tar.gz") == {"weights": None, "weights/w.bin": b"model\n"}
+    assert yard.archive("models/digits/output/model.tar.gz") == {
+        "weights": None,
+        "weights/w.bin": b"model\n",
+    }
     assert yard.archive("models/digits/output/output.tar.gz") == {"report.txt": b"out\n"}
     left = set(os.listdir(yard.directory / "0"))
-    assert left == {"order.json", "hosts", "agent.log", "alive", "left"}, left  # "left": it ended in order
+    # "left": it ended in order
+    assert left == {"order.json", "hosts", "agent.log", "alive", "left"}, left
 
 
-def test_a_failure_is_told_in_the_users_words(yard):
-    agent = yard.start("echo kept > /opt/ml/output/data/x; echo 'no such column: price' > /opt/ml/output/failure; exit 3")
+def test_a_failure_is_told_in_the_users_words(yard: Yard) -> None:
+    agent = yard.start(
+        "echo kept > /opt/ml/output/data/x; echo 'no such column: price' > /opt/ml/output/failure;"
+        " exit 3"
+    )
     last = yard.finish(agent)
-    assert (last["state"], last["fault"], last["exit_code"], last["message"]) == ("failed", "algorithm", 3, "no such column: price")
+    assert (last["state"], last["fault"], last["exit_code"], last["message"]) == (
+        "failed",
+        "algorithm",
+        3,
+        "no such column: price",
+    )
     assert list(yard.store.objects) == [("out", "models/digits/output/output.tar.gz")]
 
 
-def test_without_a_failure_file_the_last_lines_say_why(yard):
+def test_without_a_failure_file_the_last_lines_say_why(yard: Yard) -> None:
     last = yard.finish(yard.start("echo Traceback; echo 'ValueError: bad'; exit 1"))
     assert last["message"] == "Traceback\nValueError: bad"
 
 
-def test_a_failure_file_that_is_a_link_is_not_followed(yard):
+def test_a_failure_file_that_is_a_link_is_not_followed(yard: Yard) -> None:
     last = yard.finish(yard.start("ln -s /etc/shadow /opt/ml/output/failure; exit 1"))
     assert "root:" not in last["message"]
 
 
-def test_out_of_memory_is_named_with_its_limit(yard):
-    last = yard.finish(yard.start("x=$(head -c 300000000 /dev/zero | tr '\\0' x); echo ${#x}", memory_bytes=64 << 20))
+def test_out_of_memory_is_named_with_its_limit(yard: Yard) -> None:
+    last = yard.finish(
+        yard.start(
+            "x=$(head -c 300000000 /dev/zero | tr '\\0' x); echo ${#x}", memory_bytes=64 << 20
+        )
+    )
     assert last["state"] == "failed" and last["fault"] == "algorithm"
-    assert "OutOfMemory: the memory limit of 64.0 MiB, 1/128 of ml.m5.large was hit" in last["message"]
+    assert (
+        "OutOfMemory: the memory limit of 64.0 MiB, 1/128 of ml.m5.large was hit" in last["message"]
+    )
 
 
-def test_a_stop_gives_grace_then_uploads(yard):
-    agent = yard.start("trap 'echo saving; echo m > /opt/ml/model/m; exit 0' TERM; echo ready; while :; do sleep 0.1; done")
+def test_a_stop_gives_grace_then_uploads(yard: Yard) -> None:
+    agent = yard.start(
+        "trap 'echo saving; echo m > /opt/ml/model/m; exit 0' TERM; echo ready; while :; do sleep"
+        " 0.1; done"
+    )
     wait_for(lambda: "ready" in yard.server.lines, "the process to run")
     yard.server.stop()
     last = yard.finish(agent)
@@ -175,8 +271,10 @@ def test_a_stop_gives_grace_then_uploads(yard):
     assert yard.archive("models/digits/output/model.tar.gz") == {"m": b"m\n"}
 
 
-def test_a_process_that_ignores_the_stop_is_killed_and_its_model_kept(yard):
-    agent = yard.start("trap '' TERM; echo m > /opt/ml/model/m; echo ready; while :; do sleep 0.1; done")
+def test_a_process_that_ignores_the_stop_is_killed_and_its_model_kept(yard: Yard) -> None:
+    agent = yard.start(
+        "trap '' TERM; echo m > /opt/ml/model/m; echo ready; while :; do sleep 0.1; done"
+    )
     wait_for(lambda: "ready" in yard.server.lines, "the process to run")
     yard.server.stop(grace_seconds=1)
     last = yard.finish(agent)
@@ -184,31 +282,47 @@ def test_a_process_that_ignores_the_stop_is_killed_and_its_model_kept(yard):
     assert yard.archive("models/digits/output/model.tar.gz") == {"m": b"m\n"}
 
 
-def test_a_refused_agent_kills_and_leaves(yard):
+def test_a_refused_agent_kills_and_leaves(yard: Yard) -> None:
     yard.server.refuse = "the token is old"
     agent = yard.start("echo never")
     agent.wait(30)
     assert yard.server.facts == [] and yard.server.lines == []
 
 
-def test_the_server_may_be_away(yard):
-    agent = yard.start("echo before; while [ ! -e /opt/ml/model/go ]; do sleep 0.05; done; echo while away; exit 0")
+def test_the_server_may_be_away(yard: Yard) -> None:
+    agent = yard.start(
+        "echo before; while [ ! -e /opt/ml/model/go ]; do sleep 0.05; done; echo while away; exit 0"
+    )
     wait_for(lambda: "before" in yard.server.lines, "the process to run")
     yard.server.go_away()
     # As the agent sees it: a job's volume is mounted for its agent only.
     open(f"/proc/{agent.pid}/root{yard.directory}/0/ml/model/go", "w", encoding="utf-8").close()
-    wait_for(lambda: ("out", "models/digits/output/model.tar.gz") in yard.store.objects, "the upload")
+    wait_for(
+        lambda: ("out", "models/digits/output/model.tar.gz") in yard.store.objects, "the upload"
+    )
     yard.server.open()
     last = yard.finish(agent)
     assert last["state"] == "finished"
-    assert yard.server.states() == ["preparing", "downloading", "running", "draining", "uploading", "finished"]
-    assert [line for line in yard.server.lines if not line.startswith("trainyard:")] == ["before", "while away"]
+    assert yard.server.states() == [
+        "preparing",
+        "downloading",
+        "running",
+        "draining",
+        "uploading",
+        "finished",
+    ]
+    assert [line for line in yard.server.lines if not line.startswith("trainyard:")] == [
+        "before",
+        "while away",
+    ]
     assert len(yard.server.hellos) >= 2
 
 
-def test_a_gigabyte_of_log_neither_blocks_nor_fills(yard):
+def test_a_gigabyte_of_log_neither_blocks_nor_fills(yard: Yard) -> None:
     yard.server.acknowledges_data = False
-    agent = yard.start("head -c 1000000000 /dev/zero | tr '\\0' 'x' | fold -w 1000; echo; echo done")
+    agent = yard.start(
+        "head -c 1000000000 /dev/zero | tr '\\0' 'x' | fold -w 1000; echo; echo done"
+    )
     wait_for(lambda: "draining" in yard.server.states(), "the process to end")
     spool = sum(file.stat().st_size for file in (yard.directory / "0" / "spool").iterdir())
     assert spool < 100 << 20
@@ -218,33 +332,54 @@ def test_a_gigabyte_of_log_neither_blocks_nor_fills(yard):
     last = yard.finish(agent)
     assert last["state"] == "finished"
     assert yard.server.lines[-1] == "done"
-    # Points of the host's use may go with the lines: "N bytes of log and 4 metric points were dropped here ..".
-    dropped = [line for line in yard.server.lines if re.match(r"trainyard: \d+ bytes of log.* dropped here", line)]
-    assert sum(int(line.split()[1]) for line in dropped) + sum(len(line) + 1 for line in yard.server.lines if line not in dropped) >= 1_000_000_000
+    # Points of the host's use may go with the lines: "N bytes of log and 4 metric points were
+    # dropped here ..".
+    dropped = [
+        line
+        for line in yard.server.lines
+        if re.match(r"trainyard: \d+ bytes of log.* dropped here", line)
+    ]
+    assert (
+        sum(int(line.split()[1]) for line in dropped)
+        + sum(len(line) + 1 for line in yard.server.lines if line not in dropped)
+        >= 1_000_000_000
+    )
 
 
-@pytest.mark.parametrize("uri, words", [("s3://nowhere/in", "there is no bucket nowhere"), ("s3://data/empty/", "no objects under s3://data/empty/")])
-def test_an_unreadable_channel_is_a_client_error(yard, uri, words):
+@pytest.mark.parametrize(
+    "uri, words",
+    [
+        ("s3://nowhere/in", "there is no bucket nowhere"),
+        ("s3://data/empty/", "no objects under s3://data/empty/"),
+    ],
+)
+def test_an_unreadable_channel_is_a_client_error(yard: Yard, uri: str, words: str) -> None:
     last = yard.finish(yard.start("echo never", channels=[channel("train", uri)]))
     assert (last["state"], last["fault"]) == ("failed", "client")
     assert last["message"].startswith("Data download failed: channel train: " + words)
 
 
-def test_traversal_in_keys_is_refused(yard):
+def test_traversal_in_keys_is_refused(yard: Yard) -> None:
     yard.store.objects["data", "in/../../../evil"] = b"x"
     last = yard.finish(yard.start("echo never", channels=[channel("train", "s3://data/in/")]))
     assert last["fault"] == "client" and "would lead out of its place" in last["message"]
 
 
-def test_a_program_that_is_not_there(yard):
+def test_a_program_that_is_not_there(yard: Yard) -> None:
     last = yard.finish(yard.start("", entrypoint=["/no/such/program"]))
     assert (last["state"], last["fault"]) == ("failed", "client")
 
 
-def test_two_hosts_make_one_model(yard):
-    second = yard.start("echo two > /opt/ml/model/same; echo b > /opt/ml/model/b; echo o > /opt/ml/output/data/o", host=1, hosts=2)
+def test_two_hosts_make_one_model(yard: Yard) -> None:
+    second = yard.start(
+        "echo two > /opt/ml/model/same; echo b > /opt/ml/model/b; echo o > /opt/ml/output/data/o",
+        host=1,
+        hosts=2,
+    )
     yard.finish(second)
-    staged = next(fact["staged_model"] for fact in yard.server.facts if fact["state"] == "uploading")
+    staged = next(
+        fact["staged_model"] for fact in yard.server.facts if fact["state"] == "uploading"
+    )
     yard.server.facts.clear()
     yard.server.state_acknowledged = yard.server.data_acknowledged = 0
     first = yard.start("echo one > /opt/ml/model/same", host=0, hosts=2)
@@ -252,21 +387,43 @@ def test_two_hosts_make_one_model(yard):
     yard.server.drained([staged])
     last = yard.finish(first)
     assert last["state"] == "finished"
-    assert yard.archive("models/digits/output/model.tar.gz") == {"same": b"one\n", "same.algo-2": b"two\n", "b": b"b\n"}
+    assert yard.archive("models/digits/output/model.tar.gz") == {
+        "same": b"one\n",
+        "same.algo-2": b"two\n",
+        "b": b"b\n",
+    }
     assert yard.archive("models/digits/output/output.tar.gz") == {"o": b"o\n"}
-    assert any("/opt/ml/model/same of algo-2 was kept as same.algo-2" in line for line in yard.server.lines)
-    assert set(yard.store.objects) == {("out", "models/digits/output/model.tar.gz"), ("out", "models/digits/output/output.tar.gz")}
+    assert any(
+        "/opt/ml/model/same of algo-2 was kept as same.algo-2" in line for line in yard.server.lines
+    )
+    assert set(yard.store.objects) == {
+        ("out", "models/digits/output/model.tar.gz"),
+        ("out", "models/digits/output/output.tar.gz"),
+    }
 
 
-def test_an_agent_that_died_is_told_so_by_its_successor(yard):
+def test_an_agent_that_died_is_told_so_by_its_successor(yard: Yard) -> None:
     agent = yard.start("echo ready; sleep 1000")
     wait_for(lambda: "ready" in yard.server.lines, "the process to run")
     agent.kill()
     agent.wait()
     place = yard.directory / "0"
     order = place / "order.json"
-    again = subprocess.Popen([AGENT, "--order", order, "--directory", place, "--network-namespace", yard.namespace,
-                              "--address", "10.0.0.2", "--host-table", place / "hosts"])
+    again = subprocess.Popen(
+        [
+            AGENT,
+            "--order",
+            order,
+            "--directory",
+            place,
+            "--network-namespace",
+            yard.namespace,
+            "--address",
+            "10.0.0.2",
+            "--host-table",
+            place / "hosts",
+        ]
+    )
     yard.agents.append(again)
     last = yard.finish(again)
     assert (last["state"], last["fault"]) == ("failed", "lost")

@@ -1,27 +1,31 @@
-"""The server is killed in the middle of an array, again and again, at instants drawn from a seed: nothing is lost, and
-nothing runs twice.
+"""The server is killed in the middle of an array, again and again, at instants drawn from a seed:
+nothing is lost, and nothing runs twice.
 
-Each child writes a line with its index and attempt into a pipe that this test reads, and one into its log. After the last
-child there is exactly one of each for every index, and the ledger knows of one attempt each. An attempt may only be lost
-where its agent was killed, and nobody kills agents here.
+Each child writes a line with its index and attempt into a pipe that this test reads, and one into
+its log. After the last child there is exactly one of each for every index, and the ledger knows of
+one attempt each. An attempt may only be lost where its agent was killed,
+and nobody kills agents here.
 
-A few hundred children by default; `./yard test --array-kills` is what the product promises, with 10,000, and writes
-tests/results/array_kills.json.
+A few hundred children by default; `./yard test --array-kills` is what the product promises, with
+10,000, and writes tests/results/array_kills.json.
 """
 
 import collections
 import datetime
 import json
 import os
+import pathlib
 import platform
 import random
 import threading
 import time
+from typing import Any
 
 import pytest
+from botocore.client import BaseClient
 
-import trainyard_server
-from trainyard_server import wait_for
+from tests import trainyard_server
+from tests.trainyard_server import Server, wait_for
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="containers need root")
 CHILDREN = int(os.environ.get("TRAINYARD_ARRAY_CHILDREN", "150"))
@@ -29,14 +33,17 @@ KILLS = int(os.environ.get("TRAINYARD_ARRAY_KILLS", "4"))
 SEED = int(os.environ.get("TRAINYARD_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 30)
 RESULT = os.environ.get("TRAINYARD_RESULT", "")  # where to write what happened
 SECONDS_MAX = 120 + CHILDREN
-SCRIPT = "echo $AWS_BATCH_JOB_ARRAY_INDEX $AWS_BATCH_JOB_ATTEMPT > /shared/ran; echo ran $AWS_BATCH_JOB_ARRAY_INDEX"
+SCRIPT = (
+    "echo $AWS_BATCH_JOB_ARRAY_INDEX $AWS_BATCH_JOB_ATTEMPT > /shared/ran; echo ran"
+    " $AWS_BATCH_JOB_ARRAY_INDEX"
+)
 
 
 class Witness:
-    """Reads what the children write into a pipe, which nothing of ours touches. Files of the machine are mounted read-only,
-    and a pipe may be written all the same."""
+    """Reads what the children write into a pipe, which nothing of ours touches. Files of the
+    machine are mounted read-only, and a pipe may be written all the same."""
 
-    def __init__(self, directory):
+    def __init__(self, directory: str | os.PathLike[str]) -> None:
         path = os.path.join(directory, "ran")
         os.mkfifo(path)
         os.chmod(path, 0o666)
@@ -44,15 +51,15 @@ class Witness:
         self.text = b""
         threading.Thread(target=self.read, daemon=True).start()
 
-    def read(self):
+    def read(self) -> None:
         while True:
             self.text += os.read(self.pipe, 1 << 16)
 
-    def lines(self):
+    def lines(self) -> list[str]:
         return self.text.decode().splitlines()
 
 
-def log_lines(server):
+def log_lines(server: Server) -> list[str]:
     logs, token, lines = server.boto("logs"), {}, []
     while True:
         page = logs.filter_log_events(logGroupName="/aws/batch/job", **token)
@@ -62,7 +69,7 @@ def log_lines(server):
         token = {"nextToken": page["nextToken"]}
 
 
-def children(batch, array):
+def children(batch: BaseClient, array: str) -> dict[int, dict[str, Any]]:
     """index -> how the child ended, of all that have."""
     found = {}
     for status in ("SUCCEEDED", "FAILED"):
@@ -77,13 +84,15 @@ def children(batch, array):
 
 
 @pytest.mark.parametrize("reuse", [False, True], ids=["a-host-each", "hosts-used-again"])
-def test_a_server_that_is_killed_amid_an_array(tmp_path, reuse):
+def test_a_server_that_is_killed_amid_an_array(tmp_path: pathlib.Path, reuse: bool) -> None:
     print(f"\nTRAINYARD_SEED={SEED}")
     draw = random.Random(SEED)
     shared = tmp_path / "shared"
     shared.mkdir()
     witness = Witness(shared)
-    server = trainyard_server.Server(tmp_path / "data", f"""
+    server = trainyard_server.Server(
+        tmp_path / "data",
+        f"""
 [[machine]]
 name = "box"
 cpus = 32.0
@@ -92,21 +101,56 @@ memory_gib = 64.0
 [images."shared"]
 runtime = "machine"
 mounts = {{"/shared" = "{shared}"}}
-""").start()
+""",
+    ).start()
     try:
         batch = server.boto("batch")
         environment = batch.create_compute_environment(
-            computeEnvironmentName="all", type="MANAGED", computeResources={"type": "EC2", "minvCpus": 0, "maxvCpus": 32, "instanceTypes": ["optimal"]})
-        batch.create_job_queue(jobQueueName="queue", priority=1, tags={"trainyard:reuse-hosts": str(reuse).lower()},
-                               computeEnvironmentOrder=[{"order": 1, "computeEnvironment": environment["computeEnvironmentArn"]}])
-        batch.register_job_definition(jobDefinitionName="child", type="container", containerProperties={
-            "image": "shared", "command": ["/bin/sh", "-c", SCRIPT], "resourceRequirements": [{"type": "VCPU", "value": "1"}, {"type": "MEMORY", "value": "64"}]})
-        array = batch.submit_job(jobName="array", jobQueue="queue", jobDefinition="child", arrayProperties={"size": CHILDREN})["jobId"]
+            computeEnvironmentName="all",
+            type="MANAGED",
+            computeResources={
+                "type": "EC2",
+                "minvCpus": 0,
+                "maxvCpus": 32,
+                "instanceTypes": ["optimal"],
+            },
+        )
+        batch.create_job_queue(
+            jobQueueName="queue",
+            priority=1,
+            tags={"trainyard:reuse-hosts": str(reuse).lower()},
+            computeEnvironmentOrder=[
+                {"order": 1, "computeEnvironment": environment["computeEnvironmentArn"]}
+            ],
+        )
+        batch.register_job_definition(
+            jobDefinitionName="child",
+            type="container",
+            containerProperties={
+                "image": "shared",
+                "command": ["/bin/sh", "-c", SCRIPT],
+                "resourceRequirements": [
+                    {"type": "VCPU", "value": "1"},
+                    {"type": "MEMORY", "value": "64"},
+                ],
+            },
+        )
+        array = batch.submit_job(
+            jobName="array",
+            jobQueue="queue",
+            jobDefinition="child",
+            arrayProperties={"size": CHILDREN},
+        )["jobId"]
         began, kills = time.monotonic(), []
         # A share of the way each, and a moment after it.
         for number in range(KILLS):
             goal = CHILDREN * (number + draw.random()) / (KILLS + 1)
-            wait_for(lambda: len(witness.lines()) >= goal, f"{goal:.0f} children to have run", SECONDS_MAX, 0.005)
+            wait_for(
+                lambda: len(witness.lines()) >= goal,
+                f"{goal:.0f} children to have run",
+                SECONDS_MAX,
+                0.005,
+            )
             time.sleep(draw.random() * 0.1)
             server.kill()
             kills.append(len(witness.lines()))
@@ -114,14 +158,17 @@ mounts = {{"/shared" = "{shared}"}}
             server.start()
         status = {}
 
-        def over():
+        def over() -> bool:
             status.update(server.boto("batch").describe_jobs(jobs=[array])["jobs"][0])
             return status["status"] in ("SUCCEEDED", "FAILED")
 
         wait_for(over, "the array to be over", SECONDS_MAX, 0.5)
         seconds = time.monotonic() - began
-        ran, wanted = collections.Counter(witness.lines()), {f"{index} 1": 1 for index in range(CHILDREN)}
-        assert not ran - collections.Counter(wanted), f"ran twice, or in a second attempt: {ran - collections.Counter(wanted)}"
+        ran = collections.Counter(witness.lines())
+        wanted = {f"{index} 1": 1 for index in range(CHILDREN)}
+        assert not ran - collections.Counter(wanted), (
+            f"ran twice, or in a second attempt: {ran - collections.Counter(wanted)}"
+        )
         assert ran == wanted, f"lost: {collections.Counter(wanted) - ran}"
         assert status["status"] == "SUCCEEDED", status
         ended = children(server.boto("batch"), array)
@@ -133,8 +180,16 @@ mounts = {{"/shared" = "{shared}"}}
             path = os.path.join(trainyard_server.ROOT, RESULT)
             results = json.load(open(path, encoding="utf-8")) if os.path.exists(path) else {}
             results["hosts used again" if reuse else "a host each"] = {
-                "date": datetime.date.today().isoformat(), "kernel": platform.release(), "cores": os.cpu_count(), "seed": SEED, "children": CHILDREN,
-                "killed_after_so_many": kills, "lost": 0, "run_twice": 0, "seconds": round(seconds, 1)}
+                "date": datetime.date.today().isoformat(),
+                "kernel": platform.release(),
+                "cores": os.cpu_count(),
+                "seed": SEED,
+                "children": CHILDREN,
+                "killed_after_so_many": kills,
+                "lost": 0,
+                "run_twice": 0,
+                "seconds": round(seconds, 1),
+            }
             with open(path, "w", encoding="utf-8") as file:
                 json.dump(results, file, indent=1)
                 file.write("\n")

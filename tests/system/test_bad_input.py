@@ -3,10 +3,10 @@
 import http.client
 import json
 import os
+import pathlib
 import re
 import subprocess
-import time
-import uuid
+from collections.abc import Callable, Iterator
 
 import botocore.auth
 import botocore.awsrequest
@@ -14,25 +14,41 @@ import botocore.credentials
 import botocore.exceptions
 import pytest
 
-import jobs
-from trainyard_server import PROGRAM, Server, wait_for
+from tests import jobs
+from tests.trainyard_server import PROGRAM, Server, wait_for
 
 SETTINGS = "[jobs]\nstop_grace_seconds = 2\n"
 
 
 @pytest.fixture(scope="module")
-def yard(start):
+def yard(start: Callable[..., Server]) -> Server:
     server = start(SETTINGS)
     server.boto("s3").create_bucket(Bucket="yard")
     return server
 
 
-def post(server, target, body, sign=True, secret=None, headers=None, method="POST", path="/", service="sagemaker"):
+def post(
+    server: Server,
+    target: str,
+    body: bytes,
+    sign: bool = True,
+    secret: str | None = None,
+    headers: dict[str, str] | None = None,
+    method: str = "POST",
+    path: str = "/",
+    service: str = "sagemaker",
+) -> tuple[int, dict[str, str], bytes]:
     """A request signed by botocore, sent as it is: (status, headers, body)."""
-    head = {"Content-Type": "application/x-amz-json-1.1"} | ({"X-Amz-Target": target} if target else {}) | (headers or {})
+    head = (
+        {"Content-Type": "application/x-amz-json-1.1"}
+        | ({"X-Amz-Target": target} if target else {})
+        | (headers or {})
+    )
     request = botocore.awsrequest.AWSRequest(method, f"http://{server.listen}{path}", head, body)
     if sign:
-        keys = botocore.credentials.Credentials(server.env["AWS_ACCESS_KEY_ID"], secret or server.env["AWS_SECRET_ACCESS_KEY"])
+        keys = botocore.credentials.Credentials(
+            server.env["AWS_ACCESS_KEY_ID"], secret or server.env["AWS_SECRET_ACCESS_KEY"]
+        )
         botocore.auth.SigV4Auth(keys, service, "us-east-1").add_auth(request)
     connection = http.client.HTTPConnection(server.listen, timeout=30)
     try:
@@ -43,12 +59,15 @@ def post(server, target, body, sign=True, secret=None, headers=None, method="POS
         connection.close()
 
 
-def alive(server):
+def alive(server: Server) -> str:
     return server.boto("sts").get_caller_identity()["Account"]
 
 
-@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"\"text\"", b"{\"TrainingJobName\": 7}", b"\xff\xfe", b"{\"a\":" * 5000, b"null"])
-def test_malformed_bodies(yard, body):
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"{", b"[]", b'"text"', b'{"TrainingJobName": 7}', b"\xff\xfe", b'{"a":' * 5000, b"null"],
+)
+def test_malformed_bodies(yard: Server, body: bytes) -> None:
     status, headers, answer = post(yard, "SageMaker.DescribeTrainingJob", body)
     assert status == 400, answer
     assert json.loads(answer)["__type"] in ("SerializationException", "ValidationException"), answer
@@ -56,14 +75,20 @@ def test_malformed_bodies(yard, body):
     assert alive(yard)
 
 
-def test_unknown_operations_are_400(yard):
+def test_unknown_operations_are_400(yard: Server) -> None:
     status, _, answer = post(yard, "SageMaker.CreateWorldPeace", b"{}")
     assert status == 400 and json.loads(answer)["__type"] == "UnknownOperationException"
-    status, _, answer = post(yard, None, b"Action=CreateWorldPeace&Version=2011-06-15", headers={"Content-Type": "application/x-www-form-urlencoded"}, service="sts")
+    status, _, answer = post(
+        yard,
+        None,
+        b"Action=CreateWorldPeace&Version=2011-06-15",
+        headers={"Content-Type": "application/x-www-form-urlencoded"},
+        service="sts",
+    )
     assert status == 400, answer
 
 
-def test_wrong_signatures(yard):
+def test_wrong_signatures(yard: Server) -> None:
     status, _, answer = post(yard, "SageMaker.ListTrainingJobs", b"{}", secret="wrong")
     assert status in (400, 403) and "signature" in json.loads(answer)["message"].lower()
     status, _, answer = post(yard, "SageMaker.ListTrainingJobs", b"{}", sign=False)
@@ -71,97 +96,153 @@ def test_wrong_signatures(yard):
     assert b"MissingAuthenticationToken" in answer
 
 
-def test_every_request_id_is_in_the_log(yard):
+def test_every_request_id_is_in_the_log(yard: Server) -> None:
     _, headers, _ = post(yard, "SageMaker.ListTrainingJobs", b"{}")
-    wait_for(lambda: headers["x-amzn-requestid"] in yard.log_text(), "the request id in the server's log", 10)
+    wait_for(
+        lambda: headers["x-amzn-requestid"] in yard.log_text(),
+        "the request id in the server's log",
+        10,
+    )
 
 
-def test_oversized_bodies(yard):
+def test_oversized_bodies(yard: Server) -> None:
     connection = http.client.HTTPConnection(yard.listen, timeout=30)
     connection.putrequest("POST", "/")
     connection.putheader("X-Amz-Target", "SageMaker.CreateTrainingJob")
     connection.putheader("Content-Length", str(1 << 40))
     connection.endheaders()
-    assert connection.getresponse().status == 403, "refused for its missing signature before its length counts"
+    assert connection.getresponse().status == 403, (
+        "refused for its missing signature before its length counts"
+    )
     connection.close()
     assert post(yard, "SageMaker.CreateTrainingJob", b" " * (5 << 20))[0] == 413
     assert alive(yard)
 
 
-def test_keys_do_not_traverse(yard):
+def test_keys_do_not_traverse(yard: Server) -> None:
     s3 = yard.boto("s3")
     for key in ("../../escaped", "a/../../../escaped", "..", "/etc/passwd", "a//b", "%2e%2e/x"):
         s3.put_object(Bucket="yard", Key=key, Body=key.encode())
         assert s3.get_object(Bucket="yard", Key=key)["Body"].read() == key.encode()
         s3.delete_object(Bucket="yard", Key=key)
-    assert not subprocess.run(["find", os.path.dirname(yard.data), "-name", "*escaped*"], capture_output=True).stdout
+    assert not subprocess.run(
+        ["find", os.path.dirname(yard.data), "-name", "*escaped*"], capture_output=True
+    ).stdout
 
 
-def test_a_channel_with_a_traversing_key_is_refused(yard):
+def test_a_channel_with_a_traversing_key_is_refused(yard: Server) -> None:
     yard.boto("s3").put_object(Bucket="yard", Key="trap/../../../escaped", Body=b"x")
-    yard.boto("sagemaker").create_training_job(**jobs.request("traversal", channels={"train": ("s3://yard/trap/", "FullyReplicated")}))
+    yard.boto("sagemaker").create_training_job(
+        **jobs.request("traversal", channels={"train": ("s3://yard/trap/", "FullyReplicated")})
+    )
     done = jobs.wait_until(yard.boto("sagemaker"), "traversal")
-    assert done["TrainingJobStatus"] == "Failed" and done["FailureReason"].startswith("ClientError") and ".." in done["FailureReason"]
+    assert (
+        done["TrainingJobStatus"] == "Failed"
+        and done["FailureReason"].startswith("ClientError")
+        and ".." in done["FailureReason"]
+    )
 
 
-def test_a_missing_bucket(yard):
+def test_a_missing_bucket(yard: Server) -> None:
     with pytest.raises(botocore.exceptions.ClientError, match="NoSuchBucket"):
         yard.boto("s3").get_object(Bucket="never-made", Key="k")
-    yard.boto("sagemaker").create_training_job(**jobs.request("no-bucket", "echo x > /opt/ml/model/x", bucket="never-made"))
+    yard.boto("sagemaker").create_training_job(
+        **jobs.request("no-bucket", "echo x > /opt/ml/model/x", bucket="never-made")
+    )
     done = jobs.wait_until(yard.boto("sagemaker"), "no-bucket")
     assert done["TrainingJobStatus"] == "Failed" and "never-made" in done["FailureReason"]
 
 
-def test_a_process_that_forks_is_bounded_and_removed(yard):
-    yard.boto("sagemaker").create_training_job(**jobs.request(
-        "forks", "(sleep 1000 &) ; (setsid sleep 1001 &); for i in 1 2 3 4 5 6 7 8 9; do (sleep 1002 &) ; done; exit 0"))
+def test_a_process_that_forks_is_bounded_and_removed(yard: Server) -> None:
+    yard.boto("sagemaker").create_training_job(
+        **jobs.request(
+            "forks",
+            "(sleep 1000 &) ; (setsid sleep 1001 &); for i in 1 2 3 4 5 6 7 8 9; do (sleep 1002 &)"
+            " ; done; exit 0",
+        )
+    )
     assert jobs.wait_until(yard.boto("sagemaker"), "forks")["TrainingJobStatus"] == "Completed"
-    assert not re.search(r"sleep 100[012]", subprocess.run(["ps", "ax"], capture_output=True, text=True).stdout)
+    assert not re.search(
+        r"sleep 100[012]", subprocess.run(["ps", "ax"], capture_output=True, text=True).stdout
+    )
 
 
-def test_a_fork_bomb_hits_its_limit(yard):
-    yard.boto("sagemaker").create_training_job(**jobs.request("bomb", "b() { b | b & }; b; sleep 2; exit 0"))
-    done = jobs.wait_until(yard.boto("sagemaker"), "bomb", seconds_max=300)  # it takes all the processor that it gets
+def test_a_fork_bomb_hits_its_limit(yard: Server) -> None:
+    yard.boto("sagemaker").create_training_job(
+        **jobs.request("bomb", "b() { b | b & }; b; sleep 2; exit 0")
+    )
+    # it takes all the processor that it gets
+    done = jobs.wait_until(yard.boto("sagemaker"), "bomb", seconds_max=300)
     assert done["TrainingJobStatus"] in ("Completed", "Failed")
     assert alive(yard)
 
 
-def test_one_that_ignores_sigterm_is_killed(yard):
+def test_one_that_ignores_sigterm_is_killed(yard: Server) -> None:
     sagemaker = yard.boto("sagemaker")
-    sagemaker.create_training_job(**jobs.request("deaf", "trap '' TERM; echo deaf; echo kept > /opt/ml/model/kept; while true; do sleep 1; done"))
+    sagemaker.create_training_job(
+        **jobs.request(
+            "deaf",
+            "trap '' TERM; echo deaf; echo kept > /opt/ml/model/kept; while true; do sleep 1; done",
+        )
+    )
     wait_for(lambda: jobs.log_lines(yard.boto("logs"), "deaf") == ["deaf"], "the process")
     sagemaker.stop_training_job(TrainingJobName="deaf")
     done = jobs.wait_until(sagemaker, "deaf", seconds_max=60)
     assert done["TrainingJobStatus"] == "Stopped"
 
 
-def test_a_flood_of_output(yard):
+def test_a_flood_of_output(yard: Server) -> None:
     """1 GB of stdout: the job ends, its last line is there, and what had to go is counted."""
     sagemaker, logs = yard.boto("sagemaker"), yard.boto("logs")
-    sagemaker.create_training_job(**jobs.request("flood", "yes 0123456789012345678901234567890123456789012345678901234567890 | head -c 1000000000; echo; echo last"))
+    sagemaker.create_training_job(
+        **jobs.request(
+            "flood",
+            "yes 0123456789012345678901234567890123456789012345678901234567890 | head -c"
+            " 1000000000; echo; echo last",
+        )
+    )
     done = jobs.wait_until(sagemaker, "flood", seconds_max=300)
     assert done["TrainingJobStatus"] == "Completed", done.get("FailureReason")
-    stream = logs.describe_log_streams(logGroupName="/aws/sagemaker/TrainingJobs", logStreamNamePrefix="flood/")["logStreams"][0]["logStreamName"]
-    tail = logs.get_log_events(logGroupName="/aws/sagemaker/TrainingJobs", logStreamName=stream, startFromHead=False, limit=10)["events"]
+    stream = logs.describe_log_streams(
+        logGroupName="/aws/sagemaker/TrainingJobs", logStreamNamePrefix="flood/"
+    )["logStreams"][0]["logStreamName"]
+    tail = logs.get_log_events(
+        logGroupName="/aws/sagemaker/TrainingJobs",
+        logStreamName=stream,
+        startFromHead=False,
+        limit=10,
+    )["events"]
     assert tail[-1]["message"] == "last"
     assert alive(yard)
 
 
-def test_binary_output(yard):
-    yard.boto("sagemaker").create_training_job(**jobs.request("binary", "head -c 100000 /dev/urandom; echo; printf 'a\\000b\\377c\\n'; echo end"))
+def test_binary_output(yard: Server) -> None:
+    yard.boto("sagemaker").create_training_job(
+        **jobs.request(
+            "binary", "head -c 100000 /dev/urandom; echo; printf 'a\\000b\\377c\\n'; echo end"
+        )
+    )
     assert jobs.wait_until(yard.boto("sagemaker"), "binary")["TrainingJobStatus"] == "Completed"
     assert jobs.log_lines(yard.boto("logs"), "binary")[-1] == "end"
 
 
-def test_out_of_memory_is_named(yard):
-    yard.boto("sagemaker").create_training_job(**jobs.request(
-        "eats", "exec python3 -c 'x = [bytearray(50_000_000) for _ in range(1_000_000)]'", instance_type="ml.t3.medium"))
+def test_out_of_memory_is_named(yard: Server) -> None:
+    yard.boto("sagemaker").create_training_job(
+        **jobs.request(
+            "eats",
+            "exec python3 -c 'x = [bytearray(50_000_000) for _ in range(1_000_000)]'",
+            instance_type="ml.t3.medium",
+        )
+    )
     done = jobs.wait_until(yard.boto("sagemaker"), "eats")
-    assert done["TrainingJobStatus"] == "Failed" and "OutOfMemory" in done["FailureReason"], done["FailureReason"]
+    assert done["TrainingJobStatus"] == "Failed" and "OutOfMemory" in done["FailureReason"], done[
+        "FailureReason"
+    ]
 
 
-def test_a_full_disk(tmp_path):
-    """Puts fail in words, what was acknowledged stays, and there is room again once something is deleted."""
+def test_a_full_disk(tmp_path: pathlib.Path) -> None:
+    """Puts fail in words, what was acknowledged stays,
+    and there is room again once something is deleted."""
     disk = tmp_path / "disk"
     disk.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=48m", "tmpfs", str(disk)], check=True)
@@ -175,7 +256,9 @@ def test_a_full_disk(tmp_path):
                 body = os.urandom(2 << 20)
                 s3.put_object(Bucket="yard", Key=f"k{number}", Body=body)
                 acknowledged[f"k{number}"] = body
-        assert re.search("full|space", caught.value.response["Error"]["Message"], re.I), caught.value
+        assert re.search("full|space", caught.value.response["Error"]["Message"], re.I), (
+            caught.value
+        )
         assert acknowledged
         for key, body in acknowledged.items():
             assert s3.get_object(Bucket="yard", Key=key)["Body"].read() == body
@@ -188,26 +271,31 @@ def test_a_full_disk(tmp_path):
         subprocess.run(["umount", "-l", str(disk)], check=True)
 
 
-def test_a_job_waits_for_exactly_what_its_sentence_says(start):
+def test_a_job_waits_for_exactly_what_its_sentence_says(start: Callable[..., Server]) -> None:
     machine = "[[machine]]\nname = 'box'\ncpus = {cpus}\nmemory_gib = 64.0\n"
     server = start(machine.format(cpus="2.0"))
     server.boto("s3").create_bucket(Bucket="yard")
     sagemaker = server.boto("sagemaker")
     sagemaker.create_training_job(**jobs.request("wide", instance_type="ml.m5.xlarge"))  # 4 vCPU
 
-    def reason():
+    def reason() -> float:
         described = sagemaker.describe_training_job(TrainingJobName="wide")
-        found = re.search(r"([\d.]+) more vCPU|at least ([\d.]+) vCPU", described["SecondaryStatusTransitions"][-1]["StatusMessage"])
-        return found and float(found[1] or found[2]) + (2.0 if found[1] else 0.0)
+        found = re.search(
+            r"([\d.]+) more vCPU|at least ([\d.]+) vCPU",
+            described["SecondaryStatusTransitions"][-1]["StatusMessage"],
+        )
+        return float(found[1] or found[2]) + (2.0 if found[1] else 0.0) if found else 0.0
 
     cpus = wait_for(reason, "a sentence that says what is missing")
-    assert sagemaker.describe_training_job(TrainingJobName="wide")["TrainingJobStatus"] == "InProgress"
+    assert (
+        sagemaker.describe_training_job(TrainingJobName="wide")["TrainingJobStatus"] == "InProgress"
+    )
     server.reload(machine.format(cpus=cpus))
     assert jobs.wait_until(sagemaker, "wide")["TrainingJobStatus"] == "Completed"
     assert cpus == 4.0
 
 
-def test_a_newer_data_directory_is_refused(tmp_path):
+def test_a_newer_data_directory_is_refused(tmp_path: pathlib.Path) -> None:
     server = Server(tmp_path / "data").start()
     server.stop()
     (tmp_path / "data" / "VERSION").write_text("999\n")
@@ -215,7 +303,7 @@ def test_a_newer_data_directory_is_refused(tmp_path):
         server.start()
 
 
-def test_a_data_directory_has_one_server(yard):
+def test_a_data_directory_has_one_server(yard: Server) -> None:
     with pytest.raises(AssertionError, match="another|holds|locked"):
         second = Server(yard.data, listen="127.0.0.1:0")
         os.rename(yard.data + "/server.json", yard.data + "/server.json.kept")
@@ -226,11 +314,11 @@ def test_a_data_directory_has_one_server(yard):
 
 
 @pytest.fixture
-def elsewhere():
+def elsewhere() -> Iterator[Callable[..., str]]:
     """Runs a command on another machine, which reaches this one at 10.231.9.1."""
     space = "trainyard-test-elsewhere"
 
-    def ip(*arguments):
+    def ip(*arguments: str) -> None:
         subprocess.run(["ip", *arguments], check=True)
 
     ip("netns", "add", space)
@@ -240,52 +328,122 @@ def elsewhere():
         ip("link", "set", "elsewhere0", "up")
         ip("-n", space, "addr", "add", "10.231.9.2/30", "dev", "eth0")
         ip("-n", space, "link", "set", "eth0", "up")
-        yield lambda *command: subprocess.run(["ip", "netns", "exec", space, *command], check=True, capture_output=True, text=True, timeout=60).stdout
+        yield (
+            lambda *command: (
+                subprocess.run(
+                    ["ip", "netns", "exec", space, *command],
+                    check=True,
+                    capture_output=True,
+                    text=True,
+                    timeout=60,
+                ).stdout
+            )
+        )
     finally:
         ip("netns", "del", space)
 
 
-def test_plain_http_is_for_this_machine_only(start, elsewhere):
+def test_plain_http_is_for_this_machine_only(
+    start: Callable[..., Server], elsewhere: Callable[..., str]
+) -> None:
     server = start(SETTINGS + "[server]\ncertificate_names = ['10.231.9.1']\n", listen="0.0.0.0:0")
     assert server.env["AWS_ENDPOINT_URL"].startswith("https://")
     port = server.listen.rsplit(":", 1)[1]
-    refused = elsewhere("curl", "--silent", "--write-out", "%{http_code}", f"http://10.231.9.1:{port}/")
+    refused = elsewhere(
+        "curl", "--silent", "--write-out", "%{http_code}", f"http://10.231.9.1:{port}/"
+    )
     assert refused.endswith("403") and "Use https://" in refused
-    assert elsewhere("curl", "--silent", "--write-out", "%{http_code}", "--cacert", server.data + "/tls/ca.pem", "--output", "/dev/null", f"https://10.231.9.1:{port}/") == "403", "not signed"
+    assert (
+        elsewhere(
+            "curl",
+            "--silent",
+            "--write-out",
+            "%{http_code}",
+            "--cacert",
+            server.data + "/tls/ca.pem",
+            "--output",
+            "/dev/null",
+            f"https://10.231.9.1:{port}/",
+        )
+        == "403"
+    ), "not signed"
     trusting = {"verify": server.data + "/tls/ca.pem"}
     # Its jobs are on this machine: they read and write its store, and call its API.
     s3 = server.boto("s3", **trusting)
     s3.create_bucket(Bucket="yard")
     s3.put_object(Bucket="yard", Key="in/word", Body=b"hello")
-    script = 'cat /opt/ml/input/data/in/word > /opt/ml/model/word; python3 -c "import os, urllib.request; urllib.request.urlopen(os.environ[\'AWS_ENDPOINT_URL\'])"; true'
+    script = (
+        'cat /opt/ml/input/data/in/word > /opt/ml/model/word; python3 -c "import os,'
+        " urllib.request; urllib.request.urlopen(os.environ['AWS_ENDPOINT_URL'])\"; true"
+    )
     request = jobs.request("reads", script, channels={"in": ("s3://yard/in/", "FullyReplicated")})
     server.boto("sagemaker", **trusting).create_training_job(**request)
     done = jobs.wait_until(server.boto("sagemaker", **trusting), "reads")
     assert done["TrainingJobStatus"] == "Completed", done
-    assert "HTTP Error 403" in "\n".join(jobs.log_lines(server.boto("logs", **trusting), "reads")), "answered, though not signed"
+    assert "HTTP Error 403" in "\n".join(
+        jobs.log_lines(server.boto("logs", **trusting), "reads")
+    ), "answered, though not signed"
 
 
-def test_a_config_with_an_unknown_key_is_refused(tmp_path):
+def test_a_config_with_an_unknown_key_is_refused(tmp_path: pathlib.Path) -> None:
     with pytest.raises(AssertionError, match="'accunt_id' is not known.*account_id"):
         Server(tmp_path / "data", "accunt_id = '1'\n").start()
 
 
 BOX = "[[machine]]\nname = 'box'\n"
 NUMBERS_OF_CONFIG = (
-    (BOX + "memory_gib = 1.0\n", "cpus"), (BOX + "cpus = 1.0\n", "memory_gib"), (BOX + "cpus = 1.0\nmemory_gib = 1.0\n", "gpus"),
-    ("[[quota]]\ninstance_type = 'ml.m5.large'\n", "count"), ("[[prices.instance]]\ntype = 'ml.m5.large'\n", "on_demand"),
-    ("[[prices.instance]]\ntype = 'ml.m5.large'\non_demand = 1.0\n", "spot"), ("[jobs]\n", "stop_grace_seconds"), ("[jobs]\n", "stalled_after_seconds"),
-    ("[storage]\n", "disk_reserve_mib"), ("[storage]\n", "upload_expiry_days"), ("[spot]\n", "notice_seconds"), ("[spot]\n", "interruptions_per_host_hour"),
-    ("[network]\n", "connections_per_job_max"), ("[[role]]\nname = 'r'\n", "max_session_seconds"),
+    (BOX + "memory_gib = 1.0\n", "cpus"),
+    (BOX + "cpus = 1.0\n", "memory_gib"),
+    (BOX + "cpus = 1.0\nmemory_gib = 1.0\n", "gpus"),
+    ("[[quota]]\ninstance_type = 'ml.m5.large'\n", "count"),
+    ("[[prices.instance]]\ntype = 'ml.m5.large'\n", "on_demand"),
+    ("[[prices.instance]]\ntype = 'ml.m5.large'\non_demand = 1.0\n", "spot"),
+    ("[jobs]\n", "stop_grace_seconds"),
+    ("[jobs]\n", "stalled_after_seconds"),
+    ("[storage]\n", "disk_reserve_mib"),
+    ("[storage]\n", "upload_expiry_days"),
+    ("[spot]\n", "notice_seconds"),
+    ("[spot]\n", "interruptions_per_host_hour"),
+    ("[network]\n", "connections_per_job_max"),
+    ("[[role]]\nname = 'r'\n", "max_session_seconds"),
 )
 
 
-@pytest.mark.parametrize(("before", "key"), NUMBERS_OF_CONFIG, ids=[key for _, key in NUMBERS_OF_CONFIG])
-def test_extreme_numbers_of_a_config_are_refused(tmp_path, before, key):
+@pytest.mark.parametrize(
+    ("before", "key"), NUMBERS_OF_CONFIG, ids=[key for _, key in NUMBERS_OF_CONFIG]
+)
+def test_extreme_numbers_of_a_config_are_refused(
+    tmp_path: pathlib.Path, before: str, key: str
+) -> None:
     """The server says which, and does not start: nothing is cast to another number."""
     file = tmp_path / "config.toml"
-    for pill in ("-9223372036854775808", "-1", "9223372036854775807", "nan", "inf", "-inf", "1e300"):
+    for pill in (
+        "-9223372036854775808",
+        "-1",
+        "9223372036854775807",
+        "nan",
+        "inf",
+        "-inf",
+        "1e300",
+    ):
         file.write_text(f"{before}{key} = {pill}\n")
-        done = subprocess.run([PROGRAM, "serve", "--data", str(tmp_path / "data"), "--listen", "127.0.0.1:0", "--config", str(file)],
-                              capture_output=True, text=True, timeout=60)
-        assert done.returncode == 1 and key in done.stderr, (file.read_text(), done.returncode, done.stderr)
+        done = subprocess.run(
+            [
+                PROGRAM,
+                "serve",
+                "--data",
+                str(tmp_path / "data"),
+                "--listen",
+                "127.0.0.1:0",
+                "--config",
+                str(file),
+            ],
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert done.returncode == 1 and key in done.stderr, (
+            file.read_text(),
+            done.returncode,
+            done.stderr,
+        )

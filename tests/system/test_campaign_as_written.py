@@ -1,18 +1,20 @@
-"""The campaign as it was first written down: an array file in S3, a Batch array job whose children read their line, and a
-SageMaker training job that each starts and watches in its line's region, by the plain AWS CLI."""
+"""The campaign as it was first written down: an array file in S3, a Batch array job whose children
+read their line, and a SageMaker training job that each starts and watches in its line's region,
+by the plain AWS CLI."""
 
 import os
+from collections.abc import Iterator
 
 import pytest
 
-import jobs
-import trainyard_server
-from trainyard_server import wait_for
+from tests import jobs, trainyard_server
+from tests.trainyard_server import Server, wait_for
 
 KEY = ("AKIAREMOTEREGION00002", "remote-secret-of-the-other-server-000002")
 REGIONS = ["us-east-1", "us-west-2", "eu-west-1", "eu-central-1"]
 
-# As the post has it, with its gaps filled: LINE from the index, the job by the CLI instead of the SDK's script.
+# As the post has it, with its gaps filled: LINE from the index,
+# the job by the CLI instead of the SDK's script.
 WRAPPER = r"""
 set -e
 aws s3 cp --only-show-errors $S3_ARRAY_FILE sage_array.txt
@@ -44,7 +46,7 @@ echo $NAME in $AWS_DEFAULT_REGION is $STATUS
 
 
 @pytest.fixture(scope="module")
-def remote(tmp_path_factory):
+def remote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     place = tmp_path_factory.mktemp("written")
     config = f"""
 account_id = "123456789012"
@@ -71,8 +73,9 @@ access_key_id = "{KEY[0]}"
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory, remote):
-    """Three regions of its own, and one that is another server. Its jobs may have today's AWS CLI."""
+def home(tmp_path_factory: pytest.TempPathFactory, remote: Server) -> Iterator[Server]:
+    """Three regions of its own, and one that is another server.
+    Its jobs may have today's AWS CLI."""
     place = tmp_path_factory.mktemp("written")
     config = f"""
 account_id = "123456789012"
@@ -85,11 +88,11 @@ cpus = 32.0  # children wait for the jobs that they start: there must be room fo
 memory_gib = 128.0
 [images."batch-orchestration"]
 runtime = "machine"
-python = "{os.path.join(trainyard_server.ROOT, 'build', 'venv')}"
+python = "{os.path.join(trainyard_server.ROOT, "build", "venv")}"
 [regions.us-west-2]
 [regions.eu-central-1]
 [regions.eu-west-1]
-endpoint = "{remote.env['AWS_ENDPOINT_URL']}"
+endpoint = "{remote.env["AWS_ENDPOINT_URL"]}"
 access_key_id = "{KEY[0]}"
 secret_access_key = "{KEY[1]}"
 """
@@ -98,39 +101,93 @@ secret_access_key = "{KEY[1]}"
     running.clean()
 
 
-def test_an_array_job_starts_and_watches_a_training_job_per_region(home, remote):
+def test_an_array_job_starts_and_watches_a_training_job_per_region(
+    home: Server, remote: Server
+) -> None:
     lines = []
     for index, region in enumerate(REGIONS):
         s3 = home.boto("s3", region_name=region)
         s3.create_bucket(Bucket=f"imagenet-{region}")
-        s3.put_object(Bucket=f"imagenet-{region}", Key="tf/records", Body=f"records of {region}\n".encode())
+        s3.put_object(
+            Bucket=f"imagenet-{region}", Key="tf/records", Body=f"records of {region}\n".encode()
+        )
         lines.append(f"{region},s3://imagenet-{region}/tf/,0.{index + 1}")
-    home.boto("s3").put_object(Bucket="imagenet-us-east-1", Key="sage_array.txt", Body="\n".join(lines).encode() + b"\n")
+    home.boto("s3").put_object(
+        Bucket="imagenet-us-east-1", Key="sage_array.txt", Body="\n".join(lines).encode() + b"\n"
+    )
 
     batch = home.boto("batch")
-    environment = batch.create_compute_environment(computeEnvironmentName="defaults", type="MANAGED", computeResources={
-        "type": "EC2", "minvCpus": 0, "maxvCpus": 4, "instanceTypes": ["optimal"], "subnets": [], "instanceRole": "r"})["computeEnvironmentArn"]
-    batch.create_job_queue(jobQueueName="grid", priority=1, computeEnvironmentOrder=[{"order": 1, "computeEnvironment": environment}])
-    batch.register_job_definition(jobDefinitionName="sagemaker-python-sdk-jobdef", type="container", containerProperties={
-        "image": "batch-orchestration", "command": ["/bin/bash", "-c", WRAPPER], "jobRoleArn": "arn:aws:iam::123456789012:role/ecsTaskExecutionRole",
-        "environment": [{"name": "S3_ARRAY_FILE", "value": "s3://imagenet-us-east-1/sage_array.txt"}],
-        "volumes": [], "mountPoints": [], "ulimits": [], "resourceRequirements": [{"type": "VCPU", "value": "0.25"}, {"type": "MEMORY", "value": "256"}]})
-    job = batch.submit_job(jobName="global-grid", jobQueue="grid", jobDefinition="sagemaker-python-sdk-jobdef", arrayProperties={"size": len(REGIONS)})["jobId"]
+    environment = batch.create_compute_environment(
+        computeEnvironmentName="defaults",
+        type="MANAGED",
+        computeResources={
+            "type": "EC2",
+            "minvCpus": 0,
+            "maxvCpus": 4,
+            "instanceTypes": ["optimal"],
+            "subnets": [],
+            "instanceRole": "r",
+        },
+    )["computeEnvironmentArn"]
+    batch.create_job_queue(
+        jobQueueName="grid",
+        priority=1,
+        computeEnvironmentOrder=[{"order": 1, "computeEnvironment": environment}],
+    )
+    batch.register_job_definition(
+        jobDefinitionName="sagemaker-python-sdk-jobdef",
+        type="container",
+        containerProperties={
+            "image": "batch-orchestration",
+            "command": ["/bin/bash", "-c", WRAPPER],
+            "jobRoleArn": "arn:aws:iam::123456789012:role/ecsTaskExecutionRole",
+            "environment": [
+                {"name": "S3_ARRAY_FILE", "value": "s3://imagenet-us-east-1/sage_array.txt"}
+            ],
+            "volumes": [],
+            "mountPoints": [],
+            "ulimits": [],
+            "resourceRequirements": [
+                {"type": "VCPU", "value": "0.25"},
+                {"type": "MEMORY", "value": "256"},
+            ],
+        },
+    )
+    job = batch.submit_job(
+        jobName="global-grid",
+        jobQueue="grid",
+        jobDefinition="sagemaker-python-sdk-jobdef",
+        arrayProperties={"size": len(REGIONS)},
+    )["jobId"]
     seen = {}
 
-    def over():
+    def over() -> bool:
         seen.update(batch.describe_jobs(jobs=[job])["jobs"][0])
         return seen["status"] in ("SUCCEEDED", "FAILED")
 
     wait_for(over, "the array to end")
     children = batch.describe_jobs(jobs=[f"{job}:{index}" for index in range(len(REGIONS))])["jobs"]
     logs = home.boto("logs")
-    said = {child["arrayProperties"]["index"]: [event["message"] for event in logs.get_log_events(
-        logGroupName="/aws/batch/job", logStreamName=child["container"]["logStreamName"], startFromHead=True)["events"]] for child in children}
+    said = {
+        child["arrayProperties"]["index"]: [
+            event["message"]
+            for event in logs.get_log_events(
+                logGroupName="/aws/batch/job",
+                logStreamName=child["container"]["logStreamName"],
+                startFromHead=True,
+            )["events"]
+        ]
+        for child in children
+    }
     assert seen["status"] == "SUCCEEDED", (seen.get("statusReason"), said)
     for index, region in enumerate(REGIONS):
         assert f"written-{index} in {region} is Completed" in said[index], said
         lines = jobs.log_lines(home.boto("logs", region_name=region), f"written-{index}")
-        assert f"records of {region}" in lines and f'{{"lr":"0.{index + 1}"}}' in "".join(lines).replace(" ", ""), lines
+        assert f"records of {region}" in lines and f'{{"lr":"0.{index + 1}"}}' in "".join(
+            lines
+        ).replace(" ", ""), lines
     # The third was the other server's, and nobody else's.
-    assert [one["TrainingJobName"] for one in remote.boto("sagemaker").list_training_jobs()["TrainingJobSummaries"]] == ["written-2"]
+    assert [
+        one["TrainingJobName"]
+        for one in remote.boto("sagemaker").list_training_jobs()["TrainingJobSummaries"]
+    ] == ["written-2"]

@@ -1,74 +1,103 @@
-"""Checkpoints and intermediate output, kept in S3 while a job runs: there again when it is started anew."""
+"""Checkpoints and intermediate output, kept in S3 while a job runs:
+there again when it is started anew."""
 
 import hashlib
 import json
 import os
 import signal
+from typing import Any
 
 import pytest
 
-import jobs
-from trainyard_server import wait_for
+from tests import jobs
+from tests.trainyard_server import Server, wait_for
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="containers need root")
 PLACE = "/opt/ml/checkpoints"
 
 
 @pytest.fixture(scope="module")
-def yard(server):
+def yard(server: Server) -> Server:
     server.boto("s3").create_bucket(Bucket="yard")
     return server
 
 
-def keys(yard, prefix):
+def keys(yard: Server, prefix: str) -> list[str]:
     listed = yard.boto("s3").list_objects_v2(Bucket="yard", Prefix=prefix)
-    return [entry["Key"][len(prefix):] for entry in listed.get("Contents", [])]
+    return [entry["Key"][len(prefix) :] for entry in listed.get("Contents", [])]
 
 
-def content(yard, key):
+def content(yard: Server, key: str) -> bytes:
     return yard.boto("s3").get_object(Bucket="yard", Key=key)["Body"].read()
 
 
-def start(yard, name, script, **more):
+def start(yard: Server, name: str, script: str, **more: Any) -> None:
     more.setdefault("CheckpointConfig", {"S3Uri": f"s3://yard/{name}"})
     yard.boto("sagemaker").create_training_job(**jobs.request(name, script, **more))
 
 
-def finish(yard, name, status="Completed"):
+def finish(yard: Server, name: str, status: str = "Completed") -> list[str]:
     done = jobs.wait_until(yard.boto("sagemaker"), name)
-    assert done["TrainingJobStatus"] == status, (done.get("FailureReason"), jobs.log_lines(yard.boto("logs"), name))
+    assert done["TrainingJobStatus"] == status, (
+        done.get("FailureReason"),
+        jobs.log_lines(yard.boto("logs"), name),
+    )
     return jobs.log_lines(yard.boto("logs"), name)
 
 
-def test_what_a_job_keeps_is_there_for_the_next(yard):
-    """Whole files while it runs, deletions, marks, nothing that is to be ignored; then all of it in another job."""
+def test_what_a_job_keeps_is_there_for_the_next(yard: Server) -> None:
+    """Whole files while it runs, deletions, marks, nothing that is to be ignored;
+    then all of it in another job."""
     yard.boto("s3").put_object(Bucket="yard", Key="keeps/older/model", Body=b"before")
-    start(yard, "keeps", f"""
+    start(
+        yard,
+        "keeps",
+        f"""
 set -e; cd {PLACE}; cat /opt/ml/input/config/checkpointconfig.json; echo; cat older/model; echo
 echo part > half.sagemaker-ignore
 head -c 3000000 /dev/zero > step-1.sagemaker-ignore; mv step-1.sagemaker-ignore step-1
 until [ -e step-1.sagemaker-uploaded ]; do sleep 0.05; done
 [ ! -e step-1.sagemaker-uploading ]; echo marked
 rm -r older; echo two > step-2; until [ ! -e step-1 ]; do sleep 0.05; done
-echo late > last; ln -s step-2 latest; chmod 600 last""", StoppingCondition={"MaxRuntimeInSeconds": 60})
-    wait_for(lambda: keys(yard, "keeps/") == ["step-1", "step-2"], "the deletion and the second step")
-    agent_view = wait_for(lambda: [path for path in attempts(yard) if os.path.exists(f"{path}/ml/checkpoints/step-2.sagemaker-uploaded")], "the mark")
+echo late > last; ln -s step-2 latest; chmod 600 last""",
+        StoppingCondition={"MaxRuntimeInSeconds": 60},
+    )
+    wait_for(
+        lambda: keys(yard, "keeps/") == ["step-1", "step-2"], "the deletion and the second step"
+    )
+    agent_view = wait_for(
+        lambda: [
+            path
+            for path in attempts(yard)
+            if os.path.exists(f"{path}/ml/checkpoints/step-2.sagemaker-uploaded")
+        ],
+        "the mark",
+    )
     os.unlink(f"{agent_view[0]}/ml/checkpoints/step-1")
     lines = finish(yard, "keeps")
-    assert json.loads(lines[0]) == {"LocalPath": PLACE} and lines[1] == "before" and "marked" in lines
-    assert [line for line in lines if "latest is not brought to s3://yard/keeps/: it is a link" in line]
+    assert (
+        json.loads(lines[0]) == {"LocalPath": PLACE} and lines[1] == "before" and "marked" in lines
+    )
+    assert [
+        line for line in lines if "latest is not brought to s3://yard/keeps/: it is a link" in line
+    ]
     assert keys(yard, "keeps/") == ["last", "step-2"], "with what came after the last look"
     described = yard.boto("sagemaker").describe_training_job(TrainingJobName="keeps")
     assert described["CheckpointConfig"] == {"S3Uri": "s3://yard/keeps"}
 
-    start(yard, "keeps-again", "cd /var/tmp/ckpt; cat last step-2; ls | wc -l; echo changed > last",
-          CheckpointConfig={"S3Uri": "s3://yard/keeps/", "LocalPath": "/var/tmp/ckpt/"})
+    start(
+        yard,
+        "keeps-again",
+        "cd /var/tmp/ckpt; cat last step-2; ls | wc -l; echo changed > last",
+        CheckpointConfig={"S3Uri": "s3://yard/keeps/", "LocalPath": "/var/tmp/ckpt/"},
+    )
     assert finish(yard, "keeps-again") == ["late", "two", "2"]
     assert content(yard, "keeps/last") == b"changed\n"
 
 
-def attempts(yard):
-    """The hosts' directories as their agents see them: a job's volume is mounted for its agent only."""
+def attempts(yard: Server) -> list[str]:
+    """The hosts' directories as their agents see them:
+    a job's volume is mounted for its agent only."""
     found = []
     for agent in yard.agents():
         with open(f"/proc/{agent}/cmdline", "rb") as file:
@@ -77,15 +106,19 @@ def attempts(yard):
     return found
 
 
-def test_a_stopped_job_keeps_its_last_word(yard):
-    start(yard, "stopped", f"trap 'echo saved > {PLACE}/last; exit 0' TERM; echo ready; while :; do sleep 0.05; done")
+def test_a_stopped_job_keeps_its_last_word(yard: Server) -> None:
+    start(
+        yard,
+        "stopped",
+        f"trap 'echo saved > {PLACE}/last; exit 0' TERM; echo ready; while :; do sleep 0.05; done",
+    )
     wait_for(lambda: "ready" in jobs.log_lines(yard.boto("logs"), "stopped"), "the job to run")
     yard.boto("sagemaker").stop_training_job(TrainingJobName="stopped")
     finish(yard, "stopped", "Stopped")
     assert content(yard, "stopped/last") == b"saved\n"
 
 
-def test_hosts_share_one_place(yard):
+def test_hosts_share_one_place(yard: Server) -> None:
     yard.boto("s3").put_object(Bucket="yard", Key="shared/algo-9", Body=b"")
     meet = """python3 -c "
 import os, socket, time
@@ -95,16 +128,23 @@ else:
         try: socket.create_connection(('algo-2', 7000)); break
         except OSError: time.sleep(0.1)
 " """
-    start(yard, "shared", f"cd {PLACE}; ls; {meet}; echo $(hostname) > $(hostname); [ $(hostname) = algo-2 ] || rm algo-9; true", hosts=2)
+    start(
+        yard,
+        "shared",
+        f"cd {PLACE}; ls; {meet}; echo $(hostname) > $(hostname); [ $(hostname) = algo-2 ] || rm"
+        " algo-9; true",
+        hosts=2,
+    )
     lines = finish(yard, "shared")
     assert lines.count("algo-9") == 2
     assert keys(yard, "shared/") == ["algo-1", "algo-2"]
     assert content(yard, "shared/algo-2") == b"algo-2\n"
 
 
-def test_a_killed_agent_leaves_whole_files(yard):
-    """A writer replaces one file again and again, each content with its own digest in it; the agent dies meanwhile. The
-    writer goes on while a file is being brought over, or after two seconds: that may fall between two of its looks."""
+def test_a_killed_agent_leaves_whole_files(yard: Server) -> None:
+    """A writer replaces one file again and again, each content with its own digest in it; the agent
+    dies meanwhile. The writer goes on while a file is being brought over, or after two seconds:
+    that may fall between two of its looks."""
     writer = f"""
 import hashlib, os, time
 os.chdir('{PLACE}')
@@ -120,7 +160,10 @@ for n in range(10**9):
         start(yard, name, f'python3 -c "{writer}"', CheckpointConfig={"S3Uri": "s3://yard/killed"})
         wait_for(lambda: "model" in keys(yard, "killed/"), "the first checkpoint")
         seen = yard.boto("s3").head_object(Bucket="yard", Key="killed/model")["ETag"]
-        wait_for(lambda: yard.boto("s3").head_object(Bucket="yard", Key="killed/model")["ETag"] != seen, "another one")
+        wait_for(
+            lambda: yard.boto("s3").head_object(Bucket="yard", Key="killed/model")["ETag"] != seen,
+            "another one",
+        )
         for agent in yard.agents():
             os.kill(agent, signal.SIGKILL)
         finish(yard, name, "Failed")
@@ -129,8 +172,13 @@ for n in range(10**9):
             assert body[:32] == hashlib.sha256(body[32:]).digest(), f"{key} is torn"
 
 
-def test_intermediate_output_is_seen_while_the_job_runs(yard):
-    start(yard, "between", "mkdir /opt/ml/output/intermediate/a; echo 1 > /opt/ml/output/intermediate/a/b; until [ -e /opt/ml/model/go ]; do sleep 0.05; done; rm -r /opt/ml/output/intermediate/a")
+def test_intermediate_output_is_seen_while_the_job_runs(yard: Server) -> None:
+    start(
+        yard,
+        "between",
+        "mkdir /opt/ml/output/intermediate/a; echo 1 > /opt/ml/output/intermediate/a/b; until [ -e"
+        " /opt/ml/model/go ]; do sleep 0.05; done; rm -r /opt/ml/output/intermediate/a",
+    )
     wait_for(lambda: keys(yard, "models/between/output/intermediate/") == ["a/b"], "the file")
     for path in attempts(yard):
         open(f"{path}/ml/model/go", "w", encoding="utf-8").close()
@@ -138,10 +186,17 @@ def test_intermediate_output_is_seen_while_the_job_runs(yard):
     assert keys(yard, "models/between/output/intermediate/") == ["a/b"]
 
 
-def test_what_cannot_be_kept_is_said(yard):
+def test_what_cannot_be_kept_is_said(yard: Server) -> None:
     start(yard, "nowhere", "true", CheckpointConfig={"S3Uri": "s3://no-such-bucket/x"})
     done = jobs.wait_until(yard.boto("sagemaker"), "nowhere")
-    assert done["FailureReason"].startswith("ClientError: Checkpoint download failed: s3://no-such-bucket/x: there is no bucket")
+    assert done["FailureReason"].startswith(
+        "ClientError: Checkpoint download failed: s3://no-such-bucket/x: there is no bucket"
+    )
     for path in ("checkpoints", "/opt/ml", "/opt/ml/input/x", "/a/../b", "/proc/1"):
         with pytest.raises(yard.boto("sagemaker").exceptions.ClientError, match="LocalPath"):
-            start(yard, "refused", "true", CheckpointConfig={"S3Uri": "s3://yard/x", "LocalPath": path})
+            start(
+                yard,
+                "refused",
+                "true",
+                CheckpointConfig={"S3Uri": "s3://yard/x", "LocalPath": path},
+            )

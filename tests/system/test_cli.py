@@ -1,77 +1,122 @@
-"""The command line against a live server: what people type, what they see, what their scripts get."""
+"""The command line against a live server: what people type, what they see,
+what their scripts get."""
 
 import json
 import os
+import pathlib
 import re
 import signal
 import subprocess
 import time
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
-import jobs
-import trainyard_server
+from tests import jobs, trainyard_server
+from tests.trainyard_server import Server
 
 WAIT = trainyard_server.WAIT_SECONDS_MAX
 
 
 @pytest.fixture(scope="module")
-def server(start):
-    one = start("[jobs]\nstop_grace_seconds = 3\n\n[prices]\ncurrency = \"EUR\"\n\n[[prices.instance]]\n"
-                "type = \"ml.t3.medium\"\non_demand = 3600.0\nspot = 900.0\n")
+def server(start: Callable[..., Server]) -> Server:
+    one = start(
+        '[jobs]\nstop_grace_seconds = 3\n\n[prices]\ncurrency = "EUR"\n\n[[prices.instance]]\n'
+        'type = "ml.t3.medium"\non_demand = 3600.0\nspot = 900.0\n'
+    )
     one.boto("s3").create_bucket(Bucket="yard")
     return one
 
 
 @pytest.fixture(scope="module")
-def yard(server):
+def yard(server: Server) -> Callable[..., str]:
     """yard("jobs", "--json") -> what was printed."""
 
-    def run(*arguments, code=0, environment=None, **more):
-        done = subprocess.run([trainyard_server.PROGRAM, *arguments], env=server.environment() | (environment or {}),
-                              capture_output=True, text=True, timeout=WAIT, stdin=subprocess.DEVNULL, **more)
-        assert done.returncode == code, f"trainyard {' '.join(arguments)}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+    def run(
+        *arguments: str, code: int = 0, environment: dict[str, str] | None = None, **more: Any
+    ) -> str:
+        done = subprocess.run(
+            [trainyard_server.PROGRAM, *arguments],
+            env=server.environment() | (environment or {}),
+            capture_output=True,
+            text=True,
+            timeout=WAIT,
+            stdin=subprocess.DEVNULL,
+            **more,
+        )
+        assert done.returncode == code, (
+            f"trainyard {' '.join(arguments)}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+        )
         return done.stdout if code == 0 else done.stdout + done.stderr
 
     return run
 
 
-def submit(server, name, script="true", **more):
+def submit(server: Server, name: str, script: str = "true", **more: Any) -> None:
     server.boto("sagemaker").create_training_job(**jobs.request(name, script, **more))
 
 
-def test_a_job_is_listed_described_and_charged(server, yard):
-    submit(server, "first", "echo loss=0.5; sleep 1", hosts=2, Tags=[{"Key": "project", "Value": "digits"}],
-           AlgorithmSpecification={"MetricDefinitions": [{"Name": "loss", "Regex": "loss=([0-9.]+)"}]})
+def test_a_job_is_listed_described_and_charged(server: Server, yard: Callable[..., str]) -> None:
+    submit(
+        server,
+        "first",
+        "echo loss=0.5; sleep 1",
+        hosts=2,
+        Tags=[{"Key": "project", "Value": "digits"}],
+        AlgorithmSpecification={"MetricDefinitions": [{"Name": "loss", "Regex": "loss=([0-9.]+)"}]},
+    )
     jobs.wait_until(server.boto("sagemaker"), "first")
     line = next(line for line in yard("jobs").splitlines() if line.startswith("first "))
     assert "Completed" in line and "2 x ml.t3.medium" in line and "EUR" in line
     assert "\033" not in line, "no colours in a pipe"
 
     page = yard("describe", "first")
-    for part in ("Timeline", "Downloading", "Training", "algo-2", "loss", "0.5", "s3://yard/models/first/output/model.tar.gz", "project=digits"):
+    for part in (
+        "Timeline",
+        "Downloading",
+        "Training",
+        "algo-2",
+        "loss",
+        "0.5",
+        "s3://yard/models/first/output/model.tar.gz",
+        "project=digits",
+    ):
         assert part in page, f"{part}: {page}"
     described = json.loads(yard("describe", "first", "--json"))
     assert described["TrainingJobStatus"] == "Completed"
 
     # An instance second costs a euro: what is billed is what is charged, for each host.
     listed = {job["Name"]: job for job in json.loads(yard("jobs", "--json"))["Jobs"]}["first"]
-    assert listed["Cost"] == {"Currency": "EUR", "Amount": f"{2 * described['BillableTimeInSeconds']}.000000",
-                              "OnDemandAmount": f"{2 * described['TrainingTimeInSeconds']}.000000"}
-    for by, key in (("tag:project", "digits"), ("instance", "ml.t3.medium"), ("day", None), ("user", None), ("job", "first")):
+    assert listed["Cost"] == {
+        "Currency": "EUR",
+        "Amount": f"{2 * described['BillableTimeInSeconds']}.000000",
+        "OnDemandAmount": f"{2 * described['TrainingTimeInSeconds']}.000000",
+    }
+    for by, key in (
+        ("tag:project", "digits"),
+        ("instance", "ml.t3.medium"),
+        ("day", None),
+        ("user", None),
+        ("job", "first"),
+    ):
         report = json.loads(yard("cost", "--by", by, "--json"))
         groups = {group["Key"]: group for group in report["Groups"]}
         assert report["Currency"] == "EUR"
-        assert float(report["Total"]["Amount"]) == sum(float(group["Amount"]) for group in groups.values())
+        assert float(report["Total"]["Amount"]) == sum(
+            float(group["Amount"]) for group in groups.values()
+        )
         if key:
             assert float(groups[key]["Amount"]) >= 2 * described["BillableTimeInSeconds"]
     assert "digits" in yard("cost", "--by", "tag:project")
 
 
-def test_jobs_are_found_by_name_status_and_tag(server, yard):
+def test_jobs_are_found_by_name_status_and_tag(server: Server, yard: Callable[..., str]) -> None:
     submit(server, "other", "exit 3", Tags=[{"Key": "project", "Value": "letters"}])
     jobs.wait_until(server.boto("sagemaker"), "other")
-    names = lambda *filters: {job["Name"] for job in json.loads(yard("jobs", "--json", *filters))["Jobs"]}
+    names = lambda *filters: {
+        job["Name"] for job in json.loads(yard("jobs", "--json", *filters))["Jobs"]
+    }
     assert names("--name", "othe") == {"other"}
     assert names("--tag", "project=letters") == {"other"}
     assert "other" in names("--status", "failed") and "other" not in names("--status", "Completed")
@@ -80,29 +125,48 @@ def test_jobs_are_found_by_name_status_and_tag(server, yard):
     assert "did you mean Failed" in yard("jobs", "--status", "Faled", code=1)
 
 
-def test_logs_of_many_hosts_are_followed_to_the_end(server, yard):
+def test_logs_of_many_hosts_are_followed_to_the_end(
+    server: Server, yard: Callable[..., str]
+) -> None:
     hosts = 3
-    submit(server, "talks", 'for i in 1 2 3; do echo "line $i of $HOSTNAME"; sleep 0.3; done; printf "\\033[2Jevil\\n"', hosts=hosts)
+    submit(
+        server,
+        "talks",
+        'for i in 1 2 3; do echo "line $i of $HOSTNAME"; sleep 0.3; done; printf "\\033[2Jevil\\n"',
+        hosts=hosts,
+    )
     out = yard("logs", "-f", "talks")
     for host in range(1, hosts + 1):
         lines = [line for line in out.splitlines() if re.match(rf"algo-{host} +\|", line)]
-        assert [line.split("| ")[1] for line in lines] == [f"line {i} of algo-{host}" for i in (1, 2, 3)] + ["?[2Jevil"], out
+        assert [line.split("| ")[1] for line in lines] == [
+            f"line {i} of algo-{host}" for i in (1, 2, 3)
+        ] + ["?[2Jevil"], out
     assert yard("logs", "talks") == out, "later as then"
     only = yard("logs", "talks", "--host", "2", "--times")
     assert "algo-2" in only and "algo-1" not in only and re.match(r"\d{4}-\d\d-\d\dT", only)
     assert yard("logs", "talks", "--since", "0s") == ""
 
 
-@pytest.mark.parametrize("script, status, code", [("true", "Completed", 0), ("echo no >&2; exit 7", "Failed", 3)])
-def test_the_exit_code_tells_the_result(server, yard, script, status, code):
+@pytest.mark.parametrize(
+    "script, status, code", [("true", "Completed", 0), ("echo no >&2; exit 7", "Failed", 3)]
+)
+def test_the_exit_code_tells_the_result(
+    server: Server, yard: Callable[..., str], script: str, status: str, code: int
+) -> None:
     name = f"ends-{code}"
     submit(server, name, script)
-    out = subprocess.run([trainyard_server.PROGRAM, "logs", "-f", name], env=server.environment(), capture_output=True, text=True, timeout=WAIT)
+    out = subprocess.run(
+        [trainyard_server.PROGRAM, "logs", "-f", name],
+        env=server.environment(),
+        capture_output=True,
+        text=True,
+        timeout=WAIT,
+    )
     assert out.returncode == code, out.stderr
     assert f"{name} {status}" in out.stderr
 
 
-def test_more_than_fifty_streams_are_followed(server, yard):
+def test_more_than_fifty_streams_are_followed(server: Server, yard: Callable[..., str]) -> None:
     """What a page of the API holds is no limit: streams of a job that has sixty hosts."""
     logs = server.boto("logs")
     submit(server, "wide", "true")
@@ -111,18 +175,26 @@ def test_more_than_fifty_streams_are_followed(server, yard):
     for host in range(2, 61):
         stream = f"wide/algo-{host}-1"
         logs.create_log_stream(logGroupName="/aws/sagemaker/TrainingJobs", logStreamName=stream)
-        logs.put_log_events(logGroupName="/aws/sagemaker/TrainingJobs", logStreamName=stream,
-                            logEvents=[{"timestamp": now - host, "message": f"I am {host}"}])
+        logs.put_log_events(
+            logGroupName="/aws/sagemaker/TrainingJobs",
+            logStreamName=stream,
+            logEvents=[{"timestamp": now - host, "message": f"I am {host}"}],
+        )
     lines = [line.split("| ")[1] for line in yard("logs", "wide").splitlines()]
     assert lines == [f"I am {host}" for host in range(60, 1, -1)], "all of them, by time"
 
 
-def test_a_file_is_submitted_with_its_data_and_followed(server, yard, tmp_path):
+def test_a_file_is_submitted_with_its_data_and_followed(
+    server: Server, yard: Callable[..., str], tmp_path: pathlib.Path
+) -> None:
     (tmp_path / "data" / "deep").mkdir(parents=True)
     (tmp_path / "data" / "deep" / "b.txt").write_text("hello from b")
     (tmp_path / "data" / ".hidden").write_text("not me")
     (tmp_path / "src").mkdir()
-    (tmp_path / "src" / "run.sh").write_text("cat /opt/ml/input/data/train/deep/b.txt; echo; ls -A /opt/ml/input/data/train; echo rate=$RATE\n")
+    (tmp_path / "src" / "run.sh").write_text(
+        "cat /opt/ml/input/data/train/deep/b.txt; echo; ls -A /opt/ml/input/data/train; echo"
+        " rate=$RATE\n"
+    )
     (tmp_path / "job.toml").write_text("""
 name = "from-file"
 image = "trainyard/machine"
@@ -134,45 +206,95 @@ environment = {RATE = 0.5}
 """)
     out = yard("submit", str(tmp_path / "job.toml"), "--follow")
     assert "upload train" in out and "100%" in out
-    assert "algo-1 | hello from b" in out and "algo-1 | deep" in out and "hidden" not in out and "rate=0.5" in out
+    assert (
+        "algo-1 | hello from b" in out
+        and "algo-1 | deep" in out
+        and "hidden" not in out
+        and "rate=0.5" in out
+    )
     assert re.search(r"^from-file Completed after ", out, re.M), out
-    assert "TrainingJobName" in yard("submit", str(tmp_path / "job.toml"), "--dry-run", "--name", "again")
+    assert "TrainingJobName" in yard(
+        "submit", str(tmp_path / "job.toml"), "--dry-run", "--name", "again"
+    )
     assert "already exists" in yard("submit", str(tmp_path / "job.toml"), code=1)
 
 
-def test_ctrl_c_leaves_the_job_alone(server, yard):
+def test_ctrl_c_leaves_the_job_alone(server: Server, yard: Callable[..., str]) -> None:
     submit(server, "stays", "echo begun; sleep 60")
-    follower = subprocess.Popen([trainyard_server.PROGRAM, "logs", "-f", "stays"], env=server.environment(), stdout=subprocess.PIPE,
-                                stderr=subprocess.PIPE, text=True)
+    follower = subprocess.Popen(
+        [trainyard_server.PROGRAM, "logs", "-f", "stays"],
+        env=server.environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     assert follower.stdout.readline() == "algo-1 | begun\n"
     follower.send_signal(signal.SIGINT)
     _, errors = follower.communicate(timeout=WAIT)
     assert follower.returncode == 130 and "stays goes on" in errors
     assert "stays" in yard("top", "--once") and "algo-1" in yard("top", "stays", "--once")
     assert "has ended: Stopped" in yard("stop", "stays", "--wait")
-    assert subprocess.run([trainyard_server.PROGRAM, "logs", "-f", "stays"], env=server.environment(), capture_output=True, timeout=WAIT).returncode == 4
+    assert (
+        subprocess.run(
+            [trainyard_server.PROGRAM, "logs", "-f", "stays"],
+            env=server.environment(),
+            capture_output=True,
+            timeout=WAIT,
+        ).returncode
+        == 4
+    )
 
 
-def test_the_local_server_is_found_without_any_setting(server):
+def test_the_local_server_is_found_without_any_setting(server: Server) -> None:
     bare = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
-    done = subprocess.run([trainyard_server.PROGRAM, "jobs", "--max", "1"], env=bare | {"TRAINYARD_DATA": server.data}, capture_output=True, text=True, timeout=WAIT)
+    done = subprocess.run(
+        [trainyard_server.PROGRAM, "jobs", "--max", "1"],
+        env=bare | {"TRAINYARD_DATA": server.data},
+        capture_output=True,
+        text=True,
+        timeout=WAIT,
+    )
     assert done.returncode == 0 and "name" in done.stdout, done.stderr
-    done = subprocess.run([trainyard_server.PROGRAM, "jobs"], env=bare | {"TRAINYARD_DATA": "/nowhere"}, capture_output=True, text=True, timeout=WAIT)
+    done = subprocess.run(
+        [trainyard_server.PROGRAM, "jobs"],
+        env=bare | {"TRAINYARD_DATA": "/nowhere"},
+        capture_output=True,
+        text=True,
+        timeout=WAIT,
+    )
     assert done.returncode == 1 and "trainyard serve" in done.stderr
 
 
-def test_a_server_is_reached_over_tls(server, yard):
+def test_a_server_is_reached_over_tls(server: Server, yard: Callable[..., str]) -> None:
     over_tls = {"AWS_ENDPOINT_URL": server.env["AWS_ENDPOINT_URL"].replace("http://", "https://")}
     assert "name" in yard("jobs", "--max", "1", environment=over_tls)
-    said = yard("jobs", code=1, environment=over_tls | {"AWS_CA_BUNDLE": "/etc/ssl/certs/ca-certificates.crt"})
+    said = yard(
+        "jobs",
+        code=1,
+        environment=over_tls | {"AWS_CA_BUNDLE": "/etc/ssl/certs/ca-certificates.crt"},
+    )
     assert "AWS_CA_BUNDLE" in said
 
 
-def test_mistakes_are_told_in_words(server, yard):
+def test_mistakes_are_told_in_words(server: Server, yard: Callable[..., str]) -> None:
     assert "did you mean `trainyard jobs`?" in yard("jbos", code=2)
     assert "which job?" in yard("describe", code=2)
-    assert "`trainyard jobs` lists them, those of Batch with the id they are named by" in yard("describe", "nothing-there", code=1)
+    assert "`trainyard jobs` lists them, those of Batch with the id they are named by" in yard(
+        "describe", "nothing-there", code=1
+    )
     yard("jobs", code=1, environment={"AWS_SECRET_ACCESS_KEY": "wrong"})
-    assert "127.0.0.1:1" in yard("jobs", code=1, environment={"AWS_ENDPOINT_URL": "http://127.0.0.1:1"})
-    for command in ("jobs", "describe", "logs", "top", "stop", "interrupt", "cost", "submit", "serve"):
+    assert "127.0.0.1:1" in yard(
+        "jobs", code=1, environment={"AWS_ENDPOINT_URL": "http://127.0.0.1:1"}
+    )
+    for command in (
+        "jobs",
+        "describe",
+        "logs",
+        "top",
+        "stop",
+        "interrupt",
+        "cost",
+        "submit",
+        "serve",
+    ):
         assert "examples:" in yard(command, "--help")

@@ -1,19 +1,22 @@
-"""The wall clock of a machine is set while jobs run, wait, and while the server is away: no job ends for it, and no
-history is turned around. libfaketime sets the clock of the server and its agents; the machine's own is left alone."""
+"""The wall clock of a machine is set while jobs run, wait, and while the server is away: no job
+ends for it, and no history is turned around. libfaketime sets the clock of the server and its
+agents; the machine's own is left alone."""
 
 import datetime
 import glob
 import json
 import os
+import pathlib
 import signal
 import subprocess
+from collections.abc import Collection, Iterator
+from typing import Any
 
 import botocore.exceptions
 import pytest
 
-import jobs
-import trainyard_server
-from trainyard_server import Server, wait_for
+from tests import jobs, trainyard_server
+from tests.trainyard_server import Server, wait_for
 
 FAKETIME = glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1")[0]
 # One machine with room for one host of ml.t3.medium.
@@ -22,48 +25,77 @@ HOUR = 3600
 
 
 class JumpingServer(Server):
-    """A server whose wall clock, with its agents', is jump()ed by the test; their monotonic clocks are the machine's."""
+    """A server whose wall clock, with its agents', is jump()ed by the test;
+    their monotonic clocks are the machine's."""
 
-    def __init__(self, data):
+    def __init__(self, data: pathlib.Path) -> None:
         self.offset_file = str(data) + ".offset"
         self.fake = {
-            "LD_PRELOAD": FAKETIME, "FAKETIME_TIMESTAMP_FILE": self.offset_file, "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-            "FAKETIME_NO_CACHE": "1", "NO_FAKE_STAT": "1", "FAKETIME_DONT_RESET": "1",
+            "LD_PRELOAD": FAKETIME,
+            "FAKETIME_TIMESTAMP_FILE": self.offset_file,
+            "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+            "FAKETIME_NO_CACHE": "1",
+            "NO_FAKE_STAT": "1",
+            "FAKETIME_DONT_RESET": "1",
         }
         self.jump(0)
-        super().__init__(data, CONFIG, behind=["env", *(f"{name}={value}" for name, value in self.fake.items())])
+        super().__init__(
+            data, CONFIG, behind=["env", *(f"{name}={value}" for name, value in self.fake.items())]
+        )
 
-    def jump(self, seconds):
+    def jump(self, seconds: float) -> None:
         """The clock is from now on so far ahead of the true time."""
         self.offset = seconds
         with open(self.offset_file + ".new", "w", encoding="utf-8") as file:
             file.write(f"{seconds:+d}\n")
         os.rename(self.offset_file + ".new", self.offset_file)
 
-    def attempts(self):
+    def attempts(self) -> list[str]:
         return os.listdir(os.path.join(self.data, "attempts"))
 
-    def now(self):
-        return datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=self.offset)
+    def now(self) -> datetime.datetime:
+        return datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=self.offset)
 
-    def describe(self, name):
+    def describe(self, name: str) -> dict[str, Any]:
         """By a client whose clock is set like the server's."""
         done = subprocess.run(
-            [trainyard_server.TODAYS_AWS, "sagemaker", "describe-training-job", "--training-job-name", name, "--output", "json"],
-            env=self.environment() | self.fake, capture_output=True, text=True, timeout=trainyard_server.WAIT_SECONDS_MAX)
+            [
+                trainyard_server.TODAYS_AWS,
+                "sagemaker",
+                "describe-training-job",
+                "--training-job-name",
+                name,
+                "--output",
+                "json",
+            ],
+            env=self.environment() | self.fake,
+            capture_output=True,
+            text=True,
+            timeout=trainyard_server.WAIT_SECONDS_MAX,
+        )
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 
-    def create(self, request):
+    def create(self, request: dict[str, Any]) -> None:
         done = subprocess.run(
-            [trainyard_server.TODAYS_AWS, "sagemaker", "create-training-job", "--cli-input-json", json.dumps(request)],
-            env=self.environment() | self.fake, capture_output=True, text=True, timeout=trainyard_server.WAIT_SECONDS_MAX)
+            [
+                trainyard_server.TODAYS_AWS,
+                "sagemaker",
+                "create-training-job",
+                "--cli-input-json",
+                json.dumps(request),
+            ],
+            env=self.environment() | self.fake,
+            capture_output=True,
+            text=True,
+            timeout=trainyard_server.WAIT_SECONDS_MAX,
+        )
         assert done.returncode == 0, done.stderr
 
-    def wait(self, name, statuses):
+    def wait(self, name: str, statuses: Collection[str]) -> dict[str, Any]:
         seen = {}
 
-        def reached():
+        def reached() -> bool:
             seen.update(self.describe(name))
             return seen["TrainingJobStatus"] in statuses or seen["SecondaryStatus"] in statuses
 
@@ -71,7 +103,7 @@ class JumpingServer(Server):
         return seen
 
 
-def sleeper(seconds):
+def sleeper(seconds: str) -> int | None:
     """The process of a job that sleeps for exactly so long; the job goes on when it is killed."""
     for path in glob.glob("/proc/[0-9]*/cmdline"):
         try:
@@ -83,28 +115,41 @@ def sleeper(seconds):
     return None
 
 
-def long_request(name, seconds, **more):
-    """Runs until its sleeper is killed; its limits are far from any minute of a test, and nearer than an hour."""
+def long_request(name: str, seconds: str, **more: Any) -> dict[str, Any]:
+    """Runs until its sleeper is killed; its limits are far from any minute of a test,
+    and nearer than an hour."""
     script = f"echo begins; sleep {seconds}; echo trained > /opt/ml/model/weights; echo ends"
-    return jobs.request(name, script, StoppingCondition={"MaxRuntimeInSeconds": 1800, "MaxWaitTimeInSeconds": 2400}, EnableManagedSpotTraining=True, **more)
+    return jobs.request(
+        name,
+        script,
+        StoppingCondition={"MaxRuntimeInSeconds": 1800, "MaxWaitTimeInSeconds": 2400},
+        EnableManagedSpotTraining=True,
+        **more,
+    )
 
 
-def instant(seconds):
-    return datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc)
+def instant(seconds: float) -> datetime.datetime:
+    return datetime.datetime.fromtimestamp(seconds, datetime.UTC)
 
 
-def check_times(job):
+def check_times(job: dict[str, Any]) -> None:
     """In order, and no second too much."""
-    created, began, ended = (instant(job[name]) for name in ("CreationTime", "TrainingStartTime", "TrainingEndTime"))
+    created, began, ended = (
+        instant(job[name]) for name in ("CreationTime", "TrainingStartTime", "TrainingEndTime")
+    )
     assert created <= began <= ended <= instant(job["LastModifiedTime"])
     phases = job["SecondaryStatusTransitions"]
     for before, after in zip(phases, phases[1:]):
-        assert instant(before["StartTime"]) <= instant(before["EndTime"]) <= instant(after["StartTime"])
+        assert (
+            instant(before["StartTime"])
+            <= instant(before["EndTime"])
+            <= instant(after["StartTime"])
+        )
     assert 0 <= job["BillableTimeInSeconds"] <= job["TrainingTimeInSeconds"] < HOUR / 2
 
 
 @pytest.fixture
-def server(tmp_path):
+def server(tmp_path: pathlib.Path) -> Iterator[JumpingServer]:
     one = JumpingServer(tmp_path / "data")
     try:
         one.start()
@@ -115,8 +160,10 @@ def server(tmp_path):
         one.clean()
 
 
-@pytest.mark.parametrize("seconds", [HOUR, -HOUR, 25 * HOUR], ids=["an hour forward", "an hour back", "a day forward"])
-def test_no_job_ends(server, seconds):
+@pytest.mark.parametrize(
+    "seconds", [HOUR, -HOUR, 25 * HOUR], ids=["an hour forward", "an hour back", "a day forward"]
+)
+def test_no_job_ends(server: JumpingServer, seconds: float) -> None:
     naps = f"86399.{os.getpid()}{abs(seconds)}"
     sagemaker = server.boto("sagemaker")
     sagemaker.create_training_job(**long_request("runs", naps))
@@ -125,10 +172,13 @@ def test_no_job_ends(server, seconds):
     assert server.describe("waits")["SecondaryStatus"] == "Starting"
 
     server.jump(seconds)
-    # Commands go on, and the loops have seen the new time, when a job that was created by it is shown.
+    # Commands go on, and the loops have seen the new time,
+    # when a job that was created by it is shown.
     server.create(jobs.request("created-after", "true"))
     after = server.describe("created-after")
-    assert abs((instant(after["CreationTime"]) - server.now()).total_seconds()) < 300, "its creation is told by the clock"
+    assert abs((instant(after["CreationTime"]) - server.now()).total_seconds()) < 300, (
+        "its creation is told by the clock"
+    )
     wait_for(lambda: "the wall clock was set" in server.log_text(), "the server to notice")
     with pytest.raises(botocore.exceptions.ClientError, match="RequestTimeTooSkewed"):
         server.boto("s3").list_buckets()
@@ -137,7 +187,9 @@ def test_no_job_ends(server, seconds):
 
     os.kill(pid, signal.SIGTERM)
     check_times(server.wait("runs", jobs.FINAL))
-    assert server.describe("runs")["TrainingJobStatus"] == "Completed", "its own keys went on working: the model is stored"
+    assert server.describe("runs")["TrainingJobStatus"] == "Completed", (
+        "its own keys went on working: the model is stored"
+    )
     os.kill(wait_for(lambda: sleeper(naps), "the next job to run"), signal.SIGTERM)
     for name in ("waits", "created-after"):
         done = server.wait(name, jobs.FINAL)
@@ -145,7 +197,7 @@ def test_no_job_ends(server, seconds):
         check_times(done)
 
 
-def test_no_job_ends_when_the_clock_is_set_while_the_server_is_away(server):
+def test_no_job_ends_when_the_clock_is_set_while_the_server_is_away(server: JumpingServer) -> None:
     naps = f"86398.{os.getpid()}"
     sagemaker = server.boto("sagemaker")
     sagemaker.create_training_job(**long_request("runs", naps))
@@ -162,7 +214,7 @@ def test_no_job_ends_when_the_clock_is_set_while_the_server_is_away(server):
     check_times(done)
 
 
-def test_a_suspended_agent_is_not_given_up(server):
+def test_a_suspended_agent_is_not_given_up(server: JumpingServer) -> None:
     naps = f"86397.{os.getpid()}"
     sagemaker = server.boto("sagemaker")
     sagemaker.create_training_job(**long_request("runs", naps))
@@ -182,7 +234,7 @@ def test_a_suspended_agent_is_not_given_up(server):
     check_times(done)
 
 
-def test_a_suspended_server_ends_no_job(server):
+def test_a_suspended_server_ends_no_job(server: JumpingServer) -> None:
     naps = f"86396.{os.getpid()}"
     sagemaker = server.boto("sagemaker")
     sagemaker.create_training_job(**long_request("runs", naps))

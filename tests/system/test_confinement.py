@@ -1,57 +1,88 @@
-"""Names of stored objects, directories of pipes and stopped jobs: where the agent writes, and what it does when a job's files are links.
-The table of attacks on what it reads is tests/hostile/files.py, which test_hostile.py runs."""
+"""Names of stored objects, directories of pipes and stopped jobs: where the agent writes, and what
+it does when a job's files are links. The table of attacks on what it reads is
+tests/hostile/files.py, which test_hostile.py runs."""
+
+import pathlib
 
 import pytest
 
-import jobs
-from hostile import files
-from trainyard_server import wait_for
+from tests import jobs
+from tests.hostile import files
+from tests.trainyard_server import Server, wait_for
 
 
 @pytest.fixture(scope="module")
-def yard(server):
+def yard(server: Server) -> Server:
     server.boto("s3").create_bucket(Bucket="yard")
     return server
 
 
 @pytest.fixture(scope="module")
-def machine(tmp_path_factory):
+def machine(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
     return files.make_hidden(tmp_path_factory.mktemp("machine"))
 
 
-BEFORE = {"up": "../../secret", "up-below": "d/../../../secret", "absolute": "/secret", "dot": "./secret", "empty": "a//b", "directory": "secret/"}
+BEFORE = {
+    "up": "../../secret",
+    "up-below": "d/../../../secret",
+    "absolute": "/secret",
+    "dot": "./secret",
+    "empty": "a//b",
+    "directory": "secret/",
+}
 
 
 @pytest.mark.parametrize("name", BEFORE)
-def test_names_of_stored_objects_lead_nowhere(yard, machine, name):
+def test_names_of_stored_objects_lead_nowhere(
+    yard: Server, machine: pathlib.Path, name: str
+) -> None:
     """Before the process: what is brought into /opt/ml has names that another program chose."""
     name, key = f"before-{name}", BEFORE[name]
     yard.boto("s3").put_object(Bucket="yard", Key=f"ckpt/{name}/{key}", Body=b"overwritten")
     sagemaker = yard.boto("sagemaker")
-    sagemaker.create_training_job(**jobs.request(name, "find /opt/ml/checkpoints", CheckpointConfig={"S3Uri": f"s3://yard/ckpt/{name}"}))
+    sagemaker.create_training_job(
+        **jobs.request(
+            name, "find /opt/ml/checkpoints", CheckpointConfig={"S3Uri": f"s3://yard/ckpt/{name}"}
+        )
+    )
     done = jobs.wait_until(sagemaker, name)
     assert done["TrainingJobStatus"] == "Completed", done.get("FailureReason")
     assert (machine / "secret").read_text() == files.SECRET
 
 
-def test_a_replaced_pipe_directory_is_not_written_to(yard, machine):
+def test_a_replaced_pipe_directory_is_not_written_to(yard: Server, machine: pathlib.Path) -> None:
     """A channel in Pipe mode is the one thing that is written while the job runs."""
     yard.boto("s3").put_object(Bucket="yard", Key="pipe/a", Body=b"overwritten")
-    request = jobs.request("piped", f"cd /opt/ml/input; cat data/train_0; mv data moved; ln -s {machine} data; cat moved/train_1; "
-                                    f"until [ -p moved/train_2 ]; do sleep 0.05; done; rm moved/train_2; ln -s {machine}/secret moved/train_2; sleep 30",
-                           channels={"train": ("s3://yard/pipe/", "FullyReplicated")}, AlgorithmSpecification={"TrainingInputMode": "Pipe"})
+    request = jobs.request(
+        "piped",
+        f"cd /opt/ml/input; cat data/train_0; mv data moved; ln -s {machine} data; cat"
+        " moved/train_1; until [ -p moved/train_2 ]; do sleep 0.05; done; rm moved/train_2; ln -s"
+        f" {machine}/secret moved/train_2; sleep 30",
+        channels={"train": ("s3://yard/pipe/", "FullyReplicated")},
+        AlgorithmSpecification={"TrainingInputMode": "Pipe"},
+    )
     sagemaker = yard.boto("sagemaker")
     sagemaker.create_training_job(**request)
     done = jobs.wait_until(sagemaker, "piped")
-    assert done["TrainingJobStatus"] == "Failed" and "leads through a link" in done["FailureReason"], done
+    assert (
+        done["TrainingJobStatus"] == "Failed" and "leads through a link" in done["FailureReason"]
+    ), done
     assert "overwrittenoverwritten" in "".join(jobs.log_lines(yard.boto("logs"), "piped"))
     files.expect_nothing_of_the_machine(yard, machine, "piped")
 
 
-def test_a_stopped_job_ends_although_its_files_are_links(yard, machine):
+def test_a_stopped_job_ends_although_its_files_are_links(
+    yard: Server, machine: pathlib.Path
+) -> None:
     sagemaker = yard.boto("sagemaker")
-    sagemaker.create_training_job(**jobs.request("stopped", f"rmdir /opt/ml/model /opt/ml/output/data; ln -s {machine} /opt/ml/model; "
-                                                            f"ln -s {machine} /opt/ml/output/data; echo ready; trap 'exit 0' TERM; while :; do sleep 0.05; done"))
+    sagemaker.create_training_job(
+        **jobs.request(
+            "stopped",
+            f"rmdir /opt/ml/model /opt/ml/output/data; ln -s {machine} /opt/ml/model; ln -s"
+            f" {machine} /opt/ml/output/data; echo ready; trap 'exit 0' TERM; while :; do sleep"
+            " 0.05; done",
+        )
+    )
     wait_for(lambda: "ready" in jobs.log_lines(yard.boto("logs"), "stopped"), "the job to run")
     sagemaker.stop_training_job(TrainingJobName="stopped")
     assert jobs.wait_until(sagemaker, "stopped")["TrainingJobStatus"] == "Stopped"

@@ -1,17 +1,19 @@
-"""Server and agents are killed under load; nothing that was acknowledged is lost, nothing stays behind."""
+"""Server and agents are killed under load; nothing that was acknowledged is lost,
+nothing stays behind."""
 
 import os
+import pathlib
 import random
 import signal
 import threading
 import time
 import uuid
+from collections.abc import Callable
 
 import botocore.exceptions
 
-import jobs
-import leftovers
-from trainyard_server import Server, wait_for
+from tests import jobs, leftovers
+from tests.trainyard_server import Server, wait_for
 
 KILLS = 24
 SEED = int(os.environ.get("TRAINYARD_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 30)
@@ -20,27 +22,35 @@ SEED = int(os.environ.get("TRAINYARD_SEED", "0")) or random.SystemRandom().randr
 class Load(threading.Thread):
     """Submits short jobs until told to end, remembering which were acknowledged."""
 
-    def __init__(self, server):
+    def __init__(self, server: Server) -> None:
         super().__init__()
         self.server, self.acknowledged, self.ending = server, [], threading.Event()
 
-    def run(self):
+    def run(self) -> None:
         while not self.ending.is_set():
             name = f"load-{uuid.uuid4().hex[:10]}"
             hosts = 2 if len(self.acknowledged) % 3 == 0 else 1
             try:
-                self.server.boto("sagemaker").create_training_job(**jobs.request(
-                    name, "echo begins; sleep 0.7; echo $(hostname) > /opt/ml/model/$(hostname); echo ends", hosts=hosts))
+                self.server.boto("sagemaker").create_training_job(
+                    **jobs.request(
+                        name,
+                        "echo begins; sleep 0.7; echo $(hostname) > /opt/ml/model/$(hostname); echo"
+                        " ends",
+                        hosts=hosts,
+                    )
+                )
                 self.acknowledged.append((name, hosts))
             except (botocore.exceptions.BotoCoreError, botocore.exceptions.ClientError, OSError):
                 pass  # not acknowledged: nothing is promised
             self.ending.wait(0.4)
 
 
-def test_kills_under_load(tmp_path):
+def test_kills_under_load(tmp_path: pathlib.Path) -> None:
     print(f"note: repeat with TRAINYARD_SEED={SEED}")
     chance = random.Random(SEED)
-    server = Server(tmp_path / "data", "[[machine]]\nname = 'box'\ncpus = 16.0\nmemory_gib = 64.0\n")
+    server = Server(
+        tmp_path / "data", "[[machine]]\nname = 'box'\ncpus = 16.0\nmemory_gib = 64.0\n"
+    )
     before = leftovers.picture(server.data)
     server.start()
     try:
@@ -72,15 +82,25 @@ def test_kills_under_load(tmp_path):
         for name, hosts in load.acknowledged:
             done = jobs.wait_until(sagemaker, name)
             if done["TrainingJobStatus"] == "Failed":
-                assert done["FailureReason"].startswith("InternalServerError"), (name, done["FailureReason"])
+                assert done["FailureReason"].startswith("InternalServerError"), (
+                    name,
+                    done["FailureReason"],
+                )
                 failed += 1
             else:
                 assert done["TrainingJobStatus"] == "Completed", (name, done["TrainingJobStatus"])
                 for host in range(1, hosts + 1):
-                    assert jobs.log_lines(logs, name, host) == ["begins", "ends"], "each line once, in order"
+                    assert jobs.log_lines(logs, name, host) == [
+                        "begins",
+                        "ends",
+                    ], "each line once, in order"
         assert failed <= killed_agents, "only a job whose agent was killed may fail"
         try:
-            wait_for(lambda: not leftovers.left(before, leftovers.picture(server.data)), "everything to be removed", 60)
+            wait_for(
+                lambda: not leftovers.left(before, leftovers.picture(server.data)),
+                "everything to be removed",
+                60,
+            )
         except AssertionError:
             pass  # what is left is named below
     finally:
@@ -90,23 +110,32 @@ def test_kills_under_load(tmp_path):
     assert not leftovers.left(before, leftovers.picture(server.data))
 
 
-def test_a_job_outlives_the_server(start, tmp_path):
+def test_a_job_outlives_the_server(start: Callable[..., Server], tmp_path: pathlib.Path) -> None:
     server = start()
     server.boto("s3").create_bucket(Bucket="yard")
     sagemaker = server.boto("sagemaker")
-    sagemaker.create_training_job(**jobs.request("outlives", "for i in 1 2 3 4 5 6; do echo line $i; sleep 0.5; done"))
+    sagemaker.create_training_job(
+        **jobs.request("outlives", "for i in 1 2 3 4 5 6; do echo line $i; sleep 0.5; done")
+    )
     jobs.wait_until(sagemaker, "outlives", ("Training",))
     server.stop()
     running = server.agents()
     assert running, "SIGTERM ends the server, not the job"
-    wait_for(lambda: not any("sleep 0.5" in command for command in leftovers.picture(server.data)["processes"]), "the job to go on alone")
+    wait_for(
+        lambda: (
+            not any(
+                "sleep 0.5" in command for command in leftovers.picture(server.data)["processes"]
+            )
+        ),
+        "the job to go on alone",
+    )
     server.start()
     done = jobs.wait_until(server.boto("sagemaker"), "outlives")
     assert done["TrainingJobStatus"] == "Completed"
     assert jobs.log_lines(server.boto("logs"), "outlives") == [f"line {i}" for i in range(1, 7)]
 
 
-def test_the_sweep_cleans_what_a_dead_yard_left(tmp_path):
+def test_the_sweep_cleans_what_a_dead_yard_left(tmp_path: pathlib.Path) -> None:
     server = Server(tmp_path / "data")
     before = leftovers.picture(server.data)
     server.start()
@@ -120,6 +149,10 @@ def test_the_sweep_cleans_what_a_dead_yard_left(tmp_path):
     left = leftovers.left(before, leftovers.picture(server.data))
     assert left.keys() <= {"attempts"}, "only what the server must read stays"
     server.start()
-    assert jobs.wait_until(server.boto("sagemaker"), "abandoned")["FailureReason"].startswith("InternalServerError")
-    wait_for(lambda: not leftovers.left(before, leftovers.picture(server.data)), "the rest to be removed")
+    assert jobs.wait_until(server.boto("sagemaker"), "abandoned")["FailureReason"].startswith(
+        "InternalServerError"
+    )
+    wait_for(
+        lambda: not leftovers.left(before, leftovers.picture(server.data)), "the rest to be removed"
+    )
     server.clean()

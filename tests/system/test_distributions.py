@@ -1,18 +1,19 @@
-"""Distributions across real hosts: the platform starts the ranks, keeps the first error, and ends when they end."""
+"""Distributions across real hosts: the platform starts the ranks, keeps the first error,
+and ends when they end."""
 
 import io
+import pathlib
 import subprocess
 import zipfile
 
 import pytest
 
-import jobs
-import scripts
-import trainyard_server
+from tests import jobs, scripts, trainyard_server
+from tests.trainyard_server import Server
 
 
 @pytest.fixture(scope="module")
-def yard(server):
+def yard(server: Server) -> Server:
     server.boto("s3").create_bucket(Bucket="yard")
     return server
 
@@ -44,45 +45,90 @@ dist.barrier()
 TORCH = {"sagemaker_torch_distributed_enabled": True, "sagemaker_instance_type": "ml.t3.medium"}
 
 
-def test_torch_distributed_on_two_hosts(yard):
-    _, lines = scripts.run(yard, "ddp", "train.py", {"train.py": DDP}, hosts=2, hyperparameters=TORCH | {"sagemaker_mpi_num_of_processes_per_host": 2})
+def test_torch_distributed_on_two_hosts(yard: Server) -> None:
+    _, lines = scripts.run(
+        yard,
+        "ddp",
+        "train.py",
+        {"train.py": DDP},
+        hosts=2,
+        hyperparameters=TORCH | {"sagemaker_mpi_num_of_processes_per_host": 2},
+    )
     ranks = sorted(line.split(" ", 8) for line in lines if line.startswith("RANK"))
-    assert [rank[1:8] for rank in ranks] == [[str(k), "of", "4", "local", str(k % 2), "on", f"algo-{k // 2 + 1}"] for k in range(4)]
+    assert [rank[1:8] for rank in ranks] == [
+        [str(k), "of", "4", "local", str(k % 2), "on", f"algo-{k // 2 + 1}"] for k in range(4)
+    ]
     assert len({rank[8] for rank in ranks}) == 1, "all ranks have the same weights"
 
 
-def test_the_first_error_is_told_with_host_and_rank(yard):
-    done, _ = scripts.run(yard, "ddp-fails", "train.py", {"train.py": DDP}, hosts=2, status="Failed",
-                          hyperparameters=TORCH | {"fail-rank": 1})
-    assert done["FailureReason"].startswith("AlgorithmError: ExecuteUserScriptError: ValueError: no such column (algo-2, rank 1, exit code 1)"), done["FailureReason"]
+def test_the_first_error_is_told_with_host_and_rank(yard: Server) -> None:
+    done, _ = scripts.run(
+        yard,
+        "ddp-fails",
+        "train.py",
+        {"train.py": DDP},
+        hosts=2,
+        status="Failed",
+        hyperparameters=TORCH | {"fail-rank": 1},
+    )
+    assert done["FailureReason"].startswith(
+        "AlgorithmError: ExecuteUserScriptError: ValueError: no such column (algo-2, rank 1, exit"
+        " code 1)"
+    ), done["FailureReason"]
     assert done["FailureReason"].endswith("exit code: 1 (algo-2)")
 
 
-def wheel(name):
+def wheel(name: str) -> bytes:
     """A wheel of one empty package."""
     buffer, info = io.BytesIO(), f"{name}-1.dist-info"
     with zipfile.ZipFile(buffer, "w") as archive:
         archive.writestr(f"{name}/__init__.py", "")
         archive.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n")
-        archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-        archive.writestr(f"{info}/RECORD", f"{name}/__init__.py,,\n{info}/METADATA,,\n{info}/WHEEL,,\n{info}/RECORD,,\n")
+        archive.writestr(
+            f"{info}/WHEEL",
+            "Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        )
+        archive.writestr(
+            f"{info}/RECORD",
+            f"{name}/__init__.py,,\n{info}/METADATA,,\n{info}/WHEEL,,\n{info}/RECORD,,\n",
+        )
     return buffer.getvalue()
 
 
-@pytest.mark.parametrize("brings, status", [("smdistributed", "Completed"), ("another", "Failed"), (None, "Failed")])
-def test_a_script_that_needs_smdistributed_runs_where_its_packages_bring_it(yard, brings, status):
-    files = {"train.py": "import smdistributed\nprint('it is there')\n"}
+@pytest.mark.parametrize(
+    "brings, status", [("smdistributed", "Completed"), ("another", "Failed"), (None, "Failed")]
+)
+def test_a_script_that_needs_smdistributed_runs_where_its_packages_bring_it(
+    yard: Server, brings: str | None, status: str
+) -> None:
+    files: dict[str, str | bytes] = {"train.py": "import smdistributed\nprint('it is there')\n"}
     if brings:
-        files |= {"requirements.txt": f"--no-index\n--find-links wheels\n{brings}\n", f"wheels/{brings}-1-py3-none-any.whl": wheel(brings)}
-    done, lines = scripts.run(yard, f"smd-{brings or 'nothing'}", "train.py", files, status=status,
-                              hyperparameters={"sagemaker_distributed_dataparallel_enabled": True, "sagemaker_instance_type": "ml.t3.medium"})
+        files |= {
+            "requirements.txt": f"--no-index\n--find-links wheels\n{brings}\n",
+            f"wheels/{brings}-1-py3-none-any.whl": wheel(brings),
+        }
+    done, lines = scripts.run(
+        yard,
+        f"smd-{brings or 'nothing'}",
+        "train.py",
+        files,
+        status=status,
+        hyperparameters={
+            "sagemaker_distributed_dataparallel_enabled": True,
+            "sagemaker_instance_type": "ml.t3.medium",
+        },
+    )
     if status == "Completed":
         assert "it is there" in lines
     else:
         assert "The script names smdistributed" in done["FailureReason"], done["FailureReason"]
 
 
-MPI = {"sagemaker_mpi_enabled": True, "sagemaker_mpi_num_of_processes_per_host": 2, "sagemaker_mpi_custom_mpi_options": ""}
+MPI = {
+    "sagemaker_mpi_enabled": True,
+    "sagemaker_mpi_num_of_processes_per_host": 2,
+    "sagemaker_mpi_custom_mpi_options": "",
+}
 MPI4PY = """
 import os, sys
 from mpi4py import MPI
@@ -96,15 +142,31 @@ world.Barrier()
 """
 
 
-def test_mpi_on_two_hosts(yard):
-    _, lines = scripts.run(yard, "mpi", "train.py", {"train.py": MPI4PY}, hosts=2, hyperparameters=MPI | {"epochs": 3})
+def test_mpi_on_two_hosts(yard: Server) -> None:
+    _, lines = scripts.run(
+        yard, "mpi", "train.py", {"train.py": MPI4PY}, hosts=2, hyperparameters=MPI | {"epochs": 3}
+    )
     ranks = sorted(line for line in lines if "RANK" in line)
-    assert ranks == [f"[1,mpirank:{k},algo-{k // 2 + 1}]<stdout>:RANK {k} of 4 on algo-{k // 2 + 1} algo-{k // 2 + 1} sum 10 3" for k in range(4)], lines
+    assert ranks == [
+        f"[1,mpirank:{k},algo-{k // 2 + 1}]<stdout>:RANK {k} of 4 on algo-{k // 2 + 1}"
+        f" algo-{k // 2 + 1} sum 10 3"
+        for k in range(4)
+    ], lines
 
 
-def test_an_mpi_ranks_error_is_told_not_the_launchers(yard):
-    done, lines = scripts.run(yard, "mpi-raises", "train.py", {"train.py": MPI4PY}, hosts=2, status="Failed", hyperparameters=MPI | {"epochs": 3, "fail": 3})
-    assert done["FailureReason"].startswith("AlgorithmError: ExecuteUserScriptError: RuntimeError: diverged (algo-2, rank 3, "), done["FailureReason"]
+def test_an_mpi_ranks_error_is_told_not_the_launchers(yard: Server) -> None:
+    done, lines = scripts.run(
+        yard,
+        "mpi-raises",
+        "train.py",
+        {"train.py": MPI4PY},
+        hosts=2,
+        status="Failed",
+        hyperparameters=MPI | {"epochs": 3, "fail": 3},
+    )
+    assert done["FailureReason"].startswith(
+        "AlgorithmError: ExecuteUserScriptError: RuntimeError: diverged (algo-2, rank 3, "
+    ), done["FailureReason"]
 
 
 CRASH = """
@@ -127,7 +189,7 @@ int main(int count, char** words) {
 
 
 @pytest.fixture(scope="module")
-def program(tmp_path_factory):
+def program(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """A C program over MPI, as an image's own would be."""
     folder = tmp_path_factory.mktemp("mpi")
     (folder / "crash.c").write_text(CRASH)
@@ -135,11 +197,36 @@ def program(tmp_path_factory):
     return (folder / "crash").read_bytes()
 
 
-def test_mpi_runs_any_program(yard, program):
-    files = {"train.sh": '#!/bin/sh\nchmod +x crash; exec ./crash "$@"\n', "crash": program}
-    _, lines = scripts.run(yard, "mpi-c", "train.sh", files, hosts=2, hyperparameters=MPI | {"sagemaker_mpi_num_of_processes_per_host": 1, "sagemaker_mpi_custom_mpi_options": "-x A=1 --NCCL_DEBUG WARN"})
-    assert {"[1,mpirank:0,algo-1]<stdout>:rank 0 of 2", "[1,mpirank:1,algo-2]<stdout>:rank 1 of 2"} <= set(lines), lines
-    done, _ = scripts.run(yard, "mpi-crash", "train.sh", files, hosts=2, status="Failed", hyperparameters=MPI | {"sagemaker_mpi_num_of_processes_per_host": 1, "crash": 1})
+def test_mpi_runs_any_program(yard: Server, program: bytes) -> None:
+    files: dict[str, str | bytes] = {
+        "train.sh": '#!/bin/sh\nchmod +x crash; exec ./crash "$@"\n',
+        "crash": program,
+    }
+    _, lines = scripts.run(
+        yard,
+        "mpi-c",
+        "train.sh",
+        files,
+        hosts=2,
+        hyperparameters=MPI
+        | {
+            "sagemaker_mpi_num_of_processes_per_host": 1,
+            "sagemaker_mpi_custom_mpi_options": "-x A=1 --NCCL_DEBUG WARN",
+        },
+    )
+    assert {
+        "[1,mpirank:0,algo-1]<stdout>:rank 0 of 2",
+        "[1,mpirank:1,algo-2]<stdout>:rank 1 of 2",
+    } <= set(lines), lines
+    done, _ = scripts.run(
+        yard,
+        "mpi-crash",
+        "train.sh",
+        files,
+        hosts=2,
+        status="Failed",
+        hyperparameters=MPI | {"sagemaker_mpi_num_of_processes_per_host": 1, "crash": 1},
+    )
     assert "(algo-2, rank 1, killed by SIGSEGV)\n" in done["FailureReason"], done["FailureReason"]
     assert done["FailureReason"].endswith("exit code: 139 (algo-2)")
 
@@ -151,26 +238,65 @@ print("TASK", config["task"]["type"], config["task"]["index"], "of", json.dumps(
 """
 
 
-def test_tensorflows_config(yard):
-    _, lines = scripts.run(yard, "servers", "train.py", {"train.py": READ_TF_CONFIG}, hosts=3, hyperparameters={"sagemaker_parameter_server_enabled": True})
-    cluster = '{"master": ["algo-1:2222"], "ps": ["algo-1:2223", "algo-2:2223", "algo-3:2223"], "worker": ["algo-2:2222", "algo-3:2222"]}'
-    assert sorted(line for line in lines if line.startswith("TASK")) == [f"TASK {task} of {cluster}" for task in ("master 0", "worker 0", "worker 1")], lines
-    _, lines = scripts.run(yard, "mirrored", "train.py", {"train.py": READ_TF_CONFIG}, hosts=2, hyperparameters={"sagemaker_multi_worker_mirrored_strategy_enabled": True})
-    assert sorted(line for line in lines if line.startswith("TASK")) == [f'TASK worker {k} of {{"worker": ["algo-1:8890", "algo-2:8890"]}}' for k in (0, 1)], lines
+def test_tensorflows_config(yard: Server) -> None:
+    _, lines = scripts.run(
+        yard,
+        "servers",
+        "train.py",
+        {"train.py": READ_TF_CONFIG},
+        hosts=3,
+        hyperparameters={"sagemaker_parameter_server_enabled": True},
+    )
+    cluster = (
+        '{"master": ["algo-1:2222"], "ps": ["algo-1:2223", "algo-2:2223", "algo-3:2223"], "worker":'
+        ' ["algo-2:2222", "algo-3:2222"]}'
+    )
+    assert sorted(line for line in lines if line.startswith("TASK")) == [
+        f"TASK {task} of {cluster}" for task in ("master 0", "worker 0", "worker 1")
+    ], lines
+    _, lines = scripts.run(
+        yard,
+        "mirrored",
+        "train.py",
+        {"train.py": READ_TF_CONFIG},
+        hosts=2,
+        hyperparameters={"sagemaker_multi_worker_mirrored_strategy_enabled": True},
+    )
+    assert sorted(line for line in lines if line.startswith("TASK")) == [
+        f'TASK worker {k} of {{"worker": ["algo-1:8890", "algo-2:8890"]}}' for k in (0, 1)
+    ], lines
 
 
-def test_a_distribution_of_one_instance_group(yard):
-    script = READ_TF_CONFIG.replace("import json, os", "import json, os, sys\nif 'TF_CONFIG' not in os.environ: print('ALONE', os.environ['SM_CURRENT_HOST']); sys.exit()")
-    request = scripts.request(yard, "groups", "train.py", {"train.py": script}, hyperparameters={
-        "sagemaker_multi_worker_mirrored_strategy_enabled": True, "sagemaker_distribution_instance_groups": ["work"]})
-    request["ResourceConfig"] = {"VolumeSizeInGB": 1, "InstanceGroups": [
-        {"InstanceGroupName": name, "InstanceType": "ml.t3.medium", "InstanceCount": count} for name, count in (("read", 1), ("work", 2))]}
+def test_a_distribution_of_one_instance_group(yard: Server) -> None:
+    script = READ_TF_CONFIG.replace(
+        "import json, os",
+        "import json, os, sys\nif 'TF_CONFIG' not in os.environ: print('ALONE',"
+        " os.environ['SM_CURRENT_HOST']); sys.exit()",
+    )
+    request = scripts.request(
+        yard,
+        "groups",
+        "train.py",
+        {"train.py": script},
+        hyperparameters={
+            "sagemaker_multi_worker_mirrored_strategy_enabled": True,
+            "sagemaker_distribution_instance_groups": ["work"],
+        },
+    )
+    request["ResourceConfig"] = {
+        "VolumeSizeInGB": 1,
+        "InstanceGroups": [
+            {"InstanceGroupName": name, "InstanceType": "ml.t3.medium", "InstanceCount": count}
+            for name, count in (("read", 1), ("work", 2))
+        ],
+    }
     yard.boto("sagemaker").create_training_job(**request)
     done = jobs.wait_until(yard.boto("sagemaker"), "groups")
     lines = jobs.log_lines(yard.boto("logs"), "groups")
     assert done["TrainingJobStatus"] == "Completed", (done.get("FailureReason"), lines)
-    assert sorted(line for line in lines if line.startswith(("TASK", "ALONE"))) == ["ALONE algo-1"] + [
-        f'TASK worker {k} of {{"worker": ["algo-2:8890", "algo-3:8890"]}}' for k in (0, 1)], lines
+    assert sorted(line for line in lines if line.startswith(("TASK", "ALONE"))) == [
+        "ALONE algo-1"
+    ] + [f'TASK worker {k} of {{"worker": ["algo-2:8890", "algo-3:8890"]}}' for k in (0, 1)], lines
 
 
 WAIT_TO_STOP = """
@@ -190,21 +316,28 @@ while True:
 """
 
 
-def test_ranks_under_mpirun_save_when_they_are_stopped(yard):
+def test_ranks_under_mpirun_save_when_they_are_stopped(yard: Server) -> None:
     sagemaker, logs = yard.boto("sagemaker"), yard.boto("logs")
-    sagemaker.create_training_job(**scripts.request(yard, "mpi-stop", "train.py", {"train.py": WAIT_TO_STOP}, hosts=2, hyperparameters=MPI))
+    sagemaker.create_training_job(
+        **scripts.request(
+            yard, "mpi-stop", "train.py", {"train.py": WAIT_TO_STOP}, hosts=2, hyperparameters=MPI
+        )
+    )
 
-    def said(word):
+    def said(word: str) -> list[str]:
         return [line for line in jobs.log_lines(logs, "mpi-stop") if f">:{word} " in line]
 
     trainyard_server.wait_for(lambda: len(said("ready")) == 4, "four ranks to run")
     sagemaker.stop_training_job(TrainingJobName="mpi-stop")
     done = jobs.wait_until(sagemaker, "mpi-stop")
-    assert done["TrainingJobStatus"] == "Stopped" and len(said("saved")) == 4, jobs.log_lines(logs, "mpi-stop")
+    assert done["TrainingJobStatus"] == "Stopped" and len(said("saved")) == 4, jobs.log_lines(
+        logs, "mpi-stop"
+    )
 
 
-# As in the post on Mask R-CNN: the same entry point on every host; the first one runs mpirun through ssh, the others
-# look after a while whether the processes that mpirun started with them are gone.
+# As in the post on Mask R-CNN: the same entry point on every host; the first one runs mpirun
+# through ssh, the others look after a while whether the processes that mpirun started with them are
+# gone.
 OWN_MPIRUN = """
 import json, os, shutil, socket, subprocess, time
 
@@ -258,13 +391,32 @@ print("mpirun is through with", here)
 """
 
 
-def test_an_entry_point_with_its_own_sshd_and_mpirun(yard, tmp_path):
-    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / "id"], check=True)
+def test_an_entry_point_with_its_own_sshd_and_mpirun(yard: Server, tmp_path: pathlib.Path) -> None:
+    subprocess.run(
+        ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / "id"], check=True
+    )
     for name in ("id", "id.pub"):
         yard.boto("s3").upload_file(str(tmp_path / name), "yard", f"keys/{name}")
-    _, lines = scripts.run(yard, "own-mpirun", "train.py", {"train.py": OWN_MPIRUN}, hosts=2, InputDataConfig=[
-        {"ChannelName": "keys", "DataSource": {"S3DataSource": {"S3DataType": "S3Prefix", "S3Uri": "s3://yard/keys/"}}}])
-    assert {"rank 0 of 2 on algo-1", "rank 1 of 2 on algo-2", "mpirun is through with algo-2"} <= set(lines), lines
+    _, lines = scripts.run(
+        yard,
+        "own-mpirun",
+        "train.py",
+        {"train.py": OWN_MPIRUN},
+        hosts=2,
+        InputDataConfig=[
+            {
+                "ChannelName": "keys",
+                "DataSource": {
+                    "S3DataSource": {"S3DataType": "S3Prefix", "S3Uri": "s3://yard/keys/"}
+                },
+            }
+        ],
+    )
+    assert {
+        "rank 0 of 2 on algo-1",
+        "rank 1 of 2 on algo-2",
+        "mpirun is through with algo-2",
+    } <= set(lines), lines
 
 
 STUBBORN = """
@@ -278,21 +430,51 @@ raise KeyError("label")
 """
 
 
-def test_ranks_that_wait_for_a_failed_one_are_ended(yard):
-    """Rank 0 waits and does not even listen to SIGTERM; the job ends with the error of rank 1 all the same."""
-    done, _ = scripts.run(yard, "stubborn", "train.py", {"train.py": STUBBORN}, hosts=2, status="Failed", hyperparameters=TORCH)
-    assert done["FailureReason"].startswith("AlgorithmError: ExecuteUserScriptError: KeyError: 'label' (algo-2, rank 1, exit code 1)"), done["FailureReason"]
+def test_ranks_that_wait_for_a_failed_one_are_ended(yard: Server) -> None:
+    """Rank 0 waits and does not even listen to SIGTERM;
+    the job ends with the error of rank 1 all the same."""
+    done, _ = scripts.run(
+        yard,
+        "stubborn",
+        "train.py",
+        {"train.py": STUBBORN},
+        hosts=2,
+        status="Failed",
+        hyperparameters=TORCH,
+    )
+    assert done["FailureReason"].startswith(
+        "AlgorithmError: ExecuteUserScriptError: KeyError: 'label' (algo-2, rank 1, exit code 1)"
+    ), done["FailureReason"]
 
 
-SAVING = WAIT_TO_STOP.replace("from mpi4py import MPI\nrank = MPI.COMM_WORLD.Get_rank()", 'rank = int(os.environ["RANK"])').replace("sleep(0.5)", "sleep(0.5 + 0.5 * rank)")
+SAVING = WAIT_TO_STOP.replace(
+    "from mpi4py import MPI\nrank = MPI.COMM_WORLD.Get_rank()", 'rank = int(os.environ["RANK"])'
+).replace("sleep(0.5)", "sleep(0.5 + 0.5 * rank)")
 
 
-def test_torch_ranks_save_when_they_are_stopped(yard):
-    """Each is asked once, also when the ranks of the first host are through before: a second SIGTERM would break into the handler that saves."""
+def test_torch_ranks_save_when_they_are_stopped(yard: Server) -> None:
+    """Each is asked once, also when the ranks of the first host are through before: a second
+    SIGTERM would break into the handler that saves."""
     sagemaker, logs = yard.boto("sagemaker"), yard.boto("logs")
-    sagemaker.create_training_job(**scripts.request(yard, "torch-stop", "train.py", {"train.py": SAVING}, hosts=2, hyperparameters=TORCH | {"sagemaker_mpi_num_of_processes_per_host": 2}))
-    trainyard_server.wait_for(lambda: sum(line.startswith("ready ") for line in jobs.log_lines(logs, "torch-stop")) == 4, "four ranks to run")
+    sagemaker.create_training_job(
+        **scripts.request(
+            yard,
+            "torch-stop",
+            "train.py",
+            {"train.py": SAVING},
+            hosts=2,
+            hyperparameters=TORCH | {"sagemaker_mpi_num_of_processes_per_host": 2},
+        )
+    )
+    trainyard_server.wait_for(
+        lambda: sum(line.startswith("ready ") for line in jobs.log_lines(logs, "torch-stop")) == 4,
+        "four ranks to run",
+    )
     sagemaker.stop_training_job(TrainingJobName="torch-stop")
     done = jobs.wait_until(sagemaker, "torch-stop")
-    said = sorted(line for line in jobs.log_lines(logs, "torch-stop") if line.startswith(("asked ", "saved ")))
-    assert done["TrainingJobStatus"] == "Stopped" and said == [f"{word} {rank}" for word in ("asked", "saved") for rank in range(4)], said
+    said = sorted(
+        line for line in jobs.log_lines(logs, "torch-stop") if line.startswith(("asked ", "saved "))
+    )
+    assert done["TrainingJobStatus"] == "Stopped" and said == [
+        f"{word} {rank}" for word in ("asked", "saved") for rank in range(4)
+    ], said

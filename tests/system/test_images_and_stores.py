@@ -2,22 +2,28 @@
 
 import io
 import os
+import pathlib
 import subprocess
 import tarfile
+from collections.abc import Callable
 
 import botocore.exceptions
 import pytest
 
-import jobs
+from tests import jobs
+from tests.trainyard_server import Server
 
-TRAIN = "#!/bin/sh\necho trained by $(hostname) in $FLAVOUR at $(pwd); echo weights > /opt/ml/model/weights\n"
+TRAIN = (
+    "#!/bin/sh\necho trained by $(hostname) in $FLAVOUR at $(pwd); echo weights >"
+    " /opt/ml/model/weights\n"
+)
 
 
-def make_layout(directory):
+def make_layout(directory: str | os.PathLike[str]) -> str:
     """An OCI layout with busybox and a `train` on PATH, made with umoci alone."""
     layout, bundle = os.path.join(directory, "layout"), os.path.join(directory, "bundle")
 
-    def umoci(*arguments):
+    def umoci(*arguments: str) -> None:
         subprocess.run(["umoci", *arguments], check=True, capture_output=True)
 
     umoci("init", "--layout", layout)
@@ -32,12 +38,23 @@ def make_layout(directory):
         file.write(TRAIN)
     os.chmod(os.path.join(programs, "train"), 0o755)
     umoci("repack", "--image", f"{layout}:v1", bundle)
-    umoci("config", "--image", f"{layout}:v1", "--config.env", "PATH=/bin", "--config.env", "FLAVOUR=vanilla", "--config.workingdir", "/bin")
+    umoci(
+        "config",
+        "--image",
+        f"{layout}:v1",
+        "--config.env",
+        "PATH=/bin",
+        "--config.env",
+        "FLAVOUR=vanilla",
+        "--config.workingdir",
+        "/bin",
+    )
     return f"oci:{layout}:v1"
 
 
-def run_train(server, name, image):
-    """Runs the image's own `train` on two hosts, as SageMaker does: no entrypoint in the request."""
+def run_train(server: Server, name: str, image: str) -> list[str]:
+    """Runs the image's own `train` on two hosts, as SageMaker does:
+    no entrypoint in the request."""
     request = jobs.request(name, hosts=2, image=image)
     request["AlgorithmSpecification"] = {"TrainingImage": image, "TrainingInputMode": "File"}
     server.boto("sagemaker").create_training_job(**request)
@@ -46,28 +63,39 @@ def run_train(server, name, image):
     return sorted(jobs.log_lines(server.boto("logs"), name))
 
 
-def test_an_oci_layout(start, tmp_path):
+def test_an_oci_layout(start: Callable[..., Server], tmp_path: pathlib.Path) -> None:
     server = start()
     server.boto("s3").create_bucket(Bucket="yard")
     said = run_train(server, "layout", make_layout(str(tmp_path)))
-    assert [line for line in said if line.startswith("trained")] == [f"trained by algo-{host} in vanilla at /bin" for host in (1, 2)], said
+    assert [line for line in said if line.startswith("trained")] == [
+        f"trained by algo-{host} in vanilla at /bin" for host in (1, 2)
+    ], said
 
 
-def test_containers_storage(start, tmp_path):
+def test_containers_storage(start: Callable[..., Server], tmp_path: pathlib.Path) -> None:
     layout = make_layout(str(tmp_path))
     name = f"localhost/trainyard-test-{os.getpid()}:v1"
-    subprocess.run(["skopeo", "--insecure-policy", "copy", layout, f"containers-storage:{name}"], check=True, capture_output=True)
+    subprocess.run(
+        ["skopeo", "--insecure-policy", "copy", layout, f"containers-storage:{name}"],
+        check=True,
+        capture_output=True,
+    )
     try:
         server = start()
         server.boto("s3").create_bucket(Bucket="yard")
         said = run_train(server, "storage", f"containers-storage:{name}")
         assert len([line for line in said if "in vanilla at /bin" in line]) == 2, said
     finally:
-        subprocess.run(["skopeo", "delete", f"containers-storage:{name}"], check=True, capture_output=True)
+        subprocess.run(
+            ["skopeo", "delete", f"containers-storage:{name}"], check=True, capture_output=True
+        )
 
 
-def test_names_of_aws_stand_for_what_the_config_says(start, tmp_path):
-    """The most specific key counts: an image, a runtime with a Python environment; and without a key this machine, which is said."""
+def test_names_of_aws_stand_for_what_the_config_says(
+    start: Callable[..., Server], tmp_path: pathlib.Path
+) -> None:
+    """The most specific key counts: an image, a runtime with a Python environment;
+    and without a key this machine, which is said."""
     venv, layout = os.path.join(tmp_path, "venv"), make_layout(str(tmp_path))
     subprocess.run(["/usr/bin/python3", "-m", "venv", "--without-pip", venv], check=True)
     server = start(f"""
@@ -81,8 +109,15 @@ python = "{venv}"
     registry = "763104351884.dkr.ecr.eu-central-1.amazonaws.com"
     said = run_train(server, "layout", f"{registry}/pytorch-training:1.13.1-cpu-py39")
     assert len([line for line in said if "in vanilla at /bin" in line]) == 2, said
-    for name, image, words in (("venv", "pytorch-training:2.0.0-cpu-py310", [venv]), ("machine", "huggingface-pytorch-training:2.0.0-cpu-py310", ["/usr"])):
-        server.boto("sagemaker").create_training_job(**jobs.request(name, "python3 -c 'import sys; print(sys.prefix)'", image=f"{registry}/{image}"))
+    for name, image, words in (
+        ("venv", "pytorch-training:2.0.0-cpu-py310", [venv]),
+        ("machine", "huggingface-pytorch-training:2.0.0-cpu-py310", ["/usr"]),
+    ):
+        server.boto("sagemaker").create_training_job(
+            **jobs.request(
+                name, "python3 -c 'import sys; print(sys.prefix)'", image=f"{registry}/{image}"
+            )
+        )
         done = jobs.wait_until(server.boto("sagemaker"), name)
         assert done["TrainingJobStatus"] == "Completed", done.get("FailureReason")
         assert jobs.log_lines(server.boto("logs"), name) == words
@@ -90,20 +125,36 @@ python = "{venv}"
         assert ("this machine's own system" in last) == (name == "machine"), last
 
 
-def test_an_external_object_store(start):
-    """A second yard plays somebody's S3: clients and jobs of the first find everything there, through the first, each with its own keys."""
+def test_an_external_object_store(start: Callable[..., Server]) -> None:
+    """A second yard plays somebody's S3: clients and jobs of the first find everything there,
+    through the first, each with its own keys."""
     store = start("[[access_key]]\nid = 'AKIASTORE'\nsecret = 'the-secret-of-the-store'\n")
-    yard = start(f"[objects]\nendpoint = 'http://{store.listen}'\naccess_key_id = 'AKIASTORE'\nsecret_access_key = 'the-secret-of-the-store'\n")
+    yard = start(
+        f"[objects]\nendpoint = 'http://{store.listen}'\naccess_key_id ="
+        " 'AKIASTORE'\nsecret_access_key = 'the-secret-of-the-store'\n"
+    )
     assert "AWS_ENDPOINT_URL_S3" not in yard.env and yard.env["AWS_ACCESS_KEY_ID"] != "AKIASTORE"
-    with pytest.raises(botocore.exceptions.ClientError, match="InvalidClientTokenId"):  # the store's key does not open this server
+    # the store's key does not open this server
+    with pytest.raises(botocore.exceptions.ClientError, match="InvalidClientTokenId"):
         store.boto("sts", endpoint_url=yard.env["AWS_ENDPOINT_URL"]).get_caller_identity()
     yard.aws("s3", "mb", "s3://yard")
     store.boto("s3").put_object(Bucket="yard", Key="data/part-0", Body=b"from the store\n")
-    yard.boto("sagemaker").create_training_job(**jobs.request(
-        "outside", "cat /opt/ml/input/data/train/part-0; cp /opt/ml/input/data/train/part-0 /opt/ml/model/copy; "
-        "curl -s http://169.254.170.2$AWS_CONTAINER_CREDENTIALS_RELATIVE_URI | grep -c AKIASTORE || true", channels={"train": ("s3://yard/data/", "FullyReplicated")}))
+    yard.boto("sagemaker").create_training_job(
+        **jobs.request(
+            "outside",
+            "cat /opt/ml/input/data/train/part-0; cp /opt/ml/input/data/train/part-0"
+            " /opt/ml/model/copy; curl -s"
+            " http://169.254.170.2$AWS_CONTAINER_CREDENTIALS_RELATIVE_URI | grep -c AKIASTORE ||"
+            " true",
+            channels={"train": ("s3://yard/data/", "FullyReplicated")},
+        )
+    )
     done = jobs.wait_until(yard.boto("sagemaker"), "outside")
     assert done["TrainingJobStatus"] == "Completed", done.get("FailureReason")
     assert jobs.log_lines(yard.boto("logs"), "outside") == ["from the store", "0"]
-    body = store.boto("s3").get_object(Bucket="yard", Key="models/outside/output/model.tar.gz")["Body"].read()
+    body = (
+        store.boto("s3")
+        .get_object(Bucket="yard", Key="models/outside/output/model.tar.gz")["Body"]
+        .read()
+    )
     assert tarfile.open(fileobj=io.BytesIO(body)).extractfile("copy").read() == b"from the store\n"

@@ -1,13 +1,14 @@
-"""A two-host job that keeps checkpoints is interrupted again and again, wherever it is: while it downloads, trains, brings
-a checkpoint over, uploads its model; by a word to its processes, by the death of its runtime, of an agent. It ends with
-exactly the weights of the job that nobody interrupted.
+"""A two-host job that keeps checkpoints is interrupted again and again, wherever it is: while it
+downloads, trains, brings a checkpoint over, uploads its model; by a word to its processes, by the
+death of its runtime, of an agent. It ends with exactly the weights of the job that nobody
+interrupted.
 
-When, is drawn from a seed: a phase by how many are wanted in each, and in it a moment that is uniform over the length
-that the phase had when nobody interrupted it (of the model's, over its first three quarters). Where the job is when it
-happens is what counts.
+When, is drawn from a seed: a phase by how many are wanted in each, and in it a moment that is
+uniform over the length that the phase had when nobody interrupted it (of the model's, over its
+first three quarters). Where the job is when it happens is what counts.
 
-8 interruptions by default; `./yard test --interruptions 100` is what the product promises, takes some ten minutes, and
-writes tests/results/interruptions.json.
+8 interruptions by default; `./yard test --interruptions 100` is what the product promises, takes
+some ten minutes, and writes tests/results/interruptions.json.
 """
 
 import collections
@@ -16,17 +17,18 @@ import glob
 import io
 import json
 import os
+import pathlib
 import platform
 import random
 import signal
 import tarfile
 import time
+from typing import Any
 
 import pytest
 
-import jobs
-import trainyard_server
-from trainyard_server import wait_for
+from tests import jobs, trainyard_server
+from tests.trainyard_server import Server, wait_for
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="containers need root")
 INTERRUPTIONS = int(os.environ.get("TRAINYARD_INTERRUPTIONS", "8"))
@@ -37,61 +39,95 @@ VICTIMS = ("process", "runtime", "agent")
 STEPS = 1000 + 120 * INTERRUPTIONS  # more than are trained meanwhile
 SECONDS_MAX = 60 + 20 * INTERRUPTIONS
 DOWNLOAD_BYTES, DOWNLOAD_OBJECTS = 2_000_000, 60
-# The first of training, in which every attempt is that is let train; and about what bringing a checkpoint over takes.
+# The first of training, in which every attempt is that is let train;
+# and about what bringing a checkpoint over takes.
 TRAINING_SECONDS, CHECKPOINT_SECONDS = 2.0, 0.1
 CHECKPOINT_TRIES_MAX = 20  # it may be over before the moment that was drawn
-MODEL_PART = 0.75  # of its length, the first: a job that is complete can't be interrupted any more, and this time it may be shorter
+# of its length, the first: a job that is complete can't be interrupted any more,
+# and this time it may be shorter
+MODEL_PART = 0.75
 INTERRUPTIONS_MAX = 3 * INTERRUPTIONS + 8  # with those that came elsewhere than they were meant to
 TRAINER = os.path.join(trainyard_server.ROOT, "tests", "system", "interrupted_trainer.py")
 
 
-def start(server, name):
-    server.boto("sagemaker").create_training_job(**jobs.request(
-        name, f"exec python3 /opt/ml/input/data/code/interrupted_trainer.py {STEPS}", hosts=2,
-        channels={"code": ("s3://yard/code/", "FullyReplicated"), "bulk": ("s3://yard/bulk/", "FullyReplicated")},
-        CheckpointConfig={"S3Uri": f"s3://yard/checkpoints/{name}"},
-        EnableManagedSpotTraining=True, StoppingCondition={"MaxRuntimeInSeconds": 3600, "MaxWaitTimeInSeconds": 7200}))
+def start(server: Server, name: str) -> None:
+    server.boto("sagemaker").create_training_job(
+        **jobs.request(
+            name,
+            f"exec python3 /opt/ml/input/data/code/interrupted_trainer.py {STEPS}",
+            hosts=2,
+            channels={
+                "code": ("s3://yard/code/", "FullyReplicated"),
+                "bulk": ("s3://yard/bulk/", "FullyReplicated"),
+            },
+            CheckpointConfig={"S3Uri": f"s3://yard/checkpoints/{name}"},
+            EnableManagedSpotTraining=True,
+            StoppingCondition={"MaxRuntimeInSeconds": 3600, "MaxWaitTimeInSeconds": 7200},
+        )
+    )
 
 
-def weights(server, name):
-    body = server.boto("s3").get_object(Bucket="yard", Key=f"models/{name}/output/model.tar.gz")["Body"].read()
+def weights(server: Server, name: str) -> dict[str, Any]:
+    body = (
+        server.boto("s3")
+        .get_object(Bucket="yard", Key=f"models/{name}/output/model.tar.gz")["Body"]
+        .read()
+    )
     return json.load(tarfile.open(fileobj=io.BytesIO(body)).extractfile("weights.json"))
 
 
 class Victims:
     """Of one job: where it is, and what of it can be ended."""
 
-    def __init__(self, server, name):
+    def __init__(self, server: Server, name: str) -> None:
         self.server, self.name = server, name
         self.sagemaker = server.boto("sagemaker")
         os.environ["AWS_DATA_PATH"] = server.env["AWS_DATA_PATH"]
         self.own = server.boto("trainyard")
 
-    def describe(self):
+    def describe(self) -> dict[str, Any]:
         return self.sagemaker.describe_training_job(TrainingJobName=self.name)
 
-    def directories(self):
+    def directories(self) -> list[str]:
         """Of the hosts of its present attempt."""
-        return sorted(glob.glob(os.path.join(self.server.data, "attempts", f"{self.attempt()}", "[0-9]*")))
+        return sorted(
+            glob.glob(os.path.join(self.server.data, "attempts", f"{self.attempt()}", "[0-9]*"))
+        )
 
-    def attempt(self):
-        found = [entry for entry in glob.glob(os.path.join(self.server.data, "attempts", "*a*"))
-                 if any(self.name in open(order, encoding="utf-8").read() for order in glob.glob(f"{entry}/*/order.json"))]
-        return os.path.basename(max(found, key=lambda entry: int(entry.rsplit("a", 1)[1]))) if found else "none"
+    def attempt(self) -> str:
+        found = [
+            entry
+            for entry in glob.glob(os.path.join(self.server.data, "attempts", "*a*"))
+            if any(
+                self.name in open(order, encoding="utf-8").read()
+                for order in glob.glob(f"{entry}/*/order.json")
+            )
+        ]
+        return (
+            os.path.basename(max(found, key=lambda entry: int(entry.rsplit("a", 1)[1])))
+            if found
+            else "none"
+        )
 
-    def place(self):
+    def place(self) -> str | None:
         """One of PLACES, or None: between attempts."""
         description = self.describe()
         status = description["SecondaryStatus"]
         assert status not in ("Completed", "Failed", "Stopped"), description
         if status == "Training":
             # As the agents see it: a job's volume is mounted for its agent only.
-            uploading = [path for directory in self.directories() for agent in self.processes(directory, "trainyard-agent")
-                         for path in glob.glob(f"/proc/{agent}/root{directory}/ml/checkpoints/*.sagemaker-uploading")]
+            uploading = [
+                path
+                for directory in self.directories()
+                for agent in self.processes(directory, "trainyard-agent")
+                for path in glob.glob(
+                    f"/proc/{agent}/root{directory}/ml/checkpoints/*.sagemaker-uploading"
+                )
+            ]
             return "checkpoint" if uploading else "training"
         return {"Downloading": "download", "Uploading": "model"}.get(status)
 
-    def processes(self, host_directory, program):
+    def processes(self, host_directory: str, program: str) -> list[int]:
         found = []
         for path in glob.glob("/proc/[0-9]*/cmdline"):
             try:
@@ -99,22 +135,30 @@ class Victims:
                     words = file.read().split(b"\0")
             except OSError:
                 continue
-            if os.path.basename(words[0]).decode(errors="replace") == program and any(host_directory.encode() in word for word in words):
+            if os.path.basename(words[0]).decode(errors="replace") == program and any(
+                host_directory.encode() in word for word in words
+            ):
                 found.append(int(path.split("/")[2]))
         return found
 
-    def end(self, victim, chance):
+    def end(self, victim: str, chance: random.Random) -> bool:
         """Whether there was one."""
         if victim == "process":
             try:
-                self.own.interrupt_training_job(TrainingJobName=self.name, HostName=f"algo-{chance.randint(1, 2)}", NoticeInSeconds=chance.choice((0, 0, 5)))
+                self.own.interrupt_training_job(
+                    TrainingJobName=self.name,
+                    HostName=f"algo-{chance.randint(1, 2)}",
+                    NoticeInSeconds=chance.choice((0, 0, 5)),
+                )
             except self.own.exceptions.ClientError:
                 return False
             return True
         directories = self.directories()
         if not directories:
             return False
-        found = self.processes(chance.choice(directories), {"runtime": "crun", "agent": "trainyard-agent"}[victim])
+        found = self.processes(
+            chance.choice(directories), {"runtime": "crun", "agent": "trainyard-agent"}[victim]
+        )
         for process in found:
             try:
                 os.kill(process, signal.SIGKILL)
@@ -123,14 +167,18 @@ class Victims:
         return bool(found)
 
 
-def interrupted(description):
+def interrupted(description: dict[str, Any]) -> int:
     return sum(one["Status"] == "Interrupted" for one in description["SecondaryStatusTransitions"])
 
 
-def test_the_weights_are_those_of_the_job_that_nobody_interrupted(tmp_path):
+def test_the_weights_are_those_of_the_job_that_nobody_interrupted(tmp_path: pathlib.Path) -> None:
     print(f"note: repeat with TRAINYARD_SEED={SEED}")
     chance = random.Random(SEED)
-    server = trainyard_server.Server(tmp_path / "data", "[jobs]\nstop_grace_seconds = 1\n[[machine]]\nname = 'box'\ncpus = 16.0\nmemory_gib = 64.0\n")
+    server = trainyard_server.Server(
+        tmp_path / "data",
+        "[jobs]\nstop_grace_seconds = 1\n[[machine]]\nname = 'box'\ncpus = 16.0\nmemory_gib ="
+        " 64.0\n",
+    )
     server.start()
     try:
         s3 = server.boto("s3")
@@ -138,20 +186,38 @@ def test_the_weights_are_those_of_the_job_that_nobody_interrupted(tmp_path):
         with open(TRAINER, "rb") as file:
             s3.put_object(Bucket="yard", Key="code/interrupted_trainer.py", Body=file.read())
         for number in range(DOWNLOAD_OBJECTS):
-            s3.put_object(Bucket="yard", Key=f"bulk/{number}", Body=random.Random(number).randbytes(DOWNLOAD_BYTES))
+            s3.put_object(
+                Bucket="yard",
+                Key=f"bulk/{number}",
+                Body=random.Random(number).randbytes(DOWNLOAD_BYTES),
+            )
         start(server, "undisturbed")
-        assert jobs.wait_until(server.boto("sagemaker"), "undisturbed", seconds_max=SECONDS_MAX)["TrainingJobStatus"] == "Completed"
-        lengths = phase_lengths(server.boto("sagemaker").describe_training_job(TrainingJobName="undisturbed"))
+        assert (
+            jobs.wait_until(server.boto("sagemaker"), "undisturbed", seconds_max=SECONDS_MAX)[
+                "TrainingJobStatus"
+            ]
+            == "Completed"
+        )
+        lengths = phase_lengths(
+            server.boto("sagemaker").describe_training_job(TrainingJobName="undisturbed")
+        )
         job = Victims(server, "disturbed")
         start(server, "disturbed")
         happened = disturb(job, chance, lengths)
         done = jobs.wait_until(server.boto("sagemaker"), "disturbed", seconds_max=SECONDS_MAX)
         counts = collections.Counter(one["place"] for one in happened)
-        print("note:", dict(counts), dict(collections.Counter(one["victim"] for one in happened)), lengths)
+        print(
+            "note:",
+            dict(counts),
+            dict(collections.Counter(one["victim"] for one in happened)),
+            lengths,
+        )
         assert done["TrainingJobStatus"] == "Completed", done
         assert len(happened) >= INTERRUPTIONS and interrupted(done) >= len(happened)
         for place in PLACES:
-            assert counts[place] >= (INTERRUPTIONS // 10 if INTERRUPTIONS >= 10 else INTERRUPTIONS // 8), counts
+            assert counts[place] >= (
+                INTERRUPTIONS // 10 if INTERRUPTIONS >= 10 else INTERRUPTIONS // 8
+            ), counts
         equal = weights(server, "disturbed") == weights(server, "undisturbed")
         assert equal
         assert done["BillableTimeInSeconds"] < done["TrainingTimeInSeconds"]
@@ -161,22 +227,36 @@ def test_the_weights_are_those_of_the_job_that_nobody_interrupted(tmp_path):
         server.clean()
 
 
-def phase_lengths(description):
+def phase_lengths(description: dict[str, Any]) -> dict[str, Any]:
     """place -> seconds that it had; of checkpoints a guess, since no status tells of them."""
-    seconds = {one["Status"]: (one["EndTime"] - one["StartTime"]).total_seconds() for one in description["SecondaryStatusTransitions"] if "EndTime" in one}
-    return {"download": seconds["Downloading"], "training": TRAINING_SECONDS, "checkpoint": CHECKPOINT_SECONDS, "model": seconds["Uploading"]}
+    seconds = {
+        one["Status"]: (one["EndTime"] - one["StartTime"]).total_seconds()
+        for one in description["SecondaryStatusTransitions"]
+        if "EndTime" in one
+    }
+    return {
+        "download": seconds["Downloading"],
+        "training": TRAINING_SECONDS,
+        "checkpoint": CHECKPOINT_SECONDS,
+        "model": seconds["Uploading"],
+    }
 
 
-def disturb(job, chance, lengths):
-    """INTERRUPTIONS of them at least: where, whom, when. The model's come last: before, there is none. What came elsewhere
-    than it was meant to is drawn again, until each place has its share."""
+def disturb(job: Victims, chance: random.Random, lengths: dict[str, float]) -> list[dict[str, Any]]:
+    """INTERRUPTIONS of them at least: where, whom, when. The model's come last: before, there is
+    none. What came elsewhere than it was meant to is drawn again,
+    until each place has its share."""
     share = max(1, INTERRUPTIONS // 8)
-    wanted = collections.Counter(download=share, checkpoint=share, model=share, training=INTERRUPTIONS - 3 * share)
+    wanted = collections.Counter(
+        download=share, checkpoint=share, model=share, training=INTERRUPTIONS - 3 * share
+    )
     happened = []
     while +wanted:
         number = len(happened)
         assert number < INTERRUPTIONS_MAX, (wanted, happened)
-        before_the_model = {place: count for place, count in wanted.items() if count > 0 and place != "model"}
+        before_the_model = {
+            place: count for place, count in wanted.items() if count > 0 and place != "model"
+        }
         place = chance.choices(*zip(*before_the_model.items()))[0] if before_the_model else "model"
         victim = VICTIMS[number % len(VICTIMS)]
         if victim == "runtime" and place in ("download", "model"):
@@ -184,7 +264,12 @@ def disturb(job, chance, lengths):
         past = "training" if place == "download" else place  # it may be over before it was seen
         before = interrupted(job.describe())
         for _ in range(CHECKPOINT_TRIES_MAX):
-            place = wait_for(lambda: (at := job.place()) in (place, past) and at, f"the job to be in {place} for interruption {number}", SECONDS_MAX, 0.005)
+            place = wait_for(
+                lambda: (at := job.place()) in (place, past) and at,
+                f"the job to be in {place} for interruption {number}",
+                SECONDS_MAX,
+                0.005,
+            )
             began = time.monotonic()
             moment = chance.random() * lengths[place] * (MODEL_PART if place == "model" else 1)
             while (left := began + moment - time.monotonic()) > 0:
@@ -192,36 +277,80 @@ def disturb(job, chance, lengths):
             if place != "checkpoint" or job.place() == place:
                 break  # there will be another checkpoint, but not another download
 
-        def happens():
-            assert job.describe()["TrainingJobStatus"] == "InProgress", (number, happened, job.describe())
+        def happens() -> Any:
+            assert job.describe()["TrainingJobStatus"] == "InProgress", (
+                number,
+                happened,
+                job.describe(),
+            )
             at = job.place()
             return at if at and job.end(victim, chance) else None
+
         at = wait_for(happens, f"a {victim} to end", SECONDS_MAX, 0.005)
         after = time.monotonic() - began
-        wait_for(lambda: interrupted(job.describe()) > before, f"interruption {number} of a {victim} in {at} to be seen", SECONDS_MAX)
+        wait_for(
+            lambda: interrupted(job.describe()) > before,
+            f"interruption {number} of a {victim} in {at} to be seen",
+            SECONDS_MAX,
+        )
         print(number, at, victim, flush=True)
-        happened.append({"place": at, "meant": place, "victim": victim, "moment": round(moment, 3), "after": round(after, 3)})
+        happened.append(
+            {
+                "place": at,
+                "meant": place,
+                "victim": victim,
+                "moment": round(moment, 3),
+                "after": round(after, 3),
+            }
+        )
         wanted[at] -= 1
     return happened
 
 
-def write_result(happened, lengths, done):
-    counts = {place: dict(collections.Counter(one["victim"] for one in happened if one["place"] == place)) for place in PLACES}
+def write_result(
+    happened: list[dict[str, Any]], lengths: dict[str, float], done: dict[str, Any]
+) -> None:
+    counts = {
+        place: dict(collections.Counter(one["victim"] for one in happened if one["place"] == place))
+        for place in PLACES
+    }
     with open("/proc/meminfo", encoding="utf-8") as file:
         memory = int(file.readline().split()[1]) / (1 << 20)
     record = {
         "date": datetime.date.today().isoformat(),
-        "machine": {"cores": os.cpu_count(), "memory_gib": round(memory, 1), "kernel": platform.release()},
-        "interruptions": len(happened), "seed": SEED, "hosts": 2, "steps": STEPS,
+        "machine": {
+            "cores": os.cpu_count(),
+            "memory_gib": round(memory, 1),
+            "kernel": platform.release(),
+        },
+        "interruptions": len(happened),
+        "seed": SEED,
+        "hosts": 2,
+        "steps": STEPS,
         "outcome": "the weights of the job that nobody interrupted",
         "by_phase": {place: sum(counts[place].values()) for place in PLACES},
         "by_phase_and_victim": counts,
-        "phase_seconds_undisturbed": {place: round(seconds, 3) for place, seconds in lengths.items()},
+        "phase_seconds_undisturbed": {
+            place: round(seconds, 3) for place, seconds in lengths.items()
+        },
         # In quarters of the phase that was meant, as drawn: uniform.
-        "by_phase_and_quarter": {place: [sum(int(4 * one["moment"] / lengths[place]) == quarter for one in happened if one["meant"] == place)
-                                         for quarter in range(4)] for place in PLACES},
-        "training_seconds": done["TrainingTimeInSeconds"], "billable_seconds": done["BillableTimeInSeconds"],
-        "happened": [f"{one['place']}: {one['victim']}, {one['after']} s after it was seen to begin" for one in happened],
+        "by_phase_and_quarter": {
+            place: [
+                sum(
+                    int(4 * one["moment"] / lengths[place]) == quarter
+                    for one in happened
+                    if one["meant"] == place
+                )
+                for quarter in range(4)
+            ]
+            for place in PLACES
+        },
+        "training_seconds": done["TrainingTimeInSeconds"],
+        "billable_seconds": done["BillableTimeInSeconds"],
+        "happened": [
+            f"{one['place']}: {one['victim']}, {one['after']} s after it was seen to begin"
+            for one in happened
+        ],
     }
     os.makedirs(os.path.dirname(RESULT), exist_ok=True)
     with open(RESULT, "w", encoding="utf-8") as file:

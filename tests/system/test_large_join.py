@@ -1,13 +1,17 @@
-"""CompleteMultipartUpload of 10,000 parts, 100 GB in shape: the parts are links to one file of zeros."""
+"""CompleteMultipartUpload of 10,000 parts, 100 GB in shape:
+the parts are links to one file of zeros."""
 
 import os
+from collections.abc import Callable
+
+from tests.trainyard_server import Server
 
 MEBIBYTE = 1 << 20
 PARTS = 10_000
 PART_BYTES = 10 * MEBIBYTE
 
 
-def test_ten_thousand_parts_become_one_object(start):
+def test_ten_thousand_parts_become_one_object(start: Callable[..., Server]) -> None:
     server = start()
     s3 = server.boto("s3")
     s3.create_bucket(Bucket="yard")
@@ -20,11 +24,15 @@ def test_ten_thousand_parts_become_one_object(start):
     parts = {"Parts": [{"PartNumber": number, "ETag": etag} for number in range(1, PARTS + 1)]}
     done = s3.complete_multipart_upload(MultipartUpload=parts, **arguments)
     assert done["ETag"].endswith(f'-{PARTS}"')
-    assert s3.complete_multipart_upload(MultipartUpload=parts, **arguments)["ETag"] == done["ETag"], "asked again, it answers the same"
+    assert (
+        s3.complete_multipart_upload(MultipartUpload=parts, **arguments)["ETag"] == done["ETag"]
+    ), "asked again, it answers the same"
     assert s3.head_object(Bucket="yard", Key="large")["ContentLength"] == PARTS * PART_BYTES
     last = s3.get_object(Bucket="yard", Key="large", Range=f"bytes={PARTS * PART_BYTES - 5}-")
     assert last["Body"].read() == bytes(5)
-    across = s3.get_object(Bucket="yard", Key="large", Range=f"bytes={7 * PART_BYTES - 3}-{7 * PART_BYTES + 3}")
+    across = s3.get_object(
+        Bucket="yard", Key="large", Range=f"bytes={7 * PART_BYTES - 3}-{7 * PART_BYTES + 3}"
+    )
     assert across["Body"].read() == bytes(7)
     s3.delete_object(Bucket="yard", Key="large")
     assert not os.listdir(os.path.join(server.data, "objects/buckets/yard/parts"))

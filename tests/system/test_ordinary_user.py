@@ -1,25 +1,25 @@
-"""As an ordinary user, in namespaces of his own: the same as root's, or told in words where the machine withholds it."""
+"""As an ordinary user, in namespaces of his own: the same as root's,
+or told in words where the machine withholds it."""
 
 import contextlib
 import glob
 import os
+import pathlib
 import pwd
 import shutil
 import signal
 import stat
 import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import pytest
 
-import jobs
-import oci
-import test_distributions
-import test_hostile
-import test_isolation
-import trainyard_server
-from hostile import machine
-from test_outward import HERE, THERE, outside  # noqa: F401, a fixture
-from trainyard_server import PROGRAM, wait_for
+from tests import jobs, oci, trainyard_server
+from tests.hostile import machine
+from tests.system import test_distributions, test_hostile, test_isolation
+from tests.system.test_outward import HERE, THERE, outside  # noqa: F401, a fixture
+from tests.trainyard_server import PROGRAM, Server, wait_for
 
 BOX = "[[machine]]\nname = 'box'\ncpus = 8.0\nmemory_gib = 32.0\n[jobs]\nstop_grace_seconds = 3\n"
 CONTROLLERS = ("cpu", "cpuacct", "memory", "pids", "freezer")
@@ -28,14 +28,14 @@ CONTROLLERS = ("cpu", "cpuacct", "memory", "pids", "freezer")
 class User:
     """An ordinary user of this machine, with a home, and with ids to give away or without."""
 
-    def __init__(self, name, with_ids):
+    def __init__(self, name: str, with_ids: bool) -> None:
         self.name = name
         options = ["--create-home"] if with_ids else ["--system", "--create-home"]
         subprocess.run(["useradd", *options, "--shell", "/bin/sh", name], check=True)
         self.home = pwd.getpwnam(name).pw_dir
         self.number = pwd.getpwnam(name).pw_uid
 
-    def program(self):
+    def program(self) -> str:
         """Ours, or a copy where he cannot get at it."""
         if subprocess.run([*self.words(), "test", "-x", PROGRAM], check=False).returncode == 0:
             return PROGRAM
@@ -46,36 +46,52 @@ class User:
                 shutil.copy(os.path.join(os.path.dirname(PROGRAM), name), copies)
         return os.path.join(copies, "trainyard")
 
-    def words(self):
+    def words(self) -> list[str]:
         """Before a command, so that he runs it, with nothing of our environment."""
-        return ["setpriv", f"--reuid={self.name}", f"--regid={self.name}", "--init-groups",
-                "env", "-i", f"HOME={self.home}", f"PATH={os.environ['PATH']}"]
+        return [
+            "setpriv",
+            f"--reuid={self.name}",
+            f"--regid={self.name}",
+            "--init-groups",
+            "env",
+            "-i",
+            f"HOME={self.home}",
+            f"PATH={os.environ['PATH']}",
+        ]
 
-    def directory(self, name):
+    def directory(self, name: str) -> str:
         path = os.path.join(self.home, name)
         os.makedirs(path)
         shutil.chown(path, self.name, self.name)
         return path
 
-    def processes(self):
+    def processes(self) -> list[tuple[int, str]]:
         """What runs as him, or as one of his ids, by its command line."""
         found = []
         for path in glob.glob("/proc/[0-9]*"):
             with contextlib.suppress(OSError):
                 with open(path + "/status", encoding="utf-8", errors="replace") as file:
-                    status = dict(line.split(":\t", 1) for line in file.read().splitlines() if ":\t" in line)
+                    status = dict(
+                        line.split(":\t", 1) for line in file.read().splitlines() if ":\t" in line
+                    )
                 owner = int(status["Uid"].split()[0])
-                mine = owner == self.number or any(first <= owner < first + count for first, count in self.ids())
+                mine = owner == self.number or any(
+                    first <= owner < first + count for first, count in self.ids()
+                )
                 if mine and not status["State"].startswith(("Z", "X")):
                     with open(path + "/cmdline", encoding="utf-8", errors="replace") as file:
                         found.append((int(path.split("/")[2]), file.read().replace("\0", " ")))
         return found
 
-    def ids(self):
+    def ids(self) -> list[tuple[int, int]]:
         with open("/etc/subuid", encoding="utf-8") as file:
-            return [(int(first), int(count)) for name, first, count in (line.strip().split(":") for line in file) if name == self.name]
+            return [
+                (int(first), int(count))
+                for name, first, count in (line.strip().split(":") for line in file)
+                if name == self.name
+            ]
 
-    def remove(self):
+    def remove(self) -> None:
         for process, _ in self.processes():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)
@@ -83,28 +99,33 @@ class User:
         subprocess.run(["userdel", "--remove", self.name], check=True, capture_output=True)
 
 
-def made(name, with_ids=True):
+def made(name: str, with_ids: bool = True) -> Iterator[User]:
     user = User(f"{name}{os.getpid()}", with_ids)
     yield user
     user.remove()
 
 
 @pytest.fixture(scope="module")
-def user():
+def user() -> Iterator[User]:
     yield from made("tyuser")
 
 
 @pytest.fixture(scope="module")
-def user_of_one_id():
+def user_of_one_id() -> Iterator[User]:
     yield from made("tyone", with_ids=False)
 
 
 @pytest.fixture(scope="module")
-def start_as(tun, user, user_of_one_id):  # which go after the servers
+# which go after the servers
+def start_as(
+    tun: Callable[..., list[str]], user: User, user_of_one_id: User
+) -> Iterator[Callable[..., Server]]:
     servers = []
 
-    def start(user, name, config=BOX, before=()):
-        server = trainyard_server.Server(user.directory(name), config, behind=[*before, *user.words()])
+    def start(user: User, name: str, config: str = BOX, before: Sequence[str] = ()) -> Server:
+        server = trainyard_server.Server(
+            user.directory(name), config, behind=[*before, *user.words()]
+        )
         server.program = user.program()
         servers.append(server)
         return server.start()
@@ -114,16 +135,24 @@ def start_as(tun, user, user_of_one_id):  # which go after the servers
         server.clean()
 
 
-def with_tun(path):
-    """Words in front of others: for them the file that makes network interfaces is everybody's, or root's alone."""
-    return ["unshare", "--mount", "sh", "-c", f'mount --bind {path} /dev/net/tun && exec "$@"', "sh"]
+def with_tun(path: str) -> list[str]:
+    """Words in front of others: for them the file that makes network interfaces is everybody's,
+    or root's alone."""
+    return [
+        "unshare",
+        "--mount",
+        "sh",
+        "-c",
+        f'mount --bind {path} /dev/net/tun && exec "$@"',
+        "sh",
+    ]
 
 
 @pytest.fixture(scope="module")
-def tun():
+def tun() -> Iterator[Callable[..., list[str]]]:
     """with_tun() of a file with these rights."""
 
-    def make(mode):
+    def make(mode: int) -> list[str]:
         path = f"/dev/trainyard-test-tun-{os.getpid()}-{mode:o}"
         if path in made_files:
             return with_tun(path)
@@ -139,34 +168,51 @@ def tun():
 
 
 @pytest.fixture(scope="module")
-def server(user, start_as, tun):
-    """What most machines without anything special are: no cgroup of his own; here neither a way out."""
+def server(user: User, start_as: Callable[..., Server], tun: Callable[..., list[str]]) -> Server:
+    """What most machines without anything special are: no cgroup of his own;
+    here neither a way out."""
     one = start_as(user, "plain", before=tun(0o600))
     one.boto("s3").create_bucket(Bucket="yard")
     return one
 
 
-def run(server, name, script, **more):
+def run(server: Server, name: str, script: str, **more: Any) -> dict[str, Any]:
     server.boto("sagemaker").create_training_job(**jobs.request(name, script, **more))
     done = jobs.wait_until(server.boto("sagemaker"), name)
-    assert done["TrainingJobStatus"] == "Completed", (done.get("FailureReason"), jobs.log_lines(server.boto("logs"), name))
+    assert done["TrainingJobStatus"] == "Completed", (
+        done.get("FailureReason"),
+        jobs.log_lines(server.boto("logs"), name),
+    )
     return done
 
 
-def said_by_job(server, name, host=None):
-    return [line for line in jobs.log_lines(server.boto("logs"), name, host) if not line.startswith("trainyard: ")]
+def said_by_job(server: Server, name: str, host: int | None = None) -> list[str]:
+    return [
+        line
+        for line in jobs.log_lines(server.boto("logs"), name, host)
+        if not line.startswith("trainyard: ")
+    ]
 
 
-def said_by_platform(server, name):
-    return [line for line in jobs.log_lines(server.boto("logs"), name, 1) if line.startswith("trainyard: ")]
+def said_by_platform(server: Server, name: str) -> list[str]:
+    return [
+        line
+        for line in jobs.log_lines(server.boto("logs"), name, 1)
+        if line.startswith("trainyard: ")
+    ]
 
 
-def test_a_job_from_start_to_end(server, user):
+def test_a_job_from_start_to_end(server: Server, user: User) -> None:
     s3 = server.boto("s3")
     s3.put_object(Bucket="yard", Key="data/numbers", Body=b"1 2 3\n")
-    done = run(server, "one", "id -u; cat /opt/ml/input/data/train/numbers; hostname; touch /tmp/mine; chown 5:5 /tmp/mine; stat -c %u /tmp/mine; "
-               "curl -s -m 3 http://1.1.1.1 || echo nobody; echo weights >/opt/ml/model/weights",
-               channels={"train": ("s3://yard/data/", "FullyReplicated")})
+    done = run(
+        server,
+        "one",
+        "id -u; cat /opt/ml/input/data/train/numbers; hostname; touch /tmp/mine; chown 5:5"
+        " /tmp/mine; stat -c %u /tmp/mine; curl -s -m 3 http://1.1.1.1 || echo nobody; echo weights"
+        " >/opt/ml/model/weights",
+        channels={"train": ("s3://yard/data/", "FullyReplicated")},
+    )
     assert said_by_job(server, "one") == ["0", "1 2 3", "algo-1", "5", "nobody"]
     assert s3.head_object(Bucket="yard", Key="models/one/output/model.tar.gz")["ContentLength"] > 0
     assert done["BillableTimeInSeconds"] >= 0
@@ -174,15 +220,21 @@ def test_a_job_from_start_to_end(server, user):
         assert os.stat(os.path.join(server.data, path)).st_uid == user.number, path
 
 
-def test_what_is_withheld_is_told(server):
+def test_what_is_withheld_is_told(server: Server) -> None:
     done = run(server, "withheld", "true")
     platform = "\n".join(said_by_platform(server, "withheld"))
     status = " ".join(each.get("StatusMessage", "") for each in done["SecondaryStatusTransitions"])
-    for words in ("share is not enforced (cpus, memory)", "nothing outside: /dev/net/tun cannot be opened", "VolumeSizeInGB is not enforced"):
+    for words in (
+        "share is not enforced (cpus, memory)",
+        "nothing outside: /dev/net/tun cannot be opened",
+        "VolumeSizeInGB is not enforced",
+    ):
         assert words in platform, platform
         assert words in status, status
     isolated = run(server, "isolated", "true", EnableNetworkIsolation=True)
-    assert "nothing outside" not in str(isolated["SecondaryStatusTransitions"]), "it asked for nothing outside"
+    assert "nothing outside" not in str(isolated["SecondaryStatusTransitions"]), (
+        "it asked for nothing outside"
+    )
 
 
 # Threads that wait; how many the kernel gave.
@@ -202,7 +254,7 @@ END
 """
 
 
-def test_processes_are_limited_all_the_same(server):
+def test_processes_are_limited_all_the_same(server: Server) -> None:
     run(server, "crowd", CROWD)
     assert said_by_job(server, "crowd") == ["refused can't start new thread True"]
 
@@ -228,75 +280,125 @@ END
 """
 
 
-def test_hosts_reach_each_other_by_name(server):
+def test_hosts_reach_each_other_by_name(server: Server) -> None:
     run(server, "two", TALK, hosts=2)
     assert said_by_job(server, "two", 1) == ["heard algo-2"]
     assert said_by_job(server, "two", 2) == ["heard algo-1"]
 
 
-def test_ranks_run_on_all_hosts(server):
+def test_ranks_run_on_all_hosts(server: Server) -> None:
     test_distributions.test_mpi_on_two_hosts(server)
 
 
-def test_hosts_run_sshd_of_their_own(user, start_as, tmp_path):
-    test_isolation.test_hosts_reach_each_other_through_their_own_sshd(lambda config: start_as(user, "sshd", config), tmp_path)
+def test_hosts_run_sshd_of_their_own(
+    user: User, start_as: Callable[..., Server], tmp_path: pathlib.Path
+) -> None:
+    test_isolation.test_hosts_reach_each_other_through_their_own_sshd(
+        lambda config: start_as(user, "sshd", config), tmp_path
+    )
 
 
-def test_a_hostile_job_reaches_nothing(server):
+def test_a_hostile_job_reaches_nothing(server: Server) -> None:
     server.boto("s3").create_bucket(Bucket="yard")
     test_hostile.begin_attacker(server, test_hostile.begin_victim(server))
     tried = test_hostile.lines_of(server, "hostile", "TRIED")
     server.boto("sagemaker").stop_training_job(TrainingJobName="victim")
     reached = {name for name, answer in tried.items() if "REACHED" in answer}
-    # All jobs of an ordinary user's server have the user's ids: seen from inside, id 0 is the 0 of the user's namespaces.
+    # All jobs of an ordinary user's server have the user's ids: seen from inside,
+    # id 0 is the 0 of the user's namespaces.
     assert reached == {"root-of-machine", "neighbours-ids"}, {name: tried[name] for name in reached}
     assert len(tried) == len(machine.ATTACKS)
 
 
-def test_an_image_keeps_its_users(server, user):
+def test_an_image_keeps_its_users(server: Server, user: User) -> None:
     layout = oci.Layout(os.path.join(user.home, "layout"))
-    layout.image("v1", [oci.base() + [oci.directory("home"), oci.file("home/his", b"his\n", 0o600, uid=1234, gid=1234)]], {"User": "1234:1234"})
-    script = "stat -c %u:%g /home/his; cat /home/his; stat -c %u /opt/ml/model; echo m >/opt/ml/model/m; mkdir /tmp/x; echo done"
+    layout.image(
+        "v1",
+        [
+            oci.base()
+            + [oci.directory("home"), oci.file("home/his", b"his\n", 0o600, uid=1234, gid=1234)]
+        ],
+        {"User": "1234:1234"},
+    )
+    script = (
+        "stat -c %u:%g /home/his; cat /home/his; stat -c %u /opt/ml/model; echo m >/opt/ml/model/m;"
+        " mkdir /tmp/x; echo done"
+    )
     for name in ("image-1", "image-2"):
-        server.boto("sagemaker").create_training_job(**jobs.request(name, script, image=f"oci:{layout.path}:v1"))
+        server.boto("sagemaker").create_training_job(
+            **jobs.request(name, script, image=f"oci:{layout.path}:v1")
+        )
         done = jobs.wait_until(server.boto("sagemaker"), name)
-        assert done["TrainingJobStatus"] == "Completed", (done.get("FailureReason"), jobs.log_lines(server.boto("logs"), name))
+        assert done["TrainingJobStatus"] == "Completed", (
+            done.get("FailureReason"),
+            jobs.log_lines(server.boto("logs"), name),
+        )
         assert said_by_job(server, name) == ["1234:1234", "his", "1234", "done"]
 
 
-def test_a_shell_into_a_running_host(server):
+def test_a_shell_into_a_running_host(server: Server) -> None:
     server.boto("sagemaker").create_training_job(**jobs.request("runs", "echo begun; sleep 1000"))
     wait_for(lambda: "begun" in said_by_job(server, "runs"), "the job to run")
-    asked = subprocess.run([PROGRAM, "shell", "runs", "algo-1", "--", "sh", "-c", "hostname; id -u; cat /proc/1/cmdline | tr '\\0' ' '"],
-                           env=server.environment(), capture_output=True, text=True, timeout=30, stdin=subprocess.DEVNULL)
+    asked = subprocess.run(
+        [
+            PROGRAM,
+            "shell",
+            "runs",
+            "algo-1",
+            "--",
+            "sh",
+            "-c",
+            "hostname; id -u; cat /proc/1/cmdline | tr '\\0' ' '",
+        ],
+        env=server.environment(),
+        capture_output=True,
+        text=True,
+        timeout=30,
+        stdin=subprocess.DEVNULL,
+    )
     assert asked.stdout.split()[:2] == ["algo-1", "0"] and "sleep 1000" in asked.stdout, asked
     server.boto("sagemaker").stop_training_job(TrainingJobName="runs")
     assert jobs.wait_until(server.boto("sagemaker"), "runs")["TrainingJobStatus"] == "Stopped"
 
 
-def test_jobs_outlive_the_server_and_nothing_outlives_them(user, start_as):
+def test_jobs_outlive_the_server_and_nothing_outlives_them(
+    user: User, start_as: Callable[..., Server]
+) -> None:
     server = start_as(user, "crash")
     server.boto("s3").create_bucket(Bucket="yard")
-    others = {process for process, _ in user.processes()} - {process for process, words in user.processes() if server.data in words}
+    others = {process for process, _ in user.processes()} - {
+        process for process, words in user.processes() if server.data in words
+    }
 
-    def keeper():
+    def keeper() -> str:
         with open(os.path.join(server.data, "enclosure", "keeper"), encoding="utf-8") as file:
             return file.read()
 
     first = keeper()
 
-    def rest():
-        """What is there of this server: with its last process the kernel takes its namespaces, and all that is in them."""
+    def rest() -> list[Any]:
+        """What is there of this server: with its last process the kernel takes its namespaces,
+        and all that is in them."""
         with open("/proc/self/mounts", encoding="utf-8") as file:
-            return [each for each in user.processes() if each[0] not in others] + [line for line in file if server.data in line]
+            return [each for each in user.processes() if each[0] not in others] + [
+                line for line in file if server.data in line
+            ]
 
-    server.boto("sagemaker").create_training_job(**jobs.request("goes-on", "echo begun; for i in $(seq 1000); do [ -e /opt/ml/checkpoints/go ] && exit 0; sleep 0.1; done; exit 1", hosts=2,
-                                                                CheckpointConfig={"S3Uri": "s3://yard/checkpoints/"}))
+    server.boto("sagemaker").create_training_job(
+        **jobs.request(
+            "goes-on",
+            "echo begun; for i in $(seq 1000); do [ -e /opt/ml/checkpoints/go ] && exit 0; sleep"
+            " 0.1; done; exit 1",
+            hosts=2,
+            CheckpointConfig={"S3Uri": "s3://yard/checkpoints/"},
+        )
+    )
     wait_for(lambda: said_by_job(server, "goes-on").count("begun") == 2, "the job to run")
     server.kill()
     server.start()
     assert keeper() == first, "it enters what its agents are in"
-    # Without the keeper as well: agents hold on to what they are in, and the next server makes another.
+    # Without the keeper as well: agents hold on to what they are in,
+    # and the next server makes another.
     server.kill()
     os.kill(int(first.split()[0]), signal.SIGKILL)
     server.start()
@@ -307,7 +409,9 @@ def test_jobs_outlive_the_server_and_nothing_outlives_them(user, start_as):
     done = jobs.wait_until(server.boto("sagemaker"), "goes-on")
     assert done["TrainingJobStatus"] == "Completed", done.get("FailureReason")
 
-    server.boto("sagemaker").create_training_job(**jobs.request("dies", "echo begun; setsid sleep 1000 & sleep 1000", hosts=2))
+    server.boto("sagemaker").create_training_job(
+        **jobs.request("dies", "echo begun; setsid sleep 1000 & sleep 1000", hosts=2)
+    )
     wait_for(lambda: said_by_job(server, "dies").count("begun") == 2, "the second job to run")
     server.kill()
     for agent in server.agents():
@@ -316,100 +420,198 @@ def test_jobs_outlive_the_server_and_nothing_outlives_them(user, start_as):
     server.start()
     done = jobs.wait_until(server.boto("sagemaker"), "dies")
     assert done["TrainingJobStatus"] == "Failed", done
-    wait_for(lambda: os.listdir(os.path.join(server.data, "attempts")) == [], "what it left to be removed")
+    wait_for(
+        lambda: os.listdir(os.path.join(server.data, "attempts")) == [],
+        "what it left to be removed",
+    )
     server.stop()
     wait_for(lambda: not rest(), "the keeper to go with the last server")
 
 
-def test_the_outside_is_reached_through_slirp4netns(user, start_as, outside, tun):  # noqa: F811
-    server = start_as(user, "outward", BOX + f"[network]\nname_servers = ['10.231.7.2']\nallow = ['{THERE}']\n", tun(0o666))
+def test_the_outside_is_reached_through_slirp4netns(
+    user: User, start_as: Callable[..., Server], outside: None, tun: Callable[..., list[str]]
+) -> None:
+    server = start_as(
+        user,
+        "outward",
+        BOX + f"[network]\nname_servers = ['10.231.7.2']\nallow = ['{THERE}']\n",
+        tun(0o666),
+    )
     server.boto("s3").create_bucket(Bucket="yard")
     port = server.listen.rsplit(":", 1)[1]
-    with subprocess.Popen(["/usr/bin/python3", "-m", "http.server", "--bind", HERE, "8001"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as private:
+    with subprocess.Popen(
+        ["/usr/bin/python3", "-m", "http.server", "--bind", HERE, "8001"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as private:
         try:
-            run(server, "outward", f"curl -s --retry 20 --retry-connrefused --retry-delay 1 -m 5 http://{THERE}:8000/ || echo nobody; echo; "
-                f"curl -s -m 3 http://{HERE}:8001/ || echo not of the machine; curl -s -m 3 http://198.18.255.2:{port}/ || echo not its loopback")
-            assert said_by_job(server, "outward") == [f"you are {HERE}", "not of the machine", "not its loopback"]
-            assert not any("nothing outside" in line for line in said_by_platform(server, "outward"))
-            run(server, "alone", f"curl -s -m 3 http://{THERE}:8000/ || echo nobody", EnableNetworkIsolation=True)
+            run(
+                server,
+                "outward",
+                f"curl -s --retry 20 --retry-connrefused --retry-delay 1 -m 5 http://{THERE}:8000/"
+                f" || echo nobody; echo; curl -s -m 3 http://{HERE}:8001/ || echo not of the"
+                f" machine; curl -s -m 3 http://198.18.255.2:{port}/ || echo not its loopback",
+            )
+            assert said_by_job(server, "outward") == [
+                f"you are {HERE}",
+                "not of the machine",
+                "not its loopback",
+            ]
+            assert not any(
+                "nothing outside" in line for line in said_by_platform(server, "outward")
+            )
+            run(
+                server,
+                "alone",
+                f"curl -s -m 3 http://{THERE}:8000/ || echo nobody",
+                EnableNetworkIsolation=True,
+            )
             assert said_by_job(server, "alone") == ["nobody"]
         finally:
             private.kill()
 
 
 @pytest.fixture
-def delegated(user):
+def delegated(user: User) -> Iterator[list[str]]:
     """Groups of cgroup v1 that are his, and words with which a command begins in them."""
     if not all(os.path.isdir(f"/sys/fs/cgroup/{name}") for name in CONTROLLERS):
-        pytest.skip("this machine has no cgroup v1: what of v2 is delegated is tested by tables only")
+        pytest.skip(
+            "this machine has no cgroup v1: what of v2 is delegated is tested by tables only"
+        )
     groups = [f"/sys/fs/cgroup/{name}/{user.name}" for name in CONTROLLERS]
     for group in groups:
         os.mkdir(group)
         for name in ("", "/tasks", "/cgroup.procs"):
             shutil.chown(group + name, user.name, user.name)
-    yield ["sh", "-c", "".join(f"echo $$ >{group}/cgroup.procs; " for group in groups) + 'exec "$@"', "sh"]
+    yield [
+        "sh",
+        "-c",
+        "".join(f"echo $$ >{group}/cgroup.procs; " for group in groups) + 'exec "$@"',
+        "sh",
+    ]
     for group in groups:
-        for below in [*sorted(glob.glob(group + "/*/*/"), reverse=True), *glob.glob(group + "/*/"), group]:
+        for below in [
+            *sorted(glob.glob(group + "/*/*/"), reverse=True),
+            *glob.glob(group + "/*/"),
+            group,
+        ]:
             os.rmdir(below)
 
 
-def test_limits_are_enforced_where_they_are_delegated(user, start_as, delegated):
+def test_limits_are_enforced_where_they_are_delegated(
+    user: User, start_as: Callable[..., Server], delegated: list[str]
+) -> None:
     server = start_as(user, "limited", before=delegated)
     server.boto("s3").create_bucket(Bucket="yard")
     try:
         hungry = "python3 -c 'x = bytearray(5 << 30)'"
         server.boto("sagemaker").create_training_job(**jobs.request("hungry", hungry))
         done = jobs.wait_until(server.boto("sagemaker"), "hungry")
-        assert "OutOfMemory: the memory limit of 4.0 GiB" in done["FailureReason"], done["FailureReason"]
-        assert not any("share is not enforced" in line for line in said_by_platform(server, "hungry"))
-        said = subprocess.run([*server.behind, server.program, "doctor", "--data", server.data], check=True, capture_output=True, text=True).stdout
+        assert "OutOfMemory: the memory limit of 4.0 GiB" in done["FailureReason"], done[
+            "FailureReason"
+        ]
+        assert not any(
+            "share is not enforced" in line for line in said_by_platform(server, "hungry")
+        )
+        said = subprocess.run(
+            [*server.behind, server.program, "doctor", "--data", server.data],
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
         assert "delegated to this user: cpu, memory" in said, said
     finally:
         server.stop()
-        wait_for(lambda: not [words for _, words in user.processes() if server.data in words], "its processes to leave the groups")
+        wait_for(
+            lambda: not [words for _, words in user.processes() if server.data in words],
+            "its processes to leave the groups",
+        )
 
 
-def test_what_is_mounted_below_others_comes_along(user, start_as):
+def test_what_is_mounted_below_others_comes_along(
+    user: User, start_as: Callable[..., Server]
+) -> None:
     tree = user.directory("tree")
     config = f'{BOX}[images."mine"]\nruntime = "machine"\nmounts = {{"/opt/tree" = "{tree}"}}\n'
-    mounting = f'mkdir {tree}/inner && mount -t tmpfs none {tree}/inner && echo inner >{tree}/inner/file && mount -t tmpfs none /usr/local/games && exec "$@"'
+    mounting = (
+        f"mkdir {tree}/inner && mount -t tmpfs none {tree}/inner && echo inner >{tree}/inner/file"
+        ' && mount -t tmpfs none /usr/local/games && exec "$@"'
+    )
     server = start_as(user, "mounts", config, ["unshare", "--mount", "sh", "-c", mounting, "sh"])
     server.boto("s3").create_bucket(Bucket="yard")
-    run(server, "mounted", "cat /opt/tree/inner/file; touch /opt/tree/inner/x 2>/dev/null || echo read-only; touch /usr/local/games/x 2>/dev/null || echo read-only", image="mine")
+    run(
+        server,
+        "mounted",
+        "cat /opt/tree/inner/file; touch /opt/tree/inner/x 2>/dev/null || echo read-only; touch"
+        " /usr/local/games/x 2>/dev/null || echo read-only",
+        image="mine",
+    )
     assert said_by_job(server, "mounted") == ["inner", "read-only", "read-only"]
     server.behind = user.words()  # made once
     server.stop()
 
 
-def test_one_id_is_enough_for_a_job(user_of_one_id, start_as):
+def test_one_id_is_enough_for_a_job(user_of_one_id: User, start_as: Callable[..., Server]) -> None:
     server = start_as(user_of_one_id, "one")
     server.boto("s3").create_bucket(Bucket="yard")
-    run(server, "poor", "id -u; chown 5:5 /tmp 2>/dev/null || echo no other owner; echo m >/opt/ml/model/m")
+    run(
+        server,
+        "poor",
+        "id -u; chown 5:5 /tmp 2>/dev/null || echo no other owner; echo m >/opt/ml/model/m",
+    )
     assert said_by_job(server, "poor") == ["0", "no other owner"]
     layout = oci.Layout(os.path.join(user_of_one_id.home, "layout"))
     layout.image("root", [oci.base() + [oci.file("opt/his", b"his\n", 0o644, uid=1234, gid=1234)]])
     layout.image("other", [oci.base()], {"User": "1234:1234"})
-    server.boto("sagemaker").create_training_job(**jobs.request("of-root", "cat /opt/his; stat -c %u /opt/his", image=f"oci:{layout.path}:root"))
+    server.boto("sagemaker").create_training_job(
+        **jobs.request(
+            "of-root", "cat /opt/his; stat -c %u /opt/his", image=f"oci:{layout.path}:root"
+        )
+    )
     done = jobs.wait_until(server.boto("sagemaker"), "of-root")
     assert done["TrainingJobStatus"] == "Completed", done.get("FailureReason")
     assert said_by_job(server, "of-root") == ["his", "0"]
-    server.boto("sagemaker").create_training_job(**jobs.request("of-another", "true", image=f"oci:{layout.path}:other"))
+    server.boto("sagemaker").create_training_job(
+        **jobs.request("of-another", "true", image=f"oci:{layout.path}:other")
+    )
     done = jobs.wait_until(server.boto("sagemaker"), "of-another")
     assert "its user 1234:1234 is none of the 1 ids" in done["FailureReason"], done["FailureReason"]
 
 
-def doctor(user, before=()):
-    said = subprocess.run([*before, *user.words(), user.program(), "doctor"], check=True, capture_output=True, text=True).stdout
-    return {line[9:31].strip(): (line[:7].strip(), line[32:]) for line in said.splitlines() if line[:7].strip() in ("ok", "limited", "missing")}
+def doctor(user: User, before: Sequence[str] = ()) -> dict[str, tuple[str, str]]:
+    said = subprocess.run(
+        [*before, *user.words(), user.program(), "doctor"],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    return {
+        line[9:31].strip(): (line[:7].strip(), line[32:])
+        for line in said.splitlines()
+        if line[:7].strip() in ("ok", "limited", "missing")
+    }
 
 
-def test_doctor_says_what_is_withheld(user, user_of_one_id, tun):
+def test_doctor_says_what_is_withheld(
+    user: User, user_of_one_id: User, tun: Callable[..., list[str]]
+) -> None:
     closed, opened = doctor(user, tun(0o600)), doctor(user, tun(0o666))
-    assert closed["user"] == ("ok", "runs as an ordinary user, root of 65536 ids of his own; all jobs of his server share them")
-    assert closed["way out"][0] == "limited" and "/dev/net/tun cannot be opened" in closed["way out"][1]
+    assert closed["user"] == (
+        "ok",
+        "runs as an ordinary user, root of 65536 ids of his own; all jobs of his server share them",
+    )
+    assert (
+        closed["way out"][0] == "limited"
+        and "/dev/net/tun cannot be opened" in closed["way out"][1]
+    )
     assert opened["way out"] == ("ok", "through slirp4netns")
-    assert closed["cgroups"][0] == "limited" and "cpu, memory is not enforced" in closed["cgroups"][1]
-    assert closed["volumes"][0] == "limited" and "VolumeSizeInGB is not enforced" in closed["volumes"][1]
+    assert (
+        closed["cgroups"][0] == "limited" and "cpu, memory is not enforced" in closed["cgroups"][1]
+    )
+    assert (
+        closed["volumes"][0] == "limited"
+        and "VolumeSizeInGB is not enforced" in closed["volumes"][1]
+    )
     for name in ("namespaces", "overlayfs", "bridge, veth", "nftables"):
         assert closed[name][0] == "ok", closed[name]
     assert doctor(user_of_one_id)["user"][0] == "limited"

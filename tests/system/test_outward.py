@@ -1,10 +1,14 @@
-"""How a job reaches the outside: through NAT, with the name servers, proxies, CA and package index of the config."""
+"""How a job reaches the outside: through NAT, with the name servers, proxies,
+CA and package index of the config."""
 
 import subprocess
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
-import jobs
+from tests import jobs
+from tests.trainyard_server import Server
 
 OUTSIDE = "trainyard-test-outside"
 HERE, THERE = "10.231.7.1", "10.231.7.2"
@@ -19,16 +23,18 @@ package_index = "http://10.231.7.2:8000/simple"
 
 
 @pytest.fixture
-def outside():
-    """A namespace that plays the network beyond this machine, with an HTTP server that tells who asks."""
-    serve = ("import http.server\n"
-             "class Who(http.server.BaseHTTPRequestHandler):\n"
-             "    def do_GET(self):\n"
-             "        body = ('you are ' + self.client_address[0]).encode()\n"
-             "        self.send_response(200); self.send_header('Content-Length', str(len(body))); self.end_headers(); self.wfile.write(body)\n"
-             f"http.server.HTTPServer(('{THERE}', 8000), Who).serve_forever()\n")
+def outside() -> Iterator[None]:
+    """A namespace that plays the network beyond this machine,
+    with an HTTP server that tells who asks."""
+    serve = (
+        "import http.server\nclass Who(http.server.BaseHTTPRequestHandler):\n    def"
+        " do_GET(self):\n        body = ('you are ' + self.client_address[0]).encode()\n       "
+        " self.send_response(200); self.send_header('Content-Length', str(len(body)));"
+        f" self.end_headers(); self.wfile.write(body)\nhttp.server.HTTPServer(('{THERE}', 8000),"
+        " Who).serve_forever()\n"
+    )
 
-    def ip(*arguments):
+    def ip(*arguments: str) -> None:
         subprocess.run(["ip", *arguments], check=True)
 
     ip("netns", "add", OUTSIDE)
@@ -39,7 +45,10 @@ def outside():
         ip("link", "set", "outside0", "up")
         ip("-n", OUTSIDE, "addr", "add", f"{THERE}/30", "dev", "eth0")
         ip("-n", OUTSIDE, "link", "set", "eth0", "up")
-        server = subprocess.Popen(["ip", "netns", "exec", OUTSIDE, "/usr/bin/python3", "-c", serve], stderr=subprocess.DEVNULL)
+        server = subprocess.Popen(
+            ["ip", "netns", "exec", OUTSIDE, "/usr/bin/python3", "-c", serve],
+            stderr=subprocess.DEVNULL,
+        )
         yield
     finally:
         if server:
@@ -48,20 +57,39 @@ def outside():
         ip("netns", "del", OUTSIDE)
 
 
-def run(server, name, script, **more):
+def run(server: Server, name: str, script: str, **more: Any) -> list[str]:
     server.boto("sagemaker").create_training_job(**jobs.request(name, script, **more))
     done = jobs.wait_until(server.boto("sagemaker"), name)
     assert done["TrainingJobStatus"] == "Completed", done.get("FailureReason")
     return jobs.log_lines(server.boto("logs"), name)
 
 
-def test_the_outside_is_reached_as_the_config_says(start, outside):
+def test_the_outside_is_reached_as_the_config_says(
+    start: Callable[..., Server], outside: None
+) -> None:
     server = start(CONFIG)
     server.boto("s3").create_bucket(Bucket="yard")
-    ask = f"curl -s --retry 20 --retry-connrefused --retry-delay 1 -m 5 http://{THERE}:8000/ || echo nobody"
-    said = run(server, "outward", f"{ask}; echo; grep nameserver /etc/resolv.conf; echo $http_proxy; echo $PIP_INDEX_URL; wc -c < $SSL_CERT_FILE")
+    ask = (
+        f"curl -s --retry 20 --retry-connrefused --retry-delay 1 -m 5 http://{THERE}:8000/ || echo"
+        " nobody"
+    )
+    said = run(
+        server,
+        "outward",
+        f"{ask}; echo; grep nameserver /etc/resolv.conf; echo $http_proxy; echo $PIP_INDEX_URL; wc"
+        " -c < $SSL_CERT_FILE",
+    )
     assert said[0] == f"you are {HERE}", "the machine's own address: behind NAT"
-    assert said[1:4] == [f"nameserver {THERE}", f"http://{THERE}:3128", f"http://{THERE}:8000/simple"], said
+    assert said[1:4] == [
+        f"nameserver {THERE}",
+        f"http://{THERE}:3128",
+        f"http://{THERE}:8000/simple",
+    ], said
     assert int(said[4]) > 1000
-    alone = run(server, "isolated", f"curl -s -m 3 http://{THERE}:8000/ || echo nobody", EnableNetworkIsolation=True)
+    alone = run(
+        server,
+        "isolated",
+        f"curl -s -m 3 http://{THERE}:8000/ || echo nobody",
+        EnableNetworkIsolation=True,
+    )
     assert alone == ["nobody"]

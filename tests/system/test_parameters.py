@@ -1,4 +1,5 @@
-"""Parameter servers and regions as programs see them that are not C++: through the shared library."""
+"""Parameter servers and regions as programs see them that are not C++:
+through the shared library."""
 
 import os
 import subprocess
@@ -22,7 +23,9 @@ def ok(kind):
         sys.exit(f"{kind} {why.value.decode()}")
 """
 
-PARAMETERS = SHARED + """
+PARAMETERS = (
+    SHARED
+    + """
 class Join(Structure):
     _fields_ = [("size", c_size_t), ("rank", c_int), ("ranks", c_int), ("hosts", POINTER(c_char_p)), ("ports", POINTER(c_uint16)), ("secret", c_char_p),
                 ("join_deadline_ms", c_int64), ("silence_max_ms", c_int64), ("deterministic", c_int), ("plans", c_char_p)]
@@ -58,8 +61,11 @@ else:
     library.trainyard_worker_free(worker)
 library.trainyard_group_free(group)
 """
+)
 
-REGIONS = SHARED + """
+REGIONS = (
+    SHARED
+    + """
 class Join(Structure):
     _fields_ = [("size", c_size_t), ("region", c_int), ("regions", c_int), ("hosts", POINTER(c_char_p)), ("ports", POINTER(c_uint16)), ("secret", c_char_p),
                 ("learning_rate", c_float), ("momentum", c_float), ("coding", c_char_p), ("charter", c_char_p), ("regions_min", c_int),
@@ -86,19 +92,27 @@ library.trainyard_regions_traffic(regions, byref(sent), byref(received))
 assert sent.value > 3 * 16 and received.value > 3 * 16
 library.trainyard_regions_free(regions)
 """
+)
 
 
-def play(program, count):
+def play(program: str, count: int) -> None:
     port = 20000 + (os.getpid() * 7 + count) % 20000
-    processes = [subprocess.Popen([sys.executable, "-c", program, LIBRARY, str(rank), str(count), str(port)],
-                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) for rank in range(count)]
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", program, LIBRARY, str(rank), str(count), str(port)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        for rank in range(count)
+    ]
     said = [process.communicate(timeout=SECONDS_MAX)[0] for process in processes]
     assert [process.returncode for process in processes] == [0] * count, said
 
 
-def test_workers_push_and_pull_rows_through_the_c_interface():
+def test_workers_push_and_pull_rows_through_the_c_interface() -> None:
     play(PARAMETERS, 3)
 
 
-def test_regions_average_through_the_c_interface():
+def test_regions_average_through_the_c_interface() -> None:
     play(REGIONS, 2)

@@ -1,15 +1,22 @@
-"""Regions of trainers, each a job of its own with two hosts: one is killed in the middle, the other goes on, it comes back."""
+"""Regions of trainers, each a job of its own with two hosts: one is killed in the middle,
+the other goes on, it comes back."""
+
+from __future__ import annotations
 
 import glob
 import json
 import os
+import pathlib
 import random
 import signal
 import subprocess
 import threading
 import time
+from collections.abc import Callable
+from typing import Any
 
-import jobs
+from tests import jobs
+from tests.trainyard_server import Server
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 TRAINER = os.path.join(ROOT, "build", "release", "bin", "trainyard-trainer")
@@ -18,31 +25,41 @@ HOSTS = 2  # of each region
 CHANNEL = "train"
 
 
-def rows(seed, count):
+def rows(seed: int, count: int) -> str:
     """Points around a middle of their own for each of three classes."""
     drawn = random.Random(seed)
     lines = []
     for _ in range(count):
         label = drawn.randrange(3)
-        lines.append(",".join(f"{(12 if column == label else 2) + drawn.random() * 6:.3f}" for column in range(4)) + f",{label}")
+        lines.append(
+            ",".join(
+                f"{(12 if column == label else 2) + drawn.random() * 6:.3f}" for column in range(4)
+            )
+            + f",{label}"
+        )
     return "\n".join(lines) + "\n"
 
 
 class Host:
     """One process of a region, and what it says."""
 
-    def __init__(self, base, environment):
+    def __init__(self, base: str, environment: dict[str, str]) -> None:
         self.lines = []
-        self.process = subprocess.Popen([TRAINER, "train", "--base", base], env=environment, stdout=subprocess.PIPE,
-                                        stderr=subprocess.STDOUT, text=True)
+        self.process = subprocess.Popen(
+            [TRAINER, "train", "--base", base],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
         self.reader = threading.Thread(target=self.read, daemon=True)
         self.reader.start()
 
-    def read(self):
+    def read(self) -> None:
         for line in self.process.stdout:
             self.lines.append(line.rstrip())
 
-    def wait_for(self, what, since=0):
+    def wait_for(self, what: Callable[[str], bool], since: int = 0) -> int:
         """The number of the first line that `what` says yes to."""
         end = time.monotonic() + SECONDS_MAX
         while time.monotonic() < end:
@@ -53,54 +70,81 @@ class Host:
             time.sleep(0.002)
         raise AssertionError(f"not said in time: {self.lines[-20:]}")
 
-    def ends_well(self):
+    def ends_well(self) -> None:
         assert self.process.wait(SECONDS_MAX) == 0, self.lines[-20:]
         self.reader.join()
 
 
 class Region:
-    def __init__(self, folder, region, regions, hyperparameters):
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        region: int,
+        regions: int,
+        hyperparameters: dict[str, Any],
+    ) -> None:
         self.folder = str(folder)
         self.hosts = []
         process = os.getpid()
-        address = lambda region, host: f"127.{1 + process // 250 % 250}.{1 + process % 250}.{1 + 10 * region + host}"
+
+        def address(region: int, host: int) -> str:
+            return f"127.{1 + process // 250 % 250}.{1 + process % 250}.{1 + 10 * region + host}"
+
         self.bases = [f"{folder}/region-{region}/algo-{host + 1}" for host in range(HOSTS)]
         names = [address(region, host) for host in range(HOSTS)]
-        hyperparameters = hyperparameters | {"region": str(region), "region_secret": "between us", "port": "7990",
-                                             "region_leaders": ",".join(f"{address(each, 0)}:7991" for each in range(regions))}
+        hyperparameters = hyperparameters | {
+            "region": str(region),
+            "region_secret": "between us",
+            "port": "7990",
+            "region_leaders": ",".join(f"{address(each, 0)}:7991" for each in range(regions)),
+        }
         for host, base in enumerate(self.bases):
             os.makedirs(f"{base}/input/config")
             os.makedirs(f"{base}/input/data/{CHANNEL}")
-            for name, value in (("hyperparameters", hyperparameters),
-                                ("resourceconfig", {"current_host": names[host], "hosts": names, "network_interface_name": "lo"})):
+            for name, value in (
+                ("hyperparameters", hyperparameters),
+                (
+                    "resourceconfig",
+                    {"current_host": names[host], "hosts": names, "network_interface_name": "lo"},
+                ),
+            ):
                 with open(f"{base}/input/config/{name}.json", "w", encoding="utf-8") as file:
                     json.dump(value, file)
-            with open(f"{base}/input/data/{CHANNEL}/part-{host}.csv", "w", encoding="utf-8") as file:
+            with open(
+                f"{base}/input/data/{CHANNEL}/part-{host}.csv", "w", encoding="utf-8"
+            ) as file:
                 file.write(rows(10 * region + host, 64))
-        self.environment = {"PATH": os.environ["PATH"], "TRAINING_JOB_NAME": f"regions-{process}-{region}"}
+        self.environment = {
+            "PATH": os.environ["PATH"],
+            "TRAINING_JOB_NAME": f"regions-{process}-{region}",
+        }
 
-    def start(self):
+    def start(self) -> Region:
         self.hosts = [Host(base, self.environment) for base in self.bases]
         return self
 
     @property
-    def leader(self):
+    def leader(self) -> Host:
         return self.hosts[0]
 
-    def model(self):
+    def model(self) -> str:
         return f"{self.bases[0]}/model"
 
-    def clean_up(self):
+    def clean_up(self) -> None:
         for host in self.hosts:
             if host.process.poll() is None:
                 host.process.kill()
             host.process.wait()
 
 
-def test_the_example_is_a_job_of_two_regions(server):
+def test_the_example_is_a_job_of_two_regions(server: Server) -> None:
     """examples/04_regions: its request as it is, but for fewer epochs."""
     example = os.path.join(ROOT, "examples", "04_regions")
-    subprocess.run([os.path.join(ROOT, "examples", "01_digits", "prepare")], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(
+        [os.path.join(ROOT, "examples", "01_digits", "prepare")],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
     s3, sagemaker = server.boto("s3"), server.boto("sagemaker")
     s3.create_bucket(Bucket="digits")
     for path in glob.glob(os.path.join(ROOT, "build", "digits", "train", "*")):
@@ -116,15 +160,18 @@ def test_the_example_is_a_job_of_two_regions(server):
         for expected in file.read().splitlines():
             expected = expected.replace("rounds=46", "rounds=5").replace("round=46", "round=5")
             assert any(expected in line for line in lines), f"not said: {expected}: {lines[-20:]}"
-    s3.head_object(Bucket="digits", Key=job["ModelArtifacts"]["S3ModelArtifacts"].split("digits/", 1)[1])
+    s3.head_object(
+        Bucket="digits", Key=job["ModelArtifacts"]["S3ModelArtifacts"].split("digits/", 1)[1]
+    )
 
 
-def round_of(line):
+def round_of(line: str) -> int:
     return int(line.split()[0].split("=")[1]) if line.startswith("round=") else 0
 
 
-def test_a_killed_region_comes_back_and_ends_with_the_same_model(tmp_path):
-    hyperparameters = {"epochs": "3000", "batch_size": "32", "hidden": "8", "region_steps": "40"}  # 600 rounds
+def test_a_killed_region_comes_back_and_ends_with_the_same_model(tmp_path: pathlib.Path) -> None:
+    # 600 rounds
+    hyperparameters = {"epochs": "3000", "batch_size": "32", "hidden": "8", "region_steps": "40"}
     regions = [Region(tmp_path, region, 2, hyperparameters).start() for region in range(2)]
     try:
         survivor, victim = regions[1], regions[0]  # the first leads: the other must take over
@@ -138,7 +185,9 @@ def test_a_killed_region_comes_back_and_ends_with_the_same_model(tmp_path):
         assert any("rank 0" in line for line in other.lines), other.lines[-5:]
 
         alone = survivor.leader.wait_for(lambda line: " regions=1 " in line)
-        survivor.leader.wait_for(lambda line: round_of(line) >= round_of(survivor.leader.lines[alone]) + 5)
+        survivor.leader.wait_for(
+            lambda line: round_of(line) >= round_of(survivor.leader.lines[alone]) + 5
+        )
         assert any("region 0" in line and "is gone" in line for line in survivor.leader.lines)
         # However slow this machine is, there is something left to come back to.
         survivor.leader.process.send_signal(signal.SIGSTOP)
@@ -147,22 +196,33 @@ def test_a_killed_region_comes_back_and_ends_with_the_same_model(tmp_path):
         resumed = len(survivor.leader.lines)
         survivor.leader.process.send_signal(signal.SIGCONT)
         survivor.leader.wait_for(lambda line: " regions=2 " in line, since=resumed)
-        assert round_of(victim.leader.lines[victim.leader.wait_for(lambda line: line.startswith("round="))]) > 20
+        assert (
+            round_of(
+                victim.leader.lines[victim.leader.wait_for(lambda line: line.startswith("round="))]
+            )
+            > 20
+        )
 
         for region in regions:
             for host in region.hosts:
                 host.ends_well()
-        compared = subprocess.run([TRAINER, "compare", survivor.model(), victim.model(), "--tolerance", "0"], capture_output=True, text=True)
+        compared = subprocess.run(
+            [TRAINER, "compare", survivor.model(), victim.model(), "--tolerance", "0"],
+            capture_output=True,
+            text=True,
+        )
         assert compared.returncode == 0, compared.stdout + compared.stderr
         # Two bytes a number every 40 steps instead of four each step.
-        share = next(line for line in reversed(survivor.leader.lines) if "share_of_allreduce=" in line)
+        share = next(
+            line for line in reversed(survivor.leader.lines) if "share_of_allreduce=" in line
+        )
         assert float(share.split("share_of_allreduce=")[1]) < 1 / 25, share
     finally:
         for region in regions:
             region.clean_up()
 
 
-def test_a_region_that_waits_for_others_can_be_stopped(tmp_path):
+def test_a_region_that_waits_for_others_can_be_stopped(tmp_path: pathlib.Path) -> None:
     region = Region(tmp_path, 1, 2, {"epochs": "3", "hidden": "8"})
     region.start()
     try:
@@ -172,6 +232,8 @@ def test_a_region_that_waits_for_others_can_be_stopped(tmp_path):
             host.process.send_signal(signal.SIGTERM)
         assert region.leader.process.wait(SECONDS_MAX) == 0
         region.leader.reader.join()
-        assert any("stopped before the first step" in line for line in region.leader.lines), region.leader.lines
+        assert any("stopped before the first step" in line for line in region.leader.lines), (
+            region.leader.lines
+        )
     finally:
         region.clean_up()

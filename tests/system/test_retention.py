@@ -1,20 +1,24 @@
 """What the config says about how long logs are kept."""
 
+import pathlib
 import time
 
 import pytest
 
-from trainyard_server import Server, wait_for
+from tests.trainyard_server import Server, wait_for
 
 DAY_MILLISECONDS = 86_400_000
 GROUP = "/my/group"
 
 
-def streams(server):
-    return {stream["logStreamName"] for stream in server.boto("logs").describe_log_streams(logGroupName=GROUP)["logStreams"]}
+def streams(server: Server) -> set[str]:
+    return {
+        stream["logStreamName"]
+        for stream in server.boto("logs").describe_log_streams(logGroupName=GROUP)["logStreams"]
+    }
 
 
-def test_logs_go_after_the_days_that_the_config_gives_them(tmp_path):
+def test_logs_go_after_the_days_that_the_config_gives_them(tmp_path: pathlib.Path) -> None:
     server = Server(tmp_path / "data").start()
     try:
         logs = server.boto("logs")
@@ -22,7 +26,11 @@ def test_logs_go_after_the_days_that_the_config_gives_them(tmp_path):
         now = int(time.time() * 1000)
         for stream, age_days in (("old", 3), ("new", 0)):
             logs.create_log_stream(logGroupName=GROUP, logStreamName=stream)
-            logs.put_log_events(logGroupName=GROUP, logStreamName=stream, logEvents=[{"timestamp": now - age_days * DAY_MILLISECONDS, "message": stream}])
+            logs.put_log_events(
+                logGroupName=GROUP,
+                logStreamName=stream,
+                logEvents=[{"timestamp": now - age_days * DAY_MILLISECONDS, "message": stream}],
+            )
         server.stop()
         server.start()
         assert streams(server) == {"old", "new"}, "by default they stay"
@@ -35,7 +43,7 @@ def test_logs_go_after_the_days_that_the_config_gives_them(tmp_path):
 
 
 @pytest.mark.parametrize("days", ["-1", "40000", "'two'"])
-def test_a_number_of_days_that_is_none_is_refused(tmp_path, days):
+def test_a_number_of_days_that_is_none_is_refused(tmp_path: pathlib.Path, days: str) -> None:
     server = Server(tmp_path / "data", f"[logs]\nretention_days = {days}\n")
     with pytest.raises(AssertionError, match="logs.retention_days"):
         server.start()

@@ -1,22 +1,29 @@
-"""What a job is confined to: its user namespace, the calls that it may make, and the directories that it shares with others."""
+"""What a job is confined to: its user namespace, the calls that it may make,
+and the directories that it shares with others."""
 
 import os
+import pathlib
 import subprocess
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
-import jobs
-from test_channels import file_system
-from trainyard_server import wait_for
+from tests import jobs
+from tests.system.test_channels import file_system
+from tests.trainyard_server import Server, wait_for
 
 ADA = "[[access_key]]\nid = 'AKIAADA0000000000000'\nsecret = 'ada-secret'\nuser = 'ada'\n"
-EVE = "[[access_key]]\nid = 'AKIAEVE0000000000000'\nsecret = 'eve-secret'\nuser = 'eve'\n[[user]]\nname = 'eve'\npolicies = ['AdministratorAccess']\n"
+EVE = (
+    "[[access_key]]\nid = 'AKIAEVE0000000000000'\nsecret = 'eve-secret'\nuser ="
+    " 'eve'\n[[user]]\nname = 'eve'\npolicies = ['AdministratorAccess']\n"
+)
 LUSTRE = "fs-0123456789abcdef0"
 TRAINING = "arn:aws:iam::123456789012:role/training"
 
 
 @pytest.fixture
-def unmappable(tmp_path):
+def unmappable(tmp_path: pathlib.Path) -> Iterator[pathlib.Path]:
     """A directory of a file system that no kernel maps to other ids."""
     path = tmp_path / "ramfs"
     path.mkdir()
@@ -25,15 +32,26 @@ def unmappable(tmp_path):
     subprocess.run(["umount", "-l", path], check=True)
 
 
-def submit(server, name, script, channel, key=None, **more):
+def submit(
+    server: Server,
+    name: str,
+    script: str,
+    channel: dict[str, Any] | None,
+    key: tuple[str, str] | None = None,
+    **more: Any,
+) -> dict[str, Any]:
     request = jobs.request(name, script) | more
     request["InputDataConfig"] = [channel]
     if key:
-        return server.boto("sagemaker", aws_access_key_id=key[0], aws_secret_access_key=key[1]).create_training_job(**request)
+        return server.boto(
+            "sagemaker", aws_access_key_id=key[0], aws_secret_access_key=key[1]
+        ).create_training_job(**request)
     return server.boto("sagemaker").create_training_job(**request)
 
 
-def test_a_job_fails_rather_than_run_without_a_user_namespace(start, unmappable):
+def test_a_job_fails_rather_than_run_without_a_user_namespace(
+    start: Callable[..., Server], unmappable: pathlib.Path
+) -> None:
     tables = f"[file_systems.'{LUSTRE}']\ndirectory = '{unmappable}'\n"
     writable = file_system("out", "/", mode="rw")
     server = start(tables)
@@ -55,16 +73,25 @@ def test_a_job_fails_rather_than_run_without_a_user_namespace(start, unmappable)
     assert any("no user namespace" in text for text in said), said
 
 
-def test_shared_directories_are_not_written_as_root(start, tmp_path):
+def test_shared_directories_are_not_written_as_root(
+    start: Callable[..., Server], tmp_path: pathlib.Path
+) -> None:
     shared = tmp_path / "shared"
     shared.mkdir()
     os.chown(shared, 1234, 1234)
     (shared / "roots").write_text("secret\n")
     os.chmod(shared / "roots", 0o600)
-    server = start(f"[posix_users]\n'*' = '1234:1234'\n[file_systems.'{LUSTRE}']\ndirectory = '{shared}'\n")
+    server = start(
+        f"[posix_users]\n'*' = '1234:1234'\n[file_systems.'{LUSTRE}']\ndirectory = '{shared}'\n"
+    )
     server.boto("s3").create_bucket(Bucket="yard")
-    submit(server, "squashed", "cd /opt/ml/input/data/out; id -u; cat roots || echo refused; rm -f /tmp/x; cp /bin/sh made && chmod 4755 made && stat -c %u made",
-           file_system("out", "/", mode="rw"))
+    submit(
+        server,
+        "squashed",
+        "cd /opt/ml/input/data/out; id -u; cat roots || echo refused; rm -f /tmp/x; cp /bin/sh made"
+        " && chmod 4755 made && stat -c %u made",
+        file_system("out", "/", mode="rw"),
+    )
     done = jobs.wait_until(server.boto("sagemaker"), "squashed")
     lines = jobs.log_lines(server.boto("logs"), "squashed")
     assert done["TrainingJobStatus"] == "Completed", (done.get("FailureReason"), lines)
@@ -72,13 +99,20 @@ def test_shared_directories_are_not_written_as_root(start, tmp_path):
     assert (shared / "made").stat().st_uid == 1234 and (shared / "made").stat().st_gid == 1234
 
 
-def test_shared_directories_are_named_by_those_on_their_lists(start, tmp_path):
+def test_shared_directories_are_named_by_those_on_their_lists(
+    start: Callable[..., Server], tmp_path: pathlib.Path
+) -> None:
     shared = tmp_path / "shared"
     shared.mkdir(mode=0o755)
-    server = start(f"account_id = '123456789012'\n{ADA}{EVE}[file_systems.'{LUSTRE}']\ndirectory = '{shared}'\nusers = ['ada']\nroles = ['training']\n"
-                   f"[volumes.'/fsx']\ndirectory = '{shared}'\nusers = ['ada']\n")
+    server = start(
+        f"account_id = '123456789012'\n{ADA}{EVE}[file_systems.'{LUSTRE}']\ndirectory ="
+        f" '{shared}'\nusers = ['ada']\nroles = ['training']\n[volumes.'/fsx']\ndirectory ="
+        f" '{shared}'\nusers = ['ada']\n"
+    )
     ada, eve = ("AKIAADA0000000000000", "ada-secret"), ("AKIAEVE0000000000000", "eve-secret")
-    server.boto("s3", aws_access_key_id=ada[0], aws_secret_access_key=ada[1]).create_bucket(Bucket="yard")
+    server.boto("s3", aws_access_key_id=ada[0], aws_secret_access_key=ada[1]).create_bucket(
+        Bucket="yard"
+    )
     channel = file_system("in", "/")
     submit(server, "adas", "true", channel, ada)
     with pytest.raises(Exception, match=f"user eve may not use {LUSTRE}"):
@@ -86,14 +120,42 @@ def test_shared_directories_are_named_by_those_on_their_lists(start, tmp_path):
     submit(server, "of-the-role", "true", channel, eve, RoleArn=TRAINING)
 
     batch = server.boto("batch", aws_access_key_id=eve[0], aws_secret_access_key=eve[1])
-    batch.create_compute_environment(computeEnvironmentName="here", type="MANAGED", computeResources={"type": "EC2", "maxvCpus": 1, "subnets": [], "minvCpus": 0, "instanceTypes": [], "instanceRole": "x"})
-    batch.create_job_queue(jobQueueName="quick", priority=1, computeEnvironmentOrder=[{"order": 1, "computeEnvironment": "here"}])
-    definition = dict(jobDefinitionName="peek", type="container", containerProperties={
-        "image": "trainyard/machine", "command": ["ls", "/fsx"], "resourceRequirements": [{"type": "VCPU", "value": "1"}, {"type": "MEMORY", "value": "64"}],
-        "volumes": [{"name": "fsx", "host": {"sourcePath": "/fsx"}}], "mountPoints": [{"sourceVolume": "fsx", "containerPath": "/fsx"}]})
+    batch.create_compute_environment(
+        computeEnvironmentName="here",
+        type="MANAGED",
+        computeResources={
+            "type": "EC2",
+            "maxvCpus": 1,
+            "subnets": [],
+            "minvCpus": 0,
+            "instanceTypes": [],
+            "instanceRole": "x",
+        },
+    )
+    batch.create_job_queue(
+        jobQueueName="quick",
+        priority=1,
+        computeEnvironmentOrder=[{"order": 1, "computeEnvironment": "here"}],
+    )
+    definition = dict(
+        jobDefinitionName="peek",
+        type="container",
+        containerProperties={
+            "image": "trainyard/machine",
+            "command": ["ls", "/fsx"],
+            "resourceRequirements": [
+                {"type": "VCPU", "value": "1"},
+                {"type": "MEMORY", "value": "64"},
+            ],
+            "volumes": [{"name": "fsx", "host": {"sourcePath": "/fsx"}}],
+            "mountPoints": [{"sourceVolume": "fsx", "containerPath": "/fsx"}],
+        },
+    )
     with pytest.raises(batch.exceptions.ClientException, match="user eve may not use /fsx"):
         batch.register_job_definition(**definition)
-    server.boto("batch", aws_access_key_id=ada[0], aws_secret_access_key=ada[1]).register_job_definition(**definition)
+    server.boto(
+        "batch", aws_access_key_id=ada[0], aws_secret_access_key=ada[1]
+    ).register_job_definition(**definition)
     with pytest.raises(batch.exceptions.ClientException, match="user eve may not use /fsx"):
         batch.submit_job(jobName="peek", jobQueue="quick", jobDefinition="peek")
     sagemaker = server.boto("sagemaker", aws_access_key_id=ada[0], aws_secret_access_key=ada[1])
@@ -108,9 +170,11 @@ METADATA = "100.100.100.200"
 
 
 @pytest.fixture
-def outside():
-    """A namespace that plays a private network beside this machine, and a cloud's metadata; an HTTP server answers there."""
-    def ip(*arguments):
+def outside() -> Iterator[None]:
+    """A namespace that plays a private network beside this machine, and a cloud's metadata;
+    an HTTP server answers there."""
+
+    def ip(*arguments: str) -> None:
         subprocess.run(["ip", *arguments], check=True)
 
     ip("netns", "add", OUTSIDE)
@@ -123,34 +187,61 @@ def outside():
         for address in (f"{THERE}/30", f"{METADATA}/32"):
             ip("-n", OUTSIDE, "addr", "add", address, "dev", "eth0")
         ip("-n", OUTSIDE, "link", "set", "eth0", "up")
-        server = subprocess.Popen(["ip", "netns", "exec", OUTSIDE, "/usr/bin/python3", "-m", "http.server", "8000"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        wait_for(lambda: subprocess.run(["curl", "-sf", "-o", "/dev/null", f"http://{METADATA}:8000/"], check=False).returncode == 0, "the server outside to answer")
+        server = subprocess.Popen(
+            ["ip", "netns", "exec", OUTSIDE, "/usr/bin/python3", "-m", "http.server", "8000"],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        wait_for(
+            lambda: (
+                subprocess.run(
+                    ["curl", "-sf", "-o", "/dev/null", f"http://{METADATA}:8000/"], check=False
+                ).returncode
+                == 0
+            ),
+            "the server outside to answer",
+        )
         yield
     finally:
         if server:
             server.kill()
             server.wait()
-        subprocess.run(["ip", "link", "del", "egress0"], check=False)  # at once: that of the namespace goes later
+        # at once: that of the namespace goes later
+        subprocess.run(["ip", "link", "del", "egress0"], check=False)
         ip("netns", "del", OUTSIDE)
 
 
-def test_private_networks_are_reached_by_rule_only(start, outside):
-    server = start(f"[network]\ndeny = ['{NETWORK}']\n[network.roles.training]\nallow = ['{THERE}', '{METADATA}']\n")
+def test_private_networks_are_reached_by_rule_only(
+    start: Callable[..., Server], outside: None
+) -> None:
+    server = start(
+        f"[network]\ndeny = ['{NETWORK}']\n[network.roles.training]\nallow = ['{THERE}',"
+        f" '{METADATA}']\n"
+    )
     server.boto("s3").create_bucket(Bucket="yard")
-    ask = f"for a in {THERE} {METADATA}; do curl -s -o /dev/null -m 3 http://$a:8000/ && echo reached $a; done; echo over"
-    for name, role, seen in (("plain", "arn:aws:iam::123456789012:role/other", ["over"]), ("of-role", TRAINING, [f"reached {THERE}", "over"])):
+    ask = (
+        f"for a in {THERE} {METADATA}; do curl -s -o /dev/null -m 3 http://$a:8000/ && echo reached"
+        " $a; done; echo over"
+    )
+    for name, role, seen in (
+        ("plain", "arn:aws:iam::123456789012:role/other", ["over"]),
+        ("of-role", TRAINING, [f"reached {THERE}", "over"]),
+    ):
         server.boto("sagemaker").create_training_job(**jobs.request(name, ask) | {"RoleArn": role})
         done = jobs.wait_until(server.boto("sagemaker"), name)
         assert done["TrainingJobStatus"] == "Completed", done.get("FailureReason")
         assert jobs.log_lines(server.boto("logs"), name) == seen
 
 
-def test_connections_of_a_job_are_limited(start, outside):
+def test_connections_of_a_job_are_limited(start: Callable[..., Server], outside: None) -> None:
     server = start(f"[network]\nallow = ['{NETWORK}']\nconnections_per_job_max = 5\n")
     server.boto("s3").create_bucket(Bucket="yard")
     # Each is held open until the end.
-    script = ("import socket; held = [socket.socket() for _ in range(8)]; [one.settimeout(2) for one in held]; "
-              f"ends = [one.connect_ex(('{THERE}', 8000)) for one in held]; print(ends.count(0), 'held', 8 - ends.count(0), 'refused')")
+    script = (
+        "import socket; held = [socket.socket() for _ in range(8)]; [one.settimeout(2) for one in"
+        f" held]; ends = [one.connect_ex(('{THERE}', 8000)) for one in held]; print(ends.count(0),"
+        " 'held', 8 - ends.count(0), 'refused')"
+    )
     server.boto("sagemaker").create_training_job(**jobs.request("many", f'python3 -c "{script}"'))
     done = jobs.wait_until(server.boto("sagemaker"), "many")
     assert done["TrainingJobStatus"] == "Completed", done.get("FailureReason")
@@ -160,8 +251,16 @@ def test_connections_of_a_job_are_limited(start, outside):
 # -- devices
 
 
-@pytest.mark.parametrize("config", ("[jobs]\ndevices = ['/dev/nvidia0']\n",
-                                    "[jobs]\ndevices = ['/dev/fuse']\n[[machine]]\nname = 'm'\ncpus = 1.0\nmemory_gib = 1.0\ngpu_devices = ['/dev/fuse']\n"))
-def test_gpus_are_not_shared_by_name(start, config):
+@pytest.mark.parametrize(
+    "config",
+    (
+        "[jobs]\ndevices = ['/dev/nvidia0']\n",
+        (
+            "[jobs]\ndevices = ['/dev/fuse']\n[[machine]]\nname = 'm'\ncpus = 1.0\nmemory_gib ="
+            " 1.0\ngpu_devices = ['/dev/fuse']\n"
+        ),
+    ),
+)
+def test_gpus_are_not_shared_by_name(start: Callable[..., Server], config: str) -> None:
     with pytest.raises(AssertionError, match="handed out whole"):
         start(config)

@@ -1,17 +1,21 @@
-"""Script mode: the SDK's hyperparameters name a program and an archive of sources; entry runs them in any image."""
+"""Script mode: the SDK's hyperparameters name a program and an archive of sources;
+entry runs them in any image."""
 
 import json
 import os
+import pathlib
 import subprocess
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pytest
 
-import jobs
-import scripts
+from tests import jobs, scripts
+from tests.trainyard_server import Server
 
 
 @pytest.fixture(scope="module")
-def yard(server):
+def yard(server: Server) -> Server:
     server.boto("s3").create_bucket(Bucket="yard")
     server.boto("s3").put_object(Bucket="yard", Key="data/part-0", Body=b"1,2\n")
     return server
@@ -25,35 +29,76 @@ open(os.path.join(os.environ["SM_MODEL_DIR"], "weights"), "w").write("1")
 """
 
 
-def shown(lines):
-    return json.loads(next(line for line in lines if line.startswith("SHOWN "))[len("SHOWN "):])
+def shown(lines: Sequence[str]) -> dict[str, Any]:
+    return json.loads(next(line for line in lines if line.startswith("SHOWN "))[len("SHOWN ") :])
 
 
-def test_a_script_with_its_arguments_and_variables(yard):
+def test_a_script_with_its_arguments_and_variables(yard: Server) -> None:
     done, lines = scripts.run(
-        yard, "plain", "train.py", {"train.py": SHOW, "helper.py": ""}, hyperparameters={"epochs": 3, "lr": 0.1, "name": "a b", "x": None},
-        InputDataConfig=[{"ChannelName": "train", "DataSource": {"S3DataSource": {"S3DataType": "S3Prefix", "S3Uri": "s3://yard/data/"}}}])
+        yard,
+        "plain",
+        "train.py",
+        {"train.py": SHOW, "helper.py": ""},
+        hyperparameters={"epochs": 3, "lr": 0.1, "name": "a b", "x": None},
+        InputDataConfig=[
+            {
+                "ChannelName": "train",
+                "DataSource": {
+                    "S3DataSource": {"S3DataType": "S3Prefix", "S3Uri": "s3://yard/data/"}
+                },
+            }
+        ],
+    )
     job = shown(lines)
     assert job["argv"] == ["train.py", "--epochs", "3", "--lr", "0.1", "--name", "a b", "-x", ""]
     assert job["cwd"] == "/opt/ml/code" and job["helper"] == "/opt/ml/code/helper.py"
     env = job["env"]
-    assert env["SM_HPS"] == '{"epochs":3,"lr":0.1,"name":"a b","x":null}' and env["SM_HP_LR"] == "0.1"
-    assert env["SM_CHANNEL_TRAIN"] == "/opt/ml/input/data/train" and env["SM_HOSTS"] == '["algo-1"]' and env["SM_NUM_GPUS"] == "0"
-    assert env["SM_MODULE_DIR"] == "s3://yard/plain/source/sourcedir.tar.gz" and env["SM_USER_ENTRY_POINT"] == "train.py"
-    assert env["TRAINING_JOB_NAME"] == "plain" and env["SAGEMAKER_JOB_NAME"] == "plain" and env["CURRENT_HOST"] == "algo-1"
-    assert json.loads(env["SM_TRAINING_ENV"])["num_cpus"] == int(env["SM_NUM_CPUS"]) == 2, "of the instance type, not of the machine"
-    assert not any("secret" in name.lower() or "gang" in name.lower() for name in env), "the gang's secret is no variable"
+    assert (
+        env["SM_HPS"] == '{"epochs":3,"lr":0.1,"name":"a b","x":null}' and env["SM_HP_LR"] == "0.1"
+    )
+    assert (
+        env["SM_CHANNEL_TRAIN"] == "/opt/ml/input/data/train"
+        and env["SM_HOSTS"] == '["algo-1"]'
+        and env["SM_NUM_GPUS"] == "0"
+    )
+    assert (
+        env["SM_MODULE_DIR"] == "s3://yard/plain/source/sourcedir.tar.gz"
+        and env["SM_USER_ENTRY_POINT"] == "train.py"
+    )
+    assert (
+        env["TRAINING_JOB_NAME"] == "plain"
+        and env["SAGEMAKER_JOB_NAME"] == "plain"
+        and env["CURRENT_HOST"] == "algo-1"
+    )
+    assert json.loads(env["SM_TRAINING_ENV"])["num_cpus"] == int(env["SM_NUM_CPUS"]) == 2, (
+        "of the instance type, not of the machine"
+    )
+    assert not any("secret" in name.lower() or "gang" in name.lower() for name in env), (
+        "the gang's secret is no variable"
+    )
     assert done["ModelArtifacts"]["S3ModelArtifacts"].endswith("plain/output/model.tar.gz")
 
 
-def test_a_shell_script(yard):
+def test_a_shell_script(yard: Server) -> None:
     script = 'echo "$0 has $# arguments: $2"; ls /opt/trainyard/told | wc -l; exit 0\n'
-    _, lines = scripts.run(yard, "shell", "bin/go.sh", {"bin/go.sh": "#!/bin/sh\n" + script}, hyperparameters={"say": "it's $HOME"})
+    _, lines = scripts.run(
+        yard,
+        "shell",
+        "bin/go.sh",
+        {"bin/go.sh": "#!/bin/sh\n" + script},
+        hyperparameters={"say": "it's $HOME"},
+    )
     assert lines[-2:] == ["./bin/go.sh has 2 arguments: it's $HOME", "0"], lines
 
 
-def test_a_program_of_the_environment_wins(yard):
-    _, lines = scripts.run(yard, "override", "no.py", {"no.py": "raise SystemExit(9)", "yes.py": "print('yes')"}, Environment={"SAGEMAKER_PROGRAM": "yes.py"})
+def test_a_program_of_the_environment_wins(yard: Server) -> None:
+    _, lines = scripts.run(
+        yard,
+        "override",
+        "no.py",
+        {"no.py": "raise SystemExit(9)", "yes.py": "print('yes')"},
+        Environment={"SAGEMAKER_PROGRAM": "yes.py"},
+    )
     assert "yes" in lines
 
 
@@ -63,7 +108,7 @@ setup(name="ours", version="1.0", packages=["ours"])
 """
 
 
-def wheel():
+def wheel() -> bytes:
     """A wheel, which is a zip of known names."""
     import io
     import zipfile
@@ -71,46 +116,112 @@ def wheel():
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as zipped:
         zipped.writestr("needed/__init__.py", "answer = 42\n")
-        zipped.writestr("needed-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: needed\nVersion: 1.0\n")
-        zipped.writestr("needed-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-        zipped.writestr("needed-1.0.dist-info/RECORD", "needed/__init__.py,,\nneeded-1.0.dist-info/METADATA,,\nneeded-1.0.dist-info/WHEEL,,\nneeded-1.0.dist-info/RECORD,,\n")
+        zipped.writestr(
+            "needed-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: needed\nVersion: 1.0\n"
+        )
+        zipped.writestr(
+            "needed-1.0.dist-info/WHEEL",
+            "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        )
+        zipped.writestr(
+            "needed-1.0.dist-info/RECORD",
+            "needed/__init__.py,,\nneeded-1.0.dist-info/METADATA,,\nneeded-1.0.dist-info/WHEEL,,\nneeded-1.0.dist-info/RECORD,,\n",
+        )
     return buffer.getvalue()
 
 
-def test_requirements_are_installed(yard):
-    files = {"train.py": "import needed; print('the answer is', needed.answer)", "requirements.txt": "--no-index\n--find-links index\nneeded==1.0\n",
-             "index/needed-1.0-py3-none-any.whl": wheel()}
+def test_requirements_are_installed(yard: Server) -> None:
+    files: dict[str, str | bytes] = {
+        "train.py": "import needed; print('the answer is', needed.answer)",
+        "requirements.txt": "--no-index\n--find-links index\nneeded==1.0\n",
+        "index/needed-1.0-py3-none-any.whl": wheel(),
+    }
     _, lines = scripts.run(yard, "requirements", "train.py", files)
     assert "the answer is 42" in lines
 
 
-def test_a_package_is_installed_and_run_as_a_module(yard):
-    files = {"setup.py": PACKAGE, "ours/__init__.py": "", "ours/train.py": "import sys; print(__name__, sys.argv[1:])"}
-    _, lines = scripts.run(yard, "package", "ours/train.py", files, hyperparameters={"epochs": 2}, Environment={"PIP_NO_BUILD_ISOLATION": "0", "PIP_NO_INDEX": "1"})
+def test_a_package_is_installed_and_run_as_a_module(yard: Server) -> None:
+    files: dict[str, str | bytes] = {
+        "setup.py": PACKAGE,
+        "ours/__init__.py": "",
+        "ours/train.py": "import sys; print(__name__, sys.argv[1:])",
+    }
+    _, lines = scripts.run(
+        yard,
+        "package",
+        "ours/train.py",
+        files,
+        hyperparameters={"epochs": 2},
+        Environment={"PIP_NO_BUILD_ISOLATION": "0", "PIP_NO_INDEX": "1"},
+    )
     assert "__main__ ['--epochs', '2']" in lines
 
 
-@pytest.mark.parametrize("name, files, reason", [
-    ("raises", {"train.py": "def inner():\n    raise ValueError('no such column')\ninner()\n"}, "AlgorithmError: ExecuteUserScriptError: ValueError: no such column (algo-1, exit code 1)"),
-    ("exits", {"train.py": "import sys; print('out of ideas', file=sys.stderr); sys.exit(7)"}, "AlgorithmError: ExecuteUserScriptError: out of ideas (algo-1, exit code 7)"),
-    ("signal", {"train.py": "import os; os.kill(os.getpid(), 11)"}, "AlgorithmError: ExecuteUserScriptError: algo-1, killed by SIGSEGV"),
-    ("unmet", {"train.py": "", "requirements.txt": "--no-index\nno-such-package==1\n"}, "AlgorithmError: InstallRequirementsError: ERROR: No matching distribution found for no-such-package==1"),
-    ("absent", {"main.py": ""}, "AlgorithmError: ClientError: The training entry point 'train.py' is not in the source directory; /opt/ml/code holds main.py"),
-])
-def test_failures_are_told_well(yard, name, files, reason):
+@pytest.mark.parametrize(
+    "name, files, reason",
+    [
+        (
+            "raises",
+            {"train.py": "def inner():\n    raise ValueError('no such column')\ninner()\n"},
+            (
+                "AlgorithmError: ExecuteUserScriptError: ValueError: no such column (algo-1, exit"
+                " code 1)"
+            ),
+        ),
+        (
+            "exits",
+            {"train.py": "import sys; print('out of ideas', file=sys.stderr); sys.exit(7)"},
+            "AlgorithmError: ExecuteUserScriptError: out of ideas (algo-1, exit code 7)",
+        ),
+        (
+            "signal",
+            {"train.py": "import os; os.kill(os.getpid(), 11)"},
+            "AlgorithmError: ExecuteUserScriptError: algo-1, killed by SIGSEGV",
+        ),
+        (
+            "unmet",
+            {"train.py": "", "requirements.txt": "--no-index\nno-such-package==1\n"},
+            (
+                "AlgorithmError: InstallRequirementsError: ERROR: No matching distribution found"
+                " for no-such-package==1"
+            ),
+        ),
+        (
+            "absent",
+            {"main.py": ""},
+            (
+                "AlgorithmError: ClientError: The training entry point 'train.py' is not in the"
+                " source directory; /opt/ml/code holds main.py"
+            ),
+        ),
+    ],
+)
+def test_failures_are_told_well(
+    yard: Server, name: str, files: dict[str, str], reason: str
+) -> None:
     done, _ = scripts.run(yard, f"fails-{name}", "train.py", files, status="Failed")
     assert done["FailureReason"].startswith(reason), done["FailureReason"]
     code = {"exits": 7, "signal": 139}.get(name, 1)
     assert done["FailureReason"].endswith(f", exit code: {code}")
 
 
-def test_memory_that_runs_out_is_named_with_its_limit(yard):
-    script = "kept = []\nwhile True:\n    kept.append(b\"x\" * (64 << 20))\n"
-    done, _ = scripts.run(yard, "hungry", "train.py", {"train.py": script}, status="Failed", ResourceConfig={"InstanceType": "ml.t3.medium"})
-    assert "OutOfMemory: the memory limit of" in done["FailureReason"] and "SIGKILL" in done["FailureReason"], done["FailureReason"]
+def test_memory_that_runs_out_is_named_with_its_limit(yard: Server) -> None:
+    script = 'kept = []\nwhile True:\n    kept.append(b"x" * (64 << 20))\n'
+    done, _ = scripts.run(
+        yard,
+        "hungry",
+        "train.py",
+        {"train.py": script},
+        status="Failed",
+        ResourceConfig={"InstanceType": "ml.t3.medium"},
+    )
+    assert (
+        "OutOfMemory: the memory limit of" in done["FailureReason"]
+        and "SIGKILL" in done["FailureReason"]
+    ), done["FailureReason"]
 
 
-def test_a_script_that_is_told_to_stop_saves_first(yard):
+def test_a_script_that_is_told_to_stop_saves_first(yard: Server) -> None:
     script = """
 import os, signal, sys
 def save(*_):
@@ -123,27 +234,38 @@ while True:
     signal.pause()
 """
     sagemaker, logs = yard.boto("sagemaker"), yard.boto("logs")
-    sagemaker.create_training_job(**scripts.request(yard, "stopped", "train.py", {"train.py": script}))
-    import trainyard_server
+    sagemaker.create_training_job(
+        **scripts.request(yard, "stopped", "train.py", {"train.py": script})
+    )
+    from tests import trainyard_server
 
-    trainyard_server.wait_for(lambda: "ready" in jobs.log_lines(logs, "stopped"), "the script to run")
+    trainyard_server.wait_for(
+        lambda: "ready" in jobs.log_lines(logs, "stopped"), "the script to run"
+    )
     sagemaker.stop_training_job(TrainingJobName="stopped")
     done = jobs.wait_until(sagemaker, "stopped")
     assert done["TrainingJobStatus"] == "Stopped" and "saved" in jobs.log_lines(logs, "stopped")
     assert done["ModelArtifacts"]["S3ModelArtifacts"].endswith("model.tar.gz")
 
 
-def test_hosts_without_a_distribution_are_warned(yard):
-    _, lines = scripts.run(yard, "apart", "train.py", {"train.py": "import os; print('I am', os.environ['SM_CURRENT_HOST'])"}, hosts=2)
+def test_hosts_without_a_distribution_are_warned(yard: Server) -> None:
+    _, lines = scripts.run(
+        yard,
+        "apart",
+        "train.py",
+        {"train.py": "import os; print('I am', os.environ['SM_CURRENT_HOST'])"},
+        hosts=2,
+    )
     assert {"I am algo-1", "I am algo-2"} <= set(lines)
     assert sum("2 hosts and no distribution" in line for line in lines) == 2, lines
 
 
-def image_with(tmp_path, name, files, *config):
-    """An OCI layout of busybox and these files (path -> text), with umoci's options for its config."""
+def image_with(tmp_path: pathlib.Path, name: str, files: Mapping[str, str], *config: str) -> str:
+    """An OCI layout of busybox and these files (path -> text),
+    with umoci's options for its config."""
     layout, bundle = str(tmp_path / f"{name}-layout"), str(tmp_path / f"{name}-bundle")
 
-    def umoci(*arguments):
+    def umoci(*arguments: str) -> None:
         subprocess.run(["umoci", *arguments], check=True, capture_output=True)
 
     umoci("init", "--layout", layout)
@@ -164,15 +286,35 @@ def image_with(tmp_path, name, files, *config):
     return f"oci:{layout}:v1"
 
 
-def test_an_image_without_libraries_and_python(yard, tmp_path):
-    """busybox alone: entry needs nothing of the image. An ENTRYPOINT that runs what it is given stays in front."""
-    image = image_with(tmp_path, "bare", {"start": '#!/bin/sh\necho started through $0\nexec "$@"\n'}, "--config.entrypoint", "/start")
-    _, lines = scripts.run(yard, "bare", "go.sh", {"go.sh": '#!/bin/sh\necho "$@ as $SM_CURRENT_HOST"\n'}, image=image, hyperparameters={"epochs": 3})
+def test_an_image_without_libraries_and_python(yard: Server, tmp_path: pathlib.Path) -> None:
+    """busybox alone: entry needs nothing of the image.
+    An ENTRYPOINT that runs what it is given stays in front."""
+    image = image_with(
+        tmp_path,
+        "bare",
+        {"start": '#!/bin/sh\necho started through $0\nexec "$@"\n'},
+        "--config.entrypoint",
+        "/start",
+    )
+    _, lines = scripts.run(
+        yard,
+        "bare",
+        "go.sh",
+        {"go.sh": '#!/bin/sh\necho "$@ as $SM_CURRENT_HOST"\n'},
+        image=image,
+        hyperparameters={"epochs": 3},
+    )
     assert lines == ["started through /start", "--epochs 3 as algo-1"], lines
 
 
-def test_an_image_brings_its_own_sources(yard, tmp_path):
-    image = image_with(tmp_path, "own", {"opt/ml/code/go.sh": "#!/bin/sh\necho the image\\'s own script\n"}, "--config.env", "SAGEMAKER_PROGRAM=go.sh")
+def test_an_image_brings_its_own_sources(yard: Server, tmp_path: pathlib.Path) -> None:
+    image = image_with(
+        tmp_path,
+        "own",
+        {"opt/ml/code/go.sh": "#!/bin/sh\necho the image\\'s own script\n"},
+        "--config.env",
+        "SAGEMAKER_PROGRAM=go.sh",
+    )
     request = jobs.request("own-sources", image=image)
     request["AlgorithmSpecification"] = {"TrainingImage": image, "TrainingInputMode": "File"}
     yard.boto("sagemaker").create_training_job(**request)
@@ -181,7 +323,7 @@ def test_an_image_brings_its_own_sources(yard, tmp_path):
     assert jobs.log_lines(yard.boto("logs"), "own-sources") == ["the image's own script"]
 
 
-def test_an_image_with_its_own_toolkit_keeps_it(yard, tmp_path):
+def test_an_image_with_its_own_toolkit_keeps_it(yard: Server, tmp_path: pathlib.Path) -> None:
     image = image_with(tmp_path, "toolkit", {"bin/train": "#!/bin/sh\necho its own train\n"})
     _, lines = scripts.run(yard, "toolkit", "go.sh", {"go.sh": "exit 1"}, image=image)
     assert lines == ["its own train"], lines
@@ -202,12 +344,17 @@ print("rows", start_row, end_row)
 """
 
 
-def test_a_train_executable_takes_its_rows(yard):
-    """No script mode at all: a program of one's own on three hosts, each with its part of the rows."""
+def test_a_train_executable_takes_its_rows(yard: Server) -> None:
+    """No script mode at all: a program of one's own on three hosts,
+    each with its part of the rows."""
     body = jobs.request("rows", hosts=3, image="trainyard/machine", HyperParameters={})
     body["AlgorithmSpecification"]["ContainerEntrypoint"] = ["/usr/bin/python3", "-c"]
     body["AlgorithmSpecification"]["ContainerArguments"] = ["import os; exec(os.environ['TRAIN'])"]
     body["Environment"] = {"TRAIN": TAKE_ROWS}
     yard.boto("sagemaker").create_training_job(**body)
     assert jobs.wait_until(yard.boto("sagemaker"), "rows")["TrainingJobStatus"] == "Completed"
-    assert sorted(jobs.log_lines(yard.boto("logs"), "rows")) == ["rows 0 33", "rows 33 67", "rows 67 100"]
+    assert sorted(jobs.log_lines(yard.boto("logs"), "rows")) == [
+        "rows 0 33",
+        "rows 33 67",
+        "rows 67 100",
+    ]

@@ -1,80 +1,168 @@
-"""Queues that are shared, on a real server: weights over many short jobs, and who must give way and runs again."""
+"""Queues that are shared, on a real server: weights over many short jobs,
+and who must give way and runs again."""
 
 import json
+from collections.abc import Callable
+from typing import Any
 
 import pytest
+from botocore.client import BaseClient
 
-import jobs
-from calls import fresh
-from trainyard_server import wait_for
+from tests import jobs
+from tests.calls import fresh
+from tests.trainyard_server import Server, wait_for
 
 CHILDREN = 60
 NEVER = "while :; do sleep 0.1; done"
 
 
 @pytest.fixture(scope="module")
-def yard(start):
-    server = start("[jobs]\nstop_grace_seconds = 2\n[spot]\nnotice_seconds = 2\n[[machine]]\nname = 'box'\ncpus = 16.0\nmemory_gib = 64.0\n")
+def yard(start: Callable[..., Server]) -> Server:
+    server = start(
+        "[jobs]\nstop_grace_seconds = 2\n[spot]\nnotice_seconds = 2\n[[machine]]\nname ="
+        " 'box'\ncpus = 16.0\nmemory_gib = 64.0\n"
+    )
     server.boto("s3").create_bucket(Bucket="yard")
     return server
 
 
 @pytest.fixture(scope="module")
-def batch(yard):
+def batch(yard: Server) -> BaseClient:
     return yard.boto("batch")
 
 
-def test_starts_follow_the_weights_also_over_a_crash(yard, batch):
-    """A share of weight 1 gets three times as much as one of weight 3, while both have jobs that wait."""
-    policy = batch.create_scheduling_policy(name=fresh("weights"), fairsharePolicy={"shareDecaySeconds": 600, "shareDistribution": [{"shareIdentifier": "much", "weightFactor": 1}, {"shareIdentifier": "little", "weightFactor": 3}]})["arn"]
+def test_starts_follow_the_weights_also_over_a_crash(yard: Server, batch: BaseClient) -> None:
+    """A share of weight 1 gets three times as much as one of weight 3,
+    while both have jobs that wait."""
+    policy = batch.create_scheduling_policy(
+        name=fresh("weights"),
+        fairsharePolicy={
+            "shareDecaySeconds": 600,
+            "shareDistribution": [
+                {"shareIdentifier": "much", "weightFactor": 1},
+                {"shareIdentifier": "little", "weightFactor": 3},
+            ],
+        },
+    )["arn"]
     environment, queue = fresh("environment"), fresh("queue")
-    batch.create_compute_environment(computeEnvironmentName=environment, type="MANAGED", computeResources={"type": "EC2", "maxvCpus": 2})
-    batch.create_job_queue(jobQueueName=queue, priority=1, computeEnvironmentOrder=[{"order": 1, "computeEnvironment": environment}], schedulingPolicyArn=policy)
-    definition = batch.register_job_definition(jobDefinitionName=fresh("short"), type="container", containerProperties={
-        "image": "trainyard/machine", "vcpus": 1, "memory": 64, "command": ["/bin/sh", "-c", "sleep 0.3"]})["jobDefinitionArn"]
-    arrays = {share: batch.submit_job(jobName=share, jobQueue=queue, jobDefinition=definition, shareIdentifier=share, arrayProperties={"size": CHILDREN})["jobId"] for share in ("much", "little")}
+    batch.create_compute_environment(
+        computeEnvironmentName=environment,
+        type="MANAGED",
+        computeResources={"type": "EC2", "maxvCpus": 2},
+    )
+    batch.create_job_queue(
+        jobQueueName=queue,
+        priority=1,
+        computeEnvironmentOrder=[{"order": 1, "computeEnvironment": environment}],
+        schedulingPolicyArn=policy,
+    )
+    definition = batch.register_job_definition(
+        jobDefinitionName=fresh("short"),
+        type="container",
+        containerProperties={
+            "image": "trainyard/machine",
+            "vcpus": 1,
+            "memory": 64,
+            "command": ["/bin/sh", "-c", "sleep 0.3"],
+        },
+    )["jobDefinitionArn"]
+    arrays = {
+        share: batch.submit_job(
+            jobName=share,
+            jobQueue=queue,
+            jobDefinition=definition,
+            shareIdentifier=share,
+            arrayProperties={"size": CHILDREN},
+        )["jobId"]
+        for share in ("much", "little")
+    }
 
-    def succeeded(share):
-        return batch.describe_jobs(jobs=[arrays[share]])["jobs"][0]["arrayProperties"]["statusSummary"]["SUCCEEDED"]
+    def succeeded(share: str) -> int:
+        return batch.describe_jobs(jobs=[arrays[share]])["jobs"][0]["arrayProperties"][
+            "statusSummary"
+        ]["SUCCEEDED"]
 
     wait_for(lambda: succeeded("much") > CHILDREN // 3, "a third of the jobs to be done")
     yard.kill()
     yard.start()
     batch = yard.boto("batch")
-    wait_for(lambda: succeeded("little") == CHILDREN and succeeded("much") == CHILDREN, "all to be done", 300)
-    ids = [(share, f"{array}:{index}") for share, array in arrays.items() for index in range(CHILDREN)]
+    wait_for(
+        lambda: succeeded("little") == CHILDREN and succeeded("much") == CHILDREN,
+        "all to be done",
+        300,
+    )
+    ids = [
+        (share, f"{array}:{index}") for share, array in arrays.items() for index in range(CHILDREN)
+    ]
     shown = {}
     for first in range(0, len(ids), 100):
-        for job in batch.describe_jobs(jobs=[id for _, id in ids[first:first + 100]])["jobs"]:
+        for job in batch.describe_jobs(jobs=[id for _, id in ids[first : first + 100]])["jobs"]:
             shown[job["jobId"]] = job["startedAt"]
     order = [share for share, id in sorted(ids, key=lambda one: shown[one[1]])]
     until = max(place for place, share in enumerate(order) if share == "much") + 1
     much = order[:until].count("much")
-    assert much == CHILDREN and abs(much / until - 0.75) <= 0.04, f"{much} of the first {until} starts"
+    assert much == CHILDREN and abs(much / until - 0.75) <= 0.04, (
+        f"{much} of the first {until} starts"
+    )
 
 
-def test_who_must_give_way_runs_again(batch):
-    policy = batch.create_scheduling_policy(name=fresh("quotas"), quotaSharePolicy={"idleResourceAssignmentStrategy": "FIFO"})["arn"]
+def test_who_must_give_way_runs_again(batch: BaseClient) -> None:
+    policy = batch.create_scheduling_policy(
+        name=fresh("quotas"), quotaSharePolicy={"idleResourceAssignmentStrategy": "FIFO"}
+    )["arn"]
     environment, queue = fresh("instances"), fresh("queue")
-    batch.create_service_environment(serviceEnvironmentName=environment, serviceEnvironmentType="SAGEMAKER_TRAINING", capacityLimits=[{"maxCapacity": 2, "capacityUnit": "NUM_INSTANCES"}])
-    batch.create_job_queue(jobQueueName=queue, priority=1, jobQueueType="SAGEMAKER_TRAINING", schedulingPolicyArn=policy, serviceEnvironmentOrder=[{"order": 1, "serviceEnvironment": environment}])
+    batch.create_service_environment(
+        serviceEnvironmentName=environment,
+        serviceEnvironmentType="SAGEMAKER_TRAINING",
+        capacityLimits=[{"maxCapacity": 2, "capacityUnit": "NUM_INSTANCES"}],
+    )
+    batch.create_job_queue(
+        jobQueueName=queue,
+        priority=1,
+        jobQueueType="SAGEMAKER_TRAINING",
+        schedulingPolicyArn=policy,
+        serviceEnvironmentOrder=[{"order": 1, "serviceEnvironment": environment}],
+    )
     for name in ("red", "blue"):
-        batch.create_quota_share(quotaShareName=name, jobQueue=queue, capacityLimits=[{"maxCapacity": 1, "capacityUnit": "NUM_INSTANCES"}], resourceSharingConfiguration={"strategy": "LEND_AND_BORROW"},
-                                 preemptionConfiguration={"inSharePreemption": "DISABLED"})
+        batch.create_quota_share(
+            quotaShareName=name,
+            jobQueue=queue,
+            capacityLimits=[{"maxCapacity": 1, "capacityUnit": "NUM_INSTANCES"}],
+            resourceSharingConfiguration={"strategy": "LEND_AND_BORROW"},
+            preemptionConfiguration={"inSharePreemption": "DISABLED"},
+        )
 
-    def submit(share, script):
-        return batch.submit_service_job(jobName=share, jobQueue=queue, serviceJobType="SAGEMAKER_TRAINING", quotaShareName=share, serviceRequestPayload=json.dumps(jobs.request("lesson", script)))["jobId"]
+    def submit(share: str, script: str) -> str:
+        return batch.submit_service_job(
+            jobName=share,
+            jobQueue=queue,
+            serviceJobType="SAGEMAKER_TRAINING",
+            quotaShareName=share,
+            serviceRequestPayload=json.dumps(jobs.request("lesson", script)),
+        )["jobId"]
 
-    def shown(job):
+    def shown(job: str) -> dict[str, Any]:
         return batch.describe_service_job(jobId=job)
 
     reds = [submit("red", NEVER) for _ in range(2)]
-    wait_for(lambda: all(shown(job)["status"] == "RUNNING" for job in reds), "red to have what blue does not use")
+    wait_for(
+        lambda: all(shown(job)["status"] == "RUNNING" for job in reds),
+        "red to have what blue does not use",
+    )
     blue = submit("blue", "sleep 1")
     wait_for(lambda: shown(blue)["status"] == "SUCCEEDED", "blue to have what is its own")
-    preempted = [job for job in reds if shown(job).get("preemptionSummary", {}).get("preemptedAttemptCount") == 1]
+    preempted = [
+        job
+        for job in reds
+        if shown(job).get("preemptionSummary", {}).get("preemptedAttemptCount") == 1
+    ]
     assert len(preempted) == 1, [shown(job) for job in reds]
-    wait_for(lambda: shown(preempted[0])["status"] == "RUNNING" and len(shown(preempted[0])["attempts"]) == 1, "who gave way to run again")
+    wait_for(
+        lambda: (
+            shown(preempted[0])["status"] == "RUNNING" and len(shown(preempted[0])["attempts"]) == 1
+        ),
+        "who gave way to run again",
+    )
     reason = shown(preempted[0])["preemptionSummary"]["recentPreemptedAttempts"][0]["statusReason"]
     assert "quota share blue" in reason, reason
     batch.terminate_service_jobs(jobs=reds, reason="enough of it")

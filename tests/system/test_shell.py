@@ -12,64 +12,88 @@ import struct
 import subprocess
 import termios
 import time
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
-import jobs
-import trainyard_server
+from tests import jobs, trainyard_server
+from tests.trainyard_server import Server
 
 WAIT = 20
 
 
 @pytest.fixture(scope="module")
-def server(start):
+def server(start: Callable[..., Server]) -> Server:
     # Room for another job beside the one that runs.
-    one = start("[jobs]\nstop_grace_seconds = 2\n\n[[machine]]\nname = \"box\"\ncpus = 16.0\nmemory_gib = 32.0\n")
+    one = start(
+        '[jobs]\nstop_grace_seconds = 2\n\n[[machine]]\nname = "box"\ncpus = 16.0\nmemory_gib ='
+        " 32.0\n"
+    )
     one.boto("s3").create_bucket(Bucket="yard")
-    one.boto("sagemaker").create_training_job(**jobs.request("runs", "trap 'exit 0' TERM; echo begun; while :; do sleep 0.2; done", hosts=2,
-                                                             Environment={"COLOUR": "blue"}))
+    one.boto("sagemaker").create_training_job(
+        **jobs.request(
+            "runs",
+            "trap 'exit 0' TERM; echo begun; while :; do sleep 0.2; done",
+            hosts=2,
+            Environment={"COLOUR": "blue"},
+        )
+    )
     jobs.wait_until(one.boto("sagemaker"), "runs", ("Training",))
-    trainyard_server.wait_for(lambda: len(jobs.log_lines(one.boto("logs"), "runs")) == 2, "both hosts to run")
+    trainyard_server.wait_for(
+        lambda: len(jobs.log_lines(one.boto("logs"), "runs")) == 2, "both hosts to run"
+    )
     return one
 
 
-def shell(server, *arguments, **more):
-    return subprocess.run([trainyard_server.PROGRAM, "shell", *arguments], env=server.environment(), timeout=WAIT, **({"capture_output": True} | more))
+def shell(server: Server, *arguments: str, **more: Any) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [trainyard_server.PROGRAM, "shell", *arguments],
+        env=server.environment(),
+        timeout=WAIT,
+        **({"capture_output": True} | more),
+    )
 
 
 class Seat:
     """A terminal with `trainyard shell` in it."""
 
-    def __init__(self, server, *arguments, columns=100, rows=30):
+    def __init__(self, server: Server, *arguments: str, columns: int = 100, rows: int = 30) -> None:
         self.master, self.slave = pty.openpty()
         self.resize(columns, rows)
         self.usual = termios.tcgetattr(self.slave)
-        self.process = subprocess.Popen([trainyard_server.PROGRAM, "shell", *arguments], env=server.environment() | {"TERM": "xterm-256color"},
-                                        stdin=self.slave, stdout=self.slave, stderr=self.slave, start_new_session=True,
-                                        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
+        self.process = subprocess.Popen(
+            [trainyard_server.PROGRAM, "shell", *arguments],
+            env=server.environment() | {"TERM": "xterm-256color"},
+            stdin=self.slave,
+            stdout=self.slave,
+            stderr=self.slave,
+            start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+        )
         self.shown = ""
 
-    def resize(self, columns, rows):
+    def resize(self, columns: int, rows: int) -> None:
         fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
-    def type(self, keys):
+    def type(self, keys: str) -> None:
         os.write(self.master, keys.encode())
 
-    def read(self, seconds):
+    def read(self, seconds: float) -> None:
         if select.select([self.master], [], [], seconds)[0]:
             with contextlib.suppress(OSError):
                 self.shown += os.read(self.master, 65536).decode(errors="replace")
 
-    def until(self, pattern):
+    def until(self, pattern: str) -> re.Match[str]:
         """Until the pattern is shown; what was shown up to there is forgotten."""
         end = time.monotonic() + WAIT
         while not (found := re.search(pattern, self.shown)):
             assert time.monotonic() < end, f"waited for {pattern!r}, saw {self.shown!r}"
             self.read(0.2)
-        self.shown = self.shown[found.end():]
+        self.shown = self.shown[found.end() :]
         return found
 
-    def ends(self):
+    def ends(self) -> int:
         end = time.monotonic() + WAIT
         while self.process.poll() is None:
             assert time.monotonic() < end, f"it does not end; saw {self.shown!r}"
@@ -77,10 +101,10 @@ class Seat:
         self.read(0.1)
         return self.process.returncode
 
-    def is_as_before(self):
+    def is_as_before(self) -> bool:
         return termios.tcgetattr(self.slave) == self.usual
 
-    def close(self):
+    def close(self) -> None:
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait()
@@ -89,10 +113,10 @@ class Seat:
 
 
 @pytest.fixture
-def seat(server):
+def seat(server: Server) -> Iterator[Callable[..., Seat]]:
     seats = []
 
-    def sit(*arguments, **more):
+    def sit(*arguments: str, **more: Any) -> Seat:
         seats.append(Seat(server, *arguments, **more))
         return seats[-1]
 
@@ -101,7 +125,7 @@ def seat(server):
         one.close()
 
 
-def test_a_shell_inside_the_host(server, seat):
+def test_a_shell_inside_the_host(server: Server, seat: Callable[..., Seat]) -> None:
     one = seat("runs", "algo-2")
     one.type("echo I am $(hostname), $COLOUR, $TERM\r")
     one.until(r"I am algo-2, blue, xterm-256color")
@@ -111,7 +135,11 @@ def test_a_shell_inside_the_host(server, seat):
     one.until(r"30 100")
     one.resize(120, 40)
     one.process.send_signal(signal.SIGWINCH)
-    trainyard_server.wait_for(lambda: (one.type("stty size\r"), one.read(0.3), "40 120" in one.shown)[2], "the new size inside", WAIT)
+    trainyard_server.wait_for(
+        lambda: (one.type("stty size\r"), one.read(0.3), "40 120" in one.shown)[2],
+        "the new size inside",
+        WAIT,
+    )
     # ctrl-C is for what runs inside.
     one.type("sleep 1000\r")
     time.sleep(0.3)
@@ -123,7 +151,9 @@ def test_a_shell_inside_the_host(server, seat):
     assert one.is_as_before()
 
 
-def test_the_terminal_is_put_back_whatever_ends_it(server, seat):
+def test_the_terminal_is_put_back_whatever_ends_it(
+    server: Server, seat: Callable[..., Seat]
+) -> None:
     for ending in (signal.SIGTERM, signal.SIGHUP, signal.SIGABRT):
         one = seat("runs", "1")
         one.type("echo rea''dy\r")
@@ -139,27 +169,54 @@ def test_the_terminal_is_put_back_whatever_ends_it(server, seat):
     assert one.ends() == 0 and one.is_as_before()
 
 
-def test_a_shell_is_in_its_hosts_own_network(server):
-    addresses = {host: shell(server, "runs", host, "--", "/bin/sh", "-c", "readlink /proc/self/ns/net /proc/1/ns/net", text=True, stdin=subprocess.DEVNULL).stdout.split()
-                 for host in ("1", "2")}
+def test_a_shell_is_in_its_hosts_own_network(server: Server) -> None:
+    addresses = {
+        host: (
+            shell(
+                server,
+                "runs",
+                host,
+                "--",
+                "/bin/sh",
+                "-c",
+                "readlink /proc/self/ns/net /proc/1/ns/net",
+                text=True,
+                stdin=subprocess.DEVNULL,
+            ).stdout.split()
+        )
+        for host in ("1", "2")
+    }
     ours = os.readlink("/proc/self/ns/net")
     for own, first in addresses.values():
         assert own == first != ours
     assert addresses["1"] != addresses["2"]
 
 
-def test_commands_without_a_terminal_carry_bytes(server):
+def test_commands_without_a_terminal_carry_bytes(server: Server) -> None:
     data = os.urandom(1 << 20)
     done = shell(server, "runs", "1", "--no-terminal", "cat", input=data)
     assert done.returncode == 0 and done.stdout == data, (len(done.stdout), done.stderr)
-    done = shell(server, "runs", "2", "--", "/bin/sh", "-c", "echo out; echo err >&2; exit 42", stdin=subprocess.DEVNULL)
+    done = shell(
+        server,
+        "runs",
+        "2",
+        "--",
+        "/bin/sh",
+        "-c",
+        "echo out; echo err >&2; exit 42",
+        stdin=subprocess.DEVNULL,
+    )
     assert done.returncode == 42 and set(done.stdout.split()) == {b"out", b"err"}
     assert shell(server, "runs", "1", "no-such-program", stdin=subprocess.DEVNULL).returncode != 0
 
 
-def test_a_flood_is_bounded_and_harms_nobody(server):
-    flood = subprocess.Popen([trainyard_server.PROGRAM, "shell", "runs", "1", "--", "cat", "/dev/zero"], env=server.environment(),
-                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+def test_a_flood_is_bounded_and_harms_nobody(server: Server) -> None:
+    flood = subprocess.Popen(
+        [trainyard_server.PROGRAM, "shell", "runs", "1", "--", "cat", "/dev/zero"],
+        env=server.environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+    )
     assert len(flood.stdout.read(8 << 20)) == 8 << 20
     # Nobody reads on: everything between us and the host waits, and other shells go on.
     with open(f"/proc/{server.process.pid}/statm", encoding="ascii") as file:
@@ -170,66 +227,136 @@ def test_a_flood_is_bounded_and_harms_nobody(server):
     flood.kill()
     flood.wait()
     cats = "for one in /proc/[0-9]*/exe; do readlink $one; done | grep -c /cat$"
-    gone = lambda: shell(server, "runs", "1", "--", "/bin/sh", "-c", cats, stdin=subprocess.DEVNULL).stdout.strip() == b"0"
+    gone = lambda: (
+        shell(
+            server, "runs", "1", "--", "/bin/sh", "-c", cats, stdin=subprocess.DEVNULL
+        ).stdout.strip()
+        == b"0"
+    )
     trainyard_server.wait_for(gone, "what it ran to be gone", WAIT, interval_seconds=0.5)
 
 
-def test_who_may_and_what_is_told(server):
-    assert "runs has no host algo-3" in shell(server, "runs", "3", text=True, stdin=subprocess.DEVNULL).stderr
+def test_who_may_and_what_is_told(server: Server) -> None:
+    assert (
+        "runs has no host algo-3"
+        in shell(server, "runs", "3", text=True, stdin=subprocess.DEVNULL).stderr
+    )
     assert shell(server, "nothing", "1", stdin=subprocess.DEVNULL).returncode == 1
     server.boto("sagemaker").create_training_job(**jobs.request("over"))
     jobs.wait_until(server.boto("sagemaker"), "over")
-    assert "over has ended" in shell(server, "over", "1", text=True, stdin=subprocess.DEVNULL).stderr
+    assert (
+        "over has ended" in shell(server, "over", "1", text=True, stdin=subprocess.DEVNULL).stderr
+    )
     # A job's own keys open no shell, not even into itself.
-    ask = ("exec 3<>/dev/tcp/169.254.170.2/80; printf 'GET %s HTTP/1.1\\r\\nHost: x\\r\\nConnection: close\\r\\n\\r\\n' "
-           '"$AWS_CONTAINER_CREDENTIALS_RELATIVE_URI" >&3; cat <&3')
-    keys = shell(server, "runs", "1", "--", "/bin/bash", "-c", ask, text=True, stdin=subprocess.DEVNULL).stdout
+    ask = (
+        "exec 3<>/dev/tcp/169.254.170.2/80; printf 'GET %s HTTP/1.1\\r\\nHost: x\\r\\nConnection:"
+        ' close\\r\\n\\r\\n\' "$AWS_CONTAINER_CREDENTIALS_RELATIVE_URI" >&3; cat <&3'
+    )
+    keys = shell(
+        server, "runs", "1", "--", "/bin/bash", "-c", ask, text=True, stdin=subprocess.DEVNULL
+    ).stdout
     found = dict(re.findall(r'"(AccessKeyId|SecretAccessKey|Token)"\s*:\s*"([^"]+)"', keys))
     assert "AccessKeyId" in found, keys.splitlines()[:1]
-    theirs = {"AWS_ACCESS_KEY_ID": found["AccessKeyId"], "AWS_SECRET_ACCESS_KEY": found["SecretAccessKey"], "AWS_SESSION_TOKEN": found["Token"]}
-    denied = subprocess.run([trainyard_server.PROGRAM, "shell", "runs", "1"], env=server.environment() | theirs, capture_output=True, text=True,
-                            timeout=WAIT, stdin=subprocess.DEVNULL)
+    theirs = {
+        "AWS_ACCESS_KEY_ID": found["AccessKeyId"],
+        "AWS_SECRET_ACCESS_KEY": found["SecretAccessKey"],
+        "AWS_SESSION_TOKEN": found["Token"],
+    }
+    denied = subprocess.run(
+        [trainyard_server.PROGRAM, "shell", "runs", "1"],
+        env=server.environment() | theirs,
+        capture_output=True,
+        text=True,
+        timeout=WAIT,
+        stdin=subprocess.DEVNULL,
+    )
     assert denied.returncode == 1 and "not authorized" in denied.stderr, denied.stderr
     log = server.log_text()
-    opened = re.findall(r"a shell is opened .*host=runs/algo-1 .*principal=\S+ .*peer=127\.0\.0\.1:\d+ .*command=.?cat", log)
+    opened = re.findall(
+        r"a shell is opened .*host=runs/algo-1 .*principal=\S+ .*peer=127\.0\.0\.1:\d+"
+        r" .*command=.?cat",
+        log,
+    )
     assert opened and "a shell has ended" in log and "exit_code=42" in log
 
 
-def test_shells_are_in_the_audit_log(server):
+def test_shells_are_in_the_audit_log(server: Server) -> None:
     server.boto("iam").create_user(UserName="nosy")
     key = server.boto("iam").create_access_key(UserName="nosy")["AccessKey"]
-    theirs = {"AWS_ACCESS_KEY_ID": key["AccessKeyId"], "AWS_SECRET_ACCESS_KEY": key["SecretAccessKey"]}
-    denied = subprocess.run([trainyard_server.PROGRAM, "shell", "runs", "2"], env=server.environment() | theirs, capture_output=True, text=True, timeout=WAIT,
-                            stdin=subprocess.DEVNULL)
+    theirs = {
+        "AWS_ACCESS_KEY_ID": key["AccessKeyId"],
+        "AWS_SECRET_ACCESS_KEY": key["SecretAccessKey"],
+    }
+    denied = subprocess.run(
+        [trainyard_server.PROGRAM, "shell", "runs", "2"],
+        env=server.environment() | theirs,
+        capture_output=True,
+        text=True,
+        timeout=WAIT,
+        stdin=subprocess.DEVNULL,
+    )
     assert denied.returncode == 1 and "not authorized" in denied.stderr, denied.stderr
-    assert shell(server, "runs", "2", "--", "/bin/sh", "-c", "sleep 1; echo hunter2", stdin=subprocess.DEVNULL).stdout == b"hunter2\n"
+    assert (
+        shell(
+            server,
+            "runs",
+            "2",
+            "--",
+            "/bin/sh",
+            "-c",
+            "sleep 1; echo hunter2",
+            stdin=subprocess.DEVNULL,
+        ).stdout
+        == b"hunter2\n"
+    )
 
-    def recorded(event, key_id):
-        found = server.boto("cloudtrail").lookup_events(LookupAttributes=[{"AttributeKey": "EventName", "AttributeValue": event}])["Events"]
-        return [record for record in (json.loads(one["CloudTrailEvent"]) for one in found) if record["userIdentity"]["accessKeyId"] == key_id]
+    def recorded(event: str, key_id: str) -> list[dict[str, Any]]:
+        found = server.boto("cloudtrail").lookup_events(
+            LookupAttributes=[{"AttributeKey": "EventName", "AttributeValue": event}]
+        )["Events"]
+        return [
+            record
+            for record in (json.loads(one["CloudTrailEvent"]) for one in found)
+            if record["userIdentity"]["accessKeyId"] == key_id
+        ]
 
     refused = recorded("Shell", key["AccessKeyId"])
     assert [record["errorCode"] for record in refused] == ["AccessDeniedException"], refused
-    assert refused[0]["userIdentity"]["userName"] == "nosy" and recorded("ShellEnded", key["AccessKeyId"]) == []
+    assert (
+        refused[0]["userIdentity"]["userName"] == "nosy"
+        and recorded("ShellEnded", key["AccessKeyId"]) == []
+    )
     begun = recorded("Shell", server.env["AWS_ACCESS_KEY_ID"])[0]  # the newest
-    of_this_one = lambda: [record for record in recorded("ShellEnded", server.env["AWS_ACCESS_KEY_ID"]) if record["requestID"] == begun["requestID"]]
+    of_this_one = lambda: [
+        record
+        for record in recorded("ShellEnded", server.env["AWS_ACCESS_KEY_ID"])
+        if record["requestID"] == begun["requestID"]
+    ]
     trainyard_server.wait_for(of_this_one, "the record of the shell's end", WAIT)
     ended = of_this_one()[0]
     for record in (begun, ended):
         assert record["sourceIPAddress"] == "127.0.0.1" and "errorCode" not in record, record
-        assert record["resources"][0]["ARN"].endswith(":training-job/runs") and record["additionalEventData"] == {"host": "algo-2"}, record
+        assert record["resources"][0]["ARN"].endswith(":training-job/runs") and record[
+            "additionalEventData"
+        ] == {"host": "algo-2"}, record
         assert "hunter2" not in json.dumps(record)
     assert ended["serviceEventDetails"]["durationSeconds"] >= 1, ended
 
 
-def test_a_shell_ends_with_its_job_and_its_server(server, seat):
+def test_a_shell_ends_with_its_job_and_its_server(
+    server: Server, seat: Callable[..., Seat]
+) -> None:
     one = seat("runs", "1")
     one.type("echo rea''dy\r")
     one.until("ready")
     server.kill()
     assert one.ends() == 1 and one.is_as_before()
     server.start()
-    trainyard_server.wait_for(lambda: shell(server, "runs", "1", "true", stdin=subprocess.DEVNULL).returncode == 0, "shells to open again", interval_seconds=0.3)
+    trainyard_server.wait_for(
+        lambda: shell(server, "runs", "1", "true", stdin=subprocess.DEVNULL).returncode == 0,
+        "shells to open again",
+        interval_seconds=0.3,
+    )
     two = seat("runs", "1")
     two.type("echo rea''dy\r")
     two.until("ready")

@@ -1,13 +1,16 @@
-"""Clients that send or read as slowly as they can, with a key and without, leave the server to the others."""
+"""Clients that send or read as slowly as they can, with a key and without,
+leave the server to the others."""
 
 import socket
+from collections.abc import Callable
 
 import botocore.config
 import pytest
+from botocore.client import BaseClient
 
-import jobs
-from slow_clients import FORM, JSON, UNSIGNED, SlowClients, head, made_up, presigned
-from trainyard_server import wait_for
+from tests import jobs
+from tests.slow_clients import FORM, JSON, UNSIGNED, SlowClients, head, made_up, presigned
+from tests.trainyard_server import Server, wait_for
 
 CONNECTIONS = 80  # more than the server once had threads for streams
 CONNECTIONS_OF_ONE_USER = 200  # more than one user's share of them is now
@@ -29,7 +32,7 @@ user = "hostile"
 
 
 @pytest.fixture(scope="module")
-def yard(start):
+def yard(start: Callable[..., Server]) -> Server:
     server = start(CONFIG)
     s3 = server.boto("s3")
     s3.create_bucket(Bucket="yard")
@@ -39,23 +42,25 @@ def yard(start):
     return server
 
 
-def hostile(server):
-    return server.boto("s3", aws_access_key_id="AKIAHOSTILE", aws_secret_access_key="hostile-secret")
+def hostile(server: Server) -> BaseClient:
+    return server.boto(
+        "s3", aws_access_key_id="AKIAHOSTILE", aws_secret_access_key="hostile-secret"
+    )
 
 
-def put(server, fields):
+def put(server: Server, fields: dict[str, str]) -> bytes:
     return head(server, "PUT", "/yard/slow", fields)
 
 
-def post(server, fields):
+def post(server: Server, fields: dict[str, str]) -> bytes:
     return head(server, "POST", "/", fields)
 
 
-def slow_put(server, client):
+def slow_put(server: Server, client: BaseClient) -> bytes:
     return head(server, "PUT", presigned(client, "put_object", "yard", "slow"), {})
 
 
-def unread_get(server, client):
+def unread_get(server: Server, client: BaseClient) -> bytes:
     return head(server, "GET", presigned(client, "get_object", "yard", "large"), {}, 0)
 
 
@@ -63,23 +68,51 @@ CAMPAIGN = JSON | {"X-Amz-Target": "Trainyard.StartCampaign"}
 
 ATTACKS = {
     "puts-without-a-key": (CONNECTIONS, lambda server: put(server, {})),
-    "puts-of-an-unknown-key": (CONNECTIONS, lambda server: put(server, made_up("AKIANOBODY", "s3") | UNSIGNED)),
-    "puts-of-a-wrong-signature": (CONNECTIONS, lambda server: put(server, made_up("AKIAOWNER", "s3") | UNSIGNED)),
+    "puts-of-an-unknown-key": (
+        CONNECTIONS,
+        lambda server: put(server, made_up("AKIANOBODY", "s3") | UNSIGNED),
+    ),
+    "puts-of-a-wrong-signature": (
+        CONNECTIONS,
+        lambda server: put(server, made_up("AKIAOWNER", "s3") | UNSIGNED),
+    ),
     "json-without-a-key": (CONNECTIONS, lambda server: post(server, JSON)),
-    "json-of-a-wrong-signature": (CONNECTIONS, lambda server: post(server, JSON | made_up("AKIAOWNER", "sagemaker"))),
-    "forms-of-a-wrong-signature": (CONNECTIONS, lambda server: post(server, FORM | made_up("AKIAOWNER", "sts"))),
-    "campaigns-of-a-wrong-signature": (CONNECTIONS, lambda server: post(server, CAMPAIGN | made_up("AKIAOWNER", "trainyard"))),
+    "json-of-a-wrong-signature": (
+        CONNECTIONS,
+        lambda server: post(server, JSON | made_up("AKIAOWNER", "sagemaker")),
+    ),
+    "forms-of-a-wrong-signature": (
+        CONNECTIONS,
+        lambda server: post(server, FORM | made_up("AKIAOWNER", "sts")),
+    ),
+    "campaigns-of-a-wrong-signature": (
+        CONNECTIONS,
+        lambda server: post(server, CAMPAIGN | made_up("AKIAOWNER", "trainyard")),
+    ),
     "puts-with-the-same-key": (CONNECTIONS, lambda server: slow_put(server, server.boto("s3"))),
-    "unread-gets-with-the-same-key": (CONNECTIONS, lambda server: unread_get(server, server.boto("s3"))),
-    "puts-with-another-key": (CONNECTIONS_OF_ONE_USER, lambda server: slow_put(server, hostile(server))),
-    "unread-gets-with-another-key": (CONNECTIONS_OF_ONE_USER, lambda server: unread_get(server, hostile(server))),
+    "unread-gets-with-the-same-key": (
+        CONNECTIONS,
+        lambda server: unread_get(server, server.boto("s3")),
+    ),
+    "puts-with-another-key": (
+        CONNECTIONS_OF_ONE_USER,
+        lambda server: slow_put(server, hostile(server)),
+    ),
+    "unread-gets-with-another-key": (
+        CONNECTIONS_OF_ONE_USER,
+        lambda server: unread_get(server, hostile(server)),
+    ),
 }
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
-def test_slow_clients_leave_the_server_to_others(yard, attack):
+def test_slow_clients_leave_the_server_to_others(yard: Server, attack: str) -> None:
     count, request = ATTACKS[attack]
-    config = botocore.config.Config(retries={"max_attempts": 0}, read_timeout=READ_TIMEOUT_SECONDS, s3={"addressing_style": "path"})
+    config = botocore.config.Config(
+        retries={"max_attempts": 0},
+        read_timeout=READ_TIMEOUT_SECONDS,
+        s3={"addressing_style": "path"},
+    )
     s3, sagemaker = yard.boto("s3", config=config), yard.boto("sagemaker", config=config)
     with SlowClients(yard, count, request(yard)) as slow:
         before = slow.rounds
@@ -87,11 +120,14 @@ def test_slow_clients_leave_the_server_to_others(yard, attack):
             body = str(number).encode()
             s3.put_object(Bucket="yard", Key="quick", Body=body)
             assert s3.get_object(Bucket="yard", Key="quick")["Body"].read() == body
-            assert sagemaker.describe_training_job(TrainingJobName="described")["TrainingJobStatus"] == "Completed"
+            assert (
+                sagemaker.describe_training_job(TrainingJobName="described")["TrainingJobStatus"]
+                == "Completed"
+            )
         wait_for(lambda: slow.rounds > before, "the slow clients, which went on meanwhile")
 
 
-def test_a_put_without_a_key_is_answered_before_its_body(yard):
+def test_a_put_without_a_key_is_answered_before_its_body(yard: Server) -> None:
     host, port = yard.listen.rsplit(":", 1)
     with socket.create_connection((host, int(port)), timeout=READ_TIMEOUT_SECONDS) as one:
         one.sendall(head(yard, "PUT", "/yard/never", {}, 1 << 40))

@@ -1,35 +1,44 @@
-"""Jobs that are interrupted, retried, run out of time, or leave their hosts to the next one: real processes, real kill -9."""
+"""Jobs that are interrupted, retried, run out of time, or leave their hosts to the next one:
+real processes, real kill -9."""
 
 import os
+import pathlib
 import signal
-import time
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
+from botocore.client import BaseClient
 
-import jobs
-import leftovers
-import nodes
-from calls import fresh, refusal
-from trainyard_server import wait_for
+from tests import jobs, leftovers, nodes
+from tests.calls import fresh, refusal
+from tests.trainyard_server import Server, wait_for
 
-SPOT = {"EnableManagedSpotTraining": True, "StoppingCondition": {"MaxRuntimeInSeconds": 300, "MaxWaitTimeInSeconds": 600}}
+SPOT: dict[str, Any] = {
+    "EnableManagedSpotTraining": True,
+    "StoppingCondition": {"MaxRuntimeInSeconds": 300, "MaxWaitTimeInSeconds": 600},
+}
 
 
 @pytest.fixture(scope="module")
-def yard(start):
-    server = start("[jobs]\nstop_grace_seconds = 2\n[spot]\nnotice_seconds = 2\n[[machine]]\nname = 'box'\ncpus = 4.0\nmemory_gib = 16.0\n")
+def yard(start: Callable[..., Server]) -> Server:
+    server = start(
+        "[jobs]\nstop_grace_seconds = 2\n[spot]\nnotice_seconds = 2\n[[machine]]\nname ="
+        " 'box'\ncpus = 4.0\nmemory_gib = 16.0\n"
+    )
     server.boto("s3").create_bucket(Bucket="yard")
     return server
 
 
 @pytest.fixture(scope="module")
-def sagemaker(yard):
+def sagemaker(yard: Server) -> BaseClient:
     return yard.boto("sagemaker")
 
 
 @pytest.fixture(scope="module")
-def own(yard):
-    """boto3's client of Trainyard's own operations: the model is where `trainyard env` says that models are."""
+def own(yard: Server) -> Iterator[BaseClient]:
+    """boto3's client of Trainyard's own operations: the model is where `trainyard env` says that
+    models are."""
     before = os.environ.get("AWS_DATA_PATH")
     os.environ["AWS_DATA_PATH"] = yard.env["AWS_DATA_PATH"]
     yield yard.boto("trainyard")
@@ -39,55 +48,92 @@ def own(yard):
         os.environ["AWS_DATA_PATH"] = before
 
 
-def phases(description):
+def phases(description: dict[str, Any]) -> list[str]:
     return [one["Status"] for one in description["SecondaryStatusTransitions"]]
 
 
-def wait_for_line(yard, name, line, times=1):
-    wait_for(lambda: jobs.log_lines(yard.boto("logs"), name).count(line) >= times, f"{name} to say '{line}' {times} times")
+def wait_for_line(yard: Server, name: str, line: str, times: int = 1) -> None:
+    wait_for(
+        lambda: jobs.log_lines(yard.boto("logs"), name).count(line) >= times,
+        f"{name} to say '{line}' {times} times",
+    )
 
 
-
-
-def test_an_interrupted_job_starts_again(yard, sagemaker, own):
+def test_an_interrupted_job_starts_again(
+    yard: Server, sagemaker: BaseClient, own: BaseClient
+) -> None:
     name = fresh("interrupted")
-    script = "trap 'echo told; echo half > /opt/ml/model/half; exit 0' TERM; echo begins; while true; do sleep 0.05; done"
+    script = (
+        "trap 'echo told; echo half > /opt/ml/model/half; exit 0' TERM; echo begins; while true; do"
+        " sleep 0.05; done"
+    )
     sagemaker.create_training_job(**jobs.request(name, script, hosts=2, **SPOT))
     wait_for_line(yard, name, "begins", 2)
-    answer = own.interrupt_training_job(TrainingJobName=name, HostName="algo-2", NoticeInSeconds=5, Reason="the machine is serviced")
-    assert answer["AttemptNumber"] == 1 and answer["TrainingJobArn"].endswith(f":training-job/{name}")
+    answer = own.interrupt_training_job(
+        TrainingJobName=name, HostName="algo-2", NoticeInSeconds=5, Reason="the machine is serviced"
+    )
+    assert answer["AttemptNumber"] == 1 and answer["TrainingJobArn"].endswith(
+        f":training-job/{name}"
+    )
     assert "algo-2: the machine is serviced" in answer["StatusMessage"]
     wait_for_line(yard, name, "begins", 4)
     description = sagemaker.describe_training_job(TrainingJobName=name)
     shown = phases(description)
-    assert shown[0] == "Starting" and shown.count("Interrupted") == 1 and shown.count("Training") == 2, shown
+    assert (
+        shown[0] == "Starting" and shown.count("Interrupted") == 1 and shown.count("Training") == 2
+    ), shown
     assert shown[shown.index("Interrupted") + 1] == "Starting", shown
     assert jobs.log_lines(yard.boto("logs"), name).count("told") == 2, "both had notice"
-    streams = yard.boto("logs").describe_log_streams(logGroupName="/aws/sagemaker/TrainingJobs", logStreamNamePrefix=f"{name}/")["logStreams"]
+    streams = yard.boto("logs").describe_log_streams(
+        logGroupName="/aws/sagemaker/TrainingJobs", logStreamNamePrefix=f"{name}/"
+    )["logStreams"]
     assert len(streams) == 4, "each attempt has its own"
-    keys = [one["Key"] for one in yard.boto("s3").list_objects_v2(Bucket="yard", Prefix=f"models/{name}/").get("Contents", [])]
+    keys = [
+        one["Key"]
+        for one in (
+            yard.boto("s3")
+            .list_objects_v2(Bucket="yard", Prefix=f"models/{name}/")
+            .get("Contents", [])
+        )
+    ]
     assert keys == [], "no model of half a run"
     sagemaker.stop_training_job(TrainingJobName=name)
     done = jobs.wait_until(sagemaker, name)
     assert done["TrainingJobStatus"] == "Stopped"
     assert 0 < done["BillableTimeInSeconds"] <= done["TrainingTimeInSeconds"]
-    assert "cannot be interrupted" in refusal(own.interrupt_training_job, "ValidationException", TrainingJobName=name)
+    assert "cannot be interrupted" in refusal(
+        own.interrupt_training_job, "ValidationException", TrainingJobName=name
+    )
 
 
-def test_a_job_that_is_no_spot_job_is_interrupted_all_the_same(yard, sagemaker, own):
+def test_a_job_that_is_no_spot_job_is_interrupted_all_the_same(
+    yard: Server, sagemaker: BaseClient, own: BaseClient
+) -> None:
     name = fresh("lasting")
     sagemaker.create_training_job(**jobs.request(name, "echo begins; exec sleep 1000"))
     wait_for_line(yard, name, "begins")
-    said = yard.aws("trainyard", "interrupt-training-job", "--training-job-name", name, "--notice-in-seconds", "0")
+    said = yard.aws(
+        "trainyard",
+        "interrupt-training-job",
+        "--training-job-name",
+        name,
+        "--notice-in-seconds",
+        "0",
+    )
     assert "not a spot job" in said["StatusMessage"]
     wait_for_line(yard, name, "begins", 2)
-    assert "hosts: algo-1 to algo-1" in refusal(own.interrupt_training_job, "ValidationException", TrainingJobName=name, HostName="algo-7")
+    assert "hosts: algo-1 to algo-1" in refusal(
+        own.interrupt_training_job, "ValidationException", TrainingJobName=name, HostName="algo-7"
+    )
     sagemaker.stop_training_job(TrainingJobName=name)
     jobs.wait_until(sagemaker, name)
-    assert refusal(own.interrupt_training_job, "ValidationException", TrainingJobName="nobody") == "Requested resource not found."
+    assert (
+        refusal(own.interrupt_training_job, "ValidationException", TrainingJobName="nobody")
+        == "Requested resource not found."
+    )
 
 
-def processes_with(mark):
+def processes_with(mark: str) -> list[int]:
     found = []
     for entry in os.listdir("/proc"):
         if not entry.isdigit():
@@ -102,9 +148,13 @@ def processes_with(mark):
 
 
 @pytest.mark.parametrize("victim", ["agent", "machine"])
-def test_what_dies_under_a_spot_job_is_replaced(yard, sagemaker, victim):
+def test_what_dies_under_a_spot_job_is_replaced(
+    yard: Server, sagemaker: BaseClient, victim: str
+) -> None:
     name = fresh(victim)
-    sagemaker.create_training_job(**jobs.request(name, "echo begins; exec sleep 1000", hosts=2, **SPOT))
+    sagemaker.create_training_job(
+        **jobs.request(name, "echo begins; exec sleep 1000", hosts=2, **SPOT)
+    )
     wait_for_line(yard, name, "begins", 2)
     agents = yard.agents()
     assert len(agents) == 2
@@ -124,21 +174,35 @@ def test_what_dies_under_a_spot_job_is_replaced(yard, sagemaker, victim):
     jobs.wait_until(sagemaker, name)
 
 
-def test_others_are_retried_as_often_as_they_asked_for(yard, sagemaker):
+def test_others_are_retried_as_often_as_they_asked_for(yard: Server, sagemaker: BaseClient) -> None:
     name = fresh("retried")
-    sagemaker.create_training_job(**jobs.request(name, "echo begins; exec sleep 1000", RetryStrategy={"MaximumRetryAttempts": 1}))
+    sagemaker.create_training_job(
+        **jobs.request(
+            name, "echo begins; exec sleep 1000", RetryStrategy={"MaximumRetryAttempts": 1}
+        )
+    )
     for attempt in (1, 2):
         wait_for_line(yard, name, "begins", attempt)
         os.kill(yard.agents()[0], signal.SIGKILL)
     done = jobs.wait_until(sagemaker, name)
-    assert done["TrainingJobStatus"] == "Failed" and done["FailureReason"].startswith("InternalServerError"), done["FailureReason"]
+    assert done["TrainingJobStatus"] == "Failed" and done["FailureReason"].startswith(
+        "InternalServerError"
+    ), done["FailureReason"]
     assert done["RetryStrategy"] == {"MaximumRetryAttempts": 1}
     assert phases(done).count("Training") == 2
 
 
-def test_the_agent_sees_to_the_time_while_the_server_is_away(yard, sagemaker):
+def test_the_agent_sees_to_the_time_while_the_server_is_away(
+    yard: Server, sagemaker: BaseClient
+) -> None:
     name = fresh("alone")
-    sagemaker.create_training_job(**jobs.request(name, "echo begins; echo x > /opt/ml/model/x; exec sleep 1000", StoppingCondition={"MaxRuntimeInSeconds": 3}))
+    sagemaker.create_training_job(
+        **jobs.request(
+            name,
+            "echo begins; echo x > /opt/ml/model/x; exec sleep 1000",
+            StoppingCondition={"MaxRuntimeInSeconds": 3},
+        )
+    )
     wait_for_line(yard, name, "begins")
     yard.kill()
     wait_for(lambda: not processes_with(f"TRAINING_JOB_NAME={name}"), "its processes to end")
@@ -147,73 +211,144 @@ def test_the_agent_sees_to_the_time_while_the_server_is_away(yard, sagemaker):
     assert (done["TrainingJobStatus"], done["SecondaryStatus"]) == ("Stopped", "MaxRuntimeExceeded")
 
 
-def test_a_spot_job_waits_no_longer_than_it_may(yard, sagemaker):
+def test_a_spot_job_waits_no_longer_than_it_may(yard: Server, sagemaker: BaseClient) -> None:
     big, name = fresh("big"), fresh("waits")
-    sagemaker.create_training_job(**jobs.request(big, "exec sleep 1000", instance_type="ml.m5.xlarge"))
-    sagemaker.create_training_job(**jobs.request(
-        name, instance_type="ml.m5.xlarge", EnableManagedSpotTraining=True, StoppingCondition={"MaxRuntimeInSeconds": 1, "MaxWaitTimeInSeconds": 2}))
+    sagemaker.create_training_job(
+        **jobs.request(big, "exec sleep 1000", instance_type="ml.m5.xlarge")
+    )
+    sagemaker.create_training_job(
+        **jobs.request(
+            name,
+            instance_type="ml.m5.xlarge",
+            EnableManagedSpotTraining=True,
+            StoppingCondition={"MaxRuntimeInSeconds": 1, "MaxWaitTimeInSeconds": 2},
+        )
+    )
     done = jobs.wait_until(sagemaker, name)
-    assert (done["TrainingJobStatus"], done["SecondaryStatus"]) == ("Stopped", "MaxWaitTimeExceeded")
+    assert (done["TrainingJobStatus"], done["SecondaryStatus"]) == (
+        "Stopped",
+        "MaxWaitTimeExceeded",
+    )
     assert phases(done) == ["Starting", "Stopping", "MaxWaitTimeExceeded"]
     sagemaker.stop_training_job(TrainingJobName=big)
     jobs.wait_until(sagemaker, big)
 
 
-def test_a_warm_pool_is_kept_reused_and_given_back(yard, sagemaker):
+def test_a_warm_pool_is_kept_reused_and_given_back(yard: Server, sagemaker: BaseClient) -> None:
     first, other, second = fresh("first"), fresh("other"), fresh("second")
     warm = {"InstanceType": "ml.m5.xlarge", "KeepAlivePeriodInSeconds": 60}
     sagemaker.create_training_job(**jobs.request(first, "sleep 1", ResourceConfig=warm))
     jobs.wait_until(sagemaker, first, ("Training",))
-    assert sagemaker.describe_training_job(TrainingJobName=first)["WarmPoolStatus"] == {"Status": "InUse"}
+    assert sagemaker.describe_training_job(TrainingJobName=first)["WarmPoolStatus"] == {
+        "Status": "InUse"
+    }
     done = jobs.wait_until(sagemaker, first)
     assert done["WarmPoolStatus"]["Status"] == "Available"
     sagemaker.create_training_job(**jobs.request(other, instance_type="ml.t3.medium"))
-    wait_for(lambda: "held by the warm pool" in sagemaker.describe_training_job(TrainingJobName=other)["SecondaryStatusTransitions"][-1]["StatusMessage"],
-             "the other to wait for the pool")
+    wait_for(
+        lambda: (
+            "held by the warm pool"
+            in sagemaker.describe_training_job(TrainingJobName=other)["SecondaryStatusTransitions"][
+                -1
+            ]["StatusMessage"]
+        ),
+        "the other to wait for the pool",
+    )
     yard.kill()
     yard.start()
     sagemaker.create_training_job(**jobs.request(second, ResourceConfig=warm))
     done = jobs.wait_until(sagemaker, second)
     assert done["TrainingJobStatus"] == "Completed"
     left = sagemaker.describe_training_job(TrainingJobName=first)["WarmPoolStatus"]
-    assert left["Status"] == "Reused" and left["ReusedByJob"] == second and left["ResourceRetainedBillableTimeInSeconds"] > 0
+    assert (
+        left["Status"] == "Reused"
+        and left["ReusedByJob"] == second
+        and left["ResourceRetainedBillableTimeInSeconds"] > 0
+    )
     listed = sagemaker.list_training_jobs(WarmPoolStatusEquals="Available")["TrainingJobSummaries"]
-    assert [(one["TrainingJobName"], one["WarmPoolStatus"]["Status"]) for one in listed] == [(second, "Available")]
-    sagemaker.update_training_job(TrainingJobName=second, ResourceConfig={"KeepAlivePeriodInSeconds": 0})
-    assert sagemaker.describe_training_job(TrainingJobName=second)["WarmPoolStatus"]["Status"] == "Terminated"
-    assert jobs.wait_until(sagemaker, other)["TrainingJobStatus"] == "Completed", "the machine is free again"
-    assert "cannot be updated" in refusal(sagemaker.update_training_job, "ValidationException", TrainingJobName=other, ResourceConfig={"KeepAlivePeriodInSeconds": 5})
+    assert [(one["TrainingJobName"], one["WarmPoolStatus"]["Status"]) for one in listed] == [
+        (second, "Available")
+    ]
+    sagemaker.update_training_job(
+        TrainingJobName=second, ResourceConfig={"KeepAlivePeriodInSeconds": 0}
+    )
+    assert (
+        sagemaker.describe_training_job(TrainingJobName=second)["WarmPoolStatus"]["Status"]
+        == "Terminated"
+    )
+    assert jobs.wait_until(sagemaker, other)["TrainingJobStatus"] == "Completed", (
+        "the machine is free again"
+    )
+    assert "cannot be updated" in refusal(
+        sagemaker.update_training_job,
+        "ValidationException",
+        TrainingJobName=other,
+        ResourceConfig={"KeepAlivePeriodInSeconds": 5},
+    )
 
 
-def test_a_trace_takes_spot_jobs_only(start, tmp_path):
+def test_a_trace_takes_spot_jobs_only(start: Callable[..., Server], tmp_path: pathlib.Path) -> None:
     trace = tmp_path / "trace.csv"
-    trace.write_text("# seconds,region,instance type,victims\n" + "".join(f"{second},,,9\n" for second in range(3, 120, 3)))
-    server = start(f"[jobs]\nstop_grace_seconds = 1\n[spot]\nnotice_seconds = 1\ntrace = '{trace}'\n[[machine]]\nname = 'box'\ncpus = 4.0\nmemory_gib = 16.0\n")
+    trace.write_text(
+        "# seconds,region,instance type,victims\n"
+        + "".join(f"{second},,,9\n" for second in range(3, 120, 3))
+    )
+    server = start(
+        "[jobs]\nstop_grace_seconds = 1\n[spot]\nnotice_seconds = 1\ntrace ="
+        f" '{trace}'\n[[machine]]\nname = 'box'\ncpus = 4.0\nmemory_gib = 16.0\n"
+    )
     server.boto("s3").create_bucket(Bucket="yard")
     client = server.boto("sagemaker")
     client.create_training_job(**jobs.request("lasting", "echo begins; exec sleep 1000"))
     client.create_training_job(**jobs.request("spot", "echo begins; exec sleep 1000", **SPOT))
     wait_for_line(server, "spot", "begins", 2)
     shown = client.describe_training_job(TrainingJobName="spot")["SecondaryStatusTransitions"]
-    assert any(one["Status"] == "Interrupted" and "of the trace" in one["StatusMessage"] for one in shown), shown
+    assert any(
+        one["Status"] == "Interrupted" and "of the trace" in one["StatusMessage"] for one in shown
+    ), shown
     assert "Interrupted" not in phases(client.describe_training_job(TrainingJobName="lasting"))
     for name in ("lasting", "spot"):
         client.stop_training_job(TrainingJobName=name)
         jobs.wait_until(client, name)
 
 
-def test_a_trace_takes_what_runs_in_an_environment_of_spot_machines(start, tmp_path):
-    """The rule that people have for it: what a lost host ended is tried again, what failed is not."""
+def test_a_trace_takes_what_runs_in_an_environment_of_spot_machines(
+    start: Callable[..., Server], tmp_path: pathlib.Path
+) -> None:
+    """The rule that people have for it: what a lost host ended is tried again,
+    what failed is not."""
     trace = tmp_path / "trace.csv"
     trace.write_text("".join(f"{second},,,9\n" for second in range(1, 120)))
-    server = start(f"[jobs]\nstop_grace_seconds = 1\n[spot]\nnotice_seconds = 1\ntrace = '{trace}'\n[[machine]]\nname = 'box'\ncpus = 4.0\nmemory_gib = 16.0\n")
+    server = start(
+        "[jobs]\nstop_grace_seconds = 1\n[spot]\nnotice_seconds = 1\ntrace ="
+        f" '{trace}'\n[[machine]]\nname = 'box'\ncpus = 4.0\nmemory_gib = 16.0\n"
+    )
     batch = server.boto("batch")
     for name, kind in (("spot", "SPOT"), ("lasting", "EC2")):
-        batch.create_compute_environment(computeEnvironmentName=name, type="MANAGED", computeResources={"type": kind, "minvCpus": 0, "maxvCpus": 4})
-        batch.create_job_queue(jobQueueName=name, priority=1, computeEnvironmentOrder=[{"order": 1, "computeEnvironment": name}])
-    rules = {"attempts": 2, "evaluateOnExit": [{"onStatusReason": "Host EC2*", "action": "RETRY"}, {"onReason": "*", "action": "EXIT"}]}
+        batch.create_compute_environment(
+            computeEnvironmentName=name,
+            type="MANAGED",
+            computeResources={"type": kind, "minvCpus": 0, "maxvCpus": 4},
+        )
+        batch.create_job_queue(
+            jobQueueName=name,
+            priority=1,
+            computeEnvironmentOrder=[{"order": 1, "computeEnvironment": name}],
+        )
+    rules = {
+        "attempts": 2,
+        "evaluateOnExit": [
+            {"onStatusReason": "Host EC2*", "action": "RETRY"},
+            {"onReason": "*", "action": "EXIT"},
+        ],
+    }
     stays = nodes.submit(batch, "lasting", nodes.container("exec sleep 1000"))
-    again = nodes.submit(batch, "spot", nodes.container("[ $AWS_BATCH_JOB_ATTEMPT = 2 ] && exit 3; exec sleep 1000"), retryStrategy=rules)
+    again = nodes.submit(
+        batch,
+        "spot",
+        nodes.container("[ $AWS_BATCH_JOB_ATTEMPT = 2 ] && exit 3; exec sleep 1000"),
+        retryStrategy=rules,
+    )
     once = nodes.submit(batch, "spot", nodes.container("exec sleep 1000"))
     ended = nodes.wait_until(batch, once)
     assert ended["status"] == "FAILED" and ended["statusReason"].startswith("Host EC2"), ended
@@ -225,6 +360,8 @@ def test_a_trace_takes_what_runs_in_an_environment_of_spot_machines(start, tmp_p
     nodes.wait_until(batch, stays)
 
 
-def test_nothing_is_left(yard):
-    wait_for(lambda: not leftovers.picture(yard.data)["attempts"], "every attempt to be removed", 60)
+def test_nothing_is_left(yard: Server) -> None:
+    wait_for(
+        lambda: not leftovers.picture(yard.data)["attempts"], "every attempt to be removed", 60
+    )
     assert not yard.agents()

@@ -1,19 +1,33 @@
 """A job that neither prints nor works is named as such in its status."""
 
-import jobs
-import trainyard_server
+from collections.abc import Callable
+
+from tests import jobs, trainyard_server
+from tests.trainyard_server import Server
 
 
-def test_a_job_that_hangs_says_so(start):
+def test_a_job_that_hangs_says_so(start: Callable[..., Server]) -> None:
     server = start("[jobs]\nstalled_after_seconds = 2\nstop_grace_seconds = 1\n")
     server.boto("s3").create_bucket(Bucket="yard")
     sagemaker = server.boto("sagemaker")
     sagemaker.create_training_job(**jobs.request("hangs", "echo working; sleep 1000"))
 
-    def status():
-        return sagemaker.describe_training_job(TrainingJobName="hangs").get("SecondaryStatusTransitions", [{}])[-1].get("StatusMessage", "")
+    def status() -> str:
+        return (
+            sagemaker.describe_training_job(TrainingJobName="hangs")
+            .get("SecondaryStatusTransitions", [{}])[-1]
+            .get("StatusMessage", "")
+        )
 
-    trainyard_server.wait_for(lambda: "algo-1 seems to hang: for 2 seconds it has printed nothing and used no processor" in status(), "the status to name the hang")
-    assert any("this host seems to hang" in line for line in jobs.log_lines(server.boto("logs"), "hangs"))
+    trainyard_server.wait_for(
+        lambda: (
+            "algo-1 seems to hang: for 2 seconds it has printed nothing and used no processor"
+            in status()
+        ),
+        "the status to name the hang",
+    )
+    assert any(
+        "this host seems to hang" in line for line in jobs.log_lines(server.boto("logs"), "hangs")
+    )
     sagemaker.stop_training_job(TrainingJobName="hangs")
     assert jobs.wait_until(sagemaker, "hangs")["TrainingJobStatus"] == "Stopped"

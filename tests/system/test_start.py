@@ -1,4 +1,5 @@
-"""While a server starts, requests wait or get a 503 in the form of their own protocol, which clients repeat by themselves."""
+"""While a server starts, requests wait or get a 503 in the form of their own protocol,
+which clients repeat by themselves."""
 
 import http.client
 import json
@@ -6,15 +7,17 @@ import os
 import sqlite3
 import subprocess
 import threading
+from collections.abc import Callable
 
 import botocore.exceptions
 from botocore.config import Config
 
-import jobs
-from trainyard_server import START_SECONDS_MAX, wait_for
+from tests import jobs
+from tests.trainyard_server import START_SECONDS_MAX, Server, wait_for
 
 MACHINE = "[[machine]]\nname = 'box'\ncpus = 2.0\nmemory_gib = 8.0\n"
-WAITING_JOBS = 12_000  # the port listens before they are read, which takes the time of some hundred requests
+# the port listens before they are read, which takes the time of some hundred requests
+WAITING_JOBS = 12_000
 SERVICES = {  # a call of each protocol
     "sagemaker": lambda client: client.list_training_jobs(MaxResults=1),
     "s3": lambda client: client.list_buckets(),
@@ -22,26 +25,33 @@ SERVICES = {  # a call of each protocol
     "sts": lambda client: client.get_caller_identity(),
     "cloudwatch": lambda client: client.list_metrics(),
 }
-CODES = {service: ("ServiceUnavailable", "ServiceUnavailableException") for service in SERVICES} | {"batch": ("ServerException",)}
+CODES = dict.fromkeys(SERVICES, ("ServiceUnavailable", "ServiceUnavailableException")) | {
+    "batch": ("ServerException",)
+}
 
 
-def fill_ledger(server):
+def fill_ledger(server: Server) -> None:
     """A ledger that takes a while to read: one waiting job, many times."""
     server.boto("s3").create_bucket(Bucket="yard")
-    server.boto("sagemaker").create_training_job(**jobs.request("waits", instance_type="ml.m5.4xlarge"))  # larger than the machine
+    # larger than the machine
+    server.boto("sagemaker").create_training_job(
+        **jobs.request("waits", instance_type="ml.m5.4xlarge")
+    )
     server.stop()
     ledger = sqlite3.connect(os.path.join(server.data, "ledger.db"))
-    number, = ledger.execute("SELECT number FROM jobs WHERE name = 'waits'").fetchone()
+    (number,) = ledger.execute("SELECT number FROM jobs WHERE name = 'waits'").fetchone()
     ledger.execute(
-        "WITH RECURSIVE count(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM count WHERE n < ?) "
-        "INSERT INTO jobs SELECT number + n, region, name || '-' || n, state, live, status_order, created, modified, spec, "
-        "json_set(progress, '$.number', number + n, '$.key.name', name || '-' || n), queue, parent, reserved, batch_status "
-        "FROM jobs, count WHERE number = ?", (WAITING_JOBS, number))
+        "WITH RECURSIVE count(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM count WHERE n < ?) INSERT"
+        " INTO jobs SELECT number + n, region, name || '-' || n, state, live, status_order,"
+        " created, modified, spec, json_set(progress, '$.number', number + n, '$.key.name', name ||"
+        " '-' || n), queue, parent, reserved, batch_status FROM jobs, count WHERE number = ?",
+        (WAITING_JOBS, number),
+    )
     ledger.commit()
     ledger.close()
 
 
-def probe(server, path):
+def probe(server: Server, path: str) -> tuple[int, str, http.client.HTTPMessage] | None:
     host, port = server.listen.rsplit(":", 1)
     connection = http.client.HTTPConnection(host, int(port), timeout=START_SECONDS_MAX)
     try:
@@ -57,34 +67,55 @@ def probe(server, path):
 class Asking(threading.Thread):
     """Asks until the server is ready; what it was answered, by status."""
 
-    def __init__(self, server, service):
+    def __init__(self, server: Server, service: str) -> None:
         super().__init__()
-        self.service, self.client = service, server.boto(service, config=Config(retries={"max_attempts": 0}, connect_timeout=START_SECONDS_MAX))
+        self.service, self.client = (
+            service,
+            server.boto(
+                service,
+                config=Config(retries={"max_attempts": 0}, connect_timeout=START_SECONDS_MAX),
+            ),
+        )
         self.errors, self.wrong, self.done, self.ending = [], [], 0, threading.Event()
 
-    def run(self):
+    def run(self) -> None:
         while not self.ending.is_set():
             try:
                 SERVICES[self.service](self.client)
                 self.done += 1
             except botocore.exceptions.ClientError as error:
-                self.errors.append((error.response["ResponseMetadata"]["HTTPStatusCode"], error.response["Error"]["Code"], error.response["Error"]["Message"]))
-            except (botocore.exceptions.EndpointConnectionError, botocore.exceptions.ConnectionClosedError):
+                self.errors.append(
+                    (
+                        error.response["ResponseMetadata"]["HTTPStatusCode"],
+                        error.response["Error"]["Code"],
+                        error.response["Error"]["Message"],
+                    )
+                )
+            except (
+                botocore.exceptions.EndpointConnectionError,
+                botocore.exceptions.ConnectionClosedError,
+            ):
                 pass  # it does not listen yet
             except Exception as error:  # what cannot be parsed
                 self.wrong.append(repr(error))
 
 
-def test_requests_of_a_start_are_answered_so_that_clients_repeat_them(start):
+def test_requests_of_a_start_are_answered_so_that_clients_repeat_them(
+    start: Callable[..., Server],
+) -> None:
     server = start(MACHINE)
     fill_ledger(server)
     asking = [Asking(server, service) for service in SERVICES]
     # As clients are by default: they repeat what is refused for a moment.
-    patient = server.boto("sagemaker", config=Config(retries={"mode": "standard", "max_attempts": 10}))
+    patient = server.boto(
+        "sagemaker", config=Config(retries={"mode": "standard", "max_attempts": 10})
+    )
     listed, probes = [], []
-    caller = threading.Thread(target=lambda: listed.append(patient.list_training_jobs(MaxResults=1)))
+    caller = threading.Thread(
+        target=lambda: listed.append(patient.list_training_jobs(MaxResults=1))
+    )
 
-    def watch():
+    def watch() -> None:
         while not any(thread.ending.is_set() for thread in asking):
             answer = probe(server, "/readyz")
             if answer:
@@ -97,26 +128,38 @@ def test_requests_of_a_start_are_answered_so_that_clients_repeat_them(start):
         thread.start()
     starting = threading.Thread(target=server.start)
     starting.start()
-    wait_for(lambda: any(thread.errors for thread in asking), "a request to be refused", START_SECONDS_MAX)
+    wait_for(
+        lambda: any(thread.errors for thread in asking),
+        "a request to be refused",
+        START_SECONDS_MAX,
+    )
     caller.start()
     starting.join()
-    wait_for(lambda: all(thread.done for thread in asking), "a request of each service to be served")
+    wait_for(
+        lambda: all(thread.done for thread in asking), "a request of each service to be served"
+    )
     for thread in asking:
         thread.ending.set()
     for thread in (*asking, watcher, caller):
         thread.join()
 
-    assert [len(each["TrainingJobSummaries"]) for each in listed] == [1], "the client asked again by itself"
+    assert [len(each["TrainingJobSummaries"]) for each in listed] == [1], (
+        "the client asked again by itself"
+    )
     for thread in asking:
         assert not thread.wrong, (thread.service, thread.wrong)
         assert thread.errors, thread.service
         for status, code, message in thread.errors:
             assert status == 503 and code in CODES[thread.service], (thread.service, status, code)
             assert message == "The server is starting. Please try again.", message
-    assert (503, "the server is starting\n") in probes and probes[-1] == (200, "ok\n"), json.dumps(probes)
+    assert (503, "the server is starting\n") in probes and probes[-1] == (200, "ok\n"), json.dumps(
+        probes
+    )
 
 
-def test_records_that_cannot_be_read_do_not_keep_a_server_from_starting(start):
+def test_records_that_cannot_be_read_do_not_keep_a_server_from_starting(
+    start: Callable[..., Server],
+) -> None:
     """They are set aside, the log and the doctor say so, and the rest is served."""
     server = start(MACHINE)
     iam = server.boto("iam")
@@ -124,7 +167,12 @@ def test_records_that_cannot_be_read_do_not_keep_a_server_from_starting(start):
         iam.create_user(UserName=name)
     server.kill()
     ledger = sqlite3.connect(os.path.join(server.data, "ledger.db"))
-    assert ledger.execute("UPDATE records SET body = '{\"half' WHERE kind = 'user' AND name = 'ann'").rowcount == 1
+    assert (
+        ledger.execute(
+            "UPDATE records SET body = '{\"half' WHERE kind = 'user' AND name = 'ann'"
+        ).rowcount
+        == 1
+    )
     ledger.commit()
     ledger.close()
     for _ in range(2):
@@ -132,7 +180,15 @@ def test_records_that_cannot_be_read_do_not_keep_a_server_from_starting(start):
         assert [user["UserName"] for user in server.boto("iam").list_users()["Users"]] == ["bob"]
         server.stop()
     assert "a record that cannot be read was set aside kind=user name=ann" in server.log_text()
-    examined = subprocess.run([server.program, "doctor", "--data", server.data], capture_output=True, text=True, timeout=60)
-    assert "the record of user ann was set aside: ledger: the record user/ann is not a JSON object" in examined.stdout, examined.stdout
+    examined = subprocess.run(
+        [server.program, "doctor", "--data", server.data],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (
+        "the record of user ann was set aside: ledger: the record user/ann is not a JSON object"
+        in examined.stdout
+    ), examined.stdout
     server.start()
     server.boto("iam").create_user(UserName="ann")

@@ -1,16 +1,20 @@
-"""Storage quotas of buckets and users: clients get QuotaExceeded, jobs' writes count for the person behind them, and /metrics shows the use."""
+"""Storage quotas of buckets and users: clients get QuotaExceeded,
+jobs' writes count for the person behind them, and /metrics shows the use."""
 
 import io
 import json
 import os
 import re
 import urllib.request
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import botocore.exceptions
 import pytest
+from botocore.client import BaseClient
 
-import jobs
-from trainyard_server import wait_for
+from tests import jobs
+from tests.trainyard_server import Server, wait_for
 
 KEYS = "[[access_key]]\nid = 'AKIAOWNEROWNEROWNER0'\nsecret = 'owner-secret'\n"
 QUOTAS = """[[storage_quota]]
@@ -25,71 +29,119 @@ MEBIBYTE = 1 << 20
 PORT_FILE = "metrics_listen = '127.0.0.1:{}'\n"
 
 
-def free_port():
+def free_port() -> int:
     import socket
 
     with socket.create_server(("127.0.0.1", 0)) as one:
         return one.getsockname()[1]
 
 
-def refused(call, **arguments):
+def refused(call: Callable[..., Any], **arguments: Any) -> tuple[str, int, str]:
     with pytest.raises(botocore.exceptions.ClientError) as raised:
         call(**arguments)
     error = raised.value.response
-    return error["Error"]["Code"], error["ResponseMetadata"]["HTTPStatusCode"], error["Error"]["Message"]
+    return (
+        error["Error"]["Code"],
+        error["ResponseMetadata"]["HTTPStatusCode"],
+        error["Error"]["Message"],
+    )
 
 
-def user(server, name, *actions):
+def user(server: Server, name: str, *actions: Sequence[str]) -> Callable[[str], BaseClient]:
     iam = server.boto("iam")
     iam.create_user(UserName=name)
-    iam.put_user_policy(UserName=name, PolicyName="p", PolicyDocument=json.dumps(
-        {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": list(actions), "Resource": "*"}]}))
+    iam.put_user_policy(
+        UserName=name,
+        PolicyName="p",
+        PolicyDocument=json.dumps(
+            {
+                "Version": "2012-10-17",
+                "Statement": [{"Effect": "Allow", "Action": list(actions), "Resource": "*"}],
+            }
+        ),
+    )
     key = iam.create_access_key(UserName=name)["AccessKey"]
 
-    def boto(service):
+    def boto(service: str) -> BaseClient:
         import boto3
         from botocore.config import Config
 
-        return boto3.client(service, aws_access_key_id=key["AccessKeyId"], aws_secret_access_key=key["SecretAccessKey"], region_name="eu-west-1",
-                            endpoint_url=server.env["AWS_ENDPOINT_URL"], config=Config(retries={"max_attempts": 0}, s3={"addressing_style": "path"}))
+        return boto3.client(
+            service,
+            aws_access_key_id=key["AccessKeyId"],
+            aws_secret_access_key=key["SecretAccessKey"],
+            region_name="eu-west-1",
+            endpoint_url=server.env["AWS_ENDPOINT_URL"],
+            config=Config(retries={"max_attempts": 0}, s3={"addressing_style": "path"}),
+        )
+
     return boto
 
 
-def sample(metrics_port, name):
-    text = urllib.request.urlopen(f"http://127.0.0.1:{metrics_port}/metrics", timeout=60).read().decode()
+def sample(metrics_port: int, name: str) -> float | None:
+    text = (
+        urllib.request.urlopen(f"http://127.0.0.1:{metrics_port}/metrics", timeout=60)
+        .read()
+        .decode()
+    )
     found = re.search("^" + re.escape(name) + r" (\S+)$", text, re.M)
     return float(found[1]) if found else None
 
 
-def test_quotas_of_buckets_and_users(start):
+def test_quotas_of_buckets_and_users(start: Callable[..., Server]) -> None:
     port = free_port()
-    server = start(KEYS + f"[regions.'eu-west-1']\n[server]\nmetrics_listen = '127.0.0.1:{port}'\n" + QUOTAS)
+    server = start(
+        KEYS + f"[regions.'eu-west-1']\n[server]\nmetrics_listen = '127.0.0.1:{port}'\n" + QUOTAS
+    )
     s3 = server.boto("s3")
     for bucket in ("small", "large"):
         s3.create_bucket(Bucket=bucket)
     s3.put_object(Bucket="small", Key="a", Body=b"x" * 6 * MEBIBYTE)
-    code, status, message = refused(s3.put_object, Bucket="small", Key="b", Body=b"x" * 6 * MEBIBYTE)
-    assert (code, status) == ("QuotaExceeded", 403) and "the storage quota of the bucket 'small'" in message
-    assert refused(s3.copy_object, Bucket="small", Key="b", CopySource="small/a")[0] == "QuotaExceeded"
+    code, status, message = refused(
+        s3.put_object, Bucket="small", Key="b", Body=b"x" * 6 * MEBIBYTE
+    )
+    assert (code, status) == (
+        "QuotaExceeded",
+        403,
+    ) and "the storage quota of the bucket 'small'" in message
+    assert (
+        refused(s3.copy_object, Bucket="small", Key="b", CopySource="small/a")[0] == "QuotaExceeded"
+    )
     assert sample(port, 'trainyard_bucket_bytes{bucket="small"}') == 6 * MEBIBYTE
     assert sample(port, 'trainyard_bucket_objects{bucket="small"}') == 1
     upload = s3.create_multipart_upload(Bucket="small", Key="parts")["UploadId"]
     arguments = {"Bucket": "small", "Key": "parts", "UploadId": upload}
     s3.upload_part(PartNumber=1, Body=b"p" * 3 * MEBIBYTE, **arguments)
-    assert refused(s3.upload_part, PartNumber=2, Body=b"p" * 3 * MEBIBYTE, **arguments)[0] == "QuotaExceeded", "parts of running uploads count"
+    assert (
+        refused(s3.upload_part, PartNumber=2, Body=b"p" * 3 * MEBIBYTE, **arguments)[0]
+        == "QuotaExceeded"
+    ), "parts of running uploads count"
     s3.abort_multipart_upload(**arguments)
     assert [one["Key"] for one in s3.list_objects_v2(Bucket="small")["Contents"]] == ["a"]
 
     ann = user(server, "ann", "s3:*")("s3")
     ann.put_object(Bucket="large", Key="ann/1", Body=b"x" * 15 * MEBIBYTE)
-    code, status, message = refused(ann.put_object, Bucket="large", Key="ann/2", Body=b"x" * 6 * MEBIBYTE)
-    assert (code, status) == ("QuotaExceeded", 403) and "the storage quota of the user 'ann'" in message
-    assert refused(ann.upload_fileobj, Fileobj=io.BytesIO(b"x" * 9 * MEBIBYTE), Bucket="large", Key="ann/3")[0] == "QuotaExceeded"
+    code, status, message = refused(
+        ann.put_object, Bucket="large", Key="ann/2", Body=b"x" * 6 * MEBIBYTE
+    )
+    assert (code, status) == (
+        "QuotaExceeded",
+        403,
+    ) and "the storage quota of the user 'ann'" in message
+    assert (
+        refused(
+            ann.upload_fileobj, Fileobj=io.BytesIO(b"x" * 9 * MEBIBYTE), Bucket="large", Key="ann/3"
+        )[0]
+        == "QuotaExceeded"
+    )
     s3.put_object(Bucket="large", Key="owner", Body=b"x" * 30 * MEBIBYTE)
 
     server.kill()
     server.start()
-    assert refused(ann.put_object, Bucket="large", Key="ann/2", Body=b"x" * 6 * MEBIBYTE)[0] == "QuotaExceeded", "and after a crash"
+    assert (
+        refused(ann.put_object, Bucket="large", Key="ann/2", Body=b"x" * 6 * MEBIBYTE)[0]
+        == "QuotaExceeded"
+    ), "and after a crash"
     server.reload(server.config.replace("gib = 0.02", "gib = 0.03"))
     wait_for(lambda: "took over" in server.log_text(), "the config to be taken over")
     ann.put_object(Bucket="large", Key="ann/2", Body=b"x" * 6 * MEBIBYTE)
@@ -100,27 +152,41 @@ def test_quotas_of_buckets_and_users(start):
     assert code == "QuotaExceeded" and "6 objects" in message
 
 
-def test_a_jobs_objects_count_for_the_person_behind_it(start):
-    server = start(KEYS + "[regions.'eu-west-1']\n[jobs]\nstop_grace_seconds = 3\n[[machine]]\nname = 'box'\ncpus = 8.0\nmemory_gib = 32.0\n" + QUOTAS)
+def test_a_jobs_objects_count_for_the_person_behind_it(start: Callable[..., Server]) -> None:
+    server = start(
+        KEYS
+        + "[regions.'eu-west-1']\n[jobs]\nstop_grace_seconds = 3\n[[machine]]\nname = 'box'\ncpus ="
+        " 8.0\nmemory_gib = 32.0\n" + QUOTAS
+    )
     owner = server.boto("s3")
     for bucket in ("yard", "other"):
         owner.create_bucket(Bucket=bucket)
     boto = user(server, "ann", "s3:*", "sagemaker:*", "iam:PassRole")
     request = jobs.request("writer")
-    request["AlgorithmSpecification"] |= {"ContainerEntrypoint": ["/bin/sh", "-c"],
-                                          "ContainerArguments": ["head -c 12000000 /dev/zero > /opt/ml/checkpoints/one; sleep 2; exit 0"]}
-    request["CheckpointConfig"] = {"S3Uri": "s3://yard/checkpoints/", "LocalPath": "/opt/ml/checkpoints"}
+    request["AlgorithmSpecification"] |= {
+        "ContainerEntrypoint": ["/bin/sh", "-c"],
+        "ContainerArguments": [
+            "head -c 12000000 /dev/zero > /opt/ml/checkpoints/one; sleep 2; exit 0"
+        ],
+    }
+    request["CheckpointConfig"] = {
+        "S3Uri": "s3://yard/checkpoints/",
+        "LocalPath": "/opt/ml/checkpoints",
+    }
     sagemaker = boto("sagemaker")
     sagemaker.create_training_job(**request)
     assert jobs.wait_until(sagemaker, "writer")["TrainingJobStatus"] == "Completed"
     assert owner.head_object(Bucket="yard", Key="checkpoints/one")["ContentLength"] == 12_000_000
     ann = boto("s3")
-    assert refused(ann.put_object, Bucket="other", Key="mine", Body=b"x" * 12 * MEBIBYTE)[0] == "QuotaExceeded", "the job's checkpoint is ann's"
+    assert (
+        refused(ann.put_object, Bucket="other", Key="mine", Body=b"x" * 12 * MEBIBYTE)[0]
+        == "QuotaExceeded"
+    ), "the job's checkpoint is ann's"
     owner.delete_object(Bucket="yard", Key="checkpoints/one")
     ann.put_object(Bucket="other", Key="mine", Body=b"x" * 12 * MEBIBYTE)
 
 
-def test_broken_objects_are_counted(start):
+def test_broken_objects_are_counted(start: Callable[..., Server]) -> None:
     port = free_port()
     server = start(f"[server]\nmetrics_listen = '127.0.0.1:{port}'\n")
     s3 = server.boto("s3")
@@ -135,5 +201,13 @@ def test_broken_objects_are_counted(start):
     import subprocess
 
     assert sample(port, "trainyard_scrub_broken_objects") is None
-    assert subprocess.run([server.program, "scrub", "--data", server.data], capture_output=True, timeout=60).returncode != 0
-    assert sample(port, "trainyard_scrub_broken_objects") == 1 and sample(port, "trainyard_scrub_objects") == 2
+    assert (
+        subprocess.run(
+            [server.program, "scrub", "--data", server.data], capture_output=True, timeout=60
+        ).returncode
+        != 0
+    )
+    assert (
+        sample(port, "trainyard_scrub_broken_objects") == 1
+        and sample(port, "trainyard_scrub_objects") == 2
+    )

@@ -9,7 +9,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 
 
 @functools.cache
-def tracked():
+def tracked() -> list[str]:
     """Every file that git tracks, and new ones that it does not ignore."""
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
@@ -21,18 +21,18 @@ def tracked():
     return [path for path in listed.stdout.splitlines() if os.path.exists(os.path.join(ROOT, path))]
 
 
-def cpp(*suffixes):
+def cpp(*suffixes: str) -> list[str]:
     return [path for path in tracked() if path.endswith(suffixes or (".hpp", ".cpp"))]
 
 
 @functools.cache
-def read(path):
+def read(path: str) -> str:
     with open(os.path.join(ROOT, path), encoding="utf-8") as file:
         return file.read()
 
 
 @functools.cache
-def code(path):
+def code(path: str) -> str:
     """The file without comments and string contents; lines keep their numbers."""
     text = re.sub(
         r'R"(\w*)\((.*?)\)\1"',
@@ -45,7 +45,7 @@ def code(path):
     return re.sub(r"//[^\n]*", "", text)
 
 
-def room_of(path):
+def room_of(path: str) -> str | None:
     """src/schedule/plan.cpp -> schedule; apps/.. -> apps; None for what is in no room."""
     parts = path.split("/")
     if parts[0] == "src" and len(parts) > 2:
@@ -54,10 +54,11 @@ def room_of(path):
 
 
 @functools.cache
-def rooms():
+def rooms() -> dict[str, tuple[set[str], set[str], set[str]]]:
     """room -> (rooms, libraries, facilities) of rooms.txt."""
-    table = {}
+    table: dict[str, tuple[set[str], set[str], set[str]]] = {}
     for line in read("rooms.txt").splitlines():
         if found := re.match(r"([a-z_]+):([^|]*)\|([^|]*)\|(.*)$", line):
-            table[found[1]] = tuple(set(part.split()) for part in found.groups()[1:])
+            rooms, libraries, facilities = (set(part.split()) for part in found.groups()[1:])
+            table[found[1]] = rooms, libraries, facilities
     return table

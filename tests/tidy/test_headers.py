@@ -5,15 +5,14 @@ import os
 import shutil
 import subprocess
 
-import sources
-
+from tests.tidy import sources
 
 OUT = os.path.join(sources.ROOT, "build", "test", "headers")
 # Paths count from this tree, so that clones share what was compiled.
 ENVIRONMENT = os.environ | {"CCACHE_BASEDIR": sources.ROOT, "CCACHE_NOHASHDIR": "1"}
 
 
-def complaint(path):
+def complaint(path: str) -> str | None:
     include = path.removeprefix("src/").removeprefix("apps/").removeprefix("bench/")
     alone = os.path.join(OUT, path.replace("/", "_") + ".cpp")
     with open(alone, "w", encoding="utf-8") as file:
@@ -43,13 +42,13 @@ def complaint(path):
     return None if done.returncode == 0 else f"{path}: " + "\n".join(done.stderr.splitlines()[:5])
 
 
-def needs_torch(path):
+def needs_torch(path: str) -> bool:
     """sdk/python's build compiles these, each first in the .cpp beside it."""
     with open(os.path.join(sources.ROOT, path), encoding="utf-8") as file:
         return "#include <torch/" in file.read()
 
 
-def test_headers_compile_alone():
+def test_headers_compile_alone() -> None:
     os.makedirs(OUT, exist_ok=True)
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         wrong = [

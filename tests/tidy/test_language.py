@@ -1,22 +1,27 @@
 """Plain technical English: no private words, and headers that open with a subject and a verb.
 
-docs/glossary.md defines the terms. RULES has the words that they replace, with the contexts in which each is banned:
+docs/glossary.md defines the terms. RULES has the words that they replace,
+with the contexts in which each is banned:
 
   prose     markdown, without code blocks, inline code and link targets: every file
   comments  // comments of C++: the modules of ENABLED
   messages  texts in C++ string literals, outside tests: the modules of ENABLED
 
-To enable a module, correct its sources and add its name. `python tests/tidy/test_language.py comments MODULE` lists what
-is left; without arguments it lists the modules that could be enabled, and removes corrected headers from headers.txt.
+To enable a module, correct its sources and add its name.
+`python -m tests.tidy.test_language comments MODULE` lists what is left; without arguments it lists
+the modules that could be enabled, and removes corrected headers from headers.txt.
 """
+
+from __future__ import annotations
 
 import collections
 import dataclasses
 import os
 import re
 import sys
+from collections.abc import Iterable, Iterator, Sequence
 
-import sources
+from tests.tidy import sources
 
 EVERYWHERE = ("prose", "comments", "messages")
 CODE = ("comments", "messages")
@@ -62,7 +67,11 @@ RULES = (
     Rule(r"victims?", "interrupted host"),
     Rule(r"mirror(?:s|ing)?", "checkpoint sync"),
     Rule(r"folds?|folded|folding", "reduce"),
-    Rule(r"(?:is|are|was|were|be) lent", "lend (as a verb of quota shares: lend capacity), send", CODE),
+    Rule(
+        r"(?:is|are|was|were|be) lent",
+        "lend (as a verb of quota shares: lend capacity), send",
+        CODE,
+    ),
     Rule(r"promises?|promised", "reservation; guarantee"),
     Rule(r"giv(?:e|es|ing|en) way|gave way", "preempt"),
     Rule(r"tak(?:e|es|en|ing) back|took back", "reclaim"),
@@ -114,9 +123,11 @@ HEADERS_MAX = 104  # lines of HEADERS when it was written: it may only shrink
 WORD = r"(?<![\w./:$@-])(?:%s)(?![\w/(]|::|\.\w|-\w)"
 
 
-def prose(path):
+def prose(path: str) -> Iterator[tuple[int, str]]:
     """(line number, text) of the sentences of a markdown file."""
-    fenced, code = False, True  # code: an indented line here is code, not the continuation of a paragraph
+    # code: an indented line here is code, not the continuation of a paragraph
+    fenced = False
+    code = True
     for number, line in enumerate(sources.read(path).splitlines(), 1):
         if line.lstrip().startswith("```"):
             fenced = not fenced
@@ -127,7 +138,7 @@ def prose(path):
             yield number, re.sub(r"\]\([^)]*\)", "]", re.sub(r"`[^`]*`", "``", line))
 
 
-def lines_of(text):
+def lines_of(text: str) -> Iterable[tuple[int, str]]:
     return enumerate(text.splitlines(), 1)
 
 
@@ -135,82 +146,115 @@ STRINGS = r'"(?:[^"\\\n]|\\.)*"'
 RAW_STRINGS = r'R"(\w*)\((.*?)\)\1"'
 
 
-def comments(path):
+def comments(path: str) -> Iterator[tuple[int, str]]:
     """(line number, text) of the // comments of a C++ file."""
-    text = re.sub(RAW_STRINGS, lambda found: '""' + "\n" * found[0].count("\n"), sources.read(path), flags=re.S)
+    text = re.sub(
+        RAW_STRINGS,
+        lambda found: '""' + "\n" * found[0].count("\n"),
+        sources.read(path),
+        flags=re.S,
+    )
     for number, line in lines_of(re.sub(STRINGS, '""', text)):
         if "//" in line:
             yield number, line.split("//", 1)[1]
 
 
-def messages(path):
+def messages(path: str) -> Iterator[tuple[int, str]]:
     """(line number, text) of the string literals of a C++ file that hold more than one word."""
-    text = re.sub(RAW_STRINGS, lambda found: '""' + "\n" * found[0].count("\n"), sources.read(path), flags=re.S)
+    text = re.sub(
+        RAW_STRINGS,
+        lambda found: '""' + "\n" * found[0].count("\n"),
+        sources.read(path),
+        flags=re.S,
+    )
     text = re.sub(r"^\s*#include.*$", "", text, flags=re.M)
     for number, line in lines_of(text):
-        for literal in re.findall(STRINGS, re.sub(r"//.*$", "", line) if '"' not in line.split("//", 1)[0] else line):
+        for literal in re.findall(
+            STRINGS, re.sub(r"//.*$", "", line) if '"' not in line.split("//", 1)[0] else line
+        ):
             if " " in literal.strip('" '):
                 yield number, literal[1:-1]
 
 
-def contexts_of(path):
+def contexts_of(path: str) -> Sequence[str]:
     return ("prose",) if path.endswith(".md") else CODE
 
 
-def banned(path, context):
+def banned(path: str, context: str) -> Iterator[tuple[int, str, str]]:
     """(line number, word in lower case, term to use) of each banned word, exemptions included."""
     read = {"prose": prose, "comments": comments, "messages": messages}[context]
-    patterns = [(re.compile(WORD % rule.words, re.I), rule.use) for rule in RULES if context in rule.contexts]
+    patterns = [
+        (re.compile(WORD % rule.words, re.I), rule.use)
+        for rule in RULES
+        if context in rule.contexts
+    ]
     for number, text in read(path):
         for pattern, use in patterns:
             for found in pattern.finditer(text):
                 yield number, found[0].lower(), use
 
 
-def found_in(path, context):
+def found_in(path: str, context: str) -> list[str]:
     """Lines for people: "path:line: 'word' (use: ..)"."""
     exempt = {each.word for each in EXEMPTIONS if each.path == path}
-    return [f"{path}:{number}: '{word}' (use: {use})" for number, word, use in banned(path, context) if word not in exempt]
+    return [
+        f"{path}:{number}: '{word}' (use: {use})"
+        for number, word, use in banned(path, context)
+        if word not in exempt
+    ]
 
 
-def documents():
+def documents() -> list[str]:
     return [path for path in sources.tracked() if path.endswith(".md")]
 
 
-def is_test(path):
+def is_test(path: str) -> bool:
     return re.search(r"(_test|_fuzz|_bench)\.cpp$|/test_\w+\.hpp$|/testing/", path) is not None
 
 
-def paths_of(module, context):
-    return [path for path in sources.cpp() if sources.room_of(path) == module and not (context == "messages" and is_test(path))]
+def paths_of(module: str, context: str) -> list[str]:
+    return [
+        path
+        for path in sources.cpp()
+        if sources.room_of(path) == module and not (context == "messages" and is_test(path))
+    ]
 
 
-def modules():
+def modules() -> list[str]:
     return sorted({sources.room_of(path) for path in sources.cpp()} - {None})
 
 
-def test_documents_use_the_terms_of_the_glossary():
+def test_documents_use_the_terms_of_the_glossary() -> None:
     wrong = [each for path in documents() for each in found_in(path, "prose")]
     assert not wrong, "banned words (docs/glossary.md):\n" + "\n".join(wrong)
 
 
-def test_enabled_modules_use_the_terms_of_the_glossary():
+def test_enabled_modules_use_the_terms_of_the_glossary() -> None:
     for context in CODE:
         unknown = ENABLED[context] - set(modules())
         assert not unknown, f"ENABLED names modules that do not exist: {sorted(unknown)}"
-        wrong = [each for module in sorted(ENABLED[context]) for path in paths_of(module, context) for each in found_in(path, context)]
+        wrong = [
+            each
+            for module in sorted(ENABLED[context])
+            for path in paths_of(module, context)
+            for each in found_in(path, context)
+        ]
         assert not wrong, f"banned words in {context} (docs/glossary.md):\n" + "\n".join(wrong)
 
 
-def test_exemptions_are_needed():
+def test_exemptions_are_needed() -> None:
     for each in EXEMPTIONS:
-        assert each.path in sources.tracked(), f"an exemption names {each.path}, which does not exist"
+        assert each.path in sources.tracked(), (
+            f"an exemption names {each.path}, which does not exist"
+        )
         assert each.reason, f"the exemption for '{each.word}' in {each.path} has no reason"
-        found = {word for context in contexts_of(each.path) for _, word, _ in banned(each.path, context)}
+        found = {
+            word for context in contexts_of(each.path) for _, word, _ in banned(each.path, context)
+        }
         assert each.word in found, f"{each.path} does not need the exemption for '{each.word}'"
 
 
-def first_sentence(path):
+def first_sentence(path: str) -> str:
     """Of the comment at the top of a header."""
     lines = []
     for line in sources.read(path).splitlines():
@@ -220,44 +264,75 @@ def first_sentence(path):
     return re.split(r"(?<=[.:]) ", " ".join(lines).strip(), maxsplit=1)[0]
 
 
-def opens_wrongly(path):
+def opens_wrongly(path: str) -> bool:
     return re.match(rf"(?:{OPENINGS})\b", first_sentence(path), re.I) is not None
 
 
-def headers():
+def headers() -> list[str]:
     return [path for path in sources.cpp(".hpp") if sources.room_of(path)]
 
 
-def listed():
+def listed() -> collections.Counter[str]:
     """File names of HEADERS, without folders: modules move."""
-    return collections.Counter(line for line in sources.read(HEADERS).splitlines() if line and not line.startswith("#"))
+    return collections.Counter(
+        line for line in sources.read(HEADERS).splitlines() if line and not line.startswith("#")
+    )
 
 
-def test_doc_comments_open_with_a_subject_and_a_verb():
+def test_doc_comments_open_with_a_subject_and_a_verb() -> None:
     wrong = collections.Counter(os.path.basename(path) for path in headers() if opens_wrongly(path))
     new = wrong - listed()
-    sentences = [f"{path}: {first_sentence(path)}" for path in headers() if opens_wrongly(path) and os.path.basename(path) in new]
-    assert not new, "open with a subject and a verb (\"Decides which waiting jobs start now.\"):\n" + "\n".join(sentences)
+    sentences = [
+        f"{path}: {first_sentence(path)}"
+        for path in headers()
+        if opens_wrongly(path) and os.path.basename(path) in new
+    ]
+    assert not new, (
+        'open with a subject and a verb ("Decides which waiting jobs start now."):\n'
+        + "\n".join(sentences)
+    )
     count = sum(listed().values())
-    assert count <= HEADERS_MAX, f"{HEADERS} may only shrink: {count} headers, {HEADERS_MAX} are allowed"
+    assert count <= HEADERS_MAX, (
+        f"{HEADERS} may only shrink: {count} headers, {HEADERS_MAX} are allowed"
+    )
 
 
-def test_words_are_found_and_identifiers_are_not():
+def test_words_are_found_and_identifiers_are_not() -> None:
     pattern = re.compile(WORD % r"rooms?|faces?", re.I)
     for text in ("a room.", "Rooms", "(room)", "room, face"):
         assert pattern.search(text), text
-    for text in ("rooms.txt", "room_of", "room()", "src/room/x", "classrooms", "room::x", "--room", "two-room-flat"):
+    for text in (
+        "rooms.txt",
+        "room_of",
+        "room()",
+        "src/room/x",
+        "classrooms",
+        "room::x",
+        "--room",
+        "two-room-flat",
+    ):
         assert not pattern.search(text), text
 
 
-def main(arguments):
+def main(arguments: Sequence[str]) -> None:
     if arguments:
         context, module = arguments
-        print("\n".join(each for path in paths_of(module, context) for each in found_in(path, context)))
+        print(
+            "\n".join(
+                each for path in paths_of(module, context) for each in found_in(path, context)
+            )
+        )
         return
     for context in CODE:
-        clean = [each for each in modules() if not any(found_in(path, context) for path in paths_of(each, context))]
-        print(f"{context}: could be enabled: {', '.join(sorted(set(clean) - ENABLED[context])) or 'none'}")
+        clean = [
+            each
+            for each in modules()
+            if not any(found_in(path, context) for path in paths_of(each, context))
+        ]
+        print(
+            f"{context}: could be enabled:"
+            f" {', '.join(sorted(set(clean) - ENABLED[context])) or 'none'}"
+        )
     wrong = collections.Counter(os.path.basename(path) for path in headers() if opens_wrongly(path))
     head = [line for line in sources.read(HEADERS).splitlines() if line.startswith("#")]
     with open(os.path.join(sources.ROOT, HEADERS), "w", encoding="utf-8") as file:

@@ -1,11 +1,6 @@
 """CI leaves out no suite that a change reaches."""
 
-import os
-import sys
-
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-
-import reach
+from tests import reach
 
 ROOMS = """# comment: is | no | module
 base:    | nlohmann |
@@ -16,7 +11,7 @@ apps:    agent collectives | |
 """
 
 
-def test_a_change_reaches_what_includes_it():
+def test_a_change_reaches_what_includes_it() -> None:
     uses = reach.uses_of(ROOMS)
     assert uses["agent"] == {"base", "host"}
     assert reach.reached({"host"}, uses) == {"host", "agent", "apps", reach.TORCH_TESTS}
@@ -30,7 +25,7 @@ def test_a_change_reaches_what_includes_it():
     assert reach.reached(set(), uses) == set()
 
 
-def test_paths_belong_to_modules():
+def test_paths_belong_to_modules() -> None:
     assert reach.module_of("src/schedule/plan.cpp") == "schedule"
     assert reach.module_of("src/api/auth/auth.cpp") == "api"
     assert reach.module_of("apps/agent/main.cpp") == "apps"
@@ -41,7 +36,7 @@ def test_paths_belong_to_modules():
     assert reach.module_of("README.md") is None
 
 
-def test_lines_of_lists_name_modules():
+def test_lines_of_lists_name_modules() -> None:
     assert set(
         reach.modules_of_lines(
             ["host:        base | boost |", "src/objects/scrub.cpp", "# a comment", ""]
@@ -49,12 +44,12 @@ def test_lines_of_lists_name_modules():
     ) == {"host", "objects"}
 
 
-def test_an_unknown_baseline_leaves_nothing_out():
+def test_an_unknown_baseline_leaves_nothing_out() -> None:
     assert reach.reached_since("0" * 40) is None
     assert reach.reached_since("--help") is None
 
 
-def test_the_whole_table_is_known():
+def test_the_whole_table_is_known() -> None:
     uses = reach.uses_of(reach.read("rooms.txt"))
     assert set().union(*uses.values()) <= set(uses), "rooms.txt names a module without a line"
     assert reach.git("cat-file", "-e", reach.baseline()) is not None, (

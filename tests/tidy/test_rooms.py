@@ -3,8 +3,9 @@ every room is written down and says what it is."""
 
 import os
 import re
+from collections.abc import Iterator
 
-import sources
+from tests.tidy import sources
 
 # How a third-party header is known, by the library's name in rooms.txt.
 LIBRARIES = {
@@ -58,17 +59,17 @@ STANDARD_C = {
 }
 
 
-def is_test(path):
+def is_test(path: str) -> bool:
     return re.search(r"_(test|fuzz|bench)\.cpp$|/testing/", path) is not None
 
 
-def includes(path):
+def includes(path: str) -> Iterator[tuple[int, bool, str]]:
     for number, line in enumerate(sources.read(path).splitlines(), 1):
         if found := re.match(r'\s*#\s*include\s*(["<])([^">]+)', line):
             yield number, found[1] == '"', found[2]
 
 
-def test_every_include_is_allowed():
+def test_every_include_is_allowed() -> None:
     wrong = []
     for path in sources.cpp():
         room = sources.room_of(path)
@@ -97,7 +98,7 @@ def test_every_include_is_allowed():
     assert not wrong, "\n" + "\n".join(wrong)
 
 
-def test_facilities_are_parameters():
+def test_facilities_are_parameters() -> None:
     wrong = []
     for path in sources.cpp():
         room = sources.room_of(path)
@@ -117,11 +118,11 @@ def test_facilities_are_parameters():
     assert not wrong, "\n" + "\n".join(wrong)
 
 
-def test_no_cycle():
+def test_no_cycle() -> None:
     table = {room: uses for room, (uses, _, _) in sources.rooms().items()}
     done, path = set(), []
 
-    def visit(room):
+    def visit(room: str) -> None:
         assert room not in path, "a cycle of rooms: " + " -> ".join(
             path[path.index(room) :] + [room]
         )
@@ -137,7 +138,7 @@ def test_no_cycle():
         visit(room)
 
 
-def test_every_room_is_written_down_and_says_what_it_is():
+def test_every_room_is_written_down_and_says_what_it_is() -> None:
     folders = {
         path.split("/")[1]
         for path in sources.tracked()
@@ -155,7 +156,7 @@ def test_every_room_is_written_down_and_says_what_it_is():
         assert len(sources.read(readme).splitlines()) <= 60, f"{readme} is more than a page"
 
 
-def test_no_asio_above_host():
+def test_no_asio_above_host() -> None:
     wrong = [
         path
         for path in sources.cpp(".hpp")

@@ -5,13 +5,13 @@ import os
 import re
 import subprocess
 
-import sources
+from tests.tidy import sources
 
 FILE_LINES_MAX = 600  # ratchet.txt names the files that are longer: they may shrink, never grow
 LEFTOVERS = r"\b(TODO|FIXME|XXX|HACK)\b"
 
 
-def test_layout():
+def test_layout() -> None:
     wrong = subprocess.run(
         ["clang-format-14", "--dry-run", "--Werror", *sources.cpp()],
         cwd=sources.ROOT,
@@ -22,7 +22,7 @@ def test_layout():
     assert not files, "run ./yard format; not laid out: " + ", ".join(files)
 
 
-def test_no_leftovers():
+def test_no_leftovers() -> None:
     wrong = [
         f"{path}:{number}: {line.strip()}"
         for path in sources.cpp()
@@ -34,7 +34,7 @@ def test_no_leftovers():
     assert not wrong, "\n" + "\n".join(wrong)
 
 
-def test_headers_are_letters():
+def test_headers_are_letters() -> None:
     """A header of a room begins by saying what it is, and includes itself only once."""
     wrong = [
         path
@@ -45,7 +45,7 @@ def test_headers_are_letters():
     assert not wrong, f"headers without a first comment or #pragma once: {wrong}"
 
 
-def test_every_fuzzer_has_a_corpus_and_names_its_decoder():
+def test_every_fuzzer_has_a_corpus_and_names_its_decoder() -> None:
     for path in sources.cpp("_fuzz.cpp"):
         name = os.path.basename(path)[: -len(".cpp")]
         assert re.search(r"^// decoder: ", sources.read(path), re.M), (
@@ -56,7 +56,7 @@ def test_every_fuzzer_has_a_corpus_and_names_its_decoder():
         )
 
 
-def test_files_stay_small():
+def test_files_stay_small() -> None:
     allowed = dict(
         line.rsplit(" ", 1)
         for line in sources.read("tests/tidy/ratchet.txt").splitlines()
@@ -79,7 +79,7 @@ def test_files_stay_small():
     assert not wrong, "\n" + "\n".join(wrong)
 
 
-def test_what_is_kept_is_text():
+def test_what_is_kept_is_text() -> None:
     """Bytes belong to the fuzzers' corpora; anything else that is not text was left there by a
     program."""
     wrong = [

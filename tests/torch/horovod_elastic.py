@@ -5,9 +5,8 @@ import os
 import sys
 import time
 
-import torch
-
 import horovod.torch as hvd
+import torch
 
 stop = sys.argv[1]
 hvd.init()
@@ -19,7 +18,7 @@ sampler = hvd.elastic.ElasticSampler(list(range(100_000)))
 state = hvd.elastic.TorchState(net, optimizer, sampler=sampler, step=0, stopped=False)
 
 
-def say(*words):
+def say(*words: object) -> None:
     print(*words, "rank", hvd.rank(), "of", hvd.size(), "pid", os.getpid(), flush=True)
 
 
@@ -27,7 +26,7 @@ state.register_reset_callbacks([lambda: say("resumed", state.step)])
 
 
 @hvd.elastic.run
-def train(state):
+def train(state: hvd.elastic.TorchState) -> None:
     say("begin", state.step)
     order = list(state.sampler)
     number = 0

@@ -6,26 +6,27 @@ import hashlib
 import json
 import os
 import sys
+from collections.abc import Callable
+from typing import Any
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
 
-import keras  # noqa: E402
-import numpy  # noqa: E402
-import tensorflow as tf  # noqa: E402
+import horovod.tensorflow as hvd
+import keras
+import numpy
+import smdistributed.dataparallel.tensorflow as sdp
+import tensorflow as tf
 
-import horovod.tensorflow as hvd  # noqa: E402
-import smdistributed.dataparallel.tensorflow as sdp  # noqa: E402
 
-
-def equal(tensor, expected):
+def equal(tensor: tf.Tensor, expected: object) -> None:
     assert numpy.allclose(tensor.numpy() if hasattr(tensor, "numpy") else tensor, expected), (
         tensor,
         expected,
     )
 
 
-def operations():
+def operations() -> str:
     """Eagerly and in a tf.function, with gradients."""
     hvd.init()
     rank, size = hvd.rank(), hvd.size()
@@ -64,9 +65,10 @@ def operations():
         one, two = wrap(lambda a, b: hvd.grouped_allreduce([a, b], op=hvd.Sum))(
             tf.ones([2]), tf.ones([3]) * 2
         )
-        equal(one, numpy.full(2, size)), equal(two, numpy.full(3, 2 * size))
+        equal(one, numpy.full(2, size))
+        equal(two, numpy.full(3, 2 * size))
 
-        def gradient(function, tensor):
+        def gradient(function: Callable[[tf.Tensor], tf.Tensor], tensor: tf.Tensor) -> tf.Tensor:
             with tf.GradientTape() as tape:
                 tape.watch(tensor)
                 output = function(tensor)
@@ -100,7 +102,8 @@ def operations():
     equal(tf.convert_to_tensor(slices), numpy.ones((size, 2)))
     variables = [tf.Variable(tf.fill([2], float(rank))), tf.Variable(rank)]
     hvd.broadcast_variables(variables, root_rank=1)
-    equal(variables[0], [1.0, 1.0]), equal(variables[1], 1)
+    equal(variables[0], [1.0, 1.0])
+    equal(variables[1], 1)
     assert hvd.broadcast_object({"rank": rank}, 1) == {"rank": 1} and hvd.allgather_object(
         "x" * rank
     ) == ["x" * each for each in range(size)]
@@ -114,24 +117,24 @@ def operations():
     return "good"
 
 
-def data(step, ranks):
+def data(step: int, ranks: int) -> tuple[numpy.ndarray, numpy.ndarray]:
     generator = numpy.random.default_rng(step)
     return generator.normal(size=(ranks, 8, 4)).astype("float32"), generator.normal(
         size=(ranks, 8, 1)
     ).astype("float32")
 
 
-def net(seed):
+def net(seed: int) -> keras.Model:
     keras.utils.set_random_seed(seed)
     return keras.Sequential(
         [keras.Input((4,)), keras.layers.Dense(8, activation="tanh"), keras.layers.Dense(1)]
     )
 
 
-def tape(library="hvd"):
+def tape(named: str = "hvd") -> float:
     """A loop of one's own with DistributedGradientTape -> how far from one process with the whole
     batch."""
-    library = {"hvd": hvd, "sdp": sdp}[library]
+    library: Any = {"hvd": hvd, "sdp": sdp}[named]
     library.init()
     rank, size = library.rank(), library.size()
     model, alone = net(rank), net(0)
@@ -139,7 +142,7 @@ def tape(library="hvd"):
     library.broadcast_variables(model.variables, root_rank=0)
 
     @tf.function
-    def step(x, y):
+    def step(x: tf.Tensor, y: tf.Tensor) -> None:
         with tf.GradientTape() as ours:
             loss = tf.reduce_mean((model(x) - y) ** 2)
         ours = library.DistributedGradientTape(ours)
@@ -160,7 +163,7 @@ def tape(library="hvd"):
     )
 
 
-def data_parallel():
+def data_parallel() -> str:
     """What SageMaker's library has beside Horovod's names."""
     sdp.init()
     rank, size = sdp.rank(), sdp.size()
@@ -186,13 +189,13 @@ def data_parallel():
     return "took a parameter that is none"
 
 
-def fit(passes="1"):
+def fit(passes_text: str = "1") -> dict[str, Any]:
     """model.fit() with all callbacks -> what the ranks must agree upon,
     and how far from one process."""
     import horovod.keras as hk
 
     hk.init()
-    rank, size, passes = hk.rank(), hk.size(), int(passes)
+    rank, size, passes = hk.rank(), hk.size(), int(passes_text)
     model, alone = net(rank), net(0)
     # The rate while a warm-up goes on is known: (1/size) .. 1 of it.
     optimizer = hk.DistributedOptimizer(
@@ -235,13 +238,13 @@ def fit(passes="1"):
     )
 
     class Rates(keras.callbacks.Callback):
-        def on_train_batch_begin(self, batch, logs=None):
+        def on_train_batch_begin(self, batch: int, logs: object = None) -> None:
             epoch = self.epoch + (batch + 1) / 6
             self.model.optimizer.learning_rate = (
                 0.05 if self.epoch >= 2 else 0.1 / size * (epoch * (size - 1) / 2 + 1)
             )
 
-        def on_epoch_begin(self, epoch, logs=None):
+        def on_epoch_begin(self, epoch: int, logs: object = None) -> None:
             self.epoch = epoch
 
     alone.fit(whole, epochs=3, verbose=0, callbacks=[Rates()])
@@ -257,7 +260,7 @@ def fit(passes="1"):
     }
 
 
-def states():
+def states() -> str:
     """Elastic states: saved, restored, told."""
     hvd.init()
     rank = hvd.rank()
@@ -277,7 +280,7 @@ def states():
     assert all(each == everyone[0] for each in everyone)
 
     @hvd.elastic.run
-    def train(state):
+    def train(state: hvd.elastic.TensorFlowKerasState) -> int:
         state.epoch += 1
         state.commit()
         return state.epoch

@@ -8,10 +8,11 @@ import os
 import signal
 import sys
 import warnings
-
-import torch
+from collections.abc import Callable
+from typing import Any
 
 import horovod.torch as hvd
+import torch
 
 TYPES = [
     torch.float64,
@@ -26,7 +27,11 @@ TYPES = [
 ]
 
 
-def refused(kinds, function, *words):
+def refused(
+    kinds: type[BaseException] | tuple[type[BaseException], ...],
+    function: Callable[[], object],
+    *words: str,
+) -> str:
     try:
         function()
     except kinds as failure:
@@ -36,7 +41,7 @@ def refused(kinds, function, *words):
     raise AssertionError("this must be refused")
 
 
-def operations():
+def operations() -> str:
     """Every operation against what it must be, of every type and in 1, 2 and 3 dimensions."""
     hvd.init()
     rank, size = hvd.rank(), hvd.size()
@@ -169,12 +174,16 @@ def operations():
     return "good"
 
 
-def gradients():
+def gradients() -> str:
     """Operations are differentiable, with Horovod's gradients."""
     hvd.init()
     rank, size = hvd.rank(), hvd.size()
 
-    def gradient(function, tensor, seed=None):
+    def gradient(
+        function: Callable[[torch.Tensor], torch.Tensor],
+        tensor: torch.Tensor,
+        seed: torch.Tensor = None,
+    ) -> torch.Tensor:
         tensor = tensor.clone().requires_grad_()
         output = function(tensor)
         output.backward(torch.ones_like(output) if seed is None else seed)
@@ -213,7 +222,7 @@ def gradients():
     return "good"
 
 
-def refusals():
+def refusals() -> str:
     """Ranks that disagree are told so, by name, and go on."""
     hvd.init()
     rank, size = hvd.rank(), hvd.size()
@@ -242,8 +251,12 @@ def refusals():
     refused(
         failed,
         lambda: (
-            (hvd.allreduce_async if rank == 0 else hvd.allgather_async)(torch.ones(2), name="odd")
-            and None
+            (
+                (hvd.allreduce_async if rank == 0 else hvd.allgather_async)(
+                    torch.ones(2), name="odd"
+                )
+                and None
+            )
             or hvd.allreduce(torch.ones(2 + rank), name="odd2")
         ),
         "odd",
@@ -283,7 +296,7 @@ def refusals():
     return "good"
 
 
-def sets():
+def sets() -> str:
     """Some of the ranks, others at the same time, and all."""
     hvd.init(process_sets=[hvd.ProcessSet([0, 1])])
     rank, size = hvd.rank(), hvd.size()
@@ -325,7 +338,7 @@ def sets():
     return "good"
 
 
-def uneven():
+def uneven() -> list[int]:
     """Ranks have unlike numbers of batches: join() fills in for those who are through, twice."""
     hvd.init()
     rank, size = hvd.rank(), hvd.size()
@@ -342,7 +355,7 @@ def uneven():
     return last
 
 
-def model(seed=3):
+def model(seed: int = 3) -> torch.nn.Module:
     torch.manual_seed(seed)
     return torch.nn.Sequential(
         torch.nn.Linear(8, 16),
@@ -353,18 +366,18 @@ def model(seed=3):
     )
 
 
-def batches(step, ranks, passes=1):
+def batches(step: int, ranks: int, passes: int = 1) -> tuple[torch.Tensor, torch.Tensor]:
     generator = torch.Generator().manual_seed(step)
     return torch.randn(ranks, passes, 6, 8, generator=generator), torch.randint(
         0, 3, (ranks, passes, 6), generator=generator
     )
 
 
-def loss_of(net, inputs, labels):
+def loss_of(net: torch.nn.Module, inputs: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     return torch.nn.functional.cross_entropy(net(inputs), labels)
 
 
-def train(how, steps=5, **settings):
+def train(how: str, steps: int = 5, **settings: Any) -> float:
     """Trains over all ranks, and alone with everyone's batches -> how far they are apart,
     and our weights."""
     rank, size = hvd.rank(), hvd.size()
@@ -420,10 +433,9 @@ def train(how, steps=5, **settings):
     return apart
 
 
-def optimizers():
+def optimizers() -> dict[str, Any]:
     hvd.init()
-    said = {}
-    for how, settings in {
+    cases: dict[str, dict[str, Any]] = {
         "plain": {},
         "no names": {},
         "sum": {"op": hvd.Sum},
@@ -434,12 +446,11 @@ def optimizers():
         "clipped": {},
         "fp16": {"compression": hvd.Compression.fp16},
         "passes in groups": {"backward_passes_per_step": 2, "groups": 3},
-    }.items():
-        said[how] = train(how, **settings)
-    return said
+    }
+    return {how: train(how, **settings) for how, settings in cases.items()}
 
 
-def compressed():
+def compressed() -> dict[str, Any]:
     """int8 and low_rank: what a step loses comes later, and a regression is learned,
     by weights that are equal on all ranks."""
     hvd.init()
@@ -498,7 +509,7 @@ def compressed():
     return said
 
 
-def tuned():
+def tuned() -> list[float]:
     """Until autotuning has tried something."""
     hvd.init()
     path = os.environ["HOROVOD_AUTOTUNE_LOG"]
@@ -516,13 +527,13 @@ def tuned():
         return [float(number) for number in tries.readline().split(",")]
 
 
-def adasum():
+def adasum() -> str:
     """The operation beside its definition, and the optimizer:
     ranks with equal batches train as one does."""
     hvd.init()
     rank, size = hvd.rank(), hvd.size()
 
-    def pair(a, b):
+    def pair(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         dot, aa, bb = (a * b).sum(), (a * a).sum(), (b * b).sum()
         return (1 - dot / (2 * aa)) * a + (1 - dot / (2 * bb)) * b
 
@@ -567,7 +578,7 @@ def adasum():
     return "good"
 
 
-def guards():
+def guards() -> str:
     """What DistributedOptimizer refuses, and what it makes of odd models."""
     hvd.init()
     rank, size = hvd.rank(), hvd.size()
@@ -655,7 +666,7 @@ def guards():
     return "good"
 
 
-def batch_norm():
+def batch_norm() -> float:
     """SyncBatchNorm over the ranks equals BatchNorm over the whole batch -> how far apart."""
     hvd.init()
     rank, size = hvd.rank(), hvd.size()
@@ -694,7 +705,7 @@ def batch_norm():
     return apart
 
 
-def states():
+def states() -> str:
     """What a TorchState holds goes back to its last commit, and becomes rank 0's when it is synced;
     each kind in its own way."""
     hvd.init()
@@ -706,14 +717,14 @@ def states():
     plateau = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, patience=100)
     sampler = hvd.elastic.ElasticSampler(list(range(12)), shuffle=False)
 
-    def step():
+    def step() -> None:
         net(torch.ones(1, 3)).sum().backward()
         optimizer.step()
         optimizer.zero_grad()
         halving.step()
         plateau.step(-1.0)
 
-    def weights():
+    def weights() -> list[torch.Tensor]:
         return [parameter.detach().clone() for parameter in net.parameters()]
 
     state = hvd.elastic.TorchState(
@@ -760,12 +771,12 @@ def states():
     return "good"
 
 
-def timeline(path):
+def timeline(path: str) -> str:
     hvd.init()
     if hvd.rank() == 0:
         hvd.start_timeline(path, mark_cycles=True)
     hvd.barrier()
-    for step in range(3):
+    for _ in range(3):
         hvd.allreduce(torch.ones(100), name="layer.weight")
     if hvd.rank() == 0:
         hvd.stop_timeline()
@@ -773,7 +784,7 @@ def timeline(path):
     return "good"
 
 
-def again():
+def again() -> list[float]:
     """shutdown() and init(), as notebooks and elastic training do."""
     totals = []
     for _ in range(3):
@@ -783,14 +794,14 @@ def again():
     return totals
 
 
-def one_differs(variable, value):
+def one_differs(variable: str, value: str) -> str:
     """Rank 1 is told something else than the others."""
     if os.environ["RANK"] == "1":
         os.environ[variable] = value
     return refused(hvd.HorovodInternalError, hvd.init)
 
 
-def one_dies():
+def one_dies() -> str:
     hvd.init()
     for step in range(1_000_000):
         if step == 20 and hvd.rank() == 1:
@@ -802,7 +813,7 @@ def one_dies():
     return "nobody died"
 
 
-def one_stalls():
+def one_stalls() -> str:
     """Rank 1 does something else: the others say whom they wait for, and give up."""
     hvd.init()
     if hvd.rank() == 1:

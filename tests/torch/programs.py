@@ -7,32 +7,32 @@ import json
 import os
 import sys
 from datetime import timedelta
+from typing import Any
 
 import torch
 import torch.distributed as dist
-from torch.nn.parallel import DistributedDataParallel
-
 import trainyard.torch  # noqa: F401  (registers the backend)
+from torch.nn.parallel import DistributedDataParallel
 
 BACKEND = os.environ["BACKEND"]
 RANK, WORLD = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 CURRENT = int(torch.__version__.split(".")[0]) >= 2
 
 
-def init(**more):
+def init(**more: Any) -> None:
     dist.init_process_group(
         BACKEND, init_method=os.environ["MEET_AT"], rank=RANK, world_size=WORLD, **more
     )
 
 
-def digest(*tensors):
+def digest(*tensors: torch.Tensor) -> str:
     sha = hashlib.sha256()
     for tensor in tensors:
         sha.update(tensor.detach().contiguous().view(-1).view(torch.uint8).numpy().tobytes())
     return sha.hexdigest()
 
 
-def values(dtype, *shape, of=RANK):
+def values(dtype: torch.dtype, *shape: int, of: int = RANK) -> torch.Tensor:
     """Small whole numbers, so that every order of additions gives the same and gloo's results can
     be compared exactly."""
     generator = torch.Generator().manual_seed(100 + of)
@@ -50,12 +50,12 @@ TYPES = [
 ]
 
 
-def collectives():
+def collectives() -> dict[str, Any]:
     """Every collective that gloo knows as well -> what came of it, by name."""
     init()
-    said = {}
+    said: dict[str, Any] = {}
 
-    def note(name, *tensors):
+    def note(name: str, *tensors: torch.Tensor) -> None:
         said[name] = [tensor.to(torch.float64).flatten().tolist() for tensor in tensors]
 
     for dtype in TYPES:
@@ -83,15 +83,15 @@ def collectives():
         note(f"broadcast {root}", tensor)
         tensor = values(torch.int64, 9)
         dist.reduce(tensor, root)
-        if RANK == root:
+        if root == RANK:
             note(f"reduce {root}", tensor)
-        into = [torch.zeros(2, 3) for _ in range(WORLD)] if RANK == root else None
+        into = [torch.zeros(2, 3) for _ in range(WORLD)] if root == RANK else None
         dist.gather(values(torch.float32, 2, 3), into, root)
         note(f"gather {root}", *(into or []))
         tensor = torch.zeros(4)
         dist.scatter(
             tensor,
-            [values(torch.float32, 4, of=10 + k) for k in range(WORLD)] if RANK == root else None,
+            [values(torch.float32, 4, of=10 + k) for k in range(WORLD)] if root == RANK else None,
             root,
         )
         note(f"scatter {root}", tensor)
@@ -132,7 +132,7 @@ def collectives():
     return said
 
 
-def beyond_gloo():
+def beyond_gloo() -> str:
     """What gloo of torch 1.13 does not have, against what it must be."""
     init()
     everyone = [values(torch.float32, 4 * WORLD, of=k) for k in range(WORLD)]
@@ -208,7 +208,7 @@ def beyond_gloo():
     return "good"
 
 
-def refusals():
+def refusals() -> str:
     """What would give one type's bytes to another, or not fit,
     is refused in words before anything is sent."""
     init()
@@ -237,7 +237,7 @@ def refusals():
     return "good"
 
 
-def sparse():
+def sparse() -> dict[str, Any]:
     """Sums of sparse tensors, and DDP over a model whose embedding has sparse gradients."""
     init()
     for own in ([[0, RANK + 1, RANK + 1]], [[0, 2]] if RANK == 0 else [[]]):
@@ -272,7 +272,7 @@ def sparse():
     }
 
 
-def messages():
+def messages() -> str:
     """Messages of many tags, received in another order than they were sent in;
     of one tag they stay in order."""
     init()
@@ -317,12 +317,12 @@ def messages():
     return "good"
 
 
-def adopted():
+def adopted() -> list[int]:
     """Large tensors that are reduced again and again: their memory is shared, their views stay,
     and it goes with them."""
     init()
 
-    def mapped():
+    def mapped() -> int:
         with open("/proc/self/maps", encoding="utf-8") as maps:
             return sum("trainyard-adopted" in line for line in maps)
 
@@ -350,7 +350,7 @@ def adopted():
     return said
 
 
-def model():
+def model() -> torch.nn.Module:
     torch.manual_seed(3)
     return torch.nn.Sequential(
         torch.nn.Linear(32, 300),
@@ -361,14 +361,14 @@ def model():
     )
 
 
-def batch(step, rank=RANK):
+def batch(step: int, rank: int = RANK) -> tuple[torch.Tensor, torch.Tensor]:
     generator = torch.Generator().manual_seed(1000 * step + rank)
     return torch.randn(16, 32, generator=generator), torch.randint(
         0, 10, (16,), generator=generator
     )
 
 
-def train(net, optimizer, steps=6):
+def train(net: torch.nn.Module, optimizer: torch.optim.Optimizer, steps: int = 6) -> None:
     for step in range(steps):
         inputs, labels = batch(step)
         optimizer.zero_grad()
@@ -376,7 +376,7 @@ def train(net, optimizer, steps=6):
         optimizer.step()
 
 
-def ddp(hook=""):
+def ddp(hook: str = "") -> dict[str, Any]:
     init()
     # Several buckets, but for PowerSGD: its hook starts more from the ends of operations, so with
     # several buckets the ranks may start them in unlike orders, whatever the backend.
@@ -407,7 +407,7 @@ def ddp(hook=""):
     }
 
 
-def fsdp():
+def fsdp() -> dict[str, Any]:
     """The same steps sharded; current torch only: 1.13 refuses to run it without CUDA."""
     init()
     from torch.distributed.fsdp import FullyShardedDataParallel
@@ -423,7 +423,7 @@ def fsdp():
     }
 
 
-def fsdp2():
+def fsdp2() -> dict[str, Any]:
     init()
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard
@@ -443,13 +443,15 @@ def fsdp2():
     }
 
 
-def smddp():
-    import smdistributed.dataparallel.torch.torch_smddp  # noqa: F401
-    import smdistributed.dataparallel.torch.distributed as sdp
+def smddp() -> list[float]:
+    import smdistributed.dataparallel.torch.distributed
+    import smdistributed.dataparallel.torch.torch_smddp
     from smdistributed.dataparallel.torch.parallel.distributed import (
         DistributedDataParallel as Wrapper,
     )
 
+    # with all of torch's names, which are of no known type where mypy runs
+    sdp: Any = smdistributed.dataparallel.torch.distributed
     assert os.environ["SMDATAPARALLEL_LOCAL_RANK"] == os.environ["LOCAL_RANK"], (
         "trainers look there"
     )
@@ -461,7 +463,7 @@ def smddp():
     return [sdp.get_local_rank(), tensor.item()]
 
 
-def one_dies(operation):
+def one_dies(operation: str) -> str:
     """Rank 1 is killed in mid-training; the others must say so."""
     init(timeout=timedelta(seconds=60))
     tensor = torch.ones(1000)
@@ -482,7 +484,7 @@ def one_dies(operation):
     return "nobody died"
 
 
-def one_is_missing():
+def one_is_missing() -> str:
     try:
         init(timeout=timedelta(seconds=3))
         dist.all_reduce(torch.ones(1))
@@ -491,7 +493,7 @@ def one_is_missing():
     return "nobody was missing"
 
 
-def latency(size="256", rounds="300"):
+def latency(size: str = "256", rounds: str = "300") -> float:
     """Seconds of an all_reduce of `size` floats, the least of a few means;
     for ./yard bench and people."""
     import time

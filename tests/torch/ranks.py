@@ -1,14 +1,25 @@
 """Local ranks as tests want them: a function of programs.py or another file here,
 in some processes that meet over a file."""
 
+from __future__ import annotations
+
 import json
 import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SECONDS_MAX = 120
+
+
+class Rank(subprocess.Popen[bytes]):
+    """A process, with its number and the folder of its output."""
+
+    folder: str
+    rank: int
 
 
 class Ended(Exception):
@@ -16,16 +27,16 @@ class Ended(Exception):
 
 
 def start(
-    program,
-    ranks,
-    backend="trainyard",
-    arguments=(),
-    only=None,
-    programs="programs.py",
-    within=lambda rank: [],
-    python=sys.executable,
-    **variables,
-):
+    program: str,
+    ranks: int,
+    backend: str = "trainyard",
+    arguments: Sequence[str] = (),
+    only: Iterable[int] | None = None,
+    programs: str = "programs.py",
+    within: Callable[[int], list[str]] = lambda rank: [],
+    python: str = sys.executable,
+    **variables: str,
+) -> list[Rank]:
     """The processes of all ranks, or of some; each prints its result as the last line, JSON.
     `within` are the words before a rank's command."""
     folder = tempfile.mkdtemp(prefix="ranks-")
@@ -48,7 +59,7 @@ def start(
             open(os.path.join(folder, f"out-{rank}"), "wb") as out,
             open(os.path.join(folder, f"err-{rank}"), "wb") as err,
         ):
-            process = subprocess.Popen(
+            process = Rank(
                 [*within(rank), python, os.path.join(HERE, programs), program, *arguments],
                 env=env,
                 stdin=subprocess.DEVNULL,
@@ -60,14 +71,14 @@ def start(
     return processes
 
 
-def read(process, name):
+def read(process: Rank, name: str) -> str:
     with open(
         os.path.join(process.folder, f"{name}-{process.rank}"), encoding="utf-8", errors="replace"
     ) as file:
         return file.read()
 
 
-def finish(processes):
+def finish(processes: Sequence[Rank]) -> list[Any]:
     """Every rank's result."""
     results = []
     try:
@@ -88,5 +99,5 @@ def finish(processes):
     return results
 
 
-def run(program, ranks, **more):
+def run(program: str, ranks: int, **more: Any) -> list[Any]:
     return finish(start(program, ranks, **more))

@@ -4,13 +4,13 @@ and what happens when a rank dies."""
 import pytest
 import torch
 
-import ranks
+from tests.torch import ranks
 
 CURRENT = int(torch.__version__.split(".")[0]) >= 2
 
 
 @pytest.mark.parametrize("count", [3])
-def test_every_collective_gives_what_gloo_gives(count):
+def test_every_collective_gives_what_gloo_gives(count: int) -> None:
     ours = ranks.start("collectives", count)
     gloos = ranks.start("collectives", count, backend="gloo")
     for rank, (mine, theirs) in enumerate(zip(ranks.finish(ours), ranks.finish(gloos))):
@@ -20,20 +20,20 @@ def test_every_collective_gives_what_gloo_gives(count):
 
 
 @pytest.mark.parametrize("count", [1, 2, 4])
-def test_what_gloo_does_not_have(count):
+def test_what_gloo_does_not_have(count: int) -> None:
     assert ranks.run("beyond_gloo", count) == ["good"] * count
 
 
-def test_messages_of_many_tags_in_any_order():
+def test_messages_of_many_tags_in_any_order() -> None:
     assert ranks.run("messages", 2) == ["good"] * 2
 
 
-def close(one, other, tolerance):
+def close(one: list[float], other: list[float], tolerance: float) -> bool:
     return max(abs(a - b) for a, b in zip(one, other)) <= tolerance
 
 
 @pytest.mark.parametrize("hook, tolerance", [("", 1e-5), ("fp16", 1e-2), ("zero", 1e-5)])
-def test_ddp_trains_as_with_gloo_and_equal_on_all_ranks(hook, tolerance):
+def test_ddp_trains_as_with_gloo_and_equal_on_all_ranks(hook: str, tolerance: float) -> None:
     ours = ranks.start("ddp", 3, arguments=[hook])
     gloos = ranks.start("ddp", 3, backend="gloo", arguments=[hook])
     mine, theirs = ranks.finish(ours), ranks.finish(gloos)
@@ -41,35 +41,35 @@ def test_ddp_trains_as_with_gloo_and_equal_on_all_ranks(hook, tolerance):
     assert close(mine[0]["weights"], theirs[0]["weights"], tolerance)
 
 
-def test_sparse_gradients_train_as_with_gloo_and_equal_on_all_ranks():
+def test_sparse_gradients_train_as_with_gloo_and_equal_on_all_ranks() -> None:
     ours, gloos = ranks.start("sparse", 3), ranks.start("sparse", 3, backend="gloo")
     mine, theirs = ranks.finish(ours), ranks.finish(gloos)
     assert len({rank["digest"] for rank in mine}) == 1, "bit for bit"
     assert close(mine[0]["weights"], theirs[0]["weights"], 1e-5)
 
 
-def test_other_types_and_sizes_are_refused_in_words():
+def test_other_types_and_sizes_are_refused_in_words() -> None:
     assert ranks.run("refusals", 2) == ["good"] * 2
 
 
-def test_the_same_bits_in_every_run():
+def test_the_same_bits_in_every_run() -> None:
     runs = [ranks.start("ddp", 2, TRAINYARD_DETERMINISTIC="1") for _ in range(2)]
     assert len({rank["digest"] for run in runs for rank in ranks.finish(run)}) == 1
 
 
-def test_what_is_reduced_again_and_again_is_shared_where_it_lies():
+def test_what_is_reduced_again_and_again_is_shared_where_it_lies() -> None:
     # Ours and the other rank's, of torch's own memory and never of numpy's. When the tensor is
     # gone, only the other's is mapped until something else takes its place.
     assert ranks.run("adopted", 2) == [[2, 2, 1]] * 2
     assert ranks.run("adopted", 2, TRAINYARD_ADOPT="0") == [[0, 0, 0]] * 2
 
 
-def test_a_hook_that_starts_more_while_one_ends():
+def test_a_hook_that_starts_more_while_one_ends() -> None:
     results = ranks.run("ddp", 2, arguments=["powersgd"])
     assert results[0]["digest"] == results[1]["digest"]
 
 
-def test_encrypted_on_several_sockets():
+def test_encrypted_on_several_sockets() -> None:
     variables = {
         "TRAINYARD_ENCRYPT": "1",
         "TRAINYARD_SECRET": "between us",
@@ -89,20 +89,20 @@ def test_encrypted_on_several_sockets():
         ("all_to_all", "Float[3]"),
     ],
 )
-def test_a_rank_that_dies_is_named_with_the_tensor(operation, tensor):
+def test_a_rank_that_dies_is_named_with_the_tensor(operation: str, tensor: str) -> None:
     processes = ranks.start("one_dies", 3, arguments=[operation])
     assert processes[1].wait(ranks.SECONDS_MAX) == -9
     for said in ranks.finish([processes[0], processes[2]]):
         assert "rank 1" in said and f" of {tensor}, operation " in said, said
 
 
-def test_a_rank_that_never_comes_is_named():
+def test_a_rank_that_never_comes_is_named() -> None:
     processes = ranks.start("one_is_missing", 3, only=(0, 1))
     for said in ranks.finish(processes):
         assert "rank 2 did not come" in said, said
 
 
-def test_another_torch_is_refused_in_words():
+def test_another_torch_is_refused_in_words() -> None:
     import trainyard.torch
 
     trainyard.torch._check_torch("2.4.0+cpu", "2.4.0+cu121")  # one source, one binary interface
@@ -114,7 +114,7 @@ def test_another_torch_is_refused_in_words():
 
 @pytest.mark.skipif(not CURRENT, reason="torch 1.13 refuses to run FSDP without CUDA")
 @pytest.mark.parametrize("program", ["fsdp", "fsdp2"])
-def test_sharded_training_equals_ddp(program):
+def test_sharded_training_equals_ddp(program: str) -> None:
     sharded, whole = ranks.start(program, 2), ranks.start("ddp", 2)
     mine, theirs = ranks.finish(sharded), ranks.finish(whole)
     assert mine[0]["digest"] == mine[1]["digest"]

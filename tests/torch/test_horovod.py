@@ -3,16 +3,15 @@
 import importlib
 import inspect
 import json
-import os
-import subprocess
-import sys
+import pathlib
+from typing import Any
 
 import pytest
 
-import ranks
+from tests.torch import ranks
 
 
-def run(program, count, *arguments, **more):
+def run(program: str, count: int, *arguments: str, **more: Any) -> list[Any]:
     return ranks.run(program, count, programs="horovod_programs.py", arguments=arguments, **more)
 
 
@@ -29,37 +28,37 @@ def run(program, count, *arguments, **more):
         ("states", 2),
     ],
 )
-def test_what_scripts_rely_on(program, count):
+def test_what_scripts_rely_on(program: str, count: int) -> None:
     assert run(program, count) == ["good"] * count
 
 
-def test_ranks_with_fewer_batches_join():
+def test_ranks_with_fewer_batches_join() -> None:
     assert run("uneven", 3) == [[2, 2]] * 3
 
 
-def test_the_optimizer_trains_as_one_process_with_the_whole_batch():
+def test_the_optimizer_trains_as_one_process_with_the_whole_batch() -> None:
     for said in run("optimizers", 3):
         for how, apart in said.items():
             assert apart < (1e-2 if how == "fp16" else 1e-5), f"{how}: {apart}"
 
 
-def test_what_compression_loses_comes_later():
+def test_what_compression_loses_comes_later() -> None:
     for said in run("compressed", 3):
         assert all(0 < share < 1e-2 for share in said.values()), said
 
 
-def test_autotuning_tries_settings(tmp_path):
+def test_autotuning_tries_settings(tmp_path: pathlib.Path) -> None:
     for cycle_ms, fusion_bytes, bytes_per_second in run(
         "tuned", 2, HOROVOD_AUTOTUNE="1", HOROVOD_AUTOTUNE_LOG=str(tmp_path / "tries")
     ):
         assert cycle_ms > 0 and fusion_bytes >= 1 << 16 and bytes_per_second > 0
 
 
-def test_batches_are_normalised_over_all_ranks():
+def test_batches_are_normalised_over_all_ranks() -> None:
     assert max(run("batch_norm", 3)) < 1e-4
 
 
-def test_a_timeline_shows_each_tensor(tmp_path):
+def test_a_timeline_shows_each_tensor(tmp_path: pathlib.Path) -> None:
     path = str(tmp_path / "timeline.json")
     run("timeline", 2, path)
     with open(path, encoding="utf-8") as file:
@@ -73,18 +72,18 @@ def test_a_timeline_shows_each_tensor(tmp_path):
     )
 
 
-def test_ranks_meet_again_after_a_shutdown():
+def test_ranks_meet_again_after_a_shutdown() -> None:
     assert run("again", 2) == [[2.0, 2.0, 2.0]] * 2
 
 
-def test_a_rank_that_dies_is_named_with_the_tensor():
+def test_a_rank_that_dies_is_named_with_the_tensor() -> None:
     processes = ranks.start("one_dies", 3, programs="horovod_programs.py")
     assert processes[1].wait(ranks.SECONDS_MAX) == -9
     for said in ranks.finish([processes[0], processes[2]]):
         assert "rank 1" in said, said
 
 
-def test_a_stall_is_reported_with_rank_and_tensor_and_ends():
+def test_a_stall_is_reported_with_rank_and_tensor_and_ends() -> None:
     processes = ranks.start(
         "one_stalls",
         2,
@@ -98,7 +97,7 @@ def test_a_stall_is_reported_with_rank_and_tensor_and_ends():
     assert "layer.weight" in reports, reports
 
 
-def test_encrypted_on_several_sockets():
+def test_encrypted_on_several_sockets() -> None:
     variables = {
         "TRAINYARD_ENCRYPT": "1",
         "TRAINYARD_SECRET": "between us",
@@ -109,14 +108,14 @@ def test_encrypted_on_several_sockets():
         run("operations", 2, TRAINYARD_ENCRYPT="1")
 
 
-def test_ranks_that_disagree_about_their_connections_do_not_meet():
+def test_ranks_that_disagree_about_their_connections_do_not_meet() -> None:
     both = {"TRAINYARD_SECRET": "between us", "HOROVOD_START_TIMEOUT": "3"}
     said = run("one_differs", 2, "TRAINYARD_SOCKETS", "2", **both)
     assert any("sockets" in words for words in said), said
     run("one_differs", 2, "TRAINYARD_ENCRYPT", "1", **both)
 
 
-def test_mixed_installations_are_refused_in_words():
+def test_mixed_installations_are_refused_in_words() -> None:
     from horovod.common import engine
 
     with pytest.raises(
@@ -128,7 +127,7 @@ def test_mixed_installations_are_refused_in_words():
         engine._check_version(99)
 
 
-def test_every_name_of_horovod_is_there():
+def test_every_name_of_horovod_is_there() -> None:
     import horovod
     import horovod.torch as hvd
 
@@ -221,7 +220,9 @@ def test_every_name_of_horovod_is_there():
         ),
     ],
 )
-def test_names_are_where_scripts_look_for_them_and_take_what_they_pass(place, names):
+def test_names_are_where_scripts_look_for_them_and_take_what_they_pass(
+    place: str, names: str
+) -> None:
     module, name = place.rsplit(".", 1)
     found = getattr(importlib.import_module(module), name)
     assert set(names.split()) - set(inspect.signature(found).parameters if names else ()) == set()

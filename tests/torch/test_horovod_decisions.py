@@ -2,9 +2,10 @@
 which processes there should be."""
 
 import json
+from collections.abc import Iterable
+from typing import Any
 
 import pytest
-
 from horovod.common import launch
 from horovod.runner import elastic, hosts, settings
 
@@ -65,7 +66,14 @@ TWO_HOSTS = json.dumps({"hosts": ["algo-1", "algo-2"], "current_host": "algo-2"}
         ({}, TWO_HOSTS, 1, 2, (0, 1), ("algo-1", 7828)),
     ],
 )
-def test_who_we_are_and_where_we_meet(environ, resourceconfig, rank, size, local, meeting):
+def test_who_we_are_and_where_we_meet(
+    environ: dict[str, str],
+    resourceconfig: str,
+    rank: int,
+    size: int,
+    local: tuple[Any, ...],
+    meeting: tuple[str, int] | None,
+) -> None:
     found = launch.read(environ, resourceconfig)
     assert (found.rank, found.size, (found.local_rank, found.local_size), found.meeting) == (
         rank,
@@ -75,7 +83,7 @@ def test_who_we_are_and_where_we_meet(environ, resourceconfig, rank, size, local
     )
 
 
-def test_ranks_of_one_machine_meet_at_a_port_of_their_run():
+def test_ranks_of_one_machine_meet_at_a_port_of_their_run() -> None:
     local = {**OMPI, "OMPI_COMM_WORLD_LOCAL_SIZE": "4"}
     one, same, other = (
         launch.read({**local, "PMIX_NAMESPACE": name}).meeting for name in ("a", "a", "b")
@@ -94,12 +102,12 @@ def test_ranks_of_one_machine_meet_at_a_port_of_their_run():
         ({}, "{", "resourceconfig"),
     ],
 )
-def test_what_is_unclear_is_said(environ, resourceconfig, words):
+def test_what_is_unclear_is_said(environ: dict[str, str], resourceconfig: str, words: str) -> None:
     with pytest.raises(launch.Unclear, match=words):
         launch.read(environ, resourceconfig)
 
 
-def test_hosts_in_both_notations():
+def test_hosts_in_both_notations() -> None:
     assert hosts.parse("a:2, b:4,[::1]:3") == [
         hosts.Host("a", 2),
         hosts.Host("b", 4),
@@ -119,7 +127,7 @@ def test_hosts_in_both_notations():
             hosts.parse_file(wrong)
 
 
-def test_slots_are_filled_host_by_host():
+def test_slots_are_filled_host_by_host() -> None:
     slots = hosts.assign([hosts.Host("a", 2), hosts.Host("b", 4)], 5)
     assert [
         (slot.host, slot.rank, slot.local_rank, slot.local_size, slot.cross_rank, slot.cross_size)
@@ -135,7 +143,7 @@ def test_slots_are_filled_host_by_host():
         hosts.assign([hosts.Host("a", 2), hosts.Host("b", 4)], 7)
 
 
-def test_options_become_variables():
+def test_options_become_variables() -> None:
     given = settings.parse(
         [
             "-np",
@@ -171,11 +179,11 @@ def test_options_become_variables():
     )
 
 
-def names(workers):
+def names(workers: Iterable[elastic.Worker]) -> list[str]:
     return [worker.name for worker in workers]
 
 
-def test_slots_are_filled_again_after_a_pause():
+def test_slots_are_filled_again_after_a_pause() -> None:
     fleet = elastic.Fleet(most=3)
     fleet.hosts_are([hosts.Host("a", 2), hosts.Host("b", 2)])
     assert names(fleet.to_start(0)) == ["a/0 #1", "a/1 #2", "b/0 #3"]
@@ -186,7 +194,7 @@ def test_slots_are_filled_again_after_a_pause():
     assert names(fleet.to_start(99)) == []
 
 
-def test_a_host_that_shrinks_is_not_filled_beyond_its_slots():
+def test_a_host_that_shrinks_is_not_filled_beyond_its_slots() -> None:
     fleet = elastic.Fleet(most=9)
     fleet.hosts_are([hosts.Host("a", 2)])
     fleet.to_start(0)
@@ -197,7 +205,7 @@ def test_a_host_that_shrinks_is_not_filled_beyond_its_slots():
     assert names(fleet.to_start(20)) == ["a/0 #3"]
 
 
-def test_a_host_that_fails_again_and_again_is_given_up_and_tried_later():
+def test_a_host_that_fails_again_and_again_is_given_up_and_tried_later() -> None:
     fleet = elastic.Fleet(most=9, cooldown=(10, 15))
     fleet.hosts_are([hosts.Host("a", 3)])
     assert [fleet.ended(worker.name, True, 0) for worker in fleet.to_start(0)] == [None, None, "a"]
@@ -213,7 +221,7 @@ def test_a_host_that_fails_again_and_again_is_given_up_and_tried_later():
     )
 
 
-def test_hosts_that_go_and_return():
+def test_hosts_that_go_and_return() -> None:
     fleet = elastic.Fleet(most=9)
     assert fleet.hosts_are([hosts.Host("a", 1), hosts.Host("b", 1)]) == ([], [])
     fleet.to_start(0)

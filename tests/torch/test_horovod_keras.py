@@ -2,32 +2,33 @@
 (./yard test --current-frameworks)."""
 
 import importlib.util
+from typing import Any
 
 import pytest
 
-import ranks
+from tests.torch import ranks
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("tensorflow") is None, reason="no TensorFlow here"
 )
 
 
-def run(program, count, *arguments):
+def run(program: str, count: int, *arguments: str) -> list[Any]:
     return ranks.run(program, count, programs="horovod_keras_programs.py", arguments=arguments)
 
 
 @pytest.mark.parametrize("program", ["operations", "states", "data_parallel"])
-def test_what_scripts_rely_on(program):
+def test_what_scripts_rely_on(program: str) -> None:
     assert run(program, 2) == ["good"] * 2
 
 
 @pytest.mark.parametrize("library", ["hvd", "sdp"])
-def test_a_tape_trains_as_one_process_with_the_whole_batch(library):
+def test_a_tape_trains_as_one_process_with_the_whole_batch(library: str) -> None:
     assert max(run("tape", 2, library)) < 1e-5
 
 
 @pytest.mark.parametrize("passes", ["1", "2"])
-def test_fit_trains_as_one_process_with_the_whole_batch(passes):
+def test_fit_trains_as_one_process_with_the_whole_batch(passes: str) -> None:
     one, other = run("fit", 2, passes)
     assert one["digest"] == other["digest"] and one["loss"] == other["loss"], (
         "bit for bit, and averaged"

@@ -1,13 +1,17 @@
 """horovodrun: starting, prefixing, blaming, ending; ranks that are killed, come,
 and are too few."""
 
+from __future__ import annotations
+
 import os
+import pathlib
 import re
 import signal
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -19,7 +23,7 @@ SECONDS_MAX = 120
 class Run:
     """horovodrun with these arguments; what it says comes together in a file."""
 
-    def __init__(self, *arguments, **variables):
+    def __init__(self, *arguments: str, **variables: str) -> None:
         self.folder = tempfile.mkdtemp(prefix="horovodrun-")
         self.path = os.path.join(self.folder, "said")
         with open(self.path, "wb") as file:
@@ -31,11 +35,11 @@ class Run:
                 env={**os.environ, "OMP_NUM_THREADS": "1", **variables},
             )
 
-    def said(self):
+    def said(self) -> str:
         with open(self.path, encoding="utf-8", errors="replace") as file:
             return file.read()
 
-    def wait_for(self, pattern, after=0):
+    def wait_for(self, pattern: str, after: int = 0) -> re.Match[str]:
         """-> the match. Looks at what was said from `after` on."""
         deadline = time.monotonic() + SECONDS_MAX
         while time.monotonic() < deadline:
@@ -48,24 +52,24 @@ class Run:
             time.sleep(0.05)
         raise AssertionError(f"it never said {pattern}:\n{self.said()}")
 
-    def finish(self):
+    def finish(self) -> tuple[int, str]:
         """-> its exit code and what it said."""
         try:
             return self.process.wait(SECONDS_MAX), self.said()
         finally:
             self.end()
 
-    def end(self):
+    def end(self) -> None:
         if self.process.poll() is None:
             self.process.terminate()
             self.process.wait(30)
 
 
 @pytest.fixture
-def start():
+def start() -> Iterator[Callable[..., Run]]:
     runs = []
 
-    def begin(*arguments, **variables):
+    def begin(*arguments: str, **variables: str) -> Run:
         runs.append(Run(*arguments, **variables))
         return runs[-1]
 
@@ -74,14 +78,16 @@ def start():
         run.end()
 
 
-def python(*lines):
+def python(*lines: str) -> list[str]:
     return [sys.executable, "-c", "\n".join(lines)]
 
 
 HELLO = ["import os, sys, horovod.torch as hvd, torch", "hvd.init()"]
 
 
-def test_ranks_are_started_and_their_lines_are_told_apart(start, tmp_path):
+def test_ranks_are_started_and_their_lines_are_told_apart(
+    start: Callable[..., Run], tmp_path: pathlib.Path
+) -> None:
     code, said = start(
         "-np",
         "3",
@@ -106,7 +112,9 @@ def test_ranks_are_started_and_their_lines_are_told_apart(start, tmp_path):
     assert os.path.getsize(tmp_path / "timeline") > 0
 
 
-def test_output_goes_into_files_when_wanted(start, tmp_path):
+def test_output_goes_into_files_when_wanted(
+    start: Callable[..., Run], tmp_path: pathlib.Path
+) -> None:
     code, said = start(
         "-np",
         "2",
@@ -120,7 +128,9 @@ def test_output_goes_into_files_when_wanted(start, tmp_path):
     assert (tmp_path / "rank.1" / "stdout").read_text() == "this is 1 of 2\n"
 
 
-def test_the_rank_that_fails_is_named_and_all_end(start, tmp_path):
+def test_the_rank_that_fails_is_named_and_all_end(
+    start: Callable[..., Run], tmp_path: pathlib.Path
+) -> None:
     run = start(
         "-np",
         "3",
@@ -145,7 +155,7 @@ def test_the_rank_that_fails_is_named_and_all_end(start, tmp_path):
     assert code == 7 and "rank 0 on localhost failed: exit code 7" in said
 
 
-def test_one_that_does_not_come_is_named(start):
+def test_one_that_does_not_come_is_named(start: Callable[..., Run]) -> None:
     code, said = start(
         "-np",
         "2",
@@ -156,7 +166,7 @@ def test_one_that_does_not_come_is_named(start):
     assert code == 1 and "rank 1 on localhost did not come within 3 s" in said, said
 
 
-def test_an_interrupt_ends_all(start):
+def test_an_interrupt_ends_all(start: Callable[..., Run]) -> None:
     run = start("-np", "2", "sh", "-c", "echo up $$; exec sleep 100")
     pids = [run.wait_for(rf"\[{rank}\]<stdout>:up (\d+)")[1] for rank in (0, 1)]
     run.process.send_signal(signal.SIGINT)
@@ -164,7 +174,7 @@ def test_an_interrupt_ends_all(start):
     assert code == 130 and not any(os.path.exists(f"/proc/{pid}") for pid in pids), said
 
 
-def test_wrong_command_lines_are_refused_in_words(start):
+def test_wrong_command_lines_are_refused_in_words(start: Callable[..., Run]) -> None:
     for arguments, words in (
         (["-np", "2"], "what is to be run"),
         (["true"], "-np says how many"),
@@ -176,7 +186,7 @@ def test_wrong_command_lines_are_refused_in_words(start):
         assert code == 2 and words in said, said
 
 
-def test_what_is_there_is_said_truthfully(start):
+def test_what_is_there_is_said_truthfully(start: Callable[..., Run]) -> None:
     code, said = start("--check-build").finish()
     assert (
         code == 0
@@ -187,7 +197,7 @@ def test_what_is_there_is_said_truthfully(start):
     )
 
 
-def test_a_function_runs_on_all_ranks(tmp_path):
+def test_a_function_runs_on_all_ranks(tmp_path: pathlib.Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
         "import horovod\n\ndef work(factor):\n    import horovod.torch as hvd\n    hvd.init()\n   "
@@ -203,14 +213,14 @@ def test_a_function_runs_on_all_ranks(tmp_path):
 
 
 @pytest.fixture
-def other_host():
+def other_host() -> Iterator[tuple[str, str]]:
     """Another host: a network namespace with an address of its own."""
     if os.geteuid() != 0:
         pytest.skip("namespaces need root")
     name = f"hvd{os.getpid()}"
     host, ours = "10.213.77.2", "10.213.77.1"
 
-    def ip(*words):
+    def ip(*words: str) -> None:
         subprocess.run(["ip", *words], check=True)
 
     ip("netns", "add", name)
@@ -226,7 +236,9 @@ def other_host():
         ip("netns", "del", name)
 
 
-def test_ranks_on_another_host_are_started_over_ssh_and_end_with_it(start, other_host, tmp_path):
+def test_ranks_on_another_host_are_started_over_ssh_and_end_with_it(
+    start: Callable[..., Run], other_host: tuple[str, str], tmp_path: pathlib.Path
+) -> None:
     name, host = other_host
     # What ssh does, without its server: the command by the other host's shell,
     # its input and output carried on.
@@ -287,14 +299,16 @@ def test_ranks_on_another_host_are_started_over_ssh_and_end_with_it(start, other
     assert not os.path.exists(f"/proc/{pid}")
 
 
-def elastic(start, tmp_path, *arguments, **variables):
+def elastic(
+    start: Callable[..., Run], tmp_path: pathlib.Path, *arguments: str, **variables: str
+) -> tuple[str, Run]:
     stop = str(tmp_path / "stop")
     return stop, start(
         *arguments, sys.executable, os.path.join(HERE, "horovod_elastic.py"), stop, **variables
     )
 
 
-def finals(said):
+def finals(said: str) -> list[tuple[str, ...]]:
     return [
         tuple(line.split("final ")[1].split()[:3])
         for line in said.splitlines()
@@ -302,7 +316,9 @@ def finals(said):
     ]
 
 
-def test_survivors_of_a_kill_go_on_and_a_new_one_comes(start, tmp_path):
+def test_survivors_of_a_kill_go_on_and_a_new_one_comes(
+    start: Callable[..., Run], tmp_path: pathlib.Path
+) -> None:
     stop, run = elastic(start, tmp_path, "-np", "3", "--min-np", "2", "--max-np", "3")
     run.wait_for(r"committed 20 rank 2 of 3")
     pid = int(run.wait_for(r"begin 0 rank 1 of 3 pid (\d+)")[1])
@@ -329,12 +345,14 @@ def test_survivors_of_a_kill_go_on_and_a_new_one_comes(start, tmp_path):
     ), said
 
 
-def test_fewer_than_the_minimum_wait_until_a_host_comes(start, tmp_path):
+def test_fewer_than_the_minimum_wait_until_a_host_comes(
+    start: Callable[..., Run], tmp_path: pathlib.Path
+) -> None:
     hosts = tmp_path / "hosts"
     hosts.write_text("#!/bin/sh\necho localhost:2\n")
     hosts.chmod(0o755)
 
-    def there_are(slots):
+    def there_are(slots: int) -> None:
         (tmp_path / "new").write_text(f"#!/bin/sh\necho localhost:{slots}\n")
         (tmp_path / "new").chmod(0o755)
         os.rename(tmp_path / "new", hosts)
@@ -359,6 +377,6 @@ def test_fewer_than_the_minimum_wait_until_a_host_comes(start, tmp_path):
     assert code == 0 and len(set(finals(said))) == 1 and len(finals(said)) == 2, said
 
 
-def test_a_script_that_never_holds_is_given_up(start):
+def test_a_script_that_never_holds_is_given_up(start: Callable[..., Run]) -> None:
     code, said = start("-np", "1", "--min-np", "1", "sh", "-c", "exit 5").finish()
     assert code == 1 and "host localhost is given up" in said and "exit code 5" in said, said

@@ -4,14 +4,15 @@ and the messages where torch is another than the one it was built for."""
 import glob
 import json
 import os
+import pathlib
 import shutil
 import subprocess
 
 import pytest
 import torch
 
-import ranks
-import trainyard_server
+from tests import trainyard_server
+from tests.torch import ranks
 
 WHEELS = os.path.join(trainyard_server.ROOT, "build", "torch", "wheels")
 FOUND = (
@@ -20,13 +21,15 @@ FOUND = (
 )
 
 
-def environment(place, *options):
+def environment(place: pathlib.Path, *options: str) -> pathlib.Path:
     """The bin folder of a new environment."""
     subprocess.run(["/usr/bin/python3", "-m", "venv", *options, place], check=True)
     return place / "bin"
 
 
-def pip(folder, *arguments):
+def pip(
+    folder: pathlib.Path, *arguments: str | os.PathLike[str]
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [folder / "pip", "install", "--disable-pip-version-check", *arguments],
         cwd=trainyard_server.ROOT,
@@ -37,7 +40,7 @@ def pip(folder, *arguments):
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory):
+def installed(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
     """The bin folder of a new environment over Debian's packages: trainyard was installed first,
     and the other two over it."""
     folder = environment(tmp_path_factory.mktemp("install") / "venv", "--system-site-packages")
@@ -49,7 +52,9 @@ def installed(tmp_path_factory):
     return folder
 
 
-def python(installed, code, **variables):
+def python(
+    installed: pathlib.Path, code: str, **variables: str
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [installed / "python", "-c", code],
         env={**os.environ, **variables},
@@ -60,7 +65,7 @@ def python(installed, code, **variables):
     )
 
 
-def test_it_is_built_for_the_torch_that_is_there_and_runs(installed):
+def test_it_is_built_for_the_torch_that_is_there_and_runs(installed: pathlib.Path) -> None:
     code = (
         "import torch, trainyard.torch as t; print(t.__file__, t._built.torch_version,"
         " torch.__version__)"
@@ -72,7 +77,7 @@ def test_it_is_built_for_the_torch_that_is_there_and_runs(installed):
     assert ranks.run("beyond_gloo", 2, python=str(installed / "python")) == ["good"] * 2
 
 
-def test_horovod_and_smddp_find_the_compiled_parts(installed):
+def test_horovod_and_smddp_find_the_compiled_parts(installed: pathlib.Path) -> None:
     said = subprocess.run(
         [installed / "horovodrun", "--check-build"], capture_output=True, text=True, check=True
     ).stdout
@@ -114,7 +119,7 @@ print(json.dumps({name: about(name) for name in names}))
 """
 
 
-def test_the_metadata_of_the_three_is_whole(installed):
+def test_the_metadata_of_the_three_is_whole(installed: pathlib.Path) -> None:
     run = python(installed, METADATA)
     about = json.loads(run.stdout) if run.returncode == 0 else pytest.fail(run.stderr)
     version = about["trainyard"]["version"]
@@ -151,7 +156,7 @@ def test_the_metadata_of_the_three_is_whole(installed):
         )
 
 
-def test_a_wheel_brings_trainyard_along_and_no_other_version_of_it(tmp_path):
+def test_a_wheel_brings_trainyard_along_and_no_other_version_of_it(tmp_path: pathlib.Path) -> None:
     """pip only says what it would install: the environment stays empty."""
     folder = environment(tmp_path / "venv")
     for name in ("trainyard-horovod", "trainyard-smddp"):
@@ -170,7 +175,7 @@ def test_a_wheel_brings_trainyard_along_and_no_other_version_of_it(tmp_path):
     assert run.returncode == 0 and "trainyard-horovod-0.1.0" in run.stdout, run.stdout + run.stderr
 
 
-def test_smddp_names_the_distribution_that_its_tensorflow_needs(installed):
+def test_smddp_names_the_distribution_that_its_tensorflow_needs(installed: pathlib.Path) -> None:
     code = (
         "import importlib.util; importlib.util.find_spec = lambda name: None; import"
         " smdistributed.dataparallel.tensorflow"
@@ -182,7 +187,7 @@ def test_smddp_names_the_distribution_that_its_tensorflow_needs(installed):
 
 
 @pytest.fixture
-def changed(installed, tmp_path):
+def changed(installed: pathlib.Path, tmp_path: pathlib.Path) -> tuple[pathlib.Path, dict[str, str]]:
     """A copy of the package that comes before the installed one: its folder,
     and the variable that puts it there."""
     (package,) = glob.glob(
@@ -205,7 +210,12 @@ def changed(installed, tmp_path):
         ("", ["there was no torch when it was installed", "pip install --force-reinstall"]),
     ],
 )
-def test_another_torch_than_it_was_built_for_is_refused_in_words(installed, changed, built, words):
+def test_another_torch_than_it_was_built_for_is_refused_in_words(
+    installed: pathlib.Path,
+    changed: tuple[pathlib.Path, dict[str, str]],
+    built: str,
+    words: list[str],
+) -> None:
     folder, variables = changed
     (folder / "_built.py").write_text(f'torch_version = "{built}"\n')
     run = python(installed, "import trainyard.torch", **variables)
@@ -217,7 +227,9 @@ def test_another_torch_than_it_was_built_for_is_refused_in_words(installed, chan
     ), run.stderr
 
 
-def test_a_torch_of_another_binary_interface_is_refused_in_words(installed, changed, tmp_path):
+def test_a_torch_of_another_binary_interface_is_refused_in_words(
+    installed: pathlib.Path, changed: tuple[pathlib.Path, dict[str, str]], tmp_path: pathlib.Path
+) -> None:
     """Its version is right and its functions are not:
     as where torch was compiled anew with other options."""
     folder, variables = changed

@@ -3,16 +3,17 @@ and the ranks are on two hosts."""
 
 import pytest
 
-import scripts
+from tests import scripts
+from tests.trainyard_server import Server
 
 
 @pytest.fixture(scope="module")
-def yard(server):
+def yard(server: Server) -> Server:
     server.boto("s3").create_bucket(Bucket="yard")
     return server
 
 
-def test_ddp_on_two_hosts_with_nothing_changed_but_the_backends_name(yard):
+def test_ddp_on_two_hosts_with_nothing_changed_but_the_backends_name(yard: Server) -> None:
     files, expected = scripts.example("02_ddp")
     _, lines = scripts.run(
         yard,
@@ -30,7 +31,7 @@ def test_ddp_on_two_hosts_with_nothing_changed_but_the_backends_name(yard):
     scripts.check_example(lines, expected)
 
 
-def test_a_horovod_script_on_two_hosts_as_it_is(yard):
+def test_a_horovod_script_on_two_hosts_as_it_is(yard: Server) -> None:
     files, expected = scripts.example("03_horovod")
     _, lines = scripts.run(
         yard,
@@ -47,7 +48,7 @@ def test_a_horovod_script_on_two_hosts_as_it_is(yard):
     scripts.check_example(lines, expected)
 
 
-def test_a_script_of_smdistributed_dataparallel_on_two_hosts_as_it_is(yard):
+def test_a_script_of_smdistributed_dataparallel_on_two_hosts_as_it_is(yard: Server) -> None:
     files, expected = scripts.example("07_smddp")
     _, lines = scripts.run(
         yard,

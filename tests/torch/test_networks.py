@@ -4,10 +4,11 @@ and by trying, never by names of interfaces."""
 import contextlib
 import os
 import subprocess
+from collections.abc import Iterator, Sequence
 
 import pytest
 
-import ranks
+from tests.torch import ranks
 
 HOSTS = 3
 # What is in the way: an interface of one host alone that comes first, is up, and leads to nobody;
@@ -25,12 +26,12 @@ NETWORKS = {
 }
 
 
-def ip(*words):
+def ip(*words: str) -> None:
     subprocess.run(["ip", *words], check=True, capture_output=True)
 
 
 @pytest.fixture
-def hosts(request):
+def hosts(request: pytest.FixtureRequest) -> Iterator[list[str]]:
     """Names of network namespaces on one bridge, with the addresses that the parameter says."""
     names = [f"unlike{os.getpid()}-{number}" for number in range(HOSTS)]
     switch = f"unlike{os.getpid()}-switch"
@@ -42,7 +43,7 @@ def hosts(request):
         ip("-n", switch, "link", "set", "bridge", "up")
         for number, name in enumerate(names):
 
-            def add(addresses, device, name=name):
+            def add(addresses: Sequence[str], device: str, name: str = name) -> None:
                 ip("-n", name, "link", "set", device, "up")
                 for address in addresses:
                     ip(
@@ -83,7 +84,7 @@ def hosts(request):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
 @pytest.mark.parametrize("hosts", NETWORKS, indirect=True)
-def test_hosts_with_unlike_interfaces_find_each_other(hosts):
+def test_hosts_with_unlike_interfaces_find_each_other(hosts: str) -> None:
     results = ranks.run(
         "beyond_gloo", HOSTS, within=lambda rank: ["ip", "netns", "exec", hosts[rank]]
     )

@@ -2,10 +2,10 @@
 
 import importlib.util
 
-import ranks
+from tests.torch import ranks
 
 
-def test_its_backend_and_the_imports_of_its_first_versions():
+def test_its_backend_and_the_imports_of_its_first_versions() -> None:
     assert importlib.util.find_spec("smdistributed")
     from smdistributed.dataparallel import exceptions
 

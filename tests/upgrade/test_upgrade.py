@@ -5,16 +5,18 @@ Needs the release's programs: tests/upgrade/prepare."""
 
 import glob
 import os
+import pathlib
 import shutil
 import signal
 import subprocess
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Any
 
 import boto3.s3.transfer
 import pytest
 
-import jobs
-import trainyard_server
-from trainyard_server import ROOT, Server, wait_for
+from tests import jobs, trainyard_server
+from tests.trainyard_server import ROOT, Server, wait_for
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="containers need root")
 with open(os.path.join(ROOT, "packaging", "releases.txt"), encoding="utf-8") as file:
@@ -28,9 +30,10 @@ CONFIG = (
 )
 PART = 5 << 20
 FINAL = ("SUCCEEDED", "FAILED")
+Objects = dict[str, tuple[bytes, str, dict[str, str]]]  # name -> content, type, metadata
 
 
-def waits(name):
+def waits(name: str) -> str:
     """A script that counts until it is let go."""
     return (
         f"trap 'echo told; exit 0' USR1; i=0; while :; do i=$((i+1)); echo {name} $i; sleep 0.2;"
@@ -38,7 +41,7 @@ def waits(name):
     )
 
 
-def let_go(name):
+def let_go(name: str) -> None:
     """Ends the scripts of waits(name), on each host."""
     told = 0
     for path in glob.glob("/proc/[0-9]*/cmdline"):
@@ -55,26 +58,32 @@ def let_go(name):
     assert told, f"no process of {name} runs"
 
 
-def exchange(bin_directory, names, source):
+def exchange(bin_directory: str | os.PathLike[str], names: Sequence[str], source: str) -> None:
     """Puts programs in the place of others, as packages do: what runs goes on."""
     for name in names:
         shutil.copy(os.path.join(source, name), os.path.join(bin_directory, name + ".new"))
         os.replace(os.path.join(bin_directory, name + ".new"), os.path.join(bin_directory, name))
 
 
+class Installed(Server):
+    """A server with a folder of its own for its programs."""
+
+    bin: str
+
+
 @pytest.fixture
-def install(tmp_path):
+def install(tmp_path: pathlib.Path) -> Iterator[Callable[..., Installed]]:
     """install(server=RELEASE, agent=TODAY): a server whose programs are of those releases,
     not started."""
     assert os.path.exists(os.path.join(RELEASE, "trainyard")), "run tests/upgrade/prepare first"
-    made = []
+    made: list[Installed] = []
 
-    def make(server, agent):
+    def make(server: str, agent: str) -> Installed:
         bin_directory = tmp_path / f"bin{len(made)}"
         bin_directory.mkdir()
         exchange(str(bin_directory), ["trainyard"], server)
         exchange(str(bin_directory), AGENTS, agent)
-        one = Server(tmp_path / f"data{len(made)}", CONFIG)
+        one = Installed(tmp_path / f"data{len(made)}", CONFIG)
         one.bin = str(bin_directory)
         one.program = os.path.join(one.bin, "trainyard")
         made.append(one)
@@ -87,7 +96,7 @@ def install(tmp_path):
             one.clean()
 
 
-def make_queue(server):
+def make_queue(server: Server) -> None:
     batch = server.boto("batch")
     batch.create_compute_environment(
         computeEnvironmentName="all",
@@ -113,7 +122,7 @@ def make_queue(server):
     )
 
 
-def submit(server, name, script):
+def submit(server: Server, name: str, script: str) -> str:
     return server.boto("batch").submit_job(
         jobName=name,
         jobQueue="first",
@@ -122,10 +131,10 @@ def submit(server, name, script):
     )["jobId"]
 
 
-def batch_status(server, job, statuses):
+def batch_status(server: Server, job: str, statuses: Collection[str]) -> dict[str, Any]:
     seen = {}
 
-    def reached():
+    def reached() -> bool:
         seen.update(server.boto("batch").describe_jobs(jobs=[job])["jobs"][0])
         return seen["status"] in statuses
 
@@ -133,7 +142,7 @@ def batch_status(server, job, statuses):
     return seen
 
 
-def batch_lines(server, job):
+def batch_lines(server: Server, job: str) -> list[str]:
     stream = batch_status(server, job, FINAL)["container"]["logStreamName"]
     events = server.boto("logs").get_log_events(
         logGroupName="/aws/batch/job", logStreamName=stream, startFromHead=True
@@ -141,7 +150,7 @@ def batch_lines(server, job):
     return [event["message"] for event in events]
 
 
-def put_objects(server, prefix):
+def put_objects(server: Server, prefix: str) -> Objects:
     s3 = server.boto("s3")
     s3.put_object(Bucket="yard", Key=f"{prefix}/small", Body=b"small", Metadata={"a": "b"})
     upload = boto3.s3.transfer.TransferConfig(
@@ -160,7 +169,7 @@ def put_objects(server, prefix):
     return read_objects(server, prefix)
 
 
-def read_objects(server, prefix):
+def read_objects(server: Server, prefix: str) -> Objects:
     found = {}
     for key in ("small", "big"):
         read = server.boto("s3").get_object(Bucket="yard", Key=f"{prefix}/{key}")
@@ -169,7 +178,7 @@ def read_objects(server, prefix):
     return found
 
 
-def run_one(server, name, **more):
+def run_one(server: Server, name: str, **more: Any) -> dict[str, Any]:
     server.boto("sagemaker").create_training_job(
         **jobs.request(
             name,
@@ -191,7 +200,7 @@ def run_one(server, name, **more):
     return done
 
 
-def fill(server):
+def fill(server: Server) -> dict[str, Any]:
     """What a release leaves: jobs that are over, that run and that wait, of training and of Batch,
     and objects."""
     server.boto("s3").create_bucket(Bucket="yard")
@@ -220,7 +229,7 @@ def fill(server):
     }
 
 
-def check_history(server, left):
+def check_history(server: Server, left: dict[str, Any]) -> None:
     """Everything that was over before is described as it was."""
     for name in ("done", "fails"):
         now = server.boto("sagemaker").describe_training_job(TrainingJobName=name)
@@ -236,12 +245,12 @@ def check_history(server, left):
     assert {"done", "fails", "runs", "queued"} <= names
 
 
-def counted(lines, name):
+def counted(lines: Sequence[str], name: str) -> bool:
     """Whether a log has each count once and in order, to the end."""
     return lines == [f"{name} {number}" for number in range(1, len(lines))] + ["told"]
 
 
-def finish_all(server, left):
+def finish_all(server: Server, left: dict[str, Any]) -> None:
     """What ran goes on to its end, and what waited runs."""
     for name, job in (("runs", None), ("running", left["running"])):
         let_go(name)
@@ -259,7 +268,7 @@ def finish_all(server, left):
 
 
 @pytest.mark.parametrize("how", ("stop", "kill"))
-def test_a_state_directory_is_taken_over(install, how):
+def test_a_state_directory_is_taken_over(install: Callable[..., Installed], how: str) -> None:
     """With today's programs in the place of the release's, before the server is started again."""
     server = install(RELEASE, RELEASE).start()
     left = fill(server)
@@ -283,7 +292,9 @@ def test_a_state_directory_is_taken_over(install, how):
 
 
 @pytest.mark.parametrize("which", ("today", "release"))
-def test_each_server_has_the_agents_of_the_other(install, which):
+def test_each_server_has_the_agents_of_the_other(
+    install: Callable[..., Installed], which: str
+) -> None:
     server = install(TODAY, RELEASE) if which == "today" else install(RELEASE, TODAY)
     server.start()
     server.boto("s3").create_bucket(Bucket="yard")
@@ -318,7 +329,7 @@ def test_each_server_has_the_agents_of_the_other(install, which):
     assert "is refused" not in server.log_text() and "link is closed" not in server.log_text()
 
 
-def test_programs_are_exchanged_one_by_one(install):
+def test_programs_are_exchanged_one_by_one(install: Callable[..., Installed]) -> None:
     """Agents first, then the server: at each step there are jobs of both."""
     server = install(RELEASE, RELEASE).start()
     server.boto("s3").create_bucket(Bucket="yard")
@@ -339,7 +350,7 @@ def test_programs_are_exchanged_one_by_one(install):
         assert counted(jobs.log_lines(server.boto("logs"), name), name)
 
 
-def test_a_downgrade_is_refused_and_there_is_a_way_back(install):
+def test_a_downgrade_is_refused_and_there_is_a_way_back(install: Callable[..., Installed]) -> None:
     server = install(RELEASE, RELEASE).start()
     left = fill(server)
     server.stop()

@@ -1,4 +1,5 @@
-"""A user's training script, as the SageMaker examples write them: reads its channel and hyperparameters, leaves a model."""
+"""A user's training script, as the SageMaker examples write them:
+reads its channel and hyperparameters, leaves a model."""
 
 import json
 import os
@@ -12,7 +13,17 @@ with open(f"{BASE}/input/config/resourceconfig.json", encoding="utf-8") as file:
 with open(f"{BASE}/input/data/train/rows.csv", encoding="utf-8") as file:
     rows = file.read().split()
 
-print(f"host {resources['current_host']} of {len(resources['hosts'])} read {len(rows)} rows for {json.loads(hyperparameters['epochs'])} epochs")
+print(
+    f"host {resources['current_host']} of {len(resources['hosts'])} read {len(rows)} rows for"
+    f" {json.loads(hyperparameters['epochs'])} epochs"
+)
 if resources["current_host"] == "algo-1":
     with open(f"{BASE}/model/model.json", "w", encoding="utf-8") as file:
-        json.dump({"rows": len(rows), "hyperparameters": hyperparameters, "source": os.environ.get("SM_SOURCE_DIR", "")}, file)
+        json.dump(
+            {
+                "rows": len(rows),
+                "hyperparameters": hyperparameters,
+                "source": os.environ.get("SM_SOURCE_DIR", ""),
+            },
+            file,
+        )

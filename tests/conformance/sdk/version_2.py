@@ -1,6 +1,8 @@
-"""What users of the SageMaker Python SDK 2 do, with the SDK as PyPI has it and nothing but `eval "$(trainyard env)"` before.
+"""What users of the SageMaker Python SDK 2 do, with the SDK as PyPI has it and nothing but
+`eval "$(trainyard env)"` before.
 
-Several jobs run at once, since fit() sleeps between its polls. The last line printed is what the test looks at, as JSON.
+Several jobs run at once, since fit() sleeps between its polls.
+The last line printed is what the test looks at, as JSON.
 """
 
 import concurrent.futures
@@ -10,6 +12,7 @@ import os
 import sys
 import tarfile
 import time
+from typing import Any
 
 import boto3
 import sagemaker
@@ -24,7 +27,7 @@ here = os.path.dirname(os.path.abspath(__file__))
 found = {"version": sagemaker.__version__}
 
 
-def session():
+def session() -> sagemaker.Session:
     """boto's sessions are of one thread."""
     return sagemaker.Session(boto3.session.Session())
 
@@ -38,45 +41,77 @@ with open(os.path.join(directory, "rows.csv"), "w", encoding="utf-8") as file:
     file.write("1\n2\n3\n")
 found["data"] = first.upload_data(os.path.join(directory, "rows.csv"), key_prefix="digits/train")
 data = found["data"].rsplit("/", 1)[0] + "/"
-code = first.upload_data(os.path.join(here, "train.py"), key_prefix="digits/code").rsplit("/", 1)[0] + "/"
+code = (
+    first.upload_data(os.path.join(here, "train.py"), key_prefix="digits/code").rsplit("/", 1)[0]
+    + "/"
+)
 
 
-def estimator(name, script, hosts=1, **more):
+def estimator(name: str, script: str, hosts: int = 1, **more: Any) -> Estimator:
     return Estimator(
-        image_uri=IMAGE, role=more.pop("role", found["role"]), instance_count=hosts, instance_type="ml.m5.large", base_job_name=name, sagemaker_session=session(),
-        container_entry_point=["/bin/bash", "-c"], container_arguments=[script], max_run=300, **more)
+        image_uri=IMAGE,
+        role=more.pop("role", found["role"]),
+        instance_count=hosts,
+        instance_type="ml.m5.large",
+        base_job_name=name,
+        sagemaker_session=session(),
+        container_entry_point=["/bin/bash", "-c"],
+        container_arguments=[script],
+        max_run=300,
+        **more,
+    )
 
 
-def model_files(uri):
+def model_files(uri: str) -> dict[str, Any]:
     bucket, key = uri.removeprefix("s3://").split("/", 1)
     body = boto3.session.Session().client("s3").get_object(Bucket=bucket, Key=key)["Body"].read()
     with tarfile.open(fileobj=io.BytesIO(body)) as archive:
         return {name: archive.extractfile(name).read().decode() for name in archive.getnames()}
 
 
-def fit_and_attach():
+def fit_and_attach() -> dict[str, Any]:
     job = estimator(
-        "two", "python3 /opt/ml/input/data/code/train.py", hosts=2, hyperparameters={"epochs": 3, "name": "abc"}, environment={"COLOUR": "green"},
-        metric_definitions=[{"Name": "rows", "Regex": "read ([0-9]+) rows"}], tags=[{"Key": "team", "Value": "vision"}],
-        subnets=["subnet-0123"], security_group_ids=["sg-0123"], debugger_hook_config=DebuggerHookConfig(s3_output_path=data + "tensors"))
+        "two",
+        "python3 /opt/ml/input/data/code/train.py",
+        hosts=2,
+        hyperparameters={"epochs": 3, "name": "abc"},
+        environment={"COLOUR": "green"},
+        metric_definitions=[{"Name": "rows", "Regex": "read ([0-9]+) rows"}],
+        tags=[{"Key": "team", "Value": "vision"}],
+        subnets=["subnet-0123"],
+        security_group_ids=["sg-0123"],
+        debugger_hook_config=DebuggerHookConfig(s3_output_path=data + "tensors"),
+    )
     job.fit({"train": data, "code": code}, wait=True, logs="All")
     name = job.latest_training_job.name
     again = Estimator.attach(name, sagemaker_session=session())
-    return {"name": name, "model_data": job.model_data, "attached": again.model_data, "hyperparameters": again.hyperparameters(), "files": model_files(job.model_data),
-            "description": json.loads(json.dumps(job.latest_training_job.describe(), default=str))}
+    return {
+        "name": name,
+        "model_data": job.model_data,
+        "attached": again.model_data,
+        "hyperparameters": again.hyperparameters(),
+        "files": model_files(job.model_data),
+        "description": json.loads(json.dumps(job.latest_training_job.describe(), default=str)),
+    }
 
 
-def failing_fit():
+def failing_fit() -> dict[str, Any]:
     try:
-        estimator("fails", "echo out of ideas >&2; printf 'out of ideas' > /opt/ml/output/failure; exit 3").fit(wait=True, logs=False)
+        estimator(
+            "fails", "echo out of ideas >&2; printf 'out of ideas' > /opt/ml/output/failure; exit 3"
+        ).fit(wait=True, logs=False)
     except UnexpectedStatusException as failure:
         return {"words": str(failure), "status": failure.actual_status}
     return {"words": "it did not fail"}
 
 
-def stopped_fit():
+def stopped_fit() -> dict[str, Any]:
     # The role by its name: the SDK looks it up.
-    job = estimator("stops", "trap 'echo saved > /opt/ml/model/saved; exit 0' TERM; while true; do sleep 0.1; done", role="trainer")
+    job = estimator(
+        "stops",
+        "trap 'echo saved > /opt/ml/model/saved; exit 0' TERM; while true; do sleep 0.1; done",
+        role="trainer",
+    )
     job.fit(wait=False)
     for _ in range(POLLS_MAX):
         if job.latest_training_job.describe()["SecondaryStatus"] == "Training":
@@ -85,10 +120,14 @@ def stopped_fit():
     job.latest_training_job.stop()
     job.latest_training_job.wait(logs="None")
     description = job.latest_training_job.describe()
-    return {"status": description["TrainingJobStatus"], "role": description["RoleArn"], "files": model_files(job.model_data)}
+    return {
+        "status": description["TrainingJobStatus"],
+        "role": description["RoleArn"],
+        "files": model_files(job.model_data),
+    }
 
 
-def refused_fit():
+def refused_fit() -> list[str]:
     """What cannot be done is refused in words, not done otherwise."""
     words = []
     for more in ({"output_kms_key": "alias/mine"}, {"volume_kms_key": "alias/mine"}):

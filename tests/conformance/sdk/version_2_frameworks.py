@@ -1,5 +1,5 @@
-"""Framework estimators of the SageMaker Python SDK 2 in script mode, with distributions. Their images are AWS's, which no
-registry gives away: here they are this machine's own system.
+"""Framework estimators of the SageMaker Python SDK 2 in script mode, with distributions. Their
+images are AWS's, which no registry gives away: here they are this machine's own system.
 
 The last line printed is what the test looks at, as JSON.
 """
@@ -11,6 +11,7 @@ import os
 import sys
 import tarfile
 import traceback
+from typing import Any
 
 import boto3
 import sagemaker
@@ -22,7 +23,7 @@ directory = sys.argv[1]
 here = os.path.dirname(os.path.abspath(__file__))
 
 
-def session():
+def session() -> sagemaker.Session:
     """boto's sessions are of one thread."""
     return sagemaker.Session(boto3.session.Session())
 
@@ -31,51 +32,107 @@ first = session()
 role = sagemaker.get_execution_role(first)
 with open(os.path.join(directory, "rows.csv"), "w", encoding="utf-8") as file:
     file.write("1\n2\n3\n")
-data = first.upload_data(os.path.join(directory, "rows.csv"), key_prefix="digits/train").rsplit("/", 1)[0] + "/"
+data = (
+    first.upload_data(os.path.join(directory, "rows.csv"), key_prefix="digits/train").rsplit(
+        "/", 1
+    )[0]
+    + "/"
+)
 
 
-def log_lines(job):
+def log_lines(job: str) -> list[str]:
     logs = boto3.session.Session().client("logs")
-    streams = logs.describe_log_streams(logGroupName=LOG_GROUP, logStreamNamePrefix=job + "/")["logStreams"]
-    return [event["message"] for stream in streams
-            for event in logs.get_log_events(logGroupName=LOG_GROUP, logStreamName=stream["logStreamName"], startFromHead=True)["events"]]
+    streams = logs.describe_log_streams(logGroupName=LOG_GROUP, logStreamNamePrefix=job + "/")[
+        "logStreams"
+    ]
+    return [
+        event["message"]
+        for stream in streams
+        for event in logs.get_log_events(
+            logGroupName=LOG_GROUP, logStreamName=stream["logStreamName"], startFromHead=True
+        )["events"]
+    ]
 
 
-def model_names(uri):
+def model_names(uri: str) -> list[str]:
     bucket, key = uri.removeprefix("s3://").split("/", 1)
     body = boto3.session.Session().client("s3").get_object(Bucket=bucket, Key=key)["Body"].read()
     with tarfile.open(fileobj=io.BytesIO(body)) as archive:
         return sorted(archive.getnames())
 
 
-def fit(kind, name, **more):
+def fit(kind: Any, name: str, **more: Any) -> dict[str, Any]:
     job = kind(
-        entry_point="framework.py", source_dir=here, role=role, instance_count=2, base_job_name=name, sagemaker_session=session(), max_run=300,
-        hyperparameters={"epochs": 3, "name": "abc"}, **more)
+        entry_point="framework.py",
+        source_dir=here,
+        role=role,
+        instance_count=2,
+        base_job_name=name,
+        sagemaker_session=session(),
+        max_run=300,
+        hyperparameters={"epochs": 3, "name": "abc"},
+        **more,
+    )
     try:
         job.fit({"train": data}, wait=True, logs="All")
     except Exception:
-        return {"failure": traceback.format_exc(), "lines": log_lines(job.latest_training_job.name) if job.latest_training_job else []}
+        return {
+            "failure": traceback.format_exc(),
+            "lines": log_lines(job.latest_training_job.name) if job.latest_training_job else [],
+        }
     name = job.latest_training_job.name
     attached = kind.attach(name, sagemaker_session=session())
-    return {"image": job.training_image_uri(), "entry_point": attached.entry_point, "files": model_names(job.model_data),
-            "messages": [one.get("StatusMessage") for one in job.latest_training_job.describe()["SecondaryStatusTransitions"]],
-            "ranks": [json.loads(line.split("FOUND ", 1)[1]) for line in log_lines(name) if "FOUND " in line]}
+    return {
+        "image": job.training_image_uri(),
+        "entry_point": attached.entry_point,
+        "files": model_names(job.model_data),
+        "messages": [
+            one.get("StatusMessage")
+            for one in job.latest_training_job.describe()["SecondaryStatusTransitions"]
+        ],
+        "ranks": [
+            json.loads(line.split("FOUND ", 1)[1]) for line in log_lines(name) if "FOUND " in line
+        ],
+    }
 
 
-def torch():
-    return fit(PyTorch, "torch", framework_version="2.0.0", py_version="py310", instance_type="ml.g4dn.xlarge",
-               distribution={"torch_distributed": {"enabled": True}})
+def torch() -> dict[str, Any]:
+    return fit(
+        PyTorch,
+        "torch",
+        framework_version="2.0.0",
+        py_version="py310",
+        instance_type="ml.g4dn.xlarge",
+        distribution={"torch_distributed": {"enabled": True}},
+    )
 
 
-def tensorflow():
-    return fit(TensorFlow, "tensorflow", framework_version="2.13", py_version="py310", instance_type="ml.m5.large",
-               distribution={"parameter_server": {"enabled": True}})
+def tensorflow() -> dict[str, Any]:
+    return fit(
+        TensorFlow,
+        "tensorflow",
+        framework_version="2.13",
+        py_version="py310",
+        instance_type="ml.m5.large",
+        distribution={"parameter_server": {"enabled": True}},
+    )
 
 
-def mpi():
-    return fit(TensorFlow, "mpi", framework_version="2.13", py_version="py310", instance_type="ml.m5.large",
-               distribution={"mpi": {"enabled": True, "processes_per_host": 2, "custom_mpi_options": "--mca btl_base_verbose 0"}})
+def mpi() -> dict[str, Any]:
+    return fit(
+        TensorFlow,
+        "mpi",
+        framework_version="2.13",
+        py_version="py310",
+        instance_type="ml.m5.large",
+        distribution={
+            "mpi": {
+                "enabled": True,
+                "processes_per_host": 2,
+                "custom_mpi_options": "--mca btl_base_verbose 0",
+            }
+        },
+    )
 
 
 parts = {part.__name__: part for part in (torch, tensorflow, mpi)}

@@ -1,4 +1,5 @@
-"""What users of the SageMaker Python SDK 3 do, with the SDK as PyPI has it and nothing but `eval "$(trainyard env)"` before.
+"""What users of the SageMaker Python SDK 3 do, with the SDK as PyPI has it and nothing but
+`eval "$(trainyard env)"` before.
 
 The last line printed is what the test looks at, as JSON.
 """
@@ -11,6 +12,7 @@ import logging
 import os
 import sys
 import tarfile
+from typing import Any
 
 import boto3
 from sagemaker.core.helper.session_helper import Session, get_execution_role
@@ -22,10 +24,10 @@ IMAGE = "trainyard/machine"
 logging.basicConfig(level=logging.INFO)  # the SDK's way of showing logs
 directory = sys.argv[1]
 here = os.path.dirname(os.path.abspath(__file__))
-found = {"version": importlib.metadata.version("sagemaker")}
+found: dict[str, Any] = {"version": importlib.metadata.version("sagemaker")}
 
 
-def session():
+def session() -> Session:
     """boto's sessions are of one thread."""
     return Session(boto3.session.Session())
 
@@ -35,30 +37,51 @@ found["bucket"] = first.default_bucket()
 found["role"] = get_execution_role(first)
 with open(os.path.join(directory, "rows.csv"), "w", encoding="utf-8") as file:
     file.write("1\n2\n3\n")
-data = first.upload_data(os.path.join(directory, "rows.csv"), key_prefix="digits/train").rsplit("/", 1)[0] + "/"
+data = (
+    first.upload_data(os.path.join(directory, "rows.csv"), key_prefix="digits/train").rsplit(
+        "/", 1
+    )[0]
+    + "/"
+)
 
 
-def model_files(uri):
+def model_files(uri: str) -> dict[str, Any]:
     bucket, key = uri.removeprefix("s3://").split("/", 1)
     body = boto3.session.Session().client("s3").get_object(Bucket=bucket, Key=key)["Body"].read()
     with tarfile.open(fileobj=io.BytesIO(body)) as archive:
         return {name: archive.extractfile(name).read().decode() for name in archive.getnames()}
 
 
-def train():
+def train() -> dict[str, Any]:
     """The caller's own role, a script, two hosts, a channel; waits and shows the logs."""
     trainer = ModelTrainer(
-        training_image=IMAGE, source_code=SourceCode(source_dir=here, entry_script="train.py"), base_job_name="two",
-        compute=Compute(instance_type="ml.m5.large", instance_count=2), hyperparameters={"epochs": 3}, sagemaker_session=session())
-    trainer.train(input_data_config=[InputData(channel_name="train", data_source=data)], wait=True, logs=True)
+        training_image=IMAGE,
+        source_code=SourceCode(source_dir=here, entry_script="train.py"),
+        base_job_name="two",
+        compute=Compute(instance_type="ml.m5.large", instance_count=2),
+        hyperparameters={"epochs": 3},
+        sagemaker_session=session(),
+    )
+    trainer.train(
+        input_data_config=[InputData(channel_name="train", data_source=data)], wait=True, logs=True
+    )
     job = TrainingJob.get(trainer._latest_training_job.training_job_name)
-    return {"status": job.training_job_status, "model": job.model_artifacts.s3_model_artifacts, "files": model_files(job.model_artifacts.s3_model_artifacts)}
+    return {
+        "status": job.training_job_status,
+        "model": job.model_artifacts.s3_model_artifacts,
+        "files": model_files(job.model_artifacts.s3_model_artifacts),
+    }
 
 
-def failing_train():
+def failing_train() -> dict[str, Any]:
     trainer = ModelTrainer(
-        training_image=IMAGE, source_code=SourceCode(command="python3 -c 'raise ValueError(\"out of ideas\")'"), base_job_name="fails",
-        compute=Compute(instance_type="ml.m5.large", instance_count=1), role="trainer", sagemaker_session=session())
+        training_image=IMAGE,
+        source_code=SourceCode(command="python3 -c 'raise ValueError(\"out of ideas\")'"),
+        base_job_name="fails",
+        compute=Compute(instance_type="ml.m5.large", instance_count=1),
+        role="trainer",
+        sagemaker_session=session(),
+    )
     try:
         trainer.train(wait=True, logs=False)
     except Exception as failure:

@@ -1,5 +1,7 @@
 """What slow clients without a key cost the others."""
 
+from __future__ import annotations
+
 import concurrent.futures
 import contextlib
 import http.client
@@ -10,10 +12,10 @@ import subprocess
 import tempfile
 import time
 
-import jobs
-import trainyard_server
-from rows import BIN, ROOT, row
-from slow_clients import JSON, UNSIGNED, SlowClients, head, made_up, presigned
+from bench.rows import BIN, ROOT, Row, row
+from tests import jobs, trainyard_server
+from tests.slow_clients import JSON, UNSIGNED, SlowClients, head, made_up, presigned
+from tests.trainyard_server import Server
 
 ROUNDS = 5
 SLOW_CONNECTIONS = 64
@@ -22,7 +24,7 @@ READ_SECONDS = 3
 OBJECT_BYTES = 4096
 
 
-def describes_per_second(server):
+def describes_per_second(server: Server) -> float:
     """The median of the load program's rounds."""
     keys = [
         "--server",
@@ -39,14 +41,16 @@ def describes_per_second(server):
         text=True,
     )
     rounds = [json.loads(line) for line in done.stdout.splitlines()]
-    return statistics.median(one["requests_per_second"] for one in rounds if one["side"] == "ours")
+    return statistics.median(
+        float(one["requests_per_second"]) for one in rounds if one["side"] == "ours"
+    )
 
 
-def gets_per_second(server, target):
+def gets_per_second(server: Server, target: str) -> float:
     """Of a small object, over connections that stay."""
     end = time.monotonic() + READ_SECONDS
 
-    def read(_):
+    def read(_: int) -> int:
         count = 0
         connection = http.client.HTTPConnection(server.listen, timeout=60)
         while time.monotonic() < end:
@@ -62,7 +66,7 @@ def gets_per_second(server, target):
         return sum(readers.map(read, range(READERS))) / READ_SECONDS
 
 
-def attack():
+def attack() -> list[Row]:
     """Describe and S3 while 64 slow connections without a key are open,
     beside the same server without them."""
     with tempfile.TemporaryDirectory(
@@ -91,7 +95,8 @@ def attack():
                     JSON | made_up(server.env["AWS_ACCESS_KEY_ID"], "sagemaker"),
                 ),
             ]
-            describes, gets = {False: [], True: []}, {False: [], True: []}
+            describes: dict[bool, list[float]] = {False: [], True: []}
+            gets: dict[bool, list[float]] = {False: [], True: []}
             for _ in range(ROUNDS):
                 for attacked in (False, True):
                     with (

@@ -5,15 +5,19 @@ The first needs hosts with links of a known rate, which are network namespaces. 
 fitted on two of them; what is projected for three to eight is then compared with what they measure.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import statistics
 import subprocess
+from collections.abc import Callable
+from typing import Any
 
-import curves
-import progress
-from collective_benches import MIB, Network
-from rows import BIN, RESULTS, row
+from bench import curves, progress
+from bench.network import Network
+from bench.peers import MIB
+from bench.rows import BIN, RESULTS, Row, row
 
 RATE = "300mbit"  # eight of them do not tire two processors
 ROUNDS = 3
@@ -33,7 +37,7 @@ SHOWN = [("Horovod", "VGG-16", 512, 0.68)]
 OURS = [(160, 0.95), (480, 0.93), (10000, None)]
 
 
-def project(*words):
+def project(*words: object) -> list[dict[str, Any]]:
     done = subprocess.run(
         [os.path.join(BIN, "project"), *(str(word) for word in words)],
         check=True,
@@ -43,7 +47,7 @@ def project(*words):
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def fitted(network):
+def fitted(network: Network) -> tuple[float, float]:
     """(latency, bytes per second) of the links between two hosts:
     what explains a small and a large allreduce."""
     small, large = (
@@ -56,7 +60,7 @@ def fitted(network):
     return (small - 4096 / bytes_per_second) / 2, bytes_per_second
 
 
-def measured():
+def measured() -> list[Row]:
     with Network(2, RATE) as network:
         latency, bytes_per_second = fitted(network)
     rows = []
@@ -94,7 +98,15 @@ def measured():
     return rows
 
 
-def projection():
+def at_target(projected: float, published: float) -> bool:
+    return 0.9 * published <= projected <= 1.1 * published
+
+
+def at_least(target: float | None) -> Callable[[float, float], bool]:
+    return lambda projected, _: target is None or projected >= target
+
+
+def projection() -> list[Row]:
     """Steps of training, replayed: beside measurements on 3 to 8 hosts, beside published curves,
     and for our plans to 10,000 ranks."""
     rows = measured()
@@ -105,9 +117,9 @@ def projection():
             f" {100 * line['efficiency']:.1f}%  ({line['machine']}; {line['assumed']})"
         )
 
-    def efficiency(lines, curve, workload, ranks):
+    def efficiency(lines: list[dict[str, Any]], curve: str, workload: str, ranks: int) -> float:
         return next(
-            line["efficiency"]
+            float(line["efficiency"])
             for line in lines
             if (line["curve"], line["workload"], line["ranks"]) == (curve, workload, ranks)
         )
@@ -123,7 +135,7 @@ def projection():
                 [real],
                 "published",
                 "shown" if shown else "ratio 0.9 to 1.1",
-                lambda a, b, shown=shown: shown or 0.9 * b <= a <= 1.1 * b,
+                at_target if not shown else lambda a, b: True,
             )
         )
     for workload in ("ResNet-50", "Mask R-CNN"):
@@ -137,10 +149,10 @@ def projection():
                     None,
                     None,
                     f">= {target}" if target else "shown",
-                    lambda a, _, target=target: target is None or a >= target,
+                    at_least(target),
                 )
             )
-    lines = {}
+    lines: dict[str, list[tuple[int, float]]] = {}
     for line in published + ours:
         lines.setdefault(f"{line['curve']}, {line['workload']}", []).append(
             (line["ranks"], line["efficiency"])

@@ -1,0 +1,1 @@
+"""./yard bench: `python -m bench.run` from the root of the repository."""

@@ -1,0 +1,38 @@
+"""A server that does nothing."""
+
+from __future__ import annotations
+
+import re
+import time
+
+from bench.loads import with_server
+from bench.rows import Row, row
+
+
+def idle() -> list[Row]:
+    """What a server that does nothing holds in memory."""
+    samples: list[float] = []
+    for _ in range(3):
+        server = with_server().start()
+        try:
+            server.boto("sts").get_caller_identity()
+            server.boto("sagemaker").list_training_jobs()
+            time.sleep(1)
+            with open(f"/proc/{server.process.pid}/status", encoding="utf-8") as file:
+                found = re.search(r"VmRSS:\s+(\d+) kB", file.read())
+            assert found, "the server's status has no VmRSS"
+            samples.append(int(found[1]) / 1024)
+        finally:
+            server.clean()
+    return [
+        row(
+            "idle",
+            "resident memory after first requests",
+            "MiB",
+            samples,
+            None,
+            None,
+            "< 40 MiB",
+            lambda ours, _: ours < 40,
+        )
+    ]

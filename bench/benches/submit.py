@@ -1,0 +1,47 @@
+"""SubmitJob under load."""
+
+from __future__ import annotations
+
+import json
+import os
+
+from bench.loads import batch_yard, definition, keys, rounds, values, with_server
+from bench.rows import Row, row
+
+SUBMIT_ROUNDS, SUBMIT_REQUESTS = 7, 2000
+
+
+def submit() -> list[Row]:
+    """SubmitJob with durability on: many clients share commits, one cannot.
+    The jobs wait for more than there is."""
+    server = with_server("[[machine]]\nname = 'small'\ncpus = 1.0\nmemory_gib = 1.0\n").start()
+    try:
+        definition(batch_yard(server, queue={"bench": "submit"}), "large", 96)
+        request = os.path.join(server.data, "request.json")
+        with open(request, "w", encoding="utf-8") as file:
+            json.dump({"jobName": "one", "jobQueue": "queue", "jobDefinition": "large"}, file)
+        sides = rounds(
+            "load_api",
+            "submit",
+            *keys(server),
+            "--request",
+            request,
+            "--rounds",
+            str(SUBMIT_ROUNDS),
+            "--requests",
+            str(SUBMIT_REQUESTS),
+        )
+    finally:
+        server.clean()
+    return [
+        row(
+            "submit",
+            "SubmitJob, 64 connections, durable",
+            "jobs/s",
+            values(sides["ours"], "requests_per_second"),
+            values(sides["peer"], "requests_per_second"),
+            "one connection, a commit each",
+            ">= 1000",
+            lambda ours, peer: ours >= 1000,
+        )
+    ]

@@ -1,0 +1,1 @@
+"""A live server, through unmodified AWS clients."""

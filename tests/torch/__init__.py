@@ -1,0 +1,1 @@
+"""The wheels of sdk/python: local ranks, and jobs."""

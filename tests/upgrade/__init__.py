@@ -1,0 +1,1 @@
+"""The last release beside this one."""
