@@ -6,9 +6,8 @@ import os
 
 import torch
 import torch.distributed as dist
-from torch.nn.parallel import DistributedDataParallel
-
 import trainyard.torch  # noqa: F401
+from torch.nn.parallel import DistributedDataParallel
 
 arguments = argparse.ArgumentParser()
 arguments.add_argument("--epochs", type=int, default=3)

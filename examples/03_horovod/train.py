@@ -4,13 +4,12 @@ import argparse
 import hashlib
 import os
 
+import horovod.torch as hvd
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
 import torch.utils.data
 import torch.utils.data.distributed
-
-import horovod.torch as hvd
 
 parser = argparse.ArgumentParser(description="Two spirals with Horovod")
 parser.add_argument("--batch-size", type=int, default=25)
@@ -23,18 +22,18 @@ args = parser.parse_args()
 
 
 class Net(nn.Module):
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.first = nn.Linear(2, 64)
         self.norm = hvd.SyncBatchNorm(64)
         self.second = nn.Linear(64, 64)
         self.last = nn.Linear(64, 1)
 
-    def forward(self, x):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         return self.last(torch.tanh(self.second(torch.tanh(self.norm(self.first(x)))))).squeeze(1)
 
 
-def metric_average(value, name):
+def metric_average(value: float, name: str) -> float:
     return hvd.allreduce(torch.tensor(value), name=name).item()
 
 

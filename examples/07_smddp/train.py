@@ -5,30 +5,29 @@ import argparse
 import hashlib
 import os
 
+import smdistributed.dataparallel.torch.distributed as dist
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
+from smdistributed.dataparallel.torch.parallel.distributed import DistributedDataParallel as DDP
 from torch.utils.data import DataLoader, TensorDataset
 from torch.utils.data.distributed import DistributedSampler
-
-import smdistributed.dataparallel.torch.distributed as dist
-from smdistributed.dataparallel.torch.parallel.distributed import DistributedDataParallel as DDP
 
 dist.init_process_group()
 
 
 class Net(nn.Module):
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.first = nn.Linear(2, 64)
         self.second = nn.Linear(64, 64)
         self.last = nn.Linear(64, 1)
 
-    def forward(self, x):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         return self.last(torch.tanh(self.second(torch.tanh(self.first(x))))).squeeze(1)
 
 
-def main():
+def main() -> None:
     parser = argparse.ArgumentParser(description="Two spirals with smdistributed.dataparallel")
     parser.add_argument("--batch-size", type=int, default=100, help="of all ranks together")
     parser.add_argument("--epochs", type=int, default=3)

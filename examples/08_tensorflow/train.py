@@ -3,11 +3,10 @@
 import argparse
 import os
 
-import keras
-import tensorflow as tf
-
 import horovod.keras as hvd
+import keras
 import spirals
+import tensorflow as tf
 
 parser = argparse.ArgumentParser(description="Two spirals with Keras and Horovod")
 parser.add_argument("--batch-size", type=int, default=25)

@@ -3,11 +3,10 @@
 import argparse
 import os
 
-import keras
-import tensorflow as tf
-
 import horovod.tensorflow as hvd
+import keras
 import spirals
+import tensorflow as tf
 
 parser = argparse.ArgumentParser(description="Two spirals with TensorFlow and Horovod")
 parser.add_argument("--batch-size", type=int, default=25)
@@ -33,7 +32,7 @@ checkpoint = tf.train.Checkpoint(model=model, optimizer=optimizer)
 
 
 @tf.function
-def training_step(batch, labels, first_batch):
+def training_step(batch: tf.Tensor, labels: tf.Tensor, first_batch: bool) -> tf.Tensor:
     with tf.GradientTape() as tape:
         logits = model(batch, training=True)
         loss_value = loss(labels[:, None], logits)

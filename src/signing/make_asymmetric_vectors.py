@@ -9,11 +9,12 @@ src/signing/asymmetric_vectors.json
 import datetime
 import hashlib
 import json
+from typing import Any
 
 import awscrt.auth
 import awscrt.http
 
-NOW = datetime.datetime(2026, 11, 20, 9, 45, 0, tzinfo=datetime.timezone.utc)
+NOW = datetime.datetime(2026, 11, 20, 9, 45, 0, tzinfo=datetime.UTC)
 SECRET = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
 TOKEN = "IQoJb3JpZ2luX2VjEXAMPLE//////////wEaCXVz"
 
@@ -70,7 +71,11 @@ CASES = [
 ]
 
 
-def sign(case, presigned):
+# name, method, target, headers, body, service, regions, whether with a token
+Case = tuple[str, str, str, dict[str, str], bytes, str, str, bool]
+
+
+def sign(case: Case, presigned: bool) -> dict[str, Any]:
     name, method, target, headers, body, service, region_set, with_token = case
     s3 = service == "s3"
     request = awscrt.http.HttpRequest(method, target)
@@ -109,7 +114,7 @@ def sign(case, presigned):
     }
 
 
-def main():
+def main() -> None:
     cases = [sign(case, False) for case in CASES] + [
         sign(case, True) for case in CASES if not case[3] and not case[4]
     ]

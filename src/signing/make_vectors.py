@@ -7,6 +7,7 @@ usage: build/venv/bin/python src/signing/make_vectors.py > src/signing/vectors.j
 import datetime
 import hashlib
 import json
+from typing import Any
 from unittest import mock
 
 import botocore.auth
@@ -129,16 +130,26 @@ CASES = [
 ]
 
 
-def signer(service):
-    return botocore.auth.S3SigV4Auth if service == "s3" else botocore.auth.SigV4Auth
+# name, method, target, headers, body, service, region, credentials
+Case = tuple[str, str, str, dict[str, str], bytes, str, str, Credentials]
 
 
-def presigner(service):
-    return botocore.auth.S3SigV4QueryAuth if service == "s3" else botocore.auth.SigV4QueryAuth
+def signer(service: str) -> type[botocore.auth.BaseSigner]:
+    kind: type[botocore.auth.BaseSigner] = (
+        botocore.auth.S3SigV4Auth if service == "s3" else botocore.auth.SigV4Auth
+    )
+    return kind
 
 
-def one(auth_class, case, **more):
-    name, method, target, headers, body, service, region, credentials = case
+def presigner(service: str) -> type[botocore.auth.BaseSigner]:
+    kind: type[botocore.auth.BaseSigner] = (
+        botocore.auth.S3SigV4QueryAuth if service == "s3" else botocore.auth.SigV4QueryAuth
+    )
+    return kind
+
+
+def one(auth_class: type[botocore.auth.BaseSigner], case: Case, **more: Any) -> AWSRequest:
+    _, method, target, headers, body, service, region, credentials = case
     request = AWSRequest(
         method=method, url="http://127.0.0.1:4566" + target, headers=dict(headers), data=body
     )
@@ -149,7 +160,7 @@ def one(auth_class, case, **more):
     return request
 
 
-def main():
+def main() -> None:
     out = []
     module = (
         "botocore.auth.get_current_datetime"

@@ -7,12 +7,13 @@ usage: build/venv/bin/python src/api/protocol/make_requests.py > src/api/protoco
 import base64
 import datetime
 import json
+from typing import Any
 
 import botocore.serialize
 import botocore.session
 
 SESSION = botocore.session.get_session()
-WHEN = datetime.datetime(2026, 11, 20, 9, 45, 0, 123000, tzinfo=datetime.timezone.utc)
+WHEN = datetime.datetime(2026, 11, 20, 9, 45, 0, 123000, tzinfo=datetime.UTC)
 SECOND = WHEN.replace(microsecond=0)
 
 CREATE = {
@@ -77,7 +78,7 @@ STATISTICS = {
 }
 
 # service, operation, parameters, protocols (of those that the service speaks here)
-CASES = [
+CASES: list[tuple[str, str, dict[str, Any], list[str]]] = [
     ("sagemaker", "CreateTrainingJob", CREATE, ["json"]),
     (
         "sagemaker",
@@ -219,7 +220,10 @@ CASES = [
 ]
 
 
-def plain(value):
+Value = Any  # of a request, as JSON has it or as botocore takes it
+
+
+def plain(value: Value) -> Value:
     """Parameters as the JSON that stands for them: times as seconds, bytes as base64."""
     if isinstance(value, dict):
         return {key: plain(inner) for key, inner in value.items()}
@@ -233,7 +237,7 @@ def plain(value):
     return value
 
 
-def main():
+def main() -> None:
     out = []
     for service, operation, parameters, protocols in CASES:
         model = SESSION.get_service_model(service)
@@ -243,7 +247,7 @@ def main():
                 dict(parameters), model.operation_model(operation)
             )
             body = request["body"]
-            headers = {key: value for key, value in request["headers"].items()}
+            headers = dict(request["headers"])
             if protocol == "query":
                 import urllib.parse
 

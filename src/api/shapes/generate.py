@@ -9,11 +9,15 @@ in the same form (models/), whose text the tables hold as well: clients must be 
 Equal inputs give equal bytes.
 """
 
+from __future__ import annotations
+
 import gzip
 import json
 import os
 import re
 import sys
+from collections.abc import Iterator, Sequence
+from typing import Any, NoReturn
 
 # What the model does not say: how S3 calls the documents of its replies.
 # (Clients of other languages look.)
@@ -72,11 +76,14 @@ FORMATS = {
 }
 
 
-def fail(message):
+Model = dict[str, Any]  # a service's, as botocore keeps it
+
+
+def fail(message: str) -> NoReturn:
     sys.exit("generate.py: " + message)
 
 
-def load_model(models, service):
+def load_model(models: str, service: str) -> Model:
     folder = os.path.join(models, service)
     if not os.path.isdir(folder):
         fail("no service '%s' in %s" % (service, models))
@@ -85,13 +92,15 @@ def load_model(models, service):
     if os.path.exists(own):
         with open(own, encoding="utf-8") as file:
             words = file.read()
-        return json.loads(words) | {"text": words, "version_folder": version}
+        own_model: Model = json.loads(words)
+        return own_model | {"text": words, "version_folder": version}
     path = os.path.join(folder, version, "service-2.json.gz")
     with gzip.open(path, "rt", encoding="utf-8") as file:
-        return json.load(file)
+        model: Model = json.load(file)
+    return model
 
 
-def wanted_operations(path, service):
+def wanted_operations(path: str, service: str) -> list[str]:
     operations = []
     with open(path, encoding="utf-8") as file:
         for line in file:
@@ -103,7 +112,7 @@ def wanted_operations(path, service):
     return operations
 
 
-def snake(name):
+def snake(name: str) -> str:
     """TrainingJobName -> training_job_name, S3Uri -> s3_uri, VPCConfig -> vpc_config,
     ETag -> e_tag."""
     name = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name)
@@ -112,7 +121,7 @@ def snake(name):
     return name + "_" if name in KEYWORDS else name
 
 
-def lower_camel(name):
+def lower_camel(name: str) -> str:
     """As the service's own messages write a member: trainingJobName, vpcConfig, s3OutputPath."""
     leading = re.match(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]+$|[A-Z]", name)
     if not leading:
@@ -120,7 +129,7 @@ def lower_camel(name):
     return leading.group(0).lower() + name[len(leading.group(0)) :]
 
 
-def text(value):
+def text(value: str) -> str:
     """A C++ string literal of any text; UTF-8 bytes beyond ASCII as octal escapes."""
     out = []
     for byte in value.encode("utf-8"):
@@ -138,13 +147,13 @@ class Closure:
     """The shapes that the wanted operations reach, in an order in which each stands after what it
     holds."""
 
-    def __init__(self, model, operations):
+    def __init__(self, model: Model, operations: Sequence[str]) -> None:
         self.shapes = model["shapes"]
-        self.order = []
+        self.order: list[str] = []
         # (structure, member): the member closes a circle and is owned by pointer
-        self.boxed = set()
-        self.open = []
-        self.done = set()
+        self.boxed: set[tuple[str, str]] = set()
+        self.open: list[str] = []
+        self.done: set[str] = set()
         for operation in operations:
             if operation not in model["operations"]:
                 fail(
@@ -155,7 +164,7 @@ class Closure:
                 if side in model["operations"][operation]:
                     self.visit(model["operations"][operation][side]["shape"])
 
-    def inside(self, name):
+    def inside(self, name: str) -> Iterator[tuple[str, str]]:
         shape = self.shapes[name]
         for member, reference in shape.get("members", {}).items():
             yield member, reference["shape"]
@@ -163,7 +172,7 @@ class Closure:
             if side in shape:
                 yield side, shape[side]["shape"]
 
-    def visit(self, name):
+    def visit(self, name: str) -> None:
         if name in self.done:
             return
         self.open.append(name)
@@ -183,7 +192,7 @@ class Closure:
         self.done.add(name)
         self.order.append(name)
 
-    def cpp_type(self, name):
+    def cpp_type(self, name: str) -> str:
         shape = self.shapes[name]
         kind = shape["type"]
         if kind in SCALARS:
@@ -201,11 +210,11 @@ class Closure:
         fail("%s: a shape of kind '%s'" % (name, kind))
 
 
-def struct_name(name):
+def struct_name(name: str) -> str:
     return name[0].upper() + name[1:]
 
 
-def write_if_changed(path, content):
+def write_if_changed(path: str, content: str) -> None:
     if os.path.exists(path):
         with open(path, encoding="utf-8") as file:
             if file.read() == content:
@@ -215,7 +224,7 @@ def write_if_changed(path, content):
         file.write(content)
 
 
-def header(service, model, operations, closure):
+def header(service: str, model: Model, operations: Sequence[str], closure: Closure) -> str:
     lines = [
         "// Made by shapes/generate.py from the botocore model of %s. Not to be edited." % service,
         "#pragma once",
@@ -260,7 +269,7 @@ def header(service, model, operations, closure):
     return "\n".join(lines)
 
 
-def tables(service, model, operations, closure):
+def tables(service: str, model: Model, operations: Sequence[str], closure: Closure) -> str:
     metadata = model["metadata"]
     index = {name: number for number, name in enumerate(closure.order)}
     lines = [
@@ -276,7 +285,7 @@ def tables(service, model, operations, closure):
         "extern const Shape kShapes[%d];" % len(closure.order),
         "",
     ]
-    patterns = {}
+    patterns: dict[str, int] = {}
     body = []
     for name in closure.order:
         shape = closure.shapes[name]
@@ -430,7 +439,7 @@ def tables(service, model, operations, closure):
     return "\n".join(lines)
 
 
-def main():
+def main() -> None:
     if len(sys.argv) != 5:
         fail("usage: generate.py MODELS_DIR OPERATIONS_FILE SERVICE OUT_DIR")
     models, operations_file, service, out = sys.argv[1:]

@@ -13,7 +13,7 @@ from __future__ import annotations
 import copy
 import functools
 from collections.abc import Iterable
-from typing import Any, Callable, TypeVar
+from typing import TYPE_CHECKING, Any, Callable, TypeVar
 
 from horovod.common import basics, member
 from horovod.common.exceptions import HorovodInternalError, HostsUpdatedInterrupt
@@ -21,6 +21,7 @@ from horovod.common.exceptions import HorovodInternalError, HostsUpdatedInterrup
 Result = TypeVar("Result")
 # broadcast_object of a framework: (object, root rank, name of the exchange) -> the root's object.
 BroadcastObject = Callable[[Any, int, str], Any]
+Value = Any  # of an attribute
 
 
 class State:
@@ -78,6 +79,12 @@ class ObjectState(State):
         for name, value in attributes.items():
             setattr(self, name, value)
         self._saved = copy.deepcopy(attributes)
+
+    if TYPE_CHECKING:  # what its user named
+
+        def __getattr__(self, name: str) -> Value: ...
+
+        def __setattr__(self, name: str, value: Value) -> None: ...
 
     def save(self) -> None:
         self._saved = {name: copy.deepcopy(getattr(self, name)) for name in self._names}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import overload
 
 import torch
 
@@ -300,6 +301,24 @@ class _Alltoall(torch.autograd.Function):
     ) -> tuple[torch.Tensor | None, ...]:
         back, _ = synchronize(_start_alltoall(gradient, ctx.rows, None, ctx.process_set))
         return back, None, None, None
+
+
+@overload
+def alltoall(
+    tensor: torch.Tensor,
+    splits: None = None,
+    name: str | None = None,
+    process_set: ProcessSet = global_process_set,
+) -> torch.Tensor: ...
+
+
+@overload
+def alltoall(
+    tensor: torch.Tensor,
+    splits: torch.Tensor | Sequence[int],
+    name: str | None = None,
+    process_set: ProcessSet = global_process_set,
+) -> tuple[torch.Tensor, torch.Tensor]: ...
 
 
 def alltoall(

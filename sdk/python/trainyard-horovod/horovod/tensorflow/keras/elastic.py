@@ -17,9 +17,6 @@ __all__ = [
 ]
 
 
-NamedState = Any  # a KerasState with the attributes `batch` and `epoch`, which its user names
-
-
 class KerasState(TensorFlowKerasState):
     """As TensorFlowKerasState."""
 
@@ -48,7 +45,7 @@ class CommitStateCallback(keras.callbacks.Callback):
 class UpdateBatchStateCallback(keras.callbacks.Callback):
     """Keeps state.batch; an epoch that was left goes on behind it."""
 
-    def __init__(self, state: NamedState) -> None:
+    def __init__(self, state: TensorFlowKerasState) -> None:
         super().__init__()
         self.state = state
 
@@ -62,7 +59,7 @@ class UpdateBatchStateCallback(keras.callbacks.Callback):
 class UpdateEpochStateCallback(keras.callbacks.Callback):
     """Keeps state.epoch, over several calls of fit()."""
 
-    def __init__(self, state: NamedState) -> None:
+    def __init__(self, state: TensorFlowKerasState) -> None:
         super().__init__()
         self.state, self._first = state, 0
 

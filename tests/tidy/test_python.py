@@ -1,0 +1,82 @@
+"""The Python of the repository: laid out and checked by ruff, with types that mypy agrees with, and
+distributions that belong together."""
+
+import os
+import re
+import subprocess
+import tomllib
+
+import pytest
+
+from tests.tidy import sources
+
+VENV = os.path.join(sources.ROOT, "build", "venv", "bin")
+# Checked together: packages, whose modules have one name each.
+PACKAGES = ["sdk/python", "bench", "tests"]
+DISTRIBUTIONS = ["", "trainyard-horovod", "trainyard-smddp"]
+
+
+def run(*command: str) -> str:
+    """What it printed; nothing when it found no fault."""
+    path = os.path.join(VENV, command[0])
+    assert os.path.exists(path), f"{path} is missing: run ./yard setup"
+    done = subprocess.run(
+        [path, *command[1:]], cwd=sources.ROOT, capture_output=True, text=True, check=False
+    )
+    return "" if done.returncode == 0 else done.stdout + done.stderr
+
+
+def scripts() -> list[str]:
+    """Python that is in no package: programs of examples, generators, suites."""
+    return [
+        path
+        for path in sources.tracked()
+        if not path.startswith(tuple(folder + "/" for folder in PACKAGES))
+        and (path.endswith(".py") or is_python(path))
+    ] + ["tests/fuzz_coverage", "tests/run"]
+
+
+def is_python(path: str) -> bool:
+    if "." in os.path.basename(path):
+        return False
+    with open(os.path.join(sources.ROOT, path), "rb") as file:
+        return re.match(rb"#!.*python", file.readline()) is not None
+
+
+def test_layout() -> None:
+    assert not (said := run("ruff", "format", "--check")), f"run ./yard format\n{said}"
+
+
+def test_faults() -> None:
+    assert not (said := run("ruff", "check", "--output-format=concise")), f"\n{said}"
+
+
+def test_types_of_packages() -> None:
+    assert not (said := run("mypy", *PACKAGES)), f"\n{said}"
+
+
+@pytest.mark.parametrize("path", scripts())
+def test_types_of_scripts(path: str) -> None:
+    assert not (said := run("mypy", path)), f"\n{said}"
+
+
+def test_scripts_without_a_suffix_are_known_to_ruff() -> None:
+    with open(os.path.join(sources.ROOT, "ruff.toml"), "rb") as file:
+        named = tomllib.load(file)["extend-include"]
+    assert sorted(named) == sorted(path for path in scripts() if not path.endswith(".py"))
+
+
+def test_distributions_have_one_version_and_depend_on_it() -> None:
+    projects = {}
+    for folder in DISTRIBUTIONS:
+        path = os.path.join(sources.ROOT, "sdk", "python", folder, "pyproject.toml")
+        with open(path, "rb") as file:
+            project = tomllib.load(file)["project"]
+        projects[project["name"]] = project
+    version = projects["trainyard"]["version"]
+    assert {project["version"] for project in projects.values()} == {version}
+    for name in ("trainyard-horovod", "trainyard-smddp"):
+        assert projects[name]["dependencies"] == [f"trainyard=={version}"]
+    assert f'__version__ = "{version}"' in sources.read("sdk/python/trainyard/__init__.py")
+    horovod = sources.read("sdk/python/trainyard-horovod/horovod/__init__.py")
+    assert f"+trainyard.{version}" in horovod
