@@ -9,14 +9,9 @@ import pytest
 from botocore.client import BaseClient
 
 from tests import debians_boto
-from tests.conformance.test_batch import (
-    fresh,
-    lines,
-    refusal,
-    register,
-    submit,
-    wait_until,
-)
+from tests.conformance.test_batch import batch as batch  # a fixture
+from tests.conformance.test_batch import fresh, lines, refusal, register, submit, wait_until
+from tests.conformance.test_batch import queue as queue  # a fixture
 from tests.trainyard_server import Answer, Server, wait_for
 
 STATUSES = ("SUBMITTED", "PENDING", "RUNNABLE", "STARTING", "RUNNING", "SUCCEEDED", "FAILED")
