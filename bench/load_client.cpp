@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "base/text.hpp"
-#include "host/files.hpp"
+#include "os/files.hpp"
 
 namespace trainyard::bench {
 namespace {
@@ -100,7 +100,7 @@ class AnswerReader {
 };
 
 struct Connection {
-  host::File socket;
+  os::File socket;
   std::string request;
   size_t sent = 0;
   SteadyClock::time_point began;
@@ -115,7 +115,7 @@ struct Part {
   std::optional<Error> error;
 };
 
-Result<host::File> connect(const std::string& address) {
+Result<os::File> connect(const std::string& address) {
   const size_t colon = address.rfind(':');
   if (colon == std::string::npos) return invalid("address " + address + ": no port");
   sockaddr_in where = {};
@@ -123,7 +123,7 @@ Result<host::File> connect(const std::string& address) {
   where.sin_port = htons(uint16_t(TRY(parse_int(address.substr(colon + 1)))));
   if (::inet_pton(AF_INET, address.substr(0, colon).c_str(), &where.sin_addr) != 1)
     return invalid("address " + address + ": not an IPv4 address");
-  host::File socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  os::File socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!socket) return from_errno("making a socket");
   const int on = 1;
   ::setsockopt(socket.descriptor(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
@@ -145,7 +145,7 @@ class Driver {
       : load_(load), number_(number), connections_(connections) {}
 
   Result<void> run(Part& part) {
-    const host::File poll(::epoll_create1(EPOLL_CLOEXEC));
+    const os::File poll(::epoll_create1(EPOLL_CLOEXEC));
     for (size_t i = 0; i < connections_.size(); i++) {
       connections_[i].socket = TRY(connect(load_.address));
       epoll_event event = {};

@@ -4,24 +4,24 @@
 
 #include <atomic>
 
-#include "host/http_server.hpp"
+#include "net/http_server.hpp"
 
 namespace trainyard::bench {
 namespace {
 
-struct Counter : host::Handler {
-  Choice choose(const host::RequestHead&) override { return {}; }
-  void handle(host::Request request, std::unique_ptr<host::Responder> responder) override {
+struct Counter : net::Handler {
+  Choice choose(const net::RequestHead&) override { return {}; }
+  void handle(net::Request request, std::unique_ptr<net::Responder> responder) override {
     seen++;
     responder->reply({request.target == "/refuse" ? 403 : 200, {}, request.body});
   }
-  void stream(host::Stream&) override {}
+  void stream(net::Stream&) override {}
   std::atomic<uint64_t> seen = 0;
 };
 
 TEST(LoadClient, CountsWhatWasAnswered) {
   Counter counter;
-  auto server = host::serve_http({.listen = "127.0.0.1:0"}, counter);
+  auto server = net::serve_http({.listen = "127.0.0.1:0"}, counter);
   ASSERT_TRUE(server);
   Load load;
   load.address = "127.0.0.1:" + std::to_string((*server)->port());

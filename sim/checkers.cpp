@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "base/json.hpp"
-#include "control/state.hpp"
+#include "reconcile/state.hpp"
 
 namespace trainyard::sim {
 namespace {

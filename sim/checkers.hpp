@@ -45,7 +45,8 @@ class Checkers {
       : machines_(std::move(machines)), world_(world), server_clock_(server_clock) {}
 
   // The limits that nobody may exceed.
-  void must_keep(const std::vector<domain::BatchNoun>& nouns, std::vector<domain::InstanceQuota> quotas);
+  void must_keep(const std::vector<domain::BatchResource>& resources,
+                 std::vector<domain::InstanceQuota> quotas);
 
   // -- what users were told
   void acknowledged(const domain::Job& job);
@@ -107,7 +108,7 @@ class Checkers {
   const World& world_;                     // its time is the true one
   Clock& server_clock_;
   std::map<domain::JobNumber, Duration> created_, first_ran_, finished_;  // in true time
-  domain::BatchYard yard_;
+  domain::BatchCatalog yard_;
   std::vector<domain::InstanceQuota> quotas_;
   std::map<domain::JobKey, domain::JobNumber> acknowledged_;
   std::set<domain::JobKey> stops_, stops_asked_;

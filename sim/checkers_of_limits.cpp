@@ -8,8 +8,8 @@ namespace trainyard::sim {
 
 using namespace domain;
 
-void Checkers::must_keep(const std::vector<BatchNoun>& nouns, std::vector<InstanceQuota> quotas) {
-  for (const BatchNoun& noun : nouns) put(yard_, NounChange::create, noun);
+void Checkers::must_keep(const std::vector<BatchResource>& resources, std::vector<InstanceQuota> quotas) {
+  for (const BatchResource& resource : resources) put(yard_, ResourceChange::create, resource);
   quotas_ = std::move(quotas);
 }
 

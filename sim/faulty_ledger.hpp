@@ -79,7 +79,7 @@ class FaultyLedger final : public ledger::Ledger {
     return inner_->list_jobs(query);
   }
   Result<std::vector<domain::Tag>> tags(const std::string& arn) override { return inner_->tags(arn); }
-  Result<domain::BatchYard> batch_yard() override { return inner_->batch_yard(); }
+  Result<domain::BatchCatalog> batch_catalog() override { return inner_->batch_catalog(); }
   Result<domain::Usages> usages() override { return inner_->usages(); }
   Result<domain::Records> records() override { return inner_->records(); }
   Result<std::vector<domain::JobDefinition>> definitions(const ledger::DefinitionQuery& query) override {

@@ -7,13 +7,13 @@ struct Network::Connection {
   uint64_t epoch = 0;
   bool open = true;
   AgentEnd end;
-  std::shared_ptr<host::Link> link;
+  std::shared_ptr<net::Link> link;
   // Frames do not overtake each other: when the last one arrives, each way.
   Duration last_up{}, last_down{};
   Duration silent_up_until{}, silent_down_until{};  // while it is half-open
 };
 
-class Network::ServerLink final : public host::Link {
+class Network::ServerLink final : public net::Link {
  public:
   ServerLink(Network& network, std::weak_ptr<Connection> connection)
       : network_(network), connection_(std::move(connection)) {}
@@ -51,7 +51,7 @@ void Network::deliver(const std::shared_ptr<Connection>& connection, bool to_ser
   });
 }
 
-void Network::listen(host::LinkEvents events) {
+void Network::listen(net::LinkEvents events) {
   events_ = std::move(events);
   listening_ = true;
   ++epoch_;

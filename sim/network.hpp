@@ -9,7 +9,7 @@
 #include <map>
 #include <memory>
 
-#include "host/link.hpp"
+#include "net/link.hpp"
 #include "sim/world.hpp"
 
 namespace trainyard::sim {
@@ -28,7 +28,7 @@ class Network {
   Network(World& world, Guard guard) : world_(world), guard_(std::move(guard)) {}
 
   // -- the server's side
-  void listen(host::LinkEvents events);
+  void listen(net::LinkEvents events);
   // The server is gone: its links end.
   void stop_listening();
 
@@ -57,7 +57,7 @@ class Network {
   Guard guard_;
   bool listening_ = false;
   uint64_t epoch_ = 0;  // of the server that listens
-  host::LinkEvents events_;
+  net::LinkEvents events_;
   std::map<LinkNumber, std::shared_ptr<Connection>> connections_;
   LinkNumber last_ = 0;
 };

@@ -4,9 +4,9 @@
 #include <set>
 
 #include "base/log.hpp"
-#include "control/agents.hpp"
 #include "control/control.hpp"
-#include "control/state.hpp"
+#include "gateway/agents.hpp"
+#include "reconcile/state.hpp"
 #include "schedule/plan.hpp"
 #include "sim/checkers.hpp"
 #include "sim/faulty_ledger.hpp"
@@ -28,7 +28,7 @@ constexpr Duration kAllTime = 48h;      // by then everything has ended
 constexpr Duration kReconcileInterval = 1s;
 constexpr Duration kReconcileIntervalCalm = 10s;
 constexpr Duration kUnwatchedTimeMax = 30s;
-constexpr Duration kUserPatience = 20s;     // then he asks again
+constexpr Duration kUserTimeout = 20s;      // then he asks again
 constexpr uint64_t kEventsMax = 2'000'000;  // a livelock ends here
 
 std::vector<launch::Machine> machines_of(SeededRandom& random) {
@@ -49,13 +49,13 @@ class Simulation {
         checkers_(machines_, world_, server_clock_),
         launcher_(world_, network_, checkers_, machines_),
         ledger_(world_, checkers_),
-        nouns_(some_nouns(world_)) {
+        resources_(some_resources(world_)) {
     settings_.account = "123456789012";
     std::vector<domain::InstanceQuota> quotas;
     // As many as the largest job of one user needs at least, so that everybody's turn comes.
     for (const char* type : {"ml.t3.medium", "ml.m5.large"})
       if (world_.random.chance(3)) quotas.push_back({"", "", type, 5 + int64_t(world_.random.below(3))});
-    checkers_.must_keep(nouns_.in_order, quotas);
+    checkers_.must_keep(resources_.in_order, quotas);
     settings_.quotas = [quotas] { return quotas; };
     settings_.images["machine"] = {};
     settings_.ledger_failed = [](const std::string& why) { throw ServerCrash{why}; };
@@ -119,7 +119,7 @@ class Simulation {
     auto control = control::make_control(settings_, ledger_, launcher_, logs_, server_clock_, secrets_);
     World::check(bool(control), "the server does not start");
     control_ = *std::move(control);
-    agents_ = control::make_agents(*control_, logs_, metrics_, server_clock_, settings_.stop_grace,
+    agents_ = gateway::make_agents(*control_, logs_, metrics_, server_clock_, settings_.stop_grace,
                                    [](const Job&, const AttemptId&, Instant now) {
                                      return wire::Credentials{"key", "secret", "session", now + 1h};
                                    });
@@ -191,13 +191,13 @@ class Simulation {
 
   // Committed, and never planned: the server that would have planned it died of it.
   void plant_job_of_an_earlier_version() {
-    control::Create create;
+    reconcile::Create create;
     create.job = job_of_an_earlier_version(world_.now());
     create.arn = control::job_arn(create.job);
-    const auto made = control::apply({}, create, world_.now());
+    const auto made = reconcile::apply({}, create, world_.now());
     World::check(bool(made), "the job of an earlier version cannot be made");
     checkers_.excuse(create.job.number, "its hosts are beyond all limits");
-    ledger_.plant({{{1, world_.now(), "create", control::body_of(create)}}, {*made->job}, {}});
+    ledger_.plant({{{1, world_.now(), "create", reconcile::body_of(create)}}, {*made->job}, {}});
   }
 
   void hostile_user_arrives() {
@@ -258,13 +258,13 @@ class Simulation {
 
   // Arrays of Batch, of which each may await those before it.
   void arrays_arrive() {
-    for (const control::NewJob& job : some_service_jobs(world_, nouns_)) {
+    for (const control::NewJob& job : some_service_jobs(world_, resources_)) {
       wishes_.push_back(job);
       world_.after(world_.between(0ms, 120s), [this, job] { create_in_queue(job); });
       if (world_.random.chance(6))
         world_.after(world_.between(0ms, 200s), [this, key = job.key] { stop(key); });
     }
-    for (const control::NewJob& job : some_arrays(world_, nouns_)) {
+    for (const control::NewJob& job : some_arrays(world_, resources_)) {
       wishes_.push_back(job);
       world_.after(world_.between(0ms, 60s), [this, job] { create_in_queue(job); });
       if (world_.random.chance(4))
@@ -280,17 +280,18 @@ class Simulation {
   void create_in_queue(const control::NewJob& job) {
     const auto there = [&](const std::string& id) { return checkers_.jobs().contains({job.key.region, id}); };
     const domain::BatchPart& part = *job.spec.batch;
-    const bool has_queues = nouns_made_.size() == nouns_.in_order.size();
+    const bool has_queues = resources_made_.size() == resources_.in_order.size();
     if (has_queues && std::ranges::all_of(part.depends_on, there) &&
         std::ranges::all_of(part.depends_on_alike, there))
       return create(job);
     if (!has_queues)
       in_server([this] {
-        for (size_t noun = 0; noun < nouns_.in_order.size(); ++noun)
-          control_->change_noun({domain::NounChange::create, nouns_.in_order[noun]},
-                                [this, noun](const auto& made) {
-                                  if (made || made.error().kind == Kind::conflict) nouns_made_.insert(noun);
-                                });
+        for (size_t resource = 0; resource < resources_.in_order.size(); ++resource)
+          control_->change_resource({domain::ResourceChange::create, resources_.in_order[resource]},
+                                    [this, resource](const auto& made) {
+                                      if (made || made.error().kind == Kind::conflict)
+                                        resources_made_.insert(resource);
+                                    });
       });
     world_.after(1s, [this, job] { create_in_queue(job); });
   }
@@ -317,7 +318,7 @@ class Simulation {
           answered(answer);
       });
     });
-    world_.after(kUserPatience, [open, again] {
+    world_.after(kUserTimeout, [open, again] {
       if (std::exchange(*open, false)) again();
     });
   }
@@ -536,17 +537,17 @@ class Simulation {
   control::test::MemoryMetrics metrics_;
   control::Settings settings_;
   std::vector<control::NewJob> wishes_;
-  const Nouns nouns_;
+  const Resources resources_;
 
   std::unique_ptr<control::ControlPlane> control_;
-  std::unique_ptr<control::Agents> agents_;
+  std::unique_ptr<gateway::Agents> agents_;
   uint64_t epoch_ = 0;  // of the server's process: what a former one was asked is not answered
   uint64_t crashes_ = 0;
   bool commit_due_ = false, reconcile_due_ = false;
   bool suspended_ = false;                // the server's machine
   std::vector<World::Action> postponed_;  // while it is
   bool over_ = false;
-  std::set<size_t> nouns_made_;  // indices of nouns_
+  std::set<size_t> resources_made_;  // indices of nouns_
   std::string last_unfinished_;
 };
 

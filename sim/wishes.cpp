@@ -25,27 +25,27 @@ domain::JobQueue queue_of(const std::string& name, const std::string& environmen
   return queue;
 }
 
-void add_fair_queue(World& world, Nouns& nouns) {
-  nouns.fair = true;
+void add_fair_queue(World& world, Resources& resources) {
+  resources.fair = true;
   SchedulingPolicy policy = policy_of("weights", SchedulingPolicy::Kind::fair_share);
   policy.weights = {{"red", 1}, {"blue", 0.5}};
   policy.decay_seconds = int64_t(10 + world.random.below(600));
   policy.reservation_percent = world.random.chance(2) ? int64_t(world.random.below(50)) : 0;
-  nouns.in_order.emplace_back(policy);
-  nouns.in_order.emplace_back(queue_of("fair", "e", "weights"));
+  resources.in_order.emplace_back(policy);
+  resources.in_order.emplace_back(queue_of("fair", "e", "weights"));
 }
 
 // Each share has room for two instances, and what one does not use the other may have.
-void add_training_queue(World& world, Nouns& nouns) {
-  nouns.training = true;
+void add_training_queue(World& world, Resources& resources) {
+  resources.training = true;
   domain::ServiceEnvironment environment;
   environment.key = {kRegion, "instances"};
   environment.limits = {{std::string(domain::kInstancesUnit), 4}};
-  nouns.in_order.emplace_back(environment);
-  nouns.in_order.emplace_back(policy_of("quotas", SchedulingPolicy::Kind::quota_shares));
+  resources.in_order.emplace_back(environment);
+  resources.in_order.emplace_back(policy_of("quotas", SchedulingPolicy::Kind::quota_shares));
   domain::JobQueue queue = queue_of("training", "instances", "quotas");
   queue.service = true;
-  nouns.in_order.emplace_back(queue);
+  resources.in_order.emplace_back(queue);
   for (const char* name : kShares) {
     domain::QuotaShare share;
     share.key = {kRegion, domain::quota_share_name("training", name)};
@@ -54,28 +54,28 @@ void add_training_queue(World& world, Nouns& nouns) {
     if (share.strategy == domain::QuotaShare::Strategy::lend_and_borrow && world.random.chance(2))
       share.borrow_percent = 50;
     share.preempts_within = world.random.chance(2);
-    nouns.in_order.emplace_back(share);
+    resources.in_order.emplace_back(share);
   }
 }
 
 }  // namespace
 
-Nouns some_nouns(World& world) {
-  Nouns nouns;
+Resources some_resources(World& world) {
+  Resources resources;
   domain::ComputeEnvironment environment;
   environment.key = {kRegion, "e"};
   // What is reserved for shares that are not there leaves room for a child.
   if (world.random.chance(2)) environment.cpus_max = double(2 + world.random.below(4));
-  nouns.in_order.emplace_back(environment);
-  nouns.in_order.emplace_back(queue_of("q", "e"));
-  if (world.random.chance(3)) add_fair_queue(world, nouns);
-  if (world.random.chance(2)) add_training_queue(world, nouns);
-  return nouns;
+  resources.in_order.emplace_back(environment);
+  resources.in_order.emplace_back(queue_of("q", "e"));
+  if (world.random.chance(3)) add_fair_queue(world, resources);
+  if (world.random.chance(2)) add_training_queue(world, resources);
+  return resources;
 }
 
-std::vector<control::NewJob> some_service_jobs(World& world, const Nouns& nouns) {
+std::vector<control::NewJob> some_service_jobs(World& world, const Resources& resources) {
   std::vector<control::NewJob> jobs;
-  for (uint64_t n = nouns.training ? 2 + world.random.below(6) : 0; n > 0; --n) {
+  for (uint64_t n = resources.training ? 2 + world.random.below(6) : 0; n > 0; --n) {
     control::NewJob job;
     job.key = {kRegion, "service-" + std::to_string(n)};
     job.spec.image = "machine";
@@ -146,7 +146,7 @@ domain::Job job_of_an_earlier_version(Instant created) {
   return job;
 }
 
-std::vector<control::NewJob> some_arrays(World& world, const Nouns& nouns) {
+std::vector<control::NewJob> some_arrays(World& world, const Resources& resources) {
   std::vector<control::NewJob> arrays;
   for (uint64_t n = world.random.below(4); n > 0; --n) {
     control::NewJob job;
@@ -156,7 +156,7 @@ std::vector<control::NewJob> some_arrays(World& world, const Nouns& nouns) {
     job.spec.max_runtime_seconds = domain::kBatchRuntimeSecondsMax;
     domain::BatchPart& part = job.spec.batch.emplace();
     part.name = "digits";
-    part.queue = nouns.fair && world.random.chance(2) ? "fair" : "q";
+    part.queue = resources.fair && world.random.chance(2) ? "fair" : "q";
     if (part.queue == "fair") part.share = kShares[world.random.below(2)];
     part.definition = "arn:aws:batch:us-east-1:123456789012:job-definition/digits:1";
     part.array_size = uint32_t(2 + world.random.below(2) * world.random.below(8));

@@ -10,17 +10,17 @@ namespace trainyard::sim {
 
 // Queues and what belongs to them, in the order in which they can be made: "q", and in some yards also "fair", which is
 // shared by weights, and "training", a queue of service jobs with quota shares.
-struct Nouns {
-  std::vector<domain::BatchNoun> in_order;
+struct Resources {
+  std::vector<domain::BatchResource> in_order;
   bool fair = false;
   bool training = false;
 };
-Nouns some_nouns(World& world);
+Resources some_resources(World& world);
 
 // Arrays of Batch, none or a few, in the order of their submission: each may await those before it.
-std::vector<control::NewJob> some_arrays(World& world, const Nouns& nouns);
+std::vector<control::NewJob> some_arrays(World& world, const Resources& resources);
 // Service jobs, none when there is no queue for them. Each fits into its quota share.
-std::vector<control::NewJob> some_service_jobs(World& world, const Nouns& nouns);
+std::vector<control::NewJob> some_service_jobs(World& world, const Resources& resources);
 
 // Jobs of a hostile user: each has a number, or a sum of numbers, that must be refused.
 inline constexpr const char* kHostileUser = "mallory";

@@ -1,5 +1,5 @@
 """Says which modules a change reaches: those whose files it touches, and those that include them,
-by rooms.txt.
+by modules.txt.
 
 Pure functions of texts and paths, and some that ask git.
 """
@@ -17,7 +17,10 @@ BASELINE = "tests/thorough.txt"
 # Parts of the tree outside src: what their files belong to,
 # and the modules that these are built from.
 SDK, TORCH_TESTS = "sdk", "torch tests"
-FURTHER = {SDK: {"collectives"}, TORCH_TESTS: {SDK, "agent", "entry", "contract"}}
+FURTHER = {
+    SDK: {"collectives", "gradients", "membership", "local_sgd", "parameter_server"},
+    TORCH_TESTS: {SDK, "agent", "entry", "contract"},
+}
 FOLDERS = {
     "apps": "apps",
     "sim": "sim",
@@ -31,23 +34,23 @@ BUILD_FILES = (
     r"CMakeLists\.txt|CMakePresets\.json|src/CMakeLists\.txt|cmake/(?!compiled_alone\.txt).*"
 )
 # Lists with a line for a module or one of its files: the lines that differ say which.
-LISTS = ("rooms.txt", "cmake/compiled_alone.txt")
+LISTS = ("modules.txt", "cmake/compiled_alone.txt")
 
 
-def uses_of(rooms_text: str) -> dict[str, set[str]]:
-    """module -> the modules that it includes, of the text of rooms.txt."""
-    found = re.findall(r"^([a-z_]+):([^|]*)\|", rooms_text, re.M)
+def uses_of(modules_text: str) -> dict[str, set[str]]:
+    """module -> the modules that it includes, of the text of modules.txt."""
+    found = re.findall(r"^(?:[a-z_]+/)?([a-z_]+):([^|]*)\|", modules_text, re.M)
     return {name: set(used.split()) for name, used in found} | FURTHER
 
 
 def module_of(path: str) -> str | None:
-    """src/schedule/plan.cpp -> schedule; a fuzzer's corpus -> "corpus NAME";
+    """src/control_plane/schedule/plan.cpp -> schedule; a fuzzer's corpus -> "corpus NAME";
     None for what is in no module."""
     parts = path.split("/")
     if parts[:2] == ["tests", "corpus"] and len(parts) > 3:
         return f"corpus {parts[2]}"
-    if parts[0] == "src" and len(parts) > 2:
-        return parts[1]
+    if parts[0] == "src" and len(parts) > 3:
+        return parts[2]
     return next(
         (
             module
@@ -61,7 +64,7 @@ def module_of(path: str) -> str | None:
 def modules_of_lines(lines: Iterable[str]) -> Iterator[str]:
     """The modules of lines of LISTS."""
     for line in lines:
-        if found := re.match(r"([a-z_]+):[^|]*\|", line):
+        if found := re.match(r"(?:[a-z_]+/)?([a-z_]+):[^|]*\|", line):
             yield found[1]
         elif module := module_of(line.strip()):
             yield module
@@ -108,7 +111,7 @@ def reached_since(baseline: str) -> set[str] | None:
             changed |= set(modules_of_lines(before ^ after))
         elif module := module_of(path):
             changed.add(module)
-    return reached(changed, uses_of(read("rooms.txt")))
+    return reached(changed, uses_of(read("modules.txt")))
 
 
 def baseline() -> str:
@@ -124,10 +127,17 @@ def fuzzers() -> list[tuple[str, str]]:
         git("ls-files", "--cached", "--others", "--exclude-standard", "src") or ""
     ).splitlines()
     return sorted(
-        (os.path.basename(path).removesuffix(".cpp"), path.split("/")[1])
+        (os.path.basename(path).removesuffix(".cpp"), path.split("/")[2])
         for path in paths
         if path.endswith("_fuzz.cpp")
     )
+
+
+def folder_of(module: str) -> str:
+    """containers -> machine/containers: its folder below src, by modules.txt."""
+    found = re.search(rf"^([a-z_]+/{module}):", read("modules.txt"), re.M)
+    assert found, f"unknown module {module}"
+    return found[1]
 
 
 def tested() -> list[str]:
@@ -135,4 +145,4 @@ def tested() -> list[str]:
     paths = (
         git("ls-files", "--cached", "--others", "--exclude-standard", "src") or ""
     ).splitlines()
-    return sorted({path.split("/")[1] for path in paths if path.endswith("_test.cpp")})
+    return sorted({path.split("/")[2] for path in paths if path.endswith("_test.cpp")})

@@ -20,20 +20,20 @@
 #include "agent/uplink.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "containers/container.hpp"
+#include "containers/exec.hpp"
+#include "containers/gpu_memory.hpp"
+#include "containers/image.hpp"
+#include "containers/rootless_sandbox.hpp"
 #include "domain/image_sources.hpp"
-#include "host/container.hpp"
-#include "host/enclosure.hpp"
-#include "host/files.hpp"
-#include "host/gpu_memory.hpp"
-#include "host/image.hpp"
-#include "host/inside_process.hpp"
-#include "host/link.hpp"
-#include "host/machine_clock.hpp"
-#include "host/mounts.hpp"
-#include "host/process.hpp"
-#include "host/tunnel.hpp"
-#include "host/volume.hpp"
+#include "net/link.hpp"
+#include "networks/tunnel.hpp"
 #include "objects/s3_client.hpp"
+#include "os/files.hpp"
+#include "os/machine_clock.hpp"
+#include "os/mounts.hpp"
+#include "os/process.hpp"
+#include "os/volume.hpp"
 #include "wire/codec.hpp"
 
 namespace trainyard {
@@ -142,13 +142,12 @@ class LastWord final : public agent::Facts {
 constexpr size_t kSourcesBytesMax = 4 << 20;  // logins of thousands of registries
 
 // With which login, and beneath which directories, the job's image is fetched: by a file of the server, where there is one.
-Result<host::ImageRights> image_rights(const domain::Image& image, const domain::JobSpec& spec) {
-  host::ImageRights rights;
+Result<containers::ImageRights> image_rights(const domain::Image& image, const domain::JobSpec& spec) {
+  containers::ImageRights rights;
   const char* path = std::getenv("TRAINYARD_IMAGE_SOURCES");
-  if (path == nullptr || !host::exists(path)) return rights;
-  const auto sources =
-      TRY(domain::image_sources_from_json(TRY(parse_json(TRY(host::read_file(path, kSourcesBytesMax)))))
-              .in(path));
+  if (path == nullptr || !os::exists(path)) return rights;
+  const auto sources = TRY(
+      domain::image_sources_from_json(TRY(parse_json(TRY(os::read_file(path, kSourcesBytesMax))))).in(path));
   if (const auto* login = TRY(domain::find_login(sources, image, spec.principal, spec.role_arn)))
     rights.login = {login->host, login->username, login->password};
   rights.oci_directories = sources.oci_directories;
@@ -160,13 +159,13 @@ Result<agent::ReadyImage> unpack_image(const domain::Image& image, const domain:
                                        const std::string& own_directory,
                                        const std::function<bool(const std::string& words)>& progress) {
   const char* shared = std::getenv("TRAINYARD_IMAGES_DIRECTORY");
-  auto unpacked = TRY(host::unpack_image(
+  auto unpacked = TRY(containers::unpack_image(
       domain::transport_of(image), shared != nullptr && *shared != '\0' ? shared : own_directory,
-      [&](const host::PullProgress& how_far) { return progress(host::to_words(how_far)); },
+      [&](const containers::PullProgress& how_far) { return progress(containers::to_words(how_far)); },
       TRY(image_rights(image, spec))));
-  TRY(host::check_ids(unpacked.user_id, unpacked.group_id));
+  TRY(containers::check_ids(unpacked.user_id, unpacked.group_id));
   // In use until this process ends.
-  static std::map<std::string, host::FileLock> used;  // by root
+  static std::map<std::string, os::FileLock> used;  // by root
   if (unpacked.use) used.try_emplace(unpacked.root, *std::move(unpacked.use));
   agent::ReadyImage ready;
   ready.root = std::move(unpacked.root);
@@ -181,8 +180,8 @@ Result<agent::ReadyImage> unpack_image(const domain::Image& image, const domain:
 
 // Beside us, where it is installed.
 std::string entry_program() {
-  const std::string path = host::program_directory() + "/trainyard-entry";
-  return host::exists(path) ? path : "";
+  const std::string path = os::program_directory() + "/trainyard-entry";
+  return os::exists(path) ? path : "";
 }
 
 // Whether a host's job can fill the machine's disk: in /opt/ml, in the layer over an image, or in directories of its own.
@@ -191,7 +190,7 @@ bool writes_to_disk(const wire::Order& order) {
   // A kept container sees the /opt/ml of the order that made it, so that cannot be a disk of each.
   if (!order.spec.plain()) return !order.reuse_host;
   if (order.image.kind != domain::Image::Kind::machine) return true;
-  const auto& volumes = order.spec.group(order.host).fittings.volumes;
+  const auto& volumes = order.spec.group(order.host).container_options.volumes;
   return std::any_of(volumes.begin(), volumes.end(),
                      [](const auto& volume) { return volume.kind == domain::VolumeKind::own; });
 }
@@ -208,21 +207,21 @@ std::shared_future<Result<void>> begin_volume(const wire::Order& order, const st
                     [=]() -> Result<void> {
                       const std::string disk = directory + "/" + agent::kDisk;
                       auto made =
-                          host::make_volume(disk, directory + "/" + agent::kVolumeFile, bytes, templates);
-                      if (made && under_contract) made = host::make_directories(disk + "/ml");
-                      if (made && under_contract) made = host::bind_beneath(disk, "ml", directory + "/ml");
-                      if (!shared) TRY(host::remove_all(templates));
+                          os::make_volume(disk, directory + "/" + agent::kVolumeFile, bytes, templates);
+                      if (made && under_contract) made = os::make_directories(disk + "/ml");
+                      if (made && under_contract) made = os::bind_beneath(disk, "ml", directory + "/ml");
+                      if (!shared) TRY(os::remove_all(templates));
                       return made;
                     })
       .share();
 }
 
 // Clears GPUs between jobs where the launcher names a directory for what is known of them.
-std::optional<host::GpuMarks> gpu_marks() {
+std::optional<containers::GpuMarks> gpu_marks() {
   const char* directory = std::getenv("TRAINYARD_GPUS_DIRECTORY");
   if (directory == nullptr || *directory == '\0') return {};
-  return host::GpuMarks(directory, [](const std::string& device) {
-    return host::clear_gpu_by(host::program_directory() + "/trainyard-agent", device);
+  return containers::GpuMarks(directory, [](const std::string& device) {
+    return containers::clear_gpu_by(os::program_directory() + "/trainyard-agent", device);
   });
 }
 
@@ -234,7 +233,7 @@ struct Tools {
   SignalWatch& signals;
   agent::KeptContainer& kept;
   const agent::NextOrder& next;
-  const host::GpuMarks* gpu_marks;
+  const containers::GpuMarks* gpu_marks;
   // The disk of the kept container, which one order after another writes to; unset until one needs it.
   std::shared_future<Result<void>> kept_volume = {};
 };
@@ -265,19 +264,19 @@ Result<bool> carry_out(const wire::Order& order, Tools& tools) {
   agent::Agent* hearer = nullptr;  // set before the uplink starts
   agent::Uplink uplink(
       wire::hello_of(order), *spool, presence,
-      [&](host::LinkEvents events) { return host::connect_link(order.wire_address, std::move(events)); },
-      clock, random, [&](wire::Message message) { hearer->deliver(message); }, order.issued);
+      [&](net::LinkEvents events) { return net::connect_link(order.wire_address, std::move(events)); }, clock,
+      random, [&](wire::Message message) { hearer->deliver(message); }, order.issued);
   LastWord facts(uplink, [&] {
     if (order.reuse_host && tools.kept.usable()) tools.next.offer();
   });
   agent::World world{
       *objects,
-      [&](const host::ContainerSpec& spec, int output) {
-        return order.reuse_host ? tools.kept.start(spec, output) : host::start_container(spec, output);
+      [&](const containers::ContainerSpec& spec, int output) {
+        return order.reuse_host ? tools.kept.start(spec, output) : containers::start_container(spec, output);
       },
       [&](const std::string& id, const std::string& directory) -> Result<void> {
         // One that is kept goes when we go.
-        return order.reuse_host ? ok() : host::remove_container(id, directory);
+        return order.reuse_host ? ok() : containers::remove_container(id, directory);
       },
       [&](const domain::Image& image, const std::string& own_directory, const auto& progress) {
         return unpack_image(image, order.spec, own_directory, progress);
@@ -287,15 +286,15 @@ Result<bool> carry_out(const wire::Order& order, Tools& tools) {
       clock,
       random,
       [&](const wire::Message& message) { uplink.say_now(message); },
-      [&](host::InsideSpec spec) {
+      [&](containers::ExecSpec spec) {
         if (order.reuse_host && tools.kept.spec()) spec.id = tools.kept.spec()->id;
-        return host::start_inside(spec);
+        return containers::start_exec(spec);
       },
-      [&] { return host::gpu_usage(options.place.devices); },
+      [&] { return containers::gpu_usage(options.place.devices); },
       entry_program(),
       volume.valid() ? [&] { return volume.get(); } : std::function<Result<void>()>(),
-      {host::why_no_way_out(), host::name_server_of_enclosure()},
-      host::open_tunnel,
+      {containers::why_no_way_out(), containers::rootless_sandbox_name_server()},
+      networks::open_tunnel,
       order.reuse_host&& volume.valid(),
       tools.gpu_marks};
   agent::Agent agent(order, options.place, world, keys, spool->found_facts());
@@ -306,18 +305,18 @@ Result<bool> carry_out(const wire::Order& order, Tools& tools) {
   if (well) uplink.wait_acknowledged(kLastDataMax);
   tools.signals.tell(nullptr);
   uplink.stop();
-  TRY(host::remove_all(options.place.directory + "/spool"));
+  TRY(os::remove_all(options.place.directory + "/spool"));
   return well;
 }
 
 Result<void> run(const Options& options, Clock& clock) {
-  host::MachineRandom random;
+  os::MachineRandom random;
   SignalWatch signals;  // before any other thread, so that all have them blocked
-  TRY(host::make_directories(options.place.directory, 0700));
-  const auto alive = TRY(host::FileLock::take(options.place.directory + "/alive"));
-  auto order = TRY(wire::decode_order(TRY(host::read_file(options.order))).in(options.order));
+  TRY(os::make_directories(options.place.directory, 0700));
+  const auto alive = TRY(os::FileLock::take(options.place.directory + "/alive"));
+  auto order = TRY(wire::decode_order(TRY(os::read_file(options.order))).in(options.order));
   signals.start();
-  agent::KeptContainer kept(host::start_container, entry_program());
+  agent::KeptContainer kept(containers::start_container, entry_program());
   const agent::NextOrder next(options.place.directory);
   const auto marks = gpu_marks();
   Tools tools{options, clock, random, signals, kept, next, marks ? &*marks : nullptr};
@@ -332,20 +331,20 @@ Result<void> run(const Options& options, Clock& clock) {
   if (kept.spec()) {
     const std::string id = kept.spec()->id;
     kept.end();
-    TRY(host::remove_container(id, options.place.directory + "/bundle"));
+    TRY(containers::remove_container(id, options.place.directory + "/bundle"));
   }
   if (tools.kept_volume.valid()) {
     (void)tools.kept_volume.get();
-    TRY(host::remove_volume(options.place.directory + "/" + agent::kDisk,
-                            options.place.directory + "/" + agent::kVolumeFile));
+    TRY(os::remove_volume(options.place.directory + "/" + agent::kDisk,
+                          options.place.directory + "/" + agent::kVolumeFile));
   }
   // Nothing of ours runs any more, and nothing is mounted: whoever removes this directory need not look for it.
-  return host::write_file(options.place.directory + "/left", "", 0600);
+  return os::write_file(options.place.directory + "/left", "", 0600);
 }
 
 // `--clear-gpu DEVICE`: what GpuMarks starts us for, since a driver may hang.
 int clear_gpu(const char* device) {
-  const auto cleared = host::clear_gpu(device);
+  const auto cleared = containers::clear_gpu(device);
   if (!cleared) std::fprintf(stderr, "%s\n", cleared.error().message.c_str());
   return cleared ? 0 : 1;
 }
@@ -363,10 +362,10 @@ int main(int argc, char** argv) {
   }
   // A heap for each of our threads would be touched once, and takes longer than all that a short job asks of it.
   ::mallopt(M_ARENA_MAX, 1);
-  host::MachineClock clock;
+  os::MachineClock clock;
   // What is mounted for this host ends with it, however it ends.
-  (void)host::enter_mount_namespace();
-  if (const auto settled = host::settle_in_enclosure(); !settled) {
+  (void)os::enter_mount_namespace();
+  if (const auto settled = containers::settle_in_rootless_sandbox(); !settled) {
     std::fprintf(stderr, "trainyard-agent: %s\n", settled.error().message.c_str());
     return 1;
   }

@@ -13,8 +13,8 @@
 #include "entry/host_run.hpp"
 #include "entry/init.hpp"
 #include "entry/keep.hpp"
-#include "host/files.hpp"
-#include "host/machine_clock.hpp"
+#include "os/files.hpp"
+#include "os/machine_clock.hpp"
 
 extern char** environ;
 
@@ -37,7 +37,7 @@ entry::Variables read_variables() {
 // Read once and removed, so that no process of the user ever sees it.
 contract::EntryTold take_told() {
   const std::string path(contract::kEntryFile);
-  const auto text = host::read_file(path);
+  const auto text = os::read_file(path);
   ::unlink(path.c_str());
   if (!text) return {};
   auto told = contract::read_entry_told(*text);
@@ -52,7 +52,7 @@ int run(const std::vector<std::string>& arguments) {
   if (!arguments.empty() && arguments[0] == "--rank") return entry::run_rank(rest, variables);
   // Its standard input is the agent's socket.
   if (!arguments.empty() && arguments[0] == contract::kKeepOption)
-    return entry::keep(host::PacketSocket(host::File(STDIN_FILENO)));
+    return entry::keep(os::PacketSocket(os::File(STDIN_FILENO)));
   if (!arguments.empty()) {
     std::fputs(kUsage, stderr);
     return 2;
@@ -63,8 +63,8 @@ int run(const std::vector<std::string>& arguments) {
   station.program = contract::kEntryInside;
   station.variables = std::move(variables);
   station.told = take_told();
-  host::MachineClock clock;
-  host::MachineRandom random;
+  os::MachineClock clock;
+  os::MachineRandom random;
   return entry::run_host(station, clock, random);
 }
 

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "base/text.hpp"
-#include "host/files.hpp"
-#include "host/machine_clock.hpp"
+#include "os/files.hpp"
+#include "os/machine_clock.hpp"
 #include "train/evaluate.hpp"
 #include "train/job.hpp"
 #include "train/shards.hpp"
@@ -65,7 +65,7 @@ Result<int> train_job(const CommandLine& line) {
   std::signal(SIGTERM, [](int) { stop = true; });
   std::signal(SIGINT, [](int) { stop = true; });
   std::setvbuf(stdout, nullptr, _IOLBF, 0);  // whoever follows the log sees each line when it is said
-  host::MachineClock clock;
+  os::MachineClock clock;
   const std::string arn = variable("TRAINING_JOB_ARN");
   const train::JobOptions options{line.option("base", "/opt/ml"),
                                   arn.empty() ? variable("TRAINING_JOB_NAME") : arn};
@@ -78,7 +78,7 @@ Result<int> predict(const CommandLine& line) {
   const auto model = TRY(train::load_model(line.option("model", "")).in("--model"));
   const std::string path = line.option("csv", "");
   const auto table =
-      TRY(train::parse_csv(TRY(host::read_file(path, train::shard_bytes_max).in("--csv"))).in(path));
+      TRY(train::parse_csv(TRY(os::read_file(path, train::shard_bytes_max).in("--csv"))).in(path));
   const auto evaluation = TRY(train::evaluate(model, table));
   const auto show = size_t(TRY(parse_int(line.option("show", "4")).in("--show")));
   if (model.image_width > 0 && show > 0) {

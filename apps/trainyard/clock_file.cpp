@@ -2,7 +2,7 @@
 
 #include "base/log.hpp"
 #include "base/text.hpp"
-#include "host/files.hpp"
+#include "os/files.hpp"
 
 namespace trainyard::apps {
 namespace {
@@ -11,7 +11,7 @@ constexpr const char* kBootId = "/proc/sys/kernel/random/boot_id";
 constexpr size_t kClockFileBytesMax = 4096;
 
 Result<control::ClockRecord> read_record(const std::string& path) {
-  const Json json = TRY(parse_json(TRY(host::read_file(path, kClockFileBytesMax))));
+  const Json json = TRY(parse_json(TRY(os::read_file(path, kClockFileBytesMax))));
   return control::clock_record_from_json(json);
 }
 
@@ -19,7 +19,7 @@ Result<control::ClockRecord> read_record(const std::string& path) {
 
 control::ClockSettings clock_settings(const std::string& path) {
   control::ClockSettings settings;
-  if (const auto boot = host::read_file(kBootId)) settings.boot = trim(*boot);
+  if (const auto boot = os::read_file(kBootId)) settings.boot = trim(*boot);
   settings.unwatched_max = kUnwatchedTimeMax;
   if (auto record = read_record(path))
     settings.record = *std::move(record);
@@ -27,7 +27,7 @@ control::ClockSettings clock_settings(const std::string& path) {
     log(Level::warning, "serve", "the clock file cannot be read; time goes on by the wall clock",
         {{"file", path}, {"why", record.error().message}});
   settings.keep = [path](const control::ClockRecord& record) {
-    if (const auto written = host::write_file_durably(path, dump(to_json(record)) + "\n"); !written)
+    if (const auto written = os::write_file_durably(path, dump(to_json(record)) + "\n"); !written)
       log(Level::error, "serve", "the clock file was not written",
           {{"file", path}, {"why", written.error().message}});
   };

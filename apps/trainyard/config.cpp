@@ -5,7 +5,7 @@
 #include <toml.hpp>
 
 #include "domain/instance_type.hpp"
-#include "host/files.hpp"
+#include "os/files.hpp"
 #include "policy/policy.hpp"
 #include "trainyard/config_capacity.hpp"
 #include "trainyard/config_images.hpp"
@@ -68,13 +68,13 @@ Result<void> read_limits(Table table, std::map<std::string, uint64_t>& limits_ma
 }
 
 // Lists of networks, `deny` before `allow`: of two equal ones the first is asked.
-Result<void> read_egress(Table& table, std::vector<host::EgressRule>& rules) {
+Result<void> read_egress(Table& table, std::vector<networks::EgressRule>& rules) {
   for (const bool allowed : {false, true}) {
     const char* key = allowed ? "allow" : "deny";
     std::vector<std::string> texts;
     TRY(table.read(key, texts));
     for (const auto& text : texts)
-      rules.push_back({TRY(host::parse_subnet_or_address(text).in(table.name(key))), allowed});
+      rules.push_back({TRY(networks::parse_subnet_or_address(text).in(table.name(key))), allowed});
   }
   return {};
 }
@@ -100,15 +100,15 @@ Result<void> check_devices(const Config& config) {
 }
 
 // The services of the config that all jobs reach, where they are named by their addresses.
-std::vector<host::EgressService> services_of(const Config& config) {
+std::vector<networks::EgressService> services_of(const Config& config) {
   std::string resolvers;
   for (const auto& server : config.outward.name_servers) resolvers += "nameserver " + server + "\n";
-  auto services = host::name_servers_of(resolvers);
+  auto services = networks::name_servers_of(resolvers);
   std::vector<std::string> urls = {config.outward.http_proxy, config.outward.https_proxy,
                                    config.outward.package_index};
   if (config.objects) urls.push_back(config.objects->endpoint);
   for (const auto& url : urls)
-    if (const auto service = host::service_of_url(url)) services.push_back(*service);
+    if (const auto service = networks::service_of_url(url)) services.push_back(*service);
   return services;
 }
 
@@ -239,7 +239,7 @@ Result<std::string> read_document(Table& table, const std::string& key, const st
     return invalid(table.name(key) + " and " + file_key + " exclude each other");
   if (file.empty()) return text;
   if (!file.starts_with('/')) file.insert(0, directory);
-  return host::read_file(file, policy::kDocumentBytesMax).in("reading " + table.name(file_key));
+  return os::read_file(file, policy::kDocumentBytesMax).in("reading " + table.name(file_key));
 }
 
 // What users, groups and roles have in common.
@@ -467,7 +467,7 @@ Result<Config> parse_config(const std::string& text, const std::string& path) {
 }
 
 Result<Config> read_config(const std::string& path) {
-  return parse_config(TRY(host::read_file(path, 1 << 20).in("reading the config")), path);
+  return parse_config(TRY(os::read_file(path, 1 << 20).in("reading the config")), path);
 }
 
 }  // namespace trainyard::apps

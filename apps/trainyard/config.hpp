@@ -12,15 +12,15 @@
 #include "api/api.hpp"
 #include "base/result.hpp"
 #include "base/time.hpp"
-#include "client/pass.hpp"
+#include "client/forward.hpp"
 #include "domain/file_system.hpp"
 #include "domain/image.hpp"
 #include "domain/image_policy.hpp"
 #include "domain/image_sources.hpp"
 #include "domain/price.hpp"
 #include "domain/service_quota.hpp"
-#include "host/egress.hpp"
 #include "launch/launcher.hpp"
+#include "networks/egress.hpp"
 #include "objects/storage_use.hpp"
 #include "observe/audit.hpp"
 #include "policy/identity_seed.hpp"
@@ -72,7 +72,7 @@ struct Config {
   Duration spot_notice = 120s;  // the same, when spot capacity is taken back
   double spot_interruptions_per_host_hour = 0;
   int64_t spot_seed = 0;                  // of when they come
-  std::string spot_trace_file;            // CSV, control/spot.hpp; "" = none
+  std::string spot_trace_file;            // CSV, reconcile/spot.hpp; "" = none
   Duration stalled_after = 30min;         // without output and work, a host is said to hang; 0 = never
   std::optional<Duration> log_retention;  // events that are older are removed; unset: never, as on AWS
   // Of the disk with the data directory: below it jobs, objects and logs are refused, so that the ledger goes on.
@@ -83,8 +83,9 @@ struct Config {
   Duration upload_lifetime = 7 * 24h;     // incomplete multipart uploads are dropped after it
   domain::PriceTable prices = domain::list_prices_of_2023();
   std::string network_pool = "10.201.0.0/16";
-  host::Egress egress;  // what jobs reach of the outside; its services are those of `outward` and `objects`
-  std::map<std::string, std::vector<host::EgressRule>> egress_of_roles;  // by name or ARN
+  networks::Egress
+      egress;  // what jobs reach of the outside; its services are those of `outward` and `objects`
+  std::map<std::string, std::vector<networks::EgressRule>> egress_of_roles;  // by name or ARN
 };
 
 Result<Config> read_config(const std::string& path);

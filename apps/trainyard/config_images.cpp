@@ -1,7 +1,7 @@
 #include "trainyard/config_images.hpp"
 
 #include "base/text.hpp"
-#include "host/files.hpp"
+#include "os/files.hpp"
 #include "trainyard/images.hpp"
 
 namespace trainyard::apps {
@@ -84,7 +84,7 @@ Result<void> read_registry(Table table, const std::string& directory,
     return invalid(table.name("password") + " or password_file must be given, and not both");
   if (!password_file.empty()) {
     const std::string path = password_file.starts_with('/') ? password_file : directory + password_file;
-    login.password = trim(TRY(host::read_file(path, kPasswordBytesMax).in(table.name("password_file"))));
+    login.password = trim(TRY(os::read_file(path, kPasswordBytesMax).in(table.name("password_file"))));
     if (login.password.empty()) return invalid(table.name("password_file") + ": " + path + " is empty");
   }
   logins.push_back(std::move(login));

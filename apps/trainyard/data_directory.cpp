@@ -48,18 +48,18 @@ std::string default_data_directory() {
 }
 
 Result<DataDirectory> DataDirectory::open(const std::string& path) {
-  TRY(host::make_directories(path, 0700).in("making the data directory"));
+  TRY(os::make_directories(path, 0700).in("making the data directory"));
   const std::string absolute = std::filesystem::canonical(path).string();
   if (::chmod(absolute.c_str(), 0700) != 0)
     return from_errno("closing the data directory " + absolute + " to others");
   auto lock =
-      TRY(host::FileLock::take_after_death(absolute + "/lock").in("taking the data directory " + absolute));
+      TRY(os::FileLock::take_after_death(absolute + "/lock").in("taking the data directory " + absolute));
 
   const std::string version_file = absolute + "/VERSION";
-  if (!host::exists(version_file)) {
-    TRY(host::write_file_durably(version_file, std::to_string(kDataVersion) + "\n"));
+  if (!os::exists(version_file)) {
+    TRY(os::write_file_durably(version_file, std::to_string(kDataVersion) + "\n"));
   } else {
-    const std::string text = TRY(host::read_file(version_file, kSmallFileBytesMax));
+    const std::string text = TRY(os::read_file(version_file, kSmallFileBytesMax));
     const auto version = parse_int(trim(text));
     if (!version)
       return corrupt("the data directory " + absolute + " has a VERSION file that says '" +
@@ -77,8 +77,8 @@ Result<Identity> DataDirectory::identity(const std::string& account, const std::
   Identity identity;
   const std::string path = file("identity.json");
   std::string before;
-  if (host::exists(path)) {
-    before = TRY(host::read_file(path, kSmallFileBytesMax));
+  if (os::exists(path)) {
+    before = TRY(os::read_file(path, kSmallFileBytesMax));
     const Json json = TRY(parse_json(before).in("reading " + path));
     identity.account = TRY(string_at(json, "account").in("reading " + path));
     identity.temporary_key_secret =
@@ -98,17 +98,17 @@ Result<Identity> DataDirectory::identity(const std::string& account, const std::
                   {"keys", to_json(made_up)},
                   {"temporary_key_secret", to_hex(identity.temporary_key_secret)}};
   const std::string after = dump(json, 2) + "\n";
-  if (after != before) TRY(host::write_file_durably(path, after, 0600));
+  if (after != before) TRY(os::write_file_durably(path, after, 0600));
   return identity;
 }
 
 Result<std::string> DataDirectory::sealing_key(Random& random) const {
   const std::string path = file("sealing.key");
-  if (!host::exists(path)) {
+  if (!os::exists(path)) {
     const std::string made = random.hex(signing::kSealingKeyBytes);
-    TRY(host::write_file_durably(path, made + "\n", 0600));
+    TRY(os::write_file_durably(path, made + "\n", 0600));
   }
-  const std::string text = TRY(host::read_file(path, kSmallFileBytesMax));
+  const std::string text = TRY(os::read_file(path, kSmallFileBytesMax));
   auto key = from_hex(trim(text));
   if (!key || key->size() != signing::kSealingKeyBytes)
     return corrupt(path + " must hold " + std::to_string(signing::kSealingKeyBytes) +
@@ -122,12 +122,12 @@ Result<void> write_server_record(const std::string& data_directory, const Server
                   {"region", record.region},
                   {"objects_endpoint", record.objects_endpoint},
                   {"key", {{"id", record.key.id}, {"secret", record.key.secret}}}};
-  return host::write_file_durably(data_directory + "/server.json", dump(json, 2) + "\n", 0600);
+  return os::write_file_durably(data_directory + "/server.json", dump(json, 2) + "\n", 0600);
 }
 
 Result<ServerRecord> read_server_record(const std::string& data_directory) {
   const std::string path = data_directory + "/server.json";
-  const auto text = host::read_file(path, kSmallFileBytesMax);
+  const auto text = os::read_file(path, kSmallFileBytesMax);
   if (!text)
     return not_found("there is no server record in " + data_directory + ": start `trainyard serve --data " +
                      data_directory + "` first");

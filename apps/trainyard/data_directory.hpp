@@ -18,7 +18,7 @@
 #include "api/api.hpp"
 #include "base/random.hpp"
 #include "base/result.hpp"
-#include "host/files.hpp"
+#include "os/files.hpp"
 
 namespace trainyard::apps {
 
@@ -50,9 +50,9 @@ class DataDirectory {
                             Random& random) const;
 
  private:
-  DataDirectory(std::string path, host::FileLock lock) : path_(std::move(path)), lock_(std::move(lock)) {}
+  DataDirectory(std::string path, os::FileLock lock) : path_(std::move(path)), lock_(std::move(lock)) {}
   std::string path_;
-  host::FileLock lock_;
+  os::FileLock lock_;
 };
 
 // How clients find a server: written by serve, read by env.

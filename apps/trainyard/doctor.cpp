@@ -2,24 +2,24 @@
 
 #include <cstdio>
 
-#include "host/enclosure.hpp"
-#include "host/gpu_memory.hpp"
-#include "host/machine.hpp"
+#include "containers/gpu_memory.hpp"
+#include "containers/rootless_sandbox.hpp"
 #include "launch/local/local.hpp"
 #include "ledger/set_aside.hpp"
+#include "preflight/preflight.hpp"
 #include "trainyard/data_directory.hpp"
 #include "trainyard/terminal.hpp"
 
 namespace trainyard::apps {
 namespace {
 
-std::string mark(host::Examination::State state) {
+std::string mark(preflight::Examination::State state) {
   switch (state) {
-    case host::Examination::State::ok:
+    case preflight::Examination::State::ok:
       return paint(Paint::green, "ok     ");
-    case host::Examination::State::limited:
+    case preflight::Examination::State::limited:
       return paint(Paint::yellow, "limited");
-    case host::Examination::State::missing:
+    case preflight::Examination::State::missing:
       return paint(Paint::red, "missing");
   }
   return "";
@@ -28,17 +28,17 @@ std::string mark(host::Examination::State state) {
 void print_findings(const std::string& data_directory) {
   // An ordinary user's server works in namespaces of its own, so it is there that things are tried. That it cannot
   // make them is the first finding.
-  if (!host::is_root())
-    if (auto entered = host::enter_passing_enclosure(); !entered)
+  if (!containers::is_root())
+    if (auto entered = containers::enter_temporary_rootless_sandbox(); !entered)
       std::printf("%s\n", entered.error().message.c_str());
-  const auto findings = host::examine_machine(data_directory);
+  const auto findings = preflight::examine_machine(data_directory);
   int missing = 0;
   for (const auto& finding : findings) {
     std::printf("%s  %-22s %s\n", mark(finding.state).c_str(), finding.name.c_str(),
                 finding.sentence.c_str());
     if (!finding.remedy.empty())
       std::printf("         %-22s %s\n", "", paint(Paint::dim, finding.remedy).c_str());
-    missing += finding.state == host::Examination::State::missing;
+    missing += finding.state == preflight::Examination::State::missing;
   }
   std::printf("%s\n", missing == 0 ? "This machine can run jobs."
                                    : "What is missing above keeps jobs from running here.");
@@ -46,9 +46,9 @@ void print_findings(const std::string& data_directory) {
 
 // GPUs that are not given to jobs, since what the last one left in their memory may be there.
 void print_uncleared_gpus(const std::string& data_directory) {
-  for (const auto& gpu : host::uncleared_gpus(launch::gpus_directory(data_directory))) {
+  for (const auto& gpu : containers::uncleared_gpus(launch::gpus_directory(data_directory))) {
     std::printf("%s  %-22s %s is not given to jobs: its memory could not be cleared: %s\n",
-                mark(host::Examination::State::limited).c_str(), "GPUs", gpu.device.c_str(),
+                mark(preflight::Examination::State::limited).c_str(), "GPUs", gpu.device.c_str(),
                 gpu.reason.c_str());
     std::printf("         %-22s %s\n", "",
                 paint(Paint::dim, "reset it (nvidia-smi --gpu-reset), then remove " + gpu.mark).c_str());
@@ -61,13 +61,13 @@ void print_set_aside(const std::string& data_directory) {
   const auto aside = ledger::read_set_aside(path);
   if (!aside && aside.error().kind == Kind::not_found) return;
   if (!aside) {
-    std::printf("%s  %-22s %s\n", mark(host::Examination::State::limited).c_str(), "ledger",
+    std::printf("%s  %-22s %s\n", mark(preflight::Examination::State::limited).c_str(), "ledger",
                 aside.error().message.c_str());
     return;
   }
   for (const auto& record : *aside)
     std::printf("%s  %-22s the record of %s %s was set aside: %s\n",
-                mark(host::Examination::State::limited).c_str(), "ledger", record.kind.c_str(),
+                mark(preflight::Examination::State::limited).c_str(), "ledger", record.kind.c_str(),
                 record.name.c_str(), record.reason.c_str());
   if (!aside->empty())
     std::printf("         %-22s %s\n", "",

@@ -4,11 +4,11 @@
 
 #include <vector>
 
-#include "host/files.hpp"
 #include "ledger/downgrade.hpp"
 #include "objects/directory.hpp"
 #include "objects/directory/key_path.hpp"
 #include "objects/directory/record.hpp"
+#include "os/files.hpp"
 #include "trainyard/data_directory.hpp"
 
 namespace trainyard::apps {
@@ -41,7 +41,7 @@ Result<void> join(objects::Objects& objects, const std::string& bucket, const st
 }
 
 Result<bool> is_list(const std::string& path) {
-  const host::File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  const os::File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!file) return from_errno("opening " + path);
   return TRY(objects::read_record(file.descriptor(), path)).parts > 0;
 }
@@ -69,17 +69,17 @@ Result<uint64_t> join_lists(objects::Objects& objects, const std::string& direct
 }  // namespace
 
 Result<Downgraded> downgrade(const std::string& data_directory, Clock& clock, Random& random) {
-  if (!host::exists(data_directory + "/ledger.db"))
+  if (!os::exists(data_directory + "/ledger.db"))
     return not_found(data_directory + " holds no ledger of Trainyard");
   const auto data = TRY(DataDirectory::open(data_directory).in("going back"));
   const std::string place = data.file("objects");
   Downgraded done;
-  if (host::exists(place)) {
+  if (os::exists(place)) {
     {
       const auto objects = TRY(objects::open_directory(place, clock, random));
       done.joined = TRY(join_lists(*objects, place));
     }
-    TRY(host::write_file_durably(place + "/format", kFormatOfFirstRelease));
+    TRY(os::write_file_durably(place + "/format", kFormatOfFirstRelease));
   }
   const auto restored = TRY(ledger::restore_copy(data.file("ledger.db")).in("going back"));
   done.ledger_version = restored.version;

@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "base/text.hpp"
-#include "host/files.hpp"
+#include "os/files.hpp"
 
 namespace trainyard::apps {
 namespace {
@@ -27,7 +27,7 @@ constexpr const char* kFrameworks[] = {
 // Where the interpreter of an environment comes from, when that is not in a runtime anyway: "home" of pyvenv.cfg is its
 // bin.
 std::string base_system(const std::filesystem::path& environment) {
-  auto config = host::read_file((environment / "pyvenv.cfg").string(), 1 << 16);
+  auto config = os::read_file((environment / "pyvenv.cfg").string(), 1 << 16);
   if (!config) return "";
   for (const auto line : split(*config, '\n')) {
     const size_t equals = line.find('=');
@@ -47,7 +47,7 @@ std::map<std::string, domain::Image> all_images(std::map<std::string, domain::Im
                                                 const std::string& program_directory) {
   configured.try_emplace("trainyard/machine");
   const std::string program = program_directory + "/trainyard-trainer";
-  if (host::exists(program)) {
+  if (os::exists(program)) {
     domain::Image trainer;
     trainer.mounts[kTrainerInside] = program;
     trainer.entrypoint = {kTrainerInside};
@@ -66,7 +66,7 @@ std::string images_directory(const std::string& data_directory) { return data_di
 
 Result<void> add_python(domain::Image& runtime, const std::string& environment) {
   const std::filesystem::path path(environment);
-  if (!path.is_absolute() || !host::exists(environment + "/bin/python3"))
+  if (!path.is_absolute() || !os::exists(environment + "/bin/python3"))
     return invalid("'" + environment +
                    "' is not a Python environment: it has no bin/python3, or its path is not absolute");
   runtime.mounts[environment] = environment;

@@ -14,16 +14,16 @@
 
 #include "api/not_ready.hpp"
 #include "base/random.hpp"
-#include "host/http_server.hpp"
+#include "net/http_server.hpp"
 #include "trainyard/probes.hpp"
 
 namespace trainyard::apps {
 
-class LateHandler final : public host::Handler {
+class LateHandler final : public net::Handler {
  public:
   explicit LateHandler(Random& random) : random_(random) {}
 
-  void open(host::Handler& handler) { handler_.store(&handler, std::memory_order_release); }
+  void open(net::Handler& handler) { handler_.store(&handler, std::memory_order_release); }
   // The first reason counts.
   void fail(const std::string& why) {
     const std::lock_guard lock(mutex_);
@@ -31,25 +31,25 @@ class LateHandler final : public host::Handler {
     failed_.store(true, std::memory_order_release);
   }
 
-  Choice choose(const host::RequestHead& head) override {
-    host::Handler* handler = handler_.load(std::memory_order_acquire);
+  Choice choose(const net::RequestHead& head) override {
+    net::Handler* handler = handler_.load(std::memory_order_acquire);
     if (auto answer = answer_probe(head, why_not_ready(handler))) return {.refusal = std::move(*answer)};
     if (handler) return handler->choose(head);
     return {.refusal = api::not_ready(head, random_.hex(kRequestIdBytes))};
   }
   // Only what the opened handler chose comes here.
-  std::optional<Choice> preface(const host::RequestHead& head, std::string_view bytes, bool whole) override {
+  std::optional<Choice> preface(const net::RequestHead& head, std::string_view bytes, bool whole) override {
     return handler_.load(std::memory_order_acquire)->preface(head, bytes, whole);
   }
-  void handle(host::Request request, std::unique_ptr<host::Responder> responder) override {
+  void handle(net::Request request, std::unique_ptr<net::Responder> responder) override {
     handler_.load(std::memory_order_acquire)->handle(std::move(request), std::move(responder));
   }
-  void stream(host::Stream& stream) override { handler_.load(std::memory_order_acquire)->stream(stream); }
+  void stream(net::Stream& stream) override { handler_.load(std::memory_order_acquire)->stream(stream); }
 
  private:
   static constexpr size_t kRequestIdBytes = 16;  // as the API's own
 
-  std::string why_not_ready(const host::Handler* handler) const {
+  std::string why_not_ready(const net::Handler* handler) const {
     if (!handler) return "the server is starting";
     if (!failed_.load(std::memory_order_acquire)) return "";
     const std::lock_guard lock(mutex_);
@@ -60,7 +60,7 @@ class LateHandler final : public host::Handler {
   mutable std::mutex mutex_;
   std::string failure_;  // guarded by mutex_
   std::atomic<bool> failed_ = false;
-  std::atomic<host::Handler*> handler_{nullptr};
+  std::atomic<net::Handler*> handler_{nullptr};
 };
 
 }  // namespace trainyard::apps

@@ -12,12 +12,12 @@
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "cli/cli.hpp"
-#include "host/enclosure.hpp"
-#include "host/files.hpp"
-#include "host/machine_clock.hpp"
-#include "host/terminal.hpp"
+#include "containers/rootless_sandbox.hpp"
 #include "objects/s3_client.hpp"
 #include "observe/audit.hpp"
+#include "os/files.hpp"
+#include "os/machine_clock.hpp"
+#include "os/terminal.hpp"
 #include "trainyard/data_directory.hpp"
 #include "trainyard/doctor.hpp"
 #include "trainyard/downgrade.hpp"
@@ -149,7 +149,7 @@ Result<Reach> find_server(const cli::Arguments& arguments) {
   return reach;
 }
 
-cli::Looks looks_of(host::Terminal& terminal) {
+cli::Looks looks_of(os::Terminal& terminal) {
   const auto shape = terminal.shape();
   return cli::looks_of({shape.output, shape.columns, shape.rows, variable("NO_COLOR"), variable("TERM"),
                         first_of({"LC_ALL", "LC_CTYPE", "LANG"})});
@@ -157,11 +157,11 @@ cli::Looks looks_of(host::Terminal& terminal) {
 
 Result<int> about_jobs(const cli::Arguments& arguments) {
   ::signal(SIGPIPE, SIG_IGN);
-  host::MachineClock clock;
+  os::MachineClock clock;
   set_log({}, clock, Level::error);
   const Reach reach = TRY(find_server(arguments));
   const auto client = TRY(client::open_client(reach.api, clock));
-  const auto terminal = host::open_terminal();
+  const auto terminal = os::open_terminal();
   const auto open_objects = [&] {
     objects::S3Settings settings;
     settings.endpoint = reach.objects_endpoint;
@@ -177,12 +177,12 @@ Result<int> about_jobs(const cli::Arguments& arguments) {
 // What runs jobs, unpacks their images or removes what they left does so as root: of this machine, or of the namespaces
 // that an ordinary user has of his own, one set a data directory.
 Result<void> become_root_of_something(const cli::Arguments& arguments, const std::string& data) {
-  if (host::is_root()) return ok();
+  if (containers::is_root()) return ok();
   if (arguments.command == "doctor" && !arguments.has("--clean")) return ok();  // says itself whether it can
   if (arguments.command == "env" || arguments.command == "audit") return ok();
   if (arguments.command == "scrub") return ok();  // reads, with the rights that its caller has
-  TRY(host::make_directories(data, 0700).in("making the data directory"));
-  return host::enter_enclosure(std::filesystem::canonical(data).string() + "/enclosure");
+  TRY(os::make_directories(data, 0700).in("making the data directory"));
+  return containers::enter_rootless_sandbox(std::filesystem::canonical(data).string() + "/enclosure");
 }
 
 constexpr int64_t kScrubMibMax = 1 << 20;  // a second: a tebibyte, more than any disk
@@ -191,8 +191,8 @@ Result<int> scrub(const cli::Arguments& arguments, const std::string& data) {
   const auto rate = parse_int(arguments.value("--rate", "0"));
   if (!rate || *rate < 0 || *rate > kScrubMibMax)
     return invalid("--rate must be a whole number of MiB a second, 0 to " + std::to_string(kScrubMibMax));
-  host::MachineClock clock;
-  const auto terminal = host::open_terminal();
+  os::MachineClock clock;
+  const auto terminal = os::open_terminal();
   const bool whole =
       TRY(apps::scrub({data, arguments.value("--bucket"), uint64_t(*rate) << 20, arguments.has("--json")},
                       *terminal, looks_of(*terminal), clock));
@@ -211,8 +211,8 @@ Result<void> verify_audit(const std::string& action, const std::string& data) {
 }
 
 Result<void> downgrade(const std::string& data) {
-  host::MachineClock clock;
-  host::MachineRandom random;
+  os::MachineClock clock;
+  os::MachineRandom random;
   const auto done = TRY(apps::downgrade(std::filesystem::absolute(data).string(), clock, random));
   std::printf(
       "the ledger is of version %lld again; what it was is in %s\n%llu objects were joined from parts\n",

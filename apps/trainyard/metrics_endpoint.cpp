@@ -61,7 +61,7 @@ std::string MetricsEndpoint::text() const {
   for (const auto& [state, count] : jobs) text.sample(kJobs, {{"state", state}}, count);
   gauge(text, "trainyard_agents", "Agents that are linked.", double(sources_.agents.linked()));
 
-  const host::HttpServer::Load load = sources_.front.load();
+  const net::HttpServer::Load load = sources_.front.load();
   gauge(text, "trainyard_connections", "Open connections to the API.", double(load.connections));
   gauge(text, "trainyard_streams_running", "Requests that have a thread of the pool, or the next free one.",
         double(load.streams_running));
@@ -84,16 +84,16 @@ std::string MetricsEndpoint::text() const {
   return text.text();
 }
 
-host::Handler::Choice MetricsEndpoint::choose(const host::RequestHead& head) {
+net::Handler::Choice MetricsEndpoint::choose(const net::RequestHead& head) {
   // This endpoint exists only while the API is open.
   if (auto answer = answer_probe(head, "")) return {.refusal = std::move(*answer)};
-  if (head.path() != "/metrics") return {.refusal = host::Response{404, {}, "see /metrics\n"}};
-  if (head.method != "GET") return {.refusal = host::Response{405, {}, "only GET is answered here\n"}};
-  return {.intake = host::Intake::blocking, .body_bytes_max = 0};
+  if (head.path() != "/metrics") return {.refusal = net::Response{404, {}, "see /metrics\n"}};
+  if (head.method != "GET") return {.refusal = net::Response{405, {}, "only GET is answered here\n"}};
+  return {.intake = net::Intake::blocking, .body_bytes_max = 0};
 }
 
-void MetricsEndpoint::handle(host::Request, std::unique_ptr<host::Responder> responder) {
-  host::Response response;
+void MetricsEndpoint::handle(net::Request, std::unique_ptr<net::Responder> responder) {
+  net::Response response;
   response.headers.add("Content-Type", "text/plain; version=0.0.4; charset=utf-8");
   response.body = text();
   responder->reply(std::move(response));

@@ -8,10 +8,10 @@
 #include <string>
 
 #include "api/request_statistics.hpp"
-#include "control/agents.hpp"
 #include "control/control.hpp"
 #include "control/loops.hpp"
-#include "host/http_server.hpp"
+#include "gateway/agents.hpp"
+#include "net/http_server.hpp"
 #include "objects/objects.hpp"
 
 namespace trainyard::apps {
@@ -20,22 +20,22 @@ struct MetricsSources {
   const api::RequestStatistics& requests;
   const control::LoopStatistics& loops;
   control::Control& control;
-  control::Agents& agents;
-  const host::HttpServer& front;
+  gateway::Agents& agents;
+  const net::HttpServer& front;
   const objects::Objects& objects;
   std::string data_directory;  // whose disk is shown
 };
 
-class MetricsEndpoint final : public host::Handler {
+class MetricsEndpoint final : public net::Handler {
  public:
   explicit MetricsEndpoint(MetricsSources sources) : sources_(std::move(sources)) {}
 
   // In Prometheus' text format.
   std::string text() const;
 
-  Choice choose(const host::RequestHead& head) override;
-  void handle(host::Request request, std::unique_ptr<host::Responder> responder) override;
-  void stream(host::Stream&) override {}  // choose() never asks for it
+  Choice choose(const net::RequestHead& head) override;
+  void handle(net::Request request, std::unique_ptr<net::Responder> responder) override;
+  void stream(net::Stream&) override {}  // choose() never asks for it
 
  private:
   const MetricsSources sources_;

@@ -2,11 +2,11 @@
 
 namespace trainyard::apps {
 
-std::optional<host::Response> answer_probe(const host::RequestHead& head, const std::string& not_ready) {
+std::optional<net::Response> answer_probe(const net::RequestHead& head, const std::string& not_ready) {
   const bool health = head.target == "/healthz";
   if (!health && head.target != "/readyz") return {};
   if ((head.method != "GET" && head.method != "HEAD") || head.headers.has("Authorization")) return {};
-  host::Response response;
+  net::Response response;
   response.headers.add("Content-Type", "text/plain; charset=utf-8");
   response.headers.add("Cache-Control", "no-store");
   if (health || not_ready.empty()) {

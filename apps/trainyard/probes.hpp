@@ -11,11 +11,11 @@
 #include <optional>
 #include <string>
 
-#include "host/http_server.hpp"
+#include "net/http_server.hpp"
 
 namespace trainyard::apps {
 
 // Nothing: the request is no probe. `not_ready`: why requests are not served; "" where they are.
-std::optional<host::Response> answer_probe(const host::RequestHead& head, const std::string& not_ready);
+std::optional<net::Response> answer_probe(const net::RequestHead& head, const std::string& not_ready);
 
 }  // namespace trainyard::apps

@@ -5,8 +5,8 @@
 #include "base/json.hpp"
 #include "base/text.hpp"
 #include "cli/status_block.hpp"
-#include "host/files.hpp"
 #include "objects/scrub.hpp"
+#include "os/files.hpp"
 
 namespace trainyard::apps {
 namespace {
@@ -18,7 +18,7 @@ constexpr Duration kPauseMax = 1s;           // of one wait, so that ctrl-C is s
 // Draws the bar, waits as long as the rate asks for, and sees ctrl-C.
 class Pace {
  public:
-  Pace(const ScrubOptions& options, host::Terminal& terminal, const cli::Looks& looks, Clock& clock)
+  Pace(const ScrubOptions& options, os::Terminal& terminal, const cli::Looks& looks, Clock& clock)
       : options_(options),
         terminal_(terminal),
         draws_(looks.live && !options.json),
@@ -57,7 +57,7 @@ class Pace {
   }
 
   const ScrubOptions& options_;
-  host::Terminal& terminal_;
+  os::Terminal& terminal_;
   const bool draws_;
   cli::StatusBlock block_;
   Clock& clock_;
@@ -102,13 +102,13 @@ Result<void> keep(const std::string& data_directory, const objects::ScrubReport&
   const Json json{{"at_ms", to_milliseconds(now)},
                   {"objects", report.objects},
                   {"broken", report.broken.size() + report.broken_not_named}};
-  return host::write_file_durably(file_of(data_directory), dump(json)).in("keeping the result of the scrub");
+  return os::write_file_durably(file_of(data_directory), dump(json)).in("keeping the result of the scrub");
 }
 
 }  // namespace
 
 std::optional<LastScrub> last_scrub(const std::string& data_directory) {
-  const auto text = host::read_file(file_of(data_directory), kLastScrubBytesMax);
+  const auto text = os::read_file(file_of(data_directory), kLastScrubBytesMax);
   const auto json = text ? parse_json(*text) : Result<Json>(text.error());
   if (!json) return std::nullopt;
   const auto at = int_at(*json, "at_ms"), objects = int_at(*json, "objects"),
@@ -117,7 +117,7 @@ std::optional<LastScrub> last_scrub(const std::string& data_directory) {
   return LastScrub{from_milliseconds(*at), uint64_t(*objects), uint64_t(*broken)};
 }
 
-Result<bool> scrub(const ScrubOptions& options, host::Terminal& terminal, const cli::Looks& looks,
+Result<bool> scrub(const ScrubOptions& options, os::Terminal& terminal, const cli::Looks& looks,
                    Clock& clock) {
   Pace pace(options, terminal, looks, clock);
   objects::ScrubSettings settings;

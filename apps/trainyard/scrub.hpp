@@ -8,7 +8,7 @@
 #include "base/result.hpp"
 #include "base/time.hpp"
 #include "cli/layout.hpp"
-#include "host/terminal.hpp"
+#include "os/terminal.hpp"
 
 namespace trainyard::apps {
 
@@ -20,7 +20,7 @@ struct ScrubOptions {
 };
 
 // Works beside a running server. True when nothing is broken. Errors also: cancelled (ctrl-C).
-Result<bool> scrub(const ScrubOptions& options, host::Terminal& terminal, const cli::Looks& looks,
+Result<bool> scrub(const ScrubOptions& options, os::Terminal& terminal, const cli::Looks& looks,
                    Clock& clock);
 
 // Returns the counts of the last complete scrub of all buckets; none: no scrub was completed, or its file cannot be read.

@@ -20,25 +20,25 @@
 #include "api/shapes/trainyard.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
-#include "control/agents.hpp"
+#include "containers/image.hpp"
+#include "containers/rootless_sandbox.hpp"
 #include "control/control.hpp"
 #include "control/loops.hpp"
-#include "host/certificates.hpp"
-#include "host/disk.hpp"
-#include "host/enclosure.hpp"
-#include "host/http_server.hpp"
-#include "host/image.hpp"
-#include "host/link.hpp"
-#include "host/machine_clock.hpp"
-#include "host/process.hpp"
-#include "host/tunnel.hpp"
+#include "gateway/agents.hpp"
 #include "launch/local/local.hpp"
 #include "ledger/ledger.hpp"
+#include "net/certificates.hpp"
+#include "net/http_server.hpp"
+#include "net/link.hpp"
+#include "networks/tunnel.hpp"
 #include "objects/directory.hpp"
 #include "objects/s3_client.hpp"
 #include "observe/audit.hpp"
 #include "observe/logs.hpp"
 #include "observe/metrics.hpp"
+#include "os/disk.hpp"
+#include "os/machine_clock.hpp"
+#include "os/process.hpp"
 #include "trainyard/campaigns.hpp"
 #include "trainyard/clock_file.hpp"
 #include "trainyard/config.hpp"
@@ -145,21 +145,20 @@ Result<std::unique_ptr<objects::Objects>> open_objects(const Config& config, con
 }
 
 // A trace's seconds count from the server's start.
-Result<control::Spot> read_spot(const Config& config, Instant start) {
-  control::Spot spot;
+Result<reconcile::Spot> read_spot(const Config& config, Instant start) {
+  reconcile::Spot spot;
   spot.interruptions_per_host_hour = config.spot_interruptions_per_host_hour;
   spot.seed = uint64_t(config.spot_seed);
   if (config.spot_trace_file.empty()) return spot;
-  const std::string text =
-      TRY(host::read_file(config.spot_trace_file).in("reading spot.trace of the config"));
-  spot.trace = TRY(control::parse_trace(text, start).in(config.spot_trace_file));
+  const std::string text = TRY(os::read_file(config.spot_trace_file).in("reading spot.trace of the config"));
+  spot.trace = TRY(reconcile::parse_trace(text, start).in(config.spot_trace_file));
   return spot;
 }
 
 // What grows with history is thinned out.
 void keep_up(observe::Logs& logs, observe::Metrics& metrics, objects::Objects& objects,
              const std::string& images, const Config& config, Instant now) {
-  const auto trimmed = host::trim_images(images, config.images_bytes_max);
+  const auto trimmed = containers::trim_images(images, config.images_bytes_max);
   for (const auto& [what, done] :
        {std::pair{"logs", logs.retire(now)}, std::pair{"metrics", metrics.retire(now)},
         std::pair{"objects", objects.keep_up(now, config.upload_lifetime)},
@@ -172,28 +171,28 @@ void keep_up(observe::Logs& logs, observe::Metrics& metrics, objects::Objects& o
 // A certificate that is about to end is replaced for connections from now on. The files are read again in any case:
 // another program may have renewed them.
 void renew_certificate(const std::string& directory, const std::vector<std::string>& names, Instant now,
-                       host::HttpServer& server) {
-  auto renewed = host::ensure_certificates(directory, names, now);
+                       net::HttpServer& server) {
+  auto renewed = net::ensure_certificates(directory, names, now);
   const Result<void> taken = renewed ? server.renew_certificate() : Result<void>(std::move(renewed).error());
   if (!taken)
     log(Level::error, "serve", "renewing the server's certificate failed, and is tried again later",
         {{"why", taken.error().message}});
 }
 
-Result<std::unique_ptr<host::HttpServer>> serve_metrics(const std::string& listen, host::Handler& handler) {
-  host::HttpSettings settings;
+Result<std::unique_ptr<net::HttpServer>> serve_metrics(const std::string& listen, net::Handler& handler) {
+  net::HttpSettings settings;
   settings.listen = listen;
   settings.io_threads = 1;
   settings.stream_threads_max = settings.stream_threads_per_tenant = 1;
   settings.connections_max = settings.connections_per_peer_max = kMetricsConnectionsMax;
-  return host::serve_http(settings, handler).in("listening for Prometheus on " + listen);
+  return net::serve_http(settings, handler).in("listening for Prometheus on " + listen);
 }
 
 // So that clients know Trainyard's own operations: `aws trainyard interrupt-training-job`.
 Result<void> write_own_model(const DataDirectory& data) {
   const std::string path = data.file("clients/" + std::string(api::shapes::trainyard::kModelPath));
-  TRY(host::make_directories(path.substr(0, path.rfind('/'))));
-  return host::write_file_durably(path, std::string(api::shapes::trainyard::kModel), 0644);
+  TRY(os::make_directories(path.substr(0, path.rfind('/'))));
+  return os::write_file_durably(path, std::string(api::shapes::trainyard::kModel), 0644);
 }
 
 void greet(const ServerRecord& record, const DataDirectory& data, const Config& config) {
@@ -229,8 +228,8 @@ Result<std::vector<api::LastingKey>> keys_of(const DataDirectory& data, const Co
 Result<void> serve(const ServeOptions& options) {
   const sigset_t signals = block_signals();
   raise_open_files();
-  host::MachineClock clock;
-  host::MachineRandom random;
+  os::MachineClock clock;
+  os::MachineRandom random;
   set_log({}, clock, Level::info);
 
   Config config;
@@ -238,8 +237,8 @@ Result<void> serve(const ServeOptions& options) {
   if (!options.listen.empty()) config.listen = options.listen;
   auto data = TRY(DataDirectory::open(options.data_directory));
   Identity identity = TRY(data.identity(config.account_id, config.access_keys, random));
-  const auto images = all_images(config.images, host::program_directory());
-  const DiskReserve reserve(reserve_of(config, data.path()), [&] { return host::free_bytes(data.path()); });
+  const auto images = all_images(config.images, os::program_directory());
+  const DiskReserve reserve(reserve_of(config, data.path()), [&] { return os::free_bytes(data.path()); });
   const CheckRoom check_room = [&] { return reserve.check(); };
   Changing machines(config.machines);
   Changing quotas(config.quotas);
@@ -270,14 +269,14 @@ Result<void> serve(const ServeOptions& options) {
     names.push_back(host);
   names.insert(names.end(), config.certificate_names.begin(), config.certificate_names.end());
   const auto certificates = TRY(
-      host::ensure_certificates(data.file("tls"), names, clock.now()).in("making the server's certificate"));
+      net::ensure_certificates(data.file("tls"), names, clock.now()).in("making the server's certificate"));
 
   const domain::ImageSources sources{
       config.registry_logins, config.image_policy.oci_directories.value_or(std::vector<std::string>())};
-  TRY(host::write_file_durably(launch::image_sources_file(data.path()), dump(to_json(sources)), 0600));
+  TRY(os::write_file_durably(launch::image_sources_file(data.path()), dump(to_json(sources)), 0600));
   launch::LocalSettings local;
   local.data_directory = data.path();
-  local.agent_program = host::program_directory() + "/trainyard-agent";
+  local.agent_program = os::program_directory() + "/trainyard-agent";
   local.machines = [&] { return machines(); };
   local.network_pool = config.network_pool;
   local.egress = config.egress;
@@ -307,7 +306,7 @@ Result<void> serve(const ServeOptions& options) {
   control_settings.images = images;
   control_settings.image_policy = config.image_policy;
   control_settings.outward = config.outward;
-  control_settings.no_encryption = host::why_no_tunnel();
+  control_settings.no_encryption = networks::why_no_tunnel();
   control_settings.file_systems = config.file_systems;
   control_settings.volumes = config.volumes;
   control_settings.posix_users = config.posix_users;
@@ -336,12 +335,12 @@ Result<void> serve(const ServeOptions& options) {
   api_settings.regions.push_back(config.region);
   api_settings.machines = [&] { return rooms_of(machines()); };
 
-  host::HttpSettings http;
+  net::HttpSettings http;
   http.listen = config.listen;
-  http.plain_http = plain_http ? host::PlainHttp::everybody : host::PlainHttp::this_machine;
+  http.plain_http = plain_http ? net::PlainHttp::everybody : net::PlainHttp::this_machine;
   http.certificate_file = certificates.certificate;
   http.key_file = certificates.key;
-  auto server = TRY(host::serve_http(http, face).in("listening on " + config.listen));
+  auto server = TRY(net::serve_http(http, face).in("listening on " + config.listen));
 
   const std::string reachable =
       (host == "0.0.0.0" ? std::string("127.0.0.1") : host) + ":" + std::to_string(server->port());
@@ -351,7 +350,7 @@ Result<void> serve(const ServeOptions& options) {
   auto control = TRY(control::make_control(control_settings, *ledger, *launcher, *logs, clock, random)
                          .in("reading the ledger"));
 
-  const control::IssueCredentials issue = [&](const domain::Job& job, const domain::AttemptId& attempt,
+  const gateway::IssueCredentials issue = [&](const domain::Job& job, const domain::AttemptId& attempt,
                                               Instant now) {
     const api::RoleSession session{.role_arn = job.spec.role_arn,
                                    .session_name = "SageMaker-" + attempt.text(),
@@ -372,9 +371,9 @@ Result<void> serve(const ServeOptions& options) {
     identity_store.key_used(key, at, region, service);
   };
   warn_of_idle_identities(identity_store);
-  auto agents = control::make_agents(*control, *logs, *metrics, clock, config.stop_grace, issue);
+  auto agents = gateway::make_agents(*control, *logs, *metrics, clock, config.stop_grace, issue);
   auto listener =
-      TRY(host::listen_links(control_settings.wire_address, agents->events()).in("listening for agents"));
+      TRY(net::listen_links(control_settings.wire_address, agents->events()).in("listening for agents"));
   const std::string own_endpoint = (plain_http ? "http://" : "https://") + reachable;
   const api::DelegatedAccess access(api_settings, {*control, *logs, *metrics, *objects, clock, random});
   auto campaigns = TRY(open_campaigns(config, data, own_endpoint, access, clock, random));
@@ -385,25 +384,25 @@ Result<void> serve(const ServeOptions& options) {
                            audit.get());
 
   ServerRecord record{own_endpoint, reachable, config.region, "", identity.keys.front()};
-  TRY(host::make_directories(data.file("clients")));
-  TRY(host::write_file_durably(data.file("clients/endpoints.json"), endpoints_json(reachable), 0644));
+  TRY(os::make_directories(data.file("clients")));
+  TRY(os::write_file_durably(data.file("clients/endpoints.json"), endpoints_json(reachable), 0644));
   TRY(write_own_model(data));
-  TRY(host::write_file_durably(data.file("clients/sagemaker.yaml"), sagemaker_yaml(), 0644));
-  TRY(host::make_directories(data.file("clients/python")));
-  TRY(host::write_file_durably(data.file(std::string("clients/python/") + kBotocorePlugin + ".py"),
-                               botocore_plugin(), 0644));
+  TRY(os::write_file_durably(data.file("clients/sagemaker.yaml"), sagemaker_yaml(), 0644));
+  TRY(os::make_directories(data.file("clients/python")));
+  TRY(os::write_file_durably(data.file(std::string("clients/python/") + kBotocorePlugin + ".py"),
+                             botocore_plugin(), 0644));
   TRY(write_server_record(data.path(), record));
 
   control::Loops loops(*control, control_settings.reconcile_interval, &clock, &loop_statistics);
   MetricsEndpoint metrics_endpoint(
       {statistics, loop_statistics, *control, *agents, *server, *objects, data.path()});
-  std::unique_ptr<host::HttpServer> metrics_server;
+  std::unique_ptr<net::HttpServer> metrics_server;
   if (!config.metrics_listen.empty())
     metrics_server = TRY(serve_metrics(config.metrics_listen, metrics_endpoint));
   face.open(*api);
   greet(record, data, config);
-  if (host::in_enclosure()) {
-    const std::string missing = host::why_no_way_out();
+  if (containers::in_rootless_sandbox()) {
+    const std::string missing = containers::why_no_way_out();
     log(Level::info, "serve",
         "works as an ordinary user, in namespaces of its own; trainyard doctor says what this withholds",
         {{"way_out", missing.empty() ? "slirp4netns" : "none: " + missing}});

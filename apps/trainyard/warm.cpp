@@ -4,8 +4,8 @@
 
 #include <cstdio>
 
-#include "host/image.hpp"
-#include "host/process.hpp"
+#include "containers/image.hpp"
+#include "os/process.hpp"
 #include "trainyard/config.hpp"
 #include "trainyard/images.hpp"
 #include "trainyard/terminal.hpp"
@@ -16,11 +16,11 @@ namespace {
 // On a terminal the line is written over; elsewhere each step is said once.
 class ProgressLine {
  public:
-  bool operator()(const host::PullProgress& progress) {
+  bool operator()(const containers::PullProgress& progress) {
     if (terminal_) {
-      std::printf("\r\x1b[K%s", host::to_words(progress).c_str());
+      std::printf("\r\x1b[K%s", containers::to_words(progress).c_str());
     } else if (!said_ || progress.doing != *said_) {
-      std::printf("%s\n", host::to_words({progress.doing, 0, 0}).c_str());
+      std::printf("%s\n", containers::to_words({progress.doing, 0, 0}).c_str());
     }
     said_ = progress.doing;
     std::fflush(stdout);
@@ -32,7 +32,7 @@ class ProgressLine {
 
  private:
   const bool terminal_ = ::isatty(STDOUT_FILENO) == 1;
-  std::optional<host::PullProgress::Doing> said_;
+  std::optional<containers::PullProgress::Doing> said_;
 };
 
 }  // namespace
@@ -41,15 +41,15 @@ Result<void> warm(const WarmOptions& options) {
   Config config;
   if (!options.config_file.empty()) config = TRY(read_config(options.config_file));
   const auto image =
-      TRY(domain::resolve_image(all_images(config.images, host::program_directory()), options.image));
+      TRY(domain::resolve_image(all_images(config.images, os::program_directory()), options.image));
   if (image.kind == domain::Image::Kind::machine) {
     std::printf("%s is this machine's own system: there is nothing to prepare\n", options.image.c_str());
     return {};
   }
   ProgressLine line;
   const auto unpacked =
-      TRY(host::unpack_image(domain::transport_of(image), images_directory(options.data_directory),
-                             [&](const host::PullProgress& progress) { return line(progress); }));
+      TRY(containers::unpack_image(domain::transport_of(image), images_directory(options.data_directory),
+                                   [&](const containers::PullProgress& progress) { return line(progress); }));
   line.end();
   std::printf("%s is ready: %s\n", paint(Paint::bold, options.image).c_str(), unpacked.digest.c_str());
   return {};

@@ -8,9 +8,9 @@
 #include <string>
 
 #include "base/json.hpp"
-#include "host/files.hpp"
-#include "host/machine_clock.hpp"
 #include "ledger/ledger.hpp"
+#include "os/files.hpp"
+#include "os/machine_clock.hpp"
 
 namespace trainyard::bench {
 namespace {
@@ -32,7 +32,7 @@ domain::Job job(uint64_t number) {
 
 Result<double> commands_per_second(const std::string& path, uint64_t group) {
   auto ledger = TRY(ledger::open_sqlite(path));
-  host::MachineClock clock;
+  os::MachineClock clock;
   const auto began = clock.monotonic();
   for (uint64_t sequence = 1; sequence <= kCommands;) {
     ledger::Batch batch;
@@ -51,7 +51,7 @@ Result<void> main_of(const std::string& directory) {
   for (int round = 0; round < kRounds; ++round) {
     for (const uint64_t group : {kGroup, uint64_t(1)}) {
       const std::string path = directory + "/" + std::to_string(round) + "-" + std::to_string(group);
-      TRY(host::make_directories(path));
+      TRY(os::make_directories(path));
       const double rate = TRY(commands_per_second(path + "/ledger.db", group));
       std::printf(
           "%s\n",

@@ -16,9 +16,9 @@
 #include "base/json.hpp"
 #include "base/text.hpp"
 #include "bench/load_client.hpp"
-#include "host/files.hpp"
-#include "host/http_server.hpp"
-#include "host/machine_clock.hpp"
+#include "net/http_server.hpp"
+#include "os/files.hpp"
+#include "os/machine_clock.hpp"
 #include "signing/signing.hpp"
 
 namespace trainyard::bench {
@@ -54,7 +54,7 @@ std::string signed_request(const Target& target, const std::string& body, Instan
 
 // One round; an answer that is a refusal ends the bench.
 Result<LoadResult> run(const Target& target, Load load, const std::function<std::string(uint64_t)>& body) {
-  host::MachineClock clock;
+  os::MachineClock clock;
   load.address = target.address;
   load.make_request = [&](uint64_t number) { return signed_request(target, body(number), clock.now()); };
   auto result = TRY(run_load(load));
@@ -63,14 +63,14 @@ Result<LoadResult> run(const Target& target, Load load, const std::function<std:
 }
 
 // Verifies each request as the API does, and answers the same bytes to all.
-class Constant final : public host::Handler {
+class Constant final : public net::Handler {
  public:
   Constant(signing::Keys keys, std::string answer) : keys_(std::move(keys)), answer_(std::move(answer)) {}
 
-  Choice choose(const host::RequestHead&) override { return {}; }
-  void stream(host::Stream&) override {}
-  void handle(host::Request request, std::unique_ptr<host::Responder> responder) override {
-    host::Response response;
+  Choice choose(const net::RequestHead&) override { return {}; }
+  void stream(net::Stream&) override {}
+  void handle(net::Request request, std::unique_ptr<net::Responder> responder) override {
+    net::Response response;
     const auto& headers = request.headers.fields();
     const auto claim = signing::read_claim(request.target, headers);
     const bool good = claim && *claim && (*claim)->payload_sha256 == signing::sha256_hex(request.body) &&
@@ -83,7 +83,7 @@ class Constant final : public host::Handler {
   }
 
  private:
-  host::MachineClock clock_;
+  os::MachineClock clock_;
   const signing::Keys keys_;
   const std::string answer_;
 };
@@ -103,9 +103,9 @@ Result<void> describe(const Target& ours, const std::string& job, uint64_t round
   const std::string body = dump(Json{{"TrainingJobName", job}});
   const auto same_body = [&](uint64_t) { return body; };
   Constant constant(ours.keys, std::string(kConstantBytes, ' '));
-  host::HttpSettings settings;
+  net::HttpSettings settings;
   settings.listen = "127.0.0.1:0";
-  auto server = TRY(host::serve_http(settings, constant));
+  auto server = TRY(net::serve_http(settings, constant));
   Target peer = ours;
   peer.address = "127.0.0.1:" + std::to_string(server->port());
   Load load;
@@ -168,12 +168,12 @@ Result<void> main_of(const std::string& what, std::map<std::string, std::string>
   }
   if (what == "create") {
     ours.amz_target = "SageMaker.CreateTrainingJob";
-    return create(ours, TRY(parse_json(TRY(host::read_file(options["--request"])))), options["--prefix"]);
+    return create(ours, TRY(parse_json(TRY(os::read_file(options["--request"])))), options["--prefix"]);
   }
   if (what == "submit") {
     ours.path = "/v1/submitjob";
     ours.service = "batch";
-    return submit(ours, TRY(host::read_file(options["--request"])),
+    return submit(ours, TRY(os::read_file(options["--request"])),
                   uint64_t(TRY(parse_int(options["--rounds"]))),
                   uint64_t(TRY(parse_int(options["--requests"]))));
   }

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "bench/must.hpp"
-#include "collectives/fusion/negotiator.hpp"
+#include "gradients/fusion/negotiator.hpp"
 
 namespace {
 
@@ -55,11 +55,11 @@ double milliseconds_since(std::chrono::steady_clock::time_point began) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - began).count();
 }
 
-double by_name(fusion::Negotiator& negotiator, Gradients& gradients) {
+double by_name(gradients::Negotiator& negotiator, Gradients& gradients) {
   const auto began = std::chrono::steady_clock::now();
-  std::vector<fusion::Handle> handles;
+  std::vector<gradients::Handle> handles;
   for (size_t i = gradients.size(); i-- > 0;) {
-    fusion::Request request;
+    gradients::Request request;
     request.name = "gradient " + std::to_string(i);
     request.input = request.output = numbers(std::span(gradients[i]));
     request.reduction = Reduction::average;
@@ -79,7 +79,7 @@ void play(int rank, TcpOptions options, int rounds) {
   options.rank = rank;
   auto group = must(join_over_tcp(options));
   const auto other = must(group->split(0));
-  const auto negotiator = must(fusion::Negotiator::start(std::move(group)));
+  const auto negotiator = must(gradients::Negotiator::start(std::move(group)));
   Gradients gradients;
   for (const size_t size : resnet_50()) gradients.emplace_back(size, 1.0f);
   uint64_t before = 0;

@@ -44,7 +44,7 @@ void play(int rank, const TcpOptions& options, size_t bytes, Type type, const st
   const auto group = must(join_over_tcp(mine));
   std::vector<std::byte> ordinary(registered ? 0 : bytes);
   const auto memory = registered ? must(group->allocate(bytes)) : std::span(ordinary);
-  const Numbers values{memory.data(), bytes / bytes_of(type), type};
+  const BufferView values{memory.data(), bytes / bytes_of(type), type};
   Call call = calls::allreduce(values);
   if (registered) call.chunk_bytes = size_t{4} << 20;
   const double microseconds = bench::median_microseconds(

@@ -16,7 +16,7 @@
 #include "base/random.hpp"
 #include "schedule/growth.hpp"
 #include "schedule/plan.hpp"
-#include "schedule/test_yard.hpp"
+#include "schedule/test_cluster.hpp"
 
 namespace {
 
@@ -290,7 +290,7 @@ void kueue() {
                                 {"large", 50, 20, 1s, 1200ms, 200}};
   constexpr int kCohorts = 5, kQueues = 6;
   constexpr double kNominal = 20, kBorrowingLimit = 100;
-  test::TestYard yard;
+  test::TestCluster yard;
   yard.snapshot.machines = {{"cluster", {kCohorts * kQueues * kNominal, 1000 * kGib, 0}}};
   struct Arrival {
     Instant at;
@@ -335,7 +335,7 @@ void kueue() {
   double useful = 0;
   Instant last{};
   for (size_t i = 0; i < class_of.size(); ++i) {
-    const test::TestYard::Record& record = yard.record(i + 1);
+    const test::TestCluster::Record& record = yard.record(i + 1);
     CHECK(record.ended, "every workload ends");
     last = std::max(last, *record.ended);
     waited[class_of[i]->name] +=

@@ -1,4 +1,4 @@
-"""Requests for every operation of the server (src/api/operations.txt),
+"""Requests for every operation of the server (src/api/api/operations.txt),
 made from botocore's models and a table of names.
 
 Each member that is required, and each that names a thing, gets the value of its name in the table,

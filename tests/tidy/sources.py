@@ -1,4 +1,4 @@
-"""The sources as text, and rooms.txt as a table."""
+"""The sources as text, and modules.txt as a table."""
 
 import functools
 import os
@@ -45,20 +45,20 @@ def code(path: str) -> str:
     return re.sub(r"//[^\n]*", "", text)
 
 
-def room_of(path: str) -> str | None:
-    """src/schedule/plan.cpp -> schedule; apps/.. -> apps; None for what is in no room."""
+def module_of(path: str) -> str | None:
+    """src/control_plane/schedule/plan.cpp -> schedule; apps/.. -> apps; None: in no module."""
     parts = path.split("/")
-    if parts[0] == "src" and len(parts) > 2:
-        return parts[1]
+    if parts[0] == "src" and len(parts) > 3:
+        return parts[2]
     return parts[0] if parts[0] in ("apps", "sim", "bench") else None
 
 
 @functools.cache
-def rooms() -> dict[str, tuple[set[str], set[str], set[str]]]:
-    """room -> (rooms, libraries, facilities) of rooms.txt."""
+def modules() -> dict[str, tuple[set[str], set[str], set[str]]]:
+    """module -> (modules, libraries, facilities) of modules.txt."""
     table: dict[str, tuple[set[str], set[str], set[str]]] = {}
-    for line in read("rooms.txt").splitlines():
-        if found := re.match(r"([a-z_]+):([^|]*)\|([^|]*)\|(.*)$", line):
-            rooms, libraries, facilities = (set(part.split()) for part in found.groups()[1:])
-            table[found[1]] = rooms, libraries, facilities
+    for line in read("modules.txt").splitlines():
+        if found := re.match(r"(?:[a-z_]+/)?([a-z_]+):([^|]*)\|([^|]*)\|(.*)$", line):
+            modules, libraries, facilities = (set(part.split()) for part in found.groups()[1:])
+            table[found[1]] = modules, libraries, facilities
     return table

@@ -30,7 +30,7 @@ def test_yards_commands_are_documented() -> None:
 
 
 def test_named_paths_exist() -> None:
-    """What ARCHITECTURE, HACKING and the room READMEs put in backticks as a path is there."""
+    """What ARCHITECTURE, HACKING and the module READMEs put in backticks as a path is there."""
     wrong = []
     for path in documents():
         for name in re.findall(

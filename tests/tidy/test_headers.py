@@ -7,13 +7,22 @@ import subprocess
 
 from tests.tidy import sources
 
+GROUPS = sorted(
+    name
+    for name in os.listdir(os.path.join(sources.ROOT, "src"))
+    if os.path.isdir(os.path.join(sources.ROOT, "src", name))
+)
 OUT = os.path.join(sources.ROOT, "build", "test", "headers")
 # Paths count from this tree, so that clones share what was compiled.
 ENVIRONMENT = os.environ | {"CCACHE_BASEDIR": sources.ROOT, "CCACHE_NOHASHDIR": "1"}
 
 
 def complaint(path: str) -> str | None:
-    include = path.removeprefix("src/").removeprefix("apps/").removeprefix("bench/")
+    include = (
+        "/".join(path.split("/")[2:])
+        if path.startswith("src/")
+        else path.removeprefix("apps/").removeprefix("bench/")
+    )
     alone = os.path.join(OUT, path.replace("/", "_") + ".cpp")
     with open(alone, "w", encoding="utf-8") as file:
         file.write(f'#include "{include}"\n')
@@ -26,7 +35,7 @@ def complaint(path: str) -> str | None:
         "-Wextra",
         "-Werror",
         "-Wno-missing-field-initializers",
-        "-Isrc",
+        *(f"-Isrc/{group}" for group in GROUPS),
         "-Iapps",
         "-Ibench",
         "-I.",

@@ -216,12 +216,12 @@ def paths_of(module: str, context: str) -> list[str]:
     return [
         path
         for path in sources.cpp()
-        if sources.room_of(path) == module and not (context == "messages" and is_test(path))
+        if sources.module_of(path) == module and not (context == "messages" and is_test(path))
     ]
 
 
 def modules() -> list[str]:
-    return sorted({sources.room_of(path) for path in sources.cpp()} - {None})
+    return sorted({sources.module_of(path) for path in sources.cpp()} - {None})
 
 
 def test_documents_use_the_terms_of_the_glossary() -> None:
@@ -269,7 +269,7 @@ def opens_wrongly(path: str) -> bool:
 
 
 def headers() -> list[str]:
-    return [path for path in sources.cpp(".hpp") if sources.room_of(path)]
+    return [path for path in sources.cpp(".hpp") if sources.module_of(path)]
 
 
 def listed() -> collections.Counter[str]:
@@ -303,7 +303,7 @@ def test_words_are_found_and_identifiers_are_not() -> None:
         assert pattern.search(text), text
     for text in (
         "rooms.txt",
-        "room_of",
+        "module_of",
         "room()",
         "src/room/x",
         "classrooms",

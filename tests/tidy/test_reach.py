@@ -2,7 +2,7 @@
 
 from tests import reach
 
-ROOMS = """# comment: is | no | module
+MODULES = """# comment: is | no | module
 base:    | nlohmann |
 host:    base | boost | clock
 agent:   base host | |
@@ -12,7 +12,7 @@ apps:    agent collectives | |
 
 
 def test_a_change_reaches_what_includes_it() -> None:
-    uses = reach.uses_of(ROOMS)
+    uses = reach.uses_of(MODULES)
     assert uses["agent"] == {"base", "host"}
     assert reach.reached({"host"}, uses) == {"host", "agent", "apps", reach.TORCH_TESTS}
     assert reach.reached({"collectives"}, uses) == {
@@ -26,8 +26,8 @@ def test_a_change_reaches_what_includes_it() -> None:
 
 
 def test_paths_belong_to_modules() -> None:
-    assert reach.module_of("src/schedule/plan.cpp") == "schedule"
-    assert reach.module_of("src/api/auth/auth.cpp") == "api"
+    assert reach.module_of("src/control_plane/schedule/plan.cpp") == "schedule"
+    assert reach.module_of("src/api/api/auth/auth.cpp") == "api"
     assert reach.module_of("apps/agent/main.cpp") == "apps"
     assert reach.module_of("sdk/python/trainyard-horovod/horovod/torch/optimizer.py") == reach.SDK
     assert reach.module_of("tests/torch/test_horovod.py") == reach.TORCH_TESTS
@@ -39,7 +39,7 @@ def test_paths_belong_to_modules() -> None:
 def test_lines_of_lists_name_modules() -> None:
     assert set(
         reach.modules_of_lines(
-            ["host:        base | boost |", "src/objects/scrub.cpp", "# a comment", ""]
+            ["host:        base | boost |", "src/foundation/objects/scrub.cpp", "# a comment", ""]
         )
     ) == {"host", "objects"}
 
@@ -50,8 +50,8 @@ def test_an_unknown_baseline_leaves_nothing_out() -> None:
 
 
 def test_the_whole_table_is_known() -> None:
-    uses = reach.uses_of(reach.read("rooms.txt"))
-    assert set().union(*uses.values()) <= set(uses), "rooms.txt names a module without a line"
+    uses = reach.uses_of(reach.read("modules.txt"))
+    assert set().union(*uses.values()) <= set(uses), "modules.txt names a module without a line"
     assert reach.git("cat-file", "-e", reach.baseline()) is not None, (
         f"{reach.BASELINE} does not name a commit of this repository"
     )

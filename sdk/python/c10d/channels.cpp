@@ -24,7 +24,7 @@ struct Header {
   uint64_t bytes = 0;
 };
 
-collectives::Numbers bytes(Header& header) { return {&header, sizeof header, collectives::Type::u8}; }
+collectives::BufferView bytes(Header& header) { return {&header, sizeof header, collectives::Type::u8}; }
 
 // A receive that waits for its message.
 struct Posted {

@@ -36,10 +36,10 @@ namespace trainyard::sdk {
 namespace {
 
 using at::Tensor;
-using collectives::ConstNumbers;
+using collectives::BufferView;
+using collectives::ConstBufferView;
 using collectives::Group;
-using collectives::Numbers;
-using collectives::Reducing;
+using collectives::ReduceOptions;
 namespace calls = collectives::calls;
 using c10d::OpType;
 using c10d::ReduceOp;
@@ -125,7 +125,7 @@ class TrainyardGroup : public Base {
     struct Joined {
       Tensors tensors;
       Tensor flat;
-      Reducing reducing;
+      ReduceOptions reducing;
     };
     std::vector<Joined> all;
     for (auto& [type, same] : by_type) {
@@ -158,7 +158,7 @@ class TrainyardGroup : public Base {
                      if (is_root) place.tensor.copy_(all);
                      return ok();
                    }
-                   const Numbers values = numbers(place.written);
+                   const BufferView values = numbers(place.written);
                    TRY(named.run(calls::reduce(values, values, root, reducing)));
                    if (is_root) place.settle();
                    return ok();
@@ -235,12 +235,12 @@ class TrainyardGroup : public Base {
       flat = room_for(out);
       expect_one_type(in, flat);
     }
-    return start(OpType::GATHER, "trainyard:gather", out,
-                 [in, flat, out, root](const Named& named) -> Result<void> {
-                   TRY(named.run(calls::gather(bytes(in), flat.defined() ? bytes(flat) : Numbers{}, root)));
-                   if (flat.defined()) part(flat, out);
-                   return ok();
-                 });
+    return start(
+        OpType::GATHER, "trainyard:gather", out, [in, flat, out, root](const Named& named) -> Result<void> {
+          TRY(named.run(calls::gather(bytes(in), flat.defined() ? bytes(flat) : BufferView{}, root)));
+          if (flat.defined()) part(flat, out);
+          return ok();
+        });
   }
 
   c10::intrusive_ptr<Work> scatter(Tensors& outputs, std::vector<Tensors>& inputs,
@@ -258,7 +258,8 @@ class TrainyardGroup : public Base {
     }
     return start(OpType::SCATTER, "trainyard:scatter", outputs,
                  [place, flat, root](const Named& named) -> Result<void> {
-                   const ConstNumbers in = flat.defined() ? ConstNumbers(bytes(flat)) : ConstNumbers();
+                   const ConstBufferView in =
+                       flat.defined() ? ConstBufferView(bytes(flat)) : ConstBufferView();
                    TRY(named.run(calls::scatter(in, bytes(place.written), root)));
                    place.settle();
                    return ok();

@@ -9,9 +9,9 @@ namespace trainyard::sdk {
 
 using at::Tensor;
 using c10d::ReduceOp;
+using collectives::BufferView;
 using collectives::Group;
-using collectives::Numbers;
-using collectives::Reducing;
+using collectives::ReduceOptions;
 using collectives::Reduction;
 using collectives::Type;
 namespace calls = collectives::calls;
@@ -57,8 +57,8 @@ c10::optional<Type> type_of(at::ScalarType type) {
   }
 }
 
-Reducing reducing_of(const ReduceOp& op, const Tensor& tensor) {
-  Reducing reducing;
+ReduceOptions reducing_of(const ReduceOp& op, const Tensor& tensor) {
+  ReduceOptions reducing;
   switch (op.op_) {
     case ReduceOp::SUM:
       break;
@@ -103,14 +103,14 @@ std::string kind_of(const Tensors& tensors) {
          std::to_string(tensors[0].numel()) + "], ";
 }
 
-Numbers numbers(const Tensor& tensor) {
+BufferView numbers(const Tensor& tensor) {
   const auto type = type_of(tensor.scalar_type());
   TORCH_CHECK(type, "trainyard: cannot combine tensors of ", kind_of(tensor));
   const auto parts = at::isComplexType(tensor.scalar_type()) ? size_t{2} : size_t{1};
   return {tensor.data_ptr(), size_t(tensor.numel()) * parts, *type};
 }
 
-Numbers bytes(const Tensor& tensor) {
+BufferView bytes(const Tensor& tensor) {
   return {tensor.data_ptr(), size_t(tensor.numel()) * tensor.element_size(), Type::u8};
 }
 
@@ -217,12 +217,12 @@ Result<void> sum_sparse(const Named& named, Tensor tensor) {
 }
 
 Result<void> allreduce_now(const Named& named, const Tensor& tensor, const ReduceOp& op,
-                           const Reducing& reducing) {
+                           const ReduceOptions& reducing) {
   if (is_bitwise(op)) return combine_bits(named, tensor, op.op_);
   return named.run(calls::allreduce(numbers(tensor), reducing));
 }
 
-Reducing reducing_or_bits(const ReduceOp& op, const Tensor& tensor) {
+ReduceOptions reducing_or_bits(const ReduceOp& op, const Tensor& tensor) {
   if (!is_bitwise(op)) return reducing_of(op, tensor);
   TORCH_CHECK(at::isIntegralType(tensor.scalar_type(), true), "trainyard: bits of ", kind_of(tensor),
               " cannot be combined");

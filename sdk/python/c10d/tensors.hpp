@@ -33,9 +33,9 @@ std::string kind_of(const at::Tensor& tensor);
 // "3 Float[6], ": how many, of what the first is. Empty when there are none.
 std::string kind_of(const Tensors& tensors);
 // For adding: by type. A complex number is two of its parts, which sums and averages may take one by one.
-collectives::Numbers numbers(const at::Tensor& tensor);
+collectives::BufferView numbers(const at::Tensor& tensor);
 // For moving: bytes, whatever they mean.
-collectives::Numbers bytes(const at::Tensor& tensor);
+collectives::BufferView bytes(const at::Tensor& tensor);
 size_t bytes_of(const at::Tensor& tensor);
 std::vector<size_t> bytes_of(const Tensors& tensors);
 
@@ -69,12 +69,12 @@ void part(const at::Tensor& flat, const Tensors& tensors);
 
 bool is_bitwise(const c10d::ReduceOp& op);
 // How the tensor's numbers are combined; of bits, nothing but that they can be.
-collectives::Reducing reducing_or_bits(const c10d::ReduceOp& op, const at::Tensor& tensor);
+collectives::ReduceOptions reducing_or_bits(const c10d::ReduceOp& op, const at::Tensor& tensor);
 // Bits are combined here: everyone gets everyone's, so all compute the same.
 Result<void> combine_bits(const Named& named, const at::Tensor& tensor, c10d::ReduceOp::RedOpType op);
 // Of a sparse tensor, in place: everyone's rows, and those at one place added up, in the order of the ranks.
 Result<void> sum_sparse(const Named& named, at::Tensor tensor);
 Result<void> allreduce_now(const Named& named, const at::Tensor& tensor, const c10d::ReduceOp& op,
-                           const collectives::Reducing& reducing);
+                           const collectives::ReduceOptions& reducing);
 
 }  // namespace trainyard::sdk

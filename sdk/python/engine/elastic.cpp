@@ -5,8 +5,8 @@
 #include <string>
 #include <utility>
 
-#include "collectives/elastic/member.hpp"
-#include "collectives/elastic/service.hpp"
+#include "membership/member.hpp"
+#include "membership/service.hpp"
 #include "sdk/python/engine/said.hpp"
 
 namespace sdk = trainyard::sdk;
@@ -14,18 +14,18 @@ using namespace trainyard;
 using namespace trainyard::collectives;
 
 struct engine_service {
-  std::unique_ptr<elastic::Service> service;
-  std::optional<elastic::News> news;  // whose texts were given out
+  std::unique_ptr<membership::Service> service;
+  std::optional<membership::News> news;  // whose texts were given out
   std::string missing;
 };
 
 struct engine_member {
-  std::unique_ptr<elastic::Member> member;
+  std::unique_ptr<membership::Member> member;
 };
 
 engine_service* service_start(const char* host, int32_t port, const char* secret, int32_t ranks_min,
                               int32_t ranks_max, int64_t settle_ms, int32_t generations_max) {
-  auto service = elastic::Service::start(
+  auto service = membership::Service::start(
       {{host, uint16_t(port)}, secret, {ranks_min, ranks_max, Duration(settle_ms), generations_max}});
   if (!service) return sdk::say(service.error()), nullptr;
   return new engine_service{std::move(service).value(), {}, {}};
@@ -59,24 +59,24 @@ const char* service_missing(engine_service* service) {
 
 engine_member* member_connect(const char* host, int32_t port, const char* secret, const char* name,
                               const char* own_host, int32_t wanted_rank) {
-  elastic::MemberOptions options;
+  membership::MemberOptions options;
   options.service = {host, uint16_t(port)};
   options.secret = secret;
   options.name = name;
   options.host = own_host;
   options.wanted_rank = wanted_rank;
-  auto member = elastic::Member::connect(std::move(options));
+  auto member = membership::Member::connect(std::move(options));
   if (!member) return sdk::say(member.error()), nullptr;
   return new engine_member{std::move(member).value()};
 }
 
 void member_leave(engine_member* member) { delete member; }
 
-int32_t member_next(engine_member* member, const char* complaint, int64_t at_most_ms, engine_seat* seat) {
+int32_t member_next(engine_member* member, const char* complaint, int64_t at_most_ms, engine_seat* slot) {
   const auto place = member->member->next(complaint, Duration(at_most_ms));
   if (!place) return sdk::say(place.error());
-  const auto& ours = place->generation.seats[size_t(place->rank)];
-  *seat = {place->generation.number, place->rank, int32_t(place->generation.seats.size()), ours.local_rank,
+  const auto& ours = place->generation.slots[size_t(place->rank)];
+  *slot = {place->generation.number, place->rank, int32_t(place->generation.slots.size()), ours.local_rank,
            ours.local_ranks};
   return 0;
 }

@@ -14,7 +14,7 @@ extern "C" {
 #pragma GCC visibility push(default)
 
 typedef struct engine_service engine_service;
-/* host: where to listen, port 0 a free one. settle_ms and generations_max as in collectives/elastic/membership.hpp. */
+/* host: where to listen, port 0 a free one. settle_ms and generations_max as in membership/membership.hpp. */
 engine_service* service_start(const char* host, int32_t port, const char* secret, int32_t ranks_min, int32_t ranks_max, int64_t settle_ms, int32_t generations_max);
 void service_stop(engine_service* service);
 int32_t service_port(const engine_service* service);
@@ -33,7 +33,7 @@ typedef struct {
 engine_member* member_connect(const char* host, int32_t port, const char* secret, const char* name, const char* own_host, int32_t wanted_rank);
 void member_leave(engine_member* member);
 /* Waits until ranks are given out. -1: no more for us. */
-int32_t member_next(engine_member* member, const char* complaint, int64_t at_most_ms, engine_seat* seat);
+int32_t member_next(engine_member* member, const char* complaint, int64_t at_most_ms, engine_seat* slot);
 /* Bit 0: someone waits to be let in; bit 1: someone is to leave. */
 int32_t member_changed(engine_member* member);
 void member_done(engine_member* member);

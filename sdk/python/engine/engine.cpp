@@ -13,9 +13,9 @@
 #include <utility>
 #include <vector>
 
-#include "collectives/fusion/negotiator.hpp"
 #include "collectives/group.hpp"
 #include "collectives/transport/tcp/meeting.hpp"
+#include "gradients/fusion/negotiator.hpp"
 #include "sdk/python/engine/said.hpp"
 #include "sdk/python/engine/timeline.hpp"
 
@@ -31,10 +31,10 @@ constexpr size_t requests_max =
 
 // One request until it is forgotten.
 struct Pending {
-  fusion::Handle handle;
+  gradients::Handle handle;
   // Written by the negotiator's thread before the handle is done, read after it was waited for.
   std::shared_ptr<std::vector<std::byte>> kept;
-  std::optional<Result<fusion::Outcome>> outcome;
+  std::optional<Result<gradients::Outcome>> outcome;
 };
 
 std::string text(const char* value) { return value ? value : ""; }
@@ -42,7 +42,7 @@ std::string text(const char* value) { return value ? value : ""; }
 }  // namespace
 
 struct engine {
-  std::unique_ptr<fusion::Negotiator> negotiator;
+  std::unique_ptr<gradients::Negotiator> negotiator;
   std::vector<std::string> heard;
   std::vector<int> hosts;
   sdk::Timeline timeline;
@@ -96,7 +96,7 @@ Result<std::unique_ptr<engine>> join(const engine_options& options) {
   auto group = TRY(meet(options));
   made->heard = TRY(group->all_gather(text(options.said)));
   made->hosts = group->hosts();
-  fusion::Options wanted;
+  gradients::Options wanted;
   wanted.settings.fusion_bytes = options.fusion_bytes;
   wanted.settings.cycle_microseconds = options.cycle_us;
   wanted.cache_entries_max = options.cache_entries;
@@ -107,41 +107,41 @@ Result<std::unique_ptr<engine>> join(const engine_options& options) {
     const std::string line = report + "\n";
     (void)!::write(2, line.data(), line.size());
   };
-  wanted.on_event = [timeline = &made->timeline](const fusion::Event& event) { timeline->write(event); };
+  wanted.on_event = [timeline = &made->timeline](const gradients::Event& event) { timeline->write(event); };
   wanted.autotune = options.autotune != 0;
   if (const std::string path = text(options.autotune_log);
       wanted.autotune && !path.empty() && group->rank() == 0) {
     made->tries.open(path, std::ios::app);
     if (!made->tries) return from_errno("writing what autotuning tries to " + path);
-    wanted.on_tried = [tries = &made->tries](const fusion::Settings& tried, double bytes_per_second) {
+    wanted.on_tried = [tries = &made->tries](const gradients::Settings& tried, double bytes_per_second) {
       *tries << double(tried.cycle_microseconds) / 1000 << "," << tried.fusion_bytes << ","
              << bytes_per_second << std::endl;
     };
   }
-  made->negotiator = TRY(fusion::Negotiator::start(std::move(group), std::move(wanted)));
+  made->negotiator = TRY(gradients::Negotiator::start(std::move(group), std::move(wanted)));
   return made;
 }
 
 // The numbers that common/engine.py writes down.
-static_assert(int(fusion::Operation::allreduce) == 0 && int(fusion::Operation::adasum) == 1 &&
-              int(fusion::Operation::all_gather) == 2 && int(fusion::Operation::broadcast) == 3 &&
-              int(fusion::Operation::reduce_scatter) == 4 && int(fusion::Operation::all_to_all) == 5 &&
-              int(fusion::Operation::barrier) == 6);
+static_assert(int(gradients::Operation::allreduce) == 0 && int(gradients::Operation::adasum) == 1 &&
+              int(gradients::Operation::all_gather) == 2 && int(gradients::Operation::broadcast) == 3 &&
+              int(gradients::Operation::reduce_scatter) == 4 && int(gradients::Operation::all_to_all) == 5 &&
+              int(gradients::Operation::barrier) == 6);
 static_assert(int(Type::f64) == 0 && int(Type::bf16) == 3 && int(Type::i64) == 6 && int(Type::boolean) == 11);
 static_assert(int(Reduction::sum) == 0 && int(Reduction::average) == 1 && int(Reduction::minimum) == 2 &&
               int(Reduction::maximum) == 3 && int(Reduction::product) == 4);
 static_assert(int(Compression::Kind::int8) == 3 && int(Compression::Kind::low_rank) == 4);
 
 // What comes from Python may be from another version of it: numbers are looked at before they become enumerations.
-Result<fusion::Request> request_from(const engine_request& from) {
-  if (from.operation < 0 || from.operation >= fusion::operations_count || from.type < 0 ||
+Result<gradients::Request> request_from(const engine_request& from) {
+  if (from.operation < 0 || from.operation >= gradients::operations_count || from.type < 0 ||
       from.type >= types_count || from.reduction < 0 || from.reduction >= reductions_count)
     return invalid("no such operation, type or reduction");
-  fusion::Request request;
+  gradients::Request request;
   request.name = text(from.name);
-  request.operation = fusion::Operation(from.operation);
+  request.operation = gradients::Operation(from.operation);
   const auto type = Type(from.type);
-  request.input = ConstNumbers(from.input, size_t(from.input_count), type);
+  request.input = ConstBufferView(from.input, size_t(from.input_count), type);
   request.output = {from.output, size_t(from.output_count), type};
   request.shape.assign(from.shape, from.shape + from.dimensions);
   request.splits.assign(from.splits, from.splits + from.splits_count);
@@ -176,16 +176,16 @@ const char* engine_heard(const engine* engine, int32_t rank) {
 }
 
 int32_t engine_submit(engine* engine, const engine_request* requests, int32_t count, int64_t* handles) {
-  std::vector<fusion::Request> all;
+  std::vector<gradients::Request> all;
   std::vector<std::shared_ptr<std::vector<std::byte>>> kept;
   for (int32_t place = 0; place < count; ++place) {
     auto request = request_from(requests[place]);
     if (!request) return sdk::say(request.error());
     auto& memory = kept.emplace_back();
     if (!request->output.data && requests[place].output_count == 0 &&
-        request->operation != fusion::Operation::barrier) {
+        request->operation != gradients::Operation::barrier) {
       memory = std::make_shared<std::vector<std::byte>>();
-      request->allocate = [memory, type = request->input.type](size_t elements, const fusion::Outcome&) {
+      request->allocate = [memory, type = request->input.type](size_t elements, const gradients::Outcome&) {
         memory->resize(std::max<size_t>(1, elements * bytes_of(type)));  // null would mean: no memory
         return static_cast<void*>(memory->data());
       };

@@ -6,8 +6,8 @@
 namespace trainyard::sdk {
 namespace {
 
-using collectives::fusion::Event;
-using collectives::fusion::Phase;
+using gradients::Event;
+using gradients::Phase;
 
 std::string quoted(const std::string& text) {
   std::string result = "\"";

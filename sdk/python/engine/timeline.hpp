@@ -12,7 +12,7 @@
 #include <string>
 
 #include "base/result.hpp"
-#include "collectives/fusion/negotiator.hpp"
+#include "gradients/fusion/negotiator.hpp"
 
 namespace trainyard::sdk {
 
@@ -21,7 +21,7 @@ class Timeline {
   ~Timeline() { stop(); }
   Result<void> start(const std::string& path, bool mark_cycles);
   void stop();
-  void write(const collectives::fusion::Event& event);
+  void write(const gradients::Event& event);
 
   static constexpr uint64_t events_max = 20'000'000;  // two gigabytes of text
 

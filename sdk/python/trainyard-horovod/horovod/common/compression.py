@@ -35,7 +35,7 @@ class NoneCompressor(Compressor):
 
 class Remembering(NoneCompressor):
     """Made smaller by the engine itself, in float32 alone: what is lost is remembered by the
-    tensor's name and brought in the next step (collectives/compress/compressor.hpp)."""
+    tensor's name and brought in the next step (gradients/compress/compressor.hpp)."""
 
     def __init__(self, kind: int, rank: int = 0) -> None:
         self.kind, self.rank = kind, rank

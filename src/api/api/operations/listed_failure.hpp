@@ -1,0 +1,15 @@
+// Shortens the reason of a failure for lists. A principal who may list jobs may be denied to describe them, so text that may
+// come from the job is left out: its output, and the first word of its command, which the runtime quotes.
+//
+// Threads: pure function.
+#pragma once
+
+#include <string>
+
+namespace trainyard::api {
+
+// "AlgorithmError: KeyError: 'secret', exit code: 1" is "AlgorithmError, exit code: 1"; "The container cannot be started:
+// executable file `secret` not found" is "The container cannot be started". Other texts stay.
+std::string listed_failure(const std::string& reason);
+
+}  // namespace trainyard::api

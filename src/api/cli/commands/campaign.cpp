@@ -1,0 +1,188 @@
+// `trainyard campaign`: runs, follows and shows campaigns, and reads the catalogue that they are made from.
+#include <algorithm>
+#include <filesystem>
+#include <map>
+
+#include "base/text.hpp"
+#include "cli/campaign_view.hpp"
+#include "cli/commands.hpp"
+#include "cli/request_file.hpp"
+#include "os/files.hpp"
+
+namespace trainyard::cli {
+namespace {
+
+using client::Service;
+
+constexpr size_t kFileBytesMax = 1 << 20;
+constexpr Duration kLookInterval = 500ms;
+
+Result<Json> ask(World& world, const std::string& operation, const Json& question) {
+  return world.client.call(Service::trainyard, operation, question);
+}
+
+// The file as the server reads it: its job's short form is written out.
+Result<Json> read_campaign(World& world, const Arguments& arguments, const std::string& path) {
+  const std::string text = TRY(os::read_file(path, kFileBytesMax).in("reading the campaign"));
+  const std::string file = std::filesystem::path(path).filename().string();
+  Json campaign = trim(text).starts_with('{') ? TRY(parse_json(text)) : TRY(json_of_toml(text, file));
+  if (!campaign.is_object()) return invalid("the file must hold one campaign");
+  if (const auto name = arguments.value("--name"); !name.empty()) campaign["name"] = name;
+  if (!campaign.contains("name")) campaign["name"] = std::filesystem::path(path).stem().string();
+  if (const auto job = campaign.find("training_job"); job != campaign.end()) {
+    auto submission =
+        TRY(read_submission(dump(*job), {file, "{job.region}", world.clock.now()}, "row").in("training_job"));
+    if (!submission.uploads.empty())
+      return invalid("training_job: " + submission.uploads.front().path +
+                     " lies on this machine: a campaign's channels are s3:// URIs");
+    submission.request.erase("TrainingJobName");
+    *job = std::move(submission.request);
+  }
+  return campaign;
+}
+
+int exit_code_of_campaign(const std::string& status) {
+  return status == "Completed" ? 0 : status == "Stopped" ? kExitJobStopped : kExitJobFailed;
+}
+
+Result<int> finish(World& world, const std::string& name) {
+  const Json campaign = TRY(ask(world, "DescribeCampaign", {{"CampaignName", name}}));
+  const std::string status = campaign.value("Status", "");
+  TRY(world.terminal.write(results_page(world.looks, campaign, world.clock.now())));
+  TRY(world.terminal.write(name + " " + status + "\n"));
+  return exit_code_of_campaign(status);
+}
+
+// Draws its regions until it is over. Lines that cannot be drawn again are written once for each change.
+Result<int> follow(World& world, const std::string& name) {
+  world.terminal.watch_interrupts();
+  std::map<std::string, std::string> said;
+  size_t lines = 0;
+  const auto erase = [&] {
+    return lines == 0 ? std::string() : "\033[" + std::to_string(lines) + "A\r\033[J";
+  };
+  for (;;) {
+    if (const auto shape = world.terminal.shape(); shape.columns > 0) world.looks.columns = shape.columns;
+    const Json campaign =
+        TRY(ask(world, "DescribeCampaign", {{"CampaignName", name}, {"WithoutRows", true}}));
+    const std::string status = campaign.value("Status", "");
+    const bool over = status != "InProgress" && status != "Stopping";
+    if (world.looks.live) {
+      const std::string page = over ? "" : regions_page(world.looks, campaign, world.clock.now());
+      TRY(world.terminal.write(erase() + page));
+      lines = size_t(std::count(page.begin(), page.end(), '\n'));
+    } else {
+      for (const Json& region : campaign.value("Regions", Json::array())) {
+        const std::string line = region_line(world.looks, region);
+        if (std::exchange(said[region.value("Region", "")], line) != line) TRY(world.terminal.write(line));
+      }
+    }
+    if (over) return finish(world, name);
+    if (world.terminal.wait(kLookInterval, false, -1).interrupted) {
+      world.terminal.write_error("trainyard: " + name + " goes on; `trainyard campaign follow " + name +
+                                 "` follows it again, `trainyard campaign stop " + name + "` ends it\n");
+      return kExitInterrupted;
+    }
+  }
+}
+
+Result<int> run_file(World& world, const Arguments& arguments, const std::string& path) {
+  const Json definition = TRY(read_campaign(world, arguments, path).in(path));
+  const bool dry_run = arguments.has("--dry-run");
+  Json question{{"Definition", dump(definition)}};
+  if (dry_run) question["DryRun"] = true;
+  const Json campaign = TRY(ask(world, "CreateCampaign", question));
+  if (arguments.has("--json")) {
+    TRY(world.terminal.write(dump(campaign, 2) + "\n"));
+    return 0;
+  }
+  if (dry_run) {
+    TRY(world.terminal.write(plan_page(world.looks, campaign)));
+    return 0;
+  }
+  const std::string name = campaign.value("CampaignName", "");
+  if (arguments.has("--detach") || campaign.value("Standing", false)) {
+    TRY(world.terminal.write(name + "\n"));
+    world.terminal.write_error("trainyard: submitted; `trainyard campaign follow " + name + "` follows it\n");
+    return 0;
+  }
+  return follow(world, name);
+}
+
+Result<std::string> statement_of(const std::string& operand) {
+  if (!operand.starts_with('@')) return operand;
+  return os::read_file(operand.substr(1), kFileBytesMax).in("reading the statement");
+}
+
+using Action = Result<int> (*)(World&, const Arguments&, const std::string& operand);
+
+Result<int> list(World& world, const Arguments& arguments, const std::string&) {
+  const Json answer = TRY(ask(world, "ListCampaigns", Json::object()));
+  TRY(world.terminal.write(arguments.has("--json")
+                               ? dump(answer, 2) + "\n"
+                               : campaigns_table(world.looks, answer, world.clock.now())));
+  return 0;
+}
+
+Result<int> show(World& world, const Arguments& arguments, const std::string& name) {
+  const Json answer = TRY(ask(world, "DescribeCampaign", {{"CampaignName", name}}));
+  if (arguments.has("--json")) {
+    TRY(world.terminal.write(dump(answer, 2) + "\n"));
+    return 0;
+  }
+  TRY(world.terminal.write(regions_page(world.looks, answer, world.clock.now()) + "\n" +
+                           results_page(world.looks, answer, world.clock.now())));
+  return 0;
+}
+
+Result<int> follow_again(World& world, const Arguments&, const std::string& name) {
+  return follow(world, name);
+}
+
+Result<int> stop(World& world, const Arguments&, const std::string& name) {
+  TRY(ask(world, "StopCampaign", {{"CampaignName", name}}));
+  TRY(world.terminal.write(name + " is stopping\n"));
+  return 0;
+}
+
+Result<int> query(World& world, const Arguments& arguments, const std::string& operand) {
+  const std::string statement = TRY(statement_of(operand));
+  const Json answer = TRY(ask(world, "QueryCatalogue", {{"Statement", statement}}));
+  TRY(world.terminal.write(arguments.has("--json") ? dump(answer, 2) + "\n"
+                                                   : answer_table(world.looks, answer)));
+  return 0;
+}
+
+Result<int> change(World& world, const Arguments&, const std::string& operand) {
+  const std::string statement = TRY(statement_of(operand));
+  const Json answer = TRY(ask(world, "ChangeCatalogue", {{"Statement", statement}}));
+  TRY(world.terminal.write(std::to_string(answer.value("RowsChanged", int64_t(0))) + " rows changed\n"));
+  return 0;
+}
+
+struct Named {
+  const char* name;
+  const char* operand;  // nullptr: none
+  Action run;
+};
+constexpr Named kActions[] = {{"run", "FILE", run_file}, {"list", nullptr, list},
+                              {"show", "NAME", show},    {"follow", "NAME", follow_again},
+                              {"stop", "NAME", stop},    {"query", "SQL", query},
+                              {"change", "SQL", change}};
+
+}  // namespace
+
+Result<int> campaign_command(World& world, const Arguments& arguments) {
+  const std::string& name = arguments.operands[0];
+  const std::string operand = arguments.operands.size() > 1 ? arguments.operands[1] : "";
+  for (const Named& action : kActions) {
+    if (name != action.name) continue;
+    if (action.operand && operand.empty())
+      return invalid("`trainyard campaign " + name + "` needs " + action.operand);
+    return action.run(world, arguments, operand);
+  }
+  return invalid("`trainyard campaign " + name +
+                 "` is not known: run, list, show, follow, stop, query, change");
+}
+
+}  // namespace trainyard::cli

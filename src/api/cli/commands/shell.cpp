@@ -1,0 +1,58 @@
+// `trainyard shell`: into a running host.
+#include "cli/commands.hpp"
+#include "cli/shell_session.hpp"
+
+namespace trainyard::cli {
+namespace {
+
+constexpr Duration kLookInterval = 1s;
+
+}  // namespace
+
+Result<int> shell_command(World& world, const Arguments& arguments) {
+  client::ShellRequest request;
+  request.job = arguments.operands[0];
+  request.host = TRY(host_index(arguments.operands[1]));
+  request.command.assign(arguments.operands.begin() + 2, arguments.operands.end());
+  const auto shape = world.terminal.shape();
+  request.terminal = shape.input && shape.output && !arguments.has("--no-terminal");
+  request.terminal_name = world.terminal_name.empty() ? "dumb" : world.terminal_name;
+  if (shape.columns > 0 && shape.rows > 0)
+    request.columns = uint32_t(shape.columns), request.rows = uint32_t(shape.rows);
+  const auto connection = TRY(world.client.open_shell(request));
+
+  world.terminal.watch_interrupts();  // of which only sizes are left where the terminal is raw
+  std::unique_ptr<os::RawTerminal> raw;
+  if (request.terminal) raw = TRY(world.terminal.raw());
+  ShellSession session(request.terminal);
+  while (!session.ended() && !session.left()) {
+    for (;;) {
+      auto bytes = connection->read();
+      if (!bytes && !session.ended()) return std::move(bytes).error();
+      if (!bytes || bytes->empty()) break;
+      TRY(world.terminal.write(TRY(session.receive(*bytes))));
+    }
+    if (session.ended()) break;
+    if (const auto out = session.send(); !out.empty()) TRY(connection->write(out));
+    const auto event = world.terminal.wait(kLookInterval, session.has_room(), connection->descriptor());
+    if (event.interrupted) return kExitInterrupted;
+    if (event.resized) {
+      const auto now = world.terminal.shape();
+      session.resize(uint32_t(now.columns), uint32_t(now.rows));
+    }
+    session.type(event.input);
+    if (event.input_ended) session.input_ends();
+  }
+  raw.reset();
+  if (session.left()) {
+    world.terminal.write_error("\ntrainyard: left the shell\n");
+    return 0;
+  }
+  if (!session.ended()->reason.empty()) {
+    if (session.ended()->exit_code < 0) return conflict(session.ended()->reason);
+    world.terminal.write_error("trainyard: " + session.ended()->reason + "\n");
+  }
+  return session.ended()->exit_code & 0xFF;
+}
+
+}  // namespace trainyard::cli

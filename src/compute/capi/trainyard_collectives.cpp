@@ -1,0 +1,171 @@
+#include "capi/trainyard_collectives.h"
+
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+
+#include "capi/inside.hpp"
+#include "collectives/group.hpp"
+#include "collectives/plan/plan.hpp"
+#include "collectives/select.hpp"
+
+using namespace trainyard;
+using namespace trainyard::capi;
+using trainyard::capi::say;
+
+struct trainyard_handle {
+  collectives::Handle handle;
+};
+
+namespace {
+
+static_assert(int(collectives::Type::boolean) == TRAINYARD_BOOL &&
+              int(collectives::Type::i64) == TRAINYARD_I64);
+static_assert(int(collectives::Reduction::bits_xor) == TRAINYARD_BITS_XOR);
+static_assert(int(collectives::Reduction::product) == TRAINYARD_PRODUCT &&
+              int(collectives::Reduction::average) == TRAINYARD_AVERAGE);
+static_assert(int(collectives::plan::Operation::barrier) == TRAINYARD_BARRIER);
+static_assert(int(collectives::plan::Operation::all_gather) == TRAINYARD_ALL_GATHER);
+static_assert(int(Kind::internal) + 1 == TRAINYARD_INTERNAL && int(Kind::invalid) + 1 == TRAINYARD_INVALID);
+
+Result<collectives::Call> call_from(const trainyard_group* group, const trainyard_call* from) {
+  if (!group || !from || from->size != sizeof *from)
+    return invalid("the call is not of this library's version");
+  if (from->operation < 0 || from->operation > TRAINYARD_BARRIER)
+    return invalid("there is no such operation");
+  if (from->type < 0 || from->type > TRAINYARD_BOOL) return invalid("there is no such type");
+  if (from->reduction < 0 || from->reduction > TRAINYARD_BITS_XOR)
+    return invalid("there is no such reduction");
+  const auto type = collectives::Type(from->type);
+  const auto ranks = size_t(group->group->size());
+  collectives::Call call{collectives::plan::Operation(from->operation),
+                         collectives::ConstBufferView(from->input, from->input_count, type),
+                         collectives::BufferView{from->output, from->output_count, type},
+                         {collectives::Reduction(from->reduction), from->prescale == 0 ? 1 : from->prescale,
+                          from->name ? from->name : ""},
+                         from->root,
+                         {},
+                         {}};
+  if (call.operation == collectives::plan::Operation::broadcast)
+    call.input = collectives::ConstBufferView(call.output);
+  if (from->counts) call.counts.assign(from->counts, from->counts + ranks);
+  if (from->received_counts)
+    call.received_counts.assign(from->received_counts, from->received_counts + ranks);
+  return call;
+}
+
+char* text_for_c(const std::string& text) {
+  auto* copy = static_cast<char*>(std::malloc(text.size() + 1));
+  if (copy) std::memcpy(copy, text.c_str(), text.size() + 1);
+  return copy;
+}
+
+}  // namespace
+
+extern "C" {
+
+int trainyard_collectives_abi(void) { return TRAINYARD_COLLECTIVES_ABI; }
+
+trainyard_kind trainyard_group_join(const trainyard_join* given, trainyard_group** group, char* why) {
+  // Programs that were compiled before the struct grew give less of it.
+  if (!given || !group || given->size < offsetof(trainyard_join, encrypt) || given->size > sizeof *given)
+    return say(invalid("the options are not of this library's version"), why);
+  trainyard_join all{};
+  std::memcpy(&all, given, given->size);
+  const trainyard_join* const join = &all;
+  collectives::TcpOptions options;
+  for (int rank = 0; rank < join->ranks; ++rank)
+    options.endpoints.push_back({join->hosts[rank], join->ports[rank]});
+  options.rank = join->rank;
+  if (join->secret) options.shared_value = join->secret;
+  if (join->join_deadline_ms > 0) options.join_deadline = Duration(join->join_deadline_ms);
+  if (join->silence_max_ms > 0) options.silence_max = Duration(join->silence_max_ms);
+  options.group.deterministic = join->deterministic != 0;
+  options.group.timeline = join->timeline != 0;
+  if (join->plans) options.group.plans = join->plans;
+  options.encrypt = join->encrypt != 0;
+  if (join->sockets_per_peer != 0) options.sockets_per_peer = join->sockets_per_peer;
+  auto joined = collectives::join_over_tcp(std::move(options));
+  if (!joined) return say(joined.error(), why);
+  *group = new trainyard_group{*std::move(joined)};
+  return TRAINYARD_OK;
+}
+
+void trainyard_group_free(trainyard_group* group) { delete group; }
+int trainyard_group_rank(const trainyard_group* group) { return group->group->rank(); }
+int trainyard_group_size(const trainyard_group* group) { return group->group->size(); }
+
+trainyard_kind trainyard_group_run(trainyard_group* group, const trainyard_call* call, char* why) {
+  auto made = call_from(group, call);
+  if (!made) return say(made.error(), why);
+  return say(group->group->run(*made), why);
+}
+
+trainyard_kind trainyard_group_start(trainyard_group* group, const trainyard_call* call,
+                                     trainyard_handle** handle, char* why) {
+  auto made = call_from(group, call);
+  if (!made) return say(made.error(), why);
+  *handle = new trainyard_handle{group->group->start(*std::move(made))};
+  return TRAINYARD_OK;
+}
+
+int trainyard_handle_done(const trainyard_handle* handle) { return handle->handle.done() ? 1 : 0; }
+
+trainyard_kind trainyard_handle_wait(trainyard_handle* handle, char* why) {
+  const auto kind = say(handle->handle.wait(), why);
+  delete handle;
+  return kind;
+}
+
+trainyard_kind trainyard_group_send(trainyard_group* group, int peer, const void* bytes, size_t count,
+                                    char* why) {
+  return say(group->group->send(peer, collectives::ConstBufferView(bytes, count, collectives::Type::u8)),
+             why);
+}
+
+trainyard_kind trainyard_group_receive(trainyard_group* group, int peer, void* bytes, size_t count,
+                                       char* why) {
+  return say(group->group->receive(peer, collectives::BufferView{bytes, count, collectives::Type::u8}), why);
+}
+
+trainyard_kind trainyard_group_start_send(trainyard_group* group, int peer, const void* bytes, size_t count,
+                                          trainyard_handle** handle, char*) {
+  *handle = new trainyard_handle{
+      group->group->start_send(peer, collectives::ConstBufferView(bytes, count, collectives::Type::u8))};
+  return TRAINYARD_OK;
+}
+
+trainyard_kind trainyard_group_start_receive(trainyard_group* group, int peer, void* bytes, size_t count,
+                                             trainyard_handle** handle, char*) {
+  *handle = new trainyard_handle{
+      group->group->start_receive(peer, collectives::BufferView{bytes, count, collectives::Type::u8})};
+  return TRAINYARD_OK;
+}
+
+trainyard_kind trainyard_group_split(trainyard_group* group, int color, trainyard_group** part, char* why) {
+  auto split = group->group->split(color);
+  if (!split) return say(split.error(), why);
+  *part = *split ? new trainyard_group{*std::move(split)} : nullptr;
+  return TRAINYARD_OK;
+}
+
+trainyard_kind trainyard_group_allocate(trainyard_group* group, size_t bytes, void** memory, char* why) {
+  const auto allocated = group->group->allocate(bytes);
+  if (!allocated) return say(allocated.error(), why);
+  *memory = allocated->data();
+  return TRAINYARD_OK;
+}
+
+void trainyard_group_free_memory(trainyard_group* group, void* memory) {
+  group->group->free({static_cast<std::byte*>(memory), 1});
+}
+
+char* trainyard_group_table(const trainyard_group* group) { return text_for_c(group->group->table().text()); }
+char* trainyard_group_timeline(const trainyard_group* group) { return text_for_c(group->group->timeline()); }
+char* trainyard_group_under_way(const trainyard_group* group) {
+  return text_for_c(group->group->under_way());
+}
+void trainyard_text_free(char* text) { std::free(text); }
+
+}  // extern "C"

@@ -1,0 +1,75 @@
+// A parameter server, in C: what parameter_server/parameters.hpp says.
+//
+//   trainyard_table tables[] = {{.size = sizeof(trainyard_table), .name = "embedding", .rows = 1000000, .width = 64,
+//                                .rule = TRAINYARD_ADAGRAD, .learning_rate = 0.05f}};
+//   trainyard_service service = {.size = sizeof service, .tables = tables, .tables_count = 1, .servers = servers,
+//                                .servers_count = 1, .consistency = TRAINYARD_BOUNDED, .staleness = 2};
+//   if (I am one of servers) return trainyard_serve(group, &service, why);       // until all workers have left
+//   trainyard_worker_join(group, &service, &worker, why);
+//   trainyard_worker_pull(worker, 0, rows, rows_count, values, rows_count * 64, why);
+//   trainyard_worker_push(worker, 0, rows, rows_count, gradient, rows_count * 64, why);
+//   trainyard_worker_end_round(worker, why);
+//   trainyard_worker_leave(worker, why);
+//   trainyard_worker_free(worker);
+//
+// Library, errors: as trainyard_collectives.h. Threads: confined to one each. Units: counts are elements.
+#pragma once
+
+#include "capi/trainyard_collectives.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct trainyard_worker trainyard_worker;
+
+typedef enum { TRAINYARD_RULE_SUM = 0, TRAINYARD_SGD, TRAINYARD_MOMENTUM, TRAINYARD_ADAGRAD } trainyard_rule;
+
+typedef enum { TRAINYARD_SYNCHRONOUS = 0, TRAINYARD_BOUNDED, TRAINYARD_ASYNCHRONOUS } trainyard_consistency;
+
+typedef struct {
+  size_t size;  // sizeof this struct
+  const char* name;
+  uint64_t rows;
+  uint32_t width;  // numbers of a row
+  trainyard_rule rule;
+  float learning_rate;
+  float momentum;
+} trainyard_table;
+
+typedef struct {
+  size_t size;  // sizeof this struct
+  const trainyard_table* tables;
+  size_t tables_count;
+  const int* servers;  // ranks of the group
+  size_t servers_count;
+  trainyard_consistency consistency;
+  uint64_t staleness;  // rounds; of TRAINYARD_BOUNDED
+} trainyard_service;
+
+// All ranks of the group call one of the two, with equal services.
+TRAINYARD_PUBLIC trainyard_kind trainyard_serve(trainyard_group* group, const trainyard_service* service,
+                                                char* why);
+TRAINYARD_PUBLIC trainyard_kind trainyard_worker_join(trainyard_group* group,
+                                                      const trainyard_service* service,
+                                                      trainyard_worker** worker, char* why);
+// Free it before the group.
+TRAINYARD_PUBLIC void trainyard_worker_free(trainyard_worker* worker);
+
+// `count` is of values: all of the table, row after row.
+TRAINYARD_PUBLIC trainyard_kind trainyard_worker_assign(trainyard_worker* worker, uint32_t table,
+                                                        const float* values, size_t count, char* why);
+// `rows` null: all of the table; else those, row after row.
+TRAINYARD_PUBLIC trainyard_kind trainyard_worker_push(trainyard_worker* worker, uint32_t table,
+                                                      const uint64_t* rows, size_t rows_count,
+                                                      const float* gradient, size_t count, char* why);
+TRAINYARD_PUBLIC trainyard_kind trainyard_worker_pull(trainyard_worker* worker, uint32_t table,
+                                                      const uint64_t* rows, size_t rows_count, float* values,
+                                                      size_t count, char* why);
+// Waits as the service's consistency says.
+TRAINYARD_PUBLIC trainyard_kind trainyard_worker_end_round(trainyard_worker* worker, char* why);
+TRAINYARD_PUBLIC trainyard_kind trainyard_worker_leave(trainyard_worker* worker, char* why);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,77 @@
+#include "capi/trainyard_regions.h"
+
+#include <memory>
+#include <span>
+#include <string>
+
+#include "capi/inside.hpp"
+#include "local_sgd/regions.hpp"
+
+using namespace trainyard;
+using capi::say;
+using local_sgd::RegionOptions;
+using local_sgd::Regions;
+
+struct trainyard_regions {
+  std::unique_ptr<Regions> regions;
+};
+
+namespace {
+
+Result<RegionOptions> options_from(const trainyard_regions_join* join) {
+  if (!join || join->size != sizeof *join) return invalid("the options are not of this library's version");
+  RegionOptions options;
+  for (int region = 0; region < join->regions; ++region)
+    options.leaders.push_back({join->hosts[region], join->ports[region]});
+  options.region = join->region;
+  if (join->secret) options.shared_value = join->secret;
+  options.outer = {join->learning_rate, join->momentum};
+  if (join->coding) options.coding = TRY(local_sgd::parse_coding(join->coding));
+  if (join->charter) options.charter = join->charter;
+  options.regions_min = join->regions_min;
+  options.encrypt = join->encrypt != 0;
+  if (join->join_deadline_ms > 0) options.join_deadline = Duration(join->join_deadline_ms);
+  if (join->round_timeout_ms > 0) options.round_timeout = Duration(join->round_timeout_ms);
+  return options;
+}
+
+}  // namespace
+
+extern "C" {
+
+trainyard_kind trainyard_regions_open(const trainyard_regions_join* join, float* parameters, size_t count,
+                                      trainyard_regions** regions, char* why) {
+  auto options = options_from(join);
+  if (!options) return say(options.error(), why);
+  if (!parameters || !regions) return say(invalid("no parameters, or no place for the regions"), why);
+  auto joined = Regions::join(*std::move(options), std::span(parameters, count));
+  if (!joined) return say(joined.error(), why);
+  *regions = new trainyard_regions{*std::move(joined)};
+  return TRAINYARD_OK;
+}
+
+void trainyard_regions_free(trainyard_regions* regions) { delete regions; }
+
+trainyard_kind trainyard_regions_average(trainyard_regions* regions, float* parameters, size_t count,
+                                         double weight, trainyard_round* round, char* why) {
+  const auto averaged = regions->regions->average(std::span(parameters, count), weight);
+  if (!averaged) return say(averaged.error(), why);
+  if (round) *round = {averaged->number, averaged->regions, averaged->adopted ? 1 : 0};
+  return TRAINYARD_OK;
+}
+
+trainyard_kind trainyard_regions_finish(trainyard_regions* regions, char* why) {
+  return say(regions->regions->finish(), why);
+}
+
+uint64_t trainyard_regions_round(const trainyard_regions* regions) { return regions->regions->round(); }
+const char* trainyard_regions_charter(const trainyard_regions* regions) {
+  return regions->regions->charter().c_str();
+}
+void trainyard_regions_traffic(const trainyard_regions* regions, uint64_t* sent, uint64_t* received) {
+  const auto traffic = regions->regions->traffic();
+  if (sent) *sent = traffic.sent;
+  if (received) *received = traffic.received;
+}
+
+}  // extern "C"

@@ -1,0 +1,298 @@
+#include "collectives/device/device_group.hpp"
+
+#include <chrono>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "collectives/execute.hpp"
+#include "collectives/plan/plan.hpp"
+
+namespace trainyard::collectives {
+namespace {
+
+using plan::Operation;
+using SteadyClock = std::chrono::steady_clock;
+
+// A kernel of NCCL takes some ten microseconds at least: so often the stream is asked before we sleep between.
+constexpr int asks_without_sleep = 1000;
+constexpr auto sleep_between_asks = std::chrono::microseconds(50);
+
+// ncclDataType_t, for moving and for reducing; -1 where there is none.
+int data_type(Type type) {
+  switch (type) {
+    case Type::i8:
+      return 0;
+    case Type::u8:
+    case Type::boolean:
+      return 1;
+    case Type::i32:
+      return 2;
+    case Type::i64:
+      return 4;
+    case Type::f16:
+      return 6;
+    case Type::f32:
+      return 7;
+    case Type::f64:
+      return 8;
+    case Type::bf16:
+      return 9;
+    case Type::f8e4m3:
+      return 10;
+    case Type::f8e5m2:
+      return 11;
+    case Type::i16:
+      break;
+  }
+  return -1;
+}
+
+// ncclRedOp_t; -1 where there is none.
+int reduction_of(Type type, Reduction reduction) {
+  constexpr int sum = 0, product = 1, maximum = 2, minimum = 3, average = 4;
+  const bool boolean = type == Type::boolean;  // a byte of 0 or 1
+  switch (reduction) {
+    case Reduction::sum:
+      return boolean ? maximum : sum;
+    case Reduction::product:
+      return boolean ? minimum : product;
+    case Reduction::maximum:
+      return maximum;
+    case Reduction::minimum:
+      return minimum;
+    case Reduction::average:
+      return is_integer(type) ? -1 : average;
+    default:
+      return -1;
+  }
+}
+
+bool combines(Operation operation) {
+  return operation == Operation::allreduce || operation == Operation::reduce_scatter ||
+         operation == Operation::reduce;
+}
+
+std::string in_words(const Call& call) {
+  std::string words(to_string(call.operation));
+  if (!call.reducing.name.empty()) words += " of " + call.reducing.name;
+  return words;
+}
+
+// Where each rank's block lies, in bytes.
+struct Bytes {
+  size_t begin = 0;
+  size_t size = 0;
+};
+std::vector<Bytes> lay_out(const std::vector<size_t>& counts, size_t elements, size_t element_bytes,
+                           int ranks) {
+  std::vector<Bytes> blocks;
+  size_t begin = 0;
+  for (int rank = 0; rank < ranks; ++rank) {
+    const size_t size =
+        (counts.empty() ? plan::piece(elements, rank, ranks).size() : counts[size_t(rank)]) * element_bytes;
+    blocks.push_back({begin, size});
+    begin += size;
+  }
+  return blocks;
+}
+
+const std::byte* at(const ConstBufferView& numbers, const Bytes& block) {
+  return static_cast<const std::byte*>(numbers.data) + block.begin;
+}
+std::byte* at(const BufferView& numbers, const Bytes& block) {
+  return static_cast<std::byte*>(numbers.data) + block.begin;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<DeviceGroup>> DeviceGroup::make(Group& group, DeviceOptions options) {
+  // Nobody waits in NCCL for one that has none: first all say whether they could load it.
+  const auto loaded = nccl::load(options.nccl, options.cuda);
+  const auto said = TRY(group.all_gather(loaded ? "" : loaded.error().message).in("meeting over NCCL"));
+  for (size_t rank = 0; rank < said.size(); ++rank) {
+    if (!said[rank].empty()) return unavailable("rank " + std::to_string(rank) + ": " + said[rank]);
+  }
+  std::unique_ptr<DeviceGroup> device(new DeviceGroup(group, std::move(options), *loaded));
+  nccl::Id id{};
+  Result<void> made = ok();
+  if (group.rank() == 0)
+    made = device->good(device->nccl_.ncclGetUniqueId(&id), "asking NCCL for an identity");
+  // An identity that could not be made is sent too, as it is: all zeros is none.
+  TRY(group.broadcast(std::as_writable_bytes(std::span(id.bytes)), 0).in("meeting over NCCL"));
+  TRY(made);
+  bool none = true;
+  for (const char byte : id.bytes) none = none && byte == 0;
+  if (none) return unavailable("rank 0 could not begin to meet over NCCL");
+  TRY(device->good(device->nccl_.ncclCommInitRank(&device->communicator_, group.size(), id, group.rank()),
+                   "meeting over NCCL"));
+  return device;
+}
+
+DeviceGroup::DeviceGroup(Group& group, DeviceOptions options, const nccl::Functions& nccl)
+    : group_(group), options_(std::move(options)), nccl_(nccl) {}
+
+DeviceGroup::~DeviceGroup() {
+  if (communicator_ != nullptr) (void)nccl_.ncclCommDestroy(communicator_);
+}
+
+Result<void> DeviceGroup::good(int answer, const char* doing) const {
+  if (answer == nccl::success || answer == nccl::in_progress) return ok();
+  return unavailable(std::string(doing) + ": NCCL: " + nccl_.ncclGetErrorString(answer));
+}
+
+Result<void> DeviceGroup::run(const Call& call, nccl::Stream stream) {
+  if (failure_) return *failure_;
+  TRY(check(call, size_t(group_.rank()), size_t(group_.size())).in(in_words(call)));
+  if (combines(call.operation)) {
+    const Type type = call.input.type;
+    int version = 0;
+    TRY(good(nccl_.ncclGetVersion(&version), "asking NCCL for its version"));
+    const bool f8 = type == Type::f8e4m3 || type == Type::f8e5m2;
+    if (data_type(type) < 0 || reduction_of(type, call.reducing.reduction) < 0 ||
+        (f8 && version < nccl::version_with_f8)) {
+      return invalid(in_words(call) + ": NCCL " + std::to_string(version) + " has no " +
+                     std::string(to_string(call.reducing.reduction)) + " of " + std::string(to_string(type)));
+    }
+    if (call.reducing.prescale != 1)
+      return invalid(in_words(call) + ": values on a GPU are scaled there, before the call");
+  }
+  auto result = enqueue(call, stream);
+  if (result) result = wait(stream);
+  if (result && call.operation == Operation::barrier) return group_.barrier();  // everyone's stream is empty
+  if (result) return ok();
+  return fail(std::move(result).error().in(in_words(call)));
+}
+
+Result<void> DeviceGroup::enqueue(const Call& call, nccl::Stream stream) {
+  const int type = data_type(call.input.type);
+  const int reduction = reduction_of(call.input.type, call.reducing.reduction);
+  switch (call.operation) {
+    case Operation::allreduce:
+      return good(nccl_.ncclAllReduce(call.input.data, call.output.data, call.input.count, type, reduction,
+                                      communicator_, stream),
+                  "ncclAllReduce");
+    case Operation::reduce:
+      return good(nccl_.ncclReduce(call.input.data, call.output.data, call.input.count, type, reduction,
+                                   call.root, communicator_, stream),
+                  "ncclReduce");
+    case Operation::broadcast:
+      return good(nccl_.ncclBroadcast(call.output.data, call.output.data,
+                                      call.output.count * bytes_of(call.output.type), data_type(Type::u8),
+                                      call.root, communicator_, stream),
+                  "ncclBroadcast");
+    case Operation::barrier:
+      return ok();
+    case Operation::reduce_scatter:
+    case Operation::all_gather:
+    case Operation::gather:
+    case Operation::scatter:
+    case Operation::all_to_all:
+      break;
+  }
+  // What NCCL is told in between becomes one operation.
+  TRY(good(nccl_.ncclGroupStart(), "ncclGroupStart"));
+  auto result = exchange(call, stream);
+  auto ended = good(nccl_.ncclGroupEnd(), "ncclGroupEnd");
+  return result ? ended : result;
+}
+
+Result<void> DeviceGroup::exchange(const Call& call, nccl::Stream stream) {
+  const int ranks = group_.size();
+  const int rank = group_.rank();
+  const bool is_root = rank == call.root;
+  const int bytes = data_type(Type::u8);
+  const size_t element_bytes = bytes_of(call.input.data ? call.input.type : call.output.type);
+  const auto blocks_of = [&](size_t elements) {
+    return lay_out(call.counts, elements, element_bytes, ranks);
+  };
+  const auto send = [&](const void* from, size_t size, int peer) -> Result<void> {
+    return size == 0 ? ok()
+                     : good(nccl_.ncclSend(from, size, bytes, peer, communicator_, stream), "ncclSend");
+  };
+  const auto receive = [&](void* into, size_t size, int peer) -> Result<void> {
+    return size == 0 ? ok()
+                     : good(nccl_.ncclRecv(into, size, bytes, peer, communicator_, stream), "ncclRecv");
+  };
+  const size_t mine = call.input.count * element_bytes;
+  switch (call.operation) {
+    case Operation::reduce_scatter: {
+      const auto blocks = blocks_of(call.input.count);
+      for (int peer = 0; peer < ranks; ++peer) {
+        const Bytes& block = blocks[size_t(peer)];
+        if (block.size == 0) continue;
+        TRY(good(nccl_.ncclReduce(at(call.input, block), call.output.data, block.size / element_bytes,
+                                  data_type(call.input.type),
+                                  reduction_of(call.input.type, call.reducing.reduction), peer, communicator_,
+                                  stream),
+                 "ncclReduce"));
+      }
+      return ok();
+    }
+    case Operation::all_gather: {
+      const auto blocks = blocks_of(call.output.count);
+      for (int peer = 0; peer < ranks; ++peer) {
+        const Bytes& block = blocks[size_t(peer)];
+        if (block.size == 0) continue;
+        std::byte* const place = at(call.output, block);
+        TRY(good(nccl_.ncclBroadcast(peer == rank ? call.input.data : place, place, block.size, bytes, peer,
+                                     communicator_, stream),
+                 "ncclBroadcast"));
+      }
+      return ok();
+    }
+    case Operation::gather: {
+      TRY(send(call.input.data, mine, call.root));
+      const auto blocks = blocks_of(call.output.count);
+      for (int peer = 0; is_root && peer < ranks; ++peer)
+        TRY(receive(at(call.output, blocks[size_t(peer)]), blocks[size_t(peer)].size, peer));
+      return ok();
+    }
+    case Operation::scatter: {
+      const auto blocks = blocks_of(call.input.count);
+      for (int peer = 0; is_root && peer < ranks; ++peer)
+        TRY(send(at(call.input, blocks[size_t(peer)]), blocks[size_t(peer)].size, peer));
+      return receive(call.output.data, call.output.count * element_bytes, call.root);
+    }
+    default: {  // all_to_all
+      const auto sent = blocks_of(call.input.count);
+      const auto received = lay_out(call.received_counts, call.output.count, element_bytes, ranks);
+      for (int peer = 0; peer < ranks; ++peer) {
+        TRY(send(at(call.input, sent[size_t(peer)]), sent[size_t(peer)].size, peer));
+        TRY(receive(at(call.output, received[size_t(peer)]), received[size_t(peer)].size, peer));
+      }
+      return ok();
+    }
+  }
+}
+
+Result<void> DeviceGroup::wait(nccl::Stream stream) {
+  const auto until = SteadyClock::now() + options_.silence_max;
+  for (int asks = 0;; ++asks) {
+    const int answer = nccl_.cuStreamQuery(stream);
+    if (answer == 0) return ok();
+    if (answer != nccl::stream_not_ready)
+      return unavailable("the GPU's stream failed with CUDA's error " + std::to_string(answer));
+    int state = nccl::success;
+    TRY(good(nccl_.ncclCommGetAsyncError(communicator_, &state), "ncclCommGetAsyncError"));
+    TRY(good(state, "between the GPUs"));
+    if (options_.cancelled && options_.cancelled()) return cancelled("this rank was told to stop");
+    if (SteadyClock::now() >= until)
+      return unavailable("the ranks' GPUs were not done within " +
+                         std::to_string(options_.silence_max.count()) + " ms");
+    if (asks >= asks_without_sleep) std::this_thread::sleep_for(sleep_between_asks);
+  }
+}
+
+Error DeviceGroup::fail(Error error) {
+  // Else the kernel would wait on the GPU for ever, and our end for it.
+  (void)nccl_.ncclCommAbort(std::exchange(communicator_, nullptr));
+  // NCCL does not say who is gone; the group knows.
+  if (error.kind == Kind::unavailable) {
+    if (auto others = group_.barrier(); !others) error.message += "; " + others.error().message;
+  }
+  failure_ = error;
+  return error;
+}
+
+}  // namespace trainyard::collectives

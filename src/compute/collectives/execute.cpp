@@ -1,0 +1,448 @@
+#include "collectives/execute.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+
+#include "base/check.hpp"
+#include "collectives/reduce/reduce.hpp"
+
+namespace trainyard::collectives {
+namespace {
+
+using plan::Algorithm;
+using plan::Operation;
+using plan::Range;
+
+// Outside the numbers of collective operations.
+constexpr uint64_t between_two = uint64_t{1} << 63;
+constexpr uint64_t measuring = uint64_t{1} << 62;
+
+// A digest of what an operation is, so that ranks that call different ones find out.
+uint64_t mixed(uint64_t digest, uint64_t word) {
+  digest = (digest ^ word) * 0x9e3779b97f4a7c15;
+  return digest ^ digest >> 29;
+}
+
+bool combines(Operation operation) {
+  return operation == Operation::allreduce || operation == Operation::reduce_scatter ||
+         operation == Operation::reduce;
+}
+
+size_t sum_of(const std::vector<size_t>& counts) {
+  size_t sum = 0;
+  for (const size_t count : counts) sum += count;
+  return sum;
+}
+
+void copy_numbers(std::byte* to, const void* from, size_t bytes) {
+  if (bytes > 0 && to != from) std::memmove(to, from, bytes);
+}
+
+std::byte* bytes_at(const BufferView& numbers, size_t element = 0) {
+  return static_cast<std::byte*>(numbers.data) + element * bytes_of(numbers.type);
+}
+const std::byte* bytes_at(const ConstBufferView& numbers, size_t element = 0) {
+  return static_cast<const std::byte*>(numbers.data) + element * bytes_of(numbers.type);
+}
+
+// The elements that the table's sizes mean: all ranks know them.
+size_t elements_of(const Call& call, int ranks) {
+  switch (call.operation) {
+    case Operation::reduce_scatter:
+    case Operation::allreduce:
+    case Operation::reduce:
+      return call.input.count;
+    case Operation::broadcast:
+    case Operation::all_gather:
+      return call.output.count;
+    case Operation::gather:
+      return call.counts.empty() ? call.input.count * size_t(ranks) : sum_of(call.counts);
+    case Operation::scatter:
+      return call.counts.empty() ? call.output.count * size_t(ranks) : sum_of(call.counts);
+    default:
+      return 0;
+  }
+}
+
+size_t chunk_bytes_of(const Call& call, const Choice& choice) {
+  const bool theirs =
+      call.chunk_bytes > 0 && call.operation == Operation::allreduce && choice.algorithm == Algorithm::direct;
+  return theirs ? call.chunk_bytes : choice.chunk_bytes;
+}
+
+Type type_of_call(const Call& call) { return call.output.data ? call.output.type : call.input.type; }
+
+}  // namespace
+
+Executor::Executor(std::unique_ptr<Transport> transport, Table table)
+    : transport_(std::move(transport)),
+      table_(std::move(table)),
+      hosts_(transport_->hosts()),
+      sent_to_(size_t(transport_->size())),
+      received_from_(size_t(transport_->size())) {}
+
+void Executor::lay_out(const std::vector<size_t>& counts, size_t elements, std::vector<Range>& blocks) const {
+  blocks.clear();
+  size_t begin = 0;
+  for (int rank = 0; rank < transport_->size(); ++rank) {
+    const size_t size =
+        counts.empty() ? plan::piece(elements, rank, transport_->size()).size() : counts[size_t(rank)];
+    blocks.push_back({begin, begin + size});
+    begin += size;
+  }
+}
+
+Result<void> check(const Call& call, size_t rank, size_t ranks) {
+  if (call.root < 0 || size_t(call.root) >= ranks)
+    return invalid("there is no rank " + std::to_string(call.root) + " in a group of " +
+                   std::to_string(ranks));
+  if (!call.counts.empty() && call.counts.size() != ranks)
+    return invalid("there is not one count for each rank");
+  if (!call.received_counts.empty() && call.received_counts.size() != ranks)
+    return invalid("there is not one received count for each rank");
+  if (combines(call.operation) && !exists(call.input.type, call.reducing.reduction))
+    return invalid("there is no " + std::string(to_string(call.reducing.reduction)) + " of " +
+                   std::string(to_string(call.input.type)));
+  const bool is_root = int(rank) == call.root;
+  const bool rooted = call.operation == Operation::reduce || call.operation == Operation::gather ||
+                      call.operation == Operation::scatter;
+  if (call.operation != Operation::broadcast && call.operation != Operation::barrier &&
+      (!rooted || is_root) && call.input.type != call.output.type) {
+    return invalid("input and output have different types");
+  }
+  const auto expect = [&](const char* what, size_t has, size_t needs) -> Result<void> {
+    if (has == needs) return ok();
+    return invalid(std::string(what) + " holds " + std::to_string(has) + " elements where " +
+                   std::to_string(needs) + " are needed");
+  };
+  const auto own_of = [&](size_t elements) {
+    return call.counts.empty() ? plan::piece(elements, int(rank), int(ranks)).size() : call.counts[rank];
+  };
+  switch (call.operation) {
+    case Operation::allreduce:
+      return expect("the output", call.output.count, call.input.count);
+    case Operation::reduce_scatter:
+      if (!call.counts.empty()) TRY(expect("the input", call.input.count, sum_of(call.counts)));
+      return expect("the output", call.output.count, own_of(call.input.count));
+    case Operation::all_gather:
+      if (call.counts.empty()) return expect("the output", call.output.count, call.input.count * ranks);
+      TRY(expect("the input", call.input.count, call.counts[rank]));
+      return expect("the output", call.output.count, sum_of(call.counts));
+    case Operation::reduce:
+      return is_root ? expect("the output", call.output.count, call.input.count) : ok();
+    case Operation::gather:
+      if (!call.counts.empty()) TRY(expect("the input", call.input.count, call.counts[rank]));
+      return is_root ? expect("the output", call.output.count, elements_of(call, int(ranks))) : ok();
+    case Operation::scatter:
+      if (!call.counts.empty()) TRY(expect("the output", call.output.count, call.counts[rank]));
+      return is_root ? expect("the input", call.input.count, elements_of(call, int(ranks))) : ok();
+    case Operation::all_to_all:
+      if (call.counts.empty() != call.received_counts.empty())
+        return invalid("all_to_all needs counts for both ways, or none");
+      if (call.counts.empty()) {
+        if (call.input.count % ranks != 0) return invalid("the input does not divide by the number of ranks");
+        return expect("the output", call.output.count, call.input.count);
+      }
+      TRY(expect("the input", call.input.count, sum_of(call.counts)));
+      TRY(expect("the output", call.output.count, sum_of(call.received_counts)));
+      if (call.counts[rank] != call.received_counts[rank])
+        return invalid("what we bring ourselves and what we get from ourselves differ");
+      return ok();
+    default:
+      return ok();
+  }
+}
+
+Tag Executor::next_tag(const Call& call, const Choice& choice) {
+  uint64_t label = mixed(uint64_t(call.operation) + 1, elements_of(call, transport_->size()));
+  label = mixed(label, uint64_t(type_of_call(call)) << 32 | uint64_t(call.reducing.reduction) << 16 |
+                           uint64_t(choice.algorithm) << 8 | uint64_t(call.root & 0xff));
+  label = mixed(label, chunk_bytes_of(call, choice));
+  if (call.operation != Operation::all_to_all) {
+    for (const size_t count : call.counts) label = mixed(label, count);
+  }
+  return {operations_++, label};
+}
+
+Result<void> Executor::run(const plan::Plan& plan, std::span<const int> team, Tag tag,
+                           const Buffers& buffers) {
+  return Run(plan, team, tag, buffers, workspace_, *transport_).finish();
+}
+
+std::string Executor::plan_of(const Call& call) const {
+  const size_t bytes = elements_of(call, transport_->size()) * bytes_of(type_of_call(call));
+  return std::string(to_string(table_.choose(call.operation, bytes).algorithm));
+}
+
+// A copy of the input that may be written, scaled.
+std::byte* Executor::work_copy(const Call& call) {
+  const size_t bytes = call.input.count * bytes_of(call.input.type);
+  if (bytes > work_bytes_) {
+    work_ = std::make_unique_for_overwrite<std::byte[]>(bytes);
+    work_bytes_ = bytes;
+  }
+  copy_numbers(work_.get(), call.input.data, bytes);
+  if (call.reducing.prescale != 1)
+    scale(call.input.type, work_.get(), call.input.count, call.reducing.prescale);
+  return work_.get();
+}
+
+Result<void> Executor::execute(const Call& call) {
+  TRY(check(call, size_t(transport_->rank()), size_t(transport_->size())));
+  const int ranks = transport_->size();
+  const int rank = transport_->rank();
+  const Type type = type_of_call(call);
+  const size_t element_bytes = bytes_of(type);
+  const size_t elements = elements_of(call, ranks);
+  const Choice& choice = table_.choose(call.operation, elements * element_bytes);
+  const Tag tag = next_tag(call, choice);
+  if (ranks == 1) return alone(call);
+
+  plan::Plan plan;
+  plan.operation = call.operation;
+  plan.algorithm = choice.algorithm;
+  plan.rank = rank;
+  plan.ranks = ranks;
+  plan.elements = elements;
+  plan.root = call.root;
+  plan.chunk_elements = chunk_bytes_of(call, choice) / element_bytes;
+  const bool averages = call.reducing.reduction == Reduction::average;
+  Buffers buffers{bytes_at(call.input), 0, bytes_at(call.output), 0, type, call.reducing.reduction,
+                  averages ? ranks : 0};
+  const bool reads_input =
+      choice.algorithm != Algorithm::hierarchical && plan::reads_input(call.operation, choice.algorithm);
+  const bool scales = combines(call.operation) && call.reducing.prescale != 1;
+  const size_t input_bytes = call.input.count * element_bytes;
+
+  switch (call.operation) {
+    case Operation::allreduce:
+      if (scales || !reads_input) {
+        copy_numbers(buffers.output, call.input.data, input_bytes);
+        if (scales) scale(type, buffers.output, elements, call.reducing.prescale);
+        buffers.input = buffers.output;
+      }
+      if (choice.algorithm == Algorithm::hierarchical) return allreduce_by_hosts(call, choice, tag, buffers);
+      return run(plan, {}, tag, buffers);
+
+    case Operation::reduce_scatter: {
+      lay_out(call.counts, elements, blocks_);
+      plan.blocks = blocks_;
+      const Range own = blocks_[size_t(rank)];
+      if (reads_input) {
+        if (scales) buffers.input = work_copy(call);
+        buffers.output_begin = own.begin;
+        return run(plan, {}, tag, buffers);
+      }
+      buffers.output = work_copy(call);
+      TRY(run(plan, {}, tag, buffers));
+      copy_numbers(bytes_at(call.output), buffers.output + own.begin * element_bytes,
+                   own.size() * element_bytes);
+      return ok();
+    }
+    case Operation::all_gather:
+      lay_out(call.counts, elements, blocks_);
+      plan.blocks = blocks_;
+      copy_numbers(bytes_at(call.output, blocks_[size_t(rank)].begin), call.input.data, input_bytes);
+      return run(plan, {}, tag, buffers);
+
+    case Operation::broadcast:
+      return run(plan, {}, tag, buffers);
+
+    case Operation::reduce:
+      if (reads_input) {
+        if (scales) buffers.input = work_copy(call);
+        return run(plan, {}, tag, buffers);
+      }
+      buffers.output = work_copy(call);
+      TRY(run(plan, {}, tag, buffers));
+      if (rank == call.root) copy_numbers(bytes_at(call.output), buffers.output, input_bytes);
+      return ok();
+
+    case Operation::gather:
+      lay_out(call.counts, elements, blocks_);
+      plan.blocks = blocks_;
+      buffers.input_begin = blocks_[size_t(rank)].begin;
+      if (rank == call.root)
+        copy_numbers(bytes_at(call.output, blocks_[size_t(rank)].begin), call.input.data, input_bytes);
+      return run(plan, {}, tag, buffers);
+
+    case Operation::scatter:
+      lay_out(call.counts, elements, blocks_);
+      plan.blocks = blocks_;
+      buffers.output_begin = blocks_[size_t(rank)].begin;
+      if (rank == call.root) {
+        copy_numbers(bytes_at(call.output), bytes_at(call.input, blocks_[size_t(rank)].begin),
+                     blocks_[size_t(rank)].size() * element_bytes);
+      }
+      return run(plan, {}, tag, buffers);
+
+    case Operation::all_to_all: {
+      lay_out(call.counts, call.input.count, blocks_);
+      lay_out(call.received_counts, call.output.count, received_blocks_);
+      plan.elements = call.input.count;
+      plan.blocks = blocks_;
+      plan.received_blocks = received_blocks_;
+      const Range own = blocks_[size_t(rank)];
+      copy_numbers(bytes_at(call.output, received_blocks_[size_t(rank)].begin),
+                   bytes_at(call.input, own.begin), own.size() * element_bytes);
+      return run(plan, {}, tag, buffers);
+    }
+    case Operation::barrier: {
+      std::byte here[2]{};
+      buffers = Buffers{here, 0, here, 0, Type::u8, Reduction::sum, 0};
+      return run(plan, {}, tag, buffers);
+    }
+  }
+  return ok();
+}
+
+Result<void> Executor::allreduce_by_hosts(const Call& call, const Choice& choice, Tag tag,
+                                          const Buffers& buffers) {
+  const size_t element_bytes = bytes_of(buffers.type);
+  const auto stages =
+      plan::hierarchical(transport_->rank(), hosts_, call.output.count, choice.chunk_bytes / element_bytes,
+                         choice.between, choice.between_chunk_bytes / element_bytes);
+  for (const plan::Stage& stage : stages) {
+    Buffers part = buffers;
+    part.output += stage.begin * element_bytes;
+    part.input = part.output;
+    TRY(run(stage.plan, stage.team, tag, part));
+  }
+  return ok();
+}
+
+// A group of one: everything is there already.
+Result<void> Executor::alone(const Call& call) {
+  if (call.operation == Operation::barrier || call.operation == Operation::broadcast) return ok();
+  copy_numbers(bytes_at(call.output), call.input.data, call.output.count * bytes_of(call.output.type));
+  if (combines(call.operation) && call.reducing.prescale != 1)
+    scale(call.output.type, bytes_at(call.output), call.output.count, call.reducing.prescale);
+  return ok();
+}
+
+Result<void> Executor::send(int peer, ConstBufferView values) {
+  const size_t bytes = values.count * bytes_of(values.type);
+  if (peer < 0 || peer >= transport_->size() || peer == transport_->rank())
+    return invalid("rank " + std::to_string(peer) + " is no other rank");
+  if (bytes == 0) return ok();
+  const Tag tag{between_two | sent_to_[size_t(peer)]++, mixed(bytes, 1)};
+  transport_->send(std::span(&peer, 1), tag, {bytes_at(values), bytes});
+  while (!transport_->all_sent()) {
+    TRY(transport_->advance());
+    if (!transport_->all_sent()) TRY(transport_->wait());
+  }
+  return ok();
+}
+
+Result<void> Executor::receive(int peer, BufferView values) {
+  const size_t bytes = values.count * bytes_of(values.type);
+  if (peer < 0 || peer >= transport_->size() || peer == transport_->rank())
+    return invalid("rank " + std::to_string(peer) + " is no other rank");
+  if (bytes == 0) return ok();
+  const Tag tag{between_two | received_from_[size_t(peer)]++, mixed(bytes, 1)};
+  transport_->take(peer, tag, {bytes_at(values), bytes});
+  while (!transport_->all_taken()) {
+    TRY(transport_->advance());
+    if (!transport_->all_taken()) TRY(transport_->wait());
+  }
+  return ok();
+}
+
+// -- measuring
+
+namespace {
+
+constexpr int small_rounds = 20;
+constexpr int large_rounds = 4;
+constexpr size_t large_bytes = size_t{1} << 20;
+
+// There and back again; the first of the two has the watch.
+Result<double> round_trip(Transport& transport, int peer, bool first, std::span<std::byte> bytes,
+                          uint64_t number) {
+  const Tag tag{measuring | number, bytes.size()};
+  const auto began = std::chrono::steady_clock::now();
+  if (first) transport.send(std::span(&peer, 1), tag, bytes);
+  transport.take(peer, tag, bytes);
+  for (;;) {
+    TRY(transport.advance());
+    if (transport.all_taken() && transport.all_sent()) break;
+    TRY(transport.wait());
+  }
+  const auto ended = std::chrono::steady_clock::now();
+  if (!first) transport.send(std::span(&peer, 1), tag, bytes);
+  while (!transport.all_sent()) {
+    TRY(transport.advance());
+    if (!transport.all_sent()) TRY(transport.wait());
+  }
+  return std::chrono::duration<double>(ended - began).count();
+}
+
+Result<LinkCosts> measure_link(Transport& transport, int peer, bool first) {
+  std::vector<std::byte> bytes(large_bytes);
+  double small = 1;
+  double large = 1;
+  for (int i = 0; i < small_rounds; ++i) {
+    small = std::min(small, TRY(round_trip(transport, peer, first, std::span(bytes).first(64), uint64_t(i))));
+  }
+  for (int i = 0; i < large_rounds; ++i) {
+    large = std::min(large, TRY(round_trip(transport, peer, first, bytes, uint64_t(small_rounds + i))));
+  }
+  return LinkCosts{small / 2, std::max(large - small, 1e-9) / 2 / double(large_bytes)};
+}
+
+// Noise must not move the table's rows from one run to the next more than it has to.
+double to_power_of_two(double value) { return std::exp2(std::round(std::log2(std::max(value, 1e-15)))); }
+
+}  // namespace
+
+Result<Costs> measure(Transport& transport) {
+  const auto hosts = transport.hosts();
+  int local = -1;
+  int remote = -1;
+  for (int peer = transport.size() - 1; peer > 0; --peer) {
+    if (hosts[size_t(peer)] == hosts[0]) {
+      local = peer;
+    } else {
+      remote = peer;
+    }
+  }
+  Costs costs;
+  const int rank = transport.rank();
+  if (local > 0 && (rank == 0 || rank == local))
+    costs.local = TRY(measure_link(transport, rank == 0 ? local : 0, rank == 0));
+  if (remote > 0 && (rank == 0 || rank == remote))
+    costs.between = TRY(measure_link(transport, rank == 0 ? remote : 0, rank == 0));
+  if (rank == 0) {
+    std::vector<float> a(large_bytes / 8), b(large_bytes / 8);
+    const std::byte* operands[] = {reinterpret_cast<const std::byte*>(a.data()),
+                                   reinterpret_cast<const std::byte*>(b.data())};
+    double best = 1;
+    for (int i = 0; i < large_rounds; ++i) {
+      const auto began = std::chrono::steady_clock::now();
+      fold(Type::f32, Reduction::sum, reinterpret_cast<std::byte*>(a.data()), operands, a.size());
+      best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());
+    }
+    costs.fold_seconds_per_byte = best / double(large_bytes / 2);
+  }
+  double numbers[] = {costs.local.latency_seconds, costs.local.seconds_per_byte,
+                      costs.between.latency_seconds, costs.between.seconds_per_byte,
+                      costs.fold_seconds_per_byte};
+  for (double& number : numbers) number = to_power_of_two(number);
+
+  plan::Plan plan;
+  plan.operation = Operation::broadcast;
+  plan.algorithm = Algorithm::tree;
+  plan.rank = rank;
+  plan.ranks = transport.size();
+  plan.elements = std::size(numbers);
+  auto* bytes = reinterpret_cast<std::byte*>(numbers);
+  Workspace workspace;
+  TRY(Run(plan, {}, Tag{measuring, 0}, Buffers{bytes, 0, bytes, 0, Type::f64, Reduction::sum, 0}, workspace,
+          transport)
+          .finish());
+  return Costs{{numbers[0], numbers[1]}, {numbers[2], numbers[3]}, numbers[4]};
+}
+
+}  // namespace trainyard::collectives

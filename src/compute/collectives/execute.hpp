@@ -1,0 +1,62 @@
+// One operation from its arguments to the last byte: checks them, chooses the plan, lays out the buffers.
+// Private to the room; group.hpp is what callers hold.
+//
+// Threads: confined to one thread at a time. Errors: as group.hpp says.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "collectives/group.hpp"
+#include "collectives/plan/plan.hpp"
+#include "collectives/run.hpp"
+#include "collectives/select.hpp"
+#include "collectives/transport.hpp"
+
+namespace trainyard::collectives {
+
+// What is wrong with the arguments, before anything is sent. Errors: invalid.
+Result<void> check(const Call& call, size_t rank, size_t ranks);
+
+class Executor {
+ public:
+  Executor(std::unique_ptr<Transport> transport, Table table);
+
+  Result<void> execute(const Call& call);
+  Result<void> send(int peer, ConstBufferView values);
+  Result<void> receive(int peer, BufferView values);
+
+  Transport& transport() { return *transport_; }
+  const Table& table() const { return table_; }
+  const std::vector<int>& hosts() const { return hosts_; }
+  // Which plan a call takes, in a word.
+  std::string plan_of(const Call& call) const;
+  uint64_t operations() const { return operations_; }
+
+ private:
+  // Ranges by rank; counts may be empty: as even as can be.
+  void lay_out(const std::vector<size_t>& counts, size_t elements, std::vector<plan::Range>& blocks) const;
+  Tag next_tag(const Call& call, const Choice& choice);
+  Result<void> run(const plan::Plan& plan, std::span<const int> team, Tag tag, const Buffers& buffers);
+  Result<void> allreduce_by_hosts(const Call& call, const Choice& choice, Tag tag, const Buffers& buffers);
+  Result<void> alone(const Call& call);
+  std::byte* work_copy(const Call& call);
+
+  const std::unique_ptr<Transport> transport_;
+  const Table table_;
+  const std::vector<int> hosts_;
+  Workspace workspace_;
+  std::unique_ptr<std::byte[]> work_;  // for plans that add where the input lies; kept between operations
+  size_t work_bytes_ = 0;
+  std::vector<plan::Range> blocks_;
+  std::vector<plan::Range> received_blocks_;
+  uint64_t operations_ = 0;
+  std::vector<uint64_t> sent_to_;        // by peer: messages outside collective operations
+  std::vector<uint64_t> received_from_;  // by peer
+};
+
+// What the links cost, by rank 0's watch; all ranks call it and get the same.
+Result<Costs> measure(Transport& transport);
+
+}  // namespace trainyard::collectives

@@ -1,0 +1,520 @@
+#include "collectives/group.hpp"
+
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "base/check.hpp"
+#include "base/text.hpp"
+#include "collectives/execute.hpp"
+#include "collectives/transport/memory/memory_transport.hpp"
+#include "collectives/transport/shm/shm_transport.hpp"
+#include "collectives/transport/tcp/meeting.hpp"
+#include "collectives/transport/tcp/tcp_transport.hpp"
+
+namespace trainyard::collectives {
+namespace {
+
+using plan::Operation;
+using SteadyClock = std::chrono::steady_clock;
+
+std::string name_of(const Call& call) {
+  std::string name(to_string(call.operation));
+  if (!call.reducing.name.empty()) name += " of " + call.reducing.name;
+  return name;
+}
+
+size_t bytes_of(const Call& call) {
+  return std::max(call.input.count * bytes_of(call.input.type),
+                  call.output.count * bytes_of(call.output.type));
+}
+
+// What a group's thread does, as people are told of it: a call, or one message between two ranks.
+// Lifetime: what it refers to outlives it.
+struct Activity {
+  const Call* call = nullptr;
+  std::string_view verb;  // "send to"
+  int peer = 0;
+  std::string_view name;  // of the message
+  size_t bytes = 0;
+};
+
+std::string name_of(const Activity& activity) {
+  if (activity.call) return name_of(*activity.call);
+  return std::string(activity.verb) + " rank " + std::to_string(activity.peer) +
+         (activity.name.empty() ? "" : " of ") + std::string(activity.name);
+}
+
+// One operation, as the timeline shows it.
+struct Span {
+  std::string name;  // "allreduce of layer1.weight"
+  std::string plan;
+  size_t bytes = 0;
+  std::chrono::nanoseconds begin{};  // since the group began
+  std::chrono::nanoseconds end{};
+};
+
+// A text as JSON writes it.
+std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  for (const char each : to_utf8(text)) {
+    if (each == '"' || each == '\\') out += '\\';
+    out += uint8_t(each) < 0x20 ? ' ' : each;
+  }
+  return out + '"';
+}
+
+Call call_of(Operation operation, ConstBufferView input, BufferView output) {
+  return Call{operation, input, output, {}, 0, {}, {}};
+}
+
+}  // namespace
+
+namespace calls {
+
+Call allreduce(BufferView values, ReduceOptions reducing) {
+  return allreduce(values, values, std::move(reducing));
+}
+Call allreduce(ConstBufferView input, BufferView output, ReduceOptions reducing) {
+  Call call = call_of(Operation::allreduce, input, output);
+  call.reducing = std::move(reducing);
+  return call;
+}
+Call reduce_scatter(ConstBufferView input, BufferView output, ReduceOptions reducing,
+                    std::vector<size_t> counts) {
+  Call call = call_of(Operation::reduce_scatter, input, output);
+  call.reducing = std::move(reducing);
+  call.counts = std::move(counts);
+  return call;
+}
+Call all_gather(ConstBufferView input, BufferView output, std::vector<size_t> counts) {
+  Call call = call_of(Operation::all_gather, input, output);
+  call.counts = std::move(counts);
+  return call;
+}
+Call broadcast(BufferView values, int root) {
+  Call call = call_of(Operation::broadcast, values, values);
+  call.root = root;
+  return call;
+}
+Call reduce(ConstBufferView input, BufferView output, int root, ReduceOptions reducing) {
+  Call call = call_of(Operation::reduce, input, output);
+  call.root = root;
+  call.reducing = std::move(reducing);
+  return call;
+}
+Call gather(ConstBufferView input, BufferView output, int root, std::vector<size_t> counts) {
+  Call call = call_of(Operation::gather, input, output);
+  call.root = root;
+  call.counts = std::move(counts);
+  return call;
+}
+Call scatter(ConstBufferView input, BufferView output, int root, std::vector<size_t> counts) {
+  Call call = call_of(Operation::scatter, input, output);
+  call.root = root;
+  call.counts = std::move(counts);
+  return call;
+}
+Call all_to_all(ConstBufferView input, BufferView output, std::vector<size_t> counts,
+                std::vector<size_t> received_counts) {
+  Call call = call_of(Operation::all_to_all, input, output);
+  call.counts = std::move(counts);
+  call.received_counts = std::move(received_counts);
+  return call;
+}
+Call barrier() { return call_of(Operation::barrier, {}, {}); }
+
+}  // namespace calls
+
+struct Handle::State {
+  explicit State(std::function<Result<void>()> work) : work(std::move(work)) {}
+  const std::function<Result<void>()> work;
+  mutable std::mutex mutex;
+  std::condition_variable finished;
+  std::optional<Result<void>> result;  // guarded by mutex
+};
+
+bool Handle::done() const {
+  const std::scoped_lock lock(state_->mutex);
+  return state_->result.has_value();
+}
+
+Result<void> Handle::wait() {
+  std::unique_lock lock(state_->mutex);
+  state_->finished.wait(lock, [&] { return state_->result.has_value(); });
+  return *state_->result;
+}
+
+// What a group is made of. One operation at a time holds the executor: the caller's thread when nothing else is
+// under way, else the worker, which carries out what waits in its order.
+class Group::Impl {
+ public:
+  Impl(std::unique_ptr<Transport> transport, Table table, GroupOptions options)
+      : options_(std::move(options)),
+        executor_(std::move(transport), std::move(table)),
+        began_(SteadyClock::now()) {}
+
+  ~Impl() {
+    {
+      const std::scoped_lock lock(mutex_);
+      ending_ = true;
+    }
+    changed_.notify_all();
+    if (worker_.joinable()) worker_.join();
+  }
+
+  Executor& executor() { return executor_; }
+  const GroupOptions& options() const { return options_; }
+
+  template <class Work>
+  Result<void> now(const Work& work) {
+    {
+      std::unique_lock lock(mutex_);
+      if (busy_ || !backlog_.empty()) {
+        lock.unlock();
+        return later(work).wait();
+      }
+      busy_ = true;
+    }
+    auto result = work();
+    bool more;
+    {
+      const std::scoped_lock lock(mutex_);
+      busy_ = false;
+      more = !backlog_.empty();
+    }
+    if (more) changed_.notify_all();
+    return result;
+  }
+
+  Handle later(std::function<Result<void>()> work) {
+    auto state = std::make_shared<Handle::State>(std::move(work));
+    {
+      const std::scoped_lock lock(mutex_);
+      backlog_.push_back(state);
+      if (!worker_.joinable()) worker_ = std::thread([this] { carry_out_backlog(); });
+    }
+    changed_.notify_all();
+    return Handle(std::move(state));
+  }
+
+  Result<void> execute(const Call& call) {
+    return carry_out({.call = &call, .bytes = bytes_of(call)}, [&] { return executor_.execute(call); });
+  }
+  Result<void> send(int peer, ConstBufferView values, std::string_view name) {
+    return carry_out(
+        {.verb = "send to", .peer = peer, .name = name, .bytes = values.count * bytes_of(values.type)},
+        [&] { return executor_.send(peer, values); });
+  }
+  Result<void> receive(int peer, BufferView values, std::string_view name) {
+    return carry_out(
+        {.verb = "receive from", .peer = peer, .name = name, .bytes = values.count * bytes_of(values.type)},
+        [&] { return executor_.receive(peer, values); });
+  }
+
+  Counters counters() const {
+    return {operations_.load(), bytes_.load(), double(nanoseconds_.load()) * 1e-9};
+  }
+
+  std::string under_way() const {
+    const std::scoped_lock lock(current_mutex_);
+    const Activity* activity = current_.load(std::memory_order_acquire);
+    if (!activity) return "";
+    const auto now = (SteadyClock::now() - began_).count();
+    return name_of(*activity) + " (" + std::to_string(activity->bytes) + " bytes) for " +
+           std::to_string((now - current_since_.load()) / 1'000'000) + " ms";
+  }
+
+  std::string timeline() const {
+    const std::scoped_lock lock(spans_mutex_);
+    std::string text = "[";
+    const int rank = executor_rank_;
+    for (const Span& span : spans_) {
+      const auto microseconds = [](std::chrono::nanoseconds time) {
+        return std::to_string(double(time.count()) / 1000.0);
+      };
+      if (text.size() > 1) text += ",\n";
+      text += "{\"name\":" + quoted(span.name) + ",\"cat\":" + quoted(span.plan) +
+              ",\"ph\":\"X\",\"pid\":" + std::to_string(rank) +
+              ",\"tid\":0,\"ts\":" + microseconds(span.begin) +
+              ",\"dur\":" + microseconds(span.end - span.begin) +
+              ",\"args\":{\"bytes\":" + std::to_string(span.bytes) + "}}";
+    }
+    return text + "]\n";
+  }
+
+  uint64_t next_split() { return splits_++; }
+
+ private:
+  // Reading the clock twice would cost more than a tenth of the smallest operations.
+  static constexpr size_t timed_bytes_min = 4096;
+
+  // The operation itself, by whoever is the one thread.
+  template <class Work>
+  Result<void> carry_out(const Activity& activity, const Work& work) {
+    const auto began = SteadyClock::now();
+    current_since_.store((began - began_).count(), std::memory_order_relaxed);
+    current_.store(&activity, std::memory_order_release);
+    auto result = work();
+    {
+      // Nobody reads its name while it goes.
+      const std::scoped_lock lock(current_mutex_);
+      current_.store(nullptr, std::memory_order_relaxed);
+    }
+    operations_.fetch_add(1, std::memory_order_relaxed);
+    bytes_.fetch_add(activity.bytes, std::memory_order_relaxed);
+    if (activity.bytes >= timed_bytes_min || options_.timeline) {
+      const auto ended = SteadyClock::now();
+      nanoseconds_.fetch_add(uint64_t((ended - began).count()), std::memory_order_relaxed);
+      if (options_.timeline) remember(activity, began, ended);
+    }
+    if (!result) return std::move(result).error().in(name_of(activity));
+    return ok();
+  }
+
+  void carry_out_backlog() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      changed_.wait(lock, [&] { return !busy_ && (ending_ || !backlog_.empty()); });
+      if (backlog_.empty()) return;  // ending, with nothing left to do
+      const auto state = backlog_.front();
+      backlog_.pop_front();
+      busy_ = true;
+      lock.unlock();
+      auto result = state->work();
+      {
+        const std::scoped_lock state_lock(state->mutex);
+        state->result = std::move(result);
+      }
+      state->finished.notify_all();
+      lock.lock();
+      busy_ = false;
+    }
+  }
+
+  void remember(const Activity& activity, SteadyClock::time_point began, SteadyClock::time_point ended) {
+    const std::scoped_lock lock(spans_mutex_);
+    if (spans_.size() == GroupOptions::timeline_spans_max) spans_.pop_front();
+    spans_.push_back({name_of(activity), activity.call ? executor_.plan_of(*activity.call) : "between two",
+                      activity.bytes, began - began_, ended - began_});
+  }
+
+  const GroupOptions options_;
+  Executor executor_;  // by the one thread that is busy
+  const int executor_rank_ = executor_.transport().rank();
+  const SteadyClock::time_point began_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  bool busy_ = false;    // guarded by mutex_
+  bool ending_ = false;  // guarded by mutex_
+  std::deque<std::shared_ptr<Handle::State>>
+      backlog_;         // guarded by mutex_; bounded by the callers' own buffers
+  std::thread worker_;  // guarded by mutex_ until the destructor
+
+  std::atomic<uint64_t> operations_ = 0;
+  std::atomic<uint64_t> bytes_ = 0;
+  std::atomic<uint64_t> nanoseconds_ = 0;
+  std::atomic<const Activity*> current_ = nullptr;
+  std::atomic<int64_t> current_since_ = 0;
+  mutable std::mutex current_mutex_;
+  mutable std::mutex spans_mutex_;
+  std::deque<Span> spans_;  // guarded by spans_mutex_
+  std::atomic<uint64_t> splits_ = 0;
+};
+
+Group::Group(std::unique_ptr<Impl> inside) : impl_(std::move(inside)) {}
+Group::~Group() = default;
+
+Result<std::unique_ptr<Group>> Group::make(std::unique_ptr<Transport> transport, GroupOptions options) {
+  return make(std::move(transport), std::move(options), Asked::of_this_group);
+}
+
+Result<std::unique_ptr<Group>> Group::make(std::unique_ptr<Transport> transport, GroupOptions options,
+                                           Asked asked) {
+  Costs costs;
+  if (!options.deterministic && transport->size() > 1)
+    costs = TRY(measure(*transport).in("measuring the links"));
+  Table table = Table::made_from(costs, transport->hosts());
+  TRY(table.override_with(options.plans, asked).in("plans"));
+  return std::unique_ptr<Group>(
+      new Group(std::make_unique<Impl>(std::move(transport), std::move(table), std::move(options))));
+}
+
+int Group::rank() const { return impl_->executor().transport().rank(); }
+int Group::size() const { return impl_->executor().transport().size(); }
+const std::vector<int>& Group::hosts() const { return impl_->executor().hosts(); }
+const Table& Group::table() const { return impl_->executor().table(); }
+
+Result<void> Group::run(const Call& call) {
+  return impl_->now([&] { return impl_->execute(call); });
+}
+
+Handle Group::start(Call call) {
+  return impl_->later([inside = impl_.get(), call = std::move(call)] { return inside->execute(call); });
+}
+
+Result<void> Group::allreduce(std::span<float> values, Reduction reduction) {
+  return run(calls::allreduce(numbers(values), {.reduction = reduction}));
+}
+Result<void> Group::allreduce(std::span<double> values, Reduction reduction) {
+  return run(calls::allreduce(numbers(values), {.reduction = reduction}));
+}
+
+Result<void> Group::broadcast(std::span<std::byte> bytes, int root) {
+  return run(calls::broadcast(numbers(bytes), root));
+}
+
+Result<void> Group::all_gather(std::span<const std::byte> mine, std::span<std::byte> all) {
+  CHECK(all.size() == mine.size() * size_t(size()), "there is room for what every rank brings");
+  return run(calls::all_gather(numbers(mine), numbers(all)));
+}
+
+Result<std::vector<std::string>> Group::all_gather(std::string_view mine) {
+  const uint64_t length = mine.size();
+  auto lengths = std::vector<uint64_t>(size_t(size()));
+  TRY(all_gather(std::as_bytes(std::span(&length, 1)), std::as_writable_bytes(std::span(lengths))));
+  uint64_t total = 0;
+  std::vector<size_t> counts;
+  for (const uint64_t each : lengths) {
+    if (each > gather_bytes_max - total) {
+      return exhausted("all_gather: the ranks bring more than " + std::to_string(gather_bytes_max) +
+                       " bytes together");
+    }
+    total += each;
+    counts.push_back(each);
+  }
+  std::string all(total, '\0');
+  TRY(run(calls::all_gather(numbers(std::as_bytes(std::span(mine))),
+                            numbers(std::as_writable_bytes(std::span(all))), counts)));
+  std::vector<std::string> texts;
+  size_t begin = 0;
+  for (const size_t count : counts) {
+    texts.push_back(all.substr(begin, count));
+    begin += count;
+  }
+  return texts;
+}
+
+Result<void> Group::barrier() { return run(calls::barrier()); }
+
+Result<void> Group::send(int peer, ConstBufferView values, std::string_view name) {
+  return impl_->now([&] { return impl_->send(peer, values, name); });
+}
+
+Result<void> Group::receive(int peer, BufferView values, std::string_view name) {
+  return impl_->now([&] { return impl_->receive(peer, values, name); });
+}
+
+Handle Group::start_send(int peer, ConstBufferView values, std::string_view name) {
+  return impl_->later([inside = impl_.get(), peer, values, name = std::string(name)] {
+    return inside->send(peer, values, name);
+  });
+}
+
+Handle Group::start_receive(int peer, BufferView values, std::string_view name) {
+  return impl_->later([inside = impl_.get(), peer, values, name = std::string(name)] {
+    return inside->receive(peer, values, name);
+  });
+}
+
+Result<std::unique_ptr<Group>> Group::split(int color) {
+  auto part = TRY(split_transport(color));
+  if (!part) return std::unique_ptr<Group>();
+  return make(std::move(part), impl_->options(), Asked::of_the_whole);
+}
+
+Result<std::unique_ptr<Group>> Group::split(int color, GroupOptions options) {
+  auto part = TRY(split_transport(color));
+  if (!part) return std::unique_ptr<Group>();
+  return make(std::move(part), std::move(options));
+}
+
+Result<std::unique_ptr<Transport>> Group::split_transport(int color) {
+  Transport& transport = impl_->executor().transport();
+  std::string offer;
+  if (color >= 0) {
+    TRY(impl_->now([&]() -> Result<void> {
+      offer = TRY(transport.offer().in("split"));
+      return ok();
+    }));
+  }
+  const auto said = TRY(all_gather(std::to_string(color) + "\n" + offer).in("split"));
+  std::vector<int> members;
+  std::vector<std::string> offers;
+  for (size_t peer = 0; peer < said.size(); ++peer) {
+    const size_t line = said[peer].find('\n');
+    if (line == std::string::npos) return corrupt("split: rank " + std::to_string(peer) + " says no color");
+    if (said[peer].substr(0, line) == std::to_string(color)) members.push_back(int(peer));
+    offers.push_back(said[peer].substr(line + 1));
+  }
+  const uint64_t key = impl_->next_split();
+  if (color < 0) return std::unique_ptr<Transport>();
+  return transport.meet(members, offers, key << 32 | uint64_t(color)).in("split");
+}
+
+Result<std::span<std::byte>> Group::allocate(size_t bytes) {
+  RegisteredMemory* registered = impl_->executor().transport().registered();
+  if (!registered) return unavailable("these ranks share no memory");
+  return registered->allocate(bytes);
+}
+
+void Group::free(std::span<std::byte> memory) {
+  RegisteredMemory* registered = impl_->executor().transport().registered();
+  CHECK(registered != nullptr, "what is freed was allocated here");
+  registered->free(memory.data());
+}
+
+Result<std::unique_ptr<AdoptedMemory>> Group::adopt(std::span<std::byte> memory) {
+  RegisteredMemory* registered = impl_->executor().transport().registered();
+  if (!registered) return unavailable("these ranks share no memory");
+  return registered->adopt(memory);
+}
+
+void Group::abandon(std::string_view why) {
+  (void)impl_->now([&] {
+    impl_->executor().transport().abandon(why);
+    return ok();
+  });
+}
+Counters Group::counters() const { return impl_->counters(); }
+std::string Group::under_way() const { return impl_->under_way(); }
+std::string Group::timeline() const { return impl_->timeline(); }
+
+Result<std::unique_ptr<Group>> join_over_tcp(TcpOptions options) {
+  Socket listener(options.listener);
+  return join_met(std::move(options), std::move(listener));
+}
+
+// The one place that chooses what carries a group's messages: a transport that is added is put around or in place of
+// these, for the peers that it reaches.
+Result<std::unique_ptr<Group>> join_met(TcpOptions options, Socket listener) {
+  GroupOptions group = options.group;
+  const bool share_memory = options.share_memory;
+  auto tcp = TRY(connect_tcp(std::move(options), std::move(listener)).in("joining the ranks"));
+  std::unique_ptr<Transport> transport;
+  if (share_memory) {
+    transport =
+        TRY(ShmTransport::make(std::move(tcp), std::make_shared<RegisteredMemory>()).in("joining the ranks"));
+  } else {
+    transport = std::move(tcp);
+  }
+  return Group::make(std::move(transport), std::move(group));
+}
+
+std::vector<std::unique_ptr<Group>> join_in_memory(int size, GroupOptions options) {
+  CHECK(options.deterministic || size == 1,
+        "one thread makes all of them, so they cannot measure each other");
+  std::vector<std::unique_ptr<Group>> groups;
+  for (auto& transport : connect_in_memory(size)) {
+    auto group = Group::make(std::move(transport), options);
+    CHECK(group, "plans for a group in memory make sense");
+    groups.push_back(*std::move(group));
+  }
+  return groups;
+}
+
+}  // namespace trainyard::collectives

@@ -1,0 +1,365 @@
+// Whole groups: a thread for each rank, in memory, over TCP on loopback and through shared memory.
+#include "collectives/group.hpp"
+
+#include <gtest/gtest.h>
+
+#include "collectives/reference.hpp"
+#include "collectives/select.hpp"
+#include "collectives/testing/circle.hpp"
+#include "collectives/testing/groups.hpp"
+
+namespace trainyard::collectives {
+namespace {
+
+using namespace testing;
+
+Bytes expected_sum(const Group& group, Type type, Reduction reduction, const std::vector<Bytes>& inputs) {
+  const size_t elements = inputs[0].size() / bytes_of(type);
+  const Choice& choice = group.table().choose(plan::Operation::allreduce, inputs[0].size());
+  if (inputs.size() == 1) return inputs[0];
+  return reference::reduced(type, reduction, inputs, [&](size_t element) {
+    if (choice.algorithm == plan::Algorithm::hierarchical)
+      return plan::hierarchical_expression(group.hosts(), elements, choice.between, element);
+    plan::Plan plan;
+    plan.operation = plan::Operation::allreduce;
+    plan.algorithm = choice.algorithm;
+    plan.ranks = group.size();
+    plan.elements = elements;
+    return plan::expression(plan, element);
+  });
+}
+
+// Allreduces of sizes from nothing to beyond any buffer between two ranks, in and out of place, whatever plan they
+// get; several times over the same connections.
+void play_sums_up_to(Group& group, size_t elements_max) {
+  for (const size_t elements : {0, 1, 7, 999, 20'001, 400'001}) {
+    if (elements > elements_max) break;
+    for (const auto& [type, reduction] :
+         {std::pair{Type::f32, Reduction::sum}, {Type::bf16, Reduction::average}}) {
+      if (type == Type::bf16 && elements > 1000) continue;
+      const auto inputs = awkward_inputs(type, group.size(), elements);
+      const Bytes expected = expected_sum(group, type, reduction, inputs);
+      Bytes values = inputs[size_t(group.rank())];
+      expect_ok(
+          group.run(calls::allreduce(BufferView{values.data(), elements, type}, {.reduction = reduction})));
+      EXPECT_EQ(values == expected, true) << elements << " in place";
+      const Bytes& input = inputs[size_t(group.rank())];
+      Bytes output(input.size());
+      expect_ok(
+          group.run(calls::allreduce({input.data(), elements, type},
+                                     BufferView{output.data(), elements, type}, {.reduction = reduction})));
+      EXPECT_EQ(output == expected, true) << elements << " out of place";
+    }
+  }
+}
+
+void play_sums(Group& group) { play_sums_up_to(group, 400'001); }
+
+// Every other operation.
+void play_everything(Group& group) {
+  const int ranks = group.size();
+  const int rank = group.rank();
+  const auto count = size_t(ranks);
+
+  std::vector<double> precise{1.0 + 0x1.0p-40, double(rank)};
+  expect_ok(group.allreduce(precise));
+  EXPECT_EQ(precise,
+            (std::vector<double>{double(ranks) * (1.0 + 0x1.0p-40), double(ranks * (ranks - 1) / 2)}));
+  std::vector<float> extreme{float(rank), -float(rank)};
+  expect_ok(group.allreduce(extreme, Reduction::maximum));
+  EXPECT_EQ(extreme, (std::vector<float>{float(ranks - 1), 0}));
+  expect_ok(group.allreduce(extreme, Reduction::minimum));
+
+  // Scaled before, averaged after.
+  std::vector<float> scaled{float(rank + 1) * 4};
+  expect_ok(group.run(
+      calls::allreduce(numbers(std::span(scaled)), {.reduction = Reduction::average, .prescale = 0.5})));
+  EXPECT_EQ(scaled[0], float(ranks + 1));
+
+  std::string text = rank == ranks - 1 ? "from the last rank" : "..................";
+  expect_ok(group.broadcast(std::as_writable_bytes(std::span(text)), ranks - 1));
+  EXPECT_EQ(text, "from the last rank");
+
+  const auto texts = group.all_gather(std::string(size_t(rank), 'x'));
+  ASSERT_TRUE(texts) << texts.error().message;
+  for (int peer = 0; peer < ranks; ++peer) EXPECT_EQ((*texts)[size_t(peer)], std::string(size_t(peer), 'x'));
+
+  // Element i of rank r is 1000 r + i.
+  std::vector<int32_t> whole(count * 3 + 1);
+  for (size_t i = 0; i < whole.size(); ++i) whole[i] = int32_t(1000 * size_t(rank) + i);
+  const auto sum_at = [&](size_t i) { return int32_t(1000 * count * (count - 1) / 2 + count * i); };
+  std::vector<size_t> counts;
+  size_t begin = 0;
+  for (size_t peer = 0; peer < count; ++peer) counts.push_back(peer == 0 ? 4 : 3);
+  for (int peer = 0; peer < rank; ++peer) begin += counts[size_t(peer)];
+  std::vector<int32_t> own(counts[size_t(rank)]);
+  expect_ok(
+      group.run(calls::reduce_scatter(numbers(std::span<const int32_t>(whole)), numbers(std::span(own)))));
+  for (size_t i = 0; i < own.size(); ++i) EXPECT_EQ(own[i], sum_at(begin + i));
+
+  std::vector<int32_t> gathered(whole.size());
+  expect_ok(group.run(
+      calls::all_gather(numbers(std::span<const int32_t>(own)), numbers(std::span(gathered)), counts)));
+  for (size_t i = 0; i < gathered.size(); ++i) EXPECT_EQ(gathered[i], sum_at(i));
+
+  const int root = ranks / 2;
+  std::vector<int32_t> total(rank == root ? whole.size() : 0);
+  expect_ok(
+      group.run(calls::reduce(numbers(std::span<const int32_t>(whole)), numbers(std::span(total)), root)));
+  for (size_t i = 0; i < total.size(); ++i) EXPECT_EQ(total[i], sum_at(i));
+
+  std::vector<int32_t> collected(rank == root ? whole.size() : 0);
+  expect_ok(group.run(
+      calls::gather(numbers(std::span<const int32_t>(own)), numbers(std::span(collected)), root, counts)));
+  EXPECT_TRUE(rank != root || collected == gathered);
+  std::vector<int32_t> scattered(own.size());
+  expect_ok(group.run(calls::scatter(numbers(std::span<const int32_t>(collected)),
+                                     numbers(std::span(scattered)), root, counts)));
+  EXPECT_EQ(scattered, own);
+
+  std::vector<int32_t> mine, theirs(count);
+  for (int peer = 0; peer < ranks; ++peer) mine.push_back(rank * 100 + peer);
+  expect_ok(
+      group.run(calls::all_to_all(numbers(std::span<const int32_t>(mine)), numbers(std::span(theirs)))));
+  for (int peer = 0; peer < ranks; ++peer) EXPECT_EQ(theirs[size_t(peer)], peer * 100 + rank);
+
+  if (ranks > 1 && rank < 2) {
+    std::vector<float> message(300'000, float(rank));
+    if (rank == 0) expect_ok(group.send(1, numbers(std::span<const float>(message)), "activations"));
+    if (rank == 1) expect_ok(group.receive(0, numbers(std::span(message)), "activations"));
+    EXPECT_EQ(message, std::vector<float>(300'000, 0.0f));
+  }
+  expect_ok(group.barrier());
+}
+
+TEST(Group, every_operation_in_memory) {
+  for (const int ranks : {1, 2, 3, 5}) {
+    in_memory(ranks, play_sums);
+    in_memory(ranks, play_everything);
+  }
+}
+
+TEST(Group, every_operation_over_tcp) {
+  for (const int ranks : {1, 2, 3, 5}) over(Way::tcp, ranks, play_everything);
+  for (const int ranks : {2, 3}) over(Way::tcp, ranks, play_sums);
+}
+
+TEST(Group, every_operation_through_shared_memory) {
+  for (const int ranks : {1, 2, 3, 5}) over(Way::shared, ranks, play_everything);
+  for (const int ranks : {2, 3, 5}) over(Way::shared, ranks, play_sums);
+}
+
+TEST(Group, every_plan_over_every_transport) {
+  for (const char* plan : {"one_shot", "direct", "ring", "halving_doubling", "tree"}) {
+    const std::string plans = std::string("allreduce=") + plan + ":0-";
+    for (const Way way : {Way::tcp, Way::shared})
+      over(
+          way, 3, [](Group& group) { play_sums_up_to(group, 20'001); }, plans);
+  }
+}
+
+TEST(Group, ranks_on_one_machine_find_each_other) {
+  over(Way::shared, 3, [](Group& group) { EXPECT_EQ(group.hosts(), (std::vector<int>{0, 0, 0})); });
+  over(Way::tcp, 3, [](Group& group) { EXPECT_EQ(group.hosts(), (std::vector<int>{0, 1, 2})); });
+}
+
+TEST(Group, all_ranks_measure_the_same_table) {
+  const auto all = endpoints(3);
+  std::vector<std::string> tables(3);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < 3; ++rank) {
+    threads.emplace_back([&, rank] {
+      auto mine = options(all, rank);
+      mine.group.deterministic = false;
+      mine.group.plans = "broadcast=tree:0-1K";
+      auto group = join_over_tcp(mine);
+      ASSERT_TRUE(group) << group.error().message;
+      tables[size_t(rank)] = (*group)->table().text();
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(tables[0], tables[1]);
+  EXPECT_EQ(tables[0], tables[2]);
+  EXPECT_NE(tables[0].find("broadcast=tree:0-1K"), std::string::npos) << tables[0];
+}
+
+TEST(Group, registered_memory_sums_like_any_other) {
+  over(Way::shared, 3, [](Group& group) {
+    for (const size_t elements : {size_t(100), size_t(200'000)}) {
+      const auto inputs = awkward_inputs(Type::f32, group.size(), elements);
+      const Bytes expected = expected_sum(group, Type::f32, Reduction::sum, inputs);
+      const auto memory = group.allocate(elements * sizeof(float));
+      ASSERT_TRUE(memory) << memory.error().message;
+      for (int i = 0; i < 3; ++i) {
+        std::copy(inputs[size_t(group.rank())].begin(), inputs[size_t(group.rank())].end(), memory->begin());
+        expect_ok(group.run(calls::allreduce(BufferView{memory->data(), elements, Type::f32})));
+        EXPECT_TRUE(std::equal(expected.begin(), expected.end(), memory->begin()));
+      }
+      expect_ok(group.barrier());
+      group.free(*memory);
+    }
+  });
+}
+
+TEST(Group, operations_can_be_started_and_waited_for) {
+  const auto play = [](Group& group) {
+    std::vector<std::vector<float>> buckets(20, std::vector<float>(5000, 1.0f));
+    std::vector<Handle> handles;
+    for (auto& bucket : buckets)
+      handles.push_back(group.start(calls::allreduce(numbers(std::span(bucket)), {.name = "bucket"})));
+    // A call that does not wait in line takes its turn all the same.
+    std::vector<float> more(10, 2.0f);
+    expect_ok(group.allreduce(more));
+    EXPECT_EQ(more[0], 2.0f * float(group.size()));
+    for (Handle& handle : handles) expect_ok(handle.wait());
+    for (const auto& bucket : buckets) EXPECT_EQ(bucket, std::vector<float>(5000, float(group.size())));
+    EXPECT_GE(group.counters().operations, 21u);
+  };
+  in_memory(3, play);
+  over(Way::shared, 3, play);
+}
+
+TEST(Group, parts_of_a_group_work_at_the_same_time_as_the_whole) {
+  const auto play = [](Group& group) {
+    auto part = group.split(group.rank() % 2, {.deterministic = true});
+    ASSERT_TRUE(part) << part.error().message;
+    EXPECT_EQ((*part)->size(), group.rank() % 2 == 0 ? (group.size() + 1) / 2 : group.size() / 2);
+    std::thread other([&] {
+      for (int i = 0; i < 50; ++i) {
+        std::vector<float> values(3000, 1.0f);
+        expect_ok((*part)->allreduce(values));
+        EXPECT_EQ(values[2999], float((*part)->size()));
+      }
+    });
+    for (int i = 0; i < 50; ++i) {
+      std::vector<float> values(3000, 1.0f);
+      expect_ok(group.allreduce(values));
+      EXPECT_EQ(values[2999], float(group.size()));
+    }
+    other.join();
+    const auto nothing = group.split(-1);
+    EXPECT_TRUE(nothing && *nothing == nullptr);
+  };
+  in_memory(4, play);
+  over(Way::shared, 5, play);
+  over(Way::tcp, 4, play);
+}
+
+TEST(Group, messages_between_two_are_started_and_recorded_like_calls) {
+  const auto all = endpoints(2);
+  std::atomic<bool> seen = false;
+  const auto play = [&](int rank) {
+    auto mine = options(all, rank);
+    mine.group.timeline = true;
+    auto joined = join_over_tcp(mine);
+    ASSERT_TRUE(joined) << joined.error().message;
+    Group& group = **joined;
+    std::vector<float> values(10'000, float(rank + 1));
+    if (rank == 0) {
+      Handle handle = group.start_receive(1, numbers(std::span(values)), "activations");
+      // What a stall report says meanwhile.
+      while (group.under_way().find("receive from rank 1 of activations (40000 bytes)") == std::string::npos)
+        std::this_thread::yield();
+      EXPECT_FALSE(handle.done());
+      seen = true;
+      expect_ok(handle.wait());
+      EXPECT_EQ(values, std::vector<float>(10'000, 2.0f));
+      EXPECT_NE(group.timeline().find("receive from rank 1 of activations"), std::string::npos);
+    } else {
+      while (!seen) std::this_thread::yield();
+      Handle handle = group.start_send(0, numbers(std::span<const float>(values)), "activations");
+      expect_ok(handle.wait());
+      EXPECT_NE(group.timeline().find("send to rank 0 of activations"), std::string::npos);
+    }
+    EXPECT_EQ(group.counters().operations, 1u);
+    EXPECT_EQ(group.counters().bytes, 40'000u);
+    EXPECT_EQ(group.start_send(rank, numbers(std::span<const float>(values))).wait().error().kind,
+              Kind::invalid);
+  };
+  std::thread other([&] { play(1); });
+  play(0);
+  other.join();
+}
+
+TEST(Group, parts_of_a_group_have_its_options) {
+  const auto play = [](Group& group) {
+    auto part = group.split(group.rank() % 2);
+    ASSERT_TRUE(part) << part.error().message;
+    // Deterministic, the rows are those of the defaults, whatever the links cost.
+    auto expected = Table::made_from({}, (*part)->hosts());
+    ASSERT_TRUE(expected.override_with("allreduce=tree:0-64K,ring:64K-"));
+    EXPECT_EQ((*part)->table().text(), expected.text());
+    expect_ok((*part)->barrier());
+    EXPECT_NE((*part)->timeline().find("barrier"), std::string::npos);
+    auto other = group.split(0, {.deterministic = true, .plans = "allreduce=direct:0-"});
+    ASSERT_TRUE(other) << other.error().message;
+    EXPECT_NE((*other)->table().text().find("allreduce=direct:0-  # asked for"), std::string::npos);
+    expect_ok((*other)->barrier());
+    EXPECT_EQ((*other)->timeline().find("barrier"), std::string::npos);
+  };
+  const auto all = endpoints(4);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < 4; ++rank) {
+    threads.emplace_back([&, rank] {
+      auto mine = options(all, rank);
+      mine.group = {.deterministic = true, .plans = "allreduce=tree:0-64K,ring:64K-", .timeline = true};
+      auto group = join_over_tcp(mine);
+      ASSERT_TRUE(group) << group.error().message;
+      play(**group);
+    });
+  }
+  for (auto& thread : threads) thread.join();
+}
+
+TEST(Group, arguments_that_cannot_be_right_are_refused_before_anything_is_sent) {
+  in_memory(2, [](Group& group) {
+    std::vector<float> three(3), two(2);
+    const auto refused = [&](const Call& call, const char* why) {
+      const auto result = group.run(call);
+      ASSERT_FALSE(result);
+      EXPECT_EQ(result.error().kind, Kind::invalid);
+      EXPECT_NE(result.error().message.find(why), std::string::npos) << result.error().message;
+    };
+    const auto in = numbers(std::span<const float>(three));
+    const auto out = numbers(std::span(two));
+    refused(calls::allreduce(in, out), "2 elements where 3");
+    refused(calls::broadcast(out, 2), "no rank 2");
+    refused(calls::reduce_scatter(in, out, {}, {1, 1}), "3 elements where 2");
+    refused(calls::reduce_scatter(in, out, {}, {3}), "one count for each rank");
+    refused(calls::all_gather(in, out), "2 elements where 6");
+    refused(calls::all_to_all(in, numbers(std::span(three))), "divide");
+    bool truth[2] = {true, false};
+    refused(calls::allreduce(BufferView{truth, 2, Type::boolean}, {.reduction = Reduction::average}),
+            "average");
+    expect_ok(group.barrier());  // the group is none the worse
+  });
+}
+
+TEST(Group, the_timeline_names_operations_and_plans) {
+  auto groups = join_in_memory(1, {.deterministic = true, .timeline = true});
+  std::vector<float> values(100);
+  expect_ok(groups[0]->run(calls::allreduce(numbers(std::span(values)), {.name = "layer \"1\""})));
+  const std::string timeline = groups[0]->timeline();
+  EXPECT_NE(timeline.find("allreduce of layer \\\"1\\\""), std::string::npos) << timeline;
+  EXPECT_NE(timeline.find("\"bytes\":400"), std::string::npos) << timeline;
+}
+
+TEST(Group, nobody_leaves_a_barrier_before_all_came) {
+  std::atomic<int> came = 0;
+  over_tcp(4, [&](Group& group) {
+    ++came;
+    expect_ok(group.barrier());
+    EXPECT_EQ(came, 4);
+  });
+}
+
+TEST(Group, a_rank_may_leave_when_it_is_done) {
+  // Ranks end at different times; the destructor's goodbye is no death.
+  over_tcp(3, [](Group& group) {
+    std::vector<float> values(1000, 1.0f);
+    for (int i = 0; i < 20; ++i) expect_ok(group.allreduce(values));
+  });
+}
+
+}  // namespace
+}  // namespace trainyard::collectives

@@ -1,0 +1,104 @@
+// Transports that tests put around others: what is said of a cluster that is not there, and ranks that die.
+//
+// Threads, errors: of the transport inside.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "collectives/transport.hpp"
+
+namespace trainyard::collectives::testing {
+
+// Passes everything on.
+class Around : public Transport {
+ public:
+  explicit Around(std::unique_ptr<Transport> inside) : impl_(std::move(inside)) {}
+  int rank() const override { return impl_->rank(); }
+  int size() const override { return impl_->size(); }
+  void send(std::span<const int> peers, Tag tag, std::span<const std::byte> bytes) override {
+    impl_->send(peers, tag, bytes);
+  }
+  void lend(int peer, Tag tag, std::span<std::byte> bytes) override { impl_->lend(peer, tag, bytes); }
+  void announce(int peer, Tag tag, std::span<const std::byte> bytes) override {
+    impl_->announce(peer, tag, bytes);
+  }
+  void take(int peer, Tag tag, std::span<std::byte> into) override { impl_->take(peer, tag, into); }
+  void receive(int peer, Tag tag, std::span<std::byte> room) override { impl_->receive(peer, tag, room); }
+  const std::byte* arrived(int peer) override { return impl_->arrived(peer); }
+  std::byte* lent(int peer) override { return impl_->lent(peer); }
+  void release(int peer) override { impl_->release(peer); }
+  bool all_taken() const override { return impl_->all_taken(); }
+  bool all_sent() const override { return impl_->all_sent(); }
+  Result<void> advance() override { return impl_->advance(); }
+  Result<void> wait() override { return impl_->wait(); }
+  std::vector<int> hosts() const override { return impl_->hosts(); }
+  RegisteredMemory* registered() override { return impl_->registered(); }
+  Result<std::string> offer() override { return impl_->offer(); }
+  Result<std::unique_ptr<Transport>> meet(const std::vector<int>& members,
+                                          const std::vector<std::string>& offers, uint64_t key) override {
+    return impl_->meet(members, offers, key);
+  }
+  void abandon(std::string_view why) override { impl_->abandon(why); }
+
+ private:
+  const std::unique_ptr<Transport> impl_;
+};
+
+// Its ranks are on the hosts that we say: so a hierarchical plan finds several on one machine.
+class Placed final : public Around {
+ public:
+  Placed(std::unique_ptr<Transport> inside, std::vector<int> hosts)
+      : Around(std::move(inside)), hosts_(std::move(hosts)) {}
+  std::vector<int> hosts() const override { return hosts_; }
+
+ private:
+  const std::vector<int> hosts_;
+};
+
+// Its rank lives while `lives` says so, which is asked before each step of a plan: a message that is sent or awaited,
+// and the end of a fold for each message in it. A dead one does nothing more, and says so when it is asked to advance.
+class Mortal final : public Around {
+ public:
+  Mortal(std::unique_ptr<Transport> inside, std::function<bool()> lives)
+      : Around(std::move(inside)), lives_(std::move(lives)) {}
+  void send(std::span<const int> peers, Tag tag, std::span<const std::byte> bytes) override {
+    if (step()) Around::send(peers, tag, bytes);
+  }
+  void lend(int peer, Tag tag, std::span<std::byte> bytes) override {
+    if (step()) Around::lend(peer, tag, bytes);
+  }
+  void announce(int peer, Tag tag, std::span<const std::byte> bytes) override {
+    if (step()) Around::announce(peer, tag, bytes);
+  }
+  void take(int peer, Tag tag, std::span<std::byte> into) override {
+    if (step()) Around::take(peer, tag, into);
+  }
+  void receive(int peer, Tag tag, std::span<std::byte> room) override {
+    if (step()) Around::receive(peer, tag, room);
+  }
+  void release(int peer) override {
+    if (step()) Around::release(peer);
+  }
+  const std::byte* arrived(int peer) override { return dead_ ? nullptr : Around::arrived(peer); }
+  bool all_taken() const override { return !dead_ && Around::all_taken(); }
+  bool all_sent() const override { return !dead_ && Around::all_sent(); }
+  Result<void> advance() override {
+    if (dead_) return cancelled("this rank is dead");
+    return Around::advance();
+  }
+
+ private:
+  bool step() {
+    dead_ = dead_ || !lives_();
+    return !dead_;
+  }
+
+  const std::function<bool()> lives_;
+  bool dead_ = false;
+};
+
+}  // namespace trainyard::collectives::testing

@@ -1,0 +1,25 @@
+// What a member tells the others of where it is: any text is refused, or is what it encodes to again.
+// decoder: src/compute/collectives/transport/tcp/place.cpp src/compute/collectives/transport/shm/segment_address.cpp
+#include <cstddef>
+#include <cstdint>
+
+#include "base/check.hpp"
+#include "collectives/transport/shm/segment_address.hpp"
+#include "collectives/transport/tcp/place.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace trainyard::collectives;
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  if (const auto place = decode_place(text)) {
+    const auto again = decode_place(encode_place(*place));
+    CHECK(again && again->host == place->host && again->port == place->port, "a place is told as it is");
+  }
+  if (const auto address = decode_address(text)) {
+    CHECK(address->process > 0 && address->descriptor >= 0, "an address can be one");
+    const auto again = decode_address(encode(*address));
+    CHECK(again && again->process == address->process && again->descriptor == address->descriptor &&
+              again->nonce == address->nonce,
+          "an address is told as it is");
+  }
+  return 0;
+}

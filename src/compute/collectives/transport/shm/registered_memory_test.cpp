@@ -1,0 +1,161 @@
+// Memory that was there already and that local ranks map: what is in it stays, sums over it are the same, and it goes
+// back as it was.
+#include "collectives/transport/shm/registered_memory.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <memory>
+
+#include "collectives/testing/circle.hpp"
+#include "collectives/testing/groups.hpp"
+
+namespace trainyard::collectives {
+namespace {
+
+using namespace testing;
+
+// As an allocator gives it out: whole pages are somewhere inside.
+struct Buffer {
+  explicit Buffer(size_t bytes, size_t beyond = 64)
+      : room(static_cast<std::byte*>(std::malloc(bytes + beyond))), bytes(room.get() + beyond, bytes) {
+    for (size_t i = 0; i < bytes; ++i) this->bytes[i] = std::byte(i * 7 % 251);
+  }
+  bool is_as_filled() const {
+    for (size_t i = 0; i < bytes.size(); ++i) {
+      if (bytes[i] != std::byte(i * 7 % 251)) return false;
+    }
+    return true;
+  }
+  struct Free {
+    void operator()(std::byte* begin) const { std::free(begin); }
+  };
+  std::unique_ptr<std::byte, Free> room;
+  std::span<std::byte> bytes;
+};
+
+TEST(AdoptedMemory, keeps_what_is_in_it_and_is_seen_by_others_until_it_goes) {
+  const auto registered = std::make_shared<RegisteredMemory>();
+  Buffer buffer(300'000);
+  auto adopted = registered->adopt(buffer.bytes);
+  ASSERT_TRUE(adopted) << adopted.error().message;
+  EXPECT_TRUE(buffer.is_as_filled());
+  const auto pages = (*adopted)->pages();
+  EXPECT_GE(pages.size(), 300'000 - 2 * 4096);
+  EXPECT_EQ(registered->place_of(buffer.bytes).region, 0u) << "the edges are not in it";
+  const auto place = registered->place_of(pages.subspan(100, 1000));
+  ASSERT_NE(place.region, 0u);
+  EXPECT_EQ(place.offset, 100u);
+
+  const auto seen = map_of(::getpid(), place.descriptor, place.region_bytes);
+  ASSERT_TRUE(seen) << seen.error().message;
+  pages[100] = std::byte(1);
+  EXPECT_EQ(seen->begin()[100], std::byte(1));
+  seen->begin()[100] = std::byte(100 * 7 % 251);
+  pages[100] = seen->begin()[100];
+
+  const auto before = pages[5000];
+  adopted->reset();
+  EXPECT_TRUE(registered->empty());
+  EXPECT_EQ(pages[5000], before);
+  seen->begin()[5000] = std::byte(255);  // by a peer that comes late
+  EXPECT_EQ(pages[5000], before);
+}
+
+TEST(AdoptedMemory, is_given_back_as_it_was_taken) {
+  const auto registered = std::make_shared<RegisteredMemory>();
+  for (int round = 0; round < 30; ++round) {
+    Buffer buffer(20'000 + size_t(round) * 50'000);
+    const auto adopted = registered->adopt(buffer.bytes);
+    ASSERT_TRUE(adopted) << adopted.error().message;
+  }
+  EXPECT_TRUE(registered->empty());
+}
+
+TEST(AdoptedMemory, of_a_process_is_not_its_childrens) {
+  const auto registered = std::make_shared<RegisteredMemory>();
+  Buffer buffer(100'000);
+  auto adopted = registered->adopt(buffer.bytes);
+  ASSERT_TRUE(adopted);
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    const bool same = buffer.is_as_filled();
+    std::fill(buffer.bytes.begin(), buffer.bytes.end(), std::byte(0));
+    adopted->reset();
+    _exit(same ? 7 : 8);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(WEXITSTATUS(status), 7);
+  EXPECT_TRUE(buffer.is_as_filled());
+}
+
+TEST(AdoptedMemory, has_limits) {
+  const auto registered = std::make_shared<RegisteredMemory>();
+  Buffer small(100);
+  EXPECT_EQ(registered->adopt(small.bytes.first(0)).error().kind, Kind::invalid);
+  std::vector<std::unique_ptr<Buffer>> buffers;
+  std::vector<std::unique_ptr<AdoptedMemory>> all;
+  for (size_t i = 0; i + 1 < regions_max; ++i) {
+    buffers.push_back(std::make_unique<Buffer>(10'000));
+    auto adopted = registered->adopt(buffers.back()->bytes);
+    ASSERT_TRUE(adopted) << adopted.error().message;
+    all.push_back(*std::move(adopted));
+  }
+  Buffer more(10'000);
+  EXPECT_EQ(registered->adopt(more.bytes).error().kind, Kind::exhausted);
+  all.pop_back();
+  EXPECT_TRUE(registered->adopt(more.bytes));
+}
+
+// Some ranks have adopted theirs, some not, and the edges lie outside; in and out of place, and freed between.
+TEST(AdoptedMemory, sums_like_any_other) {
+  for (const char* plans : {"", "allreduce=direct:0-", "allreduce=ring:0-"}) {
+    over(
+        Way::shared, 3,
+        [](Group& group) {
+          for (const size_t elements : {size_t(3'000), size_t(300'001)}) {
+            const auto inputs = awkward_inputs(Type::i32, group.size(), elements);
+            const Bytes expected = reference::reduced(Type::i32, Reduction::sum, inputs, [](size_t) {
+              return plan::Expression{0, {{0, {}}, {1, {}}, {2, {}}}};
+            });
+            for (int round = 0; round < 4; ++round) {
+              Buffer buffer(elements * 4, 16 + size_t(round) * 256);
+              std::unique_ptr<AdoptedMemory> adopted;
+              if (group.rank() == 0 || round % 2 == 1) {
+                auto taken = group.adopt(buffer.bytes);
+                ASSERT_TRUE(taken) << taken.error().message;
+                adopted = *std::move(taken);
+              }
+              for (int again = 0; again < 2; ++again) {
+                const Bytes& mine = inputs[size_t(group.rank())];
+                std::copy(mine.begin(), mine.end(), buffer.bytes.begin());
+                const BufferView values{buffer.bytes.data(), elements, Type::i32};
+                Bytes apart(again == 0 ? 0 : mine.size());
+                const BufferView output = again == 0 ? values : BufferView{apart.data(), elements, Type::i32};
+                expect_ok(group.run(calls::allreduce(values, output)));
+                EXPECT_EQ(std::memcmp(expected.data(), output.data, expected.size()), 0)
+                    << elements << " elements, round " << round;
+                EXPECT_TRUE(again == 0 || std::memcmp(mine.data(), values.data, mine.size()) == 0);
+              }
+              expect_ok(group.barrier());
+            }
+          }
+        },
+        plans);
+  }
+}
+
+TEST(AdoptedMemory, is_not_to_be_had_where_nothing_is_shared) {
+  over(Way::tcp, 2, [](Group& group) {
+    Buffer buffer(100'000);
+    EXPECT_EQ(group.adopt(buffer.bytes).error().kind, Kind::unavailable);
+    EXPECT_TRUE(buffer.is_as_filled());
+  });
+}
+
+}  // namespace
+}  // namespace trainyard::collectives

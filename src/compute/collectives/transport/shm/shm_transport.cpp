@@ -1,0 +1,536 @@
+#include "collectives/transport/shm/shm_transport.hpp"
+
+#include <sched.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/check.hpp"
+#include "collectives/reduce/processors.hpp"
+#include "collectives/transport/shm/segment_address.hpp"
+
+namespace trainyard::collectives {
+namespace {
+
+// Copying so little costs less than waiting until a receiver has read it where it lies.
+constexpr size_t eager_bytes_max = 4096;
+// Some ten microseconds: what a peer needs for a small message. It may be waiting for our core, though, even where
+// there are enough for all: then a yield lets it go on at once, and costs next to nothing where nobody waits.
+constexpr int spins_with_own_core_max = 200;
+constexpr int spins_with_shared_core_max = 2;
+constexpr int spins_between_yields_max = 10;
+constexpr int yields_max = 500;
+// Where many want our core a yield is as long as all their turns: then it is better to sleep and to be woken.
+constexpr Duration yielding_max = 5ms;
+constexpr uint32_t sleep_max_ms = 10;  // then peers are checked: a dead one is noticed as soon
+constexpr size_t address_bytes = 128;
+constexpr Tag meeting_tag{~uint64_t{0}, 1};
+
+size_t to_lines(size_t bytes) { return (bytes + 63) / 64 * 64; }
+
+// What everyone says, by rank; all say equally much. Everyone passes on what it has heard to those twice as far away
+// as before, so that only neighbours talk.
+Result<std::vector<std::string>> all_say(TcpTransport& tcp, const std::string& mine) {
+  const size_t bytes = mine.size();
+  const auto ranks = size_t(tcp.size());
+  std::string heard = mine;  // by us, the rank after us, ..
+  heard.resize(bytes * ranks);
+  for (size_t known = 1; known < ranks; known *= 2) {
+    const size_t more = std::min(known, ranks - known);
+    const int to = int((size_t(tcp.rank()) + ranks - known) % ranks);
+    const int from = int((size_t(tcp.rank()) + known) % ranks);
+    const auto all = std::as_writable_bytes(std::span(heard));
+    tcp.take(from, meeting_tag, all.subspan(known * bytes, more * bytes));
+    tcp.send(std::span(&to, 1), meeting_tag, all.first(more * bytes));
+    for (;;) {
+      TRY(tcp.advance());
+      if (tcp.all_taken() && tcp.all_sent()) break;
+      TRY(tcp.wait());
+    }
+  }
+  std::vector<std::string> by_rank(ranks);
+  for (size_t i = 0; i < ranks; ++i)
+    by_rank[(size_t(tcp.rank()) + i) % ranks] = heard.substr(i * bytes, bytes);
+  return by_rank;
+}
+
+}  // namespace
+
+// -- meeting
+
+Result<std::unique_ptr<Transport>> ShmTransport::make(std::unique_ptr<TcpTransport> tcp,
+                                                      std::shared_ptr<RegisteredMemory> registered) {
+  std::unique_ptr<ShmTransport> transport(new ShmTransport(std::move(tcp), std::move(registered)));
+  if (transport->size() > 1) TRY(transport->attach().in("sharing memory with the ranks on this machine"));
+  return std::unique_ptr<Transport>(std::move(transport));
+}
+
+ShmTransport::ShmTransport(std::unique_ptr<TcpTransport> tcp, std::shared_ptr<RegisteredMemory> registered)
+    : tcp_(std::move(tcp)), registered_(std::move(registered)), peers_(size_t(tcp_->size())) {
+  for (int rank = 0; rank < size(); ++rank) hosts_.push_back(rank);
+}
+
+ShmTransport::~ShmTransport() {
+  if (own_.begin && !tcp_->failure()) own_.header().left.store(1, std::memory_order_release);
+}
+
+bool ShmTransport::has_left(int peer) const {
+  const Peer& local = peers_[size_t(peer)];
+  return tcp_->has_left(peer) ||
+         (local.local && local.segment.header().left.load(std::memory_order_acquire) == 1);
+}
+
+Result<void> ShmTransport::attach() {
+  SegmentAddress address;
+  if (auto memory = SharedMemory::make("trainyard-ranks", Segment::bytes_for(size()))) {
+    memory_ = *std::move(memory);
+    own_ = {memory_.begin(), size()};
+    CHECK(::getrandom(address.nonce.data(), sizeof address.nonce, 0) == ssize_t(sizeof address.nonce),
+          "the kernel has 16 random bytes");
+    address.process = ::getpid();
+    address.descriptor = memory_.descriptor();
+    own_.header().nonce = address.nonce;
+    own_.header().ranks = uint64_t(size());
+    own_.header().cores = usable_cores();
+    own_.header().magic = Segment::magic;
+  }
+  std::string mine = memory_.begin() ? encode(address) : "";
+  mine.resize(address_bytes, '\0');
+  const auto addresses = TRY(all_say(*tcp_, mine));
+
+  std::string attached(size_t(size()), '0');
+  for (int rank = 0; rank < size(); ++rank) {
+    Peer& peer = peers_[size_t(rank)];
+    if (rank == this->rank()) attached[size_t(rank)] = '1';
+    const auto theirs = decode_address(std::string_view(addresses[size_t(rank)].c_str()));
+    if (rank == this->rank() || !theirs || !memory_.begin()) continue;
+    auto mapping = map_of(theirs->process, theirs->descriptor, Segment::bytes_for(size()));
+    if (!mapping) continue;
+    peer.segment = {mapping->begin(), size()};
+    if (peer.segment.header().magic != Segment::magic || peer.segment.header().nonce != theirs->nonce)
+      continue;
+    peer.mapping = *std::move(mapping);
+    peer.process = theirs->process;
+    attached[size_t(rank)] = '1';
+  }
+
+  // Two ranks are local to each other when both could attach; all ranks draw the same picture of all.
+  const auto views = TRY(all_say(*tcp_, attached));
+  const auto mutual = [&](int a, int b) {
+    return views[size_t(a)][size_t(b)] == '1' && views[size_t(b)][size_t(a)] == '1';
+  };
+  for (int a = 0; a < size(); ++a) {
+    for (int b = 0; b < a; ++b) {
+      if (hosts_[size_t(b)] == b && mutual(a, b)) {
+        hosts_[size_t(a)] = b;
+        break;
+      }
+    }
+  }
+  int local = 0;
+  CoreSet cores{};
+  for (int rank = 0; rank < size(); ++rank) {
+    if (hosts_[size_t(rank)] != hosts_[size_t(this->rank())]) continue;
+    ++local;
+    Peer& peer = peers_[size_t(rank)];
+    if (rank == this->rank()) cores = join(cores, usable_cores());
+    if (rank == this->rank() || !mutual(rank, this->rank())) continue;
+    cores = join(cores, peer.segment.header().cores);
+    peer.local = true;
+    peer.watch = ProcessWatch(peer.process);
+    peer.regions.resize(regions_max);
+    has_local_ = true;
+  }
+  spins_max_ = local <= count(cores) ? spins_with_own_core_max : spins_with_shared_core_max;
+  return ok();
+}
+
+Result<std::unique_ptr<Transport>> ShmTransport::meet(const std::vector<int>& members,
+                                                      const std::vector<std::string>& offers, uint64_t key) {
+  return make(TRY(tcp_->meet_over_tcp(members, offers, key)), registered_);
+}
+
+// -- sending
+
+void ShmTransport::send(std::span<const int> peers, Tag tag, std::span<const std::byte> bytes) {
+  if (tcp_->failure()) return;  // nothing may follow the last word
+  std::span<const int> local = peers;
+  const bool all_local =
+      std::all_of(peers.begin(), peers.end(), [&](int peer) { return peers_[size_t(peer)].local; });
+  if (!all_local) {
+    remote_.assign(peers.begin(), peers.end());
+    const auto middle = std::stable_partition(remote_.begin(), remote_.end(),
+                                              [&](int peer) { return peers_[size_t(peer)].local; });
+    local = std::span<const int>(remote_.begin(), middle);
+    tcp_->send(std::span<const int>(middle, remote_.end()), tag, bytes);
+    if (local.empty()) return;
+  }
+  put_or_keep({local, {}, tag, bytes, 0, Manner::read});
+}
+
+void ShmTransport::lend(int peer, Tag tag, std::span<std::byte> bytes) {
+  if (!peers_[size_t(peer)].local) return tcp_->lend(peer, tag, bytes);
+  if (!tcp_->failure()) put_or_keep({std::span(&peer, 1), {}, tag, bytes, 0, Manner::lent});
+}
+
+void ShmTransport::announce(int peer, Tag tag, std::span<const std::byte> bytes) {
+  CHECK(peers_[size_t(peer)].local, "only local memory is written in place");
+  if (!tcp_->failure()) put_or_keep({std::span(&peer, 1), {}, tag, bytes, 0, Manner::in_place});
+}
+
+void ShmTransport::put_or_keep(Outgoing message) {
+  if (outgoing_.empty() && put(message)) return;
+  message.kept_peers.assign(message.peers.begin(), message.peers.end());
+  outgoing_.push_back(std::move(message));
+  outgoing_.back().peers = outgoing_.back().kept_peers;
+}
+
+bool ShmTransport::lane_has_room(int peer) const {
+  const uint64_t consumed = own_.lane(peer).consumed.load(std::memory_order_acquire);
+  return peers_[size_t(peer)].put - consumed < lane_entries;
+}
+
+std::byte* ShmTransport::room_in_outbox(size_t bytes) {
+  if (blocks_.empty()) outbox_begin_ = outbox_end_ = 0;  // the same few lines again: they are in the cache
+  const bool wrapped = outbox_end_ < outbox_begin_;
+  size_t begin = outbox_end_;
+  if (wrapped) {
+    if (outbox_begin_ - outbox_end_ <= bytes) return nullptr;
+  } else if (outbox_bytes - outbox_end_ < bytes) {
+    if (outbox_begin_ <= bytes) return nullptr;
+    begin = 0;
+  }
+  outbox_end_ = begin + bytes;
+  return own_.outbox() + begin;
+}
+
+bool ShmTransport::was_read(const Reader& reader) const {
+  return own_.lane(reader.peer).consumed.load(std::memory_order_acquire) >= reader.sequence;
+}
+
+bool ShmTransport::oldest_block_was_read() const {
+  return !blocks_.empty() &&
+         std::all_of(readers_.begin(), readers_.begin() + ptrdiff_t(blocks_.front().readers),
+                     [this](const Reader& reader) { return was_read(reader); });
+}
+
+void ShmTransport::reclaim() {
+  while (oldest_block_was_read()) {
+    readers_.erase(readers_.begin(), readers_.begin() + ptrdiff_t(blocks_.front().readers));
+    outbox_begin_ = blocks_.front().end;
+    blocks_.pop_front();
+  }
+}
+
+void ShmTransport::drop_references() const {
+  while (!references_.empty() && was_read(references_.front())) references_.pop_front();
+}
+
+void ShmTransport::put_entry(int peer, const Outgoing& message, size_t part_bytes, uint32_t region,
+                             uint32_t generation, uint64_t offset) {
+  Peer& to = peers_[size_t(peer)];
+  Entry& entry = own_.lane(peer).entries[to.put % lane_entries];
+  entry.operation = message.tag.operation;
+  entry.label = message.tag.label;
+  entry.message_bytes = message.bytes.size();
+  entry.part_bytes = part_bytes;
+  entry.region = region;
+  entry.region_generation = generation;
+  entry.offset = offset;
+  entry.lent = message.manner == Manner::lent && region != 0 ? 1 : 0;
+  entry.sequence.store(++to.put, std::memory_order_release);
+}
+
+bool ShmTransport::put(Outgoing& message) {
+  const auto can_put = [&] {
+    return std::all_of(message.peers.begin(), message.peers.end(),
+                       [&](int peer) { return lane_has_room(peer); });
+  };
+  if (message.manner == Manner::in_place) {
+    if (!can_put()) return false;
+    for (const int peer : message.peers)
+      put_entry(peer, message, message.bytes.size(), region_in_place, 0, 0);
+    for (const int peer : message.peers) wake(peers_[size_t(peer)].segment.header());
+    return true;
+  }
+  if (message.bytes.size() > eager_bytes_max && message.put == 0) {
+    const auto place = registered_->place_of(message.bytes);
+    if (place.region != 0) {
+      if (!can_put()) return false;
+      Region& region = own_.header().regions[place.region];
+      region.descriptor = place.descriptor;
+      region.bytes = place.region_bytes;
+      region.generation.store(place.generation, std::memory_order_release);
+      for (const int peer : message.peers) {
+        put_entry(peer, message, message.bytes.size(), place.region, place.generation, place.offset);
+        references_.push_back({peer, peers_[size_t(peer)].put});
+      }
+      for (const int peer : message.peers) wake(peers_[size_t(peer)].segment.header());
+      return true;
+    }
+  }
+  while (message.put < message.bytes.size()) {
+    if (!can_put()) return false;
+    const size_t part = std::min(message.bytes.size() - message.put, fragment_bytes_max);
+    reclaim();
+    std::byte* const room = room_in_outbox(to_lines(part));
+    if (room == nullptr) return false;
+    std::memcpy(room, message.bytes.data() + message.put, part);
+    for (const int peer : message.peers) {
+      put_entry(peer, message, part, 0, 0, uint64_t(room - own_.outbox()));
+      readers_.push_back({peer, peers_[size_t(peer)].put});
+    }
+    blocks_.push_back({outbox_end_, message.peers.size()});
+    message.put += part;
+    for (const int peer : message.peers) wake(peers_[size_t(peer)].segment.header());
+  }
+  return true;
+}
+
+bool ShmTransport::all_sent() const {
+  if (!outgoing_.empty()) return false;
+  drop_references();
+  return references_.empty() && tcp_->all_sent();
+}
+
+// -- receiving
+
+void ShmTransport::take(int peer, Tag tag, std::span<std::byte> into) {
+  Peer& from = peers_[size_t(peer)];
+  if (!from.local) return tcp_->take(peer, tag, into);
+  ++takes_open_;
+  if (from.expected.empty()) waiting_.push_back(peer);
+  from.expected.push_back({tag, into, false, 0});
+}
+
+void ShmTransport::receive(int peer, Tag tag, std::span<std::byte> room) {
+  Peer& from = peers_[size_t(peer)];
+  if (!from.local) return tcp_->receive(peer, tag, room);
+  if (tcp_->failure()) return;  // what came before may never be released
+  CHECK(from.arrived == nullptr, "what came before was released");
+  if (from.expected.empty()) waiting_.push_back(peer);
+  from.expected.push_back({tag, room, true, 0});
+}
+
+const std::byte* ShmTransport::arrived(int peer) {
+  if (tcp_->failure()) return nullptr;
+  return peers_[size_t(peer)].local ? peers_[size_t(peer)].arrived : tcp_->arrived(peer);
+}
+
+void ShmTransport::release(int peer) {
+  Peer& from = peers_[size_t(peer)];
+  if (!from.local) return tcp_->release(peer);
+  CHECK(from.arrived != nullptr, "what is released has come");
+  from.arrived = nullptr;
+  from.lent = nullptr;
+  if (std::exchange(from.arrived_in_lane, false)) consume(from);
+}
+
+void ShmTransport::consume(Peer& peer) {
+  peer.segment.lane(rank()).consumed.store(++peer.consumed, std::memory_order_release);
+  wake(peer.segment.header());
+}
+
+Result<const std::byte*> ShmTransport::bytes_of_entry(Peer& peer, const Entry& entry) {
+  if (entry.region == 0) {
+    if (entry.offset > outbox_bytes || entry.part_bytes > outbox_bytes - entry.offset)
+      return corrupt("a message outside the outbox");
+    return peer.segment.outbox() + entry.offset;
+  }
+  if (entry.region >= regions_max) return corrupt("a message in a region that cannot be");
+  Peer::Mapped& mapped = peer.regions[entry.region];
+  if (mapped.generation != entry.region_generation || !mapped.mapping) {
+    const Region& region = peer.segment.header().regions[entry.region];
+    if (region.generation.load(std::memory_order_acquire) != entry.region_generation)
+      return corrupt("a message in memory that was freed");
+    mapped.mapping =
+        TRY(map_of(peer.process, region.descriptor, region.bytes).in("mapping registered memory"));
+    mapped.generation = entry.region_generation;
+  }
+  if (entry.offset > mapped.mapping.bytes() || entry.part_bytes > mapped.mapping.bytes() - entry.offset)
+    return corrupt("a message outside its region");
+  return mapped.mapping.begin() + entry.offset;
+}
+
+Result<void> ShmTransport::pull(int peer) {
+  Peer& from = peers_[size_t(peer)];
+  while (!from.expected.empty() && from.arrived == nullptr) {
+    const Entry& entry = from.segment.lane(rank()).entries[from.consumed % lane_entries];
+    if (entry.sequence.load(std::memory_order_acquire) != from.consumed + 1) return ok();
+    Expected& expected = from.expected.front();
+    if (Tag{entry.operation, entry.label} != expected.tag || entry.message_bytes != expected.bytes.size()) {
+      return tcp_->fail(tcp_->other_operation(peer, entry.operation, entry.message_bytes,
+                                              expected.tag.operation, expected.bytes.size()),
+                        peer);
+    }
+    if (entry.region == region_in_place && !expected.kept && entry.part_bytes == expected.bytes.size()) {
+      spins_ = 0;
+      consume(from);
+      --takes_open_;
+      from.expected.pop_front();
+      continue;
+    }
+    auto bytes = bytes_of_entry(from, entry);
+    if (bytes && entry.part_bytes > expected.bytes.size() - expected.received)
+      bytes = corrupt("a message longer than itself");
+    if (!bytes && bytes.error().kind == Kind::not_found) {
+      from.unreachable = true;
+      return ok();
+    }
+    if (!bytes) return tcp_->fail(std::move(bytes).error().in(tcp_->name(peer)), peer);
+    spins_ = 0;
+    if (expected.kept && entry.part_bytes == expected.bytes.size()) {
+      from.arrived = *bytes;
+      // The mapping is ours to write: what is lent lies in it.
+      from.lent = entry.lent == 1 && entry.region != 0 ? const_cast<std::byte*>(*bytes) : nullptr;
+      from.arrived_in_lane = true;
+      from.expected.pop_front();
+      return ok();
+    }
+    std::memcpy(expected.bytes.data() + expected.received, *bytes, entry.part_bytes);
+    expected.received += entry.part_bytes;
+    consume(from);
+    if (expected.received < expected.bytes.size()) continue;
+    if (expected.kept) {
+      from.arrived = expected.bytes.data();
+    } else {
+      --takes_open_;
+    }
+    from.expected.pop_front();
+  }
+  return ok();
+}
+
+Result<void> ShmTransport::advance() {
+  if (tcp_->failure()) return *tcp_->failure();
+  while (!outgoing_.empty() && put(outgoing_.front())) {
+    outgoing_.pop_front();
+    spins_ = 0;
+  }
+  // What was read is news once only: else whoever waits for somebody else would never look whether that one lives.
+  if (!outgoing_.empty()) reclaim();
+  drop_references();
+  for (size_t i = 0; i < waiting_.size();) {
+    TRY(pull(waiting_[i]));
+    if (peers_[size_t(waiting_[i])].expected.empty()) {
+      waiting_[i] = waiting_.back();
+      waiting_.pop_back();
+    } else {
+      ++i;
+    }
+  }
+  if (tcp_->is_busy()) TRY(tcp_->advance());
+  return ok();
+}
+
+// -- waiting
+
+bool ShmTransport::news() const {
+  for (const int peer : waiting_) {
+    const Peer& from = peers_[size_t(peer)];
+    const Entry& entry = from.segment.lane(tcp_->rank()).entries[from.consumed % lane_entries];
+    if (from.arrived == nullptr && !from.unreachable &&
+        entry.sequence.load(std::memory_order_acquire) == from.consumed + 1)
+      return true;
+  }
+  if (!references_.empty() && was_read(references_.front())) return true;
+  if (outgoing_.empty()) return false;
+  if (oldest_block_was_read()) return true;
+  const auto& peers = outgoing_.front().peers;
+  return readers_.empty() &&
+         std::all_of(peers.begin(), peers.end(), [&](int peer) { return lane_has_room(peer); });
+}
+
+Result<void> ShmTransport::wait() {
+  if (tcp_->failure()) return *tcp_->failure();
+  const bool waits_for_local = !waiting_.empty() || !outgoing_.empty() || !references_.empty();
+  if (!waits_for_local) {
+    TRY(tcp_->wait());
+    pass_on_word();
+    return ok();
+  }
+  const bool waits_for_remote = tcp_->is_busy();
+  constexpr int spins_between_looks = 64;  // a look at the network costs as much as so many
+  for (int i = 0; i < spins_max_; ++i) {
+    if (news()) return ok();
+    if (waits_for_remote && i % spins_between_looks == 0) {
+      TRY(tcp_->look(0ms));
+      if (tcp_->has_readable()) return ok();
+    }
+    relax_core();
+  }
+  if (spins_ == 0) yields_since_ = std::chrono::steady_clock::now();
+  for (; spins_ < yields_max; ++spins_) {
+    ::sched_yield();
+    if (std::chrono::steady_clock::now() - yields_since_ > yielding_max) spins_ = yields_max - 1;
+    for (int i = 0; i < std::min(spins_max_, spins_between_yields_max); ++i) {
+      if (news()) return ok();
+      relax_core();
+    }
+    if (waits_for_remote) {
+      TRY(tcp_->look(0ms));
+      if (tcp_->has_readable()) return ok();
+    }
+  }
+  if (spins_ == yields_max) {
+    ++spins_;
+    tcp_->progressed();  // patience begins when a wait turns long
+  }
+  // First say that we sleep, then look once more: who has news writes them, then asks whether we sleep.
+  std::atomic<uint32_t>& asleep = own_.header().asleep;
+  asleep.store(1, std::memory_order_seq_cst);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  const bool woken = news();
+  if (!woken) sleep_on(asleep, waits_for_remote ? 1 : sleep_max_ms);
+  asleep.store(0, std::memory_order_relaxed);
+  if (woken || news()) return ok();
+  return check_peers();
+}
+
+Result<void> ShmTransport::check_peers() {
+  TRY(tcp_->look(0ms));
+  TRY(tcp_->advance());
+  TRY(tcp_->check_cancelled());
+  std::vector<int> waited_for = waiting_;
+  if (!outgoing_.empty())
+    waited_for.insert(waited_for.end(), outgoing_.front().peers.begin(), outgoing_.front().peers.end());
+  for (const Reader& reader : references_) {
+    if (!was_read(reader)) waited_for.push_back(reader.peer);
+  }
+  for (int peer = 0; peer < size(); ++peer) {
+    const Peer& local = peers_[size_t(peer)];
+    if (local.local && local.watch.ended() && !has_left(peer) && !news())
+      return tcp_->fail(unavailable(tcp_->name(peer) + " is gone: its process has ended"), peer);
+  }
+  for (const int peer : waited_for) {
+    if (has_left(peer) && !news())
+      return tcp_->fail(unavailable(tcp_->name(peer) + " is gone: it has left, but is still needed"), peer);
+  }
+  hear_words();
+  const std::vector<int> remote = tcp_->waited_for();
+  waited_for.insert(waited_for.end(), remote.begin(), remote.end());
+  TRY(tcp_->check_timeout(waited_for));
+  pass_on_word();
+  return ok();
+}
+
+void ShmTransport::pass_on_word() {
+  if (own_.begin == nullptr) return;
+  const uint64_t word = uint64_t{tcp_->words_told()} << 32 | uint32_t(tcp_->named());
+  own_.header().word.store(word, std::memory_order_relaxed);
+}
+
+void ShmTransport::hear_words() {
+  for (int rank = 0; rank < size(); ++rank) {
+    Peer& peer = peers_[size_t(rank)];
+    if (!peer.local) continue;
+    const uint64_t word = peer.segment.header().word.load(std::memory_order_relaxed);
+    const auto named = uint32_t(word);
+    if (std::exchange(peer.word, word) != word && named < uint32_t(size())) tcp_->heard(rank, int(named));
+  }
+}
+
+}  // namespace trainyard::collectives

@@ -1,0 +1,99 @@
+#include "collectives/transport/timeout.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+namespace trainyard::collectives {
+namespace {
+
+constexpr Duration limit = 1000ms;
+constexpr Duration tick = 10ms;
+
+// Ranks that wait for each other, and hear each other a tick later: whom each blames when its patience is over, when.
+struct Blame {
+  int guilty;
+  Duration at;
+  bool operator==(const Blame&) const = default;
+};
+std::map<int, Blame> play(int ranks, const std::map<int, std::vector<int>>& waits,
+                          const std::map<int, Duration>& begins = {}) {
+  const Timeout::Time start{};
+  std::map<int, Timeout> waiting;
+  std::map<int, Blame> blames;
+  for (const auto& [rank, peers] : waits) {
+    const Duration begin = begins.count(rank) ? begins.at(rank) : 0ms;
+    waiting.emplace(rank, Timeout(rank, ranks, limit, start + begin));
+  }
+  for (Duration at = 0ms; at < 3 * limit; at += tick) {
+    std::map<int, int> said;
+    for (auto& [rank, timeout] : waiting) {
+      if (begins.count(rank) && at < begins.at(rank)) continue;
+      if (const auto word = timeout.word(waits.at(rank), start + at)) said[rank] = *word;
+      if (timeout.is_over(start + at) && !blames.count(rank))
+        blames[rank] = {timeout.guilty(waits.at(rank), start + at), at};
+    }
+    for (auto& [rank, timeout] : waiting) {
+      for (const auto& [from, guilty] : said) {
+        if (from != rank) timeout.heard(from, guilty, start + at);
+      }
+    }
+  }
+  return blames;
+}
+
+TEST(Timeout, all_of_a_chain_blame_its_end) {
+  // A ring of 20, of which rank 7 is stuck.
+  std::map<int, std::vector<int>> waits;
+  for (int rank = 0; rank < 20; ++rank) {
+    if (rank != 7) waits[rank] = {(rank + 19) % 20};
+  }
+  for (const auto& [rank, blame] : play(20, waits)) EXPECT_EQ(blame, (Blame{7, 1100ms})) << rank;
+}
+
+TEST(Timeout, of_several_the_one_that_does_not_wait_is_blamed) {
+  const std::map<int, std::vector<int>> waits = {
+      {0, {1, 2, 3, 4}}, {1, {0, 2, 3, 4}}, {3, {4, 2}}, {4, {0, 1, 3}}};
+  for (const auto& [rank, blame] : play(5, waits)) EXPECT_EQ(blame, (Blame{2, 1100ms})) << rank;
+}
+
+TEST(Timeout, who_came_late_but_waits_is_not_blamed) {
+  const auto blames = play(3, {{0, {1}}, {1, {2}}}, {{1, 990ms}});
+  EXPECT_EQ(blames.at(0), (Blame{2, 1100ms}));
+  EXPECT_EQ(blames.at(1), (Blame{2, 2090ms}));
+  // Who comes when it is too late is.
+  EXPECT_EQ(play(3, {{0, {1}}, {1, {2}}}, {{1, 1090ms}}).at(0).guilty, 1);
+}
+
+TEST(Timeout, who_has_stopped_saying_so_is_blamed) {
+  const Timeout::Time start{};
+  Timeout timeout(0, 3, limit, start);
+  timeout.heard(1, 2, start + 500ms);
+  const int one = 1;
+  EXPECT_EQ(timeout.guilty(std::span(&one, 1), start + 1000ms), 2);
+  EXPECT_EQ(timeout.guilty(std::span(&one, 1), start + 1100ms), 1);
+}
+
+TEST(Timeout, ranks_that_wait_for_each_other_blame_one_that_they_wait_for) {
+  const auto blames = play(2, {{0, {1}}, {1, {0}}});
+  EXPECT_EQ(blames.at(0), (Blame{1, 1100ms}));
+  EXPECT_EQ(blames.at(1), (Blame{0, 1100ms}));
+  EXPECT_EQ(Timeout(1, 2, limit, {}).guilty({}, {}), 1);
+}
+
+TEST(Timeout, begins_when_something_has_moved) {
+  const Timeout::Time start{};
+  Timeout timeout(0, 2, limit, start);
+  const int one = 1;
+  EXPECT_FALSE(timeout.word(std::span(&one, 1), start + 49ms));
+  timeout.moved(start + 49ms);
+  EXPECT_FALSE(timeout.word(std::span(&one, 1), start + 98ms));
+  EXPECT_EQ(timeout.word(std::span(&one, 1), start + 99ms), 1);
+  EXPECT_FALSE(timeout.word(std::span(&one, 1), start + 140ms));
+  EXPECT_TRUE(timeout.word(std::span(&one, 1), start + 149ms));
+  EXPECT_FALSE(timeout.is_over(start + 1148ms));
+  EXPECT_TRUE(timeout.is_over(start + 1149ms));
+}
+
+}  // namespace
+}  // namespace trainyard::collectives

@@ -1,0 +1,25 @@
+// Two vectors of gradients: their dot products, and their adaptive sum. Private to adasum/.
+//
+// Threads: pure functions. Errors: none.
+#pragma once
+
+#include <cstddef>
+
+#include "collectives/types.hpp"
+
+namespace trainyard::gradients {
+
+struct Dots {
+  double ab = 0;
+  double aa = 0;
+  double bb = 0;
+};
+
+// As adasum.hpp says of the order.
+Dots dots_of(collectives::Type type, const std::byte* a, const std::byte* b, size_t elements);
+
+// out[i] = (1 - ab / (2 aa)) a[i] + (1 - ab / (2 bb)) b[i]; out may be a or b.
+void combine(collectives::Type type, const Dots& dots, const std::byte* a, const std::byte* b, std::byte* out,
+             size_t elements);
+
+}  // namespace trainyard::gradients

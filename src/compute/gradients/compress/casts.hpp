@@ -1,0 +1,24 @@
+// float32 to 16 bits and back, many at a time, each multiplied by a factor.
+//
+// Threads: pure functions. Errors: none.
+#pragma once
+
+#include <cstddef>
+
+#include "collectives/types.hpp"
+#include "gradients/compress/compression.hpp"
+
+namespace trainyard::gradients {
+
+// What values travel as; Type::f32 where they are not cast.
+collectives::Type cast_type(Compression compression);
+
+// narrow[i] = values[i] * factor, rounded to nearest; what is too large for f16 becomes infinite.
+// Requires: type is f16 or bf16.
+void narrow_scaled(collectives::Type type, const float* values, std::byte* narrow, size_t elements,
+                   double factor);
+// values[i] = narrow[i] * factor
+void widen_scaled(collectives::Type type, const std::byte* narrow, float* values, size_t elements,
+                  double factor);
+
+}  // namespace trainyard::gradients

@@ -1,0 +1,34 @@
+// How a float tensor is made smaller on its way between ranks: the choice, as a value.
+//
+// Threads: plain values.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace trainyard::gradients {
+
+struct Compression {
+  enum class Kind : uint8_t {
+    none,
+    f16,   // added as f16: half of f32's bytes, a range of 65504
+    bf16,  // added as bf16: half of f32's bytes and all of its range, 8 bits of precision
+    int8,  // a quarter of f32's bytes and a scale for each block; what is lost comes in the next step (int8.hpp)
+    low_rank,  // the product of two thin matrices; what is lost comes in the next step (low_rank.hpp)
+  };
+  Kind kind = Kind::none;
+  uint32_t rank = 4;  // low_rank: the thin matrices' columns
+  bool operator==(const Compression& other) const {
+    return kind == other.kind && (kind != Kind::low_rank || rank == other.rank);
+  }
+
+  static constexpr uint32_t rank_max = 128;  // more columns than this cost more than they save
+};
+inline constexpr int compressions_count = 5;
+
+std::string_view to_string(Compression::Kind kind);
+// "int8", "low_rank of 4"
+std::string to_string(const Compression& compression);
+
+}  // namespace trainyard::gradients

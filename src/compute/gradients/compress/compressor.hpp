@@ -1,0 +1,78 @@
+// Sums and averages of float32 tensors that are made smaller on their way.
+//
+//   Compressor compressor(group);
+//   TRY(compressor.allreduce(tensors, {.kind = Compression::Kind::int8}, Reduction::average));
+//
+// All ranks get the same bits. What int8 and low_rank lose in a step they remember by the tensor's key and bring in
+// the next one; a tensor whose shape changed begins anew. What a rank sends, of tensors of S elements in all, n ranks:
+//
+//   f16, bf16   what an allreduce of S elements of that type sends
+//   int8        its own pieces to their ranks and its sum to all: the sum over all other ranks of int8_bytes() of
+//               their pieces, and what an all_gather sends of int8_bytes() of its own. Each tensor is cut at blocks,
+//               by itself, so its bits do not depend on what it travels with.
+//   low_rank    two allreduces, of r (rows of all) + vectors, and of r (columns of all) elements of f32
+//
+// Threads: one call at a time. Errors: those of the group; invalid. Lifetime: the group outlives it.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "collectives/group.hpp"
+#include "collectives/group_buffer.hpp"
+#include "gradients/compress/compression.hpp"
+#include "gradients/compress/low_rank.hpp"
+
+namespace trainyard::gradients {
+
+// A tensor on its way. A vector is a matrix of one column.
+struct CompressedTensor {
+  std::string key;               // by which it is remembered; empty is allowed for f16 and bf16
+  const float* input = nullptr;  // null: zeros
+  float* output = nullptr;       // null: nobody wants it here. May be the input
+  Matrix shape;
+  double prescale = 1;
+  double postscale = 1;
+};
+
+class Compressor {
+ public:
+  explicit Compressor(collectives::Group& group) : group_(group), outgoing_(group), incoming_(group) {}
+
+  // All ranks give the same keys and shapes in the same order. Reductions: sum and average.
+  Result<void> allreduce(std::span<const CompressedTensor> tensors, Compression compression,
+                         collectives::Reduction reduction, std::string_view name = {});
+  // What this rank still owes of a tensor: its lost part, element by element. Empty when nothing is remembered.
+  std::span<const float> owed(const std::string& key) const;
+  // What this rank still owes of its piece of the sum (int8 alone).
+  std::span<const float> owed_of_sum(const std::string& key) const;
+  void forget(const std::string& key) { memories_.erase(key); }
+
+ private:
+  struct Memory {
+    Compression compression;
+    Matrix shape;
+    std::vector<float> owed;
+    std::vector<float> owed_of_sum;
+    std::vector<float> q;
+    uint64_t steps = 0;
+  };
+
+  Memory& memory_of(const CompressedTensor& tensor, Compression compression);
+  Result<void> cast(std::span<const CompressedTensor> tensors, Compression compression,
+                    collectives::Reduction reduction, std::string_view name);
+  Result<void> by_int8(std::span<const CompressedTensor> tensors, Compression compression,
+                       collectives::Reduction reduction, std::string_view name);
+  Result<void> by_low_rank(std::span<const CompressedTensor> tensors, Compression compression,
+                           collectives::Reduction reduction, std::string_view name);
+
+  collectives::Group& group_;
+  collectives::GroupBuffer outgoing_, incoming_;
+  std::map<std::string, Memory> memories_;  // by key; as many as the caller has tensors
+};
+
+}  // namespace trainyard::gradients

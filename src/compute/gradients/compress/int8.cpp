@@ -1,0 +1,74 @@
+#include "gradients/compress/int8.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "collectives/reduce/float_formats.hpp"
+
+namespace trainyard::gradients {
+namespace {
+
+constexpr float steps = 127;
+// Below this the scale's inverse has no room in a float; such a block is late as a whole.
+constexpr float magnitude_min = 1e-35f;
+// Added and taken away again it rounds to the nearest integer, ties to even.
+constexpr float rounder = 12582912.0f;  // 1.5 * 2^23
+
+// What the bytes mean, block by block: apply(value index, value).
+template <class Apply>
+void over_values(const std::byte* bytes, size_t elements, const Apply& apply) {
+  const auto* __restrict numbers = reinterpret_cast<const int8_t*>(bytes + 4 * int8_blocks(elements));
+  for (size_t begin = 0, block = 0; begin < elements; begin += int8_block_elements, ++block) {
+    const size_t end = std::min(elements, begin + int8_block_elements);
+    float scale;
+    std::memcpy(&scale, bytes + 4 * block, sizeof scale);
+    for (size_t i = begin; i < end; ++i) apply(i, float(numbers[i]) * scale);
+  }
+}
+
+}  // namespace
+
+void to_int8(float* __restrict values, size_t elements, std::byte* bytes) {
+  auto* __restrict numbers = reinterpret_cast<int8_t*>(bytes + 4 * int8_blocks(elements));
+  for (size_t begin = 0, block = 0; begin < elements; begin += int8_block_elements, ++block) {
+    const size_t end = std::min(elements, begin + int8_block_elements);
+    // Magnitudes order as their bits do, what is no number last: integers are compared many at a time.
+    int32_t largest_bits = 0;
+    for (size_t i = begin; i < end; ++i) {
+      const auto bits = int32_t(collectives::formats::bits_of(values[i]) & 0x7fffffff);
+      largest_bits = bits > largest_bits ? bits : largest_bits;
+    }
+    const bool finite = largest_bits < 0x7f800000;
+    const float largest = collectives::formats::float_of(uint32_t(largest_bits));
+    float scale = largest / steps;
+    if (!finite) scale = std::numeric_limits<float>::quiet_NaN();
+    if (largest < magnitude_min) scale = 0;
+    std::memcpy(bytes + 4 * block, &scale, sizeof scale);
+    if (!finite || scale == 0) {
+      for (size_t i = begin; i < end; ++i) numbers[i] = 0;
+      for (size_t i = begin; i < end && !finite; ++i) values[i] = 0;
+      continue;
+    }
+    const float inverse = steps / largest;
+    // Two loops: one in floats, one to bytes.
+    float nearest[int8_block_elements];
+    for (size_t i = begin; i < end; ++i) {
+      const float rounded = (values[i] * inverse + rounder) - rounder;
+      const float below = rounded > steps ? steps : rounded;
+      nearest[i - begin] = below < -steps ? -steps : below;
+      values[i] -= nearest[i - begin] * scale;
+    }
+    for (size_t i = begin; i < end; ++i) numbers[i] = int8_t(int32_t(nearest[i - begin]));
+  }
+}
+
+void from_int8(const std::byte* bytes, size_t elements, float* __restrict values) {
+  over_values(bytes, elements, [values](size_t i, float value) { values[i] = value; });
+}
+
+void add_int8(const std::byte* bytes, size_t elements, float* __restrict values) {
+  over_values(bytes, elements, [values](size_t i, float value) { values[i] += value; });
+}
+
+}  // namespace trainyard::gradients

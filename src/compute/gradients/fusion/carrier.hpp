@@ -1,0 +1,91 @@
+// Carries out what was agreed upon: copies tensors into the fusion buffer, runs one collective, copies them out.
+// Private to fusion/.
+//
+// Threads: confined to one at a time.
+// Errors:  of the group, naming the tensors: then it is over. What fails for this rank alone (no memory for an
+//          output) is in its result.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "collectives/group.hpp"
+#include "collectives/group_buffer.hpp"
+#include "gradients/adasum/adasum.hpp"
+#include "gradients/compress/compressor.hpp"
+#include "gradients/fusion/batches.hpp"
+#include "gradients/fusion/negotiator.hpp"
+
+namespace trainyard::gradients {
+
+class Carrier {
+ public:
+  using Now = std::function<std::chrono::nanoseconds()>;
+  // Lifetime: all outlive the carrier. on_event may be empty; then `now` is not called.
+  Carrier(collectives::Group& world, const std::function<void(const Event&)>& on_event, Now now);
+
+  // One of a batch, as this rank has it.
+  struct Part {
+    const Agreement* agreement = nullptr;
+    const Request* request = nullptr;  // null: this rank has joined, or does not belong to the set
+    std::optional<Result<Outcome>> result;
+  };
+  // Every part with a request gets a result, unless all fails.
+  Result<void> carry_out(std::span<Part> parts);
+
+ private:
+  // A set's group, and what only its tensors need.
+  struct Shared {
+    explicit Shared(std::unique_ptr<collectives::Group> group) : Shared(group.get()) {
+      own = std::move(group);
+    }
+    explicit Shared(collectives::Group* group)
+        : group(group),
+          on_one_host(std::count(group->hosts().begin(), group->hosts().end(), group->hosts()[0]) ==
+                      group->size()),
+          buffer(*group),
+          compressor(*group) {}
+
+    std::unique_ptr<collectives::Group> own;  // null for set 0; ends after the others
+    collectives::Group* const group;
+    const bool on_one_host;
+    std::vector<int> ranks;  // of the whole group, by rank of this one; empty: the same
+    collectives::GroupBuffer buffer;
+    Compressor compressor;
+  };
+  struct Staged {
+    std::byte* bytes = nullptr;
+    size_t elements = 0;
+  };
+
+  Staged copy_in(Shared& shared, std::span<Part> parts);
+  void copy_out(const Staged& staged, std::span<Part> parts);
+  Result<void> run(Shared& shared, std::span<Part> parts, collectives::Call call);
+  void event(Phase phase, std::span<Part> parts, std::chrono::nanoseconds begin);
+  std::chrono::nanoseconds begin() const;
+
+  Result<void> allreduce(Shared& shared, std::span<Part> parts);
+  Result<void> compressed(Shared& shared, std::span<Part> parts);
+  Result<void> adasum(Shared& shared, std::span<Part> parts);
+  Result<void> broadcast(Shared& shared, std::span<Part> parts);
+  Result<void> all_gather(Shared& shared, std::span<Part> parts, size_t members, size_t me);
+  Result<void> reduce_scatter(Shared& shared, std::span<Part> parts, size_t members, size_t me);
+  Result<void> all_to_all(Shared& shared, Part& part, size_t members, size_t me);
+  Result<void> change_sets(Part& part);
+
+  const std::function<void(const Event&)>& on_event_;
+  const Now now_;
+  const int rank_;
+  std::map<int, std::unique_ptr<Shared>> shared_;  // by set, those that this rank belongs to
+  int next_set_ = 1;
+  AdasumWorkspace adasum_workspace_;
+};
+
+}  // namespace trainyard::gradients

@@ -1,0 +1,365 @@
+#include "gradients/fusion/coordinator.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+
+namespace trainyard::gradients {
+namespace {
+
+std::string listed(const std::vector<int>& ranks) {
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  for (size_t i = 0; i < ranks.size(); ++i)
+    text.append(i == 0 ? "" : i + 1 == ranks.size() ? " and " : ", ").append(std::to_string(ranks[i]));
+  return text;
+}
+
+std::string listed(std::span<const uint64_t> numbers) {
+  std::string text = "[";
+  for (size_t i = 0; i < numbers.size(); ++i)
+    text.append(i == 0 ? "" : ", ").append(std::to_string(numbers[i]));
+  return text + "]";
+}
+
+// All ways in which requests of one name may differ, in the words of whoever reads the error.
+struct Field {
+  std::string_view name;
+  std::string (*value)(const Signature& signature);
+};
+constexpr Field fields[] = {
+    {"operation", [](const Signature& s) { return std::string(to_string(s.operation)); }},
+    {"type", [](const Signature& s) { return std::string(collectives::to_string(s.type)); }},
+    {"shape",
+     [](const Signature& s) {
+       const bool by_rows = s.operation == Operation::all_gather || s.operation == Operation::all_to_all;
+       if (!by_rows || s.shape.empty()) return listed(s.shape);
+       return "[*" + (s.shape.size() == 1 ? "]" : ", " + listed(std::span(s.shape).subspan(1)).substr(1));
+     }},
+    {"reduction", [](const Signature& s) { return std::string(collectives::to_string(s.reduction)); }},
+    {"prescale", [](const Signature& s) { return std::to_string(s.prescale); }},
+    {"postscale", [](const Signature& s) { return std::to_string(s.postscale); }},
+    {"root", [](const Signature& s) { return std::to_string(s.root); }},
+    {"compression", [](const Signature& s) { return to_string(s.compression); }},
+    {"group", [](const Signature& s) { return s.group.empty() ? "none" : "'" + s.group + "'"; }},
+    {"group's size", [](const Signature& s) { return std::to_string(s.group_members); }},
+    {"ranks",
+     [](const Signature& s) { return s.operation == Operation::add_set ? listed(s.splits) : std::string(); }},
+};
+
+}  // namespace
+
+Result<void> check(const Signature& signature, const Sets& sets, int rank) {
+  const auto set = sets.find(signature.set);
+  if (set == sets.end()) return invalid("there is no set " + std::to_string(signature.set));
+  const auto& members = set->second;
+  const auto is_member = [&](int each) { return std::binary_search(members.begin(), members.end(), each); };
+  if (!is_member(rank)) {
+    return invalid("rank " + std::to_string(rank) + " does not belong to set " +
+                   std::to_string(signature.set));
+  }
+  if (signature.group.empty() != (signature.group_members == 0))
+    return invalid("a group has a name and a number of members");
+  switch (signature.operation) {
+    case Operation::broadcast:
+      if (!is_member(signature.root))
+        return invalid("the root, rank " + std::to_string(signature.root) + ", does not belong to set " +
+                       std::to_string(signature.set));
+      return ok();
+    case Operation::all_to_all:
+      if (signature.splits.size() != members.size())
+        return invalid("there is not one split for each member of the set");
+      // One by one, so that no sum runs over.
+      for (uint64_t rest = signature.rows(); const uint64_t split : signature.splits) {
+        if (split > rest) return invalid("the splits are more than the rows");
+        rest -= split;
+        if (&split == &signature.splits.back() && rest > 0)
+          return invalid("the splits are fewer than the rows");
+      }
+      return ok();
+    case Operation::allreduce:
+    case Operation::reduce_scatter:
+      if (!collectives::exists(signature.type, signature.reduction)) {
+        return invalid("there is no " + std::string(collectives::to_string(signature.reduction)) + " of " +
+                       std::string(collectives::to_string(signature.type)));
+      }
+      if (signature.compression.kind != Compression::Kind::none && signature.type != collectives::Type::f32)
+        return invalid("only f32 is compressed");
+      if (signature.compression.kind != Compression::Kind::none &&
+          (signature.operation != Operation::allreduce ||
+           (signature.reduction != collectives::Reduction::sum &&
+            signature.reduction != collectives::Reduction::average)))
+        return invalid("only sums and averages are compressed");
+      if (signature.compression.kind == Compression::Kind::low_rank &&
+          (signature.compression.rank == 0 || signature.compression.rank > Compression::rank_max))
+        return invalid("thin matrices have 1 to " + std::to_string(Compression::rank_max) + " columns");
+      return ok();
+    case Operation::adasum:
+      if (signature.type > collectives::Type::bf16)
+        return invalid("there is no adaptive sum of " + std::string(collectives::to_string(signature.type)));
+      return ok();
+    case Operation::add_set: {
+      const auto& ranks = signature.splits;
+      const bool ascending =
+          std::adjacent_find(ranks.begin(), ranks.end(), std::greater_equal<>()) == ranks.end();
+      if (ranks.empty() || !ascending || ranks.back() >= sets.at(0).size())
+        return invalid("a set is some of the ranks, each once");
+      return ok();
+    }
+    case Operation::remove_set:
+      if (signature.root == 0 || !sets.contains(signature.root))
+        return invalid("there is no set " + std::to_string(signature.root) + " that could be removed");
+      return ok();
+    default:
+      return ok();
+  }
+}
+
+bool goes_with_joined(const Signature& signature, int joined_rank) {
+  switch (signature.operation) {
+    case Operation::allreduce:
+    case Operation::reduce_scatter:
+      return signature.reduction == collectives::Reduction::sum ||
+             signature.reduction == collectives::Reduction::average;
+    case Operation::broadcast:
+      return signature.root != joined_rank;
+    case Operation::adasum:  // zeros change nothing there
+    case Operation::all_gather:
+    case Operation::barrier:
+      return true;
+    default:
+      return false;
+  }
+}
+
+std::vector<int> Coordinator::missing(const Row& row, const std::vector<int>& members) const {
+  const auto joined = joined_.find(row.asks.begin()->second.set);
+  std::vector<int> ranks;
+  for (const int member : members) {
+    if (row.asks.contains(member)) continue;
+    if (joined == joined_.end() || !joined->second.ranks.contains(member)) ranks.push_back(member);
+  }
+  return ranks;
+}
+
+bool Coordinator::complete(const Row& row, const Sets& sets) const {
+  return missing(row, sets.at(row.asks.begin()->second.set)).empty();
+}
+
+std::string Coordinator::difference(const Row& row) const {
+  std::string text;
+  for (const Field& field : fields) {
+    std::map<std::string, std::vector<int>> ranks_by_value;
+    for (const auto& [rank, signature] : row.asks) ranks_by_value[field.value(signature)].push_back(rank);
+    if (ranks_by_value.size() == 1) continue;
+    text.append(text.empty() ? "" : "; ").append(field.name).append(" is ");
+    bool first = true;
+    for (const auto& [value, ranks] : ranks_by_value) {
+      text.append(first ? "" : ", ").append(value).append(" on ").append(listed(ranks));
+      first = false;
+    }
+    if (field.name == "operation") break;  // all else means something else then
+  }
+  return text;
+}
+
+Agreement Coordinator::agreed(const Row& row, const std::vector<int>& members) const {
+  Agreement agreement;
+  agreement.signature = row.asks.begin()->second;
+  for (const auto& [rank, signature] : row.asks)
+    agreement.signature.priority = std::max(agreement.signature.priority, signature.priority);
+  if (auto differs = difference(row); !differs.empty()) {
+    agreement.fault = "the ranks do not agree: " + differs;
+    return agreement;
+  }
+  bool any_joined = false;
+  if (const auto joined = joined_.find(agreement.signature.set); joined != joined_.end()) {
+    for (const int rank : joined->second.ranks) {
+      any_joined = true;
+      if (goes_with_joined(agreement.signature, rank)) continue;
+      agreement.fault = "not possible while rank " + std::to_string(rank) + " has joined";
+      return agreement;
+    }
+  }
+  const Operation operation = agreement.signature.operation;
+  for (const int member : members) {
+    const auto ask = row.asks.find(member);
+    if (operation == Operation::all_gather) {
+      agreement.rows.push_back(ask == row.asks.end() ? 0 : ask->second.rows());
+    } else if (operation == Operation::all_to_all) {
+      agreement.rows.insert(agreement.rows.end(), ask->second.splits.begin(), ask->second.splits.end());
+    }
+  }
+  agreement.keep = !any_joined && operation < Operation::join;
+  return agreement;
+}
+
+void Coordinator::fail(const std::string& key, std::string fault, Answer& answer) {
+  Agreement& agreement = answer.ready.emplace_back();
+  agreement.signature = rows_.at(key).asks.begin()->second;
+  agreement.fault = std::move(fault);
+  rows_.erase(key);
+}
+
+// A rank asks for all of a group at once. So when one of its tensors is complete every rank has asked for all it
+// knows, and what is not complete now never will be.
+void Coordinator::settle_group(const Row& row, const Sets& sets, Answer& answer) {
+  const Signature first = row.asks.begin()->second;
+  const auto& members = sets.at(first.set);
+  std::vector<std::pair<uint64_t, std::string>> keys;
+  std::string fault;
+  for (const auto& [key, other] : rows_) {
+    const bool belongs = std::any_of(other.asks.begin(), other.asks.end(), [&](const auto& ask) {
+      return ask.second.set == first.set && ask.second.group == first.group;
+    });
+    if (!belongs) continue;
+    keys.emplace_back(other.order, key);
+    if (!fault.empty()) continue;
+    const auto absent = missing(other, members);
+    const std::string& name = other.asks.begin()->second.name;
+    if (!absent.empty()) {
+      fault = listed(absent) + (absent.size() == 1 ? " has" : " have") + " no " + name + " in it";
+    } else if (auto agreement = agreed(other, members); !agreement.fault.empty()) {
+      fault = name + ": " + agreement.fault;
+    }
+  }
+  std::sort(keys.begin(), keys.end());
+  for (const auto& [order, key] : keys) {
+    if (!fault.empty()) {
+      fail(key, "group '" + first.group + "': " + fault, answer);
+    } else {
+      answer.ready.push_back(agreed(rows_.at(key), members));
+      rows_.erase(key);
+    }
+  }
+}
+
+void Coordinator::settle(const Sets& sets, Answer& answer) {
+  std::vector<std::pair<uint64_t, std::string>> complete_rows;
+  for (const auto& [key, row] : rows_) {
+    if (complete(row, sets)) complete_rows.emplace_back(row.order, key);
+  }
+  std::sort(complete_rows.begin(), complete_rows.end());
+  for (const auto& [order, key] : complete_rows) {
+    const auto found = rows_.find(key);
+    if (found == rows_.end()) continue;  // went with its group
+    const Signature& signature = found->second.asks.begin()->second;
+    if (!signature.group.empty()) {
+      settle_group(found->second, sets, answer);
+    } else {
+      answer.ready.push_back(agreed(found->second, sets.at(signature.set)));
+      rows_.erase(key);
+    }
+  }
+}
+
+void Coordinator::call_the_roll(std::span<const Report> reports, const Sets& sets, Answer& answer) {
+  struct Seen {
+    std::vector<int> ranks;
+    uint64_t milliseconds = 0;
+  };
+  std::map<std::string, Seen> seen;
+  for (size_t rank = 0; rank < reports.size(); ++rank) {
+    for (const Waiting& waiting : reports[rank].waiting) {
+      Seen& each = seen[waiting.key];
+      each.ranks.push_back(int(rank));
+      each.milliseconds = std::max(each.milliseconds, waiting.milliseconds);
+    }
+  }
+  for (const auto& entry : seen) {
+    const std::string& key = entry.first;
+    const Seen& each = entry.second;
+    const auto settled = std::any_of(answer.ready.begin(), answer.ready.end(),
+                                     [&](const Agreement& ready) { return key_of(ready.signature) == key; });
+    const size_t slash = key.find('/');
+    const auto set = sets.find(std::atoi(key.c_str()));
+    if (settled || set == sets.end() || slash == std::string::npos) continue;
+    const auto joined = joined_.find(set->first);
+    std::vector<int> absent;
+    for (const int member : set->second) {
+      const bool has_joined = joined != joined_.end() && joined->second.ranks.contains(member);
+      if (!has_joined && !std::binary_search(each.ranks.begin(), each.ranks.end(), member))
+        absent.push_back(member);
+    }
+    const bool fails =
+        limits_.stall_fail_after > 0ms && each.milliseconds >= uint64_t(limits_.stall_fail_after.count());
+    const bool reported =
+        limits_.stall_report_after > 0ms && each.milliseconds >= uint64_t(limits_.stall_report_after.count());
+    if (!fails && !reported) continue;
+    const std::string words =
+        std::string(absent.empty() ? "waits for the rest of its group" : "waits for " + listed(absent)) +
+        " since " + std::to_string(each.milliseconds / 1000) + " s";
+    answer.stalls.append(answer.stalls.empty() ? "" : "\n")
+        .append(key.substr(slash + 1) + " " + words + "; " + listed(each.ranks) + " submitted it");
+    if (!fails) continue;
+    Agreement& agreement = answer.ready.emplace_back();
+    agreement.signature.name = key.substr(slash + 1);
+    agreement.signature.set = set->first;
+    agreement.fault = words;
+    agreement.late = true;
+    rows_.erase(key);
+  }
+}
+
+Result<Answer> Coordinator::answer(std::span<const Report> reports, const Sets& sets,
+                                   const ResponseCache& cache) {
+  Answer answer;
+  const auto forget = [&](const std::string& key) {
+    if (std::find(answer.forgotten.begin(), answer.forgotten.end(), key) == answer.forgotten.end())
+      answer.forgotten.push_back(key);
+  };
+  for (int rank = 0; rank < ranks_; ++rank) {
+    const Report& report = reports[size_t(rank)];
+    if (report.leaving) answer.leaving.push_back(uint32_t(rank));
+    for (const Signature& ask : report.asks) {
+      const auto asked = check(ask, sets, rank);
+      const std::string key = key_of(ask);
+      if (!asked || (rows_.contains(key) && rows_.at(key).asks.contains(rank))) {
+        return corrupt("rank " + std::to_string(rank) + " asks for what cannot be, " + name_of(ask) +
+                       (asked ? ", twice" : ": " + asked.error().message));
+      }
+      if (ask.operation == Operation::join) {
+        Joined& joined = joined_[ask.set];
+        joined.ranks.insert(rank);
+        joined.last = rank;
+        for (size_t position = 0; position < cache.positions(); ++position) {
+          const auto* entry = cache.at(position);
+          if (!entry || entry->agreement.signature.set != ask.set) continue;
+          // A gather's rows are kept too, and nothing of ours comes now.
+          if (!goes_with_joined(entry->agreement.signature, rank) ||
+              entry->agreement.signature.operation == Operation::all_gather)
+            forget(key_of(entry->agreement.signature));
+        }
+        continue;
+      }
+      if (cache.find(key)) forget(key);
+      const auto [row, is_new] = rows_.try_emplace(key);
+      if (is_new) row->second.order = orders_++;
+      row->second.asks.emplace(rank, ask);
+    }
+  }
+  settle(sets, answer);
+  for (auto joined = joined_.begin(); joined != joined_.end();) {
+    const auto set = sets.find(joined->first);
+    if (set != sets.end() && joined->second.ranks.size() == set->second.size()) {
+      Agreement& agreement = answer.ready.emplace_back();
+      agreement.signature.name = "join";
+      agreement.signature.operation = Operation::join;
+      agreement.signature.set = joined->first;
+      agreement.last = joined->second.last;
+      joined = joined_.erase(joined);
+    } else {
+      ++joined;
+    }
+  }
+  call_the_roll(reports, sets, answer);
+  // What belonged to a set that goes: its ranks fail it by themselves when they hear of it.
+  for (const Agreement& ready : answer.ready) {
+    if (ready.signature.operation != Operation::remove_set || !ready.fault.empty()) continue;
+    joined_.erase(ready.signature.root);
+    std::erase_if(
+        rows_, [&](const auto& row) { return row.second.asks.begin()->second.set == ready.signature.root; });
+  }
+  return answer;
+}
+
+}  // namespace trainyard::gradients

@@ -1,0 +1,57 @@
+// What the ranks write to rank 0 when a tensor goes the slow way, and what rank 0 answers to all.
+//
+//   numbers   little-endian; a text or list begins with its length as u32
+//   report    u32 magic "TYF1", u8 leaving, list of signatures, list of waiting
+//   waiting   text key, u64 milliseconds
+//   answer    u32 magic "TYF2", list of agreements, list of texts (keys that leave the cache), list of u32 (ranks
+//             that leave), u8 settings follow, [u64 fusion bytes, u32 cycle in microseconds], text stalls
+//   agreement signature, list of u64 rows, u8 keep, i32 last, text fault, u8 late
+//   signature text name, u8 operation, u8 type, u8 reduction, f64 prescale, f64 postscale, i32 root,
+//             u8 compression, u32 its rank, i32 priority, i32 set, text group, u32 group members, list of u64 shape,
+//             list of u64 splits
+//
+// Threads: pure functions. Errors: corrupt, saying which field. A list may not announce more than its message
+// could hold, so a peer's bytes cannot make us allocate more than their own length times a small number.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "gradients/fusion/request.hpp"
+
+namespace trainyard::gradients {
+
+// A tensor that a rank has submitted, and for how long.
+struct Waiting {
+  std::string key;
+  uint64_t milliseconds = 0;
+  bool operator==(const Waiting&) const = default;
+};
+
+struct Report {
+  bool leaving = false;
+  std::vector<Signature> asks;
+  std::vector<Waiting>
+      waiting;  // in a roll call: everything outstanding, what is asked for just now included
+  bool operator==(const Report&) const = default;
+};
+
+struct Answer {
+  std::vector<Agreement> ready;
+  std::vector<std::string> forgotten;  // keys that leave the cache, before anything of `ready` enters it
+  std::vector<uint32_t> leaving;
+  std::optional<Settings> settings;
+  std::string stalls;  // for people; empty when nothing stalls
+  bool operator==(const Answer&) const = default;
+};
+
+std::string encode(const Report& report);
+std::string encode(const Answer& answer);
+Result<Report> decode_report(std::string_view bytes);
+Result<Answer> decode_answer(std::string_view bytes);
+
+}  // namespace trainyard::gradients

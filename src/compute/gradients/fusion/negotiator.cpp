@@ -1,0 +1,576 @@
+#include "gradients/fusion/negotiator.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <numeric>
+#include <thread>
+#include <utility>
+
+#include "base/check.hpp"
+#include "collectives/plan/plan.hpp"
+#include "gradients/fusion/carrier.hpp"
+#include "gradients/fusion/negotiation.hpp"
+#include "gradients/fusion/tuner.hpp"
+
+namespace trainyard::gradients {
+namespace {
+
+using std::chrono::nanoseconds;
+
+// Where somebody waits for a handle the pause between cycles is this part of the cycle: others may come a moment
+// later, and nobody gains from a full pause.
+constexpr int waited_for_divisor = 8;
+// Copied in and out at 10 GB/s these take as long as a call: some 20 us in shared memory, some 200 us
+// between hosts.
+constexpr uint64_t fused_bytes_max_on_one_host = uint64_t{128} << 10;
+constexpr uint64_t fused_bytes_max_between_hosts = uint64_t{1} << 20;
+// What one rank may bring, and what rank 0 may answer: a hundred thousand tensors.
+constexpr uint64_t message_bytes_max = uint64_t{64} << 20;
+
+// What rank 0 gives to all at the start.
+struct Common {
+  uint64_t fusion_bytes;
+  uint64_t cycle_microseconds;
+  uint64_t cache_entries_max;
+  int64_t stall_report_ms;
+  int64_t stall_fail_ms;
+  uint64_t reproducible;
+  uint64_t fused_tensor_bytes_max;
+};
+
+std::string ranks_text(const std::vector<uint32_t>& ranks) {
+  std::string text = ranks.size() == 1 ? "rank" : "ranks";
+  for (size_t i = 0; i < ranks.size(); ++i) text += (i == 0 ? " " : ", ") + std::to_string(ranks[i]);
+  return text;
+}
+
+}  // namespace
+
+// What wakes the background thread. Shared with the handles, which may outlive the negotiator.
+struct Notifier {
+  std::mutex mutex;
+  std::condition_variable changed;
+  int waiting = 0;     // threads in Handle::wait; guarded by mutex
+  bool hurry = false;  // somebody began to wait since the last cycle; guarded by mutex
+};
+
+struct Handle::State {
+  explicit State(std::shared_ptr<Notifier> notifier) : notifier(std::move(notifier)) {}
+  const std::shared_ptr<Notifier> notifier;  // last of the negotiator and its handles frees it
+  mutable std::mutex mutex;
+  std::condition_variable finished;
+  std::optional<Result<Outcome>> result;  // guarded by mutex
+
+  void finish(Result<Outcome> outcome) {
+    {
+      const std::scoped_lock lock(mutex);
+      result = std::move(outcome);
+    }
+    finished.notify_all();
+  }
+};
+
+bool Handle::done() const {
+  const std::scoped_lock lock(state_->mutex);
+  return state_->result.has_value();
+}
+
+Result<Outcome> Handle::wait() {
+  if (!done()) {
+    {
+      const std::scoped_lock lock(state_->notifier->mutex);
+      ++state_->notifier->waiting;
+      state_->notifier->hurry = true;
+    }
+    state_->notifier->changed.notify_all();
+    {
+      std::unique_lock lock(state_->mutex);
+      state_->finished.wait(lock, [&] { return state_->result.has_value(); });
+    }
+    const std::scoped_lock lock(state_->notifier->mutex);
+    --state_->notifier->waiting;
+  }
+  const std::scoped_lock lock(state_->mutex);
+  return *state_->result;
+}
+
+class Negotiator::Impl {
+ public:
+  Impl(std::unique_ptr<collectives::Group> group, Options options, Negotiation::Limits limits)
+      : options_(std::move(options)),
+        group_(std::move(group)),
+        began_(std::chrono::steady_clock::now()),
+        carrier_(*group_, options_.on_event, [this] { return since_began(); }),
+        negotiation_(group_->rank(), group_->size(), std::move(limits)) {
+    sets_ = negotiation_.sets();
+    settings_ = negotiation_.settings();
+    if (options_.autotune && group_->rank() == 0) tuner_.emplace(settings_, options_.autotune_seed);
+    tuning_ = tuner_.has_value();
+    thread_ = std::thread([this] { loop(); });
+  }
+
+  ~Impl() { stop(); }
+
+  collectives::Group& group() { return *group_; }
+
+  std::vector<Handle> submit(std::vector<Request> requests) {
+    std::vector<Handle> handles;
+    std::vector<Work> works;
+    for (Request& request : requests) {
+      Work work{std::move(request), {}, std::make_shared<Handle::State>(notifier_), since_began()};
+      handles.emplace_back(work.state);
+      works.push_back(std::move(work));
+    }
+    Result<void> fine;
+    for (Work& work : works) {
+      if (auto described = describe(work); !described) {
+        fine = std::move(described).error().in(work.request.name);
+        break;
+      }
+    }
+    if (fine) {
+      const std::scoped_lock lock(notifier_->mutex);
+      if (ended_) {
+        fine = *ended_;
+      } else {
+        for (Work& work : works) {
+          work.number = ++submissions_;
+          outstanding_.emplace(work.number, work.request.name);
+          inbox_.push_back(std::move(work));
+        }
+      }
+    }
+    if (!fine) {
+      for (Work& work : works) finish(work, fine.error());
+    } else {
+      notifier_->changed.notify_all();
+    }
+    return handles;
+  }
+
+  std::vector<int> members_of(int set) const {
+    const std::scoped_lock lock(notifier_->mutex);
+    const auto found = sets_.find(set);
+    return found == sets_.end() ? std::vector<int>{} : found->second;
+  }
+
+  void stop() {
+    {
+      const std::scoped_lock lock(notifier_->mutex);
+      stopping_ = true;
+    }
+    notifier_->changed.notify_all();
+    const std::scoped_lock lock(stop_mutex_);
+    if (thread_.joinable()) thread_.join();
+  }
+
+  Counters counters() const {
+    const std::scoped_lock lock(notifier_->mutex);
+    return counters_;
+  }
+  bool tuning() const { return tuning_; }
+  Settings settings() const {
+    const std::scoped_lock lock(notifier_->mutex);
+    return settings_;
+  }
+  std::vector<std::string> outstanding() const {
+    const std::scoped_lock lock(notifier_->mutex);
+    std::vector<std::string> names;
+    for (const auto& [number, name] : outstanding_) names.push_back(name);
+    return names;
+  }
+
+ private:
+  struct Work {
+    Request request;
+    Signature signature;
+    std::shared_ptr<Handle::State> state;
+    nanoseconds submitted{};
+    uint64_t number = 0;  // of all that were submitted here
+  };
+
+  nanoseconds since_began() const { return std::chrono::steady_clock::now() - began_; }
+  Duration now() const { return std::chrono::duration_cast<Duration>(since_began()); }
+
+  Result<void> describe(Work& work) const;
+  void finish(Work& work, Result<Outcome> result) {
+    {
+      const std::scoped_lock lock(notifier_->mutex);
+      outstanding_.erase(work.number);
+    }
+    if (work.request.on_done) work.request.on_done(result);
+    work.state->finish(std::move(result));
+  }
+
+  void loop();
+  void pause();
+  void take_inbox();
+  Result<void> cycle();
+  Result<std::vector<uint64_t>> and_over_all(std::vector<uint64_t> words);
+  Result<void> ask_rank_0();
+  Result<void> carry_out(Plan& plan);
+  void tune(const Plan& plan);
+  void fail_all(const Error& error);
+  void note(const Plan& plan, bool slow);
+  Result<void> ours_to_blame(Result<void> result);
+
+  const Options options_;
+  const std::unique_ptr<collectives::Group> group_;
+  const std::chrono::steady_clock::time_point began_;
+  const std::shared_ptr<Notifier> notifier_ = std::make_shared<Notifier>();
+
+  // Guarded by bell_->mutex.
+  std::deque<Work> inbox_;  // bounded by the callers' own tensors
+  bool stopping_ = false;
+  std::optional<Error> ended_;  // nothing more is carried out
+  Sets sets_;
+  Settings settings_;
+  Counters counters_;
+  uint64_t submissions_ = 0;
+  std::map<uint64_t, std::string> outstanding_;  // names by number
+
+  // Confined to the background thread.
+  Carrier carrier_;
+  Negotiation negotiation_;
+  std::map<std::string, Work> works_;  // by key
+  std::map<int, Work> joins_;          // by set
+  nanoseconds cycle_began_{};
+  bool over_ = false;
+  std::optional<Tuner> tuner_;
+  nanoseconds tuned_at_{};
+
+  std::atomic<bool> tuning_ = false;
+
+  std::mutex stop_mutex_;
+  std::thread thread_;  // guarded by stop_mutex_ once it runs
+};
+
+// What the others must know of a request, and whether it fits itself.
+Result<void> Negotiator::Impl::describe(Work& work) const {
+  const Request& request = work.request;
+  Signature& signature = work.signature;
+  const bool brings = request.input.data != nullptr || request.operation != Operation::broadcast;
+  const collectives::ConstBufferView numbers =
+      brings ? request.input : collectives::ConstBufferView(request.output);
+  signature = {request.name,     request.operation, numbers.type,  request.reduction,
+               request.prescale, request.postscale, request.root,  request.compression,
+               request.priority, request.set,       request.group, request.group_members,
+               request.shape,    request.splits};
+  if (request.name.empty()) return invalid("a request has a name");
+  const bool has_numbers = request.operation < Operation::barrier;
+  if (!has_numbers) return ok();
+  if (signature.shape.empty() && numbers.count != 1) signature.shape = {numbers.count};
+  if (signature.elements() != numbers.count)
+    return invalid("the shape does not hold the " + std::to_string(numbers.count) +
+                   " elements that there are");
+  const bool same_size =
+      request.operation == Operation::allreduce || request.operation == Operation::adasum ||
+      (request.operation == Operation::broadcast && request.input.data && request.output.data);
+  if (same_size && (request.output.count != request.input.count || request.output.type != request.input.type))
+    return invalid("input and output are not of one size and type");
+  if (request.operation == Operation::all_to_all && signature.splits.empty()) {
+    const auto members = members_of(request.set);
+    for (size_t member = 0; member < members.size(); ++member)
+      signature.splits.push_back(
+          collectives::plan::piece(signature.rows(), int(member), int(members.size())).size());
+  }
+  return ok();
+}
+
+void Negotiator::Impl::pause() {
+  std::unique_lock lock(notifier_->mutex);
+  const nanoseconds cycle = std::chrono::microseconds(settings_.cycle_microseconds);
+  const bool alone = sets_.size() == 1;
+  const auto has_news = [&] { return stopping_ || notifier_->hurry || !inbox_.empty(); };
+  if (negotiation_.idle() && !has_news()) {
+    const nanoseconds idle = alone ? std::max<nanoseconds>(options_.idle_cycle, cycle) : cycle;
+    notifier_->changed.wait_for(lock, idle, has_news);
+  }
+  const auto until = [&] {
+    return began_ + cycle_began_ + (notifier_->waiting > 0 ? cycle / waited_for_divisor : cycle);
+  };
+  while (!stopping_ && !notifier_->hurry && std::chrono::steady_clock::now() < until())
+    notifier_->changed.wait_until(lock, until());
+  notifier_->hurry = false;
+}
+
+void Negotiator::Impl::take_inbox() {
+  std::deque<Work> inbox;
+  bool stopping;
+  {
+    const std::scoped_lock lock(notifier_->mutex);
+    inbox.swap(inbox_);
+    stopping = stopping_;
+  }
+  if (stopping) negotiation_.leave();
+  for (Work& work : inbox) {
+    if (auto submitted = negotiation_.submit(work.signature, now()); !submitted) {
+      finish(work, std::move(submitted).error().in(name_of(work.signature)));
+    } else if (work.signature.operation == Operation::join) {
+      joins_.emplace(work.signature.set, std::move(work));
+    } else {
+      works_.emplace(key_of(work.signature), std::move(work));
+    }
+  }
+}
+
+Result<std::vector<uint64_t>> Negotiator::Impl::and_over_all(std::vector<uint64_t> words) {
+  TRY(group_->run(collectives::calls::allreduce(
+      {words.data(), words.size(), collectives::Type::i64},
+      {.reduction = collectives::Reduction::bits_and, .name = "what is ready"})));
+  return words;
+}
+
+// An error that the group does not know of yet: the others would wait for us.
+Result<void> Negotiator::Impl::ours_to_blame(Result<void> result) {
+  if (!result) group_->abandon(result.error().message);
+  return result;
+}
+
+Result<void> Negotiator::Impl::ask_rank_0() {
+  const std::string mine = encode(negotiation_.report(now()));
+  const auto ranks = size_t(group_->size());
+  std::vector<uint64_t> lengths(ranks);
+  const uint64_t length = mine.size();
+  TRY(group_->all_gather(std::as_bytes(std::span(&length, 1)), std::as_writable_bytes(std::span(lengths))));
+  std::vector<size_t> counts;
+  for (size_t rank = 0; rank < ranks; ++rank) {
+    if (lengths[rank] > message_bytes_max)
+      return ours_to_blame(exhausted("rank " + std::to_string(rank) + " asks for too many tensors at once"));
+    counts.push_back(lengths[rank]);
+  }
+  std::string all(std::accumulate(counts.begin(), counts.end(), size_t{0}), '\0');
+  const bool answers = group_->rank() == 0;
+  TRY(group_->run(collectives::calls::gather(
+      collectives::numbers(std::as_bytes(std::span(mine))),
+      answers ? collectives::numbers(std::as_writable_bytes(std::span(all))) : collectives::BufferView{}, 0,
+      counts)));
+  std::string answer;
+  if (answers) {
+    std::vector<Report> reports;
+    size_t begin = 0;
+    for (size_t rank = 0; rank < ranks; ++rank) {
+      auto report = decode_report(std::string_view(all).substr(begin, counts[rank]));
+      if (!report) {
+        return ours_to_blame(std::move(report).error().in("what rank " + std::to_string(rank) + " asks for"));
+      }
+      reports.push_back(std::move(*report));
+      begin += counts[rank];
+    }
+    auto decided = negotiation_.answer(reports);
+    if (!decided) return ours_to_blame(std::move(decided).error());
+    answer = encode(*decided);
+  }
+  uint64_t answer_length = answer.size();
+  TRY(group_->broadcast(std::as_writable_bytes(std::span(&answer_length, 1)), 0));
+  if (answer_length > message_bytes_max * ranks)
+    return ours_to_blame(exhausted("rank 0 answers more than is allowed"));
+  answer.resize(answer_length);
+  TRY(group_->broadcast(std::as_writable_bytes(std::span(answer)), 0));
+  auto heard = decode_answer(answer);
+  if (!heard) return ours_to_blame(std::move(heard).error());
+  return ours_to_blame(negotiation_.hear_answer(*heard));
+}
+
+Result<void> Negotiator::Impl::carry_out(Plan& plan) {
+  for (const Agreement& agreement : plan.faults) {
+    const auto found = works_.find(key_of(agreement.signature));
+    if (found == works_.end()) continue;
+    Error error = agreement.late ? unavailable(agreement.fault) : conflict(agreement.fault);
+    finish(found->second, std::move(error).in(name_of(found->second.signature)));
+    works_.erase(found);
+  }
+  for (const Batch& batch : plan.batches) {
+    std::vector<Carrier::Part> parts;
+    std::vector<Work*> works;
+    for (const Agreement& agreement : batch.parts) {
+      Work* work = nullptr;
+      if (agreement.signature.operation == Operation::join) {
+        if (const auto found = joins_.find(agreement.signature.set); found != joins_.end())
+          work = &found->second;
+      } else if (const auto found = works_.find(key_of(agreement.signature)); found != works_.end()) {
+        work = &found->second;
+      }
+      works.push_back(work);
+      parts.push_back({&agreement, work ? &work->request : nullptr, {}});
+      if (work && options_.on_event) {
+        options_.on_event({Phase::negotiate, work->signature.operation, work->signature.name, work->submitted,
+                           since_began()});
+      }
+    }
+    TRY(carrier_.carry_out(parts));
+    if (batch.parts.front().signature.operation == Operation::add_set ||
+        batch.parts.front().signature.operation == Operation::remove_set) {
+      const std::scoped_lock lock(notifier_->mutex);
+      sets_ = negotiation_.sets();
+    }
+    for (size_t i = 0; i < parts.size(); ++i) {
+      if (!works[i]) continue;
+      CHECK(parts[i].result, "what was carried out has a result");
+      finish(*works[i], std::move(*parts[i].result));
+      if (batch.parts[i].signature.operation == Operation::join) {
+        joins_.erase(batch.parts[i].signature.set);
+      } else {
+        works_.erase(key_of(batch.parts[i].signature));
+      }
+    }
+  }
+  return ok();
+}
+
+Result<void> Negotiator::Impl::cycle() {
+  cycle_began_ = since_began();
+  take_inbox();
+  const auto all = TRY(and_over_all(negotiation_.bits(now())));
+  const auto asks = negotiation_.hear_bits(all, now());
+  if (!asks) return ours_to_blame(asks.error());
+  if (*asks) TRY(ask_rank_0());
+  Plan plan = negotiation_.take_plan();
+  note(plan, *asks);
+  if (!plan.stalls.empty() && options_.on_stall) options_.on_stall(plan.stalls);
+  TRY(carry_out(plan));
+  if (tuning_) tune(plan);
+  if (options_.on_event && !plan.batches.empty())
+    options_.on_event({Phase::cycle, Operation::barrier, "", cycle_began_, since_began()});
+  if (!plan.leaving.empty()) {
+    over_ = true;
+    return cancelled(ranks_text(plan.leaving) + " stopped the negotiation");
+  }
+  return ok();
+}
+
+void Negotiator::Impl::note(const Plan& plan, bool slow) {
+  const std::scoped_lock lock(notifier_->mutex);
+  ++counters_.cycles;
+  counters_.slow_cycles += slow ? 1 : 0;
+  counters_.cached_tensors += plan.cached;
+  counters_.collectives += plan.batches.size();
+  for (const Batch& batch : plan.batches) counters_.tensors += batch.parts.size();
+  settings_ = negotiation_.settings();
+}
+
+void Negotiator::Impl::tune(const Plan& plan) {
+  uint64_t bytes = 0;
+  for (const Batch& batch : plan.batches) {
+    for (const Agreement& part : batch.parts) bytes += bytes_of(part);
+  }
+  const auto now = since_began();
+  const size_t tried = tuner_->tried().size();
+  if (const auto settings = tuner_->sample(bytes, now - std::exchange(tuned_at_, now)))
+    negotiation_.change(*settings);
+  if (tuner_->tried().size() > tried && options_.on_tried)
+    options_.on_tried(tuner_->tried().back().settings, tuner_->tried().back().bytes_per_second);
+  tuning_ = !tuner_->done();
+}
+
+void Negotiator::Impl::fail_all(const Error& error) {
+  std::deque<Work> inbox;
+  {
+    const std::scoped_lock lock(notifier_->mutex);
+    ended_ = error;
+    inbox.swap(inbox_);
+  }
+  const auto fail = [&](Work& work) { finish(work, Error(error).in(name_of(work.signature))); };
+  for (auto& [key, work] : works_) fail(work);
+  for (auto& [set, work] : joins_) fail(work);
+  for (Work& work : inbox) fail(work);
+  works_.clear();
+  joins_.clear();
+}
+
+void Negotiator::Impl::loop() {
+  for (;;) {
+    pause();
+    if (auto done = cycle(); !done) return fail_all(done.error());
+  }
+}
+
+Negotiator::Negotiator(std::unique_ptr<Impl> inside) : impl_(std::move(inside)) {}
+Negotiator::~Negotiator() = default;
+
+Result<std::unique_ptr<Negotiator>> Negotiator::start(std::unique_ptr<collectives::Group> group,
+                                                      Options options) {
+  Common common{options.settings.fusion_bytes,    options.settings.cycle_microseconds,
+                options.cache_entries_max,        options.stall_report_after.count(),
+                options.stall_fail_after.count(), options.reproducible,
+                options.fused_tensor_bytes_max};
+  if (common.fused_tensor_bytes_max == 0) {
+    const auto& hosts = group->hosts();
+    const bool on_one_host = std::count(hosts.begin(), hosts.end(), hosts[0]) == group->size();
+    common.fused_tensor_bytes_max = on_one_host ? fused_bytes_max_on_one_host : fused_bytes_max_between_hosts;
+  }
+  TRY(group->broadcast(std::as_writable_bytes(std::span(&common, 1)), 0).in("starting the negotiation"));
+  if (common.cycle_microseconds > Negotiation::cycle_microseconds_max)
+    return invalid("a cycle is at most " + std::to_string(Negotiation::cycle_microseconds_max) + " us");
+  Negotiation::Limits limits;
+  limits.settings = {common.fusion_bytes, uint32_t(common.cycle_microseconds)};
+  limits.cache_entries_max = common.cache_entries_max;
+  limits.stalls = {Duration(common.stall_report_ms), Duration(common.stall_fail_ms)};
+  limits.reproducible = common.reproducible != 0;
+  limits.tensor_bytes_max = common.fused_tensor_bytes_max;
+  return std::unique_ptr<Negotiator>(
+      new Negotiator(std::make_unique<Impl>(std::move(group), std::move(options), std::move(limits))));
+}
+
+int Negotiator::rank() const { return impl_->group().rank(); }
+int Negotiator::size() const { return impl_->group().size(); }
+const collectives::Group& Negotiator::group() const { return impl_->group(); }
+
+Handle Negotiator::submit(Request request) {
+  std::vector<Request> requests;
+  requests.push_back(std::move(request));
+  return impl_->submit(std::move(requests)).front();
+}
+
+std::vector<Handle> Negotiator::submit_together(std::vector<Request> requests) {
+  if (requests.empty()) return {};
+  const std::string group = requests.front().name;
+  for (Request& request : requests) {
+    request.group = group;
+    request.group_members = uint32_t(requests.size());
+  }
+  return impl_->submit(std::move(requests));
+}
+
+Handle Negotiator::join(int set) {
+  Request request;
+  request.name = "join";
+  request.operation = Operation::join;
+  request.set = set;
+  return submit(std::move(request));
+}
+
+Result<int> Negotiator::add_set(std::vector<int> ranks) {
+  std::sort(ranks.begin(), ranks.end());
+  Request request;
+  request.operation = Operation::add_set;
+  request.name = "the set of";
+  for (const int rank : ranks) {
+    if (rank < 0) return invalid("there is no rank " + std::to_string(rank));
+    request.splits.push_back(uint64_t(rank));
+    request.name += " " + std::to_string(rank);
+  }
+  return TRY(submit(std::move(request)).wait()).set;
+}
+
+Result<void> Negotiator::remove_set(int set) {
+  Request request;
+  request.operation = Operation::remove_set;
+  request.name = "set " + std::to_string(set);
+  request.root = set;
+  TRY(submit(std::move(request)).wait());
+  return ok();
+}
+
+std::vector<int> Negotiator::members_of(int set) const { return impl_->members_of(set); }
+void Negotiator::stop() { impl_->stop(); }
+Counters Negotiator::counters() const { return impl_->counters(); }
+Settings Negotiator::settings() const { return impl_->settings(); }
+bool Negotiator::tuning() const { return impl_->tuning(); }
+std::vector<std::string> Negotiator::outstanding() const { return impl_->outstanding(); }
+
+}  // namespace trainyard::gradients

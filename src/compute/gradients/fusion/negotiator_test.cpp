@@ -1,0 +1,572 @@
+// Whole negotiators: a thread for each rank, which submits in an order of its own.
+#include "gradients/fusion/negotiator.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <mutex>
+#include <numeric>
+
+#include "base/random.hpp"
+#include "collectives/testing/groups.hpp"
+
+namespace trainyard::gradients {
+namespace {
+
+using collectives::testing::endpoints;
+using collectives::testing::Way;
+
+// Plays every rank in a thread of its own, with a negotiator each.
+void negotiating(int ranks, const std::function<void(Negotiator&)>& play, const Options& options = {}) {
+  auto groups = collectives::join_in_memory(ranks);
+  std::vector<std::thread> threads;
+  for (auto& group : groups) {
+    threads.emplace_back([&play, &options, mine = std::move(group)]() mutable {
+      auto negotiator = Negotiator::start(std::move(mine), options);
+      ASSERT_TRUE(negotiator) << negotiator.error().message;
+      play(**negotiator);
+    });
+  }
+  for (auto& thread : threads) thread.join();
+}
+
+Request summing(std::string name, std::vector<float>& values,
+                collectives::Reduction reduction = collectives::Reduction::sum) {
+  Request request;
+  request.name = std::move(name);
+  request.input = request.output = collectives::numbers(std::span(values));
+  request.reduction = reduction;
+  return request;
+}
+
+void expect_done(Handle& handle) {
+  const auto outcome = handle.wait();
+  EXPECT_TRUE(outcome) << outcome.error().message;
+}
+
+void expect_failed(Handle& handle, const std::string& part) {
+  const auto outcome = handle.wait();
+  ASSERT_FALSE(outcome);
+  EXPECT_NE(outcome.error().message.find(part), std::string::npos) << outcome.error().message;
+}
+
+TEST(Negotiator, tensors_are_summed_whatever_the_order_in_which_the_ranks_submit_them) {
+  for (const int ranks : {1, 2, 3, 5}) {
+    negotiating(ranks, [&](Negotiator& negotiator) {
+      SeededRandom random(uint64_t(negotiator.rank()) + 7);
+      constexpr size_t tensors = 40;
+      for (int step = 0; step < 5; ++step) {
+        std::vector<std::vector<float>> values;
+        for (size_t i = 0; i < tensors; ++i)
+          values.emplace_back(i * 13, float(negotiator.rank() + 1) * float(i + 1));
+        std::vector<size_t> order(tensors);
+        std::iota(order.begin(), order.end(), size_t{0});
+        for (size_t i = tensors; i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
+        std::vector<Handle> handles;
+        for (const size_t i : order)
+          handles.push_back(negotiator.submit(summing("tensor " + std::to_string(i), values[i])));
+        for (Handle& handle : handles) expect_done(handle);
+        const float sum = float(ranks * (ranks + 1) / 2);
+        for (size_t i = 0; i < tensors; ++i)
+          EXPECT_EQ(values[i], std::vector<float>(i * 13, sum * float(i + 1)));
+      }
+      const auto counters = negotiator.counters();
+      EXPECT_EQ(counters.tensors, 5 * tensors);
+      EXPECT_EQ(counters.cached_tensors, 4 * tensors);
+    });
+  }
+}
+
+// Through memory that the ranks share, where the fusion buffer is registered, and over TCP.
+TEST(Negotiator, several_threads_submit_at_once) {
+  constexpr int ranks = 3, threads_count = 4, steps = 10, tensors = 6;
+  for (const Way way : {Way::shared, Way::tcp}) {
+    collectives::testing::over_owned(way, ranks, [&](std::unique_ptr<collectives::Group> group) {
+      auto negotiator = Negotiator::start(std::move(group));
+      ASSERT_TRUE(negotiator) << negotiator.error().message;
+      std::atomic<int> told = 0;
+      std::vector<std::thread> threads;
+      for (int thread = 0; thread < threads_count; ++thread) {
+        threads.emplace_back([&, thread] {
+          for (int step = 0; step < steps; ++step) {
+            std::vector<std::vector<float>> values(tensors, std::vector<float>(3000, float(step + thread)));
+            std::vector<Handle> handles;
+            for (size_t i = 0; i < tensors; ++i) {
+              Request request = summing(std::to_string(thread) + " " + std::to_string(i), values[i]);
+              request.on_done = [&told](const Result<Outcome>& outcome) { told += outcome ? 1 : 0; };
+              handles.push_back((*negotiator)->submit(std::move(request)));
+            }
+            for (Handle& handle : handles) expect_done(handle);
+            EXPECT_EQ(values, std::vector(tensors, std::vector<float>(3000, float(ranks * (step + thread)))));
+          }
+        });
+      }
+      for (auto& thread : threads) thread.join();
+      EXPECT_EQ(told, threads_count * steps * tensors);
+    });
+  }
+}
+
+TEST(Negotiator, large_tensors_are_fused_in_memory_that_all_see) {
+  constexpr size_t elements = 700'000;
+  for (const Way way : {Way::shared, Way::tcp}) {
+    collectives::testing::over_owned(way, 3, [&](std::unique_ptr<collectives::Group> group) {
+      auto negotiator = Negotiator::start(std::move(group), {.fused_tensor_bytes_max = 4 << 20});
+      ASSERT_TRUE(negotiator) << negotiator.error().message;
+      for (int step = 0; step < 3; ++step) {
+        std::vector<float> first(elements), second(elements + 1);
+        for (size_t i = 0; i < elements; ++i)
+          first[i] = second[i] = float(i % 1000) + float((*negotiator)->rank());
+        auto handles = (*negotiator)->submit_together({summing("first", first), summing("second", second)});
+        for (Handle& handle : handles) expect_done(handle);
+        for (size_t i = 0; i < elements; ++i) {
+          ASSERT_EQ(first[i], 3 * float(i % 1000) + 3) << i;
+          ASSERT_EQ(second[i], first[i]) << i;
+        }
+      }
+    });
+  }
+}
+
+TEST(Negotiator, every_operation) {
+  for (const int ranks : {1, 2, 3, 5}) {
+    negotiating(ranks, [&](Negotiator& negotiator) {
+      const int rank = negotiator.rank();
+      const auto members = size_t(ranks);
+      for (int step = 0; step < 3; ++step) {
+        // Rank r brings r + 1 rows of two; memory is made when the sizes are known.
+        std::vector<int32_t> rows(2 * size_t(rank + 1), rank);
+        std::vector<int32_t> gathered;
+        Request gather{.name = "gather", .operation = Operation::all_gather};
+        gather.input = collectives::numbers(std::span(rows));
+        gather.shape = {size_t(rank + 1), 2};
+        gather.allocate = [&](size_t elements, const Outcome&) {
+          gathered.resize(elements);
+          return gathered.data();
+        };
+
+        std::vector<double> parameters(5, rank == ranks - 1 ? 3.5 : 0);
+        Request broadcast{.name = "broadcast", .operation = Operation::broadcast};
+        broadcast.output = collectives::numbers(std::span(parameters));
+        broadcast.root = ranks - 1;
+
+        // As many rows as ranks and one more: rank 0 gets two.
+        std::vector<float> whole(3 * (members + 1), 2);
+        std::vector<float> own(rank == 0 ? 6 : 3);
+        Request scatter{.name = "scatter", .operation = Operation::reduce_scatter};
+        scatter.input = collectives::numbers(std::span(whole));
+        scatter.output = collectives::numbers(std::span(own));
+        scatter.shape = {members + 1, 3};
+        scatter.postscale = 0.5;
+
+        // Rank r gives rank p p rows, which say r.
+        std::vector<int64_t> mine(members * (members - 1) / 2, rank);
+        std::vector<int64_t> theirs;
+        Request exchange{.name = "exchange", .operation = Operation::all_to_all};
+        exchange.input = collectives::numbers(std::span(mine));
+        exchange.allocate = [&](size_t elements, const Outcome&) {
+          theirs.resize(elements);
+          return theirs.data();
+        };
+        for (size_t peer = 0; peer < members; ++peer) exchange.splits.push_back(peer);
+
+        std::vector<Handle> handles{negotiator.submit(gather), negotiator.submit(broadcast),
+                                    negotiator.submit(scatter), negotiator.submit(exchange),
+                                    negotiator.submit({.name = "barrier", .operation = Operation::barrier})};
+        for (Handle& handle : handles) expect_done(handle);
+
+        std::vector<int32_t> all;
+        for (int peer = 0; peer < ranks; ++peer) all.insert(all.end(), 2 * size_t(peer + 1), peer);
+        EXPECT_EQ(gathered, all);
+        EXPECT_EQ(handles[0].wait()->rows.back(), uint64_t(ranks));
+        EXPECT_EQ(parameters, std::vector<double>(5, 3.5));
+        EXPECT_EQ(own, std::vector<float>(own.size(), float(ranks)));
+        std::vector<int64_t> expected;
+        for (int peer = 0; peer < ranks; ++peer) expected.insert(expected.end(), size_t(rank), peer);
+        EXPECT_EQ(theirs, expected);
+      }
+    });
+  }
+}
+
+TEST(Negotiator, unlike_requests_of_one_name_fail_with_what_differs) {
+  negotiating(3, [](Negotiator& negotiator) {
+    std::vector<float> values(negotiator.rank() == 1 ? 7 : 6, 1.0f), fine(3, 1.0f);
+    Handle wrong = negotiator.submit(summing("layer1.weight", values));
+    Handle right = negotiator.submit(summing("layer2.weight", fine));
+    expect_failed(wrong,
+                  "layer1.weight: the ranks do not agree: shape is [6] on ranks 0 and 2, [7] on rank 1");
+    expect_done(right);
+    EXPECT_EQ(fine, std::vector<float>(3, 3.0f));
+    // The name is free again; and a shape that changes everywhere is a new tensor.
+    for (const size_t size : {6, 6, 9, 9, 6}) {
+      values.assign(size, 1.0f);
+      Handle again = negotiator.submit(summing("layer1.weight", values));
+      expect_done(again);
+      EXPECT_EQ(values, std::vector<float>(size, 3.0f));
+    }
+    // One rank alone changes its mind about a tensor that all know.
+    values.assign(negotiator.rank() == 2 ? 5 : 6, 1.0f);
+    Handle changed = negotiator.submit(summing("layer1.weight", values));
+    expect_failed(changed, "[5] on rank 2");
+  });
+}
+
+TEST(Negotiator, a_name_is_under_way_once) {
+  negotiating(2, [](Negotiator& negotiator) {
+    std::vector<float> first(4, 1.0f), second(4, 1.0f);
+    if (negotiator.rank() == 1) {
+      // The other rank's two are in before ours, or it would be a new name each time.
+      EXPECT_TRUE(negotiator.submit({.name = "go", .operation = Operation::barrier}).wait());
+    }
+    Handle one = negotiator.submit(summing("twice", first));
+    if (negotiator.rank() == 0) {
+      Handle two = negotiator.submit(summing("twice", second));
+      expect_failed(two, "twice: a tensor of this name was submitted already");
+      EXPECT_TRUE(negotiator.submit({.name = "go", .operation = Operation::barrier}).wait());
+    }
+    expect_done(one);
+  });
+}
+
+TEST(Negotiator, what_cannot_be_fails_at_once) {
+  negotiating(1, [](Negotiator& negotiator) {
+    std::vector<float> values(4, 1.0f), others(3);
+    int told = 0;
+    const auto count = [&](const Result<Outcome>& outcome) { told += outcome ? 100 : 1; };
+    Request request = summing("", values);
+    request.on_done = count;
+    Handle handle = negotiator.submit(request);
+    expect_failed(handle, "a request has a name");
+    request.name = "x";
+    request.shape = {3, 2};
+    handle = negotiator.submit(request);
+    expect_failed(handle, "does not hold the 4 elements");
+    request.shape.clear();
+    request.output = collectives::numbers(std::span(others));
+    handle = negotiator.submit(request);
+    expect_failed(handle, "not of one size");
+    request.output = request.input.data ? collectives::BufferView{values.data(), 4, collectives::Type::f32}
+                                        : collectives::BufferView{};
+    request.set = 4;
+    handle = negotiator.submit(request);
+    expect_failed(handle, "there is no set 4");
+    EXPECT_EQ(told, 4);
+    EXPECT_FALSE(negotiator.add_set({0, 3}));
+    EXPECT_FALSE(negotiator.remove_set(0));
+  });
+}
+
+TEST(Negotiator, a_group_is_carried_out_when_all_of_it_is_there) {
+  negotiating(2, [](Negotiator& negotiator) {
+    for (int step = 0; step < 3; ++step) {
+      std::vector<std::vector<float>> values(3, std::vector<float>(4, 1.0f));
+      std::vector<Request> requests;
+      for (size_t i = 0; i < 3; ++i)
+        requests.push_back(
+            summing("member " + std::to_string(i), values[i], collectives::Reduction::average));
+      const auto before = negotiator.counters().collectives;
+      auto handles = negotiator.submit_together(std::move(requests));
+      for (Handle& handle : handles) expect_done(handle);
+      EXPECT_EQ(values, std::vector(3, std::vector<float>(4, 1.0f)));
+      EXPECT_EQ(negotiator.counters().collectives, before + 1);
+    }
+    // One unlike member fails all.
+    std::vector<float> first(4), second(negotiator.rank() == 0 ? 2 : 3);
+    auto handles = negotiator.submit_together({summing("member 0", first), summing("member 1", second)});
+    for (Handle& handle : handles)
+      expect_failed(handle, "group 'member 0': member 1: the ranks do not agree");
+    // And so does a member that another rank does not know.
+    auto unlike = negotiator.submit_together(
+        {summing("member 0", first), summing(negotiator.rank() == 0 ? "a" : "b", first)});
+    for (Handle& handle : unlike) expect_failed(handle, "in it");
+  });
+}
+
+TEST(Negotiator, a_rank_without_data_takes_part_with_zeros) {
+  constexpr int ranks = 3;
+  negotiating(ranks, [](Negotiator& negotiator) {
+    for (int round = 0; round < 2; ++round) {
+      // Rank r has r + 1 batches.
+      for (int batch = 0; batch <= negotiator.rank(); ++batch) {
+        std::vector<float> values(100, 1.0f), other(7, 2.0f);
+        std::vector<Handle> handles{negotiator.submit(summing("values", values)),
+                                    negotiator.submit(summing("other", other))};
+        for (Handle& handle : handles) expect_done(handle);
+        EXPECT_EQ(values, std::vector<float>(100, float(ranks - batch)));
+        EXPECT_EQ(other, std::vector<float>(7, 2 * float(ranks - batch)));
+      }
+      const auto outcome = negotiator.join().wait();
+      ASSERT_TRUE(outcome) << outcome.error().message;
+      EXPECT_EQ(outcome->last, ranks - 1);
+    }
+    // What zeros would spoil is refused meanwhile.
+    std::vector<float> values(4, 1.0f);
+    Handle warm = negotiator.submit(summing("extreme", values, collectives::Reduction::minimum));
+    expect_done(warm);
+    if (negotiator.rank() == 0) {
+      EXPECT_TRUE(negotiator.join().wait());
+    } else {
+      Handle handle = negotiator.submit(summing("extreme", values, collectives::Reduction::minimum));
+      expect_failed(handle, "rank 0 has joined");
+      EXPECT_TRUE(negotiator.join().wait());
+    }
+  });
+}
+
+TEST(Negotiator, sets_of_ranks_work_by_themselves) {
+  negotiating(4, [](Negotiator& negotiator) {
+    const int rank = negotiator.rank();
+    const auto odd = negotiator.add_set({3, 1});
+    const auto even = negotiator.add_set({0, 2});
+    ASSERT_TRUE(odd && even);
+    EXPECT_EQ(negotiator.members_of(*odd), (std::vector<int>{1, 3}));
+    const int mine = rank % 2 == 1 ? *odd : *even;
+    for (int step = 0; step < 3; ++step) {
+      std::vector<float> values(10, float(rank)), all(10, float(rank)), root(3, float(rank));
+      Request request = summing("values", values);
+      request.set = mine;
+      Request broadcast{.name = "root", .operation = Operation::broadcast};
+      broadcast.output = collectives::numbers(std::span(root));
+      broadcast.root = 2 + rank % 2;
+      broadcast.set = mine;
+      std::vector<Handle> handles{negotiator.submit(request), negotiator.submit(summing("values", all)),
+                                  negotiator.submit(broadcast)};
+      for (Handle& handle : handles) expect_done(handle);
+      EXPECT_EQ(values, std::vector<float>(10, rank % 2 == 1 ? 4.0f : 2.0f));
+      EXPECT_EQ(all, std::vector<float>(10, 6.0f));
+      EXPECT_EQ(root, std::vector<float>(3, float(2 + rank % 2)));
+    }
+    Request stranger{.name = "barrier", .operation = Operation::barrier};
+    stranger.set = rank % 2 == 1 ? *even : *odd;
+    Handle refused = negotiator.submit(stranger);
+    expect_failed(refused, "does not belong to set");
+    EXPECT_TRUE(negotiator.remove_set(*odd));
+    EXPECT_TRUE(negotiator.members_of(*odd).empty());
+  });
+}
+
+TEST(Negotiator, a_tensor_that_some_ranks_do_not_submit_is_reported_and_fails) {
+  std::mutex mutex;
+  std::string reports;
+  Options options;
+  options.stall_report_after = 30ms;
+  options.stall_fail_after = 120ms;
+  options.on_stall = [&](const std::string& report) {
+    const std::scoped_lock lock(mutex);
+    reports += report;
+  };
+  std::atomic<int> given_up = 0;
+  negotiating(
+      3,
+      [&](Negotiator& negotiator) {
+        std::vector<float> values(4, 1.0f);
+        if (negotiator.rank() != 1) {
+          Handle handle = negotiator.submit(summing("layer1.weight", values));
+          const auto outcome = handle.wait();
+          ASSERT_FALSE(outcome);
+          EXPECT_EQ(outcome.error().kind, Kind::unavailable);
+          EXPECT_NE(outcome.error().message.find("layer1.weight: waits for rank 1"), std::string::npos)
+              << outcome.error().message;
+        }
+        // Nothing else is harmed. Rank 1 comes when the others have given up, or its barrier would stall too.
+        ++given_up;
+        for (int i = 0; i < 3000 && given_up < 3; ++i) std::this_thread::sleep_for(10ms);
+        EXPECT_TRUE(negotiator.submit({.name = "barrier", .operation = Operation::barrier}).wait());
+      },
+      options);
+  EXPECT_NE(reports.find("layer1.weight waits for rank 1"), std::string::npos) << reports;
+  EXPECT_NE(reports.find("ranks 0 and 2 submitted it"), std::string::npos) << reports;
+}
+
+TEST(Negotiator, who_stops_ends_it_for_all) {
+  negotiating(3, [](Negotiator& negotiator) {
+    std::vector<float> values(4, 1.0f);
+    if (negotiator.rank() == 2) return negotiator.stop();
+    Handle handle = negotiator.submit(summing("never", values));
+    const auto outcome = handle.wait();
+    ASSERT_FALSE(outcome);
+    EXPECT_EQ(outcome.error().kind, Kind::cancelled);
+    EXPECT_NE(outcome.error().message.find("allreduce of never: rank 2 stopped"), std::string::npos)
+        << outcome.error().message;
+    Handle late = negotiator.submit(summing("later", values));
+    expect_failed(late, "rank 2 stopped");
+    EXPECT_TRUE(negotiator.outstanding().empty());
+  });
+}
+
+TEST(Negotiator, adaptive_sums_are_fused_but_combined_each_by_itself) {
+  negotiating(2, [](Negotiator& negotiator) {
+    const bool first = negotiator.rank() == 0;
+    std::vector<float> orthogonal{first ? 1.0f : 0.0f, first ? 0.0f : 2.0f}, equal(3, 4.0f);
+    std::vector<Request> requests{summing("orthogonal", orthogonal), summing("equal", equal)};
+    for (Request& request : requests) request.operation = Operation::adasum;
+    auto handles = negotiator.submit_together(requests);
+    for (Handle& handle : handles) expect_done(handle);
+    EXPECT_EQ(orthogonal, (std::vector<float>{1, 2}));
+    EXPECT_EQ(equal, std::vector<float>(3, 4.0f));
+    EXPECT_EQ(negotiator.counters().collectives, 1u);
+  });
+}
+
+// The victim is a process, so that it dies as processes die: between two cycles or within one, without a word.
+TEST(Negotiator, a_killed_rank_fails_all_that_is_outstanding_with_its_name_and_the_tensors) {
+  constexpr int ranks = 3;
+  constexpr int victim = 1;
+  for (const Way way : {Way::tcp, Way::shared}) {
+    const auto all = endpoints(ranks);
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      auto group = collectives::join_over_tcp(collectives::testing::options(all, victim, way));
+      if (!group) _exit(1);
+      auto negotiator = Negotiator::start(std::move(*group));
+      if (!negotiator) _exit(2);
+      std::vector<float> values(100'000, 1.0f);
+      if (!(*negotiator)->submit(summing("first", values)).wait()) _exit(3);
+      raise(SIGKILL);
+    }
+    std::vector<std::thread> threads;
+    for (int rank = 0; rank < ranks; ++rank) {
+      if (rank == victim) continue;
+      threads.emplace_back([&, rank] {
+        auto group = collectives::join_over_tcp(collectives::testing::options(all, rank, way));
+        ASSERT_TRUE(group) << group.error().message;
+        auto negotiator = Negotiator::start(std::move(*group));
+        ASSERT_TRUE(negotiator) << negotiator.error().message;
+        std::vector<float> first(100'000, 1.0f), second(50, 1.0f), third(50, 1.0f);
+        std::vector<Handle> handles;
+        handles.push_back((*negotiator)->submit(summing("first", first)));
+        handles.push_back((*negotiator)->submit(summing("layer2.weight", second)));
+        handles.push_back((*negotiator)->submit(summing("layer3.weight", third)));
+        for (const char* name : {"layer2.weight", "layer3.weight"}) {
+          const auto outcome = handles[name == std::string("layer2.weight") ? 1 : 2].wait();
+          ASSERT_FALSE(outcome);
+          EXPECT_EQ(outcome.error().kind, Kind::unavailable);
+          EXPECT_NE(outcome.error().message.find(name), std::string::npos) << outcome.error().message;
+          EXPECT_NE(outcome.error().message.find("rank 1"), std::string::npos) << outcome.error().message;
+        }
+        (void)handles[0].wait();  // the others may be done with it when its end is noticed, or not
+        Handle late = (*negotiator)->submit(summing("late", second));
+        expect_failed(late, "rank 1");
+      });
+    }
+    for (auto& thread : threads) thread.join();
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+  }
+}
+
+TEST(Negotiator, compressed_sums_are_those_of_the_narrow_type) {
+  for (const auto kind : {Compression::Kind::f16, Compression::Kind::bf16}) {
+    negotiating(2, [&](Negotiator& negotiator) {
+      std::vector<float> values{1.0f, 1.0f / 3, -2.5f, 1e-3f}, other(5, 0.25f);
+      std::vector<std::vector<float>> sources{values, other};
+      std::vector<Handle> handles;
+      std::vector<Request> requests;
+      for (auto* each : {&values, &other}) {
+        Request request = summing("t" + std::to_string(each->size()), *each, collectives::Reduction::average);
+        request.compression.kind = kind;
+        requests.push_back(request);
+      }
+      handles = negotiator.submit_together(requests);
+      for (Handle& handle : handles) expect_done(handle);
+      const float precision = kind == Compression::Kind::f16 ? 0x1p-11f : 0x1p-8f;
+      for (size_t i = 0; i < values.size(); ++i)
+        EXPECT_NEAR(values[i], sources[0][i], std::abs(sources[0][i]) * precision);
+      EXPECT_EQ(other, sources[1]);
+    });
+  }
+}
+
+TEST(Negotiator, compressed_tensors_owe_by_name_whatever_they_travel_with) {
+  for (const Compression compression :
+       {Compression{Compression::Kind::int8}, {Compression::Kind::low_rank, 2}}) {
+    negotiating(3, [&](Negotiator& negotiator) {
+      std::vector<double> given(96), got(96);
+      for (int step = 0; step < 20; ++step) {
+        std::vector<float> matrix(96), vector(33, float(step));
+        for (size_t i = 0; i < matrix.size(); ++i)
+          matrix[i] = float((i * 7 + size_t(step)) % 11) - 5 + float(negotiator.rank());
+        for (size_t i = 0; i < matrix.size(); ++i) given[i] += double(matrix[i]) - negotiator.rank() + 1;
+        Request first = summing("matrix", matrix, collectives::Reduction::average),
+                second = summing("vector", vector);
+        first.shape = {12, 8};
+        first.compression = second.compression = compression;
+        std::vector<Handle> handles{negotiator.submit(first), negotiator.submit(second)};
+        for (Handle& handle : handles) expect_done(handle);
+        for (size_t i = 0; i < matrix.size(); ++i) got[i] += double(matrix[i]);
+        for (const float value : vector) EXPECT_NEAR(value, 3.0f * float(step), 0.05f * float(step) + 0.1f);
+      }
+      // int8 owes a 127th of a value of 6; of the matrix's 8 directions 2 travel at a time.
+      const double owed = compression.kind == Compression::Kind::int8 ? 0.1 : 6.0 * 8;
+      for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], given[i], owed);
+    });
+  }
+}
+
+TEST(Negotiator, a_tensors_way_can_be_watched) {
+  std::mutex mutex;
+  std::vector<Event> events;
+  Options options;
+  options.on_event = [&](const Event& event) {
+    const std::scoped_lock lock(mutex);
+    events.push_back(event);
+  };
+  negotiating(
+      1,
+      [](Negotiator& negotiator) {
+        std::vector<float> first(3), second(4);
+        auto handles = negotiator.submit_together({summing("first", first), summing("second", second)});
+        for (Handle& handle : handles) expect_done(handle);
+      },
+      options);
+  std::vector<std::pair<Phase, std::string>> seen;
+  for (const Event& event : events) {
+    seen.emplace_back(event.phase, event.name);
+    EXPECT_LE(event.begin, event.end);
+  }
+  const std::vector<std::pair<Phase, std::string>> expected{
+      {Phase::negotiate, "first"}, {Phase::negotiate, "second"},  {Phase::copy_in, "first"},
+      {Phase::copy_in, "second"},  {Phase::communicate, "first"}, {Phase::communicate, "second"},
+      {Phase::copy_out, "first"},  {Phase::copy_out, "second"},   {Phase::cycle, ""}};
+  EXPECT_EQ(seen, expected);
+}
+
+TEST(Negotiator, settings_that_are_tried_reach_all_ranks) {
+  Options options;
+  options.autotune = true;
+  options.settings = {.fusion_bytes = 1 << 20, .cycle_microseconds = 300};
+  negotiating(
+      2,
+      [&](Negotiator& negotiator) {
+        const Settings first = negotiator.settings();
+        EXPECT_EQ(first, options.settings);
+        EXPECT_EQ(negotiator.tuning(), negotiator.rank() == 0);
+        // After a window what was given becomes its nearest powers of two.
+        constexpr int steps_max = 100'000;
+        std::vector<float> values(1000, 1.0f);
+        for (int step = 0; step < steps_max; ++step) {
+          Handle handle = negotiator.submit(summing("values", values, collectives::Reduction::average));
+          expect_done(handle);
+          float changed = negotiator.settings() == first ? 0 : 1;
+          ASSERT_TRUE(negotiator
+                          .submit([&] {
+                            Request request = summing("changed", values);
+                            request.input = request.output = {&changed, 1, collectives::Type::f32};
+                            return request;
+                          }())
+                          .wait());
+          if (changed == 2) break;
+        }
+        EXPECT_EQ(negotiator.settings(), (Settings{1 << 20, 250}));
+      },
+      options);
+}
+
+}  // namespace
+}  // namespace trainyard::gradients

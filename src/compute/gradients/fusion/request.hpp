@@ -1,0 +1,83 @@
+// What a rank asks of the others by name, and what they agreed upon: the nouns of fusion/.
+//
+// Threads: plain values.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "collectives/types.hpp"
+#include "gradients/compress/compression.hpp"
+
+namespace trainyard::gradients {
+
+enum class Operation : uint8_t {
+  allreduce,
+  adasum,  // an allreduce whose reduction is that of adasum.hpp
+  all_gather,
+  broadcast,
+  reduce_scatter,
+  all_to_all,
+  barrier,
+  join,
+  add_set,
+  remove_set
+};
+inline constexpr int operations_count = 10;
+std::string_view to_string(Operation operation);
+
+inline constexpr uint64_t elements_max = uint64_t{1} << 48;  // of a tensor: more than any memory holds
+
+// What the ranks compare: all of a request but its memory.
+struct Signature {
+  std::string name;
+  Operation operation = Operation::allreduce;
+  collectives::Type type = collectives::Type::f32;
+  collectives::Reduction reduction = collectives::Reduction::sum;
+  double prescale = 1;
+  double postscale = 1;
+  int root = 0;  // broadcast: a rank of the whole group
+  Compression compression;
+  int priority = 0;
+  int set = 0;
+  std::string group;
+  uint32_t group_members = 0;
+  // Its first number is the tensor's rows: all_gather's, all_to_all's and reduce_scatter's unit.
+  std::vector<uint64_t> shape;
+  std::vector<uint64_t> splits;  // all_to_all: rows for each member; add_set: the ranks
+
+  uint64_t elements() const;
+  uint64_t row_elements() const;  // of one row; 1 for a scalar
+  uint64_t rows() const { return shape.empty() ? 1 : shape[0]; }
+  bool operator==(const Signature&) const = default;
+};
+
+// "allreduce of layer1.weight"
+std::string name_of(const Signature& signature);
+// What tells tensors apart: sets have names of their own.
+std::string key_of(int set, std::string_view name);
+inline std::string key_of(const Signature& signature) { return key_of(signature.set, signature.name); }
+
+// What all ranks carry out, or why none does.
+struct Agreement {
+  Signature signature;  // of one of the ranks that asked
+  std::vector<uint64_t>
+      rows;           // all_gather: by member; all_to_all: what member 0 brings each member, then 1 ..
+  bool keep = false;  // in the response cache
+  int last = -1;      // join: who came last
+  std::string fault;  // not empty: it fails with these words
+  bool late = false;  // the fault: some ranks did not come in time
+  bool operator==(const Agreement&) const = default;
+};
+
+// The values that the tuner changes; the same on all ranks.
+struct Settings {
+  uint64_t fusion_bytes = uint64_t{64} << 20;
+  uint32_t cycle_microseconds = 1000;
+  bool operator==(const Settings&) const = default;
+};
+
+}  // namespace trainyard::gradients

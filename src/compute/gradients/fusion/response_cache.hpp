@@ -1,0 +1,46 @@
+// What the ranks agreed upon before, each tensor at a fixed position, so that a bit stands for it.
+//
+// Every rank holds the same entries at the same positions: they change only by what all ranks hear. When it is
+// full the entry that was used least recently goes, by the order in which tensors were carried out.
+//
+// Threads: confined to one at a time. Errors: none.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gradients/fusion/request.hpp"
+
+namespace trainyard::gradients {
+
+class ResponseCache {
+ public:
+  struct Entry {
+    Agreement agreement;
+    std::optional<Signature> own;  // as this rank asked; none where it does not belong to the set
+    uint64_t used = 0;
+  };
+
+  explicit ResponseCache(size_t entries_max) : entries_max_(entries_max) {}
+
+  // Positions go up to here; some may be empty.
+  size_t positions() const { return entries_.size(); }
+  const Entry* at(size_t position) const { return entries_[position] ? &*entries_[position] : nullptr; }
+  std::optional<size_t> position_of(const std::string& key) const;
+  const Entry* find(const std::string& key) const;
+  void touch(size_t position) { entries_[position]->used = ++uses_; }
+  // Returns the key that had to go for it; empty for none. Where a key is in the cache already it is replaced.
+  std::string put(Agreement agreement, std::optional<Signature> own);
+  void forget(const std::string& key);
+
+ private:
+  const size_t entries_max_;
+  uint64_t uses_ = 0;
+  std::vector<std::optional<Entry>> entries_;  // by position
+  std::map<std::string, size_t, std::less<>> positions_;
+};
+
+}  // namespace trainyard::gradients

@@ -1,0 +1,93 @@
+// The tuner on machines that are formulas.
+#include "gradients/fusion/tuner.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+
+namespace trainyard::gradients {
+namespace {
+
+using namespace std::chrono_literals;
+using Rate = std::function<double(const Settings&)>;
+
+// What training with a machine of this rate would tell the tuner, with noise of a percent.
+Settings tune(const Rate& rate, uint64_t seed, Settings first = {}, int* tries = nullptr) {
+  Tuner tuner(first, seed);
+  SeededRandom noise(seed + 1);
+  Settings settings = first;
+  constexpr int samples_max = 10'000;
+  for (int i = 0; i < samples_max && !tuner.done(); ++i) {
+    const double disturbed = rate(settings) * (0.99 + 0.02 * double(noise.below(1000)) / 1000) *
+                             (noise.chance(40) ? 0.3 : 1);  // and once in a while something else runs
+    if (const auto next = tuner.sample(uint64_t(disturbed * 0.1), 100ms)) settings = *next;
+  }
+  EXPECT_TRUE(tuner.done());
+  EXPECT_LE(tuner.tried().size(), size_t(Tuner::tries_max));
+  if (tries) *tries = int(tuner.tried().size());
+  return settings;
+}
+
+double best_of(const Rate& rate) {
+  double best = 0;
+  for (uint64_t fusion = Tuner::fusion_bytes_min; fusion <= Tuner::fusion_bytes_max; fusion *= 2) {
+    for (uint32_t cycle = Tuner::cycle_microseconds_min; cycle <= Tuner::cycle_microseconds_max; cycle *= 2)
+      best = std::max(best, rate({fusion, cycle}));
+  }
+  return best;
+}
+
+// Rates fall off on both sides of some best setting, slowly or fast.
+Rate hill(double fusion_mib, double cycle_ms, double steepness) {
+  return [=](const Settings& settings) {
+    const double fusion = std::log2(double(settings.fusion_bytes) / (fusion_mib * 1024 * 1024));
+    const double cycle = std::log2(settings.cycle_microseconds / (cycle_ms * 1000));
+    return 1e9 / (1 + steepness * (fusion * fusion + cycle * cycle));
+  };
+}
+
+TEST(Tuner, comes_near_the_best_wherever_it_lies) {
+  for (const double fusion_mib : {0.0625, 1.0, 25.0, 128.0}) {
+    for (const double cycle_ms : {0.125, 1.0, 5.0, 30.0}) {
+      for (const double steepness : {0.02, 0.2}) {
+        const Rate rate = hill(fusion_mib, cycle_ms, steepness);
+        for (uint64_t seed = 1; seed <= 5; ++seed) {
+          const Settings settings = tune(rate, seed);
+          // A power of two off on one axis, at most, where that costs much.
+          EXPECT_GT(rate(settings), best_of(rate) * (steepness < 0.1 ? 0.93 : 0.8))
+              << fusion_mib << " MiB, " << cycle_ms << " ms, seed " << seed << ": " << settings.fusion_bytes
+              << ", " << settings.cycle_microseconds;
+        }
+      }
+    }
+  }
+}
+
+// Fusing pays by the message, waiting costs by the cycle: what a cluster of many ranks is like.
+TEST(Tuner, weighs_latency_against_waiting) {
+  const Rate rate = [](const Settings& settings) {
+    const double gradients = 100e6, seconds_per_byte = 1e-9, latency = 2e-3;
+    const double messages = std::max(1.0, gradients / double(settings.fusion_bytes));
+    return gradients /
+           (gradients * seconds_per_byte + messages * latency + 8 * settings.cycle_microseconds * 1e-6);
+  };
+  for (uint64_t seed = 1; seed <= 10; ++seed) EXPECT_GT(rate(tune(rate, seed)), 0.9 * best_of(rate));
+}
+
+TEST(Tuner, keeps_what_it_has_where_nothing_matters_and_is_the_same_for_equal_seeds) {
+  const Rate flat = [](const Settings&) { return 1e9; };
+  const Settings first{uint64_t{64} << 20, 1000};
+  int tries = 0;
+  EXPECT_EQ(tune(flat, 3, first, &tries), first);
+  EXPECT_EQ(tune(hill(1, 1, 0.1), 9), tune(hill(1, 1, 0.1), 9));
+}
+
+TEST(Tuner, learns_nothing_while_nothing_is_carried_out) {
+  Tuner tuner({}, 1);
+  for (int i = 0; i < 1000; ++i) EXPECT_FALSE(tuner.sample(0, 100ms));
+  EXPECT_TRUE(tuner.tried().empty());
+}
+
+}  // namespace
+}  // namespace trainyard::gradients

@@ -1,0 +1,378 @@
+#include "local_sgd/links.hpp"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "base/check.hpp"
+#include "collectives/transport/tcp/addresses.hpp"
+
+namespace trainyard::local_sgd {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+constexpr Duration connect_retry_first = 20ms;  // regions that start together miss each other by this
+constexpr Duration connect_retry_max = 1s;      // one that comes back waits so much longer at most
+constexpr Duration connect_attempt_max =
+    10s;  // a packet lost twice on a long way; then look its name up again
+constexpr Duration stranger_proof_max = 30s;  // several round trips of the slowest link
+constexpr size_t strangers_max = 64;          // connections that have proved nothing yet; further ones wait
+constexpr size_t read_bytes = 256 * 1024;     // at once: a long link has that much under way
+
+bool would_block(int error_number) { return error_number == EAGAIN || error_number == EWOULDBLOCK; }
+
+void tune(int descriptor) {
+  const auto set = [descriptor](int level, int name, int value) {
+    (void)::setsockopt(descriptor, level, name, &value, sizeof value);
+  };
+  set(IPPROTO_TCP, TCP_NODELAY, 1);
+  // Probes after 5 s of silence, every 3 s, five times: dead_peer_max together.
+  static_assert(LinkOptions::dead_peer_max == 20s);
+  set(SOL_SOCKET, SO_KEEPALIVE, 1);
+  set(IPPROTO_TCP, TCP_KEEPIDLE, 5);
+  set(IPPROTO_TCP, TCP_KEEPINTVL, 3);
+  set(IPPROTO_TCP, TCP_KEEPCNT, 5);
+  set(IPPROTO_TCP, TCP_USER_TIMEOUT, int(LinkOptions::dead_peer_max.count()));
+}
+
+// Ranks of one job and leaders of its regions may have one secret, but never meet by mistake.
+std::string secret_of(const LinkOptions& options) { return "regions " + options.shared_value; }
+
+Result<collectives::Socket> begin_connecting(const collectives::Endpoint& endpoint) {
+  const auto addresses = TRY(collectives::resolve(endpoint));
+  const collectives::Address& first = addresses.front();
+  collectives::Socket socket(::socket(first.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket) return from_errno("socket");
+  tune(socket.descriptor());
+  if (::connect(socket.descriptor(), first.get(), first.length) != 0 && errno != EINPROGRESS)
+    return unavailable(std::strerror(errno));
+  return socket;
+}
+
+collectives::Nonce fresh_nonce() {
+  collectives::Nonce nonce;
+  CHECK(::getrandom(nonce.data(), nonce.size(), 0) == ssize_t(nonce.size()),
+        "the kernel has 16 random bytes");
+  return nonce;
+}
+
+std::string text_of(const collectives::HeaderBytes& bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Links>> Links::open(LinkOptions options) {
+  CHECK(options.region < options.leaders.size() && options.leaders.size() <= 64,
+        "a region is one of the regions");
+  const collectives::Endpoint& own = options.leaders[options.region];
+  collectives::Socket listener;
+  if (options.leaders.size() > 1) {
+    listener = TRY(collectives::listen_at(own, int(options.leaders.size()))
+                       .in("listening at " + own.host + ":" + std::to_string(own.port)));
+  }
+  std::shared_ptr<const collectives::TlsKey> key;
+  if (options.encrypt)
+    key = TRY(collectives::TlsKey::make(secret_of(options)).in("encrypting the links between regions"));
+  return std::unique_ptr<Links>(new Links(std::move(options), std::move(listener), std::move(key)));
+}
+
+Links::Links(LinkOptions options, collectives::Socket listener,
+             std::shared_ptr<const collectives::TlsKey> key)
+    : options_(std::move(options)),
+      secret_(secret_of(options_)),
+      key_(std::move(key)),
+      listener_(std::move(listener)),
+      attempts_(options_.region) {
+  for (Attempt& attempt : attempts_) attempt.pause = connect_retry_first;
+}
+
+Links::~Links() {
+  const std::string goodbye = text_of(encode(collectives::FrameHeader{}));
+  for (const auto& each : connections_) {
+    // Best effort: who does not hear it sees the connection close.
+    if (each->proved && !each->broken && each->out.empty())
+      (void)each->wire.send(goodbye.data(), goodbye.size());
+  }
+}
+
+std::string Links::name_of(uint32_t region) const {
+  const collectives::Endpoint& endpoint = options_.leaders[region];
+  return "region " + std::to_string(region) + " (" + endpoint.host + ":" + std::to_string(endpoint.port) +
+         ")";
+}
+
+Links::Connection* Links::link_to(uint32_t region) {
+  for (const auto& each : connections_) {
+    if (each->proved && !each->broken && each->region == region) return each.get();
+  }
+  return nullptr;
+}
+
+void Links::send(uint32_t region, std::string_view message) {
+  Connection* link = link_to(region);
+  if (!link) return;
+  std::string frame =
+      text_of(encode(collectives::FrameHeader{collectives::FrameKind::data, {}, message.size()}));
+  frame += message;
+  say(*link, std::move(frame));
+}
+
+void Links::close(uint32_t region, std::string why) {
+  if (Connection* link = link_to(region)) break_off(*link, std::move(why));
+}
+
+bool Links::all_sent() const {
+  return std::all_of(connections_.begin(), connections_.end(),
+                     [](const auto& each) { return !each->proved || each->broken || each->out.empty(); });
+}
+
+bool Links::greets() const {
+  return std::any_of(connections_.begin(), connections_.end(), [](const auto& each) {
+    return !each->broken && !each->proved && each->connected && (each->ours || each->hello);
+  });
+}
+
+Result<std::vector<LinkEvent>> Links::wait(Duration at_most) {
+  const auto until = SteadyClock::now() + at_most;
+  for (;;) {
+    begin_attempts();
+    accept_strangers();
+    for (size_t i = 0; i < connections_.size(); ++i) advance(*connections_[i]);
+    bury();
+    const auto left = std::chrono::ceil<Duration>(until - SteadyClock::now());
+    if (!events_.empty() || left <= 0ms) return std::exchange(events_, {});
+    TRY(sleep(std::min(left, LinkOptions::cancel_check_interval)));
+  }
+}
+
+Result<void> Links::sleep(Duration at_most) {
+  if (options_.cancelled && options_.cancelled())
+    return cancelled("told to stop while waiting for other regions");
+  std::vector<pollfd> waited;
+  if (listener_) waited.push_back({listener_.descriptor(), POLLIN, 0});
+  for (const auto& each : connections_) {
+    const bool writes =
+        !each->connected || (each->greeted ? !each->out.empty() : each->wire.greeting_wants_to_write());
+    waited.push_back({each->wire.descriptor(), short(POLLIN | (writes ? POLLOUT : 0)), 0});
+  }
+  if (::poll(waited.data(), waited.size(), int(at_most.count())) < 0 && errno != EINTR)
+    return from_errno("poll");
+  return ok();
+}
+
+void Links::begin_attempts() {
+  const auto now = SteadyClock::now();
+  for (uint32_t region = 0; region < options_.region; ++region) {
+    Attempt& attempt = attempts_[region];
+    if (attempt.under_way || link_to(region) || now < attempt.next) continue;
+    attempt.next = now + attempt.pause;
+    attempt.pause = std::min(attempt.pause * 2, connect_retry_max);
+    auto socket = begin_connecting(options_.leaders[region]);
+    if (!socket) {
+      attempt.last_failure = socket.error().message;
+      continue;
+    }
+    attempt.under_way = true;
+    auto connection = std::make_unique<Connection>();
+    connection->wire = collectives::Wire(*std::move(socket));
+    connection->region = region;
+    connection->ours = true;
+    connection->until = now + connect_attempt_max;
+    connections_.push_back(std::move(connection));
+  }
+}
+
+void Links::accept_strangers() {
+  const auto strangers = [&] {
+    return size_t(std::count_if(connections_.begin(), connections_.end(),
+                                [](const auto& each) { return !each->ours && !each->proved; }));
+  };
+  while (listener_ && strangers() < strangers_max) {
+    collectives::Socket socket(
+        ::accept4(listener_.descriptor(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!socket) return;
+    tune(socket.descriptor());
+    auto connection = std::make_unique<Connection>();
+    connection->wire = collectives::Wire(std::move(socket));
+    if (key_) connection->wire.encrypt(*key_, collectives::TlsSide::accepts);
+    connection->connected = true;
+    connection->until = SteadyClock::now() + stranger_proof_max;
+    connections_.push_back(std::move(connection));
+  }
+}
+
+void Links::advance(Connection& connection) {
+  if (connection.broken) return;
+  if (!connection.connected && !finish_connecting(connection)) return;
+  if (connection.greeted || finish_greeting(connection)) {
+    push(connection);
+    pull(connection);
+    push(connection);
+  }
+  // Whom we reached may compute for long before it answers; a stranger has no reason to be slow.
+  if (!connection.proved && !connection.ours && SteadyClock::now() >= connection.until)
+    break_off(connection, "it did not prove its membership");
+}
+
+bool Links::finish_connecting(Connection& connection) {
+  pollfd writable{connection.wire.descriptor(), POLLOUT, 0};
+  if (::poll(&writable, 1, 0) <= 0) {
+    if (SteadyClock::now() >= connection.until) break_off(connection, "it does not answer");
+    return false;
+  }
+  int error_number = 0;
+  socklen_t length = sizeof error_number;
+  ::getsockopt(connection.wire.descriptor(), SOL_SOCKET, SO_ERROR, &error_number, &length);
+  if (error_number != 0) {
+    break_off(connection, std::strerror(error_number));
+    return false;
+  }
+  connection.connected = true;
+  if (key_) connection.wire.encrypt(*key_, collectives::TlsSide::connects);
+  return true;
+}
+
+bool Links::finish_greeting(Connection& connection) {
+  const auto greeted = connection.wire.greet();
+  if (!greeted) {
+    break_off(connection, greeted.error().message);
+    return false;
+  }
+  connection.greeted = *greeted;
+  if (connection.greeted && connection.ours) say_hello(connection);
+  return connection.greeted;
+}
+
+void Links::say_hello(Connection& connection) {
+  connection.our_hello = {options_.region, regions(), fresh_nonce()};
+  say(connection, encode(connection.our_hello));
+}
+
+void Links::say(Connection& connection, std::string bytes) { connection.out.push_back(std::move(bytes)); }
+
+void Links::push(Connection& connection) {
+  while (!connection.broken && !connection.out.empty()) {
+    const std::string& front = connection.out.front();
+    const ssize_t sent =
+        connection.wire.send(front.data() + connection.out_sent, front.size() - connection.out_sent);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0 && would_block(errno)) return;
+    if (sent < 0) {
+      pull(connection);  // its last words may be there
+      return break_off(connection, std::strerror(errno));
+    }
+    traffic_.sent += uint64_t(sent);
+    connection.out_sent += size_t(sent);
+    if (connection.out_sent < front.size()) continue;
+    connection.out.pop_front();
+    connection.out_sent = 0;
+  }
+}
+
+void Links::pull(Connection& connection) {
+  while (!connection.broken) {
+    char buffer[read_bytes];
+    const ssize_t got = connection.wire.receive(std::as_writable_bytes(std::span(buffer)));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && would_block(errno)) return;
+    if (got <= 0) return break_off(connection, got == 0 ? "it closed the connection" : std::strerror(errno));
+    traffic_.received += uint64_t(got);
+    connection.in.append(buffer, size_t(got));
+    collectives::FrameKind kind;
+    std::string payload;
+    while (next_frame(connection, kind, payload)) hear(connection, kind, std::move(payload));
+  }
+}
+
+bool Links::next_frame(Connection& connection, collectives::FrameKind& kind, std::string& payload) {
+  if (connection.broken || connection.in.size() < collectives::frame_header_bytes) return false;
+  collectives::HeaderBytes bytes;
+  std::memcpy(bytes.data(), connection.in.data(), bytes.size());
+  const auto header = collectives::decode_header(bytes);
+  if (!header) {
+    break_off(connection, header.error().message);
+    return false;
+  }
+  if (header->length > options_.message_bytes_max ||
+      (header->kind == collectives::FrameKind::data) != connection.proved) {
+    if (header->kind != collectives::FrameKind::goodbye || !connection.proved) {
+      break_off(connection, "a frame that is not due");
+      return false;
+    }
+  }
+  if (connection.in.size() - collectives::frame_header_bytes < header->length) return false;
+  kind = header->kind;
+  payload = connection.in.substr(collectives::frame_header_bytes, size_t(header->length));
+  connection.in.erase(0, collectives::frame_header_bytes + size_t(header->length));
+  return true;
+}
+
+void Links::hear(Connection& connection, collectives::FrameKind kind, std::string payload) {
+  if (kind == collectives::FrameKind::data) {
+    events_.push_back({LinkEvent::What::said, *connection.region, std::move(payload)});
+  } else if (kind == collectives::FrameKind::goodbye) {
+    break_off(connection, "it has left");
+  } else if (kind == collectives::FrameKind::hello && !connection.hello) {
+    hear_hello(connection, payload);
+  } else if (kind == collectives::FrameKind::proof && connection.hello) {
+    hear_proof(connection, payload);
+  } else {
+    break_off(connection, "a frame that is not due");
+  }
+}
+
+void Links::hear_hello(Connection& connection, std::string_view payload) {
+  const auto hello = collectives::decode_hello(payload);
+  if (!hello) return break_off(connection, hello.error().message);
+  if (!connection.ours) say_hello(connection);  // also to whom we refuse: then it can say what is wrong
+  const bool fits = hello->ranks == regions() &&
+                    (connection.ours ? hello->rank == *connection.region : hello->rank > options_.region);
+  if (!fits) {
+    return break_off(connection,
+                     "it is region " + std::to_string(hello->rank) + " of " + std::to_string(hello->ranks));
+  }
+  connection.region = hello->rank;
+  connection.hello = *hello;
+  say(connection, collectives::encode_proof(collectives::prove(secret_, connection.our_hello, *hello)));
+}
+
+void Links::hear_proof(Connection& connection, std::string_view payload) {
+  const auto proof = collectives::decode_proof(payload);
+  if (!proof) return break_off(connection, proof.error().message);
+  if (!equal_in_constant_time(*proof, collectives::prove(secret_, *connection.hello, connection.our_hello)))
+    return break_off(connection, "it does not know this group's secret");
+  // Who comes twice lost its first connection; the second one counts.
+  if (Connection* before = link_to(*connection.region)) break_off(*before, "it came again");
+  connection.proved = true;
+  if (connection.ours) attempts_[*connection.region].pause = connect_retry_first;
+  events_.push_back({LinkEvent::What::linked, *connection.region, {}});
+}
+
+void Links::break_off(Connection& connection, std::string why) {
+  if (connection.broken) return;
+  connection.broken = true;
+  connection.why = std::move(why);
+  if (connection.proved) {
+    events_.push_back({LinkEvent::What::lost, *connection.region, connection.why});
+    connection.proved = false;
+  }
+  if (!connection.ours) return;
+  Attempt& attempt = attempts_[*connection.region];
+  attempt.under_way = false;
+  attempt.last_failure = connection.why;
+}
+
+void Links::bury() {
+  std::erase_if(connections_, [](const auto& each) { return each->broken; });
+}
+
+}  // namespace trainyard::local_sgd

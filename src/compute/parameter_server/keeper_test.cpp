@@ -1,0 +1,365 @@
+// Servers stepped by one thread, with workers whose messages arrive in any order that links allow.
+#include "parameter_server/keeper.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
+#include <functional>
+#include <memory>
+
+#include "base/random.hpp"
+
+namespace trainyard::parameter_server {
+namespace {
+
+using Kind = Consistency::Kind;
+
+// A dense table of several slices' worth would be large; the slices here are tables.
+std::vector<Table> tables(Rule rule) {
+  return {{"dense", 12, 1, rule}, {"rows", 6, 3, rule}, {"more", 5, 2, rule}, {"one", 1, 1, rule}};
+}
+
+// What a worker pushes in a round: the same every time it is asked.
+std::vector<float> gradient(uint32_t worker, uint64_t round, uint32_t table, size_t numbers) {
+  SeededRandom random(worker * 1000003 + round * 101 + table);
+  std::vector<float> values;
+  for (size_t i = 0; i < numbers; ++i)
+    values.push_back((float(random.below(2001)) - 1000.0f) * (random.chance(3) ? 1e-4f : 1.0f));
+  return values;
+}
+
+// Rows that a worker touches in a round, of table 1.
+std::vector<uint64_t> touched(uint32_t worker, uint64_t round) {
+  SeededRandom random(worker * 7919 + round);
+  std::vector<uint64_t> rows;
+  for (uint64_t row = 0; row < 6; ++row) {
+    if (random.chance(2)) rows.push_back(row);
+  }
+  return rows;
+}
+
+// Workers, servers and the links between them.
+class World {
+ public:
+  World(Placement placement, uint32_t workers, Consistency consistency, uint64_t rounds, uint64_t seed)
+      : placement_(std::move(placement)), consistency_(consistency), rounds_(rounds), random_(seed) {
+    for (uint32_t server = 0; server < placement_.servers(); ++server)
+      keepers_.push_back(std::make_unique<Keeper>(placement_, server, workers, consistency));
+    workers_.resize(workers);
+    to_server_.resize(workers * placement_.servers());
+    to_worker_.resize(workers * placement_.servers());
+  }
+
+  // Until everyone has left.
+  void run() {
+    constexpr int steps_max = 1'000'000;
+    for (int step = 0; step < steps_max; ++step) {
+      std::vector<std::function<void()>> possible;
+      for (uint32_t worker = 0; worker < workers_.size(); ++worker) {
+        if (workers_[worker].waits_for == 0 && !workers_[worker].left)
+          possible.push_back([this, worker] { act(worker); });
+        for (uint32_t server = 0; server < placement_.servers(); ++server) {
+          if (!to_server_[link(worker, server)].empty())
+            possible.push_back([this, worker, server] { deliver(worker, server); });
+          if (!to_worker_[link(worker, server)].empty())
+            possible.push_back([this, worker, server] { hear(worker, server); });
+        }
+      }
+      if (possible.empty()) break;
+      possible[random_.below(possible.size())]();
+    }
+    for (const auto& keeper : keepers_) EXPECT_TRUE(keeper->is_finished());
+  }
+
+  // What a worker does in its next step; by default nothing.
+  std::function<void(World&, uint32_t worker, uint64_t round)> in_round = [](World&, uint32_t, uint64_t) {};
+  std::function<void(uint32_t worker, uint64_t round, const std::vector<float>& values)> pulled =
+      [](uint32_t, uint64_t, const std::vector<float>&) {};
+
+  void push(uint32_t worker, uint32_t table, const std::vector<float>& values) {
+    const uint32_t width = placement_.tables()[table].width;
+    for (const Slice& slice : placement_.of_table(table)) {
+      const auto part = std::span(values).subspan(slice.begin * width, (slice.end - slice.begin) * width);
+      say(worker, slice.server, Push{{table, slice.begin, slice.end - slice.begin, {}}, bytes_of(part)});
+    }
+  }
+  void push_rows(uint32_t worker, uint32_t table, const std::vector<uint64_t>& rows,
+                 const std::vector<float>& values) {
+    const uint32_t width = placement_.tables()[table].width;
+    for (size_t i = 0; i < rows.size(); ++i) {
+      say(worker, placement_.slice_of(table, rows[i]).server,
+          Push{{table, 0, 0, {rows[i]}}, bytes_of(std::span(values).subspan(i * width, width))});
+    }
+  }
+  void pull(uint32_t worker, uint32_t table) {
+    for (const Slice& slice : placement_.of_table(table)) {
+      say(worker, slice.server, Pull{{table, slice.begin, slice.end - slice.begin, {}}});
+      ++workers_[worker].waits_for;
+    }
+  }
+  // The round that a worker is in, and how many it has ended: one more while it waits for the next.
+  uint64_t round(uint32_t worker) const { return workers_[worker].round; }
+  uint64_t ended(uint32_t worker) const { return workers_[worker].ended; }
+  bool has_left(uint32_t worker) const { return workers_[worker].left; }
+  uint32_t workers() const { return uint32_t(workers_.size()); }
+  std::function<void()> after_each = [] {};
+
+ private:
+  struct Playing {
+    uint64_t round = 0;
+    uint64_t ended = 0;
+    size_t waits_for = 0;  // answers
+    bool in_round_done = false;
+    bool left = false;
+  };
+  size_t link(uint32_t worker, uint32_t server) const { return worker * placement_.servers() + server; }
+
+  void act(uint32_t worker) {
+    Playing& playing = workers_[worker];
+    if (playing.round == rounds_) {
+      for (uint32_t server = 0; server < placement_.servers(); ++server) say(worker, server, Leave{});
+      playing.left = true;
+    } else if (!playing.in_round_done) {
+      playing.in_round_done = true;
+      in_round(*this, worker, playing.round);
+    } else {
+      ++playing.ended;
+      for (uint32_t server = 0; server < placement_.servers(); ++server) {
+        say(worker, server, Tick{playing.round});
+        ++playing.waits_for;
+      }
+    }
+    after_each();
+  }
+  void say(uint32_t worker, uint32_t server, const Request& request) {
+    to_server_[link(worker, server)].push_back(encode(request));
+  }
+  void deliver(uint32_t worker, uint32_t server) {
+    auto& queue = to_server_[link(worker, server)];
+    auto request = decode_request(queue.front());
+    queue.pop_front();
+    ASSERT_TRUE(request) << request.error().message;
+    for (Outgoing& each : keepers_[server]->heard(worker, *std::move(request)))
+      to_worker_[link(each.worker, server)].push_back(encode(each.answer));
+  }
+  void hear(uint32_t worker, uint32_t server) {
+    auto& queue = to_worker_[link(worker, server)];
+    const auto answer = decode_answer(queue.front());
+    queue.pop_front();
+    ASSERT_TRUE(answer) << answer.error().message;
+    Playing& playing = workers_[worker];
+    ASSERT_GT(playing.waits_for, 0u);
+    --playing.waits_for;
+    if (const auto* found = std::get_if<Values>(&*answer)) {
+      std::vector<float> values(found->values.size() / sizeof(float));
+      read_values(found->values, values);
+      pulled(worker, playing.round, values);
+    } else if (const auto* proceed = std::get_if<Proceed>(&*answer)) {
+      EXPECT_EQ(proceed->round, playing.round + 1);
+      if (playing.waits_for == 0) {
+        ++playing.round;
+        playing.in_round_done = false;
+        after_each();
+      }
+    } else {
+      FAIL() << std::get<Refused>(*answer).why;
+    }
+  }
+
+  const Placement placement_;
+  const Consistency consistency_;
+  const uint64_t rounds_;
+  SeededRandom random_;
+  std::vector<std::unique_ptr<Keeper>> keepers_;
+  std::vector<Playing> workers_;
+  std::vector<std::deque<std::string>> to_server_;
+  std::vector<std::deque<std::string>> to_worker_;
+};
+
+// What every worker would hold after so many rounds of an allreduce of all gradients, ((a + b) + c) .., and the same rule.
+std::vector<float> by_allreduce(const Table& table, uint32_t index, uint32_t workers, uint64_t rounds) {
+  const size_t numbers = table.rows * table.width;
+  std::vector<float> values(numbers);
+  std::vector<float> state(has_state(table.rule.kind) ? numbers : 0);
+  for (uint64_t round = 0; round < rounds; ++round) {
+    std::vector<float> sum = gradient(0, round, index, numbers);
+    for (uint32_t worker = 1; worker < workers; ++worker) {
+      const auto theirs = gradient(worker, round, index, numbers);
+      for (size_t i = 0; i < numbers; ++i) sum[i] += theirs[i];
+    }
+    update(table.rule, values, state, sum);
+  }
+  return values;
+}
+
+// The same for rows that only some workers touch; a row that nobody touches keeps its state, too.
+std::vector<float> by_rows(const Table& table, uint32_t index, uint32_t workers, uint64_t rounds) {
+  std::vector<float> values(table.rows * table.width);
+  std::vector<float> state(has_state(table.rule.kind) ? values.size() : 0);
+  for (uint64_t round = 0; round < rounds; ++round) {
+    for (uint64_t row = 0; row < table.rows; ++row) {
+      std::vector<float> sum;
+      for (uint32_t worker = 0; worker < workers; ++worker) {
+        const auto rows = touched(worker, round);
+        const auto place = std::find(rows.begin(), rows.end(), row);
+        if (place == rows.end()) continue;
+        const auto all = gradient(worker, round, index, rows.size() * table.width);
+        const auto mine = std::span(all).subspan(size_t(place - rows.begin()) * table.width, table.width);
+        if (sum.empty()) {
+          sum.assign(mine.begin(), mine.end());
+        } else {
+          for (size_t i = 0; i < sum.size(); ++i) sum[i] += mine[i];
+        }
+      }
+      if (sum.empty()) continue;
+      const auto at = size_t(row * table.width);
+      update(table.rule, std::span(values).subspan(at, table.width),
+             state.empty() ? std::span<float>() : std::span(state).subspan(at, table.width), sum);
+    }
+  }
+  return values;
+}
+
+TEST(Keeper, synchronous_rounds_equal_an_allreduce_and_the_rule_bit_for_bit) {
+  constexpr uint64_t rounds = 4;
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    const uint32_t workers = 1 + uint32_t(seed % 4);
+    const uint32_t servers = 1 + uint32_t(seed / 4 % 3);
+    const Rule rule{Rule::Kind(seed % 4), 0.1f, 0.5f};
+    const auto all = tables(rule);
+    World world(*Placement::make(all, servers), workers, {Kind::synchronous, 0}, rounds, seed);
+    world.in_round = [&](World& here, uint32_t worker, uint64_t round) {
+      here.pull(worker, 0);
+      here.push(worker, 0, gradient(worker, round, 0, 12));
+      const auto rows = touched(worker, round);
+      here.push_rows(worker, 1, rows, gradient(worker, round, 1, rows.size() * 3));
+      here.pull(worker, 1);  // this round's gradients are not in it
+    };
+    world.pulled = [&](uint32_t, uint64_t round, const std::vector<float>& values) {
+      const auto expected =
+          values.size() == 12 ? by_allreduce(all[0], 0, workers, round) : by_rows(all[1], 1, workers, round);
+      EXPECT_EQ(values, expected) << "seed " << seed << ", round " << round;
+    };
+    world.run();
+  }
+}
+
+TEST(Keeper, nobody_gets_further_ahead_than_the_staleness_and_sees_all_that_is_older) {
+  constexpr uint64_t rounds = 12;
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    const uint32_t workers = 2 + uint32_t(seed % 3);
+    const uint64_t staleness = seed % 4;
+    // A row for each worker, in which it counts its rounds.
+    const std::vector<Table> counts = {{"counts", workers, 1, {Rule::Kind::sum}}};
+    World world(*Placement::make(counts, 2), workers, {Kind::bounded, staleness}, rounds, seed);
+    uint64_t furthest = 0;
+    world.in_round = [&](World& here, uint32_t worker, uint64_t) {
+      here.pull(worker, 0);
+      here.push_rows(worker, 0, {worker}, {1});
+    };
+    world.after_each = [&] {
+      uint64_t slowest = rounds;
+      uint64_t fastest = 0;
+      for (uint32_t worker = 0; worker < workers; ++worker) {
+        if (!world.has_left(worker)) slowest = std::min(slowest, world.ended(worker));
+        fastest = std::max(fastest, world.round(worker));
+      }
+      furthest = std::max(furthest, fastest - std::min(slowest, fastest));
+      ASSERT_LE(fastest, slowest + staleness) << "seed " << seed;
+    };
+    world.pulled = [&](uint32_t worker, uint64_t round, const std::vector<float>& values) {
+      ASSERT_EQ(values.size(), workers);
+      EXPECT_EQ(values[worker], float(round)) << "its own are always there";
+      for (const float each : values) {
+        EXPECT_GE(each + float(staleness), float(round)) << "seed " << seed;
+        EXPECT_LE(each, float(round + staleness + 1)) << "seed " << seed;
+      }
+    };
+    world.run();
+    EXPECT_TRUE(staleness == 0 || furthest > 0) << "seed " << seed;
+  }
+}
+
+TEST(Keeper, asynchronous_workers_never_wait_and_nothing_is_lost) {
+  for (uint64_t seed = 0; seed < 50; ++seed) {
+    constexpr uint32_t workers = 3;
+    constexpr uint64_t rounds = 6;
+    const std::vector<Table> counts = {{"counts", workers, 1, {Rule::Kind::sum}}};
+    World world(*Placement::make(counts, 2), workers, {Kind::asynchronous, 0}, rounds, seed);
+    world.in_round = [&](World& here, uint32_t worker, uint64_t) {
+      here.push_rows(worker, 0, {worker}, {1});
+      here.pull(worker, 0);
+    };
+    world.pulled = [&](uint32_t worker, uint64_t round, const std::vector<float>& values) {
+      EXPECT_EQ(values[worker], float(round + 1));
+    };
+    world.run();
+  }
+}
+
+TEST(Keeper, pushes_of_one_round_add_up_dense_and_by_rows) {
+  const auto placement = Placement::make({{"rows", 3, 2, {Rule::Kind::sum}}}, 1);
+  Keeper keeper(*placement, 0, 2, {Kind::synchronous, 0});
+  const auto push = [&](uint32_t worker, Rows rows, std::vector<float> values) {
+    EXPECT_TRUE(keeper.heard(worker, Push{std::move(rows), bytes_of(values)}).empty());
+  };
+  push(0, {0, 0, 3, {}}, {1, 1, 1, 1, 1, 1});
+  push(0, {0, 0, 3, {}}, {1, 0, 0, 0, 0, 0});
+  push(1, {0, 0, 0, {2, 2}}, {10, 20, 1, 2});
+  push(1, {0, 1, 2, {}}, {100, 100, 100, 100});
+  EXPECT_TRUE(keeper.heard(0, Tick{0}).empty());
+  EXPECT_EQ(keeper.heard(1, Tick{0}).size(), 2u);
+  const auto said = keeper.heard(0, Pull{{0, 0, 3, {}}});
+  std::vector<float> values(6);
+  read_values(std::get<Values>(said[0].answer).values, values);
+  EXPECT_EQ(values, (std::vector<float>{2, 1, 101, 101, 112, 123}));
+}
+
+TEST(Keeper, who_leaves_in_mid_round_takes_its_part_along_and_holds_up_nobody) {
+  const auto placement = Placement::make({{"one", 1, 1, {Rule::Kind::sum}}}, 1);
+  Keeper keeper(*placement, 0, 2, {Kind::synchronous, 0});
+  const std::vector<float> seven = {7};
+  const std::vector<float> two = {2};
+  (void)keeper.heard(0, Push{{0, 0, 1, {}}, bytes_of(two)});
+  (void)keeper.heard(1, Push{{0, 0, 1, {}}, bytes_of(seven)});
+  EXPECT_TRUE(keeper.heard(0, Tick{0}).empty());
+  EXPECT_EQ(keeper.heard(1, Leave{}).size(), 1u);  // the other may go on
+  const auto said = keeper.heard(0, Pull{{0, 0, 1, {}}});
+  EXPECT_EQ(std::get<Values>(said[0].answer).values, bytes_of(two));
+  EXPECT_FALSE(keeper.is_finished());
+  (void)keeper.heard(0, Leave{});
+  EXPECT_TRUE(keeper.is_finished());
+}
+
+TEST(Keeper, refuses_what_makes_no_sense_in_words_and_stays_as_it_is) {
+  const auto placement = Placement::make({{"rows", 4, 2, {}}, {"other", 1, 1, {}}}, 1);
+  Keeper keeper(*placement, 0, 2, {Kind::synchronous, 0});
+  const std::string row = bytes_of(std::vector<float>(2));
+  const struct {
+    Request request;
+    const char* why;
+  } rows[] = {{Pull{{7, 0, 1, {}}}, "no table 7"},
+              {Pull{{0, 4, 1, {}}}, "row 4"},
+              {Pull{{0, 3, 2, {}}}, "row 4"},
+              {Pull{{0, 0, 0, {}}}, "no rows"},
+              {Pull{{0, 0, 0, {1, 9}}}, "row 9"},
+              {Pull{{0, 0, ~uint64_t{0}, {}}}, "fit no message"},
+              {Push{{0, 0, 2, {}}, row}, "8 bytes for 2 rows"},
+              {Push{{0, 0, 0, {1}}, row + "x"}, "9 bytes for 1 rows"},
+              {Assign{{0, 0, ~uint64_t{0} / 8 + 1, {}}, row}, "bytes for"},
+              {Tick{3}, "round 3"}};
+  for (const auto& each : rows) {
+    const auto said = keeper.heard(1, each.request);
+    ASSERT_EQ(said.size(), 1u) << each.why;
+    ASSERT_TRUE(std::holds_alternative<Refused>(said[0].answer)) << each.why;
+    EXPECT_NE(std::get<Refused>(said[0].answer).why.find(each.why), std::string::npos)
+        << std::get<Refused>(said[0].answer).why;
+  }
+  EXPECT_TRUE(keeper.heard(1, Tick{0}).empty());
+  const auto said = keeper.heard(1, Pull{{0, 0, 1, {}}});  // it waits, and asks all the same
+  EXPECT_TRUE(std::holds_alternative<Refused>(said[0].answer));
+}
+
+}  // namespace
+}  // namespace trainyard::parameter_server

@@ -1,0 +1,71 @@
+// What workers ask of parameter servers and what these answer, and as which bytes: a kind byte, then the fields in order
+// (base/fields.hpp); docs/formats/parameter-server.md has the table.
+//
+// Threads: plain values, pure functions. Errors: corrupt, naming message and field.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace trainyard::parameter_server {
+
+inline constexpr uint64_t message_bytes_max = uint64_t{64}
+                                              << 20;  // many slices; a hostile length claims no more
+inline constexpr uint64_t values_bytes_max =
+    message_bytes_max - 1024;  // of one message; its fields take less than that
+
+// Rows of a table that one server keeps: those named, or, without names, `count` rows from `begin` on.
+struct Rows {
+  uint32_t table = 0;
+  uint64_t begin = 0;
+  uint64_t count = 0;
+  std::vector<uint64_t> named;
+};
+
+// Values as they lie in memory, row after row: f32, little-endian.
+struct Assign {  // the rows become these
+  Rows rows;
+  std::string values;
+};
+struct Push {  // a gradient
+  Rows rows;
+  std::string values;
+};
+struct Pull {
+  Rows rows;
+};
+struct Tick {  // "I have pushed all of my round"
+  uint64_t round = 0;
+};
+struct Leave {  // "I ask for nothing any more"
+  uint8_t version = 1;
+};
+using Request = std::variant<Assign, Push, Pull, Tick, Leave>;
+
+struct Values {
+  std::string values;
+};
+struct Proceed {  // "the next round may begin"
+  uint64_t round = 0;
+};
+struct Refused {
+  std::string why;
+};
+using Answer = std::variant<Values, Proceed, Refused>;
+
+std::string encode(const Request& request);
+std::string encode(const Answer& answer);
+Result<Request> decode_request(std::string_view bytes);
+Result<Answer> decode_answer(std::string_view bytes);
+
+std::string bytes_of(std::span<const float> values);
+// Requires: bytes.size() is 4 * values.size().
+void read_values(std::string_view bytes, std::span<float> values);
+
+}  // namespace trainyard::parameter_server

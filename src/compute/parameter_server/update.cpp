@@ -1,0 +1,39 @@
+#include "parameter_server/update.hpp"
+
+#include <cmath>
+
+#include "base/check.hpp"
+
+namespace trainyard::parameter_server {
+
+constexpr float smallest =
+    1e-8f;  // keeps the first step of a parameter without a gradient from dividing by nothing
+
+void update(const Rule& rule, std::span<float> values, std::span<float> state,
+            std::span<const float> gradient) {
+  CHECK(values.size() == gradient.size() && state.size() == (has_state(rule.kind) ? values.size() : 0),
+        "a slope and a state for each value");
+  const float learning_rate = rule.learning_rate;
+  switch (rule.kind) {
+    case Rule::Kind::sum:
+      for (size_t i = 0; i < values.size(); ++i) values[i] += gradient[i];
+      return;
+    case Rule::Kind::sgd:
+      for (size_t i = 0; i < values.size(); ++i) values[i] -= learning_rate * gradient[i];
+      return;
+    case Rule::Kind::momentum:
+      for (size_t i = 0; i < values.size(); ++i) {
+        state[i] = rule.momentum * state[i] + gradient[i];
+        values[i] -= learning_rate * state[i];
+      }
+      return;
+    case Rule::Kind::adagrad:
+      for (size_t i = 0; i < values.size(); ++i) {
+        state[i] += gradient[i] * gradient[i];
+        values[i] -= learning_rate * gradient[i] / (std::sqrt(state[i]) + smallest);
+      }
+      return;
+  }
+}
+
+}  // namespace trainyard::parameter_server

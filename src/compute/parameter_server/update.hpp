@@ -1,0 +1,30 @@
+// How a gradient moves the values that a server keeps.
+//
+//   sum        value += gradient                      counts, and updates that workers computed themselves
+//   sgd        value -= learning_rate * gradient
+//   momentum   velocity = momentum * velocity + gradient; value -= learning_rate * velocity
+//   adagrad    squares += gradient^2; value -= learning_rate * gradient / (sqrt(squares) + 1e-8)
+//
+// Threads: pure functions. Errors: none. Compiled without contraction, so that equal inputs give equal bits everywhere.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace trainyard::parameter_server {
+
+struct Rule {
+  enum class Kind : uint8_t { sum, sgd, momentum, adagrad };
+  Kind kind = Kind::sgd;
+  float learning_rate = 0.01f;
+  float momentum = 0.9f;
+};
+
+// Whether a rule keeps a number beside each value.
+constexpr bool has_state(Rule::Kind kind) { return kind >= Rule::Kind::momentum; }
+
+// Requires: equally long; state too, where the rule has one, else it is empty.
+void update(const Rule& rule, std::span<float> values, std::span<float> state,
+            std::span<const float> gradient);
+
+}  // namespace trainyard::parameter_server

@@ -1,0 +1,248 @@
+// Training in regions: what it learns and what it sends, beside all ranks stepping together, on the real digits where they
+// are.
+#include "train/trainer.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <thread>
+
+#include "collectives/testing/groups.hpp"
+#include "collectives/transport/memory/memory_transport.hpp"
+#include "os/files.hpp"
+#include "os/machine_clock.hpp"
+#include "train/evaluate.hpp"
+
+namespace trainyard::train {
+namespace {
+
+using collectives::Group;
+using collectives::Tag;
+using collectives::Transport;
+using local_sgd::RegionOptions;
+
+// A transport whose ranks lie in regions, and that counts what they send to others.
+class Counting final : public Transport {
+ public:
+  Counting(std::unique_ptr<Transport> inner, int ranks_of_region, std::atomic<uint64_t>& bytes_between)
+      : inner_(std::move(inner)), ranks_of_region_(ranks_of_region), bytes_between_(bytes_between) {}
+  int rank() const override { return inner_->rank(); }
+  int size() const override { return inner_->size(); }
+  void send(std::span<const int> peers, Tag tag, std::span<const std::byte> bytes) override {
+    for (const int peer : peers) {
+      if (peer / ranks_of_region_ != rank() / ranks_of_region_) bytes_between_ += bytes.size();
+    }
+    inner_->send(peers, tag, bytes);
+  }
+  void take(int peer, Tag tag, std::span<std::byte> into) override { inner_->take(peer, tag, into); }
+  void receive(int peer, Tag tag, std::span<std::byte> room) override { inner_->receive(peer, tag, room); }
+  const std::byte* arrived(int peer) override { return inner_->arrived(peer); }
+  void release(int peer) override { inner_->release(peer); }
+  bool all_taken() const override { return inner_->all_taken(); }
+  bool all_sent() const override { return inner_->all_sent(); }
+  Result<void> advance() override { return inner_->advance(); }
+  Result<void> wait() override { return inner_->wait(); }
+  std::vector<int> hosts() const override {
+    std::vector<int> hosts;
+    for (int rank = 0; rank < size(); ++rank) hosts.push_back(rank / ranks_of_region_);
+    return hosts;
+  }
+  Result<std::string> offer() override { return inner_->offer(); }
+  Result<std::unique_ptr<Transport>> meet(const std::vector<int>& members,
+                                          const std::vector<std::string>& offers, uint64_t key) override {
+    return inner_->meet(members, offers, key);
+  }
+  void abandon(std::string_view why) override { inner_->abandon(why); }
+
+ private:
+  const std::unique_ptr<Transport> inner_;
+  const int ranks_of_region_;
+  std::atomic<uint64_t>& bytes_between_;
+};
+
+struct Learned {
+  Model model;
+  uint64_t bytes_between = 0;  // regions, counted at the senders
+  int64_t steps = 0;
+  std::vector<std::string> lines;  // of the first region
+};
+
+// The shards that a rank of so many holds, as ShardedByS3Key deals them.
+std::vector<Shard> dealt(const std::vector<Shard>& all, int rank, int ranks) {
+  std::vector<Shard> held;
+  for (size_t i = size_t(rank); i < all.size(); i += size_t(ranks)) held.push_back(all[i]);
+  return held;
+}
+
+Learned train_on(Group& group, const std::vector<Shard>& shards, const Settings& settings,
+                 std::optional<RegionOptions> region) {
+  os::MachineClock clock;
+  Learned learned;
+  auto rows = Rows::agree(shards, group);
+  EXPECT_TRUE(rows) << rows.error().message;
+  auto trainer = Trainer::make(
+      settings, *std::move(rows), group, clock,
+      [&](std::string_view line) { learned.lines.emplace_back(line); }, std::move(region));
+  EXPECT_TRUE(trainer) << trainer.error().message;
+  if (!trainer) return learned;
+  const std::atomic<bool> stop = false;
+  const auto finished = trainer->run(stop);
+  EXPECT_TRUE(finished) << finished.error().message;
+  learned.model = trainer->model();
+  learned.bytes_between = trainer->traffic().sent;
+  learned.steps = trainer->steps_done();
+  return learned;
+}
+
+Learned step_together(const std::vector<Shard>& shards, const Settings& settings, int regions,
+                      int ranks_of_region) {
+  const int ranks = regions * ranks_of_region;
+  std::atomic<uint64_t> bytes_between = 0;
+  auto transports = collectives::connect_in_memory(ranks);
+  std::vector<Learned> learned(static_cast<size_t>(ranks));
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < ranks; ++rank) {
+    threads.emplace_back([&, rank] {
+      auto group = Group::make(
+          std::make_unique<Counting>(std::move(transports[size_t(rank)]), ranks_of_region, bytes_between),
+          {.deterministic = true});
+      ASSERT_TRUE(group) << group.error().message;
+      learned[size_t(rank)] = train_on(**group, dealt(shards, rank, ranks), settings, {});
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  learned[0].bytes_between = bytes_between;
+  return learned[0];
+}
+
+Learned train_in_regions(const std::vector<Shard>& shards, Settings settings, int regions,
+                         int ranks_of_region) {
+  const int ranks = regions * ranks_of_region;
+  const auto leaders = collectives::testing::endpoints(regions);
+  settings.regions.count = regions;
+  std::vector<Learned> learned(static_cast<size_t>(ranks));
+  std::vector<std::thread> threads;
+  for (int region = 0; region < regions; ++region) {
+    auto groups = collectives::join_in_memory(ranks_of_region);
+    for (int rank = 0; rank < ranks_of_region; ++rank) {
+      threads.emplace_back([&, region, rank, group = std::move(groups[size_t(rank)])] {
+        RegionOptions options;
+        options.leaders = leaders;
+        options.region = region;
+        options.shared_value = "train_test";
+        Settings mine = settings;
+        mine.regions.own = region;
+        const int place = region * ranks_of_region + rank;
+        learned[size_t(place)] = train_on(*group, dealt(shards, place, ranks), mine, options);
+      });
+    }
+  }
+  for (auto& thread : threads) thread.join();
+  for (size_t rank = 1; rank < learned.size(); ++rank) {
+    EXPECT_EQ(learned[rank].model.parameters, learned[0].model.parameters);
+    EXPECT_EQ(learned[rank].steps, learned[0].steps);
+    learned[0].bytes_between += learned[rank].bytes_between;
+  }
+  return learned[0];
+}
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED
+#endif
+#endif
+
+class DigitsInRegions : public ::testing::Test {
+ protected:
+  void SetUp() override {
+#ifdef SANITIZED
+    GTEST_SKIP()
+        << "six trainings are minutes under a sanitizer; the tests of regions over loopback run there";
+#endif
+    // Laid there by examples/01_digits/prepare.
+    const std::string folder = "../../../build/digits";
+    if (!os::exists(folder + "/test.csv")) GTEST_SKIP() << "no digits: run examples/01_digits/prepare";
+    auto shards = read_shards(folder + "/train");
+    ASSERT_TRUE(shards) << shards.error().message;
+    shards_ = *std::move(shards);
+    test_ = *parse_csv(*os::read_file(folder + "/test.csv"));
+    settings_.epochs = 200;  // as in examples/01_digits
+    settings_.image_width = 8;
+    settings_.shift = 0.7f;
+    settings_.rotate = 10;
+  }
+  double accuracy(const Learned& learned) { return evaluate(learned.model, test_)->accuracy(); }
+
+  std::vector<Shard> shards_;
+  Table test_;
+  Settings settings_;
+};
+
+TEST_F(DigitsInRegions, send_a_hundredth_of_an_allreduce_and_are_as_often_right) {
+  constexpr int regions = 2;
+  constexpr int ranks_of_region = 2;
+  constexpr int seeds = 3;
+  double together_accuracy = 0;
+  double apart_accuracy = 0;
+  for (int seed = 1; seed <= seeds; ++seed) {
+    settings_.seed = uint64_t(seed);
+    const Learned together = step_together(shards_, settings_, regions, ranks_of_region);
+    const Learned apart = train_in_regions(shards_, settings_, regions, ranks_of_region);
+    EXPECT_EQ(apart.steps, together.steps);
+    // As little as any allreduce can send between regions: each element once there and once back for all but one.
+    const double parameters = double(together.model.parameters.size());
+    const double steps = double(together.steps);
+    const double least = 2.0 * (regions - 1) * sizeof(float) * parameters * steps;
+    EXPECT_GE(double(together.bytes_between), least);
+    EXPECT_LE(double(apart.bytes_between), least / 100);
+    const auto rounds = size_t(std::ceil(steps / double(settings_.regions.steps)));
+    const size_t formula =
+        rounds * local_sgd::round_bytes(local_sgd::Coding::bf16, size_t(parameters), regions);
+    EXPECT_GE(apart.bytes_between, formula);
+    EXPECT_LE(apart.bytes_between, formula + 1000);  // greetings
+    together_accuracy += accuracy(together) / seeds;
+    apart_accuracy += accuracy(apart) / seeds;
+    std::printf(
+        "seed %d: accuracy together %.4f apart %.4f; bytes together %llu (float32, least: %.0f) apart %llu\n",
+        seed, accuracy(together), accuracy(apart), (unsigned long long)together.bytes_between, least,
+        (unsigned long long)apart.bytes_between);
+  }
+  std::printf("accuracy together %.4f apart %.4f\n", together_accuracy, apart_accuracy);
+  EXPECT_GE(together_accuracy, 0.97);
+  EXPECT_NEAR(apart_accuracy, together_accuracy, 0.005);
+}
+
+TEST_F(DigitsInRegions, that_send_a_byte_a_number_cost_a_390th) {
+  settings_.regions.coding = local_sgd::Coding::int8;
+  settings_.epochs = 100;
+  const Learned apart = train_in_regions(shards_, settings_, 2, 1);
+  const double least = 2.0 * sizeof(float) * double(apart.model.parameters.size()) * double(apart.steps);
+  EXPECT_LE(double(apart.bytes_between), least / 380);
+  EXPECT_GE(accuracy(apart), 0.97);
+  std::printf("accuracy %.4f, 1/%.0f of the bytes\n", accuracy(apart), least / double(apart.bytes_between));
+}
+
+TEST_F(DigitsInRegions, four_by_plain_federated_averaging_learn_too_and_do_it_again_alike) {
+  settings_.epochs = 40;
+  settings_.regions.outer = {.learning_rate = 1, .momentum = 0};
+  const Learned once = train_in_regions(shards_, settings_, 4, 1);
+  const Learned again = train_in_regions(shards_, settings_, 4, 1);
+  EXPECT_EQ(once.model.parameters, again.model.parameters);
+  EXPECT_GE(accuracy(once), 0.95);
+  // Through the leader's link goes what all others send and get.
+  EXPECT_NE(once.lines.back().find("share_of_allreduce=0.01"), std::string::npos) << once.lines.back();
+}
+
+TEST(Regions, another_regions_round_is_a_step_of_ours) {
+  EXPECT_EQ(steps_after(0, 100, 1000), 0);
+  EXPECT_EQ(steps_after(3, 100, 1000), 300);
+  for (const uint64_t rounds :
+       {uint64_t(10), uint64_t(1) << 31, uint64_t(1) << 32, uint64_t(INT64_MAX), UINT64_MAX})
+    for (const int64_t steps_of_round : {int64_t(100), int64_t(1) << 20})
+      EXPECT_EQ(steps_after(rounds, steps_of_round, 1000), 1000) << rounds;
+  EXPECT_EQ(steps_after(UINT64_MAX, 1, steps_max), steps_max);
+}
+
+}  // namespace
+}  // namespace trainyard::train

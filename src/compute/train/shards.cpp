@@ -1,0 +1,172 @@
+#include "train/shards.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <numeric>
+#include <utility>
+
+#include "base/check.hpp"
+#include "base/json.hpp"
+#include "base/random.hpp"
+#include "base/text.hpp"
+#include "os/files.hpp"
+
+namespace trainyard::train {
+namespace {
+
+// What the ranks know together of one shard.
+struct Announced {
+  int64_t rows = 0;
+  int64_t columns = 0;
+  int64_t largest_label = -1;
+  std::vector<int> holders;  // ranks, ascending
+};
+
+std::string announcement(const std::vector<Shard>& shards) {
+  Json list = Json::array();
+  for (const Shard& shard : shards) {
+    const auto& labels = shard.table.labels;
+    const int32_t largest_label = labels.empty() ? -1 : *std::max_element(labels.begin(), labels.end());
+    // Names are any bytes; JSON is not.
+    list.push_back({{"name", to_hex(shard.name)},
+                    {"rows", shard.table.rows()},
+                    {"columns", shard.table.columns},
+                    {"largest_label", largest_label}});
+  }
+  return dump(list);
+}
+
+// What another rank announces comes over a network: numbers beyond what read_shards() can make are refused.
+Result<Announced> read_announced(const Json& told) {
+  const auto within = [&](const char* name, int64_t least, int64_t most) -> Result<int64_t> {
+    const int64_t value = TRY(int_at(told, name));
+    if (value >= least && value <= most) return value;
+    return corrupt(std::string(name) + " " + std::to_string(value) + " is not within " +
+                   std::to_string(least) + " to " + std::to_string(most));
+  };
+  Announced shard;
+  shard.rows = TRY(within("rows", 0, int64_t(rows_max)));
+  shard.columns = TRY(within("columns", 0, int64_t(csv_columns_max)));
+  shard.largest_label = TRY(within("largest_label", -1, label_max));
+  return shard;
+}
+
+// By name: the order that all ranks agree on.
+Result<std::map<std::string, Announced>> collect(const std::vector<std::string>& announcements) {
+  std::map<std::string, Announced> shards;
+  for (size_t rank = 0; rank < announcements.size(); ++rank) {
+    const Json list = TRY(parse_json(announcements[rank]));
+    for (const Json& each : list) {
+      const std::string name = TRY(from_hex(TRY(string_at(each, "name"))));
+      const Announced told = TRY(read_announced(each).in("what rank " + std::to_string(rank) + " announces"));
+      const auto [place, is_new] = shards.try_emplace(name, told);
+      if (!is_new && (place->second.rows != told.rows || place->second.columns != told.columns)) {
+        return invalid("shard " + name + " has " + std::to_string(told.rows) + " rows on one host and " +
+                       std::to_string(place->second.rows) + " on another");
+      }
+      place->second.holders.push_back(int(rank));
+    }
+  }
+  return shards;
+}
+
+}  // namespace
+
+Result<std::vector<Shard>> read_shards(const std::string& folder) {
+  namespace fs = std::filesystem;
+  std::vector<std::string> names;
+  std::error_code fault;
+  for (fs::recursive_directory_iterator each(folder, fault), end; !fault && each != end;
+       each.increment(fault)) {
+    if (each->is_regular_file(fault)) names.push_back(each->path().lexically_relative(folder).string());
+  }
+  if (fault == std::errc::no_such_file_or_directory) return std::vector<Shard>{};
+  if (fault) return from_errno("reading " + folder, fault.value());
+  std::sort(names.begin(), names.end());
+
+  std::vector<Shard> shards;
+  for (std::string& name : names) {
+    const std::string path = folder + "/" + name;
+    const std::string text = TRY(os::read_file(path, shard_bytes_max));
+    Table table = TRY(parse_csv(text).in(path));
+    shards.push_back({std::move(name), std::move(table)});
+  }
+  return shards;
+}
+
+Result<Rows> Rows::agree(std::vector<Shard> shards, collectives::Group& group) {
+  const auto announcements = TRY(group.all_gather(announcement(shards)).in("comparing shards"));
+  const auto agreed = TRY(collect(announcements));
+
+  Rows rows;
+  rows.shards_of_all_ = agreed.size();
+  size_t turn = 0;
+  for (const auto& each : agreed) {
+    const std::string& name = each.first;
+    const Announced& shard = each.second;
+    if (shard.rows == 0) continue;
+    if (rows.columns_ == 0) rows.columns_ = size_t(shard.columns);
+    if (rows.columns_ != size_t(shard.columns)) {
+      return invalid("shard " + name + " has " + std::to_string(shard.columns) +
+                     " features a row, others have " + std::to_string(rows.columns_));
+    }
+    rows.largest_label_ = std::max(rows.largest_label_, int32_t(shard.largest_label));
+
+    // Where several ranks hold the same shards, they take turns.
+    const int owner = shard.holders[turn++ % shard.holders.size()];
+    if (owner == group.rank()) {
+      const auto ours =
+          std::find_if(shards.begin(), shards.end(), [&](const Shard& s) { return s.name == name; });
+      CHECK(ours != shards.end(), "what we own we have announced");
+      rows.own_ += ours->table.rows();
+      rows.blocks_.push_back({rows.all_, std::move(ours->table)});
+    }
+    rows.all_ += uint64_t(shard.rows);
+    if (rows.all_ > rows_max) return exhausted("more than " + std::to_string(rows_max) + " rows");
+  }
+  return rows;
+}
+
+const Rows::Block* Rows::find(uint64_t row) const {
+  auto after = std::upper_bound(blocks_.begin(), blocks_.end(), row,
+                                [](uint64_t wanted, const Block& block) { return wanted < block.begin; });
+  if (after == blocks_.begin()) return nullptr;
+  --after;
+  return row - after->begin < after->table.rows() ? &*after : nullptr;
+}
+
+std::span<const float> Rows::features(uint64_t row) const {
+  const Block* block = find(row);
+  CHECK(block, "the row is ours");
+  return block->table.row(row - block->begin);
+}
+
+int32_t Rows::label(uint64_t row) const {
+  const Block* block = find(row);
+  CHECK(block, "the row is ours");
+  return block->table.labels[row - block->begin];
+}
+
+std::vector<uint32_t> shuffled_rows(uint64_t rows, uint64_t seed, uint64_t epoch) {
+  CHECK(rows <= rows_max, "a row's number fits");
+  std::vector<uint32_t> order(rows);
+  std::iota(order.begin(), order.end(), 0u);
+  SeededRandom random(mix(seed, epoch));
+  for (uint64_t left = rows; left > 1; --left) std::swap(order[left - 1], order[random.below(left)]);
+  return order;
+}
+
+uint64_t mix(uint64_t a, uint64_t b, uint64_t c) {
+  // The finisher of splitmix64 after each word: neighbouring seeds become unrelated ones.
+  uint64_t mixed = 0x9e3779b97f4a7c15;
+  for (const uint64_t word : {a, b, c}) {
+    mixed += word + 0x9e3779b97f4a7c15;
+    mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9;
+    mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111eb;
+    mixed ^= mixed >> 31;
+  }
+  return mixed;
+}
+
+}  // namespace trainyard::train

@@ -1,0 +1,28 @@
+// Any text as a campaign, with a plan of two rows for those that are one: what is read is read again from its own
+// words, and planning never fails but in words.
+// decoder: src/control_plane/campaign/definition.cpp
+#include <cstddef>
+#include <cstdint>
+
+#include "base/check.hpp"
+#include "campaign/definition.hpp"
+#include "campaign/plan.hpp"
+
+using namespace trainyard;
+using namespace trainyard::campaign;
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const auto definition = read_definition({reinterpret_cast<const char*>(data), size});
+  if (!definition) return 0;
+  const std::string words = dump(to_json(*definition));
+  const auto again = read_definition(words);
+  CHECK(bool(again), "what is written can be read");
+  CHECK(dump(to_json(*again)) == words, "and says the same");
+  const Answered answered{{"name", "region", "data"}, {{"x", "a", "s3://b/x/"}, {"y", "b", nullptr}}};
+  Facts facts;
+  facts.home = "a";
+  facts.regions["a"] = facts.regions["b"] = {true, {{"ml.m5.large", {1.0, 0.5, 4, 1, 0}}}};
+  const auto plan = make_plan(*definition, answered, facts);
+  CHECK(plan || !plan.error().message.empty(), "a plan, or why there is none");
+  return 0;
+}

@@ -1,0 +1,205 @@
+// Arrays that await each other, under a server that dies between any two of its steps: nothing is lost, no child runs
+// twice, nobody starts before those that it awaits, and what the ledger keeps is what its commands yield.
+#include <set>
+
+#include "base/random.hpp"
+#include "control/test_batch.hpp"
+#include "domain/array.hpp"
+
+namespace trainyard::control {
+namespace {
+
+using domain::AttemptId;
+using domain::BatchStatus;
+using domain::HostState;
+using domain::JobNumber;
+using domain::JobState;
+using domain::Withdrawn;
+using test::BatchCluster;
+
+class Story {
+ public:
+  explicit Story(uint64_t seed) : random_(seed) {}
+
+  void play() {
+    constexpr int kStepsMax = 600;
+    for (int step = 0; step < kStepsMax; ++step) {
+      look();
+      switch (random_.below(10)) {
+        case 0:
+          submit();
+          break;
+        case 1:
+          if (random_.chance(3)) withdraw();
+          break;
+        case 2:
+          if (random_.chance(3))
+            yard_.restart();  // what was not committed is gone, with whoever asked for it
+          break;
+        case 3:
+        case 4:
+        case 5:
+          yard_.control->commit_step();
+          break;
+        case 6:
+          yard_.clock.advance(Duration(int64_t(random_.below(2'000))));
+          yard_.control->reconcile_step();
+          break;
+        default:
+          go_on();
+      }
+    }
+    while (wishes_ < kWishesMax) submit();
+    come_to_an_end();
+  }
+
+  void check() {
+    EXPECT_EQ(yard_.launcher.starts, int(seen_.size())) << "an attempt was started twice";
+    for (const std::string& id : arrays_) check_array(*yard_.find(id));
+    test::Replay replay;
+    const auto replayed = replay.run(*yard_.ledger);
+    ASSERT_TRUE(replayed) << replayed.error().message;
+    for (const auto& [number, job] : replay.jobs) {
+      const auto kept = yard_.ledger->find_job(number);
+      ASSERT_TRUE(kept) << number;
+      ASSERT_EQ(dump(to_json(job)), dump(to_json(*kept)));
+    }
+  }
+
+ private:
+  static constexpr size_t kWishesMax = 5;
+
+  void submit() {
+    if (wishes_ == kWishesMax) return;
+    const std::string id = "array-" + std::to_string(++wishes_);
+    NewJob wish = BatchCluster::batch_job(id);
+    domain::BatchPart& part = *wish.spec.batch;
+    part.array_size = random_.chance(6) ? 300 : uint32_t(2 + random_.below(2) * random_.below(9));
+    part.attempts_max = uint32_t(1 + random_.below(2));
+    part.sequential = random_.chance(3);
+    for (const std::string& other : arrays_) {
+      if (random_.chance(4)) part.depends_on.push_back(other + (random_.chance(2) ? ":1" : ""));
+      if (yard_.find(other)->spec.batch->array_size == part.array_size)
+        part.depends_on_alike.push_back(other);
+    }
+    bool made = false;
+    yard_.control->create_job(wish, [&](const auto& answer) { made = bool(answer); });
+    yard_.control->commit_step();
+    ASSERT_TRUE(made);
+    arrays_.push_back(id);
+  }
+
+  void withdraw() {
+    if (arrays_.empty()) return;
+    std::string id = arrays_[random_.below(arrays_.size())];
+    if (!random_.chance(4)) id += ":" + std::to_string(random_.below(yard_.find(id)->spec.batch->array_size));
+    const Withdrawn how = random_.chance(2) ? Withdrawn::cancelled : Withdrawn::terminated;
+    yard_.control->withdraw_job({test::kRegion, id}, how, "by hand", [](const auto&) {});
+  }
+
+  // Every attempt that was ever started.
+  void look() {
+    for (const launch::Agent& agent : yard_.launcher.agents) seen_.insert(agent.attempt);
+  }
+
+  // Somebody's process moves on by one state.
+  void go_on() {
+    if (!yard_.launcher.agents.empty())
+      go_on(yard_.launcher.agents[random_.below(yard_.launcher.agents.size())]);
+  }
+
+  void go_on(launch::Agent agent) {
+    const auto job = *yard_.control->find(agent.attempt.job);
+    if (!agent.alive || !job->attempt() || job->attempt()->number != agent.attempt.number) return;
+    const domain::Host& host = job->attempt()->hosts[0];
+    wire::StateFact fact;
+    fact.number = host.facts_applied + 1;
+    fact.at = yard_.clock.now();
+    if (host.state < HostState::running) {
+      fact.state = HostState::running;
+    } else if (host.state == HostState::running) {
+      fact.state = HostState::draining;
+      fact.exit_code = job->state == JobState::stopping ? 143 : random_.chance(8) ? 3 : 0;
+      if (*fact.exit_code != 0) fact.fault = domain::Fault::algorithm;
+    } else if (host.state < HostState::finished) {
+      fact.state = HostState(int(host.state) + 1);
+    } else {
+      return yard_.launcher.kill(agent.attempt, 0);  // it has said all, and leaves
+    }
+    yard_.control->report(agent.attempt, 0, fact, [](const auto&) {});
+  }
+
+  void come_to_an_end() {
+    constexpr int kRoundsMax = 5'000;
+    for (int round = 0; round < kRoundsMax; ++round) {
+      if (yard_.ledger->live_jobs()->empty()) return;
+      yard_.clock.advance(1s);
+      yard_.control->reconcile_step();
+      yard_.control->commit_step();
+      look();
+      for (const launch::Agent& agent : std::vector(yard_.launcher.agents)) go_on(agent);
+      yard_.control->commit_step();
+    }
+    FAIL() << "it does not come to an end";
+  }
+
+  void check_array(const domain::Job& array) {
+    const auto counts = yard_.control->count_children(array);
+    ASSERT_TRUE(counts);
+    EXPECT_EQ(counts->all(), array.spec.batch->array_size);
+    EXPECT_EQ(counts->in(BatchStatus::succeeded) + counts->in(BatchStatus::failed), counts->all());
+    EXPECT_EQ(array.state == JobState::completed, counts->in(BatchStatus::failed) == 0) << array.key.name;
+    const auto children = yard_.control->children(array, {.children_max = 1'000});
+    ASSERT_TRUE(children);
+    ASSERT_EQ(children->size(), array.spec.batch->array_size);
+    for (const domain::Job& child : *children) check_child(array, child);
+  }
+
+  void check_child(const domain::Job& array, const domain::Job& child) {
+    ASSERT_TRUE(child.finished()) << child.key.name;
+    EXPECT_LE(child.attempts.size(), child.spec.batch->attempts_max);
+    size_t good = 0;
+    for (const domain::Attempt& attempt : child.attempts) {
+      // One that was told to stop before its gang was started has run nowhere.
+      EXPECT_TRUE(!attempt.training_started || seen_.contains({child.number, attempt.number}))
+          << child.key.name << " ran nowhere";
+      good += attempt.exit_code == 0;
+    }
+    EXPECT_LE(good, 1u) << child.key.name << " was tried again after it had succeeded";
+    // One that was told to stop may have ended well just then.
+    if (!child.stop_requested || child.state == JobState::completed) {
+      EXPECT_EQ(good, size_t(child.state == JobState::completed)) << child.key.name;
+    }
+    if (child.attempts.empty()) return;
+    const Instant began = child.attempts.front().started;
+    const auto after = [&](const domain::Job& other) {
+      EXPECT_EQ(other.state, JobState::completed) << child.key.name << " began without " << other.key.name;
+      EXPECT_LE(other.modified, began) << child.key.name << " began before " << other.key.name << " ended";
+    };
+    for (const std::string& id : array.spec.batch->depends_on) after(*yard_.find(id));
+    const uint32_t index = array_index(child);
+    if (array.spec.batch->sequential && index > 0)
+      after(*yard_.find(array.key.name + ":" + std::to_string(index - 1)));
+    for (const std::string& id : array.spec.batch->depends_on_alike)
+      after(*yard_.find(id + ":" + std::to_string(index)));
+  }
+
+  SeededRandom random_;
+  BatchCluster yard_;
+  size_t wishes_ = 0;
+  std::vector<std::string> arrays_;
+  std::set<AttemptId> seen_;
+};
+
+TEST(ArrayStories, AServerThatDiesAtAnyMomentLosesNothingAndRunsNothingTwice) {
+  for (uint64_t seed = 1; seed <= 25; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Story story(seed);
+    story.play();
+    story.check();
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+}  // namespace
+}  // namespace trainyard::control

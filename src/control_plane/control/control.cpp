@@ -1,0 +1,585 @@
+#include "control/control.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <set>
+#include <utility>
+
+#include "base/check.hpp"
+#include "base/log.hpp"
+#include "base/text.hpp"
+#include "control/gang.hpp"
+#include "control/group.hpp"
+#include "control/live.hpp"
+#include "domain/job_check.hpp"
+#include "launch/hands_over.hpp"
+#include "observe/many_streams.hpp"
+#include "reconcile/host_reuse.hpp"
+#include "reconcile/reconcile.hpp"
+#include "reconcile/state.hpp"
+
+namespace trainyard::control {
+namespace {
+
+using domain::AttemptId;
+using domain::Job;
+using domain::JobNumber;
+using domain::JobState;
+
+constexpr size_t kTokenBytes = 16;  // cannot be guessed
+
+class SingleWriter final : public ControlPlane {
+ public:
+  SingleWriter(Settings settings, ledger::Ledger& ledger, launch::Launcher& launcher, observe::Logs& logs,
+               Clock& clock, Random& random)
+      : settings_(std::move(settings)),
+        ledger_(ledger),
+        launcher_(launcher),
+        logs_(logs),
+        clock_(clock),
+        time_(clock, settings_.clock),
+        random_(random) {
+    // As control's time counts from then on, whatever the wall clock does.
+    for (reconcile::TraceEvent& event : settings_.spot.trace) event.at -= time_.offset();
+  }
+
+  ~SingleWriter() override {
+    for (const Waiting& waiting : backlog_) waiting.refuse(unavailable("the server is stopping"));
+  }
+
+  Result<void> load() {
+    std::vector<std::shared_ptr<const Job>> jobs;
+    for (Job& job : TRY(ledger_.live_jobs().in("loading live jobs")))
+      jobs.push_back(std::make_shared<Job>(std::move(job)));
+    for (const auto& job : jobs) time_.not_before(job->control_time(job->modified));
+    const size_t count = jobs.size();
+    live_.put(std::move(jobs));
+    yard_.put(TRY(ledger_.batch_catalog().in("loading queues and environments")));
+    records_.put(std::make_shared<const domain::Records>(TRY(ledger_.records().in("loading records"))));
+    const auto usages = TRY(ledger_.usages().in("loading what shares have used"));
+    usages_.put({usages.begin(), usages.end()});
+    log(Level::info, "control", "loaded", {{"live_jobs", std::to_string(count)}});
+    return {};
+  }
+
+  // -- commands
+
+  void create_job(NewJob request, Answer answer) override {
+    if (const auto fits = admit(request.spec); !fits) return answer(fits.error());
+    if (const auto room = settings_.check_room(); !room) return answer(room.error());
+    reconcile::Create create;
+    create.job.key = request.key;
+    create.job.account = settings_.account;
+    create.job.spec = std::move(request.spec);
+    create.arn = job_arn(create.job);
+    create.tags = std::move(request.tags);
+    enqueue({std::move(create), std::move(request.key), by_value(std::move(answer)), {}});
+  }
+
+  void stop_job(domain::JobKey key, Answer answer) override {
+    enqueue({reconcile::StopJob{}, std::move(key), by_value(std::move(answer)), {}});
+  }
+
+  void interrupt_job(domain::JobKey key, Interruption wish, Answer answer) override {
+    reconcile::Interrupt interrupt;
+    interrupt.host = wish.host;
+    interrupt.notice = wish.notice.value_or(settings_.spot_notice);
+    interrupt.reason = wish.reason.empty() ? "somebody asked for it" : std::move(wish.reason);
+    enqueue({std::move(interrupt), std::move(key), by_value(std::move(answer)), {}});
+  }
+
+  void keep_alive(domain::JobKey key, int64_t seconds, Answer answer) override {
+    enqueue({reconcile::KeepAlive{0, seconds}, std::move(key), by_value(std::move(answer)), {}});
+  }
+
+  void withdraw_job(domain::JobKey key, domain::Withdrawn how, std::string reason, Answer answer) override {
+    enqueue(
+        {reconcile::Withdraw{0, how, std::move(reason)}, std::move(key), by_value(std::move(answer)), {}});
+  }
+
+  void prioritise_job(domain::JobKey key, int64_t priority, Answer answer) override {
+    enqueue({reconcile::Prioritise{0, priority}, std::move(key), by_value(std::move(answer)), {}});
+  }
+
+  void change_resource(ResourceRequest wish, ResourceAnswer answer) override {
+    enqueue({reconcile::ChangeResource{wish.how, std::move(wish.resource)}, {}, {}, {}, std::move(answer)});
+  }
+
+  void change_records(RecordsWish wish, RecordsAnswer answer) override {
+    Waiting waiting{reconcile::ChangeRecords{std::move(wish.writes), wish.expected}, {}, {}, {}};
+    waiting.records_answer = std::move(answer);
+    enqueue(std::move(waiting));
+  }
+
+  void set_tags(std::string arn, std::vector<domain::Tag> add, std::vector<std::string> remove_keys,
+                TagAnswer answer) override {
+    enqueue({reconcile::SetTags{std::move(arn), std::move(add), std::move(remove_keys)},
+             {},
+             {},
+             std::move(answer)});
+  }
+
+  void report(AttemptId attempt, domain::HostIndex host, wire::StateFact fact, FactAnswer answer) override {
+    const auto told = [attempt, host, answer = std::move(answer)](Result<std::shared_ptr<const Job>> job) {
+      if (!job) return answer(std::move(job).error());
+      const domain::Attempt* present = (*job)->attempt();
+      CHECK(present && present->number == attempt.number && host < present->hosts.size(), "apply() looked");
+      const domain::Host& state = present->hosts[host];
+      answer(FactApplied{state.facts_applied, is_final(state.state)});
+    };
+    enqueue({reconcile::Fact{attempt, host, std::move(fact)}, {}, told, {}});
+  }
+
+  // -- reads
+
+  Result<std::shared_ptr<const Job>> find(const domain::JobKey& key) override {
+    if (auto job = live_.find(key)) return job;
+    if (auto job = recent_.find(key)) return job;
+    std::shared_ptr<const Job> job = std::make_shared<Job>(TRY(find_kept(ledger_, key)));
+    if (!job->live()) recent_.put(job);
+    return job;
+  }
+
+  Result<std::shared_ptr<const Job>> find(JobNumber number) override {
+    if (auto job = live_.find(number)) return job;
+    return std::shared_ptr<const Job>(std::make_shared<Job>(TRY(find_kept(ledger_, number))));
+  }
+
+  Result<domain::ChildCounts> count_children(const Job& array) override {
+    return count_kept_children(ledger_, array);
+  }
+  Result<std::vector<Job>> children(const Job& array, const ledger::ChildQuery& query) override {
+    return kept_children(ledger_, array, query);
+  }
+
+  Result<ledger::JobPage> list(const ledger::JobQuery& query) override { return ledger_.list_jobs(query); }
+
+  Result<std::vector<domain::Tag>> tags(const std::string& arn) override { return ledger_.tags(arn); }
+
+  std::vector<std::shared_ptr<const Job>> live_jobs() override { return live_.all(); }
+
+  std::shared_ptr<const reconcile::Fronts> fronts() override { return fronts_.get(); }
+
+  Duration clock_offset() override { return time_.offset(); }
+
+  std::shared_ptr<const domain::BatchCatalog> batch_catalog() override { return yard_.get(); }
+  std::shared_ptr<const domain::Records> records() override { return records_.get(); }
+
+  Result<std::vector<domain::JobDefinition>> definitions(const ledger::DefinitionQuery& query) override {
+    return ledger_.definitions(query);
+  }
+
+  // -- the loops
+
+  void commit_step() override;
+  std::chrono::nanoseconds reconcile_step() override;
+
+  void on_due(std::function<void()> commit, std::function<void()> reconcile) override {
+    commit_due_.hang(std::move(commit));
+    reconcile_due_.hang(std::move(reconcile));
+  }
+
+  void watch(Watcher watcher) override { watchers_.push_back(std::move(watcher)); }
+
+ private:
+  // What is refused whatever the state is.
+  Result<void> admit(const domain::JobSpec& spec) const {
+    TRY(domain::check_limits(spec));
+    const int64_t hosts_max =
+        spec.encrypt_traffic ? settings_.encrypted_gang_hosts_max : settings_.gang_hosts_max;
+    if (int64_t(spec.hosts()) > hosts_max)
+      return invalid("the job asks for " + std::to_string(spec.hosts()) +
+                     " hosts, and the network pool of this server holds gangs of at most " +
+                     std::to_string(hosts_max));
+    for (const domain::InstanceGroup& group : spec.groups) TRY(schedule::ask_of(group));
+    TRY(domain::check_images(settings_.image_policy, settings_.images, spec));
+    if (spec.encrypt_traffic && spec.hosts() > 1 && !settings_.no_encryption.empty())
+      return invalid("EnableInterContainerTrafficEncryption is not to be had here: " +
+                     settings_.no_encryption);
+    return {};
+  }
+
+  static std::function<void(Result<std::shared_ptr<const Job>>)> by_value(Answer answer) {
+    return [answer = std::move(answer)](Result<std::shared_ptr<const Job>> job) {
+      if (job)
+        answer(**job);
+      else
+        answer(std::move(job).error());
+    };
+  }
+
+  void enqueue(Waiting waiting) {
+    {
+      std::unique_lock lock(backlog_mutex_);
+      if (backlog_.size() >= settings_.backlog_commands_max) {
+        lock.unlock();
+        return waiting.refuse(exhausted("the server has " + std::to_string(settings_.backlog_commands_max) +
+                                        " commands waiting: try again"));
+      }
+      backlog_.push_back(std::move(waiting));
+    }
+    commit_due_.ring();
+  }
+
+  reconcile::Command with_image_note(reconcile::Command command) const;
+  // How long was spent on what failed, and is tried again by the next step.
+  std::chrono::nanoseconds carry_out(const reconcile::Decision& decision, Instant now);
+  bool resize(const reconcile::Decision& decision);
+  void submit(reconcile::Command command);
+  bool ensure(AttemptId id, const reconcile::Decision& decision, const Result<void>& streams, Instant now);
+  Result<void> start(const Job& job, AttemptId id, const reconcile::Decision& decision);
+  Result<void> make_streams(const std::vector<AttemptId>& attempts);
+  std::shared_ptr<const Job> job_in(AttemptId attempt) const;
+  const std::set<domain::JobKey>& reuse_queues(const std::shared_ptr<const domain::BatchCatalog>& yard);
+  void remember_leaving(const std::vector<launch::Agent>& agents);
+  void look_up_awaited(reconcile::Snapshot& snapshot);
+  std::chrono::nanoseconds reconcile();
+
+  Settings settings_;  // changed by the constructor alone
+  ledger::Ledger& ledger_;
+  launch::Launcher& launcher_;
+  launch::HandsOver* const hands_over_ = dynamic_cast<launch::HandsOver*>(&launcher_);  // nullptr: it cannot
+  observe::Logs& logs_;
+  observe::ManyStreams* const many_streams_ =
+      dynamic_cast<observe::ManyStreams*>(&logs_);  // nullptr: it cannot
+  Clock& clock_;                                    // to measure what steps take
+  ControlTime time_;
+  Random& random_;
+  Notifier commit_due_, reconcile_due_;
+  std::vector<Watcher> watchers_;
+
+  std::mutex backlog_mutex_;
+  std::deque<Waiting> backlog_;  // guarded by backlog_mutex_
+
+  Live live_;
+  Recent recent_;
+  Yard yard_;
+  RecordsKept records_;
+  UsagesKept usages_;
+  reconcile::FrontsSeen fronts_;
+
+  // Commands of the last reconcile_step that are not committed yet: until they are, its snapshot is still the
+  // truth.
+  std::atomic<size_t> own_commands_ = 0;
+
+  // Confined to the reconciling thread.
+  std::string reconcile_fault_;  // said once in the log
+  std::map<AttemptId, Error> launch_failures_;
+  std::map<JobNumber, JobState> ended_;    // jobs that others await
+  std::set<AttemptId> removing_failed_;    // said once in the log
+  std::set<std::string> resizing_failed_;  // likewise: kinds and machines
+  reconcile::IdleSince idle_since_;
+  std::set<domain::JobKey> reuse_queues_;
+  // Of which change of tags, and of which yard, that is.
+  std::pair<uint64_t, std::shared_ptr<const domain::BatchCatalog>> reuse_as_of_;
+
+  std::atomic<uint64_t> tag_changes_ = 0;  // counted by the committing thread
+};
+
+// -- committing -----------------------------------------------------------------------------------
+
+void SingleWriter::commit_step() {
+  std::vector<Waiting> taken;
+  bool more = false;
+  {
+    const std::lock_guard lock(backlog_mutex_);
+    const size_t count = std::min(backlog_.size(), settings_.group_commands_max);
+    std::move(backlog_.begin(), backlog_.begin() + ptrdiff_t(count), std::back_inserter(taken));
+    backlog_.erase(backlog_.begin(), backlog_.begin() + ptrdiff_t(count));
+    more = !backlog_.empty();
+  }
+  if (taken.empty()) return;
+  const Instant now = time_.now();
+  Group group(ledger_, live_, usages_, yard_.get(), records_.get(), now, time_.offset());
+  std::vector<Result<std::shared_ptr<const Job>>> results;
+  results.reserve(taken.size());
+  for (Waiting& waiting : taken) results.push_back(group.add(waiting));
+
+  const auto committed = group.commit();
+  if (!committed) {
+    log(Level::error, "control", "commit failed",
+        {{"why", committed.error().message}, {"commands", std::to_string(taken.size())}});
+    if (const std::string why = ledger_.failure(); !why.empty()) settings_.ledger_failed(why);
+    for (const Waiting& waiting : taken) waiting.refuse(committed.error());
+    if (more) commit_due_.ring();
+    return;
+  }
+  const std::vector<std::shared_ptr<const Job>> changed = group.changed();
+  live_.put(changed);
+  if (group.changed_resources()) yard_.put(group.yard());
+  if (group.changed_records()) records_.put(group.records());
+  usages_.put(group.changed_usages());
+
+  for (size_t i = 0; i < taken.size(); ++i) {
+    if (taken[i].job_answer) taken[i].job_answer(std::move(results[i]));
+    if (taken[i].resource_answer) {
+      if (results[i])
+        taken[i].resource_answer(*std::move(taken[i].resource));
+      else
+        taken[i].resource_answer(std::move(results[i]).error());
+    }
+    taken[i].answer_records(results[i], group.records());
+    if (!taken[i].tag_answer) continue;
+    if (results[i])
+      taken[i].tag_answer(group.tags_of(std::get<reconcile::SetTags>(taken[i].command).arn));
+    else
+      taken[i].tag_answer(std::move(results[i]).error());
+  }
+  for (const auto& job : changed)
+    for (const Watcher& watcher : watchers_)
+      if (watcher.changed) watcher.changed(job);
+  if (group.changed_tags()) ++tag_changes_;
+  if (!changed.empty() || group.changed_resources()) reconcile_due_.ring();
+  if (more) commit_due_.ring();
+}
+
+// -- reconciling ----------------------------------------------------------------------------------
+
+std::chrono::nanoseconds SingleWriter::reconcile_step() {
+  if (own_commands_ > 0) return {};  // their commit wakes us
+  try {
+    return reconcile();
+  } catch (const std::exception& fault) {
+    // The faults of one job are caught at its boundary: this one is ours. It is tried again at the next interval.
+    if (reconcile_fault_ != fault.what())
+      log(Level::error, "control", "reconciling failed", {{"why", fault.what()}});
+    reconcile_fault_ = fault.what();
+    std::vector<schedule::Wait> waits;
+    for (const auto& job : live_.all())
+      if (job->state == JobState::waiting)
+        waits.push_back({job->number, "InternalServerError: planning failed: " + reconcile_fault_});
+    live_.say_why(std::move(waits));
+    return {};
+  }
+}
+
+std::chrono::nanoseconds SingleWriter::reconcile() {
+  const auto began = clock_.monotonic();
+  const Instant now = time_.now();
+  reconcile::Snapshot snapshot;
+  // The launcher first: an agent that reports its end after this was asked is not taken for lost.
+  snapshot.agents = launcher_.list();
+  snapshot.machines = launcher_.machines();
+  snapshot.kinds = launcher_.kinds();
+  snapshot.idle_since = idle_since_;
+  snapshot.clock_offset = time_.offset();
+  remember_leaving(snapshot.agents);
+  snapshot.jobs = live_.all();
+  snapshot.yard = yard_.get();
+  look_up_awaited(snapshot);
+  for (const JobNumber array : reconcile::those_to_count(snapshot.jobs))
+    if (const auto job = live_.kept(array))
+      if (const auto counts = count_children(*job))
+        snapshot.child_failed.emplace(array, counts->in(domain::BatchStatus::failed) > 0);
+  snapshot.fronts = *fronts_.get();
+  snapshot.launch_failures = launch_failures_;
+  snapshot.reuse_queues = reuse_queues(snapshot.yard);
+  snapshot.usages = usages_.all();
+  snapshot.quotas = settings_.quotas();
+  const reconcile::Timeout timeout{.launch = settings_.launch_timeout,
+                                   .stop_grace = settings_.stop_grace,
+                                   .stop_upload = settings_.stop_upload_timeout,
+                                   .leave = settings_.leave_timeout,
+                                   .spot_notice = settings_.spot_notice,
+                                   .growth = settings_.growth};
+  const reconcile::Decision decision =
+      reconcile::decide(snapshot, {.scale_gangs = settings_.scale_gangs}, timeout, settings_.spot, now);
+  fronts_.put(reconcile::next_fronts(snapshot.fronts, snapshot.jobs, *snapshot.yard, decision.waits, now));
+  idle_since_ = decision.idle_since;
+  auto took = clock_.monotonic() - began;
+  took += carry_out(decision, now);
+  for (const Watcher& watcher : watchers_)
+    if (watcher.reconciled) watcher.reconciled();
+  return took;
+}
+
+// How those ended that others await and that are not in memory any more. They stay as they are: each is looked up once.
+void SingleWriter::look_up_awaited(reconcile::Snapshot& snapshot) {
+  for (const auto& job : snapshot.jobs) {
+    if (job->state != JobState::waiting) continue;
+    for (const JobNumber awaited : job->awaits) {
+      if (snapshot.ended.contains(awaited) || live_.kept(awaited)) continue;
+      if (const auto known = ended_.find(awaited); known != ended_.end())
+        snapshot.ended.insert(*known);
+      else if (const auto kept = find_kept(ledger_, awaited); kept && kept->finished())
+        snapshot.ended.emplace(awaited, kept->state);
+    }
+  }
+  ended_ = snapshot.ended;
+}
+
+// Finished jobs stay in memory as long as they keep hosts or the launcher shows something of theirs, since that uses
+// machines.
+void SingleWriter::remember_leaving(const std::vector<launch::Agent>& agents) {
+  std::set<JobNumber> shown;
+  for (const launch::Agent& agent : agents) shown.insert(agent.attempt.job);
+  for (const auto& job : live_.all())
+    if (!job->live() && !shown.contains(job->number)) live_.forget(job->number);
+  for (const JobNumber number : shown) {
+    if (live_.kept(number)) continue;
+    auto job = ledger_.find_job(number);
+    // Only finished jobs can be missing here; of what the ledger does not know at all, decide() makes a
+    // stranger.
+    if (job && job->finished()) live_.put({std::make_shared<const Job>(*std::move(job))});
+  }
+}
+
+// A job whose image stands for something that its user did not choose says so as long as it runs.
+reconcile::Command SingleWriter::with_image_note(reconcile::Command command) const {
+  reconcile::Place* place = std::get_if<reconcile::Place>(&command);
+  const auto job = place ? live_.find(place->job) : nullptr;
+  const auto image =
+      job ? domain::resolve_image(settings_.images, job->spec.image) : Result<domain::Image>(domain::Image());
+  if (!image || image->note.empty()) return command;
+  if (!place->note.empty()) place->note += place->note.ends_with('.') ? " " : ". ";
+  place->note += image->note;
+  return command;
+}
+
+// Who waits comes first: commands are made durable while gangs start, and what is over is removed last.
+std::chrono::nanoseconds SingleWriter::carry_out(const reconcile::Decision& decision, Instant now) {
+  live_.say_why(decision.waits);
+  own_commands_ += decision.commands.size();
+  for (const reconcile::Command& command : decision.commands) submit(with_image_note(command));
+  const auto began = clock_.monotonic();
+  bool in_vain = false;
+  const auto streams = make_streams(decision.ensure);
+  for (const AttemptId id : decision.ensure) in_vain |= !ensure(id, decision, streams, now);
+  std::erase_if(launch_failures_, [&](const auto& failure) {
+    return std::ranges::find(decision.ensure, failure.first) == decision.ensure.end();
+  });
+  in_vain |= !resize(decision);
+  for (const AttemptId id : decision.remove) {
+    const auto removed = launcher_.remove(id);
+    in_vain |= !removed;
+    if (removed) {
+      removing_failed_.erase(id);
+    } else if (removing_failed_.insert(id).second) {
+      log(Level::warning, "control", "removing an attempt failed",
+          {{"attempt", id.text()}, {"why", removed.error().message}});
+    }
+  }
+  return in_vain ? clock_.monotonic() - began : std::chrono::nanoseconds();
+}
+
+// More machines, and those given back that are idle. What fails is decided again.
+bool SingleWriter::resize(const reconcile::Decision& decision) {
+  bool all = true;
+  const auto say = [&](const char* what, const std::string& which, const Result<void>& done) {
+    all &= bool(done);
+    if (done)
+      resizing_failed_.erase(which);
+    else if (resizing_failed_.insert(which).second)
+      log(Level::warning, "control", what, {{"which", which}, {"why", done.error().message}});
+  };
+  for (const auto& [kind, machines] : decision.grow)
+    say("machines are not to be had", kind, launcher_.grow(kind, machines));
+  for (const std::string& machine : decision.shrink)
+    say("a machine could not be given back", machine, launcher_.shrink(machine));
+  return all;
+}
+
+void SingleWriter::submit(reconcile::Command command) {
+  if (auto* place = std::get_if<reconcile::Place>(&command)) place->token = random_.hex(kTokenBytes);
+  const std::string kind(reconcile::kind_of(command));
+  enqueue({std::move(command),
+           {},
+           [this, kind](const Result<std::shared_ptr<const Job>>& job) {
+             if (!job)
+               log(Level::warning, "control", "a decision could not be kept",
+                   {{"command", kind}, {"why", job.error().message}});
+             // What could not be kept (a full disk) is decided again at the next interval, not at once for ever.
+             if (--own_commands_ == 0 && job) reconcile_due_.ring();
+           },
+           {}});
+}
+
+// Those whose tag says so; looked up anew when tags or queues have changed.
+const std::set<domain::JobKey>& SingleWriter::reuse_queues(
+    const std::shared_ptr<const domain::BatchCatalog>& yard) {
+  const uint64_t change = tag_changes_;
+  if (reuse_as_of_ == std::pair(change, yard)) return reuse_queues_;
+  reuse_queues_.clear();
+  for (const auto& [key, queue] : yard->queues) {
+    const auto tags =
+        ledger_.tags(domain::batch_arn(settings_.account, key.region, domain::kQueueArn, key.name));
+    if (tags && reconcile::asks_for_reuse(*tags)) reuse_queues_.insert(key);
+  }
+  reuse_as_of_ = {change, yard};
+  return reuse_queues_;
+}
+
+// The job whose present attempt it is; nullptr: none.
+std::shared_ptr<const Job> SingleWriter::job_in(AttemptId attempt) const {
+  auto job = live_.kept(attempt.job);
+  return job && job->attempt() && job->attempt()->number == attempt.number ? job : nullptr;
+}
+
+// Of all hosts of all that start, with one sync. Clients show nothing of any stream until all of a job's are there.
+Result<void> SingleWriter::make_streams(const std::vector<AttemptId>& attempts) {
+  std::vector<observe::StreamKey> keys;
+  for (const AttemptId id : attempts)
+    if (const auto job = job_in(id))
+      for (domain::HostIndex host = 0; host < job->attempt()->hosts.size(); ++host)
+        keys.push_back({job->key.region, std::string(reconcile::log_group_of(*job, host)),
+                        reconcile::log_stream_of(*job, *job->attempt(), host)});
+  if (keys.empty()) return {};
+  if (many_streams_) return many_streams_->ensure_streams(keys);
+  for (const auto& key : keys) TRY(logs_.ensure_stream(key));
+  return {};
+}
+
+Result<void> SingleWriter::start(const Job& job, AttemptId id, const reconcile::Decision& decision) {
+  const launch::Gang gang =
+      TRY(gang_of(settings_, job, id, time_.now(), time_.offset(), reconcile::may_reuse(job, reuse_queues_)));
+  const auto former = decision.after.find(id);
+  if (former != decision.after.end() && hands_over_ && TRY(hands_over_->hand_over(former->second, gang)))
+    return {};
+  return launcher_.ensure(gang);
+}
+
+// `streams`: whether their log streams could be made.
+bool SingleWriter::ensure(AttemptId id, const reconcile::Decision& decision, const Result<void>& streams,
+                          Instant now) {
+  const auto job = job_in(id);
+  if (!job) return true;
+  const auto started = [&]() -> Result<void> {
+    TRY(streams);
+    try {
+      return start(*job, id, decision);
+    } catch (const std::exception& fault) {
+      return internal(std::string("the gang cannot be made: ") + fault.what());
+    }
+  }();
+  if (started) {
+    launch_failures_.erase(id);
+    log(Level::info, "control", "started",
+        {{"job", job->key.name},
+         {"attempt", id.text()},
+         {"hosts", std::to_string(job->attempt()->hosts.size())},
+         {"after_ms", std::to_string((job->own_time(now) - job->created).count())}});
+    return true;
+  }
+  if (!launch_failures_.contains(id))
+    log(Level::warning, "control", "cannot start",
+        {{"job", job->key.name}, {"attempt", id.text()}, {"why", started.error().message}});
+  launch_failures_.insert_or_assign(id, started.error());
+  if (started.error().kind != Kind::unavailable && started.error().kind != Kind::exhausted)
+    reconcile_due_.ring();
+  return false;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ControlPlane>> make_control(Settings settings, ledger::Ledger& ledger,
+                                                   launch::Launcher& launcher, observe::Logs& logs,
+                                                   Clock& clock, Random& random) {
+  auto control = std::make_unique<SingleWriter>(std::move(settings), ledger, launcher, logs, clock, random);
+  TRY(control->load());
+  return std::unique_ptr<ControlPlane>(std::move(control));
+}
+
+}  // namespace trainyard::control

@@ -1,0 +1,352 @@
+#include "control/control_time.hpp"
+
+#include <gtest/gtest.h>
+
+#include "control/test_yard.hpp"
+
+namespace trainyard::control {
+namespace {
+
+using domain::HostState;
+using domain::JobState;
+using test::Yard;
+
+constexpr Instant kStart{Duration{1'763'631'900'000}};
+
+// Both clocks of a machine, each set by the test.
+class TwoClocks final : public Clock {
+ public:
+  Instant now() override { return wall; }
+  std::chrono::nanoseconds monotonic() override { return steady; }
+  void pass(Duration by) { wall += by, steady += by; }
+  Instant wall = kStart;
+  Duration steady = 1h;
+};
+
+// The record outlives the processes of a machine.
+struct Machine {
+  TwoClocks clock;
+  ClockSettings settings;
+  Machine() {
+    settings.boot = "this one";
+    settings.keep = [this](const ClockRecord& record) { settings.record = record; };
+  }
+  Machine(const Machine&) = delete;
+};
+
+TEST(ControlTime, IsTheWallClockUntilThatIsSet) {
+  Machine machine;
+  ControlTime time(machine.clock, machine.settings);
+  EXPECT_EQ(time.now(), kStart);
+  machine.clock.pass(10min);
+  EXPECT_EQ(time.now(), kStart + 10min);
+  EXPECT_EQ(time.offset(), 0s);
+}
+
+TEST(ControlTime, DoesNotFollowAWallClockThatIsSet) {
+  Machine machine;
+  ControlTime time(machine.clock, machine.settings);
+  machine.clock.wall += 1h;
+  EXPECT_EQ(time.now(), kStart);
+  EXPECT_EQ(time.offset(), 1h);
+  machine.clock.pass(1min);
+  machine.clock.wall -= 3h;
+  EXPECT_EQ(time.now(), kStart + 1min);
+  EXPECT_EQ(time.offset(), -2h);
+}
+
+TEST(ControlTime, LeavesSmallCorrectionsAlone) {
+  Machine machine;
+  ControlTime time(machine.clock, machine.settings);
+  for (int i = 0; i < 9; ++i) {
+    machine.clock.wall += 100ms;
+    EXPECT_EQ(time.now(), kStart);
+    EXPECT_EQ(time.offset(), 0s);
+  }
+  machine.clock.wall += 100ms;
+  time.now();
+  EXPECT_EQ(time.offset(), 1s) << "in sum they are a jump";
+}
+
+TEST(ControlTime, StandsWhileTheMachineIsSuspended) {
+  Machine machine;
+  ControlTime time(machine.clock, machine.settings);
+  machine.clock.wall += 8h;  // the monotonic clock stood
+  EXPECT_EQ(time.now(), kStart);
+  EXPECT_EQ(time.offset(), 8h);
+}
+
+TEST(ControlTime, CountsLittleOfWhatNobodyWatched) {
+  Machine machine;
+  machine.settings.unwatched_max = 30s;
+  ControlTime time(machine.clock, machine.settings);
+  machine.clock.pass(3h);  // a stopped process: both clocks went on
+  EXPECT_EQ(time.now(), kStart + 30s);
+  EXPECT_EQ(time.offset(), 3h - 30s);
+  machine.clock.pass(20s);
+  EXPECT_EQ(time.now(), kStart + 50s);
+  ControlTime next(machine.clock, machine.settings);
+  EXPECT_EQ(next.now(), kStart + 50s) << "and no restart adds it";
+}
+
+TEST(ControlTime, GoesOnOverARestart) {
+  Machine machine;
+  {
+    ControlTime time(machine.clock, machine.settings);
+    machine.clock.wall -= 1h;
+    time.now();
+  }
+  machine.clock.pass(10min);
+  machine.clock.wall += 5h;  // while nobody looked
+  ControlTime time(machine.clock, machine.settings);
+  EXPECT_EQ(time.now(), kStart + 10min);
+  EXPECT_EQ(time.offset(), 4h);
+}
+
+TEST(ControlTime, GoesByTheWallClockAfterAReboot) {
+  Machine machine;
+  {
+    ControlTime time(machine.clock, machine.settings);
+    machine.clock.wall += 1h;
+    time.now();
+  }
+  machine.settings.boot = "another one";
+  machine.clock.steady = 1s;
+  machine.clock.wall += 20min;
+  {
+    ControlTime time(machine.clock, machine.settings);
+    EXPECT_EQ(time.now(), kStart + 20min);
+    EXPECT_EQ(time.offset(), 1h);
+  }
+  machine.settings.boot = "a third one";
+  machine.clock.steady = 1s;
+  machine.clock.wall -= 9h;
+  ControlTime time(machine.clock, machine.settings);
+  EXPECT_EQ(time.now(), kStart + 20min) << "it never goes back";
+  machine.clock.pass(1min);
+  EXPECT_EQ(time.now(), kStart + 21min);
+}
+
+TEST(ControlTime, IsNotBehindTheLedger) {
+  Machine machine;
+  ControlTime time(machine.clock, machine.settings);
+  time.not_before(kStart + 2h);
+  EXPECT_EQ(time.now(), kStart + 2h);
+  EXPECT_EQ(time.offset(), -2h);
+  time.not_before(kStart);
+  EXPECT_EQ(time.now(), kStart + 2h);
+}
+
+TEST(ControlTime, KeepsItsRecordAsJson) {
+  const ClockRecord record{"4b7d", 123ms, -5ms, kStart};
+  const auto read = clock_record_from_json(to_json(record));
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->boot, record.boot);
+  EXPECT_EQ(read->base, record.base);
+  EXPECT_EQ(read->offset, record.offset);
+  EXPECT_EQ(read->seen, record.seen);
+  EXPECT_FALSE(clock_record_from_json(Json{{"boot", "x"}, {"base", INT64_MAX}}));
+  EXPECT_FALSE(clock_record_from_json(Json{{"boot", "x"}, {"offset", INT64_MIN}}));
+}
+
+// -- jobs, in a yard whose two clocks are set apart
+
+struct JumpingCluster {
+  Machine machine;
+  test::MemoryLogs logs;
+  test::KeptLauncher launcher;
+  SeededRandom random{1};
+  Settings settings;
+  std::unique_ptr<ledger::Ledger> ledger = *ledger::open_sqlite(":memory:");
+  std::unique_ptr<ControlPlane> control;
+
+  JumpingCluster() {
+    settings.account = "123456789012";
+    settings.images["machine"] = {};
+    settings.scale_gangs = false;
+    restart();
+  }
+  void restart() {
+    control.reset();
+    settings.clock = machine.settings;
+    control = *make_control(settings, *ledger, launcher, logs, machine.clock, random);
+  }
+  void run() {
+    for (int turn = 0; turn < 6; ++turn) {
+      control->commit_step();
+      control->reconcile_step();
+    }
+    control->commit_step();
+  }
+  // Time passes as it does: the loops look each second.
+  void pass(Duration by) {
+    for (; by > 0s; by -= 1s) {
+      machine.clock.pass(1s);
+      control->reconcile_step();
+      control->commit_step();
+    }
+  }
+  void create(NewJob job) {
+    control->create_job(std::move(job),
+                        [](const Result<domain::Job>& made) { ASSERT_TRUE(made) << made.error().message; });
+    run();
+  }
+  std::shared_ptr<const domain::Job> find(const std::string& name) {
+    return *control->find({"us-east-1", name});
+  }
+  // `at`: in the job's own time, as its agent tells it.
+  void walk(const std::string& name, HostState until) {
+    for (;;) {
+      const auto job = find(name);
+      const domain::Host& host = job->attempt()->hosts[0];
+      if (host.state >= until) return;
+      wire::StateFact fact;
+      fact.number = host.facts_applied + 1;
+      fact.state = HostState(int(host.state) + 1);
+      fact.at = job->own_time(machine.clock.wall - control->clock_offset());
+      control->report({job->number, job->attempt()->number}, 0, fact,
+                      [](const Result<FactApplied>& applied) { ASSERT_TRUE(applied); });
+      run();
+    }
+  }
+};
+
+NewJob limited(const std::string& name) {
+  NewJob job = Yard::job(name);
+  job.spec.spot = true;
+  job.spec.max_runtime_seconds = 600;
+  job.spec.max_wait_seconds = 1200;
+  return job;
+}
+
+class ClockJump : public testing::TestWithParam<int> {
+ protected:
+  const Duration by_ = std::chrono::seconds(GetParam());
+};
+
+TEST_P(ClockJump, EndsNoJobThatRuns) {
+  JumpingCluster yard;
+  yard.create(limited("a"));
+  yard.walk("a", HostState::running);
+  yard.pass(100s);
+  yard.machine.clock.wall += by_;
+  yard.run();
+  EXPECT_EQ(yard.find("a")->state, JobState::active);
+  EXPECT_EQ(yard.find("a")->stop_cause, domain::StopCause::none);
+  yard.pass(498s);
+  EXPECT_EQ(yard.find("a")->state, JobState::active);
+  yard.pass(3s);
+  EXPECT_EQ(yard.find("a")->state, JobState::stopping) << "its time is over when it has passed";
+  EXPECT_EQ(yard.find("a")->stop_cause, domain::StopCause::max_runtime);
+}
+
+TEST_P(ClockJump, EndsNoJobThatWaits) {
+  JumpingCluster yard;
+  yard.create(Yard::job("holds", 1, "ml.m5.2xlarge"));
+  NewJob job = limited("a");
+  job.spec.groups[0].instance_type = "ml.m5.2xlarge";
+  job.spec.max_pending_seconds = 900;
+  yard.create(job);
+  yard.pass(100s);
+  yard.machine.clock.wall += by_;
+  yard.run();
+  EXPECT_EQ(yard.find("a")->state, JobState::waiting);
+  yard.pass(798s);
+  EXPECT_EQ(yard.find("a")->state, JobState::waiting);
+  yard.pass(3s);
+  EXPECT_EQ(yard.find("a")->state, JobState::stopped);
+  EXPECT_EQ(yard.find("a")->stop_cause, domain::StopCause::max_pending);
+}
+
+TEST_P(ClockJump, BillsWhatPassed) {
+  JumpingCluster yard;
+  yard.create(Yard::job("a"));
+  yard.walk("a", HostState::running);
+  yard.pass(100s);
+  yard.machine.clock.wall += by_;
+  yard.pass(20s);
+  yard.walk("a", HostState::finished);
+  const auto job = yard.find("a");
+  ASSERT_EQ(job->state, JobState::completed);
+  EXPECT_EQ(job->ran(job->modified), 120s);
+  EXPECT_LE(job->created, *job->training_start);
+  EXPECT_EQ(*job->training_end - *job->training_start, 120s);
+  for (const auto& each : job->transitions) EXPECT_GE(*each.end, each.start);
+}
+
+TEST_P(ClockJump, KeepsWarmHostsForTheirTime) {
+  JumpingCluster yard;
+  NewJob job = Yard::job("a");
+  job.spec.keep_alive_seconds = 600;
+  yard.create(job);
+  yard.walk("a", HostState::finished);
+  yard.pass(10s);
+  yard.machine.clock.wall += by_;
+  yard.pass(580s);
+  EXPECT_EQ(yard.find("a")->warm_pool->state, domain::WarmPoolState::available);
+  yard.pass(20s);
+  EXPECT_EQ(yard.find("a")->warm_pool->state, domain::WarmPoolState::terminated);
+  EXPECT_EQ(*yard.find("a")->warm_pool->ended - *yard.find("a")->warm_pool->available, 600s);
+}
+
+TEST_P(ClockJump, LeavesTheTimeToStopAsItIs) {
+  JumpingCluster yard;
+  yard.create(Yard::job("a"));
+  yard.walk("a", HostState::running);
+  yard.control->stop_job({"us-east-1", "a"}, [](const Result<domain::Job>&) {});
+  yard.run();
+  yard.machine.clock.wall += by_;
+  yard.pass(10s);
+  EXPECT_EQ(yard.find("a")->state, JobState::stopping);
+  EXPECT_FALSE(is_final(yard.find("a")->attempt()->hosts[0].state)) << "it may still upload";
+}
+
+TEST_P(ClockJump, ShowsTheNewTimeOfJobsThatAreCreatedAfterIt) {
+  JumpingCluster yard;
+  yard.create(Yard::job("before"));
+  yard.machine.clock.wall += by_;
+  yard.create(Yard::job("after"));
+  EXPECT_EQ(yard.find("before")->created, kStart);
+  EXPECT_EQ(yard.find("after")->created, kStart + by_);
+}
+
+TEST_P(ClockJump, WhileTheServerIsAwayChangesNothing) {
+  JumpingCluster yard;
+  yard.create(limited("a"));
+  yard.walk("a", HostState::running);
+  yard.pass(100s);
+  yard.machine.clock.pass(50s);
+  yard.machine.clock.wall += by_;
+  yard.restart();
+  yard.run();
+  EXPECT_EQ(yard.find("a")->state, JobState::active);
+  yard.pass(448s);
+  EXPECT_EQ(yard.find("a")->state, JobState::active);
+  yard.pass(3s);
+  EXPECT_EQ(yard.find("a")->stop_cause, domain::StopCause::max_runtime)
+      << "time away counts, the jump does not";
+}
+
+INSTANTIATE_TEST_SUITE_P(By, ClockJump, testing::Values(3600, -3600, 86400, -86400), [](const auto& tested) {
+  const int seconds = tested.param;
+  return (seconds < 0 ? "Back" : "Forward") + std::to_string(std::abs(seconds));
+});
+
+TEST(SuspendedServer, EndsNoJob) {
+  JumpingCluster yard;
+  yard.machine.settings.unwatched_max = 30s;
+  yard.restart();
+  yard.create(limited("a"));
+  yard.walk("a", HostState::running);
+  yard.pass(100s);
+  yard.machine.clock.pass(5h);
+  yard.run();
+  EXPECT_EQ(yard.find("a")->state, JobState::active);
+  yard.pass(468s);
+  EXPECT_EQ(yard.find("a")->state, JobState::active);
+  yard.pass(3s);
+  EXPECT_EQ(yard.find("a")->stop_cause, domain::StopCause::max_runtime);
+}
+
+}  // namespace
+}  // namespace trainyard::control

@@ -1,0 +1,115 @@
+#include "control/gang.hpp"
+
+#include <algorithm>
+
+#include "reconcile/state.hpp"
+#include "wire/codec.hpp"
+
+namespace trainyard::control {
+namespace {
+
+using domain::AttemptId;
+using domain::Job;
+
+// By attempts before the present one, as far as it counts.
+Duration ran_before(const Job& job) {
+  if (job.spec.batch) return {};
+  return job.ran(job.attempt()->started) - job.attempt()->ran(job.attempt()->started);
+}
+
+// What the host of a group runs becomes what the spec says, and what others run and are given stays here.
+Result<void> name_program(const Settings& settings, const Job& job, domain::HostIndex host,
+                          wire::Order& order) {
+  const domain::InstanceGroup& group = job.spec.group(host);
+  const domain::Program of_all{job.spec.image, job.spec.arguments, job.spec.environment};
+  const domain::Program& program = group.program ? *group.program : of_all;
+  order.spec.image = program.image;
+  order.spec.arguments = program.arguments;
+  order.spec.environment = program.environment;
+  auto image = domain::resolve_image(settings.images, order.spec.image);
+  if (!image && job.spec.plain()) return invalid(std::string(domain::kCannotPull) + image.error().message);
+  order.image = TRY(std::move(image));
+  for (size_t i = 0; i < job.spec.groups.size(); ++i) {
+    order.spec.groups[i].program.reset();
+    const bool own = &job.spec.groups[i] == &group;
+    order.spec.groups[i].container_options = own ? group.container_options : domain::ContainerOptions{};
+  }
+  for (const auto& volume : group.container_options.volumes) {
+    if (volume.kind != domain::VolumeKind::shared) continue;
+    const bool by_path = volume.name.starts_with('/');
+    const auto& known = by_path ? settings.volumes : settings.file_systems;
+    const auto found = known.find(volume.name);
+    if (found == known.end() || found->second.directory.empty())
+      return invalid(volume.name + ", which is wanted at " + volume.destination +
+                     ", is not in the config's " + (by_path ? "[volumes]" : "[file_systems]") + " any more");
+    if (found->second.read_only && !volume.read_only)
+      return invalid(volume.name + ", which is wanted at " + volume.destination +
+                     ", is read-only by the config now");
+    order.file_systems[volume.name] = found->second.directory;
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<launch::Gang> gang_of(const Settings& settings, const Job& job, AttemptId id, Instant now,
+                             Duration clock_offset, bool reuse_host) {
+  const domain::Attempt& attempt = *job.attempt();
+  launch::Gang gang;
+  gang.attempt = id;
+  gang.token = attempt.token;
+  gang.network_isolation = job.spec.network_isolation;
+  gang.encrypt_traffic = job.spec.encrypt_traffic;
+  gang.role_arn = job.spec.role_arn;
+  wire::Order order;
+  order.attempt = id;
+  order.token = attempt.token;
+  order.job = job.key;
+  order.job_arn = job_arn(job);
+  order.account = job.account;
+  order.spec = job.spec;
+  order.created = job.control_time(attempt.started) + clock_offset;
+  order.issued = job.own_time(now);
+  order.wire_address = settings.wire_address;
+  order.api_address = settings.api_address;
+  order.objects_endpoint = settings.objects_endpoint;
+  order.outward = settings.outward;
+  for (const auto& channel : job.spec.channels) {
+    if (!channel.file_system) continue;
+    const auto found = settings.file_systems.find(channel.file_system->id);
+    if (found == settings.file_systems.end())
+      return invalid("the file system " + channel.file_system->id + " of channel " + channel.name +
+                     " is not in the config any more");
+    order.file_systems[found->first] = found->second.directory;
+  }
+  order.runtime_left =
+      std::max<Duration>(std::chrono::seconds(job.spec.max_runtime_seconds) - ran_before(job), 1ms);
+  order.stop_grace = reconcile::stop_grace_of(job, settings.stop_grace);
+  order.stalled_after_seconds =
+      std::chrono::duration_cast<std::chrono::seconds>(settings.stalled_after).count();
+  order.reuse_host = reuse_host;
+  order.best_effort_isolation = settings.best_effort_isolation;
+  const auto posix_user = domain::posix_user_of(settings.posix_users, job.spec.principal);
+  order.shared_user_id = posix_user.user_id;
+  order.shared_group_id = posix_user.group_id;
+  for (domain::HostIndex host = 0; host < attempt.hosts.size(); ++host) {
+    order.host = host;
+    TRY(name_program(settings, job, host, order));
+    if (job.spec.plain()) order.variables = domain::batch_variables(job, attempt, host);
+    order.share = attempt.hosts[host].share;
+    order.log_stream = reconcile::log_stream_of(job, attempt, host);
+    gang.members.push_back({attempt.hosts[host].machine, order.share, wire::encode_order(order)});
+  }
+  return gang;
+}
+
+std::string job_arn(const std::string& account, const domain::JobKey& key) {
+  return "arn:aws:sagemaker:" + key.region + ":" + account + ":training-job/" + key.name;
+}
+
+std::string job_arn(const domain::Job& job) {
+  if (!job.spec.plain()) return job_arn(job.account, job.key);
+  return domain::batch_arn(job.account, job.key.region, domain::kJobArn, job.key.name);
+}
+
+}  // namespace trainyard::control

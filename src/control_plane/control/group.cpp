@@ -1,0 +1,354 @@
+#include "control/group.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+namespace trainyard::control {
+
+using domain::Job;
+using domain::JobKey;
+using domain::JobNumber;
+
+namespace {
+
+// What people say of a job by its key.
+void name(reconcile::Command& command, JobNumber number) {
+  if (auto* stop = std::get_if<reconcile::StopJob>(&command)) stop->job = number;
+  if (auto* interrupt = std::get_if<reconcile::Interrupt>(&command)) interrupt->job = number;
+  if (auto* keep = std::get_if<reconcile::KeepAlive>(&command)) keep->job = number;
+  if (auto* withdraw = std::get_if<reconcile::Withdraw>(&command)) withdraw->job = number;
+  if (auto* prioritise = std::get_if<reconcile::Prioritise>(&command)) prioritise->job = number;
+}
+
+// The child of that name, when `array` is one and has it.
+Result<Job> child_named(const Job& array, const domain::ChildName& name) {
+  if (!array.is_array() || name.index >= array.spec.batch->array_size)
+    return not_found("the job " + name.array + " has no child " + std::to_string(name.index));
+  return domain::child_of(array, name.index);
+}
+
+}  // namespace
+
+Result<Job> find_kept(ledger::Ledger& ledger, const JobKey& key) {
+  auto found = ledger.find_job(key);
+  if (found || found.error().kind != Kind::not_found) return found;
+  const auto name = domain::parse_child_name(key.name);
+  if (!name) return found;
+  return child_named(TRY(ledger.find_job(JobKey{key.region, name->array})), *name);
+}
+
+Result<Job> find_kept(ledger::Ledger& ledger, JobNumber number) {
+  auto found = ledger.find_job(number);
+  if (found || found.error().kind != Kind::not_found) return found;
+  const Job array = TRY(ledger.find_array_of(number));
+  return domain::child_of(array, uint32_t(number - array.number - 1));
+}
+
+Result<domain::ChildCounts> count_kept_children(ledger::Ledger& ledger, const Job& array) {
+  auto counts = TRY(ledger.count_children(array.number));
+  // Those that were not made yet are alike, but for whom they await.
+  const uint32_t made = counts.all(), size = array.spec.batch->array_size;
+  if (made < size) counts.of[size_t(domain::batch_status(domain::child_of(array, size - 1)))] += size - made;
+  return counts;
+}
+
+Result<std::vector<Job>> kept_children(ledger::Ledger& ledger, const Job& array,
+                                       const ledger::ChildQuery& query) {
+  const uint32_t end = std::min(query.end, array.spec.batch->array_size);
+  std::vector<Job> found;
+  ledger::ChildQuery made = query;
+  made.array = array.number;
+  made.end = std::min(end, array.children_made);
+  if (made.first < made.end) found = TRY(ledger.children(made));
+  // Of the others the ledger has those that were withdrawn before their turn, or were made a moment ago.
+  made.first = std::max(query.first, array.children_made);
+  made.end = end;
+  made.batch_status.reset();
+  made.children_max = ledger::kPageJobsMax;
+  std::vector<Job> early;
+  size_t next = 0;
+  for (uint32_t index = made.first; index < end && found.size() < query.children_max; ++index) {
+    if (index == made.first) {
+      early = TRY(ledger.children(made));
+      next = 0;
+      made.first = early.size() < made.children_max ? end : domain::array_index(early.back()) + 1;
+    }
+    const bool is_made = next < early.size() && domain::array_index(early[next]) == index;
+    Job child = is_made ? std::move(early[next++]) : domain::child_of(array, index);
+    if (!query.batch_status || domain::batch_status(child) == *query.batch_status)
+      found.push_back(std::move(child));
+  }
+  return found;
+}
+
+Group::Group(ledger::Ledger& ledger, const Live& live, const UsagesKept& usages,
+             std::shared_ptr<const domain::BatchCatalog> yard, std::shared_ptr<const domain::Records> records,
+             Instant now, Duration clock_offset)
+    : ledger_(ledger),
+      live_(live),
+      kept_usages_(usages),
+      now_(now),
+      clock_offset_(clock_offset),
+      yard_(std::move(yard)),
+      records_(std::move(records)),
+      last_number_(ledger.last_job_number()),
+      last_sequence_(ledger.last_sequence()) {}
+
+Group::Found Group::job(JobNumber number) {
+  if (const auto found = jobs_.find(number); found != jobs_.end()) return found->second;
+  if (auto live = live_.kept(number)) return live;
+  return std::shared_ptr<const Job>(std::make_shared<Job>(TRY(ledger_.find_job(number))));
+}
+
+Group::Found Group::job(const JobKey& key) {
+  if (const auto found = created_.find(key); found != created_.end()) return job(found->second);
+  if (const auto live = live_.find(key)) return job(live->number);
+  if (auto found = ledger_.find_job(key); found) {
+    if (const auto here = jobs_.find(found->number); here != jobs_.end()) return here->second;
+    return std::shared_ptr<const Job>(std::make_shared<Job>(*std::move(found)));
+  } else if (const auto name = domain::parse_child_name(key.name);
+             !name || found.error().kind != Kind::not_found) {
+    return std::move(found).error();
+  } else {
+    const auto array = TRY(job(JobKey{key.region, name->array}));
+    Job child = TRY(child_named(*array, *name));
+    // Made, or withdrawn, by this group.
+    if (const auto here = jobs_.find(child.number); here != jobs_.end()) return here->second;
+    return std::shared_ptr<const Job>(std::make_shared<Job>(std::move(child)));
+  }
+}
+
+Group::Found Group::add(Waiting& waiting) {
+  std::shared_ptr<const Job> subject;
+  std::vector<domain::Tag> present_tags;
+  std::set<JobNumber> before;
+  if (auto* create = std::get_if<reconcile::Create>(&waiting.command)) {
+    TRY(take_place(*create, *waiting.key));
+  } else if (auto* set = std::get_if<reconcile::SetTags>(&waiting.command)) {
+    const auto found = tags_.find(set->arn);
+    present_tags = found != tags_.end() ? found->second : TRY(ledger_.tags(set->arn));
+  } else if (std::holds_alternative<reconcile::ChangeResource>(waiting.command)) {
+    return change_resource(waiting);
+  } else if (std::holds_alternative<reconcile::ChangeRecords>(waiting.command)) {
+    return change_records(waiting);
+  } else if (waiting.key) {
+    subject = TRY(job(*waiting.key));
+    name(waiting.command, subject->number);
+  } else {
+    subject = TRY(job(*reconcile::job_of(waiting.command)));
+    if (const auto* make = std::get_if<reconcile::MakeChildren>(&waiting.command))
+      before = TRY(made_before(*subject, *make));
+  }
+  reconcile::Change change =
+      TRY(apply_alone({subject.get(), &present_tags, nullptr, nullptr, std::move(before)}, waiting.command));
+  if (change.nothing()) return subject;
+  remember(waiting.command);
+  if (change.tags) tags_[change.tags->first] = std::move(change.tags->second);
+  for (Job& child : change.children) keep(std::move(child));
+  if (!change.job) return subject;
+  const JobNumber number = change.job->number;
+  if (std::holds_alternative<reconcile::Create>(waiting.command)) {
+    last_number_ = domain::last_number_of(*change.job);
+    created_[change.job->key] = number;
+  }
+  account(subject.get(), *change.job);
+  keep(*std::move(change.job));
+  if (std::holds_alternative<reconcile::Place>(waiting.command)) TRY(use_up(*jobs_[number]));
+  return jobs_[number];
+}
+
+// A command that the job's own record makes impossible ends that job, and nothing else.
+Result<reconcile::Change> Group::apply_alone(const reconcile::Subject& subject,
+                                             reconcile::Command& command) const {
+  std::string why;
+  try {
+    return reconcile::apply(subject, command, now_);
+  } catch (const std::exception& fault) {
+    why = "the command " + std::string(reconcile::kind_of(command)) +
+          " cannot be applied to the job: " + fault.what();
+  }
+  if (!subject.job || subject.job->finished() || std::holds_alternative<reconcile::Fail>(command))
+    return internal(why);
+  try {
+    command = reconcile::Fail{subject.job->number, why};
+    return reconcile::apply(subject, command, now_);
+  } catch (const std::exception&) {
+    return internal(why);
+  }
+}
+
+Result<void> Group::commit() {
+  if (batch_.commands.empty()) return {};
+  for (const auto& [number, job] : jobs_) batch_.jobs.push_back(*job);
+  for (auto& each : tags_) batch_.tags.push_back(each);
+  batch_.usages.assign(usages_.begin(), usages_.end());
+  return ledger_.commit(batch_);
+}
+
+std::vector<std::shared_ptr<const Job>> Group::changed() const {
+  std::vector<std::shared_ptr<const Job>> changed;
+  changed.reserve(jobs_.size());
+  for (const auto& [number, job] : jobs_) changed.push_back(job);
+  return changed;
+}
+
+// Its name, its number, its place in a queue.
+Result<void> Group::take_place(reconcile::Create& create, const JobKey& key) {
+  const auto taken = job(key);
+  if (taken) return conflict("a job named " + key.name + " exists already");
+  if (taken.error().kind != Kind::not_found) return taken.error();
+  create.job.number = last_number_ + 1;
+  create.job.clock_offset = clock_offset_;
+  return create.job.spec.batch ? put_into_queue(create.job) : Result<void>();
+}
+
+// Errors: invalid, for a queue that takes no jobs, and for dependencies that are not there, or not of its size.
+Result<void> Group::put_into_queue(Job& created) {
+  const domain::BatchPart& part = *created.spec.batch;
+  const domain::JobQueue* queue = yard_->queue({created.key.region, part.queue});
+  if (!queue) return invalid("the job queue " + part.queue + " does not exist");
+  TRY(domain::check_fits_queue(*yard_, *queue, part));
+  const auto add = [](std::vector<JobNumber>& numbers, JobNumber number) {
+    if (std::ranges::find(numbers, number) == numbers.end()) numbers.push_back(number);
+  };
+  for (const std::string& id : part.depends_on) add(created.awaits, TRY(number_of(created, id, false)));
+  for (const std::string& id : part.depends_on_alike)
+    add(created.awaits_alike, TRY(number_of(created, id, true)));
+  return {};
+}
+
+// The number of a job that `created` depends on.
+Result<JobNumber> Group::number_of(const Job& created, const std::string& id, bool child_by_child) {
+  const auto found = job(JobKey{created.key.region, id});
+  if (!found && found.error().kind != Kind::not_found) return found.error();
+  if (!found || !(*found)->spec.batch) return invalid("the job " + id + " that it depends on does not exist");
+  const Job& other = **found;
+  if (!child_by_child) return other.number;
+  const std::string size = std::to_string(created.spec.batch->array_size);
+  if (!other.is_array())
+    return invalid("an N_TO_N dependency is on an array job of the same size, here " + size +
+                   ", and the job " + id + " is no array");
+  if (other.spec.batch->array_size != created.spec.batch->array_size)
+    return invalid("an N_TO_N dependency is on an array job of the same size, here " + size +
+                   ", and the job " + id + " has " + std::to_string(other.spec.batch->array_size) +
+                   " children");
+  return other.number;
+}
+
+// Of the children that are to be made, those that were withdrawn before their turn.
+Result<std::set<JobNumber>> Group::made_before(const Job& array, const reconcile::MakeChildren& make) {
+  ledger::ChildQuery query;
+  query.array = array.number;
+  query.first = array.children_made;
+  query.end = array.children_made + make.count;
+  query.children_max = ledger::kPageJobsMax;
+  std::set<JobNumber> numbers;
+  for (;;) {
+    const auto page = TRY(ledger_.children(query));
+    for (const Job& child : page) numbers.insert(child.number);
+    if (page.size() < query.children_max) break;
+    query.first = domain::array_index(page.back()) + 1;
+  }
+  const auto last = jobs_.upper_bound(domain::last_number_of(array));
+  for (auto here = jobs_.upper_bound(array.number); here != last; ++here) numbers.insert(here->first);
+  return numbers;
+}
+
+// No job is concerned.
+Group::Found Group::change_resource(Waiting& waiting) {
+  const auto& change_of = std::get<reconcile::ChangeResource>(waiting.command);
+  const domain::JobDefinition* last = nullptr;
+  if (std::holds_alternative<domain::JobDefinition>(change_of.resource)) {
+    const JobKey& key = domain::key_of(change_of.resource);
+    if (!definitions_.contains(key)) {
+      ledger::DefinitionQuery query;
+      query.region = key.region;
+      query.name = key.name;
+      query.definitions_max = 1;
+      auto found = TRY(ledger_.definitions(query));
+      if (!found.empty()) definitions_.emplace(key, std::move(found.front()));
+    }
+    if (const auto found = definitions_.find(key); found != definitions_.end()) last = &found->second;
+  }
+  reconcile::Change change =
+      TRY(reconcile::apply({nullptr, nullptr, yard_.get(), last}, waiting.command, now_));
+  remember(waiting.command);
+  if (auto* definition = std::get_if<domain::JobDefinition>(&*change.resource);
+      definition && change_of.how == domain::ResourceChange::create)
+    definitions_.insert_or_assign(definition->key, *definition);
+  auto next_cluster = std::make_shared<domain::BatchCatalog>(*yard_);
+  domain::put(*next_cluster, change_of.how, *change.resource);
+  yard_ = std::move(next_cluster);
+  batch_.resources.emplace_back(change_of.how, *change.resource);
+  // Another queue of that name begins anew.
+  if (change_of.how == domain::ResourceChange::remove &&
+      std::holds_alternative<domain::JobQueue>(*change.resource))
+    forget_usages(domain::key_of(*change.resource), true);
+  waiting.resource = std::move(change.resource);
+  return std::shared_ptr<const Job>();
+}
+
+// No job is concerned.
+Group::Found Group::change_records(const Waiting& waiting) {
+  reconcile::Subject subject;
+  subject.records = records_.get();
+  reconcile::Change change = TRY(reconcile::apply(subject, waiting.command, now_));
+  remember(waiting.command);
+  records_ = std::move(change.records);
+  for (const domain::RecordWrite& write : std::get<reconcile::ChangeRecords>(waiting.command).writes) {
+    const auto found = records_->all.find(write.key);
+    batch_.records.emplace_back(write.key, found == records_->all.end() ? nullptr : found->second);
+  }
+  return std::shared_ptr<const Job>();
+}
+
+// An attempt takes what it consumes and will not give back.
+Result<void> Group::use_up(const Job& placed) {
+  if (!placed.spec.batch) return {};
+  for (const domain::Consumption& each : placed.spec.batch->consumes) {
+    const domain::ConsumableResource* resource = yard_->resource({placed.key.region, each.resource});
+    if (!resource || resource->replenishable) continue;
+    domain::ConsumableResource change = *resource;
+    // Somebody may have made it less since the scheduler looked.
+    change.add = -std::min(each.quantity, resource->total);
+    Waiting taking{reconcile::ChangeResource{domain::ResourceChange::update, std::move(change)}, {}, {}, {}};
+    TRY(change_resource(taking));
+  }
+  return {};
+}
+
+// An attempt that has ended is its share's usage.
+void Group::account(const Job* before, const Job& after) {
+  const auto share = domain::share_of(after);
+  if (!share) return;
+  const auto here = usages_.find(*share);
+  const auto present = here != usages_.end() ? here->second : kept_usages_.find(*share);
+  auto usage = domain::usage_after(present, before, after, domain::decay_of(*yard_, share->queue));
+  if (!usage) return;
+  if (!present) forget_usages(share->queue, false);
+  usages_[*share] = *usage;
+}
+
+// All of a line's, or those that have faded to nothing: so they are as many as are in use, whatever shares are called.
+void Group::forget_usages(const JobKey& queue, bool all) {
+  const Duration decay = domain::decay_of(*yard_, queue);
+  for (const auto& [share, usage] : kept_usages_.of(queue))
+    if (all || (!usages_.contains(share) && domain::is_nothing(usage, decay, now_)))
+      usages_[share] = std::nullopt;
+  if (!all) return;
+  for (auto& [share, usage] : usages_)
+    if (share.queue == queue) usage = std::nullopt;
+}
+
+void Group::remember(const reconcile::Command& command) {
+  batch_.commands.push_back(
+      {++last_sequence_, now_, std::string(reconcile::kind_of(command)), reconcile::body_of(command)});
+}
+
+void Group::keep(Job job) {
+  const JobNumber number = job.number;
+  jobs_[number] = std::make_shared<const Job>(std::move(job));
+}
+
+}  // namespace trainyard::control

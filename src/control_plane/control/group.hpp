@@ -1,0 +1,117 @@
+// Commands that share a transaction: each is applied to what those before it made of the state, and nothing of it is
+// seen by anybody until all of it is durable. Private to this room.
+//
+// Threads: confined to commit_step's.
+// Lifetime: ledger and live outlive it; one group for each transaction.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "control/control.hpp"
+#include "control/live.hpp"
+#include "ledger/ledger.hpp"
+#include "reconcile/state.hpp"
+
+namespace trainyard::control {
+
+// A command that waits, and who is told what became of it.
+struct Waiting {
+  reconcile::Command command;
+  std::optional<domain::JobKey> key;  // the job that is meant, when its number is not known yet
+  // Called with the job after the command (nothing for tags), or why not.
+  std::function<void(Result<std::shared_ptr<const domain::Job>>)> job_answer;
+  TagAnswer tag_answer;
+  ResourceAnswer resource_answer = nullptr;
+  std::optional<domain::BatchResource> resource = {};  // after the command
+  RecordsAnswer records_answer = nullptr;
+
+  // Tells what became of a change of records: all of them as they are now, or why not.
+  void answer_records(const Result<std::shared_ptr<const domain::Job>>& done,
+                      const std::shared_ptr<const domain::Records>& records) const {
+    if (!records_answer) return;
+    if (done)
+      records_answer(records);
+    else
+      records_answer(done.error());
+  }
+
+  void refuse(const Error& error) const {
+    if (job_answer) job_answer(error);
+    if (tag_answer) tag_answer(error);
+    if (resource_answer) resource_answer(error);
+    if (records_answer) records_answer(error);
+  }
+};
+
+// The job that the ledger has, or the child that its array has not made yet. Errors: not_found; the ledger's.
+Result<domain::Job> find_kept(ledger::Ledger& ledger, const domain::JobKey& key);
+Result<domain::Job> find_kept(ledger::Ledger& ledger, domain::JobNumber number);
+// Of an array, those that were not made yet included: how many are in each status, and those that the query asks for.
+Result<domain::ChildCounts> count_kept_children(ledger::Ledger& ledger, const domain::Job& array);
+Result<std::vector<domain::Job>> kept_children(ledger::Ledger& ledger, const domain::Job& array,
+                                               const ledger::ChildQuery& query);
+
+class Group {
+ public:
+  Group(ledger::Ledger& ledger, const Live& live, const UsagesKept& usages,
+        std::shared_ptr<const domain::BatchCatalog> yard, std::shared_ptr<const domain::Records> records,
+        Instant now, Duration clock_offset);
+
+  // The command's job after it. Nothing when there is none (tags).
+  Result<std::shared_ptr<const domain::Job>> add(Waiting& waiting);
+  // All of it is durable when it returns, or none of it happened.
+  Result<void> commit();
+
+  // -- what is to be seen, once it was committed
+  std::vector<std::shared_ptr<const domain::Job>> changed() const;
+  const std::vector<domain::Tag>& tags_of(const std::string& arn) { return tags_[arn]; }
+  bool changed_resources() const { return !batch_.resources.empty(); }
+  bool changed_tags() const { return !tags_.empty(); }
+  const std::vector<std::pair<domain::ShareKey, std::optional<domain::Usage>>>& changed_usages() const {
+    return batch_.usages;
+  }
+  const std::shared_ptr<const domain::BatchCatalog>& yard() const { return yard_; }
+  bool changed_records() const { return !batch_.records.empty(); }
+  const std::shared_ptr<const domain::Records>& records() const { return records_; }
+
+ private:
+  using Found = Result<std::shared_ptr<const domain::Job>>;
+  Found job(domain::JobNumber number);
+  Found job(const domain::JobKey& key);
+  Result<void> take_place(reconcile::Create& create, const domain::JobKey& key);
+  Result<void> put_into_queue(domain::Job& created);
+  Result<domain::JobNumber> number_of(const domain::Job& created, const std::string& id, bool child_by_child);
+  Result<std::set<domain::JobNumber>> made_before(const domain::Job& array,
+                                                  const reconcile::MakeChildren& make);
+  Result<reconcile::Change> apply_alone(const reconcile::Subject& subject, reconcile::Command& command) const;
+  Found change_resource(Waiting& waiting);
+  Found change_records(const Waiting& waiting);
+  Result<void> use_up(const domain::Job& placed);
+  void account(const domain::Job* before, const domain::Job& after);
+  void forget_usages(const domain::JobKey& queue, bool all);
+  void remember(const reconcile::Command& command);
+  void keep(domain::Job job);
+
+  ledger::Ledger& ledger_;
+  const Live& live_;
+  const UsagesKept& kept_usages_;
+  const Instant now_;            // control's time
+  const Duration clock_offset_;  // of jobs that are created
+  ledger::Batch batch_;
+  std::map<domain::JobNumber, std::shared_ptr<const domain::Job>> jobs_;  // as changed by this group
+  std::map<domain::JobKey, domain::JobNumber> created_;
+  std::map<std::string, std::vector<domain::Tag>> tags_;
+  std::map<domain::ShareKey, std::optional<domain::Usage>> usages_;
+  std::shared_ptr<const domain::BatchCatalog> yard_;
+  std::shared_ptr<const domain::Records> records_;
+  std::map<domain::JobKey, domain::JobDefinition> definitions_;  // the last revisions of those that it made
+  domain::JobNumber last_number_;
+  uint64_t last_sequence_;
+};
+
+}  // namespace trainyard::control

@@ -1,0 +1,184 @@
+// One job's data never ends the server: jobs that cannot be planned, and records that an earlier version left.
+#include <gtest/gtest.h>
+
+#include "control/group.hpp"
+#include "control/test_yard.hpp"
+#include "reconcile/job_fault.hpp"
+#include "reconcile/reconcile.hpp"
+#include "schedule/plan.hpp"
+
+namespace trainyard::control {
+namespace {
+
+using domain::HostState;
+using domain::JobState;
+using domain::Phase;
+using test::Yard;
+
+// As a version before this one committed it: CreateTrainingJob took any counts, and their sum was 0 in 32 bits.
+domain::Job a_job_of_an_earlier_version(domain::JobNumber number) {
+  domain::Job job;
+  job.number = number;
+  job.key = {"us-east-1", "poison"};
+  job.account = "123456789012";
+  job.spec.image = "machine";
+  job.spec.groups = {
+      {"a", "ml.m5.large", 2147483647}, {"b", "ml.m5.large", 2147483647}, {"c", "ml.m5.large", 2}};
+  job.created = job.modified = from_milliseconds(1'763'631'900'000);
+  job.transitions = {{Phase::starting, "Starting the training job.", job.created, {}}};
+  return job;
+}
+
+TEST(JobBoundary, ALedgerThatHoldsAnImpossibleJobStarts) {
+  for (const bool scale : {false, true}) {
+    Yard yard;
+    yard.settings.scale_gangs = scale;
+    ASSERT_TRUE(yard.create(Yard::job("before", 1)));
+    ledger::Batch batch;
+    batch.jobs = {a_job_of_an_earlier_version(yard.ledger->last_job_number() + 1)};
+    ASSERT_TRUE(yard.ledger->commit(batch));
+    yard.restart();
+    yard.run();
+    EXPECT_EQ(yard.find("poison")->state, JobState::failed);
+    EXPECT_EQ(
+        yard.find("poison")->failure_reason,
+        "InternalServerError: instance group a: the number of hosts is 2147483647, and must be between 1 "
+        "and 10000");
+    EXPECT_EQ(yard.phases("poison").back().substr(0, 28), "Failed: InternalServerError:");
+    ASSERT_TRUE(yard.create(Yard::job("after", 1)));
+    EXPECT_EQ(yard.find("after")->state, JobState::active) << "the rest goes on";
+    EXPECT_EQ(yard.find("before")->state, JobState::active);
+    yard.restart();
+    yard.run();
+    EXPECT_EQ(yard.find("poison")->state, JobState::failed);
+    EXPECT_EQ(yard.find("after")->state, JobState::active);
+  }
+}
+
+TEST(JobBoundary, ImpossibleNumbersAreNotCommitted) {
+  Yard yard;
+  NewJob job = Yard::job("a", 2147483647);
+  job.spec.groups.push_back(job.spec.groups.front());
+  job.spec.groups.push_back({"c", "ml.m5.large", 2});
+  const auto made = yard.create(job);
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().kind, Kind::invalid);
+  EXPECT_EQ(yard.ledger->last_job_number(), 0u);
+}
+
+TEST(JobBoundary, GangsBeyondTheNetworkPoolAreRefused) {
+  Yard yard;
+  yard.settings.gang_hosts_max = 13;
+  yard.settings.encrypted_gang_hosts_max = 5;
+  yard.restart();
+  EXPECT_EQ(yard.create(Yard::job("a", 14)).error().message,
+            "the job asks for 14 hosts, and the network pool of this server holds gangs of at most 13");
+  NewJob encrypted = Yard::job("b", 6);
+  encrypted.spec.encrypt_traffic = true;
+  EXPECT_EQ(yard.create(encrypted).error().message,
+            "the job asks for 6 hosts, and the network pool of this server holds gangs of at most 5");
+  EXPECT_TRUE(yard.create(Yard::job("c", 13)));
+}
+
+// A snapshot of two jobs that wait.
+reconcile::Snapshot two_waiting() {
+  reconcile::Snapshot snapshot;
+  snapshot.machines = {{"box-1", 8, int64_t{32} << 30, 0}};
+  for (const domain::JobNumber number : {1u, 2u}) {
+    auto job = std::make_shared<domain::Job>();
+    job->number = number;
+    job->key = {"us-east-1", "job-" + std::to_string(number)};
+    job->spec.groups = {{"homogeneousCluster", "ml.m5.large", 1}};
+    snapshot.jobs.push_back(std::move(job));
+  }
+  return snapshot;
+}
+
+TEST(JobBoundary, TheJobThatThePlannerFailsOnFailsAlone) {
+  const auto planner = [](const schedule::Snapshot& snapshot, const schedule::Policy& policy, Instant now) {
+    for (const auto& waiting : snapshot.waiting)
+      if (waiting.job == 1) throw std::bad_alloc();
+    return schedule::plan(snapshot, policy, now);
+  };
+  const reconcile::Decision decision =
+      reconcile::decide(two_waiting(), {}, {}, {}, from_milliseconds(1), planner);
+  ASSERT_EQ(decision.commands.size(), 2u);
+  const auto& failed = std::get<reconcile::Fail>(decision.commands[0]);
+  EXPECT_EQ(failed.job, 1u);
+  EXPECT_EQ(failed.reason, "the job cannot be planned: std::bad_alloc");
+  EXPECT_EQ(std::get<reconcile::Place>(decision.commands[1]).job, 2u);
+}
+
+TEST(JobBoundary, APlannerThatFailsOnNoJobAloneStartsNoneAndSaysWhy) {
+  const auto planner = [](const schedule::Snapshot& snapshot, const schedule::Policy& policy, Instant now) {
+    if (snapshot.waiting.size() > 1) throw reconcile::JobFault("two are too many");
+    return schedule::plan(snapshot, policy, now);
+  };
+  const reconcile::Decision decision =
+      reconcile::decide(two_waiting(), {}, {}, {}, from_milliseconds(1), planner);
+  EXPECT_TRUE(decision.commands.empty());
+  ASSERT_EQ(decision.waits.size(), 2u);
+  EXPECT_EQ(decision.waits[0].reason.str(), "InternalServerError: planning failed: two are too many");
+}
+
+TEST(JobBoundary, ACommandThatARecordMakesImpossibleEndsThatJob) {
+  Yard yard;
+  ASSERT_TRUE(yard.create(Yard::job("a", 1)));
+  // It waits and is stopped while its attempt runs: the end of the attempt has no next state.
+  domain::Job broken = *yard.find("a");
+  broken.state = JobState::waiting;
+  broken.stop_cause = domain::StopCause::user;
+  Live live;
+  live.put({std::make_shared<const domain::Job>(broken)});
+  wire::StateFact fact;
+  fact.number = 1;
+  fact.state = HostState::failed;
+  fact.fault = domain::Fault::algorithm;
+  const UsagesKept usages;
+  Group group(*yard.ledger, live, usages, std::make_shared<domain::BatchCatalog>(),
+              std::make_shared<const domain::Records>(), yard.clock.now(), {});
+  Waiting waiting{reconcile::Fact{{broken.number, 1}, 0, fact}, {}, {}, {}};
+  const auto after = group.add(waiting);
+  ASSERT_TRUE(after) << after.error().message;
+  EXPECT_EQ((*after)->state, JobState::failed);
+  EXPECT_EQ(
+      (*after)->failure_reason,
+      "InternalServerError: the command fact cannot be applied to the job: the job's record does not allow "
+      "its next state");
+  ASSERT_TRUE(group.commit()) << "what is kept can be replayed";
+  EXPECT_EQ(yard.ledger->find_job(broken.number)->state, JobState::failed);
+}
+
+TEST(JobBoundary, AFailedJobsAttemptIsRemoved) {
+  Yard yard;
+  ASSERT_TRUE(yard.create(Yard::job("a", 2)));
+  const auto running = yard.find("a");
+  const auto change = reconcile::apply(
+      {running.get()}, reconcile::Fail{running->number, "its record cannot be"}, yard.clock.now());
+  ASSERT_TRUE(change);
+  EXPECT_EQ(change->job->state, JobState::failed);
+  EXPECT_EQ(change->job->attempts.back().state, domain::AttemptState::ended);
+  EXPECT_EQ(change->job->attempts.back().hosts[1].state, HostState::lost);
+  const auto again =
+      reconcile::apply({&*change->job}, reconcile::Fail{running->number, "again"}, yard.clock.now());
+  EXPECT_TRUE(again->nothing());
+}
+
+TEST(JobBoundary, WhoeverWaitsIsToldThatReconcilingFails) {
+  Yard yard;
+  bool fails = true;
+  yard.settings.quotas = [&fails]() -> std::vector<domain::InstanceQuota> {
+    if (fails) throw std::runtime_error("no quotas");
+    return {};
+  };
+  yard.restart();
+  ASSERT_TRUE(yard.create(Yard::job("a", 1)));
+  EXPECT_EQ(yard.find("a")->wait_reason, "InternalServerError: planning failed: no quotas");
+  fails = false;
+  yard.run();
+  EXPECT_EQ(yard.find("a")->state, JobState::active);
+  EXPECT_EQ(yard.find("a")->wait_reason, "");
+}
+
+}  // namespace
+}  // namespace trainyard::control

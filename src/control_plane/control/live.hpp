@@ -1,0 +1,218 @@
+// What the control plane has in memory: the jobs to which something may still happen, those that were asked for lately,
+// and bells for its loops. Private to this room.
+//
+// Threads: each says so.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <shared_mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "domain/batch.hpp"
+#include "domain/job.hpp"
+#include "domain/record.hpp"
+#include "domain/usage.hpp"
+#include "reconcile/queue_front.hpp"
+#include "schedule/plan.hpp"
+
+namespace trainyard::control {
+
+// Wakes whoever sleeps on it. Threads: any; once hang() has returned, the former one is called no more.
+class Notifier {
+ public:
+  void hang(std::function<void()> wake) {
+    const std::lock_guard lock(mutex_);
+    wake_ = std::move(wake);
+  }
+  void ring() {
+    const std::lock_guard lock(mutex_);
+    if (wake_) wake_();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::function<void()> wake_;  // guarded by mutex_
+};
+
+// What lives in memory: jobs that are not finished, and finished ones that keep hosts or of which the launcher still
+// shows something. Threads: guarded by its own lock; written by the committing thread (and `reasons` by the
+// reconciling one).
+class Live {
+ public:
+  std::shared_ptr<const domain::Job> find(domain::JobNumber number) const {
+    const std::shared_lock lock(mutex_);
+    return shown(number);
+  }
+  std::shared_ptr<const domain::Job> find(const domain::JobKey& key) const {
+    const std::shared_lock lock(mutex_);
+    const auto number = by_key_.find(key);
+    return number == by_key_.end() ? nullptr : shown(number->second);
+  }
+  // As the ledger has it: without the reason for which it waits.
+  std::shared_ptr<const domain::Job> kept(domain::JobNumber number) const {
+    const std::shared_lock lock(mutex_);
+    const auto found = jobs_.find(number);
+    return found == jobs_.end() ? nullptr : found->second;
+  }
+  std::vector<std::shared_ptr<const domain::Job>> all() const {
+    const std::shared_lock lock(mutex_);
+    std::vector<std::shared_ptr<const domain::Job>> all;
+    all.reserve(jobs_.size());
+    for (const auto& [number, job] : jobs_) all.push_back(job);
+    return all;
+  }
+  void put(std::vector<std::shared_ptr<const domain::Job>> jobs) {
+    const std::unique_lock lock(mutex_);
+    for (auto& job : jobs) {
+      by_key_[job->key] = job->number;
+      if (job->state != domain::JobState::waiting) reasons_.erase(job->number);
+      // A job that was never placed has left nothing anywhere.
+      if (job->finished() && job->attempts.empty()) {
+        by_key_.erase(job->key);
+        jobs_.erase(job->number);
+      } else {
+        jobs_[job->number] = std::move(job);
+      }
+    }
+  }
+  void forget(domain::JobNumber number) {
+    const std::unique_lock lock(mutex_);
+    const auto found = jobs_.find(number);
+    if (found == jobs_.end()) return;
+    by_key_.erase(found->second->key);
+    jobs_.erase(found);
+  }
+  void say_why(std::vector<schedule::Wait> waits) {
+    const std::unique_lock lock(mutex_);
+    reasons_.clear();
+    for (schedule::Wait& wait : waits) {
+      const auto found = jobs_.find(wait.job);
+      if (found != jobs_.end() && found->second->state == domain::JobState::waiting)
+        reasons_[wait.job] = std::move(wait);
+    }
+  }
+
+ private:
+  std::shared_ptr<const domain::Job> shown(domain::JobNumber number) const {
+    const auto found = jobs_.find(number);
+    if (found == jobs_.end()) return nullptr;
+    const auto reason = reasons_.find(number);
+    if (reason == reasons_.end()) return found->second;
+    auto job = std::make_shared<domain::Job>(*found->second);
+    const std::string& sentence = reason->second.reason.str();
+    const std::string_view code = job->spec.batch ? reconcile::wait_code(reason->second.lack) : "";
+    job->wait_reason = code.empty() ? sentence : std::string(code) + " - " + sentence;
+    std::string& message = job->transitions.back().message;
+    message = job->attempts.empty() ? sentence : message + "; " + sentence;
+    return job;
+  }
+
+  mutable std::shared_mutex mutex_;
+  std::map<domain::JobNumber, std::shared_ptr<const domain::Job>> jobs_;
+  std::map<domain::JobKey, domain::JobNumber> by_key_;
+  // Why jobs wait is worked out again by each reconcile_step, so it is not the ledger's.
+  std::map<domain::JobNumber, schedule::Wait> reasons_;
+};
+
+// Finished jobs that were asked for lately: they never change, and reading one from the tables takes as long as all
+// else that a Describe does.
+class Recent {
+ public:
+  std::shared_ptr<const domain::Job> find(const domain::JobKey& key) {
+    const std::lock_guard lock(mutex_);
+    const auto found = jobs_.find(key);
+    return found == jobs_.end() ? nullptr : found->second;
+  }
+  void put(std::shared_ptr<const domain::Job> job) {
+    const std::lock_guard lock(mutex_);
+    if (jobs_.size() >= kJobsMax) jobs_.clear();  // seldom, and as good as choosing
+    jobs_[job->key] = std::move(job);
+  }
+
+ private:
+  static constexpr size_t kJobsMax = 256;  // some megabytes at most: jobs are some kilobytes each
+  std::mutex mutex_;
+  std::map<domain::JobKey, std::shared_ptr<const domain::Job>> jobs_;  // guarded by mutex_
+};
+
+// What shares have used of their lines, as the ledger has it. Threads: guarded by its own lock; written by the committing
+// thread.
+class UsagesKept {
+ public:
+  domain::Usages all() const {
+    const std::lock_guard lock(mutex_);
+    return usages_;
+  }
+  std::optional<domain::Usage> find(const domain::ShareKey& share) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = usages_.find(share);
+    return found == usages_.end() ? std::nullopt : std::optional(found->second);
+  }
+  // Those of one line.
+  std::vector<std::pair<domain::ShareKey, domain::Usage>> of(const domain::JobKey& queue) const {
+    const std::lock_guard lock(mutex_);
+    std::vector<std::pair<domain::ShareKey, domain::Usage>> found;
+    for (auto each = usages_.lower_bound({queue, ""}); each != usages_.end() && each->first.queue == queue;
+         ++each)
+      found.push_back(*each);
+    return found;
+  }
+  void put(const std::vector<std::pair<domain::ShareKey, std::optional<domain::Usage>>>& changes) {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [share, usage] : changes) {
+      if (usage)
+        usages_[share] = *usage;
+      else
+        usages_.erase(share);
+    }
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  domain::Usages usages_;  // guarded by mutex_
+};
+
+// The queues and environments. Threads: guarded by its own lock; what get() gave stays as it was.
+class Yard {
+ public:
+  std::shared_ptr<const domain::BatchCatalog> get() const {
+    const std::lock_guard lock(mutex_);
+    return yard_;
+  }
+  void put(std::shared_ptr<const domain::BatchCatalog> yard) {
+    const std::lock_guard lock(mutex_);
+    yard_ = std::move(yard);
+  }
+  void put(domain::BatchCatalog yard) { put(std::make_shared<const domain::BatchCatalog>(std::move(yard))); }
+
+ private:
+  mutable std::mutex mutex_;
+  std::shared_ptr<const domain::BatchCatalog> yard_ =
+      std::make_shared<domain::BatchCatalog>();  // guarded by mutex_
+};
+
+// The documents of front ends. Threads: guarded by its own lock; what get() gave stays as it was.
+class RecordsKept {
+ public:
+  std::shared_ptr<const domain::Records> get() const {
+    const std::lock_guard lock(mutex_);
+    return records_;
+  }
+  void put(std::shared_ptr<const domain::Records> records) {
+    const std::lock_guard lock(mutex_);
+    records_ = std::move(records);
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::shared_ptr<const domain::Records> records_ =
+      std::make_shared<const domain::Records>();  // guarded by mutex_
+};
+
+}  // namespace trainyard::control

@@ -1,0 +1,92 @@
+#include "control/loops.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "control/test_world.hpp"
+#include "os/temporary_directory.hpp"
+
+namespace trainyard::control {
+namespace {
+
+// Polls, at most a minute: only a fault takes so long.
+template <class Condition>
+bool soon(Condition condition) {
+  for (int turn = 0; turn < 60'000; ++turn) {
+    if (condition()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return false;
+}
+
+NewJob a_job(const std::string& name) {
+  NewJob job;
+  job.key = {"us-east-1", name};
+  job.spec.image = "machine";
+  job.spec.groups = {{"homogeneousCluster", "ml.t3.medium", 1}};
+  return job;
+}
+
+struct Running {
+  explicit Running(Duration reconcile_interval) {
+    settings.account = "1";
+    settings.images["machine"] = {};
+    control = *make_control(settings, *ledger, launcher, logs, clock, random);
+    loops.emplace(*control, reconcile_interval);
+  }
+  os::TemporaryDirectory directory;
+  test::SetClock clock;
+  test::MemoryLogs logs;
+  test::KeptLauncher launcher;
+  SeededRandom random{1};
+  Settings settings;
+  std::unique_ptr<ledger::Ledger> ledger = *ledger::open_sqlite(directory.path() + "/ledger.db");
+  std::unique_ptr<ControlPlane> control;
+  std::optional<Loops> loops;
+};
+
+TEST(Loops, ManyUsersAtOnceAreAllAnsweredAndNothingIsLost) {
+  Running yard(500ms);
+  std::atomic<int> created = 0, refused = 0;
+  std::vector<std::thread> users;
+  constexpr int kUsers = 8, kJobs = 25;
+  for (int user = 0; user < kUsers; ++user)
+    users.emplace_back([&, user] {
+      for (int job = 0; job < kJobs; ++job) {
+        const std::string name = "job-" + std::to_string(user) + "-" + std::to_string(job);
+        yard.control->create_job(a_job(name), [&](const auto& answer) { answer ? ++created : ++refused; });
+        yard.control->create_job(a_job("shared-" + std::to_string(job)),
+                                 [&](const auto& answer) { answer ? ++created : ++refused; });
+        const auto found = yard.control->find({"us-east-1", name});
+        static_cast<void>(found);
+        yard.control->stop_job({"us-east-1", name}, [](const auto&) {});
+      }
+    });
+  for (auto& user : users) user.join();
+  EXPECT_TRUE(soon([&] { return created + refused == 2 * kUsers * kJobs; }));
+  EXPECT_EQ(created, kUsers * kJobs + kJobs) << "a shared name is given once";
+  for (int job = 0; job < kJobs; ++job)
+    EXPECT_TRUE(yard.control->find({"us-east-1", "shared-" + std::to_string(job)}));
+}
+
+// The wake-up, not the interval, makes a job start.
+TEST(Loops, AJobStartsWithoutWaitingForTheInterval) {
+  Running yard(24h);
+  yard.control->create_job(a_job("a"), [](const auto&) {});
+  EXPECT_TRUE(soon([&] { return yard.launcher.starts > 0; }));
+}
+
+TEST(Loops, WhatComesAfterTheirEndIsRefused) {
+  Running yard(500ms);
+  yard.loops.reset();
+  std::optional<Kind> refused;
+  yard.control->create_job(a_job("a"), [&](const auto& answer) { refused = answer.error().kind; });
+  EXPECT_FALSE(refused);
+  yard.control.reset();
+  EXPECT_EQ(refused, Kind::unavailable);
+}
+
+}  // namespace
+}  // namespace trainyard::control

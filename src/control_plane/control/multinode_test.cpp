@@ -1,0 +1,186 @@
+// Multi-node parallel jobs: the main host decides, the others follow it.
+#include "control/gang.hpp"
+#include "control/test_batch.hpp"
+#include "wire/codec.hpp"
+
+namespace trainyard::control {
+namespace {
+
+using domain::Fault;
+using domain::HostIndex;
+using domain::HostState;
+using domain::StopCause;
+using test::BatchCluster;
+
+constexpr HostIndex kMain = 1;
+
+// A job of three hosts, of which the second is the main one.
+class Nodes : public BatchCluster {
+ public:
+  explicit Nodes(uint32_t attempts_max = 1) {
+    settings.stop_grace = 1s;
+    settings.volumes["/fsx"] = {"/srv/fsx", "", "", false};
+    settings.images["other"] = {};
+    restart();
+    NewJob nodes = job("n");
+    nodes.spec.batch.emplace();
+    nodes.spec.batch->queue = "q";
+    nodes.spec.batch->definition = "arn:aws:batch:us-east-1:123456789012:job-definition/nodes:1";
+    nodes.spec.batch->main_node = kMain;
+    nodes.spec.batch->attempts_max = attempts_max;
+    nodes.spec.max_runtime_seconds = 60;
+    const domain::Share share{0.5, 64 << 20, 0};
+    nodes.spec.groups = {{"0:1", "vCPU", 2, share}, {"2:2", "vCPU", 1, share}};
+    nodes.spec.groups[0].program = domain::Program{"machine", {"first"}, {{"A", "1"}}};
+    nodes.spec.groups[1].program = domain::Program{"other", {"last"}, {}};
+    nodes.spec.groups[1].container_options.volumes = {
+        {domain::VolumeKind::shared, "/fsx", "", "/fsx", false, 0}};
+    EXPECT_TRUE(create(nodes));
+  }
+
+  void end(HostIndex host, int code, StopCause stopped = StopCause::none) {
+    wire::StateFact fact;
+    fact.state = HostState::draining;
+    fact.exit_code = code;
+    fact.stopped = stopped;
+    if (code != 0 && stopped == StopCause::none) fact.fault = Fault::algorithm;
+    ASSERT_TRUE(report("n", host, fact));
+    ASSERT_TRUE(report("n", host, HostState::uploading));
+    fact = {};
+    fact.state = code == 0 || stopped != StopCause::none ? HostState::finished : HostState::failed;
+    fact.fault = code == 0 || stopped != StopCause::none ? std::nullopt : std::optional(Fault::algorithm);
+    fact.stopped = stopped;
+    ASSERT_TRUE(report("n", host, fact));
+  }
+  void all_run() {
+    walk("n", kMain, HostState::running);
+    for (const HostIndex host : {0u, 2u}) walk("n", host, HostState::running);
+  }
+  // What remains of the gang is told that its main host has ended, and ends.
+  void followers_end(std::initializer_list<HostIndex> hosts) {
+    for (const HostIndex host : hosts) end(host, 143, StopCause::main_ended);
+    const auto job = find("n");
+    for (const auto& attempt : job->attempts) ASSERT_TRUE(launcher.remove({job->number, attempt.number}));
+    clock.advance(2s);
+    run();
+  }
+  std::string status() { return std::string(to_string(batch_status(*find("n")))); }
+  std::string status(HostIndex host) { return std::string(to_string(node_status(*find("n"), host))); }
+  wire::Order order(HostIndex host) {
+    return *wire::decode_order(launcher.gangs.at({1, 1}).members.at(host).order);
+  }
+};
+
+TEST(Multinode, EachHostsOrderSaysWhatItRunsAndWhoItIs) {
+  Nodes yard;
+  EXPECT_EQ(yard.order(0).spec.arguments, std::vector<std::string>{"first"});
+  EXPECT_EQ(yard.order(0).spec.environment.at("A"), "1");
+  EXPECT_EQ(yard.order(2).spec.image, "other");
+  EXPECT_EQ(yard.order(2).spec.arguments, std::vector<std::string>{"last"});
+  EXPECT_TRUE(yard.order(2).spec.environment.empty());
+  EXPECT_TRUE(yard.order(0).file_systems.empty());
+  EXPECT_EQ(yard.order(2).file_systems.at("/fsx"), "/srv/fsx");
+  EXPECT_EQ(yard.order(2).spec.group(2).container_options.volumes.size(), 1u);
+  EXPECT_TRUE(yard.order(0).spec.group(2).container_options.volumes.empty())
+      << "what others have is not its business";
+  const auto variables = yard.order(2).variables;
+  EXPECT_EQ(variables.at("AWS_BATCH_JOB_NODE_INDEX"), "2");
+  EXPECT_EQ(variables.at("AWS_BATCH_JOB_NUM_NODES"), "3");
+  EXPECT_EQ(variables.at("AWS_BATCH_JOB_MAIN_NODE_INDEX"), "1");
+  EXPECT_EQ(yard.order(2).spec.main_host(), kMain);
+}
+
+TEST(Multinode, TheJobRunsWhenItsMainHostDoesAndEndsAsThatEnds) {
+  Nodes yard;
+  yard.walk("n", kMain, HostState::downloading);
+  yard.walk("n", 0, HostState::downloading);
+  EXPECT_EQ(yard.status(), "STARTING");
+  ASSERT_TRUE(yard.report("n", kMain, HostState::running));
+  EXPECT_EQ(yard.status(), "RUNNING");
+  EXPECT_EQ(yard.status(0), "STARTING");
+  EXPECT_EQ(node_status_reason(*yard.find("n"), 0), "starts when the main node of the job runs");
+  ASSERT_TRUE(yard.report("n", 0, HostState::running));
+  yard.walk("n", 2, HostState::running);
+  yard.end(kMain, 0);
+  EXPECT_EQ(yard.status(), "RUNNING") << "the others are being stopped";
+  yard.clock.advance(61s);
+  yard.run();
+  EXPECT_EQ(yard.find("n")->stop_cause, StopCause::none) << "its main host was in time";
+  yard.followers_end({0, 2});
+  EXPECT_EQ(yard.status(), "SUCCEEDED");
+  EXPECT_EQ(yard.find("n")->attempt()->exit_code, 0);
+  for (HostIndex host = 0; host < 3; ++host) EXPECT_EQ(yard.status(host), "SUCCEEDED");
+  EXPECT_EQ(node_status_reason(*yard.find("n"), 0), "Main node of the job has ended");
+}
+
+TEST(Multinode, WhatBecomesOfTheOthersIsOfNoAccount) {
+  Nodes yard(3);
+  yard.all_run();
+  yard.end(0, 3);
+  EXPECT_EQ(yard.status(0), "FAILED");
+  yard.launcher.kill({1, 1}, 2);
+  yard.run();
+  EXPECT_EQ(yard.status(2), "FAILED");
+  EXPECT_TRUE(domain::matches("Host EC2 (instance i-*", node_status_reason(*yard.find("n"), 2)));
+  EXPECT_EQ(yard.status(), "RUNNING");
+  EXPECT_FALSE(yard.find("n")->attempt()->first_failed);
+  yard.end(kMain, 0);
+  EXPECT_EQ(yard.status(), "SUCCEEDED");
+  EXPECT_EQ(yard.find("n")->attempts.size(), 1u);
+}
+
+TEST(Multinode, TheMainHostsFailureIsTheJobs) {
+  Nodes yard(2);
+  yard.all_run();
+  yard.end(kMain, 5);
+  EXPECT_EQ(yard.find("n")->attempt()->first_failed, kMain);
+  yard.followers_end({0, 2});
+  ASSERT_EQ(yard.find("n")->attempts.size(), 2u);
+  EXPECT_EQ(yard.find("n")->attempts[0].exit_code, 5);
+  yard.all_run();
+  yard.launcher.kill({1, 2}, kMain);
+  yard.run();
+  yard.followers_end({0, 2});
+  EXPECT_EQ(yard.status(), "FAILED");
+  EXPECT_TRUE(domain::matches("Host EC2 (instance i-*", batch_status_reason(*yard.find("n"))));
+}
+
+TEST(Multinode, ATimeoutIsOfTheMainHost) {
+  Nodes yard;
+  yard.all_run();
+  yard.clock.advance(30s);
+  wire::StateFact late;
+  late.state = HostState::draining;
+  late.exit_code = 143;
+  late.stopped = StopCause::max_runtime;
+  ASSERT_TRUE(yard.report("n", 0, late));
+  EXPECT_EQ(yard.find("n")->stop_cause, StopCause::none)
+      << "a host that follows cannot say that time is over";
+  yard.clock.advance(31s);
+  yard.run();
+  EXPECT_EQ(yard.find("n")->stop_cause, StopCause::max_runtime);
+}
+
+TEST(Multinode, AHostThatDoesNotEndAfterItsMainHostIsGivenUp) {
+  Nodes yard;
+  yard.all_run();
+  yard.end(kMain, 0);
+  yard.end(0, 143, StopCause::main_ended);
+  yard.clock.advance(yard.settings.stop_grace + yard.settings.stop_upload_timeout + 1s);
+  yard.run();
+  EXPECT_EQ(yard.status(), "SUCCEEDED");
+  EXPECT_EQ(yard.status(2), "FAILED");
+}
+
+TEST(Multinode, AVolumeThatTheConfigHasNoMoreIsSaid) {
+  Nodes yard;
+  const auto job = yard.find("n");
+  yard.settings.volumes.clear();
+  const auto gang = gang_of(yard.settings, *job, {job->number, 1}, yard.clock.now());
+  ASSERT_FALSE(gang);
+  EXPECT_NE(gang.error().message.find("/fsx, which is wanted at /fsx, is not in the config's [volumes]"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace trainyard::control

@@ -1,0 +1,251 @@
+// Those who share a queue, or the machines: by weights, by quotas, and what becomes of who must give way.
+#include <cmath>
+
+#include "control/test_batch.hpp"
+
+namespace trainyard::control {
+namespace {
+
+using domain::JobState;
+using domain::Phase;
+using domain::QuotaShare;
+using domain::ResourceChange;
+using domain::SchedulingPolicy;
+using test::BatchCluster;
+using test::kRegion;
+
+class SharedCluster : public BatchCluster {
+ public:
+  // "fair": a share whose name begins with blue weighs a third of any other, so it gets three times as much.
+  void add_fair_queue() {
+    SchedulingPolicy policy;
+    policy.key = {kRegion, "weights"};
+    policy.weights = {{"blue*", 1.0 / 3}};
+    ASSERT_TRUE(change(ResourceChange::create, policy));
+    auto queue = queue_of("fair", {"box"}, 1);
+    queue.policy = "weights";
+    ASSERT_TRUE(change(ResourceChange::create, queue));
+  }
+  static NewJob shared_job(const std::string& id, const std::string& share, int64_t priority = 0) {
+    NewJob job = batch_job(id, 1, "fair");
+    job.spec.batch->share = share;
+    job.spec.batch->priority = priority;
+    return job;
+  }
+
+  // "training": four instances, two for each of red and blue, which lend and borrow.
+  void add_quota_queue() {
+    domain::ServiceEnvironment environment;
+    environment.key = {kRegion, "instances"};
+    environment.limits = {{std::string(domain::kInstancesUnit), 4}};
+    ASSERT_TRUE(change(ResourceChange::create, environment));
+    SchedulingPolicy policy;
+    policy.key = {kRegion, "quotas"};
+    policy.kind = SchedulingPolicy::Kind::quota_shares;
+    ASSERT_TRUE(change(ResourceChange::create, policy));
+    auto queue = queue_of("training", {"instances"}, 1);
+    queue.service = true;
+    queue.policy = "quotas";
+    ASSERT_TRUE(change(ResourceChange::create, queue));
+    for (const char* name : {"red", "blue"}) {
+      QuotaShare share;
+      share.key = {kRegion, domain::quota_share_name("training", name)};
+      share.limits = {{std::string(domain::kInstancesUnit), 2}};
+      share.strategy = QuotaShare::Strategy::lend_and_borrow;
+      ASSERT_TRUE(change(ResourceChange::create, share));
+    }
+  }
+  static NewJob service_job(const std::string& id, const std::string& share, uint32_t hosts = 1) {
+    NewJob job = Yard::job(id, hosts);
+    domain::BatchPart& part = job.spec.batch.emplace();
+    part.service = true;
+    part.name = id;
+    part.queue = "training";
+    part.quota_share = share;
+    return job;
+  }
+  // Its process ends as it was told to, and its hosts are gone.
+  void leave(const std::string& id) {
+    const auto job = find(id);
+    const domain::AttemptId attempt{job->number, job->attempt()->number};
+    for (domain::HostIndex host = 0; host < job->spec.hosts(); ++host) {
+      wire::StateFact fact;
+      fact.state = test::HostState::finished;
+      fact.exit_code = 143;
+      fact.stopped = domain::StopCause::interrupted;
+      ASSERT_TRUE(report(id, host, fact));
+    }
+    ASSERT_TRUE(launcher.remove(attempt));
+    clock.advance(2s);
+    run();
+  }
+  std::vector<std::string> running(const std::vector<std::string>& ids) {
+    std::vector<std::string> found;
+    for (const std::string& id : ids)
+      if (find(id)->state == JobState::active) found.push_back(id);
+    return found;
+  }
+};
+
+TEST(Sharing, StartsFollowTheWeights) {
+  SharedCluster yard;
+  yard.add_fair_queue();
+  std::vector<std::string> all;
+  for (int number = 0; number < 60; ++number)
+    for (const char* share : {"red", "blue"}) {
+      all.push_back(share + std::to_string(number));
+      ASSERT_TRUE(yard.create(SharedCluster::shared_job(all.back(), share)));
+    }
+  int red = 0, blue = 0;
+  for (int ended = 0; ended < 60; ++ended) {
+    const auto running = yard.running(all);
+    ASSERT_EQ(running.size(), 4u);
+    // Who has run for longest ends.
+    const auto first = *std::ranges::min_element(running, {}, [&](const std::string& id) {
+      return std::pair(yard.find(id)->attempt()->started, yard.find(id)->number);
+    });
+    ++(first.starts_with("red") ? red : blue);
+    yard.clock.advance(15s);
+    yard.exit(first, 0);
+  }
+  EXPECT_NEAR(double(blue) / (red + blue), 0.75, 0.05) << red << " red, " << blue << " blue";
+}
+
+TEST(Sharing, WithinAShareTheMoreUrgentGoFirst) {
+  SharedCluster yard;
+  yard.add_fair_queue();
+  for (const char* id : {"a", "b", "c", "d"}) ASSERT_TRUE(yard.create(SharedCluster::shared_job(id, "red")));
+  ASSERT_TRUE(yard.create(SharedCluster::shared_job("early", "red", 1)));
+  ASSERT_TRUE(yard.create(SharedCluster::shared_job("urgent", "red", 5)));
+  yard.exit("a", 0);
+  EXPECT_EQ(yard.status("urgent"), "STARTING");
+  EXPECT_EQ(yard.status("early"), "RUNNABLE");
+}
+
+TEST(Sharing, WhatWasUsedSurvivesTheServer) {
+  SharedCluster yard;
+  yard.add_fair_queue();
+  ASSERT_TRUE(yard.create(SharedCluster::shared_job("a", "red")));
+  yard.clock.advance(100s);
+  EXPECT_TRUE(yard.ledger->usages()->empty()) << "what runs is not written";
+  yard.exit("a", 0);
+  const auto usages = *yard.ledger->usages();
+  ASSERT_EQ(usages.size(), 1u);
+  const auto& [share, usage] = *usages.begin();
+  EXPECT_EQ(share, (domain::ShareKey{{kRegion, "fair"}, "red"}));
+  EXPECT_NEAR(usage.cpu_seconds, domain::used_since(1, usage.at - 100s, 600s, usage.at), 1e-6);
+  test::Replay replay;
+  ASSERT_TRUE(replay.run(*yard.ledger));
+  EXPECT_EQ(replay.usages, usages) << "the commands say the same";
+  yard.restart();
+  // Red has had its part: of two that wait, blue goes first, whoever came first.
+  for (const char* id : {"b", "c", "d", "e"}) ASSERT_TRUE(yard.create(yard.batch_job(id)));
+  ASSERT_TRUE(yard.create(SharedCluster::shared_job("red2", "red")));
+  ASSERT_TRUE(yard.create(SharedCluster::shared_job("blue1", "blue")));
+  yard.exit("b", 0);
+  EXPECT_EQ(yard.status("blue1"), "STARTING");
+  EXPECT_EQ(yard.status("red2"), "RUNNABLE");
+  // Another queue of that name begins anew.
+  for (const char* id : {"red2", "blue1"})
+    ASSERT_TRUE(yard.withdraw(id, domain::Withdrawn::terminated, "by hand"));
+  yard.leave("blue1");
+  auto queue = yard.queue_of("fair", {"box"}, 1);
+  queue.policy = "weights";
+  queue.enabled = false;
+  ASSERT_TRUE(yard.change(ResourceChange::update, queue));
+  ASSERT_TRUE(yard.change(ResourceChange::remove, queue));
+  EXPECT_TRUE(yard.ledger->usages()->empty());
+}
+
+TEST(Sharing, UsersShareTheMachinesAlike) {
+  BatchCluster yard;
+  const auto of = [](const std::string& name, const std::string& who) {
+    NewJob job = test::Yard::job(name, 1, "ml.m5.2xlarge");
+    job.spec.principal = who;
+    return job;
+  };
+  ASSERT_TRUE(yard.create(of("a1", "alice")));
+  yard.clock.advance(100s);
+  ASSERT_TRUE(yard.create(of("a2", "alice")));
+  ASSERT_TRUE(yard.create(of("b1", "bob")));
+  for (int state = int(test::HostState::preparing); state <= int(test::HostState::finished); ++state)
+    ASSERT_TRUE(yard.report("a1", 0, test::HostState(state)));
+  ASSERT_TRUE(yard.launcher.remove({1, 1}));
+  yard.run();
+  EXPECT_EQ(yard.find("b1")->state, JobState::active) << "alice has had her part";
+  EXPECT_EQ(yard.find("a2")->state, JobState::waiting);
+}
+
+TEST(Sharing, WhatWasBorrowedIsTakenBack) {
+  SharedCluster yard;
+  yard.launcher.the_machines[0].cpus = 64;
+  yard.launcher.the_machines[0].memory_bytes = int64_t{256} << 30;
+  yard.add_quota_queue();
+  for (const char* id : {"red1", "red2", "red3", "red4"})
+    ASSERT_TRUE(yard.create(SharedCluster::service_job(id, "red")));
+  EXPECT_EQ(yard.running({"red1", "red2", "red3", "red4"}).size(), 4u) << "blue lends what it does not use";
+  for (const char* id : {"red1", "red2", "red3", "red4"}) yard.walk(id, 0, test::HostState::running);
+  ASSERT_TRUE(yard.create(SharedCluster::service_job("blue1", "blue")));
+  std::vector<std::string> preempted;
+  for (const char* id : {"red1", "red2", "red3", "red4"})
+    if (yard.find(id)->attempt()->interrupted) preempted.push_back(id);
+  ASSERT_EQ(preempted.size(), 1u) << "one is enough";
+  const std::string& victim = preempted[0];
+  EXPECT_TRUE(yard.find(victim)->attempt()->preempted);
+  EXPECT_EQ(yard.find(victim)->phase(), Phase::interrupted);
+  EXPECT_NE(yard.phases(victim).back().find("quota share blue"), std::string::npos)
+      << yard.phases(victim).back();
+  EXPECT_EQ(yard.find("blue1")->state, JobState::waiting) << "until the other is gone";
+  yard.leave(victim);
+  EXPECT_EQ(yard.find("blue1")->state, JobState::active);
+  EXPECT_EQ(yard.find(victim)->state, JobState::waiting);
+  yard.walk("blue1", 0, test::HostState::finished);
+  const auto blue = yard.find("blue1");
+  ASSERT_TRUE(yard.launcher.remove({blue->number, 1}));
+  yard.clock.advance(2s);
+  yard.run();
+  EXPECT_EQ(yard.find(victim)->state, JobState::active) << "it runs again";
+  EXPECT_EQ(yard.find(victim)->attempt()->number, 2u);
+  EXPECT_FALSE(yard.find(victim)->attempt()->preempted);
+}
+
+TEST(Sharing, AJobIsPreemptedAsOftenAsItAllows) {
+  SharedCluster yard;
+  yard.launcher.the_machines[0].cpus = 64;
+  yard.launcher.the_machines[0].memory_bytes = int64_t{256} << 30;
+  yard.add_quota_queue();
+  NewJob job = SharedCluster::service_job("red", "red", 4);
+  job.spec.batch->preemptions_max = 0;
+  ASSERT_TRUE(yard.create(job));
+  for (domain::HostIndex host = 0; host < 4; ++host) yard.walk("red", host, test::HostState::running);
+  ASSERT_TRUE(yard.create(SharedCluster::service_job("blue", "blue")));
+  yard.leave("red");
+  EXPECT_EQ(yard.find("red")->state, JobState::failed);
+  EXPECT_NE(yard.find("red")->failure_reason.find(
+                "ClientError: it was preempted 1 time, and its preemptionRetriesBeforeTermination is 0"),
+            std::string::npos)
+      << yard.find("red")->failure_reason;
+  EXPECT_EQ(yard.find("blue")->state, JobState::active);
+}
+
+TEST(Sharing, AJobBeyondItsQuotaWaitsWithASentence) {
+  BatchCluster yard;
+  int64_t count = 1;
+  yard.settings.quotas = [&] { return std::vector<domain::InstanceQuota>{{"", "", "ml.m5.large", count}}; };
+  yard.restart();
+  ASSERT_TRUE(yard.create(test::Yard::job("a")));
+  ASSERT_TRUE(yard.create(test::Yard::job("b")));
+  ASSERT_TRUE(yard.create(test::Yard::job("c", 2)));
+  EXPECT_EQ(yard.find("a")->state, JobState::active);
+  EXPECT_NE(yard.find("b")->wait_reason.find("ml.m5.large for training job usage"), std::string::npos)
+      << yard.find("b")->wait_reason;
+  EXPECT_NE(yard.find("c")->wait_reason.find("raise its [[quota]]"), std::string::npos)
+      << yard.find("c")->wait_reason;
+  count = 2;
+  yard.run();
+  EXPECT_EQ(yard.find("b")->state, JobState::active) << "the quota was raised while the server runs";
+  EXPECT_NE(yard.find("c")->state, JobState::active);
+}
+
+}  // namespace
+}  // namespace trainyard::control

@@ -1,0 +1,265 @@
+// The world around control, in memory: for its tests and for the simulator. A clock that is set, a launcher
+// that starts nothing, logs and metrics that forget at the end.
+//
+// Threads: the clock and the logs from anywhere; the launcher from one thread at a time.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <set>
+
+#include "control/control.hpp"
+#include "domain/usage.hpp"
+#include "launch/launcher.hpp"
+#include "observe/logs.hpp"
+#include "observe/metrics.hpp"
+#include "reconcile/state.hpp"
+
+namespace trainyard::control::test {
+
+class SetClock final : public Clock {
+ public:
+  explicit SetClock(Instant start = from_milliseconds(1'763'631'900'000))
+      : milliseconds_(to_milliseconds(start)) {}
+  Instant now() override { return from_milliseconds(milliseconds_); }
+  std::chrono::nanoseconds monotonic() override { return std::chrono::milliseconds(milliseconds_); }
+  void advance(Duration by) { milliseconds_ += by.count(); }
+
+ private:
+  std::atomic<int64_t> milliseconds_;
+};
+
+class MemoryLogs final : public observe::Logs {
+ public:
+  struct Stream {
+    std::vector<observe::LogEvent> events;
+    uint64_t last_batch = 0;
+  };
+
+  Result<void> create_group(const std::string&, const std::string&) override { return {}; }
+  Result<void> create_stream(const observe::StreamKey& key) override { return ensure_stream(key); }
+  Result<void> ensure_stream(const observe::StreamKey& key) override {
+    const std::lock_guard lock(mutex_);
+    streams_[key];
+    return {};
+  }
+  Result<void> append(const observe::StreamKey& key, const std::vector<observe::LogEvent>& events,
+                      uint64_t batch) override {
+    const std::lock_guard lock(mutex_);
+    const auto found = streams_.find(key);
+    if (found == streams_.end()) return not_found("no stream " + key.stream);
+    if (nearly_full && !events.empty()) return exhausted("the disk is nearly full");
+    if (batch != 0 && batch <= found->second.last_batch) return {};
+    found->second.events.insert(found->second.events.end(), events.begin(), events.end());
+    if (batch != 0) found->second.last_batch = batch;
+    return {};
+  }
+  Result<uint64_t> stored_bytes(const observe::StreamKey& key) override {
+    const std::lock_guard lock(mutex_);
+    uint64_t bytes = 0;
+    for (const auto& event : streams_[key].events) bytes += event.message.size();
+    return bytes;
+  }
+  std::atomic<bool> nearly_full = false;
+  Result<uint64_t> last_batch(const observe::StreamKey& key) override {
+    const std::lock_guard lock(mutex_);
+    return streams_[key].last_batch;
+  }
+  Result<observe::LogPage> read(const observe::StreamKey& key, const observe::ReadQuery&) override {
+    const std::lock_guard lock(mutex_);
+    const auto found = streams_.find(key);
+    if (found == streams_.end()) return not_found("no stream " + key.stream);
+    return observe::LogPage{found->second.events, 0, found->second.events.size()};
+  }
+  Result<observe::FilterPage> filter(const std::string&, const std::string&,
+                                     const observe::FilterQuery&) override {
+    return observe::FilterPage{};
+  }
+  Result<std::vector<observe::LogStreamInfo>> streams(const std::string& region, const std::string& group,
+                                                      const std::string& prefix) override {
+    const std::lock_guard lock(mutex_);
+    std::vector<observe::LogStreamInfo> infos;
+    for (const auto& [key, stream] : streams_) {
+      if (key.region != region || key.group != group || !key.stream.starts_with(prefix)) continue;
+      infos.emplace_back();
+      infos.back().name = key.stream;
+    }
+    return infos;
+  }
+  Result<std::vector<observe::LogGroupInfo>> groups(const std::string&, const std::string&) override {
+    return std::vector<observe::LogGroupInfo>{};
+  }
+  Result<void> retire(Instant) override { return {}; }
+
+ private:
+  std::mutex mutex_;
+  std::map<observe::StreamKey, Stream> streams_;  // guarded by mutex_
+};
+
+class MemoryMetrics final : public observe::Metrics {
+ public:
+  Result<void> append(const std::vector<observe::MetricRecord>& records) override {
+    const std::lock_guard lock(mutex_);
+    for (const auto& record : records) samples_[record.key].push_back(record.sample);
+    return {};
+  }
+  Result<void> append_batch(const std::string& writer, uint64_t batch,
+                            const std::vector<observe::MetricRecord>& records) override {
+    {
+      const std::lock_guard lock(mutex_);
+      if (batch <= last_batch_[writer]) return {};
+      last_batch_[writer] = batch;
+    }
+    return append(records);
+  }
+  Result<uint64_t> last_batch(const std::string& writer) override {
+    const std::lock_guard lock(mutex_);
+    return last_batch_[writer];
+  }
+  Result<std::vector<observe::Datapoint>> statistics(const observe::StatisticsQuery&) override {
+    return std::vector<observe::Datapoint>{};
+  }
+  Result<std::optional<observe::Sample>> last(const observe::MetricKey& key) override {
+    const std::lock_guard lock(mutex_);
+    const auto found = samples_.find(key);
+    if (found == samples_.end()) return std::optional<observe::Sample>{};
+    return std::optional(found->second.back());
+  }
+  Result<std::vector<observe::MetricKey>> list(const std::string&, const std::string&,
+                                               const std::string&) override {
+    const std::lock_guard lock(mutex_);
+    std::vector<observe::MetricKey> keys;
+    for (const auto& [key, samples] : samples_) keys.push_back(key);
+    return keys;
+  }
+  Result<void> retire(Instant) override { return {}; }
+  size_t samples(const observe::MetricKey& key) {
+    const std::lock_guard lock(mutex_);
+    return samples_[key].size();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<observe::MetricKey, std::vector<observe::Sample>> samples_;  // guarded by mutex_
+  std::map<std::string, uint64_t> last_batch_;                          // guarded by mutex_
+};
+
+// Keeps what it was asked to start. Its agents live until a test ends them.
+class KeptLauncher final : public launch::Launcher {
+ public:
+  std::vector<launch::Machine> the_machines{{"box-1", 8, int64_t{32} << 30, 0}};
+  std::map<domain::AttemptId, launch::Gang> gangs;
+  std::vector<launch::Agent> agents;
+  std::optional<Error> refuses;  // every ensure()
+  int ensured = 0;
+  std::atomic<int> starts = 0;                                // gangs; may be read by any thread
+  std::function<void(const std::string& call)> while_called;  // "ensure" or "remove"
+
+  std::vector<launch::Machine> machines() override { return the_machines; }
+  Result<void> ensure(const launch::Gang& gang) override {
+    ++ensured;
+    if (while_called) while_called("ensure");
+    if (refuses) return *refuses;
+    if (!gangs.emplace(gang.attempt, gang).second) return {};
+    ++starts;
+    for (domain::HostIndex host = 0; host < gang.members.size(); ++host)
+      agents.push_back({gang.attempt, gang.token, host, true});
+    return {};
+  }
+  std::vector<launch::Agent> list() override { return agents; }
+  Result<void> remove(domain::AttemptId attempt) override {
+    if (while_called) while_called("remove");
+    gangs.erase(attempt);
+    std::erase_if(agents, [&](const launch::Agent& agent) { return agent.attempt == attempt; });
+    return {};
+  }
+
+  void kill(domain::AttemptId attempt, domain::HostIndex host) {
+    for (launch::Agent& agent : agents)
+      if (agent.attempt == attempt && agent.host == host) agent.alive = false;
+  }
+};
+
+// What a ledger's commands yield when they are applied again, from nothing.
+struct Replay {
+  std::map<domain::JobNumber, domain::Job> jobs;
+  std::map<std::string, std::vector<domain::Tag>> tags;
+  domain::BatchCatalog yard;
+  domain::Records records;
+  domain::Usages usages;  // also those that have faded to nothing
+
+  // Errors: of commands that cannot be read or applied; internal, for one that changes nothing.
+  Result<void> run(ledger::Ledger& ledger) {
+    return ledger.replay([this](const ledger::CommandRecord& record) { return apply_again(record); });
+  }
+
+ private:
+  Result<void> apply_again(const ledger::CommandRecord& record) {
+    const reconcile::Command command = TRY(reconcile::command_of(record));
+    const auto number = reconcile::job_of(command);
+    const std::optional<domain::Job> subject = number ? find(*number) : std::nullopt;
+    const auto* set = std::get_if<reconcile::SetTags>(&command);
+    const auto* definition = std::get_if<reconcile::ChangeResource>(&command);
+    const domain::JobDefinition* last = definition ? last_of(*definition) : nullptr;
+    std::set<domain::JobNumber> made;
+    if (const auto* make = std::get_if<reconcile::MakeChildren>(&command))
+      for (auto job = jobs.upper_bound(make->array); job != jobs.end(); ++job) made.insert(job->first);
+    const reconcile::Change change =
+        TRY(reconcile::apply(
+                {subject ? &*subject : nullptr, set ? &tags[set->arn] : nullptr, &yard, last, made, &records},
+                command, record.at)
+                .in("command " + std::to_string(record.sequence) + ", " + record.kind));
+    if (change.nothing())
+      return internal("command " + std::to_string(record.sequence) + ", " + record.kind +
+                      ", changes nothing");
+    if (change.job) account(subject ? &*subject : nullptr, *change.job);
+    if (change.job) jobs.insert_or_assign(change.job->number, *change.job);
+    for (const domain::Job& child : change.children) jobs.insert_or_assign(child.number, child);
+    if (change.records) records = *change.records;
+    if (change.tags) tags[change.tags->first] = change.tags->second;
+    if (!change.resource) return {};
+    domain::put(yard, definition->how, *change.resource);
+    if (definition->how == domain::ResourceChange::remove)
+      std::erase_if(usages, [&](const auto& each) {
+        return std::holds_alternative<domain::JobQueue>(*change.resource) &&
+               each.first.queue == domain::key_of(*change.resource);
+      });
+    if (const auto* made_now = std::get_if<domain::JobDefinition>(&*change.resource))
+      definitions_[made_now->key].revision =
+          std::max(definitions_[made_now->key].revision, made_now->revision);
+    return {};
+  }
+
+  void account(const domain::Job* before, const domain::Job& after) {
+    const auto share = domain::share_of(after);
+    if (!share) return;
+    const auto present = usages.find(*share);
+    if (const auto usage =
+            domain::usage_after(present == usages.end() ? std::nullopt : std::optional(present->second),
+                                before, after, domain::decay_of(yard, share->queue)))
+      usages[*share] = *usage;
+  }
+
+  // Also the child that its array has not made yet.
+  std::optional<domain::Job> find(domain::JobNumber number) const {
+    auto found = jobs.upper_bound(number);
+    if (found == jobs.begin()) return std::nullopt;
+    --found;
+    if (found->first == number) return found->second;
+    const auto parent = found->second.parent != 0 ? jobs.find(found->second.parent) : found;
+    if (number > domain::last_number_of(parent->second)) return std::nullopt;
+    return domain::child_of(parent->second, uint32_t(number - parent->first - 1));
+  }
+
+  const domain::JobDefinition* last_of(const reconcile::ChangeResource& change) const {
+    const auto found = definitions_.find(domain::key_of(change.resource));
+    return found == definitions_.end() ? nullptr : &found->second;
+  }
+
+  std::map<domain::JobKey, domain::JobDefinition> definitions_;  // the last revisions
+};
+
+}  // namespace trainyard::control::test

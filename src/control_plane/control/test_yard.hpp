@@ -1,0 +1,102 @@
+// A control plane whose loops turn when a test says so, over the world in memory.
+//
+// Threads: one.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include "control/control.hpp"
+#include "control/test_world.hpp"
+#include "reconcile/state.hpp"
+#include "wire/messages.hpp"
+
+namespace trainyard::control::test {
+
+using domain::HostState;
+
+// A yard whose loops turn when the test says so. `run()` turns them until nothing moves.
+class Yard {
+ public:
+  SetClock clock;
+  MemoryLogs logs;
+  KeptLauncher launcher;
+  SeededRandom random{1};
+  Settings settings;
+  std::unique_ptr<ledger::Ledger> ledger = *ledger::open_sqlite(":memory:");
+  std::unique_ptr<ControlPlane> control;
+
+  Yard() {
+    settings.account = "123456789012";
+    settings.images["machine"] = {};
+    settings.scale_gangs = false;
+    restart();
+  }
+
+  // As after a crash: all that was in memory is gone.
+  void restart() {
+    control.reset();
+    control = *make_control(settings, *ledger, launcher, logs, clock, random);
+  }
+
+  void run() {
+    for (int turn = 0; turn < 6; ++turn) {
+      control->commit_step();
+      control->reconcile_step();
+    }
+    control->commit_step();
+  }
+
+  static NewJob job(const std::string& name, uint32_t hosts = 1, const std::string& type = "ml.m5.large") {
+    NewJob job;
+    job.key = {"us-east-1", name};
+    job.spec.image = "machine";
+    job.spec.groups = {{"homogeneousCluster", type, hosts}};
+    return job;
+  }
+
+  Result<domain::Job> create(NewJob job) {
+    Result<domain::Job> result = internal("not answered");
+    control->create_job(std::move(job), [&](Result<domain::Job> answer) { result = std::move(answer); });
+    run();
+    return result;
+  }
+  Result<domain::Job> stop(const std::string& name) {
+    Result<domain::Job> result = internal("not answered");
+    control->stop_job({"us-east-1", name}, [&](Result<domain::Job> answer) { result = std::move(answer); });
+    run();
+    return result;
+  }
+  std::shared_ptr<const domain::Job> find(const std::string& name) {
+    return *control->find({"us-east-1", name});
+  }
+
+  // The host's next fact.
+  Result<FactApplied> report(const std::string& name, domain::HostIndex host, wire::StateFact fact) {
+    const auto job = find(name);
+    if (fact.number == 0) fact.number = job->attempt()->hosts[host].facts_applied + 1;
+    if (fact.at == Instant{}) fact.at = clock.now();
+    Result<FactApplied> result = internal("not answered");
+    control->report({job->number, job->attempt()->number}, host, fact,
+                    [&](Result<FactApplied> answer) { result = std::move(answer); });
+    run();
+    return result;
+  }
+  Result<FactApplied> report(const std::string& name, domain::HostIndex host, HostState state) {
+    wire::StateFact fact;
+    fact.state = state;
+    return report(name, host, fact);
+  }
+  void walk(const std::string& name, domain::HostIndex host, HostState until) {
+    for (int state = int(HostState::preparing); state <= int(until); ++state)
+      ASSERT_TRUE(report(name, host, HostState(state)));
+  }
+  std::vector<std::string> phases(const std::string& name) {
+    std::vector<std::string> phases;
+    const auto job = find(name);
+    for (const auto& transition : job->transitions)
+      phases.push_back(std::string(to_string(transition.phase)) + ": " + transition.message);
+    return phases;
+  }
+};
+
+}  // namespace trainyard::control::test

@@ -1,0 +1,510 @@
+#include "gateway/agents.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <mutex>
+#include <set>
+#include <utility>
+
+#include "base/log.hpp"
+#include "base/text.hpp"
+#include "gateway/shell_table.hpp"
+#include "reconcile/state.hpp"
+#include "wire/codec.hpp"
+
+namespace trainyard::gateway {
+namespace {
+
+using domain::HostState;
+using domain::StopCause;
+
+// Takes as long for a wrong token as for the right one.
+bool same_secret(std::string_view a, std::string_view b) {
+  if (a.size() != b.size()) return false;
+  volatile uint8_t difference = 0;
+  for (size_t i = 0; i < a.size(); ++i) difference = difference | (uint8_t(a[i]) ^ uint8_t(b[i]));
+  return difference == 0;
+}
+
+// One link and the host behind it. Fields are guarded by the server's mutex_, except `data_applied`, which
+// only the link's own events touch.
+struct Session {
+  std::shared_ptr<net::Link> link;
+  bool greeted = false;  // its Hello was believed
+  bool open = true;
+  domain::AttemptId attempt;
+  domain::HostIndex host = 0;
+  domain::JobKey job;
+  observe::StreamKey stream;
+  uint32_t version = wire::kVersionOldest;  // that both ends speak
+  bool skipped = false;            // a line of the server's log said that a message was not understood
+  std::string writer;              // of metric batches
+  uint64_t dropped_log_bytes = 0;  // since the last line that said so
+  bool log_full = false;           // a line said so
+  std::set<std::string> series;    // names of metrics
+  bool series_full = false;        // a line said so
+  uint64_t data_applied = 0;
+
+  // What was sent on this link: orders are repeated on the next one, not on this.
+  StopCause stop_sent = StopCause::none;
+  bool peers_sent = false;
+  bool main_runs_sent = false;
+  std::vector<wire::Progress> progress;  // of each thing the last word
+  uint64_t number = 0;                   // of the link, for its shells
+  bool dismissed = false;                // Goodbye or Refused: nothing more is to be said
+  std::optional<Instant> credentials_expire;
+
+  void say(const wire::Message& message) {
+    if (open) link->send(wire::encode(message));
+  }
+};
+
+// An agent's clock may be wrong; what is later than this is of now, so that retention comes to it.
+constexpr Duration kAheadMax = 24h;
+constexpr size_t kMetricNameBytesMax = 255;  // as CloudWatch
+constexpr size_t kFactMessageBytesMax =
+    16'384;  // FailureReason has 1,024 characters, and a tail of the log before it
+constexpr size_t kFactUriBytesMax = 4'096;     // of S3: a bucket and a key
+constexpr size_t kProgressThingsMax = 64;      // of one host: its channels, its image, its model
+constexpr size_t kProgressNameBytesMax = 300;  // "channel " and AWS's longest name
+
+class AgentServer final : public Agents, private Shells {
+ public:
+  AgentServer(control::ControlPlane& control, observe::Logs& logs, observe::Metrics& metrics, Clock& clock,
+              Duration stop_grace, IssueCredentials issue_credentials, const DataCaps& caps)
+      : control_(control),
+        logs_(logs),
+        metrics_(metrics),
+        clock_(clock),
+        stop_grace_(stop_grace),
+        issue_credentials_(std::move(issue_credentials)),
+        caps_(caps) {
+    control_.watch({[this](const auto& job) { changed(*job); }, [this] { refresh(); }});
+  }
+
+  net::LinkEvents events() override {
+    return {[this](const auto& link) { opened(link); },
+            [this](const auto& link, std::string frame) { received(link, frame); },
+            [this](const auto& link, const Error&) { closed(link); }};
+  }
+
+  size_t linked() override {
+    const std::lock_guard lock(mutex_);
+    return sessions_.size();
+  }
+
+  Shells& shells() override { return *this; }
+
+  std::vector<HostProgress> progress(domain::JobNumber job) override {
+    std::vector<HostProgress> all;
+    const std::lock_guard lock(mutex_);
+    for (const auto& [link, session] : sessions_) {
+      if (!session->greeted || session->attempt.job != job) continue;
+      for (const auto& one : session->progress)
+        all.push_back({session->host, one.what, one.done_bytes, one.total_bytes, one.finished});
+    }
+    std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.host < b.host; });
+    return all;
+  }
+
+ private:
+  void opened(const std::shared_ptr<net::Link>& link) {
+    auto session = std::make_shared<Session>();
+    session->link = link;
+    const std::lock_guard lock(mutex_);
+    session->number = ++last_number_;
+    sessions_[link.get()] = std::move(session);
+  }
+
+  void closed(const std::shared_ptr<net::Link>& link) {
+    std::unique_lock lock(mutex_);
+    const auto found = sessions_.find(link.get());
+    if (found == sessions_.end()) return;
+    found->second->open = false;
+    const uint64_t number = found->second->number;
+    sessions_.erase(found);
+    lock.unlock();
+    shell_table_.link_closed(number);
+  }
+
+  void received(const std::shared_ptr<net::Link>& link, std::string_view frame) {
+    std::shared_ptr<Session> session;
+    {
+      const std::lock_guard lock(mutex_);
+      const auto found = sessions_.find(link.get());
+      if (found == sessions_.end()) return;
+      session = found->second;
+    }
+    auto message = wire::decode(frame);
+    const Result<void> done = message ? obey(session, *message) : Result<void>(message.error());
+    if (done) return;
+    log(Level::warning, "control", "an agent's link is closed",
+        {{"attempt", session->greeted ? session->attempt.text() : "unknown"}, {"why", done.error().message}});
+    link->close();
+  }
+
+  // An error closes the link: the agent says Hello again and repeats what was not acknowledged.
+  Result<void> obey(const std::shared_ptr<Session>& session, wire::Message& message) {
+    if (const auto* hello = std::get_if<wire::Hello>(&message)) return greet(session, *hello);
+    if (!session->greeted) return denied("the first message must be Hello");
+    if (const auto* fact = std::get_if<wire::StateFact>(&message)) return apply_fact(session, *fact);
+    if (auto* batch = std::get_if<wire::LogBatch>(&message)) return keep(session, *batch);
+    if (const auto* batch = std::get_if<wire::MetricBatch>(&message)) return keep(session, *batch);
+    if (const auto* data = std::get_if<wire::ShellData>(&message))
+      return shell_table_.from_agent(session->number, *data);
+    if (const auto* progress = std::get_if<wire::Progress>(&message)) return note(*session, *progress);
+    if (const auto* unknown = std::get_if<wire::Unknown>(&message)) return skip(*session, *unknown);
+    return invalid("a message that only the server says");
+  }
+
+  static Instant sane(Instant at, Instant now) { return at < Instant{} || at > now + kAheadMax ? now : at; }
+
+  static Result<void> skip(Session& session, const wire::Unknown& unknown) {
+    if (!std::exchange(session.skipped, true))
+      log(Level::info, "control", "an agent of a later version says what is not understood, which is skipped",
+          {{"attempt", session.attempt.text()}, {"kind", std::to_string(unknown.kind)}});
+    return {};
+  }
+
+  // -- of the moment
+
+  Result<void> note(Session& session, const wire::Progress& progress) {
+    if (progress.what.empty() || progress.what.size() > kProgressNameBytesMax)
+      return corrupt("Progress.what is no thing's name");
+    const std::lock_guard lock(mutex_);
+    for (auto& known : session.progress)
+      if (known.what == progress.what) {
+        known = progress;
+        return {};
+      }
+    if (session.progress.size() < kProgressThingsMax) session.progress.push_back(progress);
+    return {};
+  }
+
+  // To the agent behind a link; for the table of shells.
+  bool send_to(uint64_t number, const wire::Message& message) {
+    const std::lock_guard lock(mutex_);
+    for (auto& [link, session] : sessions_) {
+      if (session->number != number) continue;
+      session->say(message);
+      return session->open;
+    }
+    return false;
+  }
+
+  Result<std::unique_ptr<Shell>> open(const ShellOrder& order) override {
+    const auto job = TRY(control_.find(order.job).in("the job " + order.job.name));
+    const domain::Attempt* attempt = job->attempt();
+    if (order.host >= job->spec.hosts())
+      return not_found(order.job.name + " has no host " + domain::host_name(order.host));
+    if (job->finished() || !attempt)
+      return conflict(order.job.name + (attempt ? " has ended" : " does not run yet"));
+    if (attempt->hosts[order.host].state != HostState::running)
+      return conflict(domain::host_name(order.host) + " is " +
+                      std::string(domain::to_string(attempt->hosts[order.host].state)) +
+                      ": shells are for hosts that run");
+    uint64_t number = 0;
+    {
+      const std::lock_guard lock(mutex_);
+      for (const auto& [link, session] : sessions_)
+        if (session->greeted && session->attempt.job == job->number && session->host == order.host)
+          number = session->number;
+    }
+    if (number == 0) return conflict("the agent of " + domain::host_name(order.host) + " is away");
+    return shell_table_.open(number, order);
+  }
+
+  // -- Hello
+
+  Result<void> greet(const std::shared_ptr<Session>& session, const wire::Hello& hello) {
+    if (session->greeted) return invalid("a second Hello");
+    const auto job = control_.find(hello.attempt.job);
+    if (!job && job.error().kind != Kind::not_found) return job.error();
+    const std::string refusal = job ? refusal_of(**job, hello) : "there is no such job";
+    if (!refusal.empty()) {
+      log(Level::warning, "control", "an agent is refused",
+          {{"attempt", hello.attempt.text()}, {"why", refusal}});
+      const std::lock_guard lock(mutex_);
+      session->say(wire::Refused{refusal});
+      return {};
+    }
+    const domain::Attempt& attempt = *(*job)->attempt();
+    const observe::StreamKey stream{(*job)->key.region,
+                                    std::string(reconcile::log_group_of(**job, hello.host)),
+                                    reconcile::log_stream_of(**job, attempt, hello.host)};
+    const std::string writer = hello.attempt.text() + "/" + domain::host_name(hello.host);
+    auto logged = logs_.last_batch(stream);
+    if (!logged && logged.error().kind == Kind::not_found) {
+      // It was made before the host was started; what is kept for a while only may be gone by now.
+      TRY(logs_.ensure_stream(stream));
+      logged = logs_.last_batch(stream);
+    }
+    const uint64_t data_applied = std::max(TRY(logged), TRY(metrics_.last_batch(writer)));
+
+    const std::lock_guard lock(mutex_);
+    // The newest link of a host is the one it listens on.
+    for (auto& [link, other] : sessions_)
+      if (other != session && other->greeted && other->attempt == hello.attempt && other->host == hello.host)
+        other->link->close();
+    session->greeted = true;
+    session->attempt = hello.attempt;
+    session->host = hello.host;
+    session->job = (*job)->key;
+    session->stream = stream;
+    session->writer = writer;
+    session->data_applied = data_applied;
+    session->version = *wire::common_version(hello);  // else it was refused
+    session->say(wire::Welcome{attempt.hosts[hello.host].facts_applied, data_applied, session->version});
+    give_orders(*session, **job);
+    give_credentials(*session, **job, clock_.now());
+    return {};
+  }
+
+  static std::string refusal_of(const domain::Job& job, const wire::Hello& hello) {
+    if (const auto version = wire::common_version(hello); !version) return version.error().message;
+    const domain::Attempt* attempt = job.attempt();
+    if (!attempt || attempt->number != hello.attempt.number)
+      return "the attempt is over: it is not the job's present one";
+    if (!same_secret(attempt->token, hello.token)) return "the token is not that of the attempt";
+    if (hello.host >= attempt->hosts.size()) return "the attempt has no such host";
+    if (attempt->hosts[hello.host].state == HostState::lost) return "the host was given up for lost";
+    return "";
+  }
+
+  // -- state track
+
+  Result<void> apply_fact(const std::shared_ptr<Session>& session, const wire::StateFact& fact) {
+    for (const auto* uri : {&fact.staged_model, &fact.model_uri, &fact.output_uri})
+      if (uri->size() > kFactUriBytesMax) return corrupt("a StateFact names an object that no key can have");
+    const std::weak_ptr<bool> here = here_;
+    wire::StateFact told = fact;
+    if (told.message.size() > kFactMessageBytesMax)
+      told.message = shorten(told.message, kFactMessageBytesMax);
+    control_.report(
+        session->attempt, session->host, std::move(told),
+        [this, here, session](Result<control::FactApplied> applied) {
+          if (here.expired()) return;  // control, which ends after us, refuses what it still had to do
+          std::unique_lock lock(mutex_);
+          if (applied) {
+            session->say(wire::Acknowledge{wire::Track::state, applied->facts_applied});
+            if (applied->final) dismiss(*session);
+          } else if (applied.error().kind == Kind::denied || applied.error().kind == Kind::not_found) {
+            session->say(wire::Refused{applied.error().message});
+          } else {
+            lock.unlock();
+            log(Level::warning, "control", "a fact was not kept",
+                {{"attempt", session->attempt.text()}, {"why", applied.error().message}});
+            session->link->close();
+          }
+        });
+    return {};
+  }
+
+  static void dismiss(Session& session) {
+    if (std::exchange(session.dismissed, true)) return;
+    session.say(wire::Goodbye{});
+  }
+
+  // -- data track
+
+  // True when the batch is to be stored; false when it has been.
+  Result<bool> is_next(const std::shared_ptr<Session>& session, uint64_t number) {
+    if (number <= session->data_applied) {
+      acknowledge_data(*session);
+      return false;
+    }
+    if (number != session->data_applied + 1)
+      return conflict("batch " + std::to_string(number) + " came where " +
+                      std::to_string(session->data_applied + 1) + " is next");
+    return true;
+  }
+
+  void acknowledge_data(Session& session) {
+    const std::lock_guard lock(mutex_);
+    session.say(wire::Acknowledge{wire::Track::data, session.data_applied});
+  }
+
+  Result<void> keep(const std::shared_ptr<Session>& session, wire::LogBatch& batch) {
+    if (!TRY(is_next(session, batch.number))) return {};
+    const Instant now = clock_.now();
+    std::vector<observe::LogEvent> events;
+    events.reserve(batch.lines.size());
+    for (wire::LogLine& line : batch.lines)
+      events.push_back(
+          {sane(line.at, now), now, is_utf8(line.text) ? std::move(line.text) : to_utf8(line.text)});
+    TRY(keep_lines(*session, std::move(events), batch.number).in("keeping log lines"));
+    session->data_applied = batch.number;
+    acknowledge_data(*session);
+    return {};
+  }
+
+  // Lines for which there is no space are dropped and counted: an agent that kept them would fill its own disk next.
+  // Their number is kept all the same, so that the next connection goes on behind them.
+  Result<void> keep_lines(Session& session, std::vector<observe::LogEvent> events, uint64_t number) {
+    uint64_t bytes = 0;
+    for (const auto& event : events) bytes += event.message.size() + 1;
+    if (TRY(logs_.stored_bytes(session.stream)) >= caps_.log_bytes_max) {
+      events.clear();
+      if (!std::exchange(session.log_full, true))
+        events.push_back(own_line("the log of this host has reached its limit of " +
+                                  human_bytes(caps_.log_bytes_max) + "; what follows is dropped"));
+      return logs_.append(session.stream, events, number);
+    }
+    if (session.dropped_log_bytes > 0)
+      events.insert(events.begin(), own_line(std::to_string(session.dropped_log_bytes) +
+                                             " bytes of log were dropped here because the server's disk "
+                                             "was nearly full"));
+    const auto kept = logs_.append(session.stream, events, number);
+    if (kept) session.dropped_log_bytes = 0;
+    if (kept || kept.error().kind != Kind::exhausted) return kept;
+    if (session.dropped_log_bytes == 0)
+      log(Level::error, "control", "log lines are dropped",
+          {{"stream", session.stream.stream}, {"why", kept.error().message}});
+    session.dropped_log_bytes += bytes;
+    return logs_.append(session.stream, {}, number);
+  }
+
+  observe::LogEvent own_line(const std::string& text) {
+    const Instant now = clock_.now();
+    return {now, now, "trainyard: " + text};
+  }
+
+  // Whether the name is one of those that this host may have.
+  bool takes_series(Session& session, const std::string& name) {
+    if (session.series.contains(name)) return true;
+    if (session.series.size() < caps_.metric_series_max) return session.series.insert(name).second;
+    if (!std::exchange(session.series_full, true))
+      static_cast<void>(logs_.append(
+          session.stream,
+          {own_line("this host has sent " + std::to_string(caps_.metric_series_max) +
+                    " names of metrics, which is the limit; points of further ones are dropped")},
+          0));
+    return false;
+  }
+
+  Result<void> keep(const std::shared_ptr<Session>& session, const wire::MetricBatch& batch) {
+    if (!TRY(is_next(session, batch.number))) return {};
+    const Instant now = clock_.now();
+    std::vector<observe::MetricRecord> records;
+    for (const wire::MetricPoint& point : batch.points) {
+      if (!std::isfinite(point.value)) continue;  // a loss that diverged; statistics have no word for it
+      if (point.name.size() > kMetricNameBytesMax || !takes_series(*session, point.name)) continue;
+      observe::MetricRecord record;
+      record.key = {session->stream.region, std::string(reconcile::kMetricNameSpace), point.name, {}};
+      if (point.of_host)
+        record.key.dimensions["Host"] = session->job.name + "/" + domain::host_name(session->host);
+      else
+        record.key.dimensions["TrainingJobName"] = session->job.name;
+      record.sample = observe::sample_of(sane(point.at, now), point.value);
+      records.push_back(std::move(record));
+    }
+    TRY(metrics_.append_batch(session->writer, batch.number, records).in("keeping metrics"));
+    session->data_applied = batch.number;
+    acknowledge_data(*session);
+    return {};
+  }
+
+  // -- orders: worked out from the job as it is, and sent when this link has not carried them yet
+
+  void changed(const domain::Job& job) {
+    const std::lock_guard lock(mutex_);
+    for (auto& [link, session] : sessions_)
+      if (session->greeted && session->attempt.job == job.number) give_orders(*session, job);
+  }
+
+  // Requires: mutex_ is held.
+  void give_orders(Session& session, const domain::Job& job) {
+    const domain::Attempt* attempt = job.attempt();
+    if (session.dismissed) return;
+    if (!attempt || attempt->number != session.attempt.number ||
+        attempt->hosts[session.host].state == HostState::lost) {
+      session.dismissed = true;
+      session.say(wire::Refused{"the host was given up for lost"});
+      return;
+    }
+    const domain::Host& host = attempt->hosts[session.host];
+    if (is_final(host.state)) return dismiss(session);
+    const auto main = job.spec.main_host();
+    const HostState of_main = main ? attempt->hosts[*main].state : HostState::placed;
+    const bool follows = main && session.host != *main;
+    const StopCause stop = !attempt->interruption.empty()              ? StopCause::interrupted
+                           : attempt->first_failed                     ? StopCause::host_failed
+                           : job.stop_cause != StopCause::none         ? job.stop_cause
+                           : follows && of_main >= HostState::draining ? StopCause::main_ended
+                                                                       : StopCause::none;
+    if (stop != StopCause::none && session.stop_sent != stop) {
+      session.say(wire::Stop{
+          stop, attempt->interrupted ? attempt->notice : reconcile::stop_grace_of(job, stop_grace_)});
+      session.stop_sent = stop;
+    }
+    if (follows && of_main == HostState::running && !session.main_runs_sent) {
+      session.say(wire::MainRuns{});
+      session.main_runs_sent = true;
+    }
+    if (session.host == 0 && attempt->hosts.size() > 1 && !session.peers_sent && peers_drained(*attempt)) {
+      wire::PeersDrained peers;
+      for (size_t i = 1; i < attempt->hosts.size(); ++i)
+        peers.staged_models.push_back(attempt->hosts[i].staged_model);
+      session.say(peers);
+      session.peers_sent = true;
+    }
+  }
+
+  static bool peers_drained(const domain::Attempt& attempt) {
+    return std::all_of(attempt.hosts.begin() + 1, attempt.hosts.end(),
+                       [](const domain::Host& host) { return host.state >= HostState::uploading; });
+  }
+
+  // Requires: mutex_ is held.
+  void give_credentials(Session& session, const domain::Job& job, Instant now) {
+    if (session.dismissed || job.finished()) return;
+    if (session.credentials_expire && *session.credentials_expire - now > kCredentialsLeftMin) return;
+    const wire::Credentials credentials = issue_credentials_(job, session.attempt, now);
+    session.credentials_expire = credentials.expires;
+    session.say(credentials);
+  }
+
+  // What depends on time; and what a commit changed between a Hello's look at the job and its session's being
+  // known.
+  void refresh() {
+    const Instant now = clock_.now();  // keys end by the wall clock, as everybody who checks them reads it
+    const std::lock_guard lock(mutex_);
+    for (auto& [link, session] : sessions_) {
+      if (!session->greeted || session->dismissed) continue;
+      const auto job = control_.find(session->attempt.job);
+      if (!job) continue;
+      give_orders(*session, **job);
+      give_credentials(*session, **job, now);
+    }
+  }
+
+  control::ControlPlane& control_;
+  observe::Logs& logs_;
+  observe::Metrics& metrics_;
+  Clock& clock_;
+  const Duration stop_grace_;
+  const IssueCredentials issue_credentials_;
+  const DataCaps caps_;
+
+  const std::shared_ptr<bool> here_ =
+      std::make_shared<bool>(true);  // ours alone; answers under way look whether it is there
+
+  std::mutex mutex_;
+  uint64_t last_number_ = 0;  // guarded by mutex_
+  // A session is shared with the answers to facts under way; the last of them ends it.
+  std::map<net::Link*, std::shared_ptr<Session>> sessions_;  // guarded by mutex_
+  ShellTable shell_table_{
+      [this](uint64_t number, const wire::Message& message) { return send_to(number, message); }, clock_};
+};
+
+}  // namespace
+
+std::unique_ptr<Agents> make_agents(control::ControlPlane& control, observe::Logs& logs,
+                                    observe::Metrics& metrics, Clock& clock, Duration stop_grace,
+                                    IssueCredentials issue_credentials, const DataCaps& caps) {
+  return std::make_unique<AgentServer>(control, logs, metrics, clock, stop_grace,
+                                       std::move(issue_credentials), caps);
+}
+
+}  // namespace trainyard::gateway

@@ -1,0 +1,56 @@
+// Where agents call in: the server's end of every agent's link. State facts go to control's writer and are
+// acknowledged once the ledger has them; log lines and metric points go straight to observe and are
+// acknowledged once durable there; orders go down when control or a Welcome asks for them.
+//
+// Threads: the events may come from any of the links' threads. Lifetime: must outlive the listener that feeds
+// it.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "base/time.hpp"
+#include "control/control.hpp"
+#include "gateway/progress.hpp"
+#include "gateway/shells.hpp"
+#include "net/link.hpp"
+#include "observe/logs.hpp"
+#include "observe/metrics.hpp"
+#include "wire/messages.hpp"
+
+namespace trainyard::gateway {
+
+// Temporary keys of the job's role, for one attempt. Made by api's auth; handed in by main.
+using IssueCredentials =
+    std::function<wire::Credentials(const domain::Job& job, const domain::AttemptId& attempt, Instant now)>;
+
+// Keys are renewed when they have less than this left: an agent that lost its link finds it again in time.
+inline constexpr Duration kCredentialsLeftMin = 15min;
+
+class Agents {
+ public:
+  // Requires: the listener and the loops have stopped.
+  virtual ~Agents() = default;
+  // What to give to host::listen_links.
+  virtual net::LinkEvents events() = 0;
+  // How many agents are linked just now.
+  virtual size_t linked() = 0;
+  // Shells into the hosts whose agents are linked.
+  virtual Shells& shells() = 0;
+  // What the job's hosts move just now, by host: each thing's last word.
+  virtual std::vector<HostProgress> progress(domain::JobNumber job) = 0;
+};
+
+// How much one host of a job may have kept of what it says. What is beyond is dropped, and a line of its log says so.
+struct DataCaps {
+  uint64_t log_bytes_max = uint64_t{16} << 30;  // on disk: a day of 200 KiB/s
+  size_t metric_series_max = 1'000;             // names: each is a row and a line of a chart
+};
+
+// Lifetime: all arguments outlive it. Requires: made before control's loops start.
+std::unique_ptr<Agents> make_agents(control::ControlPlane& control, observe::Logs& logs,
+                                    observe::Metrics& metrics, Clock& clock, Duration stop_grace,
+                                    IssueCredentials issue_credentials, const DataCaps& caps = {});
+
+}  // namespace trainyard::gateway

@@ -1,0 +1,397 @@
+#include "gateway/agents.hpp"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "control/test_world.hpp"
+#include "wire/codec.hpp"
+
+namespace trainyard::gateway {
+namespace {
+
+using domain::HostState;
+using domain::StopCause;
+
+// An agent's end: what the server said on it, as names, and whether it closed it.
+class TestLink final : public net::Link {
+ public:
+  std::vector<wire::Message> said;
+  bool closed = false;
+  void send(std::string frame) override { said.push_back(*wire::decode(frame)); }
+  void close() override { closed = true; }
+
+  std::string words() const {
+    std::string words;
+    for (const auto& message : said) words += (words.empty() ? "" : " ") + name(message);
+    return words;
+  }
+
+ private:
+  static std::string name(const wire::Message& message) {
+    if (const auto* welcome = std::get_if<wire::Welcome>(&message))
+      return "welcome:" + std::to_string(welcome->state_acknowledged) + "," +
+             std::to_string(welcome->data_acknowledged);
+    if (std::holds_alternative<wire::Refused>(message)) return "refused";
+    if (const auto* acknowledged = std::get_if<wire::Acknowledge>(&message))
+      return (acknowledged->track == wire::Track::state ? "state:" : "data:") +
+             std::to_string(acknowledged->number);
+    if (const auto* stop = std::get_if<wire::Stop>(&message))
+      return "stop:" + std::string(to_string(stop->cause));
+    if (std::holds_alternative<wire::Credentials>(message)) return "credentials";
+    if (const auto* peers = std::get_if<wire::PeersDrained>(&message)) {
+      std::string text = "peers:";
+      for (const auto& key : peers->staged_models) text += "[" + key + "]";
+      return text;
+    }
+    if (std::holds_alternative<wire::MainRuns>(message)) return "main runs";
+    return "goodbye";
+  }
+};
+
+class AgentsTest : public testing::Test {
+ protected:
+  explicit AgentsTest(const DataCaps& caps = {}) {
+    control::Settings settings;
+    settings.account = "123456789012";
+    settings.images["machine"] = {};
+    settings.scale_gangs = false;
+    control = *control::make_control(settings, *ledger, launcher, logs, clock, random);
+    agents = make_agents(
+        *control, logs, metrics, clock, 120s,
+        [this](const domain::Job&, const auto&, Instant now) {
+          ++issued;
+          return wire::Credentials{"key", "secret", "session", now + 1h};
+        },
+        caps);
+    events = agents->events();
+    control::NewJob job;
+    job.key = {"us-east-1", "a"};
+    job.spec.image = "machine";
+    job.spec.groups = {{"homogeneousCluster", "ml.m5.large", 2}};
+    control->create_job(job, [](const auto&) {});
+    run();
+    token = launcher.gangs.at({1, 1}).token;
+  }
+
+  std::vector<std::string> lines() {
+    std::vector<std::string> lines;
+    const auto page = logs.read({"us-east-1", "/aws/sagemaker/TrainingJobs", "a/algo-2-1763631900"}, {});
+    for (const auto& event : page->events) lines.push_back(event.message);
+    return lines;
+  }
+
+  void run() {
+    for (int turn = 0; turn < 4; ++turn) {
+      control->commit_step();
+      control->reconcile_step();
+    }
+    control->commit_step();
+  }
+  std::shared_ptr<TestLink> open() {
+    auto link = std::make_shared<TestLink>();
+    events.opened(link);
+    return link;
+  }
+  void say(const std::shared_ptr<TestLink>& link, const wire::Message& message) {
+    events.frame(link, wire::encode(message));
+    run();
+  }
+  std::shared_ptr<TestLink> hello(domain::HostIndex host) {
+    auto link = open();
+    say(link, wire::Hello{wire::kVersion, {1, 1}, host, token});
+    return link;
+  }
+  void report(const std::shared_ptr<TestLink>& link, uint64_t number, HostState state,
+              const std::string& staged = "") {
+    wire::StateFact fact;
+    fact.number = number;
+    fact.at = clock.now();
+    fact.state = state;
+    fact.staged_model = staged;
+    say(link, fact);
+  }
+
+  control::test::SetClock clock;
+  control::test::MemoryLogs logs;
+  control::test::MemoryMetrics metrics;
+  control::test::KeptLauncher launcher;
+  SeededRandom random{1};
+  std::unique_ptr<ledger::Ledger> ledger = *ledger::open_sqlite(":memory:");
+  std::unique_ptr<control::ControlPlane> control;
+  std::unique_ptr<Agents> agents;
+  net::LinkEvents events;
+  std::string token;
+  int issued = 0;
+};
+
+TEST_F(AgentsTest, WelcomesWhomItStarted) {
+  const auto link = hello(0);
+  EXPECT_EQ(link->words(), "welcome:0,0 credentials");
+  report(link, 1, HostState::preparing);
+  report(link, 1, HostState::preparing);
+  EXPECT_EQ(link->words(), "welcome:0,0 credentials state:1 state:1");
+}
+
+// A job of three hosts that follow the second.
+class NodesTest : public AgentsTest {
+ protected:
+  NodesTest() {
+    domain::ComputeEnvironment environment;
+    environment.key = {"us-east-1", "box"};
+    control->change_resource({domain::ResourceChange::create, environment}, [](const auto&) {});
+    domain::JobQueue queue;
+    queue.key = {"us-east-1", "q"};
+    queue.environments = {"box"};
+    control->change_resource({domain::ResourceChange::create, queue}, [](const auto&) {});
+    control::NewJob job;
+    job.key = {"us-east-1", "nodes"};
+    job.spec.image = "machine";
+    job.spec.groups = {{"0:2", "vCPU", 3, domain::Share{0.5, 64 << 20, 0}}};
+    job.spec.batch.emplace();
+    job.spec.batch->queue = "q";
+    job.spec.batch->definition = "arn:aws:batch:us-east-1:123456789012:job-definition/nodes:1";
+    job.spec.batch->main_node = 1;
+    control->create_job(job, [](const auto&) {});
+    run();
+    token = launcher.gangs.at({2, 1}).token;
+  }
+  std::shared_ptr<TestLink> hello(domain::HostIndex host) {
+    auto link = open();
+    say(link, wire::Hello{wire::kVersion, {2, 1}, host, token});
+    return link;
+  }
+};
+
+TEST_F(NodesTest, WhoFollowsIsToldWhenTheMainHostRunsAndOnEachLink) {
+  const auto main = hello(1), child = hello(0);
+  report(child, 1, HostState::downloading);
+  report(main, 1, HostState::downloading);
+  EXPECT_EQ(child->words(), "welcome:0,0 credentials state:1");
+  report(main, 2, HostState::running);
+  EXPECT_EQ(child->words(), "welcome:0,0 credentials state:1 main runs");
+  EXPECT_EQ(main->words(), "welcome:0,0 credentials state:1 state:2");
+  events.closed(child, unavailable("gone"));
+  EXPECT_EQ(hello(0)->words(), "welcome:1,0 main runs credentials");
+  EXPECT_EQ(hello(2)->words(), "welcome:0,0 main runs credentials") << "late, and told all the same";
+}
+
+TEST_F(NodesTest, WhoFollowsIsStoppedWhenTheMainHostHasEnded) {
+  const auto main = hello(1), child = hello(0), other = hello(2);
+  report(main, 1, HostState::running);
+  report(child, 1, HostState::running);
+  report(main, 2, HostState::draining);
+  EXPECT_EQ(child->words(), "welcome:0,0 credentials main runs state:1 stop:main_ended");
+  EXPECT_EQ(other->words(), "welcome:0,0 credentials main runs stop:main_ended");
+  EXPECT_EQ(main->words(), "welcome:0,0 credentials state:1 state:2");
+}
+
+TEST_F(AgentsTest, RefusesStrangers) {
+  const auto refusal = [&](const wire::Hello& hello) {
+    const auto link = open();
+    say(link, hello);
+    return link->words();
+  };
+  std::string other = token;
+  other.back() ^= 1;
+  EXPECT_EQ(refusal({wire::kVersion, {1, 1}, 0, other}), "refused");
+  EXPECT_EQ(refusal({wire::kVersion, {1, 1}, 0, ""}), "refused");
+  EXPECT_EQ(refusal({wire::kVersion, {1, 2}, 0, token}), "refused");
+  EXPECT_EQ(refusal({wire::kVersion, {2, 1}, 0, token}), "refused");
+  EXPECT_EQ(refusal({wire::kVersion, {1, 1}, 2, token}), "refused");
+  EXPECT_EQ(refusal({wire::kVersion + 1, {1, 1}, 0, token, wire::kVersion + 1}), "refused");
+}
+
+TEST_F(AgentsTest, SpeaksTheLatestVersionThatTheAgentKnows) {
+  const auto version_with = [&](uint32_t latest, uint32_t oldest) {
+    const auto link = open();
+    say(link, wire::Hello{latest, {1, 1}, 1, token, oldest});
+    return std::get<wire::Welcome>(link->said.at(0)).version;
+  };
+  EXPECT_EQ(version_with(1, 1), 1u) << "release 0.1.0";
+  EXPECT_EQ(version_with(2, 1), 2u);
+  EXPECT_EQ(version_with(9, 2), 2u);
+}
+
+TEST_F(AgentsTest, SkipsWhatALaterVersionSays) {
+  const auto link = hello(0);
+  events.frame(link, "\x7f of a later version");
+  EXPECT_FALSE(link->closed);
+  // A state that is not known: counted, so that the next fact is in order, and of no consequence.
+  wire::StateFact fact;
+  fact.number = 1;
+  std::string bytes = wire::encode(fact);
+  bytes.at(1 + 8 + 8) = 99;
+  events.frame(link, bytes + "a field");
+  run();
+  fact.number = 2;
+  fact.state = HostState::running;
+  say(link, fact);
+  EXPECT_FALSE(link->closed);
+  EXPECT_EQ(link->words(), "welcome:0,0 credentials state:1 state:2");
+  EXPECT_EQ(control->find({"us-east-1", "a"}).value()->attempt()->hosts[0].state, HostState::running);
+}
+
+TEST_F(AgentsTest, ClosesLinksThatDoNotKeepToTheWords) {
+  auto link = open();
+  events.frame(link, "\xff");
+  EXPECT_TRUE(link->closed);
+  link = open();
+  say(link, wire::StateFact{});
+  EXPECT_TRUE(link->closed) << "no Hello";
+  link = hello(0);
+  say(link, wire::Goodbye{});
+  EXPECT_TRUE(link->closed) << "only the server says so";
+  link = hello(0);
+  report(link, 2, HostState::preparing);
+  EXPECT_TRUE(link->closed) << "a gap";
+  link = hello(0);
+  say(link, wire::LogBatch{2, {}});
+  EXPECT_TRUE(link->closed) << "a gap in the data";
+}
+
+TEST_F(AgentsTest, TheNewestLinkOfAHostCounts) {
+  const auto first = hello(0);
+  const auto second = hello(0);
+  EXPECT_TRUE(first->closed);
+  EXPECT_FALSE(second->closed);
+}
+
+TEST_F(AgentsTest, DataGoesToLogsAndMetricsOnce) {
+  auto link = hello(1);
+  say(link, wire::LogBatch{1, {{clock.now(), "one"}, {clock.now(), "tw\xff"}}});
+  say(link,
+      wire::MetricBatch{2, {{"loss", clock.now(), 0.5, false}, {"CPUUtilization", clock.now(), 70, true}}});
+  say(link, wire::MetricBatch{3, {{"loss", clock.now(), std::numeric_limits<double>::quiet_NaN(), false}}});
+  EXPECT_EQ(link->words(), "welcome:0,0 credentials data:1 data:2 data:3");
+  link = hello(1);
+  say(link, wire::MetricBatch{2, {{"loss", clock.now(), 0.5, false}}});
+  EXPECT_EQ(link->words(), "welcome:0,3 credentials data:3");
+  const auto page = *logs.read({"us-east-1", "/aws/sagemaker/TrainingJobs", "a/algo-2-1763631900"}, {});
+  ASSERT_EQ(page.events.size(), 2u);
+  EXPECT_EQ(page.events[1].message, "tw\xef\xbf\xbd");
+  const std::string space = "/aws/sagemaker/TrainingJobs";
+  EXPECT_EQ(metrics.samples({"us-east-1", space, "loss", {{"TrainingJobName", "a"}}}), 1u);
+  EXPECT_EQ(metrics.samples({"us-east-1", space, "CPUUtilization", {{"Host", "a/algo-2"}}}), 1u);
+}
+
+TEST_F(AgentsTest, ExtremeNumbersAndTextsOfAnAgentAreBroughtWithinLimits) {
+  auto link = hello(1);
+  const Instant far = from_milliseconds(INT64_MAX), before = from_milliseconds(INT64_MIN);
+  say(link,
+      wire::LogBatch{1, {{far, "far"}, {before, "before"}, {clock.now() + 1h, "a clock that is ahead"}}});
+  say(link,
+      wire::MetricBatch{2, {{"loss", far, 0.5, false}, {std::string(1'000'000, 'm'), before, 1, true}}});
+  say(link, wire::Progress{"image", UINT64_MAX, UINT64_MAX, false});
+  wire::StateFact fact{1, before, HostState::running, std::string(1'000'000, 'x'), INT32_MIN};
+  say(link, fact);
+  EXPECT_EQ(link->words(), "welcome:0,0 credentials data:1 data:2 state:1");
+  const auto page = *logs.read({"us-east-1", "/aws/sagemaker/TrainingJobs", "a/algo-2-1763631900"}, {});
+  ASSERT_EQ(page.events.size(), 3u);
+  for (const auto& event : page.events) EXPECT_LE(event.at - clock.now(), Duration(1h));
+  EXPECT_EQ(metrics.samples({"us-east-1", "/aws/sagemaker/TrainingJobs", "loss", {{"TrainingJobName", "a"}}}),
+            1u);
+  const auto job = *control->find({"us-east-1", "a"});
+  EXPECT_LT(dump(progress_json(*job)).size(), 100'000u);
+  EXPECT_GE(job->attempt()->hosts[1].state_since, job->created);
+  fact.number = 2;
+  fact.model_uri = "s3://" + std::string(10'000, 'b');
+  say(link, fact);
+  EXPECT_TRUE(link->closed);
+}
+
+TEST_F(AgentsTest, LinesThatTheDiskHasNoSpaceForAreDroppedAndCounted) {
+  auto link = hello(1);
+  logs.nearly_full = true;
+  say(link, wire::LogBatch{1, {{clock.now(), "one"}}});
+  say(link, wire::LogBatch{2, {{clock.now(), "second"}}});
+  EXPECT_FALSE(link->closed);
+  EXPECT_EQ(link->words(), "welcome:0,0 credentials data:1 data:2");
+  logs.nearly_full = false;
+  say(link, wire::LogBatch{3, {{clock.now(), "third"}}});
+  ASSERT_EQ(lines().size(), 2u);
+  EXPECT_EQ(lines()[0],
+            "trainyard: 11 bytes of log were dropped here because the server's disk was nearly full");
+  EXPECT_EQ(lines()[1], "third");
+  EXPECT_EQ(hello(1)->words(), "welcome:0,3 credentials") << "what was dropped is not sent again";
+}
+
+class SmallLogTest : public AgentsTest {
+ protected:
+  SmallLogTest() : AgentsTest({.log_bytes_max = 10}) {}
+};
+
+TEST_F(SmallLogTest, EndsAtItsLimit) {
+  auto link = hello(1);
+  for (uint64_t batch = 1; batch <= 5; ++batch) say(link, wire::LogBatch{batch, {{clock.now(), "12345"}}});
+  EXPECT_EQ(lines(),
+            (std::vector<std::string>{
+                "12345", "12345",
+                "trainyard: the log of this host has reached its limit of 10 B; what follows is dropped"}));
+  EXPECT_EQ(hello(1)->words(), "welcome:0,5 credentials");
+}
+
+class FewMetricsTest : public AgentsTest {
+ protected:
+  FewMetricsTest() : AgentsTest({.metric_series_max = 2}) {}
+};
+
+TEST_F(FewMetricsTest, FurtherNamesAreDropped) {
+  auto link = hello(1);
+  uint64_t batch = 0;
+  for (const char* name : {"a", "b", "c", "a", "d"})
+    say(link, wire::MetricBatch{++batch, {{name, clock.now(), 1, false}}});
+  const auto samples = [&](const char* name) {
+    return metrics.samples({"us-east-1", "/aws/sagemaker/TrainingJobs", name, {{"TrainingJobName", "a"}}});
+  };
+  EXPECT_EQ(samples("a"), 2u);
+  EXPECT_EQ(samples("b"), 1u);
+  EXPECT_EQ(samples("c") + samples("d"), 0u);
+  ASSERT_EQ(lines().size(), 1u);
+  EXPECT_NE(lines()[0].find("2 names of metrics"), std::string::npos);
+}
+
+TEST_F(AgentsTest, OrdersAreRepeatedOnEachLinkAndNotOnOne) {
+  auto link = hello(0);
+  control->stop_job({"us-east-1", "a"}, [](const auto&) {});
+  run();
+  run();
+  EXPECT_EQ(link->words(), "welcome:0,0 credentials stop:user");
+  link = hello(0);
+  EXPECT_EQ(link->words(), "welcome:0,0 stop:user credentials");
+}
+
+TEST_F(AgentsTest, TheFirstHostIsToldOfItsPeersModels) {
+  const auto first = hello(0), second = hello(1);
+  report(first, 1, HostState::running);
+  report(second, 1, HostState::running);
+  report(first, 2, HostState::uploading);
+  report(second, 2, HostState::uploading, "staged/2");
+  EXPECT_EQ(first->words(), "welcome:0,0 credentials state:1 state:2 peers:[staged/2]");
+  report(first, 3, HostState::finished);
+  EXPECT_EQ(first->said.size(), 7u);
+  EXPECT_TRUE(std::holds_alternative<wire::Goodbye>(first->said.back()));
+  // Called in again, it is let go again.
+  EXPECT_EQ(hello(0)->words(), "welcome:3,0 goodbye");
+}
+
+TEST_F(AgentsTest, CredentialsAreRenewedBeforeTheyExpire) {
+  const auto link = hello(0);
+  run();
+  EXPECT_EQ(issued, 1);
+  clock.advance(46min);
+  run();
+  EXPECT_EQ(issued, 2);
+}
+
+TEST_F(AgentsTest, WhoWasGivenUpIsRefused) {
+  const auto link = hello(0);
+  report(link, 1, HostState::running);
+  launcher.kill({1, 1}, 0);
+  run();
+  EXPECT_EQ(link->words(), "welcome:0,0 credentials state:1 refused");
+  EXPECT_EQ(hello(0)->words(), "refused");
+}
+
+}  // namespace
+}  // namespace trainyard::gateway

@@ -1,0 +1,191 @@
+#include "gateway/shell_table.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.hpp"
+#include "base/text.hpp"
+#include "os/notifier.hpp"
+
+namespace trainyard::gateway {
+
+// What both sides of one shell share.
+struct ShellTable::State {
+  uint64_t number = 0;
+  uint64_t link = 0;
+  os::Notifier notifier;
+
+  std::mutex mutex;
+  // Guarded by mutex.
+  std::string to_typist;                           // whole frames
+  uint32_t output_room = wire::kShellWindowBytes;  // what the agent may still send
+  uint32_t input_room = wire::kShellWindowBytes;   // what who types may still send
+  bool ended = false;                              // the last frame is in to_typist
+  int exit_code = -1;
+  uint64_t bytes_in = 0, bytes_out = 0;
+
+  // Requires: mutex is held.
+  void end(int code, const std::string& reason) {
+    if (ended) return;
+    ended = true;
+    exit_code = code;
+    to_typist += wire::encode_shell(wire::ShellEnded{code, reason});
+  }
+};
+
+class ShellTable::Open final : public Shell {
+ public:
+  Open(ShellTable& table, std::shared_ptr<State> state, const ShellOrder& order)
+      : table_(table),
+        state_(std::move(state)),
+        begun_(table.clock_.monotonic()),
+        name_(order.job.name + "/" + domain::host_name(order.host)) {}
+
+  ~Open() override {
+    table_.forget(state_->number);
+    bool ended = false;
+    {
+      const std::lock_guard lock(state_->mutex);
+      ended = state_->ended;
+    }
+    // Nobody types any more: an end from above tells the agent so.
+    if (!ended)
+      table_.send_(state_->link,
+                   wire::ShellData{state_->number, wire::encode_shell_payload(wire::ShellEnded{})});
+    const auto took = std::chrono::duration_cast<std::chrono::seconds>(table_.clock_.monotonic() - begun_);
+    log(Level::info, "control", "a shell has ended",
+        {{"shell", std::to_string(state_->number)},
+         {"host", name_},
+         {"exit_code", std::to_string(state_->exit_code)},
+         {"seconds", std::to_string(took.count())},
+         {"bytes_in", std::to_string(state_->bytes_in)},
+         {"bytes_out", std::to_string(state_->bytes_out)}});
+  }
+
+  Result<void> take(std::string_view bytes) override {
+    decoder_.feed(bytes);
+    for (;;) {
+      const auto frame = TRY(decoder_.next());
+      if (!frame) return {};
+      {
+        const std::lock_guard lock(state_->mutex);
+        if (const auto* input = std::get_if<wire::ShellInput>(&*frame)) {
+          if (input->bytes.size() > state_->input_room) return denied("more input than there is room for");
+          state_->input_room -= uint32_t(input->bytes.size());
+          state_->bytes_in += input->bytes.size();
+        } else if (const auto* credit = std::get_if<wire::ShellCredit>(&*frame)) {
+          if (credit->bytes > wire::kShellWindowBytes - state_->output_room)
+            return corrupt("a shell's frame: it gives back more than it got");
+          state_->output_room += credit->bytes;
+        } else if (!std::holds_alternative<wire::ShellResize>(*frame) &&
+                   !std::holds_alternative<wire::ShellInputEnds>(*frame)) {
+          return corrupt("a shell's frame that only the inside says");
+        }
+      }
+      if (!table_.send_(state_->link, wire::ShellData{state_->number, wire::encode_shell_payload(*frame)})) {
+        const std::lock_guard lock(state_->mutex);
+        state_->end(-1, "the host's agent is away");
+      }
+    }
+  }
+
+  std::string give() override {
+    state_->notifier.clear();
+    const std::lock_guard lock(state_->mutex);
+    return std::exchange(state_->to_typist, std::string());
+  }
+
+  bool over() override {
+    const std::lock_guard lock(state_->mutex);
+    return state_->ended && state_->to_typist.empty();
+  }
+
+  int descriptor() const override { return state_->notifier.descriptor(); }
+
+ private:
+  ShellTable& table_;
+  const std::shared_ptr<State> state_;
+  const std::chrono::nanoseconds begun_;
+  const std::string name_;
+  wire::ShellDecoder decoder_;
+};
+
+// Numbers begin where no former server's did: its shells may still be ending.
+ShellTable::ShellTable(Send send, Clock& clock)
+    : send_(std::move(send)), clock_(clock), last_(uint64_t(to_milliseconds(clock.now())) << 16) {}
+ShellTable::~ShellTable() = default;
+
+Result<std::unique_ptr<Shell>> ShellTable::open(uint64_t link, const ShellOrder& order) {
+  auto state = std::make_shared<State>();
+  state->link = link;
+  {
+    const std::lock_guard lock(mutex_);
+    if (states_.size() >= kShellsOfServerMax)
+      return exhausted("the server carries " + std::to_string(kShellsOfServerMax) + " shells already");
+    state->number = ++last_;
+    states_[state->number] = state;
+  }
+  std::string command;
+  for (const auto& word : order.command) command += (command.empty() ? "" : " ") + word;
+  log(Level::info, "control", "a shell is opened",
+      {{"shell", std::to_string(state->number)},
+       {"host", order.job.name + "/" + domain::host_name(order.host)},
+       {"region", order.job.region},
+       {"principal", order.principal},
+       {"peer", order.peer},
+       {"command", command.empty() ? "a shell" : shorten(to_utf8(command), 200)}});
+  auto shell = std::make_unique<Open>(*this, state, order);
+  if (!send_(link, wire::OpenShell{state->number, order.command, order.terminal, order.terminal_name,
+                                   order.columns, order.rows}))
+    return conflict("the host's agent is away");
+  return std::unique_ptr<Shell>(std::move(shell));
+}
+
+Result<void> ShellTable::from_agent(uint64_t link, const wire::ShellData& data) {
+  const auto frame = TRY(wire::decode_shell_payload(data.payload));
+  std::shared_ptr<State> state;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = states_.find(data.shell);
+    if (found == states_.end() || found->second->link != link) return {};  // who typed has left
+    state = found->second;
+  }
+  {
+    const std::lock_guard lock(state->mutex);
+    if (state->ended) return {};
+    if (const auto* output = std::get_if<wire::ShellOutput>(&frame)) {
+      if (output->bytes.size() > state->output_room) return corrupt("more output than there is room for");
+      state->output_room -= uint32_t(output->bytes.size());
+      state->bytes_out += output->bytes.size();
+      state->to_typist += wire::encode_shell(frame);
+    } else if (const auto* credit = std::get_if<wire::ShellCredit>(&frame)) {
+      state->input_room = std::min(wire::kShellWindowBytes, state->input_room + credit->bytes);
+      state->to_typist += wire::encode_shell(frame);
+    } else if (const auto* ended = std::get_if<wire::ShellEnded>(&frame)) {
+      state->end(ended->exit_code, to_utf8(ended->reason));
+    } else {
+      return corrupt("a shell's frame that only who types says");
+    }
+  }
+  state->notifier.notify();
+  return {};
+}
+
+void ShellTable::link_closed(uint64_t link) {
+  const std::lock_guard lock(mutex_);
+  for (auto& [number, state] : states_) {
+    if (state->link != link) continue;
+    {
+      const std::lock_guard inner(state->mutex);
+      state->end(-1, "the host is gone");
+    }
+    state->notifier.notify();
+  }
+}
+
+void ShellTable::forget(uint64_t number) {
+  const std::lock_guard lock(mutex_);
+  states_.erase(number);
+}
+
+}  // namespace trainyard::gateway

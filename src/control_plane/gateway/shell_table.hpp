@@ -1,0 +1,46 @@
+// The shells that are open, by number: between the agents' links and who types. For agents.cpp; see shells.hpp.
+//
+// Threads: callable from anywhere. `send` is called without a lock of ours and must not block.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "base/time.hpp"
+#include "gateway/shells.hpp"
+#include "wire/messages.hpp"
+#include "wire/shell.hpp"
+
+namespace trainyard::gateway {
+
+class ShellTable {
+ public:
+  // To the agent behind a link; false when that is gone.
+  using Send = std::function<bool(uint64_t link, const wire::Message&)>;
+
+  ShellTable(Send send, Clock& clock);
+  ~ShellTable();
+
+  // A shell over that link. Errors: exhausted.
+  Result<std::unique_ptr<Shell>> open(uint64_t link, const ShellOrder& order);
+  // Errors: corrupt, when the agent breaks the protocol: its link is to be closed.
+  Result<void> from_agent(uint64_t link, const wire::ShellData& data);
+  void link_closed(uint64_t link);
+
+ private:
+  class Open;
+  struct State;
+  void forget(uint64_t number);
+
+  const Send send_;
+  Clock& clock_;
+  std::mutex mutex_;
+  uint64_t last_;  // guarded by mutex_
+  std::map<uint64_t, std::shared_ptr<State>>
+      states_;  // guarded by mutex_; shared with the Open of the same number
+};
+
+}  // namespace trainyard::gateway

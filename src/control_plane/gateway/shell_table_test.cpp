@@ -1,0 +1,117 @@
+#include "gateway/shell_table.hpp"
+
+#include <gtest/gtest.h>
+
+namespace trainyard::gateway {
+namespace {
+
+class StoppedClock final : public Clock {
+ public:
+  Instant now() override { return from_milliseconds(1'763'631'900'000); }
+  std::chrono::nanoseconds monotonic() override { return {}; }
+};
+
+// One link, on which everything that goes down is kept.
+struct Yard {
+  StoppedClock clock;
+  bool linked = true;
+  std::vector<wire::Message> down;
+  ShellTable table{[this](uint64_t, const wire::Message& message) {
+                     if (linked) down.push_back(message);
+                     return linked;
+                   },
+                   clock};
+
+  std::unique_ptr<Shell> open(uint64_t link = 7) {
+    auto shell = table.open(link, {.job = {"us-east-1", "mnist"}, .host = 1, .command = {"ls"}});
+    return shell ? std::move(*shell) : nullptr;
+  }
+  uint64_t number() const { return std::get<wire::OpenShell>(down.front()).shell; }
+  Result<void> up(const wire::ShellFrame& frame, uint64_t link = 7) {
+    return table.from_agent(link, {number(), wire::encode_shell_payload(frame)});
+  }
+  wire::ShellFrame last_down() const {
+    return *wire::decode_shell_payload(std::get<wire::ShellData>(down.back()).payload);
+  }
+};
+
+TEST(ShellTable, CarriesFramesBothWaysUntilTheEnd) {
+  Yard yard;
+  const auto shell = yard.open();
+  ASSERT_TRUE(shell);
+  EXPECT_EQ(std::get<wire::OpenShell>(yard.down.front()).command, std::vector<std::string>{"ls"});
+  ASSERT_TRUE(shell->take(wire::encode_shell(wire::ShellInput{"keys"})));
+  EXPECT_EQ(std::get<wire::ShellInput>(yard.last_down()).bytes, "keys");
+  ASSERT_TRUE(yard.up(wire::ShellOutput{"shown"}));
+  EXPECT_EQ(shell->give(), wire::encode_shell(wire::ShellOutput{"shown"}));
+  ASSERT_TRUE(yard.up(wire::ShellEnded{3, ""}));
+  EXPECT_FALSE(shell->over());
+  EXPECT_EQ(shell->give(), wire::encode_shell(wire::ShellEnded{3, ""}));
+  EXPECT_TRUE(shell->over());
+}
+
+TEST(ShellTable, WhoTypesMayNotSendMoreThanThereIsRoomFor) {
+  Yard yard;
+  const auto shell = yard.open();
+  const std::string frame = wire::encode_shell(wire::ShellInput{std::string(wire::kShellBytesMax, 'x')});
+  size_t sent = 0;
+  while (sent + wire::kShellBytesMax <= wire::kShellWindowBytes) {
+    ASSERT_TRUE(shell->take(frame));
+    sent += wire::kShellBytesMax;
+  }
+  EXPECT_EQ(shell->take(frame).error().kind, Kind::denied);
+}
+
+TEST(ShellTable, AnAgentMayNotEither) {
+  Yard yard;
+  const auto shell = yard.open();
+  const wire::ShellOutput output{std::string(wire::kShellBytesMax, 'x')};
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(yard.up(output));
+  EXPECT_EQ(yard.up(output).error().kind, Kind::corrupt);
+  ASSERT_TRUE(shell->take(wire::encode_shell(wire::ShellCredit{wire::kShellBytesMax})));
+  EXPECT_TRUE(yard.up(output));
+}
+
+TEST(ShellTable, NobodySaysWhatOnlyTheOtherSays) {
+  Yard yard;
+  const auto shell = yard.open();
+  EXPECT_EQ(yard.up(wire::ShellInput{"x"}).error().kind, Kind::corrupt);
+  EXPECT_EQ(shell->take(wire::encode_shell(wire::ShellOutput{"x"})).error().kind, Kind::corrupt);
+  EXPECT_EQ(shell->take(wire::encode_shell(wire::ShellCredit{1})).error().kind, Kind::corrupt);
+}
+
+TEST(ShellTable, AnotherHostsLinkReachesNoShell) {
+  Yard yard;
+  const auto shell = yard.open(7);
+  EXPECT_TRUE(yard.up(wire::ShellOutput{"x"}, 8));
+  EXPECT_EQ(shell->give(), "");
+}
+
+TEST(ShellTable, EndsWithItsLink) {
+  Yard yard;
+  const auto shell = yard.open();
+  yard.table.link_closed(7);
+  EXPECT_NE(shell->give().find("the host is gone"), std::string::npos);
+  EXPECT_TRUE(shell->over());
+}
+
+TEST(ShellTable, TellsTheAgentWhenNobodyTypesAnyMore) {
+  Yard yard;
+  yard.open().reset();
+  EXPECT_TRUE(std::holds_alternative<wire::ShellEnded>(yard.last_down()));
+  EXPECT_TRUE(yard.up(wire::ShellOutput{"late"}));
+}
+
+TEST(ShellTable, HasALimit) {
+  Yard yard;
+  std::vector<std::unique_ptr<Shell>> shells;
+  for (size_t i = 0; i < kShellsOfServerMax; ++i) shells.push_back(yard.open());
+  EXPECT_EQ(yard.table.open(7, {}).error().kind, Kind::exhausted);
+  shells.pop_back();
+  EXPECT_TRUE(yard.open());
+  yard.linked = false;
+  EXPECT_FALSE(yard.open());
+}
+
+}  // namespace
+}  // namespace trainyard::gateway

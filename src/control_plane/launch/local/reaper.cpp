@@ -1,0 +1,118 @@
+#include "launch/local/reaper.hpp"
+
+#include <algorithm>
+
+#include "base/log.hpp"
+
+namespace trainyard::launch {
+
+NetworkReaper::NetworkReaper(Clock& clock, Remove remove, ReaperPace pace)
+    : clock_(clock), remove_(std::move(remove)), pace_(pace), thread_([this] { run(); }) {}
+
+NetworkReaper::~NetworkReaper() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void NetworkReaper::take(networks::PrivateNetwork network, std::function<void()> then) {
+  {
+    const std::lock_guard lock(mutex_);
+    items_.push_back({std::move(network), std::move(then), clock_.monotonic()});
+  }
+  changed_.notify_all();
+}
+
+NetworkReaper::Start::Start(NetworkReaper& reaper) : reaper_(reaper) {
+  const std::lock_guard lock(reaper_.mutex_);
+  reaper_.starts_++;
+}
+
+NetworkReaper::Start::~Start() {
+  {
+    const std::lock_guard lock(reaper_.mutex_);
+    reaper_.starts_--;
+    // Only of those that waited through it: what comes later comes just before the next start.
+    reaper_.one_may_go_ = !reaper_.items_.empty();
+    reaper_.last_start_ = reaper_.clock_.monotonic();
+  }
+  reaper_.changed_.notify_all();
+}
+
+std::vector<networks::Subnet> NetworkReaper::waiting() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<networks::Subnet> subnets;
+  for (const auto& item : items_) subnets.push_back(item.network.subnet);
+  return subnets;
+}
+
+void NetworkReaper::drain() {
+  std::unique_lock lock(mutex_);
+  drains_++;
+  const uint64_t begun = rounds_;
+  changed_.notify_all();
+  // A round may have begun before the last item came; the one after it has them all.
+  changed_.wait(lock, [&] { return items_.empty() || rounds_ >= begun + 2; });
+  drains_--;
+}
+
+std::chrono::nanoseconds NetworkReaper::due() const {
+  if (in_haste()) return std::chrono::nanoseconds::min();
+  if (items_.size() >= pace_.waiting_max || (pace_.one_by_one && starts_ == 0 && one_may_go_))
+    return not_before_;
+  const auto oldest = std::min_element(items_.begin(), items_.end(), [](const auto& a, const auto& b) {
+                        return a.since < b.since;
+                      })->since;
+  const std::chrono::nanoseconds latest = oldest + pace_.delay_max;
+  const std::chrono::nanoseconds quiet = starts_ > 0 ? latest : std::max(oldest, last_start_) + pace_.quiet;
+  return std::max(std::min(quiet, latest), not_before_);
+}
+
+void NetworkReaper::run() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    if (items_.empty()) {
+      if (stopped_) return;
+      changed_.wait(lock);
+      continue;
+    }
+    const auto when = due(), now = clock_.monotonic();
+    if (now < when) {
+      changed_.wait_for(lock, when - now);
+      continue;
+    }
+    const size_t count = in_haste() || !pace_.one_by_one ? items_.size() : 1;
+    one_may_go_ = false;
+    std::vector<networks::PrivateNetwork> networks;
+    for (size_t i = 0; i < count; i++) networks.push_back(items_[i].network);
+    lock.unlock();
+    const auto removed = remove_(networks);
+    if (!removed)
+      log(Level::error, "launch",
+          "networks of gangs that are over cannot be removed: " + removed.error().message);
+    if (removed)
+      for (size_t i = 0; i < count; i++) {
+        // Others only append meanwhile, which may move the items: taken out under the lock.
+        std::function<void()> then;
+        {
+          const std::lock_guard again(mutex_);
+          then = std::move(items_[i].then);
+        }
+        if (then) then();
+      }
+    lock.lock();
+    if (removed)
+      items_.erase(items_.begin(), items_.begin() + ptrdiff_t(count));
+    else
+      not_before_ = clock_.monotonic() + kRetryPause;
+    rounds_++;
+    changed_.notify_all();
+    // The next server finds what we cannot remove.
+    if (!removed && stopped_) return;
+  }
+}
+
+}  // namespace trainyard::launch

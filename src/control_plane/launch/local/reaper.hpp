@@ -1,0 +1,92 @@
+// Takes away the networks of gangs that are over: behind everybody's back, one after another, and not while a gang
+// starts.
+//
+// The kernel waits for all its readers whenever a port leaves a bridge, some 40 ms for a network of two hosts and as
+// much again for the next one (eleven in one stroke: 370 ms), and holds the lock that a starting gang's interfaces
+// need as well. So they go one at a time, and a start comes between. What is over waits until starts have been quiet
+// for a while; where one start follows another, one goes after each: until the next, its job has to run.
+//
+// Threads: callable from anywhere; works on a thread of its own. Errors: what cannot be removed is logged and
+// tried again.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "base/result.hpp"
+#include "base/time.hpp"
+#include "networks/network.hpp"
+
+namespace trainyard::launch {
+
+// How it goes about that.
+struct ReaperPace {
+  // How long starts must have been quiet: longer than the gap between two jobs that follow each other.
+  Duration quiet = 150ms;
+  // Under starts without a pause: later than this it is done all the same.
+  Duration delay_max = 2s;
+  // As soon as so many wait starts give way: each holds addresses of the pool.
+  size_t waiting_max = 64;
+  // Whether one waits for the other. False where the kernel waits once for all: then one start after another does not
+  // let one go either, so that many go together.
+  bool one_by_one = true;
+};
+
+class NetworkReaper {
+ public:
+  static constexpr Duration kRetryPause = 1s;
+
+  using Remove = std::function<Result<void>(const std::vector<networks::PrivateNetwork>&)>;
+  explicit NetworkReaper(Clock& clock, Remove remove = networks::remove_networks, ReaperPace pace = {});
+  ~NetworkReaper();  // what waits is removed first
+
+  // `then` is called, on the reaper's thread, once it is gone.
+  void take(networks::PrivateNetwork network, std::function<void()> then);
+  // Held while a gang's network is made.
+  class Start {
+   public:
+    explicit Start(NetworkReaper& reaper);
+    ~Start();
+    Start(const Start&) = delete;
+
+   private:
+    NetworkReaper& reaper_;
+  };
+  // Whose addresses are not free yet.
+  std::vector<networks::Subnet> waiting() const;
+  // Returns once nothing waits any more, or the last try has failed. All that waits goes in one stroke.
+  void drain();
+
+ private:
+  struct Item {
+    networks::PrivateNetwork network;
+    std::function<void()> then;
+    std::chrono::nanoseconds since;
+  };
+  void run();
+  // All goes, whoever starts. Requires: mutex_ is held.
+  bool in_haste() const { return stopped_ || drains_ > 0; }
+  // When to begin, by the clock's monotonic time, as far as is known now. Requires: mutex_ is held.
+  std::chrono::nanoseconds due() const;
+
+  Clock& clock_;
+  const Remove remove_;
+  const ReaperPace pace_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Item> items_;                 // guarded by mutex_; what is being removed stays until it is gone
+  int starts_ = 0;                          // guarded by mutex_
+  bool one_may_go_ = false;                 // guarded by mutex_; since the last start
+  std::chrono::nanoseconds last_start_{0};  // guarded by mutex_
+  std::chrono::nanoseconds not_before_{0};  // guarded by mutex_; after a failure
+  int drains_ = 0;                          // guarded by mutex_
+  uint64_t rounds_ = 0;                     // guarded by mutex_
+  bool stopped_ = false;                    // guarded by mutex_
+  std::thread thread_;
+};
+
+}  // namespace trainyard::launch

@@ -1,0 +1,119 @@
+#include "launch/local/reaper.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+#include "os/machine_clock.hpp"
+
+namespace trainyard::launch {
+namespace {
+
+networks::PrivateNetwork network(uint32_t number) {
+  networks::PrivateNetwork made;
+  made.subnet = {0x0ac90000 + number * 16, 28};
+  return made;
+}
+
+os::MachineClock clock;
+
+struct Removals {
+  std::mutex mutex;
+  std::vector<size_t> sizes;  // guarded by mutex
+  std::atomic<int> failures{0};
+  std::atomic<int> gone{0};
+  NetworkReaper::Remove function() {
+    return [this](const std::vector<networks::PrivateNetwork>& networks) -> Result<void> {
+      if (failures.fetch_sub(1) > 0) return unavailable("not now");
+      const std::lock_guard lock(mutex);
+      sizes.push_back(networks.size());
+      return ok();
+    };
+  }
+};
+
+TEST(Reaper, RemovesAllThatWaitInOneStroke) {
+  Removals removals;
+  {
+    NetworkReaper reaper(clock, removals.function());
+    const NetworkReaper::Start start(reaper);
+    for (uint32_t i = 0; i < 5; i++) reaper.take(network(i), [&] { removals.gone++; });
+    EXPECT_EQ(reaper.waiting().size(), 5u) << "their addresses are taken until they are gone";
+    reaper.drain();
+    EXPECT_TRUE(reaper.waiting().empty());
+    EXPECT_EQ(removals.gone, 5);
+  }
+  EXPECT_LE(removals.sizes.size(), 2u);
+}
+
+TEST(Reaper, DoesNotWaitForThePauseWhenManyWait) {
+  Removals removals;
+  NetworkReaper reaper(clock, removals.function());
+  const NetworkReaper::Start start(reaper);
+  for (uint32_t i = 0; i < ReaperPace().waiting_max; i++) reaper.take(network(i), [&] { removals.gone++; });
+  while (removals.gone < 1) std::this_thread::yield();
+}
+
+// Time stands still, so that nothing is ever quiet for long enough.
+class StoppedClock final : public Clock {
+ public:
+  Instant now() override { return {}; }
+  std::chrono::nanoseconds monotonic() override { return 1h; }
+};
+
+TEST(Reaper, LetsOneGoAfterEachStart) {
+  Removals removals;
+  StoppedClock stopped;
+  NetworkReaper reaper(stopped, removals.function());
+  {
+    const NetworkReaper::Start start(reaper);
+    for (uint32_t i = 0; i < 3; i++) reaper.take(network(i), [&] { removals.gone++; });
+  }
+  while (reaper.waiting().size() > 2) std::this_thread::yield();
+  EXPECT_EQ(removals.gone, 1);
+  {
+    const NetworkReaper::Start start(reaper);
+    EXPECT_EQ(reaper.waiting().size(), 2u);
+  }
+  while (reaper.waiting().size() > 1) std::this_thread::yield();
+  EXPECT_EQ(removals.gone, 2);
+  const std::lock_guard lock(removals.mutex);
+  EXPECT_EQ(removals.sizes, (std::vector<size_t>{1, 1}));
+}
+
+TEST(Reaper, LetsManyGoTogetherWhereTheKernelWaitsOnce) {
+  Removals removals;
+  StoppedClock stopped;
+  NetworkReaper reaper(stopped, removals.function(), {150ms, 2s, 5, false});
+  {
+    const NetworkReaper::Start start(reaper);
+    for (uint32_t i = 0; i < 4; i++) reaper.take(network(i), [&] { removals.gone++; });
+  }
+  EXPECT_EQ(reaper.waiting().size(), 4u) << "a start lets none go";
+  reaper.take(network(4), [&] { removals.gone++; });
+  while (!reaper.waiting().empty()) std::this_thread::yield();
+  const std::lock_guard lock(removals.mutex);
+  EXPECT_EQ(removals.sizes, (std::vector<size_t>{5}));
+}
+
+TEST(Reaper, KeepsWhatCouldNotBeRemoved) {
+  Removals removals;
+  removals.failures = 2;
+  NetworkReaper reaper(clock, removals.function());
+  reaper.take(network(1), [&] { removals.gone++; });
+  reaper.drain();
+  reaper.drain();
+  EXPECT_EQ(removals.gone, 1);
+  EXPECT_TRUE(reaper.waiting().empty());
+}
+
+TEST(Reaper, RemovesWhatWaitsBeforeItEnds) {
+  Removals removals;
+  {
+    NetworkReaper(clock, removals.function()).take(network(1), [&] { removals.gone++; });
+  }
+  EXPECT_EQ(removals.gone, 1);
+}
+
+}  // namespace
+}  // namespace trainyard::launch

@@ -1,0 +1,45 @@
+#include "ledger/downgrade.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <system_error>
+
+#include "ledger/tables.hpp"
+#include "os/files.hpp"
+#include "sqlite/connection.hpp"
+
+namespace trainyard::ledger {
+
+Result<Restored> restore_copy(const std::string& path) {
+  Restored restored;
+  {
+    const auto present = TRY(sqlite::Connection::open(path));
+    const int64_t version = TRY(present->integer("PRAGMA user_version"));
+    restored.version = version - 1;
+    while (restored.version > 0 && !os::exists(copy_path(path, restored.version))) restored.version--;
+    if (restored.version <= 0)
+      return not_found("no copy of an earlier version lies beside " + path +
+                       ": this ledger was never brought to a newer one");
+    TRY(check_application(*present));
+    TRY(copy_ledger(*present, copy_path(path, version)));
+    restored.kept_copy = copy_path(path, version);
+    // What is in the write-ahead log goes into the file, and its closing removes it.
+    TRY(present->run("PRAGMA wal_checkpoint(TRUNCATE)"));
+  }
+  const std::string beside = path + ".restored";
+  std::error_code error;
+  std::filesystem::copy_file(copy_path(path, restored.version), beside,
+                             std::filesystem::copy_options::overwrite_existing, error);
+  if (error) return from_errno("copying to " + beside, error.value());
+  const os::File copied(::open(beside.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!copied || ::fsync(copied.descriptor()) != 0) return from_errno("syncing " + beside);
+  for (const char* log : {"-wal", "-shm"}) TRY(os::remove_all(path + log));
+  std::filesystem::rename(beside, path, error);
+  if (error) return from_errno("renaming to " + path, error.value());
+  TRY(os::sync_directory(std::filesystem::path(path).parent_path().string()));
+  return restored;
+}
+
+}  // namespace trainyard::ledger

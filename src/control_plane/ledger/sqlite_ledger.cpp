@@ -1,0 +1,520 @@
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <utility>
+#include <variant>
+
+#include "base/check.hpp"
+#include "base/text.hpp"
+#include "ledger/job_reader.hpp"
+#include "ledger/ledger.hpp"
+#include "ledger/set_aside.hpp"
+#include "ledger/tables.hpp"
+#include "sqlite/connection.hpp"
+#include "sqlite/file_watch.hpp"
+
+namespace trainyard::ledger {
+namespace {
+
+using sqlite::Connection;
+using sqlite::Statement;
+
+// The order of the names that the face gives the states: Completed, Failed, InProgress, Stopped, Stopping.
+int64_t status_order(domain::JobState state) {
+  switch (state) {
+    case domain::JobState::completed:
+      return 0;
+    case domain::JobState::failed:
+      return 1;
+    case domain::JobState::waiting:
+    case domain::JobState::active:
+      return 2;
+    case domain::JobState::stopped:
+      return 3;
+    case domain::JobState::stopping:
+      return 4;
+  }
+  return 0;
+}
+
+std::string token_of(const JobQuery& query, const domain::Job& last) {
+  const Json sort_value = query.sort == JobQuery::Sort::created ? Json(to_milliseconds(last.created))
+                          : query.sort == JobQuery::Sort::state ? Json(status_order(last.state))
+                                                                : Json(0);
+  return to_base64(dump(Json::array({int(query.sort), query.descending, sort_value, last.key.name})));
+}
+
+struct Position {
+  int64_t sort_value = 0;
+  std::string name;
+};
+
+Result<Position> position_of(const JobQuery& query) {
+  const auto bad = [] { return invalid("NextToken is not one that this list gave"); };
+  const auto text = from_base64(query.token);
+  if (!text) return bad();
+  const auto json = parse_json(*text);
+  if (!json || !json->is_array() || json->size() != 4) return bad();
+  const Json& token = *json;
+  if (token[0] != int(query.sort) || token[1] != query.descending || !token[2].is_number_integer() ||
+      !token[3].is_string())
+    return bad();
+  return Position{token[2].get<int64_t>(), token[3].get<std::string>()};
+}
+
+// SQL that grows with the parameters it takes, in order.
+struct Question {
+  std::string sql;
+  std::vector<std::variant<int64_t, std::string>> parameters;
+
+  void add(std::string_view condition, std::variant<int64_t, std::string> parameter) {
+    sql += condition;
+    parameters.push_back(std::move(parameter));
+  }
+};
+
+Result<Question> question_of(const JobQuery& query) {
+  Question question;
+  // In these words, so that the indexes of jobs that are no children are used.
+  question.add(std::string(kJobColumns) + "WHERE parent = 0 AND region = ?", query.region);
+  if (!query.name_contains.empty()) question.add(" AND instr(name, ?) > 0", query.name_contains);
+  if (query.created_after) question.add(" AND created > ?", to_milliseconds(*query.created_after));
+  if (query.created_before) question.add(" AND created < ?", to_milliseconds(*query.created_before));
+  if (query.modified_after) question.add(" AND modified > ?", to_milliseconds(*query.modified_after));
+  if (query.modified_before) question.add(" AND modified < ?", to_milliseconds(*query.modified_before));
+  for (size_t i = 0; i < query.states.size(); ++i)
+    question.add(i == 0 ? " AND state IN (?" : ", ?", std::string(to_string(query.states[i])));
+  if (!query.states.empty()) question.sql += ")";
+  if (query.queue) question.add(" AND queue = ?", *query.queue);
+  if (query.training)
+    question.add(" AND (queue = '' OR queue GLOB ?)", std::string(domain::kServiceQueues) + "*");
+  if (query.batch_status) question.add(" AND batch_status = ?", int64_t(*query.batch_status));
+  if (query.warm_pool)
+    question.add(" AND json_extract(progress, '$.warm_pool.state') = ?",
+                 std::string(to_string(*query.warm_pool)));
+
+  const std::string beyond = query.descending ? "<" : ">";
+  const std::string way = query.descending ? " DESC" : "";
+  const std::string column = query.sort == JobQuery::Sort::created ? "created" : "status_order";
+  if (!query.token.empty()) {
+    const Position position = TRY(position_of(query));
+    if (query.sort == JobQuery::Sort::name) {
+      question.add(" AND name " + beyond + " ?", position.name);
+    } else {
+      question.add(" AND (" + column + ", name) " + beyond + " (?", position.sort_value);
+      question.add(", ?)", position.name);
+    }
+  }
+  question.sql += query.sort == JobQuery::Sort::name ? " ORDER BY name" + way
+                                                     : " ORDER BY " + column + way + ", name" + way;
+  // One more than asked: whether there is a next page.
+  question.add(" LIMIT ?", int64_t(std::min(query.jobs_max, kPageJobsMax)) + 1);
+  return question;
+}
+
+class SqliteLedger final : public Ledger {
+ public:
+  static Result<std::unique_ptr<Ledger>> open(const std::string& path, uint64_t commands_max,
+                                              FileFaults* faults) {
+    auto ledger = std::make_unique<SqliteLedger>(path, commands_max, faults);
+    TRY(ledger->prepare().in("opening the ledger " + path));
+    return std::unique_ptr<Ledger>(std::move(ledger));
+  }
+
+  SqliteLedger(std::string path, uint64_t commands_max, FileFaults* faults)
+      : path_(std::move(path)),
+        in_memory_(path_ == ":memory:"),
+        commands_max_(commands_max),
+        watch_(faults) {}
+  ~SqliteLedger() override {
+    if (failure().empty()) return;
+    if (writer_) writer_->leave_log();
+    for (const auto& reader : idle_readers_) reader->leave_log();
+  }
+
+  Result<void> commit(const Batch& batch) override {
+    std::unique_lock<std::mutex> turn;
+    if (in_memory_) turn = std::unique_lock(mutex_);
+    if (const auto failed = failure(); !failed.empty()) return unavailable(failed);
+    TRY(writer_->run("BEGIN IMMEDIATE"));
+    const auto written = write(batch);
+    const auto done = written ? writer_->run("COMMIT") : written;
+    if (!done) {
+      // Fails only when SQLite has rolled back by itself (as on a full disk).
+      const auto rolled_back = writer_->run("ROLLBACK");
+      static_cast<void>(rolled_back);
+      if (const auto failed = failure(); !failed.empty()) return unavailable(failed);
+      return done;
+    }
+    // SQLite says nothing of a checkpoint whose sync failed; what this commit wrote is in the log, but what earlier ones
+    // wrote may be in neither file.
+    if (const auto failed = failure(); !failed.empty()) return unavailable(failed);
+    last_sequence_ += batch.commands.size();
+    for (const domain::Job& job : batch.jobs)
+      last_job_number_ = std::max<domain::JobNumber>(last_job_number_, domain::last_number_of(job));
+    return {};
+  }
+
+  std::string failure() override {
+    const auto path = watch_.failed_sync();
+    if (!path) return "";
+    return "the ledger takes no more commits until the server is started again: syncing " + *path + " failed";
+  }
+  uint64_t last_sequence() override { return last_sequence_; }
+  domain::JobNumber last_job_number() override { return last_job_number_; }
+
+  Result<std::vector<domain::Job>> live_jobs() override {
+    return read([](Connection& connection) -> Result<std::vector<domain::Job>> {
+      Statement rows = TRY(connection.prepare(std::string(kJobColumns) + "WHERE live = 1 ORDER BY number"));
+      return JobReader(connection).read_all(rows);
+    });
+  }
+
+  Result<domain::Job> find_job(const domain::JobKey& key) override {
+    return read([&](Connection& connection) -> Result<domain::Job> {
+      Statement rows = TRY(connection.prepare(std::string(kJobColumns) + "WHERE region = ? AND name = ?"));
+      rows.bind(key.region).bind(key.name);
+      if (!TRY(rows.step())) return not_found("there is no job " + key.name + " in " + key.region);
+      return JobReader(connection).read(rows);
+    });
+  }
+
+  Result<domain::Job> find_job(domain::JobNumber number) override {
+    return read([&](Connection& connection) -> Result<domain::Job> {
+      Statement rows = TRY(connection.prepare(std::string(kJobColumns) + "WHERE number = ?"));
+      rows.bind(int64_t(number));
+      if (!TRY(rows.step())) return not_found("there is no job " + std::to_string(number));
+      return JobReader(connection).read(rows);
+    });
+  }
+
+  Result<domain::Job> find_array_of(domain::JobNumber child) override {
+    return read([&](Connection& connection) -> Result<domain::Job> {
+      Statement rows = TRY(connection.prepare(
+          std::string(kJobColumns) + "WHERE reserved > 0 AND number < ? ORDER BY number DESC LIMIT 1"));
+      rows.bind(int64_t(child));
+      if (!TRY(rows.step())) return not_found("no array has the child " + std::to_string(child));
+      auto array = TRY(JobReader(connection).read(rows));
+      if (domain::last_number_of(array) < child)
+        return not_found("no array has the child " + std::to_string(child));
+      return array;
+    });
+  }
+
+  Result<std::vector<domain::Job>> children(const ChildQuery& query) override {
+    Question question;
+    question.add(std::string(kJobColumns) + "WHERE parent > 0 AND parent = ?", int64_t(query.array));
+    if (query.batch_status) question.add(" AND batch_status = ?", int64_t(*query.batch_status));
+    question.add(" AND number >= ?", int64_t(domain::child_number(query.array, query.first)));
+    question.add(" AND number < ?", int64_t(domain::child_number(query.array, query.end)));
+    question.add(" ORDER BY number LIMIT ?", int64_t(std::min(query.children_max, kPageJobsMax)));
+    return read([&](Connection& connection) -> Result<std::vector<domain::Job>> {
+      Statement rows = TRY(connection.prepare(question.sql));
+      for (const auto& parameter : question.parameters)
+        std::visit([&](const auto& value) { rows.bind(value); }, parameter);
+      return JobReader(connection).read_all(rows);
+    });
+  }
+
+  Result<domain::ChildCounts> count_children(domain::JobNumber array) override {
+    return read([&](Connection& connection) -> Result<domain::ChildCounts> {
+      Statement rows =
+          TRY(connection.prepare("SELECT batch_status, count(*) FROM jobs WHERE parent > 0 AND "
+                                 "parent = ? GROUP BY batch_status"));
+      rows.bind(int64_t(array));
+      domain::ChildCounts counts;
+      while (TRY(rows.step())) {
+        const int64_t status = rows.integer(0);
+        if (status < 0 || status >= int64_t(counts.of.size()))
+          return corrupt("ledger: a child has the status " + std::to_string(status));
+        counts.of[size_t(status)] = uint32_t(rows.integer(1));
+      }
+      return counts;
+    });
+  }
+
+  Result<JobPage> list_jobs(const JobQuery& query) override {
+    if (query.jobs_max == 0) return invalid("a page has room for at least one job");
+    const Question question = TRY(question_of(query));
+    return read([&](Connection& connection) -> Result<JobPage> {
+      Statement rows = TRY(connection.prepare_once(question.sql));
+      for (const auto& parameter : question.parameters)
+        std::visit([&](const auto& value) { rows.bind(value); }, parameter);
+      JobPage page;
+      page.jobs = TRY(JobReader(connection).read_all(rows));
+      const size_t jobs_max = std::min(query.jobs_max, kPageJobsMax);
+      if (page.jobs.size() > jobs_max) {
+        page.jobs.resize(jobs_max);
+        page.next_token = token_of(query, page.jobs.back());
+      }
+      return page;
+    });
+  }
+
+  Result<std::vector<domain::Tag>> tags(const std::string& arn) override {
+    return read([&](Connection& connection) -> Result<std::vector<domain::Tag>> {
+      Statement rows = TRY(connection.prepare("SELECT tags FROM tags WHERE arn = ?"));
+      rows.bind(arn);
+      std::vector<domain::Tag> tags;
+      if (!TRY(rows.step())) return tags;
+      const auto json = parse_json(rows.text(0));
+      if (!json || !json->is_array()) return corrupt("ledger: the tags of " + arn + " are not a list");
+      for (const Json& each : *json) {
+        auto tag = domain::tag_from_json(each);
+        if (!tag) return corrupt("ledger: the tags of " + arn + ": " + tag.error().message);
+        tags.push_back(*std::move(tag));
+      }
+      return tags;
+    });
+  }
+
+  Result<domain::BatchCatalog> batch_catalog() override {
+    return read([](Connection& connection) -> Result<domain::BatchCatalog> {
+      Statement rows = TRY(connection.prepare("SELECT kind, body FROM nouns WHERE kind <> 'job_definition'"));
+      domain::BatchCatalog yard;
+      while (TRY(rows.step())) domain::put(yard, domain::ResourceChange::update, TRY(resource_of(rows)));
+      return yard;
+    });
+  }
+
+  Result<domain::Records> records() override {
+    return read([](Connection& connection) -> Result<domain::Records> {
+      Statement rows = TRY(connection.prepare("SELECT kind, name, revision, body FROM records"));
+      domain::Records records;
+      while (TRY(rows.step())) {
+        records.all[{rows.text(0), rows.text(1)}] =
+            std::make_shared<const domain::Record>(TRY(record_of(rows)));
+      }
+      return records;
+    });
+  }
+
+  Result<domain::Usages> usages() override {
+    return read([](Connection& connection) -> Result<domain::Usages> {
+      Statement rows =
+          TRY(connection.prepare("SELECT region, queue, share, cpu_seconds, at, cpus FROM usages"));
+      domain::Usages usages;
+      while (TRY(rows.step()))
+        usages[{{rows.text(0), rows.text(1)}, rows.text(2)}] = {
+            rows.real(3), from_milliseconds(rows.integer(4)), rows.real(5)};
+      return usages;
+    });
+  }
+
+  Result<std::vector<domain::JobDefinition>> definitions(const DefinitionQuery& query) override {
+    Question question;
+    question.add("SELECT kind, body FROM nouns WHERE kind = ?", std::string("job_definition"));
+    question.add(" AND region = ?", query.region);
+    if (!query.name.empty()) question.add(" AND name = ?", query.name);
+    if (query.revision) question.add(" AND revision = ?", int64_t(*query.revision));
+    if (query.active) question.add(" AND active = ?", int64_t(*query.active));
+    if (!query.after_name.empty()) {
+      question.add(" AND (name, -revision) > (?", query.after_name);
+      question.add(", ?)", -int64_t(query.after_revision));
+    }
+    question.add(" ORDER BY name, revision DESC LIMIT ?",
+                 int64_t(std::min(query.definitions_max, kPageJobsMax)));
+    return read([&](Connection& connection) -> Result<std::vector<domain::JobDefinition>> {
+      Statement rows = TRY(connection.prepare_once(question.sql));
+      for (const auto& parameter : question.parameters)
+        std::visit([&](const auto& value) { rows.bind(value); }, parameter);
+      std::vector<domain::JobDefinition> found;
+      while (TRY(rows.step())) found.push_back(std::get<domain::JobDefinition>(TRY(resource_of(rows))));
+      return found;
+    });
+  }
+
+  Result<void> replay(const std::function<Result<void>(const CommandRecord&)>& each) override {
+    return read([&](Connection& connection) -> Result<void> {
+      Statement rows =
+          TRY(connection.prepare("SELECT sequence, at, kind, body FROM commands ORDER BY sequence"));
+      while (TRY(rows.step())) {
+        auto body = parse_json(rows.text(3));
+        if (!body)
+          return corrupt("ledger: command " + std::to_string(rows.integer(0)) + ": " + body.error().message);
+        TRY(each(
+            {uint64_t(rows.integer(0)), from_milliseconds(rows.integer(1)), rows.text(2), *std::move(body)}));
+      }
+      return {};
+    });
+  }
+
+ private:
+  Result<void> prepare() {
+    writer_ = TRY(Connection::open(path_, sqlite::Access::read_and_write, watch_.name()));
+    TRY(make_tables(*writer_, path_));
+    TRY(set_aside_unreadable(*writer_).in("setting aside records that cannot be read"));
+    last_sequence_ = uint64_t(TRY(writer_->integer("SELECT coalesce(max(sequence), 0) FROM commands")));
+    // The numbers of children that were not made yet are given too.
+    const int64_t last = TRY(writer_->integer("SELECT coalesce(max(number), 0) FROM jobs"));
+    const int64_t reserved =
+        TRY(writer_->integer("SELECT coalesce((SELECT number + reserved FROM jobs WHERE reserved > 0 ORDER "
+                             "BY number DESC LIMIT 1), 0)"));
+    last_job_number_ = uint64_t(std::max({last, reserved, TRY(last_number_set_aside(*writer_))}));
+    return {};
+  }
+
+  Result<void> write(const Batch& batch) {
+    uint64_t sequence = last_sequence_;
+    for (const CommandRecord& command : batch.commands) {
+      if (command.sequence != ++sequence)
+        return conflict("ledger: command " + std::to_string(command.sequence) + " came where " +
+                        std::to_string(sequence) + " is next");
+      Statement insert =
+          TRY(writer_->prepare("INSERT INTO commands (sequence, at, kind, body) VALUES (?, ?, ?, ?)"));
+      insert.bind(int64_t(command.sequence))
+          .bind(to_milliseconds(command.at))
+          .bind(command.kind)
+          .bind(dump(command.body));
+      TRY(insert.run());
+    }
+    TRY(drop_old_commands(sequence));
+    for (const domain::Job& job : batch.jobs) TRY(write_job(job));
+    for (const auto& [arn, tags] : batch.tags) TRY(write_tags(arn, tags));
+    for (const auto& [how, resource] : batch.resources) TRY(write_resource(how, resource));
+    for (const auto& [share, usage] : batch.usages) TRY(write_usage(share, usage));
+    for (const auto& [key, record] : batch.records) TRY(write_record(key, record.get()));
+    return {};
+  }
+
+  // Requires: `last` is the last one's number.
+  Result<void> drop_old_commands(uint64_t last) {
+    if (last < commands_max_ + kCommandsDroppedAtOnce) return {};
+    // What an earlier version left is caught up with commit by commit.
+    Statement oldest = TRY(writer_->prepare("SELECT min(sequence) FROM commands"));
+    TRY(oldest.step());
+    const auto first = uint64_t(oldest.integer(0));
+    if (last - first + 1 < commands_max_ + kCommandsDroppedAtOnce) return {};
+    Statement drop = TRY(writer_->prepare("DELETE FROM commands WHERE sequence < ?"));
+    return drop.bind(int64_t(first + kCommandsDroppedAtOnce)).run();
+  }
+
+  Result<void> write_job(const domain::Job& job) {
+    const std::string progress = dump(progress_json(job));
+    const int64_t status = job.spec.batch ? int64_t(domain::batch_status(job)) : kNoBatchStatus;
+    Statement update = TRY(
+        writer_->prepare("UPDATE jobs SET state = ?, live = ?, status_order = ?, modified = ?, progress = ?, "
+                         "batch_status = ? WHERE number = ?"));
+    update.bind(to_string(job.state)).bind(int64_t(job.live())).bind(status_order(job.state));
+    update.bind(to_milliseconds(job.modified)).bind(progress).bind(status).bind(int64_t(job.number));
+    TRY(update.run());
+    if (writer_->changes() == 1) return {};
+    Statement insert =
+        TRY(writer_->prepare("INSERT INTO jobs (number, region, name, state, live, status_order, created, "
+                             "modified, spec, progress, queue, parent, reserved, batch_status) "
+                             "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
+    insert.bind(int64_t(job.number)).bind(job.key.region).bind(job.key.name).bind(to_string(job.state));
+    insert.bind(int64_t(job.live())).bind(status_order(job.state)).bind(to_milliseconds(job.created));
+    insert.bind(to_milliseconds(job.modified));
+    // A child's spec is its array's.
+    insert.bind(job.parent != 0 ? std::string() : dump(to_json(job.spec))).bind(progress);
+    insert.bind(job.spec.batch ? job.spec.batch->listed_queue() : std::string()).bind(int64_t(job.parent));
+    insert.bind(int64_t(domain::last_number_of(job) - job.number)).bind(status);
+    return insert.run();
+  }
+
+  Result<void> write_resource(domain::ResourceChange how, const domain::BatchResource& resource) {
+    const domain::JobKey& key = domain::key_of(resource);
+    const auto* definition = std::get_if<domain::JobDefinition>(&resource);
+    const int64_t revision = definition ? definition->revision : 0;
+    if (how == domain::ResourceChange::remove) {
+      Statement gone = TRY(
+          writer_->prepare("DELETE FROM nouns WHERE kind = ? AND region = ? AND name = ? AND revision = ?"));
+      return gone.bind(domain::kind_of(resource)).bind(key.region).bind(key.name).bind(revision).run();
+    }
+    Statement replace =
+        TRY(writer_->prepare("INSERT OR REPLACE INTO nouns (kind, region, name, revision, active, body) "
+                             "VALUES (?, ?, ?, ?, ?, ?)"));
+    replace.bind(domain::kind_of(resource)).bind(key.region).bind(key.name).bind(revision);
+    return replace.bind(int64_t(!definition || definition->active)).bind(dump(to_json(resource))).run();
+  }
+
+  Result<void> write_record(const domain::RecordKey& key, const domain::Record* record) {
+    if (!record) {
+      Statement gone = TRY(writer_->prepare("DELETE FROM records WHERE kind = ? AND name = ?"));
+      return gone.bind(key.first).bind(key.second).run();
+    }
+    Statement replace = TRY(
+        writer_->prepare("INSERT OR REPLACE INTO records (kind, name, revision, body) VALUES (?, ?, ?, ?)"));
+    replace.bind(key.first).bind(key.second).bind(int64_t(record->revision));
+    return replace.bind(dump(record->document)).run();
+  }
+
+  Result<void> write_usage(const domain::ShareKey& share, const std::optional<domain::Usage>& usage) {
+    if (!usage) {
+      Statement gone =
+          TRY(writer_->prepare("DELETE FROM usages WHERE region = ? AND queue = ? AND share = ?"));
+      return gone.bind(share.queue.region).bind(share.queue.name).bind(share.share).run();
+    }
+    Statement replace =
+        TRY(writer_->prepare("INSERT OR REPLACE INTO usages (region, queue, share, cpu_seconds, at, cpus) "
+                             "VALUES (?, ?, ?, ?, ?, ?)"));
+    replace.bind(share.queue.region).bind(share.queue.name).bind(share.share);
+    return replace.bind(usage->cpu_seconds).bind(to_milliseconds(usage->at)).bind(usage->cpus).run();
+  }
+
+  Result<void> write_tags(const std::string& arn, const std::vector<domain::Tag>& tags) {
+    if (tags.empty()) {
+      Statement gone = TRY(writer_->prepare("DELETE FROM tags WHERE arn = ?"));
+      return gone.bind(arn).run();
+    }
+    Json list = Json::array();
+    for (const domain::Tag& tag : tags) list.push_back(to_json(tag));
+    Statement replace = TRY(writer_->prepare("INSERT OR REPLACE INTO tags (arn, tags) VALUES (?, ?)"));
+    return replace.bind(arn).bind(dump(list)).run();
+  }
+
+  // Lends a reader to `body`; in memory that is the writer itself, in turns.
+  template <class Body>
+  auto read(Body body) -> decltype(body(std::declval<Connection&>())) {
+    std::unique_lock lock(mutex_);
+    if (in_memory_) return body(*writer_);
+    reader_returned_.wait(lock, [&] { return !idle_readers_.empty() || readers_ < kReadersMax; });
+    std::unique_ptr<Connection> reader;
+    if (!idle_readers_.empty()) {
+      reader = std::move(idle_readers_.back());
+      idle_readers_.pop_back();
+    } else {
+      auto opened = open_reader();
+      if (!opened) return std::move(opened).error();
+      reader = *std::move(opened);
+      ++readers_;
+    }
+    lock.unlock();
+    auto result = body(*reader);
+    lock.lock();
+    idle_readers_.push_back(std::move(reader));
+    lock.unlock();
+    reader_returned_.notify_one();
+    return result;
+  }
+
+  Result<std::unique_ptr<Connection>> open_reader() {
+    auto reader = TRY(Connection::open(path_, sqlite::Access::read_and_write, watch_.name()));
+    TRY(reader->run("PRAGMA query_only = 1"));
+    return reader;
+  }
+
+  const std::string path_;
+  const bool in_memory_;
+  const uint64_t commands_max_;
+  sqlite::FileWatch watch_;             // before the connections that go through it
+  std::unique_ptr<Connection> writer_;  // commit()'s; in memory, whoever holds mutex_
+  std::atomic<uint64_t> last_sequence_ = 0;
+  std::atomic<domain::JobNumber> last_job_number_ = 0;
+
+  std::mutex mutex_;
+  std::condition_variable reader_returned_;
+  std::vector<std::unique_ptr<Connection>> idle_readers_;  // guarded by mutex_
+  size_t readers_ = 0;                                     // guarded by mutex_: lent and idle
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Ledger>> open_sqlite(const std::string& path, uint64_t commands_max,
+                                            FileFaults* faults) {
+  return SqliteLedger::open(path, commands_max, faults);
+}
+
+}  // namespace trainyard::ledger

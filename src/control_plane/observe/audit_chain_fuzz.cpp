@@ -1,0 +1,33 @@
+// Any bytes as lines of an audit log: they follow on each other or do not; lookups read them all the same.
+// decoder: src/control_plane/observe/audit_chain.cpp
+#include <cstddef>
+#include <cstdint>
+
+#include "base/check.hpp"
+#include "base/text.hpp"
+#include "observe/audit_chain.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace trainyard;
+  using namespace trainyard::observe;
+  AuditChain chain(std::nullopt);
+  // Each attribute, with values that events of the corpus have.
+  const std::pair<AuditAttribute, std::string> wanted[] = {
+      {AuditAttribute::event_id, "1"},        {AuditAttribute::event_name, "CreateBucket"},
+      {AuditAttribute::username, "ana"},      {AuditAttribute::event_source, "s3.amazonaws.com"},
+      {AuditAttribute::read_only, "false"},   {AuditAttribute::access_key_id, "AKIA1"},
+      {AuditAttribute::resource_name, "one"}, {AuditAttribute::resource_type, "AWS::S3::Bucket"}};
+  for (const std::string_view line : split({reinterpret_cast<const char*>(data), size}, '\n')) {
+    const auto parsed = parse_json(line);
+    if (parsed) {
+      for (const auto& each : wanted) (void)matches(*parsed, {from_milliseconds(0), {}, each});
+    }
+    if (parsed && parsed->is_object() && !parsed->empty()) {
+      AuditChain other(first_digest());
+      CHECK(bool(other.check(format_audit_line(dump(*parsed), first_digest()))), "what is written is read");
+    }
+    if (!chain.check(line)) break;
+    CHECK(chain.digest() == line_digest(line), "the digest is the line's");
+  }
+  return 0;
+}

@@ -1,0 +1,19 @@
+// decoder: src/control_plane/observe/filter_pattern.cpp
+//
+// Any pattern on any message: PATTERN newline MESSAGE.
+#include "base/check.hpp"
+#include "observe/filter_pattern.hpp"
+
+using namespace trainyard::observe;
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  const size_t newline = bytes.find('\n');
+  const auto pattern = FilterPattern::parse(bytes.substr(0, newline));
+  if (!pattern) {
+    CHECK(pattern.error().message.starts_with("Invalid filter pattern: "), "people are told what is wrong");
+    return 0;
+  }
+  (void)pattern->matches(newline == std::string_view::npos ? std::string_view() : bytes.substr(newline + 1));
+  return 0;
+}

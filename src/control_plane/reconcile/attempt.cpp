@@ -1,0 +1,248 @@
+#include "reconcile/attempt.hpp"
+
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "domain/service_job.hpp"
+#include "reconcile/state.hpp"
+
+namespace trainyard::reconcile {
+
+using namespace domain;
+
+namespace {
+
+// The words of the AWS status machine.
+constexpr std::string_view kDownloading = "Downloading input data";
+constexpr std::string_view kUploading = "Uploading generated training model";
+constexpr std::string_view kStopped = "Training job stopped";
+constexpr std::string_view kCompleted = "Training job completed";
+constexpr std::string_view kMaxRuntimeExceeded = "Training job runtime exceeded MaxRuntimeInSeconds provided";
+constexpr std::string_view kMaxWaitExceeded =
+    "Training job did not complete within MaxWaitTimeInSeconds provided";
+constexpr std::string_view kMaxPendingExceeded =
+    "Training job stopped: it did not start within MaxPendingTimeInSeconds provided";
+constexpr std::string_view kReplacing = "Launched instance was unhealthy, replacing it!";
+
+// Of the hosts whose state is the job's: all, or the main host.
+bool every(const Job& job, const Attempt& attempt, HostState at_least) {
+  if (const auto main = job.spec.main_host()) return attempt.hosts[*main].state >= at_least;
+  return std::ranges::all_of(attempt.hosts, [&](const Host& host) { return host.state >= at_least; });
+}
+
+bool every_final(const Attempt& attempt) {
+  return std::ranges::all_of(attempt.hosts, [](const Host& host) { return is_final(host.state); });
+}
+
+// What is kept of an attempt when its hosts are forgotten.
+void note_end(Attempt& attempt, const Host& host) {
+  attempt.exit_code = host.exit_code;
+  attempt.failure = shorten(host.failure, kFailureReasonBytesMax);
+  attempt.fault = host.fault;
+  attempt.machine = host.machine;
+}
+
+// Attempts that count against those that the job asked for. Batch's spot machines that were taken back do, as AWS's.
+size_t failed_attempts(const Job& job) {
+  return size_t(std::ranges::count_if(job.attempts, [](const Attempt& each) {
+    return each.interrupted ? each.spot && !each.preempted : each.first_failed.has_value();
+  }));
+}
+
+}  // namespace
+
+void enter(Job& job, Phase phase, std::string_view message, Instant at) {
+  if (!job.transitions.empty()) {
+    Transition& last = job.transitions.back();
+    if (last.phase == phase) {
+      last.message = message;
+      return;
+    }
+    last.end = std::max(at, last.start);
+    at = *last.end;
+  }
+  job.transitions.push_back({phase, std::string(message), at, {}});
+}
+
+void end_phases(Job& job) {
+  Transition& last = job.transitions.back();
+  last.end = last.start;
+}
+
+std::string failure_reason(const Attempt& attempt, HostIndex index) {
+  const Host& host = attempt.hosts[index];
+  const std::string text = host.failure.empty() ? "the training process failed" : host.failure;
+  // The words of the host come first, as people search for them; which host it was comes last.
+  const std::string where = attempt.hosts.size() > 1 ? " (" + host_name(index) + ")" : "";
+  std::string prefix, suffix;
+  switch (host.fault.value_or(Fault::algorithm)) {
+    case Fault::algorithm:
+      prefix = "AlgorithmError: ";
+      if (host.exit_code) suffix = ", exit code: " + std::to_string(*host.exit_code);
+      break;
+    case Fault::client:
+      prefix = "ClientError: ";
+      break;
+    case Fault::internal:
+    case Fault::lost:
+      prefix = "InternalServerError: ";
+      break;
+  }
+  suffix += where;
+  return prefix + shorten(text, kFailureReasonBytesMax - prefix.size() - suffix.size()) + suffix;
+}
+
+bool tries_again(const Job& job, const Attempt& attempt, const Host& host) {
+  const bool told_to_stop = job.stop_cause != StopCause::none && job.stop_cause != StopCause::host_failed;
+  if (job.state != JobState::active || told_to_stop || attempt.interrupted ||
+      job.attempts.size() >= kAttemptsMax)
+    return false;
+  const size_t failed = failed_attempts(job);
+  if (job.spec.batch) {
+    Attempt ended = attempt;
+    note_end(ended, host);
+    if (!job.spec.batch->service) return domain::tries_again(*job.spec.batch, failed, end_of(job, ended));
+    if (job.spec.spot && is_ours(host.fault.value_or(Fault::algorithm))) return true;
+    const AttemptEnd end{service_end_of(ended), "", ended.exit_code};
+    return domain::tries_again(*job.spec.batch, failed, end);
+  }
+  if (!is_ours(host.fault.value_or(Fault::algorithm))) return false;
+  if (job.spec.spot) return true;
+  return failed <= job.spec.retries_max;  // this one is among them
+}
+
+void leave_pool(Job& job, bool hosts_are_well, Instant at) {
+  if (!job.warm_pool || job.warm_pool->state != WarmPoolState::in_use) return;
+  WarmPool& pool = *job.warm_pool;
+  if (hosts_are_well && pool.keep_alive_seconds > 0) {
+    pool.state = WarmPoolState::available;
+    pool.available = at;
+  } else {
+    pool.state = WarmPoolState::terminated;
+    pool.ended = at;
+  }
+}
+
+void enter_stopped(Job& job, Instant at) {
+  if (job.stop_cause == StopCause::max_runtime)
+    enter(job, Phase::max_runtime_exceeded, kMaxRuntimeExceeded, at);
+  else if (job.stop_cause == StopCause::max_wait)
+    enter(job, Phase::max_wait_time_exceeded, kMaxWaitExceeded, at);
+  else
+    enter(job, Phase::stopped, job.stop_cause == StopCause::max_pending ? kMaxPendingExceeded : kStopped, at);
+  end_phases(job);
+}
+
+namespace {
+
+// An interruption that came when every host had done its part. (One that failed, and is tried again for that, may have
+// ended before its agent heard of it.)
+bool done_all_the_same(const Job& job, const Attempt& attempt) {
+  const auto done = [](const Host& host) {
+    return host.state == HostState::finished && host.stopped == StopCause::none;
+  };
+  if (attempt.first_failed) return false;
+  if (const auto main = job.spec.main_host()) return done(attempt.hosts[*main]);
+  return std::ranges::all_of(attempt.hosts, done);
+}
+
+// A rank whose peer is gone fails with an error of its own, and may be heard first. So when all is known, a fault of ours
+// in any host counts, whoever said so first.
+void look_for_faults_of_ours(Job& job, Attempt& attempt, Instant at) {
+  if (!attempt.first_failed || !attempt.interruption.empty() || job.spec.batch) return;
+  for (HostIndex index = 0; index < attempt.hosts.size(); ++index) {
+    if (!tries_again(job, attempt, attempt.hosts[index])) continue;
+    attempt.interruption = failure_reason(attempt, index);
+    if (job.spec.spot) enter(job, Phase::interrupted, std::string(kInterrupted) + attempt.interruption, at);
+    return;
+  }
+}
+
+// Why a job whose attempt was taken away gets no other one; "" when it does.
+std::string no_further_attempt(const Job& job, const Attempt& attempt) {
+  const std::string last = ", the last time: " + attempt.interruption;
+  if (job.attempts.size() >= kAttemptsMax)
+    return "InternalServerError: it was interrupted " + std::to_string(kAttemptsMax) + " times" + last;
+  if (job.spec.plain() && attempt.interrupted) {
+    const AttemptEnd end = end_of(job, attempt);
+    if (ends_with_interruption(*job.spec.batch, end))
+      return "ClientError: it was interrupted, and a rule of its evaluateOnExit says EXIT then: " +
+             attempt.interruption;
+    if (attempt.spot && !attempt.preempted &&
+        !domain::tries_again(*job.spec.batch, failed_attempts(job), end))
+      return attempt.interruption;
+  }
+  if (!attempt.preempted || !job.spec.batch || !job.spec.batch->preemptions_max) return "";
+  const auto preempted = std::ranges::count_if(job.attempts, &Attempt::preempted);
+  if (preempted <= int64_t(*job.spec.batch->preemptions_max)) return "";
+  return "ClientError: it was preempted " + std::to_string(preempted) +
+         (preempted == 1 ? " time" : " times") + ", and its preemptionRetriesBeforeTermination is " +
+         std::to_string(*job.spec.batch->preemptions_max) + last;
+}
+
+// The attempt was taken away: the job waits for its next one.
+void wait_again(Job& job, const Attempt& attempt, Instant at) {
+  move(job.state, JobEvent::retry);
+  job.stop_cause = StopCause::none;
+  job.model_uri.clear();
+  job.output_uri.clear();
+  if (job.phase() != Phase::interrupted)
+    enter(job, Phase::starting, std::string(kReplacing) + " " + attempt.interruption, at);
+}
+
+// Every host's run is over: so is the attempt, and the job with it, unless it gets another one.
+void finish(Job& job, Attempt& attempt, Instant at) {
+  if (attempt.state != AttemptState::draining) move(attempt.state, AttemptEvent::drain);
+  move(attempt.state, AttemptEvent::end);
+  attempt.ended = at;
+  note_end(attempt, attempt.hosts[attempt.first_failed.value_or(job.spec.main_host().value_or(0))]);
+  look_for_faults_of_ours(job, attempt, at);
+  const bool taken_away = !attempt.interruption.empty() && !done_all_the_same(job, attempt);
+  const std::string no_further = taken_away ? no_further_attempt(job, attempt) : "";
+  if (taken_away && job.state == JobState::active && no_further.empty()) return wait_again(job, attempt, at);
+  if (job.training_start) job.training_end = std::max(at, *job.training_start);
+  leave_pool(
+      job,
+      std::ranges::none_of(attempt.hosts, [](const Host& host) { return host.state == HostState::lost; }),
+      at);
+  if (job.stop_cause != StopCause::none && (taken_away || !attempt.first_failed)) {
+    move(job.state, JobEvent::finish_stopped);
+    return enter_stopped(job, at);
+  }
+  if (attempt.first_failed || taken_away) {
+    job.failure_reason = attempt.first_failed ? failure_reason(attempt, *attempt.first_failed)
+                                              : shorten(no_further, kFailureReasonBytesMax);
+    move(job.state, JobEvent::fail);
+    enter(job, Phase::failed, job.failure_reason, at);
+  } else {
+    move(job.state, JobEvent::complete);
+    enter(job, Phase::completed, kCompleted, at);
+  }
+  end_phases(job);
+}
+
+}  // namespace
+
+void follow(Job& job, Attempt& attempt, Instant happened, Instant at) {
+  if (attempt.state == AttemptState::starting && every(job, attempt, HostState::running))
+    move(attempt.state, AttemptEvent::run);
+  if (attempt.state != AttemptState::draining && every(job, attempt, HostState::draining))
+    move(attempt.state, AttemptEvent::drain);
+
+  // While a gang is being stopped, or ends because a host failed or was taken away, the user sees what was, until it is
+  // over.
+  if (job.state == JobState::active && job.stop_cause == StopCause::none && attempt.interruption.empty()) {
+    if (every(job, attempt, HostState::uploading))
+      enter(job, Phase::uploading, kUploading, happened);
+    else if (every(job, attempt, HostState::running)) {
+      // Once: what a host has said of itself meanwhile stays.
+      if (job.phase() != Phase::training) enter(job, Phase::training, kTraining, happened);
+    } else if (job.phase() != Phase::downloading && std::ranges::any_of(attempt.hosts, [](const Host& host) {
+                 return host.state >= HostState::downloading;
+               }))
+      enter(job, Phase::downloading, kDownloading, happened);
+  }
+  if (every_final(attempt)) finish(job, attempt, at);
+}
+
+}  // namespace trainyard::reconcile

@@ -1,0 +1,62 @@
+#include "reconcile/growth_view.hpp"
+
+#include <gtest/gtest.h>
+
+namespace trainyard::reconcile {
+namespace {
+
+const Instant kNow = from_milliseconds(1'763'631'900'000);
+const launch::MachineKind kLarge{"c5.4xlarge", 16, int64_t{32} << 30, 0, 2, 10};
+const launch::MachineKind kGpu{"p3.2xlarge", 8, int64_t{61} << 30, 1, 0, 4};
+
+launch::Machine machine(const std::string& name, const std::string& kind) {
+  launch::Machine machine{name, 16, int64_t{32} << 30, 0};
+  machine.kind = kind;
+  return machine;
+}
+
+domain::BatchCatalog yard_of(double least, double desired, std::vector<std::string> types) {
+  domain::BatchCatalog yard;
+  domain::ComputeEnvironment environment;
+  environment.key = {"eu-west-1", "e"};
+  environment.cpus_max = 64;
+  environment.cpus_min = least;
+  environment.cpus_desired = desired;
+  environment.instance_types = std::move(types);
+  put(yard, domain::ResourceChange::create, environment);
+  return yard;
+}
+
+TEST(GrowthView, KindsAreWhatTheLauncherHasAndEnvironmentsWish) {
+  const std::vector<launch::Machine> machines{machine("a", "c5.4xlarge"), machine("b", ""),
+                                              machine("c", "c5.4xlarge")};
+  auto yard = yard_of(16, 32, {"p3", "c5"});
+  const auto kinds = kinds_of({kLarge, kGpu}, machines, &yard);
+  ASSERT_EQ(kinds.size(), 2u);
+  EXPECT_EQ(kinds[0].machines, 2u);
+  EXPECT_EQ(kinds[0].coming, 2u);
+  EXPECT_EQ(kinds[0].cpus_max, 160);
+  EXPECT_EQ(kinds[0].cpus_min, 16) << "the first kind that it names";
+  EXPECT_EQ(kinds[0].cpus_desired, 32);
+  EXPECT_EQ(kinds[1].cpus_min, 0);
+  yard = yard_of(1000, 0, {"p3.2xlarge"});
+  EXPECT_EQ(kinds_of({kLarge, kGpu}, machines, &yard)[1].cpus_min, 32) << "no more than there can be";
+  yard.environments.begin()->second.enabled = false;
+  EXPECT_EQ(kinds_of({kLarge, kGpu}, machines, &yard)[1].cpus_min, 0);
+  EXPECT_TRUE(kinds_of({}, machines, &yard).empty());
+}
+
+TEST(GrowthView, AMachineIsIdleSinceNothingIsOnIt) {
+  const std::vector<launch::Machine> machines{machine("a", "c5.4xlarge"), machine("b", ""),
+                                              machine("c", "c5.4xlarge"), machine("d", "c5.4xlarge")};
+  schedule::Snapshot snapshot;
+  snapshot.running.push_back({1, "job/a", {{"a", {1, 0, 0}}}});
+  schedule::Plan plan;
+  plan.starts.push_back({2, {{"d", {1, 0, 0}}}});
+  const IdleSince idle = idle_since({{"c", kNow - 40s}, {"a", kNow - 50s}}, machines, snapshot, plan, kNow);
+  EXPECT_EQ(idle, (IdleSince{{"c", kNow - 40s}})) << "b is nobody's to give back";
+  EXPECT_EQ(idle_since({}, machines, snapshot, {}, kNow).at("d"), kNow);
+}
+
+}  // namespace
+}  // namespace trainyard::reconcile

@@ -1,0 +1,36 @@
+#include "reconcile/host_reuse.hpp"
+
+#include <algorithm>
+
+namespace trainyard::reconcile {
+namespace {
+
+// What hosts are made from, and what containers see of who runs in them.
+Json shape_of(const domain::JobSpec& spec) {
+  Json json = to_json(spec);
+  for (const char* own : {"arguments", "environment", "request"}) json.erase(own);
+  // The queue and the definition stay; what is one job's own, and what is over once it is placed, go.
+  json["batch"] = {{"queue", spec.batch->queue}, {"definition", spec.batch->definition}};
+  return json;
+}
+
+}  // namespace
+
+bool asks_for_reuse(const std::vector<domain::Tag>& tags_of_queue) {
+  return std::ranges::any_of(
+      tags_of_queue, [](const domain::Tag& tag) { return tag.key == kReuseTag && tag.value == kReuseYes; });
+}
+
+bool may_reuse(const domain::Job& job, const std::set<domain::JobKey>& queues) {
+  return job.spec.batch && job.spec.hosts() == 1 && queues.contains({job.key.region, job.spec.batch->queue});
+}
+
+bool may_follow(const domain::Job& former, const domain::Job& next) {
+  if (former.account != next.account || former.key.region != next.key.region ||
+      former.spec.batch->queue != next.spec.batch->queue)
+    return false;
+  if (former.parent != 0 && former.parent == next.parent) return true;  // children of one array
+  return shape_of(former.spec) == shape_of(next.spec);
+}
+
+}  // namespace trainyard::reconcile

@@ -1,0 +1,22 @@
+// A fault in the data of one job, thrown where the job's commands are applied or its place in the plan is decided, and
+// caught at that job's boundary (reconcile.cpp, group.cpp): the job fails with the reason, the server goes on.
+//
+// Threads: plain values.
+#pragma once
+
+#include <stdexcept>
+
+namespace trainyard::reconcile {
+
+class JobFault : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// Errors: throws JobFault when the condition does not hold. For what one job's record alone decides; faults of our own
+// that concern all jobs are CHECKs.
+inline void require(bool condition, const char* why) {
+  if (!condition) throw JobFault(why);
+}
+
+}  // namespace trainyard::reconcile

@@ -1,0 +1,73 @@
+// How jobs, their logs and their streams are called.
+#include <algorithm>
+
+#include "base/sha256.hpp"
+#include "base/text.hpp"
+#include "reconcile/state.hpp"
+
+namespace trainyard::reconcile {
+
+using namespace domain;
+
+std::string job_title(const Job& job) {
+  if (job.spec.plain()) return "job/" + job.spec.batch->name + " (" + job.key.name + ")";
+  return "training-job/" + job.key.name;
+}
+
+Duration stop_grace_of(const Job& job, Duration usual) {
+  return job.spec.plain() ? std::min<Duration>(usual, std::chrono::seconds(kBatchStopGraceSeconds)) : usual;
+}
+
+std::string_view log_group_of(const Job& job, HostIndex host) {
+  if (!job.spec.plain()) return kLogGroup;
+  const std::string& own = job.spec.group(host).container_options.log_group;
+  return own.empty() ? kBatchLogGroup : std::string_view(own);
+}
+
+namespace {
+
+constexpr size_t kIdDigits = 32;  // of ECS, as AWS
+
+std::string digits_of(const std::string& whole) {
+  return to_hex(bytes_of(sha256(whole))).substr(0, kIdDigits);
+}
+
+// Nobody but this attempt's host has it, and it is always the same.
+std::string task_of(const Job& job, const Attempt& attempt, HostIndex host) {
+  return digits_of(job.key.region + "/" + job.key.name + "/" + std::to_string(attempt.number) + "/" +
+                   std::to_string(host));
+}
+
+// Each compute environment is a cluster to ECS.
+std::string ecs_arn(const Job& job, const Attempt& attempt, std::string_view kind, const std::string& id) {
+  return "arn:aws:ecs:" + job.key.region + ":" + job.account + ":" + std::string(kind) + "/" +
+         attempt.environment + "/" + id;
+}
+
+}  // namespace
+
+std::string task_arn(const Job& job, const Attempt& attempt, HostIndex host) {
+  return ecs_arn(job, attempt, "task", task_of(job, attempt, host));
+}
+
+std::string container_instance_arn(const Job& job, const Attempt& attempt, HostIndex host) {
+  // Of a former attempt only the machine of the host that it ended with is kept.
+  const std::string& machine = host < attempt.hosts.size() ? attempt.hosts[host].machine : attempt.machine;
+  return ecs_arn(job, attempt, "container-instance", digits_of(machine));
+}
+
+std::string log_stream_of(const Job& job, const Attempt& attempt, HostIndex host) {
+  if (job.spec.plain()) {
+    const std::string& prefix = job.spec.group(host).container_options.log_prefix;
+    return shorten(prefix.empty() ? job.spec.batch->definition_name() : prefix, kDefinitionInStreamMax) +
+           "/default/" + task_of(job, attempt, host);
+  }
+  int64_t second = 0;
+  for (const Attempt& each : job.attempts) {
+    second = std::max(second + 1, to_milliseconds(each.started) / 1000);
+    if (each.number == attempt.number) break;
+  }
+  return job.key.name + "/" + host_name(host) + "-" + std::to_string(second);
+}
+
+}  // namespace trainyard::reconcile

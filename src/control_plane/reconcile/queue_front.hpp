@@ -1,0 +1,78 @@
+// Who stands at the front of each job queue, ready to run, and since when each has stood where it stands. It is seen
+// anew with each turn of reconciling, from the order in which the scheduler would take them, and only how long it has
+// been so is taken from the turn before. Nothing of it is durable: after a restart, time at a place begins anew.
+//
+// Threads: pure; FrontsSeen is guarded by its own lock. Errors: none.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/time.hpp"
+#include "domain/batch.hpp"
+#include "domain/job.hpp"
+#include "schedule/plan.hpp"
+
+namespace trainyard::reconcile {
+
+struct FrontJob {
+  domain::JobNumber job = 0;
+  Instant since;  // at this place
+  schedule::Lack lack = schedule::Lack::other;
+  Instant lacks_since;  // at this place, for lack of the same
+};
+
+struct QueueFront {
+  std::vector<FrontJob> jobs;                 // at most kFrontJobsMax, who goes first first
+  std::map<std::string, FrontJob> of_shares;  // the first of each quota share
+};
+
+struct Fronts {
+  std::map<domain::JobKey, QueueFront> queues;  // of those where somebody waits
+  Instant seen;
+};
+
+inline constexpr size_t kFrontJobsMax = 100;     // of a queue, as AWS shows
+inline constexpr size_t kFrontScanMax = 20'000;  // of a queue: so many hold the first of each quota share
+
+// As AWS writes it before the reason for which a job is RUNNABLE, and as jobStateTimeLimitActions name it; "": it has
+// no code for that.
+std::string_view wait_code(schedule::Lack lack);
+
+// `waits`: who goes first first; what counts of it is the order within a queue that has a policy, since others go in the
+// order of submission. Requires: `jobs` is ordered by number.
+Fronts next_fronts(const Fronts& before, const std::vector<std::shared_ptr<const domain::Job>>& jobs,
+                   const domain::BatchCatalog& yard, const std::vector<schedule::Wait>& waits, Instant now);
+
+// A job that has stood at the head of its queue for longer than the queue allows: a limit whose reason is one of AWS's
+// codes is for those who lack just that, any other for whoever stands there.
+struct Overdue {
+  domain::JobNumber job = 0;
+  domain::Withdrawn how = domain::Withdrawn::cancelled;
+  std::string reason;
+};
+std::vector<Overdue> overdue_at_heads(const Fronts& fronts, const domain::BatchCatalog& yard, Instant now);
+
+class FrontsSeen {
+ public:
+  std::shared_ptr<const Fronts> get() const {
+    const std::lock_guard lock(mutex_);
+    return fronts_;
+  }
+  void put(Fronts fronts) {
+    auto next = std::make_shared<const Fronts>(std::move(fronts));
+    const std::lock_guard lock(mutex_);
+    fronts_ = std::move(next);
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::shared_ptr<const Fronts> fronts_ = std::make_shared<const Fronts>();  // guarded by mutex_
+};
+
+}  // namespace trainyard::reconcile

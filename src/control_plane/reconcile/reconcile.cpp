@@ -1,0 +1,526 @@
+#include "reconcile/reconcile.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <iterator>
+#include <optional>
+#include <set>
+
+#include "domain/job_check.hpp"
+#include "reconcile/host_reuse.hpp"
+#include "reconcile/schedule_view.hpp"
+
+namespace trainyard::reconcile {
+namespace {
+
+using namespace domain;
+
+bool try_again(const Error& error) {
+  return error.kind == Kind::exhausted || error.kind == Kind::unavailable;
+}
+
+// What the launcher shows of one attempt, under its present token.
+struct Shown {
+  std::vector<bool> listed;  // by host: also dead
+  std::vector<bool> alive;   // by host
+  bool any = false;          // also dead agents
+  bool any_alive = false;
+  bool foreign = false;  // agents under another token
+};
+
+Shown shown_of(const Attempt& attempt, AttemptId id, const std::vector<launch::Agent>& agents) {
+  Shown shown;
+  shown.listed.resize(attempt.hosts.size());
+  shown.alive.resize(attempt.hosts.size());
+  for (const launch::Agent& agent : agents) {
+    if (agent.attempt != id) continue;
+    if (agent.token != attempt.token || agent.host >= attempt.hosts.size()) {
+      shown.foreign = true;
+      continue;
+    }
+    shown.any = true;
+    shown.listed[agent.host] = true;
+    shown.any_alive |= agent.alive;
+    if (agent.alive) shown.alive[agent.host] = true;
+  }
+  return shown;
+}
+
+std::vector<HostIndex> hosts_where(const Attempt& attempt, auto&& condition) {
+  std::vector<HostIndex> hosts;
+  for (HostIndex index = 0; index < attempt.hosts.size(); ++index)
+    if (condition(index)) hosts.push_back(index);
+  return hosts;
+}
+
+// The children of an array that are in memory and not over.
+struct Brood {
+  uint32_t all = 0;
+  uint32_t waiting = 0;   // could be placed
+  uint32_t awaiting = 0;  // await others
+};
+
+std::map<JobNumber, Brood> broods_of(const std::vector<std::shared_ptr<const Job>>& jobs) {
+  std::map<JobNumber, Brood> broods;
+  for (const auto& job : jobs) {
+    if (job->parent == 0 || job->finished()) continue;
+    Brood& brood = broods[job->parent];
+    ++brood.all;
+    if (job->state == JobState::waiting) ++(job->awaits.empty() ? brood.waiting : brood.awaiting);
+  }
+  return broods;
+}
+
+class Deciding {
+ public:
+  Deciding(const Snapshot& snapshot, const schedule::Policy& policy, const Timeout& timeout, const Spot& spot,
+           Instant now, const Planner& planner)
+      : snapshot_(snapshot), policy_(policy), timeout_(timeout), spot_(spot), now_(now), planner_(planner) {
+    for (const launch::Agent& agent : snapshot_.agents) shown_jobs_.insert(agent.attempt.job);
+    broods_ = broods_of(snapshot_.jobs);
+  }
+
+  Decision decide() {
+    look_for_idle();
+    for (const auto& job : snapshot_.jobs) guard(*job, [&] { review(*job); });
+    for (Victim& victim : victims(snapshot_.jobs, spot_, now_))
+      decision_.commands.push_back(Interrupt{victim.attempt.job, victim.attempt.number, victim.host,
+                                             timeout_.spot_notice, std::move(victim.reason)});
+    if (snapshot_.yard)
+      for (Overdue& overdue : overdue_at_heads(snapshot_.fronts, *snapshot_.yard, now_))
+        if (state_of(overdue.job) == JobState::waiting)
+          decision_.commands.push_back(Withdraw{overdue.job, overdue.how, std::move(overdue.reason)});
+    remove_strangers();
+    place();
+    return std::move(decision_);
+  }
+
+ private:
+  void review(const Job& job) {
+    if (job.state == JobState::waiting) {
+      if (const auto limits = check_limits(job.spec); !limits) return fail(job, limits.error().message);
+    }
+    if (job.attempt()) supervise(job, *job.attempt());
+    watch_the_clock(job);
+    if (job.spec.batch) look_after(job);
+    if (job.keeps_hosts()) keep_hosts(job);
+  }
+
+  // An exception that a job's own data causes is that job's failure.
+  void guard(const Job& job, auto&& body) {
+    try {
+      body();
+    } catch (const std::exception& fault) {
+      fail(job, std::string("the job cannot be planned: ") + fault.what());
+    }
+  }
+
+  void fail(const Job& job, std::string reason) {
+    withdrawn_.insert(job.number);
+    if (!job.finished())
+      decision_.commands.push_back(Fail{job.number, std::move(reason)});
+    else if (job.attempt())
+      remove({job.number, job.attempt()->number});
+  }
+
+  // Hosts of jobs that are over, whose agents wait for a while whether there is another one for them.
+  void look_for_idle() {
+    if (snapshot_.reuse_queues.empty()) return;
+    for (const launch::Agent& agent : snapshot_.agents) {
+      const Job* job = agent.alive ? job_of(agent.attempt.job) : nullptr;
+      const Attempt* attempt = job ? job->attempt() : nullptr;
+      if (attempt && attempt->number == agent.attempt.number && attempt->token == agent.token &&
+          attempt->state == AttemptState::ended && may_reuse(*job, snapshot_.reuse_queues) &&
+          attempt->hosts.front().state == HostState::finished)
+        idle_.emplace(job->number, job);
+    }
+    for (const auto& [number, job] : idle_) idle_jobs_.insert(number);
+  }
+
+  // The idle host that the job may have; it is given away.
+  std::optional<AttemptId> idle_for(const Job& job, const Attempt& attempt) {
+    if (idle_.empty() || !may_reuse(job, snapshot_.reuse_queues)) return {};
+    for (auto idle = idle_.begin(); idle != idle_.end(); ++idle) {
+      const Attempt& former = *idle->second->attempt();
+      const Share &has = former.hosts.front().share, &wants = attempt.hosts.front().share;
+      if (former.hosts.front().machine != attempt.hosts.front().machine || has.cpus != wants.cpus ||
+          has.memory_bytes != wants.memory_bytes || has.gpus != wants.gpus || !may_follow(*idle->second, job))
+        continue;
+      const AttemptId found{idle->first, former.number};
+      idle_.erase(idle);
+      return found;
+    }
+    return {};
+  }
+
+  void supervise(const Job& job, const Attempt& attempt) {
+    const AttemptId id{job.number, attempt.number};
+    const Shown shown = shown_of(attempt, id, snapshot_.agents);
+    if (shown.foreign) return remove(id);  // whoever they are, they are in our attempt's place
+    if (attempt.state == AttemptState::ended) {
+      if (shown.any && (!shown.any_alive || job.own_time(now_) >= *attempt.ended + timeout_.leave))
+        remove(id);
+      return;
+    }
+    // Not started yet, or not to the end: nothing was ever heard of these, and the launcher does not know
+    // them.
+    const auto missing = hosts_where(attempt, [&](HostIndex host) {
+      return attempt.hosts[host].state == HostState::placed && attempt.hosts[host].facts_applied == 0 &&
+             !shown.listed[host];
+    });
+    const auto gone = hosts_where(attempt, [&](HostIndex host) {
+      return !is_final(attempt.hosts[host].state) && !shown.alive[host] &&
+             std::ranges::find(missing, host) == missing.end();
+    });
+    if (!gone.empty()) {
+      lose(id, gone, Fault::lost,
+           "the host's agent on machine " + attempt.hosts[gone.front()].machine + " is gone");
+    } else if (!missing.empty()) {
+      start(job, attempt, id, missing);
+    } else if (overdue(job, attempt)) {
+      lose(id, hosts_where(attempt, [&](HostIndex host) { return !is_final(attempt.hosts[host].state); }),
+           Fault::internal, "the host did not end in the time that it was given to stop");
+    }
+  }
+
+  void watch_the_clock(const Job& job) {
+    if (job.finished() || job.stop_cause != StopCause::none) return;
+    // A main host that has ended was in time, however long the others take to stop.
+    if (const auto main = job.spec.main_host();
+        main && job.state == JobState::active && job.attempt()->hosts[*main].state >= HostState::draining)
+      return;
+    const Instant now = job.own_time(now_);
+    const auto since_creation = now - job.created;
+    if (job.spec.max_wait_seconds && since_creation >= std::chrono::seconds(*job.spec.max_wait_seconds))
+      decision_.commands.push_back(Expire{job.number, StopCause::max_wait});
+    else if (job.ran_of_max(now) >= std::chrono::seconds(job.spec.max_runtime_seconds))
+      decision_.commands.push_back(Expire{job.number, StopCause::max_runtime});
+    else if (job.spec.max_pending_seconds && job.attempts.empty() &&
+             since_creation >= std::chrono::seconds(*job.spec.max_pending_seconds))
+      decision_.commands.push_back(Expire{job.number, StopCause::max_pending});
+  }
+
+  // A Batch job: whom it awaits, whether there is still a queue that it is in, and what became of its array.
+  void look_after(const Job& job) {
+    if (job.finished()) return;
+    if (job.is_array()) look_after_children(job);
+    if (job.state == JobState::stopping || !snapshot_.yard) return;
+    if (!snapshot_.yard->queue({job.key.region, job.spec.batch->queue}))
+      return withdraw(job, Withdrawn::queue_deleted,
+                      "the job queue " + job.spec.batch->queue + " was deleted");
+    if (const Job* array = job.parent != 0 ? job_of(job.parent) : nullptr;
+        array && array->state == JobState::stopping &&
+        (job.state == JobState::waiting || array->withdrawn != Withdrawn::cancelled))
+      return withdraw(job, array->withdrawn == Withdrawn::no ? Withdrawn::terminated : array->withdrawn,
+                      array->withdrawn_reason);
+    for (const JobNumber awaited : job.awaits) {
+      const auto state = state_of(awaited);
+      if (!state || !is_final(*state)) continue;
+      if (*state != JobState::completed)
+        return withdraw(job, Withdrawn::dependency_failed, "Dependent Job failed");
+      decision_.commands.push_back(StopAwaiting{job.number, awaited});
+    }
+  }
+
+  void withdraw(const Job& job, Withdrawn how, std::string reason) {
+    decision_.commands.push_back(Withdraw{job.number, how, std::move(reason)});
+    if (job.state == JobState::waiting) withdrawn_.insert(job.number);
+  }
+
+  // An array that is not over.
+  void look_after_children(const Job& array) {
+    if (const auto over = snapshot_.child_failed.find(array.number); over != snapshot_.child_failed.end())
+      decision_.commands.push_back(FinishArray{array.number, over->second});
+    else if (const uint32_t count = children_to_make(array); count > 0)
+      decision_.commands.push_back(MakeChildren{array.number, count});
+  }
+
+  uint32_t children_to_make(const Job& array) const {
+    if (!array.awaits.empty() || (array.state != JobState::waiting && array.state != JobState::active))
+      return 0;
+    uint32_t end = array.spec.batch->array_size;
+    // No child is made before those that it awaits.
+    for (const JobNumber number : array.awaits_alike)
+      if (const Job* other = job_of(number);
+          other && (other->state == JobState::waiting || other->state == JobState::active))
+        end = std::min(end, other->children_made);
+    const auto found = broods_.find(array.number);
+    const Brood brood = found == broods_.end() ? Brood{} : found->second;
+    if (end <= array.children_made || brood.waiting >= kChildrenWaitingMax ||
+        brood.awaiting >= kChildrenAwaitingMax)
+      return 0;
+    return std::min({end - array.children_made, kChildrenWaitingMax - brood.waiting,
+                     kChildrenAwaitingMax - brood.awaiting});
+  }
+
+  const Job* job_of(JobNumber number) const {
+    const auto job =
+        std::ranges::lower_bound(snapshot_.jobs, number, {}, [](const auto& each) { return each->number; });
+    return job != snapshot_.jobs.end() && (*job)->number == number ? job->get() : nullptr;
+  }
+
+  // Of a job that waits and is withdrawn by this very decision, as it will be: so a long line of jobs that await each
+  // other falls at once.
+  std::optional<JobState> state_of(JobNumber number) const {
+    if (withdrawn_.contains(number)) return JobState::stopped;
+    if (const Job* job = job_of(number)) return job->state;
+    const auto ended = snapshot_.ended.find(number);
+    return ended == snapshot_.ended.end() ? std::nullopt : std::optional(ended->second);
+  }
+
+  // A finished job's hosts: until their time is over, or a machine is gone, or somebody has taken them over.
+  void keep_hosts(const Job& job) {
+    const auto taker = std::ranges::find_if(snapshot_.jobs, [&](const auto& other) {
+      return std::ranges::any_of(other->attempts,
+                                 [&](const Attempt& attempt) { return attempt.warm_pool == job.number; });
+    });
+    const bool machines_there = std::ranges::all_of(job.attempt()->hosts, [&](const Host& host) {
+      return std::ranges::find(snapshot_.machines, host.machine, &launch::Machine::name) !=
+             snapshot_.machines.end();
+    });
+    if (taker != snapshot_.jobs.end())
+      decision_.commands.push_back(EndPool{job.number, (*taker)->key.name});
+    else if (job.own_time(now_) >= job.warm_pool->until() || !machines_there)
+      decision_.commands.push_back(EndPool{job.number, ""});
+    else
+      kept_.push_back(&job);
+  }
+
+  // The launcher completes a gang that a former server began to start.
+  void start(const Job& job, const Attempt& attempt, AttemptId id, const std::vector<HostIndex>& missing) {
+    const auto failure = snapshot_.launch_failures.find(id);
+    if (job.state == JobState::stopping || attempt.first_failed || attempt.interrupted) {
+      lose(id, missing, Fault::internal, "stopped before it was started");
+    } else if (failure == snapshot_.launch_failures.end()) {
+      decision_.ensure.push_back(id);
+      if (const auto former = idle_for(job, attempt)) decision_.after.emplace(id, *former);
+    } else if (!try_again(failure->second) || job.own_time(now_) - attempt.started >= timeout_.launch) {
+      const bool clients = failure->second.kind == Kind::invalid || failure->second.kind == Kind::not_found;
+      const std::string& why = failure->second.message;
+      lose(id, missing, clients ? Fault::client : Fault::internal,
+           why.starts_with(kCannotPull) ? why : "the hosts could not be started: " + why);
+    } else {
+      decision_.ensure.push_back(id);
+    }
+  }
+
+  // Was told to end, and has had all the time that this may take.
+  bool overdue(const Job& job, const Attempt& attempt) const {
+    std::optional<Instant> told = job.stop_requested;
+    if (attempt.first_failed)
+      told = std::max(told.value_or(Instant{}), attempt.hosts[*attempt.first_failed].state_since);
+    if (attempt.interrupted) told = std::max(told.value_or(Instant{}), *attempt.interrupted);
+    // Those that follow a main host are told to end when it has.
+    if (const auto main = job.spec.main_host(); main && is_final(attempt.hosts[*main].state))
+      told = std::max(told.value_or(Instant{}), attempt.hosts[*main].state_since);
+    return told &&
+           job.own_time(now_) >= *told + std::max(timeout_.stop_grace, attempt.notice) + timeout_.stop_upload;
+  }
+
+  // Agents of attempts that are not, or no more, any job's present one.
+  void remove_strangers() {
+    for (const launch::Agent& agent : snapshot_.agents) {
+      const auto job = std::ranges::lower_bound(snapshot_.jobs, agent.attempt.job, {},
+                                                [](const auto& each) { return each->number; });
+      const bool known = job != snapshot_.jobs.end() && (*job)->number == agent.attempt.job &&
+                         (*job)->attempt() && (*job)->attempt()->number == agent.attempt.number;
+      if (!known) remove(agent.attempt);
+    }
+  }
+
+  void place() {
+    ScheduleView view(snapshot_.machines, snapshot_.yard.get(), snapshot_.usages, snapshot_.quotas,
+                      {timeout_.launch, timeout_.stop_grace, timeout_.stop_upload}, now_);
+    for (const auto& job : snapshot_.jobs) guard(*job, [&] { show(*job, view); });
+    for (const Job* job : kept_)
+      if (!holds(*job)) view.keep(*job);  // what is left of it goes first
+    schedule::Snapshot yard = view.take();
+    yard.clock_offset = snapshot_.clock_offset;
+    schedule::Plan plan = plan_of(yard);
+    tell_what_may_be_made(yard, plan);
+    grow_and_shrink(yard, plan);
+    for (schedule::Start& start : plan.starts) {
+      Place place;
+      place.job = start.job;
+      for (schedule::Placement& each : start.hosts)
+        place.hosts.push_back({std::move(each.machine), each.share});
+      place.note = std::move(start.note);
+      place.warm_pool = start.pool;
+      place.spot = on_spot(start);
+      place.environment = std::move(start.environment);
+      decision_.commands.push_back(std::move(place));
+    }
+    for (schedule::Preemption& preemption : plan.preemptions)
+      if (const Job* job = job_of(preemption.job); job && job->attempt())
+        decision_.commands.push_back(Interrupt{job->number,
+                                               job->attempt()->number,
+                                               {},
+                                               timeout_.spot_notice,
+                                               std::move(preemption.reason),
+                                               true});
+    std::ranges::move(plan.waits, std::back_inserter(decision_.waits));
+  }
+
+  void show(const Job& job, ScheduleView& view) {
+    if (holds(job)) view.hold(job);
+    if (job.state != JobState::waiting || withdrawn_.contains(job.number)) return;
+    if (job.is_array() && job.awaits.empty()) return say_why_no_child_is_made(job);
+    if (const auto waits = stand_in_line(job, view); !waits)
+      decision_.waits.push_back({job.number, waits.error().message});
+  }
+
+  // An array that waits for another one's children (N_TO_N); any other makes its own now.
+  void say_why_no_child_is_made(const Job& array) {
+    for (const JobNumber number : array.awaits_alike)
+      if (const Job* other = job_of(number);
+          other && (other->state == JobState::waiting || other->state == JobState::active) &&
+          other->children_made <= array.children_made)
+        return decision_.waits.push_back(
+            {array.number, "waits for the children of " + job_title(*other) + " that its own depend on"});
+  }
+
+  // Where the planner fails, the waiting jobs that it fails on alone are to blame; the others are planned without them.
+  schedule::Plan plan_of(const schedule::Snapshot& yard) {
+    try {
+      return planner_(yard, policy_, now_);
+    } catch (const std::exception& fault) {
+      return plan_without_culprits(yard, fault.what());
+    }
+  }
+
+  schedule::Plan plan_without_culprits(const schedule::Snapshot& yard, const std::string& fault) {
+    schedule::Snapshot others = yard;
+    others.waiting.clear();
+    for (const schedule::Waiting& waiting : yard.waiting) {
+      schedule::Snapshot alone = yard;
+      alone.waiting = {waiting};
+      try {
+        planner_(alone, policy_, now_);
+        others.waiting.push_back(waiting);
+      } catch (const std::exception& own) {
+        if (const Job* job = job_of(waiting.job))
+          fail(*job, std::string("the job cannot be planned: ") + own.what());
+      }
+    }
+    try {
+      return planner_(others, policy_, now_);
+    } catch (const std::exception&) {
+      schedule::Plan none;
+      for (const schedule::Waiting& waiting : others.waiting)
+        none.waits.push_back({waiting.job, "InternalServerError: planning failed: " + fault});
+      return none;
+    }
+  }
+
+  bool on_spot(const schedule::Start& start) const {
+    const Job* job = start.environment.empty() ? nullptr : job_of(start.job);
+    const ComputeEnvironment* environment =
+        job ? snapshot_.yard->environment({job->key.region, start.environment}) : nullptr;
+    return environment && environment->spot;
+  }
+
+  // Who fits no machine that is there lacks only room, where machines that would hold him can be made.
+  void tell_what_may_be_made(const schedule::Snapshot& yard, schedule::Plan& plan) const {
+    if (snapshot_.kinds.empty()) return;
+    const auto kinds = kinds_of(snapshot_.kinds, snapshot_.machines, snapshot_.yard.get());
+    for (schedule::Wait& wait : plan.waits) {
+      if (wait.lack != schedule::Lack::machine) continue;
+      const auto job = std::ranges::lower_bound(yard.waiting, wait.job, {}, &schedule::Waiting::job);
+      if (schedule::could_be_made(*job, kinds)) wait.lack = schedule::Lack::room;
+    }
+  }
+
+  // Asks for totals, so that it may be repeated.
+  void grow_and_shrink(const schedule::Snapshot& yard, const schedule::Plan& plan) {
+    if (snapshot_.kinds.empty()) return;
+    const auto kinds = kinds_of(snapshot_.kinds, snapshot_.machines, snapshot_.yard.get());
+    decision_.idle_since = idle_since(snapshot_.idle_since, snapshot_.machines, yard, plan, now_);
+    std::vector<schedule::IdleMachine> idle;
+    for (const launch::Machine& machine : snapshot_.machines)
+      if (const auto since = decision_.idle_since.find(machine.name); since != decision_.idle_since.end())
+        idle.push_back({machine.name, machine.kind, since->second});
+    const schedule::Growth growth = schedule::plan_growth(yard, plan, kinds, idle, timeout_.growth, now_);
+    for (const schedule::Growth::More& more : growth.grow) {
+      const auto kind = std::ranges::find(kinds, more.kind, &schedule::MachineKind::name);
+      if (kind != kinds.end() && more.count > 0)
+        decision_.grow[more.kind] = kind->machines + kind->coming + more.count;
+    }
+    decision_.shrink = growth.shrink;
+  }
+
+  // Until an ended attempt is removed, what is left of it may still use its machines; an idle host uses nothing.
+  bool holds(const Job& job) const {
+    if (idle_jobs_.contains(job.number)) return false;
+    return job.attempt() && (job.attempt()->state != AttemptState::ended || shown_jobs_.contains(job.number));
+  }
+
+  // Errors: invalid, with why the job is not to be placed now: jobs of types without a size are refused when they are
+  // created, but a former version may have known more; and nothing of a former attempt may be there, nor may attempts
+  // follow each other too fast.
+  Result<void> stand_in_line(const Job& job, ScheduleView& view) const {
+    if (holds(job)) return invalid("waits until the hosts of its former attempt are gone");
+    if (job.attempt() && job.own_time(now_) < *job.attempt()->ended + pause_after(job))
+      return invalid("is tried again soon: " + job.attempt()->interruption);
+    if (!job.awaits.empty())
+      return invalid("waits for " + std::to_string(job.awaits.size()) +
+                     (job.awaits.size() == 1 ? " job that it depends on" : " jobs that it depends on"));
+    std::vector<JobNumber> pools;
+    for (const Job* kept : kept_)
+      if (kept->account == job.account && kept->key.region == job.key.region && !job.spec.spot &&
+          same_hosts(kept->spec, job.spec))
+        pools.push_back(kept->number);
+    return view.wait(job, std::move(pools));
+  }
+
+  Duration pause_after(const Job& job) const {
+    Duration pause{};
+    for (auto attempt = job.attempts.rbegin(); attempt != job.attempts.rend(); ++attempt) {
+      if (attempt->training_started || attempt->interrupted) break;
+      pause = std::min(pause == Duration{} ? timeout_.retry_pause : 2 * pause, timeout_.retry_pause_max);
+    }
+    return pause;
+  }
+
+  void lose(AttemptId id, std::vector<HostIndex> hosts, Fault fault, std::string reason) {
+    decision_.commands.push_back(Lose{id, std::move(hosts), fault, std::move(reason)});
+  }
+
+  void remove(AttemptId id) {
+    if (std::ranges::find(decision_.remove, id) == decision_.remove.end()) decision_.remove.push_back(id);
+  }
+
+  const Snapshot& snapshot_;
+  const schedule::Policy& policy_;
+  const Timeout& timeout_;
+  const Spot& spot_;
+  const Instant now_;
+  const Planner& planner_;
+  std::set<JobNumber> shown_jobs_;        // of which the launcher shows something
+  std::map<JobNumber, Brood> broods_;     // by array
+  std::set<JobNumber> withdrawn_;         // jobs that wait, or cannot be planned, by this decision
+  std::map<JobNumber, const Job*> idle_;  // whose hosts wait for another job, and were not given away
+  std::set<JobNumber> idle_jobs_;         // all of them
+  std::vector<const Job*> kept_;          // finished jobs whose hosts may be taken over
+  Decision decision_;
+};
+
+}  // namespace
+
+std::vector<JobNumber> those_to_count(const std::vector<std::shared_ptr<const Job>>& jobs) {
+  const auto broods = broods_of(jobs);
+  std::vector<JobNumber> arrays;
+  for (const auto& job : jobs) {
+    if (!job->is_array() || job->finished() || broods.contains(job->number)) continue;
+    const bool all_made = job->children_made == job->spec.batch->array_size;
+    if (job->state == JobState::stopping || (job->state == JobState::active && all_made))
+      arrays.push_back(job->number);
+  }
+  return arrays;
+}
+
+Decision decide(const Snapshot& snapshot, const schedule::Policy& policy, const Timeout& timeout,
+                const Spot& spot, Instant now, const Planner& planner) {
+  return Deciding(snapshot, policy, timeout, spot, now, planner).decide();
+}
+
+}  // namespace trainyard::reconcile

@@ -1,0 +1,234 @@
+#include "reconcile/reconcile.hpp"
+
+#include <gtest/gtest.h>
+
+namespace trainyard::reconcile {
+namespace {
+
+using domain::AttemptState;
+using domain::Fault;
+using domain::HostState;
+using domain::JobState;
+
+const Instant kNow = from_milliseconds(1'000'000'000);
+
+// A job of two hosts on one machine, placed a minute ago under token "t".
+domain::Job a_job(HostState first, HostState second) {
+  domain::Job job;
+  job.number = 1;
+  job.key = {"us-east-1", "a"};
+  job.spec.groups = {{"homogeneousCluster", "ml.m5.large", 2}};
+  job.state = JobState::active;
+  domain::Attempt attempt;
+  attempt.token = "t";
+  attempt.started = kNow - 1min;
+  for (const HostState state : {first, second}) {
+    domain::Host host;
+    host.state = state;
+    host.machine = "box-1";
+    host.share = {2, int64_t{8} << 30, 0};
+    host.facts_applied = state == HostState::placed ? 0 : 1;
+    host.state_since = kNow - 30s;
+    attempt.hosts.push_back(host);
+  }
+  job.attempts = {attempt};
+  return job;
+}
+
+launch::Agent agent(domain::HostIndex host, bool alive = true, const std::string& token = "t") {
+  return {{1, 1}, token, host, alive};
+}
+
+// A decision in words: what a table can show.
+std::string words(const Decision& decision) {
+  std::string text;
+  const auto add = [&](const std::string& word) { text += (text.empty() ? "" : "; ") + word; };
+  for (const auto id : decision.ensure) add("ensure " + id.text());
+  for (const auto id : decision.remove) add("remove " + id.text());
+  for (const Command& command : decision.commands) {
+    if (const auto* lose = std::get_if<Lose>(&command)) {
+      std::string hosts;
+      for (const auto host : lose->hosts) hosts += " " + std::to_string(host);
+      add("lose" + hosts + " (" + std::string(to_string(lose->fault)) + ": " + lose->reason + ")");
+    } else if (const auto* place = std::get_if<Place>(&command)) {
+      add("place " + std::to_string(place->job) + " on " + place->hosts[0].machine);
+    } else {
+      add(std::string(kind_of(command)));
+    }
+  }
+  return text;
+}
+
+const Spot spot;  // nobody takes anything away
+
+struct Case {
+  domain::Job job = a_job(HostState::placed, HostState::placed);
+  std::vector<launch::Agent> agents;
+  std::optional<Error> launch_failure;
+
+  std::string decided() const {
+    Snapshot snapshot;
+    snapshot.jobs = {std::make_shared<const domain::Job>(job)};
+    snapshot.agents = agents;
+    snapshot.machines = {{"box-1", 8, int64_t{32} << 30, 0}};
+    if (launch_failure) snapshot.launch_failures.emplace(domain::AttemptId{1, 1}, *launch_failure);
+    const std::string one = words(decide(snapshot, {}, {}, spot, kNow));
+    EXPECT_EQ(words(decide(snapshot, {}, {}, spot, kNow)), one) << "it keeps nothing";
+    return one;
+  }
+};
+
+TEST(Decide, StartsWhatIsPlacedAndNotThere) { EXPECT_EQ(Case{}.decided(), "ensure j1a1"); }
+
+TEST(Decide, LetsWhatRunsRun) {
+  EXPECT_EQ((Case{a_job(HostState::running, HostState::placed), {agent(0), agent(1)}, {}}.decided()), "");
+}
+
+TEST(Decide, CompletesAGangThatWasStartedByHalf) {
+  EXPECT_EQ((Case{a_job(HostState::running, HostState::placed), {agent(0)}, {}}.decided()), "ensure j1a1");
+}
+
+TEST(Decide, NoticesTheDead) {
+  const std::string gone = "(lost: the host's agent on machine box-1 is gone)";
+  EXPECT_EQ((Case{a_job(HostState::running, HostState::placed), {agent(0), agent(1, false)}, {}}.decided()),
+            "lose 1 " + gone);
+  EXPECT_EQ((Case{a_job(HostState::running, HostState::running), {}, {}}.decided()), "lose 0 1 " + gone)
+      << "the machine was rebooted";
+  EXPECT_EQ((Case{a_job(HostState::finished, HostState::running), {agent(0, false), agent(1)}, {}}.decided()),
+            "")
+      << "it had finished";
+}
+
+TEST(Decide, GivesUpWhatTheLauncherCannotStart) {
+  Case now;
+  now.launch_failure = unavailable("busy");
+  EXPECT_EQ(now.decided(), "ensure j1a1");
+  now.job.attempts[0].started = kNow - 5min;
+  EXPECT_EQ(now.decided(), "lose 0 1 (internal: the hosts could not be started: busy)");
+  Case never;
+  never.launch_failure = denied("no namespaces");
+  EXPECT_EQ(never.decided(), "lose 0 1 (internal: the hosts could not be started: no namespaces)");
+  never.launch_failure = not_found("no image debian");
+  EXPECT_EQ(never.decided(), "lose 0 1 (client: the hosts could not be started: no image debian)");
+  Case first;
+  first.job.attempts[0].started = kNow - 5min;
+  EXPECT_EQ(first.decided(), "ensure j1a1") << "the server was away: it was not tried yet";
+}
+
+TEST(Decide, DoesNotStartWhatIsToStop) {
+  Case stopped;
+  stopped.job.state = JobState::stopping;
+  EXPECT_EQ(stopped.decided(), "lose 0 1 (internal: stopped before it was started)");
+}
+
+TEST(Decide, RemovesWhatIsOver) {
+  Case over;
+  over.job = a_job(HostState::finished, HostState::finished);
+  over.job.state = JobState::completed;
+  over.job.attempts[0].state = AttemptState::ended;
+  over.job.attempts[0].ended = kNow - 10s;
+  EXPECT_EQ(over.decided(), "") << "nothing is left of it";
+  over.agents = {agent(0, false), agent(1)};
+  EXPECT_EQ(over.decided(), "") << "an agent may still ship its last lines";
+  over.agents = {agent(0, false), agent(1, false)};
+  EXPECT_EQ(over.decided(), "remove j1a1");
+  over.agents = {agent(1)};
+  over.job.attempts[0].ended = kNow - 30s;
+  EXPECT_EQ(over.decided(), "remove j1a1");
+}
+
+TEST(Decide, RemovesStrangers) {
+  Case strange;
+  strange.agents = {agent(0, true, "old")};
+  EXPECT_EQ(strange.decided(), "remove j1a1") << "another token in our place";
+  strange.agents = {agent(0), agent(1), {{7, 1}, "x", 0, true}, {{1, 2}, "x", 0, true}};
+  EXPECT_EQ(strange.decided(), "remove j7a1; remove j1a2");
+}
+
+TEST(Decide, EndsWhatDoesNotStop) {
+  Case stuck;
+  stuck.job = a_job(HostState::running, HostState::finished);
+  stuck.agents = {agent(0), agent(1)};
+  stuck.job.state = JobState::stopping;
+  stuck.job.stop_requested = kNow - 120s - 60min + 1ms;
+  EXPECT_EQ(stuck.decided(), "");
+  stuck.job.stop_requested = kNow - 120s - 60min;
+  EXPECT_EQ(stuck.decided(), "lose 0 (internal: the host did not end in the time that it was given to stop)");
+}
+
+TEST(Decide, ExpiresByTrainingTime) {
+  Case late;
+  late.job = a_job(HostState::running, HostState::running);
+  late.agents = {agent(0), agent(1)};
+  late.job.spec.max_runtime_seconds = 60;
+  EXPECT_EQ(late.decided(), "") << "it does not train yet";
+  late.job.attempts[0].training_started = kNow - 60s;
+  EXPECT_EQ(late.decided(), "expire");
+  late.job.stop_cause = domain::StopCause::host_failed;
+  EXPECT_EQ(late.decided(), "") << "it ends already";
+}
+
+TEST(Decide, PlacesWaitingJobsAroundWhatIsHeld) {
+  domain::Job waiting = a_job(HostState::placed, HostState::placed);
+  waiting.number = 2;
+  waiting.key.name = "b";
+  waiting.spec.groups[0].count = 3;
+  waiting.state = JobState::waiting;
+  waiting.attempts.clear();
+  Snapshot snapshot;
+  snapshot.jobs = {std::make_shared<const domain::Job>(a_job(HostState::running, HostState::running)),
+                   std::make_shared<const domain::Job>(waiting)};
+  snapshot.agents = {agent(0), agent(1)};
+  snapshot.machines = {{"box-1", 8, int64_t{64} << 30, 0}};
+  Decision decision = decide(snapshot, {}, {}, spot, kNow);
+  EXPECT_EQ(words(decision), "");
+  ASSERT_EQ(decision.waits.size(), 1u);
+  EXPECT_EQ(decision.waits[0].reason,
+            "waits for 2 more vCPU on machine box-1 (needs 6, 4 free): held by training-job/a (4); starts by "
+            "1970-01-13 14:52:40 UTC at the latest");
+  snapshot.machines[0].cpus = 10;
+  EXPECT_EQ(words(decide(snapshot, {}, {}, spot, kNow)), "place 2 on box-1");
+}
+
+// Two jobs of a queue whose hosts serve one after another: the first is over, the second was placed.
+TEST(Reuse, AHostThatIsIdleIsGivenToOneThatMayFollow) {
+  auto yard = std::make_shared<domain::BatchCatalog>();
+  domain::JobQueue queue;
+  queue.key = {"us-east-1", "quick"};
+  yard->queues[queue.key] = queue;
+  Snapshot snapshot;
+  snapshot.yard = yard;
+  snapshot.machines = {{"box-1", 8, int64_t{32} << 30}};
+  for (uint64_t number = 1; number <= 3; number++) {
+    auto job = a_job(number == 1 ? HostState::finished : HostState::placed, HostState::placed);
+    job.number = number;
+    job.key.name = std::to_string(number);
+    job.spec.groups[0].count = 1;
+    job.spec.batch.emplace();
+    job.spec.batch->queue = "quick";
+    auto& attempt = job.attempts[0];
+    attempt.hosts.resize(1);
+    attempt.token = "t" + std::to_string(number);
+    if (number == 1) {
+      job.state = JobState::completed;
+      attempt.state = AttemptState::ended;
+      attempt.ended = kNow - 1ms;
+    }
+    snapshot.jobs.push_back(std::make_shared<domain::Job>(job));
+  }
+  snapshot.agents = {{{1, 1}, "t1", 0, true}};
+  const auto decided = [&] { return decide(snapshot, {}, {}, {}, kNow); };
+  EXPECT_TRUE(decided().after.empty()) << "the queue does not say so";
+  snapshot.reuse_queues = {queue.key};
+  const auto decision = decided();
+  EXPECT_EQ(decision.ensure.size(), 2u);
+  EXPECT_TRUE(decision.remove.empty());
+  ASSERT_EQ(decision.after.size(), 1u) << "one host, one job";
+  EXPECT_EQ(decision.after.at({2, 1}), (domain::AttemptId{1, 1}));
+  snapshot.agents[0].alive = false;
+  EXPECT_TRUE(decided().after.empty());
+  EXPECT_EQ(decided().remove.size(), 1u);
+}
+
+}  // namespace
+}  // namespace trainyard::reconcile

@@ -1,0 +1,395 @@
+#include "reconcile/schedule_view.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.hpp"
+#include "reconcile/state.hpp"
+
+namespace trainyard::reconcile {
+namespace {
+
+using namespace domain;
+
+std::map<std::string, int64_t> instances_of(const JobSpec& spec) {
+  std::map<std::string, int64_t> count;
+  for (const InstanceGroup& group : spec.groups) count[group.instance_type] += group.count;
+  return count;
+}
+
+int64_t in_unit(const std::map<std::string, int64_t>& instances, const std::string& unit) {
+  if (unit != kInstancesUnit) {
+    const auto found = instances.find(unit);
+    return found == instances.end() ? 0 : found->second;
+  }
+  int64_t all = 0;
+  for (const auto& [type, count] : instances) all += count;
+  return all;
+}
+
+// By type, and in all.
+std::vector<schedule::Demand> demands_of(const std::map<std::string, int64_t>& instances) {
+  std::vector<schedule::Demand> demands;
+  for (const auto& [type, count] : instances) demands.push_back({type, double(count)});
+  demands.push_back({std::string(kInstancesUnit), double(in_unit(instances, std::string(kInstancesUnit)))});
+  return demands;
+}
+
+schedule::QuotaShare quota_share_of(const QuotaShare& share) {
+  schedule::QuotaShare out;
+  out.name = share.name();
+  for (const CapacityLimit& limit : share.limits) out.quotas.push_back({limit.unit, double(limit.capacity)});
+  out.lends = share.strategy != QuotaShare::Strategy::reserve;
+  out.borrows = share.strategy == QuotaShare::Strategy::lend_and_borrow;
+  if (share.borrow_percent) out.borrow_max = double(*share.borrow_percent) / 100;
+  out.preempts_within = share.preempts_within;
+  return out;
+}
+
+std::vector<schedule::Placement> placements_of(const Attempt& attempt) {
+  std::vector<schedule::Placement> placements;
+  placements.reserve(attempt.hosts.size());
+  for (const Host& host : attempt.hosts) placements.push_back({host.machine, host.share});
+  return placements;
+}
+
+// Has been told to end, or ends by itself.
+bool is_leaving(const Job& job, const Attempt& attempt) {
+  return job.state != JobState::active || job.stop_cause != StopCause::none || attempt.interrupted ||
+         attempt.first_failed || attempt.state == AttemptState::draining;
+}
+
+}  // namespace
+
+ScheduleView::ScheduleView(const std::vector<launch::Machine>& machines, const BatchCatalog* yard,
+                           const Usages& usages, const std::vector<InstanceQuota>& quotas,
+                           Surroundings surroundings, Instant now)
+    : yard_(yard), usages_(usages), quotas_(quotas), surroundings_(surroundings), now_(now) {
+  for (const launch::Machine& machine : machines)
+    snapshot_.machines.push_back(
+        {machine.name, {machine.cpus, machine.memory_bytes, machine.gpus}, machine.place});
+  schedule::Line others;
+  others.name = "training jobs";
+  others.priority = kPriorityOfOthers;
+  others.fair.emplace();
+  others.fair->decay = kDecayOfOthers;
+  snapshot_.lines.push_back(std::move(others));
+  shares_.emplace_back();
+}
+
+size_t ScheduleView::add_limit(std::string name, double total, std::string remedy, bool environments) {
+  snapshot_.limits.push_back({std::move(name), total, 0, std::move(remedy), environments});
+  return snapshot_.limits.size() - 1;
+}
+
+std::optional<size_t> ScheduleView::compute_environment(const JobKey& key) {
+  if (const auto found = compute_environments_.find(key); found != compute_environments_.end())
+    return found->second;
+  const domain::ComputeEnvironment* environment = yard_ ? yard_->environment(key) : nullptr;
+  if (!environment) return std::nullopt;
+  Environment view{key.name, {}, {}, environment->instance_types};
+  if (environment->cpus_max > 0)
+    view.cpus = add_limit("vCPU of compute environment " + key.name, environment->cpus_max,
+                          "raise its maxvCpus", true);
+  environments_.push_back(std::move(view));
+  compute_environments_.emplace(key, environments_.size() - 1);
+  return environments_.size() - 1;
+}
+
+std::optional<size_t> ScheduleView::service_environment(const JobKey& key) {
+  if (const auto found = service_environments_.find(key); found != service_environments_.end())
+    return found->second;
+  const ServiceEnvironment* environment = yard_ ? yard_->service_environment(key) : nullptr;
+  if (!environment) return std::nullopt;
+  Environment view{key.name, {}, {}, {}};
+  for (const CapacityLimit& limit : environment->limits) {
+    const std::string unit = limit.unit == kInstancesUnit ? "instances" : limit.unit;
+    view.units.emplace_back(limit.unit, add_limit(unit + " of service environment " + key.name,
+                                                  double(limit.capacity), "raise its maxCapacity", true));
+  }
+  environments_.push_back(std::move(view));
+  service_environments_.emplace(key, environments_.size() - 1);
+  return environments_.size() - 1;
+}
+
+std::optional<size_t> ScheduleView::consumable(const JobKey& key) {
+  if (const auto found = consumables_.find(key); found != consumables_.end()) return found->second;
+  const ConsumableResource* resource = yard_ ? yard_->resource(key) : nullptr;
+  if (!resource) return std::nullopt;
+  const size_t limit =
+      add_limit("consumable resource " + key.name, double(resource->total), "raise its total quantity");
+  consumables_.emplace(key, limit);
+  return limit;
+}
+
+std::optional<size_t> ScheduleView::quota(const Job& job, const std::string& instance_type) {
+  const auto [found, fresh] =
+      quota_limits_.try_emplace({job.spec.principal, job.key.region, instance_type}, std::nullopt);
+  if (!fresh) return found->second;
+  const InstanceQuota* counts = quota_of(quotas_, job.spec.principal, job.key.region, instance_type);
+  if (counts)
+    found->second = add_limit(counts->name() + " by " + job.spec.principal + " in " + job.key.region,
+                              double(counts->count), "raise its [[quota]] in the server's config");
+  return found->second;
+}
+
+schedule::Line ScheduleView::line_of(const JobQueue& queue, const std::vector<size_t>& environments) const {
+  schedule::Line line;
+  line.name = "job queue " + queue.key.name;
+  line.priority = queue.priority;
+  const SchedulingPolicy* policy = yard_->policy_of(queue);
+  if (!policy) return line;
+  if (policy->kind == SchedulingPolicy::Kind::quota_shares) {
+    // Shares of one queue stand together: their names begin with its own.
+    const std::string begins = quota_share_name(queue.key.name, "");
+    for (auto share = yard_->quota_shares.lower_bound({queue.key.region, begins});
+         share != yard_->quota_shares.end() && share->first.region == queue.key.region &&
+         share->first.name.starts_with(begins);
+         ++share)
+      line.quota_shares.push_back(quota_share_of(share->second));
+    return line;
+  }
+  line.fair.emplace();
+  line.fair->decay = std::chrono::seconds(policy->decay());
+  line.fair->reservation = double(policy->reservation_percent) / 100;
+  for (const size_t environment : environments)
+    if (const auto cpus = environments_[environment].cpus) line.fair->reserves.push_back(*cpus);
+  return line;
+}
+
+ScheduleView::Queue* ScheduleView::queue_of(const Job& job) {
+  const JobKey key{job.key.region, job.spec.batch->queue};
+  if (const auto found = queues_.find(key); found != queues_.end()) return &found->second;
+  const JobQueue* queue = yard_ ? yard_->queue(key) : nullptr;
+  if (!queue) return nullptr;
+  Queue view;
+  view.queue = queue;
+  for (const std::string& name : queue->environments) {
+    const JobKey environment{key.region, name};
+    const domain::ComputeEnvironment* compute = queue->service ? nullptr : yard_->environment(environment);
+    const ServiceEnvironment* service = queue->service ? yard_->service_environment(environment) : nullptr;
+    if ((compute && compute->enabled) || (service && service->enabled))
+      view.environments.push_back(queue->service ? *service_environment(environment)
+                                                 : *compute_environment(environment));
+  }
+  view.line = snapshot_.lines.size();
+  snapshot_.lines.push_back(line_of(*queue, view.environments));
+  shares_.emplace_back();
+  return &queues_.emplace(key, std::move(view)).first->second;
+}
+
+// Whose share it is of the line; remembers that there is one.
+void ScheduleView::stand_in_line(const Job& job, size_t line, std::string& share) {
+  if (snapshot_.lines[line].fair) {
+    share = job.spec.batch ? job.spec.batch->share : job.spec.principal;
+    shares_[line].try_emplace(share, 0);
+  } else if (!snapshot_.lines[line].quota_shares.empty()) {
+    share = job.spec.batch->quota_share;
+  }
+}
+
+void ScheduleView::hold(const Job& job) {
+  const Attempt& attempt = *job.attempt();
+  const bool over = attempt.state == AttemptState::ended;
+  schedule::Running running;
+  running.name = job_title(job);
+  running.hosts = placements_of(attempt);
+  running.started = job.control_time(attempt.started);
+  running.priority = job.priority();
+  // What is left of an attempt has its machines until it is removed, and they count for its compute environment.
+  if (job.spec.plain() && !attempt.environment.empty())
+    if (const auto environment = compute_environment({job.key.region, attempt.environment}))
+      if (const auto cpus = environments_[*environment].cpus)
+        running.needs.push_back({*cpus, cpus_of(attempt), true, false});
+  if (over) {
+    snapshot_.running.push_back(std::move(running));
+    return;
+  }
+  running.job = job.number;
+  running.leaving = is_leaving(job, attempt);
+  running.ends_by = ends_by(job);
+  const Instances instances = job.spec.plain() ? Instances() : instances_of(job.spec);
+  need_quota(job, instances, running.needs);
+  const Queue* queue = job.spec.batch ? queue_of(job) : nullptr;
+  if (job.spec.batch && job.spec.batch->service && !attempt.environment.empty())
+    if (const auto environment = service_environment({job.key.region, attempt.environment}))
+      need_instances(environments_[*environment], instances, running.needs);
+  if (job.spec.batch)
+    for (const Consumption& each : job.spec.batch->consumes) {
+      const JobKey key{job.key.region, each.resource};
+      const ConsumableResource* resource = yard_ ? yard_->resource(key) : nullptr;
+      // What is not replenishable was taken from the total when the attempt began.
+      if (resource && resource->replenishable)
+        running.needs.push_back({*consumable(key), double(each.quantity), false, false});
+    }
+  if (!job.spec.batch || queue) {
+    running.line = queue ? queue->line : kLineOfOthers;
+    stand_in_line(job, *running.line, running.share);
+    if (const auto& fair = snapshot_.lines[*running.line].fair)
+      shares_[*running.line][running.share] +=
+          used_since(cpus_of(attempt), running.started, fair->decay, now_);
+    if (!snapshot_.lines[*running.line].quota_shares.empty()) {
+      running.demands = demands_of(instances);
+      running.gives_way = !running.leaving;
+    }
+  }
+  snapshot_.running.push_back(std::move(running));
+}
+
+void ScheduleView::keep(const Job& job) {
+  const Attempt& attempt = *job.attempt();
+  snapshot_.pools.push_back({job.number, "the warm pool of " + job_title(job), placements_of(attempt),
+                             job.control_time(job.warm_pool->until())});
+}
+
+void ScheduleView::need_instances(const Environment& environment, const Instances& instances,
+                                  std::vector<schedule::Need>& needs) const {
+  for (const auto& [unit, limit] : environment.units)
+    if (const int64_t amount = in_unit(instances, unit); amount > 0)
+      needs.push_back({limit, double(amount), false, false});
+}
+
+// Of training jobs; what containers may take is their environments'.
+void ScheduleView::need_quota(const Job& job, const Instances& instances,
+                              std::vector<schedule::Need>& needs) {
+  if (quotas_.empty() || job.spec.plain()) return;
+  for (const auto& [type, count] : instances)
+    if (const auto limit = quota(job, type)) needs.push_back({*limit, double(count), false, false});
+}
+
+Result<void> ScheduleView::need_consumables(const Job& job, std::vector<schedule::Need>& needs) {
+  for (const Consumption& each : job.spec.batch->consumes) {
+    const JobKey key{job.key.region, each.resource};
+    const auto limit = consumable(key);
+    if (!limit)
+      return invalid("waits for the consumable resource " + each.resource +
+                     ", which does not exist any more");
+    needs.push_back({*limit, double(each.quantity), false, !yard_->resource(key)->replenishable});
+  }
+  return {};
+}
+
+Result<schedule::Choices> ScheduleView::choices_of(const Job& job, Queue& queue, const Instances& instances,
+                                                   const std::vector<schedule::Need>& anywhere) {
+  const bool as_others = instances.empty() && anywhere.empty();
+  if (as_others && !queue.choices.empty()) return queue.choices;
+  std::vector<schedule::Choice> choices;
+  for (const size_t each : queue.environments) {
+    const Environment& environment = environments_[each];
+    schedule::Choice choice{environment.name, anywhere, environment.instance_types};
+    if (environment.cpus) choice.needs.push_back({*environment.cpus, 0, true, false});
+    need_instances(environment, instances, choice.needs);
+    choices.push_back(std::move(choice));
+  }
+  if (!choices.empty()) {
+    schedule::Choices found(std::move(choices));
+    if (as_others) queue.choices = found;
+    return found;
+  }
+  const std::string& name = queue.queue->key.name;
+  if (job.spec.batch->service)
+    return invalid("waits for a service environment: none of job queue " + name + " is there and enabled");
+  return invalid("waits for a compute environment: none of job queue " + name + " is enabled");
+}
+
+Result<schedule::Ask> ScheduleView::ask_of(const InstanceGroup& group) {
+  if (group.share) return schedule::ask_of(group);
+  auto found = asks_.find(group.instance_type);
+  if (found == asks_.end())
+    found = asks_.emplace(group.instance_type, TRY(schedule::ask_for(group.instance_type))).first;
+  schedule::Ask ask = found->second;
+  ask.count = group.count;
+  return ask;
+}
+
+Result<void> ScheduleView::wait(const Job& job, std::vector<JobNumber> pools) {
+  schedule::Waiting waiting;
+  waiting.job = job.number;
+  waiting.name = job_title(job);
+  waiting.pools = std::move(pools);
+  waiting.asks.reserve(job.spec.groups.size());
+  for (const InstanceGroup& group : job.spec.groups) waiting.asks.push_back(TRY(ask_of(group)));
+  waiting.priority = job.priority();
+  if (const auto left = run_left(job)) waiting.lasts_max = surroundings_.launch + *left + after_run(job);
+  const Instances instances = job.spec.plain() ? Instances() : instances_of(job.spec);
+  std::vector<schedule::Need> anywhere;
+  need_quota(job, instances, anywhere);
+  waiting.line = kLineOfOthers;
+  if (job.spec.batch) {
+    Queue* queue = queue_of(job);
+    if (!queue) return invalid("its job queue is not there any more");
+    TRY(need_consumables(job, anywhere));
+    waiting.choices = TRY(choices_of(job, *queue, instances, anywhere));
+    waiting.line = queue->line;
+    if (!snapshot_.lines[queue->line].quota_shares.empty()) waiting.demands = demands_of(instances);
+  } else if (!anywhere.empty()) {
+    waiting.choices = {{"", std::move(anywhere)}};
+  }
+  stand_in_line(job, waiting.line, waiting.share);
+  CHECK(snapshot_.waiting.empty() || snapshot_.waiting.back().job < job.number,
+        "jobs stand in line in the order of their numbers");
+  snapshot_.waiting.push_back(std::move(waiting));
+  return {};
+}
+
+// How much of its run time the next attempt has, or the present one. Nothing: it may run for as long as it likes.
+std::optional<Duration> ScheduleView::run_left(const Job& job) const {
+  const int64_t most = job.spec.max_runtime_seconds;
+  if (most >= kBatchRuntimeSecondsMax) return std::nullopt;
+  // Of Batch's jobs each attempt has its own time.
+  const bool waits = job.state == JobState::waiting;
+  const Duration ran = job.spec.batch && waits ? Duration{} : job.ran_of_max(job.own_time(now_));
+  return std::max(Duration{}, std::chrono::seconds(most) - ran);
+}
+
+Duration ScheduleView::after_run(const Job& job) const {
+  return surroundings_.stop + (job.spec.plain() ? Duration{} : surroundings_.upload);
+}
+
+// At the latest. An instant that has passed says nothing.
+std::optional<Instant> ScheduleView::ends_by(const Job& job) const {
+  const Attempt& attempt = *job.attempt();
+  const Instant now = job.own_time(now_);
+  std::optional<Instant> end;
+  if (attempt.interrupted) {
+    end = *attempt.interrupted + std::max(attempt.notice, surroundings_.stop) + after_run(job);
+  } else if (job.stop_requested) {
+    end = *job.stop_requested + after_run(job);
+  } else if (const auto left = run_left(job)) {
+    // Its time begins when it has begun to run.
+    const Instant begins =
+        attempt.training_started ? now : std::max(now, attempt.started + surroundings_.launch);
+    end = begins + *left + after_run(job);
+  }
+  if (!end || *end <= now) return std::nullopt;
+  return job.control_time(*end);
+}
+
+// Who shares the line: who has jobs in it, and who had some lately.
+void ScheduleView::tell_shares(size_t line, const JobKey& queue, const SchedulingPolicy* policy) {
+  schedule::FairShare& fair = *snapshot_.lines[line].fair;
+  std::map<std::string, double>& used = shares_[line];
+  double ended_cpu_seconds = 0, ended_cpus = 0;
+  for (auto past = usages_.lower_bound({queue, ""}); past != usages_.end() && past->first.queue == queue;
+       ++past)
+    if (!is_nothing(past->second, fair.decay, now_)) {
+      const Usage left = faded(past->second, fair.decay, now_);
+      used[past->first.share] += left.cpu_seconds;
+      ended_cpu_seconds += left.cpu_seconds;
+      ended_cpus += left.cpus;
+    }
+  if (ended_cpus > 0)
+    fair.lasts =
+        std::chrono::duration_cast<Duration>(std::chrono::duration<double>(ended_cpu_seconds / ended_cpus));
+  for (const auto& [share, cpu_seconds] : used)
+    fair.shares.push_back({share, policy ? policy->weight_of(share) : 1, cpu_seconds});
+}
+
+schedule::Snapshot ScheduleView::take() {
+  tell_shares(kLineOfOthers, {}, nullptr);
+  for (const auto& [key, queue] : queues_)
+    if (snapshot_.lines[queue.line].fair) tell_shares(queue.line, key, yard_->policy_of(*queue.queue));
+  return std::move(snapshot_);
+}
+
+}  // namespace trainyard::reconcile

@@ -1,0 +1,210 @@
+// What commands do to jobs. Pure: apply() takes the job that a command concerns, and the instant, and answers
+// with the job as it is afterwards. The ledger keeps each command that changed something; applying them again
+// in order yields the same jobs and tags (a test does).
+//
+// Threads: pure.
+// Errors:  conflict (the job's state does not allow it; a gap in facts), not_found, invalid, denied (an old
+// attempt).
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/json.hpp"
+#include "base/result.hpp"
+#include "base/time.hpp"
+#include "domain/batch.hpp"
+#include "domain/job.hpp"
+#include "domain/record.hpp"
+#include "ledger/ledger.hpp"
+#include "wire/messages.hpp"
+
+namespace trainyard::reconcile {
+
+struct Create {
+  domain::Job job;  // with number, key, account, spec and clock_offset
+  std::string arn;
+  std::vector<domain::Tag> tags;
+};
+
+struct StopJob {
+  domain::JobNumber job = 0;
+};
+
+struct SetTags {
+  std::string arn;
+  std::vector<domain::Tag> add;
+  std::vector<std::string> remove_keys;
+};
+
+// A waiting job gets machines, and its next attempt.
+struct Place {
+  domain::JobNumber job = 0;
+  std::string token;
+  struct At {
+    std::string machine;
+    domain::Share share;
+  };
+  std::vector<At> hosts;
+  std::string note;
+  domain::JobNumber warm_pool = 0;  // these are the hosts that that job keeps; 0: nobody's
+  std::string environment = {};     // the compute environment that they count for; "" = none
+  bool spot = false;                // that is one of spot machines
+};
+
+// What a host's agent reported.
+struct Fact {
+  domain::AttemptId attempt;
+  domain::HostIndex host = 0;
+  wire::StateFact fact;
+};
+
+// Hosts that will never report again, and why.
+struct Lose {
+  domain::AttemptId attempt;
+  std::vector<domain::HostIndex> hosts;
+  domain::Fault fault = domain::Fault::internal;
+  std::string reason;
+};
+
+// The job has run or waited for as long as it may.
+struct Expire {
+  domain::JobNumber job = 0;
+  domain::StopCause cause = domain::StopCause::max_runtime;  // or max_wait, max_pending
+};
+
+// The job's present attempt is taken away, with notice, and another one follows.
+struct Interrupt {
+  domain::JobNumber job = 0;
+  uint32_t attempt = 0;                   // this one or none; 0: whichever is the present one
+  std::optional<domain::HostIndex> host;  // that is taken away; its peers end with it
+  Duration notice{};                      // between SIGTERM and SIGKILL
+  std::string reason;
+  bool preemption = false;  // for a job that has a better right to its place
+};
+
+// Changes for how long the job's hosts are kept after its end; 0: they are not.
+struct KeepAlive {
+  domain::JobNumber job = 0;
+  int64_t seconds = 0;
+};
+
+// The hosts that a finished job kept are given back, or were taken over by another job.
+struct EndPool {
+  domain::JobNumber job = 0;
+  std::string reused_by;  // that job's name; "" = given back
+};
+
+// A job is taken back. One that is cancelled, or whose dependency failed, must still wait; others go on.
+struct Withdraw {
+  domain::JobNumber job = 0;
+  domain::Withdrawn how = domain::Withdrawn::terminated;
+  std::string reason;
+};
+
+// A job that it awaits has succeeded.
+struct StopAwaiting {
+  domain::JobNumber job = 0;
+  domain::JobNumber awaited = 0;
+};
+
+// A queue, environment or definition is made, changed or removed.
+struct ChangeResource {
+  domain::ResourceChange how = domain::ResourceChange::create;
+  domain::BatchResource resource;
+};
+
+// The next children of an array become jobs of their own: one record for many.
+struct MakeChildren {
+  domain::JobNumber array = 0;
+  uint32_t count = 0;  // in the order of their index; those that were withdrawn before are counted
+};
+
+// All children of an array are over.
+struct FinishArray {
+  domain::JobNumber array = 0;
+  bool failed = false;  // one of them did
+};
+
+// How urgent a job is among those of its share.
+struct Prioritise {
+  domain::JobNumber job = 0;
+  int64_t priority = 0;
+};
+
+// The job cannot be planned or carried on, whatever becomes free: it fails alone, and its attempt with it.
+struct Fail {
+  domain::JobNumber job = 0;
+  std::string reason;
+};
+
+// Documents of front ends are stored or removed: all of them, or none.
+struct ChangeRecords {
+  std::vector<domain::RecordWrite> writes;
+  std::optional<uint64_t> expected = {};  // Records::version as the caller saw it; not kept in the ledger
+};
+
+using Command =
+    std::variant<Create, StopJob, SetTags, Place, Fact, Lose, Expire, Interrupt, KeepAlive, EndPool, Withdraw,
+                 StopAwaiting, ChangeResource, MakeChildren, FinishArray, Prioritise, Fail, ChangeRecords>;
+
+// What a command concerns, as it is before the command. Nothing where there is none. A child that was not made yet is
+// the one that its array would make (domain::child_of).
+struct Subject {
+  const domain::Job* job = nullptr;
+  const std::vector<domain::Tag>* tags = nullptr;  // of the arn that is named
+  const domain::BatchCatalog* yard = nullptr;
+  const domain::JobDefinition* definition = nullptr;  // the last revision of the one that is named
+  std::set<domain::JobNumber> made_before =
+      {};  // of the children to make, those that are jobs of their own already
+  const domain::Records* records = nullptr;
+};
+
+// What a command changed. Empty: it had been done before, or came too late to matter.
+struct Change {
+  std::optional<domain::Job> job;
+  std::optional<std::pair<std::string, std::vector<domain::Tag>>> tags;  // arn -> all of them
+  std::optional<domain::BatchResource> resource;                         // as it is now, or was
+  std::vector<domain::Job> children = {};                                // that were made
+  std::shared_ptr<const domain::Records> records = {};                   // all, as they are now
+  bool nothing() const { return !job && !tags && !resource && !records; }
+};
+
+// `at` is control's time (control_time.hpp).
+Result<Change> apply(const Subject& subject, const Command& command, Instant at);
+
+// The job that a command concerns: by number; nothing for tags.
+std::optional<domain::JobNumber> job_of(const Command& command);
+
+// -- as the ledger keeps them
+std::string_view kind_of(const Command& command);
+Json body_of(const Command& command);
+Result<Command> command_of(const ledger::CommandRecord& record);
+
+// -- words and names that the face shows
+std::string job_title(const domain::Job& job);  // "training-job/mnist", "job/mnist (4b7d..)", for sentences
+// What its processes are given between SIGTERM and SIGKILL; `usual` is what the config says.
+Duration stop_grace_of(const domain::Job& job, Duration usual);
+// Lifetime: the job's.
+std::string_view log_group_of(const domain::Job& job, domain::HostIndex host);
+// "<job>/algo-1-1763631900", of Batch jobs "<definition>/default/<32 digits>": each attempt has its own streams, also when two started within a second.
+std::string log_stream_of(const domain::Job& job, const domain::Attempt& attempt, domain::HostIndex host);
+// As ECS would name what runs there: with the digits of its log stream, and with some that stand for the machine.
+// Requires: a plain job; of a former attempt, its main host.
+std::string task_arn(const domain::Job& job, const domain::Attempt& attempt, domain::HostIndex host);
+std::string container_instance_arn(const domain::Job& job, const domain::Attempt& attempt,
+                                   domain::HostIndex host);
+inline constexpr std::string_view kLogGroup = "/aws/sagemaker/TrainingJobs";
+inline constexpr std::string_view kBatchLogGroup = "/aws/batch/job";
+inline constexpr size_t kDefinitionInStreamMax =
+    200;  // characters of a definition's name in its streams' names, as AWS
+inline constexpr std::string_view kMetricNameSpace = "/aws/sagemaker/TrainingJobs";
+inline constexpr size_t kTagsMax = 50;  // AWS's limit for a resource
+// Of one job; each stays in its record, with some 200 bytes. A spot job of 28 days that is interrupted each hour makes 672.
+inline constexpr size_t kAttemptsMax = 1'000;
+inline constexpr size_t kFailureReasonBytesMax = 1'024;  // the model's limit for FailureReason
+
+}  // namespace trainyard::reconcile

@@ -1,0 +1,244 @@
+#include "schedule/growth.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <unordered_map>
+
+#include "schedule/kinds.hpp"
+#include "schedule/limits.hpp"
+#include "schedule/room.hpp"
+
+namespace trainyard::schedule {
+namespace {
+
+// Not there: holds nobody, not even one who asks for nothing.
+constexpr Share kNothing{-1, -1, -1};
+// Any type that fits, in AWS's words.
+constexpr std::string_view kAnyTypes[] = {"optimal", "default_x86_64", "default_arm64"};
+
+// The yard as it would be with machines that are not there: each kind has slots, which are opened one by one.
+class Growing {
+ public:
+  Growing(const Snapshot& snapshot, const Plan& plan, const std::vector<MachineKind>& kinds,
+          const GrowthPolicy& policy, Instant now)
+      : snapshot_(snapshot),
+        kinds_(kinds),
+        allocations_(snapshot, now),
+        limits_(snapshot, allocations_),
+        more_(kinds.size()),
+        used_(snapshot.machines.size()) {
+    std::vector<Share> free;
+    for (const Machine& machine : snapshot.machines) free.push_back(machine.total);
+    for (const Allocation& allocation : allocations_.all())
+      for (const HeldHost& host : allocations_.hosts(allocation)) take(free, host.machine, host.share);
+    carry_out(plan, free);
+    for (const MachineKind& kind : kinds) {
+      free.insert(free.end(), kind.coming, kind.total);
+      Slots& slots = slots_.emplace_back();
+      slots.next = uint32_t(free.size());
+      const double room = kind.total.cpus > 0 ? (kind.cpus_max + kRoundingCpus) / kind.total.cpus : 0;
+      const auto may_come = policy.coming_max > kind.coming ? policy.coming_max - kind.coming : 0;
+      slots.end = slots.next + uint32_t(std::clamp(room, 0.0, double(may_come)));
+      free.resize(slots.end, kNothing);
+    }
+    places_.emplace(std::vector<Machine>(free.size()));
+    room_.emplace(*places_, std::move(free));
+  }
+
+  // For those who wait, in their order.
+  void grow_for(const Plan& plan) {
+    const Kinds alike = kinds_of(snapshot_.waiting, snapshot_.lines);
+    std::vector<bool> hopeless(alike.kinds.size());
+    for (const Wait& wait : plan.waits) {
+      const auto job = std::ranges::lower_bound(snapshot_.waiting, wait.job, {}, &Waiting::job);
+      const uint32_t kind = alike.kind_of[size_t(job - snapshot_.waiting.begin())];
+      if (!hopeless[kind]) hopeless[kind] = !grow_for(*job);
+    }
+  }
+
+  // More of a kind that has fewer than are wished for.
+  void grow_to_wishes() {
+    for (size_t k = 0; k < kinds_.size(); ++k)
+      while (cpus_of(k) + kRoundingCpus < wished(k) && open(k)) {
+      }
+  }
+
+  Growth result(const std::vector<IdleMachine>& idle, const GrowthPolicy& policy, Instant now) const {
+    Growth growth;
+    for (size_t k = 0; k < kinds_.size(); ++k)
+      if (more_[k] > 0) growth.grow.push_back({kinds_[k].name, more_[k]});
+    std::unordered_map<std::string_view, uint32_t> by_name;
+    for (uint32_t m = 0; m < snapshot_.machines.size(); ++m) by_name.emplace(snapshot_.machines[m].name, m);
+    std::vector<const IdleMachine*> longest_first;
+    for (const IdleMachine& each : idle)
+      if (now - each.since >= policy.idle_max) longest_first.push_back(&each);
+    std::ranges::stable_sort(longest_first, {}, &IdleMachine::since);
+    std::vector<uint32_t> fewer(kinds_.size());
+    for (const IdleMachine* each : longest_first) {
+      const auto kind = std::ranges::find(kinds_, each->kind, &MachineKind::name);
+      const auto machine = by_name.find(each->name);
+      if (kind == kinds_.end() || (machine != by_name.end() && used_[machine->second])) continue;
+      const auto k = size_t(kind - kinds_.begin());
+      if (cpus_of(k) - (fewer[k] + 1) * kind->total.cpus + kRoundingCpus < wished(k)) continue;
+      ++fewer[k];
+      growth.shrink.push_back(each->name);
+    }
+    return growth;
+  }
+
+ private:
+  struct Slots {
+    uint32_t next = 0, end = 0;
+  };
+
+  static void take(std::vector<Share>& free, uint32_t machine, const Share& share) {
+    free[machine] = minus(free[machine], share);
+  }
+
+  void carry_out(const Plan& plan, std::vector<Share>& free) {
+    std::unordered_map<std::string_view, uint32_t> by_name;
+    for (uint32_t m = 0; m < snapshot_.machines.size(); ++m) by_name.emplace(snapshot_.machines[m].name, m);
+    for (const Start& start : plan.starts) {
+      double cpus = 0;
+      for (const Placement& host : start.hosts) {
+        cpus += host.share.cpus;
+        const auto machine = by_name.find(host.machine);
+        if (machine == by_name.end()) continue;
+        used_[machine->second] = true;
+        if (start.pool == 0) take(free, machine->second, host.share);  // a pool's hosts are held already
+      }
+      const auto job = std::ranges::lower_bound(snapshot_.waiting, start.job, {}, &Waiting::job);
+      const auto choice = std::ranges::find(job->choices, start.environment, &Choice::environment);
+      if (choice != job->choices.end()) limits_.take(*choice, cpus, std::nullopt);
+    }
+  }
+
+  double cpus_of(size_t k) const {
+    return (kinds_[k].machines + kinds_[k].coming + more_[k]) * kinds_[k].total.cpus;
+  }
+  double wished(size_t k) const {
+    return std::max(kinds_[k].cpus_min, std::min(kinds_[k].cpus_desired, kinds_[k].cpus_max));
+  }
+
+  bool may_open(size_t k) const {
+    return slots_[k].next < slots_[k].end &&
+           cpus_of(k) + kinds_[k].total.cpus <= kinds_[k].cpus_max + kRoundingCpus;
+  }
+  bool open(size_t k) {
+    if (!may_open(k)) return false;
+    room_->set(slots_[k].next++, kinds_[k].total);
+    ++more_[k];
+    return true;
+  }
+
+  // The smallest kind of these types of which one more would hold a host of this share.
+  std::optional<size_t> kind_for(const Share& share, const std::vector<std::string>& instance_types) const {
+    std::optional<size_t> best;
+    for (size_t k = 0; k < kinds_.size(); ++k) {
+      const MachineKind& kind = kinds_[k];
+      if (!may_be_made_for(instance_types, kind.name) || !within(share, kind.total) || !may_open(k)) continue;
+      if (!best || size_of(kind.total) < size_of(kinds_[*best].total)) best = k;
+    }
+    return best;
+  }
+
+  // False: nothing that may come would let it start.
+  bool grow_for(const Waiting& job) {
+    const Gang gang = gang_of(job.asks, snapshot_.machines, {});
+    if (job.choices.empty()) return grow_for(gang, {});
+    for (const Choice& choice : job.choices) {
+      if (!limits_.obstacles(choice, job.line, gang.cpus, std::nullopt).empty()) continue;
+      if (!grow_for(gang, choice.instance_types)) continue;
+      limits_.take(choice, gang.cpus, std::nullopt);
+      return true;
+    }
+    return false;
+  }
+
+  // Host by host; a gang that would not be whole is undone.
+  bool grow_for(const Gang& gang, const std::vector<std::string>& instance_types) {
+    if (const auto layout = room_->place(gang)) {
+      for (uint32_t host = 0; host < gang.hosts; ++host) {
+        put((*layout)[host], gang.share_of(host));
+        use((*layout)[host]);
+      }
+      return true;
+    }
+    std::vector<std::pair<uint32_t, Share>> undo;
+    const auto more_before = more_;
+    const auto slots_before = slots_;
+    for (const Group& group : gang.groups) {
+      const Gang one{{{group.share, 1}}, 1, group.share.cpus, ""};
+      for (uint32_t i = 0; i < group.count; ++i) {
+        auto layout = room_->place(one);
+        if (!layout) {
+          const auto kind = kind_for(group.share, instance_types);
+          if (!kind) {
+            for (auto each = undo.rbegin(); each != undo.rend(); ++each)
+              room_->set(each->first, each->second);
+            more_ = more_before;
+            slots_ = slots_before;
+            return false;
+          }
+          undo.emplace_back(slots_[*kind].next, kNothing);
+          open(*kind);
+          layout = room_->place(one);
+        }
+        undo.emplace_back(layout->front(), room_->free(layout->front()));
+        put(layout->front(), group.share);
+      }
+    }
+    // Only now: a gang that is undone uses no machine, and must not keep one that is idle.
+    for (const auto& [machine, before] : undo) use(machine);
+    return true;
+  }
+
+  void put(uint32_t machine, const Share& share) { room_->set(machine, minus(room_->free(machine), share)); }
+  void use(uint32_t machine) {
+    if (machine < used_.size()) used_[machine] = true;
+  }
+
+  const Snapshot& snapshot_;
+  const std::vector<MachineKind>& kinds_;
+  Allocations allocations_;
+  Limits limits_;
+  std::vector<uint32_t> more_;  // by kind
+  std::vector<Slots> slots_;    // by kind: indices of machines that are not there
+  std::vector<bool> used_;      // machines that are there, by those who start or wait
+  std::optional<Places> places_;
+  std::optional<Room> room_;
+};
+
+}  // namespace
+
+bool may_be_made_for(const std::vector<std::string>& instance_types, const std::string& kind) {
+  return instance_types.empty() || std::ranges::any_of(instance_types, [&](const std::string& type) {
+           return type == kind || kind.starts_with(type + ".") ||
+                  std::ranges::find(kAnyTypes, type) != std::end(kAnyTypes);
+         });
+}
+
+bool could_be_made(const Waiting& job, const std::vector<MachineKind>& kinds) {
+  const auto holds_all = [&](const std::vector<std::string>& instance_types) {
+    return std::ranges::all_of(job.asks, [&](const Ask& ask) {
+      return std::ranges::any_of(kinds, [&](const MachineKind& kind) {
+        return may_be_made_for(instance_types, kind.name) &&
+               kind.total.cpus <= kind.cpus_max + kRoundingCpus && within(ask.share, kind.total);
+      });
+    });
+  };
+  if (job.choices.empty()) return holds_all({});
+  return std::ranges::any_of(job.choices,
+                             [&](const Choice& choice) { return holds_all(choice.instance_types); });
+}
+
+Growth plan_growth(const Snapshot& snapshot, const Plan& plan, const std::vector<MachineKind>& kinds,
+                   const std::vector<IdleMachine>& idle, const GrowthPolicy& policy, Instant now) {
+  Growing growing(snapshot, plan, kinds, policy, now);
+  growing.grow_for(plan);
+  growing.grow_to_wishes();
+  return growing.result(idle, policy, now);
+}
+
+}  // namespace trainyard::schedule

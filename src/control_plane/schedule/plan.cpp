@@ -1,0 +1,409 @@
+#include "schedule/plan.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "base/check.hpp"
+#include "base/text.hpp"
+#include "domain/instance_type.hpp"
+#include "schedule/backfill.hpp"
+#include "schedule/kinds.hpp"
+#include "schedule/limits.hpp"
+#include "schedule/order.hpp"
+#include "schedule/preemption.hpp"
+#include "schedule/quota.hpp"
+#include "schedule/shortage.hpp"
+#include "schedule/words.hpp"
+
+namespace trainyard::schedule {
+namespace {
+
+std::vector<Share> totals(const std::vector<Machine>& machines) {
+  std::vector<Share> shares;
+  shares.reserve(machines.size());
+  for (const Machine& machine : machines) shares.push_back(machine.total);
+  return shares;
+}
+
+std::vector<Share> free_of(const std::vector<Machine>& machines, const Allocations& allocations) {
+  std::vector<Share> free = totals(machines);
+  for (const Allocation& allocation : allocations.all())
+    for (const HeldHost& host : allocations.hosts(allocation))
+      free[host.machine] = minus(free[host.machine], host.share);
+  return free;
+}
+
+// Decides upon one job after the other. Within a plan there is ever less of everything, so what a job had to wait for,
+// all later ones of its kind wait for as well, if they last as long.
+class Planning {
+ public:
+  Planning(const Snapshot& snapshot, const Policy& policy, Instant now)
+      : snapshot_(snapshot),
+        now_(now),
+        allocations_(snapshot, now),
+        places_(snapshot.machines),
+        room_(places_, free_of(snapshot.machines, allocations_)),
+        empty_(places_, totals(snapshot.machines)),
+        limits_(snapshot, allocations_),
+        quotas_(snapshot, allocations_),
+        kinds_(kinds_of(snapshot.waiting, snapshot.lines)),
+        turns_(snapshot, quotas_),
+        found_(kinds_.kinds.size()),
+        pool_taken_(snapshot.pools.size()) {
+    for (const uint32_t first : kinds_.shapes)
+      shapes_.push_back({gang_of(snapshot.waiting[first].asks, snapshot.machines, policy)});
+  }
+
+  Plan run() {
+    plan_.waits.reserve(snapshot_.waiting.size());
+    while (const auto next = turns_.next()) {
+      const Waiting& job = snapshot_.waiting[*next];
+      const bool borrows = quotas_.concern(job.line) && quotas_.would_borrow(job);
+      const size_t starts = plan_.starts.size();
+      decide(*next);
+      if (borrows && plan_.starts.size() == starts) quotas_.borrower_waits(job);
+    }
+    return std::move(plan_);
+  }
+
+ private:
+  struct Shape {
+    Gang gang;
+    std::optional<bool> fits_empty = {};
+    bool fits_now = true;  // as far as is known
+  };
+  // Of a kind. Once one of it had to wait, those that last as long or longer wait too.
+  struct Found {
+    bool may_fit = false;  // not for ever too large
+    std::optional<Duration> waits_from = {};
+    SharedText sentence = {};
+    Lack lack = Lack::other;
+  };
+  // Why a job would have to wait for ever.
+  struct Never {
+    std::string reason;
+    Lack lack = Lack::other;
+  };
+
+  static constexpr Duration kAnyTime = Duration::min();
+  static constexpr Duration kForEver = Duration::max();
+
+  void decide(uint32_t index) {
+    const Waiting& job = snapshot_.waiting[index];
+    const Duration lasts = job.lasts_max.value_or(kForEver);
+    if (!job.pools.empty() && take_pool(index)) return;
+    Found& found = found_[kinds_.kind_of[index]];
+    if (found.waits_from && lasts >= *found.waits_from) return wait(job, found.sentence, found.lack);
+
+    Shape& shape = shape_of(index);
+    if (!found.may_fit) {
+      if (auto never = why_never(job, shape))
+        return wait(index, kAnyTime, std::move(never->reason), never->lack);
+      found.may_fit = true;
+    }
+    if (reservation_ && !in_time(ends(job)) && turns_.leads()) return wait(job, behind_first(), Lack::room);
+    if (auto reason = why_no_quota(job, shape.gang)) return wait(index, lasts, *std::move(reason));
+    std::string reason;
+    const Choice* choice = nullptr;
+    if (!choose(job, shape.gang, choice, reason)) {
+      const bool first = !job.choices.empty() && reserve_limits(job, shape.gang, reason);
+      wait(index, lasts, reason);
+      // Equal jobs after it wait behind it.
+      if (first) found.sentence = turn_sentence(job.name, reason);
+      return;
+    }
+    if (const auto layout = place(shape, ends(job))) return start(index, choice, shape.gang, *layout);
+    if (reservation_) {
+      found.waits_from = shape.fits_now ? lasts : kAnyTime;
+      found.sentence = behind_first();
+      found.lack = Lack::room;
+      return wait(job, found.sentence, found.lack);
+    }
+    turns_.first_waits();
+    reservation(job, shape.gang, choice);
+  }
+
+  Shape& shape_of(uint32_t index) { return shapes_[kinds_.kinds[kinds_.kind_of[index]].shape]; }
+  std::optional<Instant> ends(const Waiting& job) const {
+    return job.lasts_max ? std::optional(now_ + *job.lasts_max) : std::nullopt;
+  }
+
+  // It is over when the first that waits for machines is promised them. Requires: promise_.
+  bool in_time(std::optional<Instant> ends) const {
+    return reservation_->at && ends && *ends <= *reservation_->at;
+  }
+
+  // -- reasons
+
+  // No end of another job would help it.
+  std::optional<Never> why_never(const Waiting& job, Shape& shape) {
+    if (const auto obstacle = quotas_.obstacle(job, ends(job));
+        obstacle && (obstacle->what == Quotas::Obstacle::What::too_small ||
+                     obstacle->what == Quotas::Obstacle::What::no_share))
+      return Never{quota_sentence(job.share, *obstacle)};
+    std::string reasons;
+    bool environments = true;
+    for (const Choice& choice : job.choices) {
+      std::string reason;
+      bool its_own = false;
+      for (const Limits::Obstacle& each : limits_.obstacles(choice, job.line, shape.gang.cpus, ends(job))) {
+        if (each.what != Limits::Obstacle::What::too_small) continue;
+        reason += (reason.empty() ? "" : "; ") + limit_sentence(limits_, each);
+        its_own |= limits_.limit(each.limit).environments;
+      }
+      if (reason.empty()) {
+        reasons.clear();
+        break;
+      }
+      reasons += (reasons.empty() ? "" : "; ") + reason;
+      environments &= its_own;
+    }
+    if (!reasons.empty()) return Never{reasons, environments ? Lack::environment : Lack::other};
+    if (!shape.fits_empty) shape.fits_empty = empty_.place(shape.gang).has_value();
+    if (*shape.fits_empty) return std::nullopt;
+    return Never{schedule::why_never(job.asks, shape.gang, snapshot_.machines, empty_), Lack::machine};
+  }
+
+  std::optional<std::string> why_no_quota(const Waiting& job, const Gang& gang) {
+    const auto obstacle = quotas_.obstacle(job, ends(job));
+    if (!obstacle) return std::nullopt;
+    const std::string own = quota_sentence(job.share, *obstacle);
+    nobody_waits_ = false;
+    if (const std::string* first = quotas_.first_of(job)) return turn_sentence(*first, quota_reasons_[first]);
+    // Who is behind a borrower would not be the first to get what comes back.
+    if (!quotas_.behind_borrower(job))
+      if (auto reason = take_back(job, gang)) return reason;
+    const auto at = quotas_.earliest(job, allocations_);
+    quotas_.reservation(job, at);
+    quota_reasons_[&job.name] = own;
+    return own;
+  }
+
+  // The first choice whose limits have room for the job. False: none; then `reason` says why.
+  bool choose(const Waiting& job, const Gang& gang, const Choice*& choice, std::string& reason) const {
+    if (job.choices.empty()) return true;
+    for (const Choice& each : job.choices) {
+      const auto obstacles = limits_.obstacles(each, job.line, gang.cpus, ends(job));
+      if (obstacles.empty()) {
+        choice = &each;
+        return true;
+      }
+      for (const Limits::Obstacle& obstacle : obstacles)
+        reason += (reason.empty() ? "" : "; ") + limit_sentence(limits_, obstacle);
+    }
+    return false;
+  }
+
+  // -- promises to those who wait
+
+  // True: the job is the first that waits for one of them; then `reason` says by when that is free, where it is known.
+  bool reserve_limits(const Waiting& job, const Gang& gang, std::string& reason) {
+    bool first = false;
+    std::optional<Instant> soonest;
+    for (const Choice& choice : job.choices) {
+      bool full = false, never = false;
+      for (const Limits::Obstacle& each : limits_.obstacles(choice, job.line, gang.cpus, ends(job))) {
+        full |= each.what == Limits::Obstacle::What::full;
+        never |= each.what == Limits::Obstacle::What::too_small;
+      }
+      if (!full || never) continue;
+      std::vector<double> free_then;
+      const auto at = limits_.earliest(choice, job.line, gang.cpus, allocations_, free_then);
+      if (!limits_.reservation(choice, job.line, gang.cpus, job.name, reason, at, free_then)) continue;
+      first = true;
+      if (at && *at > now_) soonest = std::min(soonest.value_or(*at), *at);
+    }
+    nobody_waits_ = false;
+    if (soonest) reason += free_by(*soonest);
+    return first;
+  }
+
+  // The first one that waits for machines.
+  void reservation(const Waiting& job, const Gang& gang, const Choice* choice) {
+    reservation_ = reserve_machines(gang, snapshot_.machines, places_, room_, allocations_);
+    first_ = job.name;
+    its_reason_ = why_no_room(gang, snapshot_.machines, room_, empty_, allocations_);
+    if (choice) {
+      std::vector<double> free_now;
+      for (const Need& need : choice->needs) free_now.push_back(limits_.free(need.limit));
+      limits_.reservation(*choice, job.line, gang.cpus, job.name, its_reason_, reservation_->at, free_now);
+    }
+    quotas_.reservation(job, reservation_->at);
+    quota_reasons_[&job.name] = its_reason_;
+    std::vector<Share> both;
+    both.reserve(snapshot_.machines.size());
+    for (uint32_t m = 0; m < snapshot_.machines.size(); ++m)
+      both.push_back(least_of(room_.free(m), reservation_->spare[m]));
+    spare_room_.emplace(places_, std::move(both));
+
+    // Whoever waits before it for something else might come in between.
+    if (nobody_waits_ && reservation_->at && *reservation_->at > now_)
+      plan_.waits.push_back({job.job, its_reason_ + starts_by(*reservation_->at + snapshot_.clock_offset),
+                             reservation_->at, Lack::room});
+    else
+      plan_.waits.push_back({job.job, its_reason_, {}, Lack::room});
+  }
+
+  // Others give way to it, or are already leaving. Nothing: they cannot, or that would not help.
+  std::optional<std::string> take_back(const Waiting& job, const Gang& gang) {
+    if (then_.empty()) look_at_leaving();
+    auto way = who_gives_way(job, gang,
+                             {places_, allocations_, limits_, quotas_, leaving_, then_, ends(job),
+                              reservation_ && !in_time(ends(job)) ? &reservation_->spare : nullptr});
+    if (!way) return std::nullopt;
+    std::vector<std::string_view> names;
+    for (const uint32_t index : way->who) {
+      const Running& running = *allocations_.all()[index].running;
+      plan_.preemptions.push_back({running.job, taken_back(job, running)});
+      names.push_back(running.name);
+      leaving_.push_back(index);
+    }
+    std::string reason = giving_way_sentence(names);
+    quotas_.leave(allocations_, way->who);
+    quotas_.reservation(job, std::nullopt);
+    quota_reasons_[&job.name] = reason;
+    // Of what is free now, what the job will need beside what it is given back is kept for it.
+    then_ = std::move(way->then);
+    for (uint32_t host = 0; host < gang.hosts; ++host)
+      then_[way->layout[host]] = minus(then_[way->layout[host]], gang.share_of(host));
+    for (const uint32_t m : way->layout) set_free(m, least_of(room_.free(m), then_[m]));
+    return reason;
+  }
+
+  void look_at_leaving() {
+    then_ = room_.all();
+    for (uint32_t i = 0; i < allocations_.all().size(); ++i) {
+      const Allocation& allocation = allocations_.all()[i];
+      if (!allocation.running || !allocation.running->leaving) continue;
+      leaving_.push_back(i);
+      for (const HeldHost& host : allocations_.hosts(allocation))
+        then_[host.machine] = plus(then_[host.machine], host.share);
+    }
+  }
+
+  // Of all that wait for their turn behind the first that waits for machines.
+  const SharedText& behind_first() {
+    if (behind_first_.empty()) behind_first_ = turn_sentence(first_, its_reason_);
+    return behind_first_;
+  }
+
+  // -- starts
+
+  bool take_pool(uint32_t index) {
+    const Waiting& job = snapshot_.waiting[index];
+    const Gang& gang = shape_of(index).gang;
+    for (const domain::JobNumber number : job.pools) {
+      const auto pool = std::ranges::find(snapshot_.pools, number, &Pool::of);
+      if (pool == snapshot_.pools.end() || pool->hosts.size() != gang.hosts) continue;
+      const auto at = size_t(pool - snapshot_.pools.begin());
+      const Choice* choice = nullptr;
+      std::string reason;
+      if (pool_taken_[at] || quotas_.obstacle(job, ends(job)) || !choose(job, gang, choice, reason)) continue;
+      pool_taken_[at] = true;
+      allocations_.take_over(at, job, choice, ends(job));
+      double cpus = 0;
+      for (const Placement& host : pool->hosts) cpus += host.share.cpus;
+      count(job, choice, cpus);
+      plan_.starts.push_back({job.job, pool->hosts, "", number, choice ? choice->environment : ""});
+      return true;
+    }
+    return false;
+  }
+
+  std::optional<Layout> place(Shape& shape, std::optional<Instant> ends) {
+    if (!shape.fits_now) return std::nullopt;
+    if (reservation_ && !in_time(ends)) return spare_room_->place(shape.gang);
+    auto layout = room_.place(shape.gang);
+    shape.fits_now = layout.has_value();
+    return layout;
+  }
+
+  void start(uint32_t index, const Choice* choice, const Gang& gang, const Layout& layout) {
+    const Waiting& job = snapshot_.waiting[index];
+    Start start{job.job, {}, gang.note, 0, choice ? choice->environment : ""};
+    start.hosts.reserve(gang.hosts);
+    const auto over = ends(job);
+    const bool takes_spare = reservation_ && !in_time(over);
+    uint32_t host = 0;
+    for (const Group& group : gang.groups)
+      for (uint32_t i = 0; i < group.count; ++i) {
+        const uint32_t m = layout[host++];
+        start.hosts.push_back({snapshot_.machines[m].name, group.share});
+        if (takes_spare) reservation_->spare[m] = minus(reservation_->spare[m], group.share);
+        if (!then_.empty()) then_[m] = minus(then_[m], group.share);
+        set_free(m, minus(room_.free(m), group.share));
+      }
+    allocations_.start(job, choice, gang, layout, over);
+    count(job, choice, gang.cpus);
+    plan_.starts.push_back(std::move(start));
+  }
+
+  void count(const Waiting& job, const Choice* choice, double cpus) {
+    if (choice) limits_.take(*choice, cpus, ends(job));
+    quotas_.take(job);
+    turns_.started(cpus);
+  }
+
+  void set_free(uint32_t machine, const Share& free) {
+    room_.set(machine, free);
+    if (reservation_) spare_room_->set(machine, least_of(free, reservation_->spare[machine]));
+  }
+
+  void wait(uint32_t index, Duration from, std::string reason, Lack lack = Lack::other) {
+    Found& found = found_[kinds_.kind_of[index]];
+    found.waits_from = std::min(from, found.waits_from.value_or(from));
+    found.sentence = std::move(reason);
+    found.lack = lack;
+    wait(snapshot_.waiting[index], found.sentence, lack);
+  }
+  void wait(const Waiting& job, const SharedText& reason, Lack lack) {
+    plan_.waits.push_back({job.job, reason, {}, lack});
+  }
+
+  const Snapshot& snapshot_;
+  const Instant now_;
+  Allocations allocations_;
+  Places places_;
+  Room room_;   // now
+  Room empty_;  // of empty machines
+  Limits limits_;
+  Quotas quotas_;
+  Kinds kinds_;
+  Turns turns_;
+  std::vector<Found> found_;  // by kind
+  std::vector<bool> pool_taken_;
+  std::vector<Shape> shapes_;
+  std::map<const std::string*, std::string> quota_reasons_;  // of those who are promised quota
+  // To the first that waits for machines.
+  std::optional<Reservation> reservation_;
+  std::optional<Room> spare_room_;  // for those that are not over by then
+  std::string first_, its_reason_;
+  SharedText behind_first_;  // what those behind it are told
+  // Once somebody needs quota back: holdings that leave, and what is free by machine when they have left, besides what
+  // was promised then.
+  std::vector<uint32_t> leaving_;
+  std::vector<Share> then_;
+  bool nobody_waits_ = true;  // for anything that may come free
+  Plan plan_;
+};
+
+}  // namespace
+
+Plan plan(const Snapshot& snapshot, const Policy& policy, Instant now) {
+  return Planning(snapshot, policy, now).run();
+}
+
+Result<Ask> ask_of(const domain::InstanceGroup& group) {
+  Ask ask{group.instance_type, {}, group.count};
+  ask.share = group.share ? *group.share : TRY(ask_for(group.instance_type)).share;
+  return ask;
+}
+
+Result<Ask> ask_for(std::string_view instance_type) {
+  const auto type = domain::find_instance_type(instance_type);
+  if (!type) return invalid("the size of instance type '" + shorten(instance_type, 60) + "' is not known");
+  return Ask{std::string(instance_type),
+             {double(type->cpus), int64_t(type->memory_gib * 1024 * 1024 * 1024), int64_t(type->gpus)}};
+}
+
+}  // namespace trainyard::schedule

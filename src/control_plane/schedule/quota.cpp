@@ -1,0 +1,264 @@
+#include "schedule/quota.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "schedule/limits.hpp"
+
+namespace trainyard::schedule {
+
+Quotas::Quotas(const Snapshot& snapshot, const Allocations& allocations) : lines_(snapshot.lines.size()) {
+  for (size_t l = 0; l < lines_.size(); ++l) {
+    Line& line = lines_[l];
+    for (const QuotaShare& share : snapshot.lines[l].quota_shares)
+      for (const QuotaShare::Quota& quota : share.quotas)
+        if (std::ranges::find(line.units, quota.unit) == line.units.end()) line.units.push_back(quota.unit);
+    for (const QuotaShare& share : snapshot.lines[l].quota_shares) {
+      line.by_name.emplace(share.name, line.shares.size());
+      Share& made = line.shares.emplace_back();
+      made.is = &share;
+      made.capacity.resize(line.units.size());
+      made.used.resize(line.units.size());
+      for (size_t unit = 0; unit < line.units.size(); ++unit)
+        for (const QuotaShare::Quota& quota : share.quotas)
+          if (quota.unit == line.units[unit]) made.capacity[unit] = quota.capacity;
+      made.promised = made.used;
+    }
+  }
+  for (const Allocation& allocation : allocations.all()) {
+    if (!allocation.line || !allocation.demands || !concern(*allocation.line)) continue;
+    Line& line = lines_[*allocation.line];
+    const auto share = line.by_name.find(*allocation.share);
+    if (share == line.by_name.end()) continue;
+    Share& its = line.shares[share->second];
+    const Amounts amounts = Quotas::amounts(line, *allocation.demands);
+    for (size_t unit = 0; unit < amounts.size(); ++unit) {
+      its.used[unit] += amounts[unit];
+      if (!allocation.running || !allocation.running->leaving) its.promised[unit] += amounts[unit];
+    }
+  }
+}
+
+const Quotas::Share* Quotas::share_of(const Line& line, std::string_view name) const {
+  const auto found = line.by_name.find(name);
+  return found == line.by_name.end() ? nullptr : &line.shares[found->second];
+}
+
+Quotas::Amounts Quotas::amounts(const Line& line, const std::vector<Demand>& demands) {
+  Amounts amounts(line.units.size());
+  for (const Demand& demand : demands)
+    for (size_t unit = 0; unit < line.units.size(); ++unit)
+      if (line.units[unit] == demand.unit) amounts[unit] += demand.amount;
+  return amounts;
+}
+
+// What the share may ever have beyond its own.
+double Quotas::borrowable(const Line& line, const Share& its, size_t unit) {
+  if (!its.is->borrows) return 0;
+  double lent = 0;
+  for (const Share& other : line.shares)
+    if (&other != &its && other.is->name != its.is->name && other.is->lends)
+      lent += other.capacity[unit].value_or(0);
+  if (its.is->borrow_max) lent = std::min(lent, *its.is->borrow_max * *its.capacity[unit]);
+  return lent;
+}
+
+bool Quotas::would_borrow(const Waiting& job) const {
+  const Line& line = lines_[job.line];
+  const Share* its = share_of(line, job.share);
+  if (!its) return false;
+  const Amounts amounts = Quotas::amounts(line, job.demands);
+  bool beyond = false;
+  for (size_t unit = 0; unit < amounts.size(); ++unit) {
+    if (amounts[unit] <= 0 || !its->capacity[unit]) continue;
+    const double own = *its->capacity[unit] + kRoundingAmount;
+    if (amounts[unit] > own + borrowable(line, *its, unit)) return false;
+    beyond |= its->used[unit] + amounts[unit] > own;
+  }
+  return beyond;
+}
+
+void Quotas::borrower_waits(const Waiting& job) {
+  Line& line = lines_[job.line];
+  if (const auto found = line.by_name.find(job.share); found != line.by_name.end())
+    line.shares[found->second].borrower_waits = true;
+}
+
+bool Quotas::behind_borrower(const Waiting& job) const {
+  const Share* its = share_of(lines_[job.line], job.share);
+  return its && its->borrower_waits;
+}
+
+std::optional<Quotas::Obstacle> Quotas::check(const Line& line, const std::vector<Share>& shares,
+                                              const Share& its, const Amounts& amounts, Book book) const {
+  for (size_t unit = 0; unit < amounts.size(); ++unit) {
+    if (amounts[unit] <= 0 || !its.capacity[unit]) continue;
+    const double own = *its.capacity[unit], then = of(its, book)[unit] + amounts[unit];
+    const double more = borrowable(line, its, unit);
+    const auto obstacle = [&](Obstacle::What what) {
+      return Obstacle{
+          what, line.units[unit], amounts[unit], its.used[unit], own, more, then > own + kRoundingAmount};
+    };
+    if (amounts[unit] > own + more + kRoundingAmount) return obstacle(Obstacle::What::too_small);
+    if (then > own + more + kRoundingAmount) return obstacle(Obstacle::What::full);
+    double beyond = 0, idle = 0;
+    for (const Share& other : shares) {
+      if (!other.capacity[unit]) continue;
+      const double held = of(other, book)[unit] + (&other == &its ? amounts[unit] : 0);
+      const double over = held - *other.capacity[unit];
+      // What is promised to a share may be more than it could ever have at once with what it has now.
+      if (over > 0) beyond += std::min(over, borrowable(line, other, unit));
+      if (over < 0 && other.is->lends) idle -= over;
+    }
+    if (beyond > idle + kRoundingAmount) return obstacle(Obstacle::What::full);
+  }
+  return std::nullopt;
+}
+
+std::optional<Quotas::Obstacle> Quotas::obstacle(const Waiting& job, std::optional<Instant> ends) const {
+  const Line& line = lines_[job.line];
+  if (line.shares.empty()) return std::nullopt;
+  const Share* its = share_of(line, job.share);
+  if (!its) return Obstacle{Obstacle::What::no_share};
+  const Amounts amounts = Quotas::amounts(line, job.demands);
+  if (auto now = check(line, line.shares, *its, amounts, Book::used)) return now;
+  if (!line.never && (!line.promised_at || (ends && *ends <= *line.promised_at))) return std::nullopt;
+  auto then = check(line, line.shares, *its, amounts, Book::promised);
+  if (then) then->what = Obstacle::What::promised;
+  return then;
+}
+
+void Quotas::take(const Waiting& job) {
+  Line& line = lines_[job.line];
+  if (line.shares.empty()) return;
+  Share& its = line.shares[line.by_name.at(job.share)];
+  const Amounts amounts = Quotas::amounts(line, job.demands);
+  for (size_t unit = 0; unit < amounts.size(); ++unit) {
+    its.used[unit] += amounts[unit];
+    its.promised[unit] += amounts[unit];
+  }
+}
+
+void Quotas::reservation(const Waiting& job, std::optional<Instant> at) {
+  Line& line = lines_[job.line];
+  const auto found = line.by_name.find(job.share);
+  if (found == line.by_name.end() || line.shares[found->second].first) return;
+  Share& its = line.shares[found->second];
+  its.first = &job.name;
+  const Amounts amounts = Quotas::amounts(line, job.demands);
+  for (size_t unit = 0; unit < amounts.size(); ++unit) its.promised[unit] += amounts[unit];
+  line.never |= !at;
+  if (at) line.promised_at = std::min(*at, line.promised_at.value_or(*at));
+}
+
+const std::string* Quotas::first_of(const Waiting& job) const {
+  const Share* its = share_of(lines_[job.line], job.share);
+  return its ? its->first : nullptr;
+}
+
+std::optional<Instant> Quotas::earliest(const Waiting& job, Allocations& allocations) const {
+  const Line& line = lines_[job.line];
+  const auto found = line.by_name.find(job.share);
+  if (found == line.by_name.end()) return std::nullopt;
+  std::vector<Share> shares = line.shares;
+  const Amounts amounts = Quotas::amounts(line, job.demands);
+  const auto& order = allocations.by_end();
+  for (size_t next = 0; next < order.size();) {
+    const Instant at = *allocations.all()[order[next]].ends;
+    bool changed = false;
+    for (; next < order.size() && *allocations.all()[order[next]].ends == at; ++next) {
+      const Allocation& allocation = allocations.all()[order[next]];
+      if (allocation.line != job.line || !allocation.demands) continue;
+      const auto share = line.by_name.find(*allocation.share);
+      if (share == line.by_name.end()) continue;
+      const Amounts back = Quotas::amounts(line, *allocation.demands);
+      for (size_t unit = 0; unit < back.size(); ++unit) shares[share->second].used[unit] -= back[unit];
+      changed = true;
+    }
+    if (changed && !check(line, shares, shares[found->second], amounts, Book::used)) return at;
+  }
+  return std::nullopt;
+}
+
+bool Quotas::may_give_way(const Allocation& allocation, const Waiting& to) const {
+  if (!allocation.running || !allocation.running->gives_way || allocation.running->leaving ||
+      allocation.line != to.line || allocation.running->job == 0)
+    return false;
+  const Line& line = lines_[to.line];
+  const Share* its = share_of(line, *allocation.share);
+  if (!its) return false;
+  if (*allocation.share == to.share)
+    return its->is->preempts_within && allocation.running->priority < to.priority;
+  return holds_beyond(*its, amounts(line, *allocation.demands));
+}
+
+bool Quotas::holds_beyond(const Share& its, const Amounts& amounts) {
+  for (size_t unit = 0; unit < amounts.size(); ++unit)
+    if (amounts[unit] > 0 && its.capacity[unit] && its.promised[unit] > *its.capacity[unit] + kRoundingAmount)
+      return true;
+  return false;
+}
+
+bool Quotas::beyond_without(const Allocations& allocations, uint32_t index, std::span<const uint32_t> ended,
+                            const Waiting& to) const {
+  const Allocation& allocation = allocations.all()[index];
+  const Line& line = lines_[*allocation.line];
+  const auto shares = without(line, allocations, ended);
+  const Share& its = shares[line.by_name.at(*allocation.share)];
+  const Amounts back = amounts(line, *allocation.demands);
+  if (!holds_beyond(its, back)) return false;
+  if (!its.is->preempts_within || allocation.running->priority < to.priority) return true;
+  for (size_t unit = 0; unit < back.size(); ++unit)
+    if (back[unit] > 0 && its.capacity[unit] &&
+        its.promised[unit] - back[unit] < *its.capacity[unit] - kRoundingAmount)
+      return false;
+  return true;
+}
+
+std::vector<Quotas::Share> Quotas::without(const Line& line, const Allocations& allocations,
+                                           std::span<const uint32_t> ended) const {
+  std::vector<Share> shares = line.shares;
+  for (const uint32_t index : ended) {
+    const Allocation& allocation = allocations.all()[index];
+    const auto share = line.by_name.find(*allocation.share);
+    if (share == line.by_name.end()) continue;
+    const Amounts back = amounts(line, *allocation.demands);
+    for (size_t unit = 0; unit < back.size(); ++unit) shares[share->second].promised[unit] -= back[unit];
+  }
+  return shares;
+}
+
+bool Quotas::fits_without(const Waiting& job, const Allocations& allocations,
+                          std::span<const uint32_t> ended) const {
+  const Line& line = lines_[job.line];
+  const auto shares = without(line, allocations, ended);
+  return !check(line, shares, shares[line.by_name.at(job.share)], amounts(line, job.demands), Book::promised);
+}
+
+bool Quotas::own_without(const Waiting& job, const Allocations& allocations,
+                         std::span<const uint32_t> ended) const {
+  const Line& line = lines_[job.line];
+  const auto shares = without(line, allocations, ended);
+  const auto found =
+      check(line, shares, shares[line.by_name.at(job.share)], amounts(line, job.demands), Book::promised);
+  if (found) return false;
+  const Share& its = shares[line.by_name.at(job.share)];
+  const Amounts needs = amounts(line, job.demands);
+  for (size_t unit = 0; unit < needs.size(); ++unit)
+    if (needs[unit] > 0 && its.capacity[unit] &&
+        its.promised[unit] + needs[unit] > *its.capacity[unit] + kRoundingAmount)
+      return false;
+  return true;
+}
+
+void Quotas::leave(const Allocations& allocations, std::span<const uint32_t> ended) {
+  for (const uint32_t index : ended) {
+    const Allocation& allocation = allocations.all()[index];
+    Line& line = lines_[*allocation.line];
+    Share& its = line.shares[line.by_name.at(*allocation.share)];
+    const Amounts back = amounts(line, *allocation.demands);
+    for (size_t unit = 0; unit < back.size(); ++unit) its.promised[unit] -= back[unit];
+  }
+}
+
+}  // namespace trainyard::schedule

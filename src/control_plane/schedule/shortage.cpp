@@ -1,0 +1,106 @@
+#include "schedule/shortage.hpp"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <optional>
+
+#include "schedule/words.hpp"
+
+namespace trainyard::schedule {
+namespace {
+
+// Groups by the size of their hosts, which have less choice the larger they are.
+std::vector<uint32_t> larger_first(const Gang& gang) {
+  std::vector<uint32_t> order(gang.groups.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, [&](uint32_t a, uint32_t b) {
+    return size_of(gang.groups[a].share) > size_of(gang.groups[b].share);
+  });
+  return order;
+}
+
+// By machine: what the gang needs of it when each host is laid where the gang lacks least of what is free, and only
+// where an empty machine could hold it. Nothing: that way not all find a place.
+std::optional<std::map<uint32_t, Share>> least_lack(const Gang& gang, const std::vector<Machine>& machines,
+                                                    const Room& now) {
+  std::map<uint32_t, Share> needs;
+  for (const uint32_t g : larger_first(gang))
+    for (uint32_t host = 0; host < gang.groups[g].count; ++host) {
+      std::optional<uint32_t> best;
+      double least = 0;
+      for (uint32_t m = 0; m < machines.size(); ++m) {
+        const auto known = needs.find(m);
+        const Share before = known == needs.end() ? Share{} : known->second;
+        const Share after = plus(before, gang.groups[g].share);
+        if (!within(after, machines[m].total)) continue;
+        const double more = lack(after, now.free(m)) - lack(before, now.free(m));
+        if (best && more >= least) continue;
+        best = m;
+        least = more;
+      }
+      if (!best) return std::nullopt;
+      needs[*best] = plus(needs[*best], gang.groups[g].share);
+    }
+  return needs;
+}
+
+std::map<uint32_t, Share> by_machine(const Gang& gang, const Layout& layout) {
+  std::map<uint32_t, Share> needs;
+  for (uint32_t host = 0; host < layout.size(); ++host)
+    needs[layout[host]] = plus(needs[layout[host]], gang.share_of(host));
+  return needs;
+}
+
+}  // namespace
+
+std::string why_no_room(const Gang& gang, const std::vector<Machine>& machines, const Room& now, Room& empty,
+                        const Allocations& allocations) {
+  if (gang.hosts > 1 && gang.hosts * machines.size() > kPlacesLookedAtMax)
+    return room_sentence(gang, now.capacity(gang.groups.front().share));
+  auto needs = least_lack(gang, machines, now);
+  if (!needs)
+    if (const auto layout = empty.place(gang)) needs = by_machine(gang, *layout);
+  std::vector<Shortage> shortages;
+  std::map<uint32_t, size_t> of_machine;
+  if (needs)
+    for (const auto& [m, share] : *needs)
+      if (!within(share, now.free(m))) {
+        of_machine.emplace(m, shortages.size());
+        shortages.push_back({&machines[m], share, now.free(m)});
+      }
+  if (shortages.empty()) return room_sentence(gang, gang.hosts);
+  for (const Allocation& allocation : allocations.all())
+    for (const HeldHost& host : allocations.hosts(allocation))
+      if (const auto found = of_machine.find(host.machine); found != of_machine.end())
+        shortages[found->second].held.emplace_back(*allocation.holder, host.share);
+  return shortage_sentence(shortages);
+}
+
+std::string why_never(const std::vector<Ask>& asks, const Gang& gang, const std::vector<Machine>& machines,
+                      const Room& empty) {
+  Room room = empty;
+  size_t placed = 0;
+  std::vector<uint32_t> unplaced(gang.groups.size());
+  for (const uint32_t g : larger_first(gang)) {
+    const Group& group = gang.groups[g];
+    const Gang one{{{group.share, 1}}, 1, group.share.cpus, ""};
+    for (uint32_t host = 0; host < group.count; ++host) {
+      const auto layout = room.place(one);
+      if (!layout) {
+        unplaced[g] = group.count - host;
+        break;
+      }
+      room.set(layout->front(), minus(room.free(layout->front()), group.share));
+      ++placed;
+    }
+  }
+  std::vector<Ask> lacking;
+  for (size_t g = 0; g < asks.size(); ++g)
+    if (unplaced[g] > 0) lacking.push_back({asks[g].instance_type, gang.groups[g].share, unplaced[g]});
+  // Laid one after the other they all find room; it is together that they do not.
+  if (lacking.empty()) return room_sentence(gang, gang.hosts);
+  return too_large_sentence(placed, lacking, machines);
+}
+
+}  // namespace trainyard::schedule

@@ -1,0 +1,301 @@
+// What holds of a yard over time, over seeds: promises are kept, nobody starves, shares get what is theirs.
+#include <gtest/gtest.h>
+
+#include "base/random.hpp"
+#include "schedule/test_cluster.hpp"
+#include "schedule/test_words.hpp"
+
+namespace trainyard::schedule {
+namespace {
+
+using namespace test;
+
+constexpr Duration kLastsMax = 60s;
+
+Duration some_time(SeededRandom& random, Duration max) {
+  return 1s * int64_t(1 + random.below(uint64_t(max / 1s)));
+}
+
+std::vector<Machine> some_machines(SeededRandom& random) {
+  std::vector<Machine> machines;
+  for (uint64_t m = 2 + random.below(6); m > 0; --m)
+    machines.push_back(machine("box-" + std::to_string(m), double(4 + random.below(3) * 4), 64, 0,
+                               "row-" + std::to_string(m % 2)));
+  return machines;
+}
+
+// Jobs that fit the yard's largest machine, host by host, and its number of machines.
+TestCluster::Work some_work(SeededRandom& random, Instant arrives) {
+  TestCluster::Work work;
+  work.job = job(1, uint32_t(1 + (random.chance(3) ? random.below(2) : 0)), double(1 + random.below(4)),
+                 double(1 + random.below(16)));
+  work.job.name.clear();
+  work.job.lasts_max = some_time(random, kLastsMax);
+  work.lasts = random.chance(2) ? *work.job.lasts_max
+                                : 1s * int64_t(1 + random.below(uint64_t(*work.job.lasts_max / 1s)));
+  work.arrives = arrives;
+  return work;
+}
+
+TestCluster some_cluster(SeededRandom& random, size_t jobs) {
+  TestCluster yard;
+  yard.snapshot.machines = some_machines(random);
+  yard.snapshot.lines = {{"training jobs"}};
+  Instant at = kNow;
+  for (size_t i = 0; i < jobs; ++i) {
+    yard.add(some_work(random, at));
+    if (random.chance(2)) at += some_time(random, 10s);
+  }
+  return yard;
+}
+
+TEST(Yard, BackfillNeverDelaysTheFirst) {
+  size_t reservations = 0, passed = 0;
+  for (uint64_t seed = 0; seed < 300; ++seed) {
+    SeededRandom random(seed);
+    TestCluster yard = some_cluster(random, 60);
+    ASSERT_TRUE(yard.run()) << "seed " << seed << ": " << yard.fault();
+    std::optional<Instant> latest;
+    for (const TestCluster::Record& record : yard.records()) {
+      ASSERT_TRUE(record.started) << "seed " << seed;
+      if (latest && *record.started < *latest) ++passed;
+      latest = std::max(latest.value_or(*record.started), *record.started);
+      if (!record.promised) continue;
+      ++reservations;
+      EXPECT_LE(*record.started, *record.promised) << "seed " << seed << ", " << record.work.job.name;
+    }
+  }
+  EXPECT_GT(reservations, 2'000u);
+  EXPECT_GT(passed, 1'000u) << "somebody passes";
+}
+
+// The same yard with and without those behind the first that waits: where jobs take all the time that they may, it
+// starts at the same instant.
+TEST(Yard, TheFirstStartsAsIfNobodyWereBehindIt) {
+  size_t compared = 0;
+  for (uint64_t seed = 0; seed < 300; ++seed) {
+    SeededRandom random(seed);
+    const TestCluster drawn = some_cluster(random, 12);
+    const auto run = [&](size_t behind) {
+      TestCluster yard;
+      yard.snapshot.machines = drawn.snapshot.machines;
+      yard.snapshot.lines = drawn.snapshot.lines;
+      std::optional<domain::JobNumber> first;
+      yard.on_plan = [&](const TestCluster&, const Plan& plan) {
+        if (!first && !plan.waits.empty()) first = plan.waits[0].job;
+      };
+      size_t waiting = 0;
+      for (const TestCluster::Record& record : drawn.records()) {
+        TestCluster::Work work = record.work;
+        work.lasts = *work.job.lasts_max;
+        work.arrives = kNow;
+        if (waiting++ < behind) yard.add(work);
+      }
+      EXPECT_TRUE(yard.run()) << yard.fault();
+      return std::pair(first, first ? yard.record(*first).started : std::nullopt);
+    };
+    const auto with = run(12);
+    if (!with.first) continue;
+    const auto without = run(*with.first);
+    EXPECT_EQ(with, without) << "seed " << seed;
+    ++compared;
+  }
+  EXPECT_GT(compared, 100u);
+}
+
+// The bound of one line in the order of submission: whoever is first starts when all that runs is over, so a job with n
+// ahead of it waits for at most (n + 1) times as long as the longest may last.
+TEST(Yard, NobodyStarves) {
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    SeededRandom random(seed);
+    TestCluster yard = some_cluster(random, 60);
+    ASSERT_TRUE(yard.run()) << "seed " << seed << ": " << yard.fault();
+    for (const TestCluster::Record& record : yard.records())
+      EXPECT_LE(*record.started - record.work.arrives, (record.ahead + 1) * kLastsMax) << "seed " << seed;
+  }
+}
+
+// A gang that needs the whole yard, amid a stream of small jobs that never ends.
+TEST(Yard, ALargeGangIsNotStarvedByAStreamOfSmallJobs) {
+  for (const bool ends_known : {true, false}) {
+    TestCluster yard;
+    for (int m = 0; m < 4; ++m) yard.snapshot.machines.push_back(machine("box-" + std::to_string(m), 4));
+    yard.snapshot.lines = {{"training jobs"}};
+    for (int i = 0; i < 600; ++i) {
+      TestCluster::Work work{job(1, i == 100 ? 4 : 1, i == 100 ? 4 : 1), 10s, kNow + 500ms * i};
+      work.job.name.clear();
+      if (ends_known) work.job.lasts_max = 12s;
+      yard.add(work);
+    }
+    ASSERT_TRUE(yard.run()) << yard.fault();
+    const TestCluster::Record& gang = yard.record(101);
+    EXPECT_LE(*gang.started - gang.work.arrives, 1s * 12 * (gang.ahead + 1));
+    EXPECT_LT(*gang.started, yard.record(500).started) << "it does not wait for the stream to end";
+  }
+}
+
+// Three shares with unlike jobs, all with more to do than there is room for.
+TEST(Yard, SharesGetWhatTheyWeighOverALongRun) {
+  constexpr Duration kRun = 8'000s;
+  for (uint64_t seed = 0; seed < 2; ++seed) {
+    SeededRandom random(seed);
+    TestCluster yard;
+    for (int m = 0; m < 12; ++m) yard.snapshot.machines.push_back(machine("box-" + std::to_string(m), 16));
+    yard.snapshot.lines = {{"job queue q"}};
+    const std::map<std::string, double> weights = {{"a", 1}, {"b", 0.5}, {"c", 0.25}};
+    yard.snapshot.lines[0].fair = FairShare{};
+    yard.snapshot.lines[0].fair->decay = 600s;
+    for (const auto& [name, weight] : weights)
+      yard.snapshot.lines[0].fair->shares.push_back({name, weight, 0});
+    // Each share always has some waiting: a's are small and long, b's large and short, c's of all sorts.
+    const std::map<std::string, std::pair<uint64_t, Duration>> kinds = {
+        {"a", {1, 120s}}, {"b", {8, 20s}}, {"c", {4, 60s}}};
+    const auto refill = [&](Instant at) {
+      std::map<std::string, size_t> waiting;
+      for (const Waiting& each : yard.snapshot.waiting) ++waiting[each.share];
+      for (const auto& [name, kind] : kinds)
+        for (size_t i = waiting[name]; i < 12; ++i) {
+          TestCluster::Work work{job(1, 1, double(1 + random.below(kind.first))),
+                                 some_time(random, kind.second), at};
+          work.job.name.clear();
+          work.job.share = name;
+          work.job.lasts_max = kind.second;
+          yard.add(work);
+        }
+    };
+    refill(kNow);
+    yard.on_plan = [&](const TestCluster&, const Plan&) { refill(yard.now() + 1ms); };
+    ASSERT_TRUE(yard.run(kNow + kRun)) << yard.fault();
+    const double parts = 1 / 1.0 + 1 / 0.5 + 1 / 0.25;
+    for (const auto& [name, weight] : weights)
+      EXPECT_NEAR(yard.cpu_seconds(name) / yard.cpu_seconds() * parts * weight, 1, 0.02)
+          << "share " << name << ", seed " << seed;
+    EXPECT_GT(yard.cpu_seconds(), 0.9 * 12 * 16 * double(kRun / 1s))
+        << "fair, and not by leaving machines idle";
+  }
+}
+
+// Two slots, and jobs of a moment: parts follow the weights from the start, not only after a window.
+TEST(Yard, SharesOfTwoSlotsGetWhatTheyWeighFromTheStart) {
+  TestCluster yard;
+  yard.snapshot.machines = {machine("box", 2)};
+  yard.snapshot.lines = {{"job queue q"}};
+  yard.snapshot.lines[0].fair = FairShare{};
+  yard.snapshot.lines[0].fair->decay = 600s;
+  for (const auto& [name, weight] : {std::pair("much", 1.0), std::pair("little", 3.0)}) {
+    yard.snapshot.lines[0].fair->shares.push_back({name, weight, 0});
+    for (int i = 0; i < 60; ++i) {
+      TestCluster::Work work{job(1, 1, 1), 300ms, kNow};
+      work.job.name.clear();
+      work.job.share = name;
+      yard.add(work);
+    }
+  }
+  ASSERT_TRUE(yard.run(kNow + 10s)) << yard.fault();
+  EXPECT_NEAR(yard.cpu_seconds("much") / yard.cpu_seconds(), 0.75, 0.04);
+}
+
+// Whatever comes: nothing is promised twice, whatever lines, shares, limits and quotas there are.
+TEST(Yard, NothingIsPromisedTwice) {
+  size_t preemptions = 0;
+  for (uint64_t seed = 0; seed < 300; ++seed) {
+    SeededRandom random(seed);
+    TestCluster yard;
+    yard.snapshot.machines = some_machines(random);
+    yard.snapshot.limits = {{"vCPU of compute environment small", double(4 + random.below(12))},
+                            {"vCPU of compute environment large", double(8 + random.below(24))},
+                            {"consumable resource licences", double(2 + random.below(6))}};
+    yard.notice = 1s * int64_t(random.below(3));
+    Line fair{"job queue fair", int64_t(random.below(2))}, quota{"job queue quota", int64_t(random.below(2))};
+    fair.fair = FairShare{{{"a", 0.5}, {"b", 1}}, 100s, random.chance(2) ? 0.3 : 0, {0}};
+    for (const char* name : {"a", "b", "c"}) {
+      QuotaShare share{name, {{"vcpu", double(4 + random.below(6))}}};
+      share.lends = random.chance(2);
+      share.borrows = random.chance(2);
+      if (random.chance(3)) share.borrow_max = 0.5;
+      share.preempts_within = random.chance(2);
+      quota.quota_shares.push_back(share);
+    }
+    yard.snapshot.lines = {{"training jobs"}, fair, quota};
+    Instant at = kNow;
+    for (int i = 0; i < 80; ++i) {
+      TestCluster::Work work = some_work(random, at);
+      Waiting& job = work.job;
+      if (random.chance(3)) job.lasts_max.reset();
+      job.line = random.below(3);
+      job.priority = int64_t(random.below(3));
+      if (job.line > 0) job.share = std::string(1, char('a' + random.below(3)));
+      if (job.line == 2) job.demands = {{"vcpu", job.asks[0].share.cpus * job.asks[0].count}};
+      if (random.chance(2)) job.choices = {{"small", {{0, 0, true}}}, {"large", {{1, 0, true}, {2, 1}}}};
+      yard.add(work);
+      if (random.chance(2)) at += some_time(random, 10s);
+    }
+    ASSERT_TRUE(yard.run()) << "seed " << seed << ": " << yard.fault();
+    size_t unfinished = 0;
+    for (const TestCluster::Record& record : yard.records()) {
+      preemptions += record.preemptions;
+      unfinished += !record.ended;
+    }
+    // Of those that could run in an empty yard, all have run.
+    for (const Wait& wait : plan(yard.snapshot, {}, yard.now()).waits)
+      EXPECT_TRUE(wait.reason.str().starts_with("needs ")) << "seed " << seed << ": " << wait.reason;
+    EXPECT_EQ(unfinished, yard.snapshot.waiting.size()) << "seed " << seed;
+  }
+  EXPECT_GT(preemptions, 50u);
+}
+
+// What a share has lent is there again as soon as those that give way are gone.
+TEST(Yard, LentCapacityComesBack) {
+  size_t taken_back = 0;
+  for (uint64_t seed = 0; seed < 100; ++seed) {
+    SeededRandom random(seed);
+    TestCluster yard;
+    yard.snapshot.machines = {machine("box-1", 1'000)};
+    yard.notice = 2s;
+    Line line{"job queue q"};
+    for (const char* name : {"a", "b", "c"}) {
+      QuotaShare share{name, {{"NUM_INSTANCES", 8}}};
+      share.lends = share.borrows = true;
+      line.quota_shares.push_back(share);
+    }
+    yard.snapshot.lines = {line};
+    Instant at = kNow;
+    for (int i = 0; i < 100; ++i) {
+      TestCluster::Work work{job(1, 1, 1), some_time(random, 600s), at};
+      work.job.name.clear();
+      work.job.share = i % 10 < 8 ? "a" : i % 10 == 8 ? "b" : "c";
+      work.job.demands = {{"NUM_INSTANCES", double(1 + random.below(4))}};
+      yard.add(work);
+      at += some_time(random, 20s);
+    }
+    // A share within its own waits for no longer than it takes to give way.
+    std::map<std::string, Instant> since;
+    yard.on_plan = [&](const TestCluster& now, const Plan& plan) {
+      std::map<std::string, double> used;
+      for (const Running& running : now.snapshot.running) used[running.share] += running.demands[0].amount;
+      for (const Start& start : plan.starts)
+        used[now.record(start.job).work.job.share] += now.record(start.job).work.job.demands[0].amount;
+      std::map<std::string, bool> entitled;
+      for (const Wait& wait : plan.waits) {
+        const Waiting& job = now.record(wait.job).work.job;
+        entitled.try_emplace(job.share,
+                             used[job.share] + job.demands[0].amount <= 8);  // the first of each share
+      }
+      for (const auto& [share, is] : entitled) {
+        if (!is) {
+          since.erase(share);
+          continue;
+        }
+        since.try_emplace(share, now.now());
+        EXPECT_LE(now.now() - since[share], 8 * yard.notice) << "seed " << seed << ", share " << share;
+      }
+      std::erase_if(since, [&](const auto& each) { return !entitled[each.first]; });
+      taken_back += plan.preemptions.size();
+    };
+    ASSERT_TRUE(yard.run()) << "seed " << seed << ": " << yard.fault();
+  }
+  EXPECT_GT(taken_back, 100u);
+}
+
+}  // namespace
+}  // namespace trainyard::schedule

@@ -1,0 +1,42 @@
+// Decides whether the disk has space for what users bring: below a reserve, which is kept for the ledger, new jobs,
+// objects and log lines are refused.
+//
+// Threads: callable from anywhere, as free_bytes is. Errors: exhausted.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "base/result.hpp"
+#include "base/text.hpp"
+
+namespace trainyard {
+
+class DiskReserve {
+ public:
+  // `free_bytes` asks the file system (os/disk.hpp); where it cannot be asked, nothing is refused.
+  DiskReserve(uint64_t reserve_bytes, std::function<Result<uint64_t>()> free_bytes)
+      : reserve_bytes_(reserve_bytes), free_bytes_(std::move(free_bytes)) {}
+
+  Result<void> check() const {
+    if (reserve_bytes_ == 0) return ok();
+    const auto free = free_bytes_();
+    if (!free || *free >= reserve_bytes_) return ok();
+    return exhausted("the server's disk has " + human_bytes(*free) + " left, and " +
+                     human_bytes(reserve_bytes_) +
+                     " are kept for the server's own records: remove objects or extend the disk");
+  }
+
+ private:
+  const uint64_t reserve_bytes_;
+  const std::function<Result<uint64_t>()> free_bytes_;
+};
+
+// How modules are handed one: asked before something new is stored.
+using CheckRoom = std::function<Result<void>()>;
+inline CheckRoom no_reserve() {
+  return [] { return ok(); };
+}
+
+}  // namespace trainyard

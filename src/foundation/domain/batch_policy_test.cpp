@@ -1,0 +1,236 @@
+#include "domain/batch_policy.hpp"
+
+#include <gtest/gtest.h>
+
+#include "domain/batch.hpp"
+#include "domain/limits.hpp"
+
+namespace trainyard::domain {
+namespace {
+
+const std::string kRegion = "eu-west-1";
+
+SchedulingPolicy policy(const std::string& name,
+                        SchedulingPolicy::Kind kind = SchedulingPolicy::Kind::fair_share) {
+  SchedulingPolicy made;
+  made.key = {kRegion, name};
+  made.kind = kind;
+  return made;
+}
+ServiceEnvironment service_environment(const std::string& name, bool enabled = true) {
+  ServiceEnvironment made;
+  made.key = {kRegion, name};
+  made.enabled = enabled;
+  made.limits = {{std::string(kInstancesUnit), 4}};
+  return made;
+}
+JobQueue queue(const std::string& name, const std::string& policy_name = "", bool enabled = true) {
+  JobQueue made;
+  made.key = {kRegion, name};
+  made.service = true;
+  made.environments = {"there"};
+  made.policy = policy_name;
+  made.enabled = enabled;
+  return made;
+}
+QuotaShare quota_share(const std::string& in, const std::string& name, bool enabled = true) {
+  QuotaShare made;
+  made.key = {kRegion, quota_share_name(in, name)};
+  made.enabled = enabled;
+  made.limits = {{"ml.m5.large", 2}};
+  return made;
+}
+ConsumableResource licences(int64_t total) {
+  ConsumableResource made;
+  made.key = {kRegion, "licences"};
+  made.total = total;
+  return made;
+}
+
+std::string why(const BatchCatalog& yard, ResourceChange how, BatchResource resource) {
+  const auto done = changed(yard, nullptr, how, std::move(resource));
+  return done ? "done" : done.error().message;
+}
+
+TEST(SchedulingPolicy, TheFirstPatternOfAShareGivesItsWeight) {
+  SchedulingPolicy made = policy("p");
+  made.weights = {{"UserA*", 0.5}, {"UserB", 2}};
+  struct Row {
+    std::string share;
+    double weight;
+  };
+  for (const Row& row :
+       {Row{"UserA", 0.5}, Row{"UserA1", 0.5}, Row{"UserB", 2}, Row{"UserB1", 1}, Row{"usera", 1}})
+    EXPECT_EQ(made.weight_of(row.share), row.weight) << row.share;
+  EXPECT_EQ(made.decay(), 600) << "0 is the usual time";
+  made.decay_seconds = 60;
+  EXPECT_EQ(made.decay(), 60);
+}
+
+TEST(SchedulingPolicy, NoShareMayMatchTwoPatterns) {
+  const auto check = [](std::vector<std::string> patterns) {
+    std::vector<ShareWeight> weights;
+    for (std::string& pattern : patterns) weights.push_back({std::move(pattern), 1});
+    const auto checked = check_weights(weights);
+    return checked ? "" : checked.error().message;
+  };
+  EXPECT_EQ(check({"UserA", "UserB*", "C"}), "");
+  EXPECT_EQ(check({"UserA1", "UserA*"}), "the share identifiers UserA* and UserA1 overlap");
+  EXPECT_EQ(check({"User*", "UserA*"}), "the share identifiers User* and UserA* overlap");
+  EXPECT_EQ(check({"a", "a"}), "the share identifiers a and a overlap");
+}
+
+TEST(BatchCatalog, AQueuesPolicyIsReplacedByItsKindOnly) {
+  using Kind = SchedulingPolicy::Kind;
+  BatchCatalog yard;
+  put(yard, ResourceChange::create, service_environment("there"));
+  put(yard, ResourceChange::create, policy("fair"));
+  put(yard, ResourceChange::create, policy("fair2"));
+  put(yard, ResourceChange::create, policy("quotas", Kind::quota_shares));
+  EXPECT_EQ(why(yard, ResourceChange::create, queue("q", "none")),
+            "the scheduling policy none does not exist");
+  EXPECT_EQ(why(yard, ResourceChange::create, queue("q", "fair")), "done");
+  put(yard, ResourceChange::create, queue("q", "fair"));
+  put(yard, ResourceChange::create, queue("plain"));
+  EXPECT_EQ(why(yard, ResourceChange::update, queue("q", "fair2")), "done");
+  EXPECT_NE(why(yard, ResourceChange::update, queue("q", "quotas")).find("cannot take the place"),
+            std::string::npos);
+  EXPECT_NE(why(yard, ResourceChange::update, queue("q")).find("not added or removed"), std::string::npos);
+  EXPECT_NE(why(yard, ResourceChange::update, queue("plain", "fair")).find("not added or removed"),
+            std::string::npos);
+  EXPECT_NE(why(yard, ResourceChange::update, policy("fair", Kind::quota_shares)).find("cannot become"),
+            std::string::npos);
+  EXPECT_EQ(why(yard, ResourceChange::remove, policy("fair")),
+            "Cannot delete, found existing JobQueue relationship: q");
+  EXPECT_EQ(why(yard, ResourceChange::remove, policy("fair2")), "done");
+  EXPECT_EQ(why(yard, ResourceChange::create, policy("fair")), "Object already exists");
+  EXPECT_EQ(why(yard, ResourceChange::remove, policy("none")), "the scheduling policy none does not exist");
+}
+
+TEST(BatchCatalog, ServiceEnvironmentsAreForServiceQueues) {
+  BatchCatalog yard;
+  EXPECT_EQ(why(yard, ResourceChange::create, queue("q")), "the service environment there does not exist");
+  put(yard, ResourceChange::create, service_environment("there"));
+  put(yard, ResourceChange::create, queue("q"));
+  EXPECT_EQ(why(yard, ResourceChange::remove, service_environment("there")),
+            "Cannot delete, resource must be disabled: there");
+  put(yard, ResourceChange::update, service_environment("there", false));
+  EXPECT_EQ(why(yard, ResourceChange::remove, service_environment("there")),
+            "Cannot delete, found existing JobQueue relationship: q");
+  put(yard, ResourceChange::remove, queue("q"));
+  EXPECT_EQ(why(yard, ResourceChange::remove, service_environment("there")), "done");
+}
+
+TEST(BatchCatalog, QuotaSharesArePartsOfTheirQueue) {
+  BatchCatalog yard;
+  put(yard, ResourceChange::create, service_environment("there"));
+  put(yard, ResourceChange::create, policy("quotas", SchedulingPolicy::Kind::quota_shares));
+  put(yard, ResourceChange::create, queue("plain"));
+  put(yard, ResourceChange::create, queue("q", "quotas", false));
+  EXPECT_EQ(why(yard, ResourceChange::create, quota_share("none", "a")), "the job queue none does not exist");
+  EXPECT_EQ(why(yard, ResourceChange::create, quota_share("plain", "a")),
+            "the job queue plain has no scheduling policy with a quotaSharePolicy");
+  for (size_t i = 0; i < kQuotaSharesOfQueueMax; ++i)
+    put(yard, ResourceChange::create, quota_share("q", "share" + std::to_string(i)));
+  EXPECT_EQ(why(yard, ResourceChange::create, quota_share("q", "a")),
+            "a job queue has at most 20 quota shares");
+  EXPECT_EQ(why(yard, ResourceChange::create, quota_share("q", "share1")), "Object already exists");
+  EXPECT_EQ(why(yard, ResourceChange::update, quota_share("q", "a")), "the quota share q/a does not exist");
+  EXPECT_EQ(why(yard, ResourceChange::remove, quota_share("q", "share1")),
+            "Cannot delete, resource must be disabled: q/share1");
+  put(yard, ResourceChange::update, quota_share("q", "share1", false));
+  EXPECT_EQ(why(yard, ResourceChange::remove, quota_share("q", "share1")), "done");
+  EXPECT_EQ(why(yard, ResourceChange::remove, queue("q")),
+            "Cannot delete, found existing QuotaShare relationship: share0");
+  EXPECT_EQ(quota_share("q", "a").queue(), "q");
+  EXPECT_EQ(quota_share("q", "a").name(), "a");
+}
+
+TEST(ConsumableResource, UpdatesAreOnTopOfWhatThereIsAndDoneOnce) {
+  struct Row {
+    std::optional<int64_t> set;
+    int64_t add;
+    std::string token;
+    int64_t total;
+  };
+  ConsumableResource resource = licences(5);
+  for (const Row& row : {Row{7, 0, "", 7}, Row{{}, 3, "a", 10}, Row{{}, 3, "a", 10}, Row{{}, -10, "b", 0},
+                         Row{2, 0, "c", 2}, Row{{}, 1, "b", 2}}) {
+    ConsumableResource change = licences(99);
+    change.set = row.set;
+    change.add = row.add;
+    change.token = row.token;
+    const auto done = updated(resource, change);
+    ASSERT_TRUE(done);
+    resource = *done;
+    EXPECT_EQ(resource.total, row.total);
+  }
+  ConsumableResource change = licences(0);
+  change.add = -3;
+  EXPECT_FALSE(updated(resource, change)) << "there are 2";
+  change.add = INT64_MAX;
+  EXPECT_FALSE(updated(resource, change));
+  change.add = 0;
+  for (size_t i = 0; i < 2 * kUpdateTokensKept; ++i) {
+    change.token = std::to_string(i);
+    resource = *updated(resource, change);
+  }
+  EXPECT_EQ(resource.tokens.size(), kUpdateTokensKept);
+  EXPECT_EQ(resource.tokens.back(), change.token);
+}
+
+TEST(BatchCatalog, WhatDecidesSurvivesItsRecord) {
+  SchedulingPolicy fair = policy("fair");
+  fair.decay_seconds = 3600;
+  fair.reservation_percent = 50;
+  fair.weights = {{"a*", 0.125}, {"b", 2}};
+  fair.request = {{"fairsharePolicy", Json::object()}};
+  QuotaShare share = quota_share("q", "a", false);
+  share.strategy = QuotaShare::Strategy::lend_and_borrow;
+  share.borrow_percent = 200;
+  share.preempts_within = true;
+  ConsumableResource resource = licences(3);
+  resource.replenishable = false;
+  resource.created = from_milliseconds(17);
+  resource.tokens = {"x"};
+  resource.add = -2;
+  resource.token = "y";
+  JobQueue limited = queue("q", "fair");
+  limited.wait_limits = {{600, true, "too long"}, {900, false, "far too long"}};
+  for (const BatchResource& resource :
+       {BatchResource(fair), BatchResource(policy("quotas", SchedulingPolicy::Kind::quota_shares)),
+        BatchResource(share), BatchResource(service_environment("there", false)), BatchResource(resource),
+        BatchResource(limited)}) {
+    const auto read = batch_resource_from_json(kind_of(resource), to_json(resource));
+    ASSERT_TRUE(read) << kind_of(resource);
+    EXPECT_EQ(to_json(*read), to_json(resource));
+    BatchCatalog yard;
+    put(yard, ResourceChange::update, resource);
+    EXPECT_EQ(yard.policies.size() + yard.quota_shares.size() + yard.service_environments.size() +
+                  yard.resources.size() + yard.queues.size(),
+              1u);
+  }
+  EXPECT_FALSE(policy_from_json({{"kind", "unfair"}}));
+  EXPECT_FALSE(quota_share_from_json({{"strategy", "STEAL"}}));
+}
+
+TEST(ConsumableResource, ATotalStaysWithinItsLimitHoweverItIsReached) {
+  BatchCatalog yard;
+  ConsumableResource resource;
+  resource.key = {"eu-west-1", "licences"};
+  for (const int64_t total : {int64_t{-1}, kCountedMax + 1, INT64_MAX}) {
+    resource.total = total;
+    EXPECT_FALSE(changed(yard, nullptr, ResourceChange::create, resource)) << total;
+  }
+  resource.total = kCountedMax;
+  ASSERT_TRUE(changed(yard, nullptr, ResourceChange::create, resource));
+  put(yard, ResourceChange::create, resource);
+  for (const int64_t add : {int64_t{1}, INT64_MAX, -kCountedMax - 1, INT64_MIN}) {
+    ConsumableResource change = resource;
+    change.add = add;
+    EXPECT_FALSE(changed(yard, nullptr, ResourceChange::update, change)) << add;
+  }
+}
+
+}  // namespace
+}  // namespace trainyard::domain

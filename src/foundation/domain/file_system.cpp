@@ -1,0 +1,98 @@
+#include "domain/file_system.hpp"
+
+#include <algorithm>
+
+#include "base/text.hpp"
+
+namespace trainyard::domain {
+namespace {
+
+std::string names_of(const FileSystems& file_systems) {
+  if (file_systems.empty()) return "this server's config names none; add [file_systems.\"ID\"]";
+  std::string names;
+  for (const auto& [id, each] : file_systems) names += (names.empty() ? "there is " : ", ") + id;
+  return names;
+}
+
+}  // namespace
+
+Result<FileSystemSource> resolve_source(const FileSystems& file_systems, FileSystemSource asked) {
+  const auto found = file_systems.find(asked.id);
+  if (found == file_systems.end())
+    return not_found("there is no file system " + shorten(asked.id, 60) + ": " + names_of(file_systems));
+  const FileSystem& file_system = found->second;
+  if (!file_system.type.empty() && file_system.type != asked.type)
+    return invalid(asked.id + " is of type " + file_system.type + ", not " + asked.type);
+  if (asked.writable && file_system.read_only)
+    return invalid(asked.id + " is read-only here: use FileSystemAccessMode ro");
+  if (!asked.path.starts_with('/'))
+    return invalid("DirectoryPath '" + shorten(asked.path, 200) + "' must begin with /");
+  std::string path;
+  bool first = true;
+  for (const auto part : split(asked.path, '/')) {
+    if (part.empty() || part == ".") continue;
+    if (part == ".." || part.find('\0') != std::string_view::npos)
+      return invalid("DirectoryPath '" + shorten(asked.path, 200) + "' must not leave the file system");
+    const bool is_mount_name = first && part == file_system.mount_name;
+    first = false;
+    if (is_mount_name) continue;
+    if (!path.empty()) path += '/';
+    path += part;
+  }
+  asked.path = std::move(path);
+  return asked;
+}
+
+bool may_name(const FileSystem& file_system, const Requester& requester) {
+  if (file_system.users.empty() && file_system.roles.empty()) return true;
+  const auto& users = file_system.users;
+  if (!requester.user.empty() && std::find(users.begin(), users.end(), requester.user) != users.end())
+    return true;
+  return std::any_of(requester.roles.begin(), requester.roles.end(), [&](const std::string& arn) {
+    const std::string_view name = std::string_view(arn).substr(arn.rfind('/') + 1);
+    return !arn.empty() && std::any_of(file_system.roles.begin(), file_system.roles.end(),
+                                       [&](const auto& role) { return role == arn || role == name; });
+  });
+}
+
+Result<void> check_shared_directories(const FileSystems& file_systems, const FileSystems& volumes,
+                                      const JobSpec& spec, const Requester& requester) {
+  const auto check = [&](const FileSystems& known, const std::string& name) -> Result<void> {
+    const auto found = known.find(name);
+    if (found == known.end() || may_name(found->second, requester)) return {};
+    const std::string user = requester.user.empty() ? "this role" : "user " + requester.user;
+    return denied(
+        user + " may not use " + name +
+        ": the users and roles of its table in the config do not name that user, nor the job's role");
+  };
+  for (const auto& channel : spec.channels)
+    if (channel.file_system) TRY(check(file_systems, channel.file_system->id));
+  for (const auto& group : spec.groups)
+    for (const auto& volume : group.container_options.volumes) {
+      if (volume.kind == VolumeKind::shared)
+        TRY(check(volume.name.starts_with('/') ? volumes : file_systems, volume.name));
+    }
+  return {};
+}
+
+Result<PosixUser> parse_posix_user(std::string_view text) {
+  const size_t colon = text.find(':');
+  const auto number = [](std::string_view digits) -> Result<uint32_t> {
+    const int64_t value = TRY(parse_int(digits));
+    if (value < 1 || value >= int64_t(UINT32_MAX)) return invalid("not an id");
+    return uint32_t(value);
+  };
+  if (colon != std::string_view::npos) {
+    const auto user = number(text.substr(0, colon)), group = number(text.substr(colon + 1));
+    if (user && group) return PosixUser{*user, *group};
+  }
+  return invalid("'" + shorten(text, 60) + "' must be \"UID:GID\", both above 0: jobs are never root there");
+}
+
+PosixUser posix_user_of(const PosixUsers& users, const std::string& name) {
+  auto found = users.find(name);
+  if (found == users.end()) found = users.find("*");
+  return found == users.end() ? PosixUser{} : found->second;
+}
+
+}  // namespace trainyard::domain

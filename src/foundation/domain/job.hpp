@@ -1,0 +1,285 @@
+// The one noun: a job is a gang of hosts, each running one container or process under the job contract,
+// started together or not at all, watched, retried by policy, and accounted. AWS shapes are faces on it (api
+// translates).
+//
+//   job      what a user submits
+//   attempt  one try at it: has one identity for ever (job, number, token)
+//   host     a member of an attempt's gang: algo-1 .. algo-n
+//   machine  capacity that a launcher offers; several hosts may share one
+//
+// States and their legal moves are in job_state.hpp. JSON forms (to_json/from_json) are what the ledger and
+// the wire carry: adding a field is compatible, a missing one takes its default.
+//
+// Threads: plain values. Units: seconds are of wall time; bytes are bytes; cpus may be fractions.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json.hpp"
+#include "base/result.hpp"
+#include "base/time.hpp"
+#include "domain/batch_job.hpp"
+#include "domain/container.hpp"
+#include "domain/job_state.hpp"
+
+namespace trainyard::domain {
+
+// A job's name is its own within its region.
+struct JobKey {
+  std::string region;
+  std::string name;
+  auto operator<=>(const JobKey&) const = default;
+};
+
+// Given by the ledger, never used again.
+using JobNumber = uint64_t;
+
+// An attempt's identity. It names directories, bridges and cgroups: "j17a1".
+struct AttemptId {
+  JobNumber job = 0;
+  uint32_t number = 0;  // 1, 2, .. within the job
+  auto operator<=>(const AttemptId&) const = default;
+  std::string text() const { return "j" + std::to_string(job) + "a" + std::to_string(number); }
+};
+// Errors: invalid, when text is not of the form "j17a1".
+Result<AttemptId> parse_attempt_id(std::string_view text);
+
+// Which member of the gang, from 0. Its name is algo-(index+1).
+using HostIndex = uint32_t;
+inline std::string host_name(HostIndex index) { return "algo-" + std::to_string(index + 1); }
+
+enum class InputMode { file, pipe, fast_file };
+enum class Distribution { fully_replicated, sharded_by_s3_key };
+
+// A directory of a shared file system, as a channel.
+struct FileSystemSource {
+  std::string id;    // "fs-0123456789abcdef0": a name of the config's file systems
+  std::string type;  // "EFS", "FSxLustre"
+  std::string path;  // below the file system's root
+  bool writable = false;
+};
+
+struct Channel {
+  std::string name;
+  std::string content_type;  // "" when none was given
+  InputMode input_mode = InputMode::file;
+  std::string compression;     // "None", "Gzip"
+  std::string record_wrapper;  // "None", "RecordIO"
+  std::string s3_data_type;    // "S3Prefix", "ManifestFile", "AugmentedManifestFile"
+  std::string s3_uri;          // s3://bucket/prefix
+  Distribution distribution = Distribution::fully_replicated;
+  std::vector<std::string> attribute_names;     // of an augmented manifest, in the order of its records
+  std::vector<std::string> groups;              // instance groups that get it; empty: all
+  std::optional<int64_t> shuffle_seed;          // nothing: in the order of keys
+  std::optional<FileSystemSource> file_system;  // instead of s3_uri
+
+  bool is_of(const std::string& group) const;
+};
+
+// A directory that is kept in S3 while the job runs, and is there again when it is started anew.
+struct Checkpoint {
+  std::string uri;   // s3://bucket/prefix, without a slash at its end
+  std::string path;  // in the container
+};
+
+struct MetricDefinition {
+  std::string name;
+  std::string regex;  // RE2; the first group is the value
+};
+
+// What one host is given of a machine.
+struct Share {
+  double cpus = 0;
+  int64_t memory_bytes = 0;
+  int64_t gpus = 0;
+};
+
+struct InstanceGroup {
+  std::string name;  // "homogeneousCluster" when the request named no groups
+  std::string instance_type;
+  uint32_t count = 1;
+  std::optional<Share> share = {};          // what each host asks for; nothing: what its type has
+  std::optional<Program> program = {};      // what its hosts run; nothing: what the spec says
+  ContainerOptions container_options = {};  // what their containers are given beside
+};
+
+struct Tag {
+  std::string key;
+  std::string value;
+};
+
+// What the user asked for, face removed. `request` is the face's own words, kept verbatim: Describe echoes it
+// and the container finds it as trainingjobconfig.json.
+struct JobSpec {
+  std::string image;
+  std::vector<std::string> entrypoint;
+  std::vector<std::string> arguments;
+  std::map<std::string, std::string> environment;
+  std::map<std::string, std::string> hyperparameters;
+  std::vector<Channel> channels;
+  std::vector<MetricDefinition> metrics;
+  std::vector<InstanceGroup> groups;  // at least one
+  int64_t volume_gib = 1;
+  std::string principal;  // who asked for it: a user's or a role's name; "" in records of former versions
+  std::string role_arn;
+  std::string output_uri;  // s3://bucket/prefix, without a slash at its end
+  std::string output_kms_key;
+  bool compress_model = true;                  // model.tar.gz, else the files below model/
+  int64_t max_runtime_seconds = 86400;         // over all attempts; of Batch jobs: for each attempt
+  bool spot = false;                           // may be interrupted, and is then started again
+  std::optional<int64_t> max_wait_seconds;     // spot: from creation to the end, waiting included
+  std::optional<int64_t> max_pending_seconds;  // from creation to the first start
+  uint32_t retries_max = 0;                    // of attempts that failed for a reason of ours
+  std::optional<Checkpoint> checkpoint;
+  int64_t keep_alive_seconds = 0;  // its hosts stay that long for the next job that matches (warm pool)
+  bool network_isolation = false;
+  bool encrypt_traffic = false;    // between hosts
+  std::optional<BatchPart> batch;  // of jobs that are in a queue of AWS Batch
+  Json request;
+
+  // Its containers are not under the training contract.
+  bool plain() const { return batch && !batch->service; }
+  uint32_t hosts() const;  // over all groups
+  const InstanceGroup& group(HostIndex host) const;
+  const std::string& instance_type(HostIndex host) const { return group(host).instance_type; }
+  // Of a multi-node parallel job: the host that the others follow.
+  std::optional<HostIndex> main_host() const;
+  // Whether what becomes of this host becomes of the job: of all, or of the main host only.
+  bool decides(HostIndex host) const;
+};
+
+// A host as control knows it.
+struct Host {
+  HostState state = HostState::placed;
+  std::string machine;  // where it was placed
+  Share share;
+  uint64_t facts_applied = 0;           // the number of the last fact: later ones are new, others are repeats
+  std::optional<int> exit_code;         // of the user's process; 128+n for signal n
+  std::string failure;                  // what it said went wrong, for FailureReason
+  std::optional<Fault> fault;           // whose fault it was
+  StopCause stopped = StopCause::none;  // the order that ended its run early; none: it ended by itself
+  std::string staged_model;  // uploading, hosts after the first: key of its model tar; "" = had no files
+  Instant state_since;
+};
+
+// Of a former attempt everything is kept but its hosts.
+struct Attempt {
+  uint32_t number = 1;
+  std::string token;  // fencing: an agent with another token is old and must leave
+  AttemptState state = AttemptState::starting;
+  std::vector<Host> hosts;
+  std::optional<HostIndex> first_failed;  // whose failure ended the gang: its reason is the job's
+  std::string interruption;               // why it was taken away and another one follows; "" when it was not
+  std::optional<Instant> interrupted;     // somebody asked for that then; else a host was lost
+  bool preempted = false;        // then by the scheduler, for a job that had a better right to its place
+  Duration notice{};             // what the user's processes were given between SIGTERM and SIGKILL
+  JobNumber warm_pool = 0;       // it took that job's hosts over; 0: nobody's
+  std::string environment;       // the compute environment that it was placed in; "" for jobs of no queue
+  bool spot = false;             // that environment's machines may be taken back, which counts as a failure
+  std::optional<int> exit_code;  // once it ended: of the host that failed first, else of the first host
+  std::string failure;           // then: what that host said went wrong; "" when nothing did
+  std::optional<Fault> fault;    // then: whose fault that was
+  std::string machine;           // then: where that host was
+  Instant started;
+  std::optional<Instant> training_started;  // its first host began to run
+  std::optional<Instant> ended;
+
+  // How long it has trained: what is billed.
+  Duration ran(Instant now) const;
+};
+
+// The hosts of the last attempt, kept for the next job that asks for the same.
+struct WarmPool {
+  WarmPoolState state = WarmPoolState::in_use;
+  int64_t keep_alive_seconds = 0;    // as it was updated last
+  std::optional<Instant> available;  // since when; unset until then
+  std::optional<Instant> ended;      // reused or terminated
+  std::string reused_by;             // the job's name
+  // Requires: it is available.
+  Instant until() const { return *available + std::chrono::seconds(keep_alive_seconds); }
+};
+
+// One line of SecondaryStatusTransitions.
+struct Transition {
+  Phase phase = Phase::starting;
+  std::string message;
+  Instant start;
+  std::optional<Instant> end;
+};
+
+struct Job {
+  JobNumber number = 0;
+  JobKey key;
+  std::string account;
+  JobSpec spec;
+  JobState state = JobState::waiting;
+  Instant created;
+  Instant modified;
+  // All instants of a job are of one time of its own, which no jump of the wall clock moves (docs/decisions/32): control's
+  // time and this. Its creation is what the wall clock showed then.
+  Duration clock_offset{};
+  std::vector<Transition> transitions;  // the last one is the present phase
+  std::string wait_reason;              // "" unless waiting: why, how much is missing, who holds it
+  std::string note;  // what the user should know: "each host was scaled to 1/2 of ml.m5.4xlarge .."
+  std::optional<Instant> stop_requested;
+  StopCause stop_cause = StopCause::none;
+  Withdrawn withdrawn = Withdrawn::no;  // Batch jobs: taken back before their time
+  std::string withdrawn_reason;         // in the words of who did that
+  std::vector<JobNumber> awaits;        // jobs that must succeed before it may be placed
+  JobNumber parent = 0;                 // a child of an array: that array; 0: of none
+  uint32_t children_made = 0;           // an array: the first ones, which are jobs of their own (array.hpp)
+  // Of an array: others of its size, whose children its own await one by one.
+  std::vector<JobNumber> awaits_alike;
+  std::optional<int64_t> new_priority;  // in the place of BatchPart::priority, since somebody changed it
+  std::vector<Attempt> attempts;        // the last one is the present one
+  std::string failure_reason;           // as the face shows it
+  std::string model_uri;                // set when it was uploaded
+  std::string output_uri;
+  std::optional<Instant> training_start;  // first host began to run; TrainingStartTime
+  std::optional<Instant> training_end;
+  std::optional<WarmPool> warm_pool;  // nothing: nobody asked for one
+
+  Phase phase() const { return transitions.empty() ? Phase::starting : transitions.back().phase; }
+  bool finished() const { return is_final(state); }
+  // It is never placed: its children are.
+  bool is_array() const { return spec.batch && spec.batch->array_size > 0 && parent == 0; }
+  // Among the jobs of its share; 0 for jobs of no queue.
+  int64_t priority() const { return new_priority.value_or(spec.batch ? spec.batch->priority : 0); }
+  // Its machines may be taken back.
+  bool on_spot(const Attempt& of_it) const { return spec.spot || of_it.spot; }
+  const Attempt* attempt() const { return attempts.empty() ? nullptr : &attempts.back(); }
+  bool keeps_hosts() const { return warm_pool && warm_pool->state == WarmPoolState::available; }
+  // Something may still happen to it.
+  bool live() const { return !finished() || keeps_hosts(); }
+  // Control's time in the job's, and the reverse.
+  Instant own_time(Instant of_control) const { return of_control + clock_offset; }
+  Instant control_time(Instant own) const { return own - clock_offset; }
+  // Over all attempts: what MaxRuntime limits and what is billed. Waiting is not in it.
+  Duration ran(Instant now) const;
+  // What of that counts against max_runtime_seconds.
+  Duration ran_of_max(Instant now) const;
+};
+
+// Whether a job of spec `next` may take over the hosts that one of `kept` left.
+bool same_hosts(const JobSpec& kept, const JobSpec& next);
+
+Json to_json(const Share&);
+Json to_json(const Tag&);
+Json to_json(const JobKey&);
+Json to_json(const JobSpec&);
+Json to_json(const Job&);
+// All of a job but its spec, which never changes once it was created.
+Json progress_json(const Job&);
+Result<Share> share_from_json(const Json&);
+Result<Tag> tag_from_json(const Json&);
+Result<JobNumber> job_number_from_json(const Json&);
+Result<JobKey> job_key_from_json(const Json&);
+Result<JobSpec> job_spec_from_json(const Json&);
+Result<Job> job_from_json(const Json&);
+
+}  // namespace trainyard::domain

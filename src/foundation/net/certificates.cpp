@@ -1,0 +1,246 @@
+#include "net/certificates.hpp"
+
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/x509v3.h>
+
+#include <algorithm>
+#include <cctype>
+#include <memory>
+
+#include "base/text.hpp"
+#include "os/files.hpp"
+#include "os/machine_clock.hpp"
+
+namespace trainyard::net {
+namespace {
+
+// Clients are told once which authority to trust, so it lasts; what it signs does not have to.
+constexpr auto kAuthorityLifetime = std::chrono::hours(24 * 3650);
+constexpr auto kServerLifetime = std::chrono::hours(24 * 397);
+constexpr auto kRenewBefore = std::chrono::hours(24 * 30);
+// Clients whose clock is behind ours must be able to use a certificate that was just made.
+constexpr auto kBackdated = std::chrono::hours(24);
+// 128 bits: no two serials of an authority meet, and RFC 5280 allows 20 bytes.
+constexpr size_t kSerialBytes = 16;
+constexpr size_t kPemBytesMax = 1 << 20;
+
+template <auto free>
+struct Freer {
+  template <class T>
+  void operator()(T* pointer) const {
+    free(pointer);
+  }
+};
+using Key = std::unique_ptr<EVP_PKEY, Freer<EVP_PKEY_free>>;
+using Certificate = std::unique_ptr<X509, Freer<X509_free>>;
+using Bio = std::unique_ptr<BIO, Freer<BIO_free_all>>;
+using Extension = std::unique_ptr<X509_EXTENSION, Freer<X509_EXTENSION_free>>;
+using Names = std::unique_ptr<GENERAL_NAMES, Freer<GENERAL_NAMES_free>>;
+
+Error openssl_error(std::string_view doing) {
+  char words[256] = "no reason given";
+  if (const unsigned long code = ERR_get_error(); code != 0) ERR_error_string_n(code, words, sizeof words);
+  ERR_clear_error();
+  return internal(std::string(doing) + ": " + words);
+}
+
+struct Identity {
+  Key key;
+  Certificate certificate;
+};
+
+// -- PEM ------------------------------------------------------------------------------------------
+
+Result<std::string> text_of(const Bio& bio) {
+  char* data = nullptr;
+  const long length = BIO_get_mem_data(bio.get(), &data);
+  if (length <= 0) return openssl_error("writing PEM");
+  return std::string(data, size_t(length));
+}
+
+Result<void> write_identity(const Identity& identity, const std::string& key_path, const std::string& path) {
+  const Bio key(BIO_new(BIO_s_mem())), certificate(BIO_new(BIO_s_mem()));
+  if (!PEM_write_bio_PrivateKey(key.get(), identity.key.get(), nullptr, nullptr, 0, nullptr, nullptr) ||
+      !PEM_write_bio_X509(certificate.get(), identity.certificate.get()))
+    return openssl_error("writing PEM");
+  // The key first: a certificate that is there has its key, whenever a crash comes.
+  TRY(os::write_file_durably(key_path, TRY(text_of(key)), 0600));
+  return os::write_file_durably(path, TRY(text_of(certificate)), 0644);
+}
+
+Result<Identity> read_identity(const std::string& key_path, const std::string& path) {
+  const std::string key_text = TRY(os::read_file(key_path, kPemBytesMax));
+  const std::string text = TRY(os::read_file(path, kPemBytesMax));
+  const Bio key_bio(BIO_new_mem_buf(key_text.data(), int(key_text.size())));
+  const Bio bio(BIO_new_mem_buf(text.data(), int(text.size())));
+  // A key with a passphrase must not make OpenSSL ask at the terminal.
+  const auto no_passphrase = [](char*, int, int, void*) { return -1; };
+  Identity identity;
+  identity.key.reset(PEM_read_bio_PrivateKey(key_bio.get(), nullptr, no_passphrase, nullptr));
+  identity.certificate.reset(PEM_read_bio_X509(bio.get(), nullptr, no_passphrase, nullptr));
+  if (!identity.key || !identity.certificate) {
+    Error error = openssl_error("reading " + (identity.key ? path : key_path));
+    error.kind = Kind::corrupt;
+    return error;
+  }
+  if (X509_check_private_key(identity.certificate.get(), identity.key.get()) != 1) {
+    ERR_clear_error();
+    return corrupt(key_path + " is not the key of " + path);
+  }
+  return identity;
+}
+
+// -- making ---------------------------------------------------------------------------------------
+
+time_t seconds(Instant instant) { return time_t(to_milliseconds(instant) / 1000); }
+
+bool add_extension(X509* certificate, X509V3_CTX& context, int kind, const char* value) {
+  const Extension extension(X509V3_EXT_conf_nid(nullptr, &context, kind, value));
+  return extension && X509_add_ext(certificate, extension.get(), -1);
+}
+
+bool is_dns_name(std::string_view name) {
+  return !name.empty() && name.size() <= 253 && std::all_of(name.begin(), name.end(), [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '.' || c == '_';
+  });
+}
+
+Result<Names> general_names(const std::vector<std::string>& names) {
+  Names all(GENERAL_NAMES_new());
+  for (const std::string& name : names) {
+    GENERAL_NAME* one = GENERAL_NAME_new();
+    if (!sk_GENERAL_NAME_push(all.get(), one)) return openssl_error("naming " + name);
+    if (ASN1_OCTET_STRING* address = a2i_IPADDRESS(name.c_str())) {
+      GENERAL_NAME_set0_value(one, GEN_IPADD, address);
+    } else if (is_dns_name(name)) {
+      ASN1_IA5STRING* text = ASN1_IA5STRING_new();
+      ASN1_STRING_set(text, name.data(), int(name.size()));
+      GENERAL_NAME_set0_value(one, GEN_DNS, text);
+    } else {
+      return invalid("a certificate cannot name '" + shorten(name, 64) +
+                     "': neither a DNS name nor an address");
+    }
+  }
+  ERR_clear_error();  // of the names that were no addresses
+  return all;
+}
+
+// A certificate with a new key, all but its extensions and signature. `issuer` null: its own.
+Result<Identity> make_unsigned(const std::string& name, const X509* issuer, Instant from, Instant until) {
+  Identity made;
+  made.key.reset(EVP_EC_gen("P-256"));
+  made.certificate.reset(X509_new());
+  if (!made.key || !made.certificate) return openssl_error("making a key");
+  X509* certificate = made.certificate.get();
+
+  unsigned char serial[kSerialBytes];
+  os::MachineRandom().fill(std::as_writable_bytes(std::span(serial)));
+  serial[0] = (serial[0] & 0x7f) | 0x40;  // positive, and of full length
+  const std::unique_ptr<BIGNUM, Freer<BN_free>> number(BN_bin2bn(serial, sizeof serial, nullptr));
+  X509_NAME* subject = X509_get_subject_name(certificate);
+  const auto add_name = [&](const char* field, const std::string& value) {
+    return X509_NAME_add_entry_by_txt(subject, field, MBSTRING_UTF8,
+                                      reinterpret_cast<const unsigned char*>(value.data()), int(value.size()),
+                                      -1, 0);
+  };
+  const bool done = X509_set_version(certificate, X509_VERSION_3) && number &&
+                    BN_to_ASN1_INTEGER(number.get(), X509_get_serialNumber(certificate)) &&
+                    ASN1_TIME_set(X509_getm_notBefore(certificate), seconds(from)) &&
+                    ASN1_TIME_set(X509_getm_notAfter(certificate), seconds(until)) &&
+                    X509_set_pubkey(certificate, made.key.get()) && add_name("O", "Trainyard") &&
+                    add_name("CN", name) &&
+                    X509_set_issuer_name(certificate, issuer ? X509_get_subject_name(issuer) : subject);
+  if (!done) return openssl_error("making a certificate");
+  return made;
+}
+
+Result<Identity> make_authority(Instant now) {
+  // A name of its own: authorities of several servers may meet in one client's list.
+  const std::string name = "Trainyard authority " + os::MachineRandom().hex(4);
+  Identity made = TRY(make_unsigned(name, nullptr, now - kBackdated, now + kAuthorityLifetime));
+  X509* certificate = made.certificate.get();
+  X509V3_CTX context;
+  X509V3_set_ctx(&context, certificate, certificate, nullptr, nullptr, 0);
+  const bool done =
+      add_extension(certificate, context, NID_basic_constraints, "critical,CA:TRUE,pathlen:0") &&
+      add_extension(certificate, context, NID_key_usage, "critical,keyCertSign,cRLSign") &&
+      add_extension(certificate, context, NID_subject_key_identifier, "hash") &&
+      X509_sign(certificate, made.key.get(), EVP_sha256());
+  if (!done) return openssl_error("making the certificate authority");
+  return made;
+}
+
+Result<Identity> make_server(const Identity& authority, const std::vector<std::string>& names, Instant now) {
+  const Names all = TRY(general_names(names));
+  Identity made = TRY(make_unsigned("Trainyard server", authority.certificate.get(), now - kBackdated,
+                                    now + kServerLifetime));
+  X509* certificate = made.certificate.get();
+  X509V3_CTX context;
+  X509V3_set_ctx(&context, authority.certificate.get(), certificate, nullptr, nullptr, 0);
+  const bool done = add_extension(certificate, context, NID_basic_constraints, "critical,CA:FALSE") &&
+                    add_extension(certificate, context, NID_key_usage, "critical,digitalSignature") &&
+                    add_extension(certificate, context, NID_ext_key_usage, "serverAuth") &&
+                    add_extension(certificate, context, NID_subject_key_identifier, "hash") &&
+                    add_extension(certificate, context, NID_authority_key_identifier, "keyid:always") &&
+                    X509_add1_ext_i2d(certificate, NID_subject_alt_name, all.get(), 0, X509V3_ADD_DEFAULT) &&
+                    X509_sign(certificate, authority.key.get(), EVP_sha256());
+  if (!done) return openssl_error("making the server's certificate");
+  return made;
+}
+
+// -- judging --------------------------------------------------------------------------------------
+
+bool ends_before(const X509* certificate, Instant instant) {
+  const time_t limit = seconds(instant);
+  return X509_cmp_time(X509_get0_notAfter(certificate), const_cast<time_t*>(&limit)) <= 0;
+}
+
+bool names_all(X509* certificate, const std::vector<std::string>& names) {
+  return std::all_of(names.begin(), names.end(), [&](const std::string& name) {
+    return X509_check_ip_asc(certificate, name.c_str(), 0) == 1 ||
+           X509_check_host(certificate, name.data(), name.size(), X509_CHECK_FLAG_NEVER_CHECK_SUBJECT,
+                           nullptr) == 1;
+  });
+}
+
+bool good_for(const Identity& server, const Identity& authority, const std::vector<std::string>& names,
+              Instant now) {
+  const bool good = X509_verify(server.certificate.get(), authority.key.get()) == 1 &&
+                    !ends_before(server.certificate.get(), now + kRenewBefore) &&
+                    names_all(server.certificate.get(), names);
+  ERR_clear_error();
+  return good;
+}
+
+Result<Identity> ensure_authority(const CertificatePaths& paths, Instant now) {
+  if (os::exists(paths.authority)) {
+    // Never replaced for being unreadable: clients trust it by its bytes.
+    Identity authority =
+        TRY(read_identity(paths.authority_key, paths.authority).in("reading the certificate authority"));
+    if (!ends_before(authority.certificate.get(), now + kRenewBefore)) return authority;
+  }
+  Identity made = TRY(make_authority(now));
+  TRY(write_identity(made, paths.authority_key, paths.authority));
+  return made;
+}
+
+}  // namespace
+
+Result<CertificatePaths> ensure_certificates(const std::string& directory,
+                                             const std::vector<std::string>& names, Instant now) {
+  if (names.empty()) return invalid("a server's certificate names at least one name");
+  TRY(os::make_directories(directory, 0700));
+  const CertificatePaths paths = {directory + "/ca.pem", directory + "/ca-key.pem", directory + "/server.pem",
+                                  directory + "/server-key.pem"};
+  const Identity authority = TRY(ensure_authority(paths, now));
+  // Unlike the authority it is made again whatever is wrong with it.
+  const auto server = read_identity(paths.key, paths.certificate);
+  if (server && good_for(*server, authority, names, now)) return paths;
+  TRY(write_identity(TRY(make_server(authority, names, now)), paths.key, paths.certificate));
+  return paths;
+}
+
+}  // namespace trainyard::net

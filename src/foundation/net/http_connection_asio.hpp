@@ -1,0 +1,303 @@
+// The parts of the HTTP server, which know each other: the loop, the connection, the server. Inside host only, since it
+// shows asio. http_server.cpp has the server, http_connection.cpp reading and answering, http_stream.cpp what a pool's
+// thread does with a streamed request.
+//
+// Threads: said at each part.
+#pragma once
+
+#include <atomic>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/ssl/context.hpp>
+#include <boost/asio/ssl/stream.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <condition_variable>
+#include <limits>
+#include <list>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "base/check.hpp"
+#include "net/http_decoder.hpp"
+#include "net/http_message.hpp"
+#include "net/http_server.hpp"
+#include "net/rate_floor.hpp"
+#include "net/tenant_pool.hpp"
+#include "os/files.hpp"
+#include "os/machine_clock.hpp"
+
+namespace trainyard::net::http {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using boost::system::error_code;
+
+// Room for body bytes that pass through our own buffer (chunked ones); bounds what one stream holds in
+// memory.
+inline constexpr size_t kStreamBytes = 64 << 10;
+// After our last word we read on for so long and so much, since closing on unread bytes would reset the
+// connection and may take the answer from the client.
+inline constexpr Duration kLingerLimit = 2s;
+// What is read and thrown away of a request whose answer did not want its body, so that the connection can go on.
+inline constexpr uint64_t kDrainBytesMax = 256 << 10;
+
+inline int64_t steady_now() { return std::chrono::steady_clock::now().time_since_epoch() / 1ms; }
+inline std::chrono::microseconds steady_microseconds() {
+  return std::chrono::duration_cast<std::chrono::microseconds>(
+      std::chrono::steady_clock::now().time_since_epoch());
+}
+inline constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+
+// -- waking a coroutine ---------------------------------------------------------------------------
+
+// What a suspended coroutine waits by. Confined to the loop of its connection.
+class Waiter {
+ public:
+  virtual ~Waiter() = default;
+  virtual void wake() = 0;
+};
+
+template <class Handler>
+class WaiterOf final : public Waiter {
+ public:
+  explicit WaiterOf(Handler handler) : handler_(std::move(handler)) {}
+  // Posted, not called: who wakes may himself be deep inside another connection's turn.
+  void wake() override { asio::post(std::move(handler_)); }
+
+ private:
+  Handler handler_;
+};
+
+class Connection;
+class Server;
+
+// -- the loop -------------------------------------------------------------------------------------
+
+// One I/O thread with the connections that live on it.
+struct Loop {
+  asio::io_context context{1};
+  std::optional<asio::executor_work_guard<asio::io_context::executor_type>> work{context.get_executor()};
+  std::list<Connection*> connections;
+  asio::steady_timer tick{context};
+  bool ticking = false;
+  std::thread thread;
+
+  // The Date header, written anew each second.
+  std::string_view date() {
+    const Instant now = os::MachineClock().now();
+    if (const int64_t second = to_milliseconds(now) / 1000; second != date_second_) {
+      date_second_ = second;
+      date_ = to_http_date(now);
+    }
+    return date_;
+  }
+
+ private:
+  int64_t date_second_ = -1;
+  std::string date_;
+};
+
+// Through this a Responder finds the loop of its connection, as long as there is one. Shared by the server
+// and all responders of the loop; whoever is last frees it.
+struct Gate {
+  std::mutex mutex;
+  Loop* loop;  // guarded by mutex; null once the server has stopped
+};
+
+// -- a connection ---------------------------------------------------------------------------------
+
+// Owned by its coroutine (and by the messages that a loop posts about it). All of it is confined to its
+// loop's thread, except that while a streamed request is served the socket and all that reads and writes
+// belong to the pool's thread; the loop then touches nothing but the atomics and shuts the socket down when
+// it must.
+class Connection final : public std::enable_shared_from_this<Connection> {
+ public:
+  Connection(Server& server, Loop& loop, std::shared_ptr<Gate> gate, tcp::socket socket,
+             asio::ip::address peer);
+  ~Connection();
+
+  // `self` keeps us alive while the coroutine runs.
+  static asio::awaitable<void> run(std::shared_ptr<Connection> self);
+
+  // -- for the loop's thread
+  void answer(uint64_t exchange, Response response);
+  void check_deadline(int64_t now);
+  void close_if_idle();
+  void cut_off();
+  // Whether it may make room for another: of that peer, and without an accepted request.
+  bool may_be_shed(const std::optional<asio::ip::address>& peer) const {
+    return !accepted_ && !cut_off_ && (!peer || *peer == peer_group_);
+  }
+  void finish_stream();
+
+ private:
+  friend class ConnectionStream;
+  friend class ConnectionUpgrade;
+  enum class State { idle, busy, waiting, streaming };
+
+  asio::awaitable<bool> open();
+  asio::awaitable<bool> read_some();
+  asio::awaitable<bool> read_head();
+  asio::awaitable<bool> one_request();
+  asio::awaitable<bool> buffered_request(const Handler::Choice& choice);
+  asio::awaitable<bool> prefaced_request(size_t bytes_max);
+  asio::awaitable<bool> streamed_request(std::string tenant);
+  asio::awaitable<bool> drain();
+  asio::awaitable<bool> send_response(const Response& response);
+  asio::awaitable<bool> refuse_unread(const Response& response);
+  void hand_over(Request request, bool blocking, const std::string& tenant);
+  asio::awaitable<size_t> read_body_some(std::span<char> room);
+  asio::awaitable<bool> send(std::string_view first, std::string_view second);
+  asio::awaitable<bool> refuse(int status, std::string_view words);
+  asio::awaitable<void> until_woken();
+  asio::awaitable<void> end();
+
+  void wake();
+  bool continue_wanted();
+  void append_answer(const Response& response);
+  void move_deadline();
+  void set_deadline(Duration from_now) {
+    deadline_.store(steady_now() + from_now.count(), std::memory_order_relaxed);
+  }
+  void no_deadline() { deadline_.store(kNever, std::memory_order_relaxed); }
+  void shut_down() { ::shutdown(descriptor_, SHUT_RDWR); }
+  // For the pool's thread, while streaming.
+  // `floor`: counted by it; null: any pause up to the idle limit is allowed.
+  size_t read_now(std::span<char> room, error_code& error, RateFloor* floor);
+  void send_now(std::span<const asio::const_buffer> parts, error_code& error, RateFloor* floor);
+  RateFloor make_floor() const;
+
+  Server& server_;
+  Loop& loop_;
+  const std::shared_ptr<Gate> gate_;
+  std::list<Connection*>::iterator place_;
+  tcp::socket socket_;
+  std::shared_ptr<asio::ssl::context> tls_context_;  // the one of its handshake
+  std::optional<asio::ssl::stream<tcp::socket&>> tls_;
+  const int descriptor_;
+  bool may_speak_plain_ = true;
+  std::string peer_;
+  const asio::ip::address peer_group_;
+  bool accepted_ = false;  // a request of this connection was not refused
+
+  State state_ = State::idle;
+  std::atomic<int64_t> deadline_{kNever};  // milliseconds of the steady clock
+  std::atomic<bool> overdue_ = false;      // the deadline passed
+  std::atomic<bool> cut_off_ = false;      // the server stops
+  int64_t head_deadline_ = kNever;
+
+  HttpDecoder in_;
+  std::string out_;
+  RequestHead head_;
+  bool continue_expected_ = false;
+  bool keep_alive_ = true;
+
+  uint64_t exchange_ = 0;  // counts requests, so that a responder answers no other than its own
+  bool linger_ = false;    // the client may still be sending what nobody will read
+  std::optional<Response> response_;
+  std::unique_ptr<Waiter> waiter_;
+  bool woken_ = false;
+};
+
+// -- the server -----------------------------------------------------------------------------------
+
+class Server final : public HttpServer {
+ public:
+  // `listener`: none, or one that listens already.
+  Server(const HttpSettings& settings, Handler& handler, os::File listener)
+      : settings_(settings),
+        handler_(handler),
+        given_(std::move(listener)),
+        pool_(std::in_place, settings.stream_threads_max, settings.stream_threads_per_tenant) {}
+  ~Server() override { stop(0ms); }
+
+  Result<void> start();
+  uint16_t port() const override { return port_; }
+  Load load() const override;
+  Result<void> renew_certificate() override;
+  void stop(Duration grace) override;
+
+  const HttpSettings& settings() const { return settings_; }
+  Handler& handler() { return handler_; }
+  TenantPool& pool() { return *pool_; }
+  // Null: no TLS is spoken.
+  std::shared_ptr<asio::ssl::context> tls() const {
+    const std::lock_guard lock(mutex_);
+    return tls_;
+  }
+  bool stopping() const { return stopping_.load(std::memory_order_relaxed); }
+  Duration tick_interval() const { return std::clamp<Duration>(settings_.idle_limit / 4, 1ms, 1s); }
+  void connection_ended(const asio::ip::address& peer);
+  void tick(Loop& loop);
+  std::atomic<size_t>& buffered_bytes() { return buffered_bytes_; }
+
+ private:
+  Result<void> listen();
+  asio::awaitable<void> accept();
+  void adopt(Loop& loop, std::shared_ptr<Gate> gate, tcp::socket socket, asio::ip::address peer);
+  bool count(const asio::ip::address& peer, bool& peer_is_full);
+  void shed(const std::optional<asio::ip::address>& peer);
+  void turn_away(tcp::socket socket);
+  void on_every_loop(const std::function<void(Connection&)>& act);
+
+  const HttpSettings settings_;
+  Handler& handler_;
+  os::File given_;  // until the acceptor has it
+  std::vector<std::unique_ptr<Loop>> loops_;
+  std::vector<std::shared_ptr<Gate>> gates_;
+  std::optional<TenantPool> pool_;
+  std::optional<tcp::acceptor> acceptor_;  // confined to the first loop
+  uint16_t port_ = 0;
+  std::atomic<size_t> buffered_bytes_ = 0;
+  std::atomic<bool> stopping_ = false;
+  bool stopped_ = false;
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  // Guarded by mutex_:
+  size_t connections_ = 0;
+  std::map<asio::ip::address, size_t> peers_;  // those with connections
+  std::shared_ptr<asio::ssl::context> tls_;    // of new connections
+};
+
+// Answers by posting to the loop of the connection, or at once when that is where we are.
+class LoopResponder final : public Responder {
+ public:
+  LoopResponder(std::shared_ptr<Gate> gate, std::weak_ptr<Connection> connection, uint64_t exchange)
+      : gate_(std::move(gate)), connection_(std::move(connection)), exchange_(exchange) {}
+
+  ~LoopResponder() override {
+    if (!answered_) reply({.status = 500, .headers = {}, .body = ""});
+  }
+
+  void reply(Response response) override {
+    CHECK(!answered_, "a request is answered once");
+    answered_ = true;
+    std::unique_lock lock(gate_->mutex);
+    if (!gate_->loop) return;
+    if (gate_->loop->thread.get_id() == std::this_thread::get_id()) {
+      lock.unlock();
+      if (const auto connection = connection_.lock()) connection->answer(exchange_, std::move(response));
+      return;
+    }
+    asio::post(gate_->loop->context, [connection = std::move(connection_), exchange = exchange_,
+                                      answer = std::move(response)]() mutable {
+      if (const auto alive = connection.lock()) alive->answer(exchange, std::move(answer));
+    });
+  }
+
+ private:
+  const std::shared_ptr<Gate> gate_;
+  std::weak_ptr<Connection> connection_;  // locked on its loop only
+  const uint64_t exchange_;
+  bool answered_ = false;
+};
+
+}  // namespace trainyard::net::http

@@ -1,0 +1,14 @@
+// Serves HTTP (http_server.hpp) on a socket that listens already: one that was opened in another network namespace, or
+// long before somebody came.
+#pragma once
+
+#include "net/http_server.hpp"
+#include "os/files.hpp"
+
+namespace trainyard::net {
+
+// settings.listen counts for nothing. Requires: IPv4.
+Result<std::unique_ptr<HttpServer>> serve_http(const HttpSettings& settings, Handler& handler,
+                                               os::File listener);
+
+}  // namespace trainyard::net

@@ -1,0 +1,171 @@
+#include "net/http_message.hpp"
+
+#include <array>
+#include <charconv>
+
+#include "base/text.hpp"
+
+namespace trainyard::net {
+namespace {
+
+void append_number(std::string& out, uint64_t number, int base = 10) {
+  std::array<char, 24> digits;
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number, base).ptr;
+  out.append(digits.data(), end);
+}
+
+// A value may hold what a client sent (metadata, file names): it must not be able to end the line.
+void append_value(std::string& out, std::string_view value) {
+  for (const char c : value) out += (uint8_t(c) < 0x20 && c != '\t') || c == 0x7f ? ' ' : c;
+}
+
+bool decided_here(std::string_view name) {
+  switch (name.size()) {
+    case 4:
+      return equals_ignoring_case(name, "Date");
+    case 10:
+      return equals_ignoring_case(name, "Connection");
+    case 14:
+      return equals_ignoring_case(name, "Content-Length");
+    case 17:
+      return equals_ignoring_case(name, "Transfer-Encoding");
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+void Headers::set(std::string_view name, std::string value) {
+  std::erase_if(fields_, [&](const auto& field) { return equals_ignoring_case(field.first, name); });
+  add(std::string(name), std::move(value));
+}
+
+std::string_view Headers::get(std::string_view name) const {
+  for (const auto& [field, value] : fields_)
+    if (field.size() == name.size() && equals_ignoring_case(field, name)) return value;
+  return {};
+}
+
+bool Headers::has(std::string_view name) const {
+  for (const auto& [field, value] : fields_)
+    if (field.size() == name.size() && equals_ignoring_case(field, name)) return true;
+  return false;
+}
+
+std::string_view RequestHead::path() const { return std::string_view(target).substr(0, target.find('?')); }
+
+std::string_view RequestHead::query() const {
+  const size_t mark = target.find('?');
+  return mark == std::string::npos ? std::string_view() : std::string_view(target).substr(mark + 1);
+}
+
+std::string_view reason_of(int status) {
+  switch (status) {
+    case 100:
+      return "Continue";
+    case 200:
+      return "OK";
+    case 201:
+      return "Created";
+    case 202:
+      return "Accepted";
+    case 204:
+      return "No Content";
+    case 206:
+      return "Partial Content";
+    case 301:
+      return "Moved Permanently";
+    case 302:
+      return "Found";
+    case 304:
+      return "Not Modified";
+    case 307:
+      return "Temporary Redirect";
+    case 400:
+      return "Bad Request";
+    case 401:
+      return "Unauthorized";
+    case 403:
+      return "Forbidden";
+    case 404:
+      return "Not Found";
+    case 405:
+      return "Method Not Allowed";
+    case 408:
+      return "Request Timeout";
+    case 409:
+      return "Conflict";
+    case 411:
+      return "Length Required";
+    case 412:
+      return "Precondition Failed";
+    case 413:
+      return "Payload Too Large";
+    case 416:
+      return "Range Not Satisfiable";
+    case 417:
+      return "Expectation Failed";
+    case 429:
+      return "Too Many Requests";
+    case 431:
+      return "Request Header Fields Too Large";
+    case 500:
+      return "Internal Server Error";
+    case 501:
+      return "Not Implemented";
+    case 503:
+      return "Service Unavailable";
+    case 507:
+      return "Insufficient Storage";
+    default:
+      return "Unnamed";
+  }
+}
+
+bool has_body(int status) { return status >= 200 && status != 204 && status != 304; }
+
+void append_head(std::string& out, const ResponseHead& head, std::string_view date) {
+  out += "HTTP/1.1 ";
+  append_number(out, uint64_t(head.status));
+  out += ' ';
+  out += reason_of(head.status);
+  out += "\r\n";
+  for (const auto& [name, value] : head.headers.fields()) {
+    if (decided_here(name)) continue;
+    append_value(out, name);
+    out += ": ";
+    append_value(out, value);
+    out += "\r\n";
+  }
+  if (has_body(head.status)) {
+    const std::string_view told = head.answers_head ? head.headers.get("Content-Length") : std::string_view();
+    if (!told.empty() && parse_int(told)) {
+      out += "Content-Length: ";
+      out += told;
+      out += "\r\n";
+    } else if (head.chunked) {
+      out += "Transfer-Encoding: chunked\r\n";
+    } else if (head.content_length) {
+      out += "Content-Length: ";
+      append_number(out, *head.content_length);
+      out += "\r\n";
+    }
+  }
+  out += "Date: ";
+  out += date;
+  out += "\r\n";
+  if (!head.keep_alive)
+    out += "Connection: close\r\n";
+  else if (head.answers_http_1_0)
+    out += "Connection: keep-alive\r\n";
+  out += "\r\n";
+}
+
+std::string chunk_prefix(size_t bytes) {
+  std::string line;
+  append_number(line, bytes, 16);
+  return line += "\r\n";
+}
+
+}  // namespace trainyard::net

@@ -1,0 +1,594 @@
+#include "net/http_server.hpp"
+
+#include <gtest/gtest.h>
+#include <netinet/tcp.h>
+
+#include <atomic>
+#include <future>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "base/text.hpp"
+#include "net/http_listener.hpp"
+#include "net/http_test_client.hpp"
+
+namespace trainyard::net {
+namespace {
+
+TEST_F(Http, AnswersOneAfterAnotherOnOneConnection) {
+  serve();
+  RawClient client = this->client();
+  for (int i = 0; i < 3; i++) {
+    const Answer answer = client.ask("POST /a%20b?x=1 HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhello");
+    EXPECT_EQ(answer.status, 200);
+    EXPECT_EQ(answer.body, "/a%20b?x=1|hello");
+    EXPECT_EQ(answer.headers.get("x-method"), "POST");
+    EXPECT_TRUE(parse_http_date(answer.headers.get("Date")));
+    EXPECT_FALSE(answer.headers.has("Connection"));
+  }
+  const Answer last = client.ask("GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+  EXPECT_EQ(last.headers.get("Connection"), "close");
+  EXPECT_TRUE(client.closed());
+}
+
+TEST_F(Http, TellsTheHandlerWhatItKnows) {
+  RequestHead seen;
+  handler.on_handle = [&](Request request, std::unique_ptr<Responder> responder) {
+    seen = request;
+    responder->reply({});
+  };
+  serve();
+  RawClient client = this->client();
+  client.ask("PUT /p/q?a=b?c HTTP/1.1\r\nHost: h\r\nX-Twice: 1\r\nx-twice:  2 \r\nContent-Length: 0\r\n\r\n");
+  EXPECT_EQ(seen.method, "PUT");
+  EXPECT_EQ(seen.path(), "/p/q");
+  EXPECT_EQ(seen.query(), "a=b?c");
+  EXPECT_EQ(seen.content_length, 0u);
+  EXPECT_FALSE(seen.tls);
+  EXPECT_TRUE(seen.peer.starts_with("127.0.0.1:"));
+  EXPECT_EQ(seen.headers.get("X-TWICE"), "1");
+  EXPECT_EQ(seen.headers.fields().at(2), std::pair(std::string("x-twice"), std::string("2")));
+}
+
+TEST_F(Http, PipelinedRequestsAreAnsweredInOrder) {
+  serve();
+  RawClient client = this->client();
+  std::string all;
+  for (int i = 0; i < 100; i++)
+    all += "POST /" + std::to_string(i) + " HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc";
+  std::thread speaker([&] { client.say(all); });
+  for (int i = 0; i < 100; i++) EXPECT_EQ(client.hear().body, "/" + std::to_string(i) + "|abc");
+  speaker.join();
+}
+
+TEST_F(Http, ChunkedBodiesAreJoined) {
+  serve();
+  RawClient client = this->client();
+  const std::string request =
+      "POST /c HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
+      "3\r\nabc\r\nA;x=y\r\n0123456789\r\n0\r\nTrailer: t\r\n\r\n";
+  EXPECT_EQ(client.ask(request).body, "/c|abc0123456789");
+  for (const char byte : request) client.say(std::string(1, byte));
+  EXPECT_EQ(client.hear().body, "/c|abc0123456789");
+  EXPECT_EQ(client.ask("POST /c HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n").status, 400);
+  EXPECT_TRUE(client.closed());
+}
+
+TEST_F(Http, ContinuesWhoAsksBeforeSending) {
+  serve();
+  RawClient client = this->client();
+  client.say("PUT /e HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n");
+  EXPECT_EQ(client.hear().status, 100);
+  EXPECT_EQ(client.ask("body").body, "/e|body");
+  EXPECT_EQ(client.ask("PUT /e HTTP/1.1\r\nExpect: miracles\r\nContent-Length: 4\r\n\r\n").status, 417);
+}
+
+TEST_F(Http, AnswersFromAnotherThread) {
+  std::vector<std::thread> threads;
+  std::mutex mutex;
+  handler.on_handle = [&](Request request, std::unique_ptr<Responder> responder) {
+    const std::lock_guard lock(mutex);
+    threads.emplace_back([request = std::move(request), responder = std::move(responder)] {
+      responder->reply({201, {}, request.body});
+    });
+  };
+  serve();
+  RawClient client = this->client();
+  for (int i = 0; i < 50; i++) {
+    const Answer answer = client.ask("POST / HTTP/1.1\r\nContent-Length: 1\r\n\r\nx");
+    EXPECT_EQ(answer.status, 201);
+    EXPECT_EQ(answer.body, "x");
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST_F(Http, AResponderThatIsDroppedAnswers500) {
+  handler.on_handle = [](Request, std::unique_ptr<Responder>) {};
+  handler.on_stream = [](Stream&) {};
+  serve();
+  RawClient client = this->client();
+  EXPECT_EQ(client.ask("GET / HTTP/1.1\r\n\r\n").status, 500);
+  EXPECT_EQ(client.ask("GET /stream HTTP/1.1\r\n\r\n").status, 500);
+}
+
+TEST_F(Http, HeadSaysTheLengthAndNoBody) {
+  handler.on_stream = [](Stream& stream) {
+    stream.start(200, {}, 1000).value();
+    stream.write(std::string(1000, 'x')).value();
+  };
+  serve();
+  RawClient client = this->client();
+  client.say(
+      "HEAD /12345 HTTP/1.1\r\nHost: h\r\n\r\nHEAD /stream HTTP/1.1\r\nHost: h\r\n\r\nGET /after "
+      "HTTP/1.1\r\n\r\n");
+  EXPECT_EQ(client.hear(true).headers.get("Content-Length"), "7");
+  EXPECT_EQ(client.hear(true).headers.get("Content-Length"), "1000");
+  EXPECT_EQ(client.hear().body, "/after|");
+}
+
+TEST_F(Http, SmallStreams) {
+  serve();
+  RawClient client = this->client();
+  for (int i = 0; i < 3; i++) EXPECT_EQ(client.ask("GET /stream HTTP/1.1\r\n\r\n").body, "streamed");
+}
+
+// -- TLS ------------------------------------------------------------------------------------------
+
+TEST_F(Http, OnePortSpeaksBoth) {
+  with_tls();
+  handler.on_handle = [](Request request, std::unique_ptr<Responder> responder) {
+    responder->reply({200, {}, request.tls ? "secret" : "open"});
+  };
+  serve();
+  RawClient plain = client(), tls = client();
+  ASSERT_TRUE(tls.start_tls(authority));
+  for (int i = 0; i < 3; i++) {
+    EXPECT_EQ(plain.ask("GET / HTTP/1.1\r\n\r\n").body, "open");
+    EXPECT_EQ(tls.ask("GET / HTTP/1.1\r\n\r\n").body, "secret");
+  }
+  EXPECT_EQ(tls.ask("GET / HTTP/1.1\r\nConnection: close\r\n\r\n").body, "secret");
+  EXPECT_TRUE(tls.closed());
+}
+
+// The clock is a parameter: a certificate that was made a year ago is about to end today.
+TEST_F(Http, ACertificateIsRenewedWhileTheServerRuns) {
+  const Instant now = os::MachineClock().now();
+  with_tls(now - 380 * 24h);
+  serve();
+  RawClient before = client();
+  ASSERT_TRUE(before.start_tls(authority));
+  const std::string first = before.certificate();
+  ASSERT_TRUE(server->renew_certificate());
+  RawClient same = client();
+  ASSERT_TRUE(same.start_tls(authority));
+  EXPECT_EQ(same.certificate(), first) << "the files have not changed";
+
+  ASSERT_TRUE(ensure_certificates(tls_directory->path(), {"127.0.0.1"}, now));
+  ASSERT_TRUE(server->renew_certificate());
+  RawClient after = client();
+  ASSERT_TRUE(after.start_tls(authority));
+  EXPECT_NE(after.certificate(), first);
+  EXPECT_EQ(before.ask("GET /x HTTP/1.1\r\n\r\n").body, "/x|") << "connections that are there go on";
+
+  ASSERT_TRUE(os::write_file_durably(settings.certificate_file, "nonsense", 0644));
+  EXPECT_EQ(server->renew_certificate().error().kind, Kind::invalid);
+  RawClient still = client();
+  ASSERT_TRUE(still.start_tls(authority));
+  EXPECT_EQ(still.certificate(), after.certificate());
+}
+
+TEST_F(Http, RefusesPlainInWordsWhereOnlyTlsIsSpoken) {
+  with_tls();
+  settings.plain_http = PlainHttp::nobody;
+  serve();
+  RawClient plain = client(), tls = client();
+  const Answer answer = plain.ask("POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc");
+  EXPECT_EQ(answer.status, 403);
+  EXPECT_NE(answer.body.find("https://"), std::string::npos);
+  EXPECT_TRUE(plain.closed());
+  ASSERT_TRUE(tls.start_tls(authority));
+  EXPECT_EQ(tls.ask("GET /x HTTP/1.1\r\n\r\n").body, "/x|");
+}
+
+TEST_F(Http, ThisMachineMaySpeakPlainWhereOthersMayNot) {
+  with_tls();
+  settings.plain_http = PlainHttp::this_machine;
+  serve();
+  EXPECT_EQ(client().ask("GET /x HTTP/1.1\r\n\r\n").body, "/x|");
+}
+
+TEST_F(Http, AHandshakeThatIsNoneHarmsNobody) {
+  with_tls();
+  serve();
+  for (const std::string_view garbage : {"\x16", "\x16\x03\x01\xff\xff garbage", "\x16\x03\x01"}) {
+    RawClient client = this->client();
+    client.say(garbage);
+  }
+  RawClient late = client();
+  EXPECT_EQ(late.ask("GET /x HTTP/1.1\r\n\r\n").body, "/x|");
+}
+
+TEST_F(Http, TlsWithoutACertificateIsClosed) {
+  serve();
+  RawClient client = this->client();
+  client.say("\x16\x03\x01\x02");
+  EXPECT_TRUE(client.closed());
+}
+
+// -- limits ---------------------------------------------------------------------------------------
+
+TEST_F(Http, MalformedHeadsAreAnswered400) {
+  serve();
+  for (const std::string_view garbage :
+       {"\r\n\r\n\r\n", "GET\r\n\r\n", "GET / HTTP/2.0\r\n\r\n", "GET / HTTP/1.1\nHost: h\n\n",
+        "\x01\x02\x03\x04\r\n\r\n", "GET / HTTP/1.1\r\nNo colon\r\n\r\n",
+        "GET / HTTP/1.1\r\nContent-Length: x\r\n\r\n",
+        "GET / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+        "GET / HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
+        "POST / HTTP/1.1\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n",
+        "POST / HTTP/1.1\r\nContent-Length: 99999999999999999999999\r\n\r\n"}) {
+    RawClient client = this->client();
+    client.say(garbage);
+    EXPECT_EQ(client.hear().status, 400) << garbage;
+    EXPECT_TRUE(client.closed());
+  }
+  RawClient client = this->client();
+  EXPECT_EQ(client.ask("POST / HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\n").status, 501);
+}
+
+TEST_F(Http, HeadsPastTheLimitAreAnswered431) {
+  settings.head_bytes_max = 8000;
+  serve();
+  const std::string fits = "GET /x HTTP/1.1\r\nA: " + std::string(7000, 'a') + "\r\n\r\n";
+  RawClient good = client();
+  EXPECT_EQ(good.ask(fits + fits).status, 200);
+  EXPECT_EQ(good.hear().status, 200);
+  for (const std::string& large : {"GET /x HTTP/1.1\r\nA: " + std::string(100'000, 'a') + "\r\n\r\n",
+                                   "GET /" + std::string(100'000, 'x'), std::string(100'000, 'A')}) {
+    RawClient client = this->client();
+    client.say(large);
+    const int status = client.hear().status;
+    EXPECT_TRUE(status == 431 || status == 400) << status << large.substr(0, 20);
+    EXPECT_TRUE(client.closed());
+  }
+}
+
+TEST_F(Http, BodiesPastTheLimitAreAnswered413EvenWhileTheyAreSent) {
+  serve();  // the limit is 1 MiB
+  const std::string body(8 << 20, 'b');
+  RawClient announced = client();
+  announced.say("POST / HTTP/1.1\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n");
+  announced.say(body);
+  EXPECT_EQ(announced.hear().status, 413);
+  EXPECT_TRUE(announced.closed());
+  RawClient chunked = client();
+  chunked.say("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n800000\r\n");
+  chunked.say(body);
+  EXPECT_EQ(chunked.hear().status, 413);
+  RawClient asking = client();
+  EXPECT_EQ(asking.ask("POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 8000000\r\n\r\n").status,
+            413);
+  RawClient just_fits = client();
+  just_fits.say("POST /f HTTP/1.1\r\nContent-Length: 1048576\r\n\r\n");
+  just_fits.say(body.substr(0, 1 << 20));
+  EXPECT_EQ(just_fits.hear().body.size(), (1u << 20) + 3);
+}
+
+TEST_F(Http, BodiesTogetherHaveALimitToo) {
+  settings.buffered_bytes_max = 600'000;
+  std::promise<std::unique_ptr<Responder>> asked;
+  handler.on_handle = [&](Request request, std::unique_ptr<Responder> responder) {
+    if (request.path() == "/held")
+      asked.set_value(std::move(responder));
+    else
+      responder->reply({});
+  };
+  serve();
+  const std::string request = " HTTP/1.1\r\nContent-Length: 600000\r\n\r\n" + std::string(600'000, 'b');
+  RawClient holder = client(), other = client(), later = client();
+  holder.say("POST /held" + request);
+  const std::unique_ptr<Responder> responder = asked.get_future().get();
+  EXPECT_EQ(other.ask("POST /" + request).status, 503);
+  RawClient small = client();
+  EXPECT_EQ(small.ask("POST / HTTP/1.1\r\nContent-Length: 60000\r\n\r\n" + std::string(60'000, 'b')).status,
+            200)
+      << "small ones go on";
+  responder->reply({});
+  EXPECT_EQ(holder.hear().status, 200);
+  EXPECT_EQ(later.ask("POST /" + request).status, 200);
+}
+
+TEST_F(Http, SlowHeadsAreAnswered408HoweverSteadilyTheyDrip) {
+  settings.idle_limit = 200ms;
+  serve();
+  RawClient client = this->client();
+  pollfd answered = {client.descriptor(), POLLIN, 0};
+  client.say("GET / HTTP/1.1\r\nA: ");
+  for (int i = 0; i < 2000 && ::poll(&answered, 1, 30) == 0; i++) client.say("a");
+  EXPECT_EQ(client.hear().status, 408);
+}
+
+TEST_F(Http, SlowBodiesAreAnswered408AndIdleConnectionsClosed) {
+  settings.idle_limit = 200ms;
+  serve();
+  RawClient slow = client(), idle = client(), untouched = client();
+  slow.say("POST / HTTP/1.1\r\nContent-Length: 10\r\n\r\n123");
+  EXPECT_EQ(idle.ask("GET / HTTP/1.1\r\n\r\n").status, 200);
+  EXPECT_EQ(slow.hear().status, 408);
+  EXPECT_TRUE(idle.closed());
+  EXPECT_TRUE(untouched.closed());
+}
+
+TEST_F(Http, WhoComesBeyondTheLimitIsTurnedAwayInWords) {
+  settings.connections_max = 2;
+  serve();
+  RawClient first = client(), second = client();
+  EXPECT_EQ(first.ask("GET / HTTP/1.1\r\n\r\n").status, 200);
+  EXPECT_EQ(second.ask("GET / HTTP/1.1\r\n\r\n").status, 200);
+  RawClient third = client();
+  EXPECT_EQ(third.hear().status, 503);
+  first.close();
+  int status = 0;
+  for (int i = 0; i < 1000 && status != 200; i++) {  // until the server has seen the first one go
+    RawClient fourth = client();
+    status = fourth.ask("GET / HTTP/1.1\r\n\r\n").status;
+  }
+  EXPECT_EQ(status, 200);
+}
+
+TEST_F(Http, RefusesByTheHeadAloneAndReadsNothing) {
+  handler.on_choose = [](const RequestHead& head) {
+    Handler::Choice choice;
+    if (head.path() == "/refused") choice.refusal = Response{403, {}, "no"};
+    return choice;
+  };
+  serve();
+  RawClient waits = client();
+  const Answer answer =
+      waits.ask("PUT /refused HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 1000\r\n\r\n");
+  EXPECT_EQ(answer.status, 403);
+  EXPECT_TRUE(waits.closed());
+  RawClient large = client();
+  large.say("PUT /refused HTTP/1.1\r\nContent-Length: 100000000\r\n\r\nabc");
+  EXPECT_EQ(large.hear().status, 403) << "answered before the body is here";
+  RawClient small = client();
+  for (int i = 0; i < 3; i++) {
+    small.say("PUT /refused HTTP/1.1\r\nContent-Length: 1000\r\n\r\n");
+    EXPECT_EQ(small.hear().status, 403);
+    small.say(std::string(1000, 'b'));
+  }
+  small.say("POST /refused HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n");
+  EXPECT_EQ(small.hear().status, 403);
+  EXPECT_EQ(small.ask("POST /taken HTTP/1.1\r\nContent-Length: 1\r\n\r\nx").body, "/taken|x");
+}
+
+TEST_F(Http, SlowBodiesOfBlockingRequestsHoldNoThread) {
+  settings.stream_threads_max = 1;
+  handler.on_choose = [](const RequestHead&) { return Handler::Choice{Intake::blocking, 1 << 20}; };
+  serve();
+  std::vector<RawClient> slow;
+  for (int i = 0; i < 8; i++) {
+    slow.push_back(client());
+    slow.back().say("POST /slow HTTP/1.1\r\nContent-Length: 6\r\n\r\nabc");
+  }
+  RawClient other = client();
+  for (int i = 0; i < 10; i++)
+    EXPECT_EQ(other.ask("POST /other HTTP/1.1\r\nContent-Length: 1\r\n\r\nx").body, "/other|x");
+  for (RawClient& client : slow) EXPECT_EQ(client.ask("def").body, "/slow|abcdef");
+}
+
+TEST_F(Http, AFindingGoesFromTheHeadToTheHandler) {
+  struct Found final : Finding {
+    std::string path;
+  };
+  handler.on_choose = [](const RequestHead& head) {
+    auto found = std::make_shared<Found>();
+    found->path = head.path();
+    Handler::Choice choice;
+    if (head.path().starts_with("/stream")) choice.intake = Intake::streamed;
+    choice.finding = std::move(found);
+    return choice;
+  };
+  const auto path_of = [](const RequestHead& head) {
+    const auto* found = dynamic_cast<const Found*>(head.finding.get());
+    return found ? found->path : "none";
+  };
+  handler.on_handle = [&](Request request, std::unique_ptr<Responder> responder) {
+    responder->reply({200, {}, path_of(request)});
+  };
+  handler.on_stream = [&](Stream& stream) { stream.reply({200, {}, path_of(stream.head())}).value(); };
+  serve();
+  RawClient client = this->client();
+  for (const std::string path : {"/a", "/stream/b", "/c"})
+    EXPECT_EQ(client.ask("GET " + path + " HTTP/1.1\r\n\r\n").body, path);
+}
+
+// Connections that never get a request accepted cannot keep others out.
+TEST_F(Http, AFullPeerLosesItsOldestConnectionWithoutAnAcceptedRequest) {
+  settings.connections_per_peer_max = 3;
+  settings.io_threads = 1;
+  handler.on_choose = [](const RequestHead& head) {
+    Handler::Choice choice;
+    if (head.path() == "/refused") choice.refusal = Response{403, {}, "no"};
+    return choice;
+  };
+  serve();
+  RawClient known = client();
+  EXPECT_EQ(known.ask("GET / HTTP/1.1\r\n\r\n").status, 200);
+  RawClient idle = client();
+  RawClient refused = client();
+  EXPECT_EQ(refused.ask("GET /refused HTTP/1.1\r\n\r\n").status, 403);
+  RawClient turned_away = client();
+  EXPECT_EQ(turned_away.hear().status, 503);
+  EXPECT_TRUE(idle.closed());
+  int status = 0;
+  for (int i = 0; i < 1000 && status != 200; i++) {  // until the server has counted the end of the idle one
+    RawClient next = client();
+    status = next.ask("GET / HTTP/1.1\r\n\r\n").status;
+  }
+  EXPECT_EQ(status, 200);
+  EXPECT_EQ(known.ask("GET / HTTP/1.1\r\n\r\n").status, 200) << "a connection with an accepted request stays";
+}
+
+// -- answers --------------------------------------------------------------------------------------
+
+TEST_F(Http, ValuesCannotEndTheirLine) {
+  handler.on_handle = [](Request, std::unique_ptr<Responder> responder) {
+    Response response;
+    response.headers.add("X-Name", "a\r\nSet-Cookie: evil\n\x01");
+    response.headers.add("Content-Length", "7");
+    response.headers.add("Transfer-Encoding", "chunked");
+    response.body = "body";
+    responder->reply(std::move(response));
+  };
+  serve();
+  RawClient client = this->client();
+  const Answer answer = client.ask("GET / HTTP/1.1\r\n\r\n");
+  EXPECT_EQ(answer.headers.get("X-Name"), "a  Set-Cookie: evil");
+  EXPECT_FALSE(answer.headers.has("Set-Cookie"));
+  EXPECT_FALSE(answer.headers.has("Transfer-Encoding"));
+  EXPECT_EQ(answer.body, "body");
+}
+
+TEST_F(Http, AnswersOfAllSizesArriveWhole) {
+  handler.on_handle = [](Request request, std::unique_ptr<Responder> responder) {
+    responder->reply({200, {}, body_from(0, size_t(parse_int(request.path().substr(1)).value()))});
+  };
+  serve();
+  RawClient client = this->client();
+  for (const size_t size : {0u, 1u, 16384u, 16385u, 1'000'000u, 20'000'000u}) {
+    const Answer answer = client.ask("GET /" + std::to_string(size) + " HTTP/1.1\r\n\r\n");
+    EXPECT_EQ(answer.body.size(), size);
+    EXPECT_TRUE(is_body_from(0, answer.body));
+  }
+}
+
+TEST_F(Http, OldClientsAreServed) {
+  serve();
+  RawClient closing = client();
+  EXPECT_EQ(closing.ask("GET /a HTTP/1.0\r\n\r\n").body, "/a|");
+  EXPECT_TRUE(closing.closed());
+  RawClient staying = client();
+  for (int i = 0; i < 2; i++) {
+    const Answer answer = staying.ask("GET /b HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
+    EXPECT_EQ(answer.headers.get("Connection"), "keep-alive");
+    EXPECT_EQ(answer.body, "/b|");
+  }
+}
+
+TEST_F(Http, SomeStatusesHaveNoBody) {
+  handler.on_handle = [](Request request, std::unique_ptr<Responder> responder) {
+    responder->reply({int(parse_int(request.path().substr(1)).value()), {}, "unsendable"});
+  };
+  serve();
+  RawClient client = this->client();
+  for (const int status : {204, 304}) {
+    const Answer answer = client.ask("GET /" + std::to_string(status) + " HTTP/1.1\r\n\r\n");
+    EXPECT_EQ(answer.status, status);
+    EXPECT_FALSE(answer.headers.has("Content-Length"));
+  }
+  EXPECT_EQ(client.ask("GET /200 HTTP/1.1\r\n\r\n").body, "unsendable");
+}
+
+TEST_F(Http, AHandlerThatThrowsAnswers500) {
+  handler.on_handle = [](Request, std::unique_ptr<Responder>) {
+    throw std::runtime_error("a fault of ours");
+  };
+  handler.on_stream = [](Stream&) { throw std::runtime_error("a fault of ours"); };
+  serve();
+  RawClient client = this->client();
+  EXPECT_EQ(client.ask("GET / HTTP/1.1\r\n\r\n").status, 500);
+  EXPECT_EQ(client.ask("GET /stream HTTP/1.1\r\n\r\n").status, 500);
+}
+
+// -- the end --------------------------------------------------------------------------------------
+
+TEST_F(Http, WhatCannotBeListenedOnIsAnError) {
+  serve();
+  HttpSettings same = settings;
+  same.listen = "127.0.0.1:" + std::to_string(server->port());
+  EXPECT_EQ(serve_http(same, handler).error().kind, Kind::conflict);
+  for (const std::string listen :
+       {"127.0.0.1", "127.0.0.1:x", "127.0.0.1:70000", "nowhere.example:1", ":0:0"}) {
+    same.listen = listen;
+    EXPECT_EQ(serve_http(same, handler).error().kind, Kind::invalid) << listen;
+  }
+  same.listen = "127.0.0.1:0";
+  same.certificate_file = "/no/such/certificate";
+  EXPECT_EQ(serve_http(same, handler).error().kind, Kind::invalid);
+}
+
+// What the kernel was told of the accepted end of a connection.
+std::map<std::string, int> options_of_accepted(const RawClient& client) {
+  sockaddr_in ours = {}, peer = {};
+  socklen_t length = sizeof ours;
+  EXPECT_EQ(::getsockname(client.descriptor(), reinterpret_cast<sockaddr*>(&ours), &length), 0);
+  std::map<std::string, int> found;
+  for (int descriptor = 0; descriptor < 4096; descriptor++) {
+    length = sizeof peer;
+    if (::getpeername(descriptor, reinterpret_cast<sockaddr*>(&peer), &length) != 0 ||
+        peer.sin_family != AF_INET || peer.sin_port != ours.sin_port)
+      continue;
+    const auto get = [&](const std::string& name, int level, int option) {
+      length = sizeof found[name];
+      EXPECT_EQ(::getsockopt(descriptor, level, option, &found[name], &length), 0);
+    };
+    get("asks", SOL_SOCKET, SO_KEEPALIVE);
+    get("idle", IPPROTO_TCP, TCP_KEEPIDLE);
+    get("interval", IPPROTO_TCP, TCP_KEEPINTVL);
+    get("dead after", IPPROTO_TCP, TCP_USER_TIMEOUT);
+  }
+  return found;
+}
+
+TEST_F(Http, EveryConnectionEndsWithItsPeer) {
+  const std::map<std::string, int> expected = {
+      {"asks", 1}, {"idle", 30}, {"interval", 10}, {"dead after", 90'000}};
+  serve();
+  RawClient client = this->client();
+  ASSERT_EQ(client.ask("GET / HTTP/1.1\r\n\r\n").status, 200);
+  EXPECT_EQ(options_of_accepted(client), expected);
+  // Of a listener that was made elsewhere too.
+  os::File listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const sockaddr_in any = {
+      .sin_family = AF_INET, .sin_port = 0, .sin_addr = {htonl(INADDR_LOOPBACK)}, .sin_zero = {}};
+  ASSERT_EQ(::bind(listener.descriptor(), reinterpret_cast<const sockaddr*>(&any), sizeof any), 0);
+  ASSERT_EQ(::listen(listener.descriptor(), 8), 0);
+  const auto given = serve_http(settings, handler, std::move(listener));
+  ASSERT_TRUE(given) << given.error().message;
+  RawClient other((*given)->port());
+  ASSERT_EQ(other.ask("GET / HTTP/1.1\r\n\r\n").status, 200);
+  EXPECT_EQ(options_of_accepted(other), expected);
+}
+
+TEST_F(Http, ManyClientsAtOnce) {
+  with_tls();
+  handler.on_stream = [](Stream& stream) {
+    const auto taken = take_in(stream);
+    stream.reply({200, {}, taken ? std::to_string(*taken) : "broken"}).value();
+  };
+  serve();
+  std::vector<std::thread> threads;
+  std::atomic<int> right = 0;
+  constexpr int kClients = 16, kRounds = 30;
+  for (int t = 0; t < kClients; t++)
+    threads.emplace_back([&, t] {
+      for (int round = 0; round < kRounds; round++) {
+        RawClient client = this->client();
+        if ((t + round) % 4 == 0 && !client.start_tls(authority)) continue;
+        const std::string body = body_from(0, size_t(round * 1000 + t));
+        const std::string length = "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n";
+        const bool one =
+            client.ask("PUT /stream HTTP/1.1\r\n" + length + body).body == std::to_string(body.size());
+        const bool two = client.ask("POST /x HTTP/1.1\r\n" + length + body).body == "/x|" + body;
+        if (one && two) right++;
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(right, kClients * kRounds);
+}
+
+}  // namespace
+}  // namespace trainyard::net

@@ -1,0 +1,51 @@
+// Connections of tests: a client's end of one to a port of this machine, and networks whose peers a test lets vanish.
+#pragma once
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include <cstring>
+#include <functional>
+#include <thread>
+
+#include "os/files.hpp"
+
+namespace trainyard::net::test {
+
+// No file, when nobody listens there.
+inline os::File connect_to(uint16_t port) {
+  os::File socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in name{};
+  name.sin_family = AF_INET;
+  name.sin_port = htons(port);
+  name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  if (::connect(socket.descriptor(), reinterpret_cast<const sockaddr*>(&name), sizeof name) != 0)
+    return os::File();
+  return socket;
+}
+
+// IFF_UP or 0, of the network that the calling thread is in.
+inline void set_loopback(short flags) {
+  const os::File socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  ifreq request = {};
+  std::strcpy(request.ifr_name, "lo");
+  request.ifr_flags = flags;
+  ASSERT_EQ(::ioctl(socket.descriptor(), SIOCSIFFLAGS, &request), 0);
+}
+
+// Runs `test` on a thread in a network namespace of its own, in which 127.0.0.1 is up; threads that it starts are in it too.
+// Requires: root.
+inline void in_own_network(const std::function<void()>& test) {
+  std::thread([&] {
+    ASSERT_EQ(::unshare(CLONE_NEWNET), 0);
+    set_loopback(IFF_UP);
+    test();
+  }).join();
+}
+
+}  // namespace trainyard::net::test

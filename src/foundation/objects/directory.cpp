@@ -1,0 +1,547 @@
+#include "objects/directory.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <set>
+#include <tuple>
+
+#include "base/json.hpp"
+#include "base/log.hpp"
+#include "base/text.hpp"
+#include "objects/checksum.hpp"
+#include "objects/directory/bucket_tree.hpp"
+#include "objects/directory/held_parts.hpp"
+#include "objects/directory/key_walk.hpp"
+#include "objects/directory/named_locks.hpp"
+#include "objects/directory/part_list.hpp"
+#include "objects/directory/readers.hpp"
+#include "objects/directory/record.hpp"
+#include "objects/directory/tree_reads.hpp"
+#include "objects/directory/upload_file.hpp"
+#include "objects/directory/writer.hpp"
+#include "objects/listing.hpp"
+#include "objects/multipart.hpp"
+#include "objects/names.hpp"
+#include "os/disk.hpp"
+#include "os/files.hpp"
+
+namespace trainyard::objects {
+namespace {
+
+constexpr std::string_view kFormat = "trainyard objects 2\n";
+constexpr std::string_view kFormatBefore =
+    "trainyard objects 1\n";  // without objects that are lists of parts
+// An object may be replaced between the reading of its record and the opening of its parts; more often than this in a
+// row it is not.
+constexpr int kReplacedTriesMax = 10;
+constexpr size_t kBucketFileBytesMax = 64 << 10;
+
+// Shared by the table of buckets and by what is under way in the bucket; whoever is last frees it.
+using Tree = std::shared_ptr<BucketTree>;
+
+class Directory final : public Objects {
+ public:
+  Directory(std::string path, os::FileLock lock, Clock& clock, Random& random,
+            const DirectorySettings& settings)
+      : path_(std::move(path)),
+        lock_(std::move(lock)),
+        clock_(clock),
+        random_(random),
+        check_room_(settings.check_room),
+        disk_(settings.faults),
+        use_(settings.quotas ? settings.quotas
+                             : [none = std::make_shared<const StorageQuotas>()] { return none; }),
+        held_parts_([this](const std::string& dropped) { throw_away(dropped); }) {}
+
+  Result<void> open() {
+    TRY(os::make_directories(path_ + "/buckets", 0700));
+    TRY(os::remove_all(path_ + "/temporary"));
+    TRY(os::make_directories(path_ + "/temporary", 0700));
+    TRY(os::sync_directory(path_));
+    const auto buckets = TRY(os::list_directory(path_ + "/buckets"));
+    for (const auto& name : buckets) {
+      const std::string bucket_path = path_ + "/buckets/" + name;
+      auto info = read_bucket(name, bucket_path);
+      if (!info) {
+        // Its objects stay reachable, and the other buckets too.
+        log(Level::error, "objects", "the file of a bucket cannot be read; its region and date are not known",
+            {{"bucket", name}, {"why", info.error().message}});
+        info = BucketInfo{name, "", clock_.now()};
+      }
+      trees_[name] = std::make_shared<BucketTree>(*info, bucket_path, disk_);
+      if (const auto counted = count_stored(*trees_[name], use_); !counted)
+        log(Level::error, "objects", "not all that is stored was counted",
+            {{"bucket", name}, {"why", counted.error().message}});
+    }
+    return ok();
+  }
+
+  // -- buckets
+
+  Result<void> create_bucket(const std::string& bucket, const std::string& region) override {
+    TRY(check_bucket_name(bucket));
+    TRY(check_writable());
+    const BucketInfo info{bucket, region, clock_.now()};
+    const std::string made = temporary_path();
+    const std::string path = path_ + "/buckets/" + bucket;
+    for (const char* part : {"/keys", "/uploads", "/parts"}) TRY(disk_.make_directories(made + part, 0700));
+    TRY(disk_.write_file_durably(
+        made + "/bucket", dump(Json{{"region", region}, {"created_ms", to_milliseconds(info.created)}})));
+    {
+      std::lock_guard lock(mu_);
+      if (trees_.contains(bucket)) {
+        discard(made);
+        return bucket_exists(bucket);
+      }
+      if (auto renamed = disk_.rename(made, path); !renamed) {
+        discard(made);
+        return renamed;
+      }
+      trees_[bucket] = std::make_shared<BucketTree>(info, path, disk_);
+    }
+    return disk_.sync_directory(path_ + "/buckets");
+  }
+
+  Result<void> delete_bucket(const std::string& bucket) override {
+    TRY(check_writable());
+    const std::string retired = temporary_path();
+    {
+      std::lock_guard lock(mu_);
+      const auto found = trees_.find(bucket);
+      if (found == trees_.end()) return no_bucket(bucket);
+      TRY(found->second->retire(retired));
+      trees_.erase(found);
+      use_.forget(bucket);
+    }
+    TRY(disk_.sync_directory(path_ + "/buckets"));
+    discard(retired);
+    return ok();
+  }
+
+  Result<BucketInfo> head_bucket(const std::string& bucket) override { return TRY(find(bucket))->info(); }
+
+  Result<std::vector<BucketInfo>> list_buckets() override {
+    std::lock_guard lock(mu_);
+    std::vector<BucketInfo> all;
+    for (const auto& [name, tree] : trees_) all.push_back(tree->info());
+    return all;
+  }
+
+  // -- objects
+
+  Result<std::unique_ptr<Reader>> get(const std::string& bucket, const std::string& key,
+                                      std::optional<Range> range) override {
+    auto reader = open_reader(bucket, key, range);
+    if (reader) return std::unique_ptr<Reader>(new CountingReader(std::move(*reader), broken_reads_));
+    if (reader.error().kind == Kind::corrupt) ++broken_reads_;
+    return reader;
+  }
+
+  Result<std::unique_ptr<Reader>> open_reader(const std::string& bucket, const std::string& key,
+                                              std::optional<Range> range) {
+    const Tree tree = TRY(find(bucket));
+    TRY(check_key(key));
+    for (int tries = 0;; ++tries) {
+      auto opened = TRY(open_object(*tree, key));
+      const Range resolved = TRY(resolve_range(range, opened.record.info.bytes));
+      if (opened.record.parts == 0) return read_file_of(std::move(opened), resolved);
+      PartsPlace place{parts_of(*tree, opened.record.upload_id), upload_path(*tree, opened.record.upload_id),
+                       held_parts_.hold(parts_of(*tree, opened.record.upload_id))};
+      // Held from here on; but the object may have been replaced before.
+      if (!os::exists(place.directory) && !os::exists(place.upload) && tries < kReplacedTriesMax) continue;
+      return read_parts_of(std::move(opened), std::move(place), resolved);
+    }
+  }
+
+  Result<ObjectInfo> head(const std::string& bucket, const std::string& key) override {
+    const Tree tree = TRY(find(bucket));
+    TRY(check_key(key));
+    return TRY(open_object(*tree, key)).record.info;
+  }
+
+  Result<std::unique_ptr<Writer>> put(const std::string& bucket, const std::string& key,
+                                      const PutOptions& options) override {
+    const Tree tree = TRY(find(bucket));
+    auto charge = use_.charge(bucket, options.owner);
+    TRY(charge.add(options.bytes.value_or(0), 1));
+    return make_writer(key, options, std::move(charge),
+                       [this, tree, key, options](const std::string& file) -> Result<void> {
+                         forget(*tree, TRY(tree->install(file, key, options.only_if_absent)));
+                         return ok();
+                       });
+  }
+
+  Result<void> remove(const std::string& bucket, const std::string& key) override {
+    const Tree tree = TRY(find(bucket));
+    TRY(check_key(key));
+    TRY(check_writable());
+    forget(*tree, TRY(tree->remove(key)));
+    return ok();
+  }
+
+  Result<ListPage> list(const std::string& bucket, const ListQuery& query) override {
+    const Tree tree = TRY(find(bucket));
+    KeyWalk walk(
+        tree->keys_path(), tree->names(), [&](const std::string& key) -> Result<std::optional<ObjectInfo>> {
+          auto opened = open_object(*tree, key);
+          if (!opened && opened.error().kind == Kind::not_found) return std::optional<ObjectInfo>();
+          if (!opened) return std::optional(describe_broken(*tree, key, opened.error()));
+          const ObjectInfo& info = opened->record.info;
+          return std::optional(
+              ObjectInfo{.key = key, .bytes = info.bytes, .etag = info.etag, .modified = info.modified});
+        });
+    return list_page(walk, query);
+  }
+
+  // -- uploads
+
+  Result<std::string> start_upload(const std::string& bucket, const std::string& key,
+                                   const PutOptions& options) override {
+    const Tree tree = TRY(find(bucket));
+    TRY(check_key(key));
+    TRY(check_options(options));
+    TRY(Promises::make(options));
+    TRY(check_room_());
+    TRY(check_writable());
+    const std::string id = random_.hex(16);
+    const std::string made = temporary_path();
+    const std::string path = upload_path(*tree, id);
+    const auto moved = [&]() -> Result<void> {
+      TRY(disk_.make_directories(made, 0700));
+      TRY(disk_.write_file_durably(made + "/upload", encode_upload({{key, id, clock_.now()}, options})));
+      return disk_.rename(made, path);
+    }();
+    if (!moved) {
+      discard(made);
+      if (moved.error().kind == Kind::not_found) return no_bucket(bucket);
+      return moved.error();
+    }
+    TRY(disk_.sync_directory(tree->uploads_path()));
+    return id;
+  }
+
+  Result<std::unique_ptr<Writer>> put_part(const std::string& bucket, const std::string& key,
+                                           const std::string& upload_id, uint32_t part,
+                                           const PutOptions& options) override {
+    const Tree tree = TRY(find(bucket));
+    TRY(check_part_number(part));
+    const UploadFile upload = TRY(read_upload(*tree, key, upload_id));
+    PutOptions of_part = options;
+    for (const auto& [algorithm, value] : upload.options.checksums)
+      of_part.checksums.try_emplace(algorithm, "");
+    of_part.owner = upload.options.owner;  // who began the upload has the object
+    auto charge = use_.charge(bucket, of_part.owner);
+    TRY(charge.add(options.bytes.value_or(0), 0));
+    const std::string directory = upload_path(*tree, upload_id);
+    return make_writer(key, of_part, std::move(charge), [=, this](const std::string& file) -> Result<void> {
+      {
+        const auto lock = upload_locks_.hold(upload_id);
+        if (belongs_to_object(*tree, key, upload_id)) return no_upload(upload_id);
+        const std::string path = directory + "/" + part_name(part);
+        const auto before = open_recorded(path);
+        const auto renamed = disk_.rename(file, path);
+        if (!renamed && renamed.error().kind == Kind::not_found) return no_upload(upload_id);
+        TRY(renamed);
+        if (before) use_.remove(bucket, of_part.owner, {before->record.info.bytes, 0});
+      }
+      const auto synced = disk_.sync_directory(directory);
+      // Completed or aborted in the meantime, which has synced what it kept.
+      return !synced && synced.error().kind == Kind::not_found ? ok() : synced;
+    });
+  }
+
+  // The parts stay the files that they are, and the object becomes a list of them:
+  //
+  //   the list is written and synced; it is renamed to the key's place; the upload's directory is renamed to parts/ID
+  //
+  // The second step decides. After a crash behind it the parts are still where the upload had them: readers look there
+  // too, no request changes them any more (belongs_to_object), and keep_up() moves them.
+  Result<ObjectInfo> complete_upload(const std::string& bucket, const std::string& key,
+                                     const std::string& upload_id, const std::vector<PartInfo>& parts,
+                                     const CompleteOptions& promised) override {
+    const Tree tree = TRY(find(bucket));
+    TRY(check_key(key));
+    TRY(check_writable());
+    // A second request for the same upload waits, and finds the object.
+    const auto lock = upload_locks_.hold(upload_id);
+    const auto upload = read_upload(*tree, key, upload_id);
+    auto done = open_object(*tree, key);
+    if (done && is_upload_id(upload_id) && done->record.upload_id == upload_id) {
+      if (done->record.parts > 0) move_parts(*tree, upload_id);
+      return std::move(done->record.info);
+    }
+    if (!upload) return upload.error();
+    const std::string directory = upload_path(*tree, upload_id);
+    const auto stored = TRY(read_parts(directory));
+    const Joined joined = TRY(join_parts(parts, stored, upload->options, promised));
+    auto charge = use_.charge(bucket, upload->options.owner);  // its bytes count already
+    TRY(charge.add(0, 1));
+    const PutOptions& options = upload->options;
+    const Record record{{key, joined.bytes, joined.etag, clock_.now(), options.content_type, options.headers,
+                         options.metadata, joined.checksums, options.owner},
+                        upload_id,
+                        uint32_t(parts.size())};
+    TRY(write_list(*tree, record, parts, stored, options.only_if_absent || promised.only_if_absent));
+    charge.keep();
+    use_.remove(bucket, options.owner, {remove_others(directory, parts, stored), 0});
+    move_parts(*tree, upload_id);
+    return record.info;
+  }
+
+  Result<void> abort_upload(const std::string& bucket, const std::string& key,
+                            const std::string& upload_id) override {
+    const Tree tree = TRY(find(bucket));
+    TRY(check_writable());
+    {
+      const auto lock = upload_locks_.hold(upload_id);
+      const UploadFile upload = TRY(read_upload(*tree, key, upload_id));
+      if (belongs_to_object(*tree, key, upload_id)) {
+        move_parts(*tree, upload_id);
+        return no_upload(upload_id);
+      }
+      drop_upload(*tree, upload_id, upload.options.owner);
+    }
+    return disk_.sync_directory(tree->uploads_path());
+  }
+
+  Result<std::vector<PartInfo>> list_parts(const std::string& bucket, const std::string& key,
+                                           const std::string& upload_id) override {
+    const Tree tree = TRY(find(bucket));
+    TRY(read_upload(*tree, key, upload_id));
+    std::vector<PartInfo> parts;
+    const auto stored = TRY(read_parts(upload_path(*tree, upload_id)));
+    for (const auto& [number, part] : stored) parts.push_back(part);
+    return parts;
+  }
+
+  Result<std::vector<UploadInfo>> list_uploads(const std::string& bucket,
+                                               const std::string& prefix) override {
+    const Tree tree = TRY(find(bucket));
+    std::vector<UploadInfo> uploads;
+    const auto ids = TRY(os::list_directory(tree->uploads_path()));
+    for (const auto& id : ids) {
+      auto upload = read_upload(*tree, id);
+      if (!upload && upload.error().kind != Kind::not_found)
+        log(Level::error, "objects", "an upload cannot be read", {{"why", upload.error().message}});
+      if (!upload) continue;
+      UploadInfo info = std::move(upload->info);
+      if (info.key.starts_with(prefix)) uploads.push_back(std::move(info));
+    }
+    std::sort(uploads.begin(), uploads.end(), [](const UploadInfo& a, const UploadInfo& b) {
+      return std::tie(a.key, a.upload_id) < std::tie(b.key, b.upload_id);
+    });
+    return uploads;
+  }
+
+  // -- upkeep
+
+  std::optional<ObjectStatistics> statistics() const override {
+    return ObjectStatistics{use_.buckets(), broken_reads_};
+  }
+
+  Result<void> keep_up(Instant now, Duration upload_lifetime) override {
+    TRY(check_writable());
+    std::vector<Tree> trees;
+    {
+      std::lock_guard lock(mu_);
+      for (const auto& [name, tree] : trees_) trees.push_back(tree);
+    }
+    for (const Tree& tree : trees) {
+      const auto uploads = TRY(os::list_directory(tree->uploads_path()));
+      for (const auto& id : uploads) keep_up_upload(*tree, id, now - upload_lifetime);
+      const auto parts = os::list_directory(tree->parts_path());
+      if (!parts && parts.error().kind == Kind::not_found) continue;  // of an earlier version
+      for (const auto& id : TRY(parts)) keep_up_parts(*tree, id);
+    }
+    return ok();
+  }
+
+ private:
+  // After a failed sync nothing that is written is to be believed until the directory is opened again.
+  Result<void> check_writable() const {
+    const std::string failed = disk_.failed_sync();
+    if (failed.empty()) return ok();
+    return unavailable("the object store takes no more changes until the server is started again: syncing " +
+                       failed + " failed");
+  }
+
+  static Result<BucketInfo> read_bucket(const std::string& name, const std::string& path) {
+    const std::string text = TRY(os::read_file(path + "/bucket", kBucketFileBytesMax));
+    const Json json = TRY(parse_json(text).in(path));
+    return BucketInfo{name, TRY(string_at(json, "region").in(path)),
+                      from_milliseconds(TRY(int_at(json, "created_ms").in(path)))};
+  }
+
+  Result<void> write_list(BucketTree& tree, const Record& record, const std::vector<PartInfo>& parts,
+                          const std::map<uint32_t, PartInfo>& stored, bool only_if_absent) {
+    std::vector<PartEntry> entries;
+    for (const auto& part : parts) {
+      const PartInfo& kept = stored.at(part.number);
+      entries.push_back({part.number, kept.bytes, kept.etag});
+    }
+    // A part may have been named before its own request was answered.
+    TRY(disk_.sync_directory(upload_path(tree, record.upload_id)));
+    auto file = TRY(TemporaryFile::make(temporary_path(), disk_));
+    TRY(file.write(encode_part_list(entries)));
+    TRY(file.write(encode_record(record)));
+    TRY(file.sync());
+    forget(tree, TRY(tree.install(file.path(), record.info.key, only_if_absent)));
+    file.moved_away();
+    return ok();
+  }
+
+  // Parts that the object does not name; how many bytes they were.
+  uint64_t remove_others(const std::string& directory, const std::vector<PartInfo>& parts,
+                         const std::map<uint32_t, PartInfo>& stored) {
+    std::set<uint32_t> named;
+    for (const auto& part : parts) named.insert(part.number);
+    uint64_t bytes = 0;
+    for (const auto& [number, part] : stored) {
+      if (named.contains(number)) continue;
+      static_cast<void>(disk_.remove(directory + "/" + part_name(number)));
+      bytes += part.bytes;
+    }
+    return bytes;
+  }
+
+  // Out of the uploads. What fails here is done by the next request for the upload, or by keep_up().
+  void move_parts(const BucketTree& tree, const std::string& id) {
+    const auto moved = [&]() -> Result<void> {
+      TRY(disk_.make_directories(tree.parts_path(), 0700));
+      auto renamed = disk_.rename(upload_path(tree, id), parts_of(tree, id));
+      if (!renamed && renamed.error().kind == Kind::not_found) return ok();  // moved before
+      TRY(renamed);
+      TRY(disk_.sync_directory(tree.parts_path()));
+      return disk_.sync_directory(tree.uploads_path());
+    }();
+    if (!moved)
+      log(Level::warning, "objects", "the parts of an object stay with its upload for now",
+          {{"upload", id}, {"why", moved.error().message}});
+  }
+
+  // An object that was replaced or removed, by its file: it counts no longer, and its parts go.
+  void forget(const BucketTree& tree, const os::File& before) {
+    if (!before) return;
+    const auto record = read_record(before.descriptor(), "the object that was there");
+    struct stat status {};
+    if (record)
+      use_.remove(tree.info().name, record->info.owner, {record->info.bytes, 1});
+    else if (fstat(before.descriptor(), &status) == 0)
+      use_.remove(tree.info().name, "", {uint64_t(status.st_size), 1});
+    if (record && record->parts > 0) held_parts_.drop(parts_of(tree, record->upload_id));
+  }
+
+  // An upload that nobody completes goes; one whose object is there leaves its parts to it.
+  void keep_up_upload(const BucketTree& tree, const std::string& id, Instant expired) {
+    const auto lock = upload_locks_.hold(id);
+    const auto upload = read_upload(tree, id);
+    if (!upload) return;
+    if (belongs_to_object(tree, upload->info.key, id)) return move_parts(tree, id);
+    if (upload->info.started >= expired) return;
+    log(Level::info, "objects", "an upload that was not completed has expired",
+        {{"bucket", tree.info().name}, {"key", upload->info.key}, {"upload", id}});
+    drop_upload(tree, id, upload->options.owner);
+  }
+
+  // A crash behind the replacing of an object leaves its parts.
+  void keep_up_parts(const BucketTree& tree, const std::string& id) {
+    if (!is_upload_id(id)) return;
+    const auto lock = upload_locks_.hold(id);
+    const auto text = os::read_file(parts_of(tree, id) + "/upload", kUploadFileBytesMax);
+    const auto upload = text ? decode_upload(*text) : Result<UploadFile>(text.error());
+    if (!upload) return;  // the object is not known: what is broken is kept
+    const auto object = open_object(tree, upload->info.key);
+    const bool gone = object ? object->record.upload_id != id : object.error().kind == Kind::not_found;
+    if (gone) held_parts_.drop(parts_of(tree, id));
+  }
+
+  Result<std::unique_ptr<Writer>> make_writer(const std::string& key, const PutOptions& options,
+                                              StorageUse::Charge charge, FileWriter::Install install) {
+    TRY(check_key(key));
+    TRY(check_options(options));
+    TRY(check_writable());
+    TRY(check_room_());
+    auto promises = TRY(Promises::make(options));
+    auto file = TRY(TemporaryFile::make(temporary_path(), disk_));
+    return std::unique_ptr<Writer>(new FileWriter(clock_, key, options, std::move(promises), std::move(file),
+                                                  std::move(install), check_room_, std::move(charge)));
+  }
+
+  // Unique for as long as the directory is open; what a former process left was swept when it was opened.
+  std::string temporary_path() { return path_ + "/temporary/" + std::to_string(++temporaries_); }
+
+  // What nobody can see any more. What cannot be removed now, the next opening sweeps.
+  static void discard(const std::string& path) {
+    const auto removed = os::remove_all(path);
+    if (!removed)
+      log(Level::warning, "objects", "could not remove", {{"path", path}, {"why", removed.error().message}});
+  }
+
+  // With what its parts count. Requires: the upload is held.
+  void drop_upload(const BucketTree& tree, const std::string& id, const std::string& owner) {
+    uint64_t bytes = 0;
+    if (const auto parts = read_parts(upload_path(tree, id)))
+      for (const auto& [number, part] : *parts) bytes += part.bytes;
+    throw_away(upload_path(tree, id));
+    use_.remove(tree.info().name, owner, {bytes, 0});
+  }
+
+  void throw_away(const std::string& path) {
+    const std::string dropped = temporary_path();
+    const auto renamed = disk_.rename(path, dropped);
+    if (renamed) discard(dropped);
+    if (!renamed && renamed.error().kind != Kind::not_found)
+      log(Level::warning, "objects", "could not remove", {{"path", path}, {"why", renamed.error().message}});
+  }
+
+  Result<Tree> find(const std::string& bucket) {
+    std::lock_guard lock(mu_);
+    const auto found = trees_.find(bucket);
+    if (found == trees_.end()) return no_bucket(bucket);
+    return found->second;
+  }
+
+  const std::string path_;
+  const os::FileLock lock_;
+  Clock& clock_;
+  Random& random_;
+  const CheckRoom check_room_;
+  const os::Disk disk_;
+  StorageUse use_;
+  std::atomic<uint64_t> broken_reads_ = 0;
+  HeldParts held_parts_;
+  NamedLocks upload_locks_;  // by the upload's ID: its parts, and where its directory lies
+  std::atomic<uint64_t> temporaries_ = 0;
+  std::mutex mu_;
+  std::map<std::string, Tree> trees_;  // guarded by mu_
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Objects>> open_directory(const std::string& path, Clock& clock, Random& random,
+                                                const DirectorySettings& settings) {
+  const std::string doing = "opening the objects in " + path;
+  TRY(os::make_directories(path, 0700).in(doing));
+  auto lock = TRY(os::FileLock::take_after_death(path + "/lock").in(doing));
+  const std::string format_path = path + "/format";
+  if (os::exists(format_path)) {
+    const std::string format = TRY(os::read_file(format_path, 4096).in(doing));
+    if (format == kFormatBefore) TRY(os::write_file_durably(format_path, kFormat).in(doing));
+    if (format != kFormat && format != kFormatBefore)
+      return invalid(doing + ": its format is '" + shorten(trim(format), 80) + "', this program writes '" +
+                     std::string(trim(kFormat)) + "'; a newer version wrote it");
+  } else {
+    TRY(os::write_file_durably(format_path, kFormat).in(doing));
+  }
+  auto directory = std::make_unique<Directory>(path, std::move(lock), clock, random, settings);
+  TRY(directory->open().in(doing));
+  return std::unique_ptr<Objects>(std::move(directory));
+}
+
+}  // namespace trainyard::objects

@@ -1,0 +1,62 @@
+// Reads objects from files: from one, or from the parts that one lists. A read of the whole is verified: the last bytes
+// come only after all of them matched the object's checksum.
+//
+// Threads: confined to one. Errors: corrupt (cut off, or another checksum), and those of files.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "objects/directory/held_parts.hpp"
+#include "objects/directory/part_list.hpp"
+#include "objects/directory/record.hpp"
+#include "objects/directory/verifier.hpp"
+#include "objects/objects.hpp"
+#include "os/files.hpp"
+
+namespace trainyard::objects {
+
+struct Opened {
+  os::File file;
+  Record record;
+};
+
+// An object's or a part's file. Errors: not_found without a word of `fault`; corrupt.
+Result<Opened> open_recorded(const std::string& path);
+
+// Counts the reads that fail with corrupt. Lifetime: the counter outlives it.
+class CountingReader final : public Reader {
+ public:
+  CountingReader(std::unique_ptr<Reader> reader, std::atomic<uint64_t>& broken)
+      : reader_(std::move(reader)), broken_(broken) {}
+  const ObjectInfo& info() const override { return reader_->info(); }
+  Range range() const override { return reader_->range(); }
+  Result<size_t> read(std::span<char> buffer) override {
+    auto got = reader_->read(buffer);
+    if (!got && got.error().kind == Kind::corrupt) ++broken_;
+    return got;
+  }
+
+ private:
+  const std::unique_ptr<Reader> reader_;
+  std::atomic<uint64_t>& broken_;
+};
+
+// The name of a part's file.
+std::string part_name(uint32_t part);
+
+// Requires: the object is not a list of parts, and the range is resolved.
+std::unique_ptr<Reader> read_file_of(Opened opened, Range range);
+
+// Where the parts of an object lie: in `directory`, or still in that of its upload.
+struct PartsPlace {
+  std::string directory;
+  std::string upload;
+  HeldParts::Hold hold;  // on directory
+};
+// Errors: corrupt (the list).
+Result<std::unique_ptr<Reader>> read_parts_of(Opened opened, PartsPlace place, Range range);
+
+}  // namespace trainyard::objects

@@ -1,0 +1,121 @@
+// Writes an object's or a part's file, whole or not at all.
+//
+// Threads: confined to one. Errors: those of files, and of checksum.hpp. Lifetime: the disk outlives both.
+#pragma once
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <functional>
+#include <string>
+
+#include "base/time.hpp"
+#include "objects/checksum.hpp"
+#include "objects/directory.hpp"
+#include "objects/directory/record.hpp"
+#include "objects/objects.hpp"
+#include "objects/storage_use.hpp"
+#include "os/disk.hpp"
+
+namespace trainyard::objects {
+
+// A file in temporary/ that is removed unless it was moved away.
+class TemporaryFile {
+ public:
+  static Result<TemporaryFile> make(std::string path, const os::Disk& disk) {
+    auto file = TRY(disk.create(path, O_WRONLY | O_CREAT | O_EXCL));
+    return TemporaryFile(std::move(path), std::move(file), disk);
+  }
+  TemporaryFile(TemporaryFile&& other) noexcept
+      : path_(std::move(other.path_)), file_(std::move(other.file_)), disk_(other.disk_) {
+    other.path_.clear();
+  }
+  ~TemporaryFile() {
+    if (!path_.empty()) unlink(path_.c_str());
+  }
+
+  const std::string& path() const { return path_; }
+  void moved_away() { path_.clear(); }
+
+  Result<void> write(std::span<const char> bytes) {
+    return disk_.write(file_, {bytes.data(), bytes.size()}, path_);
+  }
+  Result<void> sync() { return disk_.sync(file_, path_); }
+
+ private:
+  TemporaryFile(std::string path, os::File file, const os::Disk& disk)
+      : path_(std::move(path)), file_(std::move(file)), disk_(disk) {}
+  std::string path_;
+  os::File file_;
+  const os::Disk& disk_;
+};
+
+// Writes an object's or a part's file; `install` moves it to its place and makes that durable.
+class FileWriter final : public Writer {
+ public:
+  using Install = std::function<Result<void>(const std::string& file)>;
+
+  FileWriter(Clock& clock, std::string key, PutOptions options, Promises promises, TemporaryFile file,
+             Install install, CheckRoom check_room, StorageUse::Charge charge)
+      : clock_(clock),
+        key_(std::move(key)),
+        options_(std::move(options)),
+        promises_(std::move(promises)),
+        file_(std::move(file)),
+        install_(std::move(install)),
+        check_room_(std::move(check_room)),
+        charge_(std::move(charge)),
+        charged_bytes_(options_.bytes.value_or(0)) {}
+
+  Result<void> write(std::span<const char> bytes) override {
+    unchecked_bytes_ += bytes.size();
+    if (unchecked_bytes_ >= kRoomCheckBytes) {
+      TRY(check_room_());
+      unchecked_bytes_ = 0;
+    }
+    // What was not announced.
+    written_bytes_ += bytes.size();
+    if (written_bytes_ > charged_bytes_) {
+      TRY(charge_.add(written_bytes_ - charged_bytes_, 0));
+      charged_bytes_ = written_bytes_;
+    }
+    promises_.add(bytes);
+    return file_.write(bytes);
+  }
+  void expect_checksum(std::string algorithm, std::string base64) override {
+    promises_.expect(std::move(algorithm), std::move(base64));
+  }
+  Result<ObjectInfo> commit() override {
+    auto kept = TRY(promises_.finish());
+    Record record;
+    record.info = {key_,
+                   kept.bytes,
+                   kept.etag,
+                   clock_.now(),
+                   options_.content_type,
+                   options_.headers,
+                   options_.metadata,
+                   kept.checksums,
+                   options_.owner};
+    TRY(file_.write(encode_record(record)));
+    TRY(file_.sync());
+    TRY(install_(file_.path()));
+    charge_.keep();
+    file_.moved_away();
+    return record.info;
+  }
+
+ private:
+  Clock& clock_;
+  const std::string key_;
+  const PutOptions options_;
+  Promises promises_;
+  TemporaryFile file_;
+  const Install install_;
+  const CheckRoom check_room_;
+  uint64_t unchecked_bytes_ = 0;  // written since check_room_ was asked
+  StorageUse::Charge charge_;     // of the file
+  uint64_t charged_bytes_, written_bytes_ = 0;
+};
+
+}  // namespace trainyard::objects

@@ -1,0 +1,340 @@
+#include "objects/s3_client.hpp"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <map>
+#include <mutex>
+
+#include "base/text.hpp"
+#include "net/http_server.hpp"
+#include "os/machine_clock.hpp"
+
+namespace trainyard::objects {
+namespace {
+
+// An endpoint that answers as the test says, and remembers what it was asked.
+class Endpoint final : public net::Handler {
+ public:
+  using Answer = std::function<void(net::Stream&, const std::string& body)>;
+
+  explicit Endpoint(Answer answer) : answer_(std::move(answer)) {
+    auto server = net::serve_http({.listen = "127.0.0.1:0"}, *this);
+    EXPECT_TRUE(server) << server.error().message;
+    server_ = std::move(*server);
+  }
+  ~Endpoint() override { server_->stop(0ms); }
+
+  std::string url() const { return "http://127.0.0.1:" + std::to_string(server_->port()); }
+  std::vector<std::string> asked() {
+    std::lock_guard lock(mu_);
+    return asked_;
+  }
+
+  Choice choose(const net::RequestHead&) override { return {net::Intake::streamed, 0}; }
+  void handle(net::Request, std::unique_ptr<net::Responder>) override {}
+  void stream(net::Stream& stream) override {
+    std::string body;
+    char buffer[4096];
+    for (;;) {
+      const auto bytes = stream.read(buffer);
+      if (!bytes || *bytes == 0) break;
+      body.append(buffer, *bytes);
+    }
+    {
+      std::lock_guard lock(mu_);
+      asked_.push_back(stream.head().method + " " + stream.head().target);
+    }
+    answer_(stream, body);
+  }
+
+ private:
+  const Answer answer_;
+  std::mutex mu_;
+  std::vector<std::string> asked_;  // guarded by mu_
+  std::unique_ptr<net::HttpServer> server_;
+};
+
+void reply(net::Stream& stream, int status, std::string body = "",
+           std::initializer_list<std::pair<const char*, std::string>> headers = {}) {
+  net::Response response;
+  response.status = status;
+  for (const auto& [name, value] : headers) response.headers.add(name, value);
+  response.body = std::move(body);
+  EXPECT_TRUE(stream.reply(response));
+}
+
+std::string error_xml(const std::string& code, const std::string& message) {
+  return "<?xml version=\"1.0\"?><Error><Code>" + code + "</Code><Message>" + message + "</Message></Error>";
+}
+
+class S3ClientTest : public testing::Test {
+ protected:
+  std::unique_ptr<Objects> client_of(const std::string& url) {
+    S3Settings settings;
+    settings.endpoint = url;
+    settings.region = "eu-west-1";
+    settings.keys = [] { return signing::Keys{"AKID", "SECRET", "TOKEN"}; };
+    settings.attempts_max = 4;
+    settings.first_pause = 1ms;
+    settings.pause_max = 2ms;
+    auto opened = open_s3(settings, clock_);
+    EXPECT_TRUE(opened) << opened.error().message;
+    return std::move(*opened);
+  }
+  os::MachineClock clock_;
+};
+
+TEST_F(S3ClientTest, SignsEveryRequestAndSendsKeysAsTheyAre) {
+  bool verified = false;
+  Endpoint endpoint([&](net::Stream& stream, const std::string& body) {
+    const auto& head = stream.head();
+    signing::HeaderList headers = head.headers.fields();
+    const auto claim = signing::read_claim(head.target, headers);
+    ASSERT_TRUE(claim && *claim) << claim.error().message;
+    EXPECT_EQ((*claim)->access_key_id, "AKID");
+    EXPECT_EQ((*claim)->session_token, "TOKEN");
+    EXPECT_EQ((*claim)->scope.region, "eu-west-1");
+    EXPECT_EQ((*claim)->payload_sha256, signing::sha256_hex(body));
+    const auto valid = signing::verify(head.method, head.target, headers, **claim, "SECRET", clock_.now());
+    EXPECT_TRUE(valid) << valid.error().message;
+    verified = valid && body == "bytes";
+    reply(stream, 200, "", {{"ETag", "\"abc\""}});
+  });
+  auto objects = client_of(endpoint.url());
+  PutOptions options;
+  options.metadata = {{"empty", ""}, {"a", "b  c"}};
+  const auto info = write_all(*objects, "bucket", "a/../b//c d+e?\xc3\xbc", "bytes", options);
+  ASSERT_TRUE(info) << info.error().message;
+  EXPECT_EQ(info->etag, "abc");
+  EXPECT_TRUE(verified);
+  EXPECT_EQ(endpoint.asked(), std::vector<std::string>{"PUT /bucket/a/../b//c%20d%2Be%3F%C3%BC"});
+}
+
+TEST_F(S3ClientTest, TriesAgainWhatMayPass) {
+  int asked = 0;
+  Endpoint endpoint([&](net::Stream& stream, const std::string& body) {
+    EXPECT_EQ(body, "bytes");
+    if (++asked == 1) return reply(stream, 503, error_xml("SlowDown", "Please reduce your request rate."));
+    if (asked == 2) return reply(stream, 500);
+    reply(stream, 200, "", {{"ETag", "\"abc\""}});
+  });
+  auto objects = client_of(endpoint.url());
+  EXPECT_TRUE(write_all(*objects, "bucket", "key", "bytes"));
+  EXPECT_EQ(asked, 3);
+}
+
+TEST_F(S3ClientTest, GivesUpWithTheEndpointsWords) {
+  Endpoint endpoint([&](net::Stream& stream, const std::string&) {
+    reply(stream, 503, error_xml("SlowDown", "Please reduce your request rate."));
+  });
+  auto objects = client_of(endpoint.url());
+  const auto info = objects->get("bucket", "key");
+  ASSERT_FALSE(info);
+  EXPECT_EQ(info.error().kind, Kind::unavailable);
+  EXPECT_EQ(info.error().message,
+            "GET s3://bucket/key: 503 SlowDown: Please reduce your request rate. (4 attempts)");
+  EXPECT_EQ(endpoint.asked().size(), 4u);
+}
+
+TEST_F(S3ClientTest, DoesNotRepeatWhatMayHaveBeenDone) {
+  Endpoint endpoint([&](net::Stream& stream, const std::string&) { reply(stream, 500); });
+  auto objects = client_of(endpoint.url());
+  EXPECT_EQ(write_all(*objects, "bucket", "key", "x", PutOptions{.only_if_absent = true}).error().kind,
+            Kind::unavailable);
+  EXPECT_EQ(endpoint.asked().size(), 1u);
+}
+
+TEST_F(S3ClientTest, ErrorsKeepTheirMeaning) {
+  struct Case {
+    int status;
+    const char* code;
+    Kind kind;
+    std::string_view word;
+  };
+  for (const Case& one :
+       {Case{404, "NoSuchBucket", Kind::not_found, fault::kBucketMissing},
+        Case{404, "NoSuchKey", Kind::not_found, fault::kKeyMissing},
+        Case{403, "AccessDenied", Kind::denied, ""}, Case{403, "SomethingNew", Kind::denied, ""},
+        Case{416, "InvalidRange", Kind::invalid, fault::kBadRange},
+        Case{507, "InsufficientStorage", Kind::exhausted, ""},
+        Case{301, "PermanentRedirect", Kind::invalid, ""}}) {
+    Endpoint endpoint([&](net::Stream& stream, const std::string&) {
+      reply(stream, one.status, error_xml(one.code, "words of the endpoint"));
+    });
+    const auto got = client_of(endpoint.url())->get("bucket", "key");
+    ASSERT_FALSE(got);
+    EXPECT_EQ(got.error().kind, one.kind) << one.code;
+    EXPECT_EQ(fault_of(got.error()), one.word);
+    EXPECT_NE(got.error().message.find("words of the endpoint"), std::string::npos);
+    EXPECT_EQ(endpoint.asked().size(), 1u);
+  }
+}
+
+TEST_F(S3ClientTest, AHeadWithoutWordsSaysWhichIsMissing) {
+  bool bucket_there = true;
+  Endpoint endpoint([&](net::Stream& stream, const std::string&) {
+    reply(stream, stream.head().target == "/bucket" && bucket_there ? 200 : 404);
+  });
+  auto objects = client_of(endpoint.url());
+  EXPECT_EQ(fault_of(objects->head("bucket", "key").error()), fault::kKeyMissing);
+  bucket_there = false;
+  EXPECT_EQ(fault_of(objects->head("bucket", "key").error()), fault::kBucketMissing);
+}
+
+TEST_F(S3ClientTest, AGetThatBreaksOffGoesOnWhereItWas) {
+  std::string whole(3 << 20, '\0');
+  for (size_t i = 0; i < whole.size(); ++i) whole[i] = char(i / 1000);
+  std::vector<std::string> ranges;
+  std::string etag = "\"first\"";
+  Endpoint endpoint([&](net::Stream& stream, const std::string&) {
+    const std::string range(stream.head().headers.get("Range"));
+    ranges.push_back(range);
+    EXPECT_EQ(stream.head().headers.get("If-Match"), range.empty() ? "" : "\"first\"");
+    if (!range.empty() && etag != "\"first\"")
+      return reply(stream, 412, error_xml("PreconditionFailed", "changed"));
+    const size_t from = range.empty() ? 0 : size_t(*parse_int(range.substr(6, range.find('-') - 6)));
+    net::Headers headers;
+    headers.add("ETag", etag);
+    if (!range.empty())
+      headers.add("Content-Range", "bytes " + std::to_string(from) + "-" + std::to_string(whole.size() - 1) +
+                                       "/" + std::to_string(whole.size()));
+    if (!stream.start(range.empty() ? 200 : 206, headers, whole.size() - from)) return;
+    // Breaks off after a megabyte.
+    (void)!!stream.write(std::span(whole).subspan(from, std::min<size_t>(whole.size() - from, 1'000'000)));
+  });
+  auto objects = client_of(endpoint.url());
+  const auto read = read_all(*objects, "bucket", "key", 16 << 20);
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_TRUE(*read == whole);
+  EXPECT_GE(ranges.size(), 4u);
+
+  auto reader = objects->get("bucket", "key");
+  ASSERT_TRUE(reader);
+  etag = "\"second\"";
+  std::vector<char> buffer(1 << 20);
+  Result<size_t> bytes = size_t(1);
+  while (bytes && *bytes > 0) bytes = (*reader)->read(buffer);
+  ASSERT_FALSE(bytes);
+  EXPECT_NE(bytes.error().message.find("was replaced while it was read"), std::string::npos);
+}
+
+TEST_F(S3ClientTest, ALongPutGoesInPartsAndIsDroppedWhole) {
+  std::map<std::string, size_t> parts;
+  bool refuse = false;
+  Endpoint endpoint([&](net::Stream& stream, const std::string& body) {
+    const std::string target = stream.head().target, method = stream.head().method;
+    if (target.ends_with("?uploads=")) return reply(stream, 200, "<R><UploadId>up</UploadId></R>");
+    if (method == "PUT") {
+      if (refuse) return reply(stream, 403, error_xml("AccessDenied", "no"));
+      parts[target] = body.size();
+      return reply(stream, 200, "", {{"ETag", "\"e\""}});
+    }
+    if (method == "DELETE") return reply(stream, 204);
+    EXPECT_NE(body.find("<PartNumber>3</PartNumber>"), std::string::npos);
+    reply(stream, 200, "<R><ETag>&quot;whole-3&quot;</ETag></R>");
+  });
+  auto objects = client_of(endpoint.url());
+  const auto put = [&]() -> Result<ObjectInfo> {
+    auto writer = TRY(objects->put("bucket", "key"));
+    const std::string block(1 << 20, 'x');
+    for (int i = 0; i < 20; ++i) TRY(writer->write(block));
+    return writer->commit();
+  };
+  const auto info = put();
+  ASSERT_TRUE(info) << info.error().message;
+  EXPECT_EQ(info->etag, "whole-3");
+  EXPECT_EQ(info->bytes, 20u << 20);
+  EXPECT_EQ(parts, (std::map<std::string, size_t>{{"/bucket/key?partNumber=1&uploadId=up", 8 << 20},
+                                                  {"/bucket/key?partNumber=2&uploadId=up", 8 << 20},
+                                                  {"/bucket/key?partNumber=3&uploadId=up", 4 << 20}}));
+  refuse = true;
+  EXPECT_EQ(put().error().kind, Kind::denied);
+  EXPECT_EQ(endpoint.asked().back(), "DELETE /bucket/key?uploadId=up");
+}
+
+TEST_F(S3ClientTest, AnErrorAfterTheHeadIsOne) {
+  Endpoint endpoint([&](net::Stream& stream, const std::string&) {
+    reply(stream, 200, error_xml("InvalidPart", "One or more of the specified parts could not be found."));
+  });
+  auto objects = client_of(endpoint.url());
+  const auto info = objects->complete_upload("bucket", "key", "up", {{1, "e"}});
+  ASSERT_FALSE(info);
+  EXPECT_EQ(info.error().kind, Kind::invalid);
+  EXPECT_EQ(fault_of(info.error()), fault::kPartInvalid);
+}
+
+TEST_F(S3ClientTest, AnEndpointThatIsNotThereIsUnavailable) {
+  std::string url;
+  {
+    Endpoint endpoint([](net::Stream&, const std::string&) {});
+    url = endpoint.url();
+  }
+  const auto got = client_of(url)->head("bucket", "key");
+  ASSERT_FALSE(got);
+  EXPECT_EQ(got.error().kind, Kind::unavailable);
+  EXPECT_NE(got.error().message.find(url), std::string::npos);
+}
+
+TEST_F(S3ClientTest, BadEndpointsAreRefused) {
+  for (const char* endpoint : {"", "ftp://x", "http://", "127.0.0.1:80", "http://a/b", "http://user@host"})
+    EXPECT_FALSE(open_s3({.endpoint = endpoint}, clock_)) << endpoint;
+}
+
+TEST_F(S3ClientTest, NumbersOfTheEndpointAreChecked) {
+  std::string size, part = "1";
+  Endpoint endpoint([&](net::Stream& stream, const std::string&) {
+    const std::string of_all = "<Size>" + size + "</Size><LastModified>2026-11-20T09:45:00Z</LastModified>";
+    reply(stream, 200,
+          stream.head().target.find("uploadId") == std::string::npos
+              ? "<ListBucketResult><Contents><Key>k</Key>" + of_all + "</Contents></ListBucketResult>"
+              : "<ListPartsResult><Part><PartNumber>" + part + "</PartNumber>" + of_all +
+                    "</Part></ListPartsResult>");
+  });
+  auto objects = client_of(endpoint.url());
+  for (const char* good : {"0", "2147483648", "4294967296", "1125899906842624"}) {
+    size = good;
+    const auto listed = objects->list("bucket", {});
+    ASSERT_TRUE(listed) << listed.error().message;
+    EXPECT_EQ(std::to_string(listed->objects.at(0).bytes), good);
+    EXPECT_TRUE(objects->list_parts("bucket", "k", "upload"));
+  }
+  for (const char* bad :
+       {"", "-1", "1125899906842625", "9223372036854775807", "18446744073709551615", "1e3"}) {
+    size = bad;
+    const auto listed = objects->list("bucket", {});
+    ASSERT_FALSE(listed) << bad;
+    EXPECT_EQ(listed.error().kind, Kind::corrupt);
+    EXPECT_NE(listed.error().message.find("length"), std::string::npos) << listed.error().message;
+    EXPECT_FALSE(objects->list_parts("bucket", "k", "upload")) << bad;
+  }
+  size = "1";
+  // The last of them would be 1 in 32 bits.
+  for (const char* bad :
+       {"0", "-1", "10001", "2147483648", "4294967296", "9223372036854775807", "4294967297"}) {
+    part = bad;
+    const auto listed = objects->list_parts("bucket", "k", "upload");
+    ASSERT_FALSE(listed) << bad;
+    EXPECT_NE(listed.error().message.find("part number"), std::string::npos) << listed.error().message;
+  }
+}
+
+TEST_F(S3ClientTest, ALengthBeyondAllObjectsIsNotBelieved) {
+  std::string total;
+  Endpoint endpoint([&](net::Stream& stream, const std::string&) {
+    reply(stream, 206, "1234567890", {{"Content-Range", "bytes 0-9/" + total}, {"ETag", "\"e\""}});
+  });
+  auto objects = client_of(endpoint.url());
+  const Range range{0, 9, {}};
+  total = "1125899906842624";
+  EXPECT_TRUE(objects->get("bucket", "key", range));
+  for (const char* bad : {"", "*", "-1", "1125899906842625", "9223372036854775807", "18446744073709551616"}) {
+    total = bad;
+    const auto got = objects->get("bucket", "key", range);
+    ASSERT_FALSE(got) << bad;
+    EXPECT_EQ(got.error().kind, Kind::corrupt) << bad;
+  }
+}
+
+}  // namespace
+}  // namespace trainyard::objects

@@ -1,0 +1,60 @@
+// The file calls by which something becomes durable, each of which a test can make fail.
+//
+// os/files.hpp has the same as plain functions; modules that decide crash safety call them through a Disk, which
+// asks its FileFaults before each step.
+//
+// It remembers the first sync that failed: the kernel may call clean what then is not on the disk, so a writer must not
+// believe a later sync either.
+//
+// Threads: callable from anywhere. Errors: by errno (base/result.hpp), with the path in the message.
+#pragma once
+
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "base/file_faults.hpp"
+#include "base/result.hpp"
+#include "os/files.hpp"
+
+namespace trainyard::os {
+
+class Disk {
+ public:
+  // Lifetime: `faults` outlives the Disk; nullptr: nothing fails on purpose.
+  explicit Disk(FileFaults* faults = nullptr) : faults_(faults) {}
+  Disk(const Disk&) = delete;
+
+  // Flags as of open(2); O_CLOEXEC is added.
+  Result<File> create(const std::string& path, int flags, unsigned mode = 0600) const;
+  Result<void> write(const File& file, std::string_view bytes, const std::string& path) const;
+  Result<void> sync(const File& file, const std::string& path) const;
+  Result<void> truncate(const File& file, uint64_t bytes, const std::string& path) const;
+  // Errors: not_found, of either name's directory or of `from`.
+  Result<void> rename(const std::string& from, const std::string& to) const;
+  Result<void> remove(const std::string& path) const;  // harmless when absent
+  Result<void> make_directories(const std::string& path, unsigned mode) const;
+  Result<void> sync_directory(const std::string& path) const;
+  // As of os/files.hpp.
+  Result<void> write_file_durably(const std::string& path, std::string_view bytes,
+                                  unsigned mode = 0600) const;
+  // For steps that the caller takes itself: the errno to fail with, 0 to go on.
+  int fault(FileStep step, const std::string& path) const { return ask(step, path, 0).error_number; }
+  // The path of what could not be synced, but for want of space; "" while all is well.
+  std::string failed_sync() const;
+
+ private:
+  FileFault ask(FileStep step, const std::string& path, size_t bytes) const {
+    return faults_ ? faults_->before(step, path, bytes) : FileFault();
+  }
+  Result<void> note(Result<void> synced, const std::string& path) const;
+
+  FileFaults* const faults_;
+  mutable std::mutex mutex_;
+  mutable std::string failed_sync_;  // guarded by mutex_
+};
+
+// What an ordinary user may still write to the file system that holds the path.
+Result<uint64_t> free_bytes(const std::string& path);
+
+}  // namespace trainyard::os

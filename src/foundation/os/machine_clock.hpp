@@ -1,0 +1,21 @@
+// The machine's own clock and randomness: what main hands to everything that takes a Clock or a Random.
+#pragma once
+
+#include "base/random.hpp"
+#include "base/time.hpp"
+
+namespace trainyard::os {
+
+class MachineClock final : public Clock {
+ public:
+  Instant now() override;
+  std::chrono::nanoseconds monotonic() override;
+};
+
+// The kernel's getrandom.
+class MachineRandom final : public Random {
+ public:
+  void fill(std::span<std::byte> bytes) override;
+};
+
+}  // namespace trainyard::os

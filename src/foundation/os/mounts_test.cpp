@@ -1,0 +1,48 @@
+#include "os/mounts.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "os/files.hpp"
+#include "os/temporary_directory.hpp"
+
+namespace trainyard::os {
+namespace {
+
+TEST(Mounts, AreFoundBelowADirectoryLastFirst) {
+  constexpr const char* kText =
+      "27 1 254:0 / / rw - ext4 /dev/vda rw\n"
+      "28 27 0:25 / /data/a rw - tmpfs x rw\n"
+      "29 28 0:26 / /data/a/b\\040c rw shared:2 - tmpfs x rw\n"
+      "30 27 0:27 / /data/ab rw - tmpfs x rw\n";
+  EXPECT_EQ(mounts_below(kText, "/data/a"), (std::vector<std::string>{"/data/a/b c", "/data/a"}));
+  EXPECT_TRUE(mounts_below(kText, "/dat").empty());
+  EXPECT_TRUE(mounts_below("rubbish\n", "/data").empty());
+}
+
+TEST(BindBeneath, NeverLeavesTheRoot) {
+  if (::geteuid() != 0) GTEST_SKIP() << "mounting needs root";
+  const TemporaryDirectory place;
+  const std::string root = place.path() + "/root", target = place.path() + "/target";
+  ASSERT_TRUE(make_directories(root + "/a/b"));
+  ASSERT_TRUE(make_directories(place.path() + "/outside"));
+  ASSERT_TRUE(write_file(root + "/a/b/file", "x"));
+  ASSERT_EQ(::symlink("a/b", (root + "/inner").c_str()), 0);
+  ASSERT_EQ(::symlink("../outside", (root + "/outer").c_str()), 0);
+  ASSERT_EQ(::symlink("/etc", (root + "/absolute").c_str()), 0);
+  for (const char* path : {"a/b", "inner", "./a/b"}) {
+    const auto bound = bind_beneath(root, path, target);
+    ASSERT_TRUE(bound) << bound.error().message;
+    EXPECT_TRUE(exists(target + "/file"));
+    EXPECT_TRUE(unmount_below(target));
+    EXPECT_FALSE(exists(target + "/file"));
+  }
+  for (const char* path : {"outer", "absolute", "../outside", "a/../../outside", "/etc"})
+    EXPECT_EQ(bind_beneath(root, path, target).error().kind, Kind::invalid) << path;
+  EXPECT_EQ(bind_beneath(root, "none", target).error().kind, Kind::not_found);
+  EXPECT_EQ(bind_beneath(root, "a/b/file", target).error().kind, Kind::invalid);
+  EXPECT_EQ(bind_beneath(root + "/none", "", target).error().kind, Kind::not_found);
+}
+
+}  // namespace
+}  // namespace trainyard::os

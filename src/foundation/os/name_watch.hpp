@@ -1,0 +1,16 @@
+// Waits for a name to come into a directory.
+//
+// Threads: callable from anywhere; blocks. Errors: not_found (no such directory), exhausted (too many watches).
+#pragma once
+
+#include <string>
+
+#include "base/result.hpp"
+#include "base/time.hpp"
+
+namespace trainyard::os {
+
+// Whether it is there, at the latest when the time is over.
+Result<bool> await_name(const std::string& directory, const std::string& name, Duration at_most);
+
+}  // namespace trainyard::os

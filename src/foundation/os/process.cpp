@@ -1,0 +1,331 @@
+#include "os/process.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+
+#include "base/text.hpp"
+#include "os/files.hpp"
+
+extern char** environ;
+
+namespace trainyard::os {
+namespace {
+
+// What is kept of a program's output; the rest is read and dropped, so that the program never waits for us.
+constexpr size_t kOutputBytesMax = 16 << 20;
+constexpr size_t kErrorsBytesMax = 1 << 20;
+// The largest pipe that Linux makes for ordinary users.
+constexpr size_t kPipeBytesMax = 1 << 20;
+// How much of a program's own words goes into an error message: a few lines.
+constexpr size_t kLastWordsBytesMax = 2000;
+
+// The arrays that exec wants, over strings that outlive it.
+struct Block {
+  explicit Block(std::vector<std::string> texts) : strings(std::move(texts)) {
+    for (std::string& string : strings) pointers.push_back(string.data());
+    pointers.push_back(nullptr);
+  }
+  char** get() { return pointers.data(); }
+  std::vector<std::string> strings;
+  std::vector<char*> pointers;
+};
+
+std::vector<std::string> environment_with(const std::map<std::string, std::string>& added) {
+  std::vector<std::string> lines;
+  for (char** line = environ; line && *line; line++) {
+    const std::string_view text = *line;
+    if (!added.contains(std::string(text.substr(0, text.find('='))))) lines.emplace_back(text);
+  }
+  for (const auto& [name, value] : added) lines.push_back(name + "=" + value);
+  return lines;
+}
+
+// What every child of ours starts with: no descriptor but its three streams, no blocked signal, default
+// actions.
+class SpawnPlan {
+ public:
+  SpawnPlan(int input, int output, int errors, short flags) {
+    ::posix_spawn_file_actions_init(&actions_);
+    ::posix_spawnattr_init(&attributes_);
+    ::posix_spawn_file_actions_adddup2(&actions_, input, 0);
+    ::posix_spawn_file_actions_adddup2(&actions_, output, 1);
+    ::posix_spawn_file_actions_adddup2(&actions_, errors, 2);
+    ::posix_spawn_file_actions_addclosefrom_np(&actions_, 3);
+    sigset_t none, all;
+    ::sigemptyset(&none);
+    ::sigfillset(&all);
+    ::posix_spawnattr_setsigmask(&attributes_, &none);
+    ::posix_spawnattr_setsigdefault(&attributes_, &all);
+    ::posix_spawnattr_setpgroup(&attributes_, 0);
+    ::posix_spawnattr_setflags(&attributes_, short(flags | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF));
+  }
+  SpawnPlan(const SpawnPlan&) = delete;
+  ~SpawnPlan() {
+    ::posix_spawn_file_actions_destroy(&actions_);
+    ::posix_spawnattr_destroy(&attributes_);
+  }
+  void start_in(const std::string& directory) {
+    ::posix_spawn_file_actions_addchdir_np(&actions_, directory.c_str());
+  }
+  // An error number, 0 when it runs. Safe in the child of a vfork.
+  int spawn(pid_t* process, char** arguments, char** environment) {
+    return ::posix_spawnp(process, arguments[0], &actions_, &attributes_, arguments, environment);
+  }
+
+ private:
+  posix_spawn_file_actions_t actions_;
+  posix_spawnattr_t attributes_;
+};
+
+struct Pipe {
+  File reading, writing;
+};
+
+Result<Pipe> make_pipe() {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return from_errno("making a pipe");
+  return Pipe{File(ends[0]), File(ends[1])};
+}
+
+// Descriptors 0..2 may be closed in us; a stream that sits there would be overwritten while the child's are
+// laid out.
+Result<File> above_standard_streams(File file) {
+  if (file.descriptor() > 2) return file;
+  const int moved = ::fcntl(file.descriptor(), F_DUPFD_CLOEXEC, 3);
+  if (moved < 0) return from_errno("copying a descriptor");
+  return File(moved);
+}
+
+Result<File> standard_input(const std::string& text) {
+  if (text.empty()) {
+    File null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    if (!null) return from_errno("opening /dev/null");
+    return null;
+  }
+  // A file in memory rather than a pipe: nobody has to feed it, and a child that does not read it harms
+  // nobody.
+  File memory(::memfd_create("input", MFD_CLOEXEC));
+  if (!memory) return from_errno("making a file in memory");
+  for (size_t done = 0; done < text.size();) {
+    const ssize_t written =
+        ::pwrite(memory.descriptor(), text.data() + done, text.size() - done, off_t(done));
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return from_errno("writing the input");
+    done += size_t(written);
+  }
+  return memory;
+}
+
+// Reads what is there without waiting, at most what a pipe can hold: who writes without end must not hold us.
+// False at the end of the stream.
+bool drain(const File& pipe, std::string& kept, size_t bytes_max) {
+  char buffer[64 << 10];
+  for (size_t round = 0; round < kPipeBytesMax / sizeof buffer; round++) {
+    const ssize_t got = ::read(pipe.descriptor(), buffer, sizeof buffer);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return errno == EAGAIN;
+    if (got == 0) return false;
+    kept.append(buffer, std::min(size_t(got), bytes_max - kept.size()));
+    if (size_t(got) < sizeof buffer) return true;
+  }
+  return true;
+}
+
+std::string last_words(const Outcome& outcome) {
+  std::string_view words = trim(outcome.errors);
+  if (words.empty()) words = trim(outcome.output);
+  if (words.size() > kLastWordsBytesMax) words.remove_prefix(words.size() - kLastWordsBytesMax);
+  return to_utf8(words);
+}
+
+int exit_code(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status); }
+
+int wait_for(pid_t process) {
+  int status = 0;
+  while (::waitpid(process, &status, 0) < 0 && errno == EINTR) {
+  }
+  return status;
+}
+
+int milliseconds_until(std::chrono::steady_clock::time_point deadline) {
+  const auto left =
+      std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()).count();
+  return int(std::clamp<int64_t>(left, 0, 1'000'000'000));
+}
+
+// What the process in the middle of start_detached tells.
+struct Started {
+  int error_number;
+  pid_t process;
+};
+
+// The process in the middle starts ours and ends, so that ours is nobody's child but init's. It shares our
+// memory until it ends (vfork), so it does only what posix_spawn does. Its own function, since vfork returns
+// twice.
+[[gnu::noinline]] pid_t start_through_another(SpawnPlan& plan, char** arguments, char** environment,
+                                              int answer, bool own_processes) {
+  const pid_t middle = ::vfork();
+  if (middle == 0) {
+    Started started = {0, -1};
+    // Of the process in the middle alone, and only for what it starts.
+    if (own_processes && ::unshare(CLONE_NEWPID) != 0) started.error_number = errno;
+    if (started.error_number == 0)
+      started.error_number = plan.spawn(&started.process, arguments, environment);
+    const ssize_t written = ::write(answer, &started, sizeof started);
+    ::_exit(written == sizeof started ? 0 : 1);
+  }
+  return middle;
+}
+
+}  // namespace
+
+Result<Outcome> run(const Command& command) {
+  if (command.arguments.empty()) return invalid("running a program: no arguments");
+  const std::string& program = command.arguments[0];
+  const std::string doing = "running " + program;
+  const auto deadline = std::chrono::steady_clock::now() + command.at_most;
+
+  File input = TRY(standard_input(command.input).in(doing));
+  Pipe output = TRY(make_pipe().in(doing));
+  Pipe errors = TRY(make_pipe().in(doing));
+  input = TRY(above_standard_streams(std::move(input)));
+  output.writing = TRY(above_standard_streams(std::move(output.writing)));
+  errors.writing = TRY(above_standard_streams(std::move(errors.writing)));
+
+  // A group of its own, so that what it starts can be killed with it.
+  SpawnPlan plan(input.descriptor(), output.writing.descriptor(), errors.writing.descriptor(),
+                 POSIX_SPAWN_SETPGROUP);
+  if (!command.working_directory.empty()) plan.start_in(command.working_directory);
+  Block arguments(command.arguments), environment(environment_with(command.environment));
+  pid_t process = -1;
+  if (const int why = plan.spawn(&process, arguments.get(), environment.get()); why != 0) {
+    if (!command.working_directory.empty() && !exists(command.working_directory))
+      return from_errno(doing + " in " + command.working_directory, why);
+    return from_errno(doing, why);
+  }
+  output.writing.close();
+  errors.writing.close();
+  const File ended(int(::syscall(SYS_pidfd_open, process, 0)));
+  if (!ended) {
+    const Error why = from_errno(doing);
+    ::kill(-process, SIGKILL);
+    wait_for(process);
+    return why;
+  }
+  for (const File* pipe : {&output.reading, &errors.reading})
+    ::fcntl(pipe->descriptor(), F_SETFL, O_RDONLY | O_NONBLOCK);
+
+  Outcome outcome;
+  pollfd watched[3] = {{output.reading.descriptor(), POLLIN, 0},
+                       {errors.reading.descriptor(), POLLIN, 0},
+                       {ended.descriptor(), POLLIN, 0}};
+  bool killed = false, unwanted = false;
+  auto next_look = std::chrono::steady_clock::now() + kWatchInterval;
+  // Until the program itself has ended; what it left running may hold the pipes open for ever.
+  while (!(watched[2].revents & POLLIN)) {
+    const int ready = ::poll(
+        watched, 3, milliseconds_until(command.watch && !killed ? std::min(deadline, next_look) : deadline));
+    if (ready < 0 && errno != EINTR) break;
+    if (command.watch && !killed && std::chrono::steady_clock::now() >= next_look) {
+      unwanted = !command.watch();
+      next_look = std::chrono::steady_clock::now() + kWatchInterval;
+    }
+    const bool late = ready == 0 && std::chrono::steady_clock::now() >= deadline;
+    if ((late || unwanted) && !killed) {
+      ::kill(-process, SIGKILL);
+      killed = true;
+      ::poll(&watched[2], 1, -1);
+    }
+    if (watched[0].revents && !drain(output.reading, outcome.output, kOutputBytesMax)) watched[0].fd = -1;
+    if (watched[1].revents && !drain(errors.reading, outcome.errors, kErrorsBytesMax)) watched[1].fd = -1;
+  }
+  drain(output.reading, outcome.output, kOutputBytesMax);
+  drain(errors.reading, outcome.errors, kErrorsBytesMax);
+  outcome.code = exit_code(wait_for(process));
+  if (killed) {
+    const std::string words = last_words(outcome);
+    if (unwanted) return cancelled(doing + ": it was not wanted any more");
+    return cancelled(doing + ": killed after " + std::to_string(command.at_most.count()) + " ms" +
+                     (words.empty() ? "" : "; its last words: " + words));
+  }
+  return outcome;
+}
+
+Result<std::string> run_or_fail(const Command& command) {
+  Outcome outcome = TRY(run(command));
+  if (outcome.code == 0) return std::move(outcome.output);
+  const std::string words = last_words(outcome);
+  return internal("running " + command.arguments[0] + ": exit code " + std::to_string(outcome.code) +
+                  (words.empty() ? "" : ": " + words));
+}
+
+Result<pid_t> start_detached(const std::vector<std::string>& arguments,
+                             const std::map<std::string, std::string>& environment,
+                             const std::string& log_file, bool own_processes, int input) {
+  if (arguments.empty()) return invalid("starting a program: no arguments");
+  const std::string doing = "starting " + arguments[0];
+  File null = TRY(standard_input("").in(doing));
+  File log(::open(log_file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0600));
+  if (!log) return from_errno(doing + ": opening " + log_file);
+  Pipe answer = TRY(make_pipe().in(doing));
+  null = TRY(above_standard_streams(std::move(null)));
+  log = TRY(above_standard_streams(std::move(log)));
+  answer.writing = TRY(above_standard_streams(std::move(answer.writing)));
+
+  SpawnPlan plan(input >= 0 ? input : null.descriptor(), log.descriptor(), log.descriptor(),
+                 POSIX_SPAWN_SETSID);
+  Block block(arguments), lines(environment_with(environment));
+  // No handler of ours may run in the process that shares our memory.
+  sigset_t all, before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  const pid_t middle =
+      start_through_another(plan, block.get(), lines.get(), answer.writing.descriptor(), own_processes);
+  const int why = errno;
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (middle < 0) return from_errno(doing, why);
+  answer.writing.close();
+  wait_for(middle);
+  Started started;
+  if (::read(answer.reading.descriptor(), &started, sizeof started) != sizeof started)
+    return internal(doing + ": the process in between ended without a word");
+  if (started.error_number != 0) return from_errno(doing, started.error_number);
+  return started.process;
+}
+
+std::string program_directory() {
+  char path[4096];
+  const ssize_t length = ::readlink("/proc/self/exe", path, sizeof path);
+  const std::string_view whole(path, length > 0 ? size_t(length) : 0);
+  const size_t slash = whole.rfind('/');
+  if (slash == std::string_view::npos) return ".";
+  return std::string(slash == 0 ? "/" : whole.substr(0, slash));
+}
+
+bool on_path(const std::string& program) {
+  if (program.empty()) return false;
+  const auto runs = [](const std::string& path) {
+    struct stat status;
+    return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && ::access(path.c_str(), X_OK) == 0;
+  };
+  if (program.find('/') != std::string::npos) return runs(program);
+  const char* path = ::getenv("PATH");
+  for (const std::string_view folder : split(path ? path : "/usr/local/bin:/usr/bin:/bin", ':'))
+    if (runs((folder.empty() ? "." : std::string(folder)) + "/" + program)) return true;
+  return false;
+}
+
+}  // namespace trainyard::os

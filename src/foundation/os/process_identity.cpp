@@ -1,0 +1,115 @@
+#include "os/process_identity.hpp"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <thread>
+
+#include "base/text.hpp"
+#include "os/files.hpp"
+
+namespace trainyard::os {
+namespace {
+
+// What execve takes at most is 6 MiB of arguments and environment; an honest environment is far smaller.
+constexpr size_t kEnvironmentBytesMax = 8 << 20;
+constexpr size_t kStatusBytesMax = 4096;
+// How often a process that shows no environment is asked again, and after how long.
+constexpr int kExecTriesMax = 5;
+constexpr Duration kExecPause = 2ms;
+
+std::optional<ProcessIdentity> remembered_identity;  // set before there are threads, if at all
+
+}  // namespace
+
+std::optional<ProcessIdentity> identify(pid_t process) {
+  const auto text = read_file("/proc/" + std::to_string(process) + "/stat", kStatusBytesMax);
+  if (!text) return {};
+  // "PID (name) STATE PPID ..": the name may hold anything, a ')' included. The start is member 22 of all.
+  const size_t end = text->rfind(')');
+  if (end == std::string::npos) return {};
+  const auto members = split(std::string_view(*text).substr(end + 1), ' ');
+  constexpr size_t kState = 1, kStarted = 20;
+  if (members.size() <= kStarted || members[kState] == "Z" || members[kState] == "X") return {};
+  const auto started = parse_int(members[kStarted]);
+  if (!started) return {};
+  return ProcessIdentity{process, uint64_t(*started)};
+}
+
+std::optional<ProcessIdentity> own_identity() {
+  if (remembered_identity) return remembered_identity;
+  char text[32] = {};
+  if (::readlink("/proc/self", text, sizeof text - 1) <= 0) return {};
+  const auto number = parse_int(text);
+  return number ? identify(pid_t(*number)) : std::nullopt;
+}
+
+void remember_own_identity() { remembered_identity = own_identity(); }
+
+bool is_alive(const ProcessIdentity& identity) { return identify(identity.process) == identity; }
+
+ProcessWatch::ProcessWatch(const ProcessIdentity& identity) : identity_(identity) {
+  if (identity.process <= 0) return;
+  File process(int(::syscall(SYS_pidfd_open, identity.process, 0)));
+  // What we hold now cannot change its identity any more.
+  if (process && os::is_alive(identity)) process_ = std::make_shared<File>(std::move(process));
+}
+
+bool ProcessWatch::is_alive() const {
+  if (!process_) return os::is_alive(identity_);
+  pollfd ended{process_->descriptor(), POLLIN, 0};
+  return ::poll(&ended, 1, 0) == 0;
+}
+
+Result<void> kill_and_wait(const ProcessIdentity& identity, Duration at_most) {
+  const File process(int(::syscall(SYS_pidfd_open, identity.process, 0)));
+  if (!process && errno == ESRCH) return ok();
+  if (!process) return from_errno("opening process " + std::to_string(identity.process));
+  // What we hold now cannot change its identity any more.
+  if (!is_alive(identity)) return ok();
+  if (::syscall(SYS_pidfd_send_signal, process.descriptor(), SIGKILL, nullptr, 0) != 0 && errno != ESRCH)
+    return from_errno("killing process " + std::to_string(identity.process));
+  pollfd gone{process.descriptor(), POLLIN, 0};
+  int ready;
+  do ready = ::poll(&gone, 1, int(at_most.count()));
+  while (ready < 0 && errno == EINTR);
+  if (ready > 0) return ok();
+  return unavailable("process " + std::to_string(identity.process) + " does not end though it was killed");
+}
+
+std::vector<MarkedProcess> find_marked(const std::string& variable) {
+  const std::string start = variable + "=";
+  std::vector<MarkedProcess> found;
+  std::vector<ProcessIdentity> to_ask;
+  if (const auto names = list_directory("/proc"))
+    for (const auto& name : *names) {
+      if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+      const auto process = parse_int(name);
+      if (!process || *process == ::getpid()) continue;
+      if (const auto identity = identify(pid_t(*process))) to_ask.push_back(*identity);
+    }
+  for (int tries = 0; !to_ask.empty() && tries < kExecTriesMax; tries++) {
+    if (tries > 0) std::this_thread::sleep_for(kExecPause);
+    std::vector<ProcessIdentity> in_exec;
+    for (const auto& identity : to_ask) {
+      const std::string folder = "/proc/" + std::to_string(identity.process);
+      const auto environment = read_file(folder + "/environ", kEnvironmentBytesMax);
+      if (!environment) continue;
+      // In the middle of exec a process has none for a moment; kernel threads, without a program, never have
+      // one.
+      if (environment->empty() && exists(folder + "/exe")) in_exec.push_back(identity);
+      for (const auto line : split(*environment, '\0')) {
+        if (!line.starts_with(start)) continue;
+        found.push_back({identity, std::string(line.substr(start.size()))});
+        break;
+      }
+    }
+    to_ask = std::move(in_exec);
+  }
+  return found;
+}
+
+}  // namespace trainyard::os

@@ -1,0 +1,68 @@
+#include "os/process_identity.hpp"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "os/process.hpp"
+#include "os/temporary_directory.hpp"
+
+namespace trainyard::os {
+namespace {
+
+TEST(ProcessIdentity, IsOursAsLongAsWeRun) {
+  const auto ours = identify(::getpid());
+  ASSERT_TRUE(ours);
+  EXPECT_TRUE(is_alive(*ours));
+  EXPECT_FALSE(is_alive({ours->process, ours->started + 1})) << "another process with the same number";
+  EXPECT_FALSE(identify(-1));
+}
+
+TEST(ProcessIdentity, MarkedProcessesAreFoundAndKilledWithTheirChildren) {
+  TemporaryDirectory directory;
+  const auto ours = [&] {
+    std::vector<ProcessIdentity> found;
+    for (const auto& [identity, value] : find_marked("PROCESS_IDENTITY_TEST"))
+      if (value == directory.path()) found.push_back(identity);
+    return found;
+  };
+  const auto started =
+      start_detached({"sh", "-c", "sleep 1000 & sleep 1000 & wait"},
+                     {{"PROCESS_IDENTITY_TEST", directory.path()}}, directory.path() + "/log");
+  ASSERT_TRUE(started);
+  const auto identity = identify(*started);
+  ASSERT_TRUE(identity);
+  ASSERT_TRUE(kill_and_wait(*identity, 10s));
+  EXPECT_FALSE(is_alive(*identity));
+  for (const auto& child : ours()) EXPECT_TRUE(kill_and_wait(child, 10s));
+  EXPECT_TRUE(ours().empty());
+  EXPECT_TRUE(kill_and_wait(*identity, 10s)) << "again";
+}
+
+TEST(ProcessIdentity, NobodyElseIsKilled) {
+  auto ours = *identify(::getpid());
+  ours.started += 1;
+  EXPECT_TRUE(kill_and_wait(ours, 10s)) << "we live";
+}
+
+TEST(ProcessWatch, SeesTheEndOfAnother) {
+  const TemporaryDirectory directory;
+  const auto process = start_detached({"sleep", "1000"}, {}, directory.path() + "/log");
+  ASSERT_TRUE(process);
+  const auto identity = identify(*process);
+  ASSERT_TRUE(identity);
+  const ProcessWatch watch(*identity), same = watch;
+  EXPECT_TRUE(watch.is_alive());
+  ASSERT_TRUE(kill_and_wait(*identity, 10s));
+  EXPECT_FALSE(watch.is_alive());
+  EXPECT_FALSE(same.is_alive());
+  EXPECT_FALSE(ProcessWatch(*identity).is_alive()) << "one that had ended before";
+  EXPECT_FALSE(ProcessWatch().is_alive());
+  auto another = *own_identity();
+  EXPECT_TRUE(ProcessWatch(another).is_alive());
+  another.started++;
+  EXPECT_FALSE(ProcessWatch(another).is_alive()) << "its number, at another time";
+}
+
+}  // namespace
+}  // namespace trainyard::os

@@ -1,0 +1,26 @@
+#include "os/shared_library.hpp"
+
+#include <gtest/gtest.h>
+
+namespace trainyard::os {
+namespace {
+
+TEST(SharedLibrary, FindsFunctionsByName) {
+  const SharedLibrary file("libm.so.6");
+  double (*cosine)(double) = nullptr;
+  file.find(cosine, "cos");
+  EXPECT_EQ(cosine(0), 1);
+}
+
+TEST(LateLibraryDeathTest, SaysWhatIsMissing) {
+  EXPECT_DEATH(SharedLibrary("libnobody.so.1"), "libnobody.so.1");
+  EXPECT_DEATH(
+      {
+        void (*function)() = nullptr;
+        SharedLibrary("libm.so.6").find(function, "nobodys_function");
+      },
+      "nobodys_function");
+}
+
+}  // namespace
+}  // namespace trainyard::os

@@ -1,0 +1,332 @@
+#include "agent/agent.hpp"
+
+#include "agent/job_config.hpp"
+#include "agent/steps.hpp"
+#include "base/check.hpp"
+#include "base/log.hpp"
+#include "base/text.hpp"
+#include "contract/contract.hpp"
+#include "os/volume.hpp"
+
+namespace trainyard::agent {
+namespace {
+
+// POSIX's numbers, which Linux keeps; <csignal> is host's.
+constexpr int kTerminate = 15;
+constexpr int kSignalExitBase = 128;
+// How long the watcher waits at once: it looks up in between to see whether the container is to end.
+constexpr Duration kWatchInterval = 1s;
+// How long the loop waits at once when nothing is due.
+constexpr Duration kIdleWait = 1min;
+// Of the time between two looks at the clock: above kIdleWait, so that all of it counts unless the agent was stopped.
+constexpr Duration kUnseenTimeMax = 2min;
+// The failure file is read as far as its characters may count: four bytes each.
+constexpr size_t kFailureBytesMax = 4 * contract::kFailureCharactersMax + 64;
+// After the first process has ended the kernel ends the others; what they printed is read within this.
+constexpr Duration kLastWordsMax = 5s;
+
+}  // namespace
+
+Agent::Agent(const wire::Order& order, const Place& place, World& world, JobKeys& keys, bool died_before)
+    : order_(order),
+      world_(world),
+      keys_(keys),
+      context_{order, place, world, keys, interruption_, greeting_, died_before, {}, false, {}, {},
+               {},    {},    {},    {}},
+      time_(world.clock, kUnseenTimeMax),
+      stall_(std::chrono::seconds(order.stalled_after_seconds)),
+      shells_([this](const wire::OpenShell& asked) { return start_shell(asked); },
+              [this](const wire::Message& message) {
+                if (world_.say_now) world_.say_now(message);
+              },
+              world.clock) {
+  run_ = run_of(order);
+}
+
+Agent::~Agent() {
+  interruption_.order();
+  end_worker();
+  if (context_.container) context_.container->kill_all();
+  join_watcher();
+}
+
+void Agent::deliver(const wire::Message& message) {
+  if (std::holds_alternative<wire::Welcome>(message)) {
+    shells_.close_all();  // of the link before
+    greeting_.hear();
+  }
+  if (const auto* refused = std::get_if<wire::Refused>(&message)) {
+    log(Level::warning, "agent", "the server refuses this attempt", {{"why", refused->reason}});
+    post(Fenced{});
+  }
+  if (const auto* credentials = std::get_if<wire::Credentials>(&message)) keys_.set(*credentials);
+  if (const auto* stop = std::get_if<wire::Stop>(&message)) post(StopOrdered{stop->cause, stop->grace});
+  if (const auto* peers = std::get_if<wire::PeersDrained>(&message)) post(PeersDrained{peers->staged_models});
+  if (std::holds_alternative<wire::MainRuns>(message)) post(MainRuns{});
+  if (std::holds_alternative<wire::Goodbye>(message)) post(Dismissed{});
+  if (const auto* asked = std::get_if<wire::OpenShell>(&message)) shells_.open(*asked);
+  if (const auto* data = std::get_if<wire::ShellData>(&message)) shells_.data(*data);
+}
+
+void Agent::fence() { post(Fenced{}); }
+
+void Agent::post(Event event) {
+  {
+    const std::lock_guard lock(mutex_);
+    events_.push_back(std::move(event));
+  }
+  changed_.notify_all();
+}
+
+bool Agent::run() {
+  post(Begin{});
+  while (!left_) {
+    const Event event = wait_event();
+    const bool ran = run_.process_started;
+    dismissed_ |= run_.stage == Stage::report && std::holds_alternative<Dismissed>(event);
+    auto decision = next(run_, event);
+    CHECK(decision, "our own steps answer only what was asked of them");
+    const Stage before = run_.stage;
+    run_ = std::move(decision->run);
+    if (run_.stage != before)
+      log(Level::info, "agent", "stage", {{"stage", std::string(to_string(run_.stage))}});
+    if (!ran && run_.process_started) {
+      watch_process();
+      if (order_.runtime_left > Duration{}) runtime_ends_ = time_.now() + order_.runtime_left;
+    }
+    if (run_.stage != Stage::run) runtime_ends_.reset();
+    for (const auto& action : decision->actions) carry_out(action);
+  }
+  end_worker();
+  join_watcher();
+  return dismissed_;
+}
+
+Event Agent::wait_event() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    if (!events_.empty()) {
+      Event event = std::move(events_.front());
+      events_.pop_front();
+      return event;
+    }
+    const auto now = time_.now();
+    if (grace_ends_ && now >= *grace_ends_) {
+      grace_ends_.reset();
+      return GraceOver{};
+    }
+    // The server sees to this, too; but it may be away.
+    if (runtime_ends_ && now >= *runtime_ends_) {
+      runtime_ends_.reset();
+      return StopOrdered{domain::StopCause::max_runtime, order_.stop_grace};
+    }
+    std::chrono::nanoseconds wait = kIdleWait;
+    if (run_.stage == Stage::run && run_.process_started) {
+      if (now - looked_at_ >= stall_.interval()) {
+        looked_at_ = now;
+        lock.unlock();
+        look_for_a_stall();
+        lock.lock();
+        continue;
+      }
+      wait = std::min(wait, looked_at_ + stall_.interval() - now);
+    }
+    if (grace_ends_) wait = std::min(wait, *grace_ends_ - now);
+    if (runtime_ends_) wait = std::min(wait, *runtime_ends_ - now);
+    changed_.wait_for(lock, wait, [&] { return !events_.empty(); });
+  }
+}
+
+void Agent::carry_out(const Action& action) {
+  if (const auto* report = std::get_if<Report>(&action)) {
+    world_.facts.state(report->fact);
+  } else if (const auto* ordered = std::get_if<Work>(&action)) {
+    work(ordered->stage);
+  } else if (std::holds_alternative<Interrupt>(action)) {
+    interruption_.order();
+  } else if (const auto* terminate = std::get_if<Terminate>(&action)) {
+    if (auto sent = context_.container->signal(kTerminate); !sent) {
+      log(Level::warning, "agent", "the process cannot be told to stop", {{"error", sent.error().message}});
+    }
+    grace_ends_ = time_.now() + terminate->grace;
+  } else if (std::holds_alternative<Kill>(action)) {
+    // Only while it runs: before, the worker may be making the container, and after, it takes it down.
+    if (run_.process_started && !run_.exit_code) context_.container->kill_all();
+  } else if (std::holds_alternative<Undo>(action)) {
+    interruption_.order();
+    await_worker();
+    if (context_.container) context_.container->kill_all();
+    join_watcher();
+    undo_all(context_);
+  } else {
+    left_ = true;
+  }
+}
+
+void Agent::work(Stage stage) {
+  await_worker();  // the former stage's has answered
+  if (stage == Stage::drain) join_watcher();
+  interruption_.clear();
+  grace_ends_.reset();
+  context_.run = run_;
+  context_.done = {};
+  {
+    const std::lock_guard lock(mutex_);
+    work_ = stage;
+  }
+  ordered_.notify_one();
+  if (!worker_.joinable()) worker_ = std::thread([this] { carry_out_stages(); });
+}
+
+void Agent::carry_out_stages() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    ordered_.wait(lock, [&] { return work_ || over_; });
+    if (!work_) return;
+    const Stage stage = *work_;
+    lock.unlock();
+    auto failure = agent::carry_out(context_, stage);
+    lock.lock();
+    if (failure)
+      events_.emplace_back(StepsFailed{std::move(*failure)});
+    else
+      events_.emplace_back(context_.done);
+    work_.reset();
+    changed_.notify_all();
+  }
+}
+
+void Agent::await_worker() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return !work_; });
+}
+
+void Agent::end_worker() {
+  {
+    const std::lock_guard lock(mutex_);
+    over_ = true;
+  }
+  ordered_.notify_one();
+  if (worker_.joinable()) worker_.join();
+}
+
+// Started when the lifecycle knows that the process runs, so that its exit never comes before its start.
+void Agent::watch_process() {
+  meter_ = {};
+  looked_at_ = time_.now();  // whoever is over before the first look did not hang
+  process_runs_ = true;
+  watcher_ = std::thread([this] {
+    for (bool at_start = true;; at_start = false) {
+      // Batch's jobs have no face that shows a first point.
+      if (!(at_start && order_.spec.batch) && world_.clock.monotonic() >= meter_.due()) measure();
+      auto exited = context_.container->wait(kWatchInterval);
+      if (exited && !*exited) {
+        tell(metric_files_.look(*context_.ml_tree, world_.clock.now()));
+        // Who waits for bytes that will not come would wait for ever.
+        if (context_.input_failure.get()) context_.container->kill_all();
+        continue;
+      }
+      process_runs_ = false;
+      // A short job's only point. Batch's have no face that shows one.
+      if (!meter_.measured() && !order_.spec.batch) measure();
+      tell(metric_files_.look_last(*context_.ml_tree, world_.clock.now()));
+      if (exited) {
+        post(explain_exit(**exited));
+      } else {
+        context_.container->kill_all();
+        post(ProcessExited{kSignalExitBase + 9, domain::Fault::internal,
+                           "the process was lost: " + exited.error().message});
+      }
+      return;
+    }
+  });
+}
+
+void Agent::join_watcher() {
+  if (watcher_.joinable()) watcher_.join();
+}
+
+Result<std::unique_ptr<containers::ExecProcess>> Agent::start_shell(const wire::OpenShell& order) {
+  if (!process_runs_ || !world_.start_exec) return conflict("the host does not run");
+  containers::ExecSpec spec;
+  spec.id = context_.container_id();
+  spec.directory = context_.path("bundle");
+  spec.arguments = order.command;
+  if (spec.arguments.empty())
+    spec.arguments = {"/bin/sh", "-c",
+                      "if command -v bash >/dev/null 2>&1; then exec bash; else exec sh; fi"};
+  if (!order.terminal_name.empty()) spec.environment["TERM"] = order.terminal_name;
+  spec.terminal = order.terminal;
+  spec.columns = order.columns;
+  spec.rows = order.rows;
+  return world_.start_exec(spec);
+}
+
+ProcessExited Agent::explain_exit(const containers::ContainerExit& exited) {
+  ProcessExited event;
+  event.code = exited.code;
+  if (exited.code == 0) return event;
+  if (auto failure = context_.input_failure.get()) {
+    context_.container->kill_all();
+    event.fault = failure->fault;
+    event.reason = std::move(failure->message);
+    return event;
+  }
+  context_.container->kill_all();
+  context_.pump->finish(kLastWordsMax);
+  if (exited.runtime_killed && !exited.out_of_memory) {
+    event.fault = domain::Fault::lost;
+    event.reason = "the container runtime under the process was killed";
+    return event;
+  }
+  const std::string failure =
+      contract::failure_text(context_.ml_tree->read_start("output/failure", kFailureBytesMax));
+  const bool volume_full = context_.volume_limited && os::is_full(context_.path(kDisk));
+  const std::string volume = "the volume of " + std::to_string(order_.spec.volume_gib) + " GiB (" +
+                             size_member(context_) + ") is full";
+  if (volume_full)
+    world_.facts.say(volume + ": what is written beyond it, to " +
+                     (order_.spec.plain() ? "volumes of the job" : "/opt/ml") +
+                     " or over the image, is refused");
+  if (exited.out_of_memory) {
+    event.reason = "OutOfMemory: the memory limit of " + share_in_words(order_) + " was hit";
+    if (!failure.empty()) event.reason += "; " + failure;
+  } else if (!failure.empty()) {
+    event.reason = failure;
+  } else {
+    const auto words = context_.pump->last_words();
+    event.reason = words.empty() ? "the process left no failure file and printed nothing" : words;
+  }
+  if (volume_full) event.reason = volume + "; " + event.reason;
+  return event;
+}
+
+void Agent::look_for_a_stall() {
+  const auto usage = context_.container->usage();
+  if (!usage) return;
+  const auto news = stall_.look(context_.pump->bytes_read(), usage->cpu, time_.now());
+  if (!news) return;
+  wire::StateFact fact;
+  fact.state = domain::HostState::running;
+  if (!news->empty()) fact.message = context_.host_name() + " " + *news;
+  world_.facts.say(news->empty() ? "the job goes on" : "this host " + *news);
+  world_.facts.state(std::move(fact));
+}
+
+void Agent::tell(std::vector<wire::MetricPoint> points) {
+  if (!points.empty()) world_.facts.points(std::move(points));
+}
+
+void Agent::measure() {
+  const auto usage = context_.container->usage();
+  if (!usage) return;
+  std::vector<containers::GpuUsage> gpus;
+  if (world_.gpu_usage) {
+    // A machine whose GPUs cannot be asked still tells the rest.
+    if (auto asked = world_.gpu_usage()) gpus = std::move(*asked);
+  }
+  world_.facts.points(meter_.measure(*usage, order_.share.memory_bytes, disk_usage(context_.ml()), gpus,
+                                     world_.clock.now(), world_.clock.monotonic()));
+}
+
+}  // namespace trainyard::agent

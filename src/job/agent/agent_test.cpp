@@ -1,0 +1,481 @@
+#include "agent/agent.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+
+#include "agent/artifact.hpp"
+#include "agent/steps.hpp"
+#include "objects/memory.hpp"
+#include "os/files.hpp"
+#include "os/machine_clock.hpp"
+#include "os/temporary_directory.hpp"
+
+namespace trainyard::agent {
+namespace {
+
+using domain::HostState;
+
+// What an agent said, and a way to wait for it.
+class Said final : public Facts {
+ public:
+  void state(wire::StateFact fact) override {
+    const std::lock_guard lock(mutex_);
+    states_.push_back(std::move(fact));
+    changed_.notify_all();
+  }
+  void lines(std::vector<wire::LogLine> lines) override {
+    const std::lock_guard lock(mutex_);
+    for (auto& line : lines) lines_.push_back(std::move(line.text));
+    changed_.notify_all();
+  }
+  void points(std::vector<wire::MetricPoint> points) override {
+    const std::lock_guard lock(mutex_);
+    largest_batch_ = std::max(largest_batch_, points.size());
+    points_.insert(points_.end(), points.begin(), points.end());
+  }
+  size_t largest_batch() {
+    const std::lock_guard lock(mutex_);
+    return largest_batch_;
+  }
+  void say(const std::string& text) override { lines({{{}, "trainyard: " + text}}); }
+
+  bool wait_line(const std::string& text) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, 60s, [&] { return std::ranges::find(lines_, text) != lines_.end(); });
+  }
+  bool wait_state(HostState state) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, 60s, [&] { return !states_.empty() && states_.back().state >= state; });
+  }
+  std::vector<wire::StateFact> states() {
+    const std::lock_guard lock(mutex_);
+    return states_;
+  }
+  std::vector<std::string> lines() {
+    const std::lock_guard lock(mutex_);
+    return lines_;
+  }
+  std::vector<wire::MetricPoint> points() {
+    const std::lock_guard lock(mutex_);
+    return points_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<wire::StateFact> states_;
+  std::vector<std::string> lines_;
+  std::vector<wire::MetricPoint> points_;
+  size_t largest_batch_ = 0;
+};
+
+// A container whose process is a function of ours.
+class Played final : public containers::Container {
+ public:
+  struct Hands {  // what the function works with
+    int output;
+    const std::atomic<bool>& told_to_stop;
+    const std::atomic<bool>& killed;
+    bool out_of_memory = false;
+    void print(const std::string& text) const {
+      ASSERT_EQ(::write(output, text.data(), text.size()), static_cast<ssize_t>(text.size()));
+    }
+  };
+  using Play = std::function<int(Hands&)>;
+
+  Played(Play play, int output) {
+    thread_ = std::thread([this, play = std::move(play), output] {
+      Hands hands{output, told_to_stop_, killed_};
+      const int code = play(hands);
+      ::close(output);
+      const std::lock_guard lock(mutex_);
+      exit_ = containers::ContainerExit{killed_ ? 137 : code, hands.out_of_memory};
+      changed_.notify_all();
+    });
+  }
+  ~Played() override {
+    kill_all();
+    thread_.join();
+  }
+  Result<void> signal(int) override {
+    told_to_stop_ = true;
+    return {};
+  }
+  void kill_all() override {
+    const std::lock_guard lock(mutex_);
+    if (!exit_) killed_ = true;
+  }
+  Result<std::optional<containers::ContainerExit>> wait(Duration at_most) override {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, at_most, [&] { return exit_.has_value(); });
+    return exit_;
+  }
+  Result<containers::ContainerUsage> usage() override {
+    return containers::ContainerUsage{std::chrono::seconds(1), 512 << 20};
+  }
+
+ private:
+  std::atomic<bool> told_to_stop_ = false, killed_ = false;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::optional<containers::ContainerExit> exit_;
+  std::thread thread_;
+};
+
+class NoEndpoints final : public Endpoints {
+ public:
+  const contract::EndpointConfig& config() const override { return config_; }
+
+ private:
+  contract::EndpointConfig config_{"http://169.254.170.2:4566", "", "http://169.254.170.2/v2/credentials/1",
+                                   "t", ""};
+};
+
+class AgentTest : public testing::Test {
+ protected:
+  AgentTest() {
+    order_.attempt = {7, 1};
+    order_.job = {"eu-west-1", "digits"};
+    order_.spec.groups = {{"homogeneousCluster", "ml.m5.large", 1}};
+    order_.spec.output_uri = "s3://out/models";
+    order_.share.memory_bytes = 1 << 30;
+    place_.directory = directory_.path();
+    EXPECT_TRUE(objects_->create_bucket("out", "eu-west-1"));
+    EXPECT_TRUE(objects_->create_bucket("data", "eu-west-1"));
+  }
+
+  // Starts the agent with this as the user's process; the server greets it at once.
+  void start(Played::Play play) {
+    play_ = std::move(play);
+    world_.emplace(World{*objects_,
+                         [this](const containers::ContainerSpec& spec,
+                                int output) -> Result<std::unique_ptr<containers::Container>> {
+                           spec_ = spec;
+                           return std::unique_ptr<containers::Container>(
+                               std::make_unique<Played>(play_, output));
+                         },
+                         [](const std::string&, const std::string&) { return ok(); },
+                         [](const domain::Image&, const std::string&,
+                            const std::function<bool(const std::string&)>& progress) -> Result<ReadyImage> {
+                           EXPECT_TRUE(progress("Downloading the training image: 1 of 2 MiB"));
+                           return not_found("there is no such image");
+                         },
+                         []() -> Result<std::unique_ptr<Endpoints>> {
+                           return std::unique_ptr<Endpoints>(std::make_unique<NoEndpoints>());
+                         },
+                         said_, clock_, random_});
+    agent_.emplace(order_, place_, *world_, keys_, false);
+    thread_ = std::thread([this] { agent_->run(); });
+    agent_->deliver(wire::Welcome{});
+    agent_->deliver(wire::Credentials{"id", "secret", "token", clock_.now() + 1h});
+  }
+  // Waits for the last fact, sends Goodbye, and gives the fact.
+  wire::StateFact finish() {
+    EXPECT_TRUE(said_.wait_state(HostState::finished));
+    agent_->deliver(wire::Goodbye{});
+    thread_.join();
+    return said_.states().back();
+  }
+  std::string ml(const std::string& name) const { return directory_.path() + "/ml/" + name; }
+  void leave(const std::string& name, const std::string& content) {
+    ASSERT_TRUE(os::write_file(ml(name), content));
+  }
+  bool has(const std::string& key) { return static_cast<bool>(objects_->head("out", key)); }
+
+  os::MachineClock clock_;
+  SeededRandom random_{1};
+  os::TemporaryDirectory directory_;
+  std::unique_ptr<objects::Objects> objects_ = objects::make_memory(clock_, random_);
+  Said said_;
+  JobKeys keys_;
+  wire::Order order_;
+  Place place_;
+  Played::Play play_;
+  containers::ContainerSpec spec_;
+  std::optional<World> world_;
+  std::optional<Agent> agent_;
+  std::thread thread_;
+};
+
+constexpr const char* kModel = "models/digits/output/model.tar.gz";
+constexpr const char* kOutput = "models/digits/output/output.tar.gz";
+
+TEST_F(AgentTest, AJobTrainsAndItsModelGoesUp) {
+  ASSERT_TRUE(objects::write_all(*objects_, "data", "in/a.csv", "1,2"));
+  domain::Channel channel;
+  channel.name = "train";
+  channel.s3_uri = "s3://data/in/";
+  order_.spec.channels = {channel};
+  order_.spec.metrics = {{"loss", "loss=([0-9.]+)"}};
+  start([this](Played::Hands& hands) {
+    EXPECT_EQ(*os::read_file(ml("input/data/train/a.csv")), "1,2");
+    EXPECT_EQ(*os::read_file(ml("input/data/train-manifest")), R"([{"prefix":"s3://data/in/"},"a.csv"])");
+    EXPECT_TRUE(os::exists(ml("input/config/resourceconfig.json")));
+    hands.print("epoch 1 loss=0.25\n");
+    leave("model/w.bin", "weights");
+    return 0;
+  });
+  const auto last = finish();
+  EXPECT_EQ(last.state, HostState::finished);
+  EXPECT_EQ(last.model_uri, std::string("s3://out/") + kModel);
+  EXPECT_TRUE(has(kModel));
+  EXPECT_FALSE(has(kOutput));
+  EXPECT_EQ(said_.lines(), std::vector<std::string>{"epoch 1 loss=0.25"});
+  EXPECT_TRUE(std::ranges::any_of(
+      said_.points(), [](const auto& point) { return point.name == "loss" && point.value == 0.25; }));
+  EXPECT_FALSE(os::exists(ml("")));
+  EXPECT_EQ(spec_.hostname, "algo-1");
+  EXPECT_EQ(spec_.shared_memory_bytes, 512u << 20);
+  EXPECT_EQ(spec_.arguments, std::vector<std::string>{"train"});
+}
+
+TEST_F(AgentTest, AFailureKeepsOutputDataOnly) {
+  start([this](Played::Hands&) {
+    leave("model/w.bin", "weights");
+    leave("output/data/report", "text");
+    leave("output/failure", "no such column\n");
+    return 2;
+  });
+  const auto last = finish();
+  EXPECT_EQ(last.state, HostState::failed);
+  EXPECT_EQ(last.message, "no such column");
+  EXPECT_EQ(last.exit_code, 2);
+  EXPECT_FALSE(has(kModel));
+  EXPECT_TRUE(has(kOutput));
+}
+
+TEST_F(AgentTest, OutOfMemoryNamesTheLimit) {
+  start([](Played::Hands& hands) {
+    hands.out_of_memory = true;
+    return 137;
+  });
+  EXPECT_EQ(finish().message, "OutOfMemory: the memory limit of 1.0 GiB, 1/8 of ml.m5.large was hit");
+}
+
+TEST_F(AgentTest, AStopIsToldThenTheModelGoesUp) {
+  start([this](Played::Hands& hands) {
+    hands.print("ready\n");
+    while (!hands.told_to_stop) std::this_thread::yield();
+    leave("model/w.bin", "saved");
+    return 0;
+  });
+  ASSERT_TRUE(said_.wait_line("ready"));
+  agent_->deliver(wire::Stop{domain::StopCause::user, 60s});
+  EXPECT_EQ(finish().state, HostState::finished);
+  EXPECT_TRUE(has(kModel));
+}
+
+TEST_F(AgentTest, WhoIgnoresTheStopIsKilled) {
+  start([](Played::Hands& hands) {
+    hands.print("ready\n");
+    while (!hands.killed) std::this_thread::yield();
+    return 0;
+  });
+  ASSERT_TRUE(said_.wait_line("ready"));
+  agent_->deliver(wire::Stop{domain::StopCause::max_runtime, 1ms});
+  EXPECT_EQ(finish().exit_code, 137);
+  EXPECT_TRUE(has(kModel));
+}
+
+TEST_F(AgentTest, ARefusalKillsAndLeavesNothing) {
+  start([](Played::Hands& hands) {
+    hands.print("ready\n");
+    while (!hands.killed) std::this_thread::yield();
+    return 0;
+  });
+  ASSERT_TRUE(said_.wait_line("ready"));
+  agent_->deliver(wire::Refused{"the token is old"});
+  thread_.join();
+  EXPECT_FALSE(os::exists(ml("")));
+  EXPECT_FALSE(has(kModel));
+}
+
+TEST_F(AgentTest, ALaterHostStagesItsFiles) {
+  order_.spec.groups[0].count = 2;
+  order_.host = 1;
+  start([this](Played::Hands&) {
+    leave("model/same", "two");
+    leave("output/data/o", "two");
+    return 0;
+  });
+  EXPECT_EQ(finish().model_uri, "");
+  std::string staged;
+  for (const auto& fact : said_.states()) staged += fact.staged_model;
+  EXPECT_EQ(staged, "models/digits/output/staged/j7a1/algo-2.model.tar");
+  EXPECT_TRUE(has(staged));
+  EXPECT_TRUE(has("models/digits/output/staged/j7a1/algo-2.output.tar"));
+}
+
+TEST_F(AgentTest, TheFirstHostMergesWhatWasStaged) {
+  std::string tar_bytes;
+  auto tar = *write_tar(Compression::none, [&](std::span<const char> bytes) -> Result<void> {
+    tar_bytes.append(bytes.data(), bytes.size());
+    return {};
+  });
+  TarEntry entry;
+  entry.name = "same";
+  ASSERT_TRUE(tar->add(entry, {}));
+  ASSERT_TRUE(tar->finish());
+  ASSERT_TRUE(objects::write_all(*objects_, "out", "s/algo-2.model.tar", tar_bytes));
+  order_.spec.groups[0].count = 3;
+  start([this](Played::Hands&) {
+    leave("model/same", "one");
+    return 0;
+  });
+  agent_->deliver(wire::PeersDrained{{"s/algo-2.model.tar", ""}});
+  EXPECT_EQ(finish().model_uri, std::string("s3://out/") + kModel);
+  EXPECT_TRUE(said_.wait_line(
+      "trainyard: /opt/ml/model/same of algo-2 was kept as same.algo-2: another host has that name too"));
+  EXPECT_FALSE(has("s/algo-2.model.tar"));
+  EXPECT_FALSE(has(kOutput));
+}
+
+TEST_F(AgentTest, AFailedGangUploadsNoModel) {
+  order_.spec.groups[0].count = 2;
+  start([this](Played::Hands&) {
+    leave("model/w", "one");
+    return 0;
+  });
+  ASSERT_TRUE(said_.wait_state(HostState::uploading));
+  agent_->deliver(wire::Stop{domain::StopCause::host_failed, 1s});
+  EXPECT_EQ(finish().state, HostState::finished);
+  EXPECT_FALSE(has(kModel));
+}
+
+TEST_F(AgentTest, AMissingOutputBucketIsTheUsersFault) {
+  order_.spec.output_uri = "s3://nowhere/models";
+  start([](Played::Hands&) { return 0; });
+  const auto last = finish();
+  EXPECT_EQ(last.fault, domain::Fault::client);
+  EXPECT_TRUE(last.message.starts_with("Artifact upload failed: s3://nowhere/models: ")) << last.message;
+}
+
+TEST_F(AgentTest, AnImageThatIsNotThereIsTheUsersFault) {
+  order_.image.kind = domain::Image::Kind::oci;
+  start([](Played::Hands&) { return 0; });
+  EXPECT_EQ(finish().fault, domain::Fault::client);
+}
+
+TEST_F(AgentTest, OfABatchJobItHasTheNameThatRulesLookFor) {
+  order_.spec.batch.emplace();
+  order_.image.kind = domain::Image::Kind::oci;
+  start([](Played::Hands&) { return 0; });
+  const auto last = finish();
+  EXPECT_TRUE(last.message.starts_with("CannotPullContainerError: The image ")) << last.message;
+}
+
+TEST_F(AgentTest, AChannelNamedLikeItsParentIsRefused) {
+  domain::Channel channel;
+  channel.name = "..";
+  channel.s3_uri = "s3://data/in/";
+  order_.spec.channels = {channel};
+  start([](Played::Hands&) { return 0; });
+  EXPECT_EQ(finish().fault, domain::Fault::client);
+}
+
+// Forty regexes that match every line of a flood: what they find goes up in frames that fit.
+TEST_F(AgentTest, AFloodOfMetricsIsCutIntoBatches) {
+  for (int i = 0; i < 40; ++i)
+    order_.spec.metrics.push_back({std::string(200, 'm') + std::to_string(i), "([0-9])"});
+  start([](Played::Hands& hands) {
+    std::string lines;
+    for (int i = 0; i < 5000; ++i) lines += "1\n";
+    for (int i = 0; i < 2; ++i) hands.print(lines);
+    return 0;
+  });
+  finish();
+  size_t points = 0;
+  for (const auto& point : said_.points()) points += point.of_host ? 0 : 1;
+  EXPECT_EQ(points, 400'000u);
+  EXPECT_LE(said_.largest_batch(), kBatchPointsMax + 40);
+}
+
+// Replaces `directory` of /opt/ml by a link to `target`.
+void replace_by_link(const std::string& directory, const std::string& target) {
+  ASSERT_TRUE(os::remove_all(directory));
+  ASSERT_EQ(::symlink(target.c_str(), directory.c_str()), 0);
+}
+
+// Every directory that is brought to the store is a link to the machine's files when the process ends.
+TEST_F(AgentTest, NothingIsReadThroughReplacedDirectories) {
+  const os::TemporaryDirectory machine;
+  ASSERT_TRUE(os::write_file(machine.path() + "/1.json", R"({"MetricName": "secret", "Value": 1})"));
+  order_.spec.checkpoint = {"s3://out/ckpt", "/opt/ml/checkpoints"};
+  start([&](Played::Hands&) {
+    for (const char* name :
+         {"model", "output/data", "output/intermediate", "output/metrics/sagemaker", "checkpoints"})
+      replace_by_link(ml(name), machine.path());
+    return 0;
+  });
+  const auto last = finish();
+  EXPECT_EQ(last.state, HostState::failed);
+  EXPECT_EQ(last.fault, domain::Fault::client);
+  EXPECT_NE(last.message.find("/opt/ml/checkpoints could not be brought to s3://out/ckpt/"),
+            std::string::npos)
+      << last.message;
+  EXPECT_NE(last.message.find("leads through a link"), std::string::npos) << last.message;
+  std::string keys;
+  const auto listed = objects_->list("out", {});
+  for (const auto& object : listed->objects) keys += object.key + " ";
+  EXPECT_EQ(keys, std::string(kModel) + " ");
+  auto reader = objects_->get("out", kModel);
+  const auto tar =
+      read_tar([&](std::span<char> buffer) { return (*reader)->read(buffer); }, Compression::gzip);
+  const auto entry = (*tar)->next();
+  EXPECT_TRUE(entry && !*entry) << "an empty archive";
+  for (const auto& point : said_.points()) EXPECT_NE(point.name, "secret");
+  EXPECT_TRUE(said_.wait_line("trainyard: /opt/ml/model is not kept: model: leads through a link"));
+  EXPECT_EQ(os::list_directory(machine.path())->size(), 1u) << "and nothing was written there";
+}
+
+TEST_F(AgentTest, TheFailureFileIsNotReadThroughALink) {
+  const os::TemporaryDirectory machine;
+  ASSERT_TRUE(os::write_file(machine.path() + "/failure", "the secret"));
+  start([&](Played::Hands& hands) {
+    replace_by_link(ml("output"), machine.path());
+    hands.print("last words\n");
+    return 1;
+  });
+  const auto last = finish();
+  EXPECT_EQ(last.message, "last words");
+  EXPECT_EQ(last.fault, domain::Fault::algorithm);
+}
+
+TEST_F(AgentTest, UndoMayRunTwiceAndWithoutItsStep) {
+  start([](Played::Hands&) { return 0; });
+  finish();
+  Interruption interruption;
+  Greeting greeting;
+  StepContext context{order_, place_, *world_, keys_, interruption, greeting, false,
+                      {},     {},     {},      {},    {},           {},       {}};
+  undo_all(context);
+  undo_all(context);
+  EXPECT_EQ(os::list_directory(directory_.path())->size(), 0u);
+}
+
+TEST(UsageMeter, CountsCoresAndShares) {
+  using std::chrono::seconds;
+  UsageMeter meter;
+  EXPECT_EQ(meter.due(), seconds(0));
+  EXPECT_TRUE(meter.measure({seconds(1), 1 << 20}, 4 << 20, DiskUsage{1, 4}, {}, {}, seconds(10)).empty());
+  EXPECT_FALSE(meter.measured());
+  EXPECT_EQ(meter.due(), seconds(12));  // soon, so that short jobs have a point
+  const auto points = meter.measure({seconds(5), 1 << 20}, 4 << 20, DiskUsage{1, 4},
+                                    {{0, 80, 10}, {1, 40, 30}}, {}, seconds(12));
+  EXPECT_TRUE(meter.measured());
+  EXPECT_EQ(meter.due(), seconds(72));  // then each minute
+  ASSERT_EQ(points.size(), 5u);
+  EXPECT_EQ(points[3].name, "GPUUtilization");
+  EXPECT_DOUBLE_EQ(points[3].value, 120);
+  EXPECT_DOUBLE_EQ(points[4].value, 40);
+  EXPECT_DOUBLE_EQ(points[0].value, 200);
+  EXPECT_DOUBLE_EQ(points[1].value, 25);
+  EXPECT_DOUBLE_EQ(points[2].value, 25);
+  EXPECT_TRUE(points[0].of_host);
+}
+
+}  // namespace
+}  // namespace trainyard::agent

@@ -1,0 +1,183 @@
+#include "agent/kept_container.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <mutex>
+
+#include "base/log.hpp"
+#include "contract/entry.hpp"
+#include "contract/keeper.hpp"
+
+namespace trainyard::agent {
+namespace {
+
+// Entry answers at once, unless the machine swaps.
+constexpr Duration kAnswerMax = 60s;
+// Killing what is left, and emptying what a child may have filled with files.
+constexpr Duration kClearMax = 60s;
+// How long the container itself takes to end after its keeper.
+constexpr Duration kEndMax = 10s;
+
+bool same_mounts(const std::vector<containers::Mount>& a, const std::vector<containers::Mount>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& one, const auto& other) {
+    return one.source == other.source && one.destination == other.destination &&
+           one.read_only == other.read_only && one.tmpfs_bytes == other.tmpfs_bytes &&
+           one.identity == other.identity;
+  });
+}
+
+// All but what a child is told when it is started.
+bool same_container(const containers::ContainerSpec& a, const containers::ContainerSpec& b) {
+  return a.directory == b.directory && a.image_root == b.image_root &&
+         a.layer_directory == b.layer_directory && same_mounts(a.mounts, b.mounts) &&
+         a.hostname == b.hostname && a.network_namespace == b.network_namespace && a.cpus == b.cpus &&
+         a.memory_bytes == b.memory_bytes && a.pids_max == b.pids_max &&
+         a.shared_memory_bytes == b.shared_memory_bytes && a.user_id == b.user_id &&
+         a.group_id == b.group_id && a.devices == b.devices && a.limits == b.limits &&
+         a.read_only_root == b.read_only_root && a.best_effort_isolation == b.best_effort_isolation;
+}
+
+}  // namespace
+
+struct KeptContainer::State {
+  State(std::unique_ptr<containers::Container> made, os::PacketSocket socket)
+      : container(std::move(made)), keeper(std::move(socket)) {}
+
+  std::unique_ptr<containers::Container> container;
+  os::PacketSocket keeper;
+  std::atomic<bool> broken = false;  // no further child
+
+  // The keeper's next word; false: none came in time. Errors: cancelled, corrupt; then it is broken.
+  Result<bool> hear(contract::KeeperAnswer& answer, Duration at_most) {
+    auto packet = keeper.receive(at_most);
+    if (packet && !*packet) return false;
+    Result<contract::KeeperAnswer> decoded = packet ? contract::decode_keeper_answer((*packet)->bytes)
+                                                    : Result<contract::KeeperAnswer>(packet.error());
+    if (!decoded) {
+      broken = true;
+      return decoded.error();
+    }
+    answer = *std::move(decoded);
+    return true;
+  }
+};
+
+class KeptContainer::Child final : public containers::Container {
+ public:
+  explicit Child(std::shared_ptr<State> state) : state_(std::move(state)) {}
+
+  ~Child() override {
+    if (state_->broken) return;
+    const auto told = state_->keeper.send(contract::encode(contract::Clear{}));
+    // The child's own end may still come before.
+    for (bool cleared = false; told && !cleared && !state_->broken;) {
+      contract::KeeperAnswer answer;
+      const auto heard = state_->hear(answer, kClearMax);
+      cleared = heard && *heard && std::holds_alternative<contract::Cleared>(answer);
+      if (heard && !*heard) state_->broken = true;  // it takes too long
+    }
+    if (!told) state_->broken = true;
+  }
+
+  Result<void> signal(int number) override {
+    return state_->keeper.send(contract::encode(contract::SignalChild{number, false}));
+  }
+  void kill_all() override {
+    // A keeper that does not hear is killed with all that it keeps.
+    if (!state_->keeper.send(contract::encode(contract::SignalChild{9, true}))) state_->container->kill_all();
+  }
+
+  Result<std::optional<containers::ContainerExit>> wait(Duration at_most) override {
+    if (exit_) return exit_;
+    contract::KeeperAnswer answer;
+    const auto heard = state_->hear(answer, at_most);
+    if (heard && !*heard) return std::optional<containers::ContainerExit>();
+    if (heard && std::holds_alternative<contract::Ended>(answer)) {
+      exit_ = containers::ContainerExit{std::get<contract::Ended>(answer).code, false, false};
+      exit_->out_of_memory = state_->container->out_of_memory();
+      if (exit_->out_of_memory) state_->broken = true;  // it counts for ever
+      return exit_;
+    }
+    // The keeper is gone, or says what it may not.
+    state_->broken = true;
+    state_->container->kill_all();
+    exit_ = TRY(state_->container->wait(kEndMax));
+    if (!exit_) return unavailable("a container that is kept does not end");
+    exit_->runtime_killed = true;
+    return exit_;
+  }
+
+  std::vector<std::string> withheld() const override { return state_->container->withheld(); }
+
+  // Of the processor: since it was first asked. Most children are over before, and asking takes as long as starting one.
+  Result<containers::ContainerUsage> usage() override {
+    auto now = TRY(state_->container->usage());
+    const std::lock_guard lock(mutex_);
+    if (!before_) before_ = now.cpu;
+    now.cpu -= *before_;
+    return now;
+  }
+  bool out_of_memory() const override { return exit_ && exit_->out_of_memory; }
+
+ private:
+  const std::shared_ptr<State> state_;
+  std::mutex mutex_;
+  std::optional<std::chrono::nanoseconds> before_;  // guarded by mutex_
+  std::optional<containers::ContainerExit> exit_;
+};
+
+KeptContainer::KeptContainer(Start start, std::string entry_program)
+    : start_(std::move(start)), entry_program_(std::move(entry_program)) {}
+
+KeptContainer::~KeptContainer() { end(); }
+
+bool KeptContainer::usable() const { return state_ && !state_->broken; }
+
+void KeptContainer::end() {
+  state_.reset();
+  spec_.reset();
+}
+
+Result<void> KeptContainer::make(const containers::ContainerSpec& wanted) {
+  end();
+  containers::ContainerSpec spec = wanted;
+  spec.arguments = {std::string(contract::kEntryInside), std::string(contract::kKeepOption)};
+  spec.environment.clear();
+  spec.working_directory = std::string("/");
+  containers::Mount entry;
+  entry.source = entry_program_;
+  entry.destination = std::string(contract::kEntryInside);
+  spec.mounts.push_back(std::move(entry));
+  auto pair = TRY(os::PacketSocket::pair());
+  spec.input = pair.second.descriptor();
+  // What the keeper itself has to say is for nobody. Not /dev/null: the runtime gives its streams to the container.
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return from_errno("making a pipe");
+  const os::File unread(ends[0]);
+  os::File nowhere(ends[1]);
+  auto container = TRY(start_(spec, nowhere.release()));
+  state_ = std::make_shared<State>(std::move(container), std::move(pair.first));
+  spec_ = wanted;
+  return ok();
+}
+
+Result<std::unique_ptr<containers::Container>> KeptContainer::start(const containers::ContainerSpec& spec,
+                                                                    int output) {
+  const os::File writing(output);
+  if (!usable() || !same_container(*spec_, spec)) TRY(make(spec));
+  TRY(state_->keeper.send(
+      contract::encode(contract::RunChild{spec.arguments, spec.environment, spec.working_directory}),
+      writing.descriptor()));
+  contract::KeeperAnswer answer;
+  const bool heard = TRY(state_->hear(answer, kAnswerMax));
+  if (heard && std::holds_alternative<contract::Started>(answer))
+    return std::unique_ptr<containers::Container>(std::make_unique<Child>(state_));
+  if (heard && std::holds_alternative<contract::NotStarted>(answer))
+    return not_found(std::get<contract::NotStarted>(answer).reason);
+  state_->broken = true;
+  return unavailable("the keeper of a container does not answer");
+}
+
+}  // namespace trainyard::agent

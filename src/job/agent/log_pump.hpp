@@ -1,0 +1,72 @@
+// Reads what the processes of a host print, and sends it up as lines and metrics, in batches.
+//
+// The pipe is always read: a process never waits for the server to log, whatever it prints (the spool drops
+// the oldest when it must). A line that is not finished is sent after kPartialLineMax.
+//
+// Threads: one of its own; finish() and last_words() from one other. Lifetime: what is passed to the
+// constructor must outlive it; destruction ends the reading.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "agent/facts.hpp"
+#include "agent/metric_matcher.hpp"
+#include "base/time.hpp"
+#include "os/files.hpp"
+
+namespace trainyard::agent {
+
+// A batch is sent when it holds so much, or its oldest line is so old: small enough to watch a job live,
+// large enough that a flood is few messages.
+inline constexpr size_t kBatchBytesMax = 512 << 10;
+// A point is its name (255 bytes) and little else; forty regexes may match every line.
+inline constexpr size_t kBatchPointsMax = 10'000;
+inline constexpr Duration kBatchAgeMax = 200ms;
+inline constexpr Duration kPartialLineMax = 1s;
+// What is kept for the failure reason of a process that left no failure file.
+inline constexpr size_t kLastWordsBytesMax = 1024;
+
+struct Pipe {
+  os::File read_end;
+  os::File write_end;
+};
+Result<Pipe> make_pipe();
+
+class LogPump {
+ public:
+  LogPump(os::File read_end, const MetricMatcher& metrics, Facts& facts, Clock& clock);
+  ~LogPump();
+
+  // Waits until every writer has closed the pipe and all was sent on, at most so long; what comes later is
+  // not read.
+  void finish(Duration at_most);
+  // The last lines, oldest first, at most kLastWordsBytesMax.
+  std::string last_words() const;
+  // All that the processes have printed so far. From any thread.
+  uint64_t bytes_read() const { return bytes_read_; }
+
+ private:
+  void loop();
+
+  const os::File read_end_;
+  const MetricMatcher& metrics_;
+  Facts& facts_;
+  Clock& clock_;
+  Pipe stop_;  // closing its write end ends the loop
+
+  std::atomic<uint64_t> bytes_read_ = 0;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  bool ended_ = false;                  // guarded by mutex_
+  std::deque<std::string> last_lines_;  // guarded by mutex_
+  size_t last_bytes_ = 0;               // guarded by mutex_
+  std::thread thread_;
+};
+
+}  // namespace trainyard::agent

@@ -1,0 +1,170 @@
+#include "agent/shells.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <deque>
+#include <utility>
+
+#include "base/log.hpp"
+#include "os/notifier.hpp"
+#include "wire/shell.hpp"
+
+namespace trainyard::agent {
+namespace {
+
+constexpr Duration kShellLookInterval = 1s;
+// Input that could not be written yet is tried again this often: terminals say nothing when they have room.
+constexpr Duration kInputInterval = 10ms;
+
+}  // namespace
+
+struct Shells::Shell {
+  wire::OpenShell order;
+  os::Notifier notifier;
+  std::thread thread;
+  std::atomic<bool> closed = false;  // nobody listens any more
+  std::atomic<bool> over = false;    // its thread is about to end
+
+  std::mutex mutex;
+  // Guarded by mutex.
+  std::deque<wire::ShellFrame> frames;        // from who types: at most a window of input, and small ones
+  uint32_t credit = wire::kShellWindowBytes;  // output that may still be sent
+  uint32_t input_held = 0;                    // input that was not given back yet
+};
+
+Shells::Shells(Start start, Send send, Clock& clock)
+    : start_(std::move(start)), send_(std::move(send)), clock_(clock) {}
+
+Shells::~Shells() {
+  close_all();
+  const std::lock_guard lock(mutex_);
+  for (auto& [number, shell] : shells_)
+    if (shell->thread.joinable()) shell->thread.join();
+}
+
+void Shells::say(uint64_t shell, const wire::ShellFrame& frame) {
+  send_(wire::ShellData{shell, wire::encode_shell_payload(frame)});
+}
+
+// Joins those whose threads have ended. Requires: mutex_ is held.
+void Shells::collect() {
+  std::erase_if(shells_, [](const auto& entry) {
+    if (!entry.second->over) return false;
+    entry.second->thread.join();
+    return true;
+  });
+}
+
+void Shells::open(const wire::OpenShell& order) {
+  const std::lock_guard lock(mutex_);
+  collect();
+  if (shells_.count(order.shell) > 0) return;  // said again
+  if (shells_.size() >= kShellsMax)
+    return say(order.shell, wire::ShellEnded{-1, "this host has " + std::to_string(kShellsMax) +
+                                                     " shells already, and no more are opened"});
+  auto shell = std::make_shared<Shell>();
+  shell->order = order;
+  shells_[order.shell] = shell;
+  shell->thread = std::thread([this, shell] { run(shell); });
+}
+
+void Shells::data(const wire::ShellData& data) {
+  const auto frame = wire::decode_shell_payload(data.payload);
+  const std::lock_guard lock(mutex_);
+  const auto found = shells_.find(data.shell);
+  if (found == shells_.end()) return;  // it has ended, and the word of it is on its way
+  Shell& shell = *found->second;
+  {
+    const std::lock_guard inner(shell.mutex);
+    if (frame && std::holds_alternative<wire::ShellEnded>(*frame)) {
+      shell.closed = true;  // nobody types any more
+    } else if (const auto* credit = frame ? std::get_if<wire::ShellCredit>(&*frame) : nullptr) {
+      shell.credit = std::min(wire::kShellWindowBytes, shell.credit + credit->bytes);
+    } else if (const auto* input = frame ? std::get_if<wire::ShellInput>(&*frame) : nullptr;
+               input && shell.input_held + input->bytes.size() > wire::kShellWindowBytes) {
+      shell.closed = true;  // it was told how much it may send
+    } else if (frame) {
+      if (input) shell.input_held += uint32_t(input->bytes.size());
+      shell.frames.push_back(*frame);
+    } else {
+      shell.closed = true;
+    }
+  }
+  shell.notifier.notify();
+}
+
+void Shells::close_all() {
+  const std::lock_guard lock(mutex_);
+  for (auto& [number, shell] : shells_) {
+    shell->closed = true;
+    shell->notifier.notify();
+  }
+}
+
+void Shells::run(const std::shared_ptr<Shell>& shell) {
+  const uint64_t number = shell->order.shell;
+  auto process = start_(shell->order);
+  if (!process) {
+    say(number, wire::ShellEnded{-1, process.error().message});
+    shell->over = true;
+    return;
+  }
+  log(Level::info, "agent", "a shell was opened", {{"shell", std::to_string(number)}});
+  std::string input;  // taken and not written yet
+  bool input_ends = false;
+  std::string reason;
+  auto last_bytes = clock_.monotonic();
+  while (!shell->closed) {
+    uint32_t room = 0;
+    shell->notifier.clear();
+    {
+      const std::lock_guard lock(shell->mutex);
+      while (!shell->frames.empty()) {
+        const wire::ShellFrame frame = std::move(shell->frames.front());
+        shell->frames.pop_front();
+        if (const auto* more = std::get_if<wire::ShellInput>(&frame)) input += more->bytes;
+        if (const auto* size = std::get_if<wire::ShellResize>(&frame))
+          (*process)->resize(size->columns, size->rows);
+        input_ends |= std::holds_alternative<wire::ShellInputEnds>(frame);
+      }
+      room = shell->credit;
+    }
+    if (!input.empty()) {
+      const size_t written = (*process)->write(input).value();
+      input.erase(0, written);
+      if (written > 0) {
+        last_bytes = clock_.monotonic();
+        {
+          const std::lock_guard lock(shell->mutex);
+          shell->input_held -= std::min(shell->input_held, uint32_t(written));
+        }
+        say(number, wire::ShellCredit{uint32_t(written)});
+      }
+    }
+    if (input.empty() && std::exchange(input_ends, false)) (*process)->end_input();
+    auto output =
+        (*process)->read(std::min<size_t>(room, wire::kShellBytesMax),
+                         input.empty() ? kShellLookInterval : kInputInterval, shell->notifier.descriptor());
+    if (!output) break;
+    if (!output->empty()) {
+      last_bytes = clock_.monotonic();
+      {
+        const std::lock_guard lock(shell->mutex);
+        shell->credit -= uint32_t(output->size());
+      }
+      say(number, wire::ShellOutput{std::move(*output)});
+    }
+    if (clock_.monotonic() - last_bytes > kShellIdleMax) {
+      reason = "nothing was said for " + std::to_string(kShellIdleMax / 1h) + " hours";
+      break;
+    }
+  }
+  const int code = (*process)->finish();
+  process->reset();
+  if (!shell->closed) say(number, wire::ShellEnded{code, reason});
+  log(Level::info, "agent", "a shell has ended",
+      {{"shell", std::to_string(number)}, {"code", std::to_string(code)}});
+  shell->over = true;
+}
+
+}  // namespace trainyard::agent

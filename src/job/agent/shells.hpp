@@ -1,0 +1,52 @@
+// The shells that people opened into this host: each a process inside the container, its bytes carried to and from the
+// server by frames (wire/shell.hpp), never spooled. They end with the link over which they were opened, with the
+// container, and when nothing is said for kShellIdleMax.
+//
+// Threads: open(), data() and close_all() from the link's thread, and do not block; each shell has a thread of its own.
+// Lifetime: what is passed to the constructor outlives it; destruction ends all of them and joins.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "base/time.hpp"
+#include "containers/exec.hpp"
+#include "wire/messages.hpp"
+#include "wire/shell.hpp"
+
+namespace trainyard::agent {
+
+inline constexpr size_t kShellsMax = 8;        // into one host at once: people, not programs
+inline constexpr Duration kShellIdleMax = 4h;  // without a byte either way: somebody went home
+
+class Shells {
+ public:
+  using Start = std::function<Result<std::unique_ptr<containers::ExecProcess>>(const wire::OpenShell&)>;
+  using Send = std::function<void(const wire::Message&)>;
+
+  Shells(Start start, Send send, Clock& clock);
+  ~Shells();
+
+  void open(const wire::OpenShell& order);
+  void data(const wire::ShellData& data);
+  // The link they were opened over is gone, or the container ends.
+  void close_all();
+
+ private:
+  struct Shell;
+  void run(const std::shared_ptr<Shell>& shell);
+  void say(uint64_t shell, const wire::ShellFrame& frame);
+  void collect();
+
+  const Start start_;
+  const Send send_;
+  Clock& clock_;
+  std::mutex mutex_;
+  // Guarded by mutex_. A shell is shared with its thread, which is last to let go.
+  std::map<uint64_t, std::shared_ptr<Shell>> shells_;
+};
+
+}  // namespace trainyard::agent

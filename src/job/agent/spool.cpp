@@ -1,0 +1,390 @@
+#include "agent/spool.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <set>
+
+#include "base/check.hpp"
+#include "base/log.hpp"
+#include "base/text.hpp"
+#include "os/disk.hpp"
+#include "os/files.hpp"
+#include "wire/codec.hpp"
+
+namespace trainyard::agent {
+namespace {
+
+constexpr char kStateFile[] = "state";
+constexpr char kDataFilePrefix[] = "data-";
+// The form of the other files, as a decimal number. Release 0.1.0 wrote none: its spools are of the first.
+constexpr char kVersionFile[] = "version";
+constexpr int64_t kSpoolVersion = 1;
+constexpr size_t kVersionBytesMax = 20;
+
+uint64_t text_bytes(const std::vector<wire::LogLine>& lines) {
+  uint64_t bytes = 0;
+  for (const auto& line : lines) bytes += line.text.size() + 1;
+  return bytes;
+}
+
+struct Dropped {
+  uint64_t log_bytes = 0;
+  uint64_t points = 0;
+};
+
+// One batch of the data track. Lies in a segment, or, when it tells what was dropped, only here.
+struct Batch {
+  uint32_t segment = 0;  // 0: a notice
+  uint64_t offset = 0;
+  uint32_t bytes = 0;   // of the payload
+  uint64_t number = 0;  // 0: not yet taken
+  Dropped content;      // of a notice: what it tells; else: what it holds
+};
+
+class FileSpool final : public Spool {
+ public:
+  FileSpool(std::string directory, Clock& clock, SpoolReason& why, const SpoolLimits& limits,
+            FileFaults* faults)
+      : directory_(std::move(directory)), clock_(clock), why_(why), limits_(limits), disk_(faults) {}
+
+  Result<void> open() {
+    TRY(os::make_directories(directory_, 0700));
+    TRY(check_version());
+    TRY(open_state());
+    std::set<uint32_t> numbers;  // by number: names would put data-10 before data-9
+    for (const auto& name : TRY(os::list_directory(directory_))) {
+      if (!name.starts_with(kDataFilePrefix)) continue;
+      const auto number = parse_int(name.substr(sizeof kDataFilePrefix - 1));
+      if (number && *number > 0 && *number < UINT32_MAX) numbers.insert(static_cast<uint32_t>(*number));
+    }
+    for (const uint32_t number : numbers) TRY(read_segment(number));
+    return {};
+  }
+
+  Result<void> add_state(wire::StateFact fact) override {
+    const std::lock_guard lock(mutex_);
+    fact.number = ++last_state_;
+    const std::string record = spool_record(wire::encode(fact));
+    states_.push_back(std::move(fact));
+    return write_state(record);
+  }
+
+  void add_logs(std::vector<wire::LogLine> lines) override {
+    if (lines.empty()) return;
+    const Dropped content{text_bytes(lines), 0};
+    add_data(wire::encode(wire::LogBatch{0, std::move(lines)}), content);
+  }
+
+  void add_metrics(std::vector<wire::MetricPoint> points) override {
+    if (points.empty()) return;
+    const Dropped content{0, points.size()};
+    add_data(wire::encode(wire::MetricBatch{0, std::move(points)}), content);
+  }
+
+  std::optional<wire::StateFact> take_state() override {
+    const std::lock_guard lock(mutex_);
+    if (next_state_ >= states_.size()) return {};
+    return states_[next_state_++];
+  }
+
+  std::optional<std::string> take_data() override {
+    const std::lock_guard lock(mutex_);
+    if (next_batch_ >= batches_.size()) return {};
+    Batch& batch = batches_[next_batch_];
+    std::string payload = read_batch(batch);
+    if (batch.number == 0) batch.number = ++last_data_;
+    wire::set_number(payload, batch.number);
+    in_flight_bytes_ += batch.bytes;
+    ++next_batch_;
+    return payload;
+  }
+
+  void rewind(uint64_t state_acknowledged, uint64_t data_acknowledged) override {
+    const std::lock_guard lock(mutex_);
+    acknowledge_states(state_acknowledged);
+    acknowledge_batches(data_acknowledged);
+    next_state_ = 0;
+    next_batch_ = 0;
+    in_flight_bytes_ = 0;
+    // After an agent died its successor takes up the numbers where the server has them.
+    last_data_ = std::max(last_data_, data_acknowledged);
+    last_state_ = std::max(last_state_, state_acknowledged);
+  }
+
+  void acknowledge(wire::Track track, uint64_t number) override {
+    const std::lock_guard lock(mutex_);
+    if (track == wire::Track::state) {
+      acknowledge_states(number);
+    } else {
+      acknowledge_batches(number);
+    }
+  }
+
+  bool states_empty() const override {
+    const std::lock_guard lock(mutex_);
+    return states_.empty();
+  }
+  bool data_empty() const override {
+    const std::lock_guard lock(mutex_);
+    return batches_.empty();
+  }
+  uint64_t data_in_flight_bytes() const override {
+    const std::lock_guard lock(mutex_);
+    return in_flight_bytes_;
+  }
+  bool found_facts() const override { return found_facts_; }
+
+ private:
+  struct Segment {
+    uint64_t bytes = 0;
+    size_t batches = 0;  // of batches_ that lie in it
+  };
+
+  std::string path_of(const std::string& name) const { return directory_ + "/" + name; }
+  std::string segment_path(uint32_t segment) const {
+    return path_of(kDataFilePrefix + std::to_string(segment));
+  }
+
+  Result<void> check_version() {
+    const std::string path = path_of(kVersionFile);
+    if (!os::exists(path)) return os::write_file(path, std::to_string(kSpoolVersion) + "\n", 0600);
+    const std::string text = TRY(os::read_file(path, kVersionBytesMax));
+    const auto version = parse_int(std::string_view(text).substr(0, text.find('\n')));
+    // Torn by a crash: what it belongs to is read as far as it is whole.
+    if (text.empty() || (version && *version == kSpoolVersion)) return ok();
+    return conflict(path + " says '" + shorten(text, kVersionBytesMax) + "', and this agent reads version " +
+                    std::to_string(kSpoolVersion));
+  }
+
+  Result<void> open_state() {
+    const std::string path = path_of(kStateFile);
+    uint64_t whole = 0;
+    if (os::exists(path)) {
+      const std::string bytes = TRY(os::read_file(path));
+      const auto records = read_spool_records(bytes);
+      whole = records.whole_bytes;
+      for (const auto payload : records.payloads) {
+        auto message = TRY(wire::decode(payload).in(path));
+        if (std::holds_alternative<wire::Unknown>(message)) continue;  // of a later version
+        auto* fact = std::get_if<wire::StateFact>(&message);
+        if (fact == nullptr) return corrupt(path + ": holds something else than state facts");
+        last_state_ = std::max(last_state_, fact->number);
+        states_.push_back(std::move(*fact));
+      }
+      found_facts_ = !states_.empty();
+    }
+    state_file_ = TRY(disk_.create(path, O_WRONLY | O_CREAT | O_APPEND));
+    TRY(disk_.truncate(state_file_, whole, path));
+    state_bytes_ = whole;
+    return ok();
+  }
+
+  // A record that was written in part would hide those behind it from the next agent, so it is cut off, at the latest
+  // before the next record. Requires: mutex_ is held.
+  Result<void> write_state(const std::string& record) {
+    const std::string path = path_of(kStateFile);
+    if (state_torn_) TRY(disk_.truncate(state_file_, state_bytes_, path));
+    state_torn_ = false;
+    if (auto written = disk_.write(state_file_, record, path); !written) {
+      state_torn_ = !disk_.truncate(state_file_, state_bytes_, path);
+      return written;
+    }
+    state_bytes_ += record.size();
+    return ok();
+  }
+
+  Result<void> read_segment(uint32_t number) {
+    const std::string bytes =
+        TRY(os::read_file(segment_path(number), limits_.segment_bytes * 2 + wire::kFrameBytesMax));
+    Segment segment{bytes.size(), 0};
+    uint64_t offset = 0;
+    for (const auto payload : read_spool_records(bytes).payloads) {
+      const auto message = wire::decode(payload);
+      Batch batch{number, offset + kSpoolHeaderBytes, static_cast<uint32_t>(payload.size()), 0, {}};
+      offset += kSpoolHeaderBytes + payload.size();
+      if (!message) continue;
+      if (const auto* logs = std::get_if<wire::LogBatch>(&*message))
+        batch.content.log_bytes = text_bytes(logs->lines);
+      if (const auto* metrics = std::get_if<wire::MetricBatch>(&*message))
+        batch.content.points = metrics->points.size();
+      if (batch.content.log_bytes == 0 && batch.content.points == 0) continue;
+      batches_.push_back(batch);
+      ++segment.batches;
+    }
+    last_segment_ = std::max(last_segment_, number);
+    data_bytes_ += segment.bytes;
+    segments_[number] = segment;
+    return {};
+  }
+
+  void add_data(const std::string& payload, Dropped content) {
+    const std::lock_guard lock(mutex_);
+    const auto written = write_data(payload);
+    if (!written) {
+      log(Level::warning, "agent", "cannot spool a batch of data", {{"error", written.error().message}});
+      note_dropped(batches_.size(), content);
+      return;
+    }
+    Batch batch = *written;
+    batch.content = content;
+    batches_.push_back(batch);
+    ++segments_[batch.segment].batches;
+    while ((data_bytes_ > limits_.data_bytes_max || batches_.size() > limits_.batches_max) && drop_oldest()) {
+    }
+  }
+
+  Result<Batch> write_data(const std::string& payload) {
+    if (!data_file_ || segments_[last_segment_].bytes >= limits_.segment_bytes) {
+      data_file_ = {};
+      const uint32_t number = ++last_segment_;
+      remove_segment_when_empty(number - 1);  // it was kept while it was written
+      data_file_ = TRY(disk_.create(segment_path(number), O_RDWR | O_CREAT | O_APPEND));
+      segments_[number] = {};
+    }
+    Segment& segment = segments_[last_segment_];
+    const std::string record = spool_record(payload);
+    const uint64_t offset = segment.bytes;
+    if (auto written = disk_.write(data_file_, record, segment_path(last_segment_)); !written) {
+      // What was written of it must not stand before the next record.
+      if (!disk_.truncate(data_file_, offset, segment_path(last_segment_))) data_file_ = {};
+      return std::move(written).error();
+    }
+    segment.bytes += record.size();
+    data_bytes_ += record.size();
+    return Batch{last_segment_, offset + kSpoolHeaderBytes, static_cast<uint32_t>(payload.size()), 0, {}};
+  }
+
+  // Drops the oldest segment of which nothing was sent. False when there is none.
+  bool drop_oldest() {
+    size_t first = 0;
+    while (first < batches_.size() && (batches_[first].number != 0 || batches_[first].segment == 0)) ++first;
+    // A segment of which some was sent stays; the one being written too.
+    uint32_t sent_from = 0;
+    for (size_t i = 0; i < first; ++i) sent_from = std::max(sent_from, batches_[i].segment);
+    while (first < batches_.size() && (batches_[first].segment <= sent_from || batches_[first].number != 0))
+      ++first;
+    if (first >= batches_.size() || batches_[first].segment == last_segment_) return false;
+    const uint32_t segment = batches_[first].segment;
+    Dropped dropped;
+    size_t end = first;
+    for (; end < batches_.size() && batches_[end].segment == segment; ++end) {
+      dropped.log_bytes += batches_[end].content.log_bytes;
+      dropped.points += batches_[end].content.points;
+    }
+    batches_.erase(batches_.begin() + static_cast<ptrdiff_t>(first),
+                   batches_.begin() + static_cast<ptrdiff_t>(end));
+    segments_[segment].batches = 0;
+    remove_segment_when_empty(segment);
+    note_dropped(first, dropped);
+    return true;
+  }
+
+  // Puts a notice at `position`, or adds to the one that stands before it.
+  void note_dropped(size_t position, Dropped dropped) {
+    if (position > 0 && batches_[position - 1].segment == 0 && batches_[position - 1].number == 0) {
+      batches_[position - 1].content.log_bytes += dropped.log_bytes;
+      batches_[position - 1].content.points += dropped.points;
+      return;
+    }
+    Batch notice;
+    notice.content = dropped;
+    batches_.insert(batches_.begin() + static_cast<ptrdiff_t>(position), notice);
+  }
+
+  std::string notice(const Batch& batch) {
+    std::string text = "trainyard: " + std::to_string(batch.content.log_bytes) + " bytes of log";
+    if (batch.content.points > 0) text += " and " + std::to_string(batch.content.points) + " metric points";
+    text += " were dropped here " + why_.reason();
+    return wire::encode(wire::LogBatch{0, {{clock_.now(), std::move(text)}}});
+  }
+
+  std::string read_batch(const Batch& batch) {
+    if (batch.segment == 0) return notice(batch);
+    const std::string path = segment_path(batch.segment);
+    std::string record(kSpoolHeaderBytes + batch.bytes, '\0');
+    const off_t begin = static_cast<off_t>(batch.offset - kSpoolHeaderBytes);
+    const os::File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    size_t have = 0;
+    while (file && have < record.size()) {
+      const ssize_t got = ::pread(file.descriptor(), record.data() + have, record.size() - have,
+                                  begin + static_cast<off_t>(have));
+      if (got < 0 && errno == EINTR) continue;
+      if (got <= 0) break;
+      have += static_cast<size_t>(got);
+    }
+    if (read_spool_records({record.data(), have}).payloads.size() == 1)
+      return record.substr(kSpoolHeaderBytes);
+    log(Level::error, "agent", "a spooled batch cannot be read back", {{"file", path}});
+    return notice(batch);
+  }
+
+  void acknowledge_states(uint64_t number) {
+    while (!states_.empty() && states_.front().number <= number) {
+      states_.pop_front();
+      if (next_state_ > 0) --next_state_;
+    }
+  }
+
+  void acknowledge_batches(uint64_t number) {
+    while (!batches_.empty() && batches_.front().number != 0 && batches_.front().number <= number) {
+      const Batch batch = batches_.front();
+      batches_.pop_front();
+      if (next_batch_ > 0) {
+        --next_batch_;
+        in_flight_bytes_ -= std::min<uint64_t>(in_flight_bytes_, batch.bytes);
+      }
+      if (batch.segment == 0) continue;
+      --segments_[batch.segment].batches;
+      remove_segment_when_empty(batch.segment);
+    }
+  }
+
+  void remove_segment_when_empty(uint32_t number) {
+    const auto segment = segments_.find(number);
+    if (segment == segments_.end() || segment->second.batches > 0 || number == last_segment_) return;
+    data_bytes_ -= segment->second.bytes;
+    segments_.erase(segment);
+    ::unlink(segment_path(number).c_str());
+  }
+
+  const std::string directory_;
+  Clock& clock_;
+  SpoolReason& why_;
+  const SpoolLimits limits_;
+  const os::Disk disk_;
+  bool found_facts_ = false;  // set by open() only
+
+  mutable std::mutex mutex_;
+  os::File state_file_;
+  uint64_t state_bytes_ = 0;            // of whole records in it
+  bool state_torn_ = false;             // behind them stands part of one
+  std::deque<wire::StateFact> states_;  // not acknowledged, in order
+  size_t next_state_ = 0;               // into states_: the first not taken
+  uint64_t last_state_ = 0;
+
+  os::File data_file_;         // of segment last_segment_
+  std::deque<Batch> batches_;  // not acknowledged, in order; numbered ones first
+  size_t next_batch_ = 0;      // into batches_: the first not taken
+  uint64_t last_data_ = 0;
+  uint64_t in_flight_bytes_ = 0;
+  std::map<uint32_t, Segment> segments_;
+  uint32_t last_segment_ = 0;
+  uint64_t data_bytes_ = 0;  // of all segments
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Spool>> open_spool(const std::string& directory, Clock& clock, SpoolReason& why,
+                                          const SpoolLimits& limits, FileFaults* faults) {
+  auto spool = std::make_unique<FileSpool>(directory, clock, why, limits, faults);
+  TRY(spool->open().in("opening the spool"));
+  return std::unique_ptr<Spool>(std::move(spool));
+}
+
+}  // namespace trainyard::agent

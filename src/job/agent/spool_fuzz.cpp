@@ -1,0 +1,18 @@
+// The reader of a spool file's bytes: whatever a crash, a disk or a stranger left there.
+// decoder: src/job/agent/spool_records.cpp
+#include "agent/spool.hpp"
+#include "base/check.hpp"
+#include "wire/codec.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  const auto records = trainyard::agent::read_spool_records(bytes);
+  CHECK(records.whole_bytes <= bytes.size(), "records lie within the bytes");
+  std::string again;
+  for (const auto payload : records.payloads) {
+    (void)trainyard::wire::decode(payload);
+    again += trainyard::agent::spool_record(payload);
+  }
+  CHECK(again == bytes.substr(0, records.whole_bytes), "what is read is what was written");
+  return 0;
+}

@@ -1,0 +1,131 @@
+#include "agent/steps.hpp"
+
+#include <array>
+#include <condition_variable>
+#include <mutex>
+
+#include "base/log.hpp"
+#include "base/watched_time.hpp"
+
+namespace trainyard::agent {
+
+std::span<const Step> steps() {
+  static constexpr std::array kSteps = {
+      Step{Stage::prepare, "workspace", make_workspace, remove_workspace},
+      Step{Stage::prepare, "welcome", await_welcome, nullptr},
+      Step{Stage::pull, "volume", await_volume, nullptr},
+      Step{Stage::pull, "channels", bring_channels, nullptr},
+      Step{Stage::pull, "job's volumes", bring_volumes, nullptr},
+      Step{Stage::pull, "checkpoints", restore_checkpoints, nullptr},
+      Step{Stage::pull, "image", ready_image, nullptr},
+      Step{Stage::pull, "sources", fetch_sources, nullptr},
+      Step{Stage::mount, "contract", write_contract, nullptr},
+      Step{Stage::mount, "pipes", start_pipes, end_pipes},
+      Step{Stage::mount, "tunnel", open_job_tunnel, close_job_tunnel},
+      Step{Stage::mount, "endpoints", open_job_endpoints, close_job_endpoints},
+      Step{Stage::run, "GPUs", claim_gpus, release_gpus},
+      Step{Stage::run, "mirrors", start_mirrors, end_mirrors},
+      Step{Stage::run, "process", start_process, end_process},
+      Step{Stage::drain, "log", drain_log, nullptr},
+      Step{Stage::drain, "GPUs", clear_gpus, nullptr},
+      Step{Stage::drain, "pipes", finish_pipes, nullptr},
+      Step{Stage::drain, "mirrors", finish_mirrors, nullptr},
+      Step{Stage::drain, "stage artifacts", stage_artifacts, nullptr},
+      Step{Stage::upload, "upload artifacts", upload_artifacts, nullptr},
+      Step{Stage::upload, "mirrors", judge_mirrors, nullptr},
+  };
+  return kSteps;
+}
+
+std::optional<Failure> carry_out(StepContext& context, Stage stage) {
+  for (const auto& step : steps()) {
+    if (step.stage != stage) continue;
+    if (context.interruption.ordered()) return Failure{domain::Fault::internal, "interrupted"};
+    if (auto failure = step.carry_out(context)) {
+      log(Level::warning, "agent", "a step failed",
+          {{"step", std::string(step.name)}, {"why", failure->message}});
+      return failure;
+    }
+  }
+  return {};
+}
+
+void undo_all(StepContext& context) {
+  const auto all = steps();
+  for (auto step = all.rbegin(); step != all.rend(); ++step) {
+    if (step->undo != nullptr) step->undo(context);
+  }
+}
+
+void Greeting::hear() {
+  {
+    const std::lock_guard lock(mutex_);
+    heard_ = true;
+  }
+  changed_.notify_all();
+}
+
+Result<void> Greeting::wait(const Interruption& interruption) const {
+  constexpr Duration look_up_interval = 20ms;  // to see an interruption
+  std::unique_lock lock(mutex_);
+  while (!heard_) {
+    TRY(interruption.check());
+    changed_.wait_for(lock, look_up_interval);
+  }
+  return {};
+}
+
+Failure failure_of(const Error& error, const std::string& doing) {
+  Failure failure{domain::Fault::internal, doing + ": " + error.message};
+  switch (error.kind) {
+    case Kind::invalid:
+    case Kind::denied:
+    case Kind::not_found:
+    case Kind::conflict:
+    case Kind::exhausted:
+      failure.fault = domain::Fault::client;
+      break;
+    case Kind::unavailable:
+    case Kind::cancelled:
+    case Kind::corrupt:
+    case Kind::internal:
+      break;
+  }
+  return failure;
+}
+
+Failure named(const StepContext& context, std::string_view name, Failure failure) {
+  if (context.order.spec.plain()) failure.message.insert(0, name);
+  return failure;
+}
+
+Result<void> with_store(StepContext& context, const std::string& doing,
+                        const std::function<Result<void>()>& work) {
+  // One attempt counts for a quarter at most, however long it, or a suspension of the machine, lasted.
+  WatchedTime time(context.world.clock, kStoreAwayMax / 4);
+  const auto since = time.now();
+  bool told = false, keys_renewed = false;
+  for (;;) {
+    const auto keys = TRY(context.keys.wait(context.world.clock, context.interruption));
+    auto done = work();
+    if (done) return done;
+    const Kind kind = done.error().kind;
+    if (kind == Kind::denied && !keys_renewed) {
+      // A server that restarted does not know the keys that it gave before; it gives others.
+      keys_renewed = true;
+      if (context.keys.wait_for_others(keys.session_token, kRenewedKeysMax)) continue;
+      return done;
+    }
+    if (kind != Kind::unavailable || time.now() - since > kStoreAwayMax) return done;
+    if (!told)
+      context.world.facts.say("the object store is away: " + done.error().message + "; trying again (" +
+                              doing + ")");
+    told = true;
+    std::mutex mutex;
+    std::condition_variable never;
+    std::unique_lock lock(mutex);
+    never.wait_for(lock, kStorePause);
+  }
+}
+
+}  // namespace trainyard::agent

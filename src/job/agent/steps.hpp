@@ -1,0 +1,78 @@
+// The steps of a host's run, in order: one list, one file each below steps/.
+//
+// One law: undo runs in reverse, all of it, even where the do-step never ran; each step may be done and
+// undone twice.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "agent/step_context.hpp"
+
+namespace trainyard::agent {
+
+struct Step {
+  Stage stage;
+  std::string_view name;
+  std::optional<Failure> (*carry_out)(StepContext&);  // nothing: done
+  void (*undo)(StepContext&);                         // nullptr: leaves nothing behind
+};
+
+std::span<const Step> steps();
+
+// Carries out the steps of one stage; the first failure ends it.
+std::optional<Failure> carry_out(StepContext& context, Stage stage);
+// Undoes all steps of all stages, in reverse.
+void undo_all(StepContext& context);
+
+// -- the steps
+
+std::optional<Failure> make_workspace(StepContext& context);
+void remove_workspace(StepContext& context);
+std::optional<Failure> await_volume(StepContext& context);
+std::optional<Failure> await_welcome(StepContext& context);
+std::optional<Failure> bring_channels(StepContext& context);
+std::optional<Failure> bring_volumes(StepContext& context);
+std::optional<Failure> restore_checkpoints(StepContext& context);
+std::optional<Failure> ready_image(StepContext& context);
+std::optional<Failure> fetch_sources(StepContext& context);
+std::optional<Failure> write_contract(StepContext& context);
+std::optional<Failure> start_pipes(StepContext& context);
+std::optional<Failure> finish_pipes(StepContext& context);
+void end_pipes(StepContext& context);
+std::optional<Failure> open_job_tunnel(StepContext& context);
+void close_job_tunnel(StepContext& context);
+std::optional<Failure> open_job_endpoints(StepContext& context);
+void close_job_endpoints(StepContext& context);
+std::optional<Failure> claim_gpus(StepContext& context);
+std::optional<Failure> clear_gpus(StepContext& context);
+void release_gpus(StepContext& context);
+std::optional<Failure> start_mirrors(StepContext& context);
+void end_mirrors(StepContext& context);
+std::optional<Failure> start_process(StepContext& context);
+void end_process(StepContext& context);
+std::optional<Failure> drain_log(StepContext& context);
+std::optional<Failure> finish_mirrors(StepContext& context);
+std::optional<Failure> stage_artifacts(StepContext& context);
+std::optional<Failure> upload_artifacts(StepContext& context);
+std::optional<Failure> judge_mirrors(StepContext& context);
+
+// -- what several of them need
+
+// The same error as a failure: of the user's making (client) or ours (internal), by its kind.
+Failure failure_of(const Error& error, const std::string& doing);
+
+// The same failure, of Batch jobs with AWS's name of it before, which rules of retries look for.
+Failure named(const StepContext& context, std::string_view name, Failure failure);
+
+// Does what talks to the object store, again and again while that is away or the keys are being renewed, but
+// not longer than kStoreAwayMax. Errors: those of `work`, cancelled.
+inline constexpr Duration kStoreAwayMax =
+    1h;  // an embedded store is away when the server is; jobs outlive that
+inline constexpr Duration kStorePause = 500ms;
+inline constexpr Duration kRenewedKeysMax = 10s;  // a server that restarted gives new keys within that
+Result<void> with_store(StepContext& context, const std::string& doing,
+                        const std::function<Result<void>()>& work);
+
+}  // namespace trainyard::agent

@@ -1,0 +1,55 @@
+// The image, ready to run: a runtime is this machine's own system and needs nothing; others are unpacked.
+#include "containers/image.hpp"
+#include "agent/steps.hpp"
+
+namespace trainyard::agent {
+namespace {
+
+// Each is a record that the server keeps.
+constexpr Duration kProgressInterval = 2s;
+
+}  // namespace
+
+std::optional<Failure> ready_image(StepContext& context) {
+  const auto& image = context.order.image;
+  if (image.kind == domain::Image::Kind::machine) {
+    context.image = {};
+  } else {
+    std::string said;
+    auto next_word = context.world.clock.monotonic();
+    auto unpacked = context.world.unpack_image(image, context.path("image"), [&](const std::string& words) {
+      if (words != said && context.world.clock.monotonic() >= next_word) {
+        said = words;
+        next_word = context.world.clock.monotonic() + kProgressInterval;
+        wire::StateFact fact;
+        fact.state = domain::HostState::downloading;
+        fact.message = words;
+        context.world.facts.state(std::move(fact));
+      }
+      return !context.interruption.ordered();
+    });
+    if (!unpacked)
+      return named(context, domain::kCannotPull,
+                   failure_of(unpacked.error(), "The image " + context.order.spec.image + " cannot be used"));
+    context.image = std::move(*unpacked);
+  }
+  if (const std::string& user = context.container_options().user; !user.empty()) {
+    const auto ids = containers::user_of(context.image.root, user);
+    if (!ids)
+      return named(context, domain::kCannotStart,
+                   failure_of(ids.error(), "The container cannot run as the user '" + user + "'"));
+    context.image.user_id = ids->user;
+    context.image.group_id = ids->group;
+  }
+  if (!image.entrypoint.empty()) context.image.entrypoint = image.entrypoint;
+  for (const auto& [name, value] : image.environment) context.image.environment[name] = value;
+  for (const auto& [inside, outside] : image.mounts) {
+    containers::Mount mount;
+    mount.source = outside;
+    mount.destination = inside;
+    context.image.mounts.push_back(std::move(mount));
+  }
+  return {};
+}
+
+}  // namespace trainyard::agent

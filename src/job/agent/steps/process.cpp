@@ -1,0 +1,163 @@
+// The user's process, in its container.
+#include <algorithm>
+#include <cmath>
+
+#include "agent/job_config.hpp"
+#include "agent/steps.hpp"
+#include "base/text.hpp"
+#include "containers/oci_image.hpp"
+#include "contract/entry.hpp"
+#include "os/ownership.hpp"
+
+namespace trainyard::agent {
+namespace {
+
+constexpr const char* kCaInside = "/etc/trainyard-ca.pem";
+// Processes and threads, by the size of the instance: loaders and BLAS start some dozen per cpu; a fork bomb is held
+// before the machine's own limit (32,768 or more) is near.
+constexpr double kProcessesPerCpu = 1024;
+constexpr long long kProcessesLeast = 4096, kProcessesMost = 65536;
+// After the last process has gone the pipe has at most what it holds; reading that takes no longer.
+constexpr Duration kDrainLogMax = 10s;
+
+containers::Mount bound(std::string source, std::string destination, bool read_only) {
+  containers::Mount mount;
+  mount.source = std::move(source);
+  mount.destination = std::move(destination);
+  mount.read_only = read_only;
+  return mount;
+}
+
+// What the job asks for takes the place of the image's own command; its entry point stays.
+std::vector<std::string> batch_command(const StepContext& context) {
+  std::vector<std::string> words = context.image.entrypoint;
+  const auto& rest =
+      context.order.spec.arguments.empty() ? context.image.command : context.order.spec.arguments;
+  words.insert(words.end(), rest.begin(), rest.end());
+  return words;
+}
+
+// What the job asked for beside.
+void fit(const StepContext& context, containers::ContainerSpec& spec) {
+  const domain::ContainerOptions& container_options = context.container_options();
+  for (const auto& limit : container_options.limits)
+    spec.limits.push_back({limit.name, limit.soft, limit.hard});
+  for (const auto& device : container_options.devices)
+    if (std::ranges::find(spec.devices, device) == spec.devices.end()) spec.devices.push_back(device);
+  if (container_options.shared_memory_bytes)
+    spec.shared_memory_bytes = uint64_t(*container_options.shared_memory_bytes);
+  spec.read_only_root = container_options.read_only_root;
+  if (!container_options.init) return;
+  spec.arguments.insert(spec.arguments.begin(),
+                        {std::string(contract::kEntryInside), std::string(contract::kEntryInit)});
+  spec.mounts.push_back(bound(context.world.entry_program, std::string(contract::kEntryInside), true));
+}
+
+containers::ContainerSpec container_spec(StepContext& context) {
+  const auto& order = context.order;
+  auto endpoint = context.endpoints->config();
+  containers::ContainerSpec spec;
+  spec.id = context.container_id();
+  spec.directory = context.path("bundle");
+  spec.image_root = context.image.root;
+  if (context.volume_limited) spec.layer_directory = context.path(kLayer);
+  spec.mounts = context.image.mounts;
+  if (!order.spec.plain()) spec.mounts.push_back(bound(context.ml(), std::string(contract::kBase), false));
+  spec.mounts.insert(spec.mounts.end(), context.mounts.begin(), context.mounts.end());
+  spec.mounts.push_back(bound(context.path("etc/hosts"), "/etc/hosts", false));
+  spec.mounts.push_back(bound(context.path("etc/resolv.conf"), "/etc/resolv.conf", false));
+  if (!order.outward.ca_bundle.empty()) {
+    spec.mounts.push_back(bound(order.outward.ca_bundle, kCaInside, true));
+    endpoint.ca_bundle = kCaInside;
+  }
+  spec.arguments = order.spec.plain() ? batch_command(context)
+                                      : containers::command_line(context.image.entrypoint,
+                                                                 order.spec.entrypoint, order.spec.arguments);
+  if (context.runs_script) {
+    // In the place of the image's `train`, which it lacks.
+    spec.arguments =
+        containers::command_line(context.image.entrypoint, {}, {std::string(contract::kEntryInside)});
+    spec.mounts.push_back(bound(context.world.entry_program, std::string(contract::kEntryInside), true));
+    spec.mounts.push_back(bound(context.path("entry"), std::string(contract::kEntryFolder), false));
+  }
+  spec.environment = container_environment(order, endpoint, context.image.environment, context.variables);
+  spec.working_directory = context.image.working_directory;
+  spec.hostname = context.host_name();
+  spec.network_namespace = context.place.network_namespace;
+  spec.cpus = order.share.cpus;
+  spec.memory_bytes = order.share.memory_bytes;
+  spec.pids_max =
+      std::clamp(std::llround(order.share.cpus * kProcessesPerCpu), kProcessesLeast, kProcessesMost);
+  // Half of its memory, as much as machines give: PyTorch's loaders die of bus errors in the usual 64 MiB.
+  if (order.share.memory_bytes > 0)
+    spec.shared_memory_bytes = static_cast<uint64_t>(order.share.memory_bytes) / 2;
+  // Its ephemeralStorage; other jobs' volume is /opt/ml.
+  if (order.spec.plain())
+    spec.scratch_bytes_max = uint64_t(std::max<int64_t>(order.spec.volume_gib, 0)) << 30;
+  spec.user_id = context.image.user_id;
+  spec.group_id = context.image.group_id;
+  spec.devices = context.place.devices;
+  spec.best_effort_isolation = order.best_effort_isolation;
+  fit(context, spec);
+  return spec;
+}
+
+// What was asked for and this machine does not do is in the job's log, and in its status.
+void say_what_is_withheld(StepContext& context) {
+  if (context.world.await_volume && !context.volume_limited)
+    context.done.notice = std::string(size_member(context)) + " is not enforced";
+  auto sentences = context.container->withheld();
+  if (const auto& why = context.world.way_out.missing; !why.empty() && !context.order.spec.network_isolation)
+    sentences.push_back("this job reaches its own hosts and the API, and nothing outside: " + why);
+  for (const auto& sentence : sentences) {
+    context.world.facts.say(sentence);
+    context.done.notice += (context.done.notice.empty() ? "" : "; ") + sentence;
+  }
+}
+
+}  // namespace
+
+std::optional<Failure> start_process(StepContext& context) {
+  auto metrics = make_metric_matcher(context.order.spec.metrics);
+  if (!metrics) return failure_of(metrics.error(), "The metric definitions cannot be used");
+  context.metrics = std::move(*metrics);
+  auto pipe = make_pipe();
+  if (!pipe) return failure_of(pipe.error(), "starting the process");
+  context.pump = std::make_unique<LogPump>(std::move(pipe->read_end), *context.metrics, context.world.facts,
+                                           context.world.clock);
+  if (context.container_options().init && context.world.entry_program.empty())
+    return Failure{domain::Fault::internal, "this agent has no trainyard-entry beside it"};
+  const auto spec = container_spec(context);
+  if (spec.arguments.empty() || (context.container_options().init && spec.arguments.size() == 2))
+    return named(context, domain::kCannotStart,
+                 {domain::Fault::client,
+                  "The container cannot be started: neither the job nor its image names a command"});
+  // An image's own user finds /opt/ml his, as far as it is this host's own copy.
+  if (!context.order.spec.plain() && (spec.user_id != 0 || spec.group_id != 0))
+    if (auto given = os::give_tree(context.ml(), spec.user_id, spec.group_id); !given)
+      return failure_of(given.error(), "giving /opt/ml to the image's user");
+  auto container = context.world.start_container(spec, pipe->write_end.release());
+  if (!container) {
+    const bool clients = container.error().kind == Kind::not_found;
+    return named(context, domain::kCannotStart,
+                 {clients ? domain::Fault::client : domain::Fault::internal,
+                  "The container cannot be started: " + container.error().message});
+  }
+  context.container = std::move(*container);
+  say_what_is_withheld(context);
+  return {};
+}
+
+std::optional<Failure> drain_log(StepContext& context) {
+  context.container
+      .reset();  // ends what the first process left behind, and with it the last writers of the pipe
+  context.pump->finish(kDrainLogMax);
+  return {};
+}
+
+void end_process(StepContext& context) {
+  context.container.reset();
+  context.pump.reset();
+}
+
+}  // namespace trainyard::agent

@@ -1,0 +1,90 @@
+// Script mode: the user's sources, and what entry is told.
+#include "agent/sources.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/steps.hpp"
+#include "agent/tree.hpp"
+#include "contract/entry.hpp"
+#include "os/files.hpp"
+
+namespace trainyard::agent {
+namespace {
+
+constexpr const char* kCode = "code";
+
+Source source_of(const os::File& file) {
+  return [&file](std::span<char> buffer) -> Result<size_t> {
+    for (;;) {
+      const ssize_t got = ::read(file.descriptor(), buffer.data(), buffer.size());
+      if (got >= 0) return static_cast<size_t>(got);
+      if (errno != EINTR) return from_errno("reading the sources");
+    }
+  };
+}
+
+Result<void> fetch(StepContext& context, const std::string& archive) {
+  TRY(os::remove_all(context.ml(kCode)));  // of an attempt that the store broke off
+  const auto directory = TRY(context.ml_tree->make(kCode));
+  if (!archive.starts_with("s3://")) {
+    const auto file = TRY(context.ml_tree->open_file(archive));
+    return unpack_sources(source_of(file), directory, context.interruption);
+  }
+  const auto location = TRY(objects::parse_s3_uri(archive));
+  const auto reader = TRY(context.world.objects.get(location.bucket, location.key));
+  return unpack_sources([&](std::span<char> buffer) { return reader->read(buffer); }, directory,
+                        context.interruption);
+}
+
+// A folder of its own, that the container's first process may read and empty, whoever it runs as.
+Result<void> write_told(StepContext& context) {
+  const std::string folder = context.path("entry"), file = folder + "/host.json";
+  TRY(os::make_directories(folder, 0700));
+  contract::EntryTold told;
+  told.gang_secret = gang_secret(context.order.attempt, context.order.token);
+  told.cpus = context.order.share.cpus;
+  TRY(os::write_file(file, contract::write_entry_told(told), 0600));
+  for (const auto& path : {file, folder})
+    if (::chown(path.c_str(), context.image.user_id, context.image.group_id) != 0)
+      return from_errno("giving " + path + " to the job");
+  return {};
+}
+
+}  // namespace
+
+std::optional<Failure> fetch_sources(StepContext& context) {
+  const auto& order = context.order;
+  if (order.spec.plain()) return {};
+  const bool of_image = !context.image.root.empty();
+  const auto code = context.ml_tree->make(kCode);
+  if (!code) return failure_of(code.error(), "making the directory of sources");
+  if (of_image) {
+    if (auto copied = copy_image_code(context.image.root, *code, context.interruption); !copied)
+      return failure_of(copied.error(), "The image's /opt/ml/code cannot be used");
+  }
+  const auto path = context.image.environment.find("PATH");
+  const bool has_train =
+      of_image && image_has_program(context.image.root,
+                                    path == context.image.environment.end() ? "" : path->second, "train");
+  context.runs_script = runs_script(order.spec, order.image, context.image, has_train);
+  if (!context.runs_script) return {};
+  if (context.world.entry_program.empty())
+    return Failure{domain::Fault::internal, "this agent has no trainyard-entry beside it"};
+  const auto archive = source_archive(order.spec);
+  const auto listed = os::list_directory(context.ml(kCode));
+  if (!archive.empty() && (!listed || listed->empty())) {
+    auto done = with_store(context, "the sources", [&] { return fetch(context, archive); });
+    if (!done) {
+      const std::string doing = "The source directory " + archive + " cannot be used";
+      // A broken archive is the user's, not the store's.
+      if (done.error().kind == Kind::corrupt)
+        return Failure{domain::Fault::client, doing + ": " + done.error().message};
+      return failure_of(done.error(), doing);
+    }
+  }
+  if (auto told = write_told(context); !told) return failure_of(told.error(), "preparing script mode");
+  return {};
+}
+
+}  // namespace trainyard::agent

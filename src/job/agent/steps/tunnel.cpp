@@ -1,0 +1,50 @@
+// The encrypted network between the hosts of a job that asked for one.
+#include "agent/steps.hpp"
+#include "base/text.hpp"
+#include "os/files.hpp"
+
+namespace trainyard::agent {
+namespace {
+
+// Every line of the table but the machine's own names a host of the gang, in their order.
+Result<std::vector<networks::Address>> addresses_in(const std::string& table) {
+  std::vector<networks::Address> addresses;
+  for (const auto line : split(table, '\n')) {
+    if (line.empty() || line.starts_with("127.")) continue;
+    addresses.push_back(TRY(networks::parse_address(line.substr(0, line.find(' ')))));
+  }
+  return addresses;
+}
+
+Result<std::unique_ptr<networks::Tunnel>> open_it(StepContext& context) {
+  const Place& place = context.place;
+  networks::TunnelSpec spec;
+  spec.network_namespace = place.network_namespace;
+  spec.secret = context.order.token;
+  const size_t slash = std::min(place.underlay.find('/'), place.underlay.size());
+  spec.gateway = TRY(networks::parse_address(place.underlay.substr(0, slash)));
+  spec.prefix = int(
+      TRY(parse_int(std::string_view(place.underlay).substr(std::min(slash + 1, place.underlay.size())))));
+  if (spec.prefix < 1 || spec.prefix > 32) return invalid("--underlay " + place.underlay + " is no network");
+  const auto half = networks::Address(uint64_t(1) << (32 - spec.prefix));
+  for (const networks::Address address : TRY(addresses_in(TRY(os::read_file(place.host_table)))))
+    spec.members.push_back({address, address - half});
+  spec.own = context.order.host;
+  if (spec.own >= spec.members.size()) return invalid(place.host_table + " lacks this host");
+  spec.log_file = context.path("tunnel.log");
+  return context.world.open_tunnel(spec);
+}
+
+}  // namespace
+
+std::optional<Failure> open_job_tunnel(StepContext& context) {
+  if (context.place.underlay.empty()) return {};
+  auto opened = open_it(context);
+  if (!opened) return failure_of(opened.error(), "encrypting the traffic between the job's hosts");
+  context.tunnel = std::move(*opened);
+  return {};
+}
+
+void close_job_tunnel(StepContext& context) { context.tunnel.reset(); }
+
+}  // namespace trainyard::agent

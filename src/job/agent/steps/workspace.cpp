@@ -1,0 +1,80 @@
+// The host's own directories, empty: what a former life of this directory left goes first.
+#include "agent/steps.hpp"
+#include "base/log.hpp"
+#include "os/files.hpp"
+#include "os/mounts.hpp"
+#include "os/volume.hpp"
+
+namespace trainyard::agent {
+namespace {
+
+void remove_directories(StepContext& context, std::initializer_list<const char*> names) {
+  if (auto removed = context.world.remove_container(context.container_id(), context.path("bundle"));
+      !removed) {
+    log(Level::warning, "agent", "what is left of the container cannot be removed",
+        {{"error", removed.error().message}});
+  }
+  for (const char* name : names) {
+    if (auto removed = os::remove_all(context.path(name)); !removed) {
+      log(Level::warning, "agent", "a directory cannot be removed", {{"error", removed.error().message}});
+    }
+  }
+}
+
+}  // namespace
+
+std::optional<Failure> make_workspace(StepContext& context) {
+  // "ml" is being mounted over, where volumes have a size. Of a directory that is new there is nothing to remove.
+  if (context.died_before || os::exists(context.path("etc")))
+    remove_directories(context, {"etc", "image", "checkpoints", "entry", kVolumesBeside,
+                                 context.world.await_volume ? "etc" : "ml"});
+  if (context.died_before) {
+    return Failure{domain::Fault::lost, "the agent of this host died while it ran the job"};
+  }
+  for (const char* name : {"ml", "etc"}) {
+    if (auto made = os::make_directories(context.path(name)); !made)
+      return failure_of(made.error(), "making the host's directories");
+  }
+  return {};
+}
+
+// VolumeSizeInGB, or a Batch job's ephemeralStorage. A machine that cannot limit it says so in the job's log. What is
+// mounted at "ml" from now on stays.
+std::optional<Failure> await_volume(StepContext& context) {
+  if (context.world.await_volume) {
+    const auto made = context.world.await_volume();
+    context.volume_limited = static_cast<bool>(made);
+    if (!made)
+      context.world.facts.say(std::string(size_member(context)) +
+                              " is not enforced on this machine: " + made.error().message);
+  }
+  auto opened = Tree::open(context.ml());
+  if (!opened) return failure_of(opened.error(), "opening the host's directories");
+  context.ml_tree = *std::move(opened);
+  return {};
+}
+
+void remove_workspace(StepContext& context) {
+  context.ml_tree.reset();  // else the volume stays busy
+  if (context.world.await_volume) (void)context.world.await_volume();
+  // Before anything is removed: what is mounted there is not ours to remove. A Batch job has nothing but what it asked
+  // for, and looking through a machine's mounts takes its time.
+  if (os::exists(context.path(kFileSystems)))
+    if (auto unmounted = os::unmount_below(context.path(kFileSystems)); !unmounted) {
+      log(Level::warning, "agent", "a file system cannot be unmounted",
+          {{"error", unmounted.error().message}});
+    }
+  if (!context.order.spec.plain())
+    if (auto unmounted = os::unmount_below(context.ml()); !unmounted) {
+      log(Level::warning, "agent", "the volume cannot be unmounted", {{"error", unmounted.error().message}});
+    }
+  if (!context.world.await_volume || context.world.keeps_volume)
+    return remove_directories(context, {"ml", "etc", "image", "checkpoints", "entry", kFileSystems});
+  if (auto removed = os::remove_volume(context.path(kDisk), context.path(kVolumeFile)); !removed) {
+    log(Level::warning, "agent", "the volume cannot be removed", {{"error", removed.error().message}});
+  }
+  remove_directories(context,
+                     {"ml", kDisk, "etc", "image", "checkpoints", "entry", kVolumesBeside, kFileSystems});
+}
+
+}  // namespace trainyard::agent

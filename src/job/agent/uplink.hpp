@@ -1,0 +1,103 @@
+// The agent's end of the link to the server: what is spooled goes up until it is acknowledged, over as many
+// connections as that takes; what comes down is handed on.
+//
+// The server may be away for hours: it is called again for ever, with growing pauses. A final fact (finished,
+// failed) is held back until the log before it is acknowledged, so that who sees a finished job sees all of
+// its log; but not longer than kFinalFactHoldMax.
+//
+// Threads: state(), lines(), points(), say() and stop() from anywhere; `deliver` is called on the link's
+// thread, one
+//          message at a time, and must not block.
+// Lifetime: what is passed to the constructor must outlive it. stop() joins.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "agent/facts.hpp"
+#include "agent/job_clock.hpp"
+#include "agent/spool.hpp"
+#include "base/random.hpp"
+#include "net/link.hpp"
+
+namespace trainyard::agent {
+
+// Pause before calling the server again: doubles from the first to the last, plus up to half of it by chance,
+// so that the agents of a big gang do not come at once when it is back.
+inline constexpr Duration kReconnectPauseMin = 20ms;
+inline constexpr Duration kReconnectPauseMax = 2s;
+// A connection on which the server has not said Welcome by then is given up: it is stuck.
+inline constexpr Duration kWelcomeWaitMax = 10s;
+// Data sent and not acknowledged: enough to fill the way, far below the link's own limit of unsent bytes.
+inline constexpr uint64_t kDataWindowBytes = 8 << 20;
+// How long a final fact waits for the log before it: a server that cannot store logs must not keep jobs from
+// ending.
+inline constexpr Duration kFinalFactHoldMax = 30s;
+
+// Whether the server is there; outlives spool and uplink, which both refer to it.
+class Presence final : public SpoolReason {
+ public:
+  std::string reason() override;
+  std::atomic<bool> connected = false;
+};
+
+class Uplink final : public Facts {
+ public:
+  using Connect = std::function<Result<std::unique_ptr<net::LinkClient>>(net::LinkEvents)>;
+  using Deliver = std::function<void(wire::Message)>;
+
+  // `issued`: wire::Order::issued.
+  Uplink(wire::Hello hello, Spool& spool, Presence& presence, Connect connect, Clock& clock, Random& random,
+         Deliver deliver, Instant issued = {});
+  ~Uplink() override;
+
+  void start();
+  void stop();
+  // Waits until all that was said is acknowledged, at most so long. Whether it is.
+  bool wait_acknowledged(Duration at_most);
+
+  void state(wire::StateFact fact) override;
+  void lines(std::vector<wire::LogLine> lines) override;
+  void points(std::vector<wire::MetricPoint> points) override;
+  void say(const std::string& text) override;
+  // Up at once, neither numbered nor spooled; lost when there is no link.
+  void say_now(const wire::Message& message);
+
+ private:
+  void loop();
+  void serve();  // until it closes
+  void send_what_waits(net::Link& link, std::unique_lock<std::mutex>& lock);
+  void on_frame(uint64_t connection, const std::shared_ptr<net::Link>& link, const std::string& frame);
+  void wake();
+
+  const wire::Hello hello_;
+  Spool& spool_;
+  Presence& presence_;
+  const Connect connect_;
+  Clock& clock_;
+  const JobClock job_clock_;  // of facts; log lines go by the wall clock
+  Random& random_;
+  const Deliver deliver_;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  // Guarded by mutex_.
+  bool stopping_ = false;
+  bool refused_ = false;
+  uint64_t connection_ = 0;          // events of former ones are ignored
+  std::shared_ptr<net::Link> link_;  // shared with the transport, which is last to let go
+  bool welcomed_ = false;
+  bool closed_ = false;
+  bool news_ = false;                    // something to send may have come
+  std::optional<wire::StateFact> held_;  // a final fact, waiting for the log before it
+  std::chrono::nanoseconds held_since_{};
+
+  std::thread thread_;
+};
+
+}  // namespace trainyard::agent

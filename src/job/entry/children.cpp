@@ -1,0 +1,126 @@
+#include "entry/children.hpp"
+
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <utility>
+
+#include "entry/failure.hpp"
+
+namespace trainyard::entry {
+namespace {
+
+// A line that is longer is passed on in pieces.
+constexpr size_t kLineBytesMax = 64 << 10;
+constexpr int kOutput = 1, kErrors = 2;
+
+}  // namespace
+
+Signals::Signals() {
+  sigset_t signals;
+  ::sigemptyset(&signals);
+  for (const int number : {SIGCHLD, SIGTERM, SIGINT}) ::sigaddset(&signals, number);
+  ::sigprocmask(SIG_BLOCK, &signals, nullptr);
+  ::signal(SIGPIPE, SIG_IGN);
+  file_ = os::File(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+bool Signals::take() {
+  bool stop = false;
+  signalfd_siginfo info;
+  while (::read(file_.descriptor(), &info, sizeof info) == sizeof info)
+    stop |= info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT;
+  return stop;
+}
+
+Result<void> Children::start(Command command, Kind kind) {
+  command.catch_errors = true;
+  command.catch_output = kind.whole_lines || kind.change_line;
+  Child child;
+  for (const auto& argument : command.arguments)
+    child.command += (child.command.empty() ? "" : " ") + argument;
+  child.running = TRY(entry::start(command));
+  child.kind = std::move(kind);
+  const pid_t process = child.running.process;
+  children_.insert_or_assign(process, std::move(child));
+  return {};
+}
+
+void Children::add_waits(std::vector<pollfd>& waits) const {
+  for (const auto& [process, child] : children_) {
+    if (child.running.errors) waits.push_back({child.running.errors.descriptor(), POLLIN, 0});
+    if (child.running.output) waits.push_back({child.running.output.descriptor(), POLLIN, 0});
+  }
+}
+
+void Children::pump() {
+  for (auto& [process, child] : children_) pass_on(child, false);
+}
+
+void Children::pass_on(Child& child, bool to_the_end) {
+  for (bool more = true; more && child.running.errors;) {
+    std::string text;
+    const bool open = read_available(child.running.errors, text);
+    write_all(kErrors, text);
+    child.last_words += text;
+    if (child.last_words.size() > kLastWordsBytesMax)
+      child.last_words.erase(0, child.last_words.size() - kLastWordsBytesMax);
+    if (!open) child.running.errors.close();
+    more = to_the_end && !text.empty();
+  }
+  pass_on_output(child, to_the_end);
+}
+
+void Children::pass_on_output(Child& child, bool to_the_end) {
+  for (bool more = true; more && child.running.output;) {
+    std::string text;
+    const bool open = read_available(child.running.output, text);
+    more = to_the_end && !text.empty();
+    child.partial_line += text;
+    std::string lines;
+    size_t begin = 0;
+    if (!child.kind.change_line) {
+      begin = child.partial_line.rfind('\n') + 1;  // none: 0
+      lines = child.partial_line.substr(0, begin);
+    }
+    for (size_t end; (end = child.partial_line.find('\n', begin)) != std::string::npos; begin = end + 1)
+      lines += child.kind.change_line(std::string_view(child.partial_line).substr(begin, end - begin));
+    child.partial_line.erase(0, begin);
+    if (child.partial_line.size() > kLineBytesMax || !open) {
+      lines += child.partial_line;
+      child.partial_line.clear();
+    }
+    write_all(kOutput, lines);
+    if (!open) child.running.output.close();
+  }
+}
+
+std::vector<Children::Exit> Children::reap() {
+  std::vector<Exit> exits;
+  int status = 0;
+  for (pid_t process; (process = ::waitpid(-1, &status, WNOHANG)) > 0;) {
+    const auto found = children_.find(process);
+    if (found == children_.end()) continue;
+    Child& child = found->second;
+    pass_on(child, true);
+    write_all(kOutput, child.partial_line);
+    exits.push_back(
+        {std::move(child.kind), exit_code_of(status), std::move(child.last_words), std::move(child.command)});
+    children_.erase(found);
+  }
+  return exits;
+}
+
+void Children::ask_to_end() {
+  for (auto& [process, child] : children_)
+    if (!std::exchange(child.asked_to_end, true))
+      ::kill(child.kind.signal_group ? -process : process, SIGTERM);
+}
+
+void Children::kill() {
+  for (const auto& [process, child] : children_) ::kill(-process, SIGKILL);
+}
+
+}  // namespace trainyard::entry

@@ -1,0 +1,65 @@
+#include "entry/loop_time.hpp"
+
+#include <gtest/gtest.h>
+
+#include "entry/coordinator.hpp"
+#include "entry/host_run.hpp"
+
+namespace trainyard::entry {
+namespace {
+
+class SetClock final : public Clock {
+ public:
+  Instant now() override { return {}; }
+  std::chrono::nanoseconds monotonic() override { return at; }
+  std::chrono::nanoseconds at = 5h;
+};
+
+// Sleeps as the loop does until the deadline has come, or `at_most` has passed on the clock.
+bool comes(LoopTime& time, SetClock& clock, LoopTime::Time due, Duration at_most) {
+  for (const auto end = clock.at + at_most; clock.at < end;) {
+    if (time.now() >= due) return true;
+    clock.at += std::min<std::chrono::nanoseconds>(Duration{time.poll_timeout(due)}, end - clock.at);
+  }
+  return time.now() >= due;
+}
+
+TEST(LoopTime, KeepsADeadlineOfADayToTheSecond) {
+  SetClock clock;
+  LoopTime time(clock);
+  const auto due = time.now() + kJoinMax;
+  EXPECT_FALSE(comes(time, clock, due, kJoinMax - 1s));
+  EXPECT_TRUE(comes(time, clock, due, 1s));
+}
+
+TEST(LoopTime, KeepsADeadlineAcrossAPauseThatTheClockCounted) {
+  SetClock clock;
+  LoopTime time(clock);
+  const auto due = time.now() + kJoinMax;
+  ASSERT_FALSE(comes(time, clock, due, 1h));
+  clock.at += 48h;
+  EXPECT_FALSE(comes(time, clock, due, 22h)) << "a pause of two days does not end the join";
+  EXPECT_TRUE(comes(time, clock, due, 1h));
+}
+
+TEST(LoopTime, KeepsAShortDeadlineAcrossAPause) {
+  SetClock clock;
+  LoopTime time(clock);
+  const auto due = time.now() + kLostPatience;
+  clock.at += 10min;
+  EXPECT_LT(time.now(), due);
+  EXPECT_TRUE(comes(time, clock, due, kLostPatience));
+}
+
+TEST(LoopTime, SleepsNoLongerThanItMayNotLook) {
+  SetClock clock;
+  LoopTime time(clock);
+  EXPECT_EQ(time.poll_timeout({}), -1);
+  EXPECT_EQ(time.poll_timeout(time.now() + kJoinMax), Duration{kLookInterval}.count());
+  EXPECT_EQ(time.poll_timeout(time.now() + std::chrono::microseconds(1500)), 2) << "not before it is due";
+  EXPECT_EQ(time.poll_timeout(time.now()), 0);
+  EXPECT_EQ(time.poll_timeout(time.now() - 1h), 0);
+}
+
+}  // namespace
+}  // namespace trainyard::entry

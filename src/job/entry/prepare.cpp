@@ -1,0 +1,248 @@
+#include "entry/prepare.hpp"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cmath>
+#include <csignal>
+#include <filesystem>
+
+#include "base/text.hpp"
+#include "entry/failure.hpp"
+#include "entry/gpus.hpp"
+#include "os/files.hpp"
+
+namespace trainyard::entry {
+namespace {
+
+// Asked of the image's own Python, once, when something depends on it.
+constexpr const char* kAskPython =
+    "import importlib.util, json, os, sys, sysconfig\n"
+    "def there(name):\n"
+    "    try:\n"
+    "        return importlib.util.find_spec(name) is not None\n"
+    "    except Exception:\n"
+    "        return False\n"
+    "place = sysconfig.get_path('purelib')\n"
+    "while not os.path.exists(place):\n"
+    "    place = os.path.dirname(place)\n"
+    "print(json.dumps({'writable': os.access(place, os.W_OK),\n"
+    "    'externally_managed': sys.prefix == sys.base_prefix and\n"
+    "        os.path.exists(os.path.join(sysconfig.get_path('stdlib'), 'EXTERNALLY-MANAGED')),\n"
+    "    'mpi4py': there('mpi4py'), 'tensorflow': there('tensorflow'), 'smdistributed': "
+    "there('smdistributed')}))\n";
+
+// Of the source directory, looked through for a word: more is not sources.
+constexpr size_t kSourceFilesMax = 2000;
+constexpr size_t kSourceFileBytesMax = 1 << 20;
+constexpr size_t kNamesToldMax = 12;
+
+Error not_found_in(const std::string& directory, const std::string& program) {
+  std::string names;
+  size_t count = 0;
+  if (const auto listed = os::list_directory(directory)) {
+    for (const auto& name : *listed)
+      if (++count <= kNamesToldMax) names += (names.empty() ? "" : ", ") + name;
+  }
+  if (count > kNamesToldMax) names += ", ..";
+  return invalid("The training entry point '" + program + "' is not in the source directory; " + directory +
+                 (count == 0 ? " is empty" : " holds " + names));
+}
+
+Result<Found> look_around(const Station& station) {
+  Found found;
+  found.base = station.base;
+  const std::string config = station.base + "/input/config/";
+  found.hyperparameters = TRY(os::read_file(config + "hyperparameters.json"));
+  found.resource_config = TRY(os::read_file(config + "resourceconfig.json"));
+  found.input_data_config = TRY(os::read_file(config + "inputdataconfig.json"));
+  found.variables = station.variables;
+  found.cpus = station.told.cpus > 0 ? static_cast<int>(std::ceil(station.told.cpus)) : count_cpus();
+  for (const auto& gpu : find_gpus()) found.gpus.push_back(gpu.cpus);
+  return found;
+}
+
+// Sources that the image itself brings elsewhere, when nothing was unpacked.
+Result<void> bring_code(const Settings& settings) {
+  const std::string code = settings.code_directory();
+  TRY(os::make_directories(code));
+  if (settings.module_dir == code || !TRY(os::list_directory(code)).empty()) return {};
+  std::error_code error;
+  if (!std::filesystem::is_directory(settings.module_dir, error)) return {};
+  std::filesystem::copy(
+      settings.module_dir, code,
+      std::filesystem::copy_options::recursive | std::filesystem::copy_options::copy_symlinks, error);
+  if (error) return internal("copying " + settings.module_dir + " to " + code + ": " + error.message());
+  return {};
+}
+
+bool code_names(const std::string& directory, std::string_view word) {
+  std::error_code error;
+  size_t files = 0;
+  for (auto each = std::filesystem::recursive_directory_iterator(directory, error);
+       !error && each != std::filesystem::recursive_directory_iterator() && files < kSourceFilesMax;
+       each.increment(error)) {
+    if (each->path().extension() != ".py" || !each->is_regular_file(error)) continue;
+    ++files;
+    const auto text = os::read_file(each->path().string(), kSourceFileBytesMax);
+    if (text && text->find(word) != std::string::npos) return true;
+  }
+  return false;
+}
+
+class Preparer {
+ public:
+  Preparer(const Station& station, Signals& signals) : station_(station), signals_(signals) {}
+
+  Result<Prepared> prepare() {
+    Prepared prepared;
+    prepared.settings = TRY(read_settings(TRY(look_around(station_))));
+    Settings& settings = prepared.settings;
+    TRY(check_program(settings.program));
+    TRY(bring_code(settings));
+    prepared.variables = station_.variables;
+    for (auto& [name, value] : script_variables(settings, station_.variables))
+      prepared.variables[name] = std::move(value);
+
+    const std::string code = settings.code_directory(), path = prepared.variables["PATH"];
+    Image image;
+    image.entry = station_.program;
+    image.has_setup = os::exists(code + "/setup.py");
+    image.python = find_program("python3", path);
+    if (image.python.empty()) image.python = find_program("python", path);
+    image.mpirun = find_program("mpirun", path);
+    const Program kind = program_kind(settings.program, image.has_setup);
+    const bool requirements = kind != Program::command && os::exists(code + "/requirements.txt");
+    if (kind != Program::package && !os::exists(code + "/" + settings.program))
+      return not_found_in(code, settings.program);
+    PythonSays says;
+    if (!image.python.empty() &&
+        (requirements || kind == Program::package || !settings.distribution_groups.empty()))
+      says = TRY(ask_python(image.python, prepared.variables));
+    image.mpi4py = says.mpi4py;
+    image.tensorflow = says.tensorflow;
+    const std::vector<std::string> packages =
+        kind == Program::command ? std::vector<std::string>()
+                                 : install_arguments(says, kind == Program::package, requirements);
+    // Packages may bring it: whether they did is seen when they are there.
+    image.smdistributed = says.smdistributed || !packages.empty();
+    if (settings.enabled("sagemaker_distributed_dataparallel_enabled"))
+      image.code_names_smdistributed = code_names(code, "smdistributed");
+    // Before minutes are spent on packages it is known that there is something to start.
+    TRY(make_plan(settings, image, prepared.variables));
+
+    if (kind == Program::command) {
+      ::chmod((code + "/" + settings.program).c_str(), 0777);
+    } else if (!packages.empty()) {
+      TRY(install(settings, image.python, packages, kind == Program::package, prepared.variables));
+      if (!settings.distribution_groups.empty()) {
+        const PythonSays now = TRY(ask_python(image.python, prepared.variables));
+        image.mpi4py = image.mpi4py || now.mpi4py;
+        image.smdistributed = now.smdistributed;
+      }
+    }
+    prepared.plan = TRY(make_plan(settings, image, prepared.variables));
+    return prepared;
+  }
+
+  const NotPrepared& why() const { return why_; }
+
+ private:
+  // Errors: cancelled, when told to stop.
+  Result<Children::Exit> run(Command command, Children::Kind kind) {
+    Children children;
+    TRY(children.start(std::move(command), std::move(kind)));
+    for (;;) {
+      std::vector<pollfd> waits = {{signals_.descriptor(), POLLIN, 0}};
+      children.add_waits(waits);
+      ::poll(waits.data(), waits.size(), -1);
+      if (signals_.take()) {
+        children.kill();
+        return cancelled("told to stop");
+      }
+      children.pump();
+      for (auto& exit : children.reap()) return std::move(exit);
+    }
+  }
+
+  Result<PythonSays> ask_python(const std::string& python, const Variables& variables) {
+    std::string answer;
+    Children::Kind kind;
+    kind.change_line = [&](std::string_view line) {
+      answer = line;
+      return std::string();
+    };
+    const auto exit = TRY(run({{python, "-c", kAskPython}, variables, "/"}, std::move(kind)));
+    if (exit.code != 0) return invalid(python + " cannot be used: " + last_lines(exit.last_words, 400));
+    return read_python_says(answer).in(python);
+  }
+
+  Result<void> install(const Settings& settings, const std::string& python,
+                       const std::vector<std::string>& arguments, bool package, Variables& variables) {
+    const std::string code = settings.code_directory();
+    if (std::ranges::find(arguments, "--user") != arguments.end()) {
+      // The system's own folders are read-only: beside the sources there is room, and nothing of it is uploaded.
+      variables["PYTHONUSERBASE"] = code + "/.python";
+      variables["PATH"] = code + "/.python/bin:" + variables["PATH"];
+    }
+    variables.try_emplace("PIP_NO_CACHE_DIR", "1");
+    variables.try_emplace("PIP_DISABLE_PIP_VERSION_CHECK", "1");
+    variables.try_emplace("PIP_ROOT_USER_ACTION", "ignore");
+    Command command{{python}, variables, code};
+    command.arguments.insert(command.arguments.end(), arguments.begin(), arguments.end());
+    const auto exit = TRY(run(std::move(command), {}));
+    if (exit.code == 0) return {};
+    Failure failure{settings.current_host, 0, exit.code, ""};
+    why_.code = exit.code;
+    why_.failure = describe_failure(package ? "InstallModuleError" : "InstallRequirementsError", failure,
+                                    false, exit.last_words, exit.command);
+    return invalid("installing packages");
+  }
+
+  const Station& station_;
+  Signals& signals_;
+  NotPrepared why_;
+};
+
+}  // namespace
+
+Result<PythonSays> read_python_says(std::string_view json) {
+  const auto document = TRY(parse_json(json));
+  PythonSays says;
+  says.writable = TRY(bool_at(document, "writable"));
+  says.externally_managed = TRY(bool_at(document, "externally_managed"));
+  says.mpi4py = TRY(bool_at(document, "mpi4py"));
+  says.tensorflow = TRY(bool_at(document, "tensorflow"));
+  says.smdistributed = TRY(bool_at(document, "smdistributed"));
+  return says;
+}
+
+std::vector<std::string> install_arguments(const PythonSays& python, bool package, bool requirements) {
+  if (!package && !requirements) return {};
+  std::vector<std::string> arguments = {"-m", "pip", "install"};
+  if (!python.writable) arguments.push_back("--user");
+  if (python.externally_managed) arguments.push_back("--break-system-packages");
+  if (package) arguments.push_back(".");
+  if (requirements) arguments.insert(arguments.end(), {"-r", "requirements.txt"});
+  return arguments;
+}
+
+Preparation prepare(const Station& station, Signals& signals) {
+  Preparation preparation;
+  Preparer preparer(station, signals);
+  auto prepared = preparer.prepare();
+  if (prepared) {
+    preparation.prepared = std::move(*prepared);
+    return preparation;
+  }
+  preparation.otherwise = preparer.why();
+  preparation.otherwise.stopped = prepared.error().kind == Kind::cancelled;
+  if (preparation.otherwise.failure.empty()) {
+    const bool users = prepared.error().kind == Kind::invalid;
+    preparation.otherwise.failure =
+        (users ? "ClientError: " : "Framework Error: ") + prepared.error().message;
+  }
+  return preparation;
+}
+
+}  // namespace trainyard::entry

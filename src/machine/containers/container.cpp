@@ -1,0 +1,595 @@
+#include "containers/container.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <climits>
+#include <cstring>
+#include <mutex>
+#include <thread>
+
+#include "base/log.hpp"
+#include "base/text.hpp"
+#include "containers/cgroup.hpp"
+#include "containers/container_plan.hpp"
+#include "containers/container_record.hpp"
+#include "containers/id_range.hpp"
+#include "containers/oci_bundle.hpp"
+#include "containers/process_limits.hpp"
+#include "containers/process_usage.hpp"
+#include "containers/rootless_sandbox.hpp"
+#include "containers/system_call_filter.hpp"
+#include "os/files.hpp"
+#include "os/process.hpp"
+#include "os/process_identity.hpp"
+
+extern char** environ;
+
+namespace trainyard::containers {
+namespace {
+
+using Steady = std::chrono::steady_clock;
+
+// The runtime takes some 20 ms; a machine that swaps or a cold disk may take seconds.
+constexpr std::chrono::seconds kStartMax{60};
+// SIGKILL to PID 1 of a PID namespace ends all of it at once, unless the kernel is busy writing a core or
+// waits for a disk.
+constexpr Duration kKillMax = 10s;
+constexpr size_t kRuntimeLogBytesMax = 64 << 10;
+
+// A directory that is there on the machine, for each container's mount namespace to put its stage over. On the
+// way to it anybody may walk.
+std::string stage_path() { return run_directory() + "/stage"; }
+constexpr size_t kMountinfoBytesMax = 16 << 20;
+
+// Names below a container's directory.
+constexpr const char* kConfigFile = "config.json";
+constexpr const char* kProcessFile = "pid";       // the first process, for who looks from outside
+constexpr const char* kProcessPipe = "pid.told";  // where the runtime tells us
+constexpr const char* kRuntimeLog = "runtime.log";
+
+Result<std::string> find_runtime() {
+  const char* path = ::getenv("PATH");
+  for (const auto folder : split(path ? path : "/usr/local/bin:/usr/bin:/bin", ':')) {
+    const std::string candidate = std::string(folder) + "/crun";
+    if (!folder.empty() && ::access(candidate.c_str(), X_OK) == 0) return candidate;
+  }
+  return not_found("no OCI runtime: 'crun' is not on PATH; install the package crun");
+}
+
+struct ChildFailure {
+  size_t step;
+  int error_number;
+};
+
+// What the child needs, made before it is forked.
+struct Launch {
+  ChildPlan plan;
+  std::vector<char*> arguments;
+  std::vector<char*> environment;
+  int input, output, failure;
+};
+
+[[noreturn]] void be_the_child(const Launch& launch) {
+  // Its own session: signals of a terminal are not for it. Default actions and no blocked signal, as exec
+  // keeps both.
+  ::setsid();
+  for (int number = 1; number < NSIG; number++) ::signal(number, SIG_DFL);
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  // A group that limits cpus takes no process of a real-time policy.
+  const sched_param usual = {};
+  (void)::sched_setscheduler(0, SCHED_OTHER, &usual);
+  // Directories are made with the modes that were asked for.
+  ::umask(0022);
+  for (size_t i = 0; i < launch.plan.steps().size(); i++) {
+    if (const int error_number = launch.plan.carry_out(i)) {
+      const ChildFailure failure{i, error_number};
+      (void)!::write(launch.failure, &failure, sizeof failure);
+      ::_exit(127);
+    }
+  }
+  ::syscall(SYS_close_range, 3u, ~0u, 4u /* CLOSE_RANGE_CLOEXEC */);
+  if (::dup2(launch.input, 0) >= 0 && ::dup2(launch.output, 1) >= 0 && ::dup2(launch.output, 2) >= 0)
+    ::execve(launch.arguments[0], launch.arguments.data(), launch.environment.data());
+  const ChildFailure failure{launch.plan.steps().size(), errno};
+  (void)!::write(launch.failure, &failure, sizeof failure);
+  ::_exit(127);
+}
+
+// The child shares our memory until it becomes the runtime, and this thread waits for that: copying an agent's tables
+// takes longer than all that it does until then, which is system calls only. Its own function, since vfork returns twice.
+[[gnu::noinline]] pid_t start_child(const Launch& launch) {
+  const pid_t child = ::vfork();
+  if (child == 0) be_the_child(launch);
+  return child;
+}
+
+int to_exit_code(const siginfo_t& info) {
+  return info.si_code == CLD_EXITED ? info.si_status : 128 + info.si_status;
+}
+
+// The runtime's own last words: lines of its log.
+std::string runtime_words(const std::string& directory) {
+  const auto text = os::read_file(directory + "/" + kRuntimeLog, kRuntimeLogBytesMax);
+  return text ? to_utf8(trim(*text)) : "";
+}
+
+Error runtime_error(const std::string& words, int code) {
+  const std::string message =
+      "the container runtime: " + (words.empty() ? "exit code " + std::to_string(code) : words);
+  const auto says = [&](std::string_view part) { return words.find(part) != std::string::npos; };
+  if (says("executable file") && says("not found")) return not_found(words);
+  if (says("No such file or directory")) return not_found(message);
+  if (says("Permission denied") || says("Operation not permitted")) return denied(message);
+  if (says("No space left") || says("Cannot allocate memory") || says("Resource temporarily unavailable"))
+    return exhausted(message);
+  return internal(message);
+}
+
+void remove_what_we_made(const std::string& directory, const std::string& layer_directory) {
+  const auto remove = [](const std::string& path) {
+    if (auto removed = os::remove_all(path); !removed)
+      log(Level::warning, "host", "cleaning up after a container: " + removed.error().message);
+  };
+  for (const char* name : {kConfigFile, kProcessFile, kProcessPipe, kRuntimeLog, kCopyDirectory})
+    remove(directory + "/" + name);
+  for (const char* name : {kUpperDirectory, kWorkDirectory}) remove(layer_directory + "/" + name);
+}
+
+Result<void> remove_cgroup(const std::string& name) {
+  const Cgroup cgroup = Cgroup::named(name);
+  TRY(cgroup.kill(kKillMax));
+  TRY(cgroup.remove());
+  remove_record(name);
+  return ok();
+}
+
+class CrunContainer final : public Container {
+ public:
+  CrunContainer(const ContainerSpec& spec, std::string cgroup_name, Cgroup cgroup,
+                std::vector<std::string> withheld)
+      : directory_(spec.directory),
+        layer_directory_(layer_directory_of(spec)),
+        cgroup_name_(std::move(cgroup_name)),
+        cgroup_(std::move(cgroup)),
+        withheld_(std::move(withheld)) {}
+
+  ~CrunContainer() override {
+    kill_all();
+    if (auto killed = cgroup_.kill(kKillMax); !killed) log(Level::warning, "host", killed.error().message);
+    reap();
+    if (auto removed = cgroup_.remove(); !removed) log(Level::warning, "host", removed.error().message);
+    remove_record(cgroup_name_);
+    remove_what_we_made(directory_, layer_directory_);
+  }
+
+  // Called once the runtime was started; `runtime` is its pidfd.
+  void runs(pid_t process, os::File runtime) {
+    exit_.reset();
+    runtime_process_ = process;
+    runtime_ = std::move(runtime);
+  }
+
+  // Waits until the first process is about to run: until its number comes out of the pipe.
+  Result<void> await_start(const os::File& process_pipe) {
+    const auto deadline = Steady::now() + kStartMax;
+    for (;;) {
+      pollfd news[] = {{process_pipe.descriptor(), POLLIN, 0}, {runtime_.descriptor(), POLLIN, 0}};
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Steady::now()).count();
+      if (left <= 0) return unavailable("the container runtime did not start the process within a minute");
+      if (::poll(news, 2, int(left)) < 0 && errno != EINTR)
+        return from_errno("waiting for the container runtime");
+      char text[64];
+      const ssize_t got = ::read(process_pipe.descriptor(), text, sizeof text);
+      if (const auto number = got > 0 ? parse_int(trim({text, size_t(got)})) : Result<int64_t>(not_found(""));
+          number && *number > 0) {
+        first_process_ = os::File(int(::syscall(SYS_pidfd_open, pid_t(*number), 0)));
+        // The number may be another's by now, when the first process has ended already.
+        if (first_process_ && !is_child_of_runtime(*number)) first_process_.close();
+        return os::write_file(directory_ + "/" + kProcessFile, std::to_string(*number), 0600);
+      }
+      if (news[1].revents != 0) {
+        reap();
+        return runtime_error(runtime_words(directory_), exit_->code);
+      }
+    }
+  }
+
+  Result<void> signal(int number) override {
+    if (!first_process_ ||
+        ::syscall(SYS_pidfd_send_signal, first_process_.descriptor(), number, nullptr, 0) != 0) {
+      if (!first_process_ || errno == ESRCH) return not_found("the container's first process has ended");
+      return from_errno("sending signal " + std::to_string(number));
+    }
+    return ok();
+  }
+
+  void kill_all() override {
+    if (first_process_) ::syscall(SYS_pidfd_send_signal, first_process_.descriptor(), SIGKILL, nullptr, 0);
+  }
+
+  Result<std::optional<ContainerExit>> wait(Duration at_most) override {
+    const auto deadline = Steady::now() + at_most;
+    while (!exit_) {
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Steady::now()).count();
+      pollfd ended{runtime_.descriptor(), POLLIN, 0};
+      const int ready = ::poll(&ended, 1, int(std::clamp<int64_t>(left, 0, INT_MAX)));
+      if (ready < 0 && errno != EINTR) return from_errno("waiting for a container");
+      if (ready > 0)
+        reap();
+      else if (left <= 0)
+        return std::optional<ContainerExit>();
+    }
+    return exit_;
+  }
+
+  std::vector<std::string> withheld() const override { return withheld_; }
+  // Before start_container returns.
+  void withhold(std::string sentence) { withheld_.push_back(std::move(sentence)); }
+  bool out_of_memory() const override { return cgroup_.out_of_memory(); }
+
+  Result<ContainerUsage> usage() override {
+    const auto cpu = cgroup_.cpu_used();
+    const auto memory = cgroup_.memory_used();
+    if ((!cpu || !memory) && in_rootless_sandbox()) return usage_of_own_processes();
+    if (!cpu || !memory) return unavailable("this machine does not count what a container uses");
+    return ContainerUsage{*cpu, *memory};
+  }
+
+ private:
+  bool is_child_of_runtime(int64_t process) const {
+    const auto text = os::read_file("/proc/" + std::to_string(process) + "/stat", 4096);
+    if (!text) return false;
+    // "PID (name) S PPID ..": the name may hold anything, a ')' included.
+    const size_t end = text->rfind(')');
+    if (end == std::string::npos) return false;
+    const auto members = split(std::string_view(*text).substr(end + 1), ' ');
+    return members.size() > 2 && members[2] == std::to_string(runtime_process_);
+  }
+
+  void reap() {
+    if (exit_ || !runtime_) return;
+    siginfo_t info = {};
+    int waited;
+    do waited = ::waitid(idtype_t(3) /* P_PIDFD */, unsigned(runtime_.descriptor()), &info, WEXITED);
+    while (waited != 0 && errno == EINTR);
+    // The runtime itself was killed (by the memory limit, by an operator): what it watched must not go on
+    // unwatched.
+    if (waited != 0 || info.si_code != CLD_EXITED) kill_all();
+    exit_ = ContainerExit{waited == 0 ? to_exit_code(info) : 255, cgroup_.out_of_memory(),
+                          waited != 0 || info.si_code != CLD_EXITED};
+  }
+
+  const std::string directory_;
+  const std::string layer_directory_;
+  const std::string cgroup_name_;
+  const Cgroup cgroup_;
+  std::vector<std::string> withheld_;  // immutable after start_container returned
+  pid_t runtime_process_ = -1;
+  os::File runtime_;
+  os::File first_process_;  // set before start_container returns, immutable after
+  std::optional<ContainerExit> exit_;
+};
+
+std::string machine_architecture() {
+  utsname name;
+  return ::uname(&name) == 0 ? name.machine : "";
+}
+
+// The container's root, when the overlay over an image is refused: a whole copy. Slow, and right.
+Result<void> copy_image(const std::string& image_root, const std::string& directory) {
+  const std::string copy = directory + "/" + kCopyDirectory;
+  TRY(os::remove_all(copy));
+  TRY(os::run_or_fail({{"cp", "-a", "--reflink=auto", image_root, copy}, {}, "", "", 10min}));
+  return ok();
+}
+
+// A descriptor that ends at once when read from. Not /dev/null: the runtime gives what it has as standard streams
+// to the container's root, and that file is everybody's.
+Result<os::File> empty_input() {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return from_errno("making a pipe");
+  ::close(ends[1]);
+  return os::File(ends[0]);
+}
+
+// Where the runtime finds a file to write to, and we are told at once.
+Result<os::File> make_process_pipe(const std::string& directory) {
+  const std::string path = directory + "/" + kProcessPipe;
+  if (::mkfifo(path.c_str(), 0600) != 0) return from_errno("making " + path);
+  os::File reading(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  if (!reading) return from_errno("opening " + path);
+  return reading;
+}
+
+// Forks, carries out the plan and becomes the runtime. A failed step comes back with its index.
+struct Forked {
+  pid_t process = -1;
+  os::File ended;  // pidfd
+  std::optional<ChildFailure> failure;
+};
+
+Result<Forked> fork_runtime(ChildPlan plan, const std::string& runtime, const std::string& directory,
+                            const std::string& id, int given_input, int output) {
+  std::vector<std::string> words = {runtime,
+                                    "--root",
+                                    runtime_root(),
+                                    "--log",
+                                    "file:" + directory + "/" + kRuntimeLog,
+                                    "--cgroup-manager",
+                                    "disabled",
+                                    "run",
+                                    "--bundle",
+                                    directory,
+                                    "--pid-file",
+                                    directory + "/" + kProcessPipe,
+                                    "--no-new-keyring",
+                                    id};
+  Launch launch{std::move(plan), {}, {}, -1, -1, -1};
+  for (auto& word : words) launch.arguments.push_back(word.data());
+  launch.arguments.push_back(nullptr);
+  // The runtime needs nothing of our environment, and must not find a secret there.
+  std::string path = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+  launch.environment = {path.data(), nullptr};
+
+  const os::File empty = TRY(empty_input());
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return from_errno("making a pipe");
+  const os::File reading(ends[0]);
+  os::File writing(ends[1]);
+  launch.input = given_input >= 0 ? given_input : empty.descriptor();
+  launch.output = output;
+  launch.failure = writing.descriptor();
+
+  Forked forked;
+  // No handler of ours may run in the process that shares our memory.
+  sigset_t all, before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  forked.process = start_child(launch);
+  const int why = errno;
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (forked.process < 0) return from_errno("starting the container runtime", why);
+  writing.close();
+  forked.ended = os::File(int(::syscall(SYS_pidfd_open, forked.process, 0)));
+  const int pidfd_error = errno;
+  ChildFailure failure;
+  ssize_t got;
+  do got = ::read(reading.descriptor(), &failure, sizeof failure);
+  while (got < 0 && errno == EINTR);
+  if (got == sizeof failure || !forked.ended) {
+    if (!forked.ended) ::kill(forked.process, SIGKILL);
+    while (::waitpid(forked.process, nullptr, 0) < 0 && errno == EINTR) {
+    }
+    if (!forked.ended) return from_errno("watching the container runtime", pidfd_error);
+    forked.failure = failure;
+    if (failure.step == launch.plan.steps().size())
+      return from_errno("running " + runtime, failure.error_number);
+  }
+  return forked;
+}
+
+Result<void> make_stage() {
+  TRY(os::make_directories(stage_path(), 0755));
+  // Whatever our umask: root of a container walks there.
+  for (const auto& path : {stage_path(), run_directory()})
+    if (::chmod(path.c_str(), 0755) != 0) return from_errno("opening " + path);
+  return ok();
+}
+
+// With all its limits, or, in an enclosure, with those that were delegated to the user.
+Result<Cgroup> make_cgroup(const std::string& name, ContainerSpec& spec, std::vector<std::string>& withheld) {
+  CgroupLimits limits{spec.cpus, spec.memory_bytes, spec.pids_max, spec.devices};
+  if (!in_rootless_sandbox()) return Cgroup::make(name, limits);
+  std::string what;
+  const auto give_up = [&](const char* name) { what += (what.empty() ? "" : ", ") + std::string(name); };
+  if (limits.cpus > 0 && !cgroup_layout().with("cpu")) limits.cpus = 0, give_up("cpus");
+  if (limits.memory_bytes > 0 && !cgroup_layout().with("memory")) limits.memory_bytes = 0, give_up("memory");
+  if (limits.pids_max > 0 && !cgroup_layout().with("pids")) {
+    limits.pids_max = 0;
+    if (!(spec.pids_max_by_user = may_limit_processes_by_user(spec.pids_max))) give_up("processes");
+  }
+  if (!what.empty())
+    withheld.push_back("this job's share is not enforced (" + what +
+                       "): the server runs as an ordinary user, to whom no cgroup for it was delegated");
+  auto made = Cgroup::make(name, limits);
+  if (made) return made;
+  // Delegated in name only: under v2, with processes in the group that others keep there.
+  spec.pids_max_by_user = may_limit_processes_by_user(spec.pids_max);
+  withheld = {std::string("this job's share is not enforced (cpus, memory") +
+              (spec.pids_max_by_user ? "" : ", processes") + "): " + made.error().message};
+  (void)Cgroup::named(name).remove();
+  static const CgroupLayout none;
+  return Cgroup::named(name, none);
+}
+
+// One container's ids, and what of its mounts is mapped to them.
+struct Ids {
+  std::optional<IdRange> range;  // none: it has no user namespace
+  os::File user_namespace;
+  std::vector<os::File> of_identities;   // held as long as the plan is used
+  std::vector<int> identity_namespaces;  // by the place of each mount; -1: it has no identity of its own
+  bool shifted() const { return range && range->shifted(); }
+};
+
+// The container does without a user namespace, where its spec allows that: it then runs as root without any capability,
+// as the decision page says.
+Result<void> give_up_user_namespace(const ContainerSpec& spec, const std::string& why, Ids& ids,
+                                    CrunContainer& container) {
+  if (!spec.best_effort_isolation)
+    return denied("a container needs a user namespace, so that its root is nobody on this machine: " + why +
+                  ". Set isolation = \"best-effort\" in the config to run jobs without one");
+  log(Level::warning, "host", "a container gets no user namespace", {{"why", why}});
+  container.withhold(
+      "isolation is best-effort: this container has no user namespace, and root in it is root of "
+      "this machine without capabilities: " +
+      why);
+  ids = {};
+  return ok();
+}
+
+// A mount of an identity shows its files as the container's first user's, and everybody else's as nobody's.
+Result<void> map_identities(const ContainerSpec& spec, Ids& ids) {
+  if (!ids.shifted()) return ok();
+  std::vector<std::pair<PosixIdentity, int>> known;
+  for (const auto& each : spec.mounts) {
+    int& mapped = ids.identity_namespaces.emplace_back(-1);
+    if (!each.identity) continue;
+    const auto same = std::find_if(known.begin(), known.end(),
+                                   [&](const auto& one) { return one.first == *each.identity; });
+    if (same != known.end()) {
+      mapped = same->second;
+      continue;
+    }
+    if (each.identity->user_id == 0 || each.identity->group_id == 0)
+      return invalid("mounting " + each.destination +
+                     " as root: a shared directory is never written as root");
+    ids.of_identities.push_back(
+        TRY(make_user_namespace(IdMap{each.identity->user_id, ids.range->first + spec.user_id},
+                                IdMap{each.identity->group_id, ids.range->first + spec.group_id})));
+    mapped = ids.of_identities.back().descriptor();
+    known.emplace_back(*each.identity, mapped);
+  }
+  return ok();
+}
+
+Result<Ids> make_ids(const ContainerSpec& spec, const IdRange& range, CrunContainer& container) {
+  Ids ids;
+  ids.range = range;
+  if (!range.shifted()) return ids;
+  auto made = make_user_namespace(range);
+  if (made)
+    ids.user_namespace = std::move(*made);
+  else
+    TRY(give_up_user_namespace(spec, made.error().message, ids, container));
+  TRY(map_identities(spec, ids));
+  return ids;
+}
+
+// After a step of the plan failed: what is tried instead. Errors: nothing is left to try.
+Result<void> fall_back(const ContainerSpec& spec, const PlanStep& step, const Error& error, int error_number,
+                       RootKind& kind, Ids& ids, CrunContainer& container) {
+  const bool unsupported = error_number == EINVAL || error_number == ENODEV || error_number == EPERM ||
+                           error_number == EOPNOTSUPP || error_number == ENOSYS;
+  if (unsupported && ids.shifted() && step.what == PlanStep::What::bind_mapped)
+    return give_up_user_namespace(spec, error.message + " (its file system cannot be mapped to other ids)",
+                                  ids, container);
+  if (!unsupported || kind != RootKind::overlay || !step.of_image) return error;
+  log(Level::warning, "host", "this machine refuses an overlay over an image, which is copied instead",
+      {{"image", spec.image_root}});
+  kind = RootKind::copy;
+  return ok();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Container>> start_container(const ContainerSpec& wanted, int output_descriptor) {
+  os::File output(output_descriptor);
+  if (::geteuid() != 0)
+    return denied("containers need root, of this machine or of namespaces of the user's own");
+  const std::string runtime = TRY(find_runtime());
+  ContainerSpec spec = wanted;
+  // In an enclosure nothing is mapped, and what is mounted below others cannot be taken apart from them.
+  if (!in_rootless_sandbox())
+    spec.mounts =
+        with_mounts_below(wanted.mounts, TRY(os::read_file("/proc/self/mountinfo", kMountinfoBytesMax)));
+  // What a runtime sees of this machine does not change while we run; an upgrade of it shows at the next
+  // start.
+  const auto system = spec.image_root.empty() ? system_entries() : std::vector<SystemEntry>();
+  const Stage stage{stage_path()};
+  const Json filter = TRY(
+      make_system_call_filter(TRY(system_call_profile()), machine_architecture(), container_capabilities()));
+  TRY(make_bundle(spec, system, stage, {}, filter));  // is it one at all?
+  TRY(os::make_directories(spec.directory, 0700));
+  TRY(make_stage());
+
+  const std::string name = cgroup_name(spec.id, spec.directory);
+  TRY(write_record(name));
+  const IdRange range = TRY(claim_id_range(name, has_container));
+  TRY(add_ids(name, range.first));
+  std::vector<std::string> withheld;
+  raise_limits(spec.limits, withheld);
+  auto cgroup = make_cgroup(name, spec, withheld);
+  if (!cgroup) {
+    (void)remove_cgroup(name);
+    return std::move(cgroup).error().in("limiting the container " + spec.id);
+  }
+  auto container = std::make_unique<CrunContainer>(spec, name, *cgroup, std::move(withheld));
+  Ids ids = TRY(make_ids(spec, range, *container));
+  RootKind kind = spec.image_root.empty() ? RootKind::tmpfs : RootKind::overlay;
+  for (;;) {
+    remove_what_we_made(spec.directory, layer_directory_of(spec));
+    if (kind == RootKind::copy) TRY(copy_image(spec.image_root, spec.directory));
+    const auto bundle = TRY(make_bundle(spec, system, stage, ids.range, filter));
+    const ChildPlan plan = TRY(make_plan(spec, bundle, stage, *cgroup, kind, ids.range,
+                                         ids.user_namespace.descriptor(), ids.identity_namespaces));
+    TRY(os::make_directories(runtime_root(), 0700));
+    TRY(os::remove_all(runtime_root() + "/" + name));  // of one that was cut off
+    if (kind == RootKind::overlay)
+      for (const char* layer : {kUpperDirectory, kWorkDirectory})
+        TRY(os::make_directories(layer_directory_of(spec) + "/" + layer, 0755));
+    TRY(os::write_file(spec.directory + "/" + kConfigFile, dump(bundle.config), 0600));
+    const os::File process_pipe = TRY(make_process_pipe(spec.directory));
+    auto forked = TRY(fork_runtime(plan, runtime, spec.directory, name, spec.input, output.descriptor()));
+    if (forked.failure) {
+      const auto [step, error_number] = *forked.failure;
+      TRY(fall_back(spec, plan.steps()[step], plan.explain(step, error_number), error_number, kind, ids,
+                    *container));
+      continue;
+    }
+    container->runs(forked.process, std::move(forked.ended));
+    auto started = container->await_start(process_pipe);
+    if (started) break;
+    // What the runtime says may be the image's doing, so the machine is asked itself.
+    const auto lets = ids.shifted() ? try_user_namespace() : ok();
+    if (lets) return std::move(started).error();
+    TRY(give_up_user_namespace(spec, lets.error().message, ids, *container));
+  }
+  output.close();
+  if (cgroup_layout().with("cpu")) TRY(cgroup->limit_cpus(spec.cpus));
+  return std::unique_ptr<Container>(std::move(container));
+}
+
+Result<void> remove_container(const std::string& id, const std::string& directory) {
+  const std::string name = cgroup_name(id, directory);
+  if (has_container(name)) TRY(remove_cgroup(name));
+  return os::remove_all(directory);
+}
+
+Result<void> remove_containers_in(const std::string& directory) {
+  std::vector<std::string> directories = {directory};
+  if (const auto names = os::list_directory(directory))
+    for (const auto& name : *names) directories.push_back(directory + "/" + name);
+  for (const auto& name : Cgroup::names()) {
+    // Whatever its id: the name ends in what only the directory decides.
+    const std::string_view id = std::string_view(name).substr(0, name.rfind('.'));
+    for (const auto& candidate : directories)
+      if (cgroup_name(id, candidate) == name) TRY(remove_cgroup(name).in("removing container " + name));
+  }
+  return ok();
+}
+
+Result<std::vector<std::string>> sweep_containers() {
+  std::vector<std::string> removed;
+  for (const auto& name : Cgroup::names()) {
+    if (starter_is_alive(name)) continue;
+    TRY(remove_cgroup(name).in("removing container " + name));
+    removed.push_back(name);
+  }
+  return removed;
+}
+
+}  // namespace trainyard::containers

@@ -1,0 +1,276 @@
+#include "containers/container_plan.hpp"
+
+#include <fcntl.h>
+#include <linux/mount.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "containers/rootless_sandbox.hpp"
+
+namespace trainyard::containers {
+namespace {
+
+using What = PlanStep::What;
+
+// Whether mount `index` came with one before it, mounted somewhere below that one's source.
+bool came_along(const std::vector<Mount>& mounts, size_t index) {
+  const Mount& each = mounts[index];
+  for (size_t i = 0; i < index; i++) {
+    const std::string& above = mounts[i].source;
+    if (above.empty() || above == "/" || each.source.size() <= above.size()) continue;
+    const std::string rest = each.source.substr(above.size());
+    if (rest[0] == '/' && each.source.starts_with(above) && each.destination == mounts[i].destination + rest)
+      return true;
+  }
+  return false;
+}
+
+constexpr unsigned kHarmless = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
+
+// A mount of what lies at `source`, alone or with what is mounted below it, with the attributes, attached at
+// `target`. 0 or an error number.
+int attach(const char* source, const char* target, uint64_t attributes, int user_namespace,
+           bool with_all_below = false) {
+  const unsigned deep = with_all_below ? AT_RECURSIVE : 0;
+  const int mount =
+      int(::syscall(SYS_open_tree, AT_FDCWD, source, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | deep));
+  if (mount < 0) return errno;
+  mount_attr wanted = {};
+  wanted.attr_set = attributes;
+  if (user_namespace >= 0) {
+    wanted.attr_set |= MOUNT_ATTR_IDMAP;
+    wanted.userns_fd = uint64_t(user_namespace);
+  }
+  int error_number = 0;
+  if (::syscall(SYS_mount_setattr, mount, "", AT_EMPTY_PATH | deep, &wanted, sizeof wanted) != 0 ||
+      ::syscall(SYS_move_mount, mount, "", AT_FDCWD, target, MOVE_MOUNT_F_EMPTY_PATH) != 0)
+    error_number = errno;
+  ::close(mount);
+  return error_number;
+}
+
+// The memory of the machine itself: /dev/mem, kmem, port, kmsg, oldmem.
+bool is_machine_memory(dev_t device) {
+  const unsigned minor_number = minor(device);
+  return major(device) == 1 && (minor_number == 1 || minor_number == 2 || minor_number == 4 ||
+                                minor_number == 11 || minor_number == 12);
+}
+
+// Device files are given whole: neither by a link, which may lead to any file, nor a disk, whose blocks are the
+// machine's files, nor a part of a GPU that others have as well.
+Result<void> check_device(const std::string& path) {
+  struct stat status;
+  if (::lstat(path.c_str(), &status) != 0) return from_errno("looking at the device file " + path);
+  if (!S_ISCHR(status.st_mode) || is_machine_memory(status.st_rdev))
+    return denied(
+        "the device file " + path +
+        " is not given to containers: it must be a character device itself, and not memory of the machine");
+  if (path.starts_with("/dev/nvidia-caps/"))
+    return denied("the device file " + path + " is a part of a GPU: GPUs are given whole");
+  return ok();
+}
+
+}  // namespace
+
+std::string runtime_root() { return run_directory() + "/runtime"; }
+
+bool can_map(const std::string& path, int user_namespace) {
+  // Onto itself; gone with the mount namespace.
+  errno = attach(path.c_str(), path.c_str(), 0, user_namespace);
+  return errno == 0;
+}
+
+int ChildPlan::carry_out(size_t index) const {
+  const PlanStep& step = steps_[index];
+  const char* first = step.first.c_str();
+  const char* second = step.second.c_str();
+  const int user_namespace = step.user_namespace >= 0 ? step.user_namespace : user_namespace_;
+  bool well = false;
+  switch (step.what) {
+    case What::enter_cgroup: {
+      const int file = ::open(first, O_WRONLY | O_CLOEXEC);
+      well = file >= 0 && ::write(file, "0", 1) == 1;
+      break;
+    }
+    case What::private_mounts:
+      // Slave rather than private: what the machine unmounts does not stay busy because of us.
+      well = ::unshare(CLONE_NEWNS) == 0 && ::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) == 0;
+      break;
+    case What::unmount:
+      well = ::umount2(first, MNT_DETACH) == 0;
+      break;
+    case What::enter_network: {
+      const int file = ::open(first, O_RDONLY | O_CLOEXEC);
+      well = file >= 0 && ::setns(file, CLONE_NEWNET) == 0 && ::close(file) == 0;
+      break;
+    }
+    case What::mount_tmpfs:
+      well = ::mount("tmpfs", first, "tmpfs", MS_NOSUID | MS_NODEV, second) == 0;
+      break;
+    case What::mount_sysfs:
+      well = ::mount("sysfs", first, "sysfs", MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY, nullptr) == 0;
+      break;
+    case What::mount_overlay:
+      // nodev: an image may bring device files.
+      well = ::mount("overlay", first, "overlay", MS_NOSUID | MS_NODEV, second) == 0;
+      break;
+    case What::make_directory:
+      well = ::mkdir(first, step.mode) == 0 && ::chmod(first, step.mode) == 0;
+      break;
+    case What::make_file: {
+      const int file = ::open(first, O_WRONLY | O_CREAT | O_CLOEXEC, step.mode);
+      well = file >= 0 && ::close(file) == 0;
+      break;
+    }
+    case What::make_link:
+      well = ::symlink(second, first) == 0;
+      break;
+    case What::give:
+      well = !ids_ || !ids_->shifted() || ::lchown(first, ids_->first, ids_->first) == 0;
+      break;
+    case What::bind:
+      return attach(second, first, step.mode, -1);
+    case What::bind_all:
+      return attach(second, first, step.mode, -1, true);
+    case What::bind_mapped:
+      return attach(second, first, step.mode, user_namespace);
+    case What::bind_mapped_or_not: {
+      const int error_number = attach(second, first, step.mode, user_namespace);
+      return error_number == 0 ? 0 : attach(second, first, step.mode, -1);
+    }
+  }
+  return well ? 0 : errno;
+}
+
+Error ChildPlan::explain(size_t index, int error_number) const {
+  static constexpr const char* kDoing[] = {"entering the cgroup ",
+                                           "making a mount namespace",
+                                           "unmounting ",
+                                           "entering the network ",
+                                           "mounting a tmpfs at ",
+                                           "mounting a sysfs at ",
+                                           "mounting an overlay at ",
+                                           "making the directory ",
+                                           "making the file ",
+                                           "making the link ",
+                                           "giving to the container ",
+                                           "binding ",
+                                           "binding ",
+                                           "binding ",
+                                           "binding "};
+  const PlanStep& failed = steps_[index];
+  const bool binds = failed.what >= What::bind;
+  return from_errno(kDoing[size_t(failed.what)] + (binds ? failed.second : failed.first), error_number);
+}
+
+Result<ChildPlan> make_plan(const ContainerSpec& spec, const Bundle& bundle, const Stage& stage,
+                            const Cgroup& cgroup, RootKind kind, std::optional<IdRange> ids,
+                            int user_namespace, const std::vector<int>& identity_namespaces) {
+  ChildPlan plan(ids, user_namespace);
+  const bool shifted = ids && ids->shifted();
+  for (const auto& entrance : cgroup.entrances()) plan.add({What::enter_cgroup, entrance});
+  plan.add({What::private_mounts});
+  // crun starts on pure v1 or pure v2 only; nothing outside our namespace changes.
+  if (const std::string& unified = cgroup_layout().hybrid_unified; !unified.empty()) {
+    // What a namespace of fewer rights has from one of more it cannot unmount, but may hide.
+    if (in_rootless_sandbox())
+      plan.add({What::mount_tmpfs, unified.substr(0, unified.rfind('/')), "mode=0755,size=4k"});
+    else
+      plan.add({What::unmount, unified});
+  }
+  if (!spec.network_namespace.empty()) plan.add({What::enter_network, spec.network_namespace});
+
+  // Names only, some hundred.
+  plan.add({What::mount_tmpfs, stage.path, "mode=0755," + tmpfs_limits(1 << 20)});
+  const std::string root = stage.root();
+  plan.add({What::make_directory, root, "", 0755});
+  switch (kind) {
+    case RootKind::tmpfs:
+      plan.add({What::mount_tmpfs, root, "mode=0755," + tmpfs_limits(bundle.root_bytes)});
+      plan.add({What::give, root});
+      for (const auto& step : bundle.root) {
+        const std::string path = root + "/" + step.path;
+        switch (step.kind) {
+          case RootStep::Kind::directory:
+            plan.add({What::make_directory, path, "", step.mode});
+            break;
+          case RootStep::Kind::file:
+            plan.add({What::make_file, path, "", step.mode});
+            break;
+          case RootStep::Kind::link:
+            plan.add({What::make_link, path, step.target});
+            break;
+          case RootStep::Kind::bind:
+            // Not by the container's ids: its root has the rights of root over its own files only, and what of
+            // this machine only root may read stays unreadable.
+            plan.add({in_rootless_sandbox() ? What::bind_all : What::bind, path, step.target,
+                      MOUNT_ATTR_RDONLY | kHarmless});
+            continue;
+        }
+        if (shifted) plan.add({What::give, path});
+      }
+      break;
+    case RootKind::overlay: {
+      std::string lower = spec.image_root;
+      if (shifted) {
+        lower = stage.image();
+        plan.add({What::make_directory, lower, "", 0755});
+        plan.add({What::bind_mapped, lower, spec.image_root, MOUNT_ATTR_RDONLY | kHarmless, true});
+        plan.add({What::give, layer_directory_of(spec) + "/" + kUpperDirectory});
+      }
+      plan.add(
+          {What::mount_overlay, root,
+           "lowerdir=" + lower + ",upperdir=" + layer_directory_of(spec) + "/" + kUpperDirectory +
+               ",workdir=" + layer_directory_of(spec) + "/" + kWorkDirectory +
+               // What is noted of files that are gone: in attributes that only root of the machine has, or not.
+               (in_rootless_sandbox() ? ",userxattr" : ""),
+           0, true});
+      break;
+    }
+    case RootKind::copy:
+      plan.add({shifted ? What::bind_mapped : What::bind, root, spec.directory + "/" + kCopyDirectory,
+                kHarmless, true});
+      break;
+  }
+
+  const auto stage_one = [&](const std::string& source, const std::string& target, What what,
+                             unsigned attributes, int mapped_by = -1) -> Result<void> {
+    struct stat status;
+    if (::stat(source.c_str(), &status) != 0) return from_errno("looking at " + source);
+    if (S_ISDIR(status.st_mode))
+      plan.add({What::make_directory, target, "", 0755});
+    else
+      plan.add({What::make_file, target, "", 0644});
+    plan.add({what, target, source, attributes, false, mapped_by});
+    return ok();
+  };
+  for (size_t i = 0; i < spec.mounts.size(); i++) {
+    const Mount& each = spec.mounts[i];
+    if (each.source.empty()) continue;
+    // What only is read can be read by nobody's rights too; what is written must belong to somebody inside. What
+    // came along is somebody's file system within: FUSE and the like cannot be mapped.
+    const What what = in_rootless_sandbox()                          ? What::bind_all
+                      : !shifted                                     ? What::bind
+                      : each.read_only || came_along(spec.mounts, i) ? What::bind_mapped_or_not
+                                                                     : What::bind_mapped;
+    TRY(stage_one(each.source, stage.mount(i), what, kHarmless | (each.read_only ? MOUNT_ATTR_RDONLY : 0),
+                  i < identity_namespaces.size() ? identity_namespaces[i] : -1));
+  }
+  for (size_t i = 0; i < spec.devices.size(); i++) {
+    TRY(check_device(spec.devices[i]));
+    TRY(stage_one(spec.devices[i], stage.device(i), What::bind, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC));
+  }
+  if (!spec.network_namespace.empty()) {
+    plan.add({What::make_directory, stage.sys(), "", 0755});
+    plan.add({What::mount_sysfs, stage.sys()});
+  }
+  return plan;
+}
+
+}  // namespace trainyard::containers

@@ -1,0 +1,355 @@
+#include "containers/exec.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "base/json.hpp"
+#include "base/text.hpp"
+#include "containers/cgroup.hpp"
+#include "containers/container_plan.hpp"
+#include "containers/rootless_sandbox.hpp"
+#include "os/files.hpp"
+#include "os/process.hpp"
+
+namespace trainyard::containers {
+namespace {
+
+// Below a container's directory (container.cpp).
+constexpr const char* kConfigFile = "config.json";
+constexpr const char* kFirstProcess = "pid";
+constexpr size_t kConfigBytesMax = 16 << 20;
+// Of ours, behind their common beginning.
+constexpr const char* kProcessConfig = ".json";
+constexpr const char* kProcessNumber = ".pid";
+constexpr std::chrono::seconds kConsoleWait{10};  // the runtime takes some 20 ms, unless the machine is busy
+constexpr int kPollMilliseconds = 20;
+constexpr size_t kWordsBytesMax = 4 << 10;                 // of a runtime that fails
+constexpr std::chrono::milliseconds kFinishPatience{500};  // for what hears of its terminal's end
+
+struct Ends {
+  os::File ours_in, ours_out;      // what we write and read; a terminal is both
+  os::File theirs_in, theirs_out;  // the runtime's
+};
+
+Result<Ends> make_pipes() {
+  Ends ends;
+  int in[2], out[2];
+  if (::pipe2(in, O_CLOEXEC) != 0) return from_errno("making a pipe");
+  ends.theirs_in = os::File(in[0]), ends.ours_in = os::File(in[1]);
+  if (::pipe2(out, O_CLOEXEC) != 0) return from_errno("making a pipe");
+  ends.ours_out = os::File(out[0]), ends.theirs_out = os::File(out[1]);
+  return ends;
+}
+
+// What the child needs, made before it is forked: it then makes system calls only.
+struct Child {
+  std::vector<std::string> entrances;  // of the container's cgroup
+  std::string unmount;                 // a hierarchy that the runtime cannot stand
+  std::string hide;                    // the same, where it cannot be unmounted: with all beside it
+  std::vector<char*> arguments;
+  std::vector<char*> environment;
+  int in = -1, out = -1;
+  int network = -1;  // the container's network namespace
+};
+
+[[noreturn]] void become_runtime(const Child& child) {
+  ::setsid();
+  for (int number = 1; number < NSIG; ++number) ::signal(number, SIG_DFL);
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  for (const auto& entrance : child.entrances) {
+    const int file = ::open(entrance.c_str(), O_WRONLY | O_CLOEXEC);
+    if (file < 0 || ::write(file, "0", 1) != 1) ::_exit(126);
+  }
+  const bool own_mounts = !child.unmount.empty() || !child.hide.empty();
+  if (own_mounts &&
+      (::unshare(CLONE_NEWNS) != 0 || ::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) != 0))
+    ::_exit(126);
+  if (!child.unmount.empty() && ::umount2(child.unmount.c_str(), MNT_DETACH) != 0) ::_exit(126);
+  if (!child.hide.empty() && ::mount("tmpfs", child.hide.c_str(), "tmpfs", 0, "size=4k") != 0) ::_exit(126);
+  // The runtime was in it when it started the container, and so tells of none that whoever comes later would join.
+  if (::setns(child.network, CLONE_NEWNET) != 0) ::_exit(126);
+  ::syscall(SYS_close_range, 3u, ~0u, 4u /* CLOSE_RANGE_CLOEXEC */);
+  if (::dup2(child.in, 0) < 0 || ::dup2(child.out, 1) < 0 || ::dup2(child.out, 2) < 0) ::_exit(126);
+  ::execve(child.arguments[0], child.arguments.data(), child.environment.data());
+  ::_exit(127);
+}
+
+class RuntimeExec final : public ExecProcess {
+ public:
+  RuntimeExec(pid_t process, std::string files, Ends ends, bool terminal)
+      : process_(process),
+        files_(std::move(files)),
+        in_(std::move(ends.ours_in)),
+        out_(std::move(ends.ours_out)),
+        terminal_(terminal) {
+    for (const os::File* file : {&in_, &out_})
+      (void)::fcntl(file->descriptor(), F_SETFL, ::fcntl(file->descriptor(), F_GETFL) | O_NONBLOCK);
+  }
+  ~RuntimeExec() override { finish(); }
+
+  Result<std::string> read(size_t bytes_max, Duration at_most, int wake) override {
+    pollfd ready[2] = {{out_.descriptor(), POLLIN, 0}, {wake, POLLIN, 0}};
+    if (bytes_max == 0) ready[0].fd = -1;
+    const int count = ::poll(ready, 2, int(at_most / 1ms));
+    if (count <= 0 || ready[0].revents == 0) return std::string();
+    std::string bytes(bytes_max, '\0');
+    const ssize_t got = ::read(out_.descriptor(), bytes.data(), bytes.size());
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return std::string();
+    // A terminal whose other side is closed answers EIO.
+    if (got <= 0) return cancelled("its output has ended");
+    bytes.resize(size_t(got));
+    return bytes;
+  }
+
+  Result<size_t> write(std::string_view bytes) override {
+    if (!in_) return bytes.size();
+    const ssize_t written = ::write(in_.descriptor(), bytes.data(), bytes.size());
+    if (written >= 0) return size_t(written);
+    if (errno == EAGAIN || errno == EINTR) return size_t(0);
+    return bytes.size();  // nobody reads it any more: it is used up
+  }
+
+  void end_input() override {
+    if (!terminal_) in_.close();
+  }
+
+  void resize(uint32_t columns, uint32_t rows) override {
+    winsize size = {};
+    size.ws_col = static_cast<unsigned short>(columns);
+    size.ws_row = static_cast<unsigned short>(rows);
+    if (terminal_) (void)::ioctl(out_.descriptor(), TIOCSWINSZ, &size);
+  }
+
+  int finish() override {
+    if (process_ <= 0) return code_;
+    // It has closed its output, or is no longer wanted: its terminal or its pipes go, and if it stays then, it is
+    // killed. The runtime follows it, and is killed where it does not.
+    in_.close();
+    out_.close();
+    int status = 0;
+    const auto begun = std::chrono::steady_clock::now();
+    bool killed = false;
+    while (::waitpid(process_, &status, WNOHANG) == 0) {
+      const auto waited = std::chrono::steady_clock::now() - begun;
+      if (waited > kFinishPatience && !std::exchange(killed, true)) kill_inside();
+      if (waited > 2 * kFinishPatience) ::kill(process_, SIGKILL);
+      (void)::poll(nullptr, 0, 10);
+    }
+    for (const char* name : {kProcessConfig, kProcessNumber}) ::unlink((files_ + name).c_str());
+    process_ = -1;
+    code_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    return code_;
+  }
+
+ private:
+  // SIGKILL to the process inside, while it is surely the one that the runtime waits for: its child.
+  void kill_inside() const {
+    const auto text = os::read_file(files_ + kProcessNumber, 64);
+    const auto number = text ? parse_int(trim(*text)) : Result<int64_t>(not_found(""));
+    if (!number || *number <= 1) return;
+    const auto identity = os::read_file("/proc/" + std::to_string(*number) + "/stat", 4096);
+    const size_t end = identity ? identity->rfind(')') : std::string::npos;
+    if (end == std::string::npos) return;
+    const auto members = split(std::string_view(*identity).substr(end + 1), ' ');
+    if (members.size() > 2 && members[2] == std::to_string(process_)) ::kill(pid_t(*number), SIGKILL);
+  }
+
+  pid_t process_;
+  const std::string files_;  // how the names of its own files begin
+  os::File in_, out_;
+  const bool terminal_;
+  int code_ = 0;
+};
+
+// Where the runtime hands over the terminal that it makes inside: a socket of a short name, since those of sockets are
+// short.
+class Console {
+ public:
+  static Result<Console> open() {
+    const std::string consoles = run_directory() + "/consoles";
+    TRY(os::make_directories(consoles, 0700));
+    static std::atomic<uint64_t> count{0};
+    Console console;
+    console.path_ = consoles + "/" + std::to_string(::getpid()) + "-" + std::to_string(++count);
+    console.socket_ = os::File(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_un address = {};
+    address.sun_family = AF_UNIX;
+    if (console.path_.size() >= sizeof address.sun_path)
+      return exhausted("the path of a console is too long: " + console.path_);
+    console.path_.copy(address.sun_path, sizeof address.sun_path - 1);
+    ::unlink(console.path_.c_str());  // of a process of that number before us
+    if (!console.socket_ ||
+        ::bind(console.socket_.descriptor(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
+        ::listen(console.socket_.descriptor(), 1) != 0)
+      return from_errno("making a console's socket");
+    return console;
+  }
+  Console(Console&&) noexcept = default;
+  ~Console() {
+    if (socket_) ::unlink(path_.c_str());
+  }
+  const std::string& path() const { return path_; }
+
+  // Errors: unavailable, when the runtime ends, or does not come, before it hands one over.
+  Result<os::File> take(pid_t runtime) const {
+    const auto deadline = std::chrono::steady_clock::now() + kConsoleWait;
+    for (;;) {
+      pollfd ready{socket_.descriptor(), POLLIN, 0};
+      if (::poll(&ready, 1, kPollMilliseconds) > 0) break;
+      siginfo_t ended = {};
+      const bool over =
+          ::waitid(P_PID, id_t(runtime), &ended, WEXITED | WNOHANG | WNOWAIT) == 0 && ended.si_pid != 0;
+      if (over || std::chrono::steady_clock::now() > deadline)
+        return unavailable("the container runtime made no terminal");
+    }
+    const os::File connection(::accept4(socket_.descriptor(), nullptr, nullptr, SOCK_CLOEXEC));
+    if (!connection) return from_errno("taking a terminal");
+    char name[256];
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
+    iovec bytes{name, sizeof name};
+    msghdr message = {};
+    message.msg_iov = &bytes;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    if (::recvmsg(connection.descriptor(), &message, MSG_CMSG_CLOEXEC) < 0)
+      return from_errno("taking a terminal");
+    const cmsghdr* header = CMSG_FIRSTHDR(&message);
+    if (header == nullptr || header->cmsg_type != SCM_RIGHTS || header->cmsg_len != CMSG_LEN(sizeof(int)))
+      return unavailable("the container runtime handed over no terminal");
+    int descriptor = -1;
+    std::memcpy(&descriptor, CMSG_DATA(header), sizeof descriptor);
+    return os::File(descriptor);
+  }
+
+ private:
+  Console() = default;
+  std::string path_;
+  os::File socket_;
+};
+
+Result<std::string> find_runtime() {
+  const char* path = ::getenv("PATH");
+  for (const auto folder : split(path ? path : "/usr/local/bin:/usr/bin:/bin", ':')) {
+    const std::string candidate = std::string(folder) + "/crun";
+    if (!folder.empty() && ::access(candidate.c_str(), X_OK) == 0) return candidate;
+  }
+  return not_found("no OCI runtime: 'crun' is not on PATH");
+}
+
+// The parent of a process; 0 when there is none to be seen.
+int parent_of(int process) {
+  const auto text = os::read_file("/proc/" + std::to_string(process) + "/stat", 4096);
+  const size_t end = text ? text->rfind(')') : std::string::npos;
+  if (end == std::string::npos) return 0;
+  const auto members = split(std::string_view(*text).substr(end + 1), ' ');
+  const auto number = members.size() > 2 ? parse_int(members[2]) : Result<int64_t>(not_found(""));
+  return number ? int(*number) : 0;
+}
+
+// Without a group that says so: it is a child of the runtime, which is a child of ours.
+bool is_of(const Cgroup& cgroup, int process) {
+  if (cgroup.entrances().empty()) return parent_of(parent_of(process)) == ::getpid();
+  const auto processes = cgroup.processes();
+  return std::find(processes.begin(), processes.end(), process) != processes.end();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ExecProcess>> start_exec(const ExecSpec& spec) {
+  // As the container's first process, in all but what it runs: environment, rights, user, directory.
+  const Json config =
+      TRY(parse_json(TRY(os::read_file(spec.directory + "/" + kConfigFile, kConfigBytesMax))));
+  if (!config.contains("process") || !config["process"].is_object())
+    return corrupt("the bundle of " + spec.id + " names no process");
+  Json process_config = config["process"];
+  process_config["args"] = spec.arguments;
+  process_config["terminal"] = spec.terminal;
+  if (spec.terminal) process_config["consoleSize"] = {{"height", spec.rows}, {"width", spec.columns}};
+  for (const auto& [name, value] : spec.environment) process_config["env"].push_back(name + "=" + value);
+  static std::atomic<uint64_t> count{0};
+  const std::string files = spec.directory + "/inside-" + std::to_string(++count);
+  TRY(os::write_file(files + kProcessConfig, dump(process_config), 0600));
+  std::vector<std::string> words{TRY(find_runtime()), "--root",
+                                 runtime_root(),      "--cgroup-manager",
+                                 "disabled",          "exec",
+                                 "--process",         files + kProcessConfig,
+                                 "--pid-file",        files + kProcessNumber};
+  std::optional<Console> console;
+  if (spec.terminal) {
+    console.emplace(TRY(Console::open()));
+    words.emplace_back("--console-socket");
+    words.push_back(console->path());
+  }
+  const std::string name = cgroup_name(spec.id, spec.directory);
+  words.push_back(name);
+
+  const Cgroup cgroup = Cgroup::named(name);
+  // Its first process, surely: one of that number that is of its cgroup.
+  const auto number = parse_int(trim(TRY(os::read_file(spec.directory + "/" + kFirstProcess, 64))));
+  if (!number || !is_of(cgroup, int(*number))) return not_found("the container " + spec.id + " does not run");
+  const os::File network(
+      ::open(("/proc/" + std::to_string(*number) + "/ns/net").c_str(), O_RDONLY | O_CLOEXEC));
+  if (!network) return from_errno("finding the network of " + spec.id);
+  Ends ends = TRY(make_pipes());
+  Child child;
+  child.entrances = cgroup.entrances();
+  if (const std::string& unified = cgroup_layout().hybrid_unified; in_rootless_sandbox() && !unified.empty())
+    child.hide = unified.substr(0, unified.rfind('/'));
+  else
+    child.unmount = unified;
+  for (auto& word : words) child.arguments.push_back(word.data());
+  child.arguments.push_back(nullptr);
+  // The runtime needs nothing of our environment, and must not find a secret there.
+  std::string path = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+  child.environment = {path.data(), nullptr};
+  child.in = ends.theirs_in.descriptor();
+  child.out = ends.theirs_out.descriptor();
+  child.network = network.descriptor();
+
+  const pid_t process = ::fork();
+  if (process < 0) return from_errno("starting the container runtime");
+  if (process == 0) become_runtime(child);
+  ends.theirs_in.close();
+  ends.theirs_out.close();
+  if (console) {
+    auto terminal = console->take(process);
+    if (!terminal) {
+      std::string words_of_it(kWordsBytesMax, '\0');
+      (void)::fcntl(ends.ours_out.descriptor(), F_SETFL, O_NONBLOCK);
+      const ssize_t got = ::read(ends.ours_out.descriptor(), words_of_it.data(), words_of_it.size());
+      words_of_it.resize(size_t(std::max<ssize_t>(0, got)));
+      RuntimeExec(process, files, std::move(ends), true).finish();
+      const auto said = to_utf8(trim(words_of_it));
+      return said.empty() ? std::move(terminal).error() : not_found(said);
+    }
+    ends.ours_in = os::File(::fcntl(terminal->descriptor(), F_DUPFD_CLOEXEC, 0));
+    ends.ours_out = std::move(*terminal);
+  }
+  auto inside = std::make_unique<RuntimeExec>(process, files, std::move(ends), spec.terminal);
+  inside->resize(spec.columns, spec.rows);
+  return std::unique_ptr<ExecProcess>(std::move(inside));
+}
+
+}  // namespace trainyard::containers

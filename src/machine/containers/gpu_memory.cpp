@@ -1,0 +1,276 @@
+#include "containers/gpu_memory.hpp"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <climits>
+#include <thread>
+
+#include "base/json.hpp"
+#include "base/text.hpp"
+#include "os/files.hpp"
+#include "os/process.hpp"
+
+namespace trainyard::containers {
+namespace {
+
+constexpr std::string_view kGpu = "/dev/nvidia";
+constexpr const char* kDriverLibrary = "libcuda.so.1";
+constexpr int kOutOfMemory = 2;                // CUDA_ERROR_OUT_OF_MEMORY
+constexpr size_t kChunkBytesLeast = 64 << 10;  // what the driver gives at least of its own pieces
+constexpr size_t kLeftBytesMax = 64 << 20;     // of free memory that no request gets: rests between pieces
+constexpr size_t kChunksMax = 1 << 16;         // far more than halving the size again and again makes
+constexpr Duration kClearMax = 2min;           // starting a driver takes seconds, 100 GB at 500 GB/s as well
+constexpr Duration kHeldMax = 10s;             // what was killed needs a while to give its devices back
+constexpr Duration kHeldInterval = 50ms;
+constexpr size_t kMarkBytesMax = 64 << 10;
+constexpr size_t kMapsBytesMax = 64 << 20;  // of a process with many thousands of mappings
+constexpr const char* kUsed = "used";
+constexpr const char* kNotCleared = "not cleared";
+
+Error driver_error(const char* doing, int code) {
+  return unavailable(std::string("the CUDA driver: ") + doing + " answered " + std::to_string(code));
+}
+
+#define TRY_CUDA(doing, call) \
+  if (const int code = (call); code != 0) return driver_error(doing, code)
+
+Result<CudaDriver> load_driver() {
+  void* const library = ::dlopen(kDriverLibrary, RTLD_NOW | RTLD_LOCAL);
+  if (!library)
+    return not_found(std::string("the CUDA driver's library ") + kDriverLibrary +
+                     " cannot be loaded: " + ::dlerror());
+  CudaDriver driver = {};
+  bool complete = true;
+  const auto find = [&]<class Function>(Function*& function, const char* name) {
+    function = reinterpret_cast<Function*>(::dlsym(library, name));
+    complete = complete && function;
+  };
+  find(driver.init, "cuInit");
+  find(driver.count, "cuDeviceGetCount");
+  find(driver.get, "cuDeviceGet");
+  find(driver.bus, "cuDeviceGetPCIBusId");
+  find(driver.create_context, "cuCtxCreate_v2");
+  find(driver.destroy_context, "cuCtxDestroy_v2");
+  find(driver.free_bytes, "cuMemGetInfo_v2");
+  find(driver.allocate, "cuMemAlloc_v2");
+  find(driver.release, "cuMemFree_v2");
+  find(driver.fill, "cuMemsetD8_v2");
+  find(driver.synchronize, "cuCtxSynchronize");
+  if (!complete) return not_found(std::string(kDriverLibrary) + " lacks functions of the CUDA driver");
+  return driver;
+}
+
+std::string lower(std::string text) {
+  for (char& letter : text)
+    if (letter >= 'A' && letter <= 'Z') letter = char(letter - 'A' + 'a');
+  return text;
+}
+
+Result<int> find_device(const CudaDriver& driver, const std::string& bus, int number) {
+  int count = 0, device = 0;
+  TRY_CUDA("counting GPUs", driver.count(&count));
+  if (bus.empty()) {
+    if (number >= count)
+      return not_found("the CUDA driver has " + std::to_string(count) + " GPUs, and not number " +
+                       std::to_string(number));
+    TRY_CUDA("finding a GPU", driver.get(&device, number));
+    return device;
+  }
+  for (int ordinal = 0; ordinal < count; ordinal++) {
+    char text[32] = {};
+    TRY_CUDA("finding a GPU", driver.get(&device, ordinal));
+    TRY_CUDA("asking for a GPU's address", driver.bus(text, sizeof text - 1, device));
+    if (lower(text) == bus) return device;
+  }
+  return not_found("the CUDA driver has no GPU at " + bus);
+}
+
+// Takes all that is free, the largest pieces first, and fills each as it comes.
+Result<uint64_t> fill_free_memory(const CudaDriver& driver, std::vector<unsigned long long>& taken) {
+  size_t free = 0, total = 0;
+  TRY_CUDA("asking for free memory", driver.free_bytes(&free, &total));
+  uint64_t cleared = 0;
+  const auto whole = [](size_t bytes) { return bytes / kChunkBytesLeast * kChunkBytesLeast; };
+  for (size_t chunk = whole(free); chunk >= kChunkBytesLeast && taken.size() < kChunksMax;) {
+    unsigned long long address = 0;
+    const int code = driver.allocate(&address, chunk);
+    if (code == kOutOfMemory) {
+      chunk = chunk == kChunkBytesLeast ? 0 : std::max(kChunkBytesLeast, whole(chunk / 2));
+      continue;
+    }
+    if (code != 0) return driver_error("allocating memory", code);
+    taken.push_back(address);
+    TRY_CUDA("writing over memory", driver.fill(address, 0, chunk));
+    cleared += chunk;
+  }
+  TRY_CUDA("writing over memory", driver.synchronize());
+  TRY_CUDA("asking for free memory", driver.free_bytes(&free, &total));
+  if (free > kLeftBytesMax)
+    return unavailable(human_bytes(free) + " of " + human_bytes(total) +
+                       " could not be allocated to be cleared");
+  return cleared;
+}
+
+// The PCI address of the GPU with that number, as the kernel's driver tells it.
+std::string bus_of(int number, const std::string& root) {
+  const std::string driver = root + "/proc/driver/nvidia/gpus";
+  const auto buses = os::list_directory(driver);
+  if (!buses) return "";
+  for (const auto& bus : *buses) {
+    const auto told = os::read_file(driver + "/" + bus + "/information", kMarkBytesMax);
+    if (!told) continue;
+    for (const auto line : split(*told, '\n')) {
+      const size_t colon = line.find(':');
+      if (colon == std::string_view::npos || trim(line.substr(0, colon)) != "Device Minor") continue;
+      const auto minor_number = parse_int(trim(line.substr(colon + 1)));
+      if (minor_number && *minor_number == number) return lower(bus);
+    }
+  }
+  return "";
+}
+
+ino_t namespace_of(const std::string& process) {
+  struct stat status = {};
+  return ::stat((process + "/ns/pid").c_str(), &status) == 0 ? status.st_ino : 0;
+}
+
+bool has_open(const std::string& process, dev_t device) {
+  const auto files = os::list_directory(process + "/fd");
+  if (!files) return false;
+  return std::any_of(files->begin(), files->end(), [&](const std::string& name) {
+    struct stat status = {};
+    return ::stat((process + "/fd/" + name).c_str(), &status) == 0 && S_ISCHR(status.st_mode) &&
+           status.st_rdev == device;
+  });
+}
+
+bool has_mapped(const std::string& process, const std::string& device) {
+  const auto maps = os::read_file(process + "/maps", kMapsBytesMax);
+  if (!maps) return false;
+  const auto lines = split(*maps, '\n');
+  return std::any_of(lines.begin(), lines.end(),
+                     [&](std::string_view line) { return line.ends_with(" " + device); });
+}
+
+}  // namespace
+
+bool is_gpu(const std::string& device) {
+  if (!device.starts_with(kGpu)) return false;
+  const auto number = parse_int(std::string_view(device).substr(kGpu.size()));
+  return number && *number >= 0 && *number <= INT_MAX;
+}
+
+Result<uint64_t> clear_memory(const CudaDriver& driver, const std::string& bus, int number) {
+  TRY_CUDA("starting", driver.init(0));
+  const int device = TRY(find_device(driver, bus, number));
+  void* context = nullptr;
+  TRY_CUDA("making a context", driver.create_context(&context, 0, device));
+  std::vector<unsigned long long> taken;
+  auto cleared = fill_free_memory(driver, taken);
+  for (const auto address : taken) (void)driver.release(address);
+  (void)driver.destroy_context(context);
+  return cleared;
+}
+
+Result<uint64_t> clear_gpu(const std::string& device, const std::string& root) {
+  if (!is_gpu(device)) return invalid("'" + device + "' is not a GPU's device file");
+  const int number = int(*parse_int(std::string_view(device).substr(kGpu.size())));
+  // All of them, in the order of the kernel's numbers where it tells no addresses.
+  ::unsetenv("CUDA_VISIBLE_DEVICES");
+  ::setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 1);
+  const auto driver = TRY(load_driver());
+  return clear_memory(driver, bus_of(number, root), number);
+}
+
+std::vector<pid_t> holders_of(const std::string& device) {
+  std::vector<pid_t> holders;
+  struct stat status = {};
+  if (::stat(device.c_str(), &status) != 0) return holders;
+  const auto processes = os::list_directory("/proc");
+  if (!processes) return holders;
+  const ino_t ours = namespace_of("/proc/self");
+  for (const auto& name : *processes) {
+    const auto number = parse_int(name);
+    const std::string process = "/proc/" + name;
+    if (!number || namespace_of(process) == ours) continue;
+    if (has_open(process, status.st_rdev) || has_mapped(process, device)) holders.push_back(pid_t(*number));
+  }
+  return holders;
+}
+
+Result<void> clear_gpu_by(const std::string& program, const std::string& device) {
+  const auto deadline = std::chrono::steady_clock::now() + kHeldMax;
+  for (auto holders = holders_of(device); !holders.empty(); holders = holders_of(device)) {
+    if (std::chrono::steady_clock::now() >= deadline)
+      return unavailable("process " + std::to_string(holders.front()) + " still holds " + device);
+    std::this_thread::sleep_for(kHeldInterval);
+  }
+  os::Command command;
+  command.arguments = {program, "--clear-gpu", device};
+  command.at_most = kClearMax;
+  TRY(os::run_or_fail(command));
+  return ok();
+}
+
+// -- marks
+
+std::string GpuMarks::mark_of(const std::string& device) const {
+  std::string name = device;
+  std::replace(name.begin(), name.end(), '/', '!');  // as the kernel writes such names in /sys
+  return directory_ + "/" + name;
+}
+
+namespace {
+
+Result<void> write_mark(const std::string& path, const std::string& device, const char* state,
+                        const std::string& reason) {
+  return os::write_file_durably(
+      path, dump(Json{{"device", device}, {"state", state}, {"reason", to_utf8(reason)}}), 0600);
+}
+
+}  // namespace
+
+Result<void> GpuMarks::clear(const std::string& device) const {
+  auto cleared = clear_(device);
+  if (cleared) return os::remove_all(mark_of(device));
+  if (auto kept = write_mark(mark_of(device), device, kNotCleared, cleared.error().message); !kept)
+    return kept;
+  return cleared;
+}
+
+Result<void> GpuMarks::claim(const std::string& device) const {
+  TRY(os::make_directories(directory_, 0700));
+  if (os::exists(mark_of(device))) TRY(clear(device).in("clearing " + device));
+  return write_mark(mark_of(device), device, kUsed, "");
+}
+
+Result<void> GpuMarks::release(const std::string& device) const {
+  if (!os::exists(mark_of(device))) return ok();
+  return clear(device).in("clearing " + device);
+}
+
+std::vector<UnclearedGpu> uncleared_gpus(const std::string& directory) {
+  std::vector<UnclearedGpu> all;
+  const auto names = os::list_directory(directory);
+  if (!names) return all;
+  for (const auto& name : *names) {
+    const auto text = os::read_file(directory + "/" + name, kMarkBytesMax);
+    const auto mark = text ? parse_json(*text) : Result<Json>(text.error());
+    if (!mark || !mark->is_object()) continue;
+    const auto member = [&](const char* key) {
+      const auto found = mark->find(key);
+      return found != mark->end() && found->is_string() ? found->get<std::string>() : std::string();
+    };
+    if (member("state") == kNotCleared)
+      all.push_back({member("device"), member("reason"), directory + "/" + name});
+  }
+  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.device < b.device; });
+  return all;
+}
+
+}  // namespace trainyard::containers

@@ -1,0 +1,29 @@
+// How busy GPUs are, as NVIDIA's own tool says it.
+//
+// Threads: callable from anywhere; asking takes some tenths of a second. Errors: not_found (no such tool), and those of
+// running it; corrupt, when its answer cannot be read.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace trainyard::containers {
+
+struct GpuUsage {
+  int64_t index = 0;          // of /dev/nvidiaN
+  double busy = 0;            // 0 to 100
+  double memory_percent = 0;  // 0 to 100
+};
+
+// Pure: from the lines "INDEX, BUSY, MEMORY USED, MEMORY TOTAL" of the tool's CSV. What a GPU does not tell
+// ("[N/A]") counts as 0.
+Result<std::vector<GpuUsage>> parse_gpu_usage(std::string_view text);
+
+// Of the GPUs among these device files, in their order; empty when there are none.
+Result<std::vector<GpuUsage>> gpu_usage(const std::vector<std::string>& devices);
+
+}  // namespace trainyard::containers

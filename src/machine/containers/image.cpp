@@ -1,0 +1,402 @@
+#include "containers/image.hpp"
+
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <condition_variable>
+#include <cstdio>
+#include <deque>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include "base/json.hpp"
+#include "base/text.hpp"
+#include "containers/id_range.hpp"
+#include "containers/image_layer.hpp"
+#include "containers/image_source.hpp"
+#include "containers/rootless_sandbox.hpp"
+
+namespace trainyard::containers {
+namespace {
+
+constexpr Duration kPullMax = 3h;          // fetching and unpacking; more is a disk or a registry that hangs
+constexpr Duration kLookInterval = 200ms;  // at who holds a lock, and at how far the unpacking is
+constexpr size_t kAccountsBytesMax = 4 << 20;  // of /etc/passwd, /etc/group
+constexpr unsigned kUnpackersMax = 4;          // layers at a time: a disk has no use for more
+constexpr int kAssemblyTriesMax = 2;           // once more, when layers were cleaned away between
+
+// Where things lie below an images directory.
+struct Places {
+  std::string images;
+
+  std::string image(const std::string& digest) const { return images + "/sha256-" + digest.substr(7); }
+  std::string lock(const std::string& digest) const { return image(digest) + ".lock"; }
+  std::string used(const std::string& digest) const { return image(digest) + ".used"; }
+  std::string work(const std::string& digest) const { return image(digest) + ".unpacking"; }
+  std::string blobs() const { return images + "/blobs"; }
+  std::string blob(const std::string& digest) const { return blobs() + "/sha256/" + digest.substr(7); }
+  // What a registry's name last was: for when the registry is away.
+  std::string name(const std::string& source) const { return images + "/names/" + sha256(source).substr(7); }
+  std::string layers() const { return images + "/layers"; }
+  std::string layer(const std::string& digest) const { return layers() + "/" + digest.substr(7); }
+};
+
+// A file inside a root that somebody else filled: its links are followed as they would be inside.
+std::string read_inside(const std::string& root, const char* path) {
+  const os::File folder(::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!folder) return "";
+  open_how how = {};
+  how.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
+  const os::File file(int(::syscall(SYS_openat2, folder.descriptor(), path, &how, sizeof how)));
+  struct stat status;
+  if (!file || ::fstat(file.descriptor(), &status) != 0 || !S_ISREG(status.st_mode)) return "";
+  auto text = os::read_file("/proc/self/fd/" + std::to_string(file.descriptor()), kAccountsBytesMax);
+  return text ? std::move(*text) : "";
+}
+
+// What is written is on the disk before it gets its name.
+Result<void> sync_file_system(const std::string& path) {
+  const os::File directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!directory || ::syncfs(directory.descriptor()) != 0) return from_errno("syncing " + path);
+  return ok();
+}
+
+Result<void> rename_durably(const std::string& from, const std::string& to, const std::string& directory) {
+  TRY(sync_file_system(from));
+  if (::rename(from.c_str(), to.c_str()) != 0) return from_errno("renaming to " + to);
+  return os::sync_directory(directory);
+}
+
+uint64_t file_bytes(const std::string& path) {
+  struct stat status;
+  return ::stat(path.c_str(), &status) == 0 ? uint64_t(status.st_size) : 0;
+}
+
+Json to_json(const UnpackedImage& image, const std::vector<std::string>& layers) {
+  return {{"digest", image.digest},
+          {"entrypoint", image.config.entrypoint},
+          {"command", image.config.command},
+          {"environment", image.config.environment},
+          {"working_directory", image.config.working_directory},
+          {"user", image.config.user},
+          {"user_id", image.user_id},
+          {"group_id", image.group_id},
+          {"layers", layers}};
+}
+
+Result<UnpackedImage> load(const std::string& directory) {
+  const Json json = TRY(parse_json(TRY(os::read_file(directory + "/image.json", kImageDocumentBytesMax))));
+  UnpackedImage image;
+  image.root = directory + "/root";
+  image.digest = TRY(string_at(json, "digest"));
+  image.config.working_directory = TRY(string_at(json, "working_directory"));
+  image.config.user = TRY(string_at(json, "user"));
+  image.user_id = uint32_t(TRY(int_at(json, "user_id")));
+  image.group_id = uint32_t(TRY(int_at(json, "group_id")));
+  try {
+    image.config.entrypoint = json.at("entrypoint").get<std::vector<std::string>>();
+    image.config.command = json.at("command").get<std::vector<std::string>>();
+    image.config.environment = json.at("environment").get<std::map<std::string, std::string>>();
+  } catch (const Json::exception& error) {
+    return corrupt(error.what());
+  }
+  return image;
+}
+
+// The image as somebody who uses it gets it. First the mark, then the look: so trim_images() never takes what was seen.
+Result<std::optional<UnpackedImage>> use_if_there(const Places& places, const std::string& digest) {
+  static std::atomic<uint64_t> count{0};
+  const std::string directory = places.image(digest);
+  TRY(os::make_directories(places.used(digest), 0700));
+  auto use = TRY(os::FileLock::take(places.used(digest) + "/" + std::to_string(::getpid()) + "-" +
+                                    std::to_string(++count)));
+  if (!os::exists(directory + "/image.json")) return std::optional<UnpackedImage>();
+  auto image = TRY(load(directory).in("the unpacked image " + directory));
+  ::utimensat(AT_FDCWD, (directory + "/image.json").c_str(), nullptr, 0);  // when it was used last
+  image.use = std::move(use);
+  return std::optional(std::move(image));
+}
+
+// Unpacks layers as they arrive, a few at a time. Threads: unpack() and the looks from one thread.
+class LayerUnpacking {
+ public:
+  explicit LayerUnpacking(const Places& places) : places_(places) {
+    const unsigned count = std::clamp(std::thread::hardware_concurrency(), 1u, kUnpackersMax);
+    for (unsigned i = 0; i < count; i++) threads_.emplace_back([this] { work(); });
+  }
+  ~LayerUnpacking() { (void)finish(); }
+
+  void unpack(const std::string& digest) {
+    const std::lock_guard lock(mutex_);
+    if (!ordered_.insert(digest).second) return;
+    waiting_.push_back(digest);
+    changed_.notify_all();
+  }
+
+  bool idle() {
+    const std::lock_guard lock(mutex_);
+    return waiting_.empty() && working_ == 0;
+  }
+  // Of the packed layers that are done.
+  uint64_t bytes_done() const { return bytes_done_; }
+
+  // Nothing more is begun; the first failure.
+  Result<void> finish() {
+    {
+      const std::lock_guard lock(mutex_);
+      ending_ = true;
+      changed_.notify_all();
+    }
+    for (auto& thread : threads_)
+      if (thread.joinable()) thread.join();
+    if (failure_) return *failure_;
+    return ok();
+  }
+
+ private:
+  void work() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      changed_.wait(lock, [&] { return ending_ || !waiting_.empty(); });
+      if (ending_) return;
+      const std::string digest = waiting_.front();
+      waiting_.pop_front();
+      working_++;
+      lock.unlock();
+      const auto done = one(digest);
+      lock.lock();
+      working_--;
+      if (!done && !failure_) failure_ = done.error();
+      if (failure_) waiting_.clear();
+    }
+  }
+
+  // Another image that is being unpacked may have the same layer.
+  Result<void> one(const std::string& digest) {
+    const std::string directory = places_.layer(digest);
+    const auto lock = TRY(os::FileLock::take_within(directory + ".lock", kPullMax));
+    if (!os::exists(directory)) {
+      TRY(os::remove_all(directory + ".unpacking"));
+      TRY(unpack_layer(places_.blob(digest), directory + ".unpacking"));
+      TRY(rename_durably(directory + ".unpacking", directory, places_.layers()));
+    }
+    bytes_done_ += file_bytes(places_.blob(digest));
+    return ok();
+  }
+
+  const Places& places_;
+  std::vector<std::thread> threads_;
+  std::atomic<uint64_t> bytes_done_{0};
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::set<std::string> ordered_;  // guarded by mutex_, as all below
+  std::deque<std::string> waiting_;
+  unsigned working_ = 0;
+  bool ending_ = false;
+  std::optional<Error> failure_;
+};
+
+// One image on its way here. Requires: the image's lock is held.
+class Pull {
+ public:
+  Pull(ImageSource source, Places places, std::string digest, const PullWatch& watch)
+      : source_(std::move(source)), places_(std::move(places)), digest_(std::move(digest)), watch_(watch) {}
+
+  Result<void> run() {
+    const std::string work = places_.work(digest_);
+    TRY(os::remove_all(work));
+    TRY(os::make_directories(work, 0700));
+    TRY(os::make_directories(places_.layers(), 0700));
+    auto done = pull(work);
+    (void)os::remove_all(work);
+    return done;
+  }
+
+ private:
+  Result<void> pull(const std::string& work) {
+    const LayoutPlace layout{work + "/layout", places_.blobs()};
+    known_ = TRY(layers_of(source_));
+    std::erase_if(known_, [&](const auto& layer) { return os::exists(places_.blob(layer.digest)); });
+    for (const auto& layer : known_) bytes_total_ += layer.bytes;
+    LayerUnpacking unpacking(places_);
+    if (!say(PullProgress::Doing::downloading, 0, bytes_total_))
+      return cancelled("it was not wanted any more");
+    TRY(fetch(source_, layout, [&] {
+      const uint64_t landed = take_landed(unpacking);
+      return say(PullProgress::Doing::downloading, landed + bytes_on_the_way(layout), bytes_total_);
+    }));
+    const auto image = TRY(describe(layout));
+    uint64_t bytes = 0;
+    for (const auto& layer : image.layers) {
+      bytes += file_bytes(places_.blob(layer.digest));
+      unpacking.unpack(layer.digest);
+    }
+    while (!unpacking.idle()) {
+      if (!say(PullProgress::Doing::unpacking, unpacking.bytes_done(), bytes))
+        return cancelled("it was not wanted any more");
+      std::this_thread::sleep_for(kLookInterval);
+    }
+    TRY(unpacking.finish());
+    return assemble(image, work);
+  }
+
+  // Layers that have arrived whole are unpacked while others still come. Returns the bytes that have arrived.
+  uint64_t take_landed(LayerUnpacking& unpacking) {
+    uint64_t bytes = 0;
+    for (const auto& layer : known_) {
+      if (!os::exists(places_.blob(layer.digest))) continue;
+      bytes += layer.bytes;
+      unpacking.unpack(layer.digest);
+    }
+    return bytes;
+  }
+
+  bool say(PullProgress::Doing doing, uint64_t bytes, uint64_t total) const {
+    return !watch_ || watch_({doing, total ? std::min(bytes, total) : bytes, total});
+  }
+
+  Result<void> assemble(const DescribedImage& described, const std::string& work) const {
+    const std::string made = work + "/image";
+    UnpackedImage image;
+    image.digest = digest_;
+    image.config = described.config;
+    image.root = made + "/root";
+    TRY(os::make_directories(image.root, 0755));
+    std::vector<std::string> layers;
+    for (const auto& layer : described.layers) {
+      TRY(lay_over(places_.layer(layer.digest), image.root));
+      layers.push_back(layer.digest);
+    }
+    const auto ids = TRY(find_user(image.config.user, read_inside(image.root, "etc/passwd"),
+                                   read_inside(image.root, "etc/group")));
+    image.user_id = ids.user;
+    image.group_id = ids.group;
+    TRY(os::write_file(made + "/image.json", dump(to_json(image, layers)), 0600));
+    return rename_durably(made, places_.image(digest_), places_.images);
+  }
+
+  const ImageSource source_;
+  const Places places_;
+  const std::string digest_;
+  const PullWatch& watch_;
+  std::vector<ImageReference> known_;  // layers that must come
+  uint64_t bytes_total_ = 0;
+};
+
+// Waits for whoever is at the same image; it tells that it waits.
+Result<os::FileLock> take_image_lock(const std::string& path, const PullWatch& watch) {
+  const auto deadline = std::chrono::steady_clock::now() + kPullMax;
+  for (;;) {
+    auto lock = os::FileLock::take_within(path, kLookInterval);
+    if (lock || lock.error().kind != Kind::conflict || std::chrono::steady_clock::now() >= deadline)
+      return lock;
+    if (watch && !watch({PullProgress::Doing::waiting, 0, 0})) return cancelled("it was not wanted any more");
+  }
+}
+
+// By which digest a source is known here. A registry that is away does not stop who was there before: what its name was
+// the last time counts then.
+Result<std::string> find_digest(const Places& places, const ImageSource& source) {
+  const std::string remembered = places.name(source.name);
+  const auto last = os::read_file(remembered, 256);
+  auto digest = digest_of(source);
+  if (!digest) {
+    Error failure = explained(std::move(digest).error(), source.name);
+    if (failure.kind == Kind::unavailable && last && os::exists(places.image(*last))) return *last;
+    return failure;
+  }
+  if (!last || *last != *digest) {
+    TRY(os::make_directories(places.images + "/names", 0700));
+    TRY(os::write_file_durably(remembered, *digest, 0600));
+  }
+  return digest;
+}
+
+}  // namespace
+
+std::string to_words(const PullProgress& progress) {
+  constexpr uint64_t kMebi = 1 << 20;
+  std::string words;
+  switch (progress.doing) {
+    case PullProgress::Doing::waiting:
+      return "Waiting for another host of this machine, which prepares the training image";
+    case PullProgress::Doing::downloading:
+      words = "Downloading the training image";
+      break;
+    case PullProgress::Doing::unpacking:
+      words = "Unpacking the training image";
+      break;
+  }
+  if (progress.bytes_total == 0) return words;
+  return words + ": " + std::to_string(progress.bytes / kMebi) + " of " +
+         std::to_string((progress.bytes_total + kMebi - 1) / kMebi) + " MiB";
+}
+
+Result<UserIds> user_of(const std::string& root, const std::string& user) {
+  const std::string of = root.empty() ? "/" : root;
+  const auto ids = TRY(find_user(user, read_inside(of, "etc/passwd"), read_inside(of, "etc/group")));
+  if (ids.user >= kIdsOfRange || ids.group >= kIdsOfRange)
+    return invalid("a container has ids below " + std::to_string(kIdsOfRange));
+  TRY(check_ids(ids.user, ids.group));
+  return ids;
+}
+
+namespace {
+
+// Once it is known where things lie, and by which way the source is reached.
+Result<UnpackedImage> unpack(const ImageSource& source, const Places& places, const PullWatch& watch) {
+  const auto digest = find_digest(places, source);
+  if (!digest) return digest.error();
+  if (auto there = TRY(use_if_there(places, *digest))) return *std::move(there);
+  Error failure = internal("never tried");
+  for (int attempt = 0; attempt < kAssemblyTriesMax; attempt++) {
+    const auto lock = take_image_lock(places.lock(*digest), watch);
+    if (!lock) return lock.error();
+    if (auto there = TRY(use_if_there(places, *digest))) return *std::move(there);
+    auto done = Pull(source, places, *digest, watch).run();
+    if (done) {
+      if (auto there = TRY(use_if_there(places, *digest))) return *std::move(there);
+      continue;
+    }
+    failure = explained(std::move(done).error(), source.name);
+    if (failure.kind != Kind::not_found) break;
+  }
+  return failure;
+}
+
+// What one login fetches is for those that have it.
+std::string directory_of(const std::string& images, const ImageRights::Login& login) {
+  return private_images(images) + "/" + sha256(login.host + "\n" + login.username).substr(7, 32);
+}
+
+}  // namespace
+
+Result<UnpackedImage> unpack_image(const std::string& source, const std::string& images_directory,
+                                   const PullWatch& watch, const ImageRights& rights) {
+  TRY(check_source(source));
+  const Places places{rights.login ? directory_of(images_directory, *rights.login) : images_directory};
+  TRY(os::make_directories(places.images, 0700));
+  if (rights.login) {
+    const auto file = TRY(LoginFile::write(places.images, *rights.login));
+    return unpack({source, file.path()}, places, watch);
+  }
+  const auto held = TRY(hold_layout(source, rights.oci_directories).in("the image " + source));
+  if (!held) return unpack({source}, places, watch);
+  auto unpacked = unpack({held->source}, places, watch);
+  if (unpacked) return unpacked;
+  // People know the layout by its own name.
+  Error failure = std::move(unpacked).error();
+  for (size_t at; (at = failure.message.find(held->source)) != std::string::npos;)
+    failure.message.replace(at, held->source.size(), source);
+  return failure;
+}
+
+}  // namespace trainyard::containers

@@ -1,0 +1,254 @@
+#include "containers/image_source.hpp"
+
+#include <openssl/evp.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <initializer_list>
+#include <map>
+
+#include "base/json.hpp"
+#include "base/text.hpp"
+#include "os/beneath.hpp"
+#include "os/files.hpp"
+#include "os/process.hpp"
+
+namespace trainyard::containers {
+namespace {
+
+constexpr Duration kFetchMax = 2h;  // some 12 GiB over a line of 20 Mbit/s
+constexpr Duration kAskMax = 1min;
+// An index may name an index; deeper than this nobody means it.
+constexpr int kIndexDepthMax = 4;
+constexpr std::string_view kOci = "oci:", kStorage = "containers-storage:", kRegistry = "docker://";
+constexpr std::string_view kFetchedTag = "image";
+constexpr std::string_view kOnTheWay = "oci-put-blob";  // skopeo's name for a blob that is not whole yet
+
+std::string machine_architecture() {
+  utsname name;
+  const std::string machine = ::uname(&name) == 0 ? name.machine : "";
+  return machine == "x86_64" ? "amd64" : machine == "aarch64" ? "arm64" : machine;
+}
+
+// Where skopeo looks for it (containers-policy.json(5)); without one it refuses every image.
+bool has_signature_policy() {
+  const char* home = ::getenv("HOME");
+  return (home && os::exists(std::string(home) + "/.config/containers/policy.json")) ||
+         os::exists("/etc/containers/policy.json");
+}
+
+struct OciPlace {
+  std::string layout, tag;
+};
+
+// "PATH:TAG"; a tag has no '/', so a ':' before the last '/' belongs to the path.
+OciPlace split_oci(std::string_view place) {
+  const size_t colon = place.rfind(':');
+  const size_t slash = place.rfind('/');
+  if (colon == std::string_view::npos || (slash != std::string_view::npos && colon < slash))
+    return {std::string(place), ""};
+  return {std::string(place.substr(0, colon)), std::string(place.substr(colon + 1))};
+}
+
+// Registries beside us may speak plain HTTP: nobody is in between.
+bool is_loopback(std::string_view source) {
+  source.remove_prefix(kRegistry.size());
+  return source.starts_with("127.") || source.starts_with("localhost:") || source.starts_with("localhost/") ||
+         source.starts_with("[::1]");
+}
+
+// The digest that a source is pinned to, "" when it is not.
+std::string pinned_digest(const std::string& source) {
+  const size_t at = source.rfind("@sha256:");
+  return source.starts_with(kRegistry) && at != std::string::npos ? source.substr(at + 1) : "";
+}
+
+Result<void> need_skopeo() {
+  if (os::on_path("skopeo")) return ok();
+  return not_found("images need 'skopeo' on PATH: install the package skopeo");
+}
+
+// Environment of programs that ask registries: a password has no place among arguments, which others see.
+std::map<std::string, std::string> login_of(const ImageSource& source) {
+  if (source.login_file.empty()) return {};
+  return {{"REGISTRY_AUTH_FILE", source.login_file}};
+}
+
+// A manifest as its source has it, checked against what is known of it.
+Result<std::string> ask(const ImageSource& from) {
+  TRY(need_skopeo());
+  const std::string& source = from.name;
+  std::vector<std::string> words{"skopeo", "inspect", "--raw"};
+  if (source.starts_with(kRegistry) && is_loopback(source)) words.push_back("--tls-verify=false");
+  words.push_back(source);
+  std::string raw = TRY(os::run_or_fail({words, login_of(from), "", "", kAskMax}));
+  if (const std::string pinned = pinned_digest(source); !pinned.empty() && sha256(raw) != pinned)
+    return corrupt("the registry's manifest is not what " + pinned + " says");
+  return raw;
+}
+
+// A document of a layout, checked against its own name.
+Result<std::string> read_blob(const std::string& blobs, const std::string& digest) {
+  std::string bytes = TRY(os::read_file(blobs + "/sha256/" + digest.substr(7), kImageDocumentBytesMax));
+  if (sha256(bytes) != digest) return corrupt("the image's blob " + digest + " is not what its digest says");
+  return bytes;
+}
+
+struct FoundManifest {
+  std::string digest;
+  ImageDocument document;
+};
+
+// Follows tag -> (index ->) manifest.
+Result<FoundManifest> find_manifest(const LayoutPlace& layout, std::string_view tag) {
+  const std::string index = TRY(os::read_file(layout.directory + "/index.json", kImageDocumentBytesMax)
+                                    .in("reading the OCI layout " + layout.directory));
+  ImageReference at = TRY(find_in_index(index, tag).in("the OCI layout " + layout.directory));
+  for (int depth = 0; depth < kIndexDepthMax; depth++) {
+    auto document = TRY(read_manifest(TRY(read_blob(layout.blobs, at.digest)), machine_architecture()));
+    if (!document.is_index) return FoundManifest{at.digest, std::move(document)};
+    at = document.next;
+  }
+  return invalid("the image's indexes lie too deep in each other");
+}
+
+}  // namespace
+
+std::string sha256(std::string_view bytes) {
+  unsigned char hash[EVP_MAX_MD_SIZE];
+  unsigned length = 0;
+  if (EVP_Digest(bytes.data(), bytes.size(), hash, &length, EVP_sha256(), nullptr) != 1) return "";
+  return "sha256:" + to_hex({reinterpret_cast<const char*>(hash), length});
+}
+
+Result<LoginFile> LoginFile::write(const std::string& directory, const ImageRights::Login& login) {
+  TRY(os::make_directories(directory, 0700));
+  static std::atomic<uint64_t> number{0};
+  const std::string path =
+      directory + "/login-" + std::to_string(::getpid()) + "-" + std::to_string(++number);
+  LoginFile file(path);
+  const std::string pair = login.username + ":" + login.password;
+  const Json logins{{"auths", {{login.host, {{"auth", to_base64(pair)}}}}}};
+  TRY(os::write_file(path, dump(logins), 0600));
+  return file;
+}
+
+LoginFile::~LoginFile() {
+  if (!path_.empty()) (void)os::remove_all(path_);
+}
+
+Result<std::optional<HeldLayout>> hold_layout(const std::string& source,
+                                              const std::vector<std::string>& directories) {
+  if (!source.starts_with(kOci)) return std::optional<HeldLayout>();
+  const auto place = split_oci(std::string_view(source).substr(kOci.size()));
+  for (const auto& directory : directories) {
+    const std::string above = directory.ends_with('/') ? directory : directory + "/";
+    if (!place.layout.starts_with(above)) continue;
+    os::File layout = TRY(os::open_confined_directory_beneath(directory, place.layout.substr(above.size())));
+    // By way of this process's descriptor, for programs that it starts.
+    std::string reached = std::string(kOci) + "/proc/" + std::to_string(::getpid()) + "/fd/" +
+                          std::to_string(layout.descriptor()) + (place.tag.empty() ? "" : ":" + place.tag);
+    return std::optional(HeldLayout{std::move(layout), std::move(reached)});
+  }
+  return std::optional<HeldLayout>();
+}
+
+Result<void> check_source(const std::string& source) {
+  if (!source.starts_with(kOci) && !source.starts_with(kStorage) && !source.starts_with(kRegistry))
+    return invalid("'" + shorten(source, 100) +
+                   "' is not an image: it must start with 'oci:', 'containers-storage:' or 'docker://'");
+  if (source.find('\0') != std::string::npos) return invalid("the image's name has a zero byte");
+  return ok();
+}
+
+Result<std::string> digest_of(const ImageSource& from) {
+  const std::string& source = from.name;
+  if (source.starts_with(kOci)) {
+    const auto place = split_oci(std::string_view(source).substr(kOci.size()));
+    const std::string index = TRY(os::read_file(place.layout + "/index.json", kImageDocumentBytesMax));
+    return TRY(find_in_index(index, place.tag)).digest;
+  }
+  if (std::string pinned = pinned_digest(source); !pinned.empty()) return pinned;
+  return sha256(TRY(ask(from)));
+}
+
+Result<std::vector<ImageReference>> layers_of(const ImageSource& from) {
+  const std::string& source = from.name;
+  if (source.starts_with(kOci)) {
+    const auto place = split_oci(std::string_view(source).substr(kOci.size()));
+    return TRY(find_manifest({place.layout, place.layout + "/blobs"}, place.tag)).document.layers;
+  }
+  // What podman's storage would pack is known once it is packed.
+  if (!source.starts_with(kRegistry)) return std::vector<ImageReference>();
+  const size_t slash = source.rfind('/');
+  const size_t name_end = std::min(source.find('@', slash), source.find(':', slash));
+  ImageSource at = from;
+  for (int depth = 0; depth < kIndexDepthMax; depth++) {
+    auto document = TRY(read_manifest(TRY(ask(at)), machine_architecture()));
+    if (!document.is_index) return std::move(document.layers);
+    at.name = source.substr(0, name_end) + "@" + document.next.digest;
+  }
+  return invalid("the image's indexes lie too deep in each other");
+}
+
+Result<void> fetch(const ImageSource& from, const LayoutPlace& to, const std::function<bool()>& watch) {
+  TRY(need_skopeo());
+  const std::string& source = from.name;
+  TRY(os::make_directories(to.blobs + "/sha256", 0700));
+  // It picks this machine's image of several, and understands Docker's formats. Signatures are checked as the machine's
+  // policy.json says, and then left out: a layout has no place for them.
+  std::vector<std::string> words{"skopeo"};
+  if (!has_signature_policy()) words.push_back("--insecure-policy");
+  words.insert(words.end(), {"copy", "--quiet", "--remove-signatures", "--dest-shared-blob-dir=" + to.blobs,
+                             "--dest-oci-accept-uncompressed-layers"});
+  if (source.starts_with(kRegistry) && is_loopback(source)) words.push_back("--src-tls-verify=false");
+  words.push_back(source);
+  words.push_back("oci:" + to.directory + ":" + std::string(kFetchedTag));
+  os::Command command{words, login_of(from), "", "", kFetchMax};
+  command.watch = watch;
+  TRY(os::run_or_fail(command));
+  return ok();
+}
+
+uint64_t bytes_on_the_way(const LayoutPlace& to) {
+  uint64_t bytes = 0;
+  const auto names = os::list_directory(to.directory);
+  if (!names) return 0;
+  for (const auto& name : *names) {
+    struct stat status;
+    if (name.starts_with(kOnTheWay) && ::stat((to.directory + "/" + name).c_str(), &status) == 0)
+      bytes += uint64_t(status.st_size);
+  }
+  return bytes;
+}
+
+Result<DescribedImage> describe(const LayoutPlace& layout) {
+  auto found = TRY(find_manifest(layout, kFetchedTag));
+  return DescribedImage{found.digest,
+                        TRY(read_image_config(TRY(read_blob(layout.blobs, found.document.next.digest)))),
+                        std::move(found.document.layers)};
+}
+
+Error explained(Error error, const std::string& source) {
+  const auto says = [&](std::initializer_list<const char*> parts) {
+    return std::any_of(parts.begin(), parts.end(),
+                       [&](const char* part) { return error.message.find(part) != std::string::npos; });
+  };
+  if (says({"no descriptor found", "does not resolve to an image", "identifier is not an image",
+            "manifest unknown", "name unknown", "no image found"}))
+    error.kind = Kind::not_found;
+  else if (says({"No space left", "no space left"}))
+    error.kind = Kind::exhausted;
+  else if (says({"unauthorized", "authentication required", "denied:"}))
+    error.kind = Kind::denied;
+  else if (says({"connection refused", "no such host", "i/o timeout", "network is unreachable",
+                 "TLS handshake timeout", "connection reset"}))
+    error.kind = Kind::unavailable;
+  return std::move(error).in("the image " + source);
+}
+
+}  // namespace trainyard::containers

@@ -1,0 +1,368 @@
+#include "containers/oci_bundle.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <climits>
+#include <set>
+
+#include "base/text.hpp"
+#include "containers/process_limits.hpp"
+#include "os/mounts.hpp"
+
+namespace trainyard::containers {
+namespace {
+
+// tmpfs inside is memory of the container and counted in its limit, so these only keep one use from starving
+// another.
+constexpr uint64_t kTmpfsBytesLeast = 64 << 20;        // a package cache fits
+constexpr uint64_t kTmpfsBytesUnlimited = 1ull << 30;  // where the container has no memory limit
+constexpr uint64_t kDeviceBytes = 64 << 10;            // /dev holds names only
+constexpr uint64_t kTmpfsBytesPerFile =
+    4 << 10;                                 // files of a page and more; a file's own record takes a fourth
+constexpr uint64_t kTmpfsFilesLeast = 1024;  // names of a container's system, devices and mount points
+// The out-of-memory killer must take a process of the job, not the runtime that waits for it in the same
+// cgroup.
+constexpr int kOutOfMemoryScore = 500;
+// The kernel refuses less than a millisecond of each 100 ms period.
+constexpr double kCpusLeast = 0.01;
+// The runtime itself starts inside the limit.
+constexpr int64_t kMemoryBytesLeast = 8 << 20;
+
+constexpr uint32_t kTerminalGroup = 5;  // "tty" in every distribution
+bool is_clean_absolute(std::string_view path) {
+  if (path.empty() || path[0] != '/' || path.find('\0') != std::string_view::npos) return false;
+  if (path == "/") return true;
+  for (const auto part : split(path.substr(1), '/'))
+    if (part.empty() || part == "." || part == "..") return false;
+  return true;
+}
+
+bool lies_below(std::string_view path, std::string_view folder) {
+  return path.size() > folder.size() && path.starts_with(folder) && path[folder.size()] == '/';
+}
+
+Json mount(std::string destination, std::string type, std::string source, std::vector<std::string> options) {
+  return {{"destination", std::move(destination)},
+          {"type", std::move(type)},
+          {"source", std::move(source)},
+          {"options", std::move(options)}};
+}
+
+std::string files_limit(uint64_t bytes) {
+  return "nr_inodes=" + std::to_string(std::max(kTmpfsFilesLeast, bytes / kTmpfsBytesPerFile));
+}
+
+Json tmpfs(const std::string& destination, uint64_t bytes) {
+  return mount(destination, "tmpfs", "tmpfs",
+               {"nosuid", "nodev", "mode=1777", "size=" + std::to_string(bytes), files_limit(bytes)});
+}
+
+std::string in_capitals(std::string text) {
+  for (char& letter : text)
+    if (letter >= 'a' && letter <= 'z') letter = char(letter - 'a' + 'A');
+  return text;
+}
+
+Json id_mappings(const IdRange& ids, const std::vector<uint32_t>& pieces) {
+  Json mappings = Json::array();
+  uint32_t next = 0;
+  for (const uint32_t piece : pieces.empty() ? std::vector<uint32_t>{ids.count} : pieces) {
+    const uint32_t count = std::min(piece, ids.count - next);
+    if (count > 0) mappings.push_back({{"containerID", next}, {"hostID", ids.first + next}, {"size", count}});
+    next += count;
+  }
+  return mappings;
+}
+
+Result<void> check(const ContainerSpec& spec) {
+  if (spec.id.empty() ||
+      spec.id.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") !=
+          std::string::npos ||
+      spec.id[0] == '.')
+    return invalid("a container's id '" + shorten(spec.id, 80) +
+                   "' must be of letters, digits, '-', '_' and '.'");
+  if (!is_clean_absolute(spec.directory)) return invalid("a container's directory must be an absolute path");
+  if (!spec.image_root.empty() && !is_clean_absolute(spec.image_root))
+    return invalid("a container's image root must be an absolute path");
+  // The overlay's options are one comma-separated text.
+  if (!spec.layer_directory.empty() && !is_clean_absolute(spec.layer_directory))
+    return invalid("the directory of a container's layer must be an absolute path");
+  for (const auto* path : {&spec.directory, &spec.layer_directory, &spec.image_root})
+    if (path->find_first_of(",:\\") != std::string::npos)
+      return invalid("the path " + *path + " must not contain ',', ':' or '\\'");
+  if (spec.arguments.empty() || spec.arguments[0].empty())
+    return invalid("a container needs a program to run");
+  if (!is_clean_absolute(spec.working_directory))
+    return invalid("a container's working directory must be absolute");
+  if (spec.cpus != 0 && spec.cpus < kCpusLeast) return invalid("a container needs at least 0.01 cpus");
+  if (spec.memory_bytes != 0 && spec.memory_bytes < kMemoryBytesLeast)
+    return invalid("a container needs at least " + human_bytes(kMemoryBytesLeast) + " of memory");
+  for (const auto& argument : spec.arguments)
+    if (argument.find('\0') != std::string::npos) return invalid("an argument contains a zero byte");
+  for (const auto& [name, value] : spec.environment)
+    if (name.empty() || name.find_first_of(std::string_view("=\0", 2)) != std::string::npos ||
+        value.find('\0') != std::string::npos)
+      return invalid("a variable's name or value cannot be passed on: " + shorten(name, 80));
+  for (const auto& each : spec.mounts)
+    if (!is_clean_absolute(each.destination) || each.destination == "/" ||
+        (!each.source.empty() && !is_clean_absolute(each.source)))
+      return invalid("mounting " + each.source + " at " + each.destination +
+                     ": paths must be absolute and clean");
+  for (const auto& device : spec.devices)
+    if (!lies_below(device, "/dev") || !is_clean_absolute(device))
+      return invalid("no device file: " + device);
+  for (const auto& limit : spec.limits)
+    if (!resource_of(limit.name) || limit.soft > limit.hard)
+      return invalid("the limit " + shorten(limit.name, 40) + " of " + std::to_string(limit.soft) + " and " +
+                     std::to_string(limit.hard) + " cannot be set");
+  return ok();
+}
+
+}  // namespace
+
+const std::vector<std::string>& container_capabilities() {
+  // Over the user namespace's own ids and files only. What programs take for granted of root (to give files away, to
+  // become another user, as package managers and sshd do), and nothing that reaches the network, other processes'
+  // memory or the kernel: the network namespace belongs to the machine, so even the right to low ports comes from a
+  // setting of it where it is given.
+  static const std::vector<std::string> names = {
+      "CAP_CHOWN",   "CAP_DAC_OVERRIDE",     "CAP_FOWNER",     "CAP_FSETID",
+      "CAP_KILL",    "CAP_SETGID",           "CAP_SETUID",     "CAP_SETPCAP",
+      "CAP_SETFCAP", "CAP_NET_BIND_SERVICE", "CAP_SYS_CHROOT", "CAP_AUDIT_WRITE"};
+  return names;
+}
+
+const std::vector<std::string>& system_allow_list() {
+  static const std::vector<std::string> list = {
+      "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/libo32",
+      // Names and how to look them up.
+      "/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/host.conf", "/etc/gai.conf", "/etc/services",
+      "/etc/protocols", "/etc/networks", "/etc/rpc", "/etc/ethertypes",
+      // The dynamic linker.
+      "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives",
+      // Trust: certificates, never /etc/ssl/private.
+      "/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/ca-certificates", "/etc/ca-certificates.conf",
+      "/etc/pki/tls/certs", "/etc/pki/ca-trust", "/etc/crypto-policies",
+      // Time, language, terminal.
+      "/etc/localtime", "/etc/timezone", "/etc/locale.alias", "/etc/locale.conf", "/etc/default/locale",
+      "/etc/inputrc", "/etc/terminfo", "/etc/bash.bashrc", "/etc/bashrc", "/etc/profile", "/etc/profile.d",
+      "/etc/skel",
+      // What programs ask of the system.
+      "/etc/os-release", "/etc/debian_version", "/etc/lsb-release", "/etc/mime.types", "/etc/magic",
+      "/etc/fonts", "/etc/python3", "/etc/python3.11", "/etc/python3.12", "/etc/python3.13",
+      "/etc/matplotlibrc", "/etc/perl", "/etc/R", "/etc/openmpi", "/etc/openmpi-mca-params.conf",
+      "/etc/libibverbs.d", "/etc/OpenCL", "/etc/vulkan", "/etc/nvidia"};
+  return list;
+}
+
+std::vector<SystemEntry> system_entries() {
+  std::vector<SystemEntry> entries;
+  for (const auto& path : system_allow_list()) {
+    struct stat status;
+    if (::lstat(path.c_str(), &status) != 0) continue;
+    SystemEntry entry{path, SystemEntry::Kind::directory, ""};
+    if (S_ISLNK(status.st_mode)) {
+      char target[PATH_MAX];
+      const ssize_t length = ::readlink(path.c_str(), target, sizeof target);
+      if (length <= 0 || size_t(length) == sizeof target) continue;
+      entry.kind = SystemEntry::Kind::link;
+      entry.target.assign(target, size_t(length));
+    } else if (S_ISREG(status.st_mode)) {
+      entry.kind = SystemEntry::Kind::file;
+    } else if (!S_ISDIR(status.st_mode)) {
+      continue;
+    }
+    entries.push_back(std::move(entry));
+  }
+  return entries;
+}
+
+std::vector<RootStep> root_steps(const std::vector<SystemEntry>& system) {
+  std::vector<RootStep> steps;
+  std::set<std::string> made;
+  const auto directory = [&](const std::string& path, unsigned mode) {
+    if (made.insert(path).second) steps.push_back({RootStep::Kind::directory, path, "", mode});
+  };
+  for (const char* path : {"etc", "dev", "proc", "sys", "run", "var", "opt", "home", "mnt", "srv"})
+    directory(path, 0755);
+  directory("root", 0700);
+  directory("tmp", 01777);
+  directory("var/tmp", 01777);
+  for (const char* path : {"var/lib", "var/cache", "var/log", "run/lock"}) directory(path, 0755);
+  for (const auto& entry : system) {
+    const std::string path = entry.path.substr(1);
+    for (size_t slash = path.find('/'); slash != std::string::npos; slash = path.find('/', slash + 1))
+      directory(path.substr(0, slash), 0755);
+    switch (entry.kind) {
+      case SystemEntry::Kind::directory:
+        directory(path, 0755);
+        steps.push_back({RootStep::Kind::bind, path, entry.path});
+        break;
+      case SystemEntry::Kind::file:
+        steps.push_back({RootStep::Kind::file, path, "", 0644});
+        steps.push_back({RootStep::Kind::bind, path, entry.path});
+        break;
+      case SystemEntry::Kind::link:
+        steps.push_back({RootStep::Kind::link, path, entry.target});
+        break;
+    }
+  }
+  steps.push_back({RootStep::Kind::link, "var/run", "../run"});
+  steps.push_back({RootStep::Kind::link, "etc/mtab", "../proc/self/mounts"});
+  return steps;
+}
+
+std::vector<Mount> with_mounts_below(const std::vector<Mount>& mounts, std::string_view mountinfo) {
+  std::vector<Mount> all;
+  for (const auto& each : mounts) {
+    all.push_back(each);
+    if (each.source.empty()) continue;
+    auto below = os::mounts_below(mountinfo, each.source);
+    // The first mounted first; what was mounted over is seen once.
+    std::reverse(below.begin(), below.end());
+    std::set<std::string> seen;
+    for (const auto& path : below) {
+      if (path == each.source || !seen.insert(path).second) continue;
+      const std::string suffix = path.substr(each.source == "/" ? 0 : each.source.size());
+      all.push_back({path, each.destination + suffix, each.read_only, 0, each.identity});
+    }
+  }
+  return all;
+}
+
+std::string tmpfs_limits(uint64_t bytes) {
+  return "size=" + std::to_string(bytes) + "," + files_limit(bytes);
+}
+
+Result<Bundle> make_bundle(const ContainerSpec& spec, const std::vector<SystemEntry>& system,
+                           const Stage& stage, const std::optional<IdRange>& ids, const Json& filter) {
+  TRY(check(spec));
+  Bundle bundle;
+  const uint64_t memory = spec.memory_bytes > 0 ? uint64_t(spec.memory_bytes) : 0;
+  const auto part_of_memory = [&](uint64_t divisor) {
+    const uint64_t part = memory ? std::max(kTmpfsBytesLeast, memory / divisor) : kTmpfsBytesUnlimited;
+    // The root and /tmp share what the job may write.
+    return spec.scratch_bytes_max ? std::min(part, spec.scratch_bytes_max / 2) : part;
+  };
+  bundle.root_bytes = part_of_memory(4);
+
+  const auto replaced = [&](std::string_view destination) {
+    return std::any_of(spec.mounts.begin(), spec.mounts.end(),
+                       [&](const Mount& m) { return m.destination == destination; });
+  };
+  Json mounts = Json::array();
+  mounts.push_back(mount("/proc", "proc", "proc", {"nosuid", "noexec", "nodev"}));
+  mounts.push_back(mount(
+      "/dev", "tmpfs", "tmpfs",
+      {"nosuid", "noexec", "mode=755", "size=" + std::to_string(kDeviceBytes), files_limit(kDeviceBytes)}));
+  // Who opens a terminal gives it to the group tty, where the container has such ids.
+  std::vector<std::string> terminals = {"nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620"};
+  if (ids && ids->count > kTerminalGroup) terminals.push_back("gid=" + std::to_string(kTerminalGroup));
+  mounts.push_back(mount("/dev/pts", "devpts", "devpts", terminals));
+  mounts.push_back(mount("/dev/mqueue", "mqueue", "mqueue", {"nosuid", "noexec", "nodev"}));
+  if (!replaced("/dev/shm")) mounts.push_back(tmpfs("/dev/shm", spec.shared_memory_bytes));
+  if (spec.network_namespace.empty())
+    mounts.push_back(mount("/sys", "sysfs", "sysfs", {"nosuid", "noexec", "nodev", "ro"}));
+  else
+    mounts.push_back(mount("/sys", "none", stage.sys(), {"bind"}));
+  if (spec.image_root.empty()) {
+    bundle.root = root_steps(system);
+    // The runtime makes missing mount points, and would make them on the machine itself.
+    for (const auto& entry : system)
+      for (const auto& wanted : spec.mounts)
+        if (lies_below(wanted.destination, entry.path))
+          return invalid("mounting at " + wanted.destination + ": " + entry.path +
+                         (entry.kind == SystemEntry::Kind::link ? " is a link of this machine's system"
+                                                                : " is this machine's own and read-only"));
+  }
+  if (!replaced("/tmp")) mounts.push_back(tmpfs("/tmp", part_of_memory(2)));
+  // What is staged has its options already.
+  for (size_t i = 0; i < spec.mounts.size(); i++) {
+    const Mount& each = spec.mounts[i];
+    mounts.push_back(each.source.empty()
+                         ? tmpfs(each.destination, each.tmpfs_bytes ? each.tmpfs_bytes : kTmpfsBytesLeast)
+                         : mount(each.destination, "none", stage.mount(i),
+                                 {ids && !ids->shifted() ? "rbind" : "bind", "rprivate"}));
+  }
+  for (size_t i = 0; i < spec.devices.size(); i++)
+    mounts.push_back(mount(spec.devices[i], "none", stage.device(i), {"bind"}));
+
+  Json environment = Json::array();
+  for (const auto& [name, value] : spec.environment) environment.push_back(name + "=" + value);
+  if (!spec.environment.contains("PATH"))
+    environment.push_back("PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+
+  Json namespaces =
+      Json::array({{{"type", "mount"}}, {{"type", "uts"}}, {{"type", "pid"}}, {{"type", "ipc"}}});
+  if (spec.network_namespace.empty()) namespaces.push_back({{"type", "network"}});
+  if (ids) namespaces.push_back({{"type", "user"}});
+
+  const Json none = Json::array();
+  Json limits = none;
+  if (spec.pids_max_by_user)
+    limits.push_back({{"type", "RLIMIT_NPROC"}, {"hard", spec.pids_max}, {"soft", spec.pids_max}});
+  for (const auto& limit : spec.limits)
+    limits.push_back(
+        {{"type", "RLIMIT_" + in_capitals(limit.name)}, {"hard", limit.hard}, {"soft", limit.soft}});
+  const Json given = ids ? Json(container_capabilities()) : none;
+  // Another user than root gets none to begin with, as with other runtimes.
+  const Json effective = spec.user_id == 0 ? given : none;
+  bundle.config = {
+      {"ociVersion", "1.0.2"},
+      {"process",
+       {{"terminal", false},
+        {"user", {{"uid", spec.user_id}, {"gid", spec.group_id}}},
+        {"args", spec.arguments},
+        {"env", environment},
+        {"cwd", spec.working_directory},
+        {"capabilities",
+         {{"bounding", given},
+          {"effective", effective},
+          {"inheritable", none},
+          {"permitted", effective},
+          {"ambient", none}}},
+        // A machine may forbid raising limits, so none is raised unasked: the container has ours.
+        {"rlimits", limits},
+        {"noNewPrivileges", true},
+        {"oomScoreAdj", kOutOfMemoryScore}}},
+      {"root", {{"path", stage.root()}, {"readonly", spec.read_only_root}}},
+      {"hostname", spec.hostname},
+      {"mounts", mounts},
+      {"linux",
+       {{"namespaces", namespaces},
+        {"rootfsPropagation", "private"},
+        {"seccomp", filter},
+        {"maskedPaths",
+         {"/proc/acpi",
+          "/proc/asound",
+          "/proc/kcore",
+          "/proc/keys",
+          "/proc/key-users",
+          "/proc/latency_stats",
+          "/proc/timer_list",
+          "/proc/timer_stats",
+          "/proc/sched_debug",
+          "/proc/scsi",
+          "/proc/pressure",
+          "/proc/kallsyms",
+          "/proc/kmsg",
+          "/proc/vmallocinfo",
+          "/proc/config.gz",
+          "/sys/firmware",
+          "/sys/kernel",
+          "/sys/fs",
+          "/sys/devices/virtual/powercap",
+          "/sys/module"}},
+        {"readonlyPaths",
+         {"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger", "/proc/driver"}}}}};
+  if (spec.hostname.empty()) bundle.config.erase("hostname");
+  if (ids) {
+    bundle.config["linux"]["uidMappings"] = id_mappings(*ids, ids->user_pieces);
+    bundle.config["linux"]["gidMappings"] = id_mappings(*ids, ids->group_pieces);
+  }
+  return bundle;
+}
+
+}  // namespace trainyard::containers

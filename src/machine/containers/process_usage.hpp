@@ -1,0 +1,14 @@
+// Adds up the usage of the processes next to this one: for machines that count nothing per container.
+//
+// Threads: callable from anywhere. Errors: those of files.
+#pragma once
+
+#include "base/result.hpp"
+#include "containers/container.hpp"
+
+namespace trainyard::containers {
+
+// Of all processes of this PID namespace but this one. What has ended counts as long as its parent lives.
+Result<ContainerUsage> usage_of_own_processes();
+
+}  // namespace trainyard::containers

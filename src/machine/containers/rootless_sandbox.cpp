@@ -1,0 +1,500 @@
+#include "containers/rootless_sandbox.hpp"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <net/if.h>
+#include <poll.h>
+#include <pwd.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <climits>
+#include <cstring>
+#include <optional>
+#include <thread>
+
+#include "base/log.hpp"
+#include "base/text.hpp"
+#include "containers/cgroup.hpp"
+#include "containers/id_range.hpp"
+#include "os/files.hpp"
+#include "os/process.hpp"
+#include "os/process_identity.hpp"
+
+namespace trainyard::containers {
+namespace {
+
+// By which children know that they are in one, and in which.
+constexpr const char* kVariable = "TRAINYARD_ENCLOSURE";
+constexpr const char* kRootsRunDirectory = "/run/trainyard";
+// Names below the enclosure's directory.
+constexpr const char* kLock = "/lock";
+constexpr const char* kKeeper = "/keeper";  // "PID START"
+constexpr const char* kKeeperLog = "/keeper.log";
+constexpr const char* kRun = "/run";
+constexpr const char* kNetwork = "/run/network";
+constexpr const char* kNoWayOut = "/run/no-way-out";  // words; empty when there is a way
+// Records of some hundred bytes for each container, and names.
+constexpr const char* kRunOptions = "mode=0755,size=64m";
+// A keeper that ends takes some milliseconds to let go.
+constexpr std::chrono::seconds kLockWait{10};
+constexpr std::chrono::milliseconds kLockPause{20};
+// Making namespaces takes some milliseconds; slirp4netns says that it is ready within a tenth of a second.
+constexpr int kReadyMilliseconds = 20'000;
+constexpr Duration kToolMax = 10s;
+constexpr size_t kWordsBytesMax = 4096;
+// The kernel takes 340 triples; who has more than these is no ordinary user.
+constexpr size_t kGrantsMax = 32;
+// The way out has addresses of its own, of a network that is nobody's (RFC 2544): 2 is its router, 3 its name server.
+constexpr const char* kWayOutNetwork = "198.18.255.0/24";
+constexpr const char* kWayOutNameServer = "198.18.255.3";
+constexpr const char* kWayOutLink = "tap0";
+
+// What this process knows of itself.
+bool passing = false;
+
+std::string rootless_sandbox_directory() {
+  const char* directory = ::getenv(kVariable);
+  return directory ? directory : "";
+}
+
+Error refused_namespaces(int error_number) {
+  Error error = from_errno("making a user namespace", error_number);
+  error.kind = Kind::denied;
+  error.message +=
+      "; an ordinary user runs jobs in namespaces of his own, and this machine does not let him make them "
+      "(sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone, "
+      "kernel.apparmor_restrict_unprivileged_userns)";
+  return error;
+}
+
+Result<void> write_once(const std::string& path, std::string_view text) {
+  const os::File file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (!file || ::write(file.descriptor(), text.data(), text.size()) != ssize_t(text.size()))
+    return from_errno("writing " + path);
+  return ok();
+}
+
+std::string user_name(uint32_t number) {
+  const passwd* entry = ::getpwuid(number);
+  return entry ? entry->pw_name : "";
+}
+
+std::vector<IdGrant> grants_of(const char* file, uint32_t user) {
+  const auto text = os::read_file(file, 1 << 20);
+  return text ? parse_id_grants(*text, user_name(user), user) : std::vector<IdGrant>();
+}
+
+// Gives the user namespace of `process`, a process of ours, its ids. The whole of what the user was granted where the
+// machine has the programs for it, and lets them (a container of others may not); else the user himself alone.
+Result<void> map_ids(pid_t process) {
+  const uint32_t user = ::geteuid(), group = ::getegid();
+  const auto users = grants_of("/etc/subuid", user), groups = grants_of("/etc/subgid", user);
+  const std::string number = std::to_string(process);
+  if (!users.empty() && !groups.empty() && os::on_path("newuidmap") && os::on_path("newgidmap")) {
+    std::vector<std::string> of_users{"newuidmap", number}, of_groups{"newgidmap", number};
+    for (auto& word : id_map_words(user, users)) of_users.push_back(std::move(word));
+    for (auto& word : id_map_words(group, groups)) of_groups.push_back(std::move(word));
+    auto mapped = os::run_or_fail({of_groups, {}, "", "", kToolMax});
+    if (mapped) mapped = os::run_or_fail({of_users, {}, "", "", kToolMax});
+    if (mapped) return ok();
+    log(Level::warning, "host", "this user's further ids cannot be used", {{"why", mapped.error().message}});
+  }
+  const std::string folder = "/proc/" + number;
+  // Of the two the groups come first; a map that is there stays.
+  if (const auto there = os::read_file(folder + "/gid_map", 4096); !there || trim(*there).empty()) {
+    TRY(write_once(folder + "/setgroups", "deny"));
+    TRY(write_once(folder + "/gid_map", "0 " + std::to_string(group) + " 1"));
+  }
+  return write_once(folder + "/uid_map", "0 " + std::to_string(user) + " 1");
+}
+
+// What everybody who is inside has in his environment: the programs of images know by the latter three that they are
+// not root of the machine.
+void tell_children(const std::string& directory, uint32_t user, uint32_t group) {
+  ::setenv(kVariable, directory.c_str(), 1);
+  ::setenv("_CONTAINERS_USERNS_CONFIGURED", "done", 1);
+  ::setenv("_CONTAINERS_ROOTLESS_UID", std::to_string(user).c_str(), 1);
+  ::setenv("_CONTAINERS_ROOTLESS_GID", std::to_string(group).c_str(), 1);
+}
+
+// -- the keeper ---------------------------------------------------------------------------------
+
+Result<void> set_loopback_up() {
+  const os::File socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  ifreq request = {};
+  std::strcpy(request.ifr_name, "lo");
+  if (!socket || ::ioctl(socket.descriptor(), SIOCGIFFLAGS, &request) != 0)
+    return from_errno("looking at lo");
+  request.ifr_flags = short(request.ifr_flags | IFF_UP);
+  if (::ioctl(socket.descriptor(), SIOCSIFFLAGS, &request) != 0) return from_errno("setting lo up");
+  return ok();
+}
+
+Result<void> make_network_of_bridges(const std::string& path) {
+  TRY(os::write_file(path, "", 0600));
+  Result<void> made = ok();
+  std::thread([&] {
+    made = [&]() -> Result<void> {
+      if (::unshare(CLONE_NEWNET) != 0) return from_errno("making a network namespace");
+      TRY(set_loopback_up());
+      if (::mount("/proc/thread-self/ns/net", path.c_str(), nullptr, MS_BIND, nullptr) != 0)
+        return from_errno("keeping a network namespace at " + path);
+      return ok();
+    }();
+  }).join();
+  return made;
+}
+
+// Starts slirp4netns, child of the keeper and gone with it. "", or the words of its failure.
+std::string start_slirp(const std::string& network, const std::string& log_file,
+                        const std::vector<std::string>& more) {
+  int ready[2];
+  if (::pipe2(ready, O_CLOEXEC) != 0) return std::string("making a pipe: ") + ::strerror(errno);
+  const os::File reading(ready[0]);
+  os::File writing(ready[1]);
+  const os::File log(::open(log_file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  const os::File null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  std::vector<std::string> words = {"slirp4netns",
+                                    "--configure",
+                                    "--mtu=65520",
+                                    std::string("--cidr=") + kWayOutNetwork,
+                                    "--disable-host-loopback",
+                                    "--ready-fd=" + std::to_string(writing.descriptor()),
+                                    "--netns-type=path"};
+  words.insert(words.end(), more.begin(), more.end());
+  words.push_back(network);
+  words.emplace_back(kWayOutLink);
+  std::vector<char*> arguments;
+  for (auto& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  const pid_t child = ::fork();
+  if (child < 0) return std::string("starting slirp4netns: ") + ::strerror(errno);
+  if (child == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    // It leaves its root and unmounts the old one, which must not reach us.
+    if (::unshare(CLONE_NEWNS) != 0 || ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
+      ::_exit(126);
+    (void)::dup2(null.descriptor(), 0);
+    (void)::dup2(log.descriptor(), 1);
+    (void)::dup2(log.descriptor(), 2);
+    (void)::fcntl(writing.descriptor(), F_SETFD, 0);
+    ::execvp(arguments[0], arguments.data());
+    ::_exit(127);
+  }
+  writing.close();
+  pollfd said{reading.descriptor(), POLLIN, 0};
+  char byte = 0;
+  if (::poll(&said, 1, kReadyMilliseconds / 4) > 0 && ::read(reading.descriptor(), &byte, 1) == 1) return "";
+  ::kill(child, SIGKILL);
+  while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  const auto text = os::read_file(log_file, kWordsBytesMax);
+  return "slirp4netns fails: " + (text ? to_utf8(shorten(trim(*text), 300)) : "it says nothing");
+}
+
+// "", or why there is none.
+std::string start_way_out(const std::string& network, const std::string& log_file) {
+  if (!os::on_path("slirp4netns")) return "slirp4netns is not on PATH (install the package slirp4netns)";
+  if (const os::File device(::open("/dev/net/tun", O_RDWR | O_CLOEXEC)); !device)
+    return std::string("/dev/net/tun cannot be opened: ") + ::strerror(errno);
+  // It locks itself in, where the machine lets it.
+  if (start_slirp(network, log_file, {"--enable-sandbox", "--enable-seccomp"}).empty()) return "";
+  return start_slirp(network, log_file, {});
+}
+
+Result<void> prepare_rootless_sandbox(const std::string& directory) {
+  if (::setresgid(0, 0, 0) != 0 || ::setresuid(0, 0, 0) != 0)
+    return from_errno("becoming root of the enclosure");
+  // What the machine mounts and unmounts goes here as well, and from here to those who are inside.
+  if (::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) != 0 ||
+      ::mount(nullptr, "/", nullptr, MS_REC | MS_SHARED, nullptr) != 0)
+    return from_errno("making a mount namespace");
+  const std::string run = directory + kRun;
+  TRY(os::make_directories(run, 0755));
+  if (::mount("tmpfs", run.c_str(), "tmpfs", MS_NOSUID | MS_NODEV, kRunOptions) != 0)
+    return from_errno("mounting a tmpfs at " + run);
+  if (::mount(nullptr, run.c_str(), nullptr, MS_SHARED, nullptr) != 0) return from_errno("sharing " + run);
+  TRY(make_network_of_bridges(directory + kNetwork));
+  TRY(os::write_file(directory + kNoWayOut, start_way_out(directory + kNetwork, directory + kKeeperLog),
+                     0600));
+  const auto ours = os::identify(::getpid());
+  if (!ours) return internal("the keeper does not find itself in /proc");
+  const std::string beside = directory + kKeeper + ".new";
+  TRY(os::write_file(beside, std::to_string(ours->process) + " " + std::to_string(ours->started), 0600));
+  if (::rename(beside.c_str(), (directory + kKeeper).c_str()) != 0)
+    return from_errno("writing " + directory + kKeeper);
+  return ok();
+}
+
+// Its words to its maker end with a zero byte, and are empty where all is well: once it may be mapped, once it stands.
+[[noreturn]] void keep(const std::string& directory, const os::File& say, const os::File& hear) {
+  ::setsid();
+  (void)::prctl(PR_SET_NAME, "trainyard-keep");
+  const auto answer = [&](const std::string& words) {
+    (void)!::write(say.descriptor(), words.c_str(), words.size() + 1);
+  };
+  if (::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) {
+    answer(refused_namespaces(errno).message);
+    ::_exit(1);
+  }
+  answer("");  // it may be mapped now
+  char go = 0;
+  if (::read(hear.descriptor(), &go, 1) != 1) ::_exit(1);
+  if (auto prepared = prepare_rootless_sandbox(directory); !prepared) {
+    answer(prepared.error().message);
+    ::_exit(1);
+  }
+  answer("");
+  // Nothing of its maker's stays open: neither its streams nor its lock.
+  const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  for (int stream = 0; stream < 3; stream++) (void)::dup2(null, stream);
+  ::syscall(SYS_close_range, 3u, ~0u, 0u);
+  const int lock = ::open((directory + kLock).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  int held;
+  do held = lock >= 0 ? ::flock(lock, LOCK_EX) : 0;
+  while (held != 0 && errno == EINTR);
+  ::unlink((directory + kKeeper).c_str());
+  ::_exit(0);
+}
+
+// Words from a descriptor up to a zero byte.
+Result<std::string> hear_words(const os::File& from) {
+  std::string words;
+  for (;;) {
+    pollfd said{from.descriptor(), POLLIN, 0};
+    char byte = 0;
+    if (::poll(&said, 1, kReadyMilliseconds) <= 0)
+      return unavailable("the enclosure's keeper does not answer");
+    const ssize_t got = ::read(from.descriptor(), &byte, 1);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return unavailable("the enclosure's keeper ended without a word");
+    if (byte == '\0') return words;
+    if (words.size() < kWordsBytesMax) words += byte;
+  }
+}
+
+Result<void> take_answer(const os::File& from) {
+  const std::string words = TRY(hear_words(from));
+  if (words.empty()) return ok();
+  return denied(words);
+}
+
+Result<os::ProcessIdentity> make_rootless_sandbox(const std::string& directory) {
+  int to_us[2], to_keeper[2];
+  if (::pipe2(to_us, O_CLOEXEC) != 0) return from_errno("making a pipe");
+  const os::File hear(to_us[0]);
+  os::File say_there(to_us[1]);
+  if (::pipe2(to_keeper, O_CLOEXEC) != 0) return from_errno("making a pipe");
+  os::File hear_there(to_keeper[0]);
+  os::File say(to_keeper[1]);
+  const pid_t keeper = ::fork();
+  if (keeper < 0) return from_errno("starting the enclosure's keeper");
+  if (keeper == 0) {
+    say.close();  // so that it hears when its maker dies
+    keep(directory, say_there, hear_there);
+  }
+  say_there.close();
+  hear_there.close();
+  const auto made = [&]() -> Result<void> {
+    TRY(take_answer(hear));
+    TRY(map_ids(keeper));
+    if (::write(say.descriptor(), "g", 1) != 1) return from_errno("speaking to the enclosure's keeper");
+    return take_answer(hear);
+  }();
+  const auto identity = os::identify(keeper);
+  if (made && identity) return *identity;
+  ::kill(keeper, SIGKILL);
+  while (::waitpid(keeper, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  if (!made) return made.error();
+  return unavailable("the enclosure's keeper ended at once");
+}
+
+std::optional<os::ProcessIdentity> find_keeper(const std::string& directory) {
+  const auto text = os::read_file(directory + kKeeper, 64);
+  if (!text) return {};
+  const auto words = split(trim(*text), ' ');
+  if (words.size() != 2) return {};
+  const auto process = parse_int(words[0]), started = parse_int(words[1]);
+  if (!process || !started) return {};
+  const os::ProcessIdentity identity{pid_t(*process), uint64_t(*started)};
+  if (!os::is_alive(identity)) return {};
+  return identity;
+}
+
+// Several may hold it at once; while one does the keeper stays. Held until this process ends.
+Result<void> hold_lock(const std::string& directory) {
+  static os::File held;
+  const std::string path = directory + kLock;
+  held = os::File(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (!held) return from_errno("opening " + path);
+  const auto deadline = std::chrono::steady_clock::now() + kLockWait;
+  while (::flock(held.descriptor(), LOCK_SH | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK && errno != EINTR) return from_errno("locking " + path);
+    if (std::chrono::steady_clock::now() > deadline)
+      return unavailable("the enclosure at " + directory + " is being ended, and does not get to its end");
+    std::this_thread::sleep_for(kLockPause);
+  }
+  return ok();
+}
+
+Result<void> enter_namespaces_of(const os::ProcessIdentity& keeper) {
+  const std::string folder = "/proc/" + std::to_string(keeper.process) + "/ns/";
+  const os::File users(::open((folder + "user").c_str(), O_RDONLY | O_CLOEXEC));
+  const os::File mounts(::open((folder + "mnt").c_str(), O_RDONLY | O_CLOEXEC));
+  if (!users || !mounts) return from_errno("opening the namespaces of the enclosure's keeper");
+  if (!os::is_alive(keeper)) return unavailable("the enclosure's keeper has ended");
+  // A mount namespace is entered at its root.
+  char here[PATH_MAX];
+  const bool known = ::getcwd(here, sizeof here) != nullptr;
+  if (::setns(users.descriptor(), CLONE_NEWUSER) != 0) return from_errno("entering the enclosure");
+  if (::setns(mounts.descriptor(), CLONE_NEWNS) != 0) return from_errno("entering the enclosure's mounts");
+  if (known && ::chdir(here) != 0) return from_errno(std::string("going back to ") + here);
+  return ok();
+}
+
+bool has_machines_ids() {
+  const auto text = os::read_file("/proc/self/uid_map", 64 << 10);
+  return text && parse_own_ids(*text).whole_machine;
+}
+
+}  // namespace
+
+std::vector<IdGrant> parse_id_grants(std::string_view text, std::string_view name, uint32_t number) {
+  std::vector<IdGrant> grants;
+  for (const auto line : split(text, '\n')) {
+    const auto members = split(trim(line), ':');
+    if (members.size() != 3 || (members[0] != std::to_string(number) && (name.empty() || members[0] != name)))
+      continue;
+    const auto first = parse_int(members[1]), count = parse_int(members[2]);
+    if (!first || !count || *first <= 0 || *count <= 0 || *first + *count > int64_t(UINT32_MAX)) continue;
+    if (grants.size() < kGrantsMax) grants.push_back({uint32_t(*first), uint32_t(*count)});
+  }
+  return grants;
+}
+
+std::vector<std::string> id_map_words(uint32_t own, const std::vector<IdGrant>& grants) {
+  std::vector<std::string> words{"0", std::to_string(own), "1"};
+  uint64_t next = 1;
+  for (const auto& grant : grants) {
+    words.push_back(std::to_string(next));
+    words.push_back(std::to_string(grant.first));
+    words.push_back(std::to_string(grant.count));
+    next += grant.count;
+  }
+  return words;
+}
+
+bool is_root() { return ::geteuid() == 0; }
+
+Result<void> enter_rootless_sandbox(const std::string& directory) {
+  const uint32_t user = ::geteuid(), group = ::getegid();
+  TRY(os::make_directories(directory, 0700));
+  TRY(hold_lock(directory));
+  auto keeper = find_keeper(directory);
+  if (!keeper) keeper = TRY(make_rootless_sandbox(directory).in("making the namespaces of an ordinary user"));
+  TRY(enter_namespaces_of(*keeper));
+  tell_children(directory, user, group);
+  make_room_for_cgroups({keeper->process, ::getpid()});
+  return ok();
+}
+
+Result<void> enter_temporary_rootless_sandbox() {
+  const uint32_t user = ::geteuid(), group = ::getegid();
+  int go[2], done[2];
+  if (::pipe2(go, O_CLOEXEC) != 0 || ::pipe2(done, O_CLOEXEC) != 0) return from_errno("making a pipe");
+  const os::File hear_go(go[0]), hear_done(done[0]), say_done(done[1]);
+  os::File say_go(go[1]);
+  const pid_t us = ::getpid();
+  // Who stays outside maps our ids.
+  const pid_t helper = ::fork();
+  if (helper < 0) return from_errno("starting a process");
+  if (helper == 0) {
+    say_go.close();
+    char byte = 0;
+    std::string words;
+    if (::read(hear_go.descriptor(), &byte, 1) != 1) ::_exit(0);
+    if (auto mapped = map_ids(us); !mapped) words = mapped.error().message;
+    (void)!::write(say_done.descriptor(), words.c_str(), words.size() + 1);
+    ::_exit(0);
+  }
+  const auto entered = [&]() -> Result<void> {
+    if (::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return refused_namespaces(errno);
+    if (::write(say_go.descriptor(), "g", 1) != 1) return from_errno("speaking to a process");
+    TRY(take_answer(hear_done));
+    if (::setresgid(0, 0, 0) != 0 || ::setresuid(0, 0, 0) != 0 ||
+        ::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) != 0)
+      return from_errno("becoming root of namespaces of our own");
+    return ok();
+  }();
+  say_go.close();
+  while (::waitpid(helper, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  TRY(entered);
+  tell_children("", user, group);
+  passing = true;
+  return ok();
+}
+
+Result<void> settle_in_rootless_sandbox() {
+  const std::string directory = rootless_sandbox_directory();
+  if (!in_rootless_sandbox() || directory.empty()) return ok();
+  TRY(hold_lock(directory));
+  os::remember_own_identity();  // as the others know us, who see more processes than we shall
+  if (::mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) != 0)
+    return from_errno("mounting a /proc of our own");
+  return ok();
+}
+
+Result<void> check_ids(uint32_t user, uint32_t group) {
+  if (!in_rootless_sandbox()) return ok();
+  uint32_t least = kIdsOfRange;
+  for (const char* map : {"/proc/self/uid_map", "/proc/self/gid_map"})
+    least = std::min(least, parse_own_ids(TRY(os::read_file(map, 64 << 10))).count);
+  if (std::max(user, group) < least) return ok();
+  return denied(
+      "its user " + std::to_string(user) + ":" + std::to_string(group) + " is none of the " +
+      std::to_string(least) +
+      " ids that this server has: it runs as an ordinary user, who needs the package uidmap and a line "
+      "each in /etc/subuid and /etc/subgid");
+}
+
+bool in_rootless_sandbox() {
+  return passing || (!rootless_sandbox_directory().empty() && !has_machines_ids());
+}
+
+std::string run_directory() {
+  const std::string directory = rootless_sandbox_directory();
+  return in_rootless_sandbox() && !directory.empty() ? directory + kRun : kRootsRunDirectory;
+}
+
+std::string network_of_bridges() {
+  const std::string directory = rootless_sandbox_directory();
+  return in_rootless_sandbox() && !directory.empty() ? directory + kNetwork : "";
+}
+
+std::string why_no_way_out() {
+  const std::string directory = rootless_sandbox_directory();
+  if (!in_rootless_sandbox() || directory.empty()) return "";
+  const auto words = os::read_file(directory + kNoWayOut, kWordsBytesMax);
+  return words ? *words : words.error().message;
+}
+
+std::string rootless_sandbox_name_server() {
+  return in_rootless_sandbox() && why_no_way_out().empty() ? kWayOutNameServer : "";
+}
+
+}  // namespace trainyard::containers

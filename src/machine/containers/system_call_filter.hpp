@@ -1,0 +1,31 @@
+// The filter of system calls that every container has: an allow list. Its base is the default profile of
+// containers-common (seccomp.json, which podman and buildah use as well); nothing is added to it, and calls that jobs
+// have no need of are taken away: those that mount, look into other processes, make namespaces, load code into the
+// kernel, keep keys, change clocks, open files behind the mounts' back, or submit calls past this filter (io_uring).
+// A call that the profile does not name, so every call that a later kernel brings, is answered ENOSYS.
+//
+// Threads: callable from anywhere. Errors: invalid (not such a profile), denied (the profile is not installed).
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.hpp"
+#include "base/result.hpp"
+
+namespace trainyard::containers {
+
+// Pure: the filter in the form of the OCI runtime specification, from a profile in the form of containers-common.
+// `architecture`: as uname says ("x86_64"). `capabilities`: those of the container's root ("CAP_CHOWN").
+Result<Json> make_system_call_filter(const Json& profile, std::string_view architecture,
+                                     const std::vector<std::string>& capabilities);
+
+// The profile's files, the first that exists is read: the operator's, the package's.
+inline constexpr const char* kProfileFiles[] = {"/etc/containers/seccomp.json",
+                                                "/usr/share/containers/seccomp.json"};
+
+// The profile of this machine; read and parsed at the first call of this process.
+Result<Json> system_call_profile();
+
+}  // namespace trainyard::containers

@@ -1,0 +1,208 @@
+#include "networks/firewall.hpp"
+
+#include <linux/netfilter.h>
+#include <linux/netfilter/nf_tables.h>
+#include <linux/netfilter/nfnetlink.h>
+#include <linux/netlink.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+
+#include <cstddef>
+
+#include "base/text.hpp"
+#include "networks/network.hpp"
+#include "os/files.hpp"
+#include "os/process.hpp"
+
+namespace trainyard::networks {
+namespace {
+
+// Where clouds serve a machine's own keys, among others.
+constexpr std::string_view kLinkLocal = "169.254.0.0/16";
+
+// By which our rules in others' chains are known.
+constexpr std::string_view kForeignMark = "trainyard's bridges";
+
+// Chains of ufw, whose policy a person chose; Docker's is a by-product of its own rules.
+constexpr std::string_view kUfwChains = "jump ufw-";
+
+// The rules of iptables' FORWARD with their handles; "" when there is no such chain.
+Result<std::string> foreign_forwarding() {
+  const auto listed =
+      TRY(os::run({{"nft", "-a", "list", "chain", "ip", "filter", "FORWARD"}, {}, "", "", 60s}));
+  return listed.code == 0 ? listed.output : std::string();
+}
+
+std::string comment_text(const std::string& words) {
+  std::string comment;
+  for (const char byte : words.substr(0, 120))
+    comment += byte == '"' || byte == '\\' || byte < ' ' ? '_' : byte;
+  return comment;
+}
+
+// Counts connections by the address that they come from.
+constexpr const char* kConnectionsSet = "connections";
+
+constexpr int kReplySecondsMax = 10;        // the kernel answers at once
+constexpr size_t kTableNameBytesMax = 256;  // as nft's
+
+// What the tables of all networks begin with, into the chain of what is forwarded: to us go answers only, and what others
+// send each other is theirs. `sources`: how many addresses have their connections counted; 0: none by itself.
+std::string table_head(const std::string& table, const std::string& ours, const std::string& comment,
+                       uint64_t sources) {
+  std::string text;
+  // Added and deleted first, all in one transaction: making it again replaces it.
+  text += "add table inet " + table + "\n";
+  text += "delete table inet " + table + "\n";
+  text += "table inet " + table + " {\n";
+  text += "  comment \"" + comment_text(comment) + "\"\n";
+  if (sources > 0)
+    text += "  set " + std::string(kConnectionsSet) + " {\n    type ipv4_addr; flags dynamic; size " +
+            std::to_string(sources) + ";\n  }\n";
+  text += "  chain input {\n    type filter hook input priority filter; policy accept;\n";
+  text += "    iifname != " + ours + " accept\n";
+  text += "    ct state established,related accept\n";
+  text += "    drop\n  }\n";
+  text += "  chain forward {\n    type filter hook forward priority filter; policy accept;\n";
+  text += "    iifname != " + ours + " oifname != " + ours + " accept\n";
+  return text;
+}
+
+}  // namespace
+
+Result<void> run_nft(const std::string& text) {
+  auto done = os::run_or_fail({{"nft", "-f", "-"}, {}, text, "", 60s});
+  if (done) return ok();
+  if (done.error().kind == Kind::not_found)
+    return denied("a job's network needs 'nft' on PATH: install the package nftables");
+  return std::move(done).error().in("setting up the firewall");
+}
+
+std::string firewall_text(const PrivateNetwork& network) {
+  const std::string ours = "\"" + network.bridge + "\"";
+  std::string text = table_head(network.table, ours, network.comment, 0);
+  text += "    iifname " + ours + " oifname " + ours + " accept\n";
+  if (!network.isolated) {
+    text += "    oifname " + ours + " ct state established,related accept\n";
+    text += "    oifname " + ours + " drop\n";
+    text += "    ip saddr != " + network.subnet.text() + " drop\n";
+    text += "    meta nfproto ipv6 drop\n";
+    text += "    oifname \"" + std::string(kBridgePrefix) + "*\" drop\n";
+    text += "    ip daddr { " + network.pool.text() + ", " + std::string(kLinkLocal);
+    for (const Address address : network.machine_addresses) text += ", " + to_text(address);
+    text += " } drop\n";
+    text += egress_text(network.egress, "") + "  }\n";
+    text += "  chain postrouting {\n    type nat hook postrouting priority srcnat; policy accept;\n";
+    text += "    ip saddr " + network.subnet.text() + " oifname != " + ours + " masquerade\n  }\n";
+  } else {
+    text += "    drop\n  }\n";
+  }
+  text += "}\n";
+  return text;
+}
+
+std::string firewall_text(const DirectFirewall& firewall) {
+  const std::string ours = "\"" + firewall.links + "*\"";
+  std::string text = table_head(firewall.table, ours, firewall.comment, firewall.pool.size());
+  text += "    oifname " + ours + " ct state established,related accept\n";
+  text += "    oifname " + ours + " drop\n";
+  text += "    meta nfproto ipv6 drop\n";
+  // Each link has the network of its host: what comes from another address comes from nobody.
+  text += "    fib saddr . iif oif missing drop\n";
+  text += "    oifname \"" + std::string(kBridgePrefix) + "*\" drop\n";
+  text += "    ip daddr { " + firewall.pool.text() + ", " + std::string(kLinkLocal) + " } drop\n";
+  text += egress_text(firewall.egress, kConnectionsSet) + "  }\n";
+  text += "  chain postrouting {\n    type nat hook postrouting priority srcnat; policy accept;\n";
+  text += "    ip saddr " + firewall.pool.text() + " oifname != \"" + std::string(kBridgePrefix) +
+          "*\" masquerade\n  }\n";
+  return text + "}\n";
+}
+
+Result<void> make_firewall(const DirectFirewall& firewall) { return run_nft(firewall_text(firewall)); }
+
+bool has_firewall_table(const std::string& name) {
+  const os::File socket(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_NETFILTER));
+  const timeval limit{kReplySecondsMax, 0};
+  if (!socket || ::setsockopt(socket.descriptor(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) != 0 ||
+      name.size() >= kTableNameBytesMax)
+    return false;
+  // A header, nfgenmsg, and one attribute: the name.
+  struct {
+    nlmsghdr header;
+    nfgenmsg family;
+    nlattr attribute;
+    char name[kTableNameBytesMax];
+  } request = {};
+  request.attribute.nla_type = NFTA_TABLE_NAME;
+  request.attribute.nla_len = uint16_t(sizeof(nlattr) + name.size() + 1);
+  name.copy(request.name, kTableNameBytesMax - 1);
+  request.family.nfgen_family = NFPROTO_INET;
+  request.family.version = NFNETLINK_V0;
+  request.header.nlmsg_type = NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_GETTABLE;
+  request.header.nlmsg_flags = NLM_F_REQUEST;
+  request.header.nlmsg_len =
+      uint32_t(offsetof(decltype(request), attribute)) + NLA_ALIGN(request.attribute.nla_len);
+  alignas(NLMSG_ALIGNTO) char reply[4096];
+  if (::send(socket.descriptor(), &request, request.header.nlmsg_len, 0) < 0) return false;
+  const ssize_t got = ::recv(socket.descriptor(), reply, sizeof reply, 0);
+  const auto* answer = reinterpret_cast<const nlmsghdr*>(reply);
+  return got >= ssize_t(sizeof(nlmsghdr)) && answer->nlmsg_type != NLMSG_ERROR;
+}
+
+Result<void> remove_firewall_tables_here(const std::vector<std::string>& names) {
+  if (names.empty()) return ok();
+  std::string text;
+  for (const auto& name : names) text += "add table inet " + name + "\ndelete table inet " + name + "\n";
+  return run_nft(text);
+}
+
+Result<bool> let_through_foreign_forwarding() {
+  if (containers::in_rootless_sandbox()) return false;  // what others filter is in their namespace
+  const std::string rules = TRY(foreign_forwarding());
+  if (rules.find("policy drop") == std::string::npos || rules.find(kForeignMark) != std::string::npos)
+    return false;
+  if (rules.find(kUfwChains) != std::string::npos)
+    return denied(
+        "ufw drops what is forwarded, and its policy is kept: allow it by "
+        "'ufw route allow from POOL', with the pool of [network]");
+  const std::string ours =
+      "\"" + std::string(kBridgePrefix) + "*\" accept comment \"" + std::string(kForeignMark) + "\"\n";
+  // At the end: what others' rules refuse stays refused, and only the chain's policy is not asked.
+  TRY(run_nft("add rule ip filter FORWARD iifname " + ours + "add rule ip filter FORWARD oifname " + ours));
+  return true;
+}
+
+Result<void> stop_foreign_forwarding() {
+  if (containers::in_rootless_sandbox()) return ok();
+  std::string text;
+  const std::string rules = TRY(foreign_forwarding());
+  for (const auto line : split(rules, '\n')) {
+    const size_t handle = line.rfind("# handle ");
+    if (line.find(kForeignMark) == std::string_view::npos || handle == std::string_view::npos) continue;
+    text += "delete rule ip filter FORWARD handle " + std::string(trim(line.substr(handle + 9))) + "\n";
+  }
+  if (text.empty()) return ok();
+  auto removed = run_nft(text);
+  if (removed) return ok();
+  // Another may have taken the same rules away since we looked.
+  const auto left = foreign_forwarding();
+  return left && left->find(kForeignMark) == std::string::npos ? ok() : removed;
+}
+
+Result<std::vector<std::string>> firewall_tables_named(std::string_view prefix) {
+  const std::string text = TRY(among_bridges<std::string>([] {
+    return os::run_or_fail({{"nft", "list", "tables"}, {}, "", "", 60s});
+  }));
+  std::vector<std::string> names;
+  for (const auto line : split(text, '\n')) {
+    const auto words = split(trim(line), ' ');  // table inet NAME
+    if (words.size() == 3 && words[1] == "inet" && words[2].starts_with(prefix)) names.emplace_back(words[2]);
+  }
+  return names;
+}
+
+Result<void> remove_firewall_tables(const std::vector<std::string>& names) {
+  return among_bridges<void>([&] { return remove_firewall_tables_here(names); });
+}
+
+}  // namespace trainyard::networks

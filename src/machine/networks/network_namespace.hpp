@@ -1,0 +1,31 @@
+// Work done inside another network namespace: sockets that are opened there stay there, and serve from here.
+//
+// Threads: callable from anywhere; `work` runs on a thread of its own, which enters the namespace and ends.
+// Threads that `work` starts are in the namespace too. Errors: not_found (no such namespace), denied (no
+// right to enter), those of `work`.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "os/files.hpp"
+
+namespace trainyard::networks {
+
+// `network_namespace` is the path of a namespace file ("/run/netns/x"); "" = the one we are in.
+Result<void> in_network_namespace(const std::string& network_namespace,
+                                  const std::function<Result<void>()>& work);
+
+// A TCP socket that listens on `address` ("169.254.170.2:80"; IPv4) inside the namespace. Port 0: any free
+// one. Errors also: conflict (address in use), not_found (nothing there has that address).
+Result<os::File> listen_in_namespace(const std::string& network_namespace, const std::string& address);
+// One for each address, in their order.
+Result<std::vector<os::File>> listen_in_namespace(const std::string& network_namespace,
+                                                  const std::vector<std::string>& addresses);
+// The port that a listening socket has.
+Result<uint16_t> listening_port(const os::File& listener);
+
+}  // namespace trainyard::networks

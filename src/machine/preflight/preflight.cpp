@@ -1,0 +1,470 @@
+#include "preflight/preflight.hpp"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <optional>
+
+#include "base/text.hpp"
+#include "containers/cgroup.hpp"
+#include "containers/container_plan.hpp"
+#include "containers/id_range.hpp"
+#include "containers/rootless_sandbox.hpp"
+#include "networks/tunnel.hpp"
+#include "os/files.hpp"
+#include "os/process.hpp"
+#include "os/temporary_directory.hpp"
+
+namespace trainyard::preflight {
+namespace {
+
+using State = Examination::State;
+
+// Below this a first job with an image and a data set is likely to fill the disk.
+constexpr uint64_t kDiskBytesComfortable = 10ull << 30;
+constexpr uint64_t kDiskBytesLeast = 1ull << 30;
+constexpr Duration kToolMax = 10s;
+
+std::optional<int64_t> number_in(const std::string& path) {
+  const auto text = os::read_file(path, 4096);
+  if (!text) return {};
+  const auto number = parse_int(trim(*text));
+  return number ? std::optional(*number) : std::nullopt;
+}
+
+std::optional<int64_t> machine_memory() {
+  const auto text = os::read_file("/proc/meminfo", 64 << 10);
+  if (!text) return {};
+  for (const auto line : split(*text, '\n')) {
+    if (!line.starts_with("MemTotal:")) continue;
+    const auto kibibytes = parse_int(trim(line.substr(9, line.rfind(' ') - 9)));
+    if (kibibytes) return *kibibytes * 1024;
+  }
+  return {};
+}
+
+// Our own path below the hierarchy of `controller`: "/" when we are not limited. v2: controller "".
+std::string own_cgroup(std::string_view controller) {
+  const auto text = os::read_file("/proc/self/cgroup", 64 << 10);
+  if (!text) return "/";
+  for (const auto line : split(*text, '\n')) {
+    const auto members = split(line, ':');
+    if (members.size() < 3) continue;
+    for (const auto name : split(members[1], ','))
+      if (name == controller && members[2].starts_with('/'))
+        return std::string(line.substr(members[0].size() + members[1].size() + 2));
+  }
+  return "/";
+}
+
+// The least limit of our own group and those above it; nothing when there is none.
+std::optional<int64_t> own_memory_limit() {
+  const auto* hierarchy = containers::machine_cgroup_layout().with("memory");
+  if (!hierarchy) return {};
+  const char* file = hierarchy->unified ? "/memory.max" : "/memory.limit_in_bytes";
+  std::optional<int64_t> least;
+  // Within another's container our path is one that we do not see; the mounted root is then our own group.
+  for (std::string path = own_cgroup(hierarchy->unified ? "" : "memory");; path.erase(path.rfind('/'))) {
+    if (path == "/") path.clear();
+    const auto limit = number_in(hierarchy->path + path + file);
+    if (limit && (!least || *limit < *least)) least = limit;
+    if (path.empty()) return least;
+  }
+}
+
+// 0, or the error number of the first thing that failed, tried in a process that then ends.
+template <class Body>
+int try_in_child(Body body) {
+  const pid_t child = ::fork();
+  if (child < 0) return errno;
+  if (child == 0) ::_exit(body() ? 0 : (errno & 0x7f ? errno & 0x7f : 1));
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : EINTR;
+}
+
+std::string because(int error_number) { return std::string(": ") + ::strerror(error_number); }
+
+Examination user() {
+  if (::geteuid() != 0)
+    return {"user", State::missing,
+            "runs as an ordinary user, who may make no namespaces of his own here: no job can run",
+            "run trainyard as root, or allow user namespaces (user.max_user_namespaces, "
+            "kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns)"};
+  if (!containers::in_rootless_sandbox()) return {"user", State::ok, "runs as root", ""};
+  const auto map = os::read_file("/proc/self/uid_map", 64 << 10);
+  const uint32_t ids = map ? containers::parse_own_ids(*map).count : 1;
+  if (ids > 1)
+    return {"user", State::ok,
+            "runs as an ordinary user, root of " + std::to_string(ids) +
+                " ids of his own; all jobs of his server share them",
+            ""};
+  return {"user", State::limited,
+          "runs as an ordinary user with one id: images whose programs chown or change their user fail, and "
+          "what their files belong to is lost",
+          "install the package uidmap, and give him a line each in /etc/subuid and /etc/subgid"};
+}
+
+Examination program(const std::string& name, const char* program, const std::vector<std::string>& version,
+                    const char* for_what, const char* package) {
+  if (!os::on_path(program))
+    return {name, State::missing, std::string(program) + " is not on PATH; " + for_what,
+            std::string("install the package ") + package};
+  const auto said = os::run({version, {}, "", "", kToolMax});
+  std::string first;
+  if (said)
+    first = std::string(trim(split(trim(said->output.empty() ? said->errors : said->output), '\n')[0]));
+  return {name, State::ok, to_utf8(shorten(first.empty() ? program : first, 100)), ""};
+}
+
+Examination namespaces(const std::string& name, int flags, const char* for_what) {
+  const int error = try_in_child([&] { return ::unshare(flags) == 0; });
+  if (error == 0) return {name, State::ok, "can be made", ""};
+  return {name, State::missing, std::string("cannot be made") + because(error) + "; " + for_what,
+          "run as root, outside of containers that forbid it"};
+}
+
+// What an agent of an ordinary user's server does first.
+Examination own_processes() {
+  const int error = try_in_child([] {
+    if (::unshare(CLONE_NEWPID | CLONE_NEWNS) != 0) return false;
+    const pid_t first = ::fork();
+    if (first == 0) ::_exit(::mount("proc", "/proc", "proc", 0, nullptr) == 0 ? 0 : errno & 0x7f);
+    int status = 0;
+    if (first < 0 || ::waitpid(first, &status, 0) < 0) return false;
+    errno = WIFEXITED(status) ? WEXITSTATUS(status) : EINTR;
+    return errno == 0;
+  });
+  if (error == 0) return {"a /proc of its own", State::ok, "can be mounted", ""};
+  return {"a /proc of its own", State::missing, "cannot be mounted" + because(error) + "; no job can run",
+          "run outside of a container that hides parts of /proc, or as root"};
+}
+
+constexpr const char* kRootWithoutRights =
+    "; root in containers has no rights: images whose programs chown, change their user or bring their own "
+    "sshd fail";
+
+Examination user_namespaces() {
+  const int error = try_in_child([] { return ::unshare(CLONE_NEWUSER) == 0; });
+  if (error == 0) return {"user namespaces", State::ok, "can be made", ""};
+  return {"user namespaces", State::limited, "cannot be made" + because(error) + kRootWithoutRights,
+          "sysctl kernel.unprivileged_userns_clone=1, or user.max_user_namespaces above 0"};
+}
+
+// Whether what lies in the data directory can be shown to a container by its own ids.
+Examination mapped_mounts(const std::string& data_directory) {
+  std::string path = data_directory;
+  while (!path.empty() && !os::exists(path)) path.erase(path.rfind('/'));
+  if (path.empty()) path = "/";
+  const auto user_namespace =
+      containers::make_user_namespace(containers::IdRange{containers::kFirstRange, containers::kIdsOfRange});
+  if (!user_namespace)
+    return {"mapped mounts", State::limited, "not tried: " + user_namespace.error().message, ""};
+  const int descriptor = user_namespace->descriptor();
+  const int error = try_in_child([&] {
+    return ::unshare(CLONE_NEWNS) == 0 && ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+           containers::can_map(path, descriptor);
+  });
+  if (error == 0)
+    return {"mapped mounts", State::ok, "files at " + path + " can be shown by a container's own ids", ""};
+  return {"mapped mounts", State::limited,
+          "files at " + path + " cannot be mapped" + because(error) + kRootWithoutRights,
+          "keep the data directory on ext4, xfs or btrfs, with Linux 5.19 or newer"};
+}
+
+// What an ordinary user lacks keeps no job from running.
+Examination delegated_cgroups(const std::string& mode) {
+  const containers::CgroupLayout& layout = containers::cgroup_layout();
+  std::string can, cannot;
+  // Processes are limited by other means, if need be.
+  for (const char* controller : {"cpu", "memory"}) {
+    std::string& list = layout.with(controller) ? can : cannot;
+    list += (list.empty() ? "" : ", ") + std::string(controller);
+  }
+  if (cannot.empty()) return {"cgroups", State::ok, mode + "; delegated to this user: " + can, ""};
+  return {"cgroups", State::limited,
+          mode + "; " + (can.empty() ? "none is" : "of all only " + can + " is") +
+              " delegated to this user: a job's share of " + cannot + " is not enforced, and its log says so",
+          layout.mode == containers::CgroupMode::v2
+              ? "systemd-run --user --scope -p Delegate=yes trainyard serve; or run as root"
+              : "give him a group of his own in each v1 hierarchy and start trainyard in it; or run as root"};
+}
+
+Examination cgroups() {
+  const containers::CgroupLayout& layout = containers::cgroup_layout();
+  static constexpr const char* kModes[] = {
+      "no cgroups", "cgroup v1", "hybrid cgroups (v1 with a v2 hierarchy beside)",
+      "cgroup v2 (of which trainyard's own tests have met recorded trees only)"};
+  std::string sentence = kModes[size_t(layout.mode)];
+  if (layout.mode == containers::CgroupMode::none)
+    return {"cgroups", State::missing,
+            "no cgroups are mounted: a job's cpus, memory and processes cannot be limited",
+            "mount cgroup2 at /sys/fs/cgroup"};
+  if (containers::in_rootless_sandbox()) return delegated_cgroups(sentence);
+  std::vector<std::string> can, cannot;
+  for (const char* controller : {"cpu", "memory", "pids"})
+    (layout.with(controller) ? can : cannot).push_back(controller);
+  const auto joined = [](const std::vector<std::string>& names) {
+    std::string text;
+    for (const auto& name : names) text += (text.empty() ? "" : ", ") + name;
+    return text;
+  };
+  if (!can.empty()) {
+    auto tried = containers::Cgroup::make("doctor." + std::to_string(::getpid()),
+                                          {layout.with("cpu") ? 1.0 : 0,
+                                           layout.with("memory") ? int64_t(64) << 20 : 0,
+                                           layout.with("pids") ? int64_t(16) : 0,
+                                           {}});
+    if (tried && layout.with("cpu"))
+      if (auto limited = tried->limit_cpus(1); !limited) tried = limited.error();
+    (void)containers::Cgroup::named("doctor." + std::to_string(::getpid())).remove();
+    if (!tried)
+      return {"cgroups", State::missing,
+              sentence + ", but groups cannot be made or limited: " + tried.error().message,
+              "run as root, with /sys/fs/cgroup writable"};
+  }
+  sentence += "; can limit " + joined(can);
+  if (cannot.empty()) return {"cgroups", State::ok, sentence, ""};
+  return {"cgroups", State::missing,
+          sentence + "; not " + joined(cannot) + ": jobs that ask for it are refused",
+          "boot with the controllers " + joined(cannot) + " enabled (cgroup_enable=..)"};
+}
+
+// Mounts made here end with the child.
+Examination overlay() {
+  const os::TemporaryDirectory directory;
+  for (const char* name : {"lower", "upper", "work", "root"})
+    if (!os::make_directories(directory.path() + "/" + name))
+      return {"overlayfs", State::limited, "could not be tried", ""};
+  const std::string path = directory.path();
+  const std::string options =
+      "lowerdir=" + path + "/lower,upperdir=" + path + "/upper,workdir=" + path + "/work";
+  const int error = try_in_child([&] {
+    return ::unshare(CLONE_NEWNS) == 0 && ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+           ::mount("overlay", (path + "/root").c_str(), "overlay", 0,
+                   (options + (containers::in_rootless_sandbox() ? ",userxattr" : "")).c_str()) == 0;
+  });
+  if (error == 0) return {"overlayfs", State::ok, "a writable layer can be put over an image", ""};
+  return {"overlayfs", State::limited,
+          "refused" + because(error) + "; images are copied for each host instead, which is slow",
+          "keep the data directory on ext4 or xfs, with Linux 5.11 or newer, or run as root"};
+}
+
+Examination firewall() {
+  if (!os::on_path("nft"))
+    return {"nftables", State::missing, "nft is not on PATH; without it jobs have no network",
+            "install the package nftables"};
+  // --check: the kernel is asked, and changes nothing. An ordinary user asks in a namespace of his own.
+  std::vector<std::string> words{"nft", "--check", "-f", "-"};
+  if (containers::in_rootless_sandbox()) words.insert(words.begin(), {"unshare", "--net"});
+  const auto tried = os::run(
+      {words,
+       {},
+       "table inet trainyard_doctor { chain c { type nat hook postrouting priority srcnat; masquerade; }; "
+       "chain f { type filter hook forward priority filter; ct state established accept; }; }\n",
+       "",
+       kToolMax});
+  if (tried && tried->code == 0) return {"nftables", State::ok, "filters and masquerades", ""};
+  return {"nftables", State::missing,
+          "the kernel refuses our rules: " +
+              (tried ? shorten(std::string(trim(tried->errors)), 200) : tried.error().message),
+          "a kernel with nf_tables, nft_masq, nft_ct and nft_chain_nat"};
+}
+
+// Others' chains are heard too: a packet that one of them drops is gone, whatever ours say.
+Examination foreign_forwarding() {
+  const auto chain = os::run({{"nft", "list", "chain", "ip", "filter", "FORWARD"}, {}, "", "", kToolMax});
+  const bool drops = chain && chain->code == 0 && chain->output.find("policy drop") != std::string::npos;
+  if (!drops) return {"other firewalls", State::ok, "none drops what is forwarded", ""};
+  return {"other firewalls", State::ok,
+          "the chain FORWARD of 'ip filter' drops by default (Docker and ufw set that up); the server adds "
+          "two rules that let "
+          "jobs pass",
+          ""};
+}
+
+Examination forwarding() {
+  const auto now = number_in("/proc/sys/net/ipv4/ip_forward");
+  if (now && *now == 1) return {"forwarding", State::ok, "net.ipv4.ip_forward is on", ""};
+  if (::access("/proc/sys/net/ipv4/ip_forward", W_OK) == 0)
+    return {"forwarding", State::ok,
+            "net.ipv4.ip_forward is off; the first job that is not isolated switches it on", ""};
+  return {"forwarding", State::missing,
+          "net.ipv4.ip_forward is off and cannot be set from here: jobs do not reach the outside",
+          "sysctl net.ipv4.ip_forward=1"};
+}
+
+// For an ordinary user: jobs' way to the outside.
+Examination way_out() {
+  const char* remedy = "allow this user /dev/net/tun (udev: KERNEL==\"tun\", MODE=\"0666\")";
+  if (!os::on_path("slirp4netns"))
+    return {"way out", State::limited,
+            "slirp4netns is not on PATH: jobs reach their own hosts and the API, and nothing outside",
+            "install the package slirp4netns"};
+  const os::File device(::open("/dev/net/tun", O_RDWR | O_CLOEXEC));
+  if (device) return {"way out", State::ok, "through slirp4netns", ""};
+  return {"way out", State::limited,
+          "/dev/net/tun cannot be opened" + because(errno) +
+              ": jobs reach their own hosts and the API, and nothing outside",
+          remedy};
+}
+
+Examination encryption() {
+  const std::string missing = networks::why_no_tunnel();
+  if (missing.empty())
+    return {"traffic encryption", State::ok, "between the hosts of jobs that ask for it, by WireGuard", ""};
+  return {"traffic encryption", State::limited,
+          "jobs that ask for EnableInterContainerTrafficEncryption are refused", missing};
+}
+
+// A bridge and a pair of interfaces, in a network of the child's own.
+Examination bridges() {
+  if (!os::on_path("ip"))
+    return {"bridge, veth", State::limited, "not tried: ip is not on PATH", "install the package iproute2"};
+  const auto tried =
+      os::run({{"unshare", "--net", "sh", "-c",
+                "ip link add name b0 type bridge && ip link add name v0 type veth peer name v1"},
+               {},
+               "",
+               "",
+               kToolMax});
+  if (tried && tried->code == 0) return {"bridge, veth", State::ok, "can be made", ""};
+  return {
+      "bridge, veth", State::missing,
+      "cannot be made: " + (tried ? shorten(std::string(trim(tried->errors)), 200) : tried.error().message),
+      "run as root, with a kernel that has bridge and veth"};
+}
+
+Examination fuse() {
+  const os::File device(::open("/dev/fuse", O_RDWR | O_CLOEXEC));
+  if (device) return {"FUSE", State::ok, "/dev/fuse can be opened", ""};
+  return {"FUSE", State::limited,
+          "/dev/fuse cannot be opened" + because(errno) + "; FastFile channels are copied as a whole",
+          "modprobe fuse, and allow /dev/fuse"};
+}
+
+Examination volumes() {
+  const os::File control(::open("/dev/loop-control", O_RDWR | O_CLOEXEC));
+  const int error = errno;
+  if (!control)
+    return {"volumes", State::limited,
+            "/dev/loop-control cannot be opened" + because(error) + "; VolumeSizeInGB is not enforced",
+            containers::in_rootless_sandbox() ? "run as root: an ordinary user may mount no disk"
+                                              : "a kernel with loop devices, and allow /dev/loop*"};
+  if (!os::exists("/usr/sbin/mkfs.ext4") && !os::on_path("mkfs.ext4"))
+    return {"volumes", State::limited, "mkfs.ext4 is not there; VolumeSizeInGB is not enforced",
+            "install the package e2fsprogs"};
+  return {"volumes", State::ok, "can be given a size", ""};
+}
+
+Examination gpus() {
+  const MachineCapacity capacity = machine_capacity();
+  if (capacity.gpus == 0) return {"GPUs", State::limited, "no NVIDIA device files: jobs run on CPUs", ""};
+  return {"GPUs", State::ok, std::to_string(capacity.gpus) + " NVIDIA device files", ""};
+}
+
+Examination disk(const std::string& data_directory) {
+  std::string path = data_directory.empty() ? "/" : data_directory;
+  struct statvfs status;
+  while (::statvfs(path.c_str(), &status) != 0) {
+    if (path.size() <= 1) return {"disk", State::limited, "cannot be looked at" + because(errno), ""};
+    path = path.substr(0, std::max<size_t>(path.rfind('/'), 1));
+    if (path[0] != '/') path = "/";
+  }
+  const uint64_t free = uint64_t(status.f_bavail) * status.f_frsize;
+  const std::string sentence = human_bytes(free) + " free at " + path;
+  if (free < kDiskBytesLeast)
+    return {"disk", State::missing, sentence, "free some, or give --data another place"};
+  if (free < kDiskBytesComfortable)
+    return {"disk", State::limited, sentence + ": little, for data sets and images", ""};
+  return {"disk", State::ok, sentence, ""};
+}
+
+}  // namespace
+
+std::vector<std::string> gpu_devices() {
+  std::vector<std::string> cards, shared;
+  if (const auto names = os::list_directory("/dev"))
+    for (const auto& name : *names) {
+      if (!name.starts_with("nvidia")) continue;
+      const auto rest = std::string_view(name).substr(6);
+      const bool card = !rest.empty() && rest.find_first_not_of("0123456789") == std::string_view::npos;
+      if (card)
+        cards.push_back("/dev/" + name);
+      else if (name == "nvidiactl" || name == "nvidia-uvm" || name == "nvidia-uvm-tools" ||
+               name == "nvidia-modeset")
+        shared.push_back("/dev/" + name);
+    }
+  // "nvidia10" after "nvidia2".
+  std::sort(cards.begin(), cards.end(),
+            [](const auto& a, const auto& b) { return a.size() != b.size() ? a.size() < b.size() : a < b; });
+  cards.insert(cards.end(), shared.begin(), shared.end());
+  return cards;
+}
+
+std::vector<std::string> gpu_cards() {
+  auto all = gpu_devices();
+  std::erase_if(all,
+                [](const auto& device) { return device.find_first_of("0123456789") == std::string::npos; });
+  return all;
+}
+
+MachineCapacity machine_capacity() {
+  MachineCapacity capacity;
+  utsname name;
+  capacity.name = ::uname(&name) == 0 ? name.nodename : "this-machine";
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  capacity.cpus = ::sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set)
+                                                                : double(::sysconf(_SC_NPROCESSORS_ONLN));
+  capacity.memory_bytes = machine_memory().value_or(0);
+  if (const auto limit = own_memory_limit(); limit && *limit > 0)
+    capacity.memory_bytes = std::min(capacity.memory_bytes, *limit);
+  capacity.gpus = int64_t(gpu_cards().size());
+  return capacity;
+}
+
+std::vector<Examination> examine_machine(const std::string& data_directory) {
+  std::vector<Examination> findings;
+  findings.push_back(user());
+  findings.push_back(program("OCI runtime", "crun", {"crun", "--version"}, "no job can run", "crun"));
+  findings.push_back(
+      namespaces("namespaces", CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWUTS | CLONE_NEWIPC, "no job can run"));
+  findings.push_back(namespaces("network namespaces", CLONE_NEWNET, "jobs have no network of their own"));
+  findings.push_back(user_namespaces());
+  findings.push_back(containers::in_rootless_sandbox() ? own_processes() : mapped_mounts(data_directory));
+  findings.push_back(cgroups());
+  findings.push_back(overlay());
+  findings.push_back(bridges());
+  findings.push_back(firewall());
+  if (containers::in_rootless_sandbox()) {
+    findings.push_back(way_out());
+  } else {
+    findings.push_back(foreign_forwarding());
+    findings.push_back(forwarding());
+  }
+  findings.push_back(encryption());
+  findings.push_back(
+      program("image tools", "skopeo", {"skopeo", "--version"}, "images cannot be read", "skopeo"));
+  findings.push_back(
+      program("image unpacking", "tar", {"tar", "--version"}, "images cannot be unpacked", "tar"));
+  findings.push_back(volumes());
+  findings.push_back(fuse());
+  findings.push_back(gpus());
+  findings.push_back(disk(data_directory));
+  return findings;
+}
+
+}  // namespace trainyard::preflight

@@ -1,0 +1,182 @@
+"""modules.txt is true: every include is allowed, there is no cycle,
+every module is written down and says what it is."""
+
+import os
+import re
+from collections.abc import Iterator
+
+from tests import reach
+from tests.tidy import sources
+
+# How a third-party header is known, by the library's name in modules.txt.
+LIBRARIES = {
+    "nlohmann": r"nlohmann/",
+    "boost": r"boost/",
+    "openssl": r"openssl/",
+    "curl": r"curl/",
+    "sqlite": r"sqlite3\.h",
+    "simdjson": r"simdjson",
+    "pcre2": r"pcre2\.h",
+    "re2": r"re2/",
+    "archive": r"archive(_entry)?\.h",
+    "toml": r"toml\.hpp",
+    "zlib": r"zlib\.h",
+    "threads": (
+        r"(thread|mutex|shared_mutex|condition_variable|future|semaphore|latch|barrier|pthread\.h)$"
+    ),
+}
+# What a module may touch of the system: how it is known, and what to use instead.
+FACILITIES = {
+    "clock": (
+        r"system_clock|steady_clock|high_resolution_clock|clock_gettime|gettimeofday|\btime\(nullptr\)",
+        "take a Clock (base/time.hpp)",
+    ),
+    "random": (r"random_device|getrandom|\brand\(\)|mt19937", "take a Random (base/random.hpp)"),
+    "sockets": (
+        r"sys/socket\.h|netinet/|arpa/inet\.h|sys/un\.h|sys/epoll\.h",
+        "use net/link.hpp or net/http_server.hpp",
+    ),
+    "processes": (r"sys/wait\.h|spawn\.h|\bfork\(|\bexecv|\bposix_spawn", "use os/process.hpp"),
+    "files": (
+        r"<fstream>|<filesystem>|<fcntl\.h>|sys/stat\.h|\bfopen\(|(?<!\w)::open\(",
+        "use os/files.hpp",
+    ),
+    "environment": (r"\bgetenv\(|\bsetenv\(|\benviron\b", "let main read it and pass a value"),
+    "memory": (r"sys/mman\.h|shm_open|linux/futex\.h", "this is for collectives and os alone"),
+}
+SLEEP = r"sleep_for|sleep_until|\busleep\(|\bnanosleep\(|\bsleep\("
+STANDARD_C = {
+    "assert.h",
+    "signal.h",
+    "unistd.h",
+    "errno.h",
+    "limits.h",
+    "stdint.h",
+    "string.h",
+    "stddef.h",
+    "poll.h",
+    "dirent.h",
+    "sched.h",
+}
+
+
+def is_test(path: str) -> bool:
+    return re.search(r"_(test|fuzz|bench)\.cpp$|/testing/", path) is not None
+
+
+def includes(path: str) -> Iterator[tuple[int, bool, str]]:
+    for number, line in enumerate(sources.read(path).splitlines(), 1):
+        if found := re.match(r'\s*#\s*include\s*(["<])([^">]+)', line):
+            yield number, found[1] == '"', found[2]
+
+
+def test_every_include_is_allowed() -> None:
+    wrong = []
+    for path in sources.cpp():
+        module = sources.module_of(path)
+        if module is None:
+            continue
+        may_modules, may_libraries, _ = sources.modules()[module]
+        for number, ours, name in includes(path):
+            if ours:
+                other = name.split("/")[0]
+                if other in sources.modules() and other != module and other not in may_modules:
+                    wrong.append(
+                        f"{path}:{number}: module {module} may not include {name};"
+                        " modules.txt allows it:"
+                        f" {' '.join(sorted(may_modules)) or 'no module'}"
+                    )
+                continue
+            for library, pattern in LIBRARIES.items():
+                if (
+                    re.match(pattern, name)
+                    and library not in may_libraries
+                    and not (is_test(path) and library == "threads")
+                ):
+                    wrong.append(
+                        f"{path}:{number}: module {module} may not touch the library {library}"
+                        f" (<{name}>)"
+                    )
+    assert not wrong, "\n" + "\n".join(wrong)
+
+
+def test_facilities_are_parameters() -> None:
+    wrong = []
+    for path in sources.cpp():
+        module = sources.module_of(path)
+        if module is None or is_test(path):
+            continue
+        may = sources.modules()[module][2]
+        for number, line in enumerate(sources.code(path).splitlines(), 1):
+            for facility, (pattern, instead) in FACILITIES.items():
+                if facility not in may and re.search(pattern, line):
+                    wrong.append(
+                        f"{path}:{number}: module {module} may not touch {facility}: {instead}"
+                    )
+            if module not in (
+                "os",
+                "net",
+                "containers",
+                "networks",
+                "collectives",
+                "gradients",
+                "membership",
+                "local_sgd",
+                "parameter_server",
+                "bench",
+            ) and re.search(SLEEP, line):
+                wrong.append(
+                    f"{path}:{number}: nobody sleeps; wait for a condition with a deadline"
+                )
+    assert not wrong, "\n" + "\n".join(wrong)
+
+
+def test_no_cycle() -> None:
+    table = {module: uses for module, (uses, _, _) in sources.modules().items()}
+    done, path = set(), []
+
+    def visit(module: str) -> None:
+        assert module not in path, "a cycle of modules: " + " -> ".join(
+            path[path.index(module) :] + [module]
+        )
+        if module in done:
+            return
+        path.append(module)
+        for used in sorted(table.get(module, ())):
+            visit(used)
+        path.pop()
+        done.add(module)
+
+    for module in table:
+        visit(module)
+
+
+def test_every_module_is_written_down_and_says_what_it_is() -> None:
+    folders = {
+        path.split("/")[2]
+        for path in sources.tracked()
+        if path.startswith("src/") and path.count("/") > 2
+    }
+    unknown = folders - set(sources.modules())
+    assert not unknown, f"folders of src/ without a line in modules.txt: {sorted(unknown)}"
+    empty = {
+        module for module in sources.modules() if module not in ("apps", "sim", "bench")
+    } - folders
+    assert not empty, f"modules.txt names modules without a folder: {sorted(empty)}"
+    for module in folders:
+        readme = f"src/{reach.folder_of(module)}/README.md"
+        assert os.path.exists(os.path.join(sources.ROOT, readme)), (
+            f"{readme} is missing: what belongs here, what does not, where to start"
+        )
+        assert len(sources.read(readme).splitlines()) <= 60, f"{readme} is more than a page"
+
+
+def test_no_asio_above_net() -> None:
+    wrong = [
+        path
+        for path in sources.cpp(".hpp")
+        if sources.module_of(path) != "bench"
+        and re.search(r"\basio\b|boost/", sources.code(path))
+        and not path.endswith("_asio.hpp")
+    ]
+    assert not wrong, f"headers that show asio: {wrong}"
