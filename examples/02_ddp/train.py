@@ -6,7 +6,7 @@ import os
 
 import torch
 import torch.distributed as dist
-import trainyard.torch  # noqa: F401
+import trainyard.torch  # noqa: F401  (registers the backend)
 from torch.nn.parallel import DistributedDataParallel
 
 arguments = argparse.ArgumentParser()

@@ -7,7 +7,7 @@ import hashlib
 
 import torch
 import torch.distributed as dist
-import trainyard.torch  # noqa: F401
+import trainyard.torch  # noqa: F401  (registers the backend)
 from torch.distributed.fsdp import FullyShardedDataParallel, fully_shard
 from torch.distributed.fsdp.wrap import size_based_auto_wrap_policy
 
