@@ -43,7 +43,7 @@ Value = Any  # of a request
 def operations() -> list[tuple[str, ...]]:
     """(service, operation) of every line of operations.txt."""
     with open(
-        os.path.join(trainyard_server.ROOT, "src", "api", "operations.txt"), encoding="utf-8"
+        os.path.join(trainyard_server.ROOT, "src", "api", "api", "operations.txt"), encoding="utf-8"
     ) as file:
         return [tuple(line.split()) for line in file if line.strip() and not line.startswith("#")]
 
@@ -214,7 +214,7 @@ class Requests:
     def __init__(self, endpoint: str) -> None:
         self.session = botocore.session.Session()
         self.session.get_component("data_loader").search_paths.append(
-            os.path.join(trainyard_server.ROOT, "src", "api", "models")
+            os.path.join(trainyard_server.ROOT, "src", "api", "api", "models")
         )
         self.session.set_credentials("AKIANOBODY", "unused")
         self.endpoint, self.clients = endpoint, {}
