@@ -22,7 +22,8 @@
 namespace sdk = trainyard::sdk;
 using namespace trainyard;
 using namespace trainyard::collectives;
-namespace fusion = trainyard::collectives::fusion;
+using gradients::Compression;
+using gradients::compressions_count;
 
 namespace {
 
