@@ -115,7 +115,7 @@ def reached_since(baseline: str) -> set[str] | None:
 
 
 def baseline() -> str:
-    """The commit of the last tree that passed `./yard test --thorough`."""
+    """The commit of the last tree that passed what only `./yard test --thorough` runs."""
     return next(
         (line for line in read(BASELINE).splitlines() if line and not line.startswith("#")), ""
     )
