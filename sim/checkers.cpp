@@ -13,7 +13,8 @@ namespace {
 
 using namespace domain;
 
-// The machine of phases, as AWS documents it; written down here a second time on purpose.
+// The legal moves between phases as AWS documents them, written a second time on purpose: the checkers share
+// no code with the code under test.
 bool may_follow(Phase from, Phase to) {
   switch (from) {
     case Phase::starting:
@@ -97,9 +98,9 @@ void Checkers::committed(const ledger::Batch& batch) {
     const HostState state = *parse_host_state(*string_at(command.body, "state"));
     const bool died = state == HostState::draining && command.body.value("exit_code", 0) != 0;
     if (died || state == HostState::failed) first_trouble_.emplace(*attempt, host);
-    // What a host says that was given up changes nothing.
+    // Facts of a host that was given up change nothing.
     if (state != HostState::running || given_up_.contains({*attempt, host})) continue;
-    // An agent's clock may be ahead.
+    // The clock of an agent may be ahead.
     const Job* job = durable(attempt->job);
     World::check(job, "a host runs of a job that nobody knows");
     const Instant said = from_milliseconds(*int_at(command.body, "at"));
@@ -131,7 +132,7 @@ void Checkers::committed(const ledger::Batch& batch) {
 
 void Checkers::lost(const Json& command) {
   const auto attempt = parse_attempt_id(*string_at(command, "attempt"));
-  // Here every host ends within minutes of being told, so a host that control gives up on was never told.
+  // Every host ends here within minutes of its stop order. Control gives up a host only when it sent none.
   World::check(!string_at(command, "reason")->starts_with("the host did not end"),
                "a host of attempt " + attempt->text() + " was not told to stop");
   World::check(
@@ -224,7 +225,7 @@ void Checkers::check_history(const Job& job) {
   }
 }
 
-// In the ledger's words: what attempts that have not ended were promised.
+// Counts by the ledger: the shares that attempts hold which have not ended.
 void Checkers::check_machines() {
   std::map<std::string, Share> promised;
   for (const auto& [number, job] : durable_) {
@@ -399,7 +400,7 @@ void Checkers::check_replay(ledger::Ledger& ledger) {
   const auto usages = ledger.usages();
   World::check(bool(usages), "what shares have used cannot be read");
   for (const auto& [share, usage] : *usages) {
-    // The tables may have forgotten what had faded to next to nothing.
+    // The tables may drop usage that has decayed to almost nothing.
     const domain::Usage& same = replay.usages[share];
     World::check(same.at == usage.at && std::abs(same.cpu_seconds - usage.cpu_seconds) < 0.01,
                  "the commands yield another usage of share '" + share.share + "' than the tables have");
@@ -417,7 +418,8 @@ void Checkers::check_replay(ledger::Ledger& ledger) {
 }
 
 void Checkers::check_outcome(const Job& job) {
-  // Accounting: from the first host that ran to the end, and the phases add up to the whole; billed is what ran.
+  // Accounting: training lasts from the first host that ran to the end, the phases add up to the whole, and
+  // only running time is billed.
   const auto began = first_running_.lower_bound({job.number, 0});
   const bool ran = began != first_running_.end() && began->first.job == job.number;
   World::check(bool(job.training_start) == ran, title(job) + ": training start without a host that ran");

@@ -1,21 +1,22 @@
-// What must hold, whatever happens. The checkers know what users were told, what is durable, and what the
-// simulated hosts really did, and compare. None of them asks the code under test whether it is right.
+// Checks the invariants of the system while a simulation runs. The checkers compare what users were told,
+// what is durable and what the simulated hosts really did. They do not rely on answers of the code under
+// test.
 //
 //   nothing acknowledged is lost     users' jobs, agents' facts, log lines
 //   nothing runs twice at once       processes of one host of one job
-//   no machine is over-promised      in the ledger's words, and by what really runs
-//   no limit is over-promised        of environments, quotas of users, quota shares and what they may borrow
-//   machines come and go             idle ones are given back; nothing is on them
-//   who must give way comes back     as often as he allows it; and only jobs of quota shares must
+//   no machine is overcommitted      by the ledger, and by what really runs
+//   no limit is exceeded             of environments, quotas of users, quota shares and what they may borrow
+//   machines come and go             idle ones are released; nothing is on them
+//   preempted jobs come back         as often as the job allows; only jobs of quota shares are preempted
 //   only legal moves                 of jobs, phases, hosts; histories only grow
-//   accounting adds up               times of phases and of training; what ran is billed, and nothing else
-//   who is taken away comes back     spot jobs, and those that may be tried again; nobody else
-//   what is kept is kept             warm pools: their machines, for their time, for who asks for the same
-//   nothing fails without a cause    every failed job had a fault that was made
-//   time is what passed              no clock that jumps ends a job early, bills it more, or turns its history around
-//   every wait has a reason          that its user is told
+//   accounting adds up               times of phases and of training; only running time is billed
+//   interrupted jobs come back       spot jobs and jobs with retries; no others are interrupted
+//   warm pools last                  their machines stay for their time, for jobs with the same request
+//   nothing fails without a cause    every failed job had an injected fault
+//   time is what passed              no clock that jumps ends a job early, bills it more or reverses history
+//   every wait has a reason          which its user is told
 //   everything ends                  once faults stop
-//   the tables are the commands      applied again, they yield the same jobs
+//   the tables are the commands      applied again, the commands yield the same jobs
 #pragma once
 
 #include <map>
@@ -31,12 +32,12 @@
 
 namespace trainyard::sim {
 
-// Facts arrive, and steps are taken, a little after the instants that they are of.
+// Facts arrive, and steps are taken, a little after the instants that they describe.
 inline constexpr Duration kTimeTolerance = 5s;
-// A server that was suspended as the faults ended plans again after so long at the latest.
+// A server that was suspended when the faults ended plans again after this time at the latest.
 inline constexpr Duration kReasonlessMax = 15min;
 
-// For sentences: "job 7 (mnist)".
+// Names a job in messages: "job 7 (mnist)".
 std::string title(const domain::Job& job);
 
 class Checkers {
@@ -44,7 +45,7 @@ class Checkers {
   Checkers(std::vector<launch::Machine> machines, const World& world, Clock& server_clock)
       : machines_(std::move(machines)), world_(world), server_clock_(server_clock) {}
 
-  // The limits that nobody may exceed.
+  // The limits that no job may exceed.
   void must_keep(const std::vector<domain::BatchResource>& resources,
                  std::vector<domain::InstanceQuota> quotas);
 
@@ -76,13 +77,13 @@ class Checkers {
   void point_acknowledged(const observe::MetricKey& key) { ++points_[key].acknowledged; }
   void host_staged(domain::AttemptId attempt, domain::HostIndex host, const std::string& key);
   void merging(domain::AttemptId attempt, const std::vector<std::string>& keys);
-  // A fault was made that may fail the job.
+  // A fault was injected that may fail the job.
   void excuse(domain::JobNumber job, const std::string& why);
 
-  // -- once all is calm
-  // A job that waits says why, but for the moment between its plan and its start.
+  // -- once the world is calm
+  // A waiting job has a pending reason, except for the moment between its plan and its start.
   void every_wait_has_a_reason(control::ControlPlane& control);
-  // What has not ended yet; "" when everything has.
+  // Describes what has not ended yet; "" when everything has.
   std::string unfinished(ledger::Ledger& ledger, launch::Launcher& launcher);
   void at_the_end(ledger::Ledger& ledger, control::test::MemoryLogs& logs,
                   control::test::MemoryMetrics& metrics);
@@ -104,8 +105,8 @@ class Checkers {
   void interrupted(const Json& command);
   void check_replay(ledger::Ledger& ledger);
 
-  std::vector<launch::Machine> machines_;  // also those that have gone
-  const World& world_;                     // its time is the true one
+  std::vector<launch::Machine> machines_;  // including those that have gone
+  const World& world_;                     // its time is the true time
   Clock& server_clock_;
   std::map<domain::JobNumber, Duration> created_, first_ran_, finished_;  // in true time
   domain::BatchCatalog yard_;
@@ -116,16 +117,16 @@ class Checkers {
   std::map<std::pair<domain::AttemptId, domain::HostIndex>, uint64_t> facts_;
   std::set<std::pair<domain::AttemptId, domain::HostIndex>> given_up_;
   std::map<domain::AttemptId, Instant> first_running_;
-  std::map<domain::AttemptId, domain::HostIndex> first_trouble_;  // whose failure the ledger had first
+  std::map<domain::AttemptId, domain::HostIndex> first_trouble_;  // whose failure reached the ledger first
   std::map<domain::JobNumber, Duration> ran_;                     // by attempts that have ended
-  std::map<domain::JobNumber, uint32_t> failed_attempts_;         // through a fault of the yard
+  std::map<domain::JobNumber, uint32_t> failed_attempts_;         // through a fault of the cluster
   std::map<domain::JobNumber, uint32_t> preemptions_;             // that were ordered
   std::map<domain::JobNumber, size_t> seen_transitions_;
   std::map<domain::JobNumber, Duration> no_reason_since_;  // in true time
 
   struct Process {
     int runs = 0;
-    std::string running;  // by which agent
+    std::string running;  // the agent that runs it
     std::optional<int> code;
   };
   std::map<std::pair<domain::AttemptId, domain::HostIndex>, Process> processes_;

@@ -1,4 +1,4 @@
-// Arrays with their children, and jobs that are tried again.
+// Checks arrays with their children, and jobs with retries.
 #include <algorithm>
 
 #include "domain/array.hpp"
@@ -9,7 +9,7 @@ namespace trainyard::sim {
 
 using namespace domain;
 
-// An array's children are those that it has reserved the numbers for, and it is as they are.
+// The children of an array have the numbers that it reserved, and its state follows from theirs.
 void Checkers::check_array(const Job& array) {
   World::check(array.attempts.empty(), title(array) + " is an array and was placed");
   uint32_t made = 0, completed = 0;
@@ -27,7 +27,7 @@ void Checkers::check_array(const Job& array) {
   World::check(made == size || array.stop_requested, title(array) + " has lost children");
 }
 
-// Nobody begins before those that it awaits have succeeded.
+// No child begins before the jobs that it depends on have succeeded.
 void Checkers::check_child(const Job& child) {
   const Job& array = *durable(child.parent);
   const JobNumber index = child.number - child.parent;  // from 1
@@ -37,7 +37,7 @@ void Checkers::check_child(const Job& child) {
     awaited.push_back(durable(acknowledged_[{child.key.region, id}]));
   for (const std::string& id : array.spec.batch->depends_on_alike)
     awaited.push_back(durable(acknowledged_[{child.key.region, id}] + index));
-  // One that was never made has failed with its array.
+  // A child that was never created has failed with its array.
   const bool all =
       std::ranges::all_of(awaited, [](const Job* job) { return job && job->state == JobState::completed; });
   if (!child.attempts.empty()) World::check(all, title(child) + " began without those that it awaits");
@@ -49,7 +49,7 @@ void Checkers::check_child(const Job& child) {
     World::check(!all, title(child) + " failed for a dependency that has not");
 }
 
-// A fault of ours fails a job only when it may not be tried again.
+// A fault of the cluster fails a job only when the job may not be tried again.
 void Checkers::check_retries(const Job& job) {
   if (job.is_array()) return;  // its children are
   const uint32_t failed = failed_attempts_[job.number];

@@ -1,4 +1,4 @@
-// What nobody may exceed, and what comes and goes: limits, preemptions, machines, pools.
+// Checks limits, preemptions, machines and warm pools.
 #include <algorithm>
 
 #include "domain/service_quota.hpp"
@@ -13,7 +13,7 @@ void Checkers::must_keep(const std::vector<BatchResource>& resources, std::vecto
   quotas_ = std::move(quotas);
 }
 
-// What attempts that have not ended are counted for, and how much of it there may be.
+// Counts what attempts hold that have not ended, and compares it with each limit.
 void Checkers::check_limits() {
   std::map<std::string, std::pair<double, double>> used;  // by limit: what is used, and the most
   const auto count = [&](const std::string& limit, double amount, double most) {
@@ -61,7 +61,7 @@ void Checkers::machine_given_back(const std::string& machine) {
                      "machine " + machine + " is given back, and " + title(job) + " is promised it");
 }
 
-// It has failed since it had to give way more often than it allows.
+// The job failed because it was preempted more often than it allows.
 void Checkers::check_preemptions(const Job& job) {
   const auto count = std::ranges::count_if(job.attempts, &Attempt::preempted);
   const auto& most = job.spec.batch->preemptions_max;
@@ -80,7 +80,7 @@ void Checkers::check_pools(const Job& before, const Job& after) {
   World::check(pool.state == WarmPoolState::in_use || after.finished(),
                title(before) + " runs, and its hosts are kept or given back");
   if (!pool.ended || !pool.available || pool.state == WarmPoolState::reused) return;
-  // A keep-alive that is made shorter counts from when it is.
+  // A shortened keep-alive counts from the moment when it was shortened.
   const int64_t seconds =
       std::max(pool.keep_alive_seconds, before.warm_pool ? before.warm_pool->keep_alive_seconds : 0);
   World::check(*pool.ended - *pool.available <= std::chrono::seconds(seconds),

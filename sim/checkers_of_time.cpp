@@ -1,4 +1,4 @@
-// What true time says about deadlines, bills and histories, whatever the clocks show.
+// Checks deadlines, bills and histories against true time, whatever the clocks show.
 #include <cmath>
 
 #include "base/json.hpp"
@@ -9,7 +9,7 @@ namespace trainyard::sim {
 
 using namespace domain;
 
-// A job was ended for having waited or run for too long.
+// A job was ended because it waited or ran for too long.
 void Checkers::expired(const Json& command) {
   const auto number = JobNumber(*int_at(command, "job"));
   const Job* job = durable(number);
@@ -29,7 +29,7 @@ void Checkers::expired(const Json& command) {
                    " s of " + std::to_string(seconds));
 }
 
-// After each commit that changed it.
+// Runs after each commit that changed the job.
 void Checkers::check_times(const Job& job) {
   const auto [created, fresh] = created_.emplace(job.number, world_.elapsed());
   if (fresh && job.parent == 0 && job.spec.principal != kHostileUser)

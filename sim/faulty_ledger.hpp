@@ -1,9 +1,9 @@
-// The ledger that ships, on a disk that is full at times, fails to write or to sync, in a process that may die before
-// and after each commit. In some clusters its files are on a disk that loses power at any write, and with any of what was
-// not synced (torn_disk.hpp).
+// FaultyLedger is the ledger that ships, on a disk that is full at times, fails to write or to sync, in a
+// process that may die before and after each commit. In some clusters its files are on a disk that loses
+// power at any write, and with it any part of what was not synced (torn_disk.hpp).
 //
-// After a sync that failed, the commit is durable or not, and nothing may be committed until the process has ended:
-// opened_again() says that it has.
+// After a sync that failed, the commit is durable or not, and nothing may be committed until the process has
+// ended: opened_again() reports that it has.
 //
 // Threads: one.
 #pragma once
@@ -41,22 +41,22 @@ class FaultyLedger final : public ledger::Ledger {
     world_.may_crash("after a commit");
     return done;
   }
-  // What was there before the first server: nothing fails.
+  // Writes what was there before the first server, without faults.
   void plant(const ledger::Batch& batch) {
     World::check(bool(inner_->commit(batch)), "the ledger takes no earlier records");
     durable(batch);
   }
   std::string failure() override { return failure_; }
-  // By a new process.
+  // A new process opened the ledger.
   void opened_again() {
     failure_.clear();
     if (!disk_) return;
-    if (world_.fault(2)) disk_->lose_power();  // it was not the process alone that died
+    if (world_.fault(2)) disk_->lose_power();  // the machine died, not only the process
     if (!disk_->power_lost()) return disk_->lose_power_after(0);
     inner_.reset();
     disk_->power_on();
     open();
-    // What was being committed is there, or not.
+    // The commit in progress is there, or not.
     const uint64_t last = inner_->last_sequence();
     if (in_flight_ && last == in_flight_->commands.back().sequence) durable(*in_flight_);
     in_flight_.reset();

@@ -1,4 +1,5 @@
-// The clocks of one machine: both show the true time until somebody sets the wall clock, or the machine is suspended.
+// MachineClock holds the clocks of one machine: both show the true time until the wall clock is set, or the
+// machine is suspended.
 //
 // Threads: one. Lifetime: the world outlives it.
 #pragma once
@@ -7,7 +8,7 @@
 
 namespace trainyard::sim {
 
-// Which clocks of a suspended machine go on.
+// Names the clocks of a suspended machine that keep running.
 enum class Suspension { both_go_on, wall_goes_on, both_stand };
 
 class MachineClock final : public Clock {
@@ -17,9 +18,9 @@ class MachineClock final : public Clock {
   Instant now() override { return world_.now() + set_; }
   std::chrono::nanoseconds monotonic() override { return world_.elapsed() - stood_; }
 
-  // Somebody sets the wall clock.
+  // Sets the wall clock forward or back.
   void set(Duration by) { set_ += by; }
-  // The machine goes on after it was suspended for so long.
+  // The machine goes on after a suspension of this length.
   void resume(Suspension kind, Duration suspended) {
     if (kind != Suspension::both_go_on) stood_ += suspended;
     if (kind == Suspension::both_stand) set_ -= suspended;
@@ -30,7 +31,7 @@ class MachineClock final : public Clock {
   Duration set_{}, stood_{};
 };
 
-// Mostly backward by up to two hours or forward by up to two, sometimes by a day: a wrong time zone, a wrong date.
+// Draws a jump: mostly up to two hours back or forward, sometimes a day, like a wrong time zone or date.
 inline Duration some_jump(World& world) {
   const Duration by = world.random.chance(5) ? world.between(23h, 25h) : world.between(1s, 2h);
   return world.random.chance(2) ? by : -by;

@@ -10,14 +10,14 @@
 
 namespace {
 
-// Lines of the program's log stand between those of the trace, which have the time.
+// Log lines of the program appear between those of the trace, which have the time.
 class NoClock final : public trainyard::Clock {
  public:
   trainyard::Instant now() override { return {}; }
   std::chrono::nanoseconds monotonic() override { return {}; }
 };
 
-// What a failed CHECK leaves to say: which seed it was.
+// The seed that a failed CHECK reports.
 uint64_t present_seed = 0;
 const char* program = "sim";
 void say_seed(int) {

@@ -8,7 +8,7 @@ struct Network::Connection {
   bool open = true;
   AgentEnd end;
   std::shared_ptr<net::Link> link;
-  // Frames do not overtake each other: when the last one arrives, each way.
+  // Frames do not overtake each other: the arrival of the last one, in each direction.
   Duration last_up{}, last_down{};
   Duration silent_up_until{}, silent_down_until{};  // while it is half-open
 };
@@ -33,7 +33,7 @@ class Network::ServerLink final : public net::Link {
 };
 
 Duration Network::delay() {
-  // Mostly a millisecond or two; sometimes the line is slow.
+  // Mostly a millisecond or two; sometimes the link is slow.
   return world_.fault(50) ? world_.between(100ms, 3000ms) : world_.between(0ms, 3ms);
 }
 
@@ -118,7 +118,7 @@ void Network::half_open_one(Duration lasts) {
   if (world_.random.chance(2)) world_.after(lasts, [this, connection] { end(connection, "timed out"); });
 }
 
-// Both ends learn of it, each in its own time; what is under way is lost.
+// Each end learns of it in its own time; frames in transit are lost.
 void Network::end(std::shared_ptr<Connection> connection, const char* why) {
   if (!connection->open) return;
   connection->open = false;

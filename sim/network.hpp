@@ -1,6 +1,7 @@
-// Links between simulated agents and the server: frames arrive in order, late, or never, when the link is cut. A link
-// may be half-open: one direction delivers nothing for a while, and looks open at both ends. Then TCP delivers what it
-// kept, or its timeouts end the link, which the end that hears nothing learns of last.
+// Network simulates the links between agents and the server: frames arrive in order, late, or never when the
+// link is cut. A link may be half-open: one direction delivers nothing for a while and looks open at both
+// ends. Then TCP delivers what it buffered, or its timeouts end the link; the end that hears nothing learns
+// of it last.
 //
 // Threads: one. Lifetime: the world outlives the network; an agent that ends closes its link first.
 #pragma once
@@ -18,7 +19,7 @@ using LinkNumber = uint64_t;  // 0: none
 
 class Network {
  public:
-  // Runs what the server does, and catches its crashes.
+  // Runs the server's code, and catches its crashes.
   using Guard = std::function<void(World::Action)>;
   struct AgentEnd {
     std::function<void(std::string frame)> frame;
@@ -29,18 +30,18 @@ class Network {
 
   // -- the server's side
   void listen(net::LinkEvents events);
-  // The server is gone: its links end.
+  // The server has ended: its links end.
   void stop_listening();
 
   // -- the agents' side
-  // 0 when nobody listens.
+  // Returns 0 when no server listens.
   LinkNumber connect(AgentEnd end);
   void send(LinkNumber number, std::string frame);
   void close(LinkNumber number);
 
-  // A fault: one open link ends, with what was under way on it.
+  // A fault: one open link ends, and frames in transit on it are lost.
   void cut_one();
-  // A fault: one direction of an open link delivers nothing for so long.
+  // A fault: one direction of an open link delivers nothing for this long.
   void half_open_one(Duration lasts);
 
  private:
@@ -49,7 +50,7 @@ class Network {
 
   void deliver(const std::shared_ptr<Connection>& connection, bool to_server, World::Action action);
   void end(std::shared_ptr<Connection> connection, const char* why);
-  // At least until that direction delivers again.
+  // Lasts at least until that direction delivers again.
   Duration delay_of(const Connection& connection, bool to_server);
   Duration delay();
 

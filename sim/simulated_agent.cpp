@@ -10,7 +10,7 @@ namespace {
 
 constexpr Duration kReconnectPauseMin = 20ms, kReconnectPauseMax = 2000ms;
 constexpr Duration kWelcomeWaitMax = 10s;  // as the uplink's
-constexpr Duration kEndless = 24h * 30;    // until somebody stops it
+constexpr Duration kEndless = 24h * 30;    // until it is stopped
 constexpr int kTerminated = 143, kKilled = 137, kFailed = 3;
 
 }  // namespace
@@ -90,7 +90,7 @@ void SimulatedAgent::remove() {
   process_runs_ = false;
 }
 
-// -- the lifecycle's carrier
+// -- the lifecycle's actions
 
 void SimulatedAgent::happen(const agent::Event& event) {
   auto decision = agent::next(run_, event);
@@ -116,14 +116,14 @@ void SimulatedAgent::carry_out(const agent::Action& action) {
   } else if (std::holds_alternative<agent::Interrupt>(action)) {
     work_interrupted_ = true;
   } else if (const auto* terminate = std::get_if<agent::Terminate>(&action)) {
-    // Some save what they have and end well.
+    // Some programs save their state and exit with 0.
     const int code = world_.random.chance(3) ? 0 : kTerminated;
     if (!deaf_) later(world_.between(1ms, 2000ms), [this, code] { end_process(code); });
     later(terminate->grace, [this] {
       if (run_.stage == agent::Stage::run) happen(agent::GraceOver{});
     });
   } else if (std::holds_alternative<agent::Kill>(action)) {
-    if (refused_) {  // fenced: nobody waits for the exit any more
+    if (refused_) {  // fenced: the exit is no longer wanted
       if (process_runs_) checkers_.process_ended(order_.attempt, order_.host, kKilled);
       process_runs_ = false;
     } else {
@@ -143,7 +143,7 @@ void SimulatedAgent::work(agent::Stage stage) {
     World::check(bool(run_.peers), name() + " merges models before it is told of its peers'");
     checkers_.merging(order_.attempt, *run_.peers);
   }
-  // As it is when the work begins: a later order ends it, or comes too late.
+  // Decided when the work begins: a later order ends it, or comes too late.
   const bool keeps_model = run_.keeps_model();
   later(world_.between(1ms, stage == agent::Stage::run ? 50ms : 1500ms), [this, number, stage, keeps_model] {
     if (work_number_ != number) return;
@@ -179,7 +179,7 @@ void SimulatedAgent::start_process() {
   const uint64_t process = ++processes_;
   checkers_.process_started(order_.attempt, order_.host, name());
   later(run_time_, [this, process] {
-    if (processes_ != process || gang_->broken) return;  // its peers are gone: it waits for them for ever
+    if (processes_ != process || gang_->broken) return;  // its peers are gone: it waits for them forever
     end_process(fails_ ? kFailed : 0);
   });
   for (uint64_t chat = 1 + world_.random.below(4); chat > 0; --chat)
@@ -211,7 +211,7 @@ void SimulatedAgent::chatter() {
   send_waiting();
 }
 
-// -- the uplink: all that waits is sent in order, again on each link, until it is acknowledged
+// -- the uplink: everything unacknowledged is sent in order, again on each new link
 
 void SimulatedAgent::connect() {
   if (refused_ || link_ != 0) return;
@@ -233,7 +233,7 @@ void SimulatedAgent::connect() {
   if (link_ == 0) return later(world_.between(kReconnectPauseMin, kReconnectPauseMax), [this] { connect(); });
   const wire::Hello hello = wire::hello_of(order_);
   say(hello);
-  // A connection on which nothing comes back is stuck.
+  // A connection on which no answer comes is stuck.
   later(kWelcomeWaitMax, [this, connection] {
     if (connections_ != connection || welcomed_) return;
     network_.close(link_);
@@ -268,7 +268,7 @@ void SimulatedAgent::send_waiting() {
   }
   for (const wire::StateFact& fact : facts_waiting_) {
     if (fact.number <= facts_sent_) continue;
-    // Who sees a finished job sees all of its log.
+    // A user who sees a finished job sees all of its log.
     if (is_final(fact.state) && !data_waiting_.empty()) continue;
     facts_sent_ = fact.number;
     say(fact);

@@ -1,5 +1,5 @@
-// A host and its agent, simulated: the agent room's own lifecycle decides; the steps take simulated time;
-// facts are spooled and sent as the real uplink does it, over simulated links.
+// SimulatedAgent is one host with its agent. The lifecycle of the agent module decides; the steps take
+// simulated time; facts are spooled and sent over simulated links as the real uplink does it.
 //
 // Threads: one.
 #pragma once
@@ -20,8 +20,8 @@ namespace trainyard::sim {
 
 class Checkers;
 
-// What the members of a gang have in common beyond the server's knowledge: a gang of which one process is
-// gone never ends by itself (its ranks wait for each other).
+// Shared state of a gang that the server does not know. A gang that has lost one process never ends by
+// itself, since its ranks wait for each other.
 struct Gang {
   bool broken = false;
 };
@@ -32,13 +32,13 @@ class SimulatedAgent : public std::enable_shared_from_this<SimulatedAgent> {
                  std::shared_ptr<Gang> gang);
 
   void start();
-  // SIGKILL of the agent alone: its process runs on until the launcher removes it.
+  // Simulates a SIGKILL of the agent alone: its process runs on until the launcher removes it.
   void die();
-  // The launcher removes every trace.
+  // The launcher removes every trace of the host.
   void remove();
-  // Its machine is suspended: what comes meanwhile, orders and timers, finds it afterwards.
+  // Suspends the machine: orders and timers that come meanwhile take effect afterwards.
   void suspend(Duration lasts, Suspension kind);
-  // Somebody sets its wall clock.
+  // Sets the wall clock of the machine.
   void set_clock(Duration by) { clock_.set(by); }
 
   bool alive() const { return alive_; }
@@ -85,7 +85,7 @@ class SimulatedAgent : public std::enable_shared_from_this<SimulatedAgent> {
   bool work_interrupted_ = false;
   uint64_t works_ = 0;
 
-  // What will become of this host, drawn at its start.
+  // The fate of this host, drawn at its start.
   bool fails_ = false;  // its process ends with a fault of its own
   std::optional<agent::Stage> step_fails_;
   bool deaf_ = false;  // ignores SIGTERM
@@ -95,9 +95,9 @@ class SimulatedAgent : public std::enable_shared_from_this<SimulatedAgent> {
   uint64_t processes_ = 0;
 
   LinkNumber link_ = 0;
-  uint64_t connections_ = 0;  // so many were tried: what former ones bring is ignored
+  uint64_t connections_ = 0;  // connections tried so far: events of former ones are ignored
   bool welcomed_ = false;
-  uint64_t facts_ = 0, data_ = 0;  // numbers given
+  uint64_t facts_ = 0, data_ = 0;  // the last numbers given
   std::deque<wire::StateFact> facts_waiting_;
   std::deque<wire::Message> data_waiting_;   // LogBatch or MetricBatch
   uint64_t facts_sent_ = 0, data_sent_ = 0;  // on this link

@@ -24,12 +24,12 @@ using domain::Job;
 using domain::JobKey;
 
 constexpr Duration kFaultsTime = 3min;  // then the world is calm
-constexpr Duration kAllTime = 48h;      // by then everything has ended
+constexpr Duration kAllTime = 48h;      // the deadline for everything to end
 constexpr Duration kReconcileInterval = 1s;
 constexpr Duration kReconcileIntervalCalm = 10s;
 constexpr Duration kUnwatchedTimeMax = 30s;
-constexpr Duration kUserTimeout = 20s;      // then he asks again
-constexpr uint64_t kEventsMax = 2'000'000;  // a livelock ends here
+constexpr Duration kUserTimeout = 20s;      // then the user repeats the request
+constexpr uint64_t kEventsMax = 2'000'000;  // more is a livelock
 
 std::vector<launch::Machine> machines_of(SeededRandom& random) {
   std::vector<launch::Machine> machines;
@@ -52,7 +52,7 @@ class Simulation {
         resources_(some_resources(world_)) {
     settings_.account = "123456789012";
     std::vector<domain::InstanceQuota> quotas;
-    // As many as the largest job of one user needs at least, so that everybody's turn comes.
+    // At least as many as the largest job of one user needs, so that every job can start.
     for (const char* type : {"ml.t3.medium", "ml.m5.large"})
       if (world_.random.chance(3)) quotas.push_back({"", "", type, 5 + int64_t(world_.random.below(3))});
     checkers_.must_keep(resources_.in_order, quotas);
@@ -97,13 +97,13 @@ class Simulation {
     outcome.crashes = crashes_;
     for (const auto& [key, number] : checkers_.jobs()) {
       const Job* job = checkers_.durable(number);
-      if (!job) continue;  // what the seed failed for
+      if (!job) continue;  // the seed failed on it
       ++outcome.jobs;
       outcome.completed += job->state == domain::JobState::completed;
       outcome.failed += job->state == domain::JobState::failed;
       outcome.stopped += job->state == domain::JobState::stopped;
     }
-    // The server refers to what is destroyed before it.
+    // The server refers to members that are destroyed before it.
     ++epoch_;
     stop_server();
     return outcome;
@@ -130,7 +130,7 @@ class Simulation {
     tick();
   }
 
-  // A thread that was asleep runs its step a moment later; on a busy machine much later.
+  // A sleeping thread runs its step a moment later; on a busy machine much later.
   void due(bool& is_due, World::Action step) {
     if (is_due) return;
     is_due = true;
@@ -161,7 +161,7 @@ class Simulation {
     }
   }
 
-  // The server's machine, or its process alone, does not run: what comes meanwhile finds it afterwards.
+  // Suspends the server's machine, or its process alone: what arrives meanwhile is handled afterwards.
   void suspend_server(Duration lasts, Suspension kind) {
     if (!control_ || suspended_) return;
     world_.trace("server", "is suspended for " + std::to_string(lasts.count() / 1000) + " s");
@@ -189,7 +189,7 @@ class Simulation {
 
   // -- users
 
-  // Committed, and never planned: the server that would have planned it died of it.
+  // The job is committed but was never planned: the server died while planning it.
   void plant_job_of_an_earlier_version() {
     reconcile::Create create;
     create.job = job_of_an_earlier_version(world_.now());
@@ -233,7 +233,7 @@ class Simulation {
       }
       if (world_.random.chance(3)) {
         job.spec.spot = true;
-        // At times before it can be done, in the middle of whatever happens.
+        // These limits often end a job before it could finish, at any point of its life.
         job.spec.max_wait_seconds =
             endless || world_.random.chance(4) ? 30 + world_.random.below(300) : 86400;
         job.spec.max_runtime_seconds = std::min(job.spec.max_runtime_seconds, *job.spec.max_wait_seconds);
@@ -256,7 +256,7 @@ class Simulation {
     look();
   }
 
-  // Arrays of Batch, of which each may await those before it.
+  // Arrays of Batch, each of which may depend on earlier ones.
   void arrays_arrive() {
     for (const control::NewJob& job : some_service_jobs(world_, resources_)) {
       wishes_.push_back(job);
@@ -276,7 +276,7 @@ class Simulation {
     }
   }
 
-  // Once there is a queue, and those that it awaits.
+  // Waits for the queue, and for the jobs that it depends on.
   void create_in_queue(const control::NewJob& job) {
     const auto there = [&](const std::string& id) { return checkers_.jobs().contains({job.key.region, id}); };
     const domain::BatchPart& part = *job.spec.batch;
@@ -296,9 +296,9 @@ class Simulation {
     world_.after(1s, [this, job] { create_in_queue(job); });
   }
 
-  // Asks the server, and again when the connection broke: then it may have happened or not. `ask` is called
-  // with what to do about the answer; an answer that is to be asked for again is one with `exhausted` or
-  // `unavailable`.
+  // Sends a request to the server, and sends it again when the connection broke: then it may have taken
+  // effect or not. The function is called with the handler of the answer; `exhausted` and `unavailable` cause
+  // another try.
   using Answered = std::function<void(const Result<Job>&)>;
   void ask(std::function<void(control::Answer)> question, Answered answered) {
     const auto again = [this, question, answered] {
@@ -337,7 +337,7 @@ class Simulation {
         });
   }
 
-  // The name is taken: by himself, in a try whose answer was lost.
+  // The name is taken by the same user, through a request whose answer was lost.
   void adopt(const JobKey& key) {
     if (checkers_.jobs().contains(key)) return;
     const auto job = control_->find(key);
@@ -381,7 +381,7 @@ class Simulation {
         });
   }
 
-  // Shorter than what was asked for at first, so that its checker knows the longest.
+  // The new time is shorter than the first one, which is the longest that the checker allows.
   void keep_alive(const JobKey& key) {
     const auto seconds = int64_t(world_.random.below(10));
     ask([this, key,
@@ -392,7 +392,7 @@ class Simulation {
         });
   }
 
-  // Somebody looks at all jobs now and then.
+  // A user lists all jobs now and then.
   void look() {
     world_.after(world_.between(1s, 10s), [this] {
       if (over_) return;
@@ -445,7 +445,7 @@ class Simulation {
     });
   }
 
-  // Somebody who knows an attempt's name but not its token.
+  // A peer that knows an attempt's name but not its token.
   void impostor() {
     const auto attempt = launcher_.any();
     if (!attempt) return;
@@ -473,7 +473,7 @@ class Simulation {
     finish();
   }
 
-  // What would run or wait for ever is stopped; then everything must end.
+  // Jobs that would run or wait forever are stopped; then everything must end.
   void finish() {
     in_server([this] { checkers_.every_wait_has_a_reason(*control_); });
     for (const control::NewJob& wish : wishes_) {
@@ -500,7 +500,8 @@ class Simulation {
     world_.after(15s, [this] { finish(); });
   }
 
-  // A gang that all machines together cannot hold waits until somebody adds one, and here nobody does.
+  // A gang that is too large for all machines together waits until machines are added, and none are added
+  // here.
   bool too_large(const control::NewJob& wish) const {
     if (settings_.scale_gangs) return false;
     std::vector<domain::Share> hosts;
@@ -510,7 +511,7 @@ class Simulation {
     return !fits(hosts, 0, empty);
   }
 
-  // By trying everything: gangs and yards are small here.
+  // Searches exhaustively: gangs and clusters are small here.
   static bool fits(const std::vector<domain::Share>& hosts, size_t next, std::vector<launch::Machine>& left) {
     if (next == hosts.size()) return true;
     for (launch::Machine& machine : left) {
@@ -541,7 +542,7 @@ class Simulation {
 
   std::unique_ptr<control::ControlPlane> control_;
   std::unique_ptr<gateway::Agents> agents_;
-  uint64_t epoch_ = 0;  // of the server's process: what a former one was asked is not answered
+  uint64_t epoch_ = 0;  // of the server's process: requests to an earlier process get no answer
   uint64_t crashes_ = 0;
   bool commit_due_ = false, reconcile_due_ = false;
   bool suspended_ = false;                // the server's machine

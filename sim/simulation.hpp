@@ -1,8 +1,8 @@
-// One seed: a yard with its server, launcher, agents, users and faults, from an empty ledger to the last
-// job's end.
+// Simulates one seed: a cluster with its server, launcher, agents, users and faults, from an empty ledger to
+// the end of the last job.
 //
-// What ships runs here: control, its ledger and tables, schedule, the wire codec, the agent's lifecycle.
-// Simulated are time, chance, links, processes and the launcher.
+// The code that ships runs here: control, its ledger and tables, schedule, the wire codec, the agent's
+// lifecycle. Time, random numbers, links, processes and the launcher are simulated.
 //
 // Threads: one.
 #pragma once

@@ -22,9 +22,9 @@ struct TornDisk::File {
   std::string now;     // as programs see it
   std::string synced;  // as of the last sync
   std::vector<Change> unsynced;
-  bool entry_synced = false;  // the directory knows it for good
+  bool entry_synced = false;  // its directory entry is durable
 
-  // Locks between connections; 0 to SQLITE_LOCK_EXCLUSIVE by each.
+  // Locks between connections: the level that each holds, 0 to SQLITE_LOCK_EXCLUSIVE.
   std::map<const void*, int> locks;
   std::vector<std::unique_ptr<char[]>> regions;  // of shared memory
   std::map<const void*, std::array<int, SQLITE_SHM_NLOCK>>
@@ -83,7 +83,7 @@ void TornDisk::step() {
   if (steps_left_ > 0 && --steps_left_ == 0) lose_power();
 }
 
-// Any of the unsynced changes, in any order, each whole or some of its sectors.
+// Keeps any of the unsynced changes, in any order, each whole or some of its sectors.
 std::string TornDisk::survivor_of(const File& file) {
   std::string content = file.synced;
   std::vector<const Change*> changes;
@@ -260,7 +260,7 @@ int TornDisk::Hooks::open(sqlite3_vfs* vfs, sqlite3_filename path, sqlite3_file*
   return SQLITE_OK;
 }
 
-// As on a disk whose directory is synced at once.
+// Behaves like a disk whose directory is synced at once.
 int TornDisk::Hooks::remove(sqlite3_vfs* vfs, const char* path, int) {
   return of(vfs).files_.erase(path) > 0 ? SQLITE_OK : SQLITE_IOERR_DELETE_NOENT;
 }

@@ -1,9 +1,9 @@
-// TornDisk is a disk in memory beneath SQLite that may lose power: of what was written and not synced yet any part
-// survives, in any order, and a write may be torn between sectors. What was synced survives whole.
+// TornDisk is a disk in memory beneath SQLite that may lose power: of what was written and not yet synced any
+// part survives, in any order, and a write may be torn between sectors. What was synced survives whole.
 //
-// It is SQLite's default file system as long as it lives, so the ledger that ships runs on it with its own journal.
-// After lose_power() programs go on as if nothing had happened, which nobody will ever see: what survived is fixed, and is
-// found after power_on().
+// It is SQLite's default file system while it exists, so that the ledger that ships runs on it with its own
+// journal. After lose_power() programs go on as if nothing had happened, without effect: what survived is
+// fixed, and is found after power_on().
 //
 // Threads: one. Lifetime: outlives all connections; one at a time.
 #pragma once
@@ -25,7 +25,7 @@ class TornDisk {
   TornDisk(const TornDisk&) = delete;
 
   void lose_power();
-  // At the so-many-th write, sync or truncation from now on; 0: not at all.
+  // Loses power at the steps-th write, sync or truncation from now on; 0: not at all.
   void lose_power_after(uint64_t steps) { steps_left_ = steps; }
   bool power_lost() const { return power_lost_; }
   // Requires: no file is open.
@@ -47,8 +47,8 @@ class TornDisk {
   static void make(const Change& change, std::string& content);
 
   World& world_;
-  std::map<std::string, std::shared_ptr<File>> files_;  // shared with those who have them open
-  std::map<std::string, std::string> survivors_;        // once the power is lost
+  std::map<std::string, std::shared_ptr<File>> files_;  // shared with the connections that have them open
+  std::map<std::string, std::string> survivors_;        // since the power was lost
   bool power_lost_ = false;
   uint64_t steps_left_ = 0;
   std::unique_ptr<Hooks> hooks_;

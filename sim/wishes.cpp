@@ -35,7 +35,7 @@ void add_fair_queue(World& world, Resources& resources) {
   resources.in_order.emplace_back(queue_of("fair", "e", "weights"));
 }
 
-// Each share has room for two instances, and what one does not use the other may have.
+// Each share has capacity for two instances, and may borrow what another does not use.
 void add_training_queue(World& world, Resources& resources) {
   resources.training = true;
   domain::ServiceEnvironment environment;
@@ -64,7 +64,7 @@ Resources some_resources(World& world) {
   Resources resources;
   domain::ComputeEnvironment environment;
   environment.key = {kRegion, "e"};
-  // What is reserved for shares that are not there leaves room for a child.
+  // The reservation for inactive shares leaves capacity for a child.
   if (world.random.chance(2)) environment.cpus_max = double(2 + world.random.below(4));
   resources.in_order.emplace_back(environment);
   resources.in_order.emplace_back(queue_of("q", "e"));

@@ -1,4 +1,4 @@
-// What users of a simulation ask for.
+// Draws the resources and jobs that the users of a simulation request.
 #pragma once
 
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace trainyard::sim {
 
-// Queues and what belongs to them, in the order in which they can be made: "q", and in some yards also "fair", which is
-// shared by weights, and "training", a queue of service jobs with quota shares.
+// Queues and their resources, in the order in which they can be created: "q", and in some clusters also
+// "fair", which is shared by weights, and "training", a queue of service jobs with quota shares.
 struct Resources {
   std::vector<domain::BatchResource> in_order;
   bool fair = false;
@@ -17,15 +17,16 @@ struct Resources {
 };
 Resources some_resources(World& world);
 
-// Arrays of Batch, none or a few, in the order of their submission: each may await those before it.
+// Arrays of Batch, none or a few, in the order of their submission: each may depend on earlier ones.
 std::vector<control::NewJob> some_arrays(World& world, const Resources& resources);
-// Service jobs, none when there is no queue for them. Each fits into its quota share.
+// Service jobs, none when no queue takes them. Each fits into its quota share.
 std::vector<control::NewJob> some_service_jobs(World& world, const Resources& resources);
 
-// Jobs of a hostile user: each has a number, or a sum of numbers, that must be refused.
+// Jobs of a hostile user: each has a number, or a sum of numbers, that must be rejected.
 inline constexpr const char* kHostileUser = "mallory";
 std::vector<control::NewJob> some_extreme_jobs(World& world);
-// As a version that looked at no sum committed it: its hosts are 0 in 32 bits. It must fail alone.
+// A job as a version without overflow checks committed it: its host count is 0 in 32 bits. It must fail
+// alone.
 domain::Job job_of_an_earlier_version(Instant created);
 
 }  // namespace trainyard::sim

@@ -12,7 +12,7 @@ void World::after(Duration delay, Action action) {
 
 bool World::step() {
   if (events_.empty()) return false;
-  // The action may make new events.
+  // The action may add events.
   Event event = std::move(const_cast<Event&>(events_.top()));
   events_.pop();
   elapsed_ = event.at;

@@ -1,5 +1,5 @@
-// What a simulation runs in: one queue of events in simulated time, one source of chance, faults that are on
-// until the world is calm, and a trace for people.
+// World is the environment of a simulation: one queue of events in simulated time, one source of random
+// numbers, faults that are on until the world is calm, and a trace for readers.
 //
 // Threads: one.
 #pragma once
@@ -14,12 +14,12 @@
 
 namespace trainyard::sim {
 
-// Something that must never be was seen. Ends the seed.
+// Thrown when an invariant is violated. Ends the seed.
 struct CheckFailed {
   std::string what;
 };
 
-// The server's process ends here, in the middle of whatever it did.
+// Ends the server's process at this point.
 struct ServerCrash {
   std::string where;
 };
@@ -40,19 +40,19 @@ class World final : public Clock {
 
   // -- events, in order of time, then of their making
   void after(Duration delay, Action action);
-  // Runs the next one. False when there is none.
+  // Runs the next event. False when the queue is empty.
   bool step();
   uint64_t steps() const { return steps_; }
 
   // -- chance
   Duration between(Duration least, Duration most);
-  // A fault, once in `one_in` times; never when calm.
+  // Draws a fault, once in `one_in` times; never when calm.
   bool fault(uint64_t one_in) { return !calm && random.chance(one_in); }
   // The server may die here.
   void may_crash(const char* where, uint64_t one_in = kCrashOneIn);
   uint64_t crash_chances = 0;
 
-  // -- words
+  // -- text
   bool tracing() const { return tracing_; }
   void trace(const std::string& who, const std::string& what) const;
   [[noreturn]] static void fail(std::string what) { throw CheckFailed{std::move(what)}; }
@@ -62,7 +62,7 @@ class World final : public Clock {
 
  private:
   static constexpr int64_t kStart = 1'763'631'900'000;
-  // Often enough that most seeds see several crashes, seldom enough that jobs get anywhere.
+  // Often enough that most seeds see several crashes, rarely enough that jobs make progress.
   static constexpr uint64_t kCrashOneIn = 100;
 
   struct Event {
