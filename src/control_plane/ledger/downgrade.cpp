@@ -25,7 +25,7 @@ Result<Restored> restore_copy(const std::string& path) {
     TRY(check_application(*present));
     TRY(copy_ledger(*present, copy_path(path, version)));
     restored.kept_copy = copy_path(path, version);
-    // What is in the write-ahead log goes into the file, and its closing removes it.
+    // Moves the write-ahead log into the file; closing the database then removes the log.
     TRY(present->run("PRAGMA wal_checkpoint(TRUNCATE)"));
   }
   const std::string beside = path + ".restored";

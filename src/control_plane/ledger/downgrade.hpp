@@ -1,4 +1,4 @@
-// Takes a ledger back to what it was before the last migration, for the release that wrote it.
+// Restores the ledger as it was before the last migration, for the release that wrote it.
 //
 // Threads: any; no server has the ledger open.
 #pragma once
@@ -11,13 +11,14 @@
 namespace trainyard::ledger {
 
 struct Restored {
-  int64_t version = 0;    // of the ledger, now
-  std::string kept_copy;  // of what it was until now
+  int64_t version = 0;    // of the ledger after the call
+  std::string kept_copy;  // the ledger as it was before the call
 };
 
-// Puts the copy that was made before the last migration in the ledger's place. What it was until now is kept beside it.
-// Errors: not_found (no copy was made here), conflict (not a ledger), exhausted, and those of files; then the ledger is as
-// it was.
+// Replaces the ledger by the copy that was made before the last migration. The replaced ledger is kept next
+// to it.
+// Errors: not_found (no copy was made here), conflict (not a ledger), exhausted, and those of files; then the
+// ledger is unchanged.
 Result<Restored> restore_copy(const std::string& path);
 
 }  // namespace trainyard::ledger

@@ -1,6 +1,6 @@
-// Reads jobs off rows of the table jobs. Private to this room.
+// Reads jobs from rows of the table jobs. Private to this module.
 //
-// Threads: confined to its connection's. Errors: corrupt, naming what of the record is wrong.
+// Threads: confined to its connection's. Errors: corrupt, naming the invalid part of the record.
 #pragma once
 
 #include <string>
@@ -17,29 +17,28 @@ namespace trainyard::ledger {
 
 inline constexpr std::string_view kJobColumns = "SELECT spec, progress, parent FROM jobs ";
 
-// A child's row has no spec of its own: it is that of its array, which is read once for all children that follow each
-// other.
+// A child's row has no spec of its own: the spec is its array's, which is read once for adjacent children.
 class JobReader {
  public:
   explicit JobReader(sqlite::Connection& connection) : connection_(connection) {}
 
   // Requires: a row of kJobColumns.
   Result<domain::Job> read(const sqlite::Statement& row);
-  // Records that cannot be read are left out, and said in the log: one of them never fails a list.
+  // Skips records that cannot be read and logs them: one invalid record never fails a list.
   Result<std::vector<domain::Job>> read_all(sqlite::Statement& rows);
 
  private:
   Result<domain::JobSpec> spec_of_array(int64_t number);
 
   sqlite::Connection& connection_;
-  int64_t array_ = 0;  // whose spec_ it is
+  int64_t array_ = 0;  // the array that spec_ belongs to
   domain::JobSpec spec_;
 };
 
-// Columns `kind` and `body` of the row at hand.
+// Reads columns `kind` and `body` of the current row.
 Result<domain::BatchResource> resource_of(const sqlite::Statement& row);
 
-// Columns `kind`, `name`, `revision` and `body` of the table `records`.
+// Reads columns `kind`, `name`, `revision` and `body` of the table `records`.
 Result<domain::Record> record_of(const sqlite::Statement& row);
 
 }  // namespace trainyard::ledger

@@ -1,13 +1,12 @@
-// What the control plane remembers: a log of commands, and the tables that applying them yields. control is
-// the only writer; anyone may read. Embedded in SQLite (WAL, synchronous FULL): one commit() is one fsync,
-// however many commands it holds.
+// Ledger is the durable state of the control plane: a log of commands, and the tables that result from
+// applying them. Only control writes; any thread may read. Embedded in SQLite (WAL, synchronous FULL): one
+// commit() is one fsync, however many commands it holds.
 //
-// Threads: commit() from one thread at a time; reads from anywhere, they do not wait for a commit. (In
-// ":memory:" there
-//          is one connection, and they take turns.)
-// Errors:  exhausted (disk full), corrupt, unavailable (locked), not_found, invalid (a token that is none of
-// ours),
-//          conflict (a newer version, or another program, wrote it; a sequence number that is not the next).
+// Threads: commit() from one thread at a time; reads from anywhere, they do not wait for a commit.
+// (":memory:" has one connection, which they share one after the other.)
+// Errors:  exhausted (disk full), corrupt, unavailable (locked), not_found, invalid (a token that no list
+// returned), conflict (a newer version, or another program, wrote it; a sequence number that is not the
+// next).
 // Format:  docs/formats/ledger.md.
 #pragma once
 
@@ -30,35 +29,35 @@
 
 namespace trainyard::ledger {
 
-// A command as it is remembered: enough to replay it.
+// A command as the ledger stores it: enough to replay it.
 struct CommandRecord {
-  uint64_t sequence = 0;  // from 1, without gaps; the oldest go when there are too many
+  uint64_t sequence = 0;  // from 1, without gaps; the oldest are dropped when there are too many
   Instant at;
   std::string kind;
   Json body;
 };
 
-// What one group of commands changed.
+// The changes of one commit.
 struct Batch {
   std::vector<CommandRecord> commands;
   std::vector<domain::Job> jobs;  // rows to insert or replace
   std::vector<std::pair<std::string, std::vector<domain::Tag>>>
-      tags;  // arn -> all its tags; empty = none left
+      tags;  // arn -> all its tags; empty: none left
   std::vector<std::pair<domain::ResourceChange, domain::BatchResource>>
-      resources;  // as they are now, or were
-  std::vector<std::pair<domain::ShareKey, std::optional<domain::Usage>>> usages = {};  // nothing: forgotten
+      resources;  // as they are now, or as they were when removed
+  std::vector<std::pair<domain::ShareKey, std::optional<domain::Usage>>> usages = {};  // nothing: removed
   std::vector<std::pair<domain::RecordKey, std::shared_ptr<const domain::Record>>> records =
       {};  // nullptr: removed
 };
 
-// Jobs but for the children of arrays.
+// Selects jobs, except the children of arrays.
 struct JobQuery {
   std::string region;
   std::string name_contains;
   std::optional<Instant> created_after, created_before, modified_after, modified_before;
   std::vector<domain::JobState> states;             // empty: all
-  std::optional<std::string> queue;                 // "": jobs of no queue; nothing: all
-  bool training = false;                            // jobs of no queue, and service jobs
+  std::optional<std::string> queue;                 // "": jobs without a queue; nothing: all
+  bool training = false;                            // jobs without a queue, and service jobs
   std::optional<domain::BatchStatus> batch_status;  // of Batch jobs
   std::optional<domain::WarmPoolState> warm_pool;   // of those that have or had one
   enum class Sort { name, created, state } sort = Sort::created;
@@ -67,22 +66,22 @@ struct JobQuery {
   size_t jobs_max = 10;
 };
 
-// Children of an array that are jobs of their own, in the order of their index.
+// Selects children of an array that are jobs of their own, in the order of their index.
 struct ChildQuery {
   domain::JobNumber array = 0;
-  uint32_t first = 0;                              // the least index
-  uint32_t end = uint32_t(domain::kArraySizeMax);  // those below
+  uint32_t first = 0;                              // the smallest index
+  uint32_t end = uint32_t(domain::kArraySizeMax);  // one past the largest index
   std::optional<domain::BatchStatus> batch_status;
   size_t children_max = 100;  // at most kPageJobsMax
 };
 
-// Ordered by name, the newest revision of each first.
+// Selects definitions by name, the newest revision of each first.
 struct DefinitionQuery {
   std::string region;
   std::string name;  // "": all
   std::optional<uint32_t> revision;
   std::optional<bool> active;
-  std::string after_name;  // "": from the beginning; else those behind that name and revision
+  std::string after_name;  // "": from the beginning; else after that name and revision
   uint32_t after_revision = 0;
   size_t definitions_max = 100;  // at most kPageJobsMax
 };
@@ -95,42 +94,43 @@ struct JobPage {
 class Ledger {
  public:
   virtual ~Ledger() = default;
-  // All of it is durable when it returns, or none of it happened.
+  // Everything is durable when it returns, or nothing has changed.
   virtual Result<void> commit(const Batch& batch) = 0;
-  // Set for good once a sync failed: what is on the disk is unknown until the ledger is opened again, so every commit
-  // after that is refused with `unavailable`. The process that writes must end. "" while all is well.
+  // Set for good once a sync failed: the contents of the disk are unknown until the ledger is opened again,
+  // so every later commit is refused with `unavailable`. The process that writes must end. "" if no sync
+  // failed.
   virtual std::string failure() { return ""; }
   virtual uint64_t last_sequence() = 0;
-  virtual domain::JobNumber last_job_number() = 0;  // those included that arrays have reserved
-  // Jobs to which something may still happen: what lives in memory.
+  virtual domain::JobNumber last_job_number() = 0;  // including numbers that arrays have reserved
+  // Jobs that may still change: those that control keeps in memory.
   virtual Result<std::vector<domain::Job>> live_jobs() = 0;
   virtual Result<domain::Job> find_job(const domain::JobKey& key) = 0;
   virtual Result<domain::Job> find_job(domain::JobNumber number) = 0;
-  // The array that has reserved this number for a child of its own.
+  // The array that has reserved this number for one of its children.
   virtual Result<domain::Job> find_array_of(domain::JobNumber child) = 0;
   virtual Result<std::vector<domain::Job>> children(const ChildQuery& query) = 0;
-  // Of those that are jobs of their own.
+  // Counts the children that are jobs of their own.
   virtual Result<domain::ChildCounts> count_children(domain::JobNumber array) = 0;
   virtual Result<JobPage> list_jobs(const JobQuery& query) = 0;
   virtual Result<std::vector<domain::Tag>> tags(const std::string& arn) = 0;
   virtual Result<domain::BatchCatalog> batch_catalog() = 0;
   virtual Result<domain::Records> records() = 0;
-  // What shares have used of their lines.
+  // The usage of each share of each queue.
   virtual Result<domain::Usages> usages() = 0;
   virtual Result<std::vector<domain::JobDefinition>> definitions(const DefinitionQuery& query) = 0;
-  // Every command that is kept, in order, for replay.
+  // Calls `each` for every stored command, in order.
   virtual Result<void> replay(const std::function<Result<void>(const CommandRecord&)>& each) = 0;
 };
 
-// Pages of list_jobs are cut at jobs_max, which is at most this.
+// The longest page of list_jobs.
 inline constexpr size_t kPageJobsMax = 1'000;
-// Readers beyond these wait for one that ends: each is a connection with its own cache.
+// Further readers wait until one of these ends: each is a connection with its own cache.
 inline constexpr size_t kReadersMax = 8;
 
-// Of the log: some 100 MB. The tables are the truth, so what goes is history alone: who looks for a fault replays the
-// last days, not the first.
+// The length of the log: some 100 MB. The tables are the state, so that only history is dropped: a replay
+// covers the last days, not the first.
 inline constexpr uint64_t kCommandsMax = 250'000;
-// They go so many at once: some milliseconds of one commit.
+// Commands dropped at once: some milliseconds of one commit.
 inline constexpr uint64_t kCommandsDroppedAtOnce = 1'000;
 
 // `path` of the database file; ":memory:" for tests and the simulator. Lifetime: `faults`, for tests, outlives the

@@ -1,4 +1,4 @@
-// The ledger on a disk that fails.
+// Tests the ledger on a disk that fails.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -24,8 +24,8 @@ CommandRecord a_command(uint64_t sequence) {
   return {sequence, from_milliseconds(5), "create", {{"n", sequence}}};
 }
 
-// Fails each step of three commits in turn. What was acknowledged is there when the ledger is opened again; after a
-// failed sync nothing more is acknowledged.
+// Fails each step of three commits in turn. Acknowledged commits are there when the ledger is opened again;
+// after a failed sync no commit is acknowledged.
 void fail_each_step(int error_number) {
   os::TemporaryDirectory directory;
   bool a_sync_failed = false;
@@ -69,7 +69,7 @@ TEST(LedgerFaults, EndsWithTheFirstFailedSyncAndLosesNothingAcknowledged) { fail
 
 TEST(LedgerFaults, OutlivesAFullDiskAndLosesNothingAcknowledged) { fail_each_step(ENOSPC); }
 
-// Of such a sync SQLite says nothing: the commit that brought the checkpoint about "succeeds".
+// SQLite does not report such a failed sync: the commit that caused the checkpoint "succeeds".
 TEST(LedgerFaults, EndsWithAFailedSyncOfACheckpoint) {
   class DatabaseFile final : public FileFaults {
    public:

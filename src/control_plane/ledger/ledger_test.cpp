@@ -301,7 +301,7 @@ TEST(LedgerFile, NumbersThatAnArrayHasReservedAreGivenForEver) {
   EXPECT_EQ(ledger->last_job_number(), 10'006u);
 }
 
-// A child's row repeats nothing of what its array has: ten thousand of them are some megabytes.
+// A child's row repeats nothing of its array: ten thousand children take some megabytes.
 TEST(LedgerFile, AChildsRowDoesNotRepeatItsArrays) {
   os::TemporaryDirectory directory;
   const std::string path = directory.path() + "/ledger.db";
@@ -394,7 +394,7 @@ TEST(LedgerFile, AFullDiskIsAnErrorAndNothingHappened) {
   os::TemporaryDirectory directory;
   auto ledger = *open_sqlite(directory.path() + "/ledger.db");
   ASSERT_TRUE(ledger->commit({{a_command(1)}, {a_job(1, "a")}, {}}));
-  // A file size limit stands for the full disk; the signal that comes with it is refused.
+  // A file size limit simulates the full disk; its signal is ignored.
   struct rlimit before;
   getrlimit(RLIMIT_FSIZE, &before);
   struct rlimit small = before;
@@ -412,8 +412,8 @@ TEST(LedgerFile, AFullDiskIsAnErrorAndNothingHappened) {
   ASSERT_TRUE(ledger->commit({{a_command(2)}, {big}, {}})) << "there is room again";
 }
 
-// A child commits numbered batches and says each number once it is acknowledged, until it is killed at a
-// random time. Whatever it said is there.
+// A child process commits numbered batches and prints each number once it is acknowledged, until it is killed
+// at a random time. Every printed number is in the ledger.
 TEST(LedgerFile, WhatWasAcknowledgedSurvivesKill) {
   os::TemporaryDirectory directory;
   const std::string path = directory.path() + "/ledger.db";
@@ -434,7 +434,7 @@ TEST(LedgerFile, WhatWasAcknowledgedSurvivesKill) {
       _exit(1);
     }
     close(pipe_ends[1]);
-    // Killed after a random number of acknowledgements, at whatever it does then.
+    // Killed after a random number of acknowledgements, at any point of its work.
     const uint64_t until = 1 + random.below(30);
     for (uint64_t seen = 0; seen < until; ++seen) {
       uint64_t n = 0;

@@ -1,4 +1,4 @@
-// Ledgers of earlier versions and of later ones, and records that cannot be read.
+// Tests ledgers of earlier and later versions, and records that cannot be read.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -94,13 +94,13 @@ TEST(LedgerFile, NothingIsSetAsideOfASoundOne) {
   EXPECT_TRUE(read_set_aside(path)->empty());
 }
 
-// Takes away what version 5 brought: so a server of before it left the file.
+// Removes what version 5 added, as if an earlier server had left the file.
 void make_fourth_version(const std::string& path) {
   for (const char* statement : {"DROP TABLE records", "PRAGMA user_version = 4"})
     ASSERT_TRUE((*sqlite::Connection::open(path))->run(statement)) << statement;
 }
 
-// Takes away what version 4 brought as well.
+// Removes what version 4 added as well.
 void make_third_version(const std::string& path) {
   make_fourth_version(path);
   for (const char* statement : {"DROP TABLE usages", "PRAGMA user_version = 3"})
@@ -153,7 +153,7 @@ TEST(LedgerFile, TheCopyIsPutBackAndWhatWasThereIsKept) {
   EXPECT_FALSE(restore_copy(foreign));
 }
 
-// Takes away what version 3 brought as well.
+// Removes what version 3 added as well.
 void make_second_version(const std::string& path) {
   make_third_version(path);
   for (const char* statement :

@@ -13,9 +13,9 @@ namespace {
 using sqlite::Connection;
 using sqlite::Statement;
 
-constexpr size_t kReasonBytesMax = 1'000;  // of one record's fault: it may quote the record
+constexpr size_t kReasonBytesMax = 1'000;  // of one record's error, which may quote the record
 
-// Beside the numbered versions: a server that does not know this table leaves it alone.
+// The table is independent of the numbered versions: a server that does not know it ignores it.
 constexpr const char* kTable = R"(
 CREATE TABLE IF NOT EXISTS set_aside (
   place INTEGER PRIMARY KEY,
@@ -31,11 +31,12 @@ enum class Table { jobs, resources, records };
 struct Unreadable {
   Table table = Table::jobs;
   SetAside record;
-  int64_t row = 0;          // its rowid, or the revision of a noun
+  int64_t row = 0;          // its rowid, or the revision of a resource
   std::string region, key;  // of a record of a front end: only the key
 };
 
-// What is wrong with a record; nothing when it is sound. Errors: of the disk, say: then nothing is known of the record.
+// Describes what is wrong with a record; nothing when it is valid. Errors: of the disk, for example; then the
+// record is neither valid nor invalid.
 Result<std::optional<std::string>> fault_of(JobReader& reader, const Statement& row) {
   const auto job = reader.read(row);
   if (!job && job.error().kind != Kind::corrupt) return job.error();
@@ -89,7 +90,7 @@ Result<std::vector<Unreadable>> unreadable_records(Connection& connection) {
   return found;
 }
 
-// The whole row as JSON, so that it can be put back.
+// The whole row as JSON, so that it can be restored.
 constexpr const char* kKeepJob =
     "INSERT INTO set_aside (kind, name, number, reason, record) SELECT 'job', ?, number, ?, json_object("
     "'number', number, 'region', region, 'name', name, 'state', state, 'live', live, 'status_order', "
@@ -125,7 +126,7 @@ Result<void> move(Connection& connection, const Unreadable& each) {
   return gone.bind(each.record.kind).bind(each.region).bind(each.key).bind(each.row).run();
 }
 
-// Errors: not_found: nothing was ever set aside.
+// Errors: not_found: no record was ever set aside.
 Result<void> look_for_table(Connection& connection) {
   const int64_t tables =
       TRY(connection.integer("SELECT count(*) FROM sqlite_master WHERE name = 'set_aside'"));
@@ -149,7 +150,7 @@ Result<std::vector<SetAside>> read_set_aside(const std::string& path) {
 
 Result<void> set_aside_unreadable(Connection& connection) {
   std::vector<Unreadable> all = TRY(unreadable_jobs(connection));
-  // Children follow their array, which is read before them.
+  // Children follow their array, which is read first.
   for (Unreadable& resource : TRY(unreadable_resources(connection))) all.push_back(std::move(resource));
   for (Unreadable& record : TRY(unreadable_records(connection))) all.push_back(std::move(record));
   if (all.empty()) return {};

@@ -1,5 +1,6 @@
-// Records of the ledger that cannot be read: moved out of the tables when the ledger is opened, so that the server starts
-// without them. Nothing of them is dropped; whoever mends one puts it back with SQL (docs/formats/ledger.md).
+// Moves records of the ledger that cannot be read out of the tables when the ledger is opened, so that the
+// server starts without them. Nothing is lost: an operator can repair a record and put it back with SQL
+// (docs/formats/ledger.md).
 //
 // Threads: any; each call opens the database for itself. Errors: as Ledger's.
 #pragma once
@@ -21,15 +22,15 @@ struct SetAside {
   std::string reason;
 };
 
-// All that were ever set aside and not put back, in the order in which they were. Reads only. Errors: not_found: no ledger.
+// All records that are set aside, in the order in which they were. Reads only. Errors: not_found: no ledger.
 Result<std::vector<SetAside>> read_set_aside(const std::string& path);
 
-// Moves live jobs, queues, environments and policies, and records of front ends, that do not parse or whose parts do not
-// agree, and says so in the log. Finished jobs and definitions stay: they are read when somebody asks for them.
-// Requires: `connection` is the only writer. Private to this room.
+// Moves live jobs, queues, environments and policies, and records of front ends, that do not parse or are
+// inconsistent, and logs each. Finished jobs and definitions stay: they are read on request only. Requires:
+// `connection` is the only writer. Private to this module.
 Result<void> set_aside_unreadable(sqlite::Connection& connection);
 
-// The largest number of a job that was set aside: it is never given again.
+// The largest number of a job that was set aside: it is never assigned again.
 Result<int64_t> last_number_set_aside(sqlite::Connection& connection);
 
 }  // namespace trainyard::ledger

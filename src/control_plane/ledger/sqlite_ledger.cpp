@@ -20,7 +20,7 @@ namespace {
 using sqlite::Connection;
 using sqlite::Statement;
 
-// The order of the names that the face gives the states: Completed, Failed, InProgress, Stopped, Stopping.
+// The order of the states' names in the API: Completed, Failed, InProgress, Stopped, Stopping.
 int64_t status_order(domain::JobState state) {
   switch (state) {
     case domain::JobState::completed:
@@ -63,7 +63,7 @@ Result<Position> position_of(const JobQuery& query) {
   return Position{token[2].get<int64_t>(), token[3].get<std::string>()};
 }
 
-// SQL that grows with the parameters it takes, in order.
+// SQL that is built together with its parameters, in order.
 struct Question {
   std::string sql;
   std::vector<std::variant<int64_t, std::string>> parameters;
@@ -76,7 +76,7 @@ struct Question {
 
 Result<Question> question_of(const JobQuery& query) {
   Question question;
-  // In these words, so that the indexes of jobs that are no children are used.
+  // This condition makes SQLite use the indexes of jobs that are not children.
   question.add(std::string(kJobColumns) + "WHERE parent = 0 AND region = ?", query.region);
   if (!query.name_contains.empty()) question.add(" AND instr(name, ?) > 0", query.name_contains);
   if (query.created_after) question.add(" AND created > ?", to_milliseconds(*query.created_after));
@@ -108,7 +108,7 @@ Result<Question> question_of(const JobQuery& query) {
   }
   question.sql += query.sort == JobQuery::Sort::name ? " ORDER BY name" + way
                                                      : " ORDER BY " + column + way + ", name" + way;
-  // One more than asked: whether there is a next page.
+  // One row more than requested shows if there is a next page.
   question.add(" LIMIT ?", int64_t(std::min(query.jobs_max, kPageJobsMax)) + 1);
   return question;
 }
@@ -147,8 +147,8 @@ class SqliteLedger final : public Ledger {
       if (const auto failed = failure(); !failed.empty()) return unavailable(failed);
       return done;
     }
-    // SQLite says nothing of a checkpoint whose sync failed; what this commit wrote is in the log, but what earlier ones
-    // wrote may be in neither file.
+    // SQLite does not report a checkpoint whose sync failed; what this commit wrote is in the log, but what
+    // earlier ones wrote may be in neither file.
     if (const auto failed = failure(); !failed.empty()) return unavailable(failed);
     last_sequence_ += batch.commands.size();
     for (const domain::Job& job : batch.jobs)
@@ -346,7 +346,7 @@ class SqliteLedger final : public Ledger {
     TRY(make_tables(*writer_, path_));
     TRY(set_aside_unreadable(*writer_).in("setting aside records that cannot be read"));
     last_sequence_ = uint64_t(TRY(writer_->integer("SELECT coalesce(max(sequence), 0) FROM commands")));
-    // The numbers of children that were not made yet are given too.
+    // The numbers of children that were not created yet are assigned too.
     const int64_t last = TRY(writer_->integer("SELECT coalesce(max(number), 0) FROM jobs"));
     const int64_t reserved =
         TRY(writer_->integer("SELECT coalesce((SELECT number + reserved FROM jobs WHERE reserved > 0 ORDER "
@@ -378,10 +378,10 @@ class SqliteLedger final : public Ledger {
     return {};
   }
 
-  // Requires: `last` is the last one's number.
+  // Requires: `last` is the number of the last command.
   Result<void> drop_old_commands(uint64_t last) {
     if (last < commands_max_ + kCommandsDroppedAtOnce) return {};
-    // What an earlier version left is caught up with commit by commit.
+    // Drops what an earlier version left, commit by commit.
     Statement oldest = TRY(writer_->prepare("SELECT min(sequence) FROM commands"));
     TRY(oldest.step());
     const auto first = uint64_t(oldest.integer(0));
@@ -407,7 +407,7 @@ class SqliteLedger final : public Ledger {
     insert.bind(int64_t(job.number)).bind(job.key.region).bind(job.key.name).bind(to_string(job.state));
     insert.bind(int64_t(job.live())).bind(status_order(job.state)).bind(to_milliseconds(job.created));
     insert.bind(to_milliseconds(job.modified));
-    // A child's spec is its array's.
+    // A child has the spec of its array.
     insert.bind(job.parent != 0 ? std::string() : dump(to_json(job.spec))).bind(progress);
     insert.bind(job.spec.batch ? job.spec.batch->listed_queue() : std::string()).bind(int64_t(job.parent));
     insert.bind(int64_t(domain::last_number_of(job) - job.number)).bind(status);
@@ -465,7 +465,7 @@ class SqliteLedger final : public Ledger {
     return replace.bind(arn).bind(dump(list)).run();
   }
 
-  // Lends a reader to `body`; in memory that is the writer itself, in turns.
+  // Calls `body` with a free reader; in memory that is the writer itself, one call at a time.
   template <class Body>
   auto read(Body body) -> decltype(body(std::declval<Connection&>())) {
     std::unique_lock lock(mutex_);
@@ -499,15 +499,15 @@ class SqliteLedger final : public Ledger {
   const std::string path_;
   const bool in_memory_;
   const uint64_t commands_max_;
-  sqlite::FileWatch watch_;             // before the connections that go through it
-  std::unique_ptr<Connection> writer_;  // commit()'s; in memory, whoever holds mutex_
+  sqlite::FileWatch watch_;             // before the connections that use it
+  std::unique_ptr<Connection> writer_;  // for commit(); in memory, for the holder of mutex_
   std::atomic<uint64_t> last_sequence_ = 0;
   std::atomic<domain::JobNumber> last_job_number_ = 0;
 
   std::mutex mutex_;
   std::condition_variable reader_returned_;
   std::vector<std::unique_ptr<Connection>> idle_readers_;  // guarded by mutex_
-  size_t readers_ = 0;                                     // guarded by mutex_: lent and idle
+  size_t readers_ = 0;                                     // guarded by mutex_: in use and idle
 };
 
 }  // namespace

@@ -40,7 +40,7 @@ CREATE TABLE tags (
 ) WITHOUT ROWID;
 )";
 
-// Jobs of queues, and what Batch has beside jobs.
+// Jobs of queues, and the other resources of Batch.
 constexpr const char* kSecondVersion = R"(
 ALTER TABLE jobs ADD COLUMN queue TEXT NOT NULL DEFAULT '';
 CREATE INDEX jobs_by_queue ON jobs (region, queue, created, name);
@@ -55,8 +55,9 @@ CREATE TABLE nouns (
 ) WITHOUT ROWID;
 )";
 
-// Arrays. Their children are in no index but those that look for children, so that ten thousand of them stand in
-// nobody's way. A job's status as Batch shows it, with the numbers of domain::BatchStatus, is read off older records.
+// Arrays. Their children are only in indexes that serve queries for children, so that ten thousand of them
+// slow down no other query. The status of a Batch job, with the numbers of domain::BatchStatus, is computed
+// for older records.
 constexpr const char* kThirdVersion = R"(
 ALTER TABLE jobs ADD COLUMN parent INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE jobs ADD COLUMN reserved INTEGER NOT NULL DEFAULT 0;
@@ -79,7 +80,7 @@ CREATE INDEX jobs_by_parent ON jobs (parent, batch_status) WHERE parent > 0;
 CREATE INDEX jobs_arrays ON jobs (number) WHERE reserved > 0;
 )";
 
-// What shares have used. Nothing is known of what came before: everybody begins with nothing.
+// The usage of shares. Earlier usage is unknown: every share begins with none.
 constexpr const char* kFourthVersion = R"(
 CREATE TABLE usages (
   region TEXT NOT NULL,
@@ -106,13 +107,14 @@ CREATE TABLE records (
 constexpr const char* kVersions[] = {kFirstVersion, kSecondVersion, kThirdVersion, kFourthVersion,
                                      kFifthVersion};
 
-// Of what a commit left: the copy is whole and has no write-ahead log of its own. One that is there is of a server that died
-// before the migration was committed, or of a former upgrade: the present state counts.
+// The copy holds what was committed: it is whole and has no write-ahead log of its own. An existing copy
+// comes from a server that died before the migration was committed, or from an earlier upgrade: it is
+// replaced by the present state.
 Result<void> copy_before_migration(sqlite::Connection& connection, const std::string& path, int64_t version) {
   return copy_ledger(connection, copy_path(path, version));
 }
 
-// The command that the program which migrated a ledger has for it.
+// The command by which the migrated ledger's program restores the copy.
 std::string way_back(const std::string& path) {
   return "trainyard downgrade --data " + std::filesystem::path(path).parent_path().string();
 }

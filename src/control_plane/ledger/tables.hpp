@@ -1,5 +1,5 @@
-// The ledger's tables in SQLite: made where there are none, and brought to the present where an older server left them.
-// What they mean is in docs/formats/ledger.md. Private to this room.
+// Creates the ledger's tables in SQLite, and migrates those of an older server. docs/formats/ledger.md
+// describes them. Private to this module.
 #pragma once
 
 #include <cstdint>
@@ -10,19 +10,20 @@
 
 namespace trainyard::ledger {
 
-inline constexpr int64_t kNoBatchStatus = -1;  // of jobs that are not Batch's
+inline constexpr int64_t kNoBatchStatus = -1;  // of jobs that are not Batch jobs
 
-// Before a database of an earlier version is changed, a copy of it is made beside it (copy_path()).
-// `path`: of the database's file. Errors: conflict, when the database is another program's, or a newer version's; what
-// the copy cannot be made for (a full disk): then nothing was changed.
+// Before a database of an earlier version is changed, a copy is made next to it (copy_path()). `path` is the
+// database file.
+// Errors: conflict, when the database belongs to another program or a newer version; the error that prevents
+// the copy (a full disk): then nothing was changed.
 Result<void> make_tables(sqlite::Connection& connection, const std::string& path);
 
-// Errors: conflict, when the database is another program's.
+// Errors: conflict, when the database belongs to another program.
 Result<void> check_application(sqlite::Connection& connection);
-// Writes all of the database to another file, in the place of what was there.
+// Writes the whole database to another file, which it replaces.
 Result<void> copy_ledger(sqlite::Connection& connection, const std::string& copy);
 
-// "ledger.db.version-3": the database as it was before a server brought it from version 3 to its own.
+// "ledger.db.version-3": the database as it was before a server migrated it from version 3.
 std::string copy_path(const std::string& path, int64_t version);
 
 }  // namespace trainyard::ledger

@@ -1,4 +1,4 @@
-// Records for tests of the ledger: the least that is consistent.
+// Builds minimal consistent records for tests of the ledger.
 //
 // Threads: plain functions.
 #pragma once

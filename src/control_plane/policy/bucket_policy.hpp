@@ -18,7 +18,7 @@ namespace trainyard::policy {
 Result<std::shared_ptr<const Policy>> parse_bucket_policy(std::string_view json, std::string_view bucket,
                                                           const Identities& identities);
 
-// Whether a statement allows every principal without a condition.
+// True if a statement allows every principal without a condition.
 bool is_public(const Policy& policy);
 
 }  // namespace trainyard::policy

@@ -1,4 +1,4 @@
-// Policies of buckets: which documents a bucket takes, and which of them are public.
+// Tests policies of buckets: which documents a bucket accepts, and which of them are public.
 #include "policy/bucket_policy.hpp"
 
 #include <gtest/gtest.h>

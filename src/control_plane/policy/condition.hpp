@@ -1,15 +1,14 @@
-// One condition of a statement: an operator, a condition key and the values to compare with.
+// Evaluates one condition of a statement: an operator, a condition key and the values to compare with.
 //
-// A condition with several values holds when one of them matches; a negated one when none does. Without the key in the
-// request a condition is false, a negated one is true, and with IfExists either is true. ForAllValues needs each of the
-// request's values to hold and is true without any; ForAnyValue needs one of them. An operator without such a prefix takes a key
-// with several values as ForAnyValue, negated as a whole.
+// A condition with several values holds when one of them matches; a negated one when none does. Without the
+// key in the request a condition is false, a negated one is true, and with IfExists either is true.
+// ForAllValues needs each of the request's values to hold and is true without any; ForAnyValue needs one of
+// them. An operator without such a prefix takes a key with several values as ForAnyValue, negated as a whole.
 //
-// A value whose variable has no value equals nothing and is like nothing. Where that would make a negated condition of an
-// Allow statement true, the condition is false: a missing tag never widens what is allowed.
+// A value whose variable has no value equals nothing and is like nothing. Where that would make a negated
+// condition of an Allow statement true, the condition is false: a missing tag never widens what is allowed.
 //
-// Threads: immutable after compiling.
-// Errors:  invalid, with AWS's text.
+// Threads: immutable after compiling. Errors:  invalid, with AWS's text.
 #pragma once
 
 #include <cstdint>
@@ -65,13 +64,13 @@ class Condition {
   static Result<Condition> compile(std::string_view operator_name, std::string_view key, const Json& values,
                                    bool variables);
 
-  // Whether the condition holds in a statement that denies or allows.
+  // True if the condition holds in a statement that denies or allows.
   bool holds(const ConditionValues& values, bool denies) const;
   void add_keys(std::vector<std::string>& keys) const;
 
  private:
-  // What a value is compared as: text with wildcards and variables, a number or an instant in seconds, a boolean,
-  // bytes, a range.
+  // The form in which a value is compared: text with wildcards and variables, a number or an instant in
+  // seconds, a boolean, bytes, a range.
   using Value = std::variant<Pattern, double, bool, std::string, IpRange>;
   enum class Match { no, unknown, yes };  // unknown: a variable has no value
 

@@ -1,4 +1,5 @@
-// A line each: operator, condition key, values as JSON, then values of the request. Compiles or refuses; what compiles is asked.
+// One line each: operator, condition key, values as JSON, then values of the request. The input compiles or
+// is rejected; a compiled condition is evaluated.
 // decoder: src/control_plane/policy/condition.cpp
 #include <cstddef>
 #include <cstdint>

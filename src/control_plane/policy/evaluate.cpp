@@ -24,7 +24,7 @@ Found scan(const RequestView& request, std::span<const Policy* const> policies) 
   Found found;
   for (const Policy* policy : policies)
     for (const Statement& statement : policy->statements()) {
-      // What is known already is not worked out again: one allow of an identity is as good as ten.
+      // A statement cannot improve on a direct grant: one allow of an identity is as good as ten.
       if (statement.effect == Effect::allow && found.grant == Grant::direct) continue;
       const Grant grant = match_statement(request, statement);
       if (grant == Grant::none) continue;

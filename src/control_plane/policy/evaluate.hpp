@@ -50,8 +50,9 @@ struct Policies {                                     // borrowed pointers, whic
 
 enum class Verdict { allowed, implicitly_denied, explicitly_denied };
 
-// Why: "identity-based policy", "resource-based policy", "session policy", "permissions boundary" or "trust policy": the
-// type that allowed, that denied explicitly, or that is the first that did not allow.
+// The type of the policy that decided: "identity-based policy", "resource-based policy", "session policy",
+// "permissions boundary" or "trust policy". It is the type that allowed, that denied explicitly, or the first
+// that did not allow.
 struct Decision {
   Verdict verdict = Verdict::implicitly_denied;
   std::string_view reason_policy_type;  // static text

@@ -1,4 +1,4 @@
-// The rules and examples of AWS's documentation of policy evaluation, as tables, with names of our own.
+// Tests the rules and examples of AWS's documentation of policy evaluation, as tables, with names of our own.
 #include "policy/evaluate.hpp"
 
 #include "policy/test_policies.hpp"
@@ -37,7 +37,7 @@ Owned trust(const std::string& principal, const std::string& more = "") {
                    PolicyKind::trust);
 }
 
-// Which policies there are, in the words of AWS's flow chart, and what comes out.
+// Follows AWS's flow chart: which policies exist, and the decision.
 TEST(Evaluate, OrderOfOneAccount) {
   const Owned get = allow("s3:GetObject"), other = allow("logs:*"), no = deny("s3:*");
   const Owned user_arn = bucket("Allow", R"({"AWS":"arn:aws:iam::111122223333:user/ana"})");
@@ -492,7 +492,7 @@ TEST(Evaluate, NotActionAndNotResource) {
                 });
 }
 
-// "All but mine" of one who has nothing: everything is denied, and nothing allowed.
+// "All but mine" for a principal without the key: everything is denied, and nothing allowed.
 TEST(Evaluate, NotResourceWithAMissingVariable) {
   const Owned deny_others = test::parse(R"({"Version": "2012-10-17", "Statement": [
     {"Effect": "Allow", "Action": "*", "Resource": "*"},

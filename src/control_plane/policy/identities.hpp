@@ -36,7 +36,7 @@ struct Document {
   std::shared_ptr<const Policy> policy;  // never nullptr
 };
 
-// What users, groups and roles have in common.
+// The fields that users, groups and roles share.
 struct Entity {
   std::string name;
   std::string path = "/";
@@ -99,7 +99,7 @@ struct AccessKey {
   bool from_config = false;
 };
 
-// A policy that belongs to a bucket: what principals may do with the bucket and its objects.
+// A policy that belongs to a bucket: which principals may access the bucket and its objects.
 struct BucketPolicy {
   std::string bucket;
   Document document;

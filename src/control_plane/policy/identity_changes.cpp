@@ -33,7 +33,7 @@ Result<void> modifiable(EntityKind kind, const Entity& entity) {
   return entity.from_config ? Result<void>(defined_in_config(to_string(kind), entity.name)) : ok();
 }
 
-// Names are distinguished by case nowhere in IAM when they are given.
+// IAM ignores case when it compares names for uniqueness.
 template <class T>
 bool taken(const Identities::Table<T>& table, std::string_view name) {
   return std::ranges::any_of(table, [&](const auto& each) { return equals_ignoring_case(each.first, name); });
@@ -537,7 +537,7 @@ Result<void> remove_key(Identities& identities, std::string_view user, std::stri
   return {};
 }
 
-// -- what refers to a managed policy ------------------------------------------------------------
+// -- users of a managed policy ------------------------------------------------------------
 
 PolicyUses attachments_of(const Identities& identities, std::string_view arn) {
   return uses(identities, [&](const Entity& entity) {

@@ -34,7 +34,7 @@ inline constexpr size_t kEntityTagsMax = 50;
 enum class EntityKind { user, group, role };
 std::string_view to_string(EntityKind kind);  // "user", "group", "role"
 
-// -- lookups. Errors: not_found, in AWS's words
+// -- lookups. Errors: not_found, with AWS's text
 Result<const Entity*> entity_of(const Identities& identities, EntityKind kind, std::string_view name);
 Result<const User*> user_of(const Identities& identities, std::string_view name);
 Result<const Group*> group_of(const Identities& identities, std::string_view name);
@@ -84,7 +84,7 @@ Result<void> set_default_version(Identities& identities, std::string_view arn, s
                                  Instant at);
 Result<void> remove_policy_version(Identities& identities, std::string_view arn, std::string_view version);
 Result<void> remove_managed_policy(Identities& identities, std::string_view arn);
-// "v3" -> 3. Errors: not_found, in AWS's words.
+// "v3" -> 3. Errors: not_found, with AWS's text.
 Result<const PolicyVersion*> version_of(const VersionedPolicy& policy, std::string_view version);
 
 // -- tags. Keys compare ignoring case, as IAM's
@@ -100,7 +100,7 @@ Result<void> add_key(Identities& identities, AccessKey key);
 Result<void> set_key_active(Identities& identities, std::string_view user, std::string_view id, bool active);
 Result<void> remove_key(Identities& identities, std::string_view user, std::string_view id);
 
-// -- what refers to a managed policy
+// -- users of a managed policy
 struct PolicyUses {
   std::vector<const User*> users;
   std::vector<const Group*> groups;

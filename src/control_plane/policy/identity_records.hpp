@@ -31,7 +31,7 @@ inline constexpr std::string_view kUserRecord = "user", kGroupRecord = "group", 
                                   kPolicyRecord = "policy", kKeyRecord = "access_key",
                                   kBucketPolicyRecord = "bucket_policy";
 
-// The records that turn what `before` says into what `after` says.
+// The records that turn `before` into `after`.
 std::vector<RecordChange> difference(const Identities& before, const Identities& after);
 
 // Opens the sealed secret of an access key.

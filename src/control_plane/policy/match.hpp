@@ -1,4 +1,4 @@
-// Whether one statement concerns a request. For policy's own sources and tests.
+// Matches one statement against a request. For the module's own sources and tests.
 //
 // Threads: pure.
 #pragma once
@@ -10,15 +10,15 @@
 
 namespace trainyard::policy {
 
-// How directly a statement concerns the principal, in rising order.
+// Tells how directly a statement names the principal, in rising order.
 enum class Grant {
-  none,     // it does not
+  none,     // not at all
   account,  // it names the principal's account
   role,     // it names the role of the principal's session
   direct,   // it names the principal, or belongs to it
 };
 
-// A request with what is worked out once for all statements. Borrows the request.
+// A request with the values that are computed once for all statements. Borrows the request.
 struct RequestView {
   explicit RequestView(const Request& request);
   const Request& request;

@@ -17,7 +17,8 @@ bool match_many(std::string_view pattern, std::string_view text) {
   if (!text.starts_with(pattern.substr(0, star))) return false;
   text.remove_prefix(star);
   pattern.remove_prefix(star + 1);
-  // The earliest place of each part between two stars leaves the most text to the rest, so no choice is ever taken back.
+  // The earliest match of each part between two stars leaves the most text to the rest, so that no choice is
+  // ever undone.
   while ((star = pattern.find(kAnyMany)) != std::string_view::npos) {
     const std::string_view part = pattern.substr(0, star);
     if (!part.empty()) {

@@ -23,7 +23,7 @@ namespace trainyard::policy {
 // Wildcards inside compiled text. Neither byte occurs in UTF-8, which a document is.
 constexpr char kAnyMany = '\xff', kAnyOne = '\xfe';
 
-// Whether `text` as a whole matches `pattern`, whose wildcards are kAnyMany and kAnyOne.
+// True if `text` as a whole matches `pattern`, whose wildcards are kAnyMany and kAnyOne.
 bool matches(std::string_view pattern, std::string_view text);
 // The same by the six components of an ARN: a wildcard stays within its component, the last has all the rest.
 bool matches_arn(std::string_view pattern, std::string_view text);
@@ -39,7 +39,7 @@ class Pattern {
   // Errors: invalid (a variable that does not end, an empty one).
   static Result<Pattern> compile(std::string_view text, PatternOptions options);
 
-  // Whether `text` matches. nullopt: a variable has no value.
+  // True if `text` matches. nullopt: a variable has no value.
   std::optional<bool> match(std::string_view text, const ConditionValues& values) const;
   // The text with its variables' values and compiled wildcards. nullopt: a variable has no value.
   std::optional<std::string> expand(const ConditionValues& values) const;
@@ -53,7 +53,7 @@ class Pattern {
  private:
   enum class Shape { any, literal, prefix, general };
   struct Variable {
-    size_t at = 0;  // its place in text_
+    size_t at = 0;  // its offset in text_
     std::string key, lower_key;
     std::optional<std::string> fallback;
   };

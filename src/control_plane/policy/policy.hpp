@@ -18,9 +18,9 @@
 
 namespace trainyard::policy {
 
-// Which elements a document may have: an identity policy has resources and no principal, a resource policy (of a
-// bucket) has both, a trust policy (of a role) has a principal and no resource. Session policies and permissions
-// boundaries are identity policies.
+// The kind decides which elements a document may have: an identity policy has resources and no principal, a
+// resource policy (of a bucket) has both, a trust policy (of a role) has a principal and no resource. Session
+// policies and permissions boundaries are identity policies.
 enum class PolicyKind { identity, resource, trust };
 
 // Sizes are in bytes without white space between tokens, as IAM counts them; AWS's own quotas.
@@ -29,7 +29,7 @@ constexpr size_t kUserInlineBytesMax = 2'048;   // all inline policies of a user
 constexpr size_t kGroupInlineBytesMax = 5'120;  // of a group
 constexpr size_t kRoleInlineBytesMax = 10'240;  // of a role
 constexpr size_t kSessionPolicyBytesMax = 2'048;
-constexpr size_t kTrustPolicyBytesMax = 4'096;  // the highest that AWS grants without asking
+constexpr size_t kTrustPolicyBytesMax = 4'096;  // the highest that AWS grants without a request
 constexpr size_t kBucketPolicyBytesMax = 20'480;
 // With white space: what a request may carry in PolicyDocument.
 constexpr size_t kDocumentBytesMax = 131'072;
@@ -63,7 +63,7 @@ class Policy {
   const std::vector<Statement> statements_;
 };
 
-// The size limit is the largest of the kind; the caller checks the narrower quota of the place (policy_size).
+// The size limit is the largest of the kind; the caller checks the narrower quota (policy_size).
 Result<std::shared_ptr<const Policy>> parse_policy(std::string_view json, PolicyKind kind);
 
 // Bytes of a document without the white space between its tokens.

@@ -1,4 +1,5 @@
-// Any bytes as a policy document of each kind: a policy or an error, never more; what parses is evaluated and simulated.
+// Any bytes as a policy document of each kind: the result is a policy or an error; what parses is evaluated
+// and simulated.
 // decoder: src/control_plane/policy/parse.cpp
 #include <cstddef>
 #include <cstdint>

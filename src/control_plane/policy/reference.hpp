@@ -1,8 +1,9 @@
-// A slow and obvious evaluator, for tests and the bench: it reads the JSON of a document again for each question, expands every
-// rule into the facts that it stands for, and matches wildcards by a table. Shares nothing with evaluate().
+// A slow and obvious evaluator, for tests and the bench: it reads the JSON of a document again for each
+// question, expands every rule into the facts that it states, and matches wildcards with a table. It shares
+// no code with evaluate().
 //
-// Understands documents that parse_policy accepts, with dates as YYYY-MM-DDThh:mm:ssZ, IPv4 ranges and IPv6 addresses in
-// full.
+// Understands documents that parse_policy accepts, with dates as YYYY-MM-DDThh:mm:ssZ, IPv4 ranges and IPv6
+// addresses in full.
 //
 // Threads: pure.
 #pragma once
@@ -198,7 +199,7 @@ inline bool holds(std::string name, const std::string& key, const Json& wanted, 
   const bool any = take(name, "ForAnyValue:"), all = take(name, "ForAllValues:");
   const bool if_exists = take(name, "IfExists"), negated = take(name, "Not");
   if (found.empty() && if_exists) return true;
-  // For each value of the request: whether it alone satisfies the operator.
+  // Counts the values of the request that satisfy the operator on their own.
   size_t good = 0, matched = 0, unknown = 0;
   for (const std::string& one : found) {
     bool match = false, missing = false;
@@ -241,7 +242,7 @@ inline bool resource_matches(const Json& statement, bool variables, const Reques
   return !matched && !(unknown && statement["Effect"] == "Allow");
 }
 
-// The names by which a Principal element may speak of the request's principal, each with the grant it gives.
+// The names by which a Principal element may refer to the request's principal, each with the grant it gives.
 inline std::vector<std::pair<std::string, std::string>> names_of(const Request& request) {
   std::vector<std::pair<std::string, std::string>> names;
   const std::string wide = request.role_arn.empty() ? "direct" : "role";
@@ -278,7 +279,7 @@ inline std::string principal_grant(const Json& statement, const Request& request
                                       : "";
 }
 
-// "deny", "allow direct", "allow role", "allow account": what the policies of one type say.
+// "deny", "allow direct", "allow role", "allow account": the statements of the policies of one type.
 inline std::set<std::string> facts(const std::vector<const Policy*>& policies, const Request& request) {
   std::set<std::string> found;
   for (const Policy* policy : policies) {

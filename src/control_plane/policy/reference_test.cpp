@@ -1,4 +1,4 @@
-// Random policies and requests from a seed: evaluate() and the slow reference must agree.
+// Tests random policies and requests from a seed: evaluate() and the slow reference must agree.
 #include "policy/reference.hpp"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ class Maker {
  public:
   explicit Maker(uint64_t seed) : random_(seed) {}
 
-  // A document of the kind that parse_policy accepts, over so few names that things meet often.
+  // A document of the kind that parse_policy accepts, with so few names that they often coincide.
   Json document(PolicyKind kind) {
     Json statements = Json::array();
     for (uint64_t left = 1 + random_.below(3); left > 0; --left) statements.push_back(statement(kind));
@@ -210,7 +210,7 @@ TEST(Reference, AgreesOnRandomPoliciesAndRequests) {
       ++count[size_t(ours)];
     }
   }
-  // The generator asks real questions: each answer is frequent.
+  // Each answer is frequent, so the generator's questions are hard enough.
   for (const size_t one : count) EXPECT_GT(one, size_t(kRounds) / 4);
 }
 

@@ -57,7 +57,7 @@ class Scanner {
       if (text_[at_] == '\\') take();
     take();
   }
-  // Whether a number or a word that began at `begin` goes on.
+  // True if a number or a word that began at `begin` continues.
   bool in_scalar(size_t begin) const {
     return std::string_view("{[\"").find(text_[begin]) == std::string_view::npos &&
            (std::isalnum(uint8_t(text_[at_])) ||

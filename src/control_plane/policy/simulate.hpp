@@ -1,5 +1,6 @@
-// What IAM's SimulatePrincipalPolicy and SimulateCustomPolicy answer: the decision of evaluate(), the statements that led to
-// it and where they stand in their documents, the condition keys that the request lacks.
+// Computes the results of IAM's SimulatePrincipalPolicy and SimulateCustomPolicy: the decision of evaluate(),
+// the statements that led to it with their positions in the documents, and the condition keys that the
+// request lacks.
 //
 // Threads: pure, call from anywhere.
 #pragma once
@@ -13,7 +14,7 @@
 
 namespace trainyard::policy {
 
-// A policy with the names under which the answer speaks of it.
+// A policy with the name under which the result refers to it.
 struct NamedPolicy {
   std::string id;    // "readers", "PolicyInputList.1"
   std::string type;  // user, group, role, aws-managed, user-managed, resource, none: IAM's SourcePolicyType
@@ -41,8 +42,8 @@ struct Simulation {
   Decision decision;
   // Of an explicit denial the statements that deny, else those that allow.
   std::vector<MatchedStatement> matched;
-  std::vector<std::string> missing_keys;    // that the policies read and the request does not have
-  std::optional<bool> allowed_by_boundary;  // unset: there is no boundary
+  std::vector<std::string> missing_keys;    // keys that the policies read and the request does not have
+  std::optional<bool> allowed_by_boundary;  // unset: no boundary
 };
 
 Simulation simulate(const Request& request, const SimulatedPolicies& policies);
@@ -53,7 +54,7 @@ std::string_view decision_name(Verdict verdict);
 struct TextSpan {
   TextPosition begin, end;
 };
-// Where each statement of a document stands. Requires: a document that parse_policy accepted.
+// The position of each statement of a document. Requires: a document that parse_policy accepted.
 std::vector<TextSpan> statement_spans(std::string_view document);
 
 }  // namespace trainyard::policy

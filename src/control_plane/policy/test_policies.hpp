@@ -1,4 +1,4 @@
-// Short ways for policy's tests to write policies and requests.
+// Short notation for policies and requests in the module's tests.
 //
 // Threads: tests only.
 #pragma once

@@ -27,7 +27,7 @@ Allocations::Allocations(const Snapshot& snapshot, Instant now) {
   }
 }
 
-// What is on machines that are gone is held by nobody.
+// Shares on machines that are gone are held nowhere.
 void Allocations::hold(Allocation& allocation, const std::vector<Placement>& hosts) {
   allocation.hosts_begin = uint32_t(hosts_.size());
   for (const Placement& host : hosts) {

@@ -1,4 +1,5 @@
-// Counts what running jobs, kept pools and the starts of this plan hold, and when it is free again at the latest.
+// Counts what running jobs, warm pools and the starts of this plan hold, and when it is free again at the
+// latest.
 //
 // Threads: confined to one. Lifetime: refers to the snapshot. Private to this module.
 #pragma once
@@ -20,12 +21,12 @@ struct HeldHost {
 };
 
 struct Allocation {
-  const std::string* holder = nullptr;           // as people know it
+  const std::string* holder = nullptr;           // as users see it
   const std::vector<Need>* needs = nullptr;      // of limits; nullptr: none
   const std::vector<Demand>* demands = nullptr;  // of a quota share; nullptr: none
   const Running* running = nullptr;              // nullptr: a pool, or a job that this plan starts
   std::optional<uint32_t> line;
-  const std::string* share = nullptr;  // of the line
+  const std::string* share = nullptr;  // of the queue
   double cpus = 0;
   std::optional<Instant> ends;  // at the latest, never before now
   uint32_t hosts_begin = 0, hosts_end = 0;
@@ -40,12 +41,12 @@ class Allocations {
   std::span<const HeldHost> hosts(const Allocation& allocation) const {
     return std::span(hosts_).subspan(allocation.hosts_begin, allocation.hosts_end - allocation.hosts_begin);
   }
-  // Those whose end is known, the first to end first.
+  // The allocations with a known end, in the order of their ends.
   const std::vector<uint32_t>& by_end();
 
   void start(const Waiting& waiting, const Choice* choice, const Gang& gang, const Layout& layout,
              std::optional<Instant> ends);
-  // A job takes over what the pool-th pool of the snapshot holds.
+  // The job takes over what the pool-th pool of the snapshot holds.
   void take_over(size_t pool, const Waiting& waiting, const Choice* choice, std::optional<Instant> ends);
 
  private:
@@ -55,7 +56,7 @@ class Allocations {
   std::vector<Allocation> all_;
   std::vector<HeldHost> hosts_;
   size_t first_pool_ = 0;
-  std::vector<uint32_t> by_end_;  // of the first sorted_ holdings
+  std::vector<uint32_t> by_end_;  // the first sorted_ of them are in order
   size_t sorted_ = 0;
 };
 

@@ -3,7 +3,7 @@
 namespace trainyard::schedule {
 namespace {
 
-// Follows how many hosts of each group there is room for, as machines come free.
+// Counts for how many hosts of each group there is capacity, as machines come free.
 class Count {
  public:
   Count(const Gang& gang, const Room& now) {
@@ -22,7 +22,7 @@ class Count {
     for (Asked& asked : asked_)
       asked.lacks += times_within(asked.share, before) - times_within(asked.share, after);
   }
-  // Enough for each group by itself; for equal hosts that is enough.
+  // Each group fits by itself; for equal hosts this suffices.
   bool enough() const {
     for (const Asked& asked : asked_)
       if (asked.lacks > 0) return false;

@@ -1,11 +1,13 @@
-// EASY backfill: the first job that waits for machines is promised them for the earliest instant at which it surely fits,
-// and others may pass as long as that stays true. (Lifka 1995, "The ANL/IBM SP scheduling system".)
+// Computes the reservation of EASY backfill: the first job that waits for machines gets the earliest instant
+// at which it is certain to fit, and later jobs may start before it as long as they do not delay it. (Lifka
+// 1995, "The ANL/IBM SP scheduling system".)
 //
-// The instant is found once, by walking the ends of what runs in their order. Then a machine has two sorts of room: what
-// is free now, for those who are over by the instant; and of that, what is free at the instant besides what was promised,
-// for all others. Where the instant is not known, machines that the first job could use have no room of the second sort.
+// The instant is found once, by walking the ends of running jobs in their order. From then on a machine has
+// two kinds of free capacity: what is free now, for jobs that end by the instant; and the part of it that is
+// still free at the instant next to the reservation, for all other jobs. If the instant is unknown, machines
+// that the first job could use have no capacity of the second kind.
 //
-// Threads: pure. Private to this room.
+// Threads: pure. Private to this module.
 #pragma once
 
 #include <optional>
@@ -18,16 +20,16 @@ namespace trainyard::schedule {
 
 struct Reservation {
   std::optional<Instant> at;
-  Layout layout;             // on which machines then; empty when the instant is not known
-  std::vector<Share> spare;  // by machine: what is free then, besides
+  Layout layout;             // the machines that it will use; empty when the instant is unknown
+  std::vector<Share> spare;  // by machine: what is free then next to the reservation
 };
 
 // Requires: empty machines hold the gang, `now` does not.
 Reservation reserve_machines(const Gang& gang, const std::vector<Machine>& machines, const Places& places,
                              const Room& now, Allocations& allocations);
 
-// Ways that are looked at to lay a gang of unlike hosts, at one instant after another. The promise is of the first that
-// was found: it may be later than the earliest, and is as sure.
+// Layouts that are tried for a gang of unlike hosts, at one instant after another. The reservation uses the
+// first that is found: it may be later than the earliest, and is as certain.
 inline constexpr size_t kInstantsTriedMax = 16;
 
 }  // namespace trainyard::schedule

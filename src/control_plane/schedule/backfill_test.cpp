@@ -1,4 +1,4 @@
-// Who may pass the first one that waits for machines.
+// Tests which jobs may start before the first job that waits for machines.
 #include "schedule/backfill.hpp"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@ namespace {
 
 using namespace test;
 
-// 8 vCPU; x has 4 of them for ten seconds more. The first needs all 8.
+// 8 vCPU; x holds 4 of them for ten more seconds. The first job needs all 8.
 Snapshot a_head_that_waits() {
   Snapshot snapshot = yard({machine("box-1", 8)}, {running("training-job/x", "box-1", 4)}, {job(1, 1, 8)});
   snapshot.running[0].ends_by = kNow + 10s;

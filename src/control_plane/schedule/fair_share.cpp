@@ -20,7 +20,7 @@ double kept_part(const FairShare& fair, size_t active) { return std::pow(fair.re
 
 namespace {
 
-constexpr double kHoldSecondsMin = 0.1;  // what a turn takes
+constexpr double kHoldSecondsMin = 0.1;  // the duration of one scheduling pass
 
 double hold_seconds(const FairShare& fair) {
   using Seconds = std::chrono::duration<double>;

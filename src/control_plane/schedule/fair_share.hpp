@@ -1,12 +1,14 @@
-// Fair share: next is whoever has had least for its weight. What a share has had is its usage of the past, and what it
-// holds now for as long as jobs of the line last on the average, within the window; what this plan starts is in it at
-// once. (Were it always the window, a share's few hosts would outweigh its past for minutes; were it nothing, all that
-// becomes free at once would be one share's.)
+// Orders the jobs of a queue by fair share: next is a job of the share that has used least for its weight.
+// The usage of a share is its past usage plus what it holds now, multiplied by the average duration of the
+// queue's jobs, at most the window; starts of this plan count at once. (If it were always the window, a few
+// hosts would outweigh the share's past for minutes; if it were nothing, one share would get everything that
+// comes free at once.)
 //
-// Backfill alone would undo that: small jobs find room where large ones do not. So whoever has had more than the share of
-// the first that waits passes it only if it is over in time, not by taking what the first leaves.
+// Backfill alone would undo this order, since small jobs fit where large ones do not. So a job whose share
+// has used more than the share of the first waiting job starts before it only if it ends in time, not by
+// using capacity that the first leaves.
 //
-// Threads: confined to one. Private to this room.
+// Threads: confined to one. Private to this module.
 #pragma once
 
 #include <queue>
@@ -17,10 +19,10 @@
 
 namespace trainyard::schedule {
 
-// Shares of the line of which somebody waits or runs.
+// Shares of the queue with waiting or running jobs.
 size_t active_shares(const Snapshot& snapshot, size_t line);
-// What part of its limits a line keeps for shares that are not active: 0.5 keeps a half while one is active, a quarter
-// while two are.
+// The part of its limits that a queue keeps for inactive shares: 0.5 keeps a half while one share is active,
+// a quarter while two are.
 double kept_part(const FairShare& fair, size_t active);
 
 class FairOrder final : public LineOrder {
@@ -48,7 +50,7 @@ class FairOrder final : public LineOrder {
     }
   };
 
-  double hold_seconds_;  // for which a job is expected to hold what it has
+  double hold_seconds_;  // how long a job is expected to hold its hosts
   std::vector<Share> shares_;
   std::priority_queue<Turn> turns_;  // of all shares but the last one
   std::optional<size_t> last_;       // whose job was popped

@@ -1,6 +1,6 @@
-// A gang as this room places it: so many hosts of this share, so many of that, and where each of them goes.
+// Describes a gang as this module places it: groups of equal hosts, and the machine of each host.
 //
-// Threads: plain values; pure functions. Private to this room.
+// Threads: plain values; pure functions. Private to this module.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +21,9 @@ struct Gang {
   std::vector<Group> groups;  // hosts in the order of their index
   uint32_t hosts = 0;
   double cpus = 0;   // of all hosts
-  std::string note;  // what the user should know of it; "" when he is given what he asked for
+  std::string note;  // shown to the user; "" when the gang gets what was requested
 
-  // All hosts ask for the same.
+  // All hosts request the same share.
   bool even() const;
   Share share_of(uint32_t host) const;
 };
@@ -31,7 +31,7 @@ struct Gang {
 // By host: the index of its machine.
 using Layout = std::vector<uint32_t>;
 
-// What is asked for, scaled down where the policy says so.
+// Sums up the request, scaled down where the policy says so.
 Gang gang_of(const std::vector<Ask>& asks, const std::vector<Machine>& machines, const Policy& policy);
 
 }  // namespace trainyard::schedule

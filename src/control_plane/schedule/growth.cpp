@@ -12,12 +12,12 @@
 namespace trainyard::schedule {
 namespace {
 
-// Not there: holds nobody, not even one who asks for nothing.
+// The free capacity of a machine that does not exist: holds no host, not even one that requests nothing.
 constexpr Share kNothing{-1, -1, -1};
-// Any type that fits, in AWS's words.
+// AWS's names for any type that fits.
 constexpr std::string_view kAnyTypes[] = {"optimal", "default_x86_64", "default_arm64"};
 
-// The yard as it would be with machines that are not there: each kind has slots, which are opened one by one.
+// The cluster with machines that could be added: each kind has slots, which are opened one by one.
 class Growing {
  public:
   Growing(const Snapshot& snapshot, const Plan& plan, const std::vector<MachineKind>& kinds,
@@ -46,7 +46,7 @@ class Growing {
     room_.emplace(*places_, std::move(free));
   }
 
-  // For those who wait, in their order.
+  // Opens slots for the waiting jobs, in their order.
   void grow_for(const Plan& plan) {
     const Kinds alike = kinds_of(snapshot_.waiting, snapshot_.lines);
     std::vector<bool> hopeless(alike.kinds.size());
@@ -57,7 +57,7 @@ class Growing {
     }
   }
 
-  // More of a kind that has fewer than are wished for.
+  // Opens slots of each kind that has fewer machines than desired.
   void grow_to_wishes() {
     for (size_t k = 0; k < kinds_.size(); ++k)
       while (cpus_of(k) + kRoundingCpus < wished(k) && open(k)) {
@@ -106,7 +106,8 @@ class Growing {
         const auto machine = by_name.find(host.machine);
         if (machine == by_name.end()) continue;
         used_[machine->second] = true;
-        if (start.pool == 0) take(free, machine->second, host.share);  // a pool's hosts are held already
+        if (start.pool == 0)
+          take(free, machine->second, host.share);  // the hosts of a pool are counted already
       }
       const auto job = std::ranges::lower_bound(snapshot_.waiting, start.job, {}, &Waiting::job);
       const auto choice = std::ranges::find(job->choices, start.environment, &Choice::environment);
@@ -132,7 +133,7 @@ class Growing {
     return true;
   }
 
-  // The smallest kind of these types of which one more would hold a host of this share.
+  // The smallest kind of these types of which one more machine would hold a host of this share.
   std::optional<size_t> kind_for(const Share& share, const std::vector<std::string>& instance_types) const {
     std::optional<size_t> best;
     for (size_t k = 0; k < kinds_.size(); ++k) {
@@ -143,7 +144,7 @@ class Growing {
     return best;
   }
 
-  // False: nothing that may come would let it start.
+  // False: no machine that could be added would let it start.
   bool grow_for(const Waiting& job) {
     const Gang gang = gang_of(job.asks, snapshot_.machines, {});
     if (job.choices.empty()) return grow_for(gang, {});
@@ -156,7 +157,7 @@ class Growing {
     return false;
   }
 
-  // Host by host; a gang that would not be whole is undone.
+  // Places host by host; undoes the hosts of a gang that cannot be complete.
   bool grow_for(const Gang& gang, const std::vector<std::string>& instance_types) {
     if (const auto layout = room_->place(gang)) {
       for (uint32_t host = 0; host < gang.hosts; ++host) {
@@ -189,7 +190,7 @@ class Growing {
         put(layout->front(), group.share);
       }
     }
-    // Only now: a gang that is undone uses no machine, and must not keep one that is idle.
+    // Only now: a gang that is undone uses no machine, and must not keep an idle one.
     for (const auto& [machine, before] : undo) use(machine);
     return true;
   }
@@ -204,8 +205,8 @@ class Growing {
   Allocations allocations_;
   Limits limits_;
   std::vector<uint32_t> more_;  // by kind
-  std::vector<Slots> slots_;    // by kind: indices of machines that are not there
-  std::vector<bool> used_;      // machines that are there, by those who start or wait
+  std::vector<Slots> slots_;    // by kind: indices of machines that do not exist
+  std::vector<bool> used_;      // existing machines that starting or waiting jobs use
   std::optional<Places> places_;
   std::optional<Room> room_;
 };

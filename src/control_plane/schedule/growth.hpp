@@ -1,6 +1,6 @@
-// Decides how many machines there should be: more when jobs wait that machines of a kind would hold, fewer when machines
-// have been idle for a while. Nothing is asked for that limits (maxvCpus) would not let jobs use; what minvCpus asks for
-// is kept.
+// Decides how many machines there should be: more when jobs wait that machines of a kind would hold, fewer
+// when machines have been idle for a while. No machine is requested that limits (maxvCpus) would not let jobs
+// use; minvCpus is kept.
 //
 // Threads: pure. Errors: none. Units: as plan.hpp.
 #pragma once
@@ -12,19 +12,19 @@
 
 namespace trainyard::schedule {
 
-// A kind of machine of which a launcher can make more.
+// A kind of machine of which a launcher can add more.
 struct MachineKind {
   std::string name;  // "c5.4xlarge"
   domain::Share total;
-  double cpus_min = 0;      // that are kept though idle
-  double cpus_desired = 0;  // that are wished for now, by hand
+  double cpus_min = 0;      // kept even when idle
+  double cpus_desired = 0;  // requested by an operator
   double cpus_max = 0;
-  uint32_t machines = 0;  // that are there
-  uint32_t coming = 0;    // asked for, not there yet
+  uint32_t machines = 0;  // that exist
+  uint32_t coming = 0;    // requested, not there yet
 };
 
-// Whether an environment's instance types name the kind: "c5.4xlarge" is named by "c5.4xlarge", "c5" and "optimal"; where
-// there are none, any is.
+// True if an environment's instance types include the kind: "c5.4xlarge" is included in "c5.4xlarge", "c5"
+// and "optimal". An empty list includes all kinds.
 bool may_be_made_for(const std::vector<std::string>& instance_types, const std::string& kind);
 
 struct IdleMachine {
@@ -43,14 +43,14 @@ struct Growth {
 };
 
 struct GrowthPolicy {
-  Duration idle_max = 60s;      // then a machine is given back
+  Duration idle_max = 60s;      // then a machine is released
   uint32_t coming_max = 1'000;  // at once, of a kind
 };
 
-// Whether each host of the job would find room on a machine of these kinds, were one made for it.
+// True if each host of the job would fit on a new machine of these kinds.
 bool could_be_made(const Waiting& job, const std::vector<MachineKind>& kinds);
 
-// `plan`: of this snapshot. What is about to come is counted as there.
+// `plan` is the plan of this snapshot. Machines that are coming count as there.
 Growth plan_growth(const Snapshot& snapshot, const Plan& plan, const std::vector<MachineKind>& kinds,
                    const std::vector<IdleMachine>& idle, const GrowthPolicy& policy, Instant now);
 

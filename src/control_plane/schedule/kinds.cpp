@@ -113,7 +113,7 @@ Kinds kinds_of(const std::vector<Waiting>& waiting, const std::vector<Line>& lin
   for (uint32_t i = 0; i < waiting.size(); ++i) {
     const Waiting& job = waiting[i];
     const bool shares_differ = !lines[job.line].quota_shares.empty();
-    // Children of an array stand side by side.
+    // Children of an array are adjacent.
     if (i > 0 && same_kind(waiting[i - 1], job, shares_differ)) {
       found.kind_of.push_back(found.kind_of.back());
       continue;

@@ -1,7 +1,7 @@
-// A hundred thousand waiting jobs ask for a handful of things. Those that ask for the same and stand in the same place
-// are one kind: what was found out for one of them is true of all.
+// Groups waiting jobs into kinds. A hundred thousand jobs have a handful of distinct requests; jobs with
+// equal requests in the same position of a queue are one kind, and a result for one of them holds for all.
 //
-// Threads: pure. Lifetime: refers to nothing. Private to this room.
+// Threads: pure. Lifetime: refers to nothing. Private to this module.
 #pragma once
 
 #include <cstdint>
@@ -14,15 +14,15 @@ namespace trainyard::schedule {
 struct Kinds {
   struct Kind {
     uint32_t like = 0;   // the index of its first job in `waiting`
-    uint32_t shape = 0;  // of what hosts it asks for
+    uint32_t shape = 0;  // the shape of its hosts
   };
   std::vector<uint32_t> kind_of;  // by index in `waiting`
   std::vector<Kind> kinds;
   std::vector<uint32_t> shapes;  // by shape: the index of its first job in `waiting`
 };
 
-// Jobs of one kind have equal asks, choices, demands, line and, of lines with quota shares, share. How long they last,
-// how urgent they are and which pools they may take over may differ.
+// Jobs of one kind have equal requests, choices, demands, queue and, in queues with quota shares, share.
+// Their durations, priorities and pools may differ.
 Kinds kinds_of(const std::vector<Waiting>& waiting, const std::vector<Line>& lines);
 
 }  // namespace trainyard::schedule

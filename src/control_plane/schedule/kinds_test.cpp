@@ -42,7 +42,7 @@ TEST(Kinds, WhatMakesADifference) {
   EXPECT_EQ(alike(other), std::pair(false, false)) << "it is named in sentences";
 }
 
-// Whatever stands between them, and beyond one growth of the table.
+// Also with other jobs between them, and after the table has grown.
 TEST(Kinds, JobsOfAKindFindEachOther) {
   SeededRandom random(1);
   std::vector<Waiting> waiting;

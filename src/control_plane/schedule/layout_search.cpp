@@ -6,9 +6,10 @@
 namespace trainyard::schedule {
 namespace {
 
-// Depth first over hosts, the larger first as they have less choice, each on each machine. Two things keep it small and
-// lose no way: hosts that ask for the same stand on machines in ascending order, and of machines with equal room left
-// only the first is tried, since swapping the two in all that follows gives the other's ways.
+// Searches depth first over hosts, the largest first since they have the fewest alternatives, and tries each
+// machine for each. Two rules keep the search small without losing a layout: hosts with equal requests use
+// machines in ascending order, and of machines with equal free capacity only the first is tried, since
+// swapping the two in the rest of the layout gives the layouts of the other.
 class Search {
  public:
   Search(const Gang& gang, std::vector<Share> rooms)
@@ -30,7 +31,7 @@ class Search {
   }
 
  private:
-  // The hosts from the depth-th of the order on.
+  // Places the hosts from position `depth` of the order on.
   bool place(size_t depth) {
     if (depth == order_.size()) return true;
     const uint32_t host = order_[depth];
@@ -51,10 +52,10 @@ class Search {
     return false;
   }
 
-  std::vector<Share> rooms_;   // left on each machine
+  std::vector<Share> rooms_;   // free on each machine
   std::vector<Share> shares_;  // by host
   std::vector<uint32_t> order_;
-  Layout at_;  // of the hosts that are placed
+  Layout at_;  // of the hosts placed so far
   size_t steps_ = 0;
 };
 

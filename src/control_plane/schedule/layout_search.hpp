@@ -1,6 +1,6 @@
-// All ways to lay a gang over machines, one after the other, for when laying host by host has found none.
+// Searches all layouts of a gang over machines, for when placing host by host has failed.
 //
-// Threads: pure. Private to this room.
+// Threads: pure. Private to this module.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace trainyard::schedule {
 
-// By host: the index in `rooms` of where it goes; nothing when there is no way, or none was found within
+// Returns, by host, the index of its machine; nothing when no layout exists or none was found within
 // kLayoutStepsMax.
 std::optional<Layout> search_layout(const Gang& gang, std::vector<Share> rooms);
 

@@ -9,7 +9,8 @@
 namespace trainyard::schedule {
 namespace {
 
-// Of the limit of need `i`, over all needs of the choice; nothing when an earlier need has counted it.
+// The amount of the limit of need `i`, summed over all needs of the choice; nothing when an earlier need has
+// counted it.
 std::optional<double> all_of_limit(const Choice& choice, size_t i, double cpus) {
   double amount = 0;
   for (size_t j = 0; j < choice.needs.size(); ++j) {

@@ -1,8 +1,8 @@
-// Named counted limits: how much of each is left, and who waits for it first. Whoever waits first for a limit is promised
-// it for the instant at which it will be free; others that need the same limit may take of it only what does not delay
-// that. Nobody else is held back.
+// Counts named limits: how much of each is left, and which job waits for it first. The first job that waits
+// for a limit gets a reservation for the instant at which the limit will be free; other jobs that need the
+// same limit may take only what does not delay it. All other jobs proceed.
 //
-// Threads: confined to one. Lifetime: refers to the snapshot. Private to this room.
+// Threads: confined to one. Lifetime: refers to the snapshot. Private to this module.
 #pragma once
 
 #include <optional>
@@ -14,24 +14,24 @@
 
 namespace trainyard::schedule {
 
-// What a placed job needs of it.
+// What a placed job needs of the limit.
 inline double amount_of(const Need& need, double cpus) { return need.cpus ? cpus : need.amount; }
 
 class Limits {
  public:
-  // What stands against a choice, at one limit.
+  // The reason why a limit rejects a choice.
   struct Obstacle {
     enum class What { full, promised, too_small } what = What::full;
     size_t limit = 0;
     double needs = 0;
-    double kept = 0;  // of it, for shares of the line that are not active
+    double kept = 0;  // of it, for inactive shares of the queue
   };
-  // Whoever waits for a limit first.
+  // The reservation of the first job that waits for a limit.
   struct Claim {
     const std::string* by_whom = nullptr;
     std::string reason;
-    std::optional<Instant> at;  // then it is free for them, at the latest
-    double spare = 0;           // of it, besides
+    std::optional<Instant> at;  // the limit is free for the job by then
+    double spare = 0;           // what is free then next to the reservation
   };
 
   Limits(const Snapshot& snapshot, const Allocations& allocations);
@@ -40,39 +40,40 @@ class Limits {
   double used(size_t index) const { return snapshot_.limits[index].total - free_[index]; }
   double free(size_t index) const { return free_[index]; }
   const std::optional<Claim>& claim(size_t index) const { return claims_[index]; }
-  // Of that limit, for shares of that line that are not active.
+  // The part of the limit that the queue keeps for inactive shares.
   double kept(size_t line, size_t limit) const;
 
-  // For a job of this line that is over at `ends`; empty: it may take them.
+  // For a job of this queue that ends at `ends`. Empty: it may take what it needs.
   std::vector<Obstacle> obstacles(const Choice& choice, size_t line, double cpus,
                                   std::optional<Instant> ends) const;
   void take(const Choice& choice, double cpus, std::optional<Instant> ends);
 
-  // Promises what the choice needs, for the instant `at`, to a job that waits for it; where it is promised to somebody
-  // already, that stays. `free_then`: by need, what is free at that instant. False: nothing was promised.
+  // Reserves what the choice needs, at the instant `at`, for a waiting job. An earlier reservation stays.
+  // `free_then`: by need, what is free at that instant. False: nothing was reserved.
   bool reservation(const Choice& choice, size_t line, double cpus, const std::string& to,
                    const std::string& reason, std::optional<Instant> at,
                    const std::vector<double>& free_then);
-  // The earliest instant at which all that the choice needs is free, by the ends of what runs, and what is free then.
+  // The earliest instant at which everything that the choice needs is free, by the ends of running jobs, and
+  // what is free then.
   std::optional<Instant> earliest(const Choice& choice, size_t line, double cpus, Allocations& allocations,
                                   std::vector<double>& free_then) const;
 
-  // All that the choice needs would be free, had these ended.
+  // True if everything that the choice needs would be free without these allocations.
   bool fits_without(const Choice& choice, size_t line, double cpus, std::optional<Instant> ends,
                     const Allocations& allocations, const std::vector<uint32_t>& ended) const;
 
  private:
-  // It would take of a limit what was promised to somebody.
+  // True if the amount includes capacity that is reserved for another job.
   bool delays_reservation(const Choice& choice, size_t limit, double amount,
                           std::optional<Instant> ends) const;
 
   const Snapshot& snapshot_;
   std::vector<double> free_;
   std::vector<std::optional<Claim>> claims_;
-  std::vector<std::vector<std::pair<size_t, double>>> kept_;  // by line
+  std::vector<std::vector<std::pair<size_t, double>>> kept_;  // by queue
 };
 
-// Sums of amounts are rounded: this much is no lack.
+// Sums of amounts have rounding errors: a smaller difference is no shortage.
 inline constexpr double kRoundingAmount = 1e-6;
 
 }  // namespace trainyard::schedule

@@ -1,4 +1,4 @@
-// Limits: vCPU of compute environments and whatever else is counted.
+// Tests limits: vCPU of compute environments and other counted resources.
 #include "schedule/limits.hpp"
 
 #include <gtest/gtest.h>

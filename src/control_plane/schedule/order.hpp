@@ -1,7 +1,7 @@
-// Whose turn it is. Lines of higher priority go first, equal ones by whose next job was submitted first; within a line
-// its own order decides: in_order below, fair_share.hpp, or quota_order.hpp.
+// Decides which job is next. Queues of higher priority go first, queues of equal priority by the submission
+// of their next job. Within a queue: in the order of submission (below), fair_share.hpp, or quota_order.hpp.
 //
-// Threads: confined to one. Lifetime: refers to the snapshot. Private to this room.
+// Threads: confined to one. Lifetime: refers to the snapshot. Private to this module.
 #pragma once
 
 #include <cstdint>
@@ -14,23 +14,23 @@
 
 namespace trainyard::schedule {
 
-// The order of one line. Jobs are indices in Snapshot::waiting.
+// The order of one queue. Jobs are indices in Snapshot::waiting.
 class LineOrder {
  public:
   virtual ~LineOrder() = default;
-  // Who goes next; nothing: nobody is left. Asking twice gives the same.
+  // Returns the next job; nothing when none is left. Repeated calls return the same job.
   virtual std::optional<uint32_t> next() = 0;
-  // It is decided upon. Requires: next() gave one.
+  // Removes the next job, which has been decided. Requires: next() returned one.
   virtual void pop() = 0;
-  // The one that was popped last has started, on hosts of that many vCPU.
+  // The job that was popped last has started, on hosts with this many vCPU.
   virtual void started(double cpus) = 0;
-  // The one that was popped last is the first that waits for machines.
+  // The job that was popped last is the first that waits for machines.
   virtual void first_waits() {}
-  // Whoever was popped last has had enough for it not to take what the first leaves.
+  // True if the share of the job that was popped last has used too much to take what the first leaves.
   virtual bool leads() const { return false; }
 };
 
-// In the order of submission.
+// Jobs in the order of submission.
 class InOrder final : public LineOrder {
  public:
   explicit InOrder(std::vector<uint32_t> jobs) : jobs_(std::move(jobs)) {}
@@ -52,14 +52,15 @@ class Turns {
   // Requires: both outlive it.
   Turns(const Snapshot& snapshot, const Quotas& quotas);
 
-  // The index of who goes next in snapshot.waiting; nothing: all were given.
+  // The next job's index in snapshot.waiting; nothing when all were returned.
   std::optional<uint32_t> next();
-  // The one that next() gave last has started.
+  // The job that next() returned last has started.
   void started(double cpus);
-  // The one that next() gave last is the first that waits for machines.
+  // The job that next() returned last is the first that waits for machines.
   void first_waits();
-  // The one that next() gave last shares a line with the first, and its share has had more for its weight: were it to
-  // take whatever the first cannot use, small jobs would get more than their part, for ever.
+  // True if the job that next() returned last is in the same queue as the first waiting job, and its share
+  // has used more for its weight. If it could take whatever the first cannot use, small jobs would get more
+  // than their part forever.
   bool leads() const;
 
  private:
@@ -74,13 +75,13 @@ class Turns {
   void put_back();
 
   const Snapshot& snapshot_;
-  std::vector<std::unique_ptr<LineOrder>> orders_;  // by line
-  std::priority_queue<Turn> turns_;                 // of all lines but the last one
+  std::vector<std::unique_ptr<LineOrder>> orders_;  // by queue
+  std::priority_queue<Turn> turns_;                 // of all queues but the last one
   std::optional<size_t> last_;
   std::optional<size_t> first_line_;  // of the first that waits for machines
 };
 
-// Jobs of a share: the more urgent first, and of equals in the order of submission.
+// Sorts the jobs of a share: higher priority first, equal ones in the order of submission.
 void sort_by_urgency(std::vector<uint32_t>& jobs, const std::vector<Waiting>& waiting);
 
 }  // namespace trainyard::schedule

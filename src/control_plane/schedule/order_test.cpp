@@ -1,4 +1,4 @@
-// Whose turn it is, across lines.
+// Tests the order of jobs across queues.
 #include "schedule/order.hpp"
 
 #include <gtest/gtest.h>

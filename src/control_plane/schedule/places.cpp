@@ -8,7 +8,7 @@
 namespace trainyard::schedule {
 namespace {
 
-// What lies in a place comes right behind it: '/' before all other characters.
+// Orders a domain right before what it contains: '/' sorts before all other characters.
 bool before(std::string_view a, std::string_view b) {
   return std::ranges::lexicographical_compare(a, b, [](char x, char y) {
     const auto rank = [](char c) { return c == '/' ? -1 : int(uint8_t(c)); };
@@ -26,7 +26,7 @@ Places::Places(const std::vector<Machine>& machines) : of_(machines.size()) {
   std::ranges::sort(names, before);
 
   places_.push_back({});
-  std::vector<std::pair<std::string_view, uint32_t>> path;  // to where we are: the root's children first
+  std::vector<std::pair<std::string_view, uint32_t>> path;  // to the current domain, the root's child first
   for (const std::string_view name : names) {
     const auto parts = name.empty() ? std::vector<std::string_view>{} : split(name, '/');
     size_t shared = 0;

@@ -1,6 +1,7 @@
-// Which machines are near each other, as a tree: "room-1/row-2/rack-7" lies in "room-1/row-2", and that in "room-1".
+// Describes which machines are near each other, as a tree: "room-1/row-2/rack-7" lies in "room-1/row-2", and
+// that in "room-1".
 //
-// Threads: immutable. Private to this room.
+// Threads: immutable. Private to this module.
 #pragma once
 
 #include <cstdint>
@@ -15,21 +16,21 @@ namespace trainyard::schedule {
 class Places {
  public:
   struct Place {
-    uint32_t parent = 0;  // the root's is itself
+    uint32_t parent = 0;  // the root is its own parent
     uint32_t depth = 0;   // of the root: 0
     uint32_t begin = 0, end = 0;
   };
   static constexpr uint32_t kRoot = 0;
 
-  // Keeps nothing of `machines`.
+  // Keeps no reference to `machines`.
   explicit Places(const std::vector<Machine>& machines);
 
-  // The root first, each before what lies in it.
+  // The root first, each domain before what it contains.
   const std::vector<Place>& all() const { return places_; }
   bool flat() const { return places_.size() == 1; }
-  // The innermost one.
+  // The innermost domain of the machine.
   uint32_t of(uint32_t machine) const { return of_[machine]; }
-  // In no order.
+  // In no particular order.
   std::span<const uint32_t> machines(uint32_t place) const {
     return std::span(machines_).subspan(places_[place].begin, places_[place].end - places_[place].begin);
   }
@@ -37,7 +38,7 @@ class Places {
  private:
   std::vector<Place> places_;
   std::vector<uint32_t> of_;
-  std::vector<uint32_t> machines_;  // those of a place side by side
+  std::vector<uint32_t> machines_;  // those of a domain are adjacent
 };
 
 }  // namespace trainyard::schedule

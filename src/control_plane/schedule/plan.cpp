@@ -33,8 +33,8 @@ std::vector<Share> free_of(const std::vector<Machine>& machines, const Allocatio
   return free;
 }
 
-// Decides upon one job after the other. Within a plan there is ever less of everything, so what a job had to wait for,
-// all later ones of its kind wait for as well, if they last as long.
+// Decides one job after the other. Free capacity only shrinks within a plan, so a job that must wait makes
+// all later ones of its kind wait too, if they last as long.
 class Planning {
  public:
   Planning(const Snapshot& snapshot, const Policy& policy, Instant now)
@@ -72,14 +72,14 @@ class Planning {
     std::optional<bool> fits_empty = {};
     bool fits_now = true;  // as far as is known
   };
-  // Of a kind. Once one of it had to wait, those that last as long or longer wait too.
+  // The result for a kind. Once one of its jobs has to wait, those that last as long or longer wait too.
   struct Found {
-    bool may_fit = false;  // not for ever too large
+    bool may_fit = false;  // fits into empty machines and its limits
     std::optional<Duration> waits_from = {};
     SharedText sentence = {};
     Lack lack = Lack::other;
   };
-  // Why a job would have to wait for ever.
+  // The reason why a job would have to wait forever.
   struct Never {
     std::string reason;
     Lack lack = Lack::other;
@@ -128,14 +128,14 @@ class Planning {
     return job.lasts_max ? std::optional(now_ + *job.lasts_max) : std::nullopt;
   }
 
-  // It is over when the first that waits for machines is promised them. Requires: promise_.
+  // True if a job that ends at `ends` does so before the reservation begins. Requires: reservation_.
   bool in_time(std::optional<Instant> ends) const {
     return reservation_->at && ends && *ends <= *reservation_->at;
   }
 
   // -- reasons
 
-  // No end of another job would help it.
+  // The end of no other job would help this job.
   std::optional<Never> why_never(const Waiting& job, Shape& shape) {
     if (const auto obstacle = quotas_.obstacle(job, ends(job));
         obstacle && (obstacle->what == Quotas::Obstacle::What::too_small ||
@@ -170,7 +170,7 @@ class Planning {
     const std::string own = quota_sentence(job.share, *obstacle);
     nobody_waits_ = false;
     if (const std::string* first = quotas_.first_of(job)) return turn_sentence(*first, quota_reasons_[first]);
-    // Who is behind a borrower would not be the first to get what comes back.
+    // A job behind a borrower would not be the first to get what is reclaimed.
     if (!quotas_.behind_borrower(job))
       if (auto reason = take_back(job, gang)) return reason;
     const auto at = quotas_.earliest(job, allocations_);
@@ -179,7 +179,7 @@ class Planning {
     return own;
   }
 
-  // The first choice whose limits have room for the job. False: none; then `reason` says why.
+  // Finds the first choice whose limits the job fits into. False: none; then `reason` tells why.
   bool choose(const Waiting& job, const Gang& gang, const Choice*& choice, std::string& reason) const {
     if (job.choices.empty()) return true;
     for (const Choice& each : job.choices) {
@@ -194,9 +194,9 @@ class Planning {
     return false;
   }
 
-  // -- promises to those who wait
+  // -- reservations
 
-  // True: the job is the first that waits for one of them; then `reason` says by when that is free, where it is known.
+  // True: the job is the first that waits for one of them; then `reason` says by when that is free, if known.
   bool reserve_limits(const Waiting& job, const Gang& gang, std::string& reason) {
     bool first = false;
     std::optional<Instant> soonest;
@@ -218,7 +218,7 @@ class Planning {
     return first;
   }
 
-  // The first one that waits for machines.
+  // The job is the first that waits for machines.
   void reservation(const Waiting& job, const Gang& gang, const Choice* choice) {
     reservation_ = reserve_machines(gang, snapshot_.machines, places_, room_, allocations_);
     first_ = job.name;
@@ -236,7 +236,7 @@ class Planning {
       both.push_back(least_of(room_.free(m), reservation_->spare[m]));
     spare_room_.emplace(places_, std::move(both));
 
-    // Whoever waits before it for something else might come in between.
+    // A job that waits before it for something else might start first.
     if (nobody_waits_ && reservation_->at && *reservation_->at > now_)
       plan_.waits.push_back({job.job, its_reason_ + starts_by(*reservation_->at + snapshot_.clock_offset),
                              reservation_->at, Lack::room});
@@ -244,7 +244,8 @@ class Planning {
       plan_.waits.push_back({job.job, its_reason_, {}, Lack::room});
   }
 
-  // Others give way to it, or are already leaving. Nothing: they cannot, or that would not help.
+  // Preempts running jobs for this job, or finds that enough are already ending. Nothing: preemption is not
+  // possible or would not help.
   std::optional<std::string> take_back(const Waiting& job, const Gang& gang) {
     if (then_.empty()) look_at_leaving();
     auto way = who_gives_way(job, gang,
@@ -262,7 +263,7 @@ class Planning {
     quotas_.leave(allocations_, way->who);
     quotas_.reservation(job, std::nullopt);
     quota_reasons_[&job.name] = reason;
-    // Of what is free now, what the job will need beside what it is given back is kept for it.
+    // Of what is free now, the part that the job will need in addition to reclaimed capacity is kept for it.
     then_ = std::move(way->then);
     for (uint32_t host = 0; host < gang.hosts; ++host)
       then_[way->layout[host]] = minus(then_[way->layout[host]], gang.share_of(host));
@@ -281,7 +282,7 @@ class Planning {
     }
   }
 
-  // Of all that wait for their turn behind the first that waits for machines.
+  // The reason of all jobs that wait behind the first job that waits for machines.
   const SharedText& behind_first() {
     if (behind_first_.empty()) behind_first_ = turn_sentence(first_, its_reason_);
     return behind_first_;
@@ -365,7 +366,7 @@ class Planning {
   Allocations allocations_;
   Places places_;
   Room room_;   // now
-  Room empty_;  // of empty machines
+  Room empty_;  // with no job running
   Limits limits_;
   Quotas quotas_;
   Kinds kinds_;
@@ -373,17 +374,17 @@ class Planning {
   std::vector<Found> found_;  // by kind
   std::vector<bool> pool_taken_;
   std::vector<Shape> shapes_;
-  std::map<const std::string*, std::string> quota_reasons_;  // of those who are promised quota
-  // To the first that waits for machines.
+  std::map<const std::string*, std::string> quota_reasons_;  // of the jobs with a quota reservation
+  // Of the first job that waits for machines.
   std::optional<Reservation> reservation_;
-  std::optional<Room> spare_room_;  // for those that are not over by then
+  std::optional<Room> spare_room_;  // for jobs that do not end by then
   std::string first_, its_reason_;
-  SharedText behind_first_;  // what those behind it are told
-  // Once somebody needs quota back: holdings that leave, and what is free by machine when they have left, besides what
-  // was promised then.
+  SharedText behind_first_;  // the reason of the jobs behind it
+  // Once a job reclaims quota: the allocations that are ending, and, by machine, what is free and not
+  // reserved after their end.
   std::vector<uint32_t> leaving_;
   std::vector<Share> then_;
-  bool nobody_waits_ = true;  // for anything that may come free
+  bool nobody_waits_ = true;  // no job waits yet for anything that may come free
   Plan plan_;
 };
 

@@ -19,7 +19,7 @@ class Choosing {
 
   std::optional<GivingWay> run() {
     if (fits({}, false)) return result({});
-    // Who needs its own back takes it from borrowers first; only then do its own give way.
+    // A share reclaims from borrowers first; only then are jobs of its own preempted.
     if (auto found = fewest(across_, true)) return result(*found);
     if (auto found = fewest(within_, false)) return result(*found);
     std::vector<uint32_t> both = across_;
@@ -31,7 +31,7 @@ class Choosing {
  private:
   using Set = std::vector<uint32_t>;
 
-  // Least urgent first, and of equals the youngest.
+  // Lowest priority first; of equals the youngest.
   bool gives_way_before(uint32_t a, uint32_t b) const {
     const Running& one = *view_.allocations.all()[a].running;
     const Running& other = *view_.allocations.all()[b].running;
@@ -45,7 +45,7 @@ class Choosing {
     return all;
   }
 
-  // Two ways to choose: who matters least first, or who holds most first. The smaller set is the better one.
+  // Tries two orders: lowest priority first, and largest first. The smaller set wins.
   std::optional<Set> fewest(Set candidates, bool of_its_own) const {
     std::ranges::sort(candidates, [this](uint32_t a, uint32_t b) { return gives_way_before(a, b); });
     auto found = choose(candidates, of_its_own);
@@ -56,7 +56,7 @@ class Choosing {
     return larger && larger->size() < found->size() ? larger : found;
   }
 
-  // In the order given until the job fits; then whoever turns out to be needless stays.
+  // Adds candidates in order until the job fits; then drops each that turns out not to be needed.
   std::optional<Set> choose(const Set& candidates, bool of_its_own) const {
     Set chosen;
     bool enough = false;

@@ -1,10 +1,11 @@
-// Who gives way to a job of a quota share: borrowers from other shares, when it needs back what is its share's own; less
-// urgent jobs of its own share, where the share lets them.
+// Chooses the jobs that are preempted for a job of a quota share: borrowers of other shares, when it reclaims
+// its share's own capacity; jobs of lower priority of its own share, where the share allows it.
 //
-// The fewest, least urgent, youngest, and only if the job then really has all that it needs: quota, limits and machines.
-// What leaves already counts as gone, so nobody is told to leave for what comes free anyway.
+// It chooses the fewest, of the lowest priority, the youngest, and only if the job then has everything that
+// it needs: quota, limits and machines. Jobs that are ending already count as gone, so that none is preempted
+// for capacity that comes free in any case.
 //
-// Threads: pure. Private to this room.
+// Threads: pure. Private to this module.
 #pragma once
 
 #include <optional>
@@ -18,26 +19,25 @@
 namespace trainyard::schedule {
 
 struct GivingWay {
-  std::vector<uint32_t>
-      who;        // holdings that must leave; none: it will have all once those that leave have left
-  Layout layout;  // where the job fits then
-  std::vector<Share> then;  // by machine: what is free then, before the job starts
+  std::vector<uint32_t> who;  // allocations to preempt; none: enough jobs are already ending
+  Layout layout;              // the machines that the job will use
+  std::vector<Share> then;    // by machine: what is free then, before the job starts
 };
 
-// What the job finds when its turn has come.
+// The state of the plan when the job is decided.
 struct PreemptionView {
   const Places& places;
   const Allocations& allocations;
   const Limits& limits;
   const Quotas& quotas;
-  const std::vector<uint32_t>& leaving;  // holdings
-  const std::vector<Share>& then;        // by machine: what is free and not promised once these have left
+  const std::vector<uint32_t>& leaving;  // allocations
+  const std::vector<Share>& then;        // by machine: what is free and not reserved once these have ended
   std::optional<Instant> ends = {};      // of the job
   const std::vector<Share>* spare =
-      nullptr;  // by machine: what one who was before it leaves it; nullptr: nobody was
+      nullptr;  // by machine: what the reservation of an earlier job leaves; nullptr: no reservation
 };
 
-// Nothing: no end of those who may give way makes it fit.
+// Nothing: preempting all candidates would not make the job fit.
 std::optional<GivingWay> who_gives_way(const Waiting& job, const Gang& gang, const PreemptionView& view);
 
 inline constexpr size_t kGivingWayMax = 256;  // at once, for one job

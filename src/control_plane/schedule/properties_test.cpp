@@ -1,4 +1,4 @@
-// What holds of every plan, over many small yards.
+// Tests the invariants of every plan, over many small clusters.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -73,7 +73,7 @@ TEST_F(Seeds, NothingIsOverPromisedAndEachJobAppearsOnce) {
   }
 }
 
-// All ways, one after the other.
+// Tries all layouts.
 bool fits(const std::vector<domain::Share>& hosts, size_t next, std::vector<domain::Share>& left) {
   if (next == hosts.size()) return true;
   for (domain::Share& room : left) {
@@ -132,7 +132,7 @@ TEST_F(Seeds, EqualArgumentsGiveEqualPlans) {
   }
 }
 
-// Adds to the machines exactly what the sentence names.
+// Adds to the machines exactly what the reason names.
 void obey(Snapshot& snapshot, const std::string& sentence) {
   static const std::regex more(R"(for ([0-9.]+) more (vCPU|GiB of memory|GPU) on machine (\S+))");
   static const std::regex whole(
@@ -166,7 +166,7 @@ TEST_F(Seeds, DoingWhatTheSentenceSaysStartsTheJob) {
     const std::string sentence = reason(snapshot, 1);
     if (sentence.empty()) continue;
     ++obeyed;
-    // Whole machines first; what they leave missing for others' sake, the next sentence says.
+    // Whole machines first; the next reason names what is still missing because of other jobs.
     obey(snapshot, sentence);
     const std::string after = reason(snapshot, 1);
     if (sentence.starts_with("waits")) {

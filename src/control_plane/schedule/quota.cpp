@@ -52,7 +52,7 @@ Quotas::Amounts Quotas::amounts(const Line& line, const std::vector<Demand>& dem
   return amounts;
 }
 
-// What the share may ever have beyond its own.
+// The most that the share may ever have beyond its own.
 double Quotas::borrowable(const Line& line, const Share& its, size_t unit) {
   if (!its.is->borrows) return 0;
   double lent = 0;
@@ -106,7 +106,7 @@ std::optional<Quotas::Obstacle> Quotas::check(const Line& line, const std::vecto
       if (!other.capacity[unit]) continue;
       const double held = of(other, book)[unit] + (&other == &its ? amounts[unit] : 0);
       const double over = held - *other.capacity[unit];
-      // What is promised to a share may be more than it could ever have at once with what it has now.
+      // The reservations of a share may exceed what it could have at once with what it holds now.
       if (over > 0) beyond += std::min(over, borrowable(line, other, unit));
       if (over < 0 && other.is->lends) idle -= over;
     }

@@ -1,13 +1,13 @@
-// Quota shares: what each has of its own, what it lends and borrows.
+// Counts quota shares: what each owns, lends and borrows.
 //
-// A share takes what is its own at any time. It may go beyond that, up to its borrow_max, where shares that lend have
-// capacity idle; what a share that does not lend has idle stays its own. For each unit: what all shares hold beyond
-// their own is never more than what lenders have idle.
+// A share may always take what it owns. It may go beyond that, up to its borrow_max, where shares that lend
+// have idle capacity; idle capacity of a share that does not lend stays its own. For each unit, what all
+// shares hold beyond their own never exceeds what lenders have idle.
 //
-// Who waits for quota first in its share keeps it from those behind it: what it needs counts as held, for all who would
-// not be over by the time it starts.
+// The first job of a share that waits for quota has a reservation: what it needs counts as held, for all jobs
+// that would not end before it starts.
 //
-// Threads: confined to one. Lifetime: refers to the snapshot. Private to this room.
+// Threads: confined to one. Lifetime: refers to the snapshot. Private to this module.
 #pragma once
 
 #include <optional>
@@ -23,69 +23,69 @@ namespace trainyard::schedule {
 
 class Quotas {
  public:
-  // What stands against a job.
+  // The reason why quota rejects a job.
   struct Obstacle {
     enum class What { full, promised, too_small, no_share } what = What::full;
     std::string_view unit;
     double needs = 0;
     double used = 0;
     double capacity = 0;
-    double borrowable = 0;  // besides, at most
-    bool borrows = false;   // it would have to borrow
+    double borrowable = 0;  // at most, in addition
+    bool borrows = false;   // the job would have to borrow
   };
 
   Quotas(const Snapshot& snapshot, const Allocations& allocations);
 
   bool concern(size_t line) const { return !lines_[line].shares.empty(); }
-  // It would have to borrow, and may.
+  // The job would have to borrow, and may.
   bool would_borrow(const Waiting& job) const;
-  // Nothing: it may take it. `ends`: when the job is over at the latest.
+  // Nothing: the job may take its quota. `ends`: its latest end.
   std::optional<Obstacle> obstacle(const Waiting& job, std::optional<Instant> ends) const;
   void take(const Waiting& job);
 
-  // Keeps what the job needs from those who would not be over at `at`; nothing: from everybody.
+  // Reserves what the job needs against jobs that would not end by `at`; nothing: against all.
   void reservation(const Waiting& job, std::optional<Instant> at);
-  // Who is promised something in its share.
+  // The name of the job that has a reservation in this job's share.
   const std::string* first_of(const Waiting& job) const;
-  // Somebody of its share who would borrow waits before it, for whatever.
+  // A job of its share that would borrow waits before it, for any reason.
   void borrower_waits(const Waiting& job);
   bool behind_borrower(const Waiting& job) const;
-  // The earliest instant at which what runs leaves it what it needs.
+  // The earliest instant at which running jobs leave the job what it needs.
   std::optional<Instant> earliest(const Waiting& job, Allocations& allocations) const;
 
-  // -- taking back: as if holdings had ended
+  // -- reclaiming: as if allocations had ended
 
-  // Running jobs of its line that hold something beyond their share's own, and those of its own share that are less
-  // urgent, where the share lets them give way.
+  // True for running jobs of its queue that hold more than their share owns, and for those of its own share
+  // with lower priority, where the share allows preemption.
   bool may_give_way(const Allocation& allocation, const Waiting& to) const;
-  // It would have what it needs, of its own or with what it borrows, once these and all that leave have ended.
+  // The job would have what it needs, owned or borrowed, once these and all that are ending have ended.
   bool fits_without(const Waiting& job, const Allocations& allocations,
                     std::span<const uint32_t> ended) const;
-  // As that, and of its own only.
+  // The same, with owned capacity only.
   bool own_without(const Waiting& job, const Allocations& allocations, std::span<const uint32_t> ended) const;
-  // Its share would still hold something beyond its own, and not have less than its own without it; or less, where it
-  // could not take that back in turn, for ever.
+  // Its share would still hold more than it owns, and would keep at least what it owns without the
+  // allocation; or less, where it could not reclaim that in return forever.
   bool beyond_without(const Allocations& allocations, uint32_t allocation, std::span<const uint32_t> ended,
                       const Waiting& to) const;
-  // These were told to end.
+  // These allocations were told to end.
   void leave(const Allocations& allocations, std::span<const uint32_t> ended);
 
  private:
   struct Share {
     const QuotaShare* is = nullptr;
-    std::vector<std::optional<double>> capacity;  // by unit; nothing: not limited
+    std::vector<std::optional<double>> capacity;  // by unit; nothing: unlimited
     std::vector<double> used;                     // by unit
-    // The same without what leaves and with what was promised.
+    // The same without allocations that are ending, with reservations.
     std::vector<double> promised;
-    const std::string* first = nullptr;  // whom it was promised to
+    const std::string* first = nullptr;  // the job that has the reservation
     bool borrower_waits = false;
   };
   struct Line {
     std::vector<std::string_view> units;
     std::vector<Share> shares;
     std::unordered_map<std::string_view, size_t> by_name;
-    std::optional<Instant> promised_at;  // of all promises, the earliest
-    bool never = false;                  // of one of them, the instant is not known
+    std::optional<Instant> promised_at;  // the earliest of all reservations
+    bool never = false;                  // one of them has no known instant
   };
   using Amounts = std::vector<double>;  // by unit
   enum class Book { used, promised };
@@ -98,7 +98,7 @@ class Quotas {
   static const std::vector<double>& of(const Share& share, Book book) {
     return book == Book::used ? share.used : share.promised;
   }
-  // Of shares in that book; nothing stands against: nothing.
+  // Counts in that book. Nothing: the amounts fit.
   std::optional<Obstacle> check(const Line& line, const std::vector<Share>& shares, const Share& its,
                                 const Amounts& amounts, Book book) const;
   static double borrowable(const Line& line, const Share& its, size_t unit);

@@ -1,7 +1,7 @@
-// A line of quota shares: within a share the more urgent first; across shares, who stays within what is its share's own
-// before who borrows, and of equals who was submitted first.
+// Orders a queue with quota shares: within a share by priority; across shares, jobs that stay within what
+// their share owns before those that borrow, and equals in the order of submission.
 //
-// Threads: confined to one. Private to this room.
+// Threads: confined to one. Private to this module.
 #pragma once
 
 #include <vector>
@@ -23,7 +23,7 @@ class QuotaOrder final : public LineOrder {
   struct Share {
     std::vector<uint32_t> jobs;
     size_t at = 0;
-    bool borrows = false;  // its next job would
+    bool borrows = false;  // its next job would borrow
   };
   void look_at_next_of(Share& share);
 

@@ -1,4 +1,4 @@
-// Quota shares lend, borrow, and take back.
+// Tests that quota shares lend, borrow and reclaim.
 #include "schedule/quota.hpp"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@ namespace {
 
 using namespace test;
 
-// red and blue have ten each; machines have room for all that may ever run.
+// red and blue have ten each; the machines can hold everything.
 Snapshot red_and_blue() {
   Snapshot snapshot = yard({machine("box-1", 1'000)}, {}, {});
   QuotaShare red{"red", {{"NUM_INSTANCES", 10}}}, blue{"blue", {{"NUM_INSTANCES", 10}}};

@@ -65,7 +65,7 @@ int64_t Room::capacity(const Share& share) const {
   return times;
 }
 
-// The machine that holds so many and has the least room left then.
+// The machine that holds so many and has the least free capacity left then.
 std::optional<uint32_t> Room::best_for(const Share& share, int64_t times) const {
   const Class* best = nullptr;
   double least = 0;
@@ -92,7 +92,7 @@ const Room::Capacity& Room::capacities(const Share& share) {
   return made;
 }
 
-// Places that may hold it, the innermost first, of equals the fullest; never the root.
+// Domains that may hold the gang, the innermost first, of equals the fullest; never the root.
 std::vector<uint32_t> Room::nearest(const Gang& gang) {
   std::vector<uint32_t> found;
   if (places_.flat()) return found;
@@ -121,7 +121,8 @@ std::vector<uint32_t> Room::nearest(const Gang& gang) {
   return found;
 }
 
-// Requires: together they have room for all. Those with most room first, and the last ones where the least is left.
+// Fills the largest bins first, and puts the last hosts where the least is left. Requires: the bins hold all
+// hosts.
 Layout Room::pack(std::vector<Bin> bins, uint32_t hosts) {
   std::ranges::sort(bins, [](const Bin& a, const Bin& b) {
     if (a.times != b.times) return a.times < b.times;
@@ -194,8 +195,8 @@ std::optional<Layout> Room::place_unlike(const Gang& gang) {
   return layout;
 }
 
-// Host by host, the larger first: on a machine that the gang uses already, the fullest of these, else where most of its
-// kind find room.
+// Places host by host, the largest first: on a machine that the gang uses already, the fullest of these; else
+// on the machine that can hold most hosts of its kind.
 std::optional<Layout> Room::lay(const Gang& gang, const std::vector<uint32_t>& machines) const {
   std::vector<uint32_t> first(gang.groups.size());  // host of each group
   std::vector<uint32_t> order(gang.groups.size());

@@ -1,14 +1,14 @@
-// Where there is room: machines grouped in classes of equal free share, so that finding a place costs as many steps as
-// there are classes, not machines.
+// Finds free capacity: machines are grouped in classes of equal free share, so that a placement costs as many
+// steps as there are classes, not machines.
 //
-// One host goes where it leaves the least unused. A gang goes on one machine if one holds it, else into the innermost
-// place (places.hpp) that holds it, the fullest of equals, and there on as few machines as hold it. Among equal machines
-// the first of the snapshot is taken.
+// A single host goes where it leaves the least unused. A gang goes on one machine if one holds it, else into
+// the innermost topology domain that holds it, the fullest of equals, and there on as few machines as hold
+// it. Among equal machines the first of the snapshot is taken.
 //
-// A gang of equal hosts is placed wherever that is possible. One of unlike hosts is laid host by host, the larger first,
-// and where that fails all ways are looked at, within kLayoutStepsMax.
+// A gang of equal hosts is placed whenever that is possible. A gang of unlike hosts is placed host by host,
+// the largest first; if that fails, all layouts are searched, within kLayoutStepsMax.
 //
-// Threads: confined to one. Private to this room.
+// Threads: confined to one. Private to this module.
 #pragma once
 
 #include <optional>
@@ -30,7 +30,7 @@ class Room {
   void set(uint32_t machine, const Share& free);
 
   std::optional<Layout> place(const Gang& gang);
-  // How many hosts of this share there is room for, each on its own terms.
+  // The number of hosts of this share that fit, each on its own.
   int64_t capacity(const Share& share) const;
 
  private:
@@ -38,15 +38,16 @@ class Room {
     Share free;
     std::vector<uint32_t> machines;  // ascending
   };
-  // Hosts of one share that each place has room for, kept up to date: what gangs ask for is seldom new.
+  // How many hosts of one share fit into each domain. Kept up to date, since most gangs have the request of
+  // an earlier one.
   struct Capacity {
     Share share;
     std::vector<int64_t> by_place;
   };
-  // Machines that have room for the same number of hosts.
+  // Machines that hold the same number of hosts.
   struct Bin {
     int64_t times = 0;
-    double size = 0;  // what is free of each
+    double size = 0;  // the free capacity of each
     std::vector<uint32_t>::const_iterator begin, end;
   };
   struct HashOfShare {

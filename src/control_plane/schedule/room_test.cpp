@@ -19,7 +19,7 @@ std::vector<Share> totals(const std::vector<Machine>& machines) {
 }
 Gang gang(uint32_t hosts, double cpus) { return {{{share(cpus), hosts}}, hosts, hosts * cpus, ""}; }
 
-// Two racks of four in each of two rows; box-0 .. box-15 have four vCPU each.
+// Two racks of four machines in each of two rows; box-0 .. box-15 have four vCPU each.
 std::vector<Machine> two_rows() {
   std::vector<Machine> machines;
   for (int m = 0; m < 16; ++m)

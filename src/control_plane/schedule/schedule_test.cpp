@@ -67,7 +67,7 @@ TEST(Plan, AMissingByteIsNamed) {
       "waits for 0.001 more GiB of memory on machine box-1 (needs 4, 4 free): held by training-job/x (0)");
 }
 
-// Nobody knows when x ends, so whoever passed might delay the first.
+// The end of x is unknown, so a later job might delay the first.
 TEST(Plan, NobodyDelaysTheFirst) {
   const Snapshot snapshot = yard({machine("box-1", 8, 32)}, {running("training-job/x", "box-1", 4, 4)},
                                  {job(1, 1, 8, 4), job(2, 1, 1, 1), job(3, 1, 1, 1)});
@@ -96,7 +96,7 @@ TEST(Plan, SaysWhatToAddForAGang) {
             "there is no machine to run on: add 1 machine with at least 4 vCPU, 4 GiB of memory and 1 GPU");
 }
 
-// Of a gang over a hundred machines nobody reads a hundred clauses.
+// A reason with a clause for each of a hundred machines would be unreadable.
 TEST(Plan, ASentenceStaysOneThatCanBeRead) {
   Snapshot snapshot = yard({}, {}, {job(1, 100, 8)});
   for (int m = 0; m < 100; ++m) {
@@ -110,7 +110,7 @@ TEST(Plan, ASentenceStaysOneThatCanBeRead) {
   EXPECT_LT(sentence.size(), 1'000u);
 }
 
-// Host by host, the larger first, leaves no room for the last; another way does.
+// Placing host by host, the largest first, leaves no capacity for the last; another layout does.
 TEST(Plan, FindsALayoutWhereOneHostAfterTheOtherFindsNone) {
   Waiting gang = job(1, 1, 1);
   gang.asks.clear();

@@ -1,6 +1,6 @@
-// Arithmetic of what machines have and hosts ask for.
+// Computes with the shares that machines have and hosts request.
 //
-// Threads: pure. Units: as domain::Share. Private to this room.
+// Threads: pure. Units: as domain::Share. Private to this module.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace trainyard::schedule {
 
 using domain::Share;
 
-// Fractions of vCPU are sums of quotients: this much is rounding, not room.
+// Fractions of vCPU are sums of quotients: a smaller difference is a rounding error, not capacity.
 inline constexpr double kRoundingCpus = 1e-9;
 
 inline Share plus(const Share& a, const Share& b) {
@@ -33,20 +33,20 @@ inline bool same(const Share& a, const Share& b) {
   return a.cpus == b.cpus && a.memory_bytes == b.memory_bytes && a.gpus == b.gpus;
 }
 
-// As one number, to compare by: a GPU is as much as 16 vCPU, 4 GiB as one.
+// One number to compare shares by: a GPU counts as 16 vCPU, 4 GiB as one.
 inline double size_of(const Share& share) {
   constexpr double kFourGib = 4.0 * 1024 * 1024 * 1024;
   return std::max(0.0, share.cpus) + double(std::max<int64_t>(0, share.memory_bytes)) / kFourGib +
          double(std::max<int64_t>(0, share.gpus)) * 16;
 }
-// How far `needs` goes beyond `free`.
+// How far `needs` exceeds `free`.
 inline double lack(const Share& needs, const Share& free) {
   Share over = minus(needs, free);
   over.cpus -= kRoundingCpus;
   return size_of(over);
 }
 
-// How many hosts of `part` `whole` holds; a host that asks for nothing is held as often as anybody may ask.
+// The number of hosts of `part` that `whole` holds; the largest count for a host that requests nothing.
 inline int64_t times_within(const Share& part, const Share& whole) {
   int64_t times = INT32_MAX;
   if (whole.cpus < -kRoundingCpus || whole.memory_bytes < 0 || whole.gpus < 0)

@@ -10,7 +10,7 @@
 namespace trainyard::schedule {
 namespace {
 
-// Groups by the size of their hosts, which have less choice the larger they are.
+// Groups by the size of their hosts: the larger, the fewer alternatives.
 std::vector<uint32_t> larger_first(const Gang& gang) {
   std::vector<uint32_t> order(gang.groups.size());
   std::iota(order.begin(), order.end(), 0);
@@ -20,8 +20,8 @@ std::vector<uint32_t> larger_first(const Gang& gang) {
   return order;
 }
 
-// By machine: what the gang needs of it when each host is laid where the gang lacks least of what is free, and only
-// where an empty machine could hold it. Nothing: that way not all find a place.
+// By machine: what the gang needs when each host is placed where the shortage is smallest, on machines that
+// could hold it when empty. Nothing: this way not all hosts find a machine.
 std::optional<std::map<uint32_t, Share>> least_lack(const Gang& gang, const std::vector<Machine>& machines,
                                                     const Room& now) {
   std::map<uint32_t, Share> needs;
@@ -98,7 +98,7 @@ std::string why_never(const std::vector<Ask>& asks, const Gang& gang, const std:
   std::vector<Ask> lacking;
   for (size_t g = 0; g < asks.size(); ++g)
     if (unplaced[g] > 0) lacking.push_back({asks[g].instance_type, gang.groups[g].share, unplaced[g]});
-  // Laid one after the other they all find room; it is together that they do not.
+  // Placed one after the other they all fit; together they do not.
   if (lacking.empty()) return room_sentence(gang, gang.hosts);
   return too_large_sentence(placed, lacking, machines);
 }

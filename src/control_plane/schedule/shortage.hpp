@@ -1,7 +1,7 @@
-// What a gang that waits lacks, on which machines, and who holds it there; and what a gang lacks that not even empty
-// machines could hold.
+// Finds what a waiting gang lacks, on which machines, and which jobs hold it there; and what a gang lacks
+// that even empty machines could not hold.
 //
-// Threads: pure. Private to this room.
+// Threads: pure. Private to this module.
 #pragma once
 
 #include <string>
@@ -20,7 +20,8 @@ std::string why_no_room(const Gang& gang, const std::vector<Machine>& machines, 
 std::string why_never(const std::vector<Ask>& asks, const Gang& gang, const std::vector<Machine>& machines,
                       const Room& empty);
 
-// Looked at to name what is missing machine by machine: a millisecond. Larger gangs are told how many hosts lack room.
+// Pairs of host and machine that are examined to name the shortage machine by machine: a millisecond. Larger
+// gangs get the number of hosts that lack capacity.
 inline constexpr size_t kPlacesLookedAtMax = 200'000;
 
 }  // namespace trainyard::schedule

@@ -1,9 +1,9 @@
-// A small yard in which time passes: jobs arrive, plans are carried out, jobs end. Tests ask what came of it, and every
-// plan is held against what must be true of all.
+// TestCluster is a small cluster in which time passes: jobs arrive, plans are carried out, jobs end. Tests
+// query the outcome, and every plan is checked against the invariants.
 //
-// Not simulated: hosts that fail, agents, the ledger; that is sim's.
+// Failing hosts, agents and the ledger are not simulated here; sim/ does that.
 //
-// Threads: confined to one. Units: of time, milliseconds of the yard's own clock, which begins at 0.
+// Threads: confined to one. Units: of time, milliseconds of the cluster's own clock, which begins at 0.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,8 @@
 
 namespace trainyard::schedule::test {
 
-// What is wrong with a plan: something is promised twice, a job is forgotten, a gang is torn; "": nothing.
+// Describes a violated invariant: capacity that is allocated twice, a job without an answer, a gang that is
+// not whole; "" when there is none.
 inline std::string fault_of(const Snapshot& snapshot, const Plan& plan) {
   constexpr double kRounding = 1e-5;
   std::unordered_map<std::string_view, Share> free;
@@ -98,7 +99,7 @@ inline std::string fault_of(const Snapshot& snapshot, const Plan& plan) {
 class TestCluster {
  public:
   struct Work {
-    Waiting job;  // its number is given here
+    Waiting job;  // its number is assigned by add()
     Duration lasts{};
     Instant arrives{};
   };
@@ -106,14 +107,14 @@ class TestCluster {
     Work work;
     std::optional<Instant> started;   // for the first time
     std::optional<Instant> ended;     // for good
-    std::optional<Instant> promised;  // the first promise
+    std::optional<Instant> promised;  // the first reservation
     uint32_t preemptions = 0;
-    uint32_t ahead = 0;  // that waited when it came
+    uint32_t ahead = 0;  // jobs that were waiting when it came
   };
 
-  Snapshot snapshot;  // machines, limits and lines are set before run()
+  Snapshot snapshot;  // machines, limits and queues are set before run()
   Policy policy;
-  Duration notice{};  // between being told to give way and being gone
+  Duration notice{};  // from being preempted to being gone
   std::function<void(const TestCluster&, const Plan&)> on_plan;
 
   // Requires: works are added in the order in which they arrive.
@@ -124,7 +125,7 @@ class TestCluster {
     return records_.size();
   }
 
-  // Until nothing happens any more, or that instant. False: a plan was wrong, and fault() says how.
+  // Runs until no event is left, or until that instant. False: a plan was wrong, and fault() describes it.
   static constexpr size_t kPlansMax = 100'000;
   bool run(Instant until = Instant::max()) {
     while (fault_.empty()) {
@@ -159,7 +160,7 @@ class TestCluster {
   }
 
  private:
-  // Of jobs in lines with fair share, until now.
+  // Of jobs in queues with fair share, until now.
   Duration ran_{};
   int64_t ended_ = 0;
 
@@ -263,7 +264,7 @@ class TestCluster {
   std::vector<Record> records_;  // by job
   size_t arrived_ = 0;
   std::map<domain::JobNumber, Instant> ends_;
-  std::vector<domain::JobNumber> again_;  // were preempted, and are gone
+  std::vector<domain::JobNumber> again_;  // preempted and gone
   std::map<std::string, double> had_;     // vCPU seconds, by share
   Instant now_{};
   size_t plans_ = 0;

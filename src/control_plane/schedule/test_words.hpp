@@ -1,4 +1,4 @@
-// The small vocabulary of this room's tests: machines, jobs and who runs, in few words.
+// Defines short notation for this module's tests: machines, waiting jobs and running jobs.
 #pragma once
 
 #include <algorithm>
@@ -38,7 +38,7 @@ inline Running running(const std::string& name, const std::string& machine, doub
   made.hosts = {{machine, share(cpus, gib, gpus)}};
   return made;
 }
-// One line, in the order of submission.
+// One queue, in the order of submission.
 inline Snapshot yard(std::vector<Machine> machines, std::vector<Running> running,
                      std::vector<Waiting> waiting) {
   Snapshot snapshot;

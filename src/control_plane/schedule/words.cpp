@@ -9,7 +9,7 @@ namespace {
 
 constexpr double kGib = 1024.0 * 1024.0 * 1024.0;
 
-// As few digits as say it: "8", "0.5", "23.5".
+// As few digits as needed: "8", "0.5", "23.5".
 std::string number(double value, int digits) {
   char text[64];
   std::snprintf(text, sizeof text, "%.*f", digits, value);
@@ -55,7 +55,7 @@ std::string holders(const Shortage& shortage, Resource resource) {
   return text;
 }
 
-// "8 vCPU, 32 GiB of memory and 1 GPU"; what is zero is left out.
+// "8 vCPU, 32 GiB of memory and 1 GPU"; zeros are left out.
 std::string all_of(const Share& share) {
   std::vector<std::string> parts;
   for (const Resource resource : kResources)
@@ -67,7 +67,7 @@ std::string all_of(const Share& share) {
   return text;
 }
 
-// Asks that stand side by side and show alike, with the sum of their counts.
+// Adjacent requests with the same text, with the sum of their counts.
 std::vector<std::pair<std::string, uint32_t>> counted(const std::vector<Ask>& asks,
                                                       const std::function<std::string(const Ask&)>& show) {
   std::vector<std::pair<std::string, uint32_t>> counts;
@@ -101,7 +101,7 @@ std::string unit_of_quota(std::string_view unit) {
   return unit == domain::kInstancesUnit ? "instances" : std::string(unit);
 }
 
-// "2026-11-22 10:35:00 UTC at the latest", rounded up to the second that people read.
+// "2026-11-22 10:35:00 UTC at the latest", rounded up to the second that users read.
 std::string latest(Instant at) {
   std::string text = to_iso8601(at + 999ms, false);
   text[text.find('T')] = ' ';
@@ -130,7 +130,7 @@ std::string shortage_sentence(const std::vector<Shortage>& shortages) {
       const Shortage& shortage = shortages[i];
       const double needs = amount(shortage.needs, resource), free = amount(shortage.free, resource);
       if (needs - free <= (resource == Resource::cpus ? kRoundingCpus : 0)) continue;
-      // A byte that is missing is missing: it shows as the least that is shown.
+      // A single missing byte shows as the smallest amount that can be shown.
       const double more = std::max(rounded_up(needs - free), 0.001);
       text += (text.empty() ? "waits for " : "; and for ") + number(more, 3) + " more " +
               std::string(unit(resource)) + " on machine " + shortage.machine->name + " (needs " +
@@ -257,7 +257,7 @@ std::string scaled_note(const Machine& machine, const std::vector<Ask>& asked,
   if (scaled) {
     const std::string part = hosts == 1 ? "the host gets the whole machine"
                                         : "each host gets 1/" + std::to_string(hosts) + " of the machine";
-    // Down, so that the parts never read as more than the machine.
+    // Rounded down, so that the parts never add up to more than the machine.
     const auto gib = [](const Share& share) {
       return number(std::floor(amount(share, Resource::memory) * 10) / 10, 1) + " GiB";
     };

@@ -1,7 +1,7 @@
-// The sentences in which a plan explains itself to users. Written so that doing what one says is enough:
+// Formats pending reasons, which explain a plan to users. A user who does what a reason says has done enough:
 // amounts are rounded up.
 //
-// Threads: pure. Private to this room.
+// Threads: pure. Private to this module.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,7 @@ namespace trainyard::schedule {
 enum class Resource { cpus, memory, gpus };
 inline constexpr Resource kResources[] = {Resource::cpus, Resource::memory, Resource::gpus};
 
-// In the unit that people read: vCPU, GiB, GPUs.
+// In the unit that users read: vCPU, GiB, GPUs.
 double amount(const Share& share, Resource resource);
 
 // What a gang would need of one machine and does not find free there.
@@ -26,46 +26,48 @@ struct Shortage {
   const Machine* machine = nullptr;
   Share needs;
   Share free;
-  std::vector<std::pair<std::string_view, Share>> held = {};  // by whom, in the order they came
+  std::vector<std::pair<std::string_view, Share>> held =
+      {};  // which jobs hold it, in the order in which they came
 };
 
-// "waits for 2 more vCPU on machine box-1 (needs 8, 6 free): held by training-job/a (2)". Several are joined by "; and
-// for "; of many machines the first are named.
+// "waits for 2 more vCPU on machine box-1 (needs 8, 6 free): held by training-job/a (2)". Several are joined
+// by "; and for "; of many machines the first are named.
 std::string shortage_sentence(const std::vector<Shortage>& shortages);
 
-// "waits for room for 156 more of its 256 hosts (each needs 8 vCPU)": of gangs that are too large to name each machine.
+// "waits for capacity for 156 more of its 256 hosts (each needs 8 vCPU)": for gangs that are too large to
+// name each machine.
 std::string room_sentence(const Gang& gang, int64_t room);
 
 // "needs 32 GiB of memory on one machine, the largest has 16: add 1 machine with at least 8 vCPU and 32 GiB
-// of memory". `placed` hosts of the gang would find room on empty machines, `unplaced` would not.
+// of memory". `placed` hosts of the gang would fit on empty machines, `unplaced` would not.
 std::string too_large_sentence(size_t placed, const std::vector<Ask>& unplaced,
                                const std::vector<Machine>& machines);
 
-// "waits for 2 more vCPU of compute environment small (needs 4, 6 of its 8 are used)"; or that it never fits, and what
-// to do; or whose turn it is.
+// "waits for 2 more vCPU of compute environment small (needs 4, 6 of its 8 are used)"; or that it never fits,
+// and what to do; or the job that it waits behind.
 std::string limit_sentence(const Limits& limits, const Limits::Obstacle& obstacle);
 
 // "waits for 2 more instances of quota share red (needs 4, 8 of its 10 are used)"
 std::string quota_sentence(const std::string& share, const Quotas::Obstacle& obstacle);
 
-// "waits for training-job/a and training-job/b, which give way to it"
+// "waits for training-job/a and training-job/b, which are preempted for it"
 std::string giving_way_sentence(const std::vector<std::string_view>& who);
-// Why they must.
+// The reason of a preemption.
 std::string taken_back(const Waiting& by, const Running& from);
 
-// "waits for its turn behind training-job/a, which waits for ..."
+// "waits behind training-job/a, which waits for ..."
 std::string turn_sentence(const std::string& first, const std::string& its_reason);
 // "; starts by 2026-11-20 09:45:00 UTC at the latest"
 std::string starts_by(Instant at);
-// "; it is free by .. UTC at the latest": the limit, whether or not there are machines then.
+// "; it is free by .. UTC at the latest": the limit, regardless of machines.
 std::string free_by(Instant at);
 
-// "this machine has 2 vCPU and 23.5 GiB; ml.m5.4xlarge x 2 asks for 32 vCPU and 128 GiB: each host gets 1/2
-// of the machine: 1 vCPU, 11.7 GiB". `given` is what the hosts of each ask get.
+// "this machine has 2 vCPU and 23.5 GiB; ml.m5.4xlarge x 2 requires 32 vCPU and 128 GiB: each host gets 1/2
+// of the machine: 1 vCPU, 11.7 GiB". `given` is what the hosts of each request get.
 std::string scaled_note(const Machine& machine, const std::vector<Ask>& asked,
                         const std::vector<Group>& given);
 
-inline constexpr size_t kHoldersMax = 5;        // named in a sentence; it stays one that can be read
+inline constexpr size_t kHoldersMax = 5;        // named in a reason, which stays readable
 inline constexpr size_t kMachinesNamedMax = 3;  // likewise
 
 }  // namespace trainyard::schedule

@@ -1,4 +1,4 @@
-// What holds of a yard over time, over seeds: promises are kept, nobody starves, shares get what is theirs.
+// Tests clusters over time and over seeds: reservations are kept, no job starves, shares get their part.
 #include <gtest/gtest.h>
 
 #include "base/random.hpp"
@@ -24,7 +24,7 @@ std::vector<Machine> some_machines(SeededRandom& random) {
   return machines;
 }
 
-// Jobs that fit the yard's largest machine, host by host, and its number of machines.
+// Jobs that fit the cluster's largest machine, host by host, and its number of machines.
 TestCluster::Work some_work(SeededRandom& random, Instant arrives) {
   TestCluster::Work work;
   work.job = job(1, uint32_t(1 + (random.chance(3) ? random.below(2) : 0)), double(1 + random.below(4)),
@@ -69,8 +69,8 @@ TEST(Yard, BackfillNeverDelaysTheFirst) {
   EXPECT_GT(passed, 1'000u) << "somebody passes";
 }
 
-// The same yard with and without those behind the first that waits: where jobs take all the time that they may, it
-// starts at the same instant.
+// Runs the same cluster with and without the jobs behind the first waiting job: where jobs take their longest
+// time, it starts at the same instant.
 TEST(Yard, TheFirstStartsAsIfNobodyWereBehindIt) {
   size_t compared = 0;
   for (uint64_t seed = 0; seed < 300; ++seed) {
@@ -103,8 +103,8 @@ TEST(Yard, TheFirstStartsAsIfNobodyWereBehindIt) {
   EXPECT_GT(compared, 100u);
 }
 
-// The bound of one line in the order of submission: whoever is first starts when all that runs is over, so a job with n
-// ahead of it waits for at most (n + 1) times as long as the longest may last.
+// The bound of one queue in the order of submission: the first job starts when all that run have ended, so a
+// job with n ahead of it waits for at most (n + 1) times the longest duration.
 TEST(Yard, NobodyStarves) {
   for (uint64_t seed = 0; seed < 200; ++seed) {
     SeededRandom random(seed);
@@ -115,7 +115,7 @@ TEST(Yard, NobodyStarves) {
   }
 }
 
-// A gang that needs the whole yard, amid a stream of small jobs that never ends.
+// A gang that needs the whole cluster, amid an endless stream of small jobs.
 TEST(Yard, ALargeGangIsNotStarvedByAStreamOfSmallJobs) {
   for (const bool ends_known : {true, false}) {
     TestCluster yard;
@@ -134,7 +134,7 @@ TEST(Yard, ALargeGangIsNotStarvedByAStreamOfSmallJobs) {
   }
 }
 
-// Three shares with unlike jobs, all with more to do than there is room for.
+// Three shares with unlike jobs, all with more to do than there is capacity for.
 TEST(Yard, SharesGetWhatTheyWeighOverALongRun) {
   constexpr Duration kRun = 8'000s;
   for (uint64_t seed = 0; seed < 2; ++seed) {
@@ -147,7 +147,7 @@ TEST(Yard, SharesGetWhatTheyWeighOverALongRun) {
     yard.snapshot.lines[0].fair->decay = 600s;
     for (const auto& [name, weight] : weights)
       yard.snapshot.lines[0].fair->shares.push_back({name, weight, 0});
-    // Each share always has some waiting: a's are small and long, b's large and short, c's of all sorts.
+    // Each share always has waiting jobs: a's are small and long, b's large and short, c's of all kinds.
     const std::map<std::string, std::pair<uint64_t, Duration>> kinds = {
         {"a", {1, 120s}}, {"b", {8, 20s}}, {"c", {4, 60s}}};
     const auto refill = [&](Instant at) {
@@ -175,7 +175,7 @@ TEST(Yard, SharesGetWhatTheyWeighOverALongRun) {
   }
 }
 
-// Two slots, and jobs of a moment: parts follow the weights from the start, not only after a window.
+// Two slots, and very short jobs: parts follow the weights from the start, not only after a window.
 TEST(Yard, SharesOfTwoSlotsGetWhatTheyWeighFromTheStart) {
   TestCluster yard;
   yard.snapshot.machines = {machine("box", 2)};
@@ -195,7 +195,7 @@ TEST(Yard, SharesOfTwoSlotsGetWhatTheyWeighFromTheStart) {
   EXPECT_NEAR(yard.cpu_seconds("much") / yard.cpu_seconds(), 0.75, 0.04);
 }
 
-// Whatever comes: nothing is promised twice, whatever lines, shares, limits and quotas there are.
+// With any queues, shares, limits and quotas, nothing is allocated twice.
 TEST(Yard, NothingIsPromisedTwice) {
   size_t preemptions = 0;
   for (uint64_t seed = 0; seed < 300; ++seed) {
@@ -236,7 +236,7 @@ TEST(Yard, NothingIsPromisedTwice) {
       preemptions += record.preemptions;
       unfinished += !record.ended;
     }
-    // Of those that could run in an empty yard, all have run.
+    // All jobs that could run in an empty cluster have run.
     for (const Wait& wait : plan(yard.snapshot, {}, yard.now()).waits)
       EXPECT_TRUE(wait.reason.str().starts_with("needs ")) << "seed " << seed << ": " << wait.reason;
     EXPECT_EQ(unfinished, yard.snapshot.waiting.size()) << "seed " << seed;
@@ -244,7 +244,7 @@ TEST(Yard, NothingIsPromisedTwice) {
   EXPECT_GT(preemptions, 50u);
 }
 
-// What a share has lent is there again as soon as those that give way are gone.
+// Lent capacity comes back as soon as the preempted jobs are gone.
 TEST(Yard, LentCapacityComesBack) {
   size_t taken_back = 0;
   for (uint64_t seed = 0; seed < 100; ++seed) {
@@ -268,7 +268,7 @@ TEST(Yard, LentCapacityComesBack) {
       yard.add(work);
       at += some_time(random, 20s);
     }
-    // A share within its own waits for no longer than it takes to give way.
+    // A share that stays within its own waits for no longer than a preemption takes.
     std::map<std::string, Instant> since;
     yard.on_plan = [&](const TestCluster& now, const Plan& plan) {
       std::map<std::string, double> used;
