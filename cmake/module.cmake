@@ -12,10 +12,10 @@ include(GoogleTest)
 # The tests of all modules and all fuzzers: what the sanitizer presets build, without the programs.
 add_custom_target(module_tests)
 
-file(STRINGS ${CMAKE_SOURCE_DIR}/modules.txt module_lines REGEX "^[a-z_/]+:")
+file(STRINGS ${CMAKE_SOURCE_DIR}/modules.txt module_lines REGEX "^[a-z0-9_/]+:")
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/modules.txt)
 foreach(line IN LISTS module_lines)
-  string(REGEX MATCH "^([a-z_]+/)?([a-z_]+):([^|]*)\\|([^|]*)\\|(.*)$" _ "${line}")
+  string(REGEX MATCH "^([a-z0-9_]+/)?([a-z0-9_]+):([^|]*)\\|([^|]*)\\|(.*)$" _ "${line}")
   if(NOT CMAKE_MATCH_2)
     message(FATAL_ERROR "modules.txt: a line must read 'group/module: modules | libraries | facilities', but this one does not: ${line}")
   endif()

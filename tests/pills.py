@@ -16,8 +16,8 @@ import botocore.session
 from botocore.model import OperationModel, Shape
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-OPERATIONS = os.path.join(ROOT, "src", "api", "api", "operations.txt")
-OWN_MODELS = os.path.join(ROOT, "src", "api", "api", "models")
+OPERATIONS = os.path.join(ROOT, "src", "api", "shapes", "operations.txt")
+OWN_MODELS = os.path.join(ROOT, "src", "api", "shapes", "models")
 PILLS = (0, 1, -1, 2**31 - 1, 2**31, 2**32, 2**63 - 1, -(2**31), -(2**63))
 TEXT_PILLS = (
     "0",

@@ -39,7 +39,7 @@ LISTS = ("modules.txt", "cmake/compiled_alone.txt")
 
 def uses_of(modules_text: str) -> dict[str, set[str]]:
     """module -> the modules that it includes, of the text of modules.txt."""
-    found = re.findall(r"^(?:[a-z_]+/)?([a-z_]+):([^|]*)\|", modules_text, re.M)
+    found = re.findall(r"^(?:[a-z0-9_]+/)?([a-z0-9_]+):([^|]*)\|", modules_text, re.M)
     return {name: set(used.split()) for name, used in found} | FURTHER
 
 
@@ -64,7 +64,7 @@ def module_of(path: str) -> str | None:
 def modules_of_lines(lines: Iterable[str]) -> Iterator[str]:
     """The modules of lines of LISTS."""
     for line in lines:
-        if found := re.match(r"(?:[a-z_]+/)?([a-z_]+):[^|]*\|", line):
+        if found := re.match(r"(?:[a-z0-9_]+/)?([a-z0-9_]+):[^|]*\|", line):
             yield found[1]
         elif module := module_of(line.strip()):
             yield module
@@ -135,7 +135,7 @@ def fuzzers() -> list[tuple[str, str]]:
 
 def folder_of(module: str) -> str:
     """containers -> machine/containers: its folder below src, by modules.txt."""
-    found = re.search(rf"^([a-z_]+/{module}):", read("modules.txt"), re.M)
+    found = re.search(rf"^([a-z0-9_]+/{module}):", read("modules.txt"), re.M)
     assert found, f"unknown module {module}"
     return found[1]
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "api/delegated_access.hpp"
+#include "auth/delegated_access.hpp"
 #include "base/result.hpp"
 #include "campaign/campaigns.hpp"
 #include "campaign/capacity.hpp"

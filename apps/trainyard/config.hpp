@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "api/api.hpp"
 #include "base/result.hpp"
 #include "base/time.hpp"
 #include "client/forward.hpp"
@@ -23,6 +22,7 @@
 #include "networks/egress.hpp"
 #include "objects/storage_use.hpp"
 #include "observe/audit.hpp"
+#include "operations/services.hpp"
 #include "policy/identity_seed.hpp"
 
 namespace trainyard::apps {

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "api/api.hpp"
+#include "operations/services.hpp"
 #include "trainyard/config_table.hpp"
 
 namespace trainyard::apps {

@@ -15,9 +15,9 @@
 #include <string>
 #include <vector>
 
-#include "api/api.hpp"
 #include "base/random.hpp"
 #include "base/result.hpp"
+#include "operations/services.hpp"
 #include "os/files.hpp"
 
 namespace trainyard::apps {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "api/identity_store.hpp"
 #include "base/result.hpp"
+#include "operations/identity_store.hpp"
 #include "policy/identities.hpp"
 #include "trainyard/config.hpp"
 

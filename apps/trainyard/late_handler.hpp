@@ -12,8 +12,8 @@
 #include <string_view>
 #include <utility>
 
-#include "api/not_ready.hpp"
 #include "base/random.hpp"
+#include "dispatch/not_ready.hpp"
 #include "net/http_server.hpp"
 #include "trainyard/probes.hpp"
 

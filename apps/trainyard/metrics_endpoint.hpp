@@ -7,12 +7,12 @@
 #include <memory>
 #include <string>
 
-#include "api/request_statistics.hpp"
 #include "control/control.hpp"
 #include "control/loops.hpp"
 #include "gateway/agents.hpp"
 #include "net/http_server.hpp"
 #include "objects/objects.hpp"
+#include "operations/request_statistics.hpp"
 
 namespace trainyard::apps {
 

@@ -42,7 +42,7 @@ def read(path: str) -> str:
 
 def modules() -> dict[str, tuple[str, set[str]]]:
     """module -> (its folder, the modules that it may include)"""
-    lines = re.findall(r"^([a-z_]+)/([a-z_]+):([^|]*)\|", read("modules.txt"), re.M)
+    lines = re.findall(r"^([a-z0-9_]+)/([a-z0-9_]+):([^|]*)\|", read("modules.txt"), re.M)
     return {name: (group, set(used.split())) for group, name, used in lines}
 
 

@@ -1,4 +1,4 @@
-"""Requests for every operation of the server (src/api/api/operations.txt),
+"""Requests for every operation of the server (src/api/shapes/operations.txt),
 made from botocore's models and a table of names.
 
 Each member that is required, and each that names a thing, gets the value of its name in the table,
@@ -43,7 +43,8 @@ Value = Any  # of a request
 def operations() -> list[tuple[str, ...]]:
     """(service, operation) of every line of operations.txt."""
     with open(
-        os.path.join(trainyard_server.ROOT, "src", "api", "api", "operations.txt"), encoding="utf-8"
+        os.path.join(trainyard_server.ROOT, "src", "api", "shapes", "operations.txt"),
+        encoding="utf-8",
     ) as file:
         return [tuple(line.split()) for line in file if line.strip() and not line.startswith("#")]
 
@@ -214,7 +215,7 @@ class Requests:
     def __init__(self, endpoint: str) -> None:
         self.session = botocore.session.Session()
         self.session.get_component("data_loader").search_paths.append(
-            os.path.join(trainyard_server.ROOT, "src", "api", "api", "models")
+            os.path.join(trainyard_server.ROOT, "src", "api", "shapes", "models")
         )
         self.session.set_credentials("AKIANOBODY", "unused")
         self.endpoint, self.clients = endpoint, {}

@@ -58,7 +58,7 @@ def modules() -> dict[str, tuple[set[str], set[str], set[str]]]:
     """module -> (modules, libraries, facilities) of modules.txt."""
     table: dict[str, tuple[set[str], set[str], set[str]]] = {}
     for line in read("modules.txt").splitlines():
-        if found := re.match(r"(?:[a-z_]+/)?([a-z_]+):([^|]*)\|([^|]*)\|(.*)$", line):
+        if found := re.match(r"(?:[a-z0-9_]+/)?([a-z0-9_]+):([^|]*)\|([^|]*)\|(.*)$", line):
             modules, libraries, facilities = (set(part.split()) for part in found.groups()[1:])
             table[found[1]] = modules, libraries, facilities
     return table

@@ -27,7 +27,7 @@ def test_a_change_reaches_what_includes_it() -> None:
 
 def test_paths_belong_to_modules() -> None:
     assert reach.module_of("src/control_plane/schedule/plan.cpp") == "schedule"
-    assert reach.module_of("src/api/api/auth/auth.cpp") == "api"
+    assert reach.module_of("src/api/auth/auth.cpp") == "auth"
     assert reach.module_of("apps/agent/main.cpp") == "apps"
     assert reach.module_of("sdk/python/trainyard-horovod/horovod/torch/optimizer.py") == reach.SDK
     assert reach.module_of("tests/torch/test_horovod.py") == reach.TORCH_TESTS

@@ -1,0 +1,484 @@
+#include "auth/access_table.hpp"
+
+#include <algorithm>
+
+#include "base/check.hpp"
+#include "base/json.hpp"
+#include "base/text.hpp"
+#include "domain/batch.hpp"
+#include "objects/objects.hpp"
+#include "protocol/json.hpp"
+
+namespace trainyard::api {
+namespace {
+
+using shapes::Member;
+using shapes::Shape;
+using shapes::ShapeKind;
+
+struct Row {
+  std::string_view service, operations;  // names, separated by blanks
+  std::string_view action;               // "" = the operation's own name
+  std::string_view resource;             // "" = the operation is allowed to every principal
+};
+
+constexpr std::string_view kJob = "arn:aws:sagemaker:{region}:{account}:training-job/{TrainingJobName}";
+constexpr std::string_view kBucket = "arn:aws:s3:::{Bucket}", kObject = "arn:aws:s3:::{Bucket}/{Key}";
+constexpr std::string_view kStreams = "log streams";                            // add_streams()
+constexpr std::string_view kCampaignOfDefinition = "campaign of a definition";  // campaign_arn()
+constexpr std::string_view kAll = "*";
+
+// Actions and resource types are AWS's, of the Service Authorization Reference. Where AWS takes only "*" for a request
+// that names resources (DescribeJobs of Batch), the resources are named here: a policy for "*" covers them.
+constexpr Row kRows[] = {
+    {"sagemaker", "CreateTrainingJob DescribeTrainingJob StopTrainingJob UpdateTrainingJob", "", kJob},
+    {"sagemaker", "ListTrainingJobs", "", kAll},
+    {"sagemaker", "AddTags ListTags DeleteTags", "", "{ResourceArn}"},
+
+    {"s3", "ListBuckets", "s3:ListAllMyBuckets", kAll},
+    {"s3", "CreateBucket DeleteBucket GetBucketLocation", "", kBucket},
+    {"s3", "PutBucketPolicy GetBucketPolicy DeleteBucketPolicy GetBucketPolicyStatus", "", kBucket},
+    {"s3", "HeadBucket ListObjects ListObjectsV2", "s3:ListBucket", kBucket},
+    {"s3", "ListMultipartUploads", "s3:ListBucketMultipartUploads", kBucket},
+    {"s3", "GetObject HeadObject", "s3:GetObject", kObject},
+    {"s3", "PutObject CopyObject CreateMultipartUpload UploadPart UploadPartCopy CompleteMultipartUpload",
+     "s3:PutObject", kObject},
+    {"s3", "CopyObject UploadPartCopy", "s3:GetObject", "arn:aws:s3:::{CopySource}"},
+    {"s3", "DeleteObject", "", kObject},
+    {"s3", "DeleteObjects", "s3:DeleteObject", "arn:aws:s3:::{Bucket}/{Delete.Objects[].Key}"},
+    {"s3", "AbortMultipartUpload", "", kObject},
+    {"s3", "ListParts", "s3:ListMultipartUploadParts", kObject},
+
+    {"logs", "CreateLogGroup", "", "arn:aws:logs:{region}:{account}:log-group:{logGroupName}"},
+    {"logs", "CreateLogStream PutLogEvents", "",
+     "arn:aws:logs:{region}:{account}:log-group:{logGroupName}:log-stream:{logStreamName}"},
+    {"logs", "DescribeLogGroups", "", "arn:aws:logs:{region}:{account}:log-group:{logGroupNamePrefix?}"},
+    {"logs", "DescribeLogStreams GetLogEvents FilterLogEvents", "", kStreams},
+
+    {"cloudwatch", "PutMetricData GetMetricStatistics ListMetrics", "", kAll},
+
+    {"batch", "CreateComputeEnvironment", "", "{computeEnvironmentName=compute-environment}"},
+    {"batch", "UpdateComputeEnvironment DeleteComputeEnvironment", "",
+     "{computeEnvironment=compute-environment}"},
+    {"batch", "CreateJobQueue", "", "{jobQueueName=job-queue}"},
+    {"batch", "UpdateJobQueue DeleteJobQueue GetJobQueueSnapshot", "", "{jobQueue=job-queue}"},
+    {"batch", "RegisterJobDefinition", "", "{jobDefinitionName=job-definition}"},
+    {"batch", "DeregisterJobDefinition", "", "{jobDefinition=job-definition}"},
+    // Definitions have environments and commands.
+    {"batch", "DescribeJobDefinitions", "", "{jobDefinitions[]=job-definition}"},
+    {"batch", "DescribeJobDefinitions", "", "{jobDefinitionName=job-definition}"},
+    {"batch", "SubmitJob", "", "{jobDefinition=job-definition}"},
+    {"batch", "SubmitJob SubmitServiceJob", "", "{jobQueue=job-queue}"},
+    {"batch", "DescribeJobs", "", "{jobs[]=job}"},
+    {"batch", "CancelJob TerminateJob", "", "{jobId=job}"},
+    {"batch", "CancelJobs", "batch:CancelJob", "{jobs[]=job}"},
+    {"batch", "TerminateJobs", "batch:TerminateJob", "{jobs[]=job}"},
+    {"batch", "DescribeServiceJob UpdateServiceJob TerminateServiceJob", "", "{jobId=service-job}"},
+    {"batch", "TerminateServiceJobs", "batch:TerminateServiceJob", "{jobs[]=service-job}"},
+    {"batch",
+     "DescribeComputeEnvironments DescribeJobQueues ListJobs ListServiceJobs ListSchedulingPolicies "
+     "ListConsumableResources ListQuotaShares DescribeServiceEnvironments",
+     "", kAll},
+    {"batch", "CreateSchedulingPolicy", "", "{name=scheduling-policy}"},
+    {"batch", "DescribeSchedulingPolicies", "", "{arns[]}"},
+    {"batch", "UpdateSchedulingPolicy DeleteSchedulingPolicy", "", "{arn}"},
+    {"batch", "CreateConsumableResource", "", "{consumableResourceName=consumable-resource}"},
+    {"batch",
+     "DescribeConsumableResource UpdateConsumableResource DeleteConsumableResource "
+     "ListJobsByConsumableResource",
+     "", "{consumableResource=consumable-resource}"},
+    {"batch", "CreateQuotaShare", "", "{jobQueue=job-queue}"},
+    {"batch", "DescribeQuotaShare UpdateQuotaShare DeleteQuotaShare", "", "{quotaShareArn}"},
+    {"batch", "CreateServiceEnvironment", "", "{serviceEnvironmentName=service-environment}"},
+    {"batch", "UpdateServiceEnvironment DeleteServiceEnvironment", "",
+     "{serviceEnvironment=service-environment}"},
+    {"batch", "TagResource UntagResource ListTagsForResource", "", "{resourceArn}"},
+
+    {"service-quotas",
+     "ListServices ListServiceQuotas GetServiceQuota ListAWSDefaultServiceQuotas GetAWSDefaultServiceQuota "
+     "GetRequestedServiceQuotaChange ListRequestedServiceQuotaChangeHistory "
+     "ListRequestedServiceQuotaChangeHistoryByQuota",
+     "", kAll},
+    {"service-quotas", "RequestServiceQuotaIncrease", "",
+     "arn:aws:servicequotas:{region}:{account}:{ServiceCode}/{QuotaCode}"},
+
+    {"cloudtrail", "LookupEvents", "", kAll},
+
+    {"sts", "GetCallerIdentity", "", ""},
+    {"sts", "AssumeRole", "", "{RoleArn}"},
+
+    {"trainyard", "ListJobs GetCostReport ListCampaigns QueryCatalogue ChangeCatalogue DescribeRegion", "",
+     kAll},
+    {"trainyard", "DescribeJob", "", "arn:aws:trainyard:{region}:{account}:job/{JobName}"},
+    {"trainyard", "InterruptTrainingJob", "", kJob},
+    {"trainyard", "DescribeCampaign StopCampaign", "",
+     "arn:aws:trainyard:{region}:{account}:campaign/{CampaignName}"},
+    // What a campaign does is authorised for its starter when it does it.
+    {"trainyard", "CreateCampaign", "", kCampaignOfDefinition},
+};
+
+// The prefix of a service's actions, where it is not botocore's name.
+std::string_view prefix_of(std::string_view service) {
+  return service == "service-quotas" ? "servicequotas" : service;
+}
+
+// -- members by name
+
+const Member* find_member(const Shape& shape, std::string_view name) {
+  const auto found = std::ranges::find(shape.members, name, &Member::name);
+  return found == shape.members.end() ? nullptr : &*found;
+}
+
+std::string text_of(const Shape& shape, const void* value) {
+  switch (shape.kind) {
+    case ShapeKind::string:
+    case ShapeKind::blob:
+      return *static_cast<const std::string*>(value);
+    case ShapeKind::integer:
+      return std::to_string(*static_cast<const int64_t*>(value));
+    case ShapeKind::boolean:
+      return *static_cast<const bool*>(value) ? "true" : "false";
+    default:
+      return "";
+  }
+}
+
+// Appends the texts that `path` leads to: none where a member is absent, several through lists.
+void collect(const Shape& shape, const void* value, std::string_view path, std::vector<std::string>& out) {
+  if (!value) return;
+  if (path.empty()) {
+    out.push_back(text_of(shape, value));
+    return;
+  }
+  if (path.starts_with("[]")) {
+    if (shape.kind != ShapeKind::list) return;
+    path.remove_prefix(path.starts_with("[].") ? 3 : 2);
+    for (size_t i = 0; i < shape.size(value); ++i) collect(*shape.element, shape.at(value, i), path, out);
+    return;
+  }
+  const size_t end = std::min(path.find_first_of(".["), path.size());
+  const Member* member =
+      shape.kind == ShapeKind::structure ? find_member(shape, path.substr(0, end)) : nullptr;
+  if (!member) return;
+  path.remove_prefix(end < path.size() && path[end] == '.' ? end + 1 : end);
+  collect(*member->shape, member->find(value), path, out);
+}
+
+std::vector<std::string> texts_at(const Shape* shape, const void* value, std::string_view path) {
+  std::vector<std::string> out;
+  if (shape) collect(*shape, value, path, out);
+  return out;
+}
+
+// -- templates
+
+std::string batch_arn_of(const Context& context, std::string_view kind, const std::string& name) {
+  return domain::batch_arn(context.principal.account, context.region, kind,
+                           std::string(domain::name_in_arn(name, kind)));
+}
+
+// "/bucket/a%20b?versionId=null" -> "bucket/a b": what CopyObject reads.
+std::string copied_object(std::string_view source) {
+  source = source.substr(0, source.find('?'));
+  if (source.starts_with('/')) source.remove_prefix(1);
+  auto decoded = percent_decode(source);
+  return decoded ? *decoded : std::string(source);
+}
+
+// The texts that stand in the place of a placeholder.
+std::vector<std::string> values_of(const Context& context, std::string_view placeholder, const Shape* shape,
+                                   const void* input) {
+  if (placeholder == "region") return {context.region};
+  if (placeholder == "account") return {context.principal.account};
+  const bool optional = placeholder.ends_with('?');
+  if (optional) placeholder.remove_suffix(1);
+  const size_t equals = placeholder.find('=');
+  auto texts = texts_at(shape, input, placeholder.substr(0, equals));
+  if (texts.empty() && optional) return {""};
+  for (std::string& text : texts) {
+    if (placeholder == "CopySource") text = copied_object(text);
+    if (equals != std::string_view::npos) text = batch_arn_of(context, placeholder.substr(equals + 1), text);
+  }
+  return texts;
+}
+
+// Each resource that the template stands for: none when a member is absent.
+std::vector<std::string> expand(const Context& context, std::string_view text, const Shape* shape,
+                                const void* input) {
+  std::vector<std::string> out{""};
+  while (!text.empty()) {
+    const size_t open = std::min(text.find('{'), text.size());
+    for (std::string& each : out) each.append(text.substr(0, open));
+    text.remove_prefix(open);
+    if (text.empty()) break;
+    const size_t close = text.find('}');
+    CHECK(close != std::string_view::npos, "a placeholder of the table ends");
+    const auto values = values_of(context, text.substr(1, close - 1), shape, input);
+    std::vector<std::string> longer;
+    longer.reserve(out.size() * values.size());
+    for (const std::string& each : out)
+      for (const std::string& value : values) longer.push_back(each + value);
+    out = std::move(longer);
+    text.remove_prefix(close + 1);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string member_text(const Shape& shape, const void* structure, std::string_view path) {
+  auto texts = texts_at(&shape, structure, path);
+  return texts.empty() ? "" : std::move(texts.front());
+}
+
+namespace {
+
+// -- what the templates cannot say
+
+// Of requests for log streams the group has a name or an identifier, which may be an ARN; the streams are one, some, those
+// of a prefix or all.
+void add_streams(const Context& context, std::string_view action, const Shape& shape, const void* input,
+                 Accesses& out) {
+  std::string group = member_text(shape, input, "logGroupName");
+  if (group.empty()) group = member_text(shape, input, "logGroupIdentifier");
+  const std::string arns = "arn:aws:logs:" + context.region + ":" + context.principal.account + ":log-group:";
+  if (group.starts_with(arns)) group = group.substr(arns.size());
+  if (group.ends_with(":*")) group.resize(group.size() - 2);
+  const std::string streams = arns + group + ":log-stream:";
+  std::vector<std::string> names = texts_at(&shape, input, "logStreamNames[]");
+  if (const std::string name = member_text(shape, input, "logStreamName"); !name.empty())
+    names.push_back(name);
+  if (names.empty()) names.push_back(member_text(shape, input, "logStreamNamePrefix"));
+  for (const std::string& name : names) out.all.push_back({std::string(action), streams + name});
+}
+
+// The campaign that a definition names; of one without a name, which the operation refuses, any.
+std::string campaign_arn(const Context& context, const Shape& shape, const void* input) {
+  const auto json = parse_json(member_text(shape, input, "Definition"));
+  const auto name = json && json->is_object() ? string_at(*json, "name") : Result<std::string>(invalid(""));
+  return "arn:aws:trainyard:" + context.region + ":" + context.principal.account + ":campaign/" +
+         (name ? *name : "*");
+}
+
+// IAM's resources: what the request names, the most specific first.
+std::string iam_resource(const Context& context, const Shape* shape, const void* input) {
+  if (!shape) return std::string(kAll);
+  for (const char* name : {"PolicyArn", "PolicySourceArn"})
+    if (std::string arn = member_text(*shape, input, name); !arn.empty()) return arn;
+  for (const auto& [name, kind] : {std::pair{"RoleName", "role"},
+                                   {"UserName", "user"},
+                                   {"GroupName", "group"},
+                                   {"PolicyName", "policy"}}) {
+    const std::string text = member_text(*shape, input, name);
+    if (text.empty()) continue;
+    std::string path = member_text(*shape, input, "Path");
+    if (path.empty()) path = "/";
+    return "arn:aws:iam::" + context.principal.account + ":" + kind + path + text;
+  }
+  return std::string(kAll);
+}
+
+void set(ServiceValues& values, std::string name, std::vector<std::string> of_it) {
+  std::erase(of_it, "");
+  if (!of_it.empty()) values.emplace_back(std::move(name), std::move(of_it));
+}
+
+void pass_role(std::string arn, std::string_view service, Accesses& out) {
+  if (arn.empty()) return;
+  out.all.push_back({"iam:PassRole", arn});
+  out.roles.push_back({std::move(arn), service});
+}
+
+// "s3://bucket/prefix" as "bucket/prefix*"; without a slash at its end a prefix of keys, or of a directory.
+void add_place(std::string_view uri, std::string_view rest, std::vector<std::string>& places) {
+  const auto location = objects::parse_s3_uri(uri);
+  if (location) places.push_back(location->bucket + "/" + location->key + std::string(rest));
+}
+
+void add_tags(std::vector<std::string> keys, std::vector<std::string> values, Accesses& out) {
+  for (size_t i = 0; i < keys.size() && i < values.size(); ++i)
+    set(out.values, "aws:RequestTag/" + keys[i], {values[i]});
+  set(out.values, "aws:TagKeys", std::move(keys));
+}
+
+// Batch's, which are a map.
+void add_tag_map(const Shape& shape, const void* input, Accesses& out) {
+  const Member* member = find_member(shape, "tags");
+  const void* tags = member && member->shape->kind == ShapeKind::map ? member->find(input) : nullptr;
+  if (!tags) return;
+  std::pair<std::vector<std::string>, std::vector<std::string>> found;  // keys, values
+  member->shape->each(tags, &found, [](void* into, const std::string& key, const void* value) {
+    auto& [keys, values] = *static_cast<decltype(found)*>(into);
+    keys.push_back(key);
+    values.push_back(*static_cast<const std::string*>(value));
+  });
+  add_tags(std::move(found.first), std::move(found.second), out);
+}
+
+// CreateTrainingJob's request, decoded or, in the payload of SubmitServiceJob, as JSON.
+void add_training_job(const Json& job, Accesses& out) {
+  const auto text = [](const Json& at, const char* name) {
+    const auto found = at.is_object() ? at.find(name) : at.end();
+    return found != at.end() && found->is_string() ? found->get<std::string>() : std::string();
+  };
+  const auto part = [](const Json& at, const char* name) -> const Json& {
+    static const Json none;
+    if (!at.is_object()) return none;
+    const auto found = at.find(name);
+    return found == at.end() ? none : *found;
+  };
+  pass_role(text(job, "RoleArn"), "sagemaker.amazonaws.com", out);
+  const Json& resources = part(job, "ResourceConfig");
+  std::vector<std::string> types{text(resources, "InstanceType")};
+  for (const Json& group : part(resources, "InstanceGroups")) types.push_back(text(group, "InstanceType"));
+  set(out.values, "sagemaker:InstanceTypes", std::move(types));
+  for (const auto& [name, key] :
+       {std::pair{"EnableNetworkIsolation", "sagemaker:NetworkIsolation"},
+        {"EnableInterContainerTrafficEncryption", "sagemaker:InterContainerTrafficEncryption"}})
+    set(out.values, key, {part(job, name) == Json(true) ? "true" : "false"});
+  for (const Json& channel : part(job, "InputDataConfig")) {
+    const Json& source = part(part(channel, "DataSource"), "S3DataSource");
+    const auto location = objects::parse_s3_uri(text(source, "S3Uri"));
+    if (!location) continue;
+    const bool manifest = text(source, "S3DataType").ends_with("ManifestFile");
+    out.reads.push_back(location->bucket + "/" + (manifest ? "*" : location->key + "*"));
+  }
+  const Json& hyper = part(job, "HyperParameters");
+  std::string code = text(hyper, "sagemaker_submit_directory");
+  if (code.starts_with('"') && code.ends_with('"') && code.size() > 1) code = code.substr(1, code.size() - 2);
+  add_place(code, "", out.reads);
+  add_place(text(part(job, "Environment"), "SAGEMAKER_SUBMIT_DIRECTORY"), "", out.reads);
+  const auto writes = [&](std::string uri, const std::string& below) {
+    while (uri.ends_with('/')) uri.pop_back();
+    add_place(uri + "/" + below, "*", out.writes);
+  };
+  writes(text(part(job, "OutputDataConfig"), "S3OutputPath"), text(job, "TrainingJobName") + "/");
+  if (const std::string uri = text(part(job, "CheckpointConfig"), "S3Uri"); !uri.empty()) writes(uri, "");
+}
+
+// Our own key: of each metric of a request, the job that its dimensions name.
+void add_metric_jobs(const Shape& shape, const void* input, Accesses& out) {
+  std::string request;
+  write_json(shape, input, request);
+  const auto json = parse_json(request);
+  if (!json) return;
+  std::vector<std::string> jobs;
+  const auto add = [&](const Json& metric) {
+    std::string job = "-";
+    if (metric.contains("Dimensions"))
+      for (const Json& dimension : metric["Dimensions"])
+        if (dimension.value("Name", "") == "TrainingJobName") job = dimension.value("Value", "-");
+    jobs.push_back(std::move(job));
+  };
+  if (json->contains("EntityMetricData")) jobs.push_back("-");
+  if (json->contains("MetricData"))
+    for (const Json& metric : (*json)["MetricData"]) add(metric);
+  else
+    add(*json);
+  out.values.emplace_back(kMetricJobKey, std::move(jobs));
+}
+
+void add_special(const shapes::OperationShape& operation, const void* input, Accesses& out) {
+  const std::string_view service = operation.service->name, name = operation.name;
+  const Shape& shape = *operation.input;
+  const auto texts = [&](std::string_view path) { return texts_at(&shape, input, path); };
+  if (service == "s3") {
+    set(out.values, "s3:prefix", texts("Prefix"));
+    set(out.values, "s3:delimiter", texts("Delimiter"));
+    set(out.values, "s3:max-keys", texts("MaxKeys"));
+    set(out.values, "s3:x-amz-copy-source", texts("CopySource"));
+    set(out.values, "s3:x-amz-acl", texts("ACL"));
+  } else if (service == "sagemaker") {
+    if (name == "CreateTrainingJob") {
+      std::string request;
+      write_json(shape, input, request);
+      if (const auto json = parse_json(request)) add_training_job(*json, out);
+      // As on AWS, tags of a new job take the right to tag.
+      if (!texts("Tags[].Key").empty()) out.all.push_back({"sagemaker:AddTags", out.all.front().resource});
+    }
+    add_tags(texts("Tags[].Key"), texts("Tags[].Value"), out);
+    if (name == "DeleteTags") set(out.values, "aws:TagKeys", texts("TagKeys[]"));
+  } else if (service == "cloudwatch") {
+    set(out.values, "cloudwatch:namespace", texts("Namespace"));
+    add_metric_jobs(shape, input, out);
+  } else if (service == "batch") {
+    for (const char* path :
+         {"containerProperties.jobRoleArn", "containerProperties.executionRoleArn",
+          "nodeProperties.nodeRangeProperties[].container.jobRoleArn",
+          "nodeProperties.nodeRangeProperties[].container.executionRoleArn",
+          "ecsProperties.taskProperties[].taskRoleArn", "ecsProperties.taskProperties[].executionRoleArn",
+          "nodeProperties.nodeRangeProperties[].ecsProperties.taskProperties[].taskRoleArn",
+          "nodeProperties.nodeRangeProperties[].ecsProperties.taskProperties[].executionRoleArn"})
+      for (std::string& arn : texts(path)) pass_role(std::move(arn), "ecs-tasks.amazonaws.com", out);
+    for (std::string& arn : texts("serviceRole")) pass_role(std::move(arn), "batch.amazonaws.com", out);
+    set(out.values, "batch:ShareIdentifier", texts("shareIdentifier"));
+    add_tag_map(shape, input, out);
+    if (name == "UntagResource") set(out.values, "aws:TagKeys", texts("tagKeys[]"));
+    if (name == "SubmitServiceJob") {
+      const auto payload = parse_json(member_text(shape, input, "serviceRequestPayload"));
+      if (payload) add_training_job(*payload, out);
+    }
+  } else if (service == "sts" && name == "AssumeRole") {
+    set(out.values, "sts:RoleSessionName", texts("RoleSessionName"));
+    set(out.values, "sts:ExternalId", texts("ExternalId"));
+    set(out.values, "sts:SourceIdentity", texts("SourceIdentity"));
+  }
+}
+
+}  // namespace
+
+AccessTable::AccessTable() {
+  for (const Row& row : kRows)
+    for (const auto operation : split(row.operations, ' '))
+      if (!operation.empty())
+        lines_.emplace(std::string(row.service).append(" ").append(operation),
+                       Line{row.action, row.resource});
+}
+
+bool AccessTable::knows(const shapes::OperationShape& operation) const {
+  if (operation.service->name == "iam") return true;
+  return lines_.contains(std::string(operation.service->name).append(" ").append(operation.name));
+}
+
+Accesses AccessTable::find(const Context& context, const shapes::OperationShape& operation,
+                           const void* input) const {
+  Accesses out;
+  const std::string_view service = operation.service->name;
+  const auto action_of = [&](std::string_view action) {
+    return action.empty() ? std::string(prefix_of(service)).append(":").append(operation.name)
+                          : std::string(action);
+  };
+  if (service == "iam") {
+    out.all.push_back({action_of(""), iam_resource(context, operation.input, input)});
+    return out;
+  }
+  const auto [begin, end] = lines_.equal_range(std::string(service).append(" ").append(operation.name));
+  CHECK(begin != end, "every operation has a line");
+  bool free = false;
+  for (auto line = begin; line != end; ++line) {
+    if (line->second.resource.empty()) {
+      free = true;
+      continue;
+    }
+    if (line->second.resource == kStreams) {
+      add_streams(context, action_of(line->second.action), *operation.input, input, out);
+      continue;
+    }
+    if (line->second.resource == kCampaignOfDefinition) {
+      out.all.push_back({action_of(""), campaign_arn(context, *operation.input, input)});
+      continue;
+    }
+    for (std::string& resource : expand(context, line->second.resource, operation.input, input))
+      out.all.push_back({action_of(line->second.action), std::move(resource)});
+  }
+  // A request that names no resource (an empty list of jobs) asks for all of them.
+  if (out.all.empty() && !free) out.all.push_back({action_of(begin->second.action), std::string(kAll)});
+  if (operation.input) add_special(operation, input, out);
+  return out;
+}
+
+bool AccessTable::needs_body(const shapes::OperationShape& operation) {
+  return operation.name == "DeleteObjects";
+}
+
+}  // namespace trainyard::api

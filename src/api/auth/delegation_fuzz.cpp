@@ -1,0 +1,35 @@
+// What another server says of a principal, and what a campaign keeps of one: what is read is read again from what is
+// written of it.
+// decoder: src/api/auth/delegation.cpp
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "auth/delegation.hpp"
+#include "base/check.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace trainyard;
+  const auto read = api::parse_delegation({reinterpret_cast<const char*>(data), size});
+  if (!read) return 0;
+  // What was read can be written, and is read the same again.
+  const auto text = api::format_delegation(*read);
+  if (!text) return 0;
+  const auto again = api::parse_delegation(*text);
+  CHECK(bool(again), "what was written is read");
+  CHECK(*api::format_delegation(*again) == *text, "and is the same");
+  // A request on its behalf is again for the same principal.
+  api::Context context;
+  api::Principal& principal = context.principal;
+  principal.kind = again->kind;
+  principal.name = again->name;
+  principal.user_id = again->id;
+  principal.invoked_by = again->invoked_by;
+  principal.peer_key_id = again->peer_key_id;
+  if (again->kind == api::PrincipalKind::session)
+    principal.session = std::make_shared<const api::RoleSession>(again->session);
+  context.source_ip = again->source_ip;
+  context.secure = again->secure;
+  CHECK(*api::format_delegation(api::delegation_of(context)) == *text, "and so is the context's");
+  return 0;
+}

@@ -1,0 +1,29 @@
+// Makes the policies of a job's own keys when the job's role is not defined.
+//
+// They allow what the job contract needs: reading the channels and the source archive; reading and writing below the output
+// path (in the job's own directory) and the checkpoint path; the job's own log streams and metrics; describing the job
+// itself. A manifest names objects anywhere in its bucket, so a channel with a manifest opens its bucket for reading.
+//
+// Threads: pure. Errors: none.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "domain/job.hpp"
+#include "policy/policy.hpp"
+
+namespace trainyard::api {
+
+// Requires: the job has an attempt.
+std::vector<std::shared_ptr<const policy::Policy>> job_policies(const domain::Job& job);
+
+// Text as a literal of a policy: without wildcards and variables.
+std::string policy_literal(std::string_view text);
+
+// The S3 URI of the job's source archive (script mode); "" = none.
+std::string source_archive_of(const domain::JobSpec& spec);
+
+}  // namespace trainyard::api

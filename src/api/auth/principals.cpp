@@ -1,0 +1,220 @@
+#include "auth/principals.hpp"
+
+#include <algorithm>
+#include <set>
+#include <shared_mutex>
+
+#include "auth/roles.hpp"
+#include "base/text.hpp"
+#include "policy/pattern.hpp"
+#include "reconcile/state.hpp"
+
+namespace trainyard::api {
+namespace {
+
+constexpr size_t kAttemptsOverMax = 16'384;  // that are known to be over: some hundred KiB
+
+Principal owner_principal(const Settings& settings, std::string_view user) {
+  Principal out;
+  out.account = settings.account;
+  out.name = user;
+  out.arn = assumed_role_arn(settings.account, kOwnerRole, user);
+  out.user_id = role_id(kOwnerRole) + ":" + std::string(user);
+  out.kind = PrincipalKind::owner;
+  return out;
+}
+
+Principal user_principal(const policy::Identities& identities, const std::string& name) {
+  const policy::User* user = identities.find_user(name);
+  Principal out;
+  out.account = identities.account();
+  out.name = name;
+  out.arn = user ? identities.arn_of(*user) : "arn:aws:iam::" + identities.account() + ":user/" + name;
+  out.user_id = user ? user->id : name;
+  out.kind = PrincipalKind::user;
+  return out;
+}
+
+// Whether the job's present attempt is the session's.
+bool runs(const domain::Job& job, const RoleSession& session) {
+  const domain::Attempt* attempt = job.attempt();
+  return job.number == session.job_number && !job.finished() && attempt &&
+         attempt->number == session.attempt && attempt->state != domain::AttemptState::ended;
+}
+
+// Whether it can never run again. What control shows may be older than the session: an attempt that is not there yet
+// is not over.
+bool is_over(const domain::Job& job, const RoleSession& session) {
+  if (job.number != session.job_number) return job.number > session.job_number;
+  if (job.finished()) return true;
+  const domain::Attempt* attempt = job.attempt();
+  return attempt && (attempt->number > session.attempt ||
+                     (attempt->number == session.attempt && attempt->state == domain::AttemptState::ended));
+}
+
+Error refused(const std::string& name, const std::string& why) {
+  return denied("User: " + shorten(name, 300) + " is not authorized to perform this request because " + why);
+}
+
+// "train-*": '*' stands for any text.
+bool fits(const std::vector<std::string>& patterns, std::string_view name) {
+  return std::ranges::any_of(patterns, [&](const std::string& pattern) {
+    std::string compiled = pattern;
+    std::ranges::replace(compiled, '*', policy::kAnyMany);
+    return policy::matches(compiled, name);
+  });
+}
+
+void take_origin(const Delegation& from, Principal& to) {
+  to.source_ip = from.source_ip;
+  to.secure = from.secure;
+  to.invoked_by = from.invoked_by;
+  to.peer_key_id = from.peer_key_id;
+}
+
+}  // namespace
+
+// An attempt that is over stays so: a client that goes on asking with its keys costs no look into the ledger, which would
+// hold up the others of its I/O thread.
+struct Principals::AttemptsOver {
+  std::shared_mutex mutex;
+  std::set<domain::AttemptId> attempts;  // guarded by mutex
+
+  bool has(const domain::AttemptId& attempt) {
+    const std::shared_lock lock(mutex);
+    return attempts.contains(attempt);
+  }
+  void add(const domain::AttemptId& attempt) {
+    const std::unique_lock lock(mutex);
+    if (attempts.size() >= kAttemptsOverMax) attempts.clear();
+    attempts.insert(attempt);
+  }
+};
+
+Principals::Principals(const Settings& settings, control::Control& control)
+    : settings_(settings), control_(control), over_(std::make_unique<AttemptsOver>()) {}
+Principals::~Principals() = default;
+
+std::optional<std::string> Principals::of_key(std::string_view id, Principal& principal) const {
+  if (settings_.identities) {
+    const auto identities = settings_.identities();
+    const policy::AccessKey* key = identities->find_key(id);
+    if (!key || !key->active) return {};
+    principal = key->owner ? owner_principal(settings_, key->user) : user_principal(*identities, key->user);
+    return key->secret;
+  }
+  for (const auto& key : settings_.keys) {
+    if (key.id != id) continue;
+    principal = owner_principal(settings_, key.user);
+    return key.secret;
+  }
+  return {};
+}
+
+std::optional<Principal> Principals::of_session(RoleSession session) const {
+  Principal out;
+  out.account = settings_.account;
+  out.role_arn = session.role_arn;
+  out.arn = assumed_role_arn(settings_.account, session.role_arn, session.session_name);
+  const std::string_view role = role_name(session.role_arn);
+  std::string id = role_id(role);
+  if (settings_.identities)
+    if (const auto identities = settings_.identities(); const auto* defined = identities->find_role(role))
+      id = defined->id;
+  out.user_id = id + ":" + session.session_name;
+  if (!session.job_name.empty()) {
+    const domain::AttemptId attempt{session.job_number, session.attempt};
+    if (over_->has(attempt)) return {};
+    auto job = control_.find({session.job_region, session.job_name});
+    if (!job && job.error().kind != Kind::not_found) return {};  // nothing is known of it
+    if (!job || is_over(**job, session)) over_->add(attempt);
+    if (!job || !runs(**job, session)) return {};
+    out.job = *std::move(job);
+  }
+  out.name = session.person.empty() ? std::string(role) : session.person;
+  out.session = std::make_shared<const RoleSession>(std::move(session));
+  return out;
+}
+
+bool Principals::is_owner(const std::string& user) const {
+  if (!settings_.identities)
+    return std::ranges::any_of(settings_.keys, [&](const LastingKey& key) { return key.user == user; });
+  const auto identities = settings_.identities();
+  return std::ranges::any_of(identities->keys(), [&](const auto& each) {
+    return each.second->owner && each.second->active && each.second->user == user;
+  });
+}
+
+const Peer* Principals::find_peer(const std::vector<Peer>& peers, std::string_view key_id) const {
+  const auto found = std::ranges::find(peers, key_id, &Peer::access_key_id);
+  return found == peers.end() ? nullptr : &*found;
+}
+
+Result<Principal> Principals::of_stored(const Delegation& delegation, Instant now) const {
+  if (!delegation.peer_key_id.empty()) {
+    const std::vector<Peer> peers = settings_.peers();
+    if (!find_peer(peers, delegation.peer_key_id))
+      return refused(delegation.name, "the server that it came from is no longer a peer of this one");
+  }
+  Principal out;
+  if (delegation.kind == PrincipalKind::owner) {
+    if (!is_owner(delegation.name)) return refused(delegation.name, "it is no longer an owner");
+    out = owner_principal(settings_, delegation.name);
+  } else if (delegation.kind == PrincipalKind::user) {
+    const auto identities = settings_.identities ? settings_.identities() : nullptr;
+    const policy::User* user = identities ? identities->find_user(delegation.name) : nullptr;
+    if (!user || user->id != delegation.id) return refused(delegation.name, "the user no longer exists");
+    out = user_principal(*identities, delegation.name);
+  } else {
+    const RoleSession& session = delegation.session;
+    const std::string arn = assumed_role_arn(settings_.account, session.role_arn, session.session_name);
+    // A job's own keys are renewed as long as its attempt lasts; every other session ends at its instant.
+    const bool of_job = !session.job_name.empty() && !session.assumed;
+    if (!of_job && now >= session.expires) return refused(arn, "the session has expired");
+    auto found = of_session(session);
+    if (!found) return refused(arn, "the job's attempt that the session ends with is over");
+    if (found->user_id != delegation.id) return refused(arn, "the role no longer exists");
+    out = *std::move(found);
+  }
+  take_origin(delegation, out);
+  return out;
+}
+
+Result<Principal> Principals::of_peer(const Delegation& delegation, const Principal& peer,
+                                      Instant now) const {
+  const std::vector<Peer> peers = settings_.peers();
+  const Peer* entry = find_peer(peers, peer.access_key_id);
+  const auto identities = settings_.identities ? settings_.identities() : nullptr;
+  if (!entry || !identities)
+    return refused(peer.arn, "only configured peers make requests on behalf of other principals");
+  if (!delegation.peer_key_id.empty())
+    return refused(peer.arn, "requests on behalf of other principals pass through one server only");
+  Principal out;
+  if (delegation.kind == PrincipalKind::user) {
+    if (!fits(entry->users, delegation.name) || !identities->find_user(delegation.name))
+      return refused(peer.arn, "it does not act on behalf of the user " + shorten(delegation.name, 100));
+    out = user_principal(*identities, delegation.name);
+  } else if (delegation.kind == PrincipalKind::session) {
+    RoleSession session = delegation.session;
+    const std::string role(role_name(session.role_arn));
+    const bool known = identities->find_role(role) || settings_.open_roles;
+    if (is_reserved_role(role) || !known || !fits(entry->roles, role))
+      return refused(peer.arn, "it does not act on behalf of the role " + shorten(role, 100));
+    if (now >= session.expires) return refused(peer.arn, "the session has expired");
+    // Jobs of the other server are none of this one.
+    session.job_region.clear();
+    session.job_name.clear();
+    session.assumed = true;
+    session.role_arn = role_arn(settings_.account, role);
+    out = *of_session(std::move(session));
+  } else {
+    return refused(peer.arn, "it does not act on behalf of owners");
+  }
+  take_origin(delegation, out);
+  out.secure = delegation.secure;
+  out.invoked_by = peer.arn;
+  out.peer_key_id = peer.access_key_id;
+  return out;
+}
+
+}  // namespace trainyard::api

@@ -1,0 +1,45 @@
+// Makes principals from the keys that requests are signed with, and from descriptions of principals (delegation.hpp).
+//
+// A described principal is looked up at each use. It is refused when it is no longer the same: the user, or the user's name,
+// was deleted; the role was created again; the session has expired; the attempt of the job that its keys belong to is over.
+//
+// Threads: callable from many threads at once. Lifetime: settings and control outlive it.
+// Errors:  denied, with the text of AccessDenied.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "auth/delegation.hpp"
+#include "operations/context.hpp"
+#include "operations/services.hpp"
+
+namespace trainyard::api {
+
+class Principals {
+ public:
+  Principals(const Settings& settings, control::Control& control);
+  ~Principals();
+
+  // The secret of a lasting key, and its principal. Nothing: unknown, or inactive.
+  std::optional<std::string> of_key(std::string_view id, Principal& principal) const;
+  // Nothing: the attempt that its keys end with is over.
+  std::optional<Principal> of_session(RoleSession session) const;
+  // One that this server described itself.
+  Result<Principal> of_stored(const Delegation& delegation, Instant now) const;
+  // One on whose behalf `peer`, whose request was verified, asks: a user or a defined role of this server with the described
+  // name, never an owner. Its rights are those that it has here.
+  Result<Principal> of_peer(const Delegation& delegation, const Principal& peer, Instant now) const;
+
+ private:
+  struct AttemptsOver;
+  const Peer* find_peer(const std::vector<Peer>& peers, std::string_view key_id) const;
+  bool is_owner(const std::string& user) const;
+
+  const Settings& settings_;
+  control::Control& control_;
+  const std::unique_ptr<AttemptsOver> over_;
+};
+
+}  // namespace trainyard::api

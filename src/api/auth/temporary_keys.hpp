@@ -1,0 +1,68 @@
+// Makes and checks the temporary keys of a role, for one attempt of a job or for a session of AssumeRole. Stateless: the
+// session token carries the session, sealed with a secret of this data directory, so any server over that directory can
+// check it.
+//
+//   access key id   ASIA + 16 letters
+//   secret          HMAC of the id under the sealing secret
+//   session token   base64 of: version, expiry, id, session, and an HMAC over all of it
+//
+// Threads: callable from anywhere. Format: the layout is private to this file; the version is the first byte. Tokens of
+// version 1, which did not name their attempt, are expired: agents fetch new ones when they connect.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/random.hpp"
+#include "base/result.hpp"
+#include "base/time.hpp"
+
+namespace trainyard::api {
+
+struct TemporaryKeys {
+  std::string access_key_id;
+  std::string secret_access_key;
+  std::string session_token;
+  Instant expires;
+};
+
+struct RoleSession {
+  std::string role_arn;      // arn:aws:iam::ACCOUNT:role/NAME
+  std::string session_name;  // the job's attempt: "SageMaker-j17a1"
+  // The attempt that the keys end with: the job's own keys, and sessions assumed with them. job_name "" = none.
+  std::string job_region = {};
+  std::string job_name = {};
+  uint64_t job_number = 0;
+  uint32_t attempt = 0;
+  bool assumed = false;                    // by AssumeRole
+  std::string person = {};                 // the user at the beginning of the chain: accounting and quotas
+  std::string source_identity = {};        // once set, the same through the chain
+  std::vector<std::string> policies = {};  // session policies: documents, and ARNs of managed policies
+  bool limited = false;                    // session policies were given
+  Instant issued = {};                     // set by issue_keys
+  Instant expires = {};                    // set by resolve_keys
+};
+
+inline constexpr size_t kSessionPoliciesMax = 11;  // one document and ten ARNs, as AWS
+
+// `sealing_secret`: Settings.temporary_key_secret. Requires: each text holds at most 2,048 bytes; at most
+// kSessionPoliciesMax policies.
+TemporaryKeys issue_keys(const std::string& sealing_secret, const RoleSession& session, Instant now,
+                         Duration lifetime, Random& random);
+
+// Keys with which this server acts for a principal that format_delegation() has described; they never leave it.
+TemporaryKeys issue_delegated_keys(const std::string& sealing_secret, std::string_view delegation,
+                                   Instant now, Duration lifetime, Random& random);
+
+struct ResolvedKeys {
+  enum class State { good, forged, expired } state = State::forged;
+  RoleSession session;
+  std::string delegation;  // instead of the session; "" = the keys are a session's
+  std::string secret_access_key;
+};
+ResolvedKeys resolve_keys(const std::string& sealing_secret, std::string_view access_key_id,
+                          std::string_view session_token, Instant now);
+
+}  // namespace trainyard::api

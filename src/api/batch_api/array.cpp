@@ -1,0 +1,78 @@
+// Array jobs, from what a request says of them to what is shown of them and of their children.
+#include "base/text.hpp"
+#include "batch_api/conversions.hpp"
+
+namespace trainyard::api::batch_api {
+namespace {
+
+namespace batch = shapes::batch;
+
+// All seven, as AWS shows them.
+std::map<std::string, int64_t> summary_of(const domain::ChildCounts& counts) {
+  std::map<std::string, int64_t> summary;
+  for (size_t status = 0; status < counts.of.size(); ++status)
+    summary[std::string(domain::to_string(domain::BatchStatus(status)))] = counts.of[status];
+  return summary;
+}
+
+template <class Properties, class Shown>
+void add(Shown& shown, const domain::Job& job, const domain::ChildCounts& counts, Instant now) {
+  if (job.parent != 0) {
+    shown.array_properties.emplace().index = domain::array_index(job);
+  } else if (job.is_array()) {
+    Properties& properties = shown.array_properties.emplace();
+    properties.size = job.spec.batch->array_size;
+    properties.status_summary = summary_of(counts);
+    // Counted when asked, until nothing changes any more.
+    properties.status_summary_last_updated_at = to_milliseconds(job.finished() ? job.modified : now);
+  }
+}
+
+Outcome<Done> read_dependency(const batch::JobDependency& dependency, domain::BatchPart& part) {
+  const std::string type = dependency.type.value_or("");
+  const std::string id(domain::name_in_arn(dependency.job_id.value_or(""), domain::kJobArn));
+  if (!type.empty() && part.array_size == 0)
+    return client_exception("A dependency of type " + type +
+                            " is for array jobs: this job has no arrayProperties");
+  if (type == "SEQUENTIAL") {
+    if (!id.empty())
+      return client_exception(
+          "A dependency of type SEQUENTIAL has no jobId: each child awaits the one before it in its own "
+          "array");
+    part.sequential = true;
+    return Done{};
+  }
+  if (id.empty()) return client_exception("dependsOn needs a jobId");
+  (type == "N_TO_N" ? part.depends_on_alike : part.depends_on).push_back(id);
+  return Done{};
+}
+
+}  // namespace
+
+Outcome<Done> read_array(const batch::SubmitJobRequest& request, domain::BatchPart& part) {
+  if (request.array_properties && request.array_properties->size) {
+    const int64_t size = *request.array_properties->size;
+    if (size < domain::kArraySizeMin || size > domain::kArraySizeMax)
+      return client_exception("arrayProperties.size must be between " +
+                              std::to_string(domain::kArraySizeMin) + " and " +
+                              std::to_string(domain::kArraySizeMax) + ", not " + std::to_string(size));
+    part.array_size = uint32_t(size);
+  }
+  if (!request.depends_on) return Done{};
+  if (request.depends_on->size() > domain::kDependenciesMax)
+    return client_exception("A job depends on at most " + std::to_string(domain::kDependenciesMax) + " jobs");
+  for (const auto& each : *request.depends_on) TRY(read_dependency(each, part));
+  return Done{};
+}
+
+void add_array(batch::JobDetail& detail, const domain::Job& job, const domain::ChildCounts& counts,
+               Instant now) {
+  add<batch::ArrayPropertiesDetail>(detail, job, counts, now);
+}
+
+void add_array(batch::JobSummary& summary, const domain::Job& job, const domain::ChildCounts& counts,
+               Instant now) {
+  add<batch::ArrayPropertiesSummary>(summary, job, counts, now);
+}
+
+}  // namespace trainyard::api::batch_api

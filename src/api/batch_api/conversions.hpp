@@ -1,0 +1,87 @@
+// Converts between Batch's shapes and resources: a request becomes a compute environment, a queue, a definition or a job
+// specification, and each of these becomes a description.
+//
+// Threads: pure functions.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "domain/array.hpp"
+#include "domain/batch.hpp"
+#include "operations/services.hpp"
+#include "protocol/errors.hpp"
+#include "shapes/batch.hpp"
+
+namespace trainyard::api::batch_api {
+
+inline constexpr size_t kDefinitionBytesMax = 24 * 1024;  // as AWS
+inline constexpr size_t kSubmitBytesMax = 30 * 1024;      // as AWS
+inline constexpr int64_t kPageMaxBatch = 100;  // names or ids in a question, answers in a page, as AWS
+inline constexpr std::string_view kDefaultJobRole = "ecsInstanceRole";  // what jobs run as that name no role
+
+// What the model leaves open: 1 to 128 letters, digits, '-' and '_', beginning with a letter or digit.
+Outcome<Done> check_batch_name(const std::string& name, std::string_view member);
+
+// 1 to 255 letters and digits; one that may stand for all that begin like it may end with a '*'.
+Outcome<Done> check_share_identifier(std::string text, std::string_view member, bool may_be_prefix);
+// Into `part`. Errors: ClientException, for what is no strategy.
+Outcome<Done> read_retries(const shapes::batch::RetryStrategy& strategy, domain::BatchPart& part);
+// [{capacityUnit, maxCapacity}]: at least one, no unit twice.
+Outcome<std::vector<domain::CapacityLimit>> capacity_limits_of(const Json& words);
+
+// Errors of all four: ClientException, naming member and reason.
+Outcome<domain::ComputeEnvironment> environment_of(
+    const shapes::batch::CreateComputeEnvironmentRequest& request, const std::string& region);
+Outcome<domain::ComputeEnvironment> environment_of(
+    const shapes::batch::UpdateComputeEnvironmentRequest& request, domain::ComputeEnvironment present);
+Outcome<domain::JobQueue> queue_of(const shapes::batch::CreateJobQueueRequest& request,
+                                   const std::string& region);
+Outcome<domain::JobQueue> queue_of(const shapes::batch::UpdateJobQueueRequest& request,
+                                   domain::JobQueue present);
+// Kept whole; what of it cannot be run here is refused when a job of it is submitted.
+Outcome<domain::JobDefinition> definition_of(const shapes::batch::RegisterJobDefinitionRequest& request,
+                                             const std::string& region);
+
+Result<shapes::batch::ComputeEnvironmentDetail> describe(const domain::ComputeEnvironment& environment,
+                                                         const std::string& account);
+Result<shapes::batch::JobQueueDetail> describe(const domain::JobQueue& queue, const std::string& account);
+Result<shapes::batch::JobDefinition> describe(const domain::JobDefinition& definition,
+                                              const std::string& account);
+
+// The job that a request and its definition make. `id` is its id, new.
+// Errors: ClientException; among them what cannot be run here, in words.
+Outcome<domain::JobSpec> batch_spec_of(const shapes::batch::SubmitJobRequest& request,
+                                       const domain::JobDefinition& definition, const std::string& queue,
+                                       const std::string& region, const std::string& account,
+                                       const std::string& id, const Settings& settings);
+
+// Share, priority within it, and what is consumed: the request's word goes before the definition's.
+Outcome<Done> read_place_in_queue(const shapes::batch::SubmitJobRequest& request,
+                                  const shapes::batch::JobDefinition& definition, domain::BatchPart& part);
+// Nothing when it consumes nothing.
+std::optional<shapes::batch::ConsumableResourceProperties> consumption_words(const domain::BatchPart& part,
+                                                                             const std::string& region,
+                                                                             const std::string& account);
+
+// "--in Ref::input" with {input: s3://..} -> "--in s3://..". What has no parameter stays as it is.
+std::string with_parameters(const std::string& word, const std::map<std::string, std::string>& parameters);
+
+// Requires: job.spec.batch.
+Result<void> read_container(const shapes::batch::ContainerProperties& container,
+                            shapes::batch::ContainerDetail& detail);
+Result<shapes::batch::JobDetail> describe(const domain::Job& job);
+shapes::batch::JobSummary summary_of_batch(const domain::Job& job);
+
+// -- arrays (batch_array.cpp)
+
+// arrayProperties and dependsOn of a request, for the job that it makes.
+Outcome<Done> read_array(const shapes::batch::SubmitJobRequest& request, domain::BatchPart& part);
+// What an array and its children show beside: `counts` are an array's. Of other jobs nothing.
+void add_array(shapes::batch::JobDetail& detail, const domain::Job& job, const domain::ChildCounts& counts,
+               Instant now);
+void add_array(shapes::batch::JobSummary& summary, const domain::Job& job, const domain::ChildCounts& counts,
+               Instant now);
+
+}  // namespace trainyard::api::batch_api

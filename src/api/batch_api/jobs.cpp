@@ -1,0 +1,359 @@
+// Jobs of Batch: submitted, described, listed, cancelled and terminated.
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "batch_api/nodes.hpp"
+#include "batch_api/requests.hpp"
+#include "domain/multinode.hpp"
+#include "operations/shared_directories.hpp"
+#include "sagemaker/training_job.hpp"
+
+namespace trainyard::api::batch_api {
+namespace {
+
+namespace batch = shapes::batch;
+using domain::BatchStatus;
+using domain::JobKey;
+
+constexpr size_t kScanJobs = 200;         // asked of the ledger at once when filters decide
+constexpr size_t kScanJobsMax = 20'000;   // looked at for one answer; then the client goes on with the token
+constexpr int64_t kListMaxBatch = 1'000;  // of a list without filters, as AWS
+constexpr size_t kUuidBytes = 16;
+// Of a job's tag whose value is a regular expression: its lines of log then hold values of the metric with the rest of
+// the key as its name.
+constexpr std::string_view kMetricTag = "trainyard:metric:";
+constexpr size_t kTagValueBytesMax = 256;  // as AWS
+
+std::string new_id(Random& random) {
+  std::string id = random.hex(kUuidBytes);
+  for (const size_t dash : {20, 16, 12, 8}) id.insert(dash, 1, '-');
+  return id;
+}
+
+// The definition that a request means: of a name, the newest that is active.
+Outcome<domain::JobDefinition> find_definition(const Services& services, const Context& context,
+                                               const std::string& text) {
+  std::string name(domain::name_in_arn(text, domain::kDefinitionArn));
+  ledger::DefinitionQuery query;
+  query.region = context.region;
+  query.active = true;
+  query.definitions_max = 1;
+  if (const size_t colon = name.rfind(':'); colon != std::string::npos) {
+    query.revision = revision_in(std::string_view(name).substr(colon + 1));
+    name.resize(colon);
+  }
+  query.name = name;
+  auto found = TRY(services.control.definitions(query));
+  if (found.empty() || name.empty())
+    return client_exception("JobDefinition " + shorten(text, 256) + " does not exist, or is not active");
+  return std::move(found.front());
+}
+
+Outcome<control::NewJob> new_job(const Services& services, const Context& context,
+                                 const batch::SubmitJobRequest& request, const std::string& id,
+                                 const Settings& settings) {
+  const std::string& account = context.principal.account;
+  const auto definition = TRY(find_definition(services, context, *request.job_definition));
+  const std::string queue(domain::name_in_arn(*request.job_queue, domain::kQueueArn));
+  control::NewJob job;
+  job.key = {context.region, id};
+  job.spec = TRY(batch_spec_of(request, definition, queue, context.region, account, id, settings));
+  job.spec.principal = context.principal.name;
+  if (auto checked = check_shared_directories(settings, context.principal, job.spec); !checked)
+    return client_exception(checked.error().message);
+  for (const auto& [key, value] : request.tags.value_or(std::map<std::string, std::string>())) {
+    if (to_lower(key).starts_with("aws:"))
+      return client_exception("Tag keys that begin with aws: are reserved: " + key);
+    job.tags.push_back({key, value});
+    if (!key.starts_with(kMetricTag)) continue;
+    auto metric = sagemaker::metric_definition(key.substr(kMetricTag.size()), value);
+    if (!metric) return client_exception("Tag " + key + ": " + metric.error().message);
+    job.spec.metrics.push_back(*std::move(metric));
+  }
+  job.tags.push_back({std::string(kCreatedByTag), context.principal.arn.substr(0, kTagValueBytesMax)});
+  return job;
+}
+
+void submit(const Settings& settings, const Services& services, const Context& context,
+            const batch::SubmitJobRequest& request, Answer<batch::SubmitJobResponse> answer) {
+  auto job = new_job(services, context, request, new_id(services.random), settings);
+  if (!job) return answer(std::move(job).error());
+  services.control.create_job(*std::move(job), [answer = std::move(answer)](Result<domain::Job> made) {
+    if (!made) return answer(std::move(made).error());
+    batch::SubmitJobResponse out;
+    out.job_arn = control::job_arn(*made);
+    out.job_id = made->key.name;
+    out.job_name = made->spec.batch->name;
+    answer(std::move(out));
+  });
+}
+
+Result<domain::ChildCounts> counts_of(const Services& services, const domain::Job& job) {
+  return job.is_array() ? services.control.count_children(job) : domain::ChildCounts();
+}
+
+bool is_node(const domain::Job& job, domain::HostIndex node) {
+  return job.spec.main_host() && node < job.spec.hosts();
+}
+
+Outcome<batch::DescribeJobsResponse> describe_jobs(const Services& services, const Context& context,
+                                                   const batch::DescribeJobsRequest& request) {
+  if (request.jobs->size() > size_t(kPageMaxBatch))
+    return client_exception("jobs names at most " + std::to_string(kPageMaxBatch));
+  batch::DescribeJobsResponse out;
+  out.jobs.emplace();
+  for (const auto& id : *request.jobs) {
+    const auto [of_job, node] = domain::split_node_id(std::string(domain::name_in_arn(id, domain::kJobArn)));
+    const auto job = services.control.find({context.region, of_job});
+    if (!job && job.error().kind == Kind::not_found) continue;
+    if (!job) return job.error();
+    if (!(*job)->spec.plain() || (node && !is_node(**job, *node))) continue;
+    auto detail = TRY(node ? describe_node(**job, *node) : describe(**job));
+    add_array(detail, **job, TRY(counts_of(services, **job)), context.now);
+    std::map<std::string, std::string> tags;
+    for (const auto& tag : TRY(services.control.tags(control::job_arn(**job))))
+      if (tag.key != kCreatedByTag) tags[tag.key] = tag.value;
+    detail.tags = std::move(tags);
+    out.jobs->push_back(std::move(detail));
+  }
+  return out;
+}
+
+// -- ListJobs
+
+// What of a job's summary is asked for beyond what the ledger can look up.
+struct Wanted {
+  std::vector<std::string> names, definitions;  // patterns; empty: all
+  std::vector<std::string> shares;              // empty: all
+
+  bool matches(const domain::Job& job) const {
+    const auto any = [](const std::vector<std::string>& patterns, std::initializer_list<std::string> texts) {
+      return patterns.empty() || std::ranges::any_of(patterns, [&](const auto& pattern) {
+               return std::ranges::any_of(texts,
+                                          [&](const auto& text) { return domain::matches(pattern, text); });
+             });
+    };
+    const auto& part = *job.spec.batch;
+    const std::string with_revision(domain::name_in_arn(part.definition, domain::kDefinitionArn));
+    return any(names, {part.name}) &&
+           (shares.empty() || std::ranges::find(shares, part.share) != shares.end()) &&
+           any(definitions, {part.definition, with_revision, part.definition_name()});
+  }
+};
+
+Outcome<Wanted> read_filters(const batch::ListJobsRequest& request, ledger::JobQuery& query) {
+  Wanted wanted;
+  const auto filters = request.filters.value_or(std::vector<batch::KeyValuesPair>());
+  if (filters.size() > 1) return client_exception("filters takes one filter");
+  for (const auto& filter : filters) {
+    const auto values = filter.values.value_or(std::vector<std::string>());
+    const std::string name = filter.name.value_or("");
+    if (values.empty()) return client_exception("the filter " + shorten(name, 60) + " needs a value");
+    if (name == "JOB_NAME") {
+      wanted.names = values;
+    } else if (name == "JOB_DEFINITION") {
+      wanted.definitions = values;
+    } else if (name == "SHARE_IDENTIFIER") {
+      wanted.shares = values;
+    } else if (name == "BEFORE_CREATED_AT" || name == "AFTER_CREATED_AT") {
+      const auto at = parse_int(values.front());
+      if (!at) return client_exception(name + " needs milliseconds since 1970");
+      (name == "BEFORE_CREATED_AT" ? query.created_before : query.created_after) = from_milliseconds(*at);
+    } else {
+      return client_exception(
+          "the filter " + shorten(name, 60) +
+          " is not one of JOB_NAME, JOB_DEFINITION, BEFORE_CREATED_AT, AFTER_CREATED_AT, SHARE_IDENTIFIER");
+    }
+  }
+  // With a filter, AWS looks at no status, unless it is that of shares; without, at the running ones.
+  if (!filters.empty() && (wanted.shares.empty() || !request.job_status)) return wanted;
+  const std::string status = request.job_status.value_or("RUNNING");
+  for (int i = 0; i <= int(BatchStatus::failed); ++i)
+    if (domain::to_string(BatchStatus(i)) == status) query.batch_status = BatchStatus(i);
+  if (!query.batch_status) return client_exception("'" + shorten(status, 60) + "' is not a job status");
+  return wanted;
+}
+
+Outcome<Done> add_summary(const Services& services, const Context& context, const domain::Job& kept,
+                          batch::ListJobsResponse& out) {
+  // Why one waits is not in the tables.
+  const auto live = kept.finished() ? Result<std::shared_ptr<const domain::Job>>(not_found("over"))
+                                    : services.control.find(kept.key);
+  const domain::Job& job = live ? **live : kept;
+  auto summary = summary_of_batch(job);
+  add_array(summary, job, TRY(counts_of(services, job)), context.now);
+  out.job_summary_list->push_back(std::move(summary));
+  return Done{};
+}
+
+// The children of an array. The token is the index that is next.
+Outcome<batch::ListJobsResponse> list_children(const Services& services, const Context& context,
+                                               const batch::ListJobsRequest& request, size_t results_max) {
+  const std::string id(domain::name_in_arn(*request.array_job_id, domain::kJobArn));
+  const auto array = services.control.find(JobKey{context.region, id});
+  if (!array && array.error().kind != Kind::not_found) return array.error();
+  if (!array || !(*array)->is_array())
+    return client_exception("the array job " + shorten(id, 128) + " does not exist");
+  ledger::JobQuery filters;
+  const Wanted wanted = TRY(read_filters(request, filters));
+  const Instant created = (*array)->created;
+  const bool none = (filters.created_after && created <= *filters.created_after) ||
+                    (filters.created_before && created >= *filters.created_before) ||
+                    !wanted.matches(**array);
+  ledger::ChildQuery query;
+  query.batch_status = filters.batch_status;
+  query.children_max = results_max;
+  if (request.next_token) {
+    const auto first = parse_int(*request.next_token);
+    if (!first || *first < 0 || *first > domain::kArraySizeMax)
+      return client_exception("nextToken is not one that this list gave");
+    query.first = uint32_t(*first);
+  }
+  batch::ListJobsResponse out;
+  out.job_summary_list.emplace();
+  if (none) return out;
+  const auto children = TRY(services.control.children(**array, query));
+  for (const domain::Job& child : children) TRY(add_summary(services, context, child, out));
+  if (children.size() == results_max) {
+    const uint32_t next = domain::array_index(children.back()) + 1;
+    if (next < (*array)->spec.batch->array_size) out.next_token = std::to_string(next);
+  }
+  return out;
+}
+
+// The nodes of a job, in the order of their indices; a page's token is the last one's.
+Outcome<batch::ListJobsResponse> list_nodes(const Services& services, const Context& context,
+                                            const batch::ListJobsRequest& request, size_t results_max) {
+  if (request.filters && !request.filters->empty())
+    return client_exception("filters are for the jobs of a jobQueue");
+  const JobKey key{context.region,
+                   std::string(domain::name_in_arn(*request.multi_node_job_id, domain::kJobArn))};
+  batch::ListJobsResponse out;
+  out.job_summary_list.emplace();
+  const auto job = services.control.find(key);
+  if (!job && job.error().kind != Kind::not_found) return job.error();
+  if (!job || !(*job)->spec.batch || !(*job)->spec.main_host()) return out;
+  const std::string status = request.job_status.value_or("RUNNING");
+  const auto after = parse_int(request.next_token.value_or("-1"));
+  if (!after || *after < -1) return client_exception("nextToken is not one of this list's");
+  for (int64_t node = *after + 1; node < int64_t((*job)->spec.hosts()); ++node) {
+    auto summary = summary_of_node(**job, domain::HostIndex(node));
+    if (summary.status != status) continue;
+    if (out.job_summary_list->size() == results_max) {
+      out.next_token = std::to_string(*out.job_summary_list->back().node_properties->node_index);
+      break;
+    }
+    out.job_summary_list->push_back(std::move(summary));
+  }
+  return out;
+}
+
+Outcome<batch::ListJobsResponse> list_jobs(const Services& services, const Context& context,
+                                           const batch::ListJobsRequest& request) {
+  if (int(bool(request.job_queue)) + int(bool(request.array_job_id)) + int(bool(request.multi_node_job_id)) !=
+      1)
+    return client_exception("ListJobs needs one of jobQueue, arrayJobId and multiNodeJobId");
+  const int64_t most = request.filters && !request.filters->empty() ? kPageMaxBatch : kListMaxBatch;
+  if (request.max_results && (*request.max_results < 1 || *request.max_results > most))
+    return client_exception("maxResults must be between 1 and " + std::to_string(most));
+  const auto results_max = size_t(request.max_results.value_or(most));
+  if (request.array_job_id) return list_children(services, context, request, results_max);
+  if (request.multi_node_job_id) return list_nodes(services, context, request, results_max);
+  const JobKey queue{context.region, std::string(domain::name_in_arn(*request.job_queue, domain::kQueueArn))};
+  if (!services.control.batch_catalog()->queue(queue))
+    return client_exception("the job queue " + shorten(queue.name, 128) + " does not exist");
+  ledger::JobQuery query;
+  query.region = context.region;
+  query.queue = queue.name;
+  query.token = request.next_token.value_or("");
+  const Wanted wanted = TRY(read_filters(request, query));
+
+  batch::ListJobsResponse out;
+  out.job_summary_list.emplace();
+  for (size_t scanned = 0; scanned < kScanJobsMax;) {
+    query.jobs_max = std::min(kScanJobs, results_max - out.job_summary_list->size());
+    const auto page = services.control.list(query);
+    if (!page && page.error().kind == Kind::invalid) return client_exception(page.error().message);
+    if (!page) return page.error();
+    for (const auto& kept : page->jobs) {
+      if (!wanted.matches(kept)) continue;
+      TRY(add_summary(services, context, kept, out));
+    }
+    scanned += page->jobs.size();
+    query.token = page->next_token;
+    if (query.token.empty() || out.job_summary_list->size() >= results_max) break;
+  }
+  if (!query.token.empty()) out.next_token = query.token;
+  return out;
+}
+
+// -- cancel and terminate
+
+// A job that is not there, or is over, is no error (as AWS).
+template <class Output>
+void withdraw(const Services& services, const Context& context, const std::string& id, domain::Withdrawn how,
+              const std::string& reason, Answer<Output> answer) {
+  if (trim(reason).empty()) return answer(client_exception("reason is required"));
+  if (const auto [job, node] = domain::split_node_id(std::string(domain::name_in_arn(id, domain::kJobArn)));
+      node)
+    return answer(client_exception("The nodes of a multi-node parallel job end together: name the job, " +
+                                   shorten(job, 128)));
+  const JobKey key{context.region, std::string(domain::name_in_arn(id, domain::kJobArn))};
+  if (const auto found = services.control.find(key); !found || !(*found)->spec.plain()) {
+    if (found || found.error().kind == Kind::not_found) return answer(Output{});
+    return answer(found.error());
+  }
+  services.control.withdraw_job(key, how, reason, [answer = std::move(answer)](Result<domain::Job> job) {
+    if (job || job.error().kind == Kind::conflict) return answer(Output{});
+    answer(std::move(job).error());
+  });
+}
+
+// Many at once: CancelJobs and TerminateJobs.
+template <class Response, class Detail>
+void withdraw_many(const Services& services, const Context& context, const std::vector<std::string>& ids,
+                   domain::Withdrawn how, const std::string& reason, Answer<Response> answer) {
+  each_of_many<Response, Detail>(
+      ids,
+      [&](const std::string& id, std::function<void(Outcome<Done>)> done) {
+        withdraw<Done>(services, context, id, how, reason, std::move(done));
+      },
+      std::move(answer));
+}
+
+}  // namespace
+
+void add_jobs(OperationTable& table, const Settings& settings, const Services& services) {
+  table.add_later<batch::SubmitJob>(
+      [&](const Context& context, batch::SubmitJobRequest request, auto answer) {
+        submit(settings, services, context, request, std::move(answer));
+      });
+  table.add<batch::DescribeJobs>([&](const Context& context, const batch::DescribeJobsRequest& request) {
+    return describe_jobs(services, context, request);
+  });
+  table.add<batch::ListJobs>([&](const Context& context, const batch::ListJobsRequest& request) {
+    return list_jobs(services, context, request);
+  });
+  table.add_later<batch::CancelJob>(
+      [&](const Context& context, batch::CancelJobRequest request, auto answer) {
+        withdraw<batch::CancelJobResponse>(services, context, *request.job_id, domain::Withdrawn::cancelled,
+                                           *request.reason, std::move(answer));
+      });
+  table.add_later<batch::CancelJobs>([&](const Context& context, batch::CancelJobsRequest request,
+                                         auto answer) {
+    withdraw_many<batch::CancelJobsResponse, batch::CancelJobsErrorDetail>(
+        services, context, *request.jobs, domain::Withdrawn::cancelled, *request.reason, std::move(answer));
+  });
+  table.add_later<batch::TerminateJobs>([&](const Context& context, batch::TerminateJobsRequest request,
+                                            auto answer) {
+    withdraw_many<batch::TerminateJobsResponse, batch::TerminateJobsErrorDetail>(
+        services, context, *request.jobs, domain::Withdrawn::terminated, *request.reason, std::move(answer));
+  });
+  table.add_later<batch::TerminateJob>([&](const Context& context, batch::TerminateJobRequest request,
+                                           auto answer) {
+    withdraw<batch::TerminateJobResponse>(services, context, *request.job_id, domain::Withdrawn::terminated,
+                                          *request.reason, std::move(answer));
+  });
+}
+
+}  // namespace trainyard::api::batch_api

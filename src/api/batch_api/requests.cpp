@@ -1,0 +1,108 @@
+#include "batch_api/requests.hpp"
+
+#include "base/text.hpp"
+#include "protocol/json.hpp"
+#include "sagemaker/training_job.hpp"
+
+namespace trainyard::api::batch_api {
+namespace {
+
+constexpr size_t kScanJobs = 200;        // asked of the ledger at once when filters decide
+constexpr size_t kScanJobsMax = 20'000;  // looked at for one answer; then the client goes on with the token
+
+}  // namespace
+
+domain::JobKey batch_resource_key(const Context& context, const std::string& name_or_arn,
+                                  std::string_view kind) {
+  return {context.region, std::string(domain::name_in_arn(name_or_arn, kind))};
+}
+
+std::string batch_resource_arn(const Context& context, std::string_view kind, const std::string& name) {
+  return domain::batch_arn(context.principal.account, context.region, kind, name);
+}
+
+Outcome<std::vector<domain::Tag>> batch_tags_in(const std::optional<TagMap>& tags) {
+  std::vector<domain::Tag> out;
+  if (!tags) return out;
+  for (const auto& [key, value] : *tags) {
+    if (to_lower(key).starts_with("aws:"))
+      return client_exception("Tag keys that begin with aws: are reserved: " + key);
+    out.push_back({key, value});
+  }
+  return out;
+}
+
+TagMap batch_tags_out(const std::vector<domain::Tag>& tags) {
+  TagMap out;
+  for (const auto& tag : tags)
+    if (tag.key != kCreatedByTag) out[tag.key] = tag.value;
+  return out;
+}
+
+Outcome<int64_t> results_max_of(const std::optional<int64_t>& asked) {
+  if (asked && (*asked < 1 || *asked > kPageMaxBatch))
+    return client_exception("maxResults must be between 1 and " + std::to_string(kPageMaxBatch));
+  return asked.value_or(kPageMaxBatch);
+}
+
+uint32_t revision_in(std::string_view digits) {
+  const auto revision = parse_int(digits);
+  const bool is_one =
+      revision && *revision > 0 && *revision < UINT32_MAX && std::to_string(*revision) == digits;
+  return is_one ? uint32_t(*revision) : 0;
+}
+
+Failure no_such_resource(std::string_view what, const std::string& name) {
+  return client_exception("the " + std::string(what) + " " + shorten(name, 256) + " does not exist");
+}
+
+Outcome<std::vector<std::shared_ptr<const domain::Job>>> scan_jobs(
+    const Services& services, ledger::JobQuery& query, size_t results_max,
+    const std::function<bool(const domain::Job&)>& wanted) {
+  std::vector<std::shared_ptr<const domain::Job>> found;
+  for (size_t scanned = 0; scanned < kScanJobsMax;) {
+    query.jobs_max = std::min(kScanJobs, results_max - found.size());
+    auto page = services.control.list(query);
+    if (!page && page.error().kind == Kind::invalid) return client_exception(page.error().message);
+    if (!page) return page.error();
+    for (auto& kept : page->jobs) {
+      if (!wanted(kept)) continue;
+      // Why one waits is not in the tables.
+      const auto live = kept.finished() ? Result<std::shared_ptr<const domain::Job>>(not_found("over"))
+                                        : services.control.find(kept.key);
+      found.push_back(live ? *live : std::make_shared<const domain::Job>(std::move(kept)));
+    }
+    scanned += page->jobs.size();
+    query.token = page->next_token;
+    if (query.token.empty() || found.size() >= results_max) break;
+  }
+  return found;
+}
+
+bool any_matches(const std::vector<std::string>& patterns, const std::string& name) {
+  return patterns.empty() ||
+         std::ranges::any_of(patterns, [&](const auto& pattern) { return domain::matches(pattern, name); });
+}
+
+Outcome<Instant> filter_instant(const std::string& name, const std::string& value) {
+  const auto at = parse_int(value);
+  if (!at) return client_exception(name + " needs milliseconds since 1970");
+  return from_milliseconds(*at);
+}
+
+Result<Json> words_in(const shapes::Shape& shape, const void* request) {
+  std::string words;
+  write_json(shape, request, words);
+  return parse_json(words);
+}
+
+Result<void> read_words(const shapes::Shape& shape, const Json& words, void* structure) {
+  return read_json(shape, dump(words), structure);
+}
+
+const shapes::Shape& element_of(const shapes::OperationShape& operation, std::string_view member) {
+  const auto& members = operation.output->members;
+  return *std::ranges::find(members, member, &shapes::Member::name)->shape->element;
+}
+
+}  // namespace trainyard::api::batch_api

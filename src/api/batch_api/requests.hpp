@@ -1,0 +1,198 @@
+// Provides what the operations of Batch share: names of resources in requests, tags, pages of lists, and changes that are
+// answered once they are durable.
+//
+// Threads: pure functions, except change_batch_resource() and page_of(), which call control.
+// Lifetime: services outlive the answers.
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json.hpp"
+#include "batch_api/conversions.hpp"
+#include "batch_api/operations.hpp"
+
+namespace trainyard::api::batch_api {
+
+domain::JobKey batch_resource_key(const Context& context, const std::string& name_or_arn,
+                                  std::string_view kind);
+std::string batch_resource_arn(const Context& context, std::string_view kind, const std::string& name);
+
+using TagMap = std::map<std::string, std::string>;
+// Errors: ClientException, for reserved keys.
+Outcome<std::vector<domain::Tag>> batch_tags_in(const std::optional<TagMap>& tags);
+// Without what only the server is to see.
+TagMap batch_tags_out(const std::vector<domain::Tag>& tags);
+
+// Errors: ClientException, when it is not within 1 and kPageMaxBatch.
+Outcome<int64_t> results_max_of(const std::optional<int64_t>& asked);
+
+// "units: quantity" as a list of a reply's structures.
+template <class Detail>
+std::vector<Detail> by_unit(const std::map<std::string, double>& quantities) {
+  std::vector<Detail> out;
+  for (const auto& [unit, quantity] : quantities) {
+    Detail detail;
+    detail.capacity_unit = unit;
+    detail.quantity = quantity;
+    out.push_back(std::move(detail));
+  }
+  return out;
+}
+
+// A definition's revision behind the ':' of its name. 0, which none has, for another spelling than the one that policies know.
+uint32_t revision_in(std::string_view digits);
+
+Failure no_such_resource(std::string_view what, const std::string& name);
+
+// The words of a request as its face wrote them, and a description made of such words.
+Result<Json> words_in(const shapes::Shape& shape, const void* request);
+template <class Operation>
+Outcome<Json> words_of(const typename Operation::Input& request) {
+  return TRY(words_in(*Operation::shape().input, &request));
+}
+Result<void> read_words(const shapes::Shape& shape, const Json& words, void* structure);
+// The shape of what a list of a reply holds.
+const shapes::Shape& element_of(const shapes::OperationShape& operation, std::string_view member);
+
+// The jobs that `wanted` says yes to, of those that `query` asks for, as they are now: a page of at most results_max,
+// and query.token for the next one; "" at the end. What a filter leaves out is looked at too, so a page may be short.
+Outcome<std::vector<std::shared_ptr<const domain::Job>>> scan_jobs(
+    const Services& services, ledger::JobQuery& query, size_t results_max,
+    const std::function<bool(const domain::Job&)>& wanted);
+
+// "test1*" among the patterns, or the name itself; without case. No pattern: all.
+bool any_matches(const std::vector<std::string>& patterns, const std::string& name);
+// Errors: ClientException, for what is not milliseconds since 1970.
+Outcome<Instant> filter_instant(const std::string& name, const std::string& value);
+
+// Changes the noun, then gives it its tags, then answers with what `make` makes of it. A definition's ARN gets its
+// revision.
+template <class Output>
+void change_batch_resource(const Services& services, domain::ResourceChange how,
+                           domain::BatchResource resource, std::string arn, std::vector<domain::Tag> tags,
+                           std::function<Output(const domain::BatchResource&)> make, Answer<Output> answer) {
+  services.control.change_resource(
+      {how, std::move(resource)},
+      [&control = services.control, arn = std::move(arn), tags = std::move(tags), make = std::move(make),
+       answer = std::move(answer)](Result<domain::BatchResource> changed) {
+        if (!changed) return answer(std::move(changed).error());
+        const Output out = make(*changed);
+        if (tags.empty()) return answer(out);
+        std::string full_arn = arn;
+        if (const auto* definition = std::get_if<domain::JobDefinition>(&*changed))
+          full_arn += ":" + std::to_string(definition->revision);
+        control.set_tags(full_arn, tags, {}, [answer, out](Result<std::vector<domain::Tag>> set) {
+          if (set) return answer(out);
+          answer(std::move(set).error());
+        });
+      });
+}
+
+// What is not there cannot be deleted, and that is no error (as AWS).
+template <class Output>
+void remove_batch_resource(const Services& services, domain::BatchResource resource, bool present,
+                           Answer<Output> answer) {
+  if (!present) return answer(Output{});
+  change_batch_resource<Output>(
+      services, domain::ResourceChange::remove, std::move(resource), "", {},
+      [](const auto&) { return Output{}; }, std::move(answer));
+}
+
+inline constexpr size_t kManyJobsMax = 50;  // of one request that cancels or terminates, as AWS
+
+// Does something to each of many jobs, and answers when it has been done to all: with the ids of those where it was,
+// and why it was not to others. Response and Detail are of CancelJobs and its like, which have the same members.
+// `start` begins with one and calls back once, from any thread.
+template <class Response, class Detail>
+void each_of_many(const std::vector<std::string>& ids,
+                  const std::function<void(const std::string& id, std::function<void(Outcome<Done>)>)>& start,
+                  Answer<Response> answer) {
+  if (ids.empty() || ids.size() > kManyJobsMax)
+    return answer(client_exception("jobs must name 1 to " + std::to_string(kManyJobsMax) + " jobs"));
+  // Shared by the answers of all: the last one of them is the last one to hold it.
+  struct Gathered {
+    std::mutex mutex;
+    std::vector<std::optional<Failure>> failures;  // guarded by mutex, as the rest
+    size_t left;
+    std::vector<std::string> ids;
+    Answer<Response> answer;
+  };
+  auto gathered = std::make_shared<Gathered>();
+  gathered->failures.resize(ids.size());
+  gathered->left = ids.size();
+  gathered->ids = ids;
+  gathered->answer = std::move(answer);
+  for (size_t i = 0; i < ids.size(); ++i)
+    start(ids[i], [gathered, i](Outcome<Done> done) {
+      {
+        const std::lock_guard lock(gathered->mutex);
+        if (!done) gathered->failures[i] = done.failure(shapes::batch::kService);
+        if (--gathered->left > 0) return;
+      }
+      Response out;
+      out.successful.emplace();
+      out.errors.emplace();
+      for (size_t at = 0; at < gathered->ids.size(); ++at) {
+        if (!gathered->failures[at]) {
+          out.successful->push_back(gathered->ids[at]);
+          continue;
+        }
+        Detail detail;
+        detail.job = gathered->ids[at];
+        detail.code = gathered->failures[at]->code;
+        detail.message = gathered->failures[at]->message;
+        out.errors->push_back(std::move(detail));
+      }
+      gathered->answer(std::move(out));
+    });
+}
+
+// One page of the region's nouns that `wanted` says yes to, as `make` shows each.
+template <class Detail, class Resource>
+Outcome<std::vector<Detail>> page_of(const Context& context,
+                                     const std::map<domain::JobKey, Resource>& resources,
+                                     const std::function<bool(const Resource&)>& wanted, int64_t results_max,
+                                     const std::string& token, std::optional<std::string>& next_token,
+                                     const std::function<Outcome<Detail>(const Resource&)>& make) {
+  std::vector<Detail> out;
+  std::string last;
+  for (auto at = resources.upper_bound({context.region, token}); at != resources.end(); ++at) {
+    if (at->first.region != context.region) break;
+    if (!wanted(at->second)) continue;
+    if (int64_t(out.size()) == results_max) {
+      next_token = last;
+      return out;
+    }
+    out.push_back(TRY(make(at->second)));
+    last = at->first.name;
+  }
+  return out;
+}
+
+// Those that are named, by name or ARN; all, when none is.
+template <class Resource>
+std::function<bool(const Resource&)> named_by(const std::optional<std::vector<std::string>>& names,
+                                              std::string_view kind) {
+  return [&names, kind](const Resource& resource) {
+    return !names || names->empty() || std::ranges::any_of(*names, [&](const auto& name) {
+      return domain::name_in_arn(name, kind) == resource.key.name;
+    });
+  };
+}
+
+// The operations of a family each.
+void add_catalog(OperationTable& table, const Settings& settings, const Services& services);
+void add_jobs(OperationTable& table, const Settings& settings, const Services& services);
+void add_policies(OperationTable& table, const Settings& settings, const Services& services);
+void add_consumables(OperationTable& table, const Settings& settings, const Services& services);
+void add_service(OperationTable& table, const Settings& settings, const Services& services);
+void add_snapshot(OperationTable& table, const Settings& settings, const Services& services);
+
+}  // namespace trainyard::api::batch_api

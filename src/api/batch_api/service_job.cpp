@@ -1,0 +1,225 @@
+// A service job, from the request that submits it to its description.
+#include <algorithm>
+
+#include "base/check.hpp"
+#include "base/text.hpp"
+#include "batch_api/requests.hpp"
+#include "batch_api/service.hpp"
+#include "operations/listed_failure.hpp"
+#include "protocol/json.hpp"
+
+namespace trainyard::api::batch_api {
+namespace {
+
+namespace batch = shapes::batch;
+namespace payload = shapes::sagemaker;
+
+constexpr size_t kPreemptionsListed =
+    10;  // of recentPreemptedAttempts: the last ones say what there is to say
+
+Failure of_payload(const std::string& message) {
+  return client_exception("serviceRequestPayload: " + message);
+}
+
+// As CreateTrainingJob reads its body, its name made unique.
+Outcome<payload::CreateTrainingJobRequest> read_payload(const std::string& payload, const std::string& unique,
+                                                        const PayloadRules& rules) {
+  if (payload.size() > kServicePayloadBytesMax)
+    return client_exception("serviceRequestPayload has at most " + std::to_string(kServicePayloadBytesMax) +
+                            " bytes");
+  payload::CreateTrainingJobRequest training;
+  const shapes::Shape& shape = *payload::CreateTrainingJob::shape().input;
+  if (const auto read = read_json(shape, payload, &training); !read) return of_payload(read.error().message);
+  if (const auto violations = rules.constraints.check(shape, &training)) return of_payload(*violations);
+  if (training.retry_strategy)
+    return of_payload("RetryStrategy is for CreateTrainingJob; give retryStrategy to SubmitServiceJob");
+  std::string name = training.training_job_name->substr(0, kTrainingJobNameMax - 1 - unique.size());
+  while (name.ends_with('-')) name.pop_back();
+  training.training_job_name = name + "-" + unique;
+  return training;
+}
+
+// The same, of containers: its rules have fewer conditions.
+batch::RetryStrategy retries_of(const batch::ServiceJobRetryStrategy& strategy) {
+  batch::RetryStrategy out;
+  out.attempts = strategy.attempts;
+  if (!strategy.evaluate_on_exit) return out;
+  out.evaluate_on_exit.emplace();
+  for (const auto& rule : *strategy.evaluate_on_exit) {
+    auto& own = out.evaluate_on_exit->emplace_back();
+    own.on_status_reason = rule.on_status_reason;
+    own.action = rule.action.value_or("RETRY");
+  }
+  return out;
+}
+
+Outcome<Done> read_place_in_queue(const batch::SubmitServiceJobRequest& request, domain::BatchPart& part) {
+  part.priority = request.scheduling_priority.value_or(0);
+  if (part.priority < 0 || part.priority > domain::kSchedulingPriorityMax)
+    return client_exception("schedulingPriority must be between 0 and " +
+                            std::to_string(domain::kSchedulingPriorityMax));
+  if (request.share_identifier && request.quota_share_name)
+    return client_exception("shareIdentifier and quotaShareName cannot be given together");
+  if (request.share_identifier)
+    TRY(check_share_identifier(*request.share_identifier, "shareIdentifier", false));
+  part.share = request.share_identifier.value_or("");
+  part.quota_share = request.quota_share_name.value_or("");
+  if (!request.preemption_configuration) return Done{};
+  if (part.quota_share.empty())
+    return client_exception(
+        "preemptionConfiguration is for jobs of a quota share: quotaShareName is missing");
+  const auto retries = request.preemption_configuration->preemption_retries_before_termination;
+  if (retries && (*retries < 0 || *retries > UINT32_MAX))
+    return client_exception("preemptionRetriesBeforeTermination must be 0 or more");
+  if (retries) part.preemptions_max = uint32_t(*retries);
+  return Done{};
+}
+
+// Those of the payload go before those of the request, as the SageMaker SDK merges them.
+Outcome<std::vector<domain::Tag>> tags_of(const batch::SubmitServiceJobRequest& request,
+                                          const payload::CreateTrainingJobRequest& training) {
+  std::vector<domain::Tag> tags;
+  if (training.tags) {
+    auto own = sagemaker::tags_of(*training.tags);
+    if (!own) return of_payload(own.failure(payload::kService).message);
+    tags = *std::move(own);
+  }
+  for (auto& tag : TRY(batch_tags_in(request.tags)))
+    if (std::ranges::find(tags, tag.key, &domain::Tag::key) == tags.end()) tags.push_back(std::move(tag));
+  return tags;
+}
+
+batch::ServiceResourceId resource_of(const domain::Job& job) {
+  batch::ServiceResourceId id;
+  id.name = "TrainingJobArn";
+  id.value = control::job_arn(job);
+  return id;
+}
+
+std::optional<batch::LatestServiceJobAttempt> latest_of(const domain::Job& job) {
+  if (!job.attempt()) return std::nullopt;
+  batch::LatestServiceJobAttempt latest;
+  latest.service_resource_id = resource_of(job);
+  return latest;
+}
+
+// Of ServiceJobAttemptDetail and ServiceJobPreemptedAttempt, which have the same members.
+template <class Detail>
+Detail describe_attempt(const domain::Job& job, const domain::Attempt& attempt, std::string reason) {
+  Detail detail;
+  detail.service_resource_id = resource_of(job);
+  if (attempt.training_started) detail.started_at = to_milliseconds(*attempt.training_started);
+  detail.stopped_at = to_milliseconds(*attempt.ended);
+  detail.status_reason = std::move(reason);
+  return detail;
+}
+
+// How many instances it takes; in a quota share they are counted by type.
+std::map<std::string, double> capacity_of(const domain::Job& job) {
+  std::map<std::string, double> instances;
+  const bool by_type = !job.spec.batch->quota_share.empty();
+  for (const domain::InstanceGroup& group : job.spec.groups)
+    instances[by_type ? group.instance_type : std::string(domain::kInstancesUnit)] += group.count;
+  return instances;
+}
+
+std::optional<std::string> unless_empty(std::string text) {
+  return text.empty() ? std::nullopt : std::optional(std::move(text));
+}
+
+// The members that description and summary have alike.
+template <class Detail>
+void show(const domain::Job& job, Detail& detail) {
+  const domain::BatchPart& part = *job.spec.batch;
+  detail.job_arn = service_job_arn(job);
+  detail.job_id = job.key.name;
+  detail.job_name = part.name;
+  detail.service_job_type = "SAGEMAKER_TRAINING";
+  detail.share_identifier = unless_empty(part.share);
+  detail.quota_share_name = unless_empty(part.quota_share);
+  detail.status = domain::to_string(domain::service_status(job));
+  detail.status_reason = unless_empty(domain::service_status_reason(job));
+  detail.is_terminated = job.withdrawn == domain::Withdrawn::terminated;
+  detail.created_at = to_milliseconds(job.created);
+  detail.latest_attempt = latest_of(job);
+  if (!job.attempts.empty()) detail.scheduled_at = to_milliseconds(job.attempts.back().started);
+  const domain::Attempt* attempt = job.attempt();
+  if (attempt && attempt->training_started) detail.started_at = to_milliseconds(*attempt->training_started);
+  if (job.finished())
+    detail.stopped_at = to_milliseconds(attempt && attempt->ended ? *attempt->ended : job.modified);
+}
+
+}  // namespace
+
+std::string service_job_arn(const domain::Job& job) {
+  return domain::batch_arn(job.account, job.key.region, domain::kServiceJobArn, job.key.name);
+}
+
+Outcome<ServiceJob> service_job_of(const batch::SubmitServiceJobRequest& request, const std::string& queue,
+                                   const std::string& unique, const PayloadRules& rules) {
+  TRY(check_batch_name(*request.job_name, "jobName"));
+  const auto training = TRY(read_payload(*request.service_request_payload, unique, rules));
+  auto spec = sagemaker::job_spec_of(training, rules.find_image, rules.file_systems);
+  if (!spec) return of_payload(spec.failure(payload::kService).message);
+  ServiceJob job;
+  job.name = *training.training_job_name;
+  job.spec = *std::move(spec);
+  job.tags = TRY(tags_of(request, training));
+  domain::BatchPart& part = job.spec.batch.emplace();
+  part.service = true;
+  part.name = *request.job_name;
+  part.queue = queue;
+  if (request.retry_strategy) TRY(read_retries(retries_of(*request.retry_strategy), part));
+  TRY(read_place_in_queue(request, part));
+  if (request.timeout_config && request.timeout_config->attempt_duration_seconds) {
+    const int64_t seconds = *request.timeout_config->attempt_duration_seconds;
+    if (seconds < domain::kBatchAttemptSecondsMin)
+      return client_exception("timeoutConfig.attemptDurationSeconds must be at least " +
+                              std::to_string(domain::kBatchAttemptSecondsMin));
+    job.spec.max_runtime_seconds = std::min(job.spec.max_runtime_seconds, seconds);
+  }
+  part.service_request = TRY(words_of<batch::SubmitServiceJob>(request));
+  for (const char* member : {"tags", "clientToken"}) part.service_request.erase(member);
+  return job;
+}
+
+batch::DescribeServiceJobResponse describe_service(const domain::Job& job) {
+  CHECK(job.spec.batch && job.spec.batch->service, "only service jobs are described so");
+  const domain::BatchPart& part = *job.spec.batch;
+  batch::DescribeServiceJobResponse out;
+  // What does not fit its shape any more (of a former version) is left out; the rest is told.
+  const auto read = read_words(*batch::DescribeServiceJob::shape().output, part.service_request, &out);
+  if (!read) out = {};
+  out.job_queue = domain::batch_arn(job.account, job.key.region, domain::kQueueArn, part.queue);
+  out.scheduling_priority = job.priority();
+  show(job, out);
+  out.capacity_usage = by_unit<batch::ServiceJobCapacityUsageDetail>(capacity_of(job));
+  out.attempts.emplace();
+  std::vector<batch::ServiceJobPreemptedAttempt> preempted;
+  for (const domain::Attempt& attempt : job.attempts) {
+    if (!attempt.ended) continue;
+    std::string reason = attempt.interrupted ? attempt.interruption : domain::service_end_of(attempt);
+    if (attempt.preempted)
+      preempted.push_back(describe_attempt<batch::ServiceJobPreemptedAttempt>(job, attempt, reason));
+    out.attempts->push_back(
+        describe_attempt<batch::ServiceJobAttemptDetail>(job, attempt, std::move(reason)));
+  }
+  if (preempted.empty()) return out;
+  out.preemption_summary.emplace();
+  out.preemption_summary->preempted_attempt_count = int64_t(preempted.size());
+  if (preempted.size() > kPreemptionsListed)
+    preempted.erase(preempted.begin(), preempted.end() - ptrdiff_t(kPreemptionsListed));
+  out.preemption_summary->recent_preempted_attempts = std::move(preempted);
+  return out;
+}
+
+batch::ServiceJobSummary summary_of_service(const domain::Job& job) {
+  CHECK(job.spec.batch && job.spec.batch->service, "only service jobs are listed so");
+  batch::ServiceJobSummary out;
+  show(job, out);
+  if (out.status_reason) out.status_reason = listed_failure(*out.status_reason);
+  out.capacity_usage = by_unit<batch::ServiceJobCapacityUsageSummary>(capacity_of(job));
+  return out;
+}
+
+}  // namespace trainyard::api::batch_api

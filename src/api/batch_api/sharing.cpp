@@ -1,0 +1,72 @@
+// How a job stands in its queue: its share, its priority, what it consumes.
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "batch_api/conversions.hpp"
+#include "domain/limits.hpp"
+
+namespace trainyard::api::batch_api {
+namespace {
+
+namespace batch = shapes::batch;
+
+Outcome<Done> read_consumption(const batch::ConsumableResourceProperties& properties,
+                               domain::BatchPart& part) {
+  const auto list =
+      properties.consumable_resource_list.value_or(std::vector<batch::ConsumableResourceRequirement>());
+  for (const auto& each : list) {
+    domain::Consumption consumption;
+    consumption.resource = domain::name_in_arn(each.consumable_resource.value_or(""), domain::kResourceArn);
+    consumption.quantity = each.quantity.value_or(0);
+    if (consumption.resource.empty())
+      return client_exception("consumableResourceProperties needs the name of a consumableResource");
+    if (consumption.quantity < 1 || consumption.quantity > domain::kCountedMax)
+      return client_exception("consumableResourceProperties: the quantity of " +
+                              shorten(consumption.resource, 128) + " must be at least 1 and at most " +
+                              std::to_string(domain::kCountedMax));
+    if (std::ranges::find(part.consumes, consumption.resource, &domain::Consumption::resource) !=
+        part.consumes.end())
+      return client_exception("consumableResourceProperties names " + shorten(consumption.resource, 128) +
+                              " twice");
+    part.consumes.push_back(std::move(consumption));
+  }
+  if (part.consumes.size() > domain::kConsumptionsMax)
+    return client_exception("consumableResourceProperties names at most " +
+                            std::to_string(domain::kConsumptionsMax) + " resources");
+  return Done{};
+}
+
+}  // namespace
+
+Outcome<Done> read_place_in_queue(const batch::SubmitJobRequest& request,
+                                  const batch::JobDefinition& definition, domain::BatchPart& part) {
+  if (request.share_identifier)
+    TRY(check_share_identifier(*request.share_identifier, "shareIdentifier", false));
+  part.share = request.share_identifier.value_or("");
+  part.priority = request.scheduling_priority_override.value_or(definition.scheduling_priority.value_or(0));
+  if (part.priority < 0 || part.priority > domain::kSchedulingPriorityMax)
+    return client_exception("schedulingPriority must be between 0 and " +
+                            std::to_string(domain::kSchedulingPriorityMax));
+  const auto& properties = request.consumable_resource_properties_override
+                               ? request.consumable_resource_properties_override
+                               : definition.consumable_resource_properties;
+  if (properties) TRY(read_consumption(*properties, part));
+  return Done{};
+}
+
+std::optional<batch::ConsumableResourceProperties> consumption_words(const domain::BatchPart& part,
+                                                                     const std::string& region,
+                                                                     const std::string& account) {
+  if (part.consumes.empty()) return std::nullopt;
+  batch::ConsumableResourceProperties out;
+  out.consumable_resource_list.emplace();
+  for (const domain::Consumption& each : part.consumes) {
+    batch::ConsumableResourceRequirement requirement;
+    requirement.consumable_resource = domain::batch_arn(account, region, domain::kResourceArn, each.resource);
+    requirement.quantity = each.quantity;
+    out.consumable_resource_list->push_back(std::move(requirement));
+  }
+  return out;
+}
+
+}  // namespace trainyard::api::batch_api

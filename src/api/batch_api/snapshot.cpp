@@ -1,0 +1,154 @@
+// What a job queue looks like right now: who goes next, and who uses how much of it.
+#include <algorithm>
+#include <functional>
+
+#include "batch_api/requests.hpp"
+#include "batch_api/service.hpp"
+#include "reconcile/queue_front.hpp"
+
+namespace trainyard::api::batch_api {
+namespace {
+
+namespace batch = shapes::batch;
+using domain::Job;
+using domain::JobKey;
+
+constexpr size_t kSharesListed = 20;  // those that use most, as AWS
+
+using Usage = std::map<std::string, double>;  // by unit
+
+void add(Usage& usage, const Usage& more) {
+  for (const auto& [unit, quantity] : more) usage[unit] += quantity;
+}
+
+// What a job that holds machines uses of its queue: vCPU, and of service queues instances by type.
+Usage usage_of(const Job& job) {
+  Usage usage;
+  const domain::Attempt* attempt = job.attempt();
+  if (!attempt || attempt->state == domain::AttemptState::ended) return usage;
+  if (job.spec.batch->service) {
+    for (const domain::InstanceGroup& group : job.spec.groups) usage[group.instance_type] += group.count;
+  } else {
+    for (const domain::Host& host : attempt->hosts) usage["VCPU"] += host.share.cpus;
+  }
+  return usage;
+}
+
+// The shares that use most, these first.
+std::vector<std::pair<std::string, Usage>> top(const std::map<std::string, Usage>& by_share) {
+  std::vector<std::pair<std::string, Usage>> shares(by_share.begin(), by_share.end());
+  const auto sum = [](const std::pair<std::string, Usage>& share) {
+    double all = 0;
+    for (const auto& [unit, quantity] : share.second) all += quantity;
+    return all;
+  };
+  std::ranges::stable_sort(shares, std::greater(), sum);
+  if (shares.size() > kSharesListed) shares.resize(kSharesListed);
+  return shares;
+}
+
+batch::QueueSnapshotUtilizationDetail utilization_of(const domain::BatchCatalog& yard,
+                                                     const domain::JobQueue& queue,
+                                                     const std::vector<std::shared_ptr<const Job>>& jobs,
+                                                     Instant now) {
+  Usage total;
+  std::map<std::string, Usage> by_share;
+  for (const auto& job : jobs) {
+    if (!job->spec.batch || job->spec.batch->queue != queue.key.name || job->key.region != queue.key.region)
+      continue;
+    const Usage usage = usage_of(*job);
+    if (usage.empty()) continue;
+    add(total, usage);
+    const domain::BatchPart& part = *job->spec.batch;
+    if (!part.share.empty() || !part.quota_share.empty())
+      add(by_share[part.share.empty() ? part.quota_share : part.share], usage);
+  }
+  batch::QueueSnapshotUtilizationDetail out;
+  out.total_capacity_usage = by_unit<batch::QueueSnapshotCapacityUsage>(total);
+  out.last_updated_at = to_milliseconds(now);
+  const domain::SchedulingPolicy* policy = yard.policy_of(queue);
+  if (!policy) return out;
+  if (policy->kind == domain::SchedulingPolicy::Kind::fair_share) {
+    out.fairshare_utilization.emplace();
+    out.fairshare_utilization->active_share_count = int64_t(by_share.size());
+    out.fairshare_utilization->top_capacity_utilization.emplace();
+    for (const auto& [share, usage] : top(by_share)) {
+      batch::FairshareCapacityUtilization each;
+      each.share_identifier = share;
+      each.capacity_usage = by_unit<batch::FairshareCapacityUsage>(usage);
+      out.fairshare_utilization->top_capacity_utilization->push_back(std::move(each));
+    }
+    return out;
+  }
+  out.quota_share_utilization.emplace();
+  out.quota_share_utilization->top_capacity_utilization.emplace();
+  for (const auto& [share, usage] : top(by_share)) {
+    batch::QuotaShareCapacityUtilization each;
+    each.quota_share_name = share;
+    each.capacity_usage = by_unit<batch::QuotaShareCapacityUsage>(usage);
+    out.quota_share_utilization->top_capacity_utilization->push_back(std::move(each));
+  }
+  return out;
+}
+
+std::string arn_in_queue(const Job& job) {
+  return job.spec.batch->service ? service_job_arn(job) : control::job_arn(job);
+}
+
+Outcome<batch::GetJobQueueSnapshotResponse> snapshot(const Services& services, const Context& context,
+                                                     const batch::GetJobQueueSnapshotRequest& request) {
+  const JobKey key = batch_resource_key(context, *request.job_queue, domain::kQueueArn);
+  const auto yard = services.control.batch_catalog();
+  const domain::JobQueue* queue = yard->queue(key);
+  if (!queue) return no_such_resource("job queue", key.name);
+  const auto fronts = services.control.fronts();
+  const auto jobs = services.control.live_jobs();
+  // A job that has gone since the scheduler last looked is not there any more.
+  const auto still_there = [&](domain::JobNumber number) -> const Job* {
+    const auto found =
+        std::ranges::lower_bound(jobs, number, {}, [](const auto& each) { return each->number; });
+    const bool there =
+        found != jobs.end() && (*found)->number == number && (*found)->state == domain::JobState::waiting;
+    return there ? found->get() : nullptr;
+  };
+  batch::GetJobQueueSnapshotResponse out;
+  out.front_of_queue.emplace();
+  out.front_of_queue->jobs.emplace();
+  out.front_of_queue->last_updated_at = to_milliseconds(fronts->seen + context.clock_offset);
+  if (const auto front = fronts->queues.find(key); front != fronts->queues.end()) {
+    for (const reconcile::FrontJob& each : front->second.jobs) {
+      const Job* job = still_there(each.job);
+      if (!job) continue;
+      batch::FrontOfQueueJobSummary summary;
+      summary.job_arn = arn_in_queue(*job);
+      summary.earliest_time_at_position = to_milliseconds(each.since + context.clock_offset);
+      out.front_of_queue->jobs->push_back(std::move(summary));
+    }
+    if (!front->second.of_shares.empty()) {
+      out.front_of_quota_shares.emplace();
+      out.front_of_quota_shares->quota_shares.emplace();
+      out.front_of_quota_shares->last_updated_at = to_milliseconds(fronts->seen + context.clock_offset);
+    }
+    for (const auto& [share, each] : front->second.of_shares) {
+      const Job* job = still_there(each.job);
+      if (!job) continue;
+      batch::FrontOfQuotaShareJobSummary summary;
+      summary.job_arn = arn_in_queue(*job);
+      summary.earliest_time_at_position = to_milliseconds(each.since + context.clock_offset);
+      (*out.front_of_quota_shares->quota_shares)[share] = {std::move(summary)};
+    }
+  }
+  out.queue_utilization = utilization_of(*yard, *queue, jobs, context.now);
+  return out;
+}
+
+}  // namespace
+
+void add_snapshot(OperationTable& table, const Settings&, const Services& services) {
+  table.add<batch::GetJobQueueSnapshot>(
+      [&](const Context& context, const batch::GetJobQueueSnapshotRequest& request) {
+        return snapshot(services, context, request);
+      });
+}
+
+}  // namespace trainyard::api::batch_api

@@ -1,0 +1,262 @@
+// CloudWatch metrics. What the model does not constrain, this file does, in the service's words.
+#include "shapes/cloudwatch.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.hpp"
+#include "cloudwatch/operations.hpp"
+#include "protocol/values.hpp"
+
+namespace trainyard::api::cloudwatch {
+namespace {
+
+namespace aws = shapes::cloudwatch;
+
+constexpr size_t kDataMax = 1000;        // metrics of one PutMetricData
+constexpr size_t kDatumValuesMax = 150;  // of one metric
+constexpr Duration kTooOld = 14 * 24h;
+constexpr Duration kTooNew = 2h;
+constexpr int64_t kPointsMax = 1440;  // of one GetMetricStatistics
+constexpr size_t kListMax = 500;      // metrics of one page
+const double kValueMax = std::ldexp(1.0, 360);
+
+std::map<std::string, std::string> to_map(const std::optional<std::vector<aws::Dimension>>& dimensions) {
+  std::map<std::string, std::string> map;
+  if (dimensions)
+    for (const auto& each : *dimensions) map[*each.name] = *each.value;
+  return map;
+}
+
+std::optional<Failure> check_value(const std::string& name, double value) {
+  if (std::isfinite(value) && std::abs(value) <= kValueMax) return {};
+  if (std::isfinite(value))
+    return invalid_parameter_value("The value " + double_text(value) + " for parameter " + name +
+                                   " is invalid: it must lie between -2^360 and 2^360.");
+  return invalid_parameter_value("The value " + double_text(value) + " for parameter " + name +
+                                 " is invalid.");
+}
+
+// Appends the samples of one datum; `name` is its name in messages: MetricData.member.1
+std::optional<Failure> add_datum(const Context& context, const std::string& name_space,
+                                 const aws::MetricDatum& datum, const std::string& name,
+                                 std::vector<observe::MetricRecord>& records) {
+  const bool has_values = datum.values && !datum.values->empty();
+  if (int(datum.value.has_value()) + int(datum.statistic_values.has_value()) + int(has_values) > 1) {
+    const std::string second = datum.statistic_values ? ".StatisticValues" : ".Values";
+    const std::string first = datum.value ? ".Value" : ".Values";
+    return invalid_parameter_combination("The parameters " + name + first + " and " + name + second +
+                                         " are mutually exclusive and you have specified both.");
+  }
+  if (!datum.value && !datum.statistic_values && !has_values)
+    return missing_parameter("At least one of the parameters " + name + ".Value, " + name + ".Values, " +
+                             name + ".StatisticValues must be specified.");
+  const Instant at = datum.timestamp.value_or(context.now);
+  if (at < context.now - kTooOld)
+    return invalid_parameter_value("The parameter " + name +
+                                   ".Timestamp must specify a time within the past two weeks.");
+  if (at > context.now + kTooNew)
+    return invalid_parameter_value("The parameter " + name +
+                                   ".Timestamp must specify a time no more than two hours in the future.");
+  if (datum.storage_resolution && *datum.storage_resolution != 1 && *datum.storage_resolution != 60)
+    return invalid_parameter_value("The parameter " + name + ".StorageResolution must be 1 or 60.");
+
+  const observe::MetricKey key{context.region, name_space, *datum.metric_name, to_map(datum.dimensions)};
+  const std::string unit = datum.unit.value_or("None");
+  if (datum.value) {
+    if (auto failure = check_value(name + ".Value", *datum.value)) return failure;
+    records.push_back({key, observe::sample_of(at, *datum.value, unit)});
+    return {};
+  }
+  if (datum.statistic_values) {
+    const auto& set = *datum.statistic_values;
+    for (const auto& [part, value] : {std::pair{"SampleCount", *set.sample_count},
+                                      {"Sum", *set.sum},
+                                      {"Minimum", *set.minimum},
+                                      {"Maximum", *set.maximum}})
+      if (auto failure = check_value(name + ".StatisticValues." + part, value)) return failure;
+    if (*set.sample_count <= 0)
+      return invalid_parameter_value("The parameter " + name +
+                                     ".StatisticValues.SampleCount must be greater than 0.");
+    if (*set.minimum > *set.maximum)
+      return invalid_parameter_value("The parameter " + name +
+                                     ".StatisticValues.Minimum must be less than or equal to " + name +
+                                     ".StatisticValues.Maximum.");
+    records.push_back({key,
+                       {.at = at,
+                        .count = *set.sample_count,
+                        .sum = *set.sum,
+                        .minimum = *set.minimum,
+                        .maximum = *set.maximum,
+                        .unit = unit}});
+    return {};
+  }
+  const auto& values = *datum.values;
+  if (values.size() > kDatumValuesMax)
+    return invalid_parameter_value("The collection " + name + ".Values must not have a size greater than " +
+                                   std::to_string(kDatumValuesMax) + ".");
+  if (datum.counts && datum.counts->size() != values.size())
+    return invalid_parameter_value("The parameters " + name + ".Values and " + name +
+                                   ".Counts must be of the same size.");
+  for (size_t i = 0; i < values.size(); ++i) {
+    const std::string place = ".member." + std::to_string(i + 1);
+    const double count = datum.counts ? (*datum.counts)[i] : 1;
+    if (auto failure = check_value(name + ".Values" + place, values[i])) return failure;
+    if (auto failure = check_value(name + ".Counts" + place, count)) return failure;
+    if (count <= 0)
+      return invalid_parameter_value("The parameter " + name + ".Counts" + place +
+                                     " must be greater than 0.");
+    records.push_back({key,
+                       {.at = at,
+                        .count = count,
+                        .sum = values[i] * count,
+                        .minimum = values[i],
+                        .maximum = values[i],
+                        .unit = unit}});
+  }
+  return {};
+}
+
+Outcome<aws::Nothing> put(observe::Metrics& metrics, const Context& context,
+                          const aws::PutMetricDataInput& in) {
+  if (in.namespace_->starts_with("AWS/"))
+    return invalid_parameter_value("The value AWS/ for parameter Namespace is invalid.");
+  std::vector<observe::MetricRecord> records;
+  size_t data = 0;
+  const auto add = [&](const std::optional<std::vector<aws::MetricDatum>>& list,
+                       const std::string& name) -> std::optional<Failure> {
+    if (!list) return {};
+    data += list->size();
+    if (data > kDataMax)
+      return invalid_parameter_value("The collection " + name + " must not have a size greater than " +
+                                     std::to_string(kDataMax) + ".");
+    for (size_t i = 0; i < list->size(); ++i)
+      if (auto failure = add_datum(context, *in.namespace_, (*list)[i],
+                                   name + ".member." + std::to_string(i + 1), records))
+        return failure;
+    return {};
+  };
+  if (auto failure = add(in.metric_data, "MetricData")) return *failure;
+  if (in.entity_metric_data)
+    for (size_t i = 0; i < in.entity_metric_data->size(); ++i)
+      if (auto failure = add((*in.entity_metric_data)[i].metric_data,
+                             "EntityMetricData.member." + std::to_string(i + 1) + ".MetricData"))
+        return *failure;
+  if (data == 0) return missing_parameter("The parameter MetricData is required.");
+  TRY(metrics.append(records));
+  return aws::Nothing{};
+}
+
+// "1,441"
+std::string with_commas(int64_t number) {
+  std::string text = std::to_string(number);
+  for (size_t at = text.size(); at > 3;) text.insert(at -= 3, ",");
+  return text;
+}
+
+Instant round_down(Instant at, Duration step) { return Instant{at.time_since_epoch() / step * step}; }
+
+Outcome<aws::GetMetricStatisticsOutput> statistics(observe::Metrics& metrics, const Context& context,
+                                                   const aws::GetMetricStatisticsInput& in) {
+  if (!in.statistics && !in.extended_statistics)
+    return invalid_parameter_combination("Must specify either Statistics or ExtendedStatistics");
+  if (in.extended_statistics)
+    return invalid_parameter_value("ExtendedStatistics (percentiles) are not supported.");
+  const int64_t seconds = *in.period;
+  constexpr int64_t kShort[] = {1, 5, 10, 20, 30};
+  if (seconds % 60 != 0 && std::ranges::find(kShort, seconds) == std::end(kShort))
+    return invalid_parameter_value("The parameter Period must be 1, 5, 10, 20, 30 or a multiple of 60.");
+  if (seconds > 455 * 86400)
+    return invalid_parameter_value("The parameter Period is longer than metrics are kept.");
+  if (*in.start_time >= *in.end_time)
+    return invalid_parameter_value("The parameter StartTime must be less than the parameter EndTime.");
+
+  // As documented: a start is rounded down to what its age still tells apart.
+  const Duration period = Duration(seconds * 1000);
+  const Duration age = context.now - *in.start_time;
+  const Duration step = seconds < 60     ? period
+                        : age > 63 * 24h ? Duration(1h)
+                        : age > 15 * 24h ? Duration(5min)
+                                         : Duration(1min);
+  const Instant from = round_down(*in.start_time, step);
+  const int64_t points = (*in.end_time - from + period - 1ms) / period;
+  if (points > kPointsMax)
+    return invalid_parameter_combination(
+        "You have requested up to " + with_commas(points) +
+        " datapoints, which exceeds the limit of 1,440. You may reduce the datapoints "
+        "requested by increasing Period, or decreasing the time range.");
+  const auto found =
+      TRY(metrics.statistics({.key = {context.region, *in.namespace_, *in.metric_name, to_map(in.dimensions)},
+                              .from = from,
+                              .to = *in.end_time,
+                              .period = period,
+                              .unit = in.unit.value_or("")}));
+  const auto asked = [&](std::string_view name) {
+    return std::ranges::find(*in.statistics, name) != in.statistics->end();
+  };
+  aws::GetMetricStatisticsOutput out{.label = *in.metric_name};
+  out.datapoints.emplace();
+  for (const auto& each : found) {
+    aws::Datapoint point{.timestamp = each.at, .unit = each.unit};
+    if (asked("SampleCount")) point.sample_count = each.count;
+    if (asked("Average")) point.average = each.average();
+    if (asked("Sum")) point.sum = each.sum;
+    if (asked("Minimum")) point.minimum = each.minimum;
+    if (asked("Maximum")) point.maximum = each.maximum;
+    out.datapoints->push_back(std::move(point));
+  }
+  return out;
+}
+
+Outcome<aws::ListMetricsOutput> list(observe::Metrics& metrics, const Context& context,
+                                     const aws::ListMetricsInput& in) {
+  const auto keys =
+      TRY(metrics.list(context.region, in.namespace_.value_or(""), in.metric_name.value_or("")));
+  size_t at = 0;
+  if (in.next_token) {
+    const auto place = parse_int(*in.next_token);
+    if (!place || *place < 0) return invalid_parameter_value("Invalid nextToken");
+    at = size_t(*place);
+  }
+  const auto meets = [&](const observe::MetricKey& key) {
+    if (!in.dimensions) return true;
+    return std::ranges::all_of(*in.dimensions, [&](const aws::DimensionFilter& filter) {
+      const auto dimension = key.dimensions.find(*filter.name);
+      return dimension != key.dimensions.end() && (!filter.value || dimension->second == *filter.value);
+    });
+  };
+  aws::ListMetricsOutput out;
+  out.metrics.emplace();
+  for (; at < keys.size(); ++at) {
+    const auto& key = keys[at];
+    if (!meets(key)) continue;
+    if (in.recently_active) {
+      const auto last = TRY(metrics.last(key));
+      if (!last || last->at < context.now - 3h) continue;
+    }
+    if (out.metrics->size() == kListMax) {
+      out.next_token = std::to_string(at);
+      break;
+    }
+    aws::Metric metric{.namespace_ = key.name_space, .metric_name = key.name};
+    metric.dimensions.emplace();
+    for (const auto& [name, value] : key.dimensions)
+      metric.dimensions->push_back({.name = name, .value = value});
+    out.metrics->push_back(std::move(metric));
+  }
+  return out;
+}
+
+}  // namespace
+
+void add_operations(OperationTable& table, const Settings&, const Services& services) {
+  observe::Metrics& metrics = services.metrics;
+  table.add<aws::PutMetricData>(
+      [&metrics](const Context& context, const auto& in) { return put(metrics, context, in); });
+  table.add<aws::GetMetricStatistics>(
+      [&metrics](const Context& context, const auto& in) { return statistics(metrics, context, in); });
+  table.add<aws::ListMetrics>(
+      [&metrics](const Context& context, const auto& in) { return list(metrics, context, in); });
+}
+
+}  // namespace trainyard::api::cloudwatch

@@ -1,0 +1,14 @@
+// Lists the operations of every service.
+//
+// Lifetime: the services outlive the table.
+#pragma once
+
+#include "operations/services.hpp"
+#include "operations/table.hpp"
+
+namespace trainyard::api {
+
+// CloudTrail's are missing: they read the audit log (audit/audit.hpp).
+OperationTable all_operations(const Settings& settings, const Services& services);
+
+}  // namespace trainyard::api

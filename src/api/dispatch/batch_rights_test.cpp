@@ -1,0 +1,136 @@
+// What principals may do with jobs of Batch and their definitions: shared directories, and tags as conditions.
+#include <gtest/gtest.h>
+
+#include "dispatch/testing/tenants.hpp"
+
+namespace trainyard::api {
+namespace {
+
+using in_memory::Signing;
+
+constexpr const char* kEverything =
+    R"({"Version":"2012-10-17","Statement":{"Effect":"Allow","Action":"*","Resource":"*"}})";
+
+std::string definition(const std::string& source_path, const std::string& more = "") {
+  return R"({"jobDefinitionName":"train","type":"container","containerProperties":{"image":"machine","command":["true"],)"
+         R"("resourceRequirements":[{"type":"VCPU","value":"1"},{"type":"MEMORY","value":"64"}],)"
+         R"("volumes":[{"name":"v","host":{"sourcePath":")" +
+         source_path + R"("}}],"mountPoints":[{"sourceVolume":"v","containerPath":"/v"}])" + more + "}}";
+}
+
+TEST(SharedDirectories, ADefinitionThatNamesOneIsRefusedToOthers) {
+  TestTenants world;
+  world.settings.volumes["/fsx"] = {.directory = "/srv/fsx", .users = {"ada"}, .roles = {"lab"}};
+  world.settings.volumes["/open"] = {.directory = "/srv/open"};
+  world.open();
+  const Signing ada = world.user("ada", kEverything), eve = world.user("eve", kEverything);
+  const auto refused = world.batch("registerjobdefinition", definition("/fsx"), eve);
+  EXPECT_EQ(refused.status, 400) << refused.body;
+  EXPECT_EQ(refused.headers.get("x-amzn-errortype"), "ClientException");
+  EXPECT_NE(refused.body.find("user eve may not use /fsx"), std::string::npos) << refused.body;
+  EXPECT_EQ(world.batch("registerjobdefinition", definition("/fsx/deeper"), eve).status, 400);
+  EXPECT_TRUE(world.control.definitions_of.empty());
+  EXPECT_EQ(world.batch("registerjobdefinition", definition("/open"), eve).status, 200);
+  EXPECT_EQ(world.batch("registerjobdefinition", definition("/fsx"), ada).status, 200);
+  const std::string role = R"(,"jobRoleArn":"arn:aws:iam::123456789012:role/lab")";
+  const auto by_role = world.batch("registerjobdefinition", definition("/fsx", role), eve);
+  EXPECT_EQ(by_role.status, 200) << by_role.body;
+}
+
+std::string allow_if(const std::string& action, const std::string& condition) {
+  return allow("\"" + action + "\"", "\"*\"", R"(,"Condition":)" + condition);
+}
+
+TEST(TagConditions, OnRequestsThatGiveTags) {
+  TestTenants world;
+  const std::string team =
+      R"({"StringEquals":{"aws:RequestTag/team":"a"},"ForAllValues:StringEquals":{"aws:TagKeys":["team"]}})";
+  const Signing ann = world.user("ann", allow_if("*", team));
+  const auto create = [&](const std::string& name, const std::string& tags) {
+    return world
+        .json(
+            "SageMaker.CreateTrainingJob",
+            R"({"TrainingJobName":")" + name +
+                R"(","AlgorithmSpecification":{"TrainingImage":"python","TrainingInputMode":"File"},"RoleArn":")" +
+                kTrainer +
+                R"(","OutputDataConfig":{"S3OutputPath":"s3://models/"},"ResourceConfig":{"InstanceType":"ml.m5.large","InstanceCount":1,"VolumeSizeInGB":5},)"
+                R"("StoppingCondition":{"MaxRuntimeInSeconds":600})" +
+                tags + "}",
+            "sagemaker", ann)
+        .code();
+  };
+  EXPECT_EQ(create("no-tags", ""), "AccessDeniedException");
+  EXPECT_EQ(create("other-team", R"(,"Tags":[{"Key":"team","Value":"b"}])"), "AccessDeniedException");
+  EXPECT_EQ(create("more-tags", R"(,"Tags":[{"Key":"team","Value":"a"},{"Key":"admin","Value":"x"}])"),
+            "AccessDeniedException");
+  EXPECT_EQ(create("tagged", R"(,"Tags":[{"Key":"team","Value":"a"}])"), "");
+
+  const auto submit = [&](const std::string& more) {
+    return world
+        .batch("submitjob", R"({"jobName":"one","jobQueue":"q","jobDefinition":"train")" + more + "}", ann)
+        .body;
+  };
+  for (const char* tags : {"", R"(,"tags":{"team":"b"})", R"(,"tags":{"team":"a","admin":"x"})"})
+    EXPECT_NE(submit(tags).find("is not authorized to perform: batch:SubmitJob"), std::string::npos) << tags;
+  EXPECT_NE(submit(R"(,"tags":{"team":"a"})").find("does not exist"), std::string::npos)
+      << "it is allowed, and there is no such definition";
+}
+
+TEST(TagConditions, OnWhatHasTags) {
+  TestTenants world;
+  const Signing admin = world.user("admin", kEverything);
+  std::string tagged = definition("/open");
+  tagged.insert(tagged.size() - 1, R"(,"tags":{"team":"a"})");
+  world.settings.volumes["/open"] = {.directory = "/srv/open"};
+  world.open();
+  ASSERT_EQ(world.batch("registerjobdefinition", tagged, admin).status, 200);
+  world.control.tags_of["arn:aws:batch:eu-west-1:123456789012:job-queue/q"] = {{"team", "a"}};
+  world.control.tags_of["arn:aws:sagemaker:eu-west-1:123456789012:training-job/mnist-1"] = {{"team", "a"}};
+  domain::Job child = world.job("id-7", 40);
+  child.spec.batch.emplace().name = "array";
+  world.keep(child);
+  ASSERT_TRUE(child.spec.plain());
+  world.control.tags_of[control::job_arn(child)] = {{"team", "a"}};
+  const std::string in_team = R"({"StringEquals":{"aws:ResourceTag/team":"a"}})";
+  const Signing ann = world.user("ann", allow_if("*", in_team));
+  policy::User made = *world.identities->find_user("admin");
+  made.name = "not-a", made.id = "AIDAnot";
+  made.inline_policies["deny"] = document(
+      R"({"Version":"2012-10-17","Statement":{"Effect":"Deny","Action":"*","Resource":"*","Condition":)" +
+      in_team + "}}");
+  world.identities->put(made);
+  world.identities->put(policy::AccessKey{.id = "AKIAnot", .user = "not-a", .secret = "not-secret"});
+  const Signing not_a{{"AKIAnot", "not-secret", ""}, "eu-west-1"};
+
+  const auto is_denied = [](const in_memory::Reply& reply) {
+    return reply.body.find("is not authorized to perform") != std::string::npos;
+  };
+  struct Request {
+    const char *target, *body;
+  };
+  const Request requests[] = {{"SageMaker.DescribeTrainingJob", R"({"TrainingJobName":"mnist-1"})"},
+                              {"Trainyard.DescribeJob", R"({"JobName":"mnist-1"})"},
+                              {"SageMaker.StopTrainingJob", R"({"TrainingJobName":"mnist-1"})"}};
+  for (const Request& request : requests) {
+    const std::string service = std::string_view(request.target).starts_with("S") ? "sagemaker" : "trainyard";
+    EXPECT_FALSE(is_denied(world.json(request.target, request.body, service, ann))) << request.target;
+    EXPECT_TRUE(is_denied(world.json(request.target, request.body, service, not_a))) << request.target;
+    EXPECT_TRUE(is_denied(
+        world.json("SageMaker.DescribeTrainingJob", R"({"TrainingJobName":"rival"})", "sagemaker", ann)));
+  }
+  // A definition by its name is its newest revision; a child and a node have the tags of their job.
+  for (const char* name : {"train", "train:1"}) {
+    const std::string body =
+        std::string(R"({"jobName":"one","jobQueue":"q","jobDefinition":")") + name + "\"}";
+    EXPECT_FALSE(is_denied(world.batch("submitjob", body, ann))) << name;
+    EXPECT_TRUE(is_denied(world.batch("submitjob", body, not_a))) << name;
+  }
+  for (const char* id : {"id-7", "id-7:3", "id-7#0"}) {
+    const std::string body = std::string(R"({"jobs":[")") + id + "\"]}";
+    EXPECT_FALSE(is_denied(world.batch("describejobs", body, ann))) << id;
+    EXPECT_TRUE(is_denied(world.batch("describejobs", body, not_a))) << id;
+  }
+}
+
+}  // namespace
+}  // namespace trainyard::api

@@ -1,0 +1,595 @@
+// From a request to its operation and back: route, authenticate, authorise, decode, check, call, encode, log.
+#include <algorithm>
+#include <map>
+#include <stdexcept>
+
+#include "audit/audit.hpp"
+#include "auth/auth.hpp"
+#include "auth/authorizer.hpp"
+#include "auth/delegation.hpp"
+#include "base/check.hpp"
+#include "base/log.hpp"
+#include "base/text.hpp"
+#include "dispatch/all_operations.hpp"
+#include "dispatch/api.hpp"
+#include "dispatch/body.hpp"
+#include "dispatch/post_form.hpp"
+#include "dispatch/remote.hpp"
+#include "dispatch/s3_exchange.hpp"
+#include "dispatch/shell.hpp"
+#include "protocol/constraints.hpp"
+#include "protocol/errors.hpp"
+#include "protocol/gzip.hpp"
+#include "protocol/json.hpp"
+#include "protocol/query.hpp"
+#include "protocol/replies.hpp"
+#include "protocol/rest_xml.hpp"
+#include "protocol/route.hpp"
+#include "shapes/services.hpp"
+#include "shapes/trainyard.hpp"
+
+namespace trainyard::api {
+namespace {
+
+constexpr Duration kDeadline = 60s;  // botocore's read timeout: nobody waits for an answer later
+constexpr size_t kRequestIdBytes = 16;
+constexpr Duration kPassedSessionLifetime =
+    15min;  // of a request that another server gets: as old as it may be
+
+class Api final : public net::Handler {
+ public:
+  Api(const Settings& settings, const Services& services, observe::AuditLog* audit)
+      : settings_(settings),
+        services_(services),
+        authenticator_(settings_, services.control),
+        authorizer_(settings_, services_),
+        remotes_(settings_.remote_regions, services.clock),
+        table_(all_operations(settings_, services_)),
+        audit_(audit, services.clock) {
+    add_cloudtrail(table_, audit);
+    for (const auto* service : all_services())
+      constraints_.emplace(service, std::make_unique<Constraints>(*service));
+  }
+
+  // By the head alone. Nothing of a body is read, and no thread given, before the head names a key that is known and,
+  // where the head says the hash of the body, bears the right signature.
+  Choice choose(const net::RequestHead& head) override {
+    auto admitted = std::make_shared<Admitted>();
+    admitted->route = is_shell_request(head)
+                          ? Route{Protocol::json, &shapes::trainyard::kService, nullptr, "Shell"}
+                          : route(all_services(), head);
+    const shapes::Service* service = admitted->route.service;
+    if (!service)
+      return refuse(head, admitted->route, unknown_operation(nullptr, admitted->route.operation_name));
+    if (service->name == "s3")
+      if ((admitted->form = PostForm::of(head)))
+        return {.intake = net::Intake::prefaced,
+                .body_bytes_max = kFormPrefaceBytesMax,
+                .finding = std::move(admitted)};
+    auto signer = authenticator_.check_head(*service, head, services_.clock.now());
+    if (!signer) return refuse(head, admitted->route, signer.failure(*service));
+    Choice choice{intake_of(head, admitted->route), settings_.body_bytes_max, {}, signer->principal.name, {}};
+    if (choice.intake == net::Intake::streamed && !signer->verified)
+      return refuse(head, admitted->route,
+                    invalid_request("Missing required header for this request: x-amz-content-sha256"));
+    admitted->signer = std::move(*signer);
+    choice.finding = std::move(admitted);
+    return choice;
+  }
+
+  // The fields of a form, up to its file: they say who signed it.
+  std::optional<Choice> preface(const net::RequestHead& head, std::string_view bytes, bool whole) override {
+    auto& admitted = dynamic_cast<Admitted&>(*head.finding);
+    const auto refused = [&](const Failure& failure) { return refuse(head, admitted.route, failure); };
+    const auto fed = admitted.form->feed(bytes);
+    if (!fed) return refused(fed.failure(*admitted.route.service));
+    if (!*fed && !whole) return std::nullopt;
+    if (!*fed) return refused(invalid_argument("POST requires exactly one file upload per request."));
+    auto signer = admitted.form->check(authenticator_, head, services_.clock.now());
+    if (!signer) return refused(signer.failure(*admitted.route.service));
+    admitted.signer = std::move(*signer);
+    return Choice{.tenant = admitted.signer.principal.name};
+  }
+
+  // What may block runs on a thread of the pool.
+  net::Intake intake_of(const net::RequestHead& head, const Route& where) const {
+    if (is_shell_request(head) || where.protocol == Protocol::rest_xml) return net::Intake::streamed;
+    bool blocking = remotes_.may_be_for_another(head);
+    if (where.operation) {
+      const Entry* entry = table_.find(*where.operation);
+      blocking = blocking || (entry && entry->runs == Runs::blocking);
+    } else if (where.service && where.protocol == Protocol::query) {
+      for (const auto& operation : where.service->operations) {
+        const Entry* entry = table_.find(operation);
+        blocking = blocking || (entry && entry->runs == Runs::blocking);
+      }
+    }
+    return blocking ? net::Intake::blocking : net::Intake::buffered;
+  }
+
+  void handle(net::Request request, std::unique_ptr<net::Responder> responder) override {
+    // Shared by the call and its answer, which may come from another thread; whoever answers is last.
+    const std::shared_ptr<net::Responder> to(std::move(responder));
+    guarded(
+        request,
+        [&](Call& call, Signer& signer) {
+          run(call, signer, request.body, [to](net::Response response) { to->reply(std::move(response)); });
+        },
+        [&](net::Response response) { to->reply(std::move(response)); });
+  }
+
+  void stream(net::Stream& stream) override {
+    const auto reply = [&](net::Response response) {
+      if (auto sent = send(stream, std::move(response)); !sent)
+        log(Level::debug, "api", "the client left before its answer", {{"why", sent.error().message}});
+    };
+    guarded(
+        stream.head(),
+        [&](Call& call, Signer& signer) {
+          if (is_shell_request(stream.head())) return run_shell(call, signer, stream, reply);
+          auto& admitted = dynamic_cast<Admitted&>(*stream.head().finding);
+          if (admitted.form) return run_form(call, signer, *admitted.form, stream);
+          run_s3(call, signer, stream);
+        },
+        reply);
+  }
+
+ private:
+  // One request on its way through.
+  struct Call {
+    const net::RequestHead& head;
+    Route route;
+    Context context;
+    std::chrono::nanoseconds begun;
+    // ARNs, for the audit log: known when the input is decoded, shared with the call that answers later.
+    std::shared_ptr<std::vector<std::string>> resources = std::make_shared<std::vector<std::string>>();
+    std::string host = {};  // that a shell is for
+  };
+  using Reply = std::function<void(net::Response)>;
+
+  // What choose() found out.
+  struct Admitted final : net::Finding {
+    Route route;
+    Signer signer;
+    std::unique_ptr<PostForm> form;  // S3's POST; nullptr: another request
+  };
+
+  Call begin(const net::RequestHead& head, Route where) {
+    Call call{head, std::move(where), {}, services_.clock.monotonic()};
+    call.context.now = services_.clock.now();
+    call.context.clock_offset = services_.control.clock_offset();
+    call.context.deadline = call.context.now + kDeadline;
+    call.context.request_id = request_id();
+    return call;
+  }
+
+  Choice refuse(const net::RequestHead& head, const Route& where, const Failure& failure) {
+    return {.refusal = fail(begin(head, where), failure)};
+  }
+
+  template <class Work>
+  void guarded(const net::RequestHead& head, const Work& work, const Reply& reply) {
+    auto* admitted = dynamic_cast<Admitted*>(head.finding.get());
+    CHECK(admitted, "choose() comes before handle() and stream()");
+    Call call = begin(head, std::move(admitted->route));
+    try {
+      work(call, admitted->signer);
+    } catch (const std::exception& fault) {  // of the standard library or a foreign one: our own faults abort
+      log(Level::error, "api", "an operation threw",
+          {{"what", fault.what()}, {"request", call.context.request_id}});
+      reply(fail(call, failure_of(service_of(call),
+                                  internal("We encountered an internal error. Please try again."))));
+    }
+  }
+
+  std::string request_id() {
+    std::string hex = services_.random.hex(kRequestIdBytes);
+    for (const size_t dash : {20, 16, 12, 8}) hex.insert(dash, 1, '-');
+    return hex;
+  }
+
+  // Failures of requests to no service are told in JSON's words.
+  static const shapes::Service& service_of(const Call& call) {
+    return call.route.service ? *call.route.service : *all_services()[0];
+  }
+
+  // -- a shell: the connection becomes its own
+
+  void run_shell(Call& call, const Signer& signer, net::Stream& stream, const Reply& reply) {
+    const shapes::Service& service = shapes::trainyard::kService;
+    accept(call, signer);
+    auto order = read_shell_request(call.head.query());
+    if (!order) return reply(fail(call, failure_of(service, order.error())));
+    const std::string arn = control::job_arn(settings_.account, {call.context.region, order->job.name});
+    call.resources->push_back(arn);
+    call.host = domain::host_name(order->host);
+    if (auto refused = authorizer_.check(call.context, service, "trainyard:Shell", arn))
+      return reply(fail(call, *refused));
+    if (!services_.shells) return reply(fail(call, validation(service, "this server opens no shells")));
+    order->job.region = call.context.region;
+    order->principal = call.context.principal.arn;
+    order->peer = call.head.peer;
+    auto shell = services_.shells->open(*order);
+    if (!shell) return reply(fail(call, failure_of(service, shell.error())));
+    const auto opened = services_.clock.monotonic();
+    record(call, 101, "");
+    if (auto carried = carry_shell(stream, **shell); !carried)
+      reply(fail(call, failure_of(service, carried.error())));
+    Context then = call.context;
+    then.now = services_.clock.now();
+    const auto lasted = std::chrono::floor<std::chrono::seconds>(services_.clock.monotonic() - opened);
+    audit_.append({then, service, kShellEnded, 200, "", *call.resources, request_id(), call.host, lasted});
+  }
+
+  // -- everything but S3: the whole body is here
+
+  // `sent` is the body as it was signed; nothing of it is looked at before it is known to be the signer's.
+  void run(Call& call, Signer& signer, const std::string& sent, const Reply& reply) {
+    const shapes::Service& service = service_of(call);
+    if (auto failure = authenticator_.check_body(service, call.head, signer, sent, call.context.now))
+      return reply(fail(call, *failure));
+    accept(call, signer);
+    std::string unpacked;
+    const bool packed = equals_ignoring_case(call.head.headers.get("content-encoding"), "gzip");
+    if (packed) {
+      auto whole = gunzip(sent, settings_.body_bytes_max);
+      if (!whole)
+        return reply(fail(call, whole.error().kind == Kind::exhausted
+                                    ? too_large(service_of(call), settings_.body_bytes_max)
+                                    : unreadable_body(service_of(call), whole.error().message)));
+      unpacked = std::move(*whole);
+    }
+    const std::string& body = packed ? unpacked : sent;
+    NameValues parameters;
+    if (call.route.protocol == Protocol::query) {
+      auto read = read_form(call.head.method == "GET" ? call.head.query() : std::string_view(body));
+      if (!read) return reply(fail(call, unreadable_body(service, read.error().message)));
+      parameters = std::move(*read);
+      for (const auto& [name, value] : parameters)
+        if (name == "Action") call.route.operation_name = value;
+      call.route.operation = find_operation(service, call.route.operation_name);
+    }
+    const Entry* entry = call.route.operation ? table_.find(*call.route.operation) : nullptr;
+    if (!entry || !entry->call)
+      return reply(fail(call, unknown_operation(&service, call.route.operation_name)));
+    if (is_throttled(call, *entry)) return reply(fail(call, throttled(service)));
+    if (auto refused = refuse_region(call)) return reply(fail(call, *refused));
+    if (auto refused = refuse_peer(call)) return reply(fail(call, *refused));
+    const Decode decode = [&](void* input) -> std::optional<Failure> {
+      if (auto failure = decode_into(call, *entry, body, parameters, input)) return failure;
+      note_resources(call, input);
+      return authorizer_.check(call.context, *entry->shape, input);
+    };
+    if (remotes_.is_for_another(call.route, call.context.region)) {
+      if (!call.context.principal.owner())
+        if (auto refused = entry->inspect(decode)) return reply(fail(call, *refused));
+      const auto on_behalf = on_behalf_of(call);
+      if (!on_behalf) return reply(fail(call, failure_of(service, on_behalf.error())));
+      auto passed = remotes_.pass(call.head, sent, call.route, call.context.region, *on_behalf);
+      if (!passed) return reply(fail(call, failure_of(service, passed.error())));
+      record(call, passed->status, "");
+      return reply(std::move(*passed));
+    }
+
+    // The head is gone when an answer comes later, so the answer carries a call without one.
+    static const net::RequestHead kNoHead;
+    auto later = std::make_shared<Call>(Call{kNoHead, call.route, call.context, call.begun, call.resources});
+    entry->call(call.context, decode, [this, later, reply](const void* output, const Failure* failure) {
+      reply(failure ? fail(*later, *failure) : succeed(*later, output));
+    });
+  }
+
+  std::optional<Failure> decode_into(const Call& call, const Entry& entry, const std::string& body,
+                                     const NameValues& parameters, void* input) {
+    const shapes::OperationShape& shape = *entry.shape;
+    if (!shape.input) return {};
+    const auto read = call.route.protocol == Protocol::query ? read_query(*shape.input, parameters, input)
+                      : call.route.protocol == Protocol::rest_json
+                          ? read_rest_json(shape, call.head, body, input)
+                          : read_json(*shape.input, body, input);
+    if (!read) return unreadable_body(*shape.service, read.error().message);
+    if (auto violations = constraints_.at(shape.service)->check(*shape.input, input))
+      return validation(*shape.service, std::move(*violations));
+    return {};
+  }
+
+  static Result<void> read_rest_json(const shapes::OperationShape& shape, const net::RequestHead& head,
+                                     const std::string& body, void* input) {
+    const auto labels = TRY(read_labels(shape, head));
+    const auto query = TRY(read_query_parameters(head.query()));
+    TRY(read_rest(*shape.input, {labels, query, head.headers.fields(), ""}, input));
+    return read_json(*shape.input, body, input);
+  }
+
+  // Only of requests whose signature was right, so that nobody uses up the rate of others.
+  bool is_throttled(const Call& call, const Entry& entry) {
+    const bool admitted = limiter_.admit(call.context.principal.name, class_of(*entry.shape),
+                                         settings_.rate_limits(), services_.clock.monotonic());
+    if (!admitted && services_.statistics) services_.statistics->add_throttled();
+    return !admitted;
+  }
+
+  static void accept(Call& call, const Signer& signer) {
+    call.context.principal = signer.principal;
+    call.context.region = signer.claim.scope.region;
+    std::string_view peer = call.head.peer;
+    peer = peer.substr(0, peer.rfind(':'));
+    if (peer.starts_with('[') && peer.ends_with(']')) peer = peer.substr(1, peer.size() - 2);
+    call.context.source_ip = peer;
+    call.context.secure = call.head.tls;
+    call.context.user_agent = call.head.headers.get("user-agent");
+    if (call.context.principal.source_ip.empty()) return;
+    call.context.source_ip = call.context.principal.source_ip;
+    call.context.secure =
+        call.context.principal.secure && (call.head.tls || call.context.principal.peer_key_id.empty());
+  }
+
+  // Jobs, quotas and logs are kept by region, so a name that the configuration does not have would begin a new account of
+  // them. Buckets are not, and STS and IAM have no region.
+  std::optional<Failure> refuse_region(const Call& call) const {
+    const std::string& region = call.context.region;
+    if (settings_.regions.empty() || is_global(call.route.service) ||
+        settings_.remote_regions.contains(region) ||
+        std::ranges::find(settings_.regions, region) != settings_.regions.end())
+      return {};
+    std::string known;
+    for (const auto& name : settings_.regions) known += (known.empty() ? "" : ", ") + name;
+    for (const auto& [name, remote] : settings_.remote_regions) known += ", " + name;
+    return malformed_authentication(service_of(call), "Credential should be scoped to a valid region, not '" +
+                                                          region + "': this server's regions are " + known +
+                                                          ".");
+  }
+
+  // A peer's requests end here, and give no keys that would outlive them.
+  std::optional<Failure> refuse_peer(const Call& call) const {
+    const Principal& principal = call.context.principal;
+    const bool remote = remotes_.is_for_another(call.route, call.context.region);
+    if (principal.peer_key_id.empty() || (!remote && !is_global(call.route.service))) return {};
+    return access_denied(service_of(call),
+                         "User: " + principal.arn + " is not authorized to make " +
+                             (remote ? "requests for the region " + call.context.region + ", a third server,"
+                                     : "requests of " + std::string(call.route.service->name)) +
+                             " through another server");
+  }
+
+  // On whose behalf another server is asked, for kDelegationHeader. The owner, who has the keys of the configuration, asks
+  // with them as they are: "".
+  Result<std::string> on_behalf_of(const Call& call) const {
+    if (call.context.principal.owner()) return std::string();
+    Delegation delegation = delegation_of(call.context);
+    RoleSession& session = delegation.session;
+    // This server has found the job's attempt alive; the other one does not know it.
+    if (call.context.principal.job && !session.assumed)
+      session.expires = call.context.now + kPassedSessionLifetime;
+    session.job_region.clear();
+    session.job_name.clear();
+    return to_base64(TRY(format_delegation(delegation)));
+  }
+
+  net::Response succeed(const Call& call, const void* output) {
+    net::Response response = call.route.protocol == Protocol::query
+                                 ? query_reply(*call.route.operation, output, call.context.request_id)
+                                 : json_reply(*call.route.operation, output, call.context.request_id);
+    record(call, response.status, "");
+    return response;
+  }
+
+  net::Response fail(const Call& call, const Failure& failure) {
+    record(call, failure.status, failure.code);
+    switch (call.route.protocol) {
+      case Protocol::json:
+      case Protocol::rest_json:
+        return json_failure(call.route.service, failure, call.context.request_id);
+      case Protocol::query:
+        return query_failure(call.route.service, failure, call.context.request_id);
+      case Protocol::rest_xml:
+        break;
+    }
+    return s3_failure_reply(call.head, failure, call.context.request_id);
+  }
+
+  void record(const Call& call, int status, std::string_view code) {
+    const auto lasted = services_.clock.monotonic() - call.begun;
+    if (services_.statistics) services_.statistics->add(call.route.operation, status, lasted);
+    const auto took = std::chrono::duration_cast<std::chrono::microseconds>(lasted);
+    const std::string_view operation = name_of(call);
+    log(status >= 500 && status != 501 ? Level::warning : Level::info, "api",
+        operation.empty() ? "unknown operation" : operation,
+        {{"request", call.context.request_id},
+         {"status", std::to_string(status)},
+         {"error", std::string(code.empty() ? "none" : code)},
+         {"principal", call.context.principal.arn.empty() ? "unknown" : call.context.principal.arn},
+         {"region", call.context.region.empty() ? "unknown" : call.context.region},
+         {"microseconds", std::to_string(took.count())}});
+    audit(call, status, code);
+  }
+
+  void note_resources(const Call& call, const void* input) const {
+    if (!audit_.is_on() || !access_table_.knows(*call.route.operation)) return;
+    call.resources->clear();
+    for (const Access& access : access_table_.find(call.context, *call.route.operation, input).all)
+      call.resources->push_back(access.resource);
+  }
+
+  // "": unknown.
+  static std::string_view name_of(const Call& call) {
+    if (call.route.operation) return call.route.operation->name;
+    return is_shell_request(call.head) ? std::string_view(call.route.operation_name) : std::string_view();
+  }
+
+  void audit(const Call& call, int status, std::string_view code) {
+    const std::string_view operation = name_of(call);
+    if (!audit_.is_on() || operation.empty()) return;
+    audit_.append({call.context, *call.route.service, operation, status, code, *call.resources, request_id(),
+                   call.host});
+  }
+
+  // -- S3: on a stream's thread, bodies pass through; the signature was found right by choose()
+
+  void run_s3(Call& call, const Signer& signer, net::Stream& stream) {
+    const auto reply = [&](const Failure& failure) { finish_s3(call, stream, fail(call, failure), {}); };
+    const shapes::Service& s3 = *call.route.service;
+    accept(call, signer);
+    const bool remote = remotes_.is_for_another(call.route, call.context.region);
+    auto address = read_s3_address(call.head);
+    if (!address)
+      return reply(
+          s3_failure(400, "InvalidURI", "Couldn't parse the specified URI: " + address.error().message));
+    std::string missing;
+    call.route.operation = find_s3_operation(s3, call.head, *address, missing);
+    const Entry* entry = call.route.operation ? table_.find(*call.route.operation) : nullptr;
+    if (!entry)
+      return reply(
+          unknown_operation(&s3, missing.empty() ? std::string(call.route.operation->name) : missing));
+    if (is_throttled(call, *entry)) return reply(throttled(s3));
+    // Before a byte of the body is read, where the head says what the request is about.
+    const bool by_head = !AccessTable::needs_body(*entry->shape);
+    if (auto refused = refuse_peer(call)) return reply(*refused);
+    const auto on_behalf = remote ? on_behalf_of(call) : Result<std::string>(std::string());
+    if (!on_behalf) return reply(failure_of(s3, on_behalf.error()));
+    if (by_head && !call.context.principal.owner()) {
+      const Decode head_only = [&](void* input) -> std::optional<Failure> {
+        if (auto failure = decode_s3(*entry, call.head, *address, "", input, true)) return failure;
+        note_resources(call, input);
+        return authorizer_.check(call.context, *entry->shape, input);
+      };
+      if (auto refused = entry->inspect(head_only)) return reply(*refused);
+    } else if (remote && !call.context.principal.owner()) {
+      return reply(access_denied(s3, "User: " + call.context.principal.arn +
+                                         " is not authorized to perform " + std::string(entry->shape->name) +
+                                         " in a region that is another server"));
+    }
+
+    auto body = Body::open(stream, signer);
+    if (!body) return reply(malformed_authentication(s3, body.error().message));
+    if (remote) {
+      Remotes::Streamed streamed;
+      const auto passed =
+          remotes_.pass_s3(stream, *address, **body, call.context.region, *on_behalf, streamed);
+      if (streamed.started) return record(call, streamed.status, passed ? "" : "broken off");
+      return reply((*body)->failure() ? *(*body)->failure() : failure_of(s3, passed.error()));
+    }
+    S3Exchange ends(call.head, *entry->shape, call.context.request_id, settings_.blank_interval, stream,
+                    **body);
+    const auto finish_with = [&](net::Response response, std::optional<uint64_t> content_length) {
+      if (!ends.head_sent()) return finish_s3(call, stream, std::move(response), content_length);
+      (void)!ends.write_rest(response.body);  // a client that left needs no answer
+    };
+    const Finish finish = [&](const void* output, const Failure* failure) {
+      // What is wrong with the body's own seal says more than what the operation made of it.
+      if (failure) return finish_with(fail(call, (*body)->failure() ? *(*body)->failure() : *failure), {});
+      S3Reply made = s3_reply(*call.route.operation, output, call.context.request_id);
+      record(call, made.response.status, "");
+      const auto name = call.route.operation->name;
+      if (services_.campaigns &&
+          (name == "PutObject" || name == "CopyObject" || name == "CompleteMultipartUpload"))
+        services_.campaigns->object_created(address->bucket, address->key);
+      finish_with(std::move(made.response), made.content_length);
+    };
+    const Decode decode = [&](void* input) -> std::optional<Failure> {
+      std::string text;
+      if (entry->runs != Runs::streamed) {
+        auto read = (*body)->read_whole(settings_.body_bytes_max);
+        if (!read)
+          return read.error().kind == Kind::exhausted ? too_large(s3, settings_.body_bytes_max)
+                                                      : failure_of(s3, read.error());
+        text = std::move(*read);
+      }
+      if (auto failure = decode_s3(*entry, call.head, *address, text, input, false)) return failure;
+      note_resources(call, input);
+      return by_head ? std::nullopt : authorizer_.check(call.context, *entry->shape, input);
+    };
+    if (entry->stream) {
+      entry->stream(call.context, decode, ends, finish);
+      if (ends.started()) record(call, ends.status(), "");
+    } else {
+      entry->call(call.context, decode, finish);
+    }
+  }
+
+  // A browser's upload: a PUT whose head is in the form.
+  void run_form(const Call& posted, const Signer& signer, PostForm& form, net::Stream& stream) {
+    Call call{form.put_head(), posted.route, posted.context, posted.begun};
+    call.route.operation = &shapes::s3::PutObject::shape();
+    const Entry* entry = table_.find(*call.route.operation);
+    const auto reply = [&](const Failure& failure) { finish_s3(call, stream, fail(call, failure), {}); };
+    accept(call, signer);
+    if (is_throttled(call, *entry)) return reply(throttled(*call.route.service));
+    if (remotes_.is_for_another(call.route, call.context.region))
+      return reply(not_implemented("Forms for a region that is another server"));
+    S3Address address = form.address();
+    const Decode decode = [&](void* input) -> std::optional<Failure> {
+      if (auto failure = decode_s3(*entry, call.head, address, "", input, false)) return failure;
+      note_resources(call, input);
+      return authorizer_.check(call.context, *entry->shape, input);
+    };
+    const auto body = form.open_body(stream);
+    S3Exchange ends(call.head, *entry->shape, call.context.request_id, settings_.blank_interval, stream,
+                    *body);
+    entry->stream(call.context, decode, ends, [&](const void* output, const Failure* failure) {
+      if (failure) return reply(body->failure() ? *body->failure() : *failure);
+      const auto& put = *static_cast<const shapes::s3::PutObjectOutput*>(output);
+      net::Response made = form.reply(put.e_tag.value_or(""), call.context.request_id);
+      record(call, made.status, "");
+      if (services_.campaigns) services_.campaigns->object_created(address.bucket, address.key);
+      finish_s3(call, stream, std::move(made), {});
+    });
+  }
+
+  std::optional<Failure> decode_s3(const Entry& entry, const net::RequestHead& head, S3Address& address,
+                                   const std::string& body, void* input, bool head_only) {
+    const shapes::Shape* shape = entry.shape->input;
+    if (!shape) return {};
+    const NameValues headers = without_chunked_encoding(head.headers.fields());
+    const RestRequest request{
+        {{"Bucket", address.bucket}, {"Key", address.key}}, address.query, headers, body};
+    if (auto read = read_rest(*shape, request, input); !read)
+      return read.error().message.starts_with("the XML")
+                 ? unreadable_body(*entry.shape->service,
+                                   "The XML you provided was not well-formed or did not validate against our "
+                                   "published schema")
+                 : invalid_argument(read.error().message);
+    // S3 has error names of its own for what the models constrain, so only what is missing is told here.
+    for (const auto& member : shape->members)
+      if (member.required && !member.find(input) && !member.streaming &&
+          !(head_only && member.location == shapes::Location::body))
+        return member.location == shapes::Location::body
+                   ? Failure{400, "MissingRequestBodyError", "Request Body is empty"}
+                   : invalid_request("Missing required member: " + std::string(member.wire_name));
+    return {};
+  }
+
+  void finish_s3(const Call& call, net::Stream& stream, net::Response response,
+                 std::optional<uint64_t> content_length) {
+    // A HEAD's answer has the length of what GET would send, and no bytes.
+    const bool head_only = call.head.method == "HEAD" || response.status == 304 || response.status == 204;
+    Result<void> sent;
+    if (head_only)
+      sent = stream.start(response.status, response.headers, content_length.value_or(0));
+    else
+      sent = send(stream, std::move(response));
+    if (!sent) log(Level::debug, "api", "the client left before its answer", {{"why", sent.error().message}});
+  }
+
+  static Result<void> send(net::Stream& stream, net::Response response) { return stream.reply(response); }
+
+  const Settings settings_;
+  const Services services_;
+  Authenticator authenticator_;
+  RateLimiter limiter_;
+  Authorizer authorizer_;
+  Remotes remotes_;
+  OperationTable table_;
+  const AccessTable access_table_;
+  AuditTrail audit_;
+  std::map<const shapes::Service*, std::unique_ptr<Constraints>> constraints_;
+};
+
+}  // namespace
+
+std::unique_ptr<net::Handler> make_api(const Settings& settings, const Services& services,
+                                       observe::AuditLog* audit) {
+  return std::make_unique<Api>(settings, services, audit);
+}
+
+}  // namespace trainyard::api

@@ -1,0 +1,514 @@
+// Whole requests through the handler: routing, authentication, decoding, answers. No sockets.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "auth/temporary_keys.hpp"
+#include "base/log.hpp"
+#include "base/text.hpp"
+#include "dispatch/all_operations.hpp"
+#include "dispatch/api.hpp"
+#include "dispatch/testing/test_server.hpp"
+
+namespace trainyard::api {
+namespace {
+
+using in_memory::signed_request;
+using in_memory::Signing;
+
+struct World : TestServer {
+  World() {
+    settings.body_bytes_max = 100'000;
+    settings.find_image = [](const std::string& name) -> Result<domain::Image> {
+      if (name == "python") return domain::Image{};
+      return not_found("there is no such image here; there are: python");
+    };
+    open();
+  }
+};
+
+std::string create_body(const std::string& name, const std::string& more = "") {
+  return R"({"TrainingJobName":")" + name +
+         R"(","AlgorithmSpecification":{"TrainingImage":"python","TrainingInputMode":"File"},"RoleArn":"arn:aws:iam::123456789012:role/Train",)" +
+         R"("OutputDataConfig":{"S3OutputPath":"s3://models/"},"ResourceConfig":{"InstanceType":"ml.m5.large","InstanceCount":2,"VolumeSizeInGB":5},)" +
+         R"("StoppingCondition":{"MaxRuntimeInSeconds":600})" + more + "}";
+}
+
+TEST(Dispatch, CallerIdentityInTheQueryProtocol) {
+  World world;
+  const auto reply = world.form("Action=GetCallerIdentity&Version=2011-06-15");
+  EXPECT_EQ(reply.status, 200) << reply.body;
+  EXPECT_NE(reply.body.find("<Arn>arn:aws:sts::123456789012:assumed-role/TrainyardOwner/owner</Arn>"),
+            std::string::npos)
+      << reply.body;
+  EXPECT_NE(reply.body.find("<Account>123456789012</Account>"), std::string::npos);
+  const std::string id(reply.headers.get("x-amzn-requestid"));
+  EXPECT_EQ(id.size(), 36u);
+  EXPECT_NE(reply.body.find("<RequestId>" + id + "</RequestId>"), std::string::npos);
+}
+
+TEST(Dispatch, UnknownOperationsAre400InEveryProtocol) {
+  World world;
+  auto reply = world.json("SageMaker.CreateUnicorn", "{}");
+  EXPECT_EQ(reply.status, 400);
+  EXPECT_EQ(reply.code(), "UnknownOperationException");
+  EXPECT_EQ(reply.headers.get("x-amzn-errortype"), "UnknownOperationException");
+  EXPECT_FALSE(reply.headers.get("x-amzn-requestid").empty());
+  reply = world.json("Unicorns.Create", "{}");
+  EXPECT_EQ(reply.status, 400);
+  EXPECT_EQ(reply.code(), "UnknownOperationException");
+  reply = world.form("Action=AssumeUnicorn&Version=2011-06-15");
+  EXPECT_EQ(reply.status, 400);
+  EXPECT_NE(reply.body.find("<Code>UnknownOperationException</Code>"), std::string::npos) << reply.body;
+  reply = world.form("Action=Nothing", "unicorns");
+  EXPECT_EQ(reply.status, 400);
+  reply = *world.send(signed_request("GET", "/bucket?acl", {}, "", "s3", world.clock.at));
+  EXPECT_EQ(reply.status, 501);
+  EXPECT_NE(reply.body.find("<Code>NotImplemented</Code>"), std::string::npos) << reply.body;
+  reply = *world.send(signed_request("POST", "/service/GraniteServiceVersion20100801/operation/ListMetrics",
+                                     {{"smithy-protocol", "rpc-v2-cbor"}}, "", "monitoring", world.clock.at));
+  EXPECT_EQ(reply.status, 400);
+  EXPECT_EQ(reply.code(), "UnknownOperationException");
+}
+
+TEST(Authentication, EachFaultInItsServicesWords) {
+  World world;
+  const auto json_code = [&](net::Request request) { return world.send(std::move(request))->code(); };
+  const auto describe = [&](const Signing& by, Instant at) {
+    return signed_request("POST", "/", {{"X-Amz-Target", "SageMaker.DescribeTrainingJob"}},
+                          R"({"TrainingJobName":"a"})", "sagemaker", at, by);
+  };
+  EXPECT_EQ(json_code(describe({}, world.clock.at)), "ValidationException");
+  EXPECT_EQ(json_code(describe({{"AKIAOTHER", "x", ""}, "eu-west-1"}, world.clock.at)),
+            "UnrecognizedClientException");
+  EXPECT_EQ(json_code(describe({{"AKIAOWNER", "x", ""}, "eu-west-1"}, world.clock.at)),
+            "InvalidSignatureException");
+  EXPECT_EQ(json_code(describe({}, world.clock.at - 16min)), "InvalidSignatureException");
+  EXPECT_EQ(json_code(describe({{"AKIAOWNER", "owner-secret", ""}, "../etc"}, world.clock.at)),
+            "IncompleteSignatureException");
+  auto request = describe({}, world.clock.at);
+  request.body += " ";
+  EXPECT_EQ(json_code(std::move(request)), "InvalidSignatureException");
+  request = describe({}, world.clock.at);
+  request.headers.set("Authorization", "");
+  EXPECT_EQ(json_code(std::move(request)), "MissingAuthenticationTokenException");
+  // Signed for another service than the one it is sent to.
+  EXPECT_EQ(json_code(signed_request("POST", "/", {{"X-Amz-Target", "SageMaker.ListTrainingJobs"}}, "{}",
+                                     "logs", world.clock.at)),
+            "IncompleteSignatureException");
+
+  const auto s3_code = [&](const Signing& by, Instant at) {
+    const std::string body = world.send(signed_request("GET", "/", {}, "", "s3", at, by))->body;
+    const auto begin = body.find("<Code>");
+    return begin == std::string::npos ? body : body.substr(begin + 6, body.find("</Code>") - begin - 6);
+  };
+  EXPECT_EQ(s3_code({{"AKIAOTHER", "x", ""}, "eu-west-1"}, world.clock.at), "InvalidAccessKeyId");
+  EXPECT_EQ(s3_code({{"AKIAOWNER", "x", ""}, "eu-west-1"}, world.clock.at), "SignatureDoesNotMatch");
+  EXPECT_EQ(s3_code({}, world.clock.at - 16min), "RequestTimeTooSkewed");
+  net::Request anonymous;
+  anonymous.method = "GET";
+  anonymous.target = "/";
+  EXPECT_EQ(world.send(anonymous)->status, 403);
+}
+
+TEST(Authentication, APresignedPutCopiesNothingThatItsSignerDidNotName) {
+  World world;
+  const auto own = [&](const std::string& method, const std::string& target, const std::string& body) {
+    return *world.send(signed_request(method, target, {}, body, "s3", world.clock.at));
+  };
+  ASSERT_EQ(own("PUT", "/bucket", "").status, 200);
+  ASSERT_EQ(own("PUT", "/bucket/secret", "the secret").status, 200);
+  const signing::Keys keys{"AKIAOWNER", "owner-secret", ""};
+  const auto presigned = [&](signing::HeaderList headers, const std::string& body) {
+    net::Request request;
+    request.method = "PUT";
+    request.target = signing::presign("PUT", "/bucket/upload", "127.0.0.1:4566", keys, {"eu-west-1", "s3"},
+                                      world.clock.at, 60s);
+    request.headers.add("Host", "127.0.0.1:4566");
+    for (auto& [name, value] : headers) request.headers.add(name, value);
+    request.body = body;
+    return *world.send(std::move(request));
+  };
+  for (const char* name : {"x-amz-copy-source", "X-Amz-Copy-Source", "x-amz-acl", "x-amz-meta-owner"}) {
+    const auto reply = presigned({{name, "/bucket/secret"}}, "");
+    EXPECT_EQ(reply.status, 403) << reply.body;
+    EXPECT_NE(reply.body.find(
+                  "<Code>AccessDenied</Code><Message>There were headers present in the request which were "
+                  "not signed</Message><HeadersNotSigned>" +
+                  to_lower(name) + "</HeadersNotSigned>"),
+              std::string::npos)
+        << reply.body;
+    EXPECT_EQ(own("GET", "/bucket/upload", "").status, 404);
+  }
+  EXPECT_EQ(presigned({{"Content-Type", "text/plain"}}, "mine").status, 200);
+  EXPECT_EQ(own("GET", "/bucket/upload", "").body, "mine");
+  // A JSON service in its own form: the operation is in a header, so that header is signed.
+  auto request = signed_request("POST", "/", {}, "{}", "sagemaker", world.clock.at);
+  request.headers.add("X-Amz-Target", "SageMaker.ListTrainingJobs");
+  const auto reply = *world.send(std::move(request));
+  EXPECT_EQ(reply.code(), "IncompleteSignatureException");
+  EXPECT_EQ(reply.message(), "'x-amz-target' must be a 'SignedHeader' in the AWS Authorization.");
+}
+
+TEST(Authentication, AClientThatStatesNoHashSignsTheBodys) {
+  // botocore's way with every service but S3: a request that it signed (signing/vectors.json).
+  World world;
+  std::ifstream file("../../foundation/signing/vectors.json");
+  const Json vectors = *parse_json(std::string{std::istreambuf_iterator<char>(file), {}});
+  for (const auto& one : vectors["cases"]) {
+    if (one["name"] != "post-form") continue;
+    world.settings.keys.push_back({"AKIDEXAMPLE", vectors["secret"]});
+    world.api = make_api(world.settings, world.services);
+    net::Request request;
+    request.method = one["method"];
+    request.target = one["target"];
+    request.body = one["body"];
+    for (const auto& field : one["headers"]) request.headers.add(field[0], field[1]);
+    ASSERT_FALSE(request.headers.has("x-amz-content-sha256"));
+    EXPECT_EQ(world.send(request)->status, 200);
+    request.body += "&More=1";
+    EXPECT_EQ(world.send(request)->status, 403);
+    return;
+  }
+  FAIL() << "vectors.json lacks post-form";
+}
+
+TEST(TemporaryKeys, CarryTheirRoleUntilTheyExpire) {
+  World world;
+  const auto keys =
+      issue_keys(world.settings.temporary_key_secret,
+                 {"arn:aws:iam::123456789012:role/path/Train", "mnist-1"}, world.clock.at, 1h, world.random);
+  Signing role{{keys.access_key_id, keys.secret_access_key, keys.session_token}, "us-east-1"};
+  auto reply = world.form("Action=GetCallerIdentity&Version=2011-06-15", "sts", role);
+  EXPECT_EQ(reply.status, 200) << reply.body;
+  EXPECT_NE(reply.body.find("arn:aws:sts::123456789012:assumed-role/Train/mnist-1"), std::string::npos)
+      << reply.body;
+  world.clock.at += 1h;
+  reply = world.form("Action=GetCallerIdentity&Version=2011-06-15", "sts", role);
+  EXPECT_EQ(reply.status, 403);
+  EXPECT_NE(reply.body.find("<Code>ExpiredToken</Code>"), std::string::npos) << reply.body;
+  EXPECT_EQ(world.json("SageMaker.ListTrainingJobs", "{}", "sagemaker", role).code(),
+            "ExpiredTokenException");
+  role.keys.session_token[10] ^= 1;
+  EXPECT_EQ(world.json("SageMaker.ListTrainingJobs", "{}", "sagemaker", role).code(),
+            "UnrecognizedClientException");
+}
+
+TEST(TrainingJobs, CreateThenDescribe) {
+  World world;
+  auto reply = world.json("SageMaker.CreateTrainingJob", create_body("mnist-1"));
+  ASSERT_EQ(reply.status, 200) << reply.body;
+  EXPECT_EQ(reply.json()["TrainingJobArn"], "arn:aws:sagemaker:eu-west-1:123456789012:training-job/mnist-1");
+  reply = world.json("SageMaker.DescribeTrainingJob", R"({"TrainingJobName":"mnist-1"})");
+  ASSERT_EQ(reply.status, 200) << reply.body;
+  const Json job = reply.json();
+  EXPECT_EQ(job["TrainingJobStatus"], "InProgress");
+  EXPECT_EQ(job["SecondaryStatus"], "Starting");
+  EXPECT_EQ(job["OutputDataConfig"],
+            Json({{"KmsKeyId", ""}, {"S3OutputPath", "s3://models/"}, {"CompressionType", "GZIP"}}));
+  EXPECT_EQ(job["ModelArtifacts"]["S3ModelArtifacts"], "s3://models/mnist-1/output/model.tar.gz");
+  EXPECT_EQ(job["HyperParameters"], Json::object());
+  EXPECT_EQ(job["CreationTime"], 1795167900);
+  EXPECT_EQ(job["SecondaryStatusTransitions"][0]["StatusMessage"], "Starting the training job.");
+  EXPECT_EQ(world.json("SageMaker.CreateTrainingJob", create_body("mnist-1")).code(), "ResourceInUse");
+  // Names are per region.
+  EXPECT_EQ(world
+                .json("SageMaker.DescribeTrainingJob", R"({"TrainingJobName":"mnist-1"})", "sagemaker",
+                      {{"AKIAOWNER", "owner-secret", ""}, "us-east-1"})
+                .message(),
+            "Requested resource not found.");
+}
+
+TEST(TrainingJobs, CreateMayAnswerLater) {
+  World world;
+  world.control.hold = true;
+  auto reply = world.send(signed_request("POST", "/", {{"X-Amz-Target", "SageMaker.CreateTrainingJob"}},
+                                         create_body("later"), "sagemaker", world.clock.at));
+  EXPECT_FALSE(reply->answered);
+  ASSERT_EQ(world.control.held.size(), 1u);
+  world.control.held[0]();
+  world.control.held.clear();
+  EXPECT_TRUE(reply->answered);
+  EXPECT_EQ(reply->status, 200) << reply->body;
+}
+
+TEST(TrainingJobs, WhatIsNotDoneYetIsRefusedInWords) {
+  World world;
+  const auto message = [&](std::string body) {
+    const auto reply = world.json("SageMaker.CreateTrainingJob", body);
+    EXPECT_EQ(reply.code(), "ValidationException") << reply.body;
+    return reply.message();
+  };
+  const auto with = [&](const std::string& more) { return message(create_body("job", more)); };
+  // A member added at the end stands for the request's own: JSON's last one counts.
+  const std::pair<std::string, std::string> table[] = {
+      {R"(,"CheckpointConfig":{"S3Uri":"b/c"})", "checkpointConfig.s3Uri"},
+      {R"(,"EnableManagedSpotTraining":true)", "Invalid MaxWaitTimeInSeconds. It must be present"},
+      {R"(,"StoppingCondition":{"MaxWaitTimeInSeconds":5})",
+       "Invalid MaxWaitTimeInSeconds. It is supported only when"},
+      {R"(,"StoppingCondition":{"MaxRuntimeInSeconds":2419201})",
+       "MaxRuntimeInSeconds must be at most 2419200"},
+      {R"(,"StoppingCondition":{"MaxPendingTimeInSeconds":60})", "maxPendingTimeInSeconds"},
+      {R"(,"RetryStrategy":{"MaximumRetryAttempts":31})", "maximumRetryAttempts"},
+      {R"(,"OutputDataConfig":{"S3OutputPath":"s3://b","KmsKeyId":"k"})", "OutputDataConfig.KmsKeyId is not"},
+      {R"(,"ResourceConfig":{"InstanceType":"ml.m5.large","InstanceCount":1,"KeepAlivePeriodInSeconds":60},
+           "EnableManagedSpotTraining":true,"StoppingCondition":{"MaxRuntimeInSeconds":5,"MaxWaitTimeInSeconds":5})",
+       "KeepAlivePeriodInSeconds is not"},
+      {R"(,"ResourceConfig":{"InstanceType":"ml.m5.large"})",
+       "ResourceConfig needs InstanceType and InstanceCount"},
+      {R"(,"ResourceConfig":{"InstanceType":"ml.m5.large","InstanceCount":0})",
+       "needs at least one instance"},
+      {R"(,"ResourceConfig":{"InstanceType":"ml.m5.large","InstanceCount":1,"InstanceGroups":[{"InstanceType":"ml.m5.large","InstanceCount":1,"InstanceGroupName":"a"}]})",
+       "either InstanceGroups or"},
+      {R"(,"AlgorithmSpecification":{"TrainingInputMode":"File","AlgorithmName":"mine"})",
+       "AlgorithmName is not supported"},
+      {R"(,"AlgorithmSpecification":{"TrainingInputMode":"File"})", "TrainingImage is required"},
+      {R"(,"AlgorithmSpecification":{"TrainingInputMode":"File","TrainingImage":"other"})",
+       "there are: python"},
+      {R"~(,"AlgorithmSpecification":{"TrainingInputMode":"File","TrainingImage":"python","MetricDefinitions":[{"Name":"m","Regex":"(?=x)"}]})~",
+       "The regex '(?=x)' of metric m cannot be used"},
+      {R"(,"AlgorithmSpecification":{"TrainingInputMode":"File","TrainingImage":"python","MetricDefinitions":[{"Name":"m","Regex":"x"}]})",
+       "needs a group"},
+      {R"(,"InputDataConfig":[{"ChannelName":"a","DataSource":{}}])",
+       "DataSource needs either S3DataSource or"},
+      {R"(,"InputDataConfig":[{"ChannelName":"a","InputMode":"FastFile","DataSource":{"S3DataSource":{"S3DataType":"S3Prefix","S3Uri":"s3://b/m"}}}])",
+       "InputMode FastFile is not"},
+      {R"(,"Tags":[{"Key":"a","Value":"1"},{"Key":"A","Value":"2"}])", "Duplicate tag keys"},
+  };
+  for (const auto& [more, wanted] : table)
+    EXPECT_NE(with(more).find(wanted), std::string::npos) << wanted << "\n" << with(more);
+  EXPECT_TRUE(world.control.jobs.empty());
+}
+
+TEST(TrainingJobs, WhatIsHarmlessIsKeptAndEchoed) {
+  World world;
+  const std::string more =
+      R"(,"VpcConfig":{"SecurityGroupIds":["sg-1"],"Subnets":["subnet-1"]},"DebugHookConfig":{"S3OutputPath":"s3://b/d"},)"
+      R"("ProfilerConfig":{"S3OutputPath":"s3://b/p","DisableProfiler":false},"ExperimentConfig":{"TrialName":"t"},)"
+      R"("InputDataConfig":[{"ChannelName":"train","DataSource":{"S3DataSource":{"S3DataType":"S3Prefix","S3Uri":"s3://b/t"}}}])";
+  ASSERT_EQ(world.json("SageMaker.CreateTrainingJob", create_body("job", more)).status, 200);
+  const Json job = world.json("SageMaker.DescribeTrainingJob", R"({"TrainingJobName":"job"})").json();
+  EXPECT_EQ(job["VpcConfig"]["Subnets"][0], "subnet-1");
+  EXPECT_EQ(job["DebugHookConfig"]["S3OutputPath"], "s3://b/d");
+  EXPECT_EQ(job["ExperimentConfig"]["TrialName"], "t");
+  EXPECT_EQ(job["ProfilingStatus"], "Enabled");
+  EXPECT_EQ(job["InputDataConfig"][0]["DataSource"]["S3DataSource"]["S3DataDistributionType"],
+            "FullyReplicated");
+  const auto spec = world.control.jobs.begin()->second->spec;
+  EXPECT_EQ(spec.output_uri, "s3://models");
+  EXPECT_EQ(spec.groups[0].name, "homogeneousCluster");
+  EXPECT_EQ(spec.groups[0].count, 2u);
+  EXPECT_EQ(spec.channels[0].s3_uri, "s3://b/t");
+  EXPECT_EQ(spec.request["TrainingJobName"], "job");
+}
+
+TEST(TrainingJobs, SpotRetriesAndWarmPoolsAreAsked) {
+  World world;
+  const std::string body = create_body(
+      "job",
+      R"(,"EnableManagedSpotTraining":true,"RetryStrategy":{"MaximumRetryAttempts":3},)"
+      R"("StoppingCondition":{"MaxRuntimeInSeconds":5,"MaxWaitTimeInSeconds":6,"MaxPendingTimeInSeconds":7200})");
+  ASSERT_EQ(world.json("SageMaker.CreateTrainingJob", body).status, 200);
+  const domain::JobSpec& spec = world.control.jobs[{"eu-west-1", "job"}]->spec;
+  EXPECT_TRUE(spec.spot);
+  EXPECT_EQ(spec.max_wait_seconds, 6);
+  EXPECT_EQ(spec.max_pending_seconds, 7200);
+  EXPECT_EQ(spec.retries_max, 3u);
+
+  const auto interrupt = [&](const std::string& more) {
+    return world.json("Trainyard.InterruptTrainingJob", R"({"TrainingJobName":"job")" + more + "}",
+                      "trainyard");
+  };
+  EXPECT_EQ(interrupt(R"(,"HostName":"algo-2","NoticeInSeconds":7,"Reason":"why")").status, 200);
+  EXPECT_EQ(world.control.interruptions.at(0).host, 1u);
+  EXPECT_EQ(world.control.interruptions.at(0).notice, Duration(7s));
+  EXPECT_EQ(world.control.interruptions.at(0).reason, "why");
+  EXPECT_EQ(interrupt("").status, 200);
+  EXPECT_FALSE(world.control.interruptions.at(1).notice);
+  EXPECT_EQ(interrupt(R"(,"HostName":"algo-0")").code(), "ValidationException");
+  EXPECT_EQ(
+      world.json("Trainyard.InterruptTrainingJob", R"({"TrainingJobName":"none"})", "trainyard").message(),
+      "Requested resource not found.");
+
+  const auto update = [&](const std::string& more) {
+    return world.json("SageMaker.UpdateTrainingJob", R"({"TrainingJobName":"job")" + more + "}");
+  };
+  EXPECT_EQ(update(R"(,"ResourceConfig":{"KeepAlivePeriodInSeconds":5})").message(),
+            "KeepAlivePeriodInSeconds of training job job cannot be updated: it has no warm pool");
+  EXPECT_EQ(update("").message(), "At least one field to update must be provided: ResourceConfig");
+}
+
+TEST(TrainingJobs, DescribeTellsTimesReasonsAndLastMetrics) {
+  World world;
+  const std::string body = create_body(
+      "job",
+      R"(,"AlgorithmSpecification":{"TrainingInputMode":"File","TrainingImage":"python",)"
+      R"~("MetricDefinitions":[{"Name":"loss","Regex":"loss=(.*)"},{"Name":"other","Regex":"(x)"}]})~");
+  ASSERT_EQ(world.json("SageMaker.CreateTrainingJob", body).status, 200);
+  const domain::JobKey key{"eu-west-1", "job"};
+  auto job = std::make_shared<domain::Job>(*world.control.jobs[key]);
+  job->wait_reason = "waiting for 2 CPUs, which other holds";
+  job->note = "each host was halved";
+  world.control.jobs[key] = job;
+  const auto describe = [&] {
+    return world.json("SageMaker.DescribeTrainingJob", R"({"TrainingJobName":"job"})").json();
+  };
+  EXPECT_EQ(describe()["SecondaryStatusTransitions"][0]["StatusMessage"],
+            "Starting the training job. waiting for 2 CPUs, which other holds. each host was halved");
+  EXPECT_FALSE(describe().contains("FinalMetricDataList"));
+
+  const Instant start = world.clock.at;
+  ASSERT_TRUE(world.metrics->append(
+      {{{"eu-west-1", "/aws/sagemaker/TrainingJobs", "loss", {{"TrainingJobName", "job"}}},
+        observe::sample_of(start, 0.25)}}));
+  world.clock.at += 5s;
+  job = std::make_shared<domain::Job>(*job);
+  job->state = domain::JobState::failed;
+  job->transitions.back().end = start + 1s;
+  job->transitions.push_back({domain::Phase::failed, "Training job failed", start + 5s, start + 5s});
+  job->failure_reason = "AlgorithmError: out of ideas, exit code: 3";
+  job->training_start = start;
+  job->training_end = start + 4500ms;
+  domain::Attempt first, second;
+  first.training_started = start;
+  first.ended = start + 1s;
+  second.training_started = start + 2500ms;
+  second.ended = start + 4500ms;
+  job->attempts = {first, second};
+  world.control.jobs[key] = job;
+  const Json done = describe();
+  EXPECT_EQ(done["TrainingJobStatus"], "Failed");
+  EXPECT_EQ(done["SecondaryStatus"], "Failed");
+  EXPECT_EQ(done["FailureReason"], "AlgorithmError: out of ideas, exit code: 3");
+  EXPECT_EQ(done["TrainingTimeInSeconds"], 5);
+  EXPECT_EQ(done["BillableTimeInSeconds"], 3) << "the wait is not billed";
+  EXPECT_EQ(done["SecondaryStatusTransitions"][0]["StatusMessage"], "Starting the training job.");
+  EXPECT_EQ(done["FinalMetricDataList"],
+            Json::parse(R"([{"MetricName":"loss","Value":0.25,"Timestamp":1795167900}])"));
+  EXPECT_EQ(world.json("SageMaker.StopTrainingJob", R"({"TrainingJobName":"job"})").message(),
+            "The request was rejected because the training job is in status Failed.");
+}
+
+TEST(TrainingJobs, ListPassesEveryFilterOn) {
+  World world;
+  world.control.page.jobs.emplace_back().key = {"eu-west-1", "a"};
+  world.control.page.next_token = "more";
+  const Json reply =
+      world
+          .json(
+              "SageMaker.ListTrainingJobs",
+              R"({"NameContains":"x","StatusEquals":"InProgress","SortBy":"Name","SortOrder":"Ascending","MaxResults":3,)"
+              R"("NextToken":"t","CreationTimeAfter":1,"CreationTimeBefore":2,"LastModifiedTimeAfter":3,"LastModifiedTimeBefore":4})")
+          .json();
+  EXPECT_EQ(reply["NextToken"], "more");
+  EXPECT_EQ(reply["TrainingJobSummaries"][0]["TrainingJobName"], "a");
+  const auto& query = world.control.queries.at(0);
+  EXPECT_EQ(query.region, "eu-west-1");
+  EXPECT_EQ(query.name_contains, "x");
+  EXPECT_EQ(query.states, (std::vector{domain::JobState::waiting, domain::JobState::active}));
+  EXPECT_EQ(query.sort, ledger::JobQuery::Sort::name);
+  EXPECT_FALSE(query.descending);
+  EXPECT_EQ(query.jobs_max, 3u);
+  EXPECT_EQ(query.token, "t");
+  EXPECT_EQ(query.created_after, from_milliseconds(1000));
+  EXPECT_EQ(query.modified_before, from_milliseconds(4000));
+  world.json("SageMaker.ListTrainingJobs", "{}");
+  EXPECT_EQ(world.control.queries.at(1).jobs_max, 10u);
+  EXPECT_TRUE(world.control.queries.at(1).descending);
+}
+
+TEST(TrainingJobs, Tags) {
+  World world;
+  const std::string arn =
+      world.json("SageMaker.CreateTrainingJob", create_body("job", R"(,"Tags":[{"Key":"team","Value":"a"}])"))
+          .json()["TrainingJobArn"];
+  const auto call = [&](const std::string& operation, const std::string& more) {
+    return world.json("SageMaker." + operation, R"({"ResourceArn":")" + arn + "\"" + more + "}").json();
+  };
+  EXPECT_EQ(call("AddTags", R"(,"Tags":[{"Key":"team","Value":"b"},{"Key":"x","Value":""}])")["Tags"].size(),
+            2u);
+  call("DeleteTags", R"(,"TagKeys":["team"])");
+  EXPECT_EQ(call("ListTags", "")["Tags"], Json::parse(R"([{"Key":"x","Value":""}])"));
+  EXPECT_EQ(call("AddTags", R"(,"Tags":[{"Key":"aws:x","Value":""}])")["__type"], "ValidationException");
+  EXPECT_EQ(world
+                .json("SageMaker.ListTags",
+                      R"({"ResourceArn":"arn:aws:sagemaker:eu-west-1:123456789012:training-job/none"})")
+                .message(),
+            "Requested resource not found.");
+  EXPECT_EQ(world
+                .json("SageMaker.ListTags",
+                      R"({"ResourceArn":"arn:aws:sagemaker:eu-west-1:123456789012:model/none"})")
+                .code(),
+            "ValidationException");
+}
+
+TEST(TrainingJobs, AllViolationsInOneMessage) {
+  World world;
+  const auto reply = world.json(
+      "SageMaker.CreateTrainingJob",
+      R"({"TrainingJobName":"-bad-","RoleArn":"x","OutputDataConfig":{},"AlgorithmSpecification":{"TrainingInputMode":"Fast"},)"
+      R"("InputDataConfig":[{"ChannelName":"a b","DataSource":{}}],"HyperParameters":{"k":")" +
+          std::string(2501, 'x') + R"("}})");
+  EXPECT_EQ(reply.status, 400);
+  EXPECT_EQ(reply.code(), "ValidationException");
+  const std::string text = reply.message();
+  EXPECT_TRUE(text.find("validation errors detected: ") == 2 ||
+              text.find("validation errors detected: ") == 3)
+      << text;
+  for (const std::string_view part :
+       {"Value '-bad-' at 'trainingJobName' failed to satisfy constraint: Member must satisfy regular "
+        "expression pattern: ",
+        "Value 'x' at 'roleArn' failed to satisfy constraint: Member must have length greater than or equal "
+        "to 20",
+        "Value null at 'outputDataConfig.s3OutputPath' failed to satisfy constraint: Member must not be null",
+        "Value 'Fast' at 'algorithmSpecification.trainingInputMode' failed to satisfy constraint: Member "
+        "must satisfy enum value set: [",
+        "Value 'a b' at 'inputDataConfig.1.member.channelName' failed to satisfy constraint: ",
+        "at 'hyperParameters' failed to satisfy constraint: Map value must satisfy constraint: [Member must "
+        "have length less than or equal to 2500"})
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+}
+
+TEST(TrainingJobs, OneViolation) {
+  World world;
+  EXPECT_EQ(world.json("SageMaker.DescribeTrainingJob", "{}").message(),
+            "1 validation error detected: Value null at 'trainingJobName' failed to satisfy constraint: "
+            "Member must not be null");
+}
+
+TEST(Bodies, WhatIsNoJsonIsASerializationException) {
+  World world;
+  for (const std::string body :
+       {"{", "[1]", R"({"TrainingJobName":5})", R"({"TrainingJobName":{}})", "\xff\xfe", "nul",
+        R"({"MaxResults":"1"})", R"({"CreationTimeAfter":true})", R"({"CreationTimeAfter":1e300})"}) {
+    const auto reply = world.json("SageMaker.ListTrainingJobs", body);
+    const bool named = body.find("TrainingJobName") != std::string::npos;
+    if (named) {
+      EXPECT_EQ(world.json("SageMaker.DescribeTrainingJob", body).code(), "SerializationException") << body;
+    } else {
+      EXPECT_EQ(reply.code(), "SerializationException") << body;
+      EXPECT_EQ(reply.status, 400);
+    }
+  }
+  EXPECT_EQ(world.json("SageMaker.ListTrainingJobs", std::string(5000, '[')).code(),
+            "SerializationException");
+}
+
+TEST(Log, TheRequestIdStandsInTheServersLine) {
+  World world;
+  std::vector<std::string> lines;
+  set_log([&](Level, std::string_view line) { lines.emplace_back(line); }, world.clock, Level::info);
+  const auto reply = world.json("SageMaker.ListTrainingJobs", "{}");
+  static in_memory::SetClock later;  // the log keeps its clock for the tests that follow
+  set_log({}, later, Level::warning);
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_NE(lines[0].find("api: ListTrainingJobs"), std::string::npos) << lines[0];
+  EXPECT_NE(lines[0].find("request=" + std::string(reply.headers.get("x-amzn-requestid"))), std::string::npos)
+      << lines[0];
+  EXPECT_NE(lines[0].find("region=eu-west-1"), std::string::npos) << lines[0];
+  EXPECT_NE(lines[0].find("status=200"), std::string::npos) << lines[0];
+}
+
+}  // namespace
+}  // namespace trainyard::api

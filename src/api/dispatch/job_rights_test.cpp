@@ -1,0 +1,416 @@
+// Whole requests of principals that are not the owner: what a job's own keys reach and what they are refused, sessions that
+// end with their attempt, users and roles with policies.
+#include <gtest/gtest.h>
+
+#include "auth/access_table.hpp"
+#include "auth/job_policy.hpp"
+#include "base/text.hpp"
+#include "dispatch/testing/tenants.hpp"
+#include "shapes/services.hpp"
+
+namespace trainyard::api {
+namespace {
+
+using in_memory::signed_request;
+using in_memory::Signing;
+
+using World = TestTenants;
+
+std::string create_body(const std::string& name, const std::string& role = kTrainer) {
+  return R"({"TrainingJobName":")" + name +
+         R"(","AlgorithmSpecification":{"TrainingImage":"python","TrainingInputMode":"File"},"RoleArn":")" +
+         role +
+         R"(","InputDataConfig":[{"ChannelName":"train","DataSource":{"S3DataSource":{"S3DataType":"S3Prefix","S3Uri":"s3://bob/"}}}],)"
+         R"("OutputDataConfig":{"S3OutputPath":"s3://models/"},"ResourceConfig":{"InstanceType":"ml.m5.large","InstanceCount":1,"VolumeSizeInGB":5},)"
+         R"("StoppingCondition":{"MaxRuntimeInSeconds":600}})";
+}
+
+std::string text_between(const std::string& text, const std::string& begin, const std::string& end) {
+  const auto at = text.find(begin);
+  if (at == std::string::npos) return "";
+  const auto from = at + begin.size();
+  return text.substr(from, text.find(end, from) - from);
+}
+
+Signing credentials(const in_memory::Reply& reply) {
+  return {{text_between(reply.body, "<AccessKeyId>", "<"), text_between(reply.body, "<SecretAccessKey>", "<"),
+           text_between(reply.body, "<SessionToken>", "<")},
+          "eu-west-1"};
+}
+
+std::string assume(const std::string& role, const std::string& more = "") {
+  return "Action=AssumeRole&Version=2011-06-15&RoleSessionName=chain&RoleArn=" +
+         percent_encode("arn:aws:iam::123456789012:role/" + role) + more;
+}
+
+TEST(AccessTable, EveryOperationOfThisServerHasItsLine) {
+  const AccessTable table;
+  size_t operations = 0;
+  for (const shapes::Service* service : all_services())
+    for (const auto& operation : service->operations) {
+      EXPECT_TRUE(table.knows(operation))
+          << service->name << " " << operation.name << " has no line in api/auth/access_table.cpp";
+      ++operations;
+    }
+  EXPECT_GT(operations, 100u);
+}
+
+TEST(JobKeys, ReachTheJobsOwnChannelsOutputsLogsAndMetrics) {
+  World world;
+  const Signing job = world.keys_of("mnist-1");
+  EXPECT_EQ(world.s3("GET", "/data/train/part-0", "", job).body, "bytes");
+  EXPECT_EQ(world.s3("HEAD", "/data/train/part-0", "", job).status, 200);
+  EXPECT_EQ(world.s3("GET", "/data?list-type=2&prefix=train/", "", job).status, 200);
+  EXPECT_EQ(world.s3("PUT", "/models/mnist-1/output/model.tar.gz", "model", job).status, 200);
+  EXPECT_EQ(world.s3("DELETE", "/models/mnist-1/output/a", "", job).status, 204);
+  EXPECT_EQ(world.s3("PUT", "/models/checkpoints/mnist-1/step-1", "step", job).status, 200);
+  EXPECT_EQ(world.s3("GET", "/models/checkpoints/mnist-1/step-1", "", job).body, "step");
+  EXPECT_EQ(world.s3("GET", "/models?list-type=2&prefix=checkpoints/mnist-1/", "", job).status, 200);
+  EXPECT_EQ(world.s3("POST", "/models/mnist-1/output/big?uploads", "", job).status, 200);
+  EXPECT_EQ(world.json("SageMaker.DescribeTrainingJob", R"({"TrainingJobName":"mnist-1"})", "sagemaker", job)
+                .code(),
+            "")
+      << "it may describe itself";
+  const std::string stream = R"("logGroupName":"/aws/sagemaker/TrainingJobs","logStreamName":"mnist-1/mine")";
+  EXPECT_EQ(world.json("Logs_20140328.CreateLogStream", "{" + stream + "}", "logs", job).status, 200);
+  EXPECT_EQ(world
+                .json("Logs_20140328.PutLogEvents",
+                      "{" + stream + R"(,"logEvents":[{"timestamp":)" +
+                          std::to_string(to_milliseconds(world.clock.at)) + R"(,"message":"m"}]})",
+                      "logs", job)
+                .status,
+            200);
+  EXPECT_EQ(
+      world
+          .form("Action=PutMetricData&Version=2010-08-01&Namespace=mine&MetricData.member.1.MetricName=loss&"
+                "MetricData.member.1.Value=1&MetricData.member.1.Dimensions.member.1.Name=TrainingJobName&"
+                "MetricData.member.1.Dimensions.member.1.Value=mnist-1",
+                "monitoring", job)
+          .status,
+      200);
+  EXPECT_EQ(world.form("Action=GetCallerIdentity&Version=2011-06-15", "sts", job).status, 200);
+}
+
+TEST(JobKeys, AreRefusedEverythingElseInAwsWords) {
+  World world;
+  const Signing job = world.keys_of("mnist-1");
+  const auto expect = [&](const in_memory::Reply& reply, const std::string& action,
+                          const std::string& resource) {
+    const std::string text =
+        "User: arn:aws:sts::123456789012:assumed-role/trainer/SageMaker-j17a1 is not authorized to "
+        "perform: " +
+        action + " on resource: " + resource + " because no ";
+    EXPECT_NE(reply.body.find("AccessDenied"), std::string::npos) << reply.body;
+    EXPECT_NE(reply.body.find(text), std::string::npos) << action << "\n" << reply.body;
+  };
+  struct Attack {
+    std::string method, target, action, resource;
+    signing::HeaderList headers = {};
+    std::string body = {};
+  };
+  const Attack attacks[] = {
+      {"GET", "/bob/secret", "s3:GetObject", "arn:aws:s3:::bob/secret"},
+      // The same answer for what does not exist.
+      {"GET", "/bob/nothing", "s3:GetObject", "arn:aws:s3:::bob/nothing"},
+      {"GET", "/nowhere/nothing", "s3:GetObject", "arn:aws:s3:::nowhere/nothing"},
+      {"GET", "/data/other/secret", "s3:GetObject", "arn:aws:s3:::data/other/secret"},
+      {"GET", "/models/rival/output/model.tar.gz", "s3:GetObject",
+       "arn:aws:s3:::models/rival/output/model.tar.gz"},
+      {"PUT", "/data/train/part-0", "s3:PutObject", "arn:aws:s3:::data/train/part-0", {}, "x"},
+      {"PUT", "/models/mnist-10/output/x", "s3:PutObject", "arn:aws:s3:::models/mnist-10/output/x", {}, "x"},
+      {"DELETE", "/bob/secret", "s3:DeleteObject", "arn:aws:s3:::bob/secret"},
+      {"POST",
+       "/bob?delete",
+       "s3:DeleteObject",
+       "arn:aws:s3:::bob/secret",
+       {},
+       "<Delete><Object><Key>secret</Key></Object></Delete>"},
+      {"PUT",
+       "/models/mnist-1/copy",
+       "s3:GetObject",
+       "arn:aws:s3:::bob/secret",
+       {{"x-amz-copy-source", "/bob/secret"}}},
+      {"PUT",
+       "/models/mnist-1/copy",
+       "s3:GetObject",
+       "arn:aws:s3:::bob/sec ret",
+       {{"x-amz-copy-source", "bob/sec%20ret"}}},
+      {"PUT",
+       "/bob/copy",
+       "s3:PutObject",
+       "arn:aws:s3:::bob/copy",
+       {{"x-amz-copy-source", "/data/train/part-0"}}},
+      {"GET", "/data?list-type=2", "s3:ListBucket", "arn:aws:s3:::data"},
+      {"GET", "/data?list-type=2&prefix=other/", "s3:ListBucket", "arn:aws:s3:::data"},
+      {"GET", "/bob", "s3:ListBucket", "arn:aws:s3:::bob"},
+      {"GET", "/", "s3:ListAllMyBuckets", "*"},
+      {"PUT", "/new-bucket", "s3:CreateBucket", "arn:aws:s3:::new-bucket"},
+      {"DELETE", "/bob", "s3:DeleteBucket", "arn:aws:s3:::bob"},
+      {"POST", "/bob/big?uploads", "s3:PutObject", "arn:aws:s3:::bob/big"},
+  };
+  for (const Attack& attack : attacks)
+    expect(world.s3(attack.method, attack.target, attack.body, job, attack.headers), attack.action,
+           attack.resource);
+  EXPECT_EQ(world.s3("GET", "/bob/secret").body, "bytes");
+
+  const std::string jobs = "arn:aws:sagemaker:eu-west-1:123456789012:training-job/";
+  const auto sagemaker = [&](const std::string& operation, const std::string& body) {
+    return world.json("SageMaker." + operation, body, "sagemaker", job);
+  };
+  expect(sagemaker("CreateTrainingJob", create_body("mine")), "sagemaker:CreateTrainingJob", jobs + "mine");
+  expect(sagemaker("DescribeTrainingJob", R"({"TrainingJobName":"rival"})"), "sagemaker:DescribeTrainingJob",
+         jobs + "rival");
+  expect(sagemaker("DescribeTrainingJob", R"({"TrainingJobName":"never"})"), "sagemaker:DescribeTrainingJob",
+         jobs + "never");
+  expect(sagemaker("StopTrainingJob", R"({"TrainingJobName":"mnist-1"})"), "sagemaker:StopTrainingJob",
+         jobs + "mnist-1");
+  expect(sagemaker("ListTrainingJobs", "{}"), "sagemaker:ListTrainingJobs", "*");
+  expect(sagemaker("ListTags", R"({"ResourceArn":")" + jobs + R"(rival"})"), "sagemaker:ListTags",
+         jobs + "rival");
+
+  const std::string group =
+      "arn:aws:logs:eu-west-1:123456789012:log-group:/aws/sagemaker/TrainingJobs:log-stream:";
+  const auto logs = [&](const std::string& operation, const std::string& more) {
+    return world.json("Logs_20140328." + operation,
+                      R"({"logGroupName":"/aws/sagemaker/TrainingJobs")" + more + "}", "logs", job);
+  };
+  expect(logs("PutLogEvents",
+              R"(,"logStreamName":"rival/algo-1-1","logEvents":[{"timestamp":1,"message":"m"}])"),
+         "logs:PutLogEvents", group + "rival/algo-1-1");
+  expect(logs("CreateLogStream", R"(,"logStreamName":"rival/mine")"), "logs:CreateLogStream",
+         group + "rival/mine");
+  expect(logs("GetLogEvents", R"(,"logStreamName":"rival/algo-1-1")"), "logs:GetLogEvents",
+         group + "rival/algo-1-1");
+  expect(logs("FilterLogEvents", ""), "logs:FilterLogEvents", group);
+  expect(logs("FilterLogEvents", R"(,"logStreamNames":["mnist-1/algo-1-1","rival/algo-1-1"])"),
+         "logs:FilterLogEvents", group + "rival/algo-1-1");
+  expect(logs("DescribeLogStreams", ""), "logs:DescribeLogStreams", group);
+  expect(logs("DescribeLogStreams", R"(,"logStreamNamePrefix":"mnist-1")"), "logs:DescribeLogStreams",
+         group + "mnist-1");
+
+  const std::string metric =
+      "Action=PutMetricData&Version=2010-08-01&Namespace=mine&MetricData.member.1.MetricName=loss&"
+      "MetricData.member.1.Value=1";
+  expect(world.form(metric, "monitoring", job), "cloudwatch:PutMetricData", "*");
+  expect(world.form(metric + "&MetricData.member.1.Dimensions.member.1.Name=TrainingJobName&"
+                             "MetricData.member.1.Dimensions.member.1.Value=rival",
+                    "monitoring", job),
+         "cloudwatch:PutMetricData", "*");
+
+  expect(world.batch("describejobs", R"({"jobs":["x"]})", job), "batch:DescribeJobs",
+         "arn:aws:batch:eu-west-1:123456789012:job/x");
+  expect(world.batch("submitjob", R"({"jobName":"a","jobQueue":"q","jobDefinition":"d"})", job),
+         "batch:SubmitJob", "arn:aws:batch:eu-west-1:123456789012:job-definition/d");
+  expect(world.form(assume("admin"), "sts", job), "sts:AssumeRole", "arn:aws:iam::123456789012:role/admin");
+  expect(world.form(assume("trainer"), "sts", job), "sts:AssumeRole", kTrainer);
+  expect(world.form(assume("TrainyardOwner"), "sts", job), "sts:AssumeRole",
+         "arn:aws:iam::123456789012:role/TrainyardOwner");
+  const auto own = [&](const std::string& operation, const std::string& body) {
+    return world.json("Trainyard." + operation, body, "trainyard", job);
+  };
+  expect(own("InterruptTrainingJob", R"({"TrainingJobName":"rival"})"), "trainyard:InterruptTrainingJob",
+         jobs + "rival");
+  expect(own("ListJobs", "{}"), "trainyard:ListJobs", "*");
+  expect(own("GetCostReport", R"({"GroupBy":"user"})"), "trainyard:GetCostReport", "*");
+  expect(own("DescribeRegion", "{}"), "trainyard:DescribeRegion", "*");
+  const auto shell = *world.send(
+      signed_request("GET", "/trainyard/shell?job=rival&host=0", {}, "", "trainyard", world.clock.at, job));
+  expect(shell, "trainyard:Shell", jobs + "rival");
+  EXPECT_EQ(world.control.jobs.size(), 2u);
+  EXPECT_TRUE(world.control.interruptions.empty());
+}
+
+TEST(JobKeys, EndWithTheirAttempt) {
+  World world;
+  const Signing keys = world.keys_of("mnist-1");
+  const auto code = [&] {
+    return world.json("SageMaker.DescribeTrainingJob", R"({"TrainingJobName":"mnist-1"})", "sagemaker", keys)
+        .code();
+  };
+  EXPECT_EQ(code(), "");
+  domain::Job job = world.job("mnist-1", 17);
+  job.attempts.back().state = domain::AttemptState::ended;
+  world.keep(job);
+  EXPECT_EQ(code(), "ExpiredTokenException");
+  job.attempts.push_back({.number = 2, .state = domain::AttemptState::running});
+  world.keep(job);
+  EXPECT_EQ(code(), "ExpiredTokenException") << "the next attempt has keys of its own";
+  world.keep(world.job("mnist-1", 19));
+  EXPECT_EQ(code(), "ExpiredTokenException") << "another job of that name";
+  job = world.job("mnist-1", 17);
+  job.state = domain::JobState::completed;
+  world.keep(job);
+  EXPECT_EQ(code(), "ExpiredTokenException");
+}
+
+TEST(JobKeys, AreNoLongerLivedByAnotherRole) {
+  World world;
+  world.role("deploy", allow(R"("s3:GetObject")", R"("arn:aws:s3:::bob/*")"),
+             R"({"AWS":"arn:aws:iam::123456789012:role/trainer"})");
+  const Signing job = world.keys_of("mnist-1");
+  EXPECT_NE(world.form(assume("deploy", "&DurationSeconds=3601"), "sts", job).body.find("role chaining"),
+            std::string::npos);
+  const Signing chained = credentials(world.form(assume("deploy"), "sts", job));
+  EXPECT_EQ(world.s3("GET", "/bob/secret", "", chained).body, "bytes");
+  EXPECT_EQ(world.s3("GET", "/data/train/part-0", "", chained).status, 403)
+      << "the role's rights, not the job's";
+  domain::Job over = world.job("mnist-1", 17);
+  over.state = domain::JobState::stopped;
+  world.keep(over);
+  EXPECT_NE(world.s3("GET", "/bob/secret", "", chained).body.find("<Code>ExpiredToken</Code>"),
+            std::string::npos);
+}
+
+TEST(Sessions, KeepTheirPersonAndSourceIdentityAndCanBeRevoked) {
+  World world;
+  const Signing ana = world.user("ana", allow(R"("sts:AssumeRole","sts:SetSourceIdentity")", R"("*")"));
+  const std::string everybody = R"({"AWS":"123456789012"})";
+  world.role("one", allow(R"("*")", R"("*")"), everybody);
+  policy::Role one = *world.identities->find_role("one");
+  one.trust = document(
+      R"({"Version":"2012-10-17","Statement":{"Effect":"Allow","Action":["sts:AssumeRole","sts:SetSourceIdentity"],"Principal":{"AWS":"123456789012"}}})",
+      policy::PolicyKind::trust);
+  world.identities->put(one);
+  const Signing first = credentials(world.form(assume("one", "&SourceIdentity=ana"), "sts", ana));
+  EXPECT_EQ(world.form(assume("one", "&SourceIdentity=bob"), "sts", first).status, 403);
+  const Signing second = credentials(world.form(assume("one"), "sts", first));
+  ASSERT_EQ(world
+                .json("SageMaker.CreateTrainingJob",
+                      create_body("by-session", "arn:aws:iam::123456789012:role/one"), "sagemaker", second)
+                .status,
+            400)
+      << "the role does not trust SageMaker";
+  const auto created =
+      world.json("SageMaker.CreateTrainingJob", create_body("by-session"), "sagemaker", second);
+  ASSERT_EQ(created.status, 200) << created.body;
+  EXPECT_EQ(world.control.jobs.at({"eu-west-1", "by-session"})->spec.principal, "ana");
+
+  one.inline_policies["AWSRevokeOlderSessions"] = document(
+      R"({"Version":"2012-10-17","Statement":{"Effect":"Deny","Action":"*","Resource":"*","Condition":{"DateLessThan":{"aws:TokenIssueTime":")" +
+      to_iso8601(world.clock.at + 1s) + R"("}}}})");
+  world.identities->put(one);
+  EXPECT_NE(world.json("SageMaker.ListTrainingJobs", "{}", "sagemaker", second)
+                .message()
+                .find("with an explicit deny"),
+            std::string::npos);
+  world.clock.at += 2s;
+  const Signing later = credentials(world.form(assume("one"), "sts", ana));
+  EXPECT_EQ(world.json("SageMaker.ListTrainingJobs", "{}", "sagemaker", later).status, 200);
+}
+
+TEST(Sessions, MayDoLessThanTheirRole) {
+  World world;
+  world.role("one", allow(R"("s3:*")", R"("*")"), R"({"AWS":"123456789012"})");
+  const std::string policy = percent_encode(allow(R"("s3:GetObject")", R"("arn:aws:s3:::data/*")"));
+  const auto assumed = world.form(assume("one", "&Policy=" + policy), "sts");
+  ASSERT_EQ(assumed.status, 200) << assumed.body;
+  const Signing session = credentials(assumed);
+  EXPECT_EQ(world.s3("GET", "/data/train/part-0", "", session).status, 200);
+  EXPECT_NE(world.s3("GET", "/bob/secret", "", session).body.find("because no session policy allows"),
+            std::string::npos);
+  EXPECT_NE(world.form(assume("one", "&Policy=%7B%7D"), "sts").body.find("MalformedPolicyDocument"),
+            std::string::npos);
+}
+
+TEST(Users, DoWhatTheirPoliciesSay) {
+  World world;
+  const Signing ana = world.user("ana", R"({"Version":"2012-10-17","Statement":[
+               {"Effect":"Allow","Action":"sagemaker:*","Resource":"*"},
+               {"Effect":"Allow","Action":"iam:PassRole","Resource":"*"},
+               {"Effect":"Allow","Action":"s3:*","Resource":["arn:aws:s3:::models","arn:aws:s3:::models/*"]}]})");
+  EXPECT_EQ(world.json("SageMaker.ListTrainingJobs", "{}", "sagemaker", ana).status, 200);
+  EXPECT_EQ(world.s3("GET", "/bob/secret", "", ana).status, 403);
+  const auto create = [&](const std::string& role) {
+    return world.json("SageMaker.CreateTrainingJob",
+                      create_body("by-ana", "arn:aws:iam::123456789012:role/" + role), "sagemaker", ana);
+  };
+  // A role that is not defined reads what the request names: its creator must be allowed to read it.
+  EXPECT_NE(create("trainer").message().find("s3:GetObject on resource: arn:aws:s3:::bob/*"),
+            std::string::npos);
+  EXPECT_NE(create("TrainyardOwner").message().find("iam:PassRole"), std::string::npos);
+  world.role("reader", allow(R"("s3:GetObject")", R"("arn:aws:s3:::bob/*")"),
+             R"({"Service":"sagemaker.amazonaws.com"})");
+  EXPECT_EQ(create("reader").status, 200) << "a role that is defined has its own rights";
+  EXPECT_EQ(world.control.jobs.at({"eu-west-1", "by-ana"})->spec.principal, "ana");
+  const Signing key_off = ana;
+  auto key = *world.identities->find_key("AKIAana");
+  key.active = false;
+  world.identities->put(key);
+  EXPECT_EQ(world.json("SageMaker.ListTrainingJobs", "{}", "sagemaker", key_off).code(),
+            "UnrecognizedClientException");
+}
+
+TEST(Users, PassOnlyTheRolesThatTheyMay) {
+  World world;
+  const Signing ana = world.user("ana", R"({"Version":"2012-10-17","Statement":[
+      {"Effect":"Allow","Action":["sagemaker:*","s3:*"],"Resource":"*"},
+      {"Effect":"Allow","Action":"iam:PassRole","Resource":"arn:aws:iam::123456789012:role/team-*",
+       "Condition":{"StringEquals":{"iam:PassedToService":"sagemaker.amazonaws.com"}}}]})");
+  const auto create = [&](const std::string& name, const std::string& role) {
+    return world.json("SageMaker.CreateTrainingJob",
+                      create_body(name, "arn:aws:iam::123456789012:role/" + role), "sagemaker", ana);
+  };
+  EXPECT_EQ(create("a", "team-reader").status, 200);
+  EXPECT_NE(
+      create("b", "admin").message().find("iam:PassRole on resource: arn:aws:iam::123456789012:role/admin"),
+      std::string::npos);
+  // A defined role has one path, whatever the request says.
+  world.role("admin", allow(R"("*")", R"("*")"), R"({"Service":"sagemaker.amazonaws.com"})");
+  EXPECT_NE(create("c", "team-x/admin")
+                .message()
+                .find("iam:PassRole on resource: arn:aws:iam::123456789012:role/admin"),
+            std::string::npos);
+}
+
+TEST(OpenRoles, GiveTheOldBehaviourBack) {
+  World world(true);
+  const Signing job = world.keys_of("mnist-1");
+  EXPECT_EQ(world.s3("GET", "/bob/secret", "", job).body, "bytes");
+  ASSERT_EQ(world.json("SageMaker.CreateTrainingJob", create_body("child"), "sagemaker", job).status, 200);
+  EXPECT_EQ(world.control.jobs.at({"eu-west-1", "child"})->spec.principal, "ana")
+      << "it counts for the person who submitted the first job";
+  EXPECT_EQ(world.form(assume("other"), "sts", job).status, 200);
+  EXPECT_EQ(world.form(assume("TrainyardOwner"), "sts", job).status, 403);
+  domain::Job over = world.job("mnist-1", 17);
+  over.state = domain::JobState::stopped;
+  world.keep(over);
+  EXPECT_EQ(world.s3("GET", "/bob/secret", "", job).status, 400) << "they end with the attempt all the same";
+}
+
+TEST(Presigned, UrlsHaveTheSignersRights) {
+  World world;
+  const Signing job = world.keys_of("mnist-1");
+  const auto get = [&](const std::string& target) {
+    net::Request request;
+    request.method = "GET";
+    request.target =
+        signing::presign("GET", target, "127.0.0.1:4566", job.keys, {"eu-west-1", "s3"}, world.clock.at, 60s);
+    request.headers.add("Host", "127.0.0.1:4566");
+    return *world.send(std::move(request));
+  };
+  EXPECT_EQ(get("/data/train/part-0").body, "bytes");
+  EXPECT_EQ(get("/bob/secret").status, 403);
+}
+
+TEST(Regions, ThatTheConfigurationDoesNotHaveAreRefused) {
+  World world;
+  Signing elsewhere;
+  elsewhere.region = "mars-1";
+  const auto reply = world.json("SageMaker.ListTrainingJobs", "{}", "sagemaker", elsewhere);
+  EXPECT_EQ(
+      reply.message(),
+      "Credential should be scoped to a valid region, not 'mars-1': this server's regions are eu-west-1.");
+  EXPECT_EQ(world.form("Action=GetCallerIdentity&Version=2011-06-15", "sts", elsewhere).status, 200);
+}
+
+TEST(JobPolicy, NamesAreLiteral) {
+  EXPECT_EQ(policy_literal("a*b?c${d}"), "a${*}b${?}c${$}{d}");
+  World world;
+  domain::Job job = world.job("mnist-1", 17);
+  job.spec.channels[0].s3_uri = "s3://data/*";
+  world.keep(job);
+  EXPECT_EQ(world.s3("GET", "/data/train/part-0", "", world.keys_of("mnist-1")).status, 403);
+}
+
+}  // namespace
+}  // namespace trainyard::api

@@ -1,0 +1,224 @@
+// Requests that another server makes on behalf of principals of this one: who may make them, for whom, and what they reach.
+#include "auth/delegation.hpp"
+#include "base/text.hpp"
+#include "dispatch/testing/tenants.hpp"
+
+namespace trainyard::api {
+namespace {
+
+using in_memory::signed_request;
+using in_memory::Signing;
+
+const std::string kReadTrain = allow(R"("s3:GetObject")", R"("arn:aws:s3:::data/train/*")");
+
+struct World : TestTenants {
+  Signing peer = user("region-us", allow(R"("s3:GetObject")", R"("arn:aws:s3:::models/*")"));
+  std::unique_ptr<observe::AuditLog> audit = *observe::open_audit_log(directory.path() + "/audit");
+
+  World() {
+    user("ann", kReadTrain);
+    user("bob", kReadTrain);
+    role("runner", kReadTrain, R"({"AWS":"*"})");
+    role("private", kReadTrain, R"({"AWS":"*"})");
+    settings.peers = [] {
+      return std::vector<Peer>{{"AKIAregion-us", {"an*", "nobody"}, {"run*", "undefined", "Trainyard*"}}};
+    };
+    settings.remote_regions["ap-south-1"] = {.endpoint = "http://127.0.0.1:1",
+                                             .keys = {"AKIATHIRD", "x", ""}};
+    open(audit.get());
+  }
+
+  static signing::HeaderList header(const std::string& text) {
+    return {{std::string(kDelegationHeader), to_base64(text)}};
+  }
+  static signing::HeaderList header(const Delegation& delegation) {
+    return header(*format_delegation(delegation));
+  }
+  static Delegation ann() {
+    return {.kind = PrincipalKind::user, .name = "ann", .id = "AIDAOFTHEOTHER", .source_ip = "198.51.100.9"};
+  }
+  Delegation session(const std::string& role) const {
+    return {.kind = PrincipalKind::session,
+            .name = "ann",
+            .id = "AROA:work",
+            .session = {.role_arn = "arn:aws:iam::999999999999:role/" + role,
+                        .session_name = "work",
+                        .assumed = true,
+                        .person = "ann",
+                        .source_identity = "ann@example.org",
+                        .issued = clock.at,
+                        .expires = clock.at + 15min}};
+  }
+  std::string get(const std::string& path, const signing::HeaderList& headers, const Signing& by) {
+    const auto reply = s3("GET", path, "", by, headers);
+    return reply.status == 200 ? "200" : reply.body;
+  }
+};
+
+void expect_refused(const std::string& answer, const std::string& text) {
+  EXPECT_NE(answer.find("AccessDenied"), std::string::npos) << answer;
+  EXPECT_NE(answer.find(text), std::string::npos) << answer;
+}
+
+TEST(Peers, APrincipalHasTheRightsThatItHasHere) {
+  World world;
+  EXPECT_EQ(world.get("/data/train/part-0", World::header(World::ann()), world.peer), "200");
+  // Neither what the peer's own user may do, nor anything else.
+  for (const char* path : {"/models/rival/output/model.tar.gz", "/bob/secret", "/data/other/secret"})
+    expect_refused(world.get(path, World::header(World::ann()), world.peer),
+                   "User: arn:aws:iam::123456789012:user/ann is not authorized to perform: s3:GetObject on "
+                   "resource: arn:aws:s3:::" +
+                       std::string(path).substr(1));
+  EXPECT_EQ(world.get("/models/rival/output/model.tar.gz", {}, world.peer), "200") << "its own";
+
+  EXPECT_EQ(world.get("/data/train/part-0", World::header(world.session("runner")), world.peer), "200");
+  expect_refused(world.get("/bob/secret", World::header(world.session("runner")), world.peer),
+                 "User: arn:aws:sts::123456789012:assumed-role/runner/work is not authorized");
+  Delegation limited = world.session("runner");
+  limited.session.limited = true;
+  limited.session.policies = {allow(R"("s3:GetObject")", R"("arn:aws:s3:::data/train/other")")};
+  expect_refused(world.get("/data/train/part-0", World::header(limited), world.peer), "session policy");
+}
+
+TEST(Peers, WhatIsRefused) {
+  World world;
+  const Signing bob{{"AKIAbob", "bob-secret", ""}, "eu-west-1"};
+  const auto changed = [&](auto change) {
+    Delegation out = world.session("runner");
+    change(out);
+    return World::header(out);
+  };
+  const auto named = [](const std::string& name) {
+    Delegation out = World::ann();
+    out.name = name;
+    return World::header(out);
+  };
+  const Signing assumed = world.keys({.role_arn = "arn:aws:iam::123456789012:role/runner",
+                                      .session_name = "peer",
+                                      .assumed = true,
+                                      .person = "region-us"});
+  Delegation chained = World::ann();
+  chained.peer_key_id = "AKIAOTHER";
+  struct Attack {
+    const char* about;
+    const Signing& by;
+    signing::HeaderList headers;
+    const char* text;
+  };
+  const Attack attacks[] = {
+      {"a user who is no peer", bob, World::header(World::ann()),
+       "user/bob is not authorized to make requests"},
+      {"the owner who is no peer", world.owner, World::header(World::ann()), "on behalf of other principals"},
+      {"a session of the peer's user", assumed, World::header(World::ann()), "on behalf of other principals"},
+      {"an owner", world.peer, World::header(Delegation{PrincipalKind::owner, "owner", "x"}), "of owners"},
+      {"the owner's name as a user's", world.peer, named("owner"), "of the user owner"},
+      {"a user that the peer may not act for", world.peer, named("bob"), "of the user bob"},
+      {"a user that is not here", world.peer, named("nobody"), "of the user nobody"},
+      {"a role that the peer may not act for", world.peer, World::header(world.session("private")),
+       "of the role private"},
+      {"a role that is not here", world.peer, World::header(world.session("undefined")),
+       "of the role undefined"},
+      {"a reserved role", world.peer, World::header(world.session("TrainyardOwner")),
+       "of the role Trainyard"},
+      {"a job's role that is not defined", world.peer, changed([](Delegation& out) {
+         out.session.role_arn = kTrainer;
+         out.session.job_region = "eu-west-1";
+         out.session.job_name = "mnist-1";
+         out.session.job_number = 17;
+         out.session.attempt = 1;
+         out.session.assumed = false;
+       }),
+       "of the role trainer"},
+      {"a session that has expired", world.peer,
+       changed([&](Delegation& out) { out.session.expires = world.clock.at; }), "the session has expired"},
+      {"through a third server", world.peer, World::header(chained), "through one server only"},
+      {"bytes", world.peer, World::header("bytes"), "on behalf of other principals"},
+      {"no base64", world.peer, {{std::string(kDelegationHeader), "?!"}}, "on behalf of other principals"},
+      {"two headers",
+       world.peer,
+       {World::header(World::ann())[0], World::header(world.session("runner"))[0]},
+       "on behalf of other principals"}};
+  for (const Attack& attack : attacks) {
+    SCOPED_TRACE(attack.about);
+    expect_refused(world.get("/data/train/part-0", attack.headers, attack.by), attack.text);
+    const auto reply = world.json("SageMaker.ListTrainingJobs", "{}", "sagemaker", attack.by, attack.headers);
+    EXPECT_EQ(reply.code(), "AccessDeniedException") << reply.body;
+  }
+}
+
+TEST(Peers, TheHeaderMustBeSignedAndTheRequestsHashInItsHead) {
+  World world;
+  auto request = signed_request("GET", "/data/train/part-0", {}, "", "s3", world.clock.at, world.peer);
+  request.headers.add(std::string(kDelegationHeader), to_base64(*format_delegation(World::ann())));
+  const auto reply = *world.send(std::move(request));
+  EXPECT_EQ(reply.status, 403);
+  EXPECT_NE(reply.body.find("<HeadersNotSigned>" + std::string(kDelegationHeader)), std::string::npos)
+      << reply.body;
+  net::Request presigned;
+  presigned.method = "GET";
+  presigned.target = signing::presign("GET", "/data/train/part-0", "127.0.0.1:4566", world.peer.keys,
+                                      {"eu-west-1", "s3"}, world.clock.at, 60s);
+  presigned.headers.add("Host", "127.0.0.1:4566");
+  presigned.headers.add(std::string(kDelegationHeader), to_base64(*format_delegation(World::ann())));
+  EXPECT_EQ(world.send(std::move(presigned))->status, 403);
+}
+
+TEST(Peers, GetNoKeysAndReachNoThirdServer) {
+  World world;
+  const auto headers = World::header(World::ann());
+  policy::User ann = *world.identities->find_user("ann");
+  ann.inline_policies["own"] = document(allow(R"("*")", R"("*")"));
+  world.identities->put(ann);
+  for (const std::string form : {"Action=AssumeRole&Version=2011-06-15&RoleSessionName=x&RoleArn=arn%3Aaws%"
+                                 "3Aiam%3A%3A123456789012%3Arole%2Frunner",
+                                 "Action=GetCallerIdentity&Version=2011-06-15"})
+    expect_refused(world.form(form, "sts", world.peer, headers).body,
+                   "requests of sts through another server");
+  expect_refused(
+      world.form("Action=CreateAccessKey&Version=2010-05-08&UserName=ann", "iam", world.peer, headers).body,
+      "requests of iam through another server");
+  Signing there = world.peer;
+  there.region = "ap-south-1";
+  expect_refused(world.json("SageMaker.ListTrainingJobs", "{}", "sagemaker", there, headers).body,
+                 "a third server, through another server");
+  expect_refused(world.s3("GET", "/data/train/part-0", "", there, headers).body,
+                 "a third server, through another server");
+}
+
+TEST(Peers, TheAuditLogShowsBoth) {
+  World world;
+  EXPECT_EQ(world
+                .json("SageMaker.DescribeTrainingJob", R"({"TrainingJobName":"mnist-1"})", "sagemaker",
+                      world.peer, World::header(world.session("runner")))
+                .code(),
+            "AccessDeniedException");
+  const auto found =
+      world.json("com.amazonaws.cloudtrail.v20131101.CloudTrail_20131101.LookupEvents", "{}", "cloudtrail");
+  const Json answer = found.json();
+  for (const Json& one : answer.at("Events")) {
+    if (one.at("EventName") != "DescribeTrainingJob") continue;
+    const Json record = *parse_json(one.at("CloudTrailEvent").get<std::string>());
+    const Json& identity = record.at("userIdentity");
+    EXPECT_EQ(identity.at("arn"), "arn:aws:sts::123456789012:assumed-role/runner/work");
+    EXPECT_EQ(identity.at("invokedBy"), "arn:aws:iam::123456789012:user/region-us");
+    EXPECT_EQ(identity.at("accessKeyId"), "AKIAregion-us");
+    EXPECT_EQ(identity.at("sessionContext").at("sourceIdentity"), "ann@example.org");
+    return;
+  }
+  FAIL() << found.body;
+}
+
+TEST(Peers, TheClientsAddressIsTheOneThatItCameFrom) {
+  World world;
+  policy::User ann = *world.identities->find_user("ann");
+  ann.inline_policies["own"] = document(allow(
+      R"("s3:GetObject")", R"("*")", R"(,"Condition":{"IpAddress":{"aws:SourceIp":"198.51.100.0/24"}})"));
+  world.identities->put(ann);
+  EXPECT_EQ(world.get("/data/train/part-0", World::header(World::ann()), world.peer), "200");
+  Delegation elsewhere = World::ann();
+  elsewhere.source_ip = "203.0.113.1";
+  expect_refused(world.get("/data/train/part-0", World::header(elsewhere), world.peer), "s3:GetObject");
+}
+
+}  // namespace
+}  // namespace trainyard::api

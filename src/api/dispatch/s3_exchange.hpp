@@ -1,0 +1,61 @@
+// An S3Exchange is the two ends of one S3 request: its body, and its reply, which may begin before the operation is done.
+//
+// A long operation keeps its client connected as S3 does: after a while the head of a success is sent, then the beginning of
+// the XML document, then a blank from time to time. The rest of the document is the result: the output, or <Error>, which
+// clients look for.
+//
+// Threads: confined to the stream's thread; the work of run_long() runs on another one, which must not touch it.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "dispatch/body.hpp"
+#include "net/http_server.hpp"
+#include "operations/table.hpp"
+
+namespace trainyard::api {
+
+class S3Exchange final : public ExchangeEnds {
+ public:
+  // Lifetime: all arguments outlive it.
+  S3Exchange(const net::RequestHead& head, const shapes::OperationShape& operation,
+             const std::string& request_id, Duration blank_interval, net::Stream& stream, Body& body)
+      : head_(head),
+        operation_(operation),
+        request_id_(request_id),
+        blank_interval_(blank_interval),
+        stream_(stream),
+        body_(body) {}
+
+  const net::RequestHead& head() const override { return head_; }
+  Result<size_t> read(std::span<char> buffer) override { return body_.read(buffer); }
+  std::optional<uint64_t> body_bytes() const override { return body_.bytes(); }
+  const std::map<std::string, std::string>& trailers() const override { return body_.trailers(); }
+  Result<void> start_erased(const void* output, std::optional<uint64_t> content_length, int status) override;
+  Result<void> write(std::span<const char> bytes) override { return stream_.write(bytes); }
+  void run_long(const std::function<void()>& work) override;
+
+  // The operation has sent an answer of its own.
+  bool started() const { return status_ != 0; }
+  int status() const { return status_; }
+  // run_long() has sent the head: the answer's document goes on from there.
+  bool head_sent() const { return head_sent_; }
+  Result<void> write_rest(std::string_view document);
+
+ private:
+  Result<void> send_blank();
+
+  const net::RequestHead& head_;
+  const shapes::OperationShape& operation_;
+  const std::string& request_id_;
+  const Duration blank_interval_;
+  net::Stream& stream_;
+  Body& body_;
+  int status_ = 0;
+  bool head_sent_ = false;
+  bool client_left_ = false;
+};
+
+}  // namespace trainyard::api

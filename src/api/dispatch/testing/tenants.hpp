@@ -1,0 +1,116 @@
+// Sets up the API with an owner, users, roles and the jobs of two tenants, for tests of what principals may do.
+//
+// Threads: confined to the test's.
+#pragma once
+
+#include "auth/temporary_keys.hpp"
+#include "dispatch/testing/test_server.hpp"
+#include "policy/policy.hpp"
+
+namespace trainyard::api {
+
+inline constexpr const char* kTrainer = "arn:aws:iam::123456789012:role/trainer";
+
+inline policy::Document document(const std::string& text,
+                                 policy::PolicyKind kind = policy::PolicyKind::identity) {
+  auto parsed = policy::parse_policy(text, kind);
+  EXPECT_TRUE(parsed) << text;
+  return {text, *parsed};
+}
+
+inline std::string allow(const std::string& actions, const std::string& resources,
+                         const std::string& more = "") {
+  return R"({"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":[)" + actions +
+         R"(],"Resource":[)" + resources + "]" + more + "}]}";
+}
+
+inline std::string trust(const std::string& principal) {
+  return R"({"Version":"2012-10-17","Statement":{"Effect":"Allow","Action":"sts:AssumeRole","Principal":)" +
+         principal + "}}";
+}
+
+// Buckets `data`, `models` and `bob`; jobs `mnist-1` (of ana, with the channel data/train/) and `rival`.
+struct TestTenants : TestServer {
+  std::shared_ptr<policy::Identities> identities = std::make_shared<policy::Identities>(kAccount);
+  in_memory::Signing owner;
+
+  explicit TestTenants(bool open_roles = false) {
+    settings.keys.clear();
+    settings.identities = [this] { return identities; };
+    settings.find_image = [](const std::string&) -> Result<domain::Image> { return domain::Image{}; };
+    settings.regions = {"eu-west-1"};
+    settings.open_roles = open_roles;
+    identities->put(
+        policy::AccessKey{.id = "AKIAOWNER", .user = "owner", .secret = "owner-secret", .owner = true});
+    open();
+    for (const char* bucket : {"data", "models", "bob"})
+      EXPECT_EQ(s3("PUT", std::string("/") + bucket).status, 200);
+    for (const char* key : {"/data/train/part-0", "/data/other/secret", "/models/mnist-1/output/a",
+                            "/models/rival/output/model.tar.gz", "/bob/secret"})
+      EXPECT_EQ(s3("PUT", key, "bytes").status, 200);
+    for (const char* stream : {"mnist-1/algo-1-1", "rival/algo-1-1"})
+      EXPECT_TRUE(logs->ensure_stream({"eu-west-1", "/aws/sagemaker/TrainingJobs", stream}));
+    add_job("mnist-1", 17);
+    add_job("rival", 18);
+  }
+
+  domain::Job job(const std::string& name, uint64_t number) {
+    domain::Job out;
+    out.number = number;
+    out.key = {"eu-west-1", name};
+    out.account = kAccount;
+    out.state = domain::JobState::active;
+    out.spec.principal = "ana";
+    out.spec.role_arn = kTrainer;
+    out.spec.request = Json::object();
+    out.spec.output_uri = "s3://models";
+    out.spec.checkpoint = domain::Checkpoint{"s3://models/checkpoints/" + name, "/opt/ml/checkpoints"};
+    domain::Channel channel;
+    channel.name = "train";
+    channel.s3_data_type = "S3Prefix";
+    channel.s3_uri = "s3://data/train/";
+    out.spec.channels.push_back(channel);
+    out.spec.groups.push_back({"homogeneousCluster", "ml.m5.large", 1});
+    out.attempts.push_back({.number = 1, .state = domain::AttemptState::running});
+    return out;
+  }
+  void keep(domain::Job job) {
+    const domain::JobKey key = job.key;
+    control.jobs[key] = std::make_shared<const domain::Job>(std::move(job));
+  }
+  void add_job(const std::string& name, uint64_t number) { keep(job(name, number)); }
+
+  in_memory::Signing keys(const RoleSession& session, Duration lifetime = 1h) {
+    const auto made = issue_keys(settings.temporary_key_secret, session, clock.at, lifetime, random);
+    return {{made.access_key_id, made.secret_access_key, made.session_token}, "eu-west-1"};
+  }
+  in_memory::Signing keys_of(const std::string& name) {
+    const auto& found = *control.jobs.at({"eu-west-1", name});
+    return keys({.role_arn = found.spec.role_arn,
+                 .session_name = "SageMaker-j" + std::to_string(found.number) + "a1",
+                 .job_region = "eu-west-1",
+                 .job_name = name,
+                 .job_number = found.number,
+                 .attempt = 1,
+                 .person = found.spec.principal});
+  }
+  in_memory::Signing user(const std::string& name, const std::string& policy) {
+    policy::User made;
+    made.name = name;
+    made.id = "AIDA" + name;
+    made.inline_policies["own"] = document(policy);
+    identities->put(made);
+    identities->put(policy::AccessKey{.id = "AKIA" + name, .user = name, .secret = name + "-secret"});
+    return {{"AKIA" + name, name + "-secret", ""}, "eu-west-1"};
+  }
+  void role(const std::string& name, const std::string& policy, const std::string& principal) {
+    policy::Role made;
+    made.name = name;
+    made.id = "AROA" + name;
+    made.inline_policies["own"] = document(policy);
+    made.trust = document(trust(principal), policy::PolicyKind::trust);
+    identities->put(made);
+  }
+};
+
+}  // namespace trainyard::api

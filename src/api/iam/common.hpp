@@ -1,0 +1,125 @@
+// Provides what IAM's operations share: reading the snapshot of identities, changing it, pages, and IAM's error names.
+//
+// Threads: pure functions; the operations that are added run on stream threads.
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "iam/operations.hpp"
+#include "operations/identity_store.hpp"
+#include "policy/identities.hpp"
+#include "policy/identity_changes.hpp"
+#include "policy/policy.hpp"
+#include "shapes/iam.hpp"
+
+namespace trainyard::api::iam {
+
+namespace iam = shapes::iam;
+using policy::EntityKind;
+using policy::Identities;
+
+// IAM's error for a change that was refused. `of_removal`: a conflict is a DeleteConflict.
+Failure iam_failure(const Error& error, bool of_removal = false);
+
+// Errors: MalformedPolicyDocument; LimitExceeded.
+Outcome<policy::Document> document_in(const std::string& text, policy::PolicyKind kind, size_t bytes_max);
+
+template <class Operation>
+using Read = std::function<Result<typename Operation::Output>(const Identities&, const Context&,
+                                                              const typename Operation::Input&)>;
+template <class Operation>
+using Edit = std::function<Outcome<typename Operation::Output>(Identities&, const Context&,
+                                                               const typename Operation::Input&)>;
+
+// Adds an operation that reads the snapshot. Its errors become IAM's.
+template <class Operation>
+void add_read(OperationTable& table, const Services& services, Read<Operation> read) {
+  table.add<Operation>([&services, read = std::move(read)](
+                           const Context& context,
+                           const typename Operation::Input& in) -> Outcome<typename Operation::Output> {
+    auto output = read(*services.identities->snapshot(), context, in);
+    if (!output) return iam_failure(output.error());
+    return *std::move(output);
+  });
+}
+
+// Adds an operation that changes a copy of the snapshot, which is then made durable.
+template <class Operation>
+void add_edit(OperationTable& table, const Services& services, bool removal, Edit<Operation> edit) {
+  table.add<Operation>([&services, removal, edit = std::move(edit)](
+                           const Context& context,
+                           const typename Operation::Input& in) -> Outcome<typename Operation::Output> {
+    std::optional<Outcome<typename Operation::Output>> outcome;
+    const auto changed = services.identities->change([&](Identities& next) -> Result<void> {
+      outcome.emplace(edit(next, context, in));
+      if (!*outcome) return cancelled("the change was refused");
+      return {};
+    });
+    if (!*outcome) {
+      auto why = std::move(*outcome).error();
+      if (const Error* error = std::get_if<Error>(&why)) return iam_failure(*error, removal);
+      return std::get<Failure>(std::move(why));
+    }
+    if (!changed) return iam_failure(changed.error());
+    return std::move(*outcome).value();
+  });
+}
+
+// The same without an answer.
+template <class Operation>
+void add_change(OperationTable& table, const Services& services,
+                std::function<Result<void>(Identities&, const typename Operation::Input&)> change) {
+  const bool removal = std::string_view(Operation::shape().name).starts_with("Delete");
+  add_edit<Operation>(table, services, removal,
+                      [change = std::move(change)](
+                          Identities& next, const Context&,
+                          const typename Operation::Input& in) -> Outcome<typename Operation::Output> {
+                        TRY(change(next, in));
+                        return typename Operation::Output{};
+                      });
+}
+
+inline constexpr int64_t kItemsDefault = 100;  // of a page
+
+// One page of `all`, which is in the order of its keys: those behind the marker, at most max_items.
+template <class In, class Item, class Key, class Out>
+Result<std::vector<Item>> page_of(const In& in, std::vector<Item> all, Key key, Out& out) {
+  const size_t max = size_t(in.max_items.value_or(kItemsDefault));
+  std::ranges::sort(all, {}, key);
+  auto first = all.begin();
+  if (in.marker) {
+    first = std::ranges::upper_bound(all, *in.marker, {}, key);
+    if (first == all.begin() && !all.empty() && *in.marker < std::invoke(key, all.front()))
+      return invalid("Invalid Marker: it is not one that this list gave");
+  }
+  std::vector<Item> page(first,
+                         std::min(all.end(), first + std::min<ptrdiff_t>(ptrdiff_t(max), all.end() - first)));
+  out.is_truncated = first + ptrdiff_t(page.size()) != all.end();
+  if (*out.is_truncated) out.marker = std::string(std::invoke(key, page.back()));
+  return page;
+}
+
+bool has_prefix(const std::string& path, const std::optional<std::string>& prefix);
+
+std::optional<std::vector<iam::Tag>> shown_tags(const std::vector<policy::Tag>& tags);
+std::vector<policy::Tag> tags_in(const std::optional<std::vector<iam::Tag>>& tags);
+std::optional<iam::AttachedPermissionsBoundary> shown_boundary(const policy::Entity& entity);
+
+void add_users(OperationTable& table, const Services& services);
+void add_keys(OperationTable& table, const Services& services);
+void add_roles(OperationTable& table, const Services& services);
+void add_entity_policies(OperationTable& table, const Services& services);
+void add_managed_policies(OperationTable& table, const Services& services);
+void add_simulation(OperationTable& table, const Services& services);
+void add_sts(OperationTable& table, const Settings& settings, const Services& services);
+
+// A role that nobody defined: every name is one (see README.md). Its documents are parsed once.
+policy::Role undefined_role(const std::string& account, const std::string& name);
+// The role, or the undefined one. Errors: none.
+policy::Role role_or_undefined(const Identities& identities, const std::string& name);
+
+}  // namespace trainyard::api::iam

@@ -1,0 +1,178 @@
+#include "operations/identity_store.hpp"
+
+#include <array>
+#include <future>
+#include <utility>
+
+#include "base/log.hpp"
+#include "base/text.hpp"
+#include "policy/identity_records.hpp"
+#include "signing/sealed_text.hpp"
+
+namespace trainyard::api {
+namespace {
+
+constexpr std::string_view kUseRecord = "access_key_use";
+constexpr int kConflictsMax = 10;          // other writers of records in a row; there are none today
+constexpr size_t kUsesAtOnceMax = 500;     // in one change of records
+constexpr Duration kUseResolution = 1min;  // of a last use: a busy key does not change it with each request
+constexpr size_t kSecretBytes = 30;        // 40 characters of base64, as AWS's
+constexpr size_t kIdLetters = 16;          // behind "AKIA"
+constexpr std::string_view kIdAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+
+std::string random_letters(Random& random, size_t count) {
+  std::string bytes(count, '\0');
+  random.fill(std::as_writable_bytes(std::span(bytes)));
+  for (char& c : bytes) c = kIdAlphabet[uint8_t(c) % kIdAlphabet.size()];
+  return bytes;
+}
+
+std::string random_secret(Random& random) {
+  std::string bytes(kSecretBytes, '\0');
+  random.fill(std::as_writable_bytes(std::span(bytes)));
+  return to_base64(bytes);
+}
+
+Json json_of(const KeyUse& use) {
+  return {{"at", to_milliseconds(use.at)}, {"region", use.region}, {"service", use.service}};
+}
+
+std::optional<KeyUse> use_of(const Json& json) {
+  const auto at = int_at(json, "at");
+  const auto region = string_at(json, "region"), service = string_at(json, "service");
+  if (!at || !region || !service) return std::nullopt;
+  return KeyUse{from_milliseconds(*at), *region, *service};
+}
+
+}  // namespace
+
+IdentityStore::IdentityStore(control::Control& control, std::string sealing_key, policy::Identities seed,
+                             Random& random)
+    : control_(control), sealing_key_(std::move(sealing_key)), random_(random), seed_(std::move(seed)) {}
+
+std::shared_ptr<const policy::Identities> IdentityStore::snapshot() const {
+  auto records = control_.records();
+  const std::lock_guard lock(mutex_);
+  if (records_ != records) {
+    // Older than what is shown already: another thread was quicker.
+    if (records_ && records->version < records_->version) return joined_;
+    joined_ = join(seed_, *records);
+    records_ = std::move(records);
+  }
+  return joined_;
+}
+
+void IdentityStore::take(policy::Identities seed) {
+  const std::lock_guard lock(mutex_);
+  seed_ = std::move(seed);
+  records_ = nullptr;
+}
+
+std::shared_ptr<const policy::Identities> IdentityStore::join(const policy::Identities& seed,
+                                                              const domain::Records& records) const {
+  policy::Identities joined = seed;
+  const policy::Unseal unseal = [this](const std::string& sealed, const std::string& key_id) {
+    return signing::unseal(sealing_key_, sealed, key_id);
+  };
+  for (const auto& [key, record] : records.all) {
+    const auto added = policy::add_record(joined, key, record->document, unseal);
+    if (!added && set_aside_.insert(key).second)
+      log(Level::error, "api", "a record of an identity was set aside",
+          {{"record", key.first + "/" + key.second}, {"why", added.error().message}});
+  }
+  return std::make_shared<const policy::Identities>(std::move(joined));
+}
+
+Result<std::shared_ptr<const domain::Records>> IdentityStore::commit(control::RecordsWish wish) {
+  auto promise = std::make_shared<std::promise<Result<std::shared_ptr<const domain::Records>>>>();
+  auto answered = promise->get_future();
+  control_.change_records(std::move(wish), [promise](auto answer) { promise->set_value(std::move(answer)); });
+  return answered.get();
+}
+
+Result<void> IdentityStore::change(const std::function<Result<void>(policy::Identities&)>& edit) {
+  const std::lock_guard turn(changing_);
+  for (int conflicts = 0;; ++conflicts) {
+    const auto records = control_.records();
+    std::shared_ptr<const policy::Identities> before;
+    {
+      const std::lock_guard lock(mutex_);
+      before = records_ == records ? joined_ : join(seed_, *records);
+    }
+    policy::Identities after = *before;
+    TRY(edit(after));
+    control::RecordsWish wish;
+    wish.expected = records->version;
+    for (auto& each : policy::difference(*before, after)) {
+      if (!each.document && each.name.first == policy::kKeyRecord)
+        wish.writes.push_back({{std::string(kUseRecord), each.name.second}, std::nullopt});
+      wish.writes.push_back({std::move(each.name), std::move(each.document)});
+    }
+    if (wish.writes.empty()) return {};
+    const auto committed = commit(std::move(wish));
+    if (committed) return {};
+    if (committed.error().kind != Kind::conflict) return committed.error();
+    // A change's own conflicts were found by `edit`, so this is another writer.
+    if (conflicts == kConflictsMax) return unavailable("identities are being changed by others: try again");
+  }
+}
+
+policy::AccessKey IdentityStore::make_key(std::string user, Instant now) {
+  policy::AccessKey key;
+  key.id = "AKIA" + random_letters(random_, kIdLetters);
+  key.user = std::move(user);
+  key.secret = random_secret(random_);
+  key.sealed_secret = signing::seal(sealing_key_, key.secret, key.id, random_);
+  key.created = now;
+  return key;
+}
+
+std::string IdentityStore::make_id(std::string_view prefix) {
+  return std::string(prefix) + random_letters(random_, 17);
+}
+
+void IdentityStore::key_used(std::string_view id, Instant at, std::string_view region,
+                             std::string_view service) {
+  const std::lock_guard lock(uses_mutex_);
+  const auto found = uses_.find(id);
+  if (found != uses_.end() && at < found->second.at + kUseResolution && found->second.service == service)
+    return;
+  uses_.insert_or_assign(std::string(id), KeyUse{at, std::string(region), std::string(service)});
+  unwritten_.emplace(id);
+}
+
+std::optional<KeyUse> IdentityStore::last_use(const std::string& id) const {
+  {
+    const std::lock_guard lock(uses_mutex_);
+    if (const auto found = uses_.find(id); found != uses_.end()) return found->second;
+  }
+  const auto records = control_.records();
+  const auto found = records->all.find({std::string(kUseRecord), id});
+  return found == records->all.end() ? std::nullopt : use_of(found->second->document);
+}
+
+Result<void> IdentityStore::write_uses() {
+  const std::lock_guard turn(changing_);
+  const auto identities = snapshot();
+  control::RecordsWish wish;
+  std::vector<std::string> written;
+  {
+    const std::lock_guard lock(uses_mutex_);
+    for (const std::string& id : unwritten_) {
+      if (written.size() == kUsesAtOnceMax) break;
+      written.push_back(id);
+      if (identities->find_key(id))
+        wish.writes.push_back({{std::string(kUseRecord), id}, json_of(uses_.find(id)->second)});
+    }
+    for (const std::string& id : written) unwritten_.erase(id);
+  }
+  if (wish.writes.empty()) return {};
+  wish.expected = control_.records()->version;
+  const auto committed = commit(std::move(wish));
+  if (committed) return {};
+  const std::lock_guard lock(uses_mutex_);
+  unwritten_.insert(written.begin(), written.end());
+  return committed.error();
+}
+
+}  // namespace trainyard::api

@@ -1,0 +1,47 @@
+// Limits how many requests a principal may make, by class of operation.
+//
+// All keys of a user are one principal, and so are all sessions of a role: another key buys no second rate.
+//
+// Threads: from anywhere. Errors: none.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "base/token_bucket.hpp"
+#include "shapes/shape.hpp"
+
+namespace trainyard::api {
+
+enum class OperationClass {
+  reads,    // of the control plane: Describe, List, Get ..
+  changes,  // the rest of it
+  objects,  // S3
+};
+OperationClass class_of(const shapes::OperationShape& operation);
+
+// Requests a second; 0: no limit.
+struct RateLimits {
+  double reads_per_second = 0;
+  double changes_per_second = 0;
+  double objects_per_second = 0;
+  double burst_seconds = 10;  // of the rate may be saved up
+
+  double per_second(OperationClass operations) const;
+};
+
+class RateLimiter {
+ public:
+  // Counts a request. False: it is one too many, and must be refused. Requires: burst_seconds > 0.
+  bool admit(const std::string& principal, OperationClass operations, const RateLimits& limits,
+             std::chrono::nanoseconds now);
+
+ private:
+  std::mutex mutex_;
+  std::map<std::pair<std::string, OperationClass>, TokenBucket> buckets_;  // guarded by mutex_
+};
+
+}  // namespace trainyard::api

@@ -1,0 +1,36 @@
+// Counts the requests of the API by operation and status, and measures their duration.
+//
+// Threads: from anywhere. Errors: none.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <unordered_map>
+
+#include "base/prometheus.hpp"
+#include "shapes/shape.hpp"
+
+namespace trainyard::api {
+
+class RequestStatistics {
+ public:
+  RequestStatistics();
+  ~RequestStatistics();
+
+  // `operation` nullptr: refused before it was known.
+  void add(const shapes::OperationShape* operation, int status, std::chrono::nanoseconds took);
+  void add_throttled() { throttled_.fetch_add(1, std::memory_order_relaxed); }
+
+  // The lines of all operations that were requested.
+  void write(PrometheusText& text) const;
+
+ private:
+  struct Operation;
+
+  // Written by the constructor alone.
+  std::unordered_map<const shapes::OperationShape*, std::unique_ptr<Operation>> operations_;
+  std::atomic<uint64_t> throttled_{0};
+};
+
+}  // namespace trainyard::api

@@ -1,0 +1,113 @@
+// Defines what operations are given: the settings of the API, and the parts of the server that they call.
+//
+// Threads: constant once the handler is made; the functions in them are called from many threads at once.
+// Lifetime: both outlive every operation.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/disk_reserve.hpp"
+#include "base/random.hpp"
+#include "base/time.hpp"
+#include "campaign/campaigns.hpp"
+#include "campaign/capacity.hpp"
+#include "client/forward.hpp"
+#include "control/control.hpp"
+#include "domain/file_system.hpp"
+#include "domain/image.hpp"
+#include "domain/price.hpp"
+#include "domain/service_quota.hpp"
+#include "gateway/progress.hpp"
+#include "gateway/shells.hpp"
+#include "net/http_server.hpp"
+#include "objects/objects.hpp"
+#include "observe/logs.hpp"
+#include "observe/metrics.hpp"
+#include "operations/rate_limiter.hpp"
+#include "operations/request_statistics.hpp"
+#include "policy/identities.hpp"
+
+namespace trainyard::api {
+
+class IdentityStore;  // api/identity_store.hpp
+
+// The tag with the creator of a job, which the server sets: costs are reported by it, and clients are not shown it.
+inline constexpr std::string_view kCreatedByTag = "aws:createdBy";
+
+using FindImage = std::function<Result<domain::Image>(const std::string& name)>;
+
+struct LastingKey {
+  std::string id;
+  std::string secret;
+  std::string user = "owner";  // whose it is: of several users each has his share and his quotas
+};
+
+// Another server that may make requests on behalf of principals of this one: requests that its own clients made there for a
+// region which is this server's.
+struct Peer {
+  std::string access_key_id;  // the key of a user of this server that the other one signs with
+  std::vector<std::string> users = {"*"}, roles = {"*"};  // on whose behalf, by name; '*' stands for any text
+};
+
+// RLIMIT_RTPRIO and RLIMIT_NICE: a container that outranks the machine's own processes stops the machine. Locked memory
+// cannot be reclaimed: as much as systemd gives to every service.
+inline const std::map<std::string, uint64_t> kLimitsMax = {
+    {"rtprio", 0}, {"nice", 0}, {"memlock", uint64_t{8} << 20}};
+
+struct Settings {
+  std::string account;           // twelve digits
+  std::vector<LastingKey> keys;  // the owner's
+  std::string
+      temporary_key_secret;  // 32 random bytes of this data directory: signs the session tokens of roles
+  // Users, roles, policies and access keys as they are now; never answers nullptr. Unset: there are the keys above alone.
+  std::function<std::shared_ptr<const policy::Identities>()> identities = nullptr;
+  // Told of each access key that a request was signed with.
+  std::function<void(std::string_view key, Instant at, std::string_view region, std::string_view service)>
+      key_used = nullptr;
+  size_t body_bytes_max = 4 << 20;  // of control-plane requests
+  FindImage find_image;
+  domain::FileSystems file_systems;  // that channels and Batch's volumes may name
+  domain::FileSystems
+      volumes;  // directories of machines that Batch's volumes may name, by path; without a directory,
+                // each host gets an empty one of its own
+  std::vector<std::string> devices;  // device files of machines that Batch's containers may name
+  // The highest hard limit that a Batch container may ask for, by name; of names that are not here, any.
+  std::map<std::string, uint64_t> limits_max = kLimitsMax;
+  // Of instances that training jobs use at once, as they are now.
+  std::function<std::vector<domain::InstanceQuota>()> quotas = [] {
+    return std::vector<domain::InstanceQuota>();
+  };
+  domain::PriceTable prices = domain::list_prices_of_2023();
+  std::map<std::string, client::Remote> remote_regions;  // other servers'; requests for them are passed on
+  std::vector<std::string> regions;                      // that are this server's own
+  // As they are now.
+  std::function<std::vector<Peer>()> peers = [] { return std::vector<Peer>(); };
+  CheckRoom check_room = no_reserve();                    // asked before a training job is created
+  std::function<std::vector<campaign::Room>()> machines;  // of this server; none: jobs are made to fit
+  // How many requests each principal may make, as it is now.
+  std::function<RateLimits()> rate_limits = [] { return RateLimits(); };
+  // How long a slow request of S3 waits before it, and between, what shows that it goes on.
+  Duration blank_interval = 5s;
+  bool open_roles = false;  // a role that is not defined may do everything, as before there were policies
+};
+
+struct Services {
+  control::Control& control;
+  observe::Logs& logs;
+  observe::Metrics& metrics;
+  objects::Objects& objects;
+  Clock& clock;
+  Random& random;
+  gateway::Shells* shells = nullptr;  // nullptr: nobody opens any
+  gateway::FindProgress progress = nullptr;
+  campaign::Campaigns* campaigns = nullptr;  // nullptr: there are none here
+  RequestStatistics* statistics = nullptr;   // nullptr: requests are not counted
+  IdentityStore* identities = nullptr;       // of IAM's operations; required by them
+};
+
+}  // namespace trainyard::api

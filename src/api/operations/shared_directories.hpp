@@ -1,0 +1,21 @@
+// Checks that a principal may use the shared directories that a job names: the lists `users` and `roles` of [file_systems]
+// and [volumes] in the configuration.
+//
+// Threads: pure functions.
+#pragma once
+
+#include "domain/file_system.hpp"
+#include "operations/context.hpp"
+#include "operations/services.hpp"
+
+namespace trainyard::api {
+
+// Errors: denied, naming user and directory. `spec`: of the job that is to be made, with its role.
+inline Result<void> check_shared_directories(const Settings& settings, const Principal& principal,
+                                             const domain::JobSpec& spec) {
+  const domain::Requester requester{principal.kind == PrincipalKind::session ? std::string() : principal.name,
+                                    {principal.role_arn, spec.role_arn}};
+  return domain::check_shared_directories(settings.file_systems, settings.volumes, spec, requester);
+}
+
+}  // namespace trainyard::api

@@ -1,0 +1,170 @@
+// Fakes of the clock and of control, for tests of operations.
+//
+// Threads: confined to the test's.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/time.hpp"
+#include "control/control.hpp"
+
+namespace trainyard::api::in_memory {
+
+class SetClock final : public Clock {
+ public:
+  Instant at = *parse_basic_iso8601("20261120T094500Z");
+  Instant now() override { return at; }
+  std::chrono::nanoseconds monotonic() override { return at.time_since_epoch(); }
+};
+
+// Control that keeps what it is told and answers at once, or, when `hold` is set, when told to.
+class PlainControl final : public control::Control {
+ public:
+  explicit PlainControl(Clock& clock) : clock_(clock) {}
+  std::map<domain::JobKey, std::shared_ptr<const domain::Job>> jobs;
+  std::map<std::string, std::vector<domain::Tag>> tags_of;
+  std::vector<ledger::JobQuery> queries;
+  ledger::JobPage page;
+  std::vector<control::Interruption> interruptions;
+  std::vector<int64_t> kept_alive;
+  domain::BatchCatalog yard;
+  std::shared_ptr<const domain::Records> kept_records = std::make_shared<const domain::Records>();
+  std::map<domain::JobKey, std::vector<domain::JobDefinition>> definitions_of;  // the newest first
+  bool hold = false;
+  std::vector<std::function<void()>> held;
+
+  void create_job(control::NewJob job, control::Answer answer) override {
+    run([this, job = std::move(job), answer = std::move(answer)] {
+      if (jobs.contains(job.key)) return answer(conflict("taken"));
+      domain::Job made;
+      made.number = jobs.size() + 1;
+      made.key = job.key;
+      made.spec = job.spec;
+      made.account = "123456789012";
+      made.created = made.modified = clock_.now();
+      made.transitions.push_back({domain::Phase::starting, "Starting the training job.", clock_.now(), {}});
+      jobs[job.key] = std::make_shared<const domain::Job>(made);
+      tags_of[control::job_arn(made)] = job.tags;
+      answer(made);
+    });
+  }
+  void stop_job(domain::JobKey key, control::Answer answer) override {
+    run([this, key = std::move(key), answer = std::move(answer)] {
+      const auto found = jobs.find(key);
+      if (found == jobs.end()) return answer(not_found("no job " + key.name));
+      if (found->second->finished()) return answer(conflict("it is finished"));
+      answer(*found->second);
+    });
+  }
+  void interrupt_job(domain::JobKey key, control::Interruption interruption,
+                     control::Answer answer) override {
+    interruptions.push_back(std::move(interruption));
+    stop_job(std::move(key), std::move(answer));
+  }
+  void keep_alive(domain::JobKey key, int64_t seconds, control::Answer answer) override {
+    kept_alive.push_back(seconds);
+    const auto found = jobs.find(key);
+    if (found == jobs.end()) return answer(not_found("no job " + key.name));
+    if (found->second->spec.keep_alive_seconds == 0) return answer(conflict("it has no warm pool"));
+    answer(*found->second);
+  }
+  void withdraw_job(domain::JobKey key, domain::Withdrawn, std::string, control::Answer answer) override {
+    stop_job(std::move(key), std::move(answer));
+  }
+  void change_resource(control::ResourceRequest wish, control::ResourceAnswer answer) override {
+    const domain::JobKey key = domain::key_of(wish.resource);
+    const auto* last = definitions_of.contains(key) ? &definitions_of[key].front() : nullptr;
+    auto resource = domain::changed(yard, last, wish.how, std::move(wish.resource));
+    if (!resource) return answer(resource.error());
+    domain::put(yard, wish.how, *resource);
+    if (const auto* definition = std::get_if<domain::JobDefinition>(&*resource)) {
+      auto& revisions = definitions_of[key];
+      std::erase_if(revisions, [&](const auto& each) { return each.revision == definition->revision; });
+      revisions.insert(revisions.begin(), *definition);
+    }
+    answer(*std::move(resource));
+  }
+  void change_records(control::RecordsWish wish, control::RecordsAnswer answer) override {
+    if (wish.expected != kept_records->version) return answer(conflict("read them again"));
+    auto next = domain::changed(*kept_records, wish.writes);
+    if (!next) return answer(next.error());
+    kept_records = std::make_shared<const domain::Records>(*std::move(next));
+    answer(kept_records);
+  }
+  std::shared_ptr<const domain::Records> records() override { return kept_records; }
+  std::vector<std::shared_ptr<const domain::Job>> live_jobs() override {
+    std::vector<std::shared_ptr<const domain::Job>> all;
+    for (const auto& [key, job] : jobs)
+      if (job->live()) all.push_back(job);
+    return all;
+  }
+  std::shared_ptr<const reconcile::Fronts> fronts() override { return std::make_shared<reconcile::Fronts>(); }
+  Duration clock_offset() override { return {}; }
+  void prioritise_job(domain::JobKey key, int64_t, control::Answer answer) override {
+    stop_job(std::move(key), std::move(answer));
+  }
+  std::shared_ptr<const domain::BatchCatalog> batch_catalog() override {
+    return std::make_shared<domain::BatchCatalog>(yard);
+  }
+  Result<std::vector<domain::JobDefinition>> definitions(const ledger::DefinitionQuery& query) override {
+    std::vector<domain::JobDefinition> found;
+    for (const auto& [key, revisions] : definitions_of)
+      for (const auto& each : revisions)
+        if (key.region == query.region && (query.name.empty() || key.name == query.name) &&
+            each.revision == query.revision.value_or(each.revision) &&
+            each.active == query.active.value_or(each.active) && found.size() < query.definitions_max)
+          found.push_back(each);
+    return found;
+  }
+  void set_tags(std::string arn, std::vector<domain::Tag> add, std::vector<std::string> remove_keys,
+                control::TagAnswer answer) override {
+    auto& tags = tags_of[arn];
+    for (const auto& key : remove_keys) std::erase_if(tags, [&](const auto& tag) { return tag.key == key; });
+    for (auto& tag : add) {
+      std::erase_if(tags, [&](const auto& other) { return other.key == tag.key; });
+      tags.push_back(tag);
+    }
+    answer(tags);
+  }
+  Result<std::shared_ptr<const domain::Job>> find(const domain::JobKey& key) override {
+    const auto found = jobs.find(key);
+    if (found == jobs.end()) return not_found("no job " + key.name);
+    return found->second;
+  }
+  Result<ledger::JobPage> list(const ledger::JobQuery& query) override {
+    queries.push_back(query);
+    return page;
+  }
+  // Here no child was made yet.
+  Result<domain::ChildCounts> count_children(const domain::Job& array) override {
+    domain::ChildCounts counts;
+    counts.of[size_t(domain::batch_status(domain::child_of(array, 0)))] = array.spec.batch->array_size;
+    return counts;
+  }
+  Result<std::vector<domain::Job>> children(const domain::Job& array,
+                                            const ledger::ChildQuery& query) override {
+    std::vector<domain::Job> found;
+    for (uint32_t index = query.first; index < array.spec.batch->array_size; ++index)
+      if (found.size() < query.children_max) found.push_back(domain::child_of(array, index));
+    return found;
+  }
+  Result<std::vector<domain::Tag>> tags(const std::string& arn) override { return tags_of[arn]; }
+  void commit_step() override {}
+  std::chrono::nanoseconds reconcile_step() override { return {}; }
+
+ private:
+  void run(std::function<void()> work) {
+    if (hold)
+      held.push_back(std::move(work));
+    else
+      work();
+  }
+  Clock& clock_;
+};
+
+}  // namespace trainyard::api::in_memory

@@ -1,0 +1,130 @@
+// Defines failures, and is the only place with AWS's error names.
+//
+// Operations return an Outcome: the reply, or an Error by kind (which becomes the service's usual name for that kind), or a
+// Failure with the exact name, made by one of the helpers below.
+//
+// Threads: plain values and pure functions.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/result.hpp"
+#include "shapes/shape.hpp"
+
+namespace trainyard::api {
+
+struct Failure {
+  int status = 400;
+  std::string code;  // "ValidationException"
+  std::string message;
+  std::string resource = {};            // S3: what it was about
+  bool head_only = false;               // S3: a status without a body (304)
+  std::string headers_not_signed = {};  // S3: names, separated by ", "
+};
+
+// What a service calls an error of this kind.
+Failure failure_of(const shapes::Service& service, const Error& error);
+
+// -- every service, each in its own words: S3, the query services and the JSON services name these
+// differently
+Failure unknown_operation(const shapes::Service* service, std::string_view name);
+Failure not_implemented(std::string message);  // S3: a subresource that is not here
+Failure unreadable_body(const shapes::Service& service,
+                        std::string message);  // SerializationException, MalformedXML ..
+Failure validation(const shapes::Service& service, std::string message);
+Failure too_large(const shapes::Service& service, size_t bytes_max);
+Failure missing_authentication(const shapes::Service& service);
+Failure unknown_key(const shapes::Service& service, std::string_view access_key_id);
+Failure malformed_authentication(const shapes::Service& service, std::string message);
+Failure wrong_signature(const shapes::Service& service);
+// `names`: of the headers, not empty.
+Failure unsigned_headers(const shapes::Service& service, const std::vector<std::string>& names);
+Failure request_skewed(const shapes::Service& service, std::string message);
+Failure request_expired(const shapes::Service& service);  // presigned, too late
+Failure token_expired(const shapes::Service& service);
+Failure token_invalid(const shapes::Service& service);
+Failure body_changed(const shapes::Service& service);  // not what x-amz-content-sha256 says
+Failure access_denied(const shapes::Service& service, std::string message);
+
+// The principal made too many requests: clients wait, and try again.
+Failure throttled(const shapes::Service& service);
+
+// -- sagemaker
+Failure validation_exception(std::string message);
+Failure resource_in_use(std::string message);
+Failure resource_limit_exceeded(std::string message);
+// -- logs
+Failure resource_not_found(std::string message);
+Failure resource_already_exists(std::string message);
+Failure invalid_parameter(std::string message);  // InvalidParameterException
+// -- cloudwatch
+Failure invalid_parameter_value(std::string message);
+Failure invalid_parameter_combination(std::string message);
+Failure missing_parameter(std::string message);
+// -- batch
+Failure client_exception(std::string message);
+// -- iam
+Failure no_such_entity(std::string message);
+Failure invalid_input(std::string message);
+// -- s3
+Failure no_such_bucket(std::string_view bucket);
+Failure no_such_key(std::string_view key);
+Failure no_such_upload(std::string_view upload_id);
+Failure bucket_not_empty(std::string_view bucket);
+Failure bucket_already_owned_by_you(std::string_view bucket);
+Failure invalid_bucket_name(std::string_view bucket);
+Failure invalid_argument(std::string message);
+Failure invalid_range();
+Failure invalid_part(std::string message);
+Failure invalid_part_order();
+Failure entity_too_small();
+Failure bad_digest(std::string message);
+Failure incomplete_body();
+Failure precondition_failed(std::string_view condition);
+Failure not_modified();
+Failure invalid_request(std::string message);
+// Anything S3 names that has no helper of its own.
+Failure s3_failure(int status, std::string code, std::string message);
+
+// The reply of an operation, or why there is none.
+template <class T>
+class [[nodiscard]] Outcome {
+ public:
+  Outcome(T value) : state_(std::in_place_index<0>, std::move(value)) {}
+  Outcome(Failure failure) : state_(std::in_place_index<1>, std::move(failure)) {}
+  Outcome(Error error) : state_(std::in_place_index<2>, std::move(error)) {}
+
+  explicit operator bool() const { return state_.index() == 0; }
+  T& operator*() & { return std::get<0>(state_); }
+  const T& operator*() const& { return std::get<0>(state_); }
+  T&& operator*() && { return std::get<0>(std::move(state_)); }
+  T* operator->() { return &std::get<0>(state_); }
+  T&& value() && { return std::get<0>(std::move(state_)); }
+  // Requires: there is no value. For TRY, among functions that answer with Outcomes.
+  std::variant<Failure, Error> error() && {
+    if (state_.index() == 1) return std::get<1>(std::move(state_));
+    return std::get<2>(std::move(state_));
+  }
+  Outcome(std::variant<Failure, Error> why)
+      : state_(why.index() == 0 ? State(std::in_place_index<1>, std::get<0>(std::move(why)))
+                                : State(std::in_place_index<2>, std::get<1>(std::move(why)))) {}
+
+  // Requires: there is no value.
+  Failure failure(const shapes::Service& service) const {
+    return state_.index() == 1 ? std::get<1>(state_) : failure_of(service, std::get<2>(state_));
+  }
+
+ private:
+  using State = std::variant<T, Failure, Error>;
+  State state_;
+};
+
+// Of operations that answer nothing but success.
+struct Done {};
+
+}  // namespace trainyard::api

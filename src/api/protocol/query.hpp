@@ -1,0 +1,25 @@
+// Reads and writes the query protocol: parameters of a form in ("MetricData.member.1.Value=5"), an XML document out.
+//
+// Threads: pure functions. Errors: invalid, with a text for the client.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+#include "protocol/rest_xml.hpp"
+#include "shapes/shape.hpp"
+
+namespace trainyard::api {
+
+// The parameters of a form body or a query string, decoded ('+' is a blank), in order.
+Result<NameValues> read_form(std::string_view form);
+
+// Fills `structure` from parameters. Those that the shape does not have are ignored.
+Result<void> read_query(const shapes::Shape& shape, const NameValues& parameters, void* structure);
+
+// <OperationResponse><OperationResult>..</OperationResult><ResponseMetadata>..</ResponseMetadata></OperationResponse>
+std::string write_query(const shapes::OperationShape& operation, const void* output,
+                        std::string_view request_id);
+
+}  // namespace trainyard::api

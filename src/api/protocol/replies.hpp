@@ -1,0 +1,37 @@
+// Makes HTTP responses of outputs and failures, in each protocol's form. Each has the request's id.
+//
+// Threads: pure functions.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "net/http_server.hpp"
+#include "protocol/errors.hpp"
+#include "shapes/shape.hpp"
+
+namespace trainyard::api {
+
+net::Response json_reply(const shapes::OperationShape& operation, const void* output,
+                         std::string_view request_id);
+net::Response query_reply(const shapes::OperationShape& operation, const void* output,
+                          std::string_view request_id);
+struct S3Reply {
+  net::Response response;
+  std::optional<uint64_t> content_length;  // the output's own: the size of the object, not of this body
+};
+S3Reply s3_reply(const shapes::OperationShape& operation, const void* output, std::string_view request_id);
+
+// `service`: nullptr when the request named none.
+// The headers of an answer with an XML document.
+net::Headers s3_document_headers(std::string_view request_id);
+
+net::Response json_failure(const shapes::Service* service, const Failure& failure,
+                           std::string_view request_id);
+net::Response query_failure(const shapes::Service* service, const Failure& failure,
+                            std::string_view request_id);
+net::Response s3_failure_reply(const net::RequestHead& head, const Failure& failure,
+                               std::string_view request_id);
+
+}  // namespace trainyard::api

@@ -1,0 +1,128 @@
+#include "protocol/xml.hpp"
+
+#include "base/text.hpp"
+#include "protocol/values.hpp"
+
+namespace trainyard::api {
+namespace {
+
+using shapes::Location;
+using shapes::Member;
+using shapes::Shape;
+using shapes::ShapeKind;
+using shapes::TimestampFormat;
+
+bool is_in_body(const Member& member) { return member.location == Location::body && !member.streaming; }
+
+// How a member's element is called: flattened lists may carry the element's own name instead.
+std::string_view element_name(const Member& member) {
+  const Shape& shape = *member.shape;
+  if (shape.kind == ShapeKind::list && shape.flattened && !member.named_on_wire &&
+      shape.element_name != "member")
+    return shape.element_name;
+  return member.wire_name;
+}
+
+Result<void> read_entry(const Shape& shape, const XmlElement& entry, void* map) {
+  const XmlElement *key = nullptr, *value = nullptr;
+  for (const auto& child : entry.children) {
+    if (child.name == shape.key_name) key = &child;
+    if (child.name == shape.value_name) value = &child;
+  }
+  if (!key || !value)
+    return invalid("a map's entry without " + std::string(key ? shape.value_name : shape.key_name));
+  return read_xml(*shape.element, TimestampFormat::unset, *value, shape.insert(map, std::string(key->text)));
+}
+
+}  // namespace
+
+Result<void> read_xml(const Shape& shape, TimestampFormat format, const XmlElement& element, void* value) {
+  switch (shape.kind) {
+    case ShapeKind::structure:
+      return read_xml_members(shape, element, value);
+    case ShapeKind::list:
+      for (const auto& child : element.children)
+        if (child.name == shape.element_name)
+          TRY(read_xml(*shape.element, TimestampFormat::unset, child, shape.append(value)));
+      return ok();
+    case ShapeKind::map:
+      for (const auto& child : element.children)
+        if (child.name == "entry") TRY(read_entry(shape, child, value));
+      return ok();
+    default: {
+      // Only text may keep its blanks; numbers are often laid out with them.
+      const bool text = shape.kind == ShapeKind::string;
+      return read_scalar(shape, format, text ? std::string_view(element.text) : trim(element.text), value)
+          .in(element.name);
+    }
+  }
+}
+
+Result<void> read_xml_members(const Shape& shape, const XmlElement& element, void* structure) {
+  for (const Member& member : shape.members) {
+    if (!is_in_body(member)) continue;
+    void* value = nullptr;
+    for (const auto& child : element.children) {
+      if (child.name != element_name(member)) continue;
+      const bool many = member.shape->flattened;
+      if (!value)
+        value = member.emplace(structure);
+      else if (!many)
+        break;  // a second one of what may stand once: the first counts
+      if (many && member.shape->kind == ShapeKind::list)
+        TRY(read_xml(*member.shape->element, TimestampFormat::unset, child, member.shape->append(value)));
+      else if (many)
+        TRY(read_entry(*member.shape, child, value));
+      else
+        TRY(read_xml(*member.shape, member.timestamp_format, child, value));
+    }
+  }
+  return ok();
+}
+
+void write_xml(const Shape& shape, TimestampFormat format, std::string_view name, const void* value,
+               std::string& out) {
+  if (shape.kind == ShapeKind::list && shape.flattened) {
+    for (size_t i = 0; i < shape.size(value); ++i)
+      write_xml(*shape.element, TimestampFormat::unset, name, shape.at(value, i), out);
+    return;
+  }
+  out.append("<").append(name).append(">");
+  switch (shape.kind) {
+    case ShapeKind::structure:
+      write_xml_members(shape, value, out);
+      break;
+    case ShapeKind::list:
+      for (size_t i = 0; i < shape.size(value); ++i)
+        write_xml(*shape.element, TimestampFormat::unset, shape.element_name, shape.at(value, i), out);
+      break;
+    case ShapeKind::map: {
+      struct Visit {
+        const Shape* shape;
+        std::string* out;
+      } visit{&shape, &out};
+      shape.each(value, &visit, [](void* context, const std::string& key, const void* inner) {
+        const auto& state = *static_cast<Visit*>(context);
+        state.out->append("<entry><").append(state.shape->key_name).append(">");
+        append_xml_text(*state.out, key);
+        state.out->append("</").append(state.shape->key_name).append(">");
+        write_xml(*state.shape->element, TimestampFormat::unset, state.shape->value_name, inner, *state.out);
+        state.out->append("</entry>");
+      });
+      break;
+    }
+    default:
+      append_xml_text(out, to_utf8(scalar_text(shape, format, value)));
+  }
+  out.append("</").append(name).append(">");
+}
+
+void write_xml_members(const Shape& shape, const void* structure, std::string& out) {
+  for (const Member& member : shape.members) {
+    if (!is_in_body(member)) continue;
+    if (const void* found = member.find(structure))
+      write_xml(*member.shape, member.timestamp_format, element_name(member), found, out);
+  }
+}
+
+}  // namespace trainyard::api

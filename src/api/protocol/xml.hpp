@@ -1,0 +1,25 @@
+// Reads shapes from XML, and writes them.
+//
+// Threads: pure functions. Errors: invalid, with the position.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+#include "base/xml.hpp"
+#include "shapes/shape.hpp"
+
+namespace trainyard::api {
+
+// Fills a C++ value of `shape` from an element, and writes one as <name>..</name>. What the shape does not
+// have is ignored.
+Result<void> read_xml(const shapes::Shape& shape, shapes::TimestampFormat format, const XmlElement& element,
+                      void* value);
+void write_xml(const shapes::Shape& shape, shapes::TimestampFormat format, std::string_view name,
+               const void* value, std::string& out);
+// The members of a structure that travel in the body, without an element around them.
+Result<void> read_xml_members(const shapes::Shape& shape, const XmlElement& element, void* structure);
+void write_xml_members(const shapes::Shape& shape, const void* structure, std::string& out);
+
+}  // namespace trainyard::api

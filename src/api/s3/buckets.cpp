@@ -1,0 +1,113 @@
+// Buckets: they lie in a region, and all are the account's own.
+#include "base/text.hpp"
+#include "s3/common.hpp"
+
+namespace trainyard::api::s3 {
+namespace {
+
+namespace s3 = shapes::s3;
+
+constexpr std::string_view kFirstRegion = "us-east-1";  // the one whose buckets have no location constraint
+
+// Where a new bucket shall lie.
+Outcome<std::string> region_for(const Context& context, const s3::CreateBucketRequest& in) {
+  std::string asked;
+  if (in.create_bucket_configuration)
+    asked = in.create_bucket_configuration->location_constraint.value_or("");
+  if (asked.empty()) return context.region;
+  if (asked == "EU") asked = "eu-west-1";  // the oldest of the names
+  // From us-east-1 a bucket may be put anywhere; from any other region, only there.
+  if (context.region != kFirstRegion && asked != context.region)
+    return s3_failure(400, "IllegalLocationConstraintException",
+                      "The " + shorten(asked, 60) +
+                          " location constraint is incompatible for the region specific endpoint this "
+                          "request was sent to.");
+  for (const char c : asked)
+    if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'))
+      return s3_failure(400, "InvalidLocationConstraint", "The specified location-constraint is not valid");
+  return asked;
+}
+
+Outcome<s3::CreateBucketOutput> create_bucket(objects::Objects& objects, IdentityStore* identities,
+                                              const Context& context, const s3::CreateBucketRequest& in) {
+  const std::string& bucket = *in.bucket;
+  if (in.acl && *in.acl != "private")
+    return not_implemented(
+        "A header you provided implies functionality that is not implemented: x-amz-acl: " + *in.acl);
+  if (in.object_lock_enabled_for_bucket.value_or(false))
+    return not_implemented(
+        "A header you provided implies functionality that is not implemented: x-amz-bucket-object-lock");
+  auto region = region_for(context, in);
+  if (!region) return std::move(region).error();
+  if (!objects.head_bucket(bucket)) TRY_S3(forget_policy(identities, bucket), bucket, "");
+  const auto made = objects.create_bucket(bucket, *region);
+  if (!made) {
+    // Asked again in us-east-1, S3 has always said yes.
+    const auto there = objects.head_bucket(bucket);
+    const bool again = objects::fault_of(made.error()) == objects::fault::kBucketExists && there &&
+                       there->region == kFirstRegion && context.region == kFirstRegion;
+    if (!again) return s3_failure_of(made.error(), bucket, "");
+  }
+  return s3::CreateBucketOutput{.location = "/" + bucket};
+}
+
+Outcome<s3::ListBucketsOutput> list_buckets(objects::Objects& objects, const Context& context,
+                                            const s3::ListBucketsRequest& in) {
+  const auto all = TRY_S3(objects.list_buckets(), "", "");
+  s3::ListBucketsOutput out;
+  out.owner = s3::Owner{.id = context.principal.account};
+  out.prefix = in.prefix;
+  auto& buckets = out.buckets.emplace();
+  const std::string after = in.continuation_token.value_or("");
+  for (const auto& bucket : all) {
+    if (in.prefix && !bucket.name.starts_with(*in.prefix)) continue;
+    if (in.bucket_region && bucket.region != *in.bucket_region) continue;
+    if (bucket.name <= after) continue;
+    if (in.max_buckets && int64_t(buckets.size()) == *in.max_buckets) {
+      if (!buckets.empty()) out.continuation_token = buckets.back().name;
+      break;
+    }
+    buckets.push_back({.name = bucket.name, .creation_date = bucket.created, .bucket_region = bucket.region});
+  }
+  return out;
+}
+
+Outcome<s3::GetBucketLocationOutput> get_bucket_location(objects::Objects& objects, const Context& context,
+                                                         const s3::GetBucketLocationRequest& in) {
+  if (auto failure = check_owner(context, in.expected_bucket_owner)) return *failure;
+  const auto info = TRY_S3(objects.head_bucket(*in.bucket), *in.bucket, "");
+  s3::GetBucketLocationOutput out;
+  if (info.region != kFirstRegion) out.location_constraint = info.region;
+  return out;
+}
+
+}  // namespace
+
+void add_buckets(OperationTable& table, objects::Objects& objects, IdentityStore* identities) {
+  table.add<s3::CreateBucket>(
+      [&objects, identities](const Context& context, const s3::CreateBucketRequest& in) {
+        return create_bucket(objects, identities, context, in);
+      });
+  table.add<s3::ListBuckets>([&](const Context& context, const s3::ListBucketsRequest& in) {
+    return list_buckets(objects, context, in);
+  });
+  table.add<s3::GetBucketLocation>([&](const Context& context, const s3::GetBucketLocationRequest& in) {
+    return get_bucket_location(objects, context, in);
+  });
+  table.add<s3::HeadBucket>(
+      [&](const Context& context, const s3::HeadBucketRequest& in) -> Outcome<s3::HeadBucketOutput> {
+        if (auto failure = check_owner(context, in.expected_bucket_owner)) return *failure;
+        const auto info = TRY_S3(objects.head_bucket(*in.bucket), *in.bucket, "");
+        return s3::HeadBucketOutput{.bucket_region = info.region, .access_point_alias = false};
+      });
+  table.add<s3::DeleteBucket>(
+      [&objects, identities](const Context& context,
+                             const s3::DeleteBucketRequest& in) -> Outcome<s3::Nothing> {
+        if (auto failure = check_owner(context, in.expected_bucket_owner)) return *failure;
+        TRY_S3(objects.delete_bucket(*in.bucket), *in.bucket, "");
+        TRY_S3(forget_policy(identities, *in.bucket), *in.bucket, "");
+        return s3::Nothing{};
+      });
+}
+
+}  // namespace trainyard::api::s3

@@ -1,0 +1,178 @@
+#include "s3/common.hpp"
+
+#include "base/text.hpp"
+
+namespace trainyard::api::s3 {
+namespace {
+
+using namespace objects;
+
+// The sentence behind the word of `fault`, without what was being done.
+std::string sentence_of(const Error& error, std::string_view word) {
+  const size_t at = error.message.find(word);
+  return error.message.substr(at + word.size() + 2);
+}
+
+}  // namespace
+
+Failure s3_failure_of(const Error& error, std::string_view bucket, std::string_view key) {
+  const std::string_view word = fault_of(error);
+  const auto sentence = [&] { return sentence_of(error, word); };
+  if (word == fault::kBucketMissing) return no_such_bucket(bucket);
+  if (word == fault::kKeyMissing) return no_such_key(key);
+  if (word == fault::kUploadMissing) return no_such_upload("");
+  if (word == fault::kBucketExists) return bucket_already_owned_by_you(bucket);
+  if (word == fault::kBucketNotEmpty) return bucket_not_empty(bucket);
+  if (word == fault::kKeyExists) return precondition_failed("If-None-Match");
+  if (word == fault::kBadBucketName) return invalid_bucket_name(bucket);
+  if (word == fault::kKeyTooLong) return s3_failure(400, "KeyTooLongError", "Your key is too long");
+  if (word == fault::kBadRange) return invalid_range();
+  if (word == fault::kPartInvalid)
+    return invalid_part(
+        "One or more of the specified parts could not be found. The part may not have been uploaded, "
+        "or the specified entity tag may not match the part's entity tag: " +
+        sentence());
+  if (word == fault::kPartOrder) return invalid_part_order();
+  if (word == fault::kPartTooSmall) return entity_too_small();
+  if (word == fault::kChecksumMismatch) return bad_digest(sentence());
+  if (word == fault::kLengthMismatch) return incomplete_body();
+  if (word == fault::kQuotaExceeded)
+    return s3_failure(403, "QuotaExceeded", "Refused, since " + sentence() + ".");
+  // S3 has no name for it, and one that clients take for passing would have them send it all again.
+  if (error.kind == Kind::exhausted)
+    return s3_failure(507, "InsufficientStorage", "The server has no space left for it: " + error.message);
+  return failure_of(shapes::s3::kService, error);
+}
+
+std::optional<Failure> check_owner(const Context& context, const std::optional<std::string>& expected) {
+  if (!expected || *expected == context.principal.account) return std::nullopt;
+  return s3_failure(403, "AccessDenied", "Access Denied");
+}
+
+std::optional<Range> read_range(const std::optional<std::string>& header) {
+  constexpr std::string_view kUnit = "bytes=";
+  if (!header || !header->starts_with(kUnit)) return std::nullopt;
+  const std::string_view range = trim(std::string_view(*header).substr(kUnit.size()));
+  const size_t dash = range.find('-');
+  if (dash == range.npos) return std::nullopt;
+  const auto first = parse_int(range.substr(0, dash)), last = parse_int(range.substr(dash + 1));
+  if (dash == 0) {
+    if (!last || *last < 0) return std::nullopt;
+    return Range{0, UINT64_MAX, uint64_t(*last)};
+  }
+  if (!first || *first < 0) return std::nullopt;
+  if (dash + 1 == range.size()) return Range{uint64_t(*first), UINT64_MAX, {}};
+  if (!last || *last < *first) return std::nullopt;
+  return Range{uint64_t(*first), uint64_t(*last), {}};
+}
+
+std::string quoted_etag(const std::string& etag) { return "\"" + etag + "\""; }
+
+bool names_etag(std::string_view header, std::string_view etag) {
+  for (std::string_view one : split(header, ',')) {
+    one = trim(one);
+    if (one.starts_with("W/")) one.remove_prefix(2);
+    if (one == "*") return true;
+    if (one.size() >= 2 && one.front() == '"' && one.back() == '"') one = one.substr(1, one.size() - 2);
+    if (one == etag) return true;
+  }
+  return false;
+}
+
+std::optional<Failure> check_conditions(const Conditions& conditions, const ObjectInfo& info, bool reading) {
+  // Headers tell whole seconds.
+  const Instant modified = std::chrono::floor<std::chrono::seconds>(info.modified);
+  const auto unchanged = [&](std::string_view condition) {
+    return reading ? not_modified() : precondition_failed(condition);
+  };
+  if (conditions.if_match) {
+    if (!names_etag(*conditions.if_match, info.etag)) return precondition_failed("If-Match");
+  } else if (conditions.if_unmodified_since && modified > *conditions.if_unmodified_since) {
+    return precondition_failed("If-Unmodified-Since");
+  }
+  if (conditions.if_none_match) {
+    if (names_etag(*conditions.if_none_match, info.etag)) return unchanged("If-None-Match");
+  } else if (conditions.if_modified_since && modified <= *conditions.if_modified_since) {
+    return unchanged("If-Modified-Since");
+  }
+  return std::nullopt;
+}
+
+Outcome<Location> read_copy_source(const std::string& source) {
+  std::string_view text = source;
+  const size_t question = text.find('?');
+  if (question != text.npos) {
+    const std::string_view version = text.substr(question + 1);
+    if (version != "versionId=null" && version != "versionId=")
+      return not_implemented("A copy of a version: buckets have no versions here");
+    text = text.substr(0, question);
+  }
+  if (text.starts_with('/')) text.remove_prefix(1);
+  auto decoded = percent_decode(text);
+  if (!decoded) return invalid_argument("Invalid copy source encoding.");
+  const size_t slash = decoded->find('/');
+  if (slash == std::string::npos || slash == 0 || slash + 1 == decoded->size())
+    return invalid_argument("Copy Source must mention the source bucket and key: sourcebucket/sourcekey");
+  return Location{decoded->substr(0, slash), decoded->substr(slash + 1)};
+}
+
+Outcome<std::string> checksum_name(std::string_view s3_name) {
+  const std::string name = to_lower(s3_name);
+  for (const char* known : {"crc32", "crc32c", "crc64nvme", "sha1", "sha256"})
+    if (name == known) return name;
+  return not_implemented("The checksum algorithm " + shorten(s3_name, 40) +
+                         " is not implemented; CRC32, CRC32C, CRC64NVME, SHA1 and SHA256 are");
+}
+
+std::string s3_checksum_name(std::string_view name) {
+  std::string upper(name);
+  for (char& c : upper)
+    if (c >= 'a' && c <= 'z') c = char(c - 'a' + 'A');
+  return upper;
+}
+
+std::string checksum_type_of(const std::map<std::string, std::string>& checksums) {
+  for (const auto& [algorithm, base64] : checksums)
+    if (base64.find('-') != std::string::npos) return "COMPOSITE";
+  return "FULL_OBJECT";
+}
+
+Outcome<std::map<std::string, std::string>> announced_checksums(const net::RequestHead& head) {
+  std::map<std::string, std::string> checksums;
+  constexpr std::string_view kChecksum = "x-amz-checksum-";
+  for (const auto name : split(head.headers.get("x-amz-trailer"), ',')) {
+    const std::string trailer = to_lower(trim(name));
+    if (!trailer.starts_with(kChecksum)) continue;
+    auto algorithm = checksum_name(std::string_view(trailer).substr(kChecksum.size()));
+    if (!algorithm) return std::move(algorithm).error();
+    checksums[*algorithm] = "";
+  }
+  for (const auto& [name, value] : head.headers.fields()) {
+    const std::string lower = to_lower(name);
+    if (!lower.starts_with(kChecksum) || lower == "x-amz-checksum-type" ||
+        lower == "x-amz-checksum-algorithm" || lower == "x-amz-checksum-mode")
+      continue;
+    auto algorithm = checksum_name(std::string_view(lower).substr(kChecksum.size()));
+    if (!algorithm) return std::move(algorithm).error();
+    if (value.empty()) return invalid_request("Value for " + lower + " header is invalid.");
+    checksums[*algorithm] = value;
+  }
+  const std::string_view asked = head.headers.get("x-amz-sdk-checksum-algorithm");
+  if (checksums.empty() && !asked.empty()) {
+    auto algorithm = checksum_name(asked);
+    if (!algorithm) return std::move(algorithm).error();
+    checksums[*algorithm] = "";
+  }
+  return checksums;
+}
+
+Result<void> pass_object(Reader& reader, Writer& writer) {
+  std::vector<char> buffer(kBodyBufferBytes);
+  for (;;) {
+    const size_t bytes = TRY(reader.read(buffer));
+    if (bytes == 0) return ok();
+    TRY(writer.write(std::span(buffer).first(bytes)));
+  }
+}
+
+}  // namespace trainyard::api::s3

@@ -1,0 +1,156 @@
+// Provides what S3's operations share: errors of objects with S3's texts, conditions, ranges, checksums, bodies.
+//
+// Threads: pure functions, except those that take an exchange or a reader.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "objects/objects.hpp"
+#include "operations/context.hpp"
+#include "operations/identity_store.hpp"
+#include "operations/table.hpp"
+#include "protocol/errors.hpp"
+#include "shapes/s3.hpp"
+
+namespace trainyard::api::s3 {
+
+// One read of a body on its way to or from the disk: large enough that system calls cost little, small enough
+// that sixty-four streams at once are nothing.
+inline constexpr size_t kBodyBufferBytes = 256 << 10;
+
+// The exact S3 name where the error's word has one.
+Failure s3_failure_of(const Error& error, std::string_view bucket, std::string_view key);
+
+// The value of EXPRESSION, a Result of the objects room; on error returns the S3 failure from the enclosing
+// function.
+#define TRY_S3(expression, bucket, key)                                             \
+  ({                                                                                \
+    auto try_s3_result_ = (expression);                                             \
+    if (!try_s3_result_) return s3_failure_of(try_s3_result_.error(), bucket, key); \
+    std::move(try_s3_result_).value();                                              \
+  })
+
+// A failure when the caller expects the bucket to be another account's.
+std::optional<Failure> check_owner(const Context& context, const std::optional<std::string>& expected);
+
+// "bytes=0-9", "bytes=5-", "bytes=-3". Nothing for what is no such range: S3 answers those with the whole.
+std::optional<objects::Range> read_range(const std::optional<std::string>& header);
+
+std::string quoted_etag(const std::string& etag);
+// Whether `header` ("\"abc\"", "abc, def", "*") names the ETag.
+bool names_etag(std::string_view header, std::string_view etag);
+
+// If-Match and its kin. Nothing: go on.
+struct Conditions {
+  std::optional<std::string> if_match, if_none_match;
+  std::optional<Instant> if_modified_since, if_unmodified_since;
+};
+std::optional<Failure> check_conditions(const Conditions& conditions, const objects::ObjectInfo& info,
+                                        bool reading);
+
+// "bucket/key", "/bucket/key", percent-encoded, perhaps "?versionId=null". Errors: the failure.
+Outcome<objects::Location> read_copy_source(const std::string& source);
+
+// S3's own names of checksum algorithms ("CRC32") and ours ("crc32").
+Outcome<std::string> checksum_name(std::string_view s3_name);
+std::string s3_checksum_name(std::string_view name);
+std::string checksum_type_of(const std::map<std::string, std::string>& checksums);
+
+// Of a body that is to come: what the head promises, and what it announces as a trailer.
+Outcome<std::map<std::string, std::string>> announced_checksums(const net::RequestHead& head);
+
+template <class Input>
+std::map<std::string, std::string> given_checksums(const Input& in) {
+  std::map<std::string, std::string> checksums;
+  if (in.checksum_crc32) checksums["crc32"] = *in.checksum_crc32;
+  if (in.checksum_crc32_c) checksums["crc32c"] = *in.checksum_crc32_c;
+  if (in.checksum_crc64_nvme) checksums["crc64nvme"] = *in.checksum_crc64_nvme;
+  if (in.checksum_sha1) checksums["sha1"] = *in.checksum_sha1;
+  if (in.checksum_sha256) checksums["sha256"] = *in.checksum_sha256;
+  return checksums;
+}
+
+template <class Output>
+void set_checksums(Output& out, const std::map<std::string, std::string>& checksums) {
+  const auto set = [&](const char* name, std::optional<std::string>& member) {
+    const auto found = checksums.find(name);
+    if (found != checksums.end()) member = found->second;
+  };
+  set("crc32", out.checksum_crc32);
+  set("crc32c", out.checksum_crc32_c);
+  set("crc64nvme", out.checksum_crc64_nvme);
+  set("sha1", out.checksum_sha1);
+  set("sha256", out.checksum_sha256);
+}
+
+// What the object shall carry, of a put, a copy or an upload.
+template <class Input>
+objects::PutOptions put_options_of(const Input& in) {
+  objects::PutOptions options;
+  if (in.content_type) options.content_type = *in.content_type;
+  if (in.metadata) options.metadata = *in.metadata;
+  const auto keep = [&](const char* name, const std::optional<std::string>& value) {
+    if (value && !value->empty()) options.headers[name] = *value;
+  };
+  keep("cache-control", in.cache_control);
+  keep("content-disposition", in.content_disposition);
+  keep("content-encoding", in.content_encoding);
+  keep("content-language", in.content_language);
+  keep("expires", in.expires);
+  return options;
+}
+
+// A failure for what would silently not be done: other keys than ours to encrypt, access for others, locks,
+// tags.
+template <class Input>
+std::optional<Failure> check_not_here(const Input& in) {
+  const auto refused = [](std::string_view what) {
+    return not_implemented("A header you provided implies functionality that is not implemented: " +
+                           std::string(what));
+  };
+  if (in.acl && *in.acl != "private" && !in.acl->starts_with("bucket-owner-"))
+    return refused("x-amz-acl: " + *in.acl);
+  if (in.grant_full_control || in.grant_read || in.grant_read_acp || in.grant_write_acp)
+    return refused("x-amz-grant-*");
+  if (in.sse_customer_algorithm) return refused("x-amz-server-side-encryption-customer-algorithm");
+  // "aws:kms" without a key leaves everything to the store, and the SageMaker SDK asks for it by itself; no reply says
+  // that it was done.
+  if (in.ssekms_key_id && !in.ssekms_key_id->empty())
+    return refused("x-amz-server-side-encryption-aws-kms-key-id");
+  if (in.object_lock_mode || in.object_lock_legal_hold_status) return refused("x-amz-object-lock-*");
+  if (in.tagging && !in.tagging->empty()) return refused("x-amz-tagging");
+  return std::nullopt;
+}
+
+// Reads the request's body into the writer and brings the trailers' checksums. Errors: of either.
+template <class Operation>
+Result<void> pass_body(Exchange<Operation>& exchange, objects::Writer& writer) {
+  std::vector<char> buffer(kBodyBufferBytes);
+  for (;;) {
+    const size_t bytes = TRY(exchange.read(buffer));
+    if (bytes == 0) break;
+    TRY(writer.write(std::span(buffer).first(bytes)));
+  }
+  constexpr std::string_view kChecksum = "x-amz-checksum-";
+  for (const auto& [name, value] : exchange.trailers())
+    if (name.starts_with(kChecksum)) writer.expect_checksum(name.substr(kChecksum.size()), value);
+  return ok();
+}
+
+// Everything of the reader into the writer.
+Result<void> pass_object(objects::Reader& reader, objects::Writer& writer);
+
+void add_buckets(OperationTable& table, objects::Objects& objects, IdentityStore* identities);
+// `identities` nullptr: buckets have no policies.
+void add_policies(OperationTable& table, objects::Objects& objects, IdentityStore* identities);
+// A bucket that was deleted has none, nor has a new one that which another left.
+Result<void> forget_policy(IdentityStore* identities, const std::string& bucket);
+void add_lists(OperationTable& table, objects::Objects& objects);
+void add_objects(OperationTable& table, objects::Objects& objects);
+void add_uploads(OperationTable& table, objects::Objects& objects);
+
+}  // namespace trainyard::api::s3

@@ -1,0 +1,203 @@
+// Objects: get, head, put, copy. Bodies pass through a buffer of kBodyBufferBytes.
+#include "base/log.hpp"
+#include "base/text.hpp"
+#include "s3/common.hpp"
+
+namespace trainyard::api::s3 {
+namespace {
+
+namespace s3 = shapes::s3;
+
+template <class Input>
+std::optional<Failure> check_reading(const Context& context, const Input& in) {
+  if (auto failure = check_owner(context, in.expected_bucket_owner)) return failure;
+  if (in.version_id && *in.version_id != "null")
+    return s3_failure(404, "NoSuchVersion", "The specified version does not exist.");
+  if (in.sse_customer_algorithm) return not_implemented("Objects encrypted with the client's key");
+  if (in.part_number && in.range)
+    return invalid_request("Cannot specify both Range header and partNumber query parameter");
+  if (in.part_number) return not_implemented("Reading one part of an object by its number");
+  return std::nullopt;
+}
+
+// The head of a get: what the object is, and which of it is sent.
+template <class Output, class Input>
+Output describe(const objects::ObjectInfo& info, const objects::Range& range, bool ranged, const Input& in) {
+  Output out;
+  out.accept_ranges = "bytes";
+  out.last_modified = info.modified;
+  out.content_length = int64_t(range.last - range.first + 1);
+  out.e_tag = quoted_etag(info.etag);
+  out.content_type = in.response_content_type.value_or(info.content_type);
+  const auto header = [&](const char* name,
+                          const std::optional<std::string>& instead) -> std::optional<std::string> {
+    if (instead) return instead;
+    const auto found = info.headers.find(name);
+    return found == info.headers.end() ? std::nullopt : std::optional(found->second);
+  };
+  out.cache_control = header("cache-control", in.response_cache_control);
+  out.content_disposition = header("content-disposition", in.response_content_disposition);
+  out.content_encoding = header("content-encoding", in.response_content_encoding);
+  out.content_language = header("content-language", in.response_content_language);
+  out.expires = header(
+      "expires", in.response_expires ? std::optional(to_http_date(*in.response_expires)) : std::nullopt);
+  if (!info.metadata.empty()) out.metadata = info.metadata;
+  if (ranged)
+    out.content_range = "bytes " + std::to_string(range.first) + "-" + std::to_string(range.last) + "/" +
+                        std::to_string(info.bytes);
+  // Of the whole object, so they would not fit a part of it.
+  if (!ranged && in.checksum_mode && !info.checksums.empty()) {
+    set_checksums(out, info.checksums);
+    out.checksum_type = checksum_type_of(info.checksums);
+  }
+  return out;
+}
+
+template <class Input>
+Conditions conditions_of(const Input& in) {
+  return {in.if_match, in.if_none_match, in.if_modified_since, in.if_unmodified_since};
+}
+
+Outcome<std::optional<s3::GetObjectOutput>> get_object(objects::Objects& objects, const Context& context,
+                                                       const s3::GetObjectRequest& in,
+                                                       Exchange<s3::GetObject>& exchange) {
+  if (auto failure = check_reading(context, in)) return *failure;
+  const auto asked = read_range(in.range);
+  const auto reader = TRY_S3(objects.get(*in.bucket, *in.key, asked), *in.bucket, *in.key);
+  if (auto failure = check_conditions(conditions_of(in), reader->info(), true)) return *failure;
+  const auto out = describe<s3::GetObjectOutput>(reader->info(), reader->range(), asked.has_value(), in);
+  // Read ahead of the head, so that what cannot be read, or fails its checksum, is said while it can be.
+  std::vector<char> buffer(kBodyBufferBytes);
+  auto first = reader->read(buffer);
+  if (!first)
+    log(Level::error, "api", "an object cannot be read",
+        {{"request", context.request_id}, {"why", first.error().message}});
+  size_t bytes = TRY_S3(std::move(first), *in.bucket, *in.key);
+  // From here on nothing but the body can be said: what breaks it off ends the connection, and the client
+  // sees that bytes are missing.
+  const auto sent = [&]() -> Result<void> {
+    TRY(exchange.start(out, uint64_t(*out.content_length), asked ? 206 : 200));
+    for (; bytes > 0; bytes = TRY(reader->read(buffer))) TRY(exchange.write(std::span(buffer).first(bytes)));
+    return ok();
+  }();
+  if (!sent)
+    log(sent.error().kind == Kind::corrupt ? Level::error : Level::debug, "api", "a get broke off",
+        {{"request", context.request_id}, {"why", sent.error().message}});
+  return std::optional<s3::GetObjectOutput>();
+}
+
+Outcome<std::optional<s3::HeadObjectOutput>> head_object(objects::Objects& objects, const Context& context,
+                                                         const s3::HeadObjectRequest& in,
+                                                         Exchange<s3::HeadObject>& exchange) {
+  if (auto failure = check_reading(context, in)) return *failure;
+  const auto asked = read_range(in.range);
+  const auto reader = TRY_S3(objects.get(*in.bucket, *in.key, asked), *in.bucket, *in.key);
+  if (auto failure = check_conditions(conditions_of(in), reader->info(), true)) return *failure;
+  const auto out = describe<s3::HeadObjectOutput>(reader->info(), reader->range(), asked.has_value(), in);
+  (void)!exchange.start(out, uint64_t(*out.content_length),
+                        asked ? 206 : 200);  // a client that left needs no answer
+  return std::optional<s3::HeadObjectOutput>();
+}
+
+Outcome<std::optional<s3::PutObjectOutput>> put_object(objects::Objects& objects, const Context& context,
+                                                       const s3::PutObjectRequest& in,
+                                                       Exchange<s3::PutObject>& exchange) {
+  if (auto failure = check_owner(context, in.expected_bucket_owner)) return *failure;
+  if (auto failure = check_not_here(in)) return *failure;
+  if (in.if_match || in.write_offset_bytes)
+    return not_implemented(
+        "A header you provided implies functionality that is not implemented: If-Match of a PUT");
+  if (in.if_none_match && *in.if_none_match != "*")
+    return not_implemented(
+        "A header you provided implies functionality that is not implemented: If-None-Match other than *");
+  auto checksums = announced_checksums(exchange.head());
+  if (!checksums) return std::move(checksums).error();
+  objects::PutOptions options = put_options_of(in);
+  options.owner = context.principal.name;
+  options.bytes = exchange.body_bytes();
+  options.md5 = in.content_md5;
+  if (options.md5) {
+    const auto decoded = from_base64(*options.md5);
+    if (!decoded || decoded->size() != 16)
+      return s3_failure(400, "InvalidDigest", "The Content-MD5 you specified is not valid.");
+  }
+  options.checksums = *checksums;
+  options.only_if_absent = in.if_none_match.has_value();
+  const auto writer = TRY_S3(objects.put(*in.bucket, *in.key, options), *in.bucket, *in.key);
+  TRY_S3(pass_body(exchange, *writer), *in.bucket, *in.key);
+  const auto info = TRY_S3(writer->commit(), *in.bucket, *in.key);
+  s3::PutObjectOutput out;
+  out.e_tag = quoted_etag(info.etag);
+  set_checksums(out, info.checksums);
+  if (!info.checksums.empty()) out.checksum_type = "FULL_OBJECT";
+  return std::optional(std::move(out));
+}
+
+Outcome<s3::CopyObjectOutput> copy_object(objects::Objects& objects, const Context& context,
+                                          const s3::CopyObjectRequest& in) {
+  if (auto failure = check_owner(context, in.expected_bucket_owner)) return *failure;
+  if (auto failure = check_owner(context, in.expected_source_bucket_owner)) return *failure;
+  if (auto failure = check_not_here(in)) return *failure;
+  auto source = read_copy_source(*in.copy_source);
+  if (!source) return std::move(source).error();
+  const bool replace = in.metadata_directive && *in.metadata_directive == "REPLACE";
+  if (!replace && source->bucket == *in.bucket && source->key == *in.key)
+    return invalid_request(
+        "This copy request is illegal because it is trying to copy an object to itself without changing "
+        "the object's metadata, storage class, website redirect location or encryption attributes.");
+  const auto reader = TRY_S3(objects.get(source->bucket, source->key), source->bucket, source->key);
+  const objects::ObjectInfo& from = reader->info();
+  if (auto failure = check_conditions({in.copy_source_if_match, in.copy_source_if_none_match,
+                                       in.copy_source_if_modified_since, in.copy_source_if_unmodified_since},
+                                      from, false))
+    return *failure;
+  objects::PutOptions options;
+  if (replace) {
+    options = put_options_of(in);
+  } else {
+    options.content_type = from.content_type;
+    options.headers = from.headers;
+    options.metadata = from.metadata;
+  }
+  options.owner = context.principal.name;
+  options.bytes = from.bytes;
+  options.only_if_absent = in.if_none_match.has_value();
+  if (in.checksum_algorithm) {
+    auto algorithm = checksum_name(*in.checksum_algorithm);
+    if (!algorithm) return std::move(algorithm).error();
+    options.checksums[*algorithm] = "";
+  } else {
+    for (const auto& [algorithm, value] : from.checksums) options.checksums[algorithm] = "";
+  }
+  const auto writer = TRY_S3(objects.put(*in.bucket, *in.key, options), *in.bucket, *in.key);
+  TRY_S3(pass_object(*reader, *writer), *in.bucket, *in.key);
+  const auto info = TRY_S3(writer->commit(), *in.bucket, *in.key);
+  s3::CopyObjectOutput out;
+  auto& result = out.copy_object_result.emplace();
+  result.e_tag = quoted_etag(info.etag);
+  result.last_modified = info.modified;
+  set_checksums(result, info.checksums);
+  return out;
+}
+
+}  // namespace
+
+void add_objects(OperationTable& table, objects::Objects& objects) {
+  table.add_streamed<s3::GetObject>(
+      [&](const Context& context, const s3::GetObjectRequest& in, Exchange<s3::GetObject>& exchange) {
+        return get_object(objects, context, in, exchange);
+      });
+  table.add_streamed<s3::HeadObject>(
+      [&](const Context& context, const s3::HeadObjectRequest& in, Exchange<s3::HeadObject>& exchange) {
+        return head_object(objects, context, in, exchange);
+      });
+  table.add_streamed<s3::PutObject>(
+      [&](const Context& context, const s3::PutObjectRequest& in, Exchange<s3::PutObject>& exchange) {
+        return put_object(objects, context, in, exchange);
+      });
+  table.add<s3::CopyObject>([&](const Context& context, const s3::CopyObjectRequest& in) {
+    return copy_object(objects, context, in);
+  });
+}
+
+}  // namespace trainyard::api::s3

@@ -1,0 +1,106 @@
+// Policies of buckets: kept in the ledger beside users and roles, and decided by the authorizer.
+#include "policy/bucket_policy.hpp"
+
+#include "base/text.hpp"
+#include "operations/identity_store.hpp"
+#include "s3/common.hpp"
+
+namespace trainyard::api::s3 {
+namespace {
+
+namespace s3 = shapes::s3;
+
+Failure no_policy(const std::string& bucket) {
+  Failure failure = s3_failure(404, "NoSuchBucketPolicy", "The bucket policy does not exist");
+  failure.resource = bucket;
+  return failure;
+}
+
+Outcome<s3::Nothing> put_policy(objects::Objects& objects, IdentityStore& identities, const Context& context,
+                                const s3::PutBucketPolicyRequest& in) {
+  if (auto failure = check_owner(context, in.expected_bucket_owner)) return *failure;
+  TRY_S3(objects.head_bucket(*in.bucket), *in.bucket, "");
+  const std::string& text = *in.policy;
+  if (policy::policy_size(text) > policy::kBucketPolicyBytesMax)
+    return s3_failure(
+        400, "MalformedPolicy",
+        "Policies must not be larger than " + std::to_string(policy::kBucketPolicyBytesMax) + " bytes");
+  auto parsed = policy::parse_bucket_policy(text, *in.bucket, *identities.snapshot());
+  if (!parsed) return s3_failure(400, "MalformedPolicy", parsed.error().message);
+  TRY_S3(identities.change([&](policy::Identities& all) -> Result<void> {
+    all.put(policy::BucketPolicy{*in.bucket, {text, *parsed}});
+    return ok();
+  }),
+         *in.bucket, "");
+  return s3::Nothing{};
+}
+
+// The bucket's, from a snapshot that outlives it.
+Outcome<const policy::BucketPolicy*> find_policy(objects::Objects& objects, const policy::Identities& all,
+                                                 const Context& context, const std::string& bucket,
+                                                 const std::optional<std::string>& expected_owner) {
+  if (auto failure = check_owner(context, expected_owner)) return *failure;
+  TRY_S3(objects.head_bucket(bucket), bucket, "");
+  const auto* found = all.find_bucket_policy(bucket);
+  if (!found) return no_policy(bucket);
+  return found;
+}
+
+Outcome<s3::GetBucketPolicyOutput> get_policy(objects::Objects& objects, IdentityStore& identities,
+                                              const Context& context, const s3::GetBucketPolicyRequest& in) {
+  const auto all = identities.snapshot();
+  auto found = find_policy(objects, *all, context, *in.bucket, in.expected_bucket_owner);
+  if (!found) return std::move(found).error();
+  return s3::GetBucketPolicyOutput{.policy = (*found)->document.text};
+}
+
+Outcome<s3::GetBucketPolicyStatusOutput> get_status(objects::Objects& objects, IdentityStore& identities,
+                                                    const Context& context,
+                                                    const s3::GetBucketPolicyStatusRequest& in) {
+  const auto all = identities.snapshot();
+  auto found = find_policy(objects, *all, context, *in.bucket, in.expected_bucket_owner);
+  if (!found) return std::move(found).error();
+  s3::GetBucketPolicyStatusOutput out;
+  out.policy_status.emplace().is_public = policy::is_public(*(*found)->document.policy);
+  return out;
+}
+
+Outcome<s3::Nothing> delete_policy(objects::Objects& objects, IdentityStore& identities,
+                                   const Context& context, const s3::DeleteBucketPolicyRequest& in) {
+  if (auto failure = check_owner(context, in.expected_bucket_owner)) return *failure;
+  TRY_S3(objects.head_bucket(*in.bucket), *in.bucket, "");
+  TRY_S3(forget_policy(&identities, *in.bucket), *in.bucket, "");
+  return s3::Nothing{};
+}
+
+}  // namespace
+
+Result<void> forget_policy(IdentityStore* identities, const std::string& bucket) {
+  if (!identities || !identities->snapshot()->find_bucket_policy(bucket)) return ok();
+  return identities->change([&](policy::Identities& all) -> Result<void> {
+    all.remove_bucket_policy(bucket);
+    return ok();
+  });
+}
+
+void add_policies(OperationTable& table, objects::Objects& objects, IdentityStore* identities) {
+  if (!identities) return;
+  table.add<s3::PutBucketPolicy>(
+      [&objects, identities](const Context& context, const s3::PutBucketPolicyRequest& in) {
+        return put_policy(objects, *identities, context, in);
+      });
+  table.add<s3::GetBucketPolicy>(
+      [&objects, identities](const Context& context, const s3::GetBucketPolicyRequest& in) {
+        return get_policy(objects, *identities, context, in);
+      });
+  table.add<s3::GetBucketPolicyStatus>(
+      [&objects, identities](const Context& context, const s3::GetBucketPolicyStatusRequest& in) {
+        return get_status(objects, *identities, context, in);
+      });
+  table.add<s3::DeleteBucketPolicy>(
+      [&objects, identities](const Context& context, const s3::DeleteBucketPolicyRequest& in) {
+        return delete_policy(objects, *identities, context, in);
+      });
+}
+
+}  // namespace trainyard::api::s3

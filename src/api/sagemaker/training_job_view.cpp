@@ -1,0 +1,174 @@
+// domain::Job -> DescribeTrainingJob's and ListTrainingJobs' words.
+#include <chrono>
+
+#include "base/json.hpp"
+#include "control/control.hpp"
+#include "protocol/json.hpp"
+#include "sagemaker/training_job.hpp"
+
+namespace trainyard::api::sagemaker {
+namespace {
+
+namespace sagemaker = shapes::sagemaker;
+
+template <class T>
+T& set(std::optional<T>& member) {
+  if (!member) member.emplace();
+  return *member;
+}
+
+template <class T>
+void set_default(std::optional<T>& member, T value) {
+  if (!member) member = std::move(value);
+}
+
+// Whole seconds, begun ones counted: what was used is paid.
+int64_t seconds_between(Instant from, Instant to) {
+  return to <= from ? 0 : std::chrono::ceil<std::chrono::seconds>(to - from).count();
+}
+
+std::string sentence(const std::string& text) {
+  return text.empty() || text.ends_with('.') || text.ends_with('!') ? text : text + ".";
+}
+
+// What the user should know stands where users look: in the message of the present transition.
+std::string message_of(const domain::Job& job, const domain::Transition& transition, bool present) {
+  std::string message = transition.message;
+  if (!present) return message;
+  const auto add = [&](const std::string& more) {
+    if (more.empty()) return;
+    message = message.empty() ? more : sentence(message) + " " + more;
+  };
+  const bool said = message.find(job.wait_reason) != std::string::npos;
+  if (job.state == domain::JobState::waiting && !said) add(job.wait_reason);
+  add(job.note);
+  return message;
+}
+
+std::optional<sagemaker::WarmPoolStatus> warm_pool_of(const domain::Job& job, Instant now) {
+  if (!job.warm_pool) return {};
+  const domain::WarmPool& pool = *job.warm_pool;
+  sagemaker::WarmPoolStatus out;
+  out.status = std::string(domain::to_string(pool.state));
+  if (pool.available) {
+    const Instant end = pool.ended.value_or(std::min(now, pool.until()));
+    out.resource_retained_billable_time_in_seconds = seconds_between(*pool.available, end);
+  }
+  if (!pool.reused_by.empty()) out.reused_by_job = pool.reused_by;
+  return out;
+}
+
+}  // namespace
+
+std::string_view status_of(domain::JobState state) {
+  switch (state) {
+    case domain::JobState::waiting:
+    case domain::JobState::active:
+      return "InProgress";
+    case domain::JobState::stopping:
+      return "Stopping";
+    case domain::JobState::completed:
+      return "Completed";
+    case domain::JobState::failed:
+      return "Failed";
+    case domain::JobState::stopped:
+      return "Stopped";
+  }
+  return "";
+}
+
+Result<sagemaker::DescribeTrainingJobResponse> echo_of(const domain::Job& job) {
+  sagemaker::CreateTrainingJobRequest request;
+  TRY(read_json(*sagemaker::CreateTrainingJob::shape().input, dump(job.spec.request), &request)
+          .in("the request of " + job.key.name));
+  sagemaker::DescribeTrainingJobResponse out;
+  out.training_job_name = job.key.name;
+  out.training_job_arn = control::job_arn(job.account, job.key);
+  out.hyper_parameters = request.hyper_parameters.value_or(std::map<std::string, std::string>());
+  out.algorithm_specification = std::move(request.algorithm_specification);
+  set_default(set(out.algorithm_specification).enable_sage_maker_metrics_time_series, false);
+  out.role_arn = std::move(request.role_arn);
+  out.input_data_config = std::move(request.input_data_config);
+  if (out.input_data_config) {
+    for (auto& channel : *out.input_data_config) {
+      set_default(channel.compression_type, std::string("None"));
+      set_default(channel.record_wrapper_type, std::string("None"));
+      if (channel.data_source && channel.data_source->s3_data_source)
+        set_default(channel.data_source->s3_data_source->s3_data_distribution_type,
+                    std::string("FullyReplicated"));
+    }
+  }
+  // Clients read these without asking whether they are there.
+  out.output_data_config = std::move(request.output_data_config);
+  set_default(set(out.output_data_config).kms_key_id, std::string());
+  set_default(set(out.output_data_config).compression_type, std::string("GZIP"));
+  out.resource_config = std::move(request.resource_config);
+  set_default(set(out.resource_config).volume_size_in_gb, kVolumeGibDefault);
+  out.vpc_config = std::move(request.vpc_config);
+  out.checkpoint_config = std::move(request.checkpoint_config);
+  out.stopping_condition = std::move(request.stopping_condition);
+  set_default(set(out.stopping_condition).max_runtime_in_seconds, kMaxRuntimeSecondsDefault);
+  out.enable_network_isolation = request.enable_network_isolation.value_or(false);
+  out.enable_inter_container_traffic_encryption =
+      request.enable_inter_container_traffic_encryption.value_or(false);
+  out.enable_managed_spot_training = request.enable_managed_spot_training.value_or(false);
+  out.debug_hook_config = std::move(request.debug_hook_config);
+  out.experiment_config = std::move(request.experiment_config);
+  out.profiler_config = std::move(request.profiler_config);
+  out.profiler_rule_configurations = std::move(request.profiler_rule_configurations);
+  const bool profiled = out.profiler_config && !out.profiler_config->disable_profiler.value_or(false);
+  out.profiling_status = profiled ? "Enabled" : "Disabled";
+  out.environment = std::move(request.environment);
+  out.retry_strategy = request.retry_strategy;
+  out.infra_check_config = std::move(request.infra_check_config);
+  out.creation_time = job.created;
+  return out;
+}
+
+void describe(const domain::Job& job, Instant now, sagemaker::DescribeTrainingJobResponse& out) {
+  out.training_job_status = status_of(job.state);
+  out.secondary_status = domain::to_string(job.phase());
+  out.last_modified_time = job.modified;
+  if (!job.failure_reason.empty()) out.failure_reason = job.failure_reason;
+  // Where it is, or will be: clients build on it before the job is done.
+  set(out.model_artifacts).s3_model_artifacts =
+      job.model_uri.empty() ? job.spec.output_uri + "/" + job.key.name + "/output/model" +
+                                  (job.spec.compress_model ? ".tar.gz" : "/")
+                            : job.model_uri;
+
+  auto& transitions = set(out.secondary_status_transitions);
+  transitions.clear();
+  for (const auto& transition : job.transitions) {
+    auto& shown = transitions.emplace_back();
+    shown.status = domain::to_string(transition.phase);
+    shown.start_time = transition.start;
+    shown.end_time = transition.end;
+    shown.status_message = message_of(job, transition, &transition == &job.transitions.back());
+  }
+  out.training_start_time = job.training_start;
+  out.training_end_time = job.training_end;
+  if (job.training_start) {
+    // What was waited between attempts is training time as AWS counts it, and is not billed.
+    const Instant end = job.training_end.value_or(now);
+    out.training_time_in_seconds = seconds_between(*job.training_start, end);
+    out.billable_time_in_seconds = std::chrono::ceil<std::chrono::seconds>(job.ran(end)).count();
+  }
+  out.warm_pool_status = warm_pool_of(job, now);
+  if (job.warm_pool && out.resource_config && out.resource_config->keep_alive_period_in_seconds)
+    out.resource_config->keep_alive_period_in_seconds = job.warm_pool->keep_alive_seconds;
+}
+
+sagemaker::TrainingJobSummary summary_of(const domain::Job& job, Instant now) {
+  sagemaker::TrainingJobSummary out;
+  out.training_job_name = job.key.name;
+  out.training_job_arn = control::job_arn(job.account, job.key);
+  out.creation_time = job.created;
+  out.training_end_time = job.training_end;
+  out.last_modified_time = job.modified;
+  out.training_job_status = status_of(job.state);
+  out.secondary_status = domain::to_string(job.phase());
+  out.warm_pool_status = warm_pool_of(job, now);
+  return out;
+}
+
+}  // namespace trainyard::api::sagemaker

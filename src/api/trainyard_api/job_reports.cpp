@@ -1,0 +1,403 @@
+// Our own operations: jobs as people ask for them, and what they cost.
+#include "shapes/trainyard.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+
+#include "base/text.hpp"
+#include "domain/array.hpp"
+#include "domain/price.hpp"
+#include "operations/listed_failure.hpp"
+#include "sagemaker/training_job.hpp"
+#include "trainyard_api/operations.hpp"
+
+namespace trainyard::api::trainyard_api {
+namespace {
+
+namespace own = shapes::trainyard;
+
+constexpr int64_t kJobsDefault = 20;
+constexpr size_t kScanJobs = 200;        // asked of the ledger at once when tags decide
+constexpr size_t kScanJobsMax = 20'000;  // looked at for one answer; then the client goes on with the token
+constexpr size_t kReportJobsMax = 1'000'000;
+constexpr size_t kUsageHostsMax = 128;  // whose use is looked up for one answer
+constexpr Duration kUsageSpan = 60min;
+constexpr Duration kUsagePeriod = 1min;
+constexpr const char* kUsageMetrics[] = {"CPUUtilization", "MemoryUtilization", "DiskUtilization",
+                                         "GPUUtilization", "GPUMemoryUtilization"};
+
+// "0.001250": all six decimals, so that nothing is lost.
+std::string decimal(int64_t millionths) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%s%lld.%06lld", millionths < 0 ? "-" : "",
+                static_cast<long long>(std::abs(millionths) / domain::kMillionths),
+                static_cast<long long>(std::abs(millionths) % domain::kMillionths));
+  return text;
+}
+
+void set_unless_empty(std::optional<std::string>& member, const std::string& text) {
+  if (!text.empty()) member = text;
+}
+
+// How long it trained and what of that is billed: the face's own figures, for one answer must not differ from another.
+struct Seconds {
+  int64_t training = 0, billable = 0;
+};
+Seconds seconds_of(const domain::Job& job, Instant now) {
+  shapes::sagemaker::DescribeTrainingJobResponse described;
+  sagemaker::describe(job, now, described);
+  return {described.training_time_in_seconds.value_or(0), described.billable_time_in_seconds.value_or(0)};
+}
+
+// Of these groups of it. A job of Batch may have had some of its attempts on spot machines.
+domain::Cost cost_of_groups(const domain::PriceTable& prices, const domain::Job& job,
+                            const std::vector<domain::InstanceGroup>& groups, Instant now) {
+  const Seconds seconds = seconds_of(job, now);
+  const std::string& region = job.key.region;
+  if (job.spec.spot) return domain::cost_of(prices, region, groups, true, seconds.training, seconds.billable);
+  Duration ran_on_spot{};
+  for (const domain::Attempt& attempt : job.attempts)
+    if (job.on_spot(attempt)) ran_on_spot += attempt.ran(now);
+  const int64_t spot =
+      std::min(std::chrono::ceil<std::chrono::seconds>(ran_on_spot).count(), seconds.billable);
+  domain::Cost cost =
+      domain::cost_of(prices, region, groups, false, seconds.training - spot, seconds.billable - spot);
+  if (spot > 0) cost.add(domain::cost_of(prices, region, groups, true, spot, spot));
+  return cost;
+}
+
+domain::Cost cost_of_job(const domain::PriceTable& prices, const domain::Job& job, Instant now) {
+  return cost_of_groups(prices, job, job.spec.groups, now);
+}
+
+std::string value_of(const std::vector<domain::Tag>& tags, std::string_view key) {
+  for (const auto& tag : tags)
+    if (tag.key == key) return tag.value;
+  return "";
+}
+
+// "root", "user/ann", "assumed-role/trainer/ann": the ARN's own part. Jobs of before it was noted have none.
+std::string user_of(const std::vector<domain::Tag>& tags) {
+  const std::string arn = value_of(tags, kCreatedByTag);
+  return arn.substr(arn.rfind(':') + 1);
+}
+
+std::vector<own::Tag> shown(const std::vector<domain::Tag>& tags) {
+  std::vector<own::Tag> out;
+  for (const auto& tag : tags)
+    if (tag.key != kCreatedByTag) out.push_back({tag.key, tag.value});
+  return out;
+}
+
+// Calls visit(child) for each child that was made, at most children_max of them. How many it looked at.
+template <class Visit>
+Result<size_t> each_child(control::Control& control, const domain::Job& array, size_t children_max,
+                          const Visit& visit) {
+  ledger::ChildQuery query;
+  query.end = array.children_made;
+  query.children_max = ledger::kPageJobsMax;
+  size_t looked_at = 0;
+  while (query.first < query.end && looked_at < children_max) {
+    for (const domain::Job& child : TRY(control.children(array, query))) TRY(visit(child));
+    query.first += uint32_t(query.children_max);
+    looked_at += query.children_max;
+  }
+  return looked_at;
+}
+
+Result<std::vector<own::Metric>> metrics_of(observe::Metrics& metrics, const domain::Job& job) {
+  std::vector<own::Metric> out;
+  for (const auto& metric : job.spec.metrics) {
+    const auto last = TRY(metrics.last({job.key.region,
+                                        std::string(sagemaker::kMetricsNamespace),
+                                        metric.name,
+                                        {{"TrainingJobName", job.key.name}}}));
+    if (last && last->count > 0) out.push_back({metric.name, last->sum / last->count, last->at});
+  }
+  return out;
+}
+
+// What an array's children have reached and cost, of which the array itself knows nothing.
+Result<void> add_children(const Settings& settings, const Services& services, const domain::Job& array,
+                          Instant now, own::Job& out) {
+  std::map<std::string, own::ArrayMetric> by_name;
+  domain::Cost cost;
+  TRY(each_child(services.control, array, kReportJobsMax, [&](const domain::Job& child) -> Result<void> {
+    cost.add(cost_of_job(settings.prices, child, now));
+    const auto index = int64_t(domain::array_index(child));
+    for (const own::Metric& metric : TRY(metrics_of(services.metrics, child))) {
+      own::ArrayMetric& seen = by_name[*metric.name];
+      seen.name = metric.name;
+      if (!seen.highest || *metric.value > *seen.highest)
+        seen.highest = metric.value, seen.highest_index = index;
+      if (!seen.lowest || *metric.value < *seen.lowest) seen.lowest = metric.value, seen.lowest_index = index;
+    }
+    return {};
+  }));
+  out.cost->amount = decimal(cost.millionths);
+  out.cost->on_demand_amount = decimal(cost.on_demand_millionths);
+  if (by_name.empty()) return {};
+  out.array->metrics.emplace();
+  for (auto& [name, metric] : by_name) out.array->metrics->push_back(std::move(metric));
+  return {};
+}
+
+Result<own::ArrayProgress> progress_of(control::Control& control, const domain::Job& array) {
+  using domain::BatchStatus;
+  const auto counts = TRY(control.count_children(array));
+  own::ArrayProgress progress;
+  progress.size = array.spec.batch->array_size;
+  progress.running = counts.in(BatchStatus::starting) + counts.in(BatchStatus::running);
+  progress.succeeded = counts.in(BatchStatus::succeeded);
+  progress.failed = counts.in(BatchStatus::failed);
+  return progress;
+}
+
+own::Job shown(const Settings& settings, const domain::Job& job, const std::vector<domain::Tag>& tags,
+               Instant now) {
+  own::Job out;
+  out.name = job.key.name;
+  if (job.spec.batch) out.display_name = job.spec.batch->name;
+  out.arn = control::job_arn(job);
+  out.status = sagemaker::status_of(job.state);
+  out.secondary_status = domain::to_string(job.phase());
+  out.creation_time = job.created;
+  out.training_start_time = job.training_start;
+  out.training_end_time = job.training_end;
+  out.instance_groups.emplace();
+  for (const auto& group : job.spec.groups)
+    out.instance_groups->push_back({group.name, group.instance_type, int64_t(group.count)});
+  const Seconds seconds = seconds_of(job, now);
+  out.training_time_in_seconds = seconds.training;
+  out.billable_time_in_seconds = seconds.billable;
+  out.spot = job.spec.spot || (job.attempt() && job.on_spot(*job.attempt()));
+  out.attempts = int64_t(job.attempts.size());
+  set_unless_empty(out.wait_reason, job.state == domain::JobState::waiting ? job.wait_reason : "");
+  set_unless_empty(out.failure_reason, job.failure_reason);
+  set_unless_empty(out.note, job.note);
+  const auto cost = cost_of_job(settings.prices, job, now);
+  out.cost =
+      own::Cost{settings.prices.currency, decimal(cost.millionths), decimal(cost.on_demand_millionths)};
+  if (!cost.unpriced.empty()) out.cost->unpriced = cost.unpriced;
+  if (auto those = shown(tags); !those.empty()) out.tags = std::move(those);
+  set_unless_empty(out.user, user_of(tags));
+  return out;
+}
+
+bool has_tag(const std::vector<domain::Tag>& tags, const std::string& key,
+             const std::optional<std::string>& value) {
+  return std::any_of(tags.begin(), tags.end(), [&](const domain::Tag& tag) {
+    return tag.key == key && (!value || tag.value == *value);
+  });
+}
+
+Outcome<own::ListJobsResponse> list_jobs(const Settings& settings, const Services& services,
+                                         const Context& context, const own::ListJobsRequest& request) {
+  using domain::JobState;
+  ledger::JobQuery query;
+  query.region = context.region;
+  query.name_contains = request.name_contains.value_or("");
+  query.created_after = request.creation_time_after;
+  query.created_before = request.creation_time_before;
+  if (request.status_equals)
+    for (const auto state : {JobState::waiting, JobState::active, JobState::stopping, JobState::completed,
+                             JobState::failed, JobState::stopped})
+      if (sagemaker::status_of(state) == *request.status_equals) query.states.push_back(state);
+  const auto wanted = size_t(request.max_results.value_or(kJobsDefault));
+  query.token = request.next_token.value_or("");
+
+  own::ListJobsResponse out;
+  out.jobs.emplace();
+  for (size_t scanned = 0; scanned < kScanJobsMax;) {
+    // With a filter by tag a page may hold none of those that are meant.
+    query.jobs_max = request.tag_key_equals ? std::min(kScanJobs, wanted - out.jobs->size()) : wanted;
+    const auto page = services.control.list(query);
+    if (!page && page.error().kind == Kind::invalid)
+      return validation_exception("Invalid pagination token: " + page.error().message);
+    if (!page) return page.error();
+    for (const auto& kept : page->jobs) {
+      const auto tags = TRY(services.control.tags(control::job_arn(kept)));
+      if (request.tag_key_equals && !has_tag(tags, *request.tag_key_equals, request.tag_value_equals))
+        continue;
+      // Why one waits is not in the tables.
+      const auto live = services.control.find(kept.key);
+      own::Job& each = out.jobs->emplace_back(
+          shown(settings, live ? **live : kept, tags, context.own_time(kept.clock_offset)));
+      if (each.failure_reason) each.failure_reason = listed_failure(*each.failure_reason);
+      if (!kept.is_array()) continue;
+      out.jobs->back().array = TRY(progress_of(services.control, kept));
+      out.jobs->back().cost.reset();  // its children's, who are too many to be added up in a list
+    }
+    scanned += page->jobs.size();
+    query.token = page->next_token;
+    if (query.token.empty() || out.jobs->size() >= wanted) break;
+  }
+  if (!query.token.empty()) out.next_token = query.token;
+  return out;
+}
+
+Result<std::vector<own::Utilization>> usage_of(observe::Metrics& metrics, const domain::Job& job,
+                                               domain::HostIndex host, Instant now) {
+  std::vector<own::Utilization> out;
+  const Instant to = job.training_end ? std::min(now, *job.training_end + kUsagePeriod) : now + kUsagePeriod;
+  for (const char* metric : kUsageMetrics) {
+    observe::StatisticsQuery query;
+    query.key = {job.key.region,
+                 std::string(sagemaker::kMetricsNamespace),
+                 metric,
+                 {{"Host", job.key.name + "/" + domain::host_name(host)}}};
+    query.from = to - kUsageSpan;
+    query.to = to;
+    query.period = kUsagePeriod;
+    own::Utilization one{metric, std::vector<double>()};
+    for (const auto& point : TRY(metrics.statistics(query))) one.values->push_back(point.average());
+    if (!one.values->empty()) out.push_back(std::move(one));
+  }
+  return out;
+}
+
+Outcome<own::Job> describe_job(const Settings& settings, const Services& services, const Context& context,
+                               const own::DescribeJobRequest& request) {
+  const auto found = services.control.find({context.region, *request.job_name});
+  if (!found && found.error().kind == Kind::not_found)
+    return validation_exception("Requested resource not found.");
+  if (!found) return found.error();
+  const domain::Job& job = **found;
+  const auto tags = TRY(services.control.tags(control::job_arn(job)));
+  const Instant now = context.own_time(job.clock_offset);
+  own::Job out = shown(settings, job, tags, now);
+  if (job.is_array()) {
+    out.array = TRY(progress_of(services.control, job));
+    TRY(add_children(settings, services, job, now, out));
+  }
+  if (auto metrics = TRY(metrics_of(services.metrics, job)); !metrics.empty())
+    out.metrics = std::move(metrics);
+  const domain::Attempt* attempt = job.attempt();
+  if (!attempt) return out;
+  out.hosts.emplace();
+  for (domain::HostIndex i = 0; i < attempt->hosts.size(); ++i) {
+    const domain::Host& host = attempt->hosts[i];
+    own::Host one;
+    one.name = domain::host_name(i);
+    one.instance_type = job.spec.instance_type(i);
+    one.machine = host.machine;
+    one.state = domain::to_string(host.state);
+    one.state_since = host.state_since;
+    if (host.exit_code) one.exit_code = *host.exit_code;
+    set_unless_empty(one.failure_reason, host.failure);
+    one.cpus = host.share.cpus;
+    one.memory_in_bytes = host.share.memory_bytes;
+    one.gpus = host.share.gpus;
+    if (i < kUsageHostsMax) one.utilization = TRY(usage_of(services.metrics, job, i, context.now));
+    out.hosts->push_back(std::move(one));
+  }
+  if (services.progress) {
+    out.progress.emplace();
+    for (const auto& moved : services.progress(job.number)) {
+      own::Progress one{domain::host_name(moved.host), moved.what, int64_t(moved.done_bytes)};
+      if (moved.total_bytes > 0) one.total_bytes = int64_t(moved.total_bytes);
+      one.finished = moved.finished;
+      out.progress->push_back(std::move(one));
+    }
+  }
+  return out;
+}
+
+// -- the cost report
+
+struct Sum {
+  int64_t jobs = 0, host_seconds = 0, millionths = 0, on_demand_millionths = 0;
+  void add(const domain::Cost& cost, int64_t seconds) {
+    ++jobs;
+    host_seconds += seconds;
+    millionths += cost.millionths;
+    on_demand_millionths += cost.on_demand_millionths;
+  }
+  own::CostGroup shown(const std::string& key) const {
+    return {key, jobs, host_seconds, decimal(millionths), decimal(on_demand_millionths)};
+  }
+};
+
+Outcome<own::GetCostReportResponse> cost_report(const Settings& settings, const Services& services,
+                                                const Context& context,
+                                                const own::GetCostReportRequest& request) {
+  const std::string& by = *request.group_by;
+  const std::string tag = by.starts_with("tag:") ? by.substr(4) : "";
+  ledger::JobQuery query;
+  query.region = context.region;
+  query.created_after = request.creation_time_after;
+  query.created_before = request.creation_time_before;
+  query.jobs_max = ledger::kPageJobsMax;
+  std::map<std::string, Sum> groups;
+  Sum total;
+  std::vector<std::string> unpriced;
+  // What a child cost is its array's: `named` is the one by whose name, time and tags it is summed.
+  const auto add = [&](const domain::Job& job, const domain::Job& named) -> Result<void> {
+    const Instant now = context.own_time(job.clock_offset);
+    const Seconds seconds = seconds_of(job, now);
+    const auto cost = cost_of_job(settings.prices, job, now);
+    for (const auto& type : cost.unpriced)
+      if (std::find(unpriced.begin(), unpriced.end(), type) == unpriced.end()) unpriced.push_back(type);
+    total.add(cost, seconds.billable * int64_t(job.spec.hosts()));
+    if (by == "instance") {
+      for (const auto& group : job.spec.groups)
+        groups[group.instance_type].add(cost_of_groups(settings.prices, job, {group}, now),
+                                        seconds.billable * int64_t(group.count));
+      return {};
+    }
+    std::string key = named.key.name;
+    if (by == "day") key = to_iso8601(job.created).substr(0, 10);
+    if (by == "user" || !tag.empty()) {
+      const auto tags = TRY(services.control.tags(control::job_arn(named)));
+      key = tag.empty() ? user_of(tags) : value_of(tags, tag);
+    }
+    groups[key].add(cost, seconds.billable * int64_t(job.spec.hosts()));
+    return {};
+  };
+  size_t looked_at = 0;
+  do {
+    const auto page = TRY(services.control.list(query));
+    for (const domain::Job& job : page.jobs) {
+      if (!job.is_array()) {
+        TRY(add(job, job));
+        continue;
+      }
+      looked_at +=
+          TRY(each_child(services.control, job, looked_at < kReportJobsMax ? kReportJobsMax - looked_at : 0,
+                         [&](const domain::Job& child) { return add(child, job); }));
+    }
+    looked_at += page.jobs.size();
+    query.token = page.next_token;
+  } while (!query.token.empty() && looked_at < kReportJobsMax);
+  if (!query.token.empty() || looked_at >= kReportJobsMax)
+    return Error(exhausted("more than " + std::to_string(kReportJobsMax) + " jobs: ask for a shorter time"));
+
+  own::GetCostReportResponse out;
+  out.currency = settings.prices.currency;
+  out.groups.emplace();
+  std::vector<std::pair<std::string, Sum>> ordered(groups.begin(), groups.end());
+  if (by != "day")
+    std::stable_sort(ordered.begin(), ordered.end(),
+                     [](const auto& a, const auto& b) { return a.second.millionths > b.second.millionths; });
+  for (const auto& [key, sum] : ordered) out.groups->push_back(sum.shown(key));
+  out.total = total.shown("");
+  if (!unpriced.empty()) out.unpriced = unpriced;
+  return out;
+}
+
+}  // namespace
+
+void add_job_reports(OperationTable& table, const Settings& settings, const Services& services) {
+  table.add<own::ListJobs>([&](const Context& context, const own::ListJobsRequest& request) {
+    return list_jobs(settings, services, context, request);
+  });
+  table.add<own::DescribeJob>([&](const Context& context, const own::DescribeJobRequest& request) {
+    return describe_job(settings, services, context, request);
+  });
+  table.add<own::GetCostReport>([&](const Context& context, const own::GetCostReportRequest& request) {
+    return cost_report(settings, services, context, request);
+  });
+}
+
+}  // namespace trainyard::api::trainyard_api

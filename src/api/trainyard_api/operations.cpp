@@ -1,0 +1,11 @@
+#include "trainyard_api/operations.hpp"
+
+namespace trainyard::api::trainyard_api {
+
+void add_operations(OperationTable& table, const Settings& settings, const Services& services) {
+  add_job_reports(table, settings, services);
+  add_interruptions(table, settings, services);
+  add_campaigns(table, settings, services);
+}
+
+}  // namespace trainyard::api::trainyard_api

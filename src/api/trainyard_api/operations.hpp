@@ -1,0 +1,18 @@
+// Registers the operations of Trainyard's own API.
+//
+// Threads: called before requests arrive. Lifetime: settings and services outlive the table.
+#pragma once
+
+#include "operations/services.hpp"
+#include "operations/table.hpp"
+
+namespace trainyard::api::trainyard_api {
+
+void add_operations(OperationTable& table, const Settings& settings, const Services& services);
+
+// Parts of the above, by subject.
+void add_campaigns(OperationTable& table, const Settings& settings, const Services& services);
+void add_interruptions(OperationTable& table, const Settings& settings, const Services& services);
+void add_job_reports(OperationTable& table, const Settings& settings, const Services& services);
+
+}  // namespace trainyard::api::trainyard_api
