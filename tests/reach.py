@@ -91,6 +91,33 @@ def read(path: str) -> str:
         return file.read()
 
 
+# String literals are kept; comments, and how code is broken into lines, are not part of the program.
+CPP_PARTS = re.compile(
+    r'R"(?P<mark>[^(\s]*)\(.*?\)(?P=mark)"|"(?:\\.|[^"\\\n])*"|(?<![0-9a-fA-F])\'(?:\\.|[^\'\\\n])*\''
+    r"|(?P<comment>//[^\n]*|/\*.*?\*/)|(?P<space>\s+)|[A-Za-z_0-9]+|.",
+    re.S,
+)
+
+
+def program_of(path: str, text: str) -> list[str] | str:
+    """What a compiler sees of a C++ source; the text itself of other files."""
+    if not path.endswith((".cpp", ".hpp", ".h")):
+        return text
+    return [
+        part[0] for part in CPP_PARTS.finditer(text) if not part["comment"] and not part["space"]
+    ]
+
+
+def is_same_program(path: str, baseline: str) -> bool:
+    """The file differs from the commit's in comments and layout alone, or is a document."""
+    if path.endswith(".md"):
+        return True
+    before = git("show", f"{baseline}:{path}")
+    if before is None or not os.path.exists(os.path.join(ROOT, path)):
+        return False
+    return program_of(path, before) == program_of(path, read(path))
+
+
 def reached_since(baseline: str) -> set[str] | None:
     """The modules that differ from the commit, and those that include them; None: all may,
     or git does not know the commit."""
@@ -109,7 +136,7 @@ def reached_since(baseline: str) -> set[str] | None:
             before = set((git("show", f"{baseline}:{path}") or "").splitlines())
             after = set(read(path).splitlines())
             changed |= set(modules_of_lines(before ^ after))
-        elif module := module_of(path):
+        elif (module := module_of(path)) and not is_same_program(path, baseline):
             changed.add(module)
     return reached(changed, uses_of(read("modules.txt")))
 

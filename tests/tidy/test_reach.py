@@ -44,6 +44,21 @@ def test_lines_of_lists_name_modules() -> None:
     ) == {"host", "objects"}
 
 
+def test_comments_and_layout_are_not_the_program() -> None:
+    def same(before: str, after: str, path: str = "src/foundation/base/text.cpp") -> bool:
+        return reach.program_of(path, before) == reach.program_of(path, after)
+
+    assert same("int a = 1;  // one\n", "// The first.\nint a =\n    1;\n/* end */")
+    assert not same("int a = 1;", "int a = 2;")
+    assert not same("int ab;", "int a b;")
+    assert not same('f("a // b");', 'f("a // c");'), "a text is not a comment"
+    assert not same('f(R"(a // b)");', 'f(R"(a // c)");')
+    assert not same("f('\\'', 1); // x\n", "f('\\'', 2);")
+    assert same("n = 1'000'000; // x", "n = 1'000'000;")
+    assert not same('f("a  b");', 'f("a b");'), "spaces of a text count"
+    assert not same("# a comment\nx", "x", "sdk/python/setup.py"), "of C++ alone"
+
+
 def test_an_unknown_baseline_leaves_nothing_out() -> None:
     assert reach.reached_since("0" * 40) is None
     assert reach.reached_since("--help") is None
