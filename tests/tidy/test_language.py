@@ -110,14 +110,14 @@ EXEMPTIONS = (
 
 # Modules whose sources are checked, by context. A module may be added, never removed.
 ENABLED = {
-    "comments": frozenset({"ledger", "policy", "schedule", "sim"}),
+    "comments": frozenset({"ledger", "policy", "reconcile", "schedule", "sim"}),
     "messages": frozenset({"bench", "data", "observe", "wire"}),
 }
 
 # A doc comment opens with a subject and a verb: "Decides which waiting jobs start now."
 OPENINGS = r"what|who|whom|whose|whoever|which|whether|of|those"
 HEADERS = "tests/tidy/headers.txt"
-HEADERS_MAX = 89  # lines of HEADERS when it was written: it may only shrink
+HEADERS_MAX = 72  # lines of HEADERS when it was written: it may only shrink
 
 # Whole words: not parts of identifiers, paths or calls.
 WORD = r"(?<![\w./:$@-])(?:%s)(?![\w/(]|::|\.\w|-\w)"

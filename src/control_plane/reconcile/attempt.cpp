@@ -12,7 +12,7 @@ using namespace domain;
 
 namespace {
 
-// The words of the AWS status machine.
+// The texts of the AWS status machine.
 constexpr std::string_view kDownloading = "Downloading input data";
 constexpr std::string_view kUploading = "Uploading generated training model";
 constexpr std::string_view kStopped = "Training job stopped";
@@ -24,7 +24,7 @@ constexpr std::string_view kMaxPendingExceeded =
     "Training job stopped: it did not start within MaxPendingTimeInSeconds provided";
 constexpr std::string_view kReplacing = "Launched instance was unhealthy, replacing it!";
 
-// Of the hosts whose state is the job's: all, or the main host.
+// Tests the hosts whose state is the job's: all, or the main host.
 bool every(const Job& job, const Attempt& attempt, HostState at_least) {
   if (const auto main = job.spec.main_host()) return attempt.hosts[*main].state >= at_least;
   return std::ranges::all_of(attempt.hosts, [&](const Host& host) { return host.state >= at_least; });
@@ -34,7 +34,7 @@ bool every_final(const Attempt& attempt) {
   return std::ranges::all_of(attempt.hosts, [](const Host& host) { return is_final(host.state); });
 }
 
-// What is kept of an attempt when its hosts are forgotten.
+// Keeps what is needed of an attempt whose hosts are forgotten.
 void note_end(Attempt& attempt, const Host& host) {
   attempt.exit_code = host.exit_code;
   attempt.failure = shorten(host.failure, kFailureReasonBytesMax);
@@ -42,7 +42,7 @@ void note_end(Attempt& attempt, const Host& host) {
   attempt.machine = host.machine;
 }
 
-// Attempts that count against those that the job asked for. Batch's spot machines that were taken back do, as AWS's.
+// Counts the attempts that use up the job's retries. Reclaimed spot machines of Batch count, as on AWS.
 size_t failed_attempts(const Job& job) {
   return size_t(std::ranges::count_if(job.attempts, [](const Attempt& each) {
     return each.interrupted ? each.spot && !each.preempted : each.first_failed.has_value();
@@ -72,7 +72,7 @@ void end_phases(Job& job) {
 std::string failure_reason(const Attempt& attempt, HostIndex index) {
   const Host& host = attempt.hosts[index];
   const std::string text = host.failure.empty() ? "the training process failed" : host.failure;
-  // The words of the host come first, as people search for them; which host it was comes last.
+  // The host's text comes first, since users search for it; the host's name comes last.
   const std::string where = attempt.hosts.size() > 1 ? " (" + host_name(index) + ")" : "";
   std::string prefix, suffix;
   switch (host.fault.value_or(Fault::algorithm)) {
@@ -135,8 +135,8 @@ void enter_stopped(Job& job, Instant at) {
 
 namespace {
 
-// An interruption that came when every host had done its part. (One that failed, and is tried again for that, may have
-// ended before its agent heard of it.)
+// True for an interruption that came when every host had done its part. (A host that failed and is retried
+// may have ended before its agent received the order.)
 bool done_all_the_same(const Job& job, const Attempt& attempt) {
   const auto done = [](const Host& host) {
     return host.state == HostState::finished && host.stopped == StopCause::none;
@@ -146,8 +146,8 @@ bool done_all_the_same(const Job& job, const Attempt& attempt) {
   return std::ranges::all_of(attempt.hosts, done);
 }
 
-// A rank whose peer is gone fails with an error of its own, and may be heard first. So when all is known, a fault of ours
-// in any host counts, whoever said so first.
+// A rank whose peer is gone fails with an error of its own, which may be reported first. So when all reports
+// are in, a fault of the platform in any host counts, whichever came first.
 void look_for_faults_of_ours(Job& job, Attempt& attempt, Instant at) {
   if (!attempt.first_failed || !attempt.interruption.empty() || job.spec.batch) return;
   for (HostIndex index = 0; index < attempt.hosts.size(); ++index) {
@@ -158,7 +158,7 @@ void look_for_faults_of_ours(Job& job, Attempt& attempt, Instant at) {
   }
 }
 
-// Why a job whose attempt was taken away gets no other one; "" when it does.
+// The reason why a job whose attempt was interrupted gets no other one; "" when it does.
 std::string no_further_attempt(const Job& job, const Attempt& attempt) {
   const std::string last = ", the last time: " + attempt.interruption;
   if (job.attempts.size() >= kAttemptsMax)
@@ -180,7 +180,7 @@ std::string no_further_attempt(const Job& job, const Attempt& attempt) {
          std::to_string(*job.spec.batch->preemptions_max) + last;
 }
 
-// The attempt was taken away: the job waits for its next one.
+// The attempt was interrupted: the job waits for its next one.
 void wait_again(Job& job, const Attempt& attempt, Instant at) {
   move(job.state, JobEvent::retry);
   job.stop_cause = StopCause::none;
@@ -190,7 +190,7 @@ void wait_again(Job& job, const Attempt& attempt, Instant at) {
     enter(job, Phase::starting, std::string(kReplacing) + " " + attempt.interruption, at);
 }
 
-// Every host's run is over: so is the attempt, and the job with it, unless it gets another one.
+// Every host has ended: so has the attempt, and the job with it, unless it gets another one.
 void finish(Job& job, Attempt& attempt, Instant at) {
   if (attempt.state != AttemptState::draining) move(attempt.state, AttemptEvent::drain);
   move(attempt.state, AttemptEvent::end);
@@ -229,13 +229,13 @@ void follow(Job& job, Attempt& attempt, Instant happened, Instant at) {
   if (attempt.state != AttemptState::draining && every(job, attempt, HostState::draining))
     move(attempt.state, AttemptEvent::drain);
 
-  // While a gang is being stopped, or ends because a host failed or was taken away, the user sees what was, until it is
-  // over.
+  // While a gang is stopped, or ends because a host failed or was interrupted, the user sees the former phase
+  // until the attempt is over.
   if (job.state == JobState::active && job.stop_cause == StopCause::none && attempt.interruption.empty()) {
     if (every(job, attempt, HostState::uploading))
       enter(job, Phase::uploading, kUploading, happened);
     else if (every(job, attempt, HostState::running)) {
-      // Once: what a host has said of itself meanwhile stays.
+      // Once only: a later message of a host stays.
       if (job.phase() != Phase::training) enter(job, Phase::training, kTraining, happened);
     } else if (job.phase() != Phase::downloading && std::ranges::any_of(attempt.hosts, [](const Host& host) {
                  return host.state >= HostState::downloading;

@@ -1,5 +1,5 @@
-// What the states of a gang's hosts make of its attempt and of the job, in the words of the AWS status machine. Private
-// to this room: state.cpp applies commands with it.
+// Derives the state of an attempt and of its job from the states of the gang's hosts, with the texts of the
+// AWS status machine. Private to this module: state.cpp applies commands with it.
 //
 // Threads: pure.
 #pragma once
@@ -15,7 +15,7 @@ namespace trainyard::reconcile {
 inline constexpr std::string_view kTraining = "Training image download completed. Training in progress.";
 inline constexpr std::string_view kInterrupted = "The training job was interrupted and starts again: ";
 
-// Takes one of our own moves, which the code around it knows to be legal for every job whose record is sound.
+// Makes a transition that is legal for every job whose record is valid.
 template <class State, class Event>
 void move(State& state, Event event) {
   const auto moved = domain::next(state, event);
@@ -23,7 +23,7 @@ void move(State& state, Event event) {
   state = *moved;
 }
 
-// A phase that is entered again is the same line of the history with a newer message.
+// A phase that is entered again keeps its entry in the history, with the newer message.
 void enter(domain::Job& job, domain::Phase phase, std::string_view message, Instant at);
 // The present phase is the last one.
 void end_phases(domain::Job& job);
@@ -32,12 +32,12 @@ void enter_stopped(domain::Job& job, Instant at);
 
 // "AlgorithmError: .., exit code: 3 (algo-2)". Requires: that host failed.
 std::string failure_reason(const domain::Attempt& attempt, domain::HostIndex index);
-// Whether a job whose attempt ends by this host's failure gets another one: spot jobs as long as they may wait, others
-// as often as they asked for. Only what is ours to mend is tried again.
+// True if a job whose attempt ends by this host's failure gets another one: spot jobs as long as they may
+// wait, others as often as they requested. Only faults of the platform are retried.
 bool tries_again(const domain::Job& job, const domain::Attempt& attempt, const domain::Host& host);
-// What the job leaves to the next one that matches, when it is over.
+// The pool that the job leaves to the next matching one, when it is over.
 void leave_pool(domain::Job& job, bool hosts_are_well, Instant at);
-// After a host moved: what its gang's states make of attempt and job, up to their ends. `happened` is when it did, `at`
+// Updates attempt and job, up to their ends, after a host changed its state. `happened` is when it did, `at`
 // is now.
 void follow(domain::Job& job, domain::Attempt& attempt, Instant happened, Instant at);
 

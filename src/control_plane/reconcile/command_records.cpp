@@ -1,5 +1,5 @@
-// How the ledger keeps commands: a kind and a JSON body. A missing member takes its default, so an older record stays
-// readable.
+// Converts commands to the form that the ledger stores: a kind and a JSON body. A missing member takes its
+// default, so an older record stays readable.
 #include "base/text.hpp"
 #include "domain/json_fields.hpp"
 #include "reconcile/state.hpp"

@@ -1,9 +1,9 @@
-// What growth is decided from (schedule/growth.hpp): how many machines of each kind there are and should be at least, and
-// which have been idle since when. Only how long a machine has been idle is taken from the turn before; after a restart
-// that begins anew.
+// Builds the input of growth (schedule/growth.hpp): how many machines of each kind exist and should exist at
+// least, and since when each has been idle. Only the idle time is carried over from the last iteration; after
+// a restart it begins at zero.
 //
-// A compute environment's machines are anybody's (docs/decisions/23): its minvCpus and desiredvCpus are kept of the first
-// kind that its instanceTypes name.
+// The machines of a compute environment are shared (docs/decisions/23): its minvCpus and desiredvCpus apply
+// to the first kind that its instanceTypes name.
 //
 // Threads: pure. Errors: none.
 #pragma once
@@ -19,14 +19,14 @@
 
 namespace trainyard::reconcile {
 
-// `yard`: nullptr: there are no environments.
+// The catalog is nullptr when there are no environments.
 std::vector<schedule::MachineKind> kinds_of(const std::vector<launch::MachineKind>& kinds,
                                             const std::vector<launch::Machine>& machines,
                                             const domain::BatchCatalog* yard);
 
 using IdleSince = std::map<std::string, Instant>;  // by machine
 
-// Machines that were made on demand and that neither the snapshot nor the plan has anything on.
+// Machines that were added on demand and are used neither by the snapshot nor by the plan.
 IdleSince idle_since(const IdleSince& before, const std::vector<launch::Machine>& machines,
                      const schedule::Snapshot& snapshot, const schedule::Plan& plan, Instant now);
 

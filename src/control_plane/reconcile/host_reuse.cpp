@@ -5,11 +5,12 @@
 namespace trainyard::reconcile {
 namespace {
 
-// What hosts are made from, and what containers see of who runs in them.
+// The properties from which hosts are made, and that containers see.
 Json shape_of(const domain::JobSpec& spec) {
   Json json = to_json(spec);
   for (const char* own : {"arguments", "environment", "request"}) json.erase(own);
-  // The queue and the definition stay; what is one job's own, and what is over once it is placed, go.
+  // Queue and definition stay; properties of a single job, and those that matter only until it is placed, are
+  // dropped.
   json["batch"] = {{"queue", spec.batch->queue}, {"definition", spec.batch->definition}};
   return json;
 }

@@ -1,8 +1,8 @@
-// Decides which host may run another job after its own. Pure.
+// Decides which host may run another job after its first one.
 //
-// Queues say so by a tag, kReuseTag, whose value is kReuseYes: people who own a queue give up some of what keeps its jobs
-// apart (docs/decisions/26) for the time that making a host takes. Jobs follow each other only where they ask for the
-// same in all but arguments and variables.
+// A queue allows it by the tag kReuseTag with the value kReuseYes: its owner gives up some isolation between
+// its jobs (docs/decisions/26) to save the time of making a host. A job may follow another one only if their
+// requests are equal except for arguments and variables.
 //
 // Threads: pure functions.
 #pragma once
@@ -20,10 +20,10 @@ inline constexpr std::string_view kReuseYes = "true";
 
 bool asks_for_reuse(const std::vector<domain::Tag>& tags_of_queue);
 
-// Whether the job's host may be handed to another job, or be one that was handed to it. `queues`: those with the tag.
+// True if the job's host may be reused by another job, or be a reused one. `queues`: those with the tag.
 bool may_reuse(const domain::Job& job, const std::set<domain::JobKey>& queues);
 
-// Whether `next` may have the host that `former` had. Requires: both may_reuse().
+// True if `next` may have the host that `former` had. Requires: both may_reuse().
 bool may_follow(const domain::Job& former, const domain::Job& next);
 
 }  // namespace trainyard::reconcile

@@ -1,5 +1,6 @@
-// A fault in the data of one job, thrown where the job's commands are applied or its place in the plan is decided, and
-// caught at that job's boundary (reconcile.cpp, group.cpp): the job fails with the reason, the server goes on.
+// JobFault is a fault in the data of one job. It is thrown where the job's commands are applied or the job is
+// planned, and caught at that job's boundary (reconcile.cpp, group.cpp): the job fails with the reason, the
+// server goes on.
 //
 // Threads: plain values.
 #pragma once
@@ -13,8 +14,8 @@ class JobFault : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Errors: throws JobFault when the condition does not hold. For what one job's record alone decides; faults of our own
-// that concern all jobs are CHECKs.
+// Throws JobFault when the condition does not hold. For conditions that depend on one job's record alone;
+// faults that concern all jobs are CHECKs.
 inline void require(bool condition, const char* why) {
   if (!condition) throw JobFault(why);
 }

@@ -1,4 +1,4 @@
-// How jobs, their logs and their streams are called.
+// Names jobs, their log groups and their streams.
 #include <algorithm>
 
 #include "base/sha256.hpp"
@@ -32,7 +32,7 @@ std::string digits_of(const std::string& whole) {
   return to_hex(bytes_of(sha256(whole))).substr(0, kIdDigits);
 }
 
-// Nobody but this attempt's host has it, and it is always the same.
+// Unique to this host of this attempt, and stable.
 std::string task_of(const Job& job, const Attempt& attempt, HostIndex host) {
   return digits_of(job.key.region + "/" + job.key.name + "/" + std::to_string(attempt.number) + "/" +
                    std::to_string(host));
@@ -51,7 +51,7 @@ std::string task_arn(const Job& job, const Attempt& attempt, HostIndex host) {
 }
 
 std::string container_instance_arn(const Job& job, const Attempt& attempt, HostIndex host) {
-  // Of a former attempt only the machine of the host that it ended with is kept.
+  // Of a former attempt only the machine of its last host is kept.
   const std::string& machine = host < attempt.hosts.size() ? attempt.hosts[host].machine : attempt.machine;
   return ecs_arn(job, attempt, "container-instance", digits_of(machine));
 }

@@ -21,7 +21,7 @@ struct Standing {
   Lack lack = Lack::other;
 };
 
-// Who is ready to run, by queue, in the order of `waits`.
+// The jobs that are ready to run, by queue, in the order of `waits`.
 std::map<JobKey, std::vector<Standing>> by_queue(const std::vector<std::shared_ptr<const Job>>& jobs,
                                                  const std::vector<schedule::Wait>& waits) {
   std::vector<JobNumber> numbers;
@@ -37,7 +37,7 @@ std::map<JobKey, std::vector<Standing>> by_queue(const std::vector<std::shared_p
   std::vector<Standing>* queue = nullptr;
   size_t at = 0;
   for (const schedule::Wait& wait : waits) {
-    // Most follow each other by number as well.
+    // Most are also adjacent by number.
     if (at >= numbers.size() || numbers[at] != wait.job)
       at = size_t(std::ranges::lower_bound(numbers, wait.job) - numbers.begin());
     if (at >= numbers.size() || numbers[at] != wait.job) continue;
@@ -52,7 +52,7 @@ std::map<JobKey, std::vector<Standing>> by_queue(const std::vector<std::shared_p
   return queues;
 }
 
-// Since when it has been so, when it was so before.
+// Keeps the start time of an entry that has not changed.
 FrontJob front_job(const FrontJob* before, const Standing& standing, Instant now) {
   FrontJob front{standing.job->number, now, standing.lack, now};
   if (!before || before->job != front.job) return front;

@@ -1,6 +1,6 @@
-// Who stands at the front of each job queue, ready to run, and since when each has stood where it stands. It is seen
-// anew with each turn of reconciling, from the order in which the scheduler would take them, and only how long it has
-// been so is taken from the turn before. Nothing of it is durable: after a restart, time at a place begins anew.
+// Tracks the front of each job queue: the jobs that are ready to run, and since when each has had its
+// position. Each iteration of reconcile computes it again from the order of the scheduler; only the times are
+// carried over. Nothing of it is durable: after a restart they begin at zero.
 //
 // Threads: pure; FrontsSeen is guarded by its own lock. Errors: none.
 #pragma once
@@ -22,35 +22,35 @@ namespace trainyard::reconcile {
 
 struct FrontJob {
   domain::JobNumber job = 0;
-  Instant since;  // at this place
+  Instant since;  // at this position
   schedule::Lack lack = schedule::Lack::other;
-  Instant lacks_since;  // at this place, for lack of the same
+  Instant lacks_since;  // at this position, with the same cause
 };
 
 struct QueueFront {
-  std::vector<FrontJob> jobs;                 // at most kFrontJobsMax, who goes first first
+  std::vector<FrontJob> jobs;                 // at most kFrontJobsMax, the next one first
   std::map<std::string, FrontJob> of_shares;  // the first of each quota share
 };
 
 struct Fronts {
-  std::map<domain::JobKey, QueueFront> queues;  // of those where somebody waits
+  std::map<domain::JobKey, QueueFront> queues;  // of queues with waiting jobs
   Instant seen;
 };
 
 inline constexpr size_t kFrontJobsMax = 100;     // of a queue, as AWS shows
 inline constexpr size_t kFrontScanMax = 20'000;  // of a queue: so many hold the first of each quota share
 
-// As AWS writes it before the reason for which a job is RUNNABLE, and as jobStateTimeLimitActions name it; "": it has
-// no code for that.
+// The code that AWS writes before the reason for which a job is RUNNABLE, and by which
+// jobStateTimeLimitActions name it; "" where AWS has none.
 std::string_view wait_code(schedule::Lack lack);
 
-// `waits`: who goes first first; what counts of it is the order within a queue that has a policy, since others go in the
+// `waits`: the next job first. The order counts within a queue that has a policy, since others go in the
 // order of submission. Requires: `jobs` is ordered by number.
 Fronts next_fronts(const Fronts& before, const std::vector<std::shared_ptr<const domain::Job>>& jobs,
                    const domain::BatchCatalog& yard, const std::vector<schedule::Wait>& waits, Instant now);
 
-// A job that has stood at the head of its queue for longer than the queue allows: a limit whose reason is one of AWS's
-// codes is for those who lack just that, any other for whoever stands there.
+// A job that has been at the head of its queue for longer than the queue allows. A limit whose reason is one
+// of AWS's codes is for jobs that wait with that code, any other for all.
 struct Overdue {
   domain::JobNumber job = 0;
   domain::Withdrawn how = domain::Withdrawn::cancelled;

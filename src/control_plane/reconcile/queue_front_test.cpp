@@ -12,7 +12,7 @@ using namespace std::chrono_literals;
 const Instant kStart = from_milliseconds(1'000'000);
 const domain::JobKey kQueue{"eu-west-1", "q"};
 
-// Whose queue has a policy: the scheduler's order counts.
+// Queues with a policy: the scheduler's order counts.
 const domain::BatchCatalog kYard = [] {
   domain::BatchCatalog yard;
   domain::JobQueue queue;

@@ -19,11 +19,11 @@ bool try_again(const Error& error) {
   return error.kind == Kind::exhausted || error.kind == Kind::unavailable;
 }
 
-// What the launcher shows of one attempt, under its present token.
+// What the launcher lists of one attempt, under its present token.
 struct Shown {
-  std::vector<bool> listed;  // by host: also dead
+  std::vector<bool> listed;  // by host: including dead ones
   std::vector<bool> alive;   // by host
-  bool any = false;          // also dead agents
+  bool any = false;          // including dead agents
   bool any_alive = false;
   bool foreign = false;  // agents under another token
 };
@@ -53,11 +53,11 @@ std::vector<HostIndex> hosts_where(const Attempt& attempt, auto&& condition) {
   return hosts;
 }
 
-// The children of an array that are in memory and not over.
+// Counts the children of an array that are in memory and not over.
 struct Brood {
   uint32_t all = 0;
   uint32_t waiting = 0;   // could be placed
-  uint32_t awaiting = 0;  // await others
+  uint32_t awaiting = 0;  // depend on others
 };
 
 std::map<JobNumber, Brood> broods_of(const std::vector<std::shared_ptr<const Job>>& jobs) {
@@ -123,7 +123,7 @@ class Deciding {
       remove({job.number, job.attempt()->number});
   }
 
-  // Hosts of jobs that are over, whose agents wait for a while whether there is another one for them.
+  // Finds hosts of ended jobs whose agents wait for a while for another job.
   void look_for_idle() {
     if (snapshot_.reuse_queues.empty()) return;
     for (const launch::Agent& agent : snapshot_.agents) {
@@ -137,7 +137,7 @@ class Deciding {
     for (const auto& [number, job] : idle_) idle_jobs_.insert(number);
   }
 
-  // The idle host that the job may have; it is given away.
+  // The idle host that the job may have, which is taken.
   std::optional<AttemptId> idle_for(const Job& job, const Attempt& attempt) {
     if (idle_.empty() || !may_reuse(job, snapshot_.reuse_queues)) return {};
     for (auto idle = idle_.begin(); idle != idle_.end(); ++idle) {
@@ -156,14 +156,13 @@ class Deciding {
   void supervise(const Job& job, const Attempt& attempt) {
     const AttemptId id{job.number, attempt.number};
     const Shown shown = shown_of(attempt, id, snapshot_.agents);
-    if (shown.foreign) return remove(id);  // whoever they are, they are in our attempt's place
+    if (shown.foreign) return remove(id);  // unknown agents run in the place of the attempt
     if (attempt.state == AttemptState::ended) {
       if (shown.any && (!shown.any_alive || job.own_time(now_) >= *attempt.ended + timeout_.leave))
         remove(id);
       return;
     }
-    // Not started yet, or not to the end: nothing was ever heard of these, and the launcher does not know
-    // them.
+    // Never started, or only in part: these have not reported, and the launcher does not know them.
     const auto missing = hosts_where(attempt, [&](HostIndex host) {
       return attempt.hosts[host].state == HostState::placed && attempt.hosts[host].facts_applied == 0 &&
              !shown.listed[host];
@@ -200,7 +199,7 @@ class Deciding {
       decision_.commands.push_back(Expire{job.number, StopCause::max_pending});
   }
 
-  // A Batch job: whom it awaits, whether there is still a queue that it is in, and what became of its array.
+  // Checks a Batch job: the jobs that it depends on, its queue, and its array.
   void look_after(const Job& job) {
     if (job.finished()) return;
     if (job.is_array()) look_after_children(job);
@@ -227,7 +226,7 @@ class Deciding {
     if (job.state == JobState::waiting) withdrawn_.insert(job.number);
   }
 
-  // An array that is not over.
+  // Requires: the array is not over.
   void look_after_children(const Job& array) {
     if (const auto over = snapshot_.child_failed.find(array.number); over != snapshot_.child_failed.end())
       decision_.commands.push_back(FinishArray{array.number, over->second});
@@ -239,7 +238,7 @@ class Deciding {
     if (!array.awaits.empty() || (array.state != JobState::waiting && array.state != JobState::active))
       return 0;
     uint32_t end = array.spec.batch->array_size;
-    // No child is made before those that it awaits.
+    // No child is created before the jobs that it depends on.
     for (const JobNumber number : array.awaits_alike)
       if (const Job* other = job_of(number);
           other && (other->state == JobState::waiting || other->state == JobState::active))
@@ -259,8 +258,7 @@ class Deciding {
     return job != snapshot_.jobs.end() && (*job)->number == number ? job->get() : nullptr;
   }
 
-  // Of a job that waits and is withdrawn by this very decision, as it will be: so a long line of jobs that await each
-  // other falls at once.
+  // Includes the withdrawals of this decision, so that a long chain of dependent jobs ends at once.
   std::optional<JobState> state_of(JobNumber number) const {
     if (withdrawn_.contains(number)) return JobState::stopped;
     if (const Job* job = job_of(number)) return job->state;
@@ -268,7 +266,8 @@ class Deciding {
     return ended == snapshot_.ended.end() ? std::nullopt : std::optional(ended->second);
   }
 
-  // A finished job's hosts: until their time is over, or a machine is gone, or somebody has taken them over.
+  // Checks the hosts of a finished job: they stay until their time is over, a machine is gone, or another job
+  // has taken them over.
   void keep_hosts(const Job& job) {
     const auto taker = std::ranges::find_if(snapshot_.jobs, [&](const auto& other) {
       return std::ranges::any_of(other->attempts,
@@ -286,7 +285,7 @@ class Deciding {
       kept_.push_back(&job);
   }
 
-  // The launcher completes a gang that a former server began to start.
+  // The launcher completes a gang that an earlier server began to start.
   void start(const Job& job, const Attempt& attempt, AttemptId id, const std::vector<HostIndex>& missing) {
     const auto failure = snapshot_.launch_failures.find(id);
     if (job.state == JobState::stopping || attempt.first_failed || attempt.interrupted) {
@@ -304,20 +303,20 @@ class Deciding {
     }
   }
 
-  // Was told to end, and has had all the time that this may take.
+  // True if the host was told to end, and has had all the time that this may take.
   bool overdue(const Job& job, const Attempt& attempt) const {
     std::optional<Instant> told = job.stop_requested;
     if (attempt.first_failed)
       told = std::max(told.value_or(Instant{}), attempt.hosts[*attempt.first_failed].state_since);
     if (attempt.interrupted) told = std::max(told.value_or(Instant{}), *attempt.interrupted);
-    // Those that follow a main host are told to end when it has.
+    // Hosts that follow a main host are told to end when it has.
     if (const auto main = job.spec.main_host(); main && is_final(attempt.hosts[*main].state))
       told = std::max(told.value_or(Instant{}), attempt.hosts[*main].state_since);
     return told &&
            job.own_time(now_) >= *told + std::max(timeout_.stop_grace, attempt.notice) + timeout_.stop_upload;
   }
 
-  // Agents of attempts that are not, or no more, any job's present one.
+  // Removes agents of attempts that are not the present one of any job.
   void remove_strangers() {
     for (const launch::Agent& agent : snapshot_.agents) {
       const auto job = std::ranges::lower_bound(snapshot_.jobs, agent.attempt.job, {},
@@ -333,7 +332,7 @@ class Deciding {
                       {timeout_.launch, timeout_.stop_grace, timeout_.stop_upload}, now_);
     for (const auto& job : snapshot_.jobs) guard(*job, [&] { show(*job, view); });
     for (const Job* job : kept_)
-      if (!holds(*job)) view.keep(*job);  // what is left of it goes first
+      if (!holds(*job)) view.keep(*job);  // the remains of its attempt go first
     schedule::Snapshot yard = view.take();
     yard.clock_offset = snapshot_.clock_offset;
     schedule::Plan plan = plan_of(yard);
@@ -369,7 +368,8 @@ class Deciding {
       decision_.waits.push_back({job.number, waits.error().message});
   }
 
-  // An array that waits for another one's children (N_TO_N); any other makes its own now.
+  // An array whose children depend on another array's (N_TO_N); any other array creates its children in this
+  // iteration.
   void say_why_no_child_is_made(const Job& array) {
     for (const JobNumber number : array.awaits_alike)
       if (const Job* other = job_of(number);
@@ -379,7 +379,8 @@ class Deciding {
             {array.number, "waits for the children of " + job_title(*other) + " that its own depend on"});
   }
 
-  // Where the planner fails, the waiting jobs that it fails on alone are to blame; the others are planned without them.
+  // If the planner fails, it is tried with each waiting job alone; those on which it fails again are at
+  // fault, and the others are planned without them.
   schedule::Plan plan_of(const schedule::Snapshot& yard) {
     try {
       return planner_(yard, policy_, now_);
@@ -419,7 +420,7 @@ class Deciding {
     return environment && environment->spot;
   }
 
-  // Who fits no machine that is there lacks only room, where machines that would hold him can be made.
+  // A job that fits no present machine waits for capacity only, if machines that would hold it can be added.
   void tell_what_may_be_made(const schedule::Snapshot& yard, schedule::Plan& plan) const {
     if (snapshot_.kinds.empty()) return;
     const auto kinds = kinds_of(snapshot_.kinds, snapshot_.machines, snapshot_.yard.get());
@@ -430,7 +431,7 @@ class Deciding {
     }
   }
 
-  // Asks for totals, so that it may be repeated.
+  // Requests totals, so that it may be repeated.
   void grow_and_shrink(const schedule::Snapshot& yard, const schedule::Plan& plan) {
     if (snapshot_.kinds.empty()) return;
     const auto kinds = kinds_of(snapshot_.kinds, snapshot_.machines, snapshot_.yard.get());
@@ -448,15 +449,15 @@ class Deciding {
     decision_.shrink = growth.shrink;
   }
 
-  // Until an ended attempt is removed, what is left of it may still use its machines; an idle host uses nothing.
+  // An ended attempt may use its machines until it is removed; an idle host uses nothing.
   bool holds(const Job& job) const {
     if (idle_jobs_.contains(job.number)) return false;
     return job.attempt() && (job.attempt()->state != AttemptState::ended || shown_jobs_.contains(job.number));
   }
 
-  // Errors: invalid, with why the job is not to be placed now: jobs of types without a size are refused when they are
-  // created, but a former version may have known more; and nothing of a former attempt may be there, nor may attempts
-  // follow each other too fast.
+  // Errors: invalid, with the reason why the job cannot be placed now. The size of its type may be unknown
+  // (CreateTrainingJob rejects such types, but an earlier version may have known more); hosts of a former
+  // attempt may still be there; and attempts must not follow each other too fast.
   Result<void> stand_in_line(const Job& job, ScheduleView& view) const {
     if (holds(job)) return invalid("waits until the hosts of its former attempt are gone");
     if (job.attempt() && job.own_time(now_) < *job.attempt()->ended + pause_after(job))
@@ -495,10 +496,10 @@ class Deciding {
   const Spot& spot_;
   const Instant now_;
   const Planner& planner_;
-  std::set<JobNumber> shown_jobs_;        // of which the launcher shows something
+  std::set<JobNumber> shown_jobs_;        // those of which the launcher lists anything
   std::map<JobNumber, Brood> broods_;     // by array
-  std::set<JobNumber> withdrawn_;         // jobs that wait, or cannot be planned, by this decision
-  std::map<JobNumber, const Job*> idle_;  // whose hosts wait for another job, and were not given away
+  std::set<JobNumber> withdrawn_;         // waiting or invalid jobs, by this decision
+  std::map<JobNumber, const Job*> idle_;  // hosts that wait for another job and are not taken
   std::set<JobNumber> idle_jobs_;         // all of them
   std::vector<const Job*> kept_;          // finished jobs whose hosts may be taken over
   Decision decision_;

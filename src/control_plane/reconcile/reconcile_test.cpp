@@ -39,7 +39,7 @@ launch::Agent agent(domain::HostIndex host, bool alive = true, const std::string
   return {{1, 1}, token, host, alive};
 }
 
-// A decision in words: what a table can show.
+// Formats a decision, for comparison in tables.
 std::string words(const Decision& decision) {
   std::string text;
   const auto add = [&](const std::string& word) { text += (text.empty() ? "" : "; ") + word; };
@@ -59,7 +59,7 @@ std::string words(const Decision& decision) {
   return text;
 }
 
-const Spot spot;  // nobody takes anything away
+const Spot spot;  // interrupts no host
 
 struct Case {
   domain::Job job = a_job(HostState::placed, HostState::placed);
@@ -190,7 +190,7 @@ TEST(Decide, PlacesWaitingJobsAroundWhatIsHeld) {
   EXPECT_EQ(words(decide(snapshot, {}, {}, spot, kNow)), "place 2 on box-1");
 }
 
-// Two jobs of a queue whose hosts serve one after another: the first is over, the second was placed.
+// Two jobs of a queue that allows host reuse: the first is over, the second was placed.
 TEST(Reuse, AHostThatIsIdleIsGivenToOneThatMayFollow) {
   auto yard = std::make_shared<domain::BatchCatalog>();
   domain::JobQueue queue;

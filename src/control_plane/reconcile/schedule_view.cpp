@@ -27,7 +27,7 @@ int64_t in_unit(const std::map<std::string, int64_t>& instances, const std::stri
   return all;
 }
 
-// By type, and in all.
+// By type, and in total.
 std::vector<schedule::Demand> demands_of(const std::map<std::string, int64_t>& instances) {
   std::vector<schedule::Demand> demands;
   for (const auto& [type, count] : instances) demands.push_back({type, double(count)});
@@ -53,7 +53,7 @@ std::vector<schedule::Placement> placements_of(const Attempt& attempt) {
   return placements;
 }
 
-// Has been told to end, or ends by itself.
+// True if the attempt has been told to end, or ends by itself.
 bool is_leaving(const Job& job, const Attempt& attempt) {
   return job.state != JobState::active || job.stop_cause != StopCause::none || attempt.interrupted ||
          attempt.first_failed || attempt.state == AttemptState::draining;
@@ -140,7 +140,7 @@ schedule::Line ScheduleView::line_of(const JobQueue& queue, const std::vector<si
   const SchedulingPolicy* policy = yard_->policy_of(queue);
   if (!policy) return line;
   if (policy->kind == SchedulingPolicy::Kind::quota_shares) {
-    // Shares of one queue stand together: their names begin with its own.
+    // Shares of one queue are adjacent: their names begin with the queue's.
     const std::string begins = quota_share_name(queue.key.name, "");
     for (auto share = yard_->quota_shares.lower_bound({queue.key.region, begins});
          share != yard_->quota_shares.end() && share->first.region == queue.key.region &&
@@ -178,7 +178,7 @@ ScheduleView::Queue* ScheduleView::queue_of(const Job& job) {
   return &queues_.emplace(key, std::move(view)).first->second;
 }
 
-// Whose share it is of the line; remembers that there is one.
+// Sets the name of the job's share in the queue, and remembers that the share exists.
 void ScheduleView::stand_in_line(const Job& job, size_t line, std::string& share) {
   if (snapshot_.lines[line].fair) {
     share = job.spec.batch ? job.spec.batch->share : job.spec.principal;
@@ -196,7 +196,8 @@ void ScheduleView::hold(const Job& job) {
   running.hosts = placements_of(attempt);
   running.started = job.control_time(attempt.started);
   running.priority = job.priority();
-  // What is left of an attempt has its machines until it is removed, and they count for its compute environment.
+  // The remains of an attempt hold its machines until they are removed, and count for its compute
+  // environment.
   if (job.spec.plain() && !attempt.environment.empty())
     if (const auto environment = compute_environment({job.key.region, attempt.environment}))
       if (const auto cpus = environments_[*environment].cpus)
@@ -249,7 +250,7 @@ void ScheduleView::need_instances(const Environment& environment, const Instance
       needs.push_back({limit, double(amount), false, false});
 }
 
-// Of training jobs; what containers may take is their environments'.
+// For training jobs; containers are limited by their environments.
 void ScheduleView::need_quota(const Job& job, const Instances& instances,
                               std::vector<schedule::Need>& needs) {
   if (quotas_.empty() || job.spec.plain()) return;
@@ -332,11 +333,11 @@ Result<void> ScheduleView::wait(const Job& job, std::vector<JobNumber> pools) {
   return {};
 }
 
-// How much of its run time the next attempt has, or the present one. Nothing: it may run for as long as it likes.
+// The run time that the next attempt, or the present one, has left. Nothing: unlimited.
 std::optional<Duration> ScheduleView::run_left(const Job& job) const {
   const int64_t most = job.spec.max_runtime_seconds;
   if (most >= kBatchRuntimeSecondsMax) return std::nullopt;
-  // Of Batch's jobs each attempt has its own time.
+  // Each attempt of a Batch job has its own time.
   const bool waits = job.state == JobState::waiting;
   const Duration ran = job.spec.batch && waits ? Duration{} : job.ran_of_max(job.own_time(now_));
   return std::max(Duration{}, std::chrono::seconds(most) - ran);
@@ -346,7 +347,7 @@ Duration ScheduleView::after_run(const Job& job) const {
   return surroundings_.stop + (job.spec.plain() ? Duration{} : surroundings_.upload);
 }
 
-// At the latest. An instant that has passed says nothing.
+// The latest end. An instant in the past says nothing.
 std::optional<Instant> ScheduleView::ends_by(const Job& job) const {
   const Attempt& attempt = *job.attempt();
   const Instant now = job.own_time(now_);
@@ -365,7 +366,7 @@ std::optional<Instant> ScheduleView::ends_by(const Job& job) const {
   return job.control_time(*end);
 }
 
-// Who shares the line: who has jobs in it, and who had some lately.
+// The shares of the queue: those with jobs in it, and those with recent usage.
 void ScheduleView::tell_shares(size_t line, const JobKey& queue, const SchedulingPolicy* policy) {
   schedule::FairShare& fair = *snapshot_.lines[line].fair;
   std::map<std::string, double>& used = shares_[line];

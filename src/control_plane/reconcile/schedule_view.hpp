@@ -1,12 +1,14 @@
-// What the scheduler is shown: machines, lines, limits, who holds them and who waits, made anew each turn from the jobs,
-// the launcher's machines and Batch's yard. Nothing of it is kept, so that no end of a job can be missed.
+// Builds the scheduler's snapshot: machines, queues, limits, the jobs that hold them and the jobs that wait.
+// Each iteration builds it again from the jobs, the launcher's machines and Batch's resources. Nothing of it
+// is kept, so that no end of a job can be missed.
 //
-//   lines    one for all training jobs of no queue, which their creators share equally; one for each job queue, with the
-//            fair share or the quota shares of its policy
-//   limits   vCPU of compute environments, instances of service environments, consumable resources, quotas of a creator
+//   queues   one for all training jobs without a queue, which their creators share equally; one for each
+//            job queue, with the fair share or the quota shares of its policy
+//   limits   vCPU of compute environments, instances of service environments, consumable resources,
+//            quotas of a creator
 //
-// Threads: confined to one. Errors: wait() says why a job cannot stand in line.
-// Costs:   some hundred nanoseconds a job; what jobs of one queue have in common is looked up once.
+// Threads: confined to one. Errors: wait() tells why a job cannot be placed.
+// Costs:   some hundred nanoseconds a job; what the jobs of one queue share is looked up once.
 #pragma once
 
 #include <map>
@@ -27,37 +29,37 @@
 
 namespace trainyard::reconcile {
 
-// How long what surrounds a run may take.
+// How long the steps before and after a run may take.
 struct Surroundings {
-  Duration launch{};  // until it begins
-  Duration stop{};    // from being told to end until it has
-  Duration upload{};  // then, of jobs that keep a model
+  Duration launch{};  // until the run begins
+  Duration stop{};    // from the stop order to the end
+  Duration upload{};  // after that, for jobs that keep a model
 };
 
 class ScheduleView {
  public:
-  // Lifetime: all of it outlives the view. `yard`: nullptr: there are no queues.
+  // Lifetime: all arguments outlive the view. The catalog is nullptr when there are no queues.
   ScheduleView(const std::vector<launch::Machine>& machines, const domain::BatchCatalog* yard,
                const domain::Usages& usages, const std::vector<domain::InstanceQuota>& quotas,
                Surroundings surroundings, Instant now);
 
-  // The job's present attempt holds machines, and what it is counted for. Of one that has ended, what is left of it
-  // holds machines alone. Requires: it has one.
+  // The job's present attempt holds machines, limits and quota; the remains of an ended attempt hold machines
+  // only. Requires: the job has an attempt.
   void hold(const domain::Job& job);
-  // Its hosts wait for the next job that asks for the same. Requires: it keeps hosts.
+  // The job's hosts wait for the next job with the same request. Requires: it keeps hosts.
   void keep(const domain::Job& job);
-  // `pools`: jobs whose hosts it may take over. Requires: called in the order of the jobs' numbers.
-  // Errors: invalid, in words for its user: it cannot be placed, whatever becomes free.
+  // `pools`: jobs whose hosts it may take over. Requires: called in the order of the jobs' numbers. Errors:
+  // invalid, with a text for its user: it cannot be placed, whatever comes free.
   Result<void> wait(const domain::Job& job, std::vector<domain::JobNumber> pools);
-  // Requires: nothing of it is called afterwards.
+  // Requires: no other call follows.
   schedule::Snapshot take();
 
  private:
-  // What the jobs that are placed in an environment need: vCPU of a compute environment, or instances of a service
-  // environment.
+  // The limits of jobs that are placed in an environment: vCPU of a compute environment, or instances of a
+  // service environment.
   struct Environment {
     std::string name;
-    std::optional<size_t> cpus;                         // the limit; nothing: there is none
+    std::optional<size_t> cpus;                         // the limit; nothing: unlimited
     std::vector<std::pair<std::string, size_t>> units;  // of a service environment: unit -> limit
     std::vector<std::string> instance_types;            // of a compute environment
   };
@@ -65,7 +67,7 @@ class ScheduleView {
     const domain::JobQueue* queue = nullptr;
     size_t line = 0;
     std::vector<size_t> environments;  // that are enabled, in the queue's order
-    schedule::Choices choices = {};    // of its jobs that need vCPU alone
+    schedule::Choices choices = {};    // of its jobs that need only vCPU
   };
   using Instances = std::map<std::string, int64_t>;  // by type
 
@@ -101,11 +103,11 @@ class ScheduleView {
   std::map<domain::JobKey, size_t> consumables_;
   std::map<std::tuple<std::string, std::string, std::string>, std::optional<size_t>> quota_limits_;
   std::unordered_map<std::string, schedule::Ask> asks_;  // of one host, by instance type
-  // By line: who shares it, with what they have used. Only of those with fair share.
+  // By queue: its shares and their usage. Only of queues with fair share.
   std::vector<std::map<std::string, double>> shares_;
 };
 
-// The line of training jobs of no queue.
+// The queue of training jobs that name none.
 inline constexpr size_t kLineOfOthers = 0;
 
 }  // namespace trainyard::reconcile

@@ -15,8 +15,8 @@ const std::string kRegion = "eu-west-1";
 const Instant kNow = from_milliseconds(1'763'631'900'000);
 constexpr Surroundings kSurroundings{5min, 2min, 60min};
 
-// A yard with a queue of containers ("q", in the compute environment "box"), one of service jobs ("training", in the
-// service environment "instances") and licences.
+// A cluster with a queue of containers ("q", in the compute environment "box"), one of service jobs
+// ("training", in the service environment "instances") and licences.
 BatchCatalog yard_of(std::vector<CapacityLimit> limits = {}, int64_t licences = 2,
                      bool replenishable = true) {
   BatchCatalog yard;
@@ -71,7 +71,7 @@ std::shared_ptr<Job> container(JobNumber number, double cpus, int64_t licences =
   return job;
 }
 
-// It was placed `ago`, and trains since.
+// The job was placed `ago`, and has trained since.
 void run(Job& job, Duration ago = 60s, double cpus = 2) {
   job.state = JobState::active;
   Attempt& attempt = job.attempts.emplace_back();
@@ -99,7 +99,7 @@ struct View {
     }
     return view.take();
   }
-  // What becomes of the last of them: where it is placed, or why it waits.
+  // The outcome for the last job: where it is placed, or its pending reason.
   std::string plan(const std::vector<std::shared_ptr<Job>>& jobs) {
     refused.clear();
     const schedule::Plan plan = schedule::plan(of(jobs), {}, kNow);

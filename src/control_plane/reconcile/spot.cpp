@@ -15,7 +15,7 @@ using namespace domain;
 constexpr uint64_t kMilliseconds = 3'600'000;          // in an hour
 constexpr uint64_t kUniformSteps = uint64_t{1} << 53;  // as fine as a double
 
-// Runs on spot machines, and has not been told to end.
+// True if the job runs on spot machines and has not been told to end.
 bool may_be_taken(const Job& job) {
   const Attempt* attempt = job.attempt();
   return job.state == JobState::active && job.stop_cause == StopCause::none && attempt &&
@@ -23,7 +23,7 @@ bool may_be_taken(const Job& job) {
          !attempt->first_failed;
 }
 
-// After how long chance takes this host away: exponential, drawn once for each host of each attempt.
+// The time until chance interrupts this host: exponential, drawn once for each host of each attempt.
 double taken_after_hours(const Spot& spot, AttemptId attempt, HostIndex host) {
   SeededRandom mix(spot.seed);
   uint64_t seed = mix.next();
@@ -51,7 +51,7 @@ class Choosing {
   }
 
  private:
-  // Counts who was there when it happened, whether he has gone since or not.
+  // Counts hosts that ran when it happened, also those that have ended since.
   void take(const TraceEvent& event) {
     uint32_t left = event.hosts;
     for (const auto& job : jobs_) {

@@ -1,9 +1,9 @@
-// Which jobs lose their spot machines now: what a trace of the past says, or chance. Pure: the same jobs and the same
-// instant give the same victims, and who was one stays one until he is gone, so that a server that was killed in
-// between takes the same ones.
+// Decides which jobs lose their spot machines now, by a trace of the past or by chance. Pure: equal jobs and
+// instants give the same interrupted hosts, and a host that was chosen stays chosen until it is gone, so that
+// a server that was killed in between interrupts the same ones.
 //
-// Only spot jobs are taken away, and what runs in a compute environment of spot machines. A host that is taken away takes
-// its gang with it.
+// Only spot jobs are interrupted, and jobs in a compute environment of spot machines. An interrupted host
+// takes its gang with it.
 //
 // Threads: pure.
 #pragma once
@@ -20,20 +20,21 @@
 
 namespace trainyard::reconcile {
 
-// One line of a trace: capacity that was taken back.
+// One line of a trace: spot capacity that was reclaimed.
 struct TraceEvent {
-  Instant at;                 // of the wall clock when it is read, then in control's time
+  Instant at;                 // by the wall clock when it is read, then in control's time
   std::string region;         // "" = any
   std::string instance_type;  // "" = any
-  std::string machine;        // every host on it; "" = `hosts` of them, wherever they are
+  std::string machine;        // every host on it; "" = `hosts` of them, on any machine
   uint32_t hosts = 1;
-  size_t line = 0;  // of the file, for people
+  size_t line = 0;  // of the file, for messages
 };
 
-// CSV without a header, of lines
+// Reads CSV without a header, of lines
 //
-//   at,region,instance_type,victims      at = seconds after `start`, or an ISO instant; victims = a number of hosts, or
-//                                        the name of a machine; a field may be empty; # begins a comment
+//   at,region,instance_type,hosts      at = seconds after `start`, or an ISO instant; hosts = a number of
+//                                      hosts, or the name of a machine; a field may be empty; # begins a
+//                                      comment
 //
 // Errors: invalid, naming the line.
 Result<std::vector<TraceEvent>> parse_trace(std::string_view text, Instant start);
@@ -50,10 +51,12 @@ struct Victim {
   std::string reason;
 };
 
-// A line of the trace counts for this long: what it did not take by then was not there. Longer than a server's restart.
+// A line of the trace counts for this long; capacity that was not found by then did not exist. Longer than a
+// server's restart.
 inline constexpr Duration kTraceLineCounts = 10min;
 
-// Requires: jobs are ordered by number. Ensures: at most one victim an attempt; none of those that end already.
+// Requires: jobs are ordered by number. Ensures: at most one host per attempt; none of an attempt that is
+// ending.
 std::vector<Victim> victims(const std::vector<std::shared_ptr<const domain::Job>>& jobs, const Spot& spot,
                             Instant now);
 

@@ -21,7 +21,7 @@ constexpr std::string_view kChildFailed = "Array Child Job failed";
 constexpr std::string_view kNotSpot = " (it is not a spot job: this one does not count as a retry)";
 constexpr std::string_view kPreempted = " (a preemption does not count as a retry)";
 
-// The present attempt, when it is `id` and has not ended.
+// The present attempt, if it is `id` and has not ended.
 Result<Attempt*> attempt_of(Job& job, AttemptId id) {
   if (job.attempts.empty() || job.attempts.back().number != id.number)
     return denied("attempt " + id.text() + " is not the present one of " + job_title(job));
@@ -65,7 +65,7 @@ class Applying {
     const bool only_waiting =
         withdraw.how != Withdrawn::terminated && withdraw.how != Withdrawn::queue_deleted;
     if (job_.finished()) return Change{};
-    // Of an array that was cancelled, what runs may be terminated yet.
+    // Running children of a cancelled array may still be terminated.
     const bool further = job_.is_array() && job_.withdrawn == Withdrawn::cancelled && !only_waiting;
     if (job_.state == JobState::stopping && !further) return Change{};
     if (only_waiting && job_.state != JobState::waiting && !job_.is_array()) return Change{};
@@ -210,15 +210,14 @@ class Applying {
       return conflict("fact " + std::to_string(fact.number) + " came where " +
                       std::to_string(host.facts_applied + 1) + " is next");
     host.facts_applied = fact.number;
-    // The same state again brings words about the host: that it seems to hang, or does no longer.
+    // The same state again brings a message about the host: that it seems to hang, or no longer does.
     if (fact.state == HostState::running && host.state == HostState::running) {
       if (job_.phase() == Phase::training)
         enter(job_, Phase::training,
               std::string(kTraining) + (fact.message.empty() ? "" : " " + fact.message), at_);
       return changed();
     }
-    // A fact that cannot be (an agent that was given up for lost goes on reporting) is counted and changes
-    // nothing.
+    // An impossible fact (an agent that was given up goes on reporting) is counted and changes nothing.
     const auto state = next(host.state, fact.state);
     if (!state || fact.state == HostState::lost) {
       if (fact.state == host.state) tell(host.state, fact.message);
@@ -230,7 +229,7 @@ class Applying {
     host.state_since = happened;
     if (fact.exit_code) host.exit_code = fact.exit_code;
     if (fact.stopped != StopCause::none) host.stopped = fact.stopped;
-    // Its agent saw to the time while we were away.
+    // The agent enforced the time limit while the server was away.
     if (fact.stopped == StopCause::max_runtime && may_expire() && attempt.interruption.empty() &&
         job_.spec.decides(command.host))
       expire(StopCause::max_runtime);
@@ -263,7 +262,7 @@ class Applying {
       host.failure = lose.reason;
       host.fault = lose.fault;
       any = true;
-      // Whoever asked for a stop before the host ran has not lost anything with it.
+      // A job whose stop was requested before the host ran has lost nothing with the host.
       if (!attempt.first_failed && attempt.interruption.empty() && job_.spec.decides(index) &&
           (ran || job_.state != JobState::stopping))
         fail(attempt, index);
@@ -280,7 +279,7 @@ class Applying {
   }
 
   Result<Change> on(const Interrupt& command) {
-    const bool ours = command.attempt != 0;  // our own loop's: whoever asked for it needs no answer
+    const bool ours = command.attempt != 0;  // from the reconciler, which needs no answer
     if (job_.is_array()) return conflict("it is an array: its children run, and are interrupted one by one");
     if (job_.state != JobState::active) {
       if (ours) return Change{};
@@ -311,7 +310,7 @@ class Applying {
     if (pool.state != WarmPoolState::in_use && pool.state != WarmPoolState::available)
       return conflict("its warm pool is " + std::string(to_string(pool.state)));
     if (pool.keep_alive_seconds == command.seconds) return Change{};
-    // Its time may have been over already, and nobody has noticed yet.
+    // Its time may be over already without an iteration having noticed it.
     const Instant kept_until = pool.available ? std::min(at_, pool.until()) : at_;
     pool.keep_alive_seconds = command.seconds;
     if (job_.keeps_hosts() && pool.until() <= at_) {
@@ -324,7 +323,7 @@ class Applying {
   Result<Change> on(const EndPool& end) {
     if (!job_.keeps_hosts()) return Change{};
     WarmPool& pool = *job_.warm_pool;
-    // We may notice late that its time is over.
+    // An iteration may notice late that its time is over.
     pool.ended = std::max(*pool.available, end.reused_by.empty() ? std::min(at_, pool.until()) : at_);
     pool.state = end.reused_by.empty() ? WarmPoolState::terminated : WarmPoolState::reused;
     pool.reused_by = end.reused_by;
@@ -332,15 +331,15 @@ class Applying {
   }
 
  private:
-  // A further word of a host on what it is doing ("120 of 480 MiB") is the present message while the job is at that; of
-  // several hosts the last word counts.
+  // A further message about the present step ("120 of 480 MiB") replaces the former one; of several hosts the
+  // last message counts.
   void tell(HostState state, const std::string& message) {
     const bool shown = (state == HostState::downloading && job_.phase() == Phase::downloading) ||
                        (state == HostState::uploading && job_.phase() == Phase::uploading);
     if (shown && !message.empty()) enter(job_, job_.phase(), message, at_);
   }
 
-  // The launcher removes what is left of its hosts.
+  // The launcher removes the remains of its hosts.
   void give_up(Attempt& attempt, const std::string& reason) {
     move(attempt.state, AttemptEvent::lose);
     attempt.ended = at_;
@@ -379,15 +378,15 @@ class Applying {
     if (waited) stop_waiting();
   }
 
-  // Nothing of it runs, so it is over at once.
+  // None of its hosts runs, so it is over at once.
   void stop_waiting() {
     if (job_.training_start) job_.training_end = job_.attempts.back().ended;
     leave_pool(job_, false, at_);
     enter_stopped(job_, at_);
   }
 
-  // A host's process ended badly, or the host could not do its part. After a stop was asked for, a process
-  // that ends badly is the stop's doing, or a consequence of its peers' going.
+  // A process failed, or the host could not do its part. After a stop was requested, a failed process is an
+  // effect of the stop, or of the end of its peers.
   void note_failure(Attempt& attempt, HostIndex index) {
     const Host& host = attempt.hosts[index];
     if (attempt.first_failed || !attempt.interruption.empty() || !job_.spec.decides(index)) return;

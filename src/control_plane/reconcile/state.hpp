@@ -1,6 +1,6 @@
-// What commands do to jobs. Pure: apply() takes the job that a command concerns, and the instant, and answers
-// with the job as it is afterwards. The ledger keeps each command that changed something; applying them again
-// in order yields the same jobs and tags (a test does).
+// Applies commands to jobs. apply() takes the job that a command concerns, and the instant, and returns the
+// job after it. The ledger stores each command that changed something; applying them again in order yields
+// the same jobs and tags (a test does).
 //
 // Threads: pure.
 // Errors:  conflict (the job's state does not allow it; a gap in facts), not_found, invalid, denied (an old
@@ -40,7 +40,7 @@ struct SetTags {
   std::vector<std::string> remove_keys;
 };
 
-// A waiting job gets machines, and its next attempt.
+// A waiting job gets machines for its next attempt.
 struct Place {
   domain::JobNumber job = 0;
   std::string token;
@@ -50,12 +50,12 @@ struct Place {
   };
   std::vector<At> hosts;
   std::string note;
-  domain::JobNumber warm_pool = 0;  // these are the hosts that that job keeps; 0: nobody's
-  std::string environment = {};     // the compute environment that they count for; "" = none
-  bool spot = false;                // that is one of spot machines
+  domain::JobNumber warm_pool = 0;  // the job whose kept hosts these are; 0: none
+  std::string environment = {};     // the compute environment that they count for; "": none
+  bool spot = false;                // the environment has spot machines
 };
 
-// What a host's agent reported.
+// A report of a host's agent.
 struct Fact {
   domain::AttemptId attempt;
   domain::HostIndex host = 0;
@@ -76,42 +76,42 @@ struct Expire {
   domain::StopCause cause = domain::StopCause::max_runtime;  // or max_wait, max_pending
 };
 
-// The job's present attempt is taken away, with notice, and another one follows.
+// The job's present attempt is interrupted, with notice, and another one follows.
 struct Interrupt {
   domain::JobNumber job = 0;
-  uint32_t attempt = 0;                   // this one or none; 0: whichever is the present one
-  std::optional<domain::HostIndex> host;  // that is taken away; its peers end with it
+  uint32_t attempt = 0;                   // this one or none; 0: the present one
+  std::optional<domain::HostIndex> host;  // the interrupted host; its peers end with it
   Duration notice{};                      // between SIGTERM and SIGKILL
   std::string reason;
-  bool preemption = false;  // for a job that has a better right to its place
+  bool preemption = false;  // for a job with priority
 };
 
-// Changes for how long the job's hosts are kept after its end; 0: they are not.
+// Changes how long the job's hosts are kept after its end; 0: not at all.
 struct KeepAlive {
   domain::JobNumber job = 0;
   int64_t seconds = 0;
 };
 
-// The hosts that a finished job kept are given back, or were taken over by another job.
+// The hosts that a finished job kept are released, or were taken over by another job.
 struct EndPool {
   domain::JobNumber job = 0;
-  std::string reused_by;  // that job's name; "" = given back
+  std::string reused_by;  // that job's name; "": released
 };
 
-// A job is taken back. One that is cancelled, or whose dependency failed, must still wait; others go on.
+// A job is withdrawn. One that is cancelled, or whose dependency failed, must still wait; others may run.
 struct Withdraw {
   domain::JobNumber job = 0;
   domain::Withdrawn how = domain::Withdrawn::terminated;
   std::string reason;
 };
 
-// A job that it awaits has succeeded.
+// A job that it depends on has succeeded.
 struct StopAwaiting {
   domain::JobNumber job = 0;
   domain::JobNumber awaited = 0;
 };
 
-// A queue, environment or definition is made, changed or removed.
+// A queue, environment or definition is created, changed or removed.
 struct ChangeResource {
   domain::ResourceChange how = domain::ResourceChange::create;
   domain::BatchResource resource;
@@ -120,22 +120,22 @@ struct ChangeResource {
 // The next children of an array become jobs of their own: one record for many.
 struct MakeChildren {
   domain::JobNumber array = 0;
-  uint32_t count = 0;  // in the order of their index; those that were withdrawn before are counted
+  uint32_t count = 0;  // in the order of their index; children that were withdrawn before are counted
 };
 
 // All children of an array are over.
 struct FinishArray {
   domain::JobNumber array = 0;
-  bool failed = false;  // one of them did
+  bool failed = false;  // at least one of them failed
 };
 
-// How urgent a job is among those of its share.
+// Sets the priority of a job within its share.
 struct Prioritise {
   domain::JobNumber job = 0;
   int64_t priority = 0;
 };
 
-// The job cannot be planned or carried on, whatever becomes free: it fails alone, and its attempt with it.
+// The job cannot be planned or continued, whatever comes free: it fails alone, and its attempt with it.
 struct Fail {
   domain::JobNumber job = 0;
   std::string reason;
@@ -151,8 +151,8 @@ using Command =
     std::variant<Create, StopJob, SetTags, Place, Fact, Lose, Expire, Interrupt, KeepAlive, EndPool, Withdraw,
                  StopAwaiting, ChangeResource, MakeChildren, FinishArray, Prioritise, Fail, ChangeRecords>;
 
-// What a command concerns, as it is before the command. Nothing where there is none. A child that was not made yet is
-// the one that its array would make (domain::child_of).
+// The state that a command concerns, before the command; nothing where there is none. A child that was not
+// created yet is passed as its array would create it (domain::child_of).
 struct Subject {
   const domain::Job* job = nullptr;
   const std::vector<domain::Tag>* tags = nullptr;  // of the arn that is named
@@ -163,12 +163,12 @@ struct Subject {
   const domain::Records* records = nullptr;
 };
 
-// What a command changed. Empty: it had been done before, or came too late to matter.
+// The changes of a command. Empty: it had been applied before, or came too late to matter.
 struct Change {
   std::optional<domain::Job> job;
   std::optional<std::pair<std::string, std::vector<domain::Tag>>> tags;  // arn -> all of them
   std::optional<domain::BatchResource> resource;                         // as it is now, or was
-  std::vector<domain::Job> children = {};                                // that were made
+  std::vector<domain::Job> children = {};                                // that were created
   std::shared_ptr<const domain::Records> records = {};                   // all, as they are now
   bool nothing() const { return !job && !tags && !resource && !records; }
 };
@@ -179,21 +179,21 @@ Result<Change> apply(const Subject& subject, const Command& command, Instant at)
 // The job that a command concerns: by number; nothing for tags.
 std::optional<domain::JobNumber> job_of(const Command& command);
 
-// -- as the ledger keeps them
+// -- as the ledger stores them
 std::string_view kind_of(const Command& command);
 Json body_of(const Command& command);
 Result<Command> command_of(const ledger::CommandRecord& record);
 
-// -- words and names that the face shows
-std::string job_title(const domain::Job& job);  // "training-job/mnist", "job/mnist (4b7d..)", for sentences
-// What its processes are given between SIGTERM and SIGKILL; `usual` is what the config says.
+// -- texts and names that the API shows
+std::string job_title(const domain::Job& job);  // "training-job/mnist", "job/mnist (4b7d..)", for messages
+// The time between SIGTERM and SIGKILL; `usual` is the configured one.
 Duration stop_grace_of(const domain::Job& job, Duration usual);
 // Lifetime: the job's.
 std::string_view log_group_of(const domain::Job& job, domain::HostIndex host);
 // "<job>/algo-1-1763631900", of Batch jobs "<definition>/default/<32 digits>": each attempt has its own streams, also when two started within a second.
 std::string log_stream_of(const domain::Job& job, const domain::Attempt& attempt, domain::HostIndex host);
-// As ECS would name what runs there: with the digits of its log stream, and with some that stand for the machine.
-// Requires: a plain job; of a former attempt, its main host.
+// The name that ECS would give to the running host: with the digits of its log stream, and with some that
+// identify the machine. Requires: a plain job; of a former attempt, its main host.
 std::string task_arn(const domain::Job& job, const domain::Attempt& attempt, domain::HostIndex host);
 std::string container_instance_arn(const domain::Job& job, const domain::Attempt& attempt,
                                    domain::HostIndex host);
