@@ -91,7 +91,7 @@ def read(path: str) -> str:
         return file.read()
 
 
-# String literals are kept; comments, and how code is broken into lines, are not part of the program.
+# String literals are kept; comments and line breaks are not part of the program.
 CPP_PARTS = re.compile(
     r'R"(?P<mark>[^(\s]*)\(.*?\)(?P=mark)"|"(?:\\.|[^"\\\n])*"|(?<![0-9a-fA-F])\'(?:\\.|[^\'\\\n])*\''
     r"|(?P<comment>//[^\n]*|/\*.*?\*/)|(?P<space>\s+)|[A-Za-z_0-9]+|.",
