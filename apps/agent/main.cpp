@@ -31,6 +31,7 @@
 #include "objects/s3_client.hpp"
 #include "os/files.hpp"
 #include "os/machine_clock.hpp"
+#include "os/machine_files.hpp"
 #include "os/mounts.hpp"
 #include "os/process.hpp"
 #include "os/volume.hpp"
@@ -228,6 +229,7 @@ std::optional<containers::GpuMarks> gpu_marks() {
 // What one order after another is carried out with.
 struct Tools {
   const Options& options;
+  Files& files;
   Clock& clock;
   Random& random;
   SignalWatch& signals;
@@ -248,7 +250,7 @@ Result<bool> carry_out(const wire::Order& order, Tools& tools) {
   if (order.reuse_host) tools.kept_volume = volume;
 
   agent::Presence presence;
-  const auto spool = TRY(agent::open_spool(options.place.directory + "/spool", clock, presence));
+  const auto spool = TRY(agent::open_spool(tools.files, options.place.directory + "/spool", clock, presence));
   agent::JobKeys keys;
   objects::S3Settings store;
   store.endpoint = order.objects_endpoint;
@@ -310,6 +312,7 @@ Result<bool> carry_out(const wire::Order& order, Tools& tools) {
 }
 
 Result<void> run(const Options& options, Clock& clock) {
+  os::MachineFiles files;
   os::MachineRandom random;
   SignalWatch signals;  // before any other thread, so that all have them blocked
   TRY(os::make_directories(options.place.directory, 0700));
@@ -319,7 +322,7 @@ Result<void> run(const Options& options, Clock& clock) {
   agent::KeptContainer kept(containers::start_container, entry_program());
   const agent::NextOrder next(options.place.directory);
   const auto marks = gpu_marks();
-  Tools tools{options, clock, random, signals, kept, next, marks ? &*marks : nullptr};
+  Tools tools{options, files, clock, random, signals, kept, next, marks ? &*marks : nullptr};
   for (;;) {
     const bool well = TRY(carry_out(order, tools));
     if (!order.reuse_host || !well || signals.asked()) break;

@@ -1,10 +1,5 @@
 #include "agent/spool.hpp"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <deque>
 #include <map>
 #include <mutex>
@@ -13,8 +8,6 @@
 #include "base/check.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
-#include "os/disk.hpp"
-#include "os/files.hpp"
 #include "wire/codec.hpp"
 
 namespace trainyard::agent {
@@ -26,6 +19,8 @@ constexpr char kDataFilePrefix[] = "data-";
 constexpr char kVersionFile[] = "version";
 constexpr int64_t kSpoolVersion = 1;
 constexpr size_t kVersionBytesMax = 20;
+// A host has some ten facts, and its state file is never cut: far above what an agent and its successors write.
+constexpr size_t kStateBytesMax = 64 << 20;
 
 uint64_t text_bytes(const std::vector<wire::LogLine>& lines) {
   uint64_t bytes = 0;
@@ -49,16 +44,15 @@ struct Batch {
 
 class FileSpool final : public Spool {
  public:
-  FileSpool(std::string directory, Clock& clock, SpoolReason& why, const SpoolLimits& limits,
-            FileFaults* faults)
-      : directory_(std::move(directory)), clock_(clock), why_(why), limits_(limits), disk_(faults) {}
+  FileSpool(Files& files, std::string directory, Clock& clock, SpoolReason& why, const SpoolLimits& limits)
+      : files_(files), directory_(std::move(directory)), clock_(clock), why_(why), limits_(limits) {}
 
   Result<void> open() {
-    TRY(os::make_directories(directory_, 0700));
+    TRY(files_.make_directories(directory_, 0700));
     TRY(check_version());
     TRY(open_state());
     std::set<uint32_t> numbers;  // by number: names would put data-10 before data-9
-    for (const auto& name : TRY(os::list_directory(directory_))) {
+    for (const auto& name : TRY(files_.list_directory(directory_))) {
       if (!name.starts_with(kDataFilePrefix)) continue;
       const auto number = parse_int(name.substr(sizeof kDataFilePrefix - 1));
       if (number && *number > 0 && *number < UINT32_MAX) numbers.insert(static_cast<uint32_t>(*number));
@@ -141,6 +135,7 @@ class FileSpool final : public Spool {
   bool found_facts() const override { return found_facts_; }
 
  private:
+  static constexpr unsigned kMode = 0600;
   struct Segment {
     uint64_t bytes = 0;
     size_t batches = 0;  // of batches_ that lie in it
@@ -153,8 +148,8 @@ class FileSpool final : public Spool {
 
   Result<void> check_version() {
     const std::string path = path_of(kVersionFile);
-    if (!os::exists(path)) return os::write_file(path, std::to_string(kSpoolVersion) + "\n", 0600);
-    const std::string text = TRY(os::read_file(path, kVersionBytesMax));
+    if (!files_.exists(path)) return files_.write(path, std::to_string(kSpoolVersion) + "\n", 0600);
+    const std::string text = TRY(files_.read(path, kVersionBytesMax));
     const auto version = parse_int(std::string_view(text).substr(0, text.find('\n')));
     // Torn by a crash: what it belongs to is read as far as it is whole.
     if (text.empty() || (version && *version == kSpoolVersion)) return ok();
@@ -165,8 +160,8 @@ class FileSpool final : public Spool {
   Result<void> open_state() {
     const std::string path = path_of(kStateFile);
     uint64_t whole = 0;
-    if (os::exists(path)) {
-      const std::string bytes = TRY(os::read_file(path));
+    if (files_.exists(path)) {
+      const std::string bytes = TRY(files_.read(path, kStateBytesMax));
       const auto records = read_spool_records(bytes);
       whole = records.whole_bytes;
       for (const auto payload : records.payloads) {
@@ -179,29 +174,31 @@ class FileSpool final : public Spool {
       }
       found_facts_ = !states_.empty();
     }
-    state_file_ = TRY(disk_.create(path, O_WRONLY | O_CREAT | O_APPEND));
-    TRY(disk_.truncate(state_file_, whole, path));
+    state_file_ = TRY(files_.open_append(path, kMode));
+    TRY(state_file_->truncate(whole));
     state_bytes_ = whole;
     return ok();
   }
 
   // A record that was written in part would hide those behind it from the next agent, so it is cut off, at the latest
-  // before the next record. Requires: mutex_ is held.
+  // before the next record. And one that is missing would have the server refuse those behind it, so it is written with
+  // the next. Requires: mutex_ is held.
   Result<void> write_state(const std::string& record) {
-    const std::string path = path_of(kStateFile);
-    if (state_torn_) TRY(disk_.truncate(state_file_, state_bytes_, path));
+    unwritten_ += record;
+    if (state_torn_) TRY(state_file_->truncate(state_bytes_));
     state_torn_ = false;
-    if (auto written = disk_.write(state_file_, record, path); !written) {
-      state_torn_ = !disk_.truncate(state_file_, state_bytes_, path);
+    if (auto written = state_file_->append(unwritten_); !written) {
+      state_torn_ = !state_file_->truncate(state_bytes_);
       return written;
     }
-    state_bytes_ += record.size();
+    state_bytes_ += unwritten_.size();
+    unwritten_.clear();
     return ok();
   }
 
   Result<void> read_segment(uint32_t number) {
     const std::string bytes =
-        TRY(os::read_file(segment_path(number), limits_.segment_bytes * 2 + wire::kFrameBytesMax));
+        TRY(files_.read(segment_path(number), limits_.segment_bytes * 2 + wire::kFrameBytesMax));
     Segment segment{bytes.size(), 0};
     uint64_t offset = 0;
     for (const auto payload : read_spool_records(bytes).payloads) {
@@ -241,18 +238,18 @@ class FileSpool final : public Spool {
 
   Result<Batch> write_data(const std::string& payload) {
     if (!data_file_ || segments_[last_segment_].bytes >= limits_.segment_bytes) {
-      data_file_ = {};
+      data_file_.reset();
       const uint32_t number = ++last_segment_;
       remove_segment_when_empty(number - 1);  // it was kept while it was written
-      data_file_ = TRY(disk_.create(segment_path(number), O_RDWR | O_CREAT | O_APPEND));
+      data_file_ = TRY(files_.open_append(segment_path(number), kMode));
       segments_[number] = {};
     }
     Segment& segment = segments_[last_segment_];
     const std::string record = spool_record(payload);
     const uint64_t offset = segment.bytes;
-    if (auto written = disk_.write(data_file_, record, segment_path(last_segment_)); !written) {
+    if (auto written = data_file_->append(record); !written) {
       // What was written of it must not stand before the next record.
-      if (!disk_.truncate(data_file_, offset, segment_path(last_segment_))) data_file_ = {};
+      if (!data_file_->truncate(offset)) data_file_.reset();
       return std::move(written).error();
     }
     segment.bytes += record.size();
@@ -307,19 +304,9 @@ class FileSpool final : public Spool {
   std::string read_batch(const Batch& batch) {
     if (batch.segment == 0) return notice(batch);
     const std::string path = segment_path(batch.segment);
-    std::string record(kSpoolHeaderBytes + batch.bytes, '\0');
-    const off_t begin = static_cast<off_t>(batch.offset - kSpoolHeaderBytes);
-    const os::File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    size_t have = 0;
-    while (file && have < record.size()) {
-      const ssize_t got = ::pread(file.descriptor(), record.data() + have, record.size() - have,
-                                  begin + static_cast<off_t>(have));
-      if (got < 0 && errno == EINTR) continue;
-      if (got <= 0) break;
-      have += static_cast<size_t>(got);
-    }
-    if (read_spool_records({record.data(), have}).payloads.size() == 1)
-      return record.substr(kSpoolHeaderBytes);
+    const auto record =
+        files_.read_at(path, batch.offset - kSpoolHeaderBytes, kSpoolHeaderBytes + batch.bytes);
+    if (record && read_spool_records(*record).payloads.size() == 1) return record->substr(kSpoolHeaderBytes);
     log(Level::error, "agent", "a spooled batch cannot be read back", {{"file", path}});
     return notice(batch);
   }
@@ -350,27 +337,28 @@ class FileSpool final : public Spool {
     if (segment == segments_.end() || segment->second.batches > 0 || number == last_segment_) return;
     data_bytes_ -= segment->second.bytes;
     segments_.erase(segment);
-    ::unlink(segment_path(number).c_str());
+    (void)files_.remove(segment_path(number));
   }
 
+  Files& files_;
   const std::string directory_;
   Clock& clock_;
   SpoolReason& why_;
   const SpoolLimits limits_;
-  const os::Disk disk_;
   bool found_facts_ = false;  // set by open() only
 
   mutable std::mutex mutex_;
-  os::File state_file_;
+  std::unique_ptr<AppendFile> state_file_;
   uint64_t state_bytes_ = 0;            // of whole records in it
   bool state_torn_ = false;             // behind them stands part of one
+  std::string unwritten_;               // records that come behind them
   std::deque<wire::StateFact> states_;  // not acknowledged, in order
   size_t next_state_ = 0;               // into states_: the first not taken
   uint64_t last_state_ = 0;
 
-  os::File data_file_;         // of segment last_segment_
-  std::deque<Batch> batches_;  // not acknowledged, in order; numbered ones first
-  size_t next_batch_ = 0;      // into batches_: the first not taken
+  std::unique_ptr<AppendFile> data_file_;  // of segment last_segment_
+  std::deque<Batch> batches_;              // not acknowledged, in order; numbered ones first
+  size_t next_batch_ = 0;                  // into batches_: the first not taken
   uint64_t last_data_ = 0;
   uint64_t in_flight_bytes_ = 0;
   std::map<uint32_t, Segment> segments_;
@@ -380,9 +368,9 @@ class FileSpool final : public Spool {
 
 }  // namespace
 
-Result<std::unique_ptr<Spool>> open_spool(const std::string& directory, Clock& clock, SpoolReason& why,
-                                          const SpoolLimits& limits, FileFaults* faults) {
-  auto spool = std::make_unique<FileSpool>(directory, clock, why, limits, faults);
+Result<std::unique_ptr<Spool>> open_spool(Files& files, const std::string& directory, Clock& clock,
+                                          SpoolReason& why, const SpoolLimits& limits) {
+  auto spool = std::make_unique<FileSpool>(files, directory, clock, why, limits);
   TRY(spool->open().in("opening the spool"));
   return std::unique_ptr<Spool>(std::move(spool));
 }

@@ -25,7 +25,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/file_faults.hpp"
+#include "base/files.hpp"
 #include "base/result.hpp"
 #include "base/time.hpp"
 #include "wire/messages.hpp"
@@ -45,8 +45,8 @@ class Spool {
  public:
   virtual ~Spool() = default;
 
-  // Numbers the fact and writes it. On error the fact is kept in memory all the same, and is sent; what comes after it
-  // is written again as soon as the disk takes it.
+  // Numbers the fact and writes it. On error the fact is kept in memory all the same, and is sent; it is written with
+  // the next one, so that a success says that all facts so far are in the file.
   virtual Result<void> add_state(wire::StateFact fact) = 0;
   virtual void add_logs(std::vector<wire::LogLine> lines) = 0;
   virtual void add_metrics(std::vector<wire::MetricPoint> points) = 0;
@@ -72,9 +72,9 @@ class SpoolReason {
   virtual std::string reason() = 0;  // "because the server was away"
 };
 
-// Lifetime: `faults`, for tests, outlives the spool.
-Result<std::unique_ptr<Spool>> open_spool(const std::string& directory, Clock& clock, SpoolReason& why,
-                                          const SpoolLimits& limits = {}, FileFaults* faults = nullptr);
+// Lifetime: `files`, `clock` and `why` outlive the spool.
+Result<std::unique_ptr<Spool>> open_spool(Files& files, const std::string& directory, Clock& clock,
+                                          SpoolReason& why, const SpoolLimits& limits = {});
 
 // The records of one file's bytes, up to the first that is torn or wrong. Pure; for open_spool and its
 // fuzzer.

@@ -4,8 +4,10 @@
 
 #include <cerrno>
 
+#include "base/file_faults.hpp"
 #include "base/text.hpp"
 #include "os/files.hpp"
+#include "os/machine_files.hpp"
 #include "os/temporary_directory.hpp"
 #include "wire/codec.hpp"
 
@@ -26,7 +28,7 @@ class Away final : public SpoolReason {
 class SpoolTest : public testing::Test {
  protected:
   std::unique_ptr<Spool> open(const SpoolLimits& limits = {}) {
-    auto spool = open_spool(directory_.path(), clock_, away_, limits);
+    auto spool = open_spool(files_, directory_.path(), clock_, away_, limits);
     EXPECT_TRUE(spool) << spool.error().message;
     return std::move(*spool);
   }
@@ -50,6 +52,7 @@ class SpoolTest : public testing::Test {
   }
 
   os::TemporaryDirectory directory_;
+  os::MachineFiles files_;
   StandingClock clock_;
   Away away_;
 };
@@ -85,28 +88,36 @@ TEST_F(SpoolTest, DataIsResentWithItsNumbers) {
   EXPECT_TRUE(spool->data_empty());
 }
 
-// A fact that was written in part stood before all later ones, and the next agent found none of them.
-TEST_F(SpoolTest, KeepsEveryFactOfAFailingDiskThatItSaidWasWritten) {
+// A fact that was written in part stood before all later ones, and the next agent found none of them. One that was not
+// written at all left a gap, and the server refused all later ones.
+TEST_F(SpoolTest, KeepsEveryFactOfAFailingDiskUpToTheLastThatItSaidWasWritten) {
   for (const int error_number : {EIO, ENOSPC}) {
     for (uint64_t nth = 1;; ++nth) {
       const std::string directory = directory_.path() + "/" + std::to_string(error_number * 1000 + int(nth));
       NthFileFault faults(nth, error_number);
-      auto spool = open_spool(directory, clock_, away_, {}, &faults);
+      os::MachineFiles files(&faults);
+      auto spool = open_spool(files, directory, clock_, away_);
       ASSERT_TRUE(spool) << spool.error().message;
       faults.arm();
-      std::vector<std::string> written;
-      for (const std::string name : {"a", "b", "c"}) {
-        if ((*spool)->add_state(fact(name))) written.push_back(name);
-        add_line(**spool, "line " + name);
+      const std::vector<std::string> names = {"a", "b", "c"};
+      size_t said = 0, written = 0;
+      for (size_t i = 0; i < names.size(); ++i) {
+        if ((*spool)->add_state(fact(names[i]))) ++said, written = i + 1;
+        add_line(**spool, "line " + names[i]);
       }
-      EXPECT_GE(written.size(), 2u) << nth;
+      EXPECT_GE(said, 2u) << nth;
       // Here, all are still sent.
-      for (const std::string name : {"a", "b", "c"}) EXPECT_EQ((*spool)->take_state()->message, name);
+      for (const std::string& name : names) EXPECT_EQ((*spool)->take_state()->message, name);
       for (std::string line; !(line = take(**spool)).empty();)
         EXPECT_TRUE(line.find("line ") != line.npos || line.find("dropped") != line.npos) << line;
-      spool = open_spool(directory, clock_, away_);
+      spool = open_spool(files_, directory, clock_, away_);
       ASSERT_TRUE(spool) << spool.error().message;
-      for (const std::string& name : written) EXPECT_EQ((*spool)->take_state()->message, name) << nth;
+      for (size_t i = 0; i < written; ++i) {
+        const auto found = (*spool)->take_state();
+        ASSERT_TRUE(found) << nth;
+        EXPECT_EQ(found->message, names[i]) << nth;
+        EXPECT_EQ(found->number, i + 1) << nth;
+      }
       EXPECT_FALSE((*spool)->take_state());
       if (!faults.struck()) break;
       ASSERT_LT(nth, 100u);
@@ -125,14 +136,14 @@ TEST_F(SpoolTest, CutsATornFactOffWhenTheDiskTakesItAgain) {
     }
     int left_ = 0;
   } faults;
-  auto spool = *open_spool(directory_.path(), clock_, away_, {}, &faults);
+  os::MachineFiles files(&faults);
+  auto spool = *open_spool(files, directory_.path(), clock_, away_);
   ASSERT_TRUE(spool->add_state(fact("a")));
   faults.left_ = 2;
   EXPECT_FALSE(spool->add_state(fact("b")));
   EXPECT_TRUE(spool->add_state(fact("c")));
   spool = open();
-  EXPECT_EQ(spool->take_state()->message, "a");
-  EXPECT_EQ(spool->take_state()->message, "c");
+  for (const std::string name : {"a", "b", "c"}) EXPECT_EQ(spool->take_state()->message, name);
 }
 
 TEST_F(SpoolTest, TheOldestUnsentGoAtTheLimitAndALineSaysSo) {
@@ -234,7 +245,7 @@ TEST_F(SpoolTest, OneOfTheFirstReleaseSaysNoVersionAndIsReadOn) {
   ASSERT_TRUE(os::remove_all(path));
   EXPECT_EQ(open()->take_state()->message, "a");
   ASSERT_TRUE(os::write_file(path, "2\n"));
-  const auto refused = open_spool(directory_.path(), clock_, away_);
+  const auto refused = open_spool(files_, directory_.path(), clock_, away_);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().kind, Kind::conflict);
   EXPECT_NE(refused.error().message.find("this agent reads version 1"), std::string::npos)

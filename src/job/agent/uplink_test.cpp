@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "os/machine_clock.hpp"
+#include "os/machine_files.hpp"
 #include "os/temporary_directory.hpp"
 #include "wire/codec.hpp"
 
@@ -113,7 +114,8 @@ class UplinkTest : public testing::Test {
   os::MachineClock clock_;
   os::MachineRandom random_;
   Presence presence_;
-  std::unique_ptr<Spool> spool_ = *open_spool(directory_.path() + "/spool", clock_, presence_);
+  os::MachineFiles files_;
+  std::unique_ptr<Spool> spool_ = *open_spool(files_, directory_.path() + "/spool", clock_, presence_);
   Server server_{address_};
   std::vector<wire::Message> delivered_;
   std::unique_ptr<Uplink> uplink_;
@@ -197,7 +199,8 @@ TEST_P(UplinkRefused, IsHandedOnAndNotCalledAgain) {
   os::MachineClock clock;
   os::MachineRandom random;
   Presence presence;
-  const auto spool = std::move(*open_spool(directory.path() + "/spool", clock, presence));
+  os::MachineFiles files;
+  const auto spool = std::move(*open_spool(files, directory.path() + "/spool", clock, presence));
   bool refused = false;
   Uplink uplink(
       {wire::kVersion, {7, 1}, 0, "t"}, *spool, presence,
