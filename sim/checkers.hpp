@@ -3,6 +3,7 @@
 // test.
 //
 //   nothing acknowledged is lost     users' jobs, agents' facts, log lines
+//   nothing spooled is lost          a fact that an agent wrote is found by the next one, and none is misread
 //   nothing runs twice at once       processes of one host of one job
 //   no machine is overcommitted      by the ledger, and by what really runs
 //   no limit is exceeded             of environments, quotas of users, quota shares and what they may borrow
@@ -22,6 +23,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "control/control.hpp"
 #include "control/test_world.hpp"
@@ -29,6 +31,7 @@
 #include "launch/launcher.hpp"
 #include "ledger/ledger.hpp"
 #include "sim/world.hpp"
+#include "wire/messages.hpp"
 
 namespace trainyard::sim {
 
@@ -72,7 +75,18 @@ class Checkers {
   void fact_acknowledged(domain::AttemptId attempt, domain::HostIndex host, uint64_t number);
   void dismissed(domain::AttemptId attempt, domain::HostIndex host);
   static void welcomed_with_wrong_token() { World::fail("an agent with a wrong token was welcomed"); }
-  void lines_acknowledged(const std::string& region, const std::string& stream, uint64_t lines);
+  void line_acknowledged(const std::string& region, const std::string& stream, const std::string& line);
+  // Lines of the stream may come twice or be left out, which a line of the agent's says.
+  void lines_repeat(const std::string& region, const std::string& stream) {
+    repeating_.insert({region, stream});
+  }
+  // The spool's state track. The next fact is given to it ..
+  void fact_said(domain::AttemptId attempt, domain::HostIndex host, const wire::StateFact& fact);
+  // .. and it says that all facts so far are written.
+  void facts_spooled(domain::AttemptId attempt, domain::HostIndex host);
+  // An agent, or a person after a power failure, opens it and finds these.
+  void spool_found(domain::AttemptId attempt, domain::HostIndex host,
+                   const std::vector<wire::StateFact>& facts, bool power_lost);
   void point_made(const observe::MetricKey& key) { ++points_[key].made; }
   void point_acknowledged(const observe::MetricKey& key) { ++points_[key].acknowledged; }
   void host_staged(domain::AttemptId attempt, domain::HostIndex host, const std::string& key);
@@ -104,6 +118,8 @@ class Checkers {
   void check_times(const domain::Job& job);
   void interrupted(const Json& command);
   void check_replay(ledger::Ledger& ledger);
+  void check_logs(control::test::MemoryLogs& logs);
+  void check_fact(domain::AttemptId attempt, domain::HostIndex host, uint64_t number, const Json& command);
 
   std::vector<launch::Machine> machines_;  // including those that have gone
   const World& world_;                     // its time is the true time
@@ -132,7 +148,15 @@ class Checkers {
   std::map<std::pair<domain::AttemptId, domain::HostIndex>, Process> processes_;
   std::map<std::string, domain::Share> used_;
   std::map<domain::JobNumber, std::string> excuses_;
-  std::map<std::pair<std::string, std::string>, uint64_t> lines_;
+  using Stream = std::pair<std::string, std::string>;  // region and name
+  std::map<Stream, std::set<std::string>> lines_;      // acknowledged
+  std::set<Stream> repeating_;
+  std::set<std::pair<domain::AttemptId, domain::HostIndex>> restarted_;  // agents that found facts
+  struct Spooled {
+    std::vector<wire::StateFact> said;  // by number
+    size_t written = 0;
+  };
+  std::map<std::pair<domain::AttemptId, domain::HostIndex>, Spooled> spools_;
   std::map<std::pair<domain::AttemptId, domain::HostIndex>, std::string> staged_;
   struct Points {
     uint64_t made = 0, acknowledged = 0;

@@ -43,7 +43,8 @@ void Checkers::check_child(const Job& child) {
   if (!child.attempts.empty()) World::check(all, title(child) + " began without those that it awaits");
   for (const Job* job : awaited)
     if (job && !child.attempts.empty())
-      World::check(job->control_time(job->modified) <= child.control_time(child.attempts.front().started),
+      World::check(job->control_time(job->transitions.back().start) <=
+                       child.control_time(child.attempts.front().started),
                    title(child) + " began before " + title(*job) + " ended");
   if (child.withdrawn == Withdrawn::dependency_failed)
     World::check(!all, title(child) + " failed for a dependency that has not");

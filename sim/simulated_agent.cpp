@@ -3,15 +3,19 @@
 #include <algorithm>
 #include <utility>
 
+#include "agent/uplink.hpp"
 #include "sim/checkers.hpp"
 
 namespace trainyard::sim {
 namespace {
 
-constexpr Duration kReconnectPauseMin = 20ms, kReconnectPauseMax = 2000ms;
-constexpr Duration kWelcomeWaitMax = 10s;  // as the uplink's
-constexpr Duration kEndless = 24h * 30;    // until it is stopped
+using agent::kFinalFactHoldMax, agent::kReconnectPauseMax, agent::kReconnectPauseMin, agent::kWelcomeWaitMax;
+
+constexpr Duration kEndless = 24h * 30;  // until it is stopped
 constexpr int kTerminated = 143, kKilled = 137, kFailed = 3;
+constexpr uint64_t kKilledOneIn = 200;     // changes of its files, of which an agent makes some twenty
+constexpr Duration kGreetingPause = 50ms;  // between two looks for the Welcome
+constexpr char kSpoolDirectory[] = "/host/spool";
 
 }  // namespace
 
@@ -23,7 +27,7 @@ SimulatedAgent::SimulatedAgent(World& world, Network& network, Checkers& checker
       order_(std::move(order)),
       gang_(std::move(gang)),
       clock_(world),
-      job_clock_(clock_, order_.issued) {
+      files_(world, [this] { return world_.fault(kKilledOneIn); }) {
   if (world_.fault(8)) clock_.set(some_jump(world_));
   run_ = agent::run_of(order_);
   fails_ = world_.fault(30);
@@ -35,14 +39,26 @@ SimulatedAgent::SimulatedAgent(World& world, Network& network, Checkers& checker
 
 void SimulatedAgent::start() {
   world_.trace(name(), "starts");
+  job_clock_.emplace(clock_, order_.issued);
+  if (!open_spool()) return;
   connect();
   happen(agent::Begin{});
 }
 
+void SimulatedAgent::start_again() {
+  if (alive_ || removed_) return;
+  alive_ = true;
+  refused_ = suspended_ = greeted_ = false;
+  postponed_.clear();
+  run_ = agent::run_of(order_);
+  work_number_ = 0;
+  start();
+}
+
 void SimulatedAgent::later(Duration delay, World::Action action) {
-  world_.after(delay, [weak = weak_from_this(), action = std::move(action)] {
+  world_.after(delay, [weak = weak_from_this(), life = lives_, action = std::move(action)] {
     const auto self = weak.lock();
-    if (self && self->alive_) self->when_awake(action);
+    if (self && self->alive_ && self->lives_ == life) self->when_awake(action);
   });
 }
 
@@ -57,9 +73,9 @@ void SimulatedAgent::suspend(Duration lasts, Suspension kind) {
   if (!alive_ || suspended_) return;
   world_.trace(name(), "is suspended for " + std::to_string(lasts.count() / 1000) + " s");
   suspended_ = true;
-  world_.after(lasts, [weak = weak_from_this(), lasts, kind] {
+  world_.after(lasts, [weak = weak_from_this(), life = lives_, lasts, kind] {
     const auto self = weak.lock();
-    if (self && self->alive_) self->resume(lasts, kind);
+    if (self && self->alive_ && self->lives_ == life) self->resume(lasts, kind);
   });
 }
 
@@ -71,23 +87,77 @@ void SimulatedAgent::resume(Duration suspended, Suspension kind) {
     if (alive_) action();
 }
 
-void SimulatedAgent::die() {
+void SimulatedAgent::die(Death death) {
   if (!alive_) return;
   world_.trace(name(), "is killed");
-  if (!is_final(facts_waiting_.empty() ? domain::HostState::placed : facts_waiting_.back().state))
-    checkers_.excuse(order_.attempt.job, "its agent was killed");
-  else
-    checkers_.excuse(order_.attempt.job, "its agent was killed before its last fact was kept");
-  gang_->broken = true;
+  checkers_.excuse(order_.attempt.job, "its agent was killed");
   alive_ = false;
-  network_.close(link_);
+  ++lives_;
+  network_.close(std::exchange(link_, 0));
+  spool_.reset();
+  held_.reset();
+  data_sent_.clear();
+  const bool power_lost = death == Death::of_process && world_.fault(4);
+  if (death == Death::of_process && !power_lost && spooled_ && world_.fault(2))
+    return world_.after(world_.between(10ms, 5s), [weak = weak_from_this()] {
+      if (const auto self = weak.lock()) self->start_again();
+    });
+  gang_->broken = true;
+  if (power_lost) lose_power();
+}
+
+// The agent is not started again; a person may look at its spool.
+void SimulatedAgent::lose_power() {
+  world_.trace(name(), "loses power");
+  if (process_runs_) checkers_.process_ended(order_.attempt, order_.host, std::nullopt);
+  process_runs_ = false;
+  files_.lose_power();
+  files_.reliable = true;
+  // A version that was torn is refused.
+  if (auto opened = agent::open_spool(files_, kSpoolDirectory, clock_, *this)) {
+    std::vector<wire::StateFact> found;
+    while (auto fact = (*opened)->take_state()) found.push_back(*std::move(fact));
+    checkers_.spool_found(order_.attempt, order_.host, found, true);
+  }
 }
 
 void SimulatedAgent::remove() {
   alive_ = false;
-  network_.close(link_);
+  removed_ = true;
+  ++lives_;
+  network_.close(std::exchange(link_, 0));
   if (process_runs_) checkers_.process_ended(order_.attempt, order_.host, std::nullopt);
   process_runs_ = false;
+}
+
+// -- the spool
+
+bool SimulatedAgent::in_process(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const ProcessKilled& killed) {
+    world_.trace(name(), "dies " + killed.where);
+    die();
+  }
+  return alive_;
+}
+
+// An agent that cannot open its spool says so and ends.
+bool SimulatedAgent::open_spool() {
+  return in_process([this] {
+    auto opened = agent::open_spool(files_, kSpoolDirectory, clock_, *this);
+    if (!opened) {
+      world_.trace(name(), opened.error().message);
+      return die(Death::of_machine);
+    }
+    spool_ = *std::move(opened);
+    std::vector<wire::StateFact> found;
+    while (auto fact = spool_->take_state()) found.push_back(*std::move(fact));
+    spool_->rewind(0, 0);
+    died_before_ = spool_->found_facts();
+    gang_->broken |= died_before_;
+    checkers_.spool_found(order_.attempt, order_.host, found, false);
+  });
 }
 
 // -- the lifecycle's actions
@@ -105,12 +175,15 @@ void SimulatedAgent::happen(const agent::Event& event) {
 void SimulatedAgent::carry_out(const agent::Action& action) {
   if (const auto* report = std::get_if<agent::Report>(&action)) {
     wire::StateFact fact = report->fact;
-    fact.number = ++facts_;
-    fact.at = job_clock_.now();
-    world_.trace(name(),
-                 "reports " + std::string(to_string(fact.state)) + " (" + std::to_string(fact.number) + ")");
-    facts_waiting_.push_back(std::move(fact));
-    send_waiting();
+    fact.at = job_clock_->now();
+    world_.trace(name(), "reports " + std::string(to_string(fact.state)));
+    checkers_.fact_said(order_.attempt, order_.host, fact);
+    const bool lives = in_process([&] {
+      const auto added = spool_->add_state(fact);
+      spooled_ = bool(added);
+      if (added) checkers_.facts_spooled(order_.attempt, order_.host);
+    });
+    if (lives) send_waiting();
   } else if (const auto* ordered = std::get_if<agent::Work>(&action)) {
     work(ordered->stage);
   } else if (std::holds_alternative<agent::Interrupt>(action)) {
@@ -123,9 +196,11 @@ void SimulatedAgent::carry_out(const agent::Action& action) {
       if (run_.stage == agent::Stage::run) happen(agent::GraceOver{});
     });
   } else if (std::holds_alternative<agent::Kill>(action)) {
-    if (refused_) {  // fenced: the exit is no longer wanted
-      if (process_runs_) checkers_.process_ended(order_.attempt, order_.host, kKilled);
-      process_runs_ = false;
+    if (refused_) {                                 // fenced: the exit is no longer wanted
+      if (process_runs_ && run_.process_started) {  // the launcher removes one of a former life
+        checkers_.process_ended(order_.attempt, order_.host, kKilled);
+        process_runs_ = false;
+      }
     } else {
       later(1ms, [this] { end_process(kKilled); });
     }
@@ -145,33 +220,43 @@ void SimulatedAgent::work(agent::Stage stage) {
   }
   // Decided when the work begins: a later order ends it, or comes too late.
   const bool keeps_model = run_.keeps_model();
-  later(world_.between(1ms, stage == agent::Stage::run ? 50ms : 1500ms), [this, number, stage, keeps_model] {
-    if (work_number_ != number) return;
-    work_number_ = 0;
-    if (step_fails_ == stage) {
-      checkers_.excuse(order_.attempt.job, "step " + std::string(to_string(stage)) + " of a host failed");
-      gang_->broken = true;
-      return happen(agent::StepsFailed{{domain::Fault::client, "the step failed"}});
-    }
-    if (work_interrupted_ && world_.random.chance(2))
-      return happen(agent::StepsFailed{{domain::Fault::internal, "interrupted"}});
-    agent::StepsDone done;
-    if (stage == agent::Stage::drain && order_.host > 0 && world_.random.chance(2)) {
-      done.staged_model = "staged/" + name();
-      checkers_.host_staged(order_.attempt, order_.host, done.staged_model);
-    } else if (stage == agent::Stage::drain) {
-      checkers_.host_staged(order_.attempt, order_.host, "");
-    }
-    if (stage == agent::Stage::upload && order_.host == 0 && keeps_model)
-      done.model_uri = "s3://models/" + order_.attempt.text();
-    if (stage == agent::Stage::run) start_process();
-    happen(done);
-    if (stage == agent::Stage::run && order_.runtime_left > Duration{})
-      later(order_.runtime_left, [this] {
-        if (run_.stage == agent::Stage::run)
-          happen(agent::StopOrdered{domain::StopCause::max_runtime, order_.stop_grace});
-      });
-  });
+  later(world_.between(1ms, stage == agent::Stage::run ? 50ms : 1500ms),
+        [this, number, stage, keeps_model] { end_work(number, stage, keeps_model); });
+}
+
+void SimulatedAgent::end_work(uint64_t number, agent::Stage stage, bool keeps_model) {
+  if (work_number_ != number) return;
+  // A host that was given up must not run its attempt again: the first step waits for the server's Welcome.
+  if (stage == agent::Stage::prepare && !greeted_ && !work_interrupted_)
+    return later(kGreetingPause,
+                 [this, number, stage, keeps_model] { end_work(number, stage, keeps_model); });
+  work_number_ = 0;
+  if (died_before_ && stage == agent::Stage::prepare)
+    return happen(
+        agent::StepsFailed{{domain::Fault::lost, "the agent of this host died while it ran the job"}});
+  if (step_fails_ == stage) {
+    checkers_.excuse(order_.attempt.job, "step " + std::string(to_string(stage)) + " of a host failed");
+    gang_->broken = true;
+    return happen(agent::StepsFailed{{domain::Fault::client, "the step failed"}});
+  }
+  if (work_interrupted_ && world_.random.chance(2))
+    return happen(agent::StepsFailed{{domain::Fault::internal, "interrupted"}});
+  agent::StepsDone done;
+  if (stage == agent::Stage::drain && order_.host > 0 && world_.random.chance(2)) {
+    done.staged_model = "staged/" + name();
+    checkers_.host_staged(order_.attempt, order_.host, done.staged_model);
+  } else if (stage == agent::Stage::drain) {
+    checkers_.host_staged(order_.attempt, order_.host, "");
+  }
+  if (stage == agent::Stage::upload && order_.host == 0 && keeps_model)
+    done.model_uri = "s3://models/" + order_.attempt.text();
+  if (stage == agent::Stage::run) start_process();
+  happen(done);
+  if (stage == agent::Stage::run && order_.runtime_left > Duration{})
+    later(order_.runtime_left, [this] {
+      if (run_.stage == agent::Stage::run)
+        happen(agent::StopOrdered{domain::StopCause::max_runtime, order_.stop_grace});
+    });
 }
 
 void SimulatedAgent::start_process() {
@@ -198,17 +283,18 @@ void SimulatedAgent::end_process(int code) {
 
 void SimulatedAgent::chatter() {
   if (!process_runs_) return;
-  if (world_.random.chance(3)) {
-    wire::MetricBatch batch{++data_, {{"loss", clock_.now(), 0.5, world_.random.chance(2)}}};
-    checkers_.point_made(metric_key(batch));
-    data_waiting_.push_back(std::move(batch));
-  } else {
-    wire::LogBatch batch{++data_, {}};
+  const bool lives = in_process([this] {
+    if (world_.random.chance(3)) {
+      const wire::MetricBatch batch{0, {{"loss", clock_.now(), 0.5, world_.random.chance(2)}}};
+      checkers_.point_made(metric_key(batch));
+      return spool_->add_metrics(batch.points);
+    }
+    std::vector<wire::LogLine> lines;
     for (uint64_t n = 1 + world_.random.below(3); n > 0; --n)
-      batch.lines.push_back({clock_.now(), "line " + std::to_string(++lines_)});
-    data_waiting_.push_back(std::move(batch));
-  }
-  send_waiting();
+      lines.push_back({clock_.now(), "line " + std::to_string(++lines_)});
+    spool_->add_logs(std::move(lines));
+  });
+  if (lives) send_waiting();
 }
 
 // -- the uplink: everything unacknowledged is sent in order, again on each new link
@@ -229,7 +315,6 @@ void SimulatedAgent::connect() {
        },
        [awake, connection] { awake([connection](SimulatedAgent& self) { self.closed(connection); }); }});
   welcomed_ = false;
-  facts_sent_ = data_sent_ = 0;
   if (link_ == 0) return later(world_.between(kReconnectPauseMin, kReconnectPauseMax), [this] { connect(); });
   const wire::Hello hello = wire::hello_of(order_);
   say(hello);
@@ -254,26 +339,47 @@ void SimulatedAgent::say(const wire::Message& message) {
 
 void SimulatedAgent::send_waiting() {
   if (!welcomed_) return;
-  for (const wire::Message& data : data_waiting_) {
-    const uint64_t number = std::visit(
-        [](const auto& batch) -> uint64_t {
-          if constexpr (requires { batch.number; }) return batch.number;
-          return 0;
-        },
-        data);
-    if (number <= data_sent_) continue;
-    data_sent_ = number;
-    say(data);
-    if (world_.fault(20)) say(data);  // repeats are harmless
+  send_facts();
+  while (auto payload = spool_->take_data()) {
+    const auto data = wire::decode(*payload);
+    World::check(bool(data), name() + " reads what it cannot decode from its spool");
+    if (const auto* log = std::get_if<wire::LogBatch>(&*data))
+      sent(log->number, *data);
+    else
+      sent(std::get<wire::MetricBatch>(*data).number, *data);
+    say(*data);
+    if (world_.fault(20)) say(*data);  // repeats are harmless
   }
-  for (const wire::StateFact& fact : facts_waiting_) {
-    if (fact.number <= facts_sent_) continue;
+}
+
+void SimulatedAgent::send_facts() {
+  if (held_ && (spool_->data_empty() || world_.elapsed() - held_since_ > kFinalFactHoldMax)) {
+    say(*held_);
+    held_.reset();
+  }
+  while (!held_) {
+    auto fact = spool_->take_state();
+    if (!fact) return;
     // A user who sees a finished job sees all of its log.
-    if (is_final(fact.state) && !data_waiting_.empty()) continue;
-    facts_sent_ = fact.number;
-    say(fact);
-    if (world_.fault(20)) say(fact);
+    if (is_final(fact->state) && !spool_->data_empty()) {
+      held_ = std::move(fact);
+      held_since_ = world_.elapsed();
+      return later(kFinalFactHoldMax + 1ms, [this] { send_waiting(); });
+    }
+    say(*fact);
+    if (world_.fault(20)) say(*fact);
   }
+}
+
+void SimulatedAgent::sent(uint64_t number, const wire::Message& data) {
+  const bool fresh = data_sent_.emplace(number, data).second;
+  last_data_ = std::max(last_data_, number);
+  // Batches that a former life sent are sent again under other numbers, since the spool does not keep them.
+  if (const auto* metrics = std::get_if<wire::MetricBatch>(&data); metrics && fresh && died_before_)
+    checkers_.point_made(metric_key(*metrics));
+  const auto* log = std::get_if<wire::LogBatch>(&data);
+  if (log && (died_before_ || log->lines[0].text.starts_with("trainyard: ")))
+    checkers_.lines_repeat(order_.job.region, order_.log_stream);
 }
 
 observe::MetricKey SimulatedAgent::metric_key(const wire::MetricBatch& batch) const {
@@ -285,13 +391,17 @@ observe::MetricKey SimulatedAgent::metric_key(const wire::MetricBatch& batch) co
   return key;
 }
 
-void SimulatedAgent::forget_data(uint64_t until) {
-  std::erase_if(data_waiting_, [&](const wire::Message& data) {
-    if (const auto* log = std::get_if<wire::LogBatch>(&data)) return log->number <= until;
-    const auto& metrics = std::get<wire::MetricBatch>(data);
-    if (metrics.number <= until) checkers_.point_acknowledged(metric_key(metrics));
-    return metrics.number <= until;
-  });
+void SimulatedAgent::data_acknowledged(uint64_t until) {
+  while (!data_sent_.empty() && data_sent_.begin()->first <= until) {
+    const wire::Message& data = data_sent_.begin()->second;
+    if (const auto* metrics = std::get_if<wire::MetricBatch>(&data)) {
+      checkers_.point_acknowledged(metric_key(*metrics));
+    } else {
+      for (const auto& line : std::get<wire::LogBatch>(data).lines)
+        checkers_.line_acknowledged(order_.job.region, order_.log_stream, line.text);
+    }
+    data_sent_.erase(data_sent_.begin());
+  }
 }
 
 void SimulatedAgent::received(const std::string& frame) {
@@ -302,25 +412,20 @@ void SimulatedAgent::received(const std::string& frame) {
 
 void SimulatedAgent::obey(const wire::Message& message) {
   if (const auto* welcome = std::get_if<wire::Welcome>(&message)) {
-    welcomed_ = true;
+    welcomed_ = greeted_ = true;
     checkers_.fact_acknowledged(order_.attempt, order_.host, welcome->state_acknowledged);
-    World::check(welcome->data_acknowledged <= data_, name() + " is told of data that it never sent");
-    std::erase_if(facts_waiting_,
-                  [&](const auto& fact) { return fact.number <= welcome->state_acknowledged; });
-    forget_data(welcome->data_acknowledged);
-    send_waiting();
+    World::check(welcome->data_acknowledged <= last_data_, name() + " is told of data that it never sent");
+    held_.reset();
+    data_acknowledged(welcome->data_acknowledged);
+    if (in_process([&] { spool_->rewind(welcome->state_acknowledged, welcome->data_acknowledged); }))
+      send_waiting();
   } else if (const auto* acknowledged = std::get_if<wire::Acknowledge>(&message)) {
-    if (acknowledged->track == wire::Track::state) {
+    if (acknowledged->track == wire::Track::state)
       checkers_.fact_acknowledged(order_.attempt, order_.host, acknowledged->number);
-      std::erase_if(facts_waiting_, [&](const auto& fact) { return fact.number <= acknowledged->number; });
-    } else {
-      uint64_t lines = 0;
-      forget_data(acknowledged->number);
-      for (const auto& data : data_waiting_)
-        if (const auto* log = std::get_if<wire::LogBatch>(&data)) lines += log->lines.size();
-      checkers_.lines_acknowledged(order_.job.region, order_.log_stream, lines_ - lines);
+    else
+      data_acknowledged(acknowledged->number);
+    if (in_process([&] { spool_->acknowledge(acknowledged->track, acknowledged->number); }))
       send_waiting();  // a final fact may have waited for this
-    }
   } else if (const auto* stop = std::get_if<wire::Stop>(&message)) {
     world_.trace(name(), "is told to stop: " + std::string(to_string(stop->cause)));
     happen(agent::StopOrdered{stop->cause, stop->grace});

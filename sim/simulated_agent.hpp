@@ -1,18 +1,25 @@
-// SimulatedAgent is one host with its agent. The lifecycle of the agent module decides; the steps take
-// simulated time; facts are spooled and sent over simulated links as the real uplink does it.
+// SimulatedAgent is one host with its agent. The lifecycle of the agent module decides and its spool keeps the facts, in
+// simulated files; the steps take simulated time; facts are sent over simulated links as the real uplink does it.
+//
+// An agent that is killed is started again at times, and reads the spool that it finds. In two cases it is not. A power
+// failure takes the whole host, and what is left of its spool is only looked at. And a fact that was sent but never
+// written may be on its way when the next agent gives its number again, so an agent whose disk refused its last fact is
+// not started again either.
 //
 // Threads: one.
 #pragma once
 
-#include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 
 #include "agent/job_clock.hpp"
 #include "agent/lifecycle.hpp"
+#include "agent/spool.hpp"
 #include "observe/metrics.hpp"
 #include "sim/machine_clock.hpp"
 #include "sim/network.hpp"
+#include "sim/simulated_files.hpp"
 #include "sim/world.hpp"
 #include "wire/codec.hpp"
 
@@ -26,14 +33,16 @@ struct Gang {
   bool broken = false;
 };
 
-class SimulatedAgent : public std::enable_shared_from_this<SimulatedAgent> {
+class SimulatedAgent : public std::enable_shared_from_this<SimulatedAgent>, private agent::SpoolReason {
  public:
   SimulatedAgent(World& world, Network& network, Checkers& checkers, wire::Order order,
                  std::shared_ptr<Gang> gang);
 
   void start();
   // Simulates a SIGKILL of the agent alone: its process runs on until the launcher removes it.
-  void die();
+  void die() { die(Death::of_process); }
+  // Simulates the end of its machine.
+  void die_with_machine() { die(Death::of_machine); }
   // The launcher removes every trace of the host.
   void remove();
   // Suspends the machine: orders and timers that come meanwhile take effect afterwards.
@@ -47,12 +56,22 @@ class SimulatedAgent : public std::enable_shared_from_this<SimulatedAgent> {
   std::string name() const { return order_.attempt.text() + "/" + std::to_string(order_.host); }
 
  private:
+  enum class Death { of_process, of_machine };
+  void die(Death death);
+  void start_again();
+  // Runs what changes files, in which the agent may be killed. False: it was.
+  bool in_process(const std::function<void()>& action);
+  bool open_spool();
+  void lose_power();
+  std::string reason() override { return "because the server was away"; }
+
   void happen(const agent::Event& event);
   void carry_out(const agent::Action& action);
   void later(Duration delay, World::Action action);  // unless the agent is dead by then
   void when_awake(World::Action action);
   void resume(Duration suspended, Suspension kind);
   void work(agent::Stage stage);
+  void end_work(uint64_t number, agent::Stage stage, bool keeps_model);
   void start_process();
   void end_process(int code);
   void chatter();
@@ -64,7 +83,9 @@ class SimulatedAgent : public std::enable_shared_from_this<SimulatedAgent> {
   void obey(const wire::Message& message);
   void say(const wire::Message& message);
   void send_waiting();
-  void forget_data(uint64_t until);
+  void send_facts();
+  void sent(uint64_t number, const wire::Message& data);
+  void data_acknowledged(uint64_t until);
   observe::MetricKey metric_key(const wire::MetricBatch& batch) const;
 
   World& world_;
@@ -74,11 +95,15 @@ class SimulatedAgent : public std::enable_shared_from_this<SimulatedAgent> {
   std::shared_ptr<Gang> gang_;  // shared by its members
 
   MachineClock clock_;
-  const agent::JobClock job_clock_;
+  std::optional<agent::JobClock> job_clock_;  // since its start
+  SimulatedFiles files_;
   bool suspended_ = false;
   std::vector<World::Action> postponed_;  // while it is
 
   bool alive_ = true;
+  uint64_t lives_ = 0;  // events of a former life are ignored
+  bool removed_ = false;
+  bool died_before_ = false;
   bool refused_ = false;
   agent::HostRun run_;
   uint64_t work_number_ = 0;  // of the work under way; 0 when none
@@ -95,12 +120,15 @@ class SimulatedAgent : public std::enable_shared_from_this<SimulatedAgent> {
   uint64_t processes_ = 0;
 
   LinkNumber link_ = 0;
-  uint64_t connections_ = 0;  // connections tried so far: events of former ones are ignored
-  bool welcomed_ = false;
-  uint64_t facts_ = 0, data_ = 0;  // the last numbers given
-  std::deque<wire::StateFact> facts_waiting_;
-  std::deque<wire::Message> data_waiting_;   // LogBatch or MetricBatch
-  uint64_t facts_sent_ = 0, data_sent_ = 0;  // on this link
+  uint64_t connections_ = 0;             // connections tried so far: events of former ones are ignored
+  bool welcomed_ = false;                // on this connection
+  bool greeted_ = false;                 // on any of this life
+  std::unique_ptr<agent::Spool> spool_;  // nullptr while it is dead
+  bool spooled_ = true;                  // all facts that were sent so far were written
+  std::optional<wire::StateFact> held_;  // a final fact, which the data before it keeps back
+  Duration held_since_{};
+  std::map<uint64_t, wire::Message> data_sent_;  // LogBatch or MetricBatch, not acknowledged
+  uint64_t last_data_ = 0;                       // the greatest number that was sent
   uint64_t lines_ = 0;
 };
 

@@ -74,7 +74,7 @@ class SimulatedLauncher final : public launch::Launcher {
     for (auto& [attempt, running] : gangs_)
       for (size_t i = 0; i < running.agents.size(); ++i)
         if (running.agents[i] && running.gang.members[i].machine == found->name && running.agents[i]->alive())
-          running.agents[i]->die();
+          running.agents[i]->die_with_machine();
     machines_.erase(found);
   }
 

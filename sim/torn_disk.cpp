@@ -21,7 +21,7 @@ constexpr const char* kName = "torn-disk";
 struct TornDisk::File {
   std::string now;     // as programs see it
   std::string synced;  // as of the last sync
-  std::vector<Change> unsynced;
+  std::vector<FileChange> unsynced;
   bool entry_synced = false;  // its directory entry is durable
 
   // Locks between connections: the level that each holds, 0 to SQLITE_LOCK_EXCLUSIVE.
@@ -73,35 +73,8 @@ void barrier(sqlite3_file*) {}
 
 }  // namespace
 
-void TornDisk::make(const Change& change, std::string& content) {
-  if (change.truncates) return content.resize(std::min<size_t>(content.size(), change.at));
-  if (content.size() < change.at + change.bytes.size()) content.resize(change.at + change.bytes.size());
-  content.replace(change.at, change.bytes.size(), change.bytes);
-}
-
 void TornDisk::step() {
   if (steps_left_ > 0 && --steps_left_ == 0) lose_power();
-}
-
-// Keeps any of the unsynced changes, in any order, each whole or some of its sectors.
-std::string TornDisk::survivor_of(const File& file) {
-  std::string content = file.synced;
-  std::vector<const Change*> changes;
-  const bool in_order = world_.random.chance(3), all = world_.random.chance(4);
-  for (const Change& change : file.unsynced)
-    if (all || world_.random.chance(2)) changes.push_back(&change);
-  for (size_t left = changes.size(); !in_order && left > 1; --left)
-    std::swap(changes[left - 1], changes[world_.random.below(left)]);
-  for (const Change* change : changes) {
-    if (change->truncates || !world_.random.chance(4)) {
-      make(*change, content);
-      continue;
-    }
-    for (uint64_t begin = 0; begin < change->bytes.size(); begin += kSectorBytes)
-      if (world_.random.chance(2))
-        make({change->at + begin, change->bytes.substr(begin, kSectorBytes)}, content);
-  }
-  return content;
 }
 
 void TornDisk::lose_power() {
@@ -109,7 +82,8 @@ void TornDisk::lose_power() {
   world_.trace("disk", "loses power");
   survivors_.clear();
   for (const auto& [path, file] : files_)
-    if (file->entry_synced || world_.random.chance(2)) survivors_[path] = survivor_of(*file);
+    if (file->entry_synced || world_.random.chance(2))
+      survivors_[path] = survivor_of(world_, file->synced, file->unsynced);
 }
 
 void TornDisk::power_on() {
@@ -148,8 +122,8 @@ int TornDisk::Hooks::read(sqlite3_file* file, void* to, int bytes, sqlite3_int64
 
 int TornDisk::Hooks::write(sqlite3_file* file, const void* from, int bytes, sqlite3_int64 at) {
   Open& open = of(file);
-  Change change{uint64_t(at), std::string(static_cast<const char*>(from), size_t(bytes))};
-  make(change, open.file->now);
+  FileChange change{uint64_t(at), std::string(static_cast<const char*>(from), size_t(bytes))};
+  apply_change(change, open.file->now);
   open.file->unsynced.push_back(std::move(change));
   open.disk->step();
   return SQLITE_OK;
@@ -157,8 +131,8 @@ int TornDisk::Hooks::write(sqlite3_file* file, const void* from, int bytes, sqli
 
 int TornDisk::Hooks::truncate(sqlite3_file* file, sqlite3_int64 bytes) {
   Open& open = of(file);
-  Change change{uint64_t(bytes), "", true};
-  make(change, open.file->now);
+  FileChange change{uint64_t(bytes), "", true};
+  apply_change(change, open.file->now);
   open.file->unsynced.push_back(std::move(change));
   open.disk->step();
   return SQLITE_OK;
@@ -167,7 +141,7 @@ int TornDisk::Hooks::truncate(sqlite3_file* file, sqlite3_int64 bytes) {
 int TornDisk::Hooks::sync(sqlite3_file* file, int) {
   Open& open = of(file);
   open.disk->step();  // before it is done
-  for (const Change& change : open.file->unsynced) make(change, open.file->synced);
+  for (const FileChange& change : open.file->unsynced) apply_change(change, open.file->synced);
   open.file->unsynced.clear();
   open.file->entry_synced = true;
   return SQLITE_OK;

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/torn_writes.hpp"
 #include "sim/world.hpp"
 
 namespace trainyard::sim {
@@ -34,17 +35,9 @@ class TornDisk {
   struct Hooks;  // SQLite's side, in torn_disk.cpp
 
  private:
-  // A write, or a truncation to `at`.
-  struct Change {
-    uint64_t at = 0;
-    std::string bytes;
-    bool truncates = false;
-  };
   struct File;
 
   void step();
-  std::string survivor_of(const File& file);
-  static void make(const Change& change, std::string& content);
 
   World& world_;
   std::map<std::string, std::shared_ptr<File>> files_;  // shared with the connections that have them open

@@ -1,0 +1,72 @@
+// Checks what agents report: facts by way of their spools, and log lines.
+#include "sim/checkers.hpp"
+#include "wire/codec.hpp"
+
+namespace trainyard::sim {
+
+using namespace domain;
+
+void Checkers::line_acknowledged(const std::string& region, const std::string& stream,
+                                 const std::string& line) {
+  lines_[{region, stream}].insert(line);
+}
+
+void Checkers::check_logs(control::test::MemoryLogs& logs) {
+  for (const auto& [key, acknowledged] : lines_) {
+    const bool batch = key.second.find("/default/") != std::string::npos;
+    const auto page =
+        logs.read({key.first, batch ? "/aws/batch/job" : "/aws/sagemaker/TrainingJobs", key.second}, {});
+    World::check(bool(page), "log " + key.second + " cannot be read");
+    std::set<std::string> kept;
+    for (const auto& event : page->events) kept.insert(event.message);
+    for (const std::string& line : acknowledged)
+      World::check(kept.contains(line),
+                   "log " + key.second + " has lost '" + line + "', which was acknowledged");
+    for (size_t i = 0; i < page->events.size() && !repeating_.contains(key); ++i)
+      World::check(page->events[i].message == "line " + std::to_string(i + 1),
+                   "log " + key.second + " has '" + page->events[i].message + "' where line " +
+                       std::to_string(i + 1) + " belongs");
+  }
+}
+
+void Checkers::fact_said(AttemptId attempt, HostIndex host, const wire::StateFact& fact) {
+  Spooled& spool = spools_[{attempt, host}];
+  spool.said.push_back(fact);
+  spool.said.back().number = spool.said.size();
+}
+
+void Checkers::facts_spooled(AttemptId attempt, HostIndex host) {
+  Spooled& spool = spools_[{attempt, host}];
+  spool.written = spool.said.size();
+}
+
+void Checkers::spool_found(AttemptId attempt, HostIndex host, const std::vector<wire::StateFact>& facts,
+                           bool power_lost) {
+  Spooled& spool = spools_[{attempt, host}];
+  const std::string of = attempt.text() + "/" + std::to_string(host) + ": its spool ";
+  for (size_t i = 0; i < facts.size(); ++i) {
+    World::check(facts[i].number == i + 1, of + "has fact " + std::to_string(facts[i].number) +
+                                               " where fact " + std::to_string(i + 1) + " belongs");
+    World::check(i < spool.said.size() && wire::encode(facts[i]) == wire::encode(spool.said[i]),
+                 of + "has a fact " + std::to_string(i + 1) + " that was never said");
+  }
+  World::check(power_lost || facts.size() >= spool.written, of + "has " + std::to_string(facts.size()) +
+                                                                " facts, and said that it had written " +
+                                                                std::to_string(spool.written));
+  if (power_lost) return;  // no agent follows, and the server may hear of more
+  // Facts that were not written were never sent either: the next agent gives their numbers again.
+  if (!facts.empty()) restarted_.insert({attempt, host});
+  spool.said.resize(facts.size());
+  spool.written = facts.size();
+}
+
+void Checkers::check_fact(AttemptId attempt, HostIndex host, uint64_t number, const Json& command) {
+  const Spooled& spool = spools_[{attempt, host}];
+  const std::string of = attempt.text() + "/" + std::to_string(host) + ": fact " + std::to_string(number);
+  World::check(number <= spool.said.size(), of + " was applied, and the agent never said it");
+  const wire::StateFact& said = spool.said[number - 1];
+  World::check(*parse_host_state(*string_at(command, "state")) == said.state,
+               of + " was applied as another than was said");
+}
+
+}  // namespace trainyard::sim
