@@ -20,7 +20,8 @@ std::vector<campaign::Room> rooms_of(const std::vector<launch::Machine>& machine
   return rooms;
 }
 
-Result<std::unique_ptr<campaign::Campaigns>> open_campaigns(const Config& config, const DataDirectory& data,
+Result<std::unique_ptr<campaign::Campaigns>> open_campaigns(const config::Config& config,
+                                                            const DataDirectory& data,
                                                             const std::string& own_endpoint,
                                                             const api::DelegatedAccess& access, Clock& clock,
                                                             Random& random) {

@@ -9,8 +9,8 @@
 #include "base/result.hpp"
 #include "campaign/campaigns.hpp"
 #include "campaign/capacity.hpp"
+#include "config/config.hpp"
 #include "launch/launcher.hpp"
-#include "trainyard/config.hpp"
 #include "trainyard/data_directory.hpp"
 
 namespace trainyard::apps {
@@ -20,7 +20,8 @@ std::vector<campaign::Room> rooms_of(const std::vector<launch::Machine>& machine
 
 // `own_endpoint`: of this server. Campaigns are its clients with the rights of who started them, for regions of others and
 // for data too: it passes their requests on. Lifetime: `access`, `clock` and `random` outlive it.
-Result<std::unique_ptr<campaign::Campaigns>> open_campaigns(const Config& config, const DataDirectory& data,
+Result<std::unique_ptr<campaign::Campaigns>> open_campaigns(const config::Config& config,
+                                                            const DataDirectory& data,
                                                             const std::string& own_endpoint,
                                                             const api::DelegatedAccess& access, Clock& clock,
                                                             Random& random);

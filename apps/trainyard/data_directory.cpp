@@ -15,7 +15,7 @@ namespace {
 constexpr size_t kTemporaryKeySecretBytes = 32;
 constexpr size_t kSmallFileBytesMax = 1 << 20;
 
-Json to_json(const std::vector<api::LastingKey>& keys) {
+Json to_json(const std::vector<policy::ConfiguredKey>& keys) {
   Json list = Json::array();
   for (const auto& key : keys) list.push_back({{"id", key.id}, {"secret", key.secret}});
   return list;
@@ -29,11 +29,11 @@ std::string make_account(Random& random) {
 }
 
 // The alphabets of AWS's own keys, since clients and scanners know their shape.
-api::LastingKey make_key(Random& random) {
+policy::ConfiguredKey make_key(Random& random) {
   constexpr std::string_view kIdAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
   constexpr std::string_view kSecretAlphabet =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  api::LastingKey key{"AKIA", ""};
+  policy::ConfiguredKey key{"AKIA", ""};
   for (int i = 0; i < 16; ++i) key.id += kIdAlphabet[random.number() % kIdAlphabet.size()];
   for (int i = 0; i < 40; ++i) key.secret += kSecretAlphabet[random.number() % kSecretAlphabet.size()];
   return key;
@@ -72,7 +72,8 @@ Result<DataDirectory> DataDirectory::open(const std::string& path) {
   return DataDirectory(absolute, std::move(lock));
 }
 
-Result<Identity> DataDirectory::identity(const std::string& account, const std::vector<api::LastingKey>& keys,
+Result<Identity> DataDirectory::identity(const std::string& account,
+                                         const std::vector<policy::ConfiguredKey>& keys,
                                          Random& random) const {
   Identity identity;
   const std::string path = file("identity.json");
@@ -93,7 +94,8 @@ Result<Identity> DataDirectory::identity(const std::string& account, const std::
   if (identity.keys.empty()) identity.keys.push_back(make_key(random));
   if (identity.temporary_key_secret.size() != kTemporaryKeySecretBytes)
     identity.temporary_key_secret = TRY(from_hex(random.hex(kTemporaryKeySecretBytes)));
-  const std::vector<api::LastingKey> made_up = keys.empty() ? identity.keys : std::vector<api::LastingKey>();
+  const std::vector<policy::ConfiguredKey> made_up =
+      keys.empty() ? identity.keys : std::vector<policy::ConfiguredKey>();
   const Json json{{"account", identity.account},
                   {"keys", to_json(made_up)},
                   {"temporary_key_secret", to_hex(identity.temporary_key_secret)}};

@@ -26,8 +26,8 @@ inline constexpr int kDataVersion = 1;
 
 struct Identity {
   std::string account;
-  std::vector<api::LastingKey> keys;  // the first is the one that `env` hands out
-  std::string temporary_key_secret;   // 32 bytes
+  std::vector<policy::ConfiguredKey> keys;  // the first is the one that `env` hands out
+  std::string temporary_key_secret;         // 32 bytes
 };
 
 // $TRAINYARD_DATA, else ~/.local/share/trainyard.
@@ -46,7 +46,7 @@ class DataDirectory {
 
   // Reads the identity, making up at the first start what the config (account and keys) does not fix. What the config
   // fixes wins. Its keys are not written down: those that are removed from it stop working.
-  Result<Identity> identity(const std::string& account, const std::vector<api::LastingKey>& keys,
+  Result<Identity> identity(const std::string& account, const std::vector<policy::ConfiguredKey>& keys,
                             Random& random) const;
 
  private:
@@ -61,7 +61,7 @@ struct ServerRecord {
   std::string host_and_port;  // "127.0.0.1:4566"
   std::string region;
   std::string objects_endpoint;  // "" unless an external object store is configured
-  api::LastingKey key;
+  policy::ConfiguredKey key;
 };
 Result<void> write_server_record(const std::string& data_directory, const ServerRecord& record);
 Result<ServerRecord> read_server_record(const std::string& data_directory);

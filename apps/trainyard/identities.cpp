@@ -5,10 +5,10 @@
 
 namespace trainyard::apps {
 
-Result<policy::Identities> config_identities(const Config& config, const std::string& account,
-                                             const std::vector<api::LastingKey>& keys) {
+Result<policy::Identities> config_identities(const config::Config& config, const std::string& account,
+                                             const std::vector<policy::ConfiguredKey>& keys) {
   policy::IdentitySeed seed = config.identities;
-  for (const api::LastingKey& key : keys) seed.keys.push_back({key.id, key.secret, key.user});
+  for (const policy::ConfiguredKey& key : keys) seed.keys.push_back({key.id, key.secret, key.user});
   return policy::identities_of(account, seed).in("reading the identities of the config");
 }
 

@@ -7,15 +7,15 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "config/config.hpp"
 #include "operations/identity_store.hpp"
 #include "policy/identities.hpp"
-#include "trainyard/config.hpp"
 
 namespace trainyard::apps {
 
 // `keys`: those of the config, or the one that was made up.
-Result<policy::Identities> config_identities(const Config& config, const std::string& account,
-                                             const std::vector<api::LastingKey>& keys);
+Result<policy::Identities> config_identities(const config::Config& config, const std::string& account,
+                                             const std::vector<policy::ConfiguredKey>& keys);
 
 // Logs which keys and users may do nothing, and the line that changes it.
 void warn_of_idle_identities(const api::IdentityStore& store);

@@ -22,8 +22,4 @@ std::map<std::string, domain::Image> all_images(std::map<std::string, domain::Im
 // Where a data directory keeps unpacked images.
 std::string images_directory(const std::string& data_directory);
 
-// Makes a runtime see a Python environment of this machine: its directory at the same path, and the system of which it
-// is one where that lies elsewhere than in /usr; its programs first on PATH. Errors: invalid, when it is none.
-Result<void> add_python(domain::Image& runtime, const std::string& environment);
-
 }  // namespace trainyard::apps

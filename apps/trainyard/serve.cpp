@@ -17,6 +17,7 @@
 #include "auth/temporary_keys.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "config/config.hpp"
 #include "containers/image.hpp"
 #include "containers/rootless_sandbox.hpp"
 #include "control/control.hpp"
@@ -42,7 +43,6 @@
 #include "shapes/trainyard.hpp"
 #include "trainyard/campaigns.hpp"
 #include "trainyard/clock_file.hpp"
-#include "trainyard/config.hpp"
 #include "trainyard/data_directory.hpp"
 #include "trainyard/environment.hpp"
 #include "trainyard/identities.hpp"
@@ -130,11 +130,12 @@ void raise_open_files() {
   ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-Result<std::unique_ptr<objects::Objects>> open_objects(const Config& config, const DataDirectory& data,
+Result<std::unique_ptr<objects::Objects>> open_objects(const config::Config& config,
+                                                       const DataDirectory& data,
                                                        const objects::DirectorySettings& settings_here,
                                                        Clock& clock, Random& random) {
   if (!config.objects) return objects::open_directory(data.file("objects"), clock, random, settings_here);
-  const ExternalObjects& external = *config.objects;
+  const config::ExternalObjects& external = *config.objects;
   objects::S3Settings settings;
   settings.endpoint = external.endpoint;
   settings.region = external.region;
@@ -146,7 +147,7 @@ Result<std::unique_ptr<objects::Objects>> open_objects(const Config& config, con
 }
 
 // A trace's seconds count from the server's start.
-Result<reconcile::Spot> read_spot(const Config& config, Instant start) {
+Result<reconcile::Spot> read_spot(const config::Config& config, Instant start) {
   reconcile::Spot spot;
   spot.interruptions_per_host_hour = config.spot_interruptions_per_host_hour;
   spot.seed = uint64_t(config.spot_seed);
@@ -158,7 +159,7 @@ Result<reconcile::Spot> read_spot(const Config& config, Instant start) {
 
 // What grows with history is thinned out.
 void keep_up(observe::Logs& logs, observe::Metrics& metrics, objects::Objects& objects,
-             const std::string& images, const Config& config, Instant now) {
+             const std::string& images, const config::Config& config, Instant now) {
   const auto trimmed = containers::trim_images(images, config.images_bytes_max);
   for (const auto& [what, done] :
        {std::pair{"logs", logs.retire(now)}, std::pair{"metrics", metrics.retire(now)},
@@ -196,7 +197,7 @@ Result<void> write_own_model(const DataDirectory& data) {
   return os::write_file_durably(path, std::string(api::shapes::trainyard::kModel), 0644);
 }
 
-void greet(const ServerRecord& record, const DataDirectory& data, const Config& config) {
+void greet(const ServerRecord& record, const DataDirectory& data, const config::Config& config) {
   std::printf("%s listens on %s\n", paint(Paint::bold, "trainyard").c_str(),
               paint(Paint::green, record.endpoint).c_str());
   std::printf("  data    %s\n", data.path().c_str());
@@ -211,7 +212,7 @@ void greet(const ServerRecord& record, const DataDirectory& data, const Config& 
 }
 
 // A small disk, as tests and appliances have, keeps most of its space for users.
-uint64_t reserve_of(const Config& config, const std::string& directory) {
+uint64_t reserve_of(const config::Config& config, const std::string& directory) {
   if (config.disk_reserve_bytes) return *config.disk_reserve_bytes;
   std::error_code unknown;
   const auto disk = std::filesystem::space(directory, unknown);
@@ -219,8 +220,8 @@ uint64_t reserve_of(const Config& config, const std::string& directory) {
 }
 
 // The keys that a config stands for.
-Result<std::vector<api::LastingKey>> keys_of(const DataDirectory& data, const Config& fresh,
-                                             const Identity& identity, Random& random) {
+Result<std::vector<policy::ConfiguredKey>> keys_of(const DataDirectory& data, const config::Config& fresh,
+                                                   const Identity& identity, Random& random) {
   return TRY(data.identity(identity.account, fresh.access_keys, random)).keys;
 }
 
@@ -233,8 +234,8 @@ Result<void> serve(const ServeOptions& options) {
   os::MachineRandom random;
   set_log({}, clock, Level::info);
 
-  Config config;
-  if (!options.config_file.empty()) config = TRY(read_config(options.config_file));
+  config::Config config;
+  if (!options.config_file.empty()) config = TRY(config::read_config(options.config_file));
   if (!options.listen.empty()) config.listen = options.listen;
   auto data = TRY(DataDirectory::open(options.data_directory));
   Identity identity = TRY(data.identity(config.account_id, config.access_keys, random));
@@ -424,8 +425,8 @@ Result<void> serve(const ServeOptions& options) {
       continue;
     }
     if (number != SIGHUP) break;
-    const auto fresh =
-        options.config_file.empty() ? Result<Config>(config) : read_config(options.config_file);
+    const auto fresh = options.config_file.empty() ? Result<config::Config>(config)
+                                                   : config::read_config(options.config_file);
     if (!fresh) {
       log(Level::error, "serve", "the config was not taken over", {{"why", fresh.error().message}});
       continue;

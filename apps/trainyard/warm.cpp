@@ -4,9 +4,9 @@
 
 #include <cstdio>
 
+#include "config/config.hpp"
 #include "containers/image.hpp"
 #include "os/process.hpp"
-#include "trainyard/config.hpp"
 #include "trainyard/images.hpp"
 #include "trainyard/terminal.hpp"
 
@@ -38,8 +38,8 @@ class ProgressLine {
 }  // namespace
 
 Result<void> warm(const WarmOptions& options) {
-  Config config;
-  if (!options.config_file.empty()) config = TRY(read_config(options.config_file));
+  config::Config config;
+  if (!options.config_file.empty()) config = TRY(config::read_config(options.config_file));
   const auto image =
       TRY(domain::resolve_image(all_images(config.images, os::program_directory()), options.image));
   if (image.kind == domain::Image::Kind::machine) {

@@ -175,7 +175,8 @@ std::optional<Failure> Authenticator::act_on_behalf(const shapes::Service& servi
   if (!signer.verified || count > 1 || signer.claim.in_query) return refuse("");
   if (!signer.claim.session_token.empty()) return refuse(" with a session's keys");
   const auto peers = settings_.peers();
-  if (std::ranges::find(peers, peer.access_key_id, &Peer::access_key_id) == peers.end()) return refuse("");
+  if (std::ranges::find(peers, peer.access_key_id, &policy::Peer::access_key_id) == peers.end())
+    return refuse("");
   const auto text = from_base64(described);
   const auto delegation = text ? parse_delegation(*text) : Result<Delegation>(text.error());
   if (!delegation) return refuse(": " + delegation.error().message);

@@ -138,21 +138,23 @@ std::optional<Principal> Principals::of_session(RoleSession session) const {
 
 bool Principals::is_owner(const std::string& user) const {
   if (!settings_.identities)
-    return std::ranges::any_of(settings_.keys, [&](const LastingKey& key) { return key.user == user; });
+    return std::ranges::any_of(settings_.keys,
+                               [&](const policy::ConfiguredKey& key) { return key.user == user; });
   const auto identities = settings_.identities();
   return std::ranges::any_of(identities->keys(), [&](const auto& each) {
     return each.second->owner && each.second->active && each.second->user == user;
   });
 }
 
-const Peer* Principals::find_peer(const std::vector<Peer>& peers, std::string_view key_id) const {
-  const auto found = std::ranges::find(peers, key_id, &Peer::access_key_id);
+const policy::Peer* Principals::find_peer(const std::vector<policy::Peer>& peers,
+                                          std::string_view key_id) const {
+  const auto found = std::ranges::find(peers, key_id, &policy::Peer::access_key_id);
   return found == peers.end() ? nullptr : &*found;
 }
 
 Result<Principal> Principals::of_stored(const Delegation& delegation, Instant now) const {
   if (!delegation.peer_key_id.empty()) {
-    const std::vector<Peer> peers = settings_.peers();
+    const std::vector<policy::Peer> peers = settings_.peers();
     if (!find_peer(peers, delegation.peer_key_id))
       return refused(delegation.name, "the server that it came from is no longer a peer of this one");
   }
@@ -182,8 +184,8 @@ Result<Principal> Principals::of_stored(const Delegation& delegation, Instant no
 
 Result<Principal> Principals::of_peer(const Delegation& delegation, const Principal& peer,
                                       Instant now) const {
-  const std::vector<Peer> peers = settings_.peers();
-  const Peer* entry = find_peer(peers, peer.access_key_id);
+  const std::vector<policy::Peer> peers = settings_.peers();
+  const policy::Peer* entry = find_peer(peers, peer.access_key_id);
   const auto identities = settings_.identities ? settings_.identities() : nullptr;
   if (!entry || !identities)
     return refused(peer.arn, "only configured peers make requests on behalf of other principals");

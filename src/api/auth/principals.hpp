@@ -34,7 +34,7 @@ class Principals {
 
  private:
   struct AttemptsOver;
-  const Peer* find_peer(const std::vector<Peer>& peers, std::string_view key_id) const;
+  const policy::Peer* find_peer(const std::vector<policy::Peer>& peers, std::string_view key_id) const;
   bool is_owner(const std::string& user) const;
 
   const Settings& settings_;

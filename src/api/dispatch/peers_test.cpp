@@ -21,7 +21,8 @@ struct World : TestTenants {
     role("runner", kReadTrain, R"({"AWS":"*"})");
     role("private", kReadTrain, R"({"AWS":"*"})");
     settings.peers = [] {
-      return std::vector<Peer>{{"AKIAregion-us", {"an*", "nobody"}, {"run*", "undefined", "Trainyard*"}}};
+      return std::vector<policy::Peer>{
+          {"AKIAregion-us", {"an*", "nobody"}, {"run*", "undefined", "Trainyard*"}}};
     };
     settings.remote_regions["ap-south-1"] = {.endpoint = "http://127.0.0.1:1",
                                              .keys = {"AKIATHIRD", "x", ""}};

@@ -21,18 +21,6 @@ OperationClass class_of(const shapes::OperationShape& operation) {
   return reads ? OperationClass::reads : OperationClass::changes;
 }
 
-double RateLimits::per_second(OperationClass operations) const {
-  switch (operations) {
-    case OperationClass::reads:
-      return reads_per_second;
-    case OperationClass::changes:
-      return changes_per_second;
-    case OperationClass::objects:
-      break;
-  }
-  return objects_per_second;
-}
-
 bool RateLimiter::admit(const std::string& principal, OperationClass operations, const RateLimits& limits,
                         std::chrono::nanoseconds now) {
   const double rate = limits.per_second(operations);

@@ -12,26 +12,15 @@
 #include <utility>
 
 #include "base/token_bucket.hpp"
+#include "policy/principal_settings.hpp"
 #include "shapes/shape.hpp"
 
 namespace trainyard::api {
 
-enum class OperationClass {
-  reads,    // of the control plane: Describe, List, Get ..
-  changes,  // the rest of it
-  objects,  // S3
-};
+using policy::OperationClass;
+using policy::RateLimits;
+
 OperationClass class_of(const shapes::OperationShape& operation);
-
-// Requests a second; 0: no limit.
-struct RateLimits {
-  double reads_per_second = 0;
-  double changes_per_second = 0;
-  double objects_per_second = 0;
-  double burst_seconds = 10;  // of the rate may be saved up
-
-  double per_second(OperationClass operations) const;
-};
 
 class RateLimiter {
  public:

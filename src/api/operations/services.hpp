@@ -18,6 +18,7 @@
 #include "campaign/capacity.hpp"
 #include "client/forward.hpp"
 #include "control/control.hpp"
+#include "domain/container_limits.hpp"
 #include "domain/file_system.hpp"
 #include "domain/image.hpp"
 #include "domain/price.hpp"
@@ -31,6 +32,7 @@
 #include "operations/rate_limiter.hpp"
 #include "operations/request_statistics.hpp"
 #include "policy/identities.hpp"
+#include "policy/principal_settings.hpp"
 
 namespace trainyard::api {
 
@@ -41,27 +43,9 @@ inline constexpr std::string_view kCreatedByTag = "aws:createdBy";
 
 using FindImage = std::function<Result<domain::Image>(const std::string& name)>;
 
-struct LastingKey {
-  std::string id;
-  std::string secret;
-  std::string user = "owner";  // whose it is: of several users each has his share and his quotas
-};
-
-// Another server that may make requests on behalf of principals of this one: requests that its own clients made there for a
-// region which is this server's.
-struct Peer {
-  std::string access_key_id;  // the key of a user of this server that the other one signs with
-  std::vector<std::string> users = {"*"}, roles = {"*"};  // on whose behalf, by name; '*' stands for any text
-};
-
-// RLIMIT_RTPRIO and RLIMIT_NICE: a container that outranks the machine's own processes stops the machine. Locked memory
-// cannot be reclaimed: as much as systemd gives to every service.
-inline const std::map<std::string, uint64_t> kLimitsMax = {
-    {"rtprio", 0}, {"nice", 0}, {"memlock", uint64_t{8} << 20}};
-
 struct Settings {
-  std::string account;           // twelve digits
-  std::vector<LastingKey> keys;  // the owner's
+  std::string account;                      // twelve digits
+  std::vector<policy::ConfiguredKey> keys;  // the owner's
   std::string
       temporary_key_secret;  // 32 random bytes of this data directory: signs the session tokens of roles
   // Users, roles, policies and access keys as they are now; never answers nullptr. Unset: there are the keys above alone.
@@ -77,7 +61,7 @@ struct Settings {
                 // each host gets an empty one of its own
   std::vector<std::string> devices;  // device files of machines that Batch's containers may name
   // The highest hard limit that a Batch container may ask for, by name; of names that are not here, any.
-  std::map<std::string, uint64_t> limits_max = kLimitsMax;
+  std::map<std::string, uint64_t> limits_max = domain::kContainerLimitsMax;
   // Of instances that training jobs use at once, as they are now.
   std::function<std::vector<domain::InstanceQuota>()> quotas = [] {
     return std::vector<domain::InstanceQuota>();
@@ -86,11 +70,11 @@ struct Settings {
   std::map<std::string, client::Remote> remote_regions;  // other servers'; requests for them are passed on
   std::vector<std::string> regions;                      // that are this server's own
   // As they are now.
-  std::function<std::vector<Peer>()> peers = [] { return std::vector<Peer>(); };
+  std::function<std::vector<policy::Peer>()> peers = [] { return std::vector<policy::Peer>(); };
   CheckRoom check_room = no_reserve();                    // asked before a training job is created
   std::function<std::vector<campaign::Room>()> machines;  // of this server; none: jobs are made to fit
   // How many requests each principal may make, as it is now.
-  std::function<RateLimits()> rate_limits = [] { return RateLimits(); };
+  std::function<policy::RateLimits()> rate_limits = [] { return policy::RateLimits(); };
   // How long a slow request of S3 waits before it, and between, what shows that it goes on.
   Duration blank_interval = 5s;
   bool open_roles = false;  // a role that is not defined may do everything, as before there were policies

@@ -11,7 +11,7 @@
 
 #include "base/result.hpp"
 
-namespace trainyard::apps {
+namespace trainyard::config {
 
 class Table {
  public:
@@ -89,4 +89,4 @@ class Table {
   std::set<std::string> known_;
 };
 
-}  // namespace trainyard::apps
+}  // namespace trainyard::config

@@ -1,7 +1,8 @@
-// What the operator decided: the TOML file given to `trainyard serve --config FILE`. Every member has a default, so an
-// empty file is a config. A key that nobody knows is an error that names its neighbours.
+// The configuration of a server: the TOML file given to `trainyard serve --config FILE`.
 //
-// Threads: plain values. Errors: invalid, with file, key and what it should be.
+// Every member has a default, so an empty file is valid. An unknown key is an error that lists the known keys of its table.
+//
+// Threads: plain values. Errors: invalid, with file, key and the expected value.
 #pragma once
 
 #include <map>
@@ -12,6 +13,7 @@
 #include "base/result.hpp"
 #include "base/time.hpp"
 #include "client/forward.hpp"
+#include "domain/container_limits.hpp"
 #include "domain/file_system.hpp"
 #include "domain/image.hpp"
 #include "domain/image_policy.hpp"
@@ -22,10 +24,10 @@
 #include "networks/egress.hpp"
 #include "objects/storage_use.hpp"
 #include "observe/audit.hpp"
-#include "operations/services.hpp"
 #include "policy/identity_seed.hpp"
+#include "policy/principal_settings.hpp"
 
-namespace trainyard::apps {
+namespace trainyard::config {
 
 struct ExternalObjects {
   std::string endpoint;  // "https://minio.lan:9000"
@@ -36,20 +38,20 @@ struct ExternalObjects {
 };
 
 struct Config {
-  std::string account_id;                    // "" = made up at the first start
-  std::vector<api::LastingKey> access_keys;  // empty = one is made up at the first start
-  policy::IdentitySeed identities;           // users, groups, roles and policies; its keys are those above
-  bool open_roles = false;                   // roles that are not defined may do everything
-  std::string region = "us-east-1";          // what `env` names as the default one
-  std::vector<std::string> regions;          // further ones of this server, that campaigns may choose
+  std::string account_id;                          // "" = made up at the first start
+  std::vector<policy::ConfiguredKey> access_keys;  // empty = one is made up at the first start
+  policy::IdentitySeed identities;   // users, groups, roles and policies; its keys are those above
+  bool open_roles = false;           // roles that are not defined may do everything
+  std::string region = "us-east-1";  // what `env` names as the default one
+  std::vector<std::string> regions;  // further ones of this server, that campaigns may choose
   std::map<std::string, client::Remote> remote_regions;  // those that are other servers
-  std::vector<api::Peer> peers;     // servers that act on behalf of principals of this one
+  std::vector<policy::Peer> peers;  // servers that act on behalf of principals of this one
   std::string catalogue_url;        // PostgreSQL; "" = the embedded one
   std::string catalogue_query_url;  // the same with a role that may only read; "" = that one
   std::string listen = "127.0.0.1:4566";
   bool allow_plain_http_from_other_machines = false;
-  std::string metrics_listen;   // for Prometheus, without signatures; "" = nowhere
-  api::RateLimits rate_limits;  // of each principal's requests; 0 = none
+  std::string metrics_listen;      // for Prometheus, without signatures; "" = nowhere
+  policy::RateLimits rate_limits;  // of each principal's requests; 0 = none
   std::vector<std::string>
       certificate_names;  // besides 127.0.0.1, localhost, this machine's name and the listen address
   std::optional<ExternalObjects> objects;     // unset: the embedded directory
@@ -67,9 +69,10 @@ struct Config {
   domain::PosixUsers posix_users;    // as whom jobs use file_systems and volumes
   // Containers that cannot have a user namespace run without one; otherwise their jobs fail.
   bool best_effort_isolation = false;
-  std::map<std::string, uint64_t> limits_max = api::kLimitsMax;  // hard limits that containers may ask for
-  Duration stop_grace = 120s;   // between SIGTERM and SIGKILL, as on SageMaker
-  Duration spot_notice = 120s;  // the same, when spot capacity is taken back
+  std::map<std::string, uint64_t> limits_max =
+      domain::kContainerLimitsMax;  // hard limits that containers may ask for
+  Duration stop_grace = 120s;       // between SIGTERM and SIGKILL, as on SageMaker
+  Duration spot_notice = 120s;      // the same, when spot capacity is taken back
   double spot_interruptions_per_host_hour = 0;
   int64_t spot_seed = 0;                  // of when they come
   std::string spot_trace_file;            // CSV, reconcile/spot.hpp; "" = none
@@ -92,4 +95,4 @@ Result<Config> read_config(const std::string& path);
 // The same from text; `path` only names it in errors.
 Result<Config> parse_config(const std::string& text, const std::string& path);
 
-}  // namespace trainyard::apps
+}  // namespace trainyard::config

@@ -1,15 +1,48 @@
-#include "trainyard/config_images.hpp"
+#include "config/images.hpp"
+
+#include <filesystem>
 
 #include "base/text.hpp"
 #include "os/files.hpp"
-#include "trainyard/images.hpp"
 
-namespace trainyard::apps {
+namespace trainyard::config {
 namespace {
 
 constexpr size_t kPasswordBytesMax = 64 << 10;  // tokens of some registries have several KiB
 
-}  // namespace
+constexpr std::string_view kUsualPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+// Where the interpreter of an environment comes from, when that is not in a runtime anyway: "home" of pyvenv.cfg is its
+// bin.
+std::string base_system(const std::filesystem::path& environment) {
+  auto config = os::read_file((environment / "pyvenv.cfg").string(), 1 << 16);
+  if (!config) return "";
+  for (const auto line : split(*config, '\n')) {
+    const size_t equals = line.find('=');
+    if (equals == std::string_view::npos || trim(line.substr(0, equals)) != "home") continue;
+    const std::filesystem::path base = std::filesystem::path(trim(line.substr(equals + 1))).parent_path();
+    std::error_code error;
+    const auto real = std::filesystem::canonical(base, error);
+    if (error || real == real.root_path() || *std::next(real.begin()) == "usr") return "";
+    return base.string();
+  }
+  return "";
+}
+
+// Gives a runtime a Python environment of this machine: its directory at the same path, and the system that it is based on
+// where that is not below /usr; its programs come first on PATH.
+Result<void> add_python(domain::Image& runtime, const std::string& environment) {
+  const std::filesystem::path path(environment);
+  if (!path.is_absolute() || !os::exists(environment + "/bin/python3"))
+    return invalid("'" + environment +
+                   "' is not a Python environment: it has no bin/python3, or its path is not absolute");
+  runtime.mounts[environment] = environment;
+  if (const std::string base = base_system(path); !base.empty()) runtime.mounts[base] = base;
+  const auto [at, made] = runtime.environment.try_emplace("PATH", kUsualPath);
+  at->second = environment + "/bin:" + at->second;
+  runtime.environment.try_emplace("VIRTUAL_ENV", environment);
+  return {};
+}
 
 Result<void> read_image(const std::string& name, Table table, std::map<std::string, domain::Image>& images) {
   domain::Image image;
@@ -91,4 +124,15 @@ Result<void> read_registry(Table table, const std::string& directory,
   return {};
 }
 
-}  // namespace trainyard::apps
+}  // namespace
+
+Result<void> read_images(Table& root, const std::string& directory, Config& config) {
+  TRY(root.each_named("images", [&](const std::string& name, Table table) {
+    return read_image(name, table, config.images);
+  }));
+  TRY(root.each("image_policy", [&](Table table) { return read_image_policy(table, config.image_policy); }));
+  return root.each("registry",
+                   [&](Table table) { return read_registry(table, directory, config.registry_logins); });
+}
+
+}  // namespace trainyard::config

@@ -1,18 +1,16 @@
-#include "trainyard/config_capacity.hpp"
+#include "config/capacity.hpp"
 
 #include <algorithm>
 
 #include "domain/instance_type.hpp"
 #include "domain/limits.hpp"
 
-namespace trainyard::apps {
+namespace trainyard::config {
 namespace {
 
 // The planner's sums over machines fit into 64 bits: of memory, 2^48 bytes each.
 constexpr size_t kMachinesMax = 10'000;
 constexpr double kPriceMax = 1e9;  // per instance and hour, in any currency
-
-}  // namespace
 
 Result<void> read_quota(Table table, std::vector<domain::InstanceQuota>& quotas) {
   domain::InstanceQuota quota;
@@ -109,4 +107,12 @@ Result<void> read_prices(Table table, domain::PriceTable& prices) {
   return table.nothing_else();
 }
 
-}  // namespace trainyard::apps
+}  // namespace
+
+Result<void> read_capacity(Table& root, Config& config) {
+  TRY(root.each("machine", [&](Table table) { return read_machine(table, config.machines); }));
+  TRY(root.each("quota", [&](Table table) { return read_quota(table, config.quotas); }));
+  return root.each("prices", [&](Table table) { return read_prices(table, config.prices); });
+}
+
+}  // namespace trainyard::config

@@ -1,0 +1,177 @@
+#include "config/config.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "os/temporary_directory.hpp"
+
+namespace trainyard::config {
+namespace {
+
+Config read(const std::string& text) {
+  auto config = parse_config(text, "server.toml");
+  EXPECT_TRUE(config) << config.error().message;
+  return config ? *config : Config();
+}
+
+TEST(Config, AnEmptyFileHasTheDefaults) {
+  const Config config = read("");
+  EXPECT_EQ(config.listen, "127.0.0.1:4566");
+  EXPECT_EQ(config.region, "us-east-1");
+  EXPECT_EQ(config.stop_grace, 120s);
+  EXPECT_FALSE(config.open_roles);
+  EXPECT_FALSE(config.log_retention);
+  EXPECT_TRUE(config.clear_gpus);
+}
+
+TEST(Config, EachSubjectIsRead) {
+  const Config config = read(R"(
+    account_id = "210987654321"
+    region = "eu-west-1"
+    roles = "open"
+    isolation = "best-effort"
+    [posix_users]
+    ana = "1001:1002"
+    [[access_key]]
+    id = "AKIA1"
+    secret = "s"
+    [[user]]
+    name = "ana"
+    [[peer]]
+    access_key_id = "AKIAPEER"
+    [rate_limits]
+    reads_per_second = 20.0
+    [server]
+    listen = "0.0.0.0:4566"
+    [network]
+    deny = ["10.0.0.0/8"]
+    allow = ["10.0.0.7"]
+    name_servers = ["10.0.0.53"]
+    [regions.eu-central-1]
+    [regions.us-west-2]
+    endpoint = "https://other.lan:4566"
+    access_key_id = "AKIA2"
+    secret_access_key = "t"
+    [storage]
+    disk_reserve_mib = 512
+    [[storage_quota]]
+    bucket = "*"
+    gib = 1.5
+    [logs]
+    retention_days = 7
+    [file_systems.fs-1]
+    directory = "/srv/data"
+    users = ["ana"]
+    [jobs]
+    stop_grace_seconds = 30
+    gpu_memory = "keep"
+    [ulimits]
+    memlock = -1
+    [spot]
+    notice_seconds = 5
+    [images.mine]
+    runtime = "machine"
+    entrypoint = ["/bin/true"]
+    [catalogue]
+    url = "postgresql:///jobs"
+  )");
+  EXPECT_EQ(config.account_id, "210987654321");
+  EXPECT_TRUE(config.open_roles && config.best_effort_isolation);
+  ASSERT_EQ(config.access_keys.size(), 1u);
+  EXPECT_EQ(config.access_keys[0].user, "owner");
+  EXPECT_EQ(config.posix_users.count("ana"), 1u);
+  EXPECT_EQ(config.identities.users.at(0).name, "ana");
+  EXPECT_EQ(config.peers.at(0).access_key_id, "AKIAPEER");
+  EXPECT_EQ(config.rate_limits.reads_per_second, 20);
+  EXPECT_EQ(config.listen, "0.0.0.0:4566");
+  EXPECT_EQ(config.egress.rules.size(), 2u);
+  EXPECT_EQ(config.egress.services.size(), 1u) << "the name server is reached by its address";
+  EXPECT_EQ(config.regions, std::vector<std::string>{"eu-central-1"});
+  EXPECT_EQ(config.remote_regions.at("us-west-2").endpoint, "https://other.lan:4566");
+  EXPECT_EQ(config.disk_reserve_bytes, uint64_t{512} << 20);
+  EXPECT_EQ(config.storage_quotas.buckets.at("*").bytes, uint64_t{3} << 29);
+  EXPECT_EQ(config.log_retention, 7 * 24h);
+  EXPECT_EQ(config.file_systems.at("fs-1").directory, "/srv/data");
+  EXPECT_EQ(config.stop_grace, 30s);
+  EXPECT_FALSE(config.clear_gpus);
+  EXPECT_EQ(config.limits_max.at("memlock"), uint64_t(-1));
+  EXPECT_EQ(config.spot_notice, 5s);
+  EXPECT_EQ(config.images.at("mine").entrypoint, std::vector<std::string>{"/bin/true"});
+  EXPECT_EQ(config.catalogue_url, "postgresql:///jobs");
+}
+
+TEST(Config, FilesAreFoundBesideTheConfiguration) {
+  const os::TemporaryDirectory directory;
+  const std::string document = R"({"Version":"2012-10-17","Statement":[]})";
+  std::ofstream(directory.path() + "/read.json") << document;
+  std::ofstream(directory.path() + "/server.toml")
+      << "[[policy]]\nname = \"read\"\ndocument_file = \"read.json\"\n";
+  const auto config = read_config(directory.path() + "/server.toml");
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(config->identities.policies.at(0).document, document);
+}
+
+struct Refused {
+  const char* text;
+  const char* message;  // a part of it
+};
+
+TEST(Config, ErrorsNameTheKeyAndTheExpectedValue) {
+  const Refused rows[] = {
+      {"accunt_id = '1'", "'accunt_id' is not known; what may stand there: access_key, account_id"},
+      {"account_id = '12'", "account_id must be twelve digits, not '12'"},
+      {"region = 7", "region must be a string"},
+      {"roles = 'some'", "roles must be \"closed\""},
+      {"isolation = 'none'", "isolation must be \"strict\" or \"best-effort\", not \"none\""},
+      {"server = 7", "server must be a table"},
+      {"[server]\nlissten = 'x'", "'lissten' is not known in server"},
+      {"[[access_key]]\nid = 'a'", "access_key[0].id and secret must both be given"},
+      {"[[access_key]]\nid = 'a'\nsecret = 'b'\nuser = 'a b'", "access_key[0].user must be 1 to 64 letters"},
+      {"[[peer]]", "peer[0].access_key_id is missing"},
+      {"[posix_users]\nana = 'root'", "posix_users.\"ana\""},
+      {"[rate_limits]\nreads_per_second = -1.0", "rate_limits.reads_per_second"},
+      {"[rate_limits]\nburst_seconds = 0.0", "rate_limits.burst_seconds must be greater than 0.0"},
+      {"[rate_limits]\nreads_per_second = nan", "rate_limits.reads_per_second"},
+      {"[network]\nallow = ['x']", "network.allow"},
+      {"[network]\nconnections_per_job_max = 0", "network.connections_per_job_max must be between 1 and"},
+      {"[regions.us-east-1]\nendpoint = 'https://a'\naccess_key_id = 'a'\nsecret_access_key = 'b'",
+       "regions.\"us-east-1\" is this server's own region"},
+      {"[regions.eu]\nendpoint = 'ftp://a'", "must be a URL, http:// or https://"},
+      {"[regions.eu]\nendpoint = 'https://a'", "secret_access_key must be given"},
+      {"[objects]\nendpoint = 'minio'", "objects.endpoint must be a URL"},
+      {"[storage]\ndisk_reserve_mib = -1", "storage.disk_reserve_mib must be between 0 (none) and"},
+      {"[storage]\nupload_expiry_days = 0", "storage.upload_expiry_days must be between 1 and"},
+      {"[[storage_quota]]\ngib = 1.0", "storage_quota[0].bucket or user must be given"},
+      {"[[storage_quota]]\nuser = 'a'\ngib = 1.0\n[[storage_quota]]\nuser = 'a'\ngib = 2.0",
+       "two quotas are for the same name"},
+      {"[audit]\nretention_days = 0", "audit.retention_days must be between 1 and"},
+      {"[logs]\nretention_days = -1", "logs.retention_days must be between 0"},
+      {"[file_systems.fs]\ndirectory = '/'", "must be an absolute path, and not /"},
+      {"[file_systems.fs]\ndirectory = '/a'\ntype = 'NFS'", "must be \"EFS\" or \"FSxLustre\""},
+      {"[volumes.fsx]\ndirectory = '/a'", "must be named by an absolute path"},
+      {"[jobs]\nstop_grace_seconds = 3601", "jobs.stop_grace_seconds must be between 0 and 3600"},
+      {"[jobs]\ngpu_memory = 'x'", "jobs.gpu_memory must be \"clear\""},
+      {"[jobs]\ndevices = ['/etc/passwd']", "must be a device file below /dev"},
+      {"[jobs]\ndevices = ['/dev/nvidia0']", "\"/dev/nvidia0\" is a GPU"},
+      {"[spot]\ninterruptions_per_host_hour = -0.5",
+       "spot.interruptions_per_host_hour must be between 0 and"},
+      {"[ulimits]\nnofile = -2", "ulimits"},
+      {"[images.a]\n", "images.\"a\" needs either runtime"},
+      {"[images.a]\nruntime = 'x'", "runtime must be"},
+      {"[[image_policy.allow]]\n", "pattern is missing"},
+      {"[[registry]]\nhost = 'a/b'", "host must be a registry's name"},
+      {"[[registry]]\nhost = 'a'\nusername = 'u'", "password or password_file must be given"},
+      {"[[policy]]\nname = 'a'", "document or document_file must be given"},
+      {"a = ", "reading the config server.toml"},
+  };
+  for (const auto& row : rows) {
+    const auto config = parse_config(row.text, "server.toml");
+    ASSERT_FALSE(config) << row.text;
+    EXPECT_NE(config.error().message.find(row.message), std::string::npos) << row.text << "\n"
+                                                                           << config.error().message;
+  }
+}
+
+}  // namespace
+}  // namespace trainyard::config

@@ -1,0 +1,96 @@
+#include "config/network.hpp"
+
+namespace trainyard::config {
+namespace {
+
+constexpr int64_t kConnectionsPerJobMax = 1 << 20;  // more than a machine's table of connections holds
+
+// Lists of networks, `deny` before `allow`: of two equal ones the first is asked.
+Result<void> read_egress(Table& table, std::vector<networks::EgressRule>& rules) {
+  for (const bool allowed : {false, true}) {
+    const char* key = allowed ? "allow" : "deny";
+    std::vector<std::string> texts;
+    TRY(table.read(key, texts));
+    for (const auto& text : texts)
+      rules.push_back({TRY(networks::parse_subnet_or_address(text).in(table.name(key))), allowed});
+  }
+  return {};
+}
+
+// [regions.NAME]: a partition of this server, or, with an endpoint, another server.
+Result<void> read_region(const std::string& name, Table table, Config& config) {
+  client::Remote remote;
+  TRY(table.read("endpoint", remote.endpoint));
+  TRY(table.read("access_key_id", remote.keys.access_key_id));
+  TRY(table.read("secret_access_key", remote.keys.secret_access_key));
+  TRY(table.read("ca_bundle", remote.ca_bundle));
+  TRY(table.nothing_else());
+  if (remote.endpoint.empty()) {
+    config.regions.push_back(name);
+    return {};
+  }
+  if (!remote.endpoint.starts_with("http://") && !remote.endpoint.starts_with("https://"))
+    return invalid(table.name("endpoint") + " must be a URL, http:// or https://");
+  if (remote.keys.access_key_id.empty() || remote.keys.secret_access_key.empty())
+    return invalid(table.name("access_key_id") + " and secret_access_key must be given: requests for " +
+                   name + " are signed with them");
+  config.remote_regions[name] = remote;
+  return {};
+}
+
+Result<void> read_server(Table table, Config& config) {
+  TRY(table.read("listen", config.listen));
+  TRY(table.read("allow_plain_http_from_other_machines", config.allow_plain_http_from_other_machines));
+  TRY(table.read("certificate_names", config.certificate_names));
+  TRY(table.read("metrics_listen", config.metrics_listen));
+  return table.nothing_else();
+}
+
+Result<void> read_jobs_network(Table table, Config& config) {
+  TRY(table.read("pool", config.network_pool));
+  TRY(table.read("name_servers", config.outward.name_servers));
+  TRY(table.read("http_proxy", config.outward.http_proxy));
+  TRY(table.read("https_proxy", config.outward.https_proxy));
+  TRY(table.read("no_proxy", config.outward.no_proxy));
+  TRY(table.read("ca_bundle", config.outward.ca_bundle));
+  TRY(table.read("package_index", config.outward.package_index));
+  TRY(read_egress(table, config.egress.rules));
+  int64_t connections_max = config.egress.connections_max;
+  TRY(table.read("connections_per_job_max", connections_max));
+  if (connections_max < 1 || connections_max > kConnectionsPerJobMax)
+    return invalid(table.name("connections_per_job_max") + " must be between 1 and " +
+                   std::to_string(kConnectionsPerJobMax));
+  config.egress.connections_max = uint32_t(connections_max);
+  TRY(table.each_named("roles", [&](const std::string& role, Table of_role) -> Result<void> {
+    TRY(read_egress(of_role, config.egress_of_roles[role]));
+    return of_role.nothing_else();
+  }));
+  return table.nothing_else();
+}
+
+}  // namespace
+
+Result<void> read_network(Table& root, Config& config) {
+  TRY(root.each("server", [&](Table table) { return read_server(table, config); }));
+  TRY(root.each("network", [&](Table table) { return read_jobs_network(table, config); }));
+  TRY(root.each_named(
+      "regions", [&](const std::string& name, Table table) { return read_region(name, table, config); }));
+  if (config.remote_regions.count(config.region))
+    return invalid("regions.\"" + config.region +
+                   "\" is this server's own region: it cannot be another server");
+  return {};
+}
+
+std::vector<networks::EgressService> services_of(const Config& config) {
+  std::string resolvers;
+  for (const auto& server : config.outward.name_servers) resolvers += "nameserver " + server + "\n";
+  auto services = networks::name_servers_of(resolvers);
+  std::vector<std::string> urls = {config.outward.http_proxy, config.outward.https_proxy,
+                                   config.outward.package_index};
+  if (config.objects) urls.push_back(config.objects->endpoint);
+  for (const auto& url : urls)
+    if (const auto service = networks::service_of_url(url)) services.push_back(*service);
+  return services;
+}
+
+}  // namespace trainyard::config

@@ -1,0 +1,17 @@
+// Reads the tables about the network: [server], [network] and [regions.NAME].
+//
+// Threads: pure. Errors: invalid, with the key and the expected value.
+#pragma once
+
+#include "config/config.hpp"
+#include "config/table.hpp"
+
+namespace trainyard::config {
+
+Result<void> read_network(Table& root, Config& config);
+
+// The services that all jobs reach, where the configuration names them by address: name servers, proxies, the package index and
+// the object store.
+std::vector<networks::EgressService> services_of(const Config& config);
+
+}  // namespace trainyard::config

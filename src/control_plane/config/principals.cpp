@@ -1,0 +1,160 @@
+#include "config/principals.hpp"
+
+#include "os/files.hpp"
+#include "policy/policy.hpp"
+
+namespace trainyard::config {
+namespace {
+
+constexpr double kRatePerSecondMax = 1e6;  // requests: far above what the server answers
+constexpr double kBurstSecondsMax = 3600;  // of the rate: more would be no limit at all
+
+// [posix_users]: NAME = "UID:GID".
+Result<void> read_posix_users(const std::map<std::string, std::string>& texts, domain::PosixUsers& users) {
+  for (const auto& [name, text] : texts) {
+    if (name != "*" && !is_user(name))
+      return invalid("posix_users.\"" + name + "\" must be named as a user, or \"*\" for all others");
+    users[name] = TRY(domain::parse_posix_user(text).in("posix_users.\"" + name + "\""));
+  }
+  return {};
+}
+
+// Of each principal: a user, or a role.
+Result<void> read_rate_limits(Table table, policy::RateLimits& limits) {
+  TRY(table.read("reads_per_second", limits.reads_per_second));
+  TRY(table.read("changes_per_second", limits.changes_per_second));
+  TRY(table.read("objects_per_second", limits.objects_per_second));
+  TRY(table.read("burst_seconds", limits.burst_seconds));
+  TRY(table.nothing_else());
+  for (const double rate : {limits.reads_per_second, limits.changes_per_second, limits.objects_per_second})
+    if (!(rate >= 0 && rate <= kRatePerSecondMax))
+      return invalid(table.name("reads_per_second") +
+                     ", changes_per_second and objects_per_second must be between 0.0 (no limit) and " +
+                     std::to_string(int64_t(kRatePerSecondMax)));
+  if (!(limits.burst_seconds > 0 && limits.burst_seconds <= kBurstSecondsMax))
+    return invalid(table.name("burst_seconds") + " must be greater than 0.0, and at most " +
+                   std::to_string(int64_t(kBurstSecondsMax)));
+  return {};
+}
+
+// A policy document: text in `key`, or the name of a file in KEY_file, next to the config. "" when neither is given.
+Result<std::string> read_document(Table& table, const std::string& key, const std::string& directory) {
+  const std::string file_key = key + "_file";
+  std::string text, file;
+  TRY(table.read(key.c_str(), text));
+  TRY(table.read(file_key.c_str(), file));
+  if (!text.empty() && !file.empty())
+    return invalid(table.name(key) + " and " + file_key + " exclude each other");
+  if (file.empty()) return text;
+  if (!file.starts_with('/')) file.insert(0, directory);
+  return os::read_file(file, policy::kDocumentBytesMax).in("reading " + table.name(file_key));
+}
+
+// What users, groups and roles have in common.
+Result<policy::SeedEntity> read_entity(Table& table, const std::string& directory) {
+  policy::SeedEntity entity;
+  TRY(table.read("name", entity.name));
+  TRY(table.read("policies", entity.policies));
+  std::string document = TRY(read_document(table, "policy", directory));
+  if (!document.empty()) entity.inline_.emplace_back("config", std::move(document));
+  if (!is_user(entity.name))
+    return invalid(table.name("name") + " must be 1 to 64 letters, digits or any of +=,.@_-");
+  return entity;
+}
+
+Result<void> read_identities(Table& root, const std::string& directory, policy::IdentitySeed& seed) {
+  TRY(root.each("user", [&](Table table) -> Result<void> {
+    policy::SeedEntity user = TRY(read_entity(table, directory));
+    TRY(table.read("groups", user.groups));
+    TRY(table.read("boundary", user.boundary));
+    seed.users.push_back(std::move(user));
+    return table.nothing_else();
+  }));
+  TRY(root.each("group", [&](Table table) -> Result<void> {
+    seed.groups.push_back(TRY(read_entity(table, directory)));
+    return table.nothing_else();
+  }));
+  TRY(root.each("role", [&](Table table) -> Result<void> {
+    policy::SeedEntity role = TRY(read_entity(table, directory));
+    TRY(table.read("description", role.description));
+    TRY(table.read("max_session_seconds", role.max_session_seconds));
+    TRY(table.read("boundary", role.boundary));
+    role.trust = TRY(read_document(table, "trust", directory));
+    seed.roles.push_back(std::move(role));
+    return table.nothing_else();
+  }));
+  return root.each("policy", [&](Table table) -> Result<void> {
+    policy::SeedPolicy policy;
+    TRY(table.read("name", policy.name));
+    policy.document = TRY(read_document(table, "document", directory));
+    if (policy.document.empty()) return invalid(table.name("document") + " or document_file must be given");
+    seed.policies.push_back(std::move(policy));
+    return table.nothing_else();
+  });
+}
+
+Result<void> read_peers(Table& root, std::vector<policy::Peer>& peers) {
+  return root.each("peer", [&](Table table) -> Result<void> {
+    policy::Peer peer;
+    TRY(table.read("access_key_id", peer.access_key_id));
+    TRY(table.read("users", peer.users));
+    TRY(table.read("roles", peer.roles));
+    TRY(table.nothing_else());
+    if (peer.access_key_id.empty())
+      return invalid(table.name("access_key_id") +
+                     " is missing: the key of a user of this server, which the other one signs with");
+    peers.push_back(std::move(peer));
+    return {};
+  });
+}
+
+Result<void> read_access_key(Table table, std::vector<policy::ConfiguredKey>& keys) {
+  policy::ConfiguredKey key;
+  TRY(table.read("id", key.id));
+  TRY(table.read("secret", key.secret));
+  TRY(table.read("user", key.user));
+  TRY(table.nothing_else());
+  if (!is_user(key.user))
+    return invalid(table.name("user") + " must be 1 to 64 letters, digits or any of +=,.@_-");
+  if (key.id.empty() || key.secret.empty())
+    return invalid(table.name("id") + " and secret must both be given");
+  keys.push_back(key);
+  return {};
+}
+
+}  // namespace
+
+bool is_user(const std::string& name) {
+  return !name.empty() && name.size() <= 64 &&
+         name.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+=,.@_-") ==
+             std::string::npos;
+}
+
+Result<void> read_sharing(Table& table, domain::FileSystem& file_system) {
+  TRY(table.read("users", file_system.users));
+  TRY(table.read("roles", file_system.roles));
+  for (const auto& user : file_system.users)
+    if (!is_user(user)) return invalid(table.name("users") + ": \"" + user + "\" cannot be a user's name");
+  for (const auto& role : file_system.roles)
+    if (role.empty()) return invalid(table.name("roles") + " must be names or ARNs of roles");
+  return {};
+}
+
+Result<void> read_principals(Table& root, const std::string& directory, Config& config) {
+  std::string roles = "closed";
+  TRY(root.read("roles", roles));
+  if (roles != "open" && roles != "closed")
+    return invalid(root.name("roles") +
+                   " must be \"closed\" (a role that is not defined may do what its job needs) or \"open\" "
+                   "(everything)");
+  config.open_roles = roles == "open";
+  std::map<std::string, std::string> posix_users;
+  TRY(root.read("posix_users", posix_users));
+  TRY(read_posix_users(posix_users, config.posix_users));
+  TRY(root.each("access_key", [&](Table table) { return read_access_key(table, config.access_keys); }));
+  TRY(read_identities(root, directory, config.identities));
+  TRY(root.each("rate_limits", [&](Table table) { return read_rate_limits(table, config.rate_limits); }));
+  return read_peers(root, config.peers);
+}
+
+}  // namespace trainyard::config

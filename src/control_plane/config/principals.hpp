@@ -1,0 +1,22 @@
+// Reads the tables about principals: [[access_key]], [[user]], [[group]], [[role]], [[policy]], [[peer]], [posix_users] and
+// [rate_limits].
+//
+// Threads: pure, except for the files that policies name. Errors: invalid, with the key and the expected value; those of files.
+#pragma once
+
+#include <string>
+
+#include "config/config.hpp"
+#include "config/table.hpp"
+
+namespace trainyard::config {
+
+// 1 to 64 characters that IAM allows in names.
+bool is_user(const std::string& name);
+// The keys `users` and `roles` of a table: the principals that may use a shared directory.
+Result<void> read_sharing(Table& table, domain::FileSystem& file_system);
+
+// `directory`: of the configuration file, with a slash.
+Result<void> read_principals(Table& root, const std::string& directory, Config& config);
+
+}  // namespace trainyard::config

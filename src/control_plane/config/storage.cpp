@@ -1,0 +1,158 @@
+#include "config/storage.hpp"
+
+#include "config/principals.hpp"
+
+namespace trainyard::config {
+namespace {
+
+constexpr int64_t kQuotaGibMax = 1 << 20;    // a pebibyte: more is a typing error
+constexpr int64_t kLogDaysMax = 36'525;      // a century, likewise
+constexpr int64_t kReserveMibMax = 1 << 30;  // a pebibyte, likewise
+constexpr int64_t kUploadDaysMax = 3'650;    // ten years, likewise
+constexpr int64_t kAuditDaysMax = 36'500;    // a century: not for ever, so that sums stay small
+constexpr int64_t kAuditGibMax = 1 << 20;    // a pebibyte
+
+Result<void> read_storage_quota(Table table, objects::StorageQuotas& quotas) {
+  std::string bucket, user;
+  double gib = 0;
+  int64_t objects = 0;
+  TRY(table.read("bucket", bucket));
+  TRY(table.read("user", user));
+  TRY(table.read("gib", gib));
+  TRY(table.read("objects", objects));
+  TRY(table.nothing_else());
+  if (bucket.empty() == user.empty())
+    return invalid(table.name("bucket") +
+                   " or user must be given, and not both: a name, or \"*\" for each other");
+  if (!table.has("gib") && !table.has("objects"))
+    return invalid(table.name("gib") + " or objects must be given");
+  if (!(gib >= 0 && gib <= double(kQuotaGibMax)) || objects < 0)
+    return invalid(table.name("gib") + " must be between 0.0 and " + std::to_string(kQuotaGibMax) +
+                   ", objects 0 or more");
+  objects::StorageQuota quota;
+  if (table.has("gib")) quota.bytes = uint64_t(gib * (1 << 30));
+  if (table.has("objects")) quota.objects = uint64_t(objects);
+  auto& named = bucket.empty() ? quotas.users : quotas.buckets;
+  if (!named.emplace(bucket.empty() ? user : bucket, quota).second)
+    return invalid(table.name(bucket.empty() ? "user" : "bucket") + ": two quotas are for the same name");
+  return {};
+}
+
+Result<void> read_file_system(const std::string& id, Table table, domain::FileSystems& file_systems) {
+  domain::FileSystem file_system;
+  TRY(table.read("directory", file_system.directory));
+  TRY(table.read("type", file_system.type));
+  TRY(table.read("mount_name", file_system.mount_name));
+  TRY(table.read("read_only", file_system.read_only));
+  TRY(read_sharing(table, file_system));
+  TRY(table.nothing_else());
+  if (!file_system.directory.starts_with('/') || file_system.directory == "/")
+    return invalid(table.name("directory") +
+                   " must be an absolute path, and not /: what jobs see of this machine");
+  if (!file_system.type.empty() && file_system.type != "EFS" && file_system.type != "FSxLustre")
+    return invalid(table.name("type") + " must be \"EFS\" or \"FSxLustre\", or be left out");
+  file_systems[id] = file_system;
+  return {};
+}
+
+// A directory of the machines that jobs of Batch may mount; without one, each host of a job gets an empty one of its own.
+Result<void> read_volume(const std::string& path, Table table, domain::FileSystems& volumes) {
+  domain::FileSystem volume;
+  TRY(table.read("directory", volume.directory));
+  TRY(table.read("read_only", volume.read_only));
+  TRY(read_sharing(table, volume));
+  TRY(table.nothing_else());
+  if (!path.starts_with('/') || path.ends_with('/') || path.find("/..") != std::string::npos)
+    return invalid("volumes.\"" + path +
+                   "\" must be named by an absolute path, as jobs name it: [volumes.\"/fsx\"]");
+  if (!volume.directory.empty() && (!volume.directory.starts_with('/') || volume.directory == "/"))
+    return invalid(table.name("directory") +
+                   " must be an absolute path, and not /: what jobs see of this machine");
+  if (volume.directory.empty() && volume.read_only)
+    return invalid(table.name("read_only") +
+                   " makes no sense without a directory: each host's own would be empty for ever");
+  volumes[path] = volume;
+  return {};
+}
+
+// [storage]: what the disk of the data directory holds.
+Result<void> read_disk(Table table, Config& config) {
+  int64_t reserve_mib = 0;
+  TRY(table.read("disk_reserve_mib", reserve_mib));
+  if (reserve_mib < 0 || reserve_mib > kReserveMibMax)
+    return invalid(table.name("disk_reserve_mib") + " must be between 0 (none) and " +
+                   std::to_string(kReserveMibMax));
+  if (table.has("disk_reserve_mib")) config.disk_reserve_bytes = uint64_t(reserve_mib) << 20;
+  int64_t upload_days = config.upload_lifetime / 24h;
+  TRY(table.read("upload_expiry_days", upload_days));
+  if (upload_days < 1 || upload_days > kUploadDaysMax)
+    return invalid(table.name("upload_expiry_days") + " must be between 1 and " +
+                   std::to_string(kUploadDaysMax));
+  config.upload_lifetime = upload_days * 24h;
+  return table.nothing_else();
+}
+
+Result<void> read_audit(Table table, observe::AuditLimits& limits) {
+  int64_t days = limits.retention / 24h;
+  int64_t gib = int64_t(limits.total_bytes_max >> 30);
+  TRY(table.read("retention_days", days));
+  TRY(table.read("disk_gib", gib));
+  TRY(table.nothing_else());
+  if (days < 1 || days > kAuditDaysMax)
+    return invalid(table.name("retention_days") + " must be between 1 and " + std::to_string(kAuditDaysMax));
+  if (gib < 1 || gib > kAuditGibMax)
+    return invalid(table.name("disk_gib") + " must be between 1 and " + std::to_string(kAuditGibMax));
+  limits.retention = days * 24h;
+  limits.total_bytes_max = uint64_t(gib) << 30;
+  return {};
+}
+
+Result<void> read_objects(Table table, std::optional<ExternalObjects>& external) {
+  ExternalObjects objects;
+  TRY(table.read("endpoint", objects.endpoint));
+  TRY(table.read("region", objects.region));
+  TRY(table.read("access_key_id", objects.access_key_id));
+  TRY(table.read("secret_access_key", objects.secret_access_key));
+  TRY(table.read("ca_bundle", objects.ca_bundle));
+  TRY(table.nothing_else());
+  if (!objects.endpoint.starts_with("http://") && !objects.endpoint.starts_with("https://"))
+    return invalid(table.name("endpoint") + " must be a URL, http:// or https://");
+  external = objects;
+  return {};
+}
+
+Result<void> read_logs(Table table, std::optional<Duration>& retention) {
+  int64_t retention_days = 0;
+  TRY(table.read("retention_days", retention_days));
+  if (retention_days < 0 || retention_days > kLogDaysMax)
+    return invalid(table.name("retention_days") + " must be between 0 (for ever) and " +
+                   std::to_string(kLogDaysMax));
+  if (retention_days > 0) retention = retention_days * 24h;
+  return table.nothing_else();
+}
+
+Result<void> read_catalogue(Table table, Config& config) {
+  TRY(table.read("url", config.catalogue_url));
+  TRY(table.read("query_url", config.catalogue_query_url));
+  return table.nothing_else();
+}
+
+}  // namespace
+
+Result<void> read_storage(Table& root, Config& config) {
+  TRY(root.each("storage", [&](Table table) { return read_disk(table, config); }));
+  TRY(root.each("objects", [&](Table table) { return read_objects(table, config.objects); }));
+  TRY(root.each("storage_quota",
+                [&](Table table) { return read_storage_quota(table, config.storage_quotas); }));
+  TRY(root.each("logs", [&](Table table) { return read_logs(table, config.log_retention); }));
+  TRY(root.each("audit", [&](Table table) { return read_audit(table, config.audit); }));
+  TRY(root.each("catalogue", [&](Table table) { return read_catalogue(table, config); }));
+  TRY(root.each_named("file_systems", [&](const std::string& id, Table table) {
+    return read_file_system(id, table, config.file_systems);
+  }));
+  return root.each_named("volumes", [&](const std::string& path, Table table) {
+    return read_volume(path, table, config.volumes);
+  });
+}
+
+}  // namespace trainyard::config

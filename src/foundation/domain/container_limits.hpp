@@ -1,0 +1,17 @@
+// Defines the resource limits (setrlimit) that jobs may raise for their containers by default.
+//
+// Threads: constants.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+namespace trainyard::domain {
+
+// RLIMIT_RTPRIO and RLIMIT_NICE: a container that outranks the machine's own processes stops the machine. Locked memory
+// cannot be reclaimed: as much as systemd gives to every service.
+inline const std::map<std::string, uint64_t> kContainerLimitsMax = {
+    {"rtprio", 0}, {"nice", 0}, {"memlock", uint64_t{8} << 20}};
+
+}  // namespace trainyard::domain
