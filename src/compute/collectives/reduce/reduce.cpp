@@ -1,5 +1,8 @@
 #include "collectives/reduce/reduce.hpp"
 
+#include <cmath>
+#include <limits>
+
 #include "base/check.hpp"
 #include "collectives/reduce/processors.hpp"
 
@@ -7,15 +10,28 @@ namespace trainyard::collectives {
 namespace {
 
 template <class Number>
-void scale_numbers(std::byte* data, size_t elements, double factor) {
+void scale_floats(std::byte* data, size_t elements, Number factor) {
   auto* numbers = reinterpret_cast<Number*>(data);
-  for (size_t i = 0; i < elements; ++i) numbers[i] = Number(double(numbers[i]) * factor);
+  for (size_t i = 0; i < elements; ++i) numbers[i] *= factor;
+}
+
+int64_t cut(double value) {
+  constexpr double limit = 9223372036854775808.0;  // 2^63
+  if (std::isnan(value)) return 0;
+  if (value >= limit) return std::numeric_limits<int64_t>::max();
+  return value < -limit ? std::numeric_limits<int64_t>::min() : int64_t(value);
+}
+
+template <class Integer>
+void scale_integers(std::byte* data, size_t elements, double factor) {
+  auto* numbers = reinterpret_cast<Integer*>(data);
+  for (size_t i = 0; i < elements; ++i) numbers[i] = Integer(cut(double(numbers[i]) * factor));
 }
 
 template <class Narrow, float (*widen)(Narrow), Narrow (*narrow)(float)>
 void scale_narrow(std::byte* data, size_t elements, double factor) {
   auto* numbers = reinterpret_cast<Narrow*>(data);
-  for (size_t i = 0; i < elements; ++i) numbers[i] = narrow(float(double(widen(numbers[i])) * factor));
+  for (size_t i = 0; i < elements; ++i) numbers[i] = narrow(widen(numbers[i]) * float(factor));
 }
 
 }  // namespace
@@ -57,9 +73,9 @@ void scale(Type type, std::byte* data, size_t elements, double factor) {
   using namespace formats;
   switch (type) {
     case Type::f64:
-      return scale_numbers<double>(data, elements, factor);
+      return scale_floats(data, elements, factor);
     case Type::f32:
-      return scale_numbers<float>(data, elements, factor);
+      return scale_floats(data, elements, float(factor));
     case Type::f16:
       return scale_narrow<uint16_t, from_f16, to_f16>(data, elements, factor);
     case Type::bf16:
@@ -69,16 +85,16 @@ void scale(Type type, std::byte* data, size_t elements, double factor) {
     case Type::f8e5m2:
       return scale_narrow<uint8_t, from_f8e5m2, to_f8e5m2>(data, elements, factor);
     case Type::i64:
-      return scale_numbers<int64_t>(data, elements, factor);
+      return scale_integers<int64_t>(data, elements, factor);
     case Type::i32:
-      return scale_numbers<int32_t>(data, elements, factor);
+      return scale_integers<int32_t>(data, elements, factor);
     case Type::i16:
-      return scale_numbers<int16_t>(data, elements, factor);
+      return scale_integers<int16_t>(data, elements, factor);
     case Type::i8:
-      return scale_numbers<int8_t>(data, elements, factor);
+      return scale_integers<int8_t>(data, elements, factor);
     case Type::u8:
     case Type::boolean:
-      return scale_numbers<uint8_t>(data, elements, factor);
+      return scale_integers<uint8_t>(data, elements, factor);
   }
 }
 

@@ -21,7 +21,9 @@ namespace trainyard::collectives {
 void fold(Type type, Reduction reduction, std::byte* out, std::span<const std::byte* const> operands,
           size_t elements, int divisor = 0);
 
-// data[i] *= factor. Integers are multiplied as doubles and cut towards zero.
+// data[i] *= factor. Floats of 32 bits and fewer are multiplied as float32, by the factor rounded to float32. Integers
+// are multiplied as doubles and cut towards zero; what exceeds 64 bits becomes the nearest number that does not, and what
+// exceeds the type wraps.
 void scale(Type type, std::byte* data, size_t elements, double factor);
 
 // f16 or bf16 to float32 and back, rounded to nearest, ties to even.

@@ -211,13 +211,38 @@ TEST(Formats, ends_of_the_ranges) {
   EXPECT_TRUE(std::isnan(formats::from_bf16(formats::to_bf16(NAN))));
 }
 
-TEST(Scale, multiplies_and_cuts_integers) {
-  std::vector<float> floats{1.0f, -3.0f};
-  scale(Type::f32, reinterpret_cast<std::byte*>(floats.data()), floats.size(), 0.5);
-  EXPECT_EQ(floats, (std::vector<float>{0.5f, -1.5f}));
-  std::vector<int32_t> integers{7, -7};
-  scale(Type::i32, reinterpret_cast<std::byte*>(integers.data()), integers.size(), 0.5);
-  EXPECT_EQ(integers, (std::vector<int32_t>{3, -3}));
+template <class Number>
+std::vector<Number> scaled(Type type, std::vector<Number> values, double factor) {
+  scale(type, reinterpret_cast<std::byte*>(values.data()), values.size(), factor);
+  return values;
+}
+
+TEST(Scale, integers_are_multiplied_as_doubles_and_cut) {
+  EXPECT_EQ(scaled<int32_t>(Type::i32, {7, -7}, 0.5), (std::vector<int32_t>{3, -3}));
+  EXPECT_EQ(scaled<int64_t>(Type::i64, {(1LL << 53) - 1, -100}, 0.19),
+            (std::vector<int64_t>{1711367858400788, -19}));
+  EXPECT_EQ(scaled<int64_t>(Type::i64, {INT64_MAX, INT64_MIN, 0}, 2.0),
+            (std::vector<int64_t>{INT64_MAX, INT64_MIN, 0}));
+  EXPECT_EQ(scaled<int64_t>(Type::i64, {1}, NAN), std::vector<int64_t>{0});
+  EXPECT_EQ(scaled<int8_t>(Type::i8, {100, -3}, 2.5), (std::vector<int8_t>{-6, -7}));
+  EXPECT_EQ(scaled<uint8_t>(Type::u8, {3, 200}, -1.0), (std::vector<uint8_t>{253, 56}));
+}
+
+// As frameworks do: the factor is a number of the type in which they compute.
+TEST(Scale, floats_are_multiplied_in_float32_by_a_factor_of_float32) {
+  constexpr double factor = 0.1915194503788923;
+  for (int number = -2048; number <= 2048; ++number) {
+    const auto value = float(number);
+    const float product = value * float(factor);
+    ASSERT_EQ(scaled<float>(Type::f32, {value}, factor)[0], product) << number;
+    ASSERT_EQ(scaled<uint16_t>(Type::f16, {formats::to_f16(value)}, factor)[0], formats::to_f16(product))
+        << number;
+    const float brain = formats::from_bf16(formats::to_bf16(value));
+    ASSERT_EQ(scaled<uint16_t>(Type::bf16, {formats::to_bf16(value)}, factor)[0],
+              formats::to_bf16(brain * float(factor)))
+        << number;
+    ASSERT_EQ(scaled<double>(Type::f64, {value}, factor)[0], double(value) * factor) << number;
+  }
 }
 
 }  // namespace
