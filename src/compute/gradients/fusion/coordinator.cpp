@@ -114,16 +114,12 @@ Result<void> check(const Signature& signature, const Sets& sets, int rank) {
   }
 }
 
-bool goes_with_joined(const Signature& signature, int joined_rank) {
+bool goes_with_joined(const Signature& signature) {
   switch (signature.operation) {
     case Operation::allreduce:
-    case Operation::reduce_scatter:
       return signature.reduction == collectives::Reduction::sum ||
              signature.reduction == collectives::Reduction::average;
-    case Operation::broadcast:
-      return signature.root != joined_rank;
     case Operation::adasum:  // zeros change nothing there
-    case Operation::all_gather:
     case Operation::barrier:
       return true;
     default:
@@ -171,20 +167,18 @@ Agreement Coordinator::agreed(const Row& row, const std::vector<int>& members) c
     agreement.fault = "the ranks do not agree: " + differs;
     return agreement;
   }
-  bool any_joined = false;
-  if (const auto joined = joined_.find(agreement.signature.set); joined != joined_.end()) {
-    for (const int rank : joined->second.ranks) {
-      any_joined = true;
-      if (goes_with_joined(agreement.signature, rank)) continue;
-      agreement.fault = "not possible while rank " + std::to_string(rank) + " has joined";
-      return agreement;
-    }
+  const auto joined = joined_.find(agreement.signature.set);
+  const bool any_joined = joined != joined_.end();
+  if (any_joined && !goes_with_joined(agreement.signature)) {
+    agreement.fault = "not possible while rank " + std::to_string(*joined->second.ranks.begin()) +
+                      " has joined: only sums, averages and barriers are";
+    return agreement;
   }
   const Operation operation = agreement.signature.operation;
   for (const int member : members) {
     const auto ask = row.asks.find(member);
     if (operation == Operation::all_gather) {
-      agreement.rows.push_back(ask == row.asks.end() ? 0 : ask->second.rows());
+      agreement.rows.push_back(ask->second.rows());
     } else if (operation == Operation::all_to_all) {
       agreement.rows.insert(agreement.rows.end(), ask->second.splits.begin(), ask->second.splits.end());
     }
@@ -323,10 +317,8 @@ Result<Answer> Coordinator::answer(std::span<const Report> reports, const Sets& 
         joined.last = rank;
         for (size_t position = 0; position < cache.positions(); ++position) {
           const auto* entry = cache.at(position);
-          if (!entry || entry->agreement.signature.set != ask.set) continue;
-          // A gather's rows are kept too, and nothing of ours comes now.
-          if (!goes_with_joined(entry->agreement.signature, rank) ||
-              entry->agreement.signature.operation == Operation::all_gather)
+          if (entry && entry->agreement.signature.set == ask.set &&
+              !goes_with_joined(entry->agreement.signature))
             forget(key_of(entry->agreement.signature));
         }
         continue;

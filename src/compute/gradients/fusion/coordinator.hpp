@@ -24,8 +24,9 @@ using Sets = std::map<int, std::vector<int>>;
 // What cannot be, whoever asks: a set that is none, a root that does not belong to it, splits that do not add up.
 Result<void> check(const Signature& signature, const Sets& sets, int rank);
 
-// Whether a tensor can be carried out while some rank brings zeros or nothing.
-bool goes_with_joined(const Signature& signature, int joined_rank);
+// Says whether a tensor can be carried out while some rank brings zeros. What moves rows could only be done without
+// that rank's rows, so its result would have another shape or meaning: it fails, as in Horovod.
+bool goes_with_joined(const Signature& signature);
 
 class Coordinator {
  public:

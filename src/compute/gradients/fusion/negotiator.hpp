@@ -152,9 +152,8 @@ class Negotiator {
   // The same for requests that complete together; `group` and `group_members` are set here. All ranks give the
   // same names in the same order.
   std::vector<Handle> submit_together(std::vector<Request> requests);
-  // This rank has no more data: it takes part in reductions with zeros (in all_gathers with nothing) until all
-  // have joined. Outcome::last is who came last. Minimum, maximum and product, all_to_all, and a broadcast from a
-  // rank that joined fail meanwhile.
+  // This rank has no more data: it takes part in sums, averages and barriers with zeros until all have joined.
+  // Outcome::last is the rank that joined last. Everything else fails meanwhile on the other ranks, which go on.
   Handle join(int set = 0);
 
   // Some of the ranks, as a group of their own. All ranks of the whole group call both, with the same arguments,

@@ -1,0 +1,92 @@
+// Ranks that have no more data, while the others go on.
+#include <gtest/gtest.h>
+
+#include "gradients/fusion/negotiator.hpp"
+#include "gradients/testing/negotiators.hpp"
+
+namespace trainyard::gradients {
+namespace {
+
+using testing::expect_done;
+using testing::expect_failed;
+using testing::negotiating;
+using testing::summing;
+
+TEST(JoinedRanks, take_part_in_sums_with_zeros) {
+  constexpr int ranks = 3;
+  negotiating(ranks, [](Negotiator& negotiator) {
+    for (int round = 0; round < 2; ++round) {
+      // Rank r has r + 1 batches.
+      for (int batch = 0; batch <= negotiator.rank(); ++batch) {
+        std::vector<float> values(100, 1.0f), other(7, 2.0f);
+        std::vector<Handle> handles{negotiator.submit(summing("values", values)),
+                                    negotiator.submit(summing("other", other))};
+        for (Handle& handle : handles) expect_done(handle);
+        EXPECT_EQ(values, std::vector<float>(100, float(ranks - batch)));
+        EXPECT_EQ(other, std::vector<float>(7, 2 * float(ranks - batch)));
+      }
+      const auto outcome = negotiator.join().wait();
+      ASSERT_TRUE(outcome) << outcome.error().message;
+      EXPECT_EQ(outcome->last, ranks - 1);
+    }
+    // What zeros would spoil is refused meanwhile.
+    std::vector<float> values(4, 1.0f);
+    Handle warm = negotiator.submit(summing("extreme", values, collectives::Reduction::minimum));
+    expect_done(warm);
+    if (negotiator.rank() == 0) {
+      EXPECT_TRUE(negotiator.join().wait());
+    } else {
+      Handle handle = negotiator.submit(summing("extreme", values, collectives::Reduction::minimum));
+      expect_failed(handle, "rank 0 has joined");
+      EXPECT_TRUE(negotiator.join().wait());
+    }
+  });
+}
+
+// Known to all before, or new: where a rank has joined they fail on the others, and the negotiation goes on.
+TEST(JoinedRanks, move_no_rows_and_the_others_go_on) {
+  constexpr int ranks = 3;
+  negotiating(ranks, [](Negotiator& negotiator) {
+    std::vector<float> values(6, 1.0f), own(2), exchanged(6), everyones(18);
+    const auto requests = [&](int root) {
+      Request gather{.name = "gather", .operation = Operation::all_gather};
+      gather.input = collectives::numbers(std::span(values));
+      gather.output = collectives::numbers(std::span(everyones));
+      Request scatter{.name = "scatter", .operation = Operation::reduce_scatter};
+      scatter.input = collectives::numbers(std::span(values));
+      scatter.output = collectives::numbers(std::span(own));
+      Request exchange{.name = "exchange", .operation = Operation::all_to_all};
+      exchange.input = collectives::numbers(std::span(values));
+      exchange.output = collectives::numbers(std::span(exchanged));
+      Request broadcast{.name = "broadcast", .operation = Operation::broadcast};
+      broadcast.output = collectives::numbers(std::span(values));
+      broadcast.root = root;
+      return std::vector{gather, scatter, exchange, broadcast};
+    };
+    for (int first = 0; first < ranks; ++first) {
+      const int root = (first + 1) % ranks;  // has not joined
+      if (first > 0) {
+        for (Request& request : requests(root)) {
+          Handle handle = negotiator.submit(std::move(request));
+          expect_done(handle);
+        }
+      }
+      if (negotiator.rank() != first) {
+        for (Request& request : requests(root)) {
+          Handle handle = negotiator.submit(std::move(request));
+          expect_failed(handle, "rank " + std::to_string(first) + " has joined");
+        }
+        std::vector<float> sum(3, 1.0f);
+        Handle handle = negotiator.submit(summing("sum", sum));
+        expect_done(handle);
+        EXPECT_EQ(sum, std::vector<float>(3, float(ranks - 1)));
+      }
+      const auto outcome = negotiator.join().wait();
+      ASSERT_TRUE(outcome) << outcome.error().message;
+      EXPECT_NE(outcome->last, first);
+    }
+  });
+}
+
+}  // namespace
+}  // namespace trainyard::gradients

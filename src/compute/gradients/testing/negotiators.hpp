@@ -1,0 +1,55 @@
+// Negotiators whose ranks are threads of one test: the vocabulary of the tests of whole negotiators.
+//
+// Threads: each rank plays in its own. Errors: a failed expectation of the test that calls.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <span>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "collectives/testing/groups.hpp"
+#include "gradients/fusion/negotiator.hpp"
+
+namespace trainyard::gradients::testing {
+
+// Plays every rank in a thread of its own, with a negotiator each.
+inline void negotiating(int ranks, const std::function<void(Negotiator&)>& play,
+                        const Options& options = {}) {
+  auto groups = collectives::join_in_memory(ranks);
+  std::vector<std::thread> threads;
+  for (auto& group : groups) {
+    threads.emplace_back([&play, &options, mine = std::move(group)]() mutable {
+      auto negotiator = Negotiator::start(std::move(mine), options);
+      ASSERT_TRUE(negotiator) << negotiator.error().message;
+      play(**negotiator);
+    });
+  }
+  for (auto& thread : threads) thread.join();
+}
+
+inline Request summing(std::string name, std::vector<float>& values,
+                       collectives::Reduction reduction = collectives::Reduction::sum) {
+  Request request;
+  request.name = std::move(name);
+  request.input = request.output = collectives::numbers(std::span(values));
+  request.reduction = reduction;
+  return request;
+}
+
+inline void expect_done(Handle& handle) {
+  const auto outcome = handle.wait();
+  EXPECT_TRUE(outcome) << outcome.error().message;
+}
+
+inline void expect_failed(Handle& handle, const std::string& part) {
+  const auto outcome = handle.wait();
+  ASSERT_FALSE(outcome);
+  EXPECT_NE(outcome.error().message.find(part), std::string::npos) << outcome.error().message;
+}
+
+}  // namespace trainyard::gradients::testing
