@@ -200,6 +200,10 @@ int32_t engine_submit(engine* engine, const engine_request* requests, int32_t co
   }
   auto started = count == 1 ? std::vector{engine->negotiator->submit(std::move(all.front()))}
                             : engine->negotiator->submit_together(std::move(all));
+  if (!started.empty() && started.front().refused()) {
+    sdk::say(started.front().wait().error());
+    return 1;
+  }
   for (size_t place = 0; place < started.size(); ++place)
     handles[place] = engine->keep(
         std::make_shared<Pending>(Pending{std::move(started[place]), std::move(kept[place]), {}}));

@@ -16,7 +16,7 @@ extern "C" {
 #pragma GCC visibility push(default)
 
 /* Larger whenever anything below changes: the Python beside it asks first. */
-#define TRAINYARD_ENGINE_VERSION 3
+#define TRAINYARD_ENGINE_VERSION 4
 int32_t engine_version(void);
 const char* engine_error(void);
 
@@ -65,7 +65,8 @@ typedef struct {
 } engine_request;
 
 /* `count` requests that complete together, or one. Never waits. A handle, above 0, for each. The memory must live until
- * the handle was waited for. */
+ * the handle was waited for. 1: none is submitted, since one cannot be or its name is under way; -1: none, for another
+ * reason. */
 int32_t engine_submit(engine* engine, const engine_request* requests, int32_t count, int64_t* handles);
 int64_t engine_join_ranks(engine* engine, int32_t set); /* hvd.join: a handle */
 int32_t engine_done(engine* engine, int64_t handle);

@@ -7,6 +7,7 @@
 #include <map>
 #include <mutex>
 #include <numeric>
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -64,6 +65,7 @@ struct Handle::State {
   mutable std::mutex mutex;
   std::condition_variable finished;
   std::optional<Result<Outcome>> result;  // guarded by mutex
+  bool refused = false;                   // written before submit() returns
 
   void finish(Result<Outcome> outcome) {
     {
@@ -78,6 +80,8 @@ bool Handle::done() const {
   const std::scoped_lock lock(state_->mutex);
   return state_->result.has_value();
 }
+
+bool Handle::refused() const { return state_->refused; }
 
 Result<Outcome> Handle::wait() {
   if (!done()) {
@@ -132,11 +136,12 @@ class Negotiator::Impl {
         break;
       }
     }
+    bool ended = false;
     if (fine) {
       const std::scoped_lock lock(notifier_->mutex);
-      if (ended_) {
-        fine = *ended_;
-      } else {
+      ended = ended_.has_value();
+      fine = ended ? Result<void>(*ended_) : take_names(works);
+      if (fine) {
         for (Work& work : works) {
           work.number = ++submissions_;
           outstanding_.emplace(work.number, work.request.name);
@@ -145,7 +150,10 @@ class Negotiator::Impl {
       }
     }
     if (!fine) {
-      for (Work& work : works) finish(work, fine.error());
+      for (Work& work : works) {
+        work.state->refused = !ended;
+        finish(work, fine.error());
+      }
     } else {
       notifier_->changed.notify_all();
     }
@@ -190,17 +198,20 @@ class Negotiator::Impl {
     Signature signature;
     std::shared_ptr<Handle::State> state;
     nanoseconds submitted{};
-    uint64_t number = 0;  // of all that were submitted here
+    uint64_t number = 0;  // of all that were submitted here; 0: refused
   };
 
   nanoseconds since_began() const { return std::chrono::steady_clock::now() - began_; }
   Duration now() const { return std::chrono::duration_cast<Duration>(since_began()); }
 
+  static bool has_name(const Work& work) { return work.signature.operation != Operation::join; }
   Result<void> describe(Work& work) const;
+  // Those of all, or of none. Requires: the notifier's mutex is held.
+  Result<void> take_names(const std::vector<Work>& works);
   void finish(Work& work, Result<Outcome> result) {
     {
       const std::scoped_lock lock(notifier_->mutex);
-      outstanding_.erase(work.number);
+      if (outstanding_.erase(work.number) > 0 && has_name(work)) names_.erase(key_of(work.signature));
     }
     if (work.request.on_done) work.request.on_done(result);
     work.state->finish(std::move(result));
@@ -232,6 +243,7 @@ class Negotiator::Impl {
   Counters counters_;
   uint64_t submissions_ = 0;
   std::map<uint64_t, std::string> outstanding_;  // names by number
+  std::set<std::string> names_;                  // keys of what is outstanding, but for joins
 
   // Confined to the background thread.
   Carrier carrier_;
@@ -277,6 +289,16 @@ Result<void> Negotiator::Impl::describe(Work& work) const {
     for (size_t member = 0; member < members.size(); ++member)
       signature.splits.push_back(
           collectives::plan::piece(signature.rows(), int(member), int(members.size())).size());
+  }
+  return ok();
+}
+
+Result<void> Negotiator::Impl::take_names(const std::vector<Work>& works) {
+  for (size_t taken = 0; taken < works.size(); ++taken) {
+    const Signature& signature = works[taken].signature;
+    if (!has_name(works[taken]) || names_.insert(key_of(signature)).second) continue;
+    while (taken-- > 0) names_.erase(key_of(works[taken].signature));
+    return conflict(name_of(signature) + ": a tensor of this name was submitted already and is not done");
   }
   return ok();
 }

@@ -13,8 +13,9 @@
 // what the ranks ask for and answers what all of them do. Ready tensors are ordered by priority, fused into
 // buffers and carried out. negotiation.hpp decides all of this without touching anything; here is the loop.
 //
-// A name is under way once at a time on each rank. Ranks that ask for unlike things under one name (shape,
-// type, operation ..) all get an error that names the ranks and what differs; nothing else is harmed.
+// A name is under way once at a time on each rank: submit() refuses a second request. Ranks that ask for unlike
+// things under one name (shape, type, operation ..) all get an error that names the ranks and what differs; nothing
+// else is harmed.
 // Tensors of one `group` complete together or fail together.
 //
 // Order of additions: that of group.hpp, with an element's place in its fusion buffer for its place in the
@@ -83,6 +84,8 @@ class Handle {
   struct State;
   explicit Handle(std::shared_ptr<State> state) : state_(std::move(state)) {}
   bool done() const;
+  // Says whether submit() refused the request: it cannot be, or its name is under way. No other rank hears of it.
+  bool refused() const;
   // Whoever waits also ends the cycle's pause: nothing more will come of this thread.
   Result<Outcome> wait();
 

@@ -12,46 +12,17 @@
 
 #include "base/random.hpp"
 #include "collectives/testing/groups.hpp"
+#include "gradients/testing/negotiators.hpp"
 
 namespace trainyard::gradients {
 namespace {
 
 using collectives::testing::endpoints;
 using collectives::testing::Way;
-
-// Plays every rank in a thread of its own, with a negotiator each.
-void negotiating(int ranks, const std::function<void(Negotiator&)>& play, const Options& options = {}) {
-  auto groups = collectives::join_in_memory(ranks);
-  std::vector<std::thread> threads;
-  for (auto& group : groups) {
-    threads.emplace_back([&play, &options, mine = std::move(group)]() mutable {
-      auto negotiator = Negotiator::start(std::move(mine), options);
-      ASSERT_TRUE(negotiator) << negotiator.error().message;
-      play(**negotiator);
-    });
-  }
-  for (auto& thread : threads) thread.join();
-}
-
-Request summing(std::string name, std::vector<float>& values,
-                collectives::Reduction reduction = collectives::Reduction::sum) {
-  Request request;
-  request.name = std::move(name);
-  request.input = request.output = collectives::numbers(std::span(values));
-  request.reduction = reduction;
-  return request;
-}
-
-void expect_done(Handle& handle) {
-  const auto outcome = handle.wait();
-  EXPECT_TRUE(outcome) << outcome.error().message;
-}
-
-void expect_failed(Handle& handle, const std::string& part) {
-  const auto outcome = handle.wait();
-  ASSERT_FALSE(outcome);
-  EXPECT_NE(outcome.error().message.find(part), std::string::npos) << outcome.error().message;
-}
+using testing::expect_done;
+using testing::expect_failed;
+using testing::negotiating;
+using testing::summing;
 
 TEST(Negotiator, tensors_are_summed_whatever_the_order_in_which_the_ranks_submit_them) {
   for (const int ranks : {1, 2, 3, 5}) {
@@ -225,10 +196,23 @@ TEST(Negotiator, a_name_is_under_way_once) {
     Handle one = negotiator.submit(summing("twice", first));
     if (negotiator.rank() == 0) {
       Handle two = negotiator.submit(summing("twice", second));
+      EXPECT_TRUE(two.refused() && two.done()) << "before any other rank hears of it";
       expect_failed(two, "twice: a tensor of this name was submitted already");
+      // Of a group with a name twice, or with one that is under way, none is submitted and no name is taken.
+      for (const char* name : {"other", "twice"}) {
+        for (Handle& each : negotiator.submit_together({summing("other", second), summing(name, second)})) {
+          EXPECT_TRUE(each.refused());
+          expect_failed(each, std::string(name) + ": a tensor of this name");
+        }
+      }
       EXPECT_TRUE(negotiator.submit({.name = "go", .operation = Operation::barrier}).wait());
     }
+    EXPECT_FALSE(one.refused());
     expect_done(one);
+    for (const char* name : {"twice", "other"}) {
+      Handle again = negotiator.submit(summing(name, first));
+      expect_done(again);
+    }
   });
 }
 
@@ -251,6 +235,7 @@ TEST(Negotiator, what_cannot_be_fails_at_once) {
     expect_failed(handle, "not of one size");
     request.output = request.input.data ? collectives::BufferView{values.data(), 4, collectives::Type::f32}
                                         : collectives::BufferView{};
+    EXPECT_TRUE(handle.refused());
     request.set = 4;
     handle = negotiator.submit(request);
     expect_failed(handle, "there is no set 4");
@@ -283,37 +268,6 @@ TEST(Negotiator, a_group_is_carried_out_when_all_of_it_is_there) {
     auto unlike = negotiator.submit_together(
         {summing("member 0", first), summing(negotiator.rank() == 0 ? "a" : "b", first)});
     for (Handle& handle : unlike) expect_failed(handle, "in it");
-  });
-}
-
-TEST(Negotiator, a_rank_without_data_takes_part_with_zeros) {
-  constexpr int ranks = 3;
-  negotiating(ranks, [](Negotiator& negotiator) {
-    for (int round = 0; round < 2; ++round) {
-      // Rank r has r + 1 batches.
-      for (int batch = 0; batch <= negotiator.rank(); ++batch) {
-        std::vector<float> values(100, 1.0f), other(7, 2.0f);
-        std::vector<Handle> handles{negotiator.submit(summing("values", values)),
-                                    negotiator.submit(summing("other", other))};
-        for (Handle& handle : handles) expect_done(handle);
-        EXPECT_EQ(values, std::vector<float>(100, float(ranks - batch)));
-        EXPECT_EQ(other, std::vector<float>(7, 2 * float(ranks - batch)));
-      }
-      const auto outcome = negotiator.join().wait();
-      ASSERT_TRUE(outcome) << outcome.error().message;
-      EXPECT_EQ(outcome->last, ranks - 1);
-    }
-    // What zeros would spoil is refused meanwhile.
-    std::vector<float> values(4, 1.0f);
-    Handle warm = negotiator.submit(summing("extreme", values, collectives::Reduction::minimum));
-    expect_done(warm);
-    if (negotiator.rank() == 0) {
-      EXPECT_TRUE(negotiator.join().wait());
-    } else {
-      Handle handle = negotiator.submit(summing("extreme", values, collectives::Reduction::minimum));
-      expect_failed(handle, "rank 0 has joined");
-      EXPECT_TRUE(negotiator.join().wait());
-    }
   });
 }
 

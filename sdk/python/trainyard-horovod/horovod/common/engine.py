@@ -15,7 +15,7 @@ import trainyard
 
 from horovod.common.exceptions import HorovodInternalError
 
-VERSION = 3  # of engine.h
+VERSION = 4  # of engine.h
 _LIBRARY = os.path.join(os.path.dirname(os.path.abspath(trainyard.__file__)), "_engine.so")
 _INSTALL = (
     "pip install --force-reinstall --no-cache-dir ./sdk/python ./sdk/python/trainyard-horovod (in a"
@@ -194,15 +194,14 @@ class Engine:
         return int(self._engine)
 
     def submit(self, requests: Sequence[Request]) -> list[int]:
-        """-> a handle each. `requests`: of class Request; more than one complete together."""
+        """-> a handle each. `requests`: of class Request; more than one complete together.
+        ValueError: a request cannot be, or its name is under way; none was submitted."""
         handles = (_long * len(requests))()
-        if (
-            self._library.engine_submit(
-                self._alive(), (Request * len(requests))(*requests), len(requests), handles
-            )
-            != 0
-        ):
-            raise HorovodInternalError(said())
+        failed = self._library.engine_submit(
+            self._alive(), (Request * len(requests))(*requests), len(requests), handles
+        )
+        if failed:
+            raise (ValueError if failed == 1 else HorovodInternalError)(said())
         return list(handles)
 
     def join_ranks(self, number: int = 0) -> int:
