@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
+from horovod.runner import watcher
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 HOROVODRUN = os.path.join(os.path.dirname(sys.executable), "horovodrun")
@@ -174,6 +175,76 @@ def test_an_interrupt_ends_all(start: Callable[..., Run]) -> None:
     assert code == 130 and not any(os.path.exists(f"/proc/{pid}") for pid in pids), said
 
 
+def is_there(pid: str) -> bool:
+    """Whether a process runs: one that only waits for its parent to look does not."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
+            return file.read().rpartition(")")[2].split()[0] not in "XZ"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def until(condition: Callable[[], bool], words: Callable[[], str]) -> None:
+    deadline = time.monotonic() + SECONDS_MAX
+    while not condition():
+        assert time.monotonic() < deadline, words()
+        time.sleep(0.05)
+
+
+# What a rank started is ended too, and one that takes no notice of SIGTERM.
+@pytest.mark.parametrize("elastic", [[], ["--min-np", "2"]], ids=["static", "elastic"])
+def test_ranks_end_when_horovodrun_is_killed(start: Callable[..., Run], elastic: list[str]) -> None:
+    script = (
+        "[ $HOROVOD_LOCAL_RANK = 0 ] || trap '' TERM; sleep 1000 &"
+        " echo up $HOROVOD_LOCAL_RANK $$ $!; wait"
+    )
+    run = start("-np", "2", *elastic, "sh", "-c", script)
+    found = [run.wait_for(rf"<stdout>:up {rank} (\d+) (\d+)") for rank in (0, 1)]
+    pids = [pid for each in found for pid in each.groups()]
+    assert all(is_there(pid) for pid in pids)
+    run.process.kill()
+    run.process.wait()
+    until(lambda: "its ranks are ended" in run.said(), run.said)
+    assert re.search(r"horovodrun was killed: .*: localhost/0.*, localhost/1", run.said())
+    assert not any(is_there(pid) for pid in pids), run.said()
+
+
+WATCHER = [sys.executable, "-I", "-S", watcher.__file__]
+
+
+# Killed before the watcher knew, or after: in neither case a command runs that nobody would end.
+def test_no_command_begins_after_its_launcher_is_gone(tmp_path: pathlib.Path) -> None:
+    for told in (False, True):
+        file = tmp_path / str(told)
+        gate = subprocess.Popen(
+            [*WATCHER, "sh", "-c", 'cat >"$0"; kill -s PIPE $$', file], stdin=subprocess.PIPE
+        )
+        gate.communicate(b"\n" if told else b"", SECONDS_MAX)
+        assert file.exists() == told
+        # A command reads nothing, and has the signals that it would have without a gate.
+        assert gate.returncode == (-signal.SIGPIPE if told else 1)
+    missing = subprocess.run([*WATCHER, "/no/such"], input=b"\n", stderr=subprocess.PIPE)
+    assert missing.returncode == 127 and b"/no/such: No such file" in missing.stderr
+
+
+def test_the_watcher_leaves_alone_what_is_gone() -> None:
+    ours = [subprocess.Popen(["sleep", "1000"], start_new_session=True) for _ in range(2)]
+    try:
+        lines = "".join(f"+ {each.pid} local place {each.pid}\n" for each in ours)
+        watching = subprocess.Popen(WATCHER, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+        assert watching.stdin is not None and watching.stderr is not None
+        watching.stdin.write(f"{lines}- {ours[0].pid}\n".encode())
+        watching.stdin.close()
+        assert ours[1].wait(SECONDS_MAX) == -signal.SIGTERM
+        said = watching.stderr.read().decode()
+        assert said.endswith(f" its ranks are ended: place {ours[1].pid}\n")
+        assert watching.wait(SECONDS_MAX) == 0 and ours[0].poll() is None
+    finally:
+        for each in ours:
+            each.kill()
+            each.wait()
+
+
 def test_wrong_command_lines_are_refused_in_words(start: Callable[..., Run]) -> None:
     for arguments, words in (
         (["-np", "2"], "what is to be run"),
@@ -236,19 +307,37 @@ def other_host() -> Iterator[tuple[str, str]]:
         ip("netns", "del", name)
 
 
-def test_ranks_on_another_host_are_started_over_ssh_and_end_with_it(
-    start: Callable[..., Run], other_host: tuple[str, str], tmp_path: pathlib.Path
-) -> None:
-    name, host = other_host
-    # What ssh does, without its server: the command by the other host's shell,
-    # its input and output carried on.
+def path_with_ssh(tmp_path: pathlib.Path, name: str, host: str) -> str:
+    """What ssh does, without its server: the command by the other host's shell,
+    its input and output carried on."""
     ssh = tmp_path / "ssh"
     ssh.write_text(
         f'#!/bin/sh\necho "$@" >>{tmp_path}/asked\nwhile [ "$1" != {host} ]; do shift;'
         f' done\nshift\nexec ip netns exec {name} env -i PATH="$PATH" HOME=/ sh -c "$*"\n'
     )
     ssh.chmod(0o755)
-    path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+    return f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+
+
+def test_ranks_on_another_host_end_when_horovodrun_is_killed(
+    start: Callable[..., Run], other_host: tuple[str, str], tmp_path: pathlib.Path
+) -> None:
+    name, host = other_host
+    path = path_with_ssh(tmp_path, name, host)
+    command = ["sh", "-c", "echo up $$; exec sleep 1000"]
+    run = start("-np", "2", "-H", f"localhost:1,{host}:1", *command, PATH=path)
+    pids = [run.wait_for(rf"\[{rank}\]<stdout>:up (\d+)")[1] for rank in (0, 1)]
+    run.process.kill()
+    run.process.wait()
+    until(lambda: "its ranks are ended" in run.said(), run.said)
+    assert f"localhost/0, {host}/0" in run.said() and not any(is_there(pid) for pid in pids)
+
+
+def test_ranks_on_another_host_are_started_over_ssh_and_end_with_it(
+    start: Callable[..., Run], other_host: tuple[str, str], tmp_path: pathlib.Path
+) -> None:
+    name, host = other_host
+    path = path_with_ssh(tmp_path, name, host)
     program = python(
         *HELLO,
         "print('place', hvd.rank(), hvd.local_rank(), hvd.local_size(), hvd.cross_rank(),"

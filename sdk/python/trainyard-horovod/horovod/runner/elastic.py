@@ -153,10 +153,12 @@ class Driver:
             settings.elastic_timeout,
             settings.reset_limit + 1 if settings.reset_limit else 0,
         )
+        self._watcher = processes.Watcher()
         try:
             return self._loop()
         finally:
             processes.end_all(list(self._processes.values()))
+            self._watcher.stop()
             self._service.stop()
 
     def _discover(self) -> list[places.Host] | None:
@@ -265,6 +267,7 @@ class Driver:
             )
             self._processes[worker.name] = launch.start(
                 self._settings,
+                self._watcher,
                 worker.host,
                 worker.slot,
                 worker.name,

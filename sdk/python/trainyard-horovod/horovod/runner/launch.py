@@ -54,6 +54,7 @@ def hosts_of(settings: options.Settings) -> list[places.Host]:
 
 def start(
     settings: options.Settings,
+    watcher: processes.Watcher,
     host: str,
     local_rank: int,
     name: str,
@@ -84,6 +85,8 @@ def start(
     if not local:
         ours = {**options.passed_on(os.environ), **ours}
     return processes.Process(
+        watcher,
+        name,
         settings.command,
         ours,
         host=None if local else host,
@@ -110,6 +113,7 @@ def run_static(settings: options.Settings) -> int:
         settings.start_timeout,
     )
     running = {}
+    watcher = processes.Watcher()
     try:
         for slot in slots:
             name = f"{slot.host}/{slot.local_rank}"
@@ -127,6 +131,7 @@ def run_static(settings: options.Settings) -> int:
             catch = functools.partial(settings.catch, slot.rank) if settings.catch else None
             running[slot.rank] = start(
                 settings,
+                watcher,
                 slot.host,
                 slot.local_rank,
                 name,
@@ -141,6 +146,7 @@ def run_static(settings: options.Settings) -> int:
         return watch(settings, slots, running, service)
     finally:
         processes.end_all(list(running.values()))
+        watcher.stop()
         service.stop()
 
 

@@ -15,7 +15,9 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import IO, Callable, TextIO
 
-GRACE_SECONDS = 5  # between asking a process to end and ending it
+from horovod.runner import watcher
+from horovod.runner.watcher import GRACE_SECONDS
+
 _print_lock = threading.Lock()
 Catch = Callable[[bytes], bool]  # whether the line was taken
 
@@ -48,12 +50,46 @@ def remote_script(command: Sequence[str], variables: Mapping[str, str], folder: 
     )
 
 
+def _alone(*words: str) -> list[str]:
+    """watcher.py as a program that depends on nothing: neither variables nor packages."""
+    return [sys.executable, "-I", "-S", watcher.__file__, *words]
+
+
+class Watcher:
+    """A process that ends the ranks if this one is killed and cannot (watcher.py)."""
+
+    def __init__(self) -> None:
+        # In a session of its own: what is sent to all of ours is not sent to it.
+        self._process = subprocess.Popen(
+            _alone(), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, start_new_session=True
+        )
+
+    def started(self, group: int, local: bool, name: str) -> None:
+        self._tell(f"+ {group} {'local' if local else 'remote'} {name}\n")
+
+    def gone(self, group: int) -> None:
+        self._tell(f"- {group}\n")
+
+    def _tell(self, line: str) -> None:
+        assert self._process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):  # it was killed: ranks run without one
+            os.write(self._process.stdin.fileno(), line.encode())
+
+    def stop(self) -> None:
+        """After all that was started is gone."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait()
+
+
 class Process:
-    """One rank's. `label` is what its lines begin with;
+    """One rank's. `name` is the watcher's for it, `label` what its lines begin with;
     `catch(line)` may take a line of its output for itself."""
 
     def __init__(
         self,
+        guard: Watcher,
+        name: str,
         command: Sequence[str],
         variables: Mapping[str, str],
         host: str | None = None,
@@ -65,21 +101,28 @@ class Process:
         timestamps: bool = False,
     ) -> None:
         self.host, self.label, self._timestamps, self._catch = host, label, timestamps, catch
+        self._watcher, self._is_gone = guard, False
         if host is None:
             self._process = subprocess.Popen(
-                command,
+                _alone(*command),
                 env={**os.environ, **variables},
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 start_new_session=True,
             )
+            guard.started(self.pid, True, name)
+            assert self._process.stdin is not None
+            with contextlib.suppress(BrokenPipeError):  # it was killed already
+                os.write(self._process.stdin.fileno(), b"\n")
+            self._process.stdin.close()
         else:
             line = (
                 base64.b64encode(remote_script(command, variables, folder or os.getcwd()).encode())
                 + b"\n"
             )
-            shell = 'exec sh -c \'IFS= read -r line; eval "$(printf %s "$line" | base64 -d)"\''
+            # A line that was cut short begins nothing.
+            shell = 'exec sh -c \'IFS= read -r line && eval "$(printf %s "$line" | base64 -d)"\''
             self._process = subprocess.Popen(
                 [*ssh, host, shell],
                 stdin=subprocess.PIPE,
@@ -87,6 +130,7 @@ class Process:
                 stderr=subprocess.PIPE,
                 start_new_session=True,
             )
+            guard.started(self.pid, False, name)
             assert self._process.stdin is not None
             self._process.stdin.write(line)
             self._process.stdin.flush()  # and left open: its end is the remote side's signal
@@ -129,7 +173,17 @@ class Process:
         return self._process.pid
 
     def poll(self) -> int | None:
-        return self._process.poll()
+        code = self._process.poll()
+        if code is not None:
+            self._signal(0)
+        return code
+
+    def _signal(self, number: int) -> None:
+        """To all that it started. A group that is gone is not asked for again: its number may
+        become another's."""
+        if not self._is_gone and not watcher.signal_group(self.pid, number):
+            self._is_gone = True
+            self._watcher.gone(self.pid)
 
     def drain(self) -> None:
         """After it ended: until its last lines are out,
@@ -146,10 +200,7 @@ class Process:
 
     def kill(self) -> None:
         self._signal(signal.SIGKILL)  # also what it left behind when it ended by itself
-
-    def _signal(self, number: int) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._process.pid, number)
+        self._watcher.gone(self.pid)
 
 
 def end_all(processes: Sequence[Process]) -> None:
