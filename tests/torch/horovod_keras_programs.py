@@ -117,6 +117,84 @@ def operations() -> str:
     return "good"
 
 
+FACTOR = 0.1915194503788923  # neither exact in float32 nor in half
+
+
+def scaled(tensor: tf.Tensor) -> tf.Tensor:
+    """Integers in float64 and then cut, halves in float32; the factor is of that type."""
+    within = (
+        tf.float64
+        if tensor.dtype.is_integer
+        else tf.float32
+        if tensor.dtype.size == 2
+        else tensor.dtype
+    )
+    return tf.cast(tf.cast(tensor, within) * tf.constant(FACTOR, within), tensor.dtype)
+
+
+def refused(kinds: type[BaseException], function: Callable[[], object], words: str) -> None:
+    try:
+        function()
+    except kinds as failure:
+        assert words in str(failure), failure
+        return
+    raise AssertionError("this must be refused")
+
+
+def semantics() -> str:
+    """What Horovod's own tests show that scripts may rely on."""
+    import horovod.keras as hk
+
+    hvd.init()
+    rank, size = hvd.rank(), hvd.size()
+    for traced in (False, True):
+        wrap = tf.function if traced else lambda function: function
+        for dtype in (
+            *(tf.float64, tf.float32, tf.float16, tf.bfloat16),
+            *(tf.int64, tf.int32, tf.int16, tf.int8, tf.uint8),
+        ):
+            numbers = numpy.arange(8 * size * size).reshape(4 * size, 2 * size) % 100
+            # An element is one rank's alone, so that sums are exact in every type.
+            owned = numpy.arange(numbers.size).reshape(numbers.shape) % size == rank
+            expected = scaled(tf.cast(numbers, dtype))
+            mine = tf.cast(numbers * owned, dtype)
+            for when in ("prescale_factor", "postscale_factor"):
+                how: dict[str, Any] = {"op": hvd.Sum, when: FACTOR}
+                results = wrap(lambda t: hvd.grouped_allreduce([t, t[:1]], **how))(mine)
+                part = wrap(lambda t: hvd.reducescatter(t, **how))(mine)
+                for result, wanted in (
+                    (wrap(lambda t: hvd.allreduce(t, **how))(mine), expected),
+                    (results[0], expected),
+                    (results[1], expected[:1]),
+                    (part, expected[4 * rank : 4 * rank + 4]),
+                    (tf.constant(hk.allreduce(mine, **how)), expected),
+                ):
+                    assert result.dtype == dtype and tf.reduce_all(result == wanted), (dtype, when)
+    for op in (hvd.Adasum, hvd.Min):
+        refused(RuntimeError, lambda: hvd.reducescatter(tf.ones([size]), op=op), op.name)
+        refused(RuntimeError, lambda: hk.reducescatter(tf.ones([size]), op=op), op.name)
+    # What moves rows fails while a rank has joined, on all others, and nothing ends by that.
+    for first in range(size) if size > 1 else []:
+        root = (first + 1) % size
+        operations: list[Callable[[], object]] = [
+            lambda: hvd.allgather(tf.ones([2]), name="joining"),
+            lambda: hvd.broadcast(tf.ones([2]), root, name="joining"),
+            lambda: hvd.alltoall(tf.ones([size]), name="joining"),
+            lambda: hvd.reducescatter(tf.ones([size]), name="joining"),
+            lambda: hk.allgather(numpy.ones(2), name="joining.too"),
+        ]
+        for operation in operations if first > 0 else []:
+            operation()  # known to all ranks before
+        if rank != first:
+            for operation in operations:
+                refused(hvd.HorovodInternalError, operation, f"rank {first} has joined")
+            equal(hvd.allreduce(tf.ones([4]), op=hvd.Sum, name="sum"), numpy.full(4, size - 1))
+        last = hvd.join()
+        assert last != first and hvd.allgather_object(last) == [last] * size
+    assert size > 1 or hvd.join() == 0
+    return "good"
+
+
 def data(step: int, ranks: int) -> tuple[numpy.ndarray, numpy.ndarray]:
     generator = numpy.random.default_rng(step)
     return generator.normal(size=(ranks, 8, 4)).astype("float32"), generator.normal(

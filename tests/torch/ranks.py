@@ -53,6 +53,7 @@ def start(
             MEET_AT="file://" + os.path.join(folder, "store"),
             TRAINYARD_MEETING=folder,
             BACKEND=backend,
+            PYTHONPATH=os.path.dirname(os.path.dirname(HERE)),
             **variables,
         )
         with (

@@ -32,6 +32,11 @@ def test_what_scripts_rely_on(program: str, count: int) -> None:
     assert run(program, count) == ["good"] * count
 
 
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_what_horovods_own_tests_show(count: int) -> None:
+    assert ranks.run("everything", count, programs="horovod_semantics.py") == ["good"] * count
+
+
 def test_ranks_with_fewer_batches_join() -> None:
     assert run("uneven", 3) == [[2, 2]] * 3
 

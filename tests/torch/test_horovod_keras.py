@@ -22,6 +22,11 @@ def test_what_scripts_rely_on(program: str) -> None:
     assert run(program, 2) == ["good"] * 2
 
 
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_what_horovods_own_tests_show(count: int) -> None:
+    assert run("semantics", count) == ["good"] * count
+
+
 @pytest.mark.parametrize("library", ["hvd", "sdp"])
 def test_a_tape_trains_as_one_process_with_the_whole_batch(library: str) -> None:
     assert max(run("tape", 2, library)) < 1e-5

@@ -467,7 +467,7 @@ def grouped_reducescatter(
 ) -> list[tf.Tensor]:
     op = operations.op_of(op, None)
     if op not in (Sum, Average):
-        raise ValueError("reducescatter sums or averages")
+        raise NotImplementedError(f"reducescatter sums or averages: there is no {op} of it")
     tensors = _tensors(tensors)
     names = _names_of(tensors, name, "reducescatter", process_set)
     pairs = [compression.compress(tensor) if compression else (tensor, None) for tensor in tensors]

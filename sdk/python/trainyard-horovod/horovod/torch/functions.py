@@ -97,20 +97,27 @@ def allgather_object(
 
 
 def _give_it_a_state(optimizer: torch.optim.Optimizer) -> None:
-    """A step with gradients of zero fills an optimizer's state;
-    what the step changes is put back."""
+    """A step with gradients of zero fills an optimizer's state; what the step changes is put back.
+    A parameter that had no gradient keeps the zeros, as scripts of Horovod expect."""
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     before = [(parameter.detach().clone(), parameter.grad) for parameter in parameters]
+    sparse = isinstance(
+        optimizer, torch.optim.SparseAdam
+    )  # takes no dense ones, and none without rows
     for parameter in parameters:
         if parameter.requires_grad:
             parameter.grad = torch.zeros_like(parameter)
+            if sparse:
+                first = torch.zeros(1, 1, dtype=torch.int64, device=parameter.device)
+                parameter.grad = torch.sparse_coo_tensor(first, parameter.grad[:1], parameter.shape)
     # Of the class that the user chose: ours would average the zeros.
     step = getattr(optimizer, "_step_alone", None) or optimizer.step
     step()
     with torch.no_grad():
         for parameter, (value, gradient) in zip(parameters, before):
             parameter.copy_(value)
-            parameter.grad = gradient
+            if gradient is not None:
+                parameter.grad = gradient
 
 
 def broadcast_optimizer_state(

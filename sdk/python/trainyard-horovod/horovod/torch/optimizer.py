@@ -89,7 +89,7 @@ class _Distributed(_Optimizer):
         self = made.__new__(made)
         self.__dict__.update(optimizer.__dict__)
         self.__dict__.pop("step", None)  # a scheduler may have put the other one's there
-        self._names = names
+        self._parameter_names = names
         self._begin(**settings)
         return self
 
@@ -196,7 +196,7 @@ class _DistributedOptimizer(_Distributed):
         return 1.0, 1.0
 
     def _reduce(self, parameter: torch.Tensor) -> Started:
-        name, gradient = self._names[parameter], parameter.grad
+        name, gradient = self._parameter_names[parameter], parameter.grad
         if gradient.is_sparse:
             if not self._sparse_as_dense:
                 return (
@@ -204,7 +204,7 @@ class _DistributedOptimizer(_Distributed):
                     None,
                     None,
                 )
-            gradient = parameter.grad = gradient.to_dense()
+            gradient = gradient.to_dense()
         before, after = self._scales()
         compressed, context = self._compression.compress(gradient)
         handle = allreduce_async_(
@@ -223,7 +223,7 @@ class _DistributedOptimizer(_Distributed):
         pairs = [self._compression.compress(parameter.grad) for parameter in members]
         handle = grouped_allreduce_async_(
             [tensor for tensor, _ in pairs],
-            name=f"group.{number}.{self._names[members[0]]}",
+            name=f"group.{number}.{self._parameter_names[members[0]]}",
             op=self._op,
             prescale_factor=before,
             postscale_factor=after,
@@ -277,12 +277,15 @@ class _DistributedOptimizer(_Distributed):
                 if number not in groups:
                     groups[number] = synchronize(handle)
                 output = groups[number][position]
+            if not output.is_sparse:
+                output = self._compression.decompress(output, context)
             if output.is_sparse:
                 parameter.grad = output
-            else:
-                output = self._compression.decompress(output, context)
-                if output.data_ptr() != parameter.grad.data_ptr():
-                    parameter.grad.copy_(output)
+            elif parameter.grad.is_sparse:
+                # It went as a dense one. Some optimizers take sparse ones alone.
+                parameter.grad = output.to_sparse(parameter.grad.sparse_dim())
+            elif output.data_ptr() != parameter.grad.data_ptr():
+                parameter.grad.copy_(output)
             self._passes_left[parameter] = self.backward_passes_per_step
         self._handles.clear()
         self._synchronized = True
@@ -355,7 +358,7 @@ class _DistributedAdasumOptimizer(_Distributed):
                 (
                     allreduce_async_(
                         compressed,
-                        name=f"adasum.{self._names[parameter]}",
+                        name=f"adasum.{self._parameter_names[parameter]}",
                         op=Adasum,
                         compression=self._compression,
                     ),

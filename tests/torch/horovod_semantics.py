@@ -1,0 +1,218 @@
+"""What Horovod's own tests show that scripts may rely on, written down by itself. Run as:
+horovod_semantics.py NAME."""
+
+from __future__ import annotations
+
+import faulthandler
+import json
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import horovod.torch as hvd
+import torch
+
+from tests.torch.horovod_programs import refused
+
+INTEGERS = [torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8]
+HALVES = [torch.float16, torch.bfloat16]
+FACTOR = 0.1915194503788923  # neither exact in float32 nor in half
+
+
+def scaled(tensor: torch.Tensor) -> torch.Tensor:
+    """Integers in float64 and then cut, halves in float32, the others in their own type; the factor
+    is of the type in which it is multiplied."""
+    within = (
+        torch.float64
+        if tensor.dtype in INTEGERS
+        else torch.float32
+        if tensor.dtype in HALVES
+        else tensor.dtype
+    )
+    return (tensor.to(within) * torch.tensor(FACTOR, dtype=within)).to(tensor.dtype)
+
+
+def equal(results: Sequence[torch.Tensor], expected: Sequence[torch.Tensor], *said: object) -> None:
+    assert len(results) == len(expected)
+    for result, wanted in zip(results, expected):
+        assert result.dtype == wanted.dtype and torch.equal(result, wanted), (*said, result, wanted)
+
+
+def scales() -> None:
+    """prescale_factor and postscale_factor, of every type and dimension, alone and fused."""
+    rank, size = hvd.rank(), hvd.size()
+    for dtype in [torch.float64, torch.float32, *HALVES, *INTEGERS]:
+        for dims in (1, 2, 3):
+            generator = torch.Generator().manual_seed(dims)
+            low = 0 if dtype == torch.uint8 else -100
+            wholes = [
+                torch.randint(low, 100, [4 * size] * dims, generator=generator).to(dtype)
+                for _ in range(3)
+            ]
+            # An element is one rank's alone, so that sums are exact in every type.
+            owner = torch.arange(wholes[0].numel()).reshape(wholes[0].shape) % size
+            mine = [torch.where(owner == rank, whole, torch.zeros_like(whole)) for whole in wholes]
+            expected = [scaled(whole) for whole in wholes]
+            parts = [each[4 * rank : 4 * rank + 4] for each in expected]
+            for when in ("prescale_factor", "postscale_factor"):
+                how: dict[str, Any] = {"op": hvd.Sum, when: FACTOR}
+                said = (dtype, dims, when)
+                equal([hvd.allreduce(mine[0], **how)], expected[:1], *said)
+                equal([hvd.allreduce_(mine[0].clone(), **how)], expected[:1], *said)
+                equal(hvd.grouped_allreduce(mine, **how), expected, *said)
+                equal([hvd.reducescatter(mine[0], **how)], parts[:1], *said)
+                equal(hvd.grouped_reducescatter(mine, **how), parts, *said)
+    for dtype in (torch.int64, torch.int32):
+        tensor = torch.arange(-100, 100).to(dtype)
+        before = hvd.allreduce(tensor, op=hvd.Sum, prescale_factor=FACTOR)
+        after = hvd.allreduce(tensor, op=hvd.Sum, postscale_factor=FACTOR)
+        equal([before, after], [scaled(tensor) * size, scaled(tensor * size)], dtype)
+
+
+def duplicates() -> None:
+    """A name is under way once: a second request raises when it is made, and harms nothing."""
+    rank, size = hvd.rank(), hvd.size()
+    if size == 1:
+        return  # the first may be done before
+    tensor = torch.ones(size, 3)
+    operations: list[Callable[[], int]] = [
+        lambda: hvd.allreduce_async(tensor, name="twice"),
+        lambda: hvd.allreduce_async_(tensor.clone(), name="twice"),
+        lambda: hvd.grouped_allreduce_async([tensor, tensor], name="twice"),
+        lambda: hvd.allgather_async(tensor, name="twice"),
+        lambda: hvd.grouped_allgather_async([tensor, tensor], name="twice"),
+        lambda: hvd.broadcast_async(tensor, 0, name="twice"),
+        lambda: hvd.alltoall_async(tensor, name="twice"),
+        lambda: hvd.reducescatter_async(tensor, name="twice"),
+        lambda: hvd.grouped_reducescatter_async([tensor, tensor], name="twice"),
+    ]
+    for operation in operations:
+        for turn in range(2):
+            handles = []
+            if (rank == 0) == (turn == 0):
+                handles.append(operation())
+                if turn == 0:
+                    refused(ValueError, operation, "twice", "submitted already")
+                    refused(ValueError, operation, "twice")
+            hvd.barrier()  # until here the others have not submitted it
+            for handle in handles:
+                hvd.synchronize(handle)
+
+
+def joins() -> None:
+    """What moves rows raises while a rank has joined, on all others, and nothing ends by that."""
+    rank, size = hvd.rank(), hvd.size()
+    if size == 1:
+        assert hvd.join() == 0
+        return
+    tensor = torch.ones(size, 3)
+    for first in range(size):
+        root = (first + 1) % size
+        operations: list[Callable[[], object]] = [
+            lambda: hvd.allgather(tensor, name="joining"),
+            lambda: hvd.broadcast(tensor, root, name="joining"),
+            lambda: hvd.alltoall(tensor, name="joining"),
+            lambda: hvd.reducescatter(tensor, name="joining"),
+            lambda: hvd.allgather_object({}, name="joining"),
+        ]
+        for operation in operations if first > 0 else []:
+            operation()  # known to all ranks before
+        if rank != first:
+            for operation in operations:
+                refused(RuntimeError, operation, f"rank {first} has joined")
+            ones = torch.ones(4)
+            assert hvd.allreduce(ones, name="sum", op=hvd.Sum).tolist() == [size - 1.0] * 4
+            tens = torch.full((4,), 10 * size, dtype=torch.int32)
+            assert hvd.allreduce(tens, name="average").tolist() == [10 * (size - 1)] * 4
+        last = hvd.join(hvd.local_rank())
+        assert last != first and hvd.allgather_object(last) == [last] * size
+
+
+def states() -> None:
+    """Broadcasting the state of an optimizer that has none leaves gradients of zero to those that
+    learn, and none to the others; every kind of optimizer takes the root's."""
+
+    class Selected(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.places = torch.nn.Parameter(torch.tensor([1, 3]), requires_grad=False)
+            self.values = torch.nn.Parameter(torch.rand(4, 2))
+
+    for make in (
+        lambda p: torch.optim.SGD(p, lr=0.001 * (1 + hvd.rank()), momentum=0.9, nesterov=True),
+        lambda p: torch.optim.SGD(p, lr=0.001 * (1 + hvd.rank())),
+        lambda p: torch.optim.Adam(p, lr=0.001 * (1 + hvd.rank())),
+        lambda p: torch.optim.SparseAdam(p[1:], lr=0.001 * (1 + hvd.rank())),
+    ):
+        model = Selected()
+        before = model.values.detach().clone()
+        optimizer = hvd.DistributedOptimizer(
+            make(list(model.parameters())), named_parameters=model.named_parameters()
+        )
+        hvd.broadcast_optimizer_state(optimizer, root_rank=0)
+        assert optimizer.param_groups[0]["lr"] == 0.001
+        assert torch.equal(model.values, before) and model.places.grad is None
+        gradient = model.values.grad.to_dense()
+        equal([gradient, hvd.broadcast(gradient, 0)], [torch.zeros(4, 2)] * 2)
+
+
+def names() -> None:
+    """Without named_parameters every parameter has a name of its own, equal on all ranks."""
+    net = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Linear(3, 3))
+    groups = [{"params": list(each.parameters())} for each in net]
+    optimizer = hvd.DistributedOptimizer(torch.optim.SGD(groups, lr=0.1))
+    ours = {name: tuple(each.shape) for each, name in optimizer._parameter_names.items()}
+    assert len(ours) == 4 and hvd.allgather_object(ours) == [ours] * hvd.size()
+    named = hvd.DistributedOptimizer(
+        torch.optim.SGD(net.parameters(), lr=0.1), net.named_parameters()
+    )
+    assert {name: id(each) for each, name in named._parameter_names.items()} == {
+        name: id(each) for name, each in net.named_parameters()
+    }
+
+
+def embeddings() -> None:
+    """SparseAdam, which takes sparse gradients alone, also where they are reduced as dense ones:
+    as one process with the average of all."""
+    rank, size = hvd.rank(), hvd.size()
+    rows = [torch.tensor([[each, 4, 5], [4, 3, 9]]) for each in range(size)]
+    for sparse_as_dense in (False, True):
+        torch.manual_seed(1)
+        ours, alone = (torch.nn.Embedding(10, 3, sparse=True) for _ in range(2))
+        hvd.broadcast_parameters(ours.state_dict(), root_rank=0)
+        alone.load_state_dict(ours.state_dict())
+        optimizer = hvd.DistributedOptimizer(
+            torch.optim.SparseAdam(list(ours.parameters()), lr=0.1), sparse_as_dense=sparse_as_dense
+        )
+        reference = torch.optim.SparseAdam(list(alone.parameters()), lr=0.1)
+        for _ in range(3):
+            optimizer.zero_grad()
+            reference.zero_grad()
+            (ours(rows[rank]) ** 2).sum().backward()
+            (sum((alone(each) ** 2).sum() for each in rows) / size).backward()
+            optimizer.step()
+            reference.step()
+            assert ours.weight.grad.is_sparse
+        assert torch.allclose(ours.weight, alone.weight, atol=1e-6), sparse_as_dense
+
+
+def refusals() -> None:
+    """reducescatter has no other reduction than a sum and an average."""
+    for op in (hvd.Adasum, hvd.Min, hvd.Max, hvd.Product):
+        for dtype in (torch.float32, torch.float16, torch.int32):
+            tensor = torch.ones(4 * hvd.size(), 2).to(dtype)
+            refused(RuntimeError, lambda: hvd.reducescatter(tensor, op=op), op.name)
+            refused(RuntimeError, lambda: hvd.grouped_reducescatter([tensor], op=op), op.name)
+
+
+def everything() -> str:
+    hvd.init()
+    for program in (scales, duplicates, joins, states, names, embeddings, refusals):
+        program()
+        hvd.barrier()
+    return "good"
+
+
+if __name__ == "__main__":
+    faulthandler.dump_traceback_later(90, exit=True)  # a rank that hangs says where
+    print(json.dumps(globals()[sys.argv[1]]()))
