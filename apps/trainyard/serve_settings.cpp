@@ -1,0 +1,154 @@
+#include "trainyard/serve_settings.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "networks/tunnel.hpp"
+#include "os/files.hpp"
+#include "os/process.hpp"
+#include "trainyard/campaigns.hpp"
+#include "trainyard/clock_file.hpp"
+
+namespace trainyard::apps {
+namespace {
+
+constexpr uint64_t kDiskReserveBytes = uint64_t{256} << 20;  // the ledger of some hundred thousand jobs
+
+bool is_loopback(const std::string& host) {
+  return host.starts_with("127.") || host == "localhost" || host == "[::1]";
+}
+
+std::string machine_name() {
+  char name[256] = {};
+  return ::gethostname(name, sizeof name - 1) == 0 ? name : "localhost";
+}
+
+// A trace's seconds count from the server's start.
+Result<reconcile::Spot> read_spot(const config::Config& config, Instant start) {
+  reconcile::Spot spot;
+  spot.interruptions_per_host_hour = config.spot_interruptions_per_host_hour;
+  spot.seed = uint64_t(config.spot_seed);
+  if (config.spot_trace_file.empty()) return spot;
+  const std::string text = TRY(os::read_file(config.spot_trace_file).in("reading spot.trace of the config"));
+  spot.trace = TRY(reconcile::parse_trace(text, start).in(config.spot_trace_file));
+  return spot;
+}
+
+std::shared_ptr<const objects::StorageQuotas> shared(const objects::StorageQuotas& quotas) {
+  return std::make_shared<const objects::StorageQuotas>(quotas);
+}
+
+}  // namespace
+
+ReloadableSettings::ReloadableSettings(const config::Config& config)
+    : machines(config.machines),
+      quotas(config.quotas),
+      rate_limits(config.rate_limits),
+      storage_quotas(shared(config.storage_quotas)),
+      peers(config.peers) {}
+
+void ReloadableSettings::take(const config::Config& config) {
+  machines.take(config.machines);
+  quotas.take(config.quotas);
+  rate_limits.take(config.rate_limits);
+  storage_quotas.take(shared(config.storage_quotas));
+  peers.take(config.peers);
+}
+
+Listening listening_of(const config::Config& config) {
+  Listening listening;
+  listening.host = config.listen.substr(0, config.listen.rfind(':'));
+  listening.plain_http = is_loopback(listening.host) || config.allow_plain_http_from_other_machines;
+  auto& names = listening.names = {"127.0.0.1", "169.254.170.2", "localhost", machine_name()};
+  const std::string& host = listening.host;
+  if (host != "0.0.0.0" && host != "[::]" && std::find(names.begin(), names.end(), host) == names.end())
+    names.push_back(host);
+  names.insert(names.end(), config.certificate_names.begin(), config.certificate_names.end());
+  return listening;
+}
+
+uint64_t reserve_of(const config::Config& config, const std::string& directory) {
+  if (config.disk_reserve_bytes) return *config.disk_reserve_bytes;
+  std::error_code unknown;
+  const auto disk = std::filesystem::space(directory, unknown);
+  return unknown ? kDiskReserveBytes : std::min<uint64_t>(kDiskReserveBytes, disk.capacity / 20);
+}
+
+launch::LocalSettings local_settings_of(const config::Config& config, const DataDirectory& data,
+                                        const ReloadableSettings& reloadable) {
+  launch::LocalSettings settings;
+  settings.data_directory = data.path();
+  settings.agent_program = os::program_directory() + "/trainyard-agent";
+  settings.machines = [&reloadable] { return reloadable.machines(); };
+  settings.network_pool = config.network_pool;
+  settings.egress = config.egress;
+  settings.names_by_machine = config.outward.name_servers.empty();
+  settings.egress_of_roles = config.egress_of_roles;
+  settings.clear_gpus = config.clear_gpus;
+  return settings;
+}
+
+Result<control::Settings> control_settings_of(const config::Config& config, const DataDirectory& data,
+                                              const std::string& account, const Images& images,
+                                              const ReloadableSettings& reloadable,
+                                              const CheckRoom& check_room, Instant now) {
+  control::Settings settings;
+  settings.check_room = check_room;
+  settings.clock = clock_settings(data.file("clock.json"));
+  settings.account = account;
+  settings.scale_gangs = config.machines.empty();
+  settings.gang_hosts_max =
+      std::min(domain::kGangHostsMax, TRY(launch::gang_hosts_max(config.network_pool, false)));
+  settings.encrypted_gang_hosts_max =
+      std::min(domain::kGangHostsMax, TRY(launch::gang_hosts_max(config.network_pool, true)));
+  settings.quotas = [&reloadable] { return reloadable.quotas(); };
+  settings.stop_grace = config.stop_grace;
+  settings.stalled_after = config.stalled_after;
+  settings.images = images;
+  settings.image_policy = config.image_policy;
+  settings.outward = config.outward;
+  settings.no_encryption = networks::why_no_tunnel();
+  settings.file_systems = config.file_systems;
+  settings.volumes = config.volumes;
+  settings.posix_users = config.posix_users;
+  settings.best_effort_isolation = config.best_effort_isolation;
+  settings.wire_address = "unix:" + data.file("agents.sock");
+  settings.spot_notice = config.spot_notice;
+  settings.spot = TRY(read_spot(config, now));
+  return settings;
+}
+
+api::Settings api_settings_of(const config::Config& config, const Identity& identity, const Images& images,
+                              const ReloadableSettings& reloadable, const CheckRoom& check_room) {
+  api::Settings settings;
+  settings.account = identity.account;
+  settings.keys = identity.keys;
+  settings.temporary_key_secret = identity.temporary_key_secret;
+  settings.find_image = [&images](const std::string& name) { return domain::resolve_image(images, name); };
+  settings.file_systems = config.file_systems;
+  settings.volumes = config.volumes;
+  settings.devices = config.devices;
+  settings.open_roles = config.open_roles;
+  settings.limits_max = config.limits_max;
+  settings.prices = config.prices;
+  settings.quotas = [&reloadable] { return reloadable.quotas(); };
+  settings.rate_limits = [&reloadable] { return reloadable.rate_limits(); };
+  settings.peers = [&reloadable] { return reloadable.peers(); };
+  settings.check_room = check_room;
+  settings.remote_regions = config.remote_regions;
+  settings.regions = config.regions;
+  settings.regions.push_back(config.region);
+  settings.machines = [&reloadable] { return rooms_of(reloadable.machines()); };
+  return settings;
+}
+
+net::HttpSettings http_settings_of(const config::Config& config, const Listening& listening) {
+  net::HttpSettings http;
+  http.listen = config.listen;
+  http.plain_http = listening.plain_http ? net::PlainHttp::everybody : net::PlainHttp::this_machine;
+  return http;
+}
+
+}  // namespace trainyard::apps

@@ -1,0 +1,84 @@
+// Makes the settings of the server's parts from the configuration.
+//
+// Threads: ReloadableSettings is callable from many threads at once; the functions are pure, except where they name files.
+// Lifetime: settings hold references to the arguments that they are made from.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/disk_reserve.hpp"
+#include "config/config.hpp"
+#include "control/control.hpp"
+#include "launch/local/local.hpp"
+#include "net/http_server.hpp"
+#include "objects/storage_use.hpp"
+#include "operations/services.hpp"
+#include "trainyard/data_directory.hpp"
+
+namespace trainyard::apps {
+
+// A part of the configuration that SIGHUP may replace while the server runs.
+template <class Part>
+class Reloadable {
+ public:
+  explicit Reloadable(Part part) : part_(std::move(part)) {}
+  Part operator()() const {
+    const std::lock_guard lock(mutex_);
+    return part_;
+  }
+  void take(Part part) {
+    const std::lock_guard lock(mutex_);
+    part_ = std::move(part);
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  Part part_;  // guarded by mutex_
+};
+
+struct ReloadableSettings {
+  explicit ReloadableSettings(const config::Config& config);
+  void take(const config::Config& config);
+
+  Reloadable<std::vector<launch::Machine>> machines;
+  Reloadable<std::vector<domain::InstanceQuota>> quotas;
+  Reloadable<policy::RateLimits> rate_limits;
+  Reloadable<std::shared_ptr<const objects::StorageQuotas>> storage_quotas;
+  Reloadable<std::vector<policy::Peer>> peers;
+};
+
+// The addresses of the server, from `listen`.
+struct Listening {
+  std::string host;
+  bool plain_http;                 // for clients on other machines too
+  std::vector<std::string> names;  // of the certificate
+};
+Listening listening_of(const config::Config& config);
+
+// Free bytes that jobs, objects and logs leave to the ledger. A small disk, as tests and appliances have, keeps most of its
+// space for users.
+uint64_t reserve_of(const config::Config& config, const std::string& directory);
+
+launch::LocalSettings local_settings_of(const config::Config& config, const DataDirectory& data,
+                                        const ReloadableSettings& reloadable);
+
+using Images = std::map<std::string, domain::Image>;
+
+// Without the addresses of the API and of the object store, which are known once the server listens.
+// Errors: those of the network pool, and of the file with spot interruptions.
+Result<control::Settings> control_settings_of(const config::Config& config, const DataDirectory& data,
+                                              const std::string& account, const Images& images,
+                                              const ReloadableSettings& reloadable,
+                                              const CheckRoom& check_room, Instant now);
+
+// Without the identities, which are kept in control's records.
+api::Settings api_settings_of(const config::Config& config, const Identity& identity, const Images& images,
+                              const ReloadableSettings& reloadable, const CheckRoom& check_room);
+
+net::HttpSettings http_settings_of(const config::Config& config, const Listening& listening);
+
+}  // namespace trainyard::apps
