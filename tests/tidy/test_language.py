@@ -110,8 +110,55 @@ EXEMPTIONS = (
 
 # Modules whose sources are checked, by context. A module may be added, never removed.
 ENABLED = {
-    "comments": frozenset({"ledger", "policy", "reconcile", "schedule", "sim"}),
-    "messages": frozenset({"bench", "data", "observe", "wire"}),
+    "comments": frozenset(
+        {
+            "audit",
+            "auth",
+            "batch_api",
+            "capi",
+            "cloudwatch",
+            "config",
+            "dispatch",
+            "iam",
+            "ledger",
+            "logs",
+            "operations",
+            "policy",
+            "protocol",
+            "reconcile",
+            "s3",
+            "sagemaker",
+            "schedule",
+            "service_quotas",
+            "shapes",
+            "sim",
+            "trainyard_api",
+        }
+    ),
+    "messages": frozenset(
+        {
+            "audit",
+            "auth",
+            "batch_api",
+            "bench",
+            "cloudwatch",
+            "config",
+            "data",
+            "dispatch",
+            "iam",
+            "logs",
+            "networks",
+            "observe",
+            "operations",
+            "protocol",
+            "s3",
+            "sagemaker",
+            "service_quotas",
+            "shapes",
+            "trainyard_api",
+            "wire",
+        }
+    ),
 }
 
 # A doc comment opens with a subject and a verb: "Decides which waiting jobs start now."

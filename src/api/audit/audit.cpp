@@ -197,8 +197,8 @@ std::string audit_record(const AnsweredRequest& request) {
   return out;
 }
 
-// Reads that succeed are cheap to ask for, and each costs a KiB of disk: of those beyond the rate of a principal that
-// polls in earnest, no record is made.
+// A successful read is cheap for the client and costs a KiB of disk here, so reads beyond the rate of a polling client are not
+// recorded.
 bool AuditTrail::floods(const AnsweredRequest& request) {
   static constexpr RateLimits kRecorded{.reads_per_second = 100};
   return request.error_code.empty() && is_read_only(request.operation) &&

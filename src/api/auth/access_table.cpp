@@ -471,7 +471,7 @@ Accesses AccessTable::find(const Context& context, const shapes::OperationShape&
     for (std::string& resource : expand(context, line->second.resource, operation.input, input))
       out.all.push_back({action_of(line->second.action), std::move(resource)});
   }
-  // A request that names no resource (an empty list of jobs) asks for all of them.
+  // A request without a resource (an empty list of jobs) is for all of them.
   if (out.all.empty() && !free) out.all.push_back({action_of(begin->second.action), std::string(kAll)});
   if (operation.input) add_special(operation, input, out);
   return out;

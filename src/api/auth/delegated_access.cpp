@@ -35,7 +35,7 @@ struct DelegatedAccess::State {
   mutable std::mutex mutex;
   mutable std::unordered_map<std::string, Made> made;  // by record; guarded by mutex
 
-  // The first owner's, for campaigns that were started before records were kept: whoever started one had every right.
+  // The first owner's, for campaigns older than these records: only an owner could start one.
   std::string owner_record() const {
     Delegation owner{PrincipalKind::owner};
     if (!settings.keys.empty()) owner.name = settings.keys.front().user;

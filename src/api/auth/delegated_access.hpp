@@ -22,7 +22,7 @@ Result<campaign::Principal> record_of(const Context& context, const std::string&
 
 class DelegatedAccess {
  public:
-  // Valid for half of it at least; whoever uses them asks again before.
+  // Keys are valid for at least half of it; callers get new ones before that.
   static constexpr Duration kKeysLifetime = 1h;
 
   DelegatedAccess(const Settings& settings, const Services& services);

@@ -156,11 +156,11 @@ Result<Principal> Principals::of_stored(const Delegation& delegation, Instant no
   if (!delegation.peer_key_id.empty()) {
     const std::vector<policy::Peer> peers = settings_.peers();
     if (!find_peer(peers, delegation.peer_key_id))
-      return refused(delegation.name, "the server that it came from is no longer a peer of this one");
+      return refused(delegation.name, "its server was removed from the peers of this one");
   }
   Principal out;
   if (delegation.kind == PrincipalKind::owner) {
-    if (!is_owner(delegation.name)) return refused(delegation.name, "it is no longer an owner");
+    if (!is_owner(delegation.name)) return refused(delegation.name, "its owner's key was removed");
     out = owner_principal(settings_, delegation.name);
   } else if (delegation.kind == PrincipalKind::user) {
     const auto identities = settings_.identities ? settings_.identities() : nullptr;

@@ -28,8 +28,8 @@ class Principals {
   std::optional<Principal> of_session(RoleSession session) const;
   // One that this server described itself.
   Result<Principal> of_stored(const Delegation& delegation, Instant now) const;
-  // One on whose behalf `peer`, whose request was verified, asks: a user or a defined role of this server with the described
-  // name, never an owner. Its rights are those that it has here.
+  // The principal on whose behalf `peer` made a verified request: a user or a defined role of this server with the described
+  // name, never an owner. It has the rights that it has on this server.
   Result<Principal> of_peer(const Delegation& delegation, const Principal& peer, Instant now) const;
 
  private:

@@ -37,8 +37,8 @@ Outcome<Done> read_dependency(const batch::JobDependency& dependency, domain::Ba
   if (type == "SEQUENTIAL") {
     if (!id.empty())
       return client_exception(
-          "A dependency of type SEQUENTIAL has no jobId: each child awaits the one before it in its own "
-          "array");
+          "A dependency of type SEQUENTIAL has no jobId: each child depends on the previous one of its "
+          "own array");
     part.sequential = true;
     return Done{};
   }

@@ -259,7 +259,7 @@ Outcome<Done> check_resource(const Services& services, const Context& context, c
     there = false;
   }
   if (there) return Done{};
-  return client_exception("There is no resource " + shorten(arn, 256));
+  return client_exception("Resource not found: " + shorten(arn, 256));
 }
 
 // A service job's tags are those of its training job.

@@ -56,8 +56,9 @@ Outcome<Done> refuse_what_is_not_here(const batch::ContainerProperties& containe
         "containerProperties.secrets",
         "it has no store of secrets; use environment, or an object that the job's role may read");
   if (container.privileged.value_or(false))
-    return cannot_run("A privileged container",
-                      "root in a container is nobody on its machine, always; leave privileged out");
+    return cannot_run(
+        "A privileged container",
+        "root in a container is always an unprivileged user of its machine; leave privileged out");
   if (container.repository_credentials)
     return cannot_run("containerProperties.repositoryCredentials", "give them to this server's config");
   return Done{};
@@ -290,7 +291,8 @@ Outcome<Done> read_log(const batch::LogConfiguration& log, const std::string& re
       });
     };
     if (name == "awslogs-group") {
-      if (!of("._/#-", kLogGroupBytesMax)) return client_exception(member + " is no name of a log group");
+      if (!of("._/#-", kLogGroupBytesMax))
+        return client_exception(member + " must be a valid name of a log group");
       container_options.log_group = value;
     } else if (name == "awslogs-stream-prefix") {
       if (!of("._/#-", kLogPrefixBytesMax)) return client_exception(member + " cannot begin a stream's name");

@@ -78,7 +78,7 @@ shapes::batch::JobSummary summary_of_batch(const domain::Job& job);
 
 // arrayProperties and dependsOn of a request, for the job that it makes.
 Outcome<Done> read_array(const shapes::batch::SubmitJobRequest& request, domain::BatchPart& part);
-// What an array and its children show beside: `counts` are an array's. Of other jobs nothing.
+// Adds what only arrays and their children show. `counts`: of an array. Other jobs stay as they are.
 void add_array(shapes::batch::JobDetail& detail, const domain::Job& job, const domain::ChildCounts& counts,
                Instant now);
 void add_array(shapes::batch::JobSummary& summary, const domain::Job& job, const domain::ChildCounts& counts,

@@ -190,7 +190,7 @@ Outcome<Nodes> nodes_of(const batch::NodeProperties& properties,
 
 namespace {
 
-// For those who may describe the job: of what lists leave out too.
+// The complete reason, for principals that may describe the job; lists shorten it.
 std::string whole_reason(const domain::Job& job, const domain::Attempt& attempt, domain::HostIndex host) {
   if (host == job.spec.main_host()) return attempt.ended ? domain::end_of(job, attempt).reason : "";
   return host < attempt.hosts.size() ? attempt.hosts[host].failure : "";
@@ -199,7 +199,7 @@ std::string whole_reason(const domain::Job& job, const domain::Attempt& attempt,
 }  // namespace
 
 Result<batch::JobDetail> describe_node(const domain::Job& job, domain::HostIndex host) {
-  CHECK(job.spec.main_host() && host < job.spec.hosts(), "who asks has looked");
+  CHECK(job.spec.main_host() && host < job.spec.hosts(), "the caller has checked the node");
   batch::JobDetail detail = TRY(describe(job));
   const auto properties = std::move(detail.node_properties);
   detail.node_properties.reset();

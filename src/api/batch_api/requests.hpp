@@ -51,7 +51,7 @@ uint32_t revision_in(std::string_view digits);
 
 Failure no_such_resource(std::string_view what, const std::string& name);
 
-// The words of a request as its face wrote them, and a description made of such words.
+// A request as JSON, as its client wrote it, and the structure read from such JSON.
 Result<Json> words_in(const shapes::Shape& shape, const void* request);
 template <class Operation>
 Outcome<Json> words_of(const typename Operation::Input& request) {
@@ -61,8 +61,8 @@ Result<void> read_words(const shapes::Shape& shape, const Json& words, void* str
 // The shape of what a list of a reply holds.
 const shapes::Shape& element_of(const shapes::OperationShape& operation, std::string_view member);
 
-// The jobs that `wanted` says yes to, of those that `query` asks for, as they are now: a page of at most results_max,
-// and query.token for the next one; "" at the end. What a filter leaves out is looked at too, so a page may be short.
+// The jobs of `query` that `wanted` accepts, as they are now: a page of at most results_max, and query.token for the next one;
+// "" at the end. Jobs that a filter leaves out count as read, so a page may be short.
 Outcome<std::vector<std::shared_ptr<const domain::Job>>> scan_jobs(
     const Services& services, ledger::JobQuery& query, size_t results_max,
     const std::function<bool(const domain::Job&)>& wanted);
@@ -72,7 +72,7 @@ bool any_matches(const std::vector<std::string>& patterns, const std::string& na
 // Errors: ClientException, for what is not milliseconds since 1970.
 Outcome<Instant> filter_instant(const std::string& name, const std::string& value);
 
-// Changes the noun, then gives it its tags, then answers with what `make` makes of it. A definition's ARN gets its
+// Changes the resource, then sets its tags, then answers with the output that `make` makes of it. A definition's ARN gets its
 // revision.
 template <class Output>
 void change_batch_resource(const Services& services, domain::ResourceChange how,
@@ -154,7 +154,7 @@ void each_of_many(const std::vector<std::string>& ids,
     });
 }
 
-// One page of the region's nouns that `wanted` says yes to, as `make` shows each.
+// One page of the region's resources that `wanted` accepts, each described by `make`.
 template <class Detail, class Resource>
 Outcome<std::vector<Detail>> page_of(const Context& context,
                                      const std::map<domain::JobKey, Resource>& resources,

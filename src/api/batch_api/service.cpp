@@ -17,7 +17,7 @@ using domain::ResourceChange;
 using domain::ServiceEnvironment;
 
 constexpr size_t kUniqueDigits =
-    20;  // 80 bits: ids that nobody guesses, and names with room for people's words
+    20;  // 80 bits: cannot be guessed, and leaves space in names for the user's part
 constexpr size_t kTagValueBytesMax = 256;  // as AWS
 
 // -- service environments

@@ -229,7 +229,7 @@ TEST(BatchDefinitions, AreDescribedToThoseWhoMayDescribeEachOfThem) {
     }
 }
 
-// A name that is empty is nobody's, not everybody's.
+// An empty name matches no definition, not all of them.
 TEST(BatchDefinitions, AnEmptyNameNamesNone) {
   Lists world;
   const std::string none = "arn:aws:batch:eu-west-1:123456789012:job-definition/";

@@ -158,12 +158,12 @@ Result<std::unique_ptr<Body>> Body::open(net::Stream& stream, const Signer& sign
   std::optional<uint64_t> bytes;
   if (const auto stated = stream.head().headers.get("x-amz-decoded-content-length"); !stated.empty()) {
     const auto number = parse_int(stated);
-    if (!number || *number < 0) return invalid("x-amz-decoded-content-length is no number");
+    if (!number || *number < 0) return invalid("x-amz-decoded-content-length must be a number of bytes");
     bytes = static_cast<uint64_t>(*number);
   }
   if (payload == "STREAMING-UNSIGNED-PAYLOAD-TRAILER")
     return std::unique_ptr<Body>(new ChunkedBody(stream, signing::ChunkSeal::none, signer, bytes));
-  // Chunks are signed as their request is. The key that verifies SigV4a is public: as an HMAC's, anyone could sign with it.
+  // Chunks are signed as their request is. The key that verifies SigV4a is public: used for an HMAC, any client could sign with it.
   const std::string signed_chunks = signer.claim.algorithm == signing::Algorithm::hmac
                                         ? "STREAMING-AWS4-HMAC-SHA256-PAYLOAD"
                                         : "STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD";

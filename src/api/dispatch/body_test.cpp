@@ -147,7 +147,7 @@ TEST(Body, ChunkedAndSignedWithSigV4a) {
 }
 
 TEST(Body, ChunksAreSignedAsTheirRequestIs) {
-  // The key that verifies SigV4a is public: as the key of an HMAC it would let anybody sign chunks.
+  // The key that verifies SigV4a is public: used as the key of an HMAC, it would let any client sign chunks.
   for (const std::string mode : {"", "-TRAILER"}) {
     Signer signer = signer_of("STREAMING-AWS4-HMAC-SHA256-PAYLOAD" + mode);
     std::string previous = signer.claim.signature;

@@ -170,7 +170,7 @@ TEST(CampaignRights, OfTheOwnerOutliveTheKeyButNotTheOwner) {
   for (const auto& one : {owner, before_records}) EXPECT_EQ(world.get("/bob/secret", one), "200");
   world.identities->remove_key("AKIANEW");
   world.identities->put(policy::AccessKey{.id = "AKIAEVE", .user = "eve", .secret = "x", .owner = true});
-  expect_refused(world.get("/bob/secret", owner), "it is no longer an owner");
+  expect_refused(world.get("/bob/secret", owner), "its owner's key was removed");
 }
 
 TEST(CampaignRights, KeysAreSealedAndRecordsAreRead) {

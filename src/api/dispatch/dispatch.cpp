@@ -31,7 +31,7 @@
 namespace trainyard::api {
 namespace {
 
-constexpr Duration kDeadline = 60s;  // botocore's read timeout: nobody waits for an answer later
+constexpr Duration kDeadline = 60s;  // botocore's read timeout: clients have left by then
 constexpr size_t kRequestIdBytes = 16;
 constexpr Duration kPassedSessionLifetime =
     15min;  // of a request that another server gets: as old as it may be
@@ -108,7 +108,7 @@ class Api final : public net::Handler {
   }
 
   void handle(net::Request request, std::unique_ptr<net::Responder> responder) override {
-    // Shared by the call and its answer, which may come from another thread; whoever answers is last.
+    // Shared by the call and its answer, which may come from another thread; the answer is the last user.
     const std::shared_ptr<net::Responder> to(std::move(responder));
     guarded(
         request,
@@ -301,7 +301,7 @@ class Api final : public net::Handler {
     return read_json(*shape.input, body, input);
   }
 
-  // Only of requests whose signature was right, so that nobody uses up the rate of others.
+  // Counts only requests with a valid signature, so that no client uses up the rate of another principal.
   bool is_throttled(const Call& call, const Entry& entry) {
     const bool admitted = limiter_.admit(call.context.principal.name, class_of(*entry.shape),
                                          settings_.rate_limits(), services_.clock.monotonic());
@@ -352,8 +352,8 @@ class Api final : public net::Handler {
                              " through another server");
   }
 
-  // On whose behalf another server is asked, for kDelegationHeader. The owner, who has the keys of the configuration, asks
-  // with them as they are: "".
+  // The value of kDelegationHeader: on whose behalf a request is forwarded. "" for the owner, whose requests are signed with
+  // the keys of the configuration themselves.
   Result<std::string> on_behalf_of(const Call& call) const {
     if (call.context.principal.owner()) return std::string();
     Delegation delegation = delegation_of(call.context);

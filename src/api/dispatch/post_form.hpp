@@ -42,7 +42,7 @@ class PostForm {
   S3Address address() const { return {bucket_, key_, {}}; }
   // The file, within the sizes of the policy. Lifetime: the form and the stream outlive it.
   std::unique_ptr<Body> open_body(net::Stream& stream);
-  // As the form asks: 204, 200 or 201, or a redirect. `etag` with quotes.
+  // The response that the form selects: 204, 200 or 201, or a redirect. `etag` with quotes.
   net::Response reply(const std::string& etag, std::string_view request_id) const;
 
  private:

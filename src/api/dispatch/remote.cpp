@@ -27,7 +27,7 @@ std::string target_of(const S3Address& address) {
   return target;
 }
 
-// aws-chunked, made anew: the trailers (checksums) are known only when the whole body has passed.
+// Encodes aws-chunked again: the trailers (checksums) are known only when the whole body has passed.
 class ChunkedAgain {
  public:
   explicit ChunkedAgain(Body& body) : body_(body) {}

@@ -1,5 +1,4 @@
-// The objects room's suite, through our S3 client, a socket, signatures and the S3 face, down to objects in
-// memory.
+// Runs the suite of `objects` through our S3 client, a socket, signatures and the S3 API, down to objects in memory.
 #include "dispatch/api.hpp"
 #include "dispatch/testing/in_memory.hpp"
 #include "net/http_server.hpp"

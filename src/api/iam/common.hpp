@@ -117,7 +117,7 @@ void add_managed_policies(OperationTable& table, const Services& services);
 void add_simulation(OperationTable& table, const Services& services);
 void add_sts(OperationTable& table, const Settings& settings, const Services& services);
 
-// A role that nobody defined: every name is one (see README.md). Its documents are parsed once.
+// The built-in role that any undefined name stands for (auth/README.md). Its documents are parsed once.
 policy::Role undefined_role(const std::string& account, const std::string& name);
 // The role, or the undefined one. Errors: none.
 policy::Role role_or_undefined(const Identities& identities, const std::string& name);

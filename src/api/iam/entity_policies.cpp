@@ -40,7 +40,7 @@ struct RolePolicies {
   static auto& name(auto& shape) { return shape.role_name; }
 };
 
-// Role names that nobody defined have no policies of their own, and are no error.
+// Undefined role names have no policies of their own, and are not an error.
 template <class Of>
 Result<policy::Entity> entity_named(const Identities& identities, const std::string& name) {
   if (Of::kKind == EntityKind::role) return static_cast<policy::Entity>(role_or_undefined(identities, name));

@@ -1,4 +1,4 @@
-// Roles. Every name of the account is one: a role that nobody defined is described as the built-in one (README.md).
+// Operations on roles. An undefined role is described as the built-in one (auth/README.md).
 #include "auth/roles.hpp"
 #include "base/text.hpp"
 #include "iam/common.hpp"

@@ -1,8 +1,8 @@
 // Simulations answer by the function that authorises requests (policy/evaluate.hpp).
 //
 // An undefined role is simulated with what its jobs reach at most: objects, logs, metrics and the calls of SageMaker on
-// any resource, and the calls of EC2, KMS and ECR that SageMaker's SDKs ask for. Which of them a job's keys reach is
-// decided by the job (SECURITY.md), and the SDKs ask before there is one.
+// any resource, and the calls of EC2, KMS and ECR that SageMaker's SDKs simulate. The job decides which of them its
+// keys reach (SECURITY.md), and the SDKs simulate before there is one.
 #include <set>
 
 #include "auth/roles.hpp"
@@ -177,7 +177,7 @@ iam::ResourceSpecificResult decide(Simulated& simulated, const std::string& acti
   return out;
 }
 
-// Of several resources the answer is the strictest one's; each has its own beside it.
+// Of several resources the result is the strictest; each has its own result too.
 iam::EvaluationResult evaluate(Simulated& simulated, const std::string& action,
                                const std::vector<std::string>& resources) {
   std::vector<iam::ResourceSpecificResult> each;
@@ -204,7 +204,7 @@ template <class In>
 Outcome<iam::SimulatePolicyResponse> answer(Simulated& simulated, const In& in) {
   const std::vector<std::string> resources = in.resource_arns.value_or(std::vector<std::string>());
   if (in.action_names->size() * std::max<size_t>(resources.size(), 1) > kDecisionsMax)
-    return invalid_input("One request may ask for at most " + std::to_string(kDecisionsMax) + " decisions");
+    return invalid_input("One request may have at most " + std::to_string(kDecisionsMax) + " decisions");
   iam::SimulatePolicyResponse out;
   out.evaluation_results.emplace();
   for (const auto& action : *in.action_names)

@@ -1,4 +1,4 @@
-// Who am I, and who else may I be: what clients ask first.
+// STS: the caller's identity, and temporary keys of roles.
 #include "shapes/sts.hpp"
 #include "auth/roles.hpp"
 #include "auth/temporary_keys.hpp"

@@ -1,8 +1,8 @@
 // CloudWatch Logs. Two habits of clients decide what looks odd here:
 //
-// An SDK that asks for the streams of a job asks again without the token it was given, for ever; so a
-// question by prefix is answered with all streams and no token. And a follower knows that there is no more by
-// the token that it gets back unchanged; so GetLogEvents always answers with both tokens.
+// SDKs list the streams of a job again and again without the token that they were given, so a listing by prefix returns all
+// streams and no token. A client that follows a stream stops at a token that it gets back unchanged, so GetLogEvents always
+// returns both tokens.
 #include "shapes/logs.hpp"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 
 namespace aws = shapes::logs;
 
-// Limits that are told in words and not in the model.
+// Limits that AWS documents and the model does not have.
 constexpr size_t kEventBytesMax = 256 << 10;
 constexpr size_t kPutBytesMax = 1 << 20;
 constexpr size_t kEventOverheadBytes = 26;

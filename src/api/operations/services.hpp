@@ -60,7 +60,7 @@ struct Settings {
       volumes;  // directories of machines that Batch's volumes may name, by path; without a directory,
                 // each host gets an empty one of its own
   std::vector<std::string> devices;  // device files of machines that Batch's containers may name
-  // The highest hard limit that a Batch container may ask for, by name; of names that are not here, any.
+  // The highest hard limit that a Batch container may set, by name; other names have no limit.
   std::map<std::string, uint64_t> limits_max = domain::kContainerLimitsMax;
   // Of instances that training jobs use at once, as they are now.
   std::function<std::vector<domain::InstanceQuota>()> quotas = [] {
@@ -87,9 +87,9 @@ struct Services {
   objects::Objects& objects;
   Clock& clock;
   Random& random;
-  gateway::Shells* shells = nullptr;  // nullptr: nobody opens any
+  gateway::Shells* shells = nullptr;  // nullptr: shells are refused
   gateway::FindProgress progress = nullptr;
-  campaign::Campaigns* campaigns = nullptr;  // nullptr: there are none here
+  campaign::Campaigns* campaigns = nullptr;  // nullptr: campaigns are refused
   RequestStatistics* statistics = nullptr;   // nullptr: requests are not counted
   IdentityStore* identities = nullptr;       // of IAM's operations; required by them
 };

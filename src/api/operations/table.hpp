@@ -155,8 +155,7 @@ class OperationTable {
       ends.run_long([&] {
         try {
           outcome.emplace(function(context, input));
-        } catch (const std::exception&
-                     fault) {  // the reply may have begun, so that nobody else can tell the client
+        } catch (const std::exception& fault) {  // the reply may have begun, so it is reported here
           outcome.emplace(internal("the operation threw: " + std::string(fault.what())));
         }
       });

@@ -157,8 +157,7 @@ Route route(std::span<const Service* const> services, const net::RequestHead& he
     if (out.service) out.operation = find_operation(*out.service, out.operation_name);
     return out;
   }
-  // Another protocol of the newer clients, which also speak JSON: said in words, not taken for an object's
-  // key.
+  // Newer clients have another protocol, and speak JSON too: they get an explanation; the path is not an object's key.
   if (head.path().starts_with("/service/") && head.headers.has("smithy-protocol")) {
     out.operation_name = head.path().substr(head.path().rfind('/') + 1);
     return out;

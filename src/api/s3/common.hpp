@@ -25,8 +25,7 @@ inline constexpr size_t kBodyBufferBytes = 256 << 10;
 // The exact S3 name where the error's word has one.
 Failure s3_failure_of(const Error& error, std::string_view bucket, std::string_view key);
 
-// The value of EXPRESSION, a Result of the objects room; on error returns the S3 failure from the enclosing
-// function.
+// Evaluates to the value of EXPRESSION, a Result of `objects`; on error returns the S3 failure from the enclosing function.
 #define TRY_S3(expression, bucket, key)                                             \
   ({                                                                                \
     auto try_s3_result_ = (expression);                                             \
@@ -60,7 +59,7 @@ Outcome<std::string> checksum_name(std::string_view s3_name);
 std::string s3_checksum_name(std::string_view name);
 std::string checksum_type_of(const std::map<std::string, std::string>& checksums);
 
-// Of a body that is to come: what the head promises, and what it announces as a trailer.
+// The checksums that the head of a request states, or announces as trailers.
 Outcome<std::map<std::string, std::string>> announced_checksums(const net::RequestHead& head);
 
 template <class Input>
@@ -117,8 +116,7 @@ std::optional<Failure> check_not_here(const Input& in) {
   if (in.grant_full_control || in.grant_read || in.grant_read_acp || in.grant_write_acp)
     return refused("x-amz-grant-*");
   if (in.sse_customer_algorithm) return refused("x-amz-server-side-encryption-customer-algorithm");
-  // "aws:kms" without a key leaves everything to the store, and the SageMaker SDK asks for it by itself; no reply says
-  // that it was done.
+  // "aws:kms" without a key leaves everything to the store, and the SageMaker SDK sends it by default; no reply confirms it.
   if (in.ssekms_key_id && !in.ssekms_key_id->empty())
     return refused("x-amz-server-side-encryption-aws-kms-key-id");
   if (in.object_lock_mode || in.object_lock_legal_hold_status) return refused("x-amz-object-lock-*");

@@ -11,7 +11,7 @@ namespace s3 = shapes::s3;
 
 constexpr int64_t kKeysPageMax = 1000;  // as S3, for listing and for DeleteObjects
 
-// Keys may hold what XML cannot; clients ask for them percent-encoded.
+// Keys may hold what XML cannot; clients request them percent-encoded.
 class Encoding {
  public:
   static Outcome<Encoding> read(const std::optional<std::string>& asked) {

@@ -1,4 +1,4 @@
-// Policies of buckets: kept in the ledger beside users and roles, and decided by the authorizer.
+// Operations on bucket policies, which are kept in the ledger like users and roles and evaluated by the authorizer.
 #include "policy/bucket_policy.hpp"
 
 #include "base/text.hpp"

@@ -29,10 +29,10 @@ Outcome<T> told(const Error& error) {
   return error;
 }
 
-// What Describe needs beside the job itself: the echo of its request and its last metrics. Both are costly to
-// make and seldom change, and Describe is what clients call again and again.
+// Caches what Describe needs in addition to the job: the echo of its request and its last metrics. Both are costly to make
+// and rarely change, and clients poll Describe.
 //
-// Threads: guarded by mutex_; the parts are immutable and shared with whoever reads them, last one out.
+// Threads: guarded by mutex_; the parts are immutable and shared with their readers.
 class Views {
  public:
   explicit Views(observe::Metrics& metrics) : metrics_(metrics) {}

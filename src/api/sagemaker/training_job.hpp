@@ -22,8 +22,8 @@ inline constexpr int64_t kVolumeGibDefault = 30;               // as AWS
 inline constexpr size_t kTagsMax = 50;                         // of one resource, as AWS
 inline constexpr std::string_view kMetricsNamespace = "/aws/sagemaker/TrainingJobs";
 
-// What the model's constraints leave open is checked here. What this server does not do yet and a person
-// would rely on is refused in words; what is harmless is kept and echoed.
+// Checks what the model's constraints do not cover. Parameters that this server does not support and a user would rely on are
+// rejected with an explanation; harmless ones are kept and echoed.
 Outcome<domain::JobSpec> job_spec_of(const shapes::sagemaker::CreateTrainingJobRequest& request,
                                      const FindImage& find_image, const domain::FileSystems& file_systems);
 

@@ -116,7 +116,7 @@ Outcome<Done> check_channel(const domain::Channel& channel, const domain::JobSpe
   for (const auto& group : channel.groups)
     if (std::none_of(spec.groups.begin(), spec.groups.end(),
                      [&](const domain::InstanceGroup& each) { return each.name == group; }))
-      return channel_fault(channel, "there is no instance group " + group);
+      return channel_fault(channel, "instance group not found: " + group);
   return Done{};
 }
 

@@ -123,7 +123,7 @@ void add_operations(OperationTable& table, const Settings& settings, const Servi
         out.quota = TRY(find_quota(settings, context, *request.service_code, *request.quota_code));
         return out;
       });
-  // What this server allows is what it allows by default: nobody is allowed more by a request.
+  // The limits of this server are its defaults: a request cannot raise them.
   table.add<quotas::ListAWSDefaultServiceQuotas>(
       [&](const Context& context, const quotas::ListAWSDefaultServiceQuotasRequest& request)
           -> Outcome<quotas::ListAWSDefaultServiceQuotasResponse> {
@@ -148,7 +148,7 @@ void add_operations(OperationTable& table, const Settings& settings, const Servi
             " is not raised by a request: instances of a type are set by [[quota]] in this "
             "server's config, and the other limits are the server's own");
       });
-  // Nobody could have made a request.
+  // Requests for increases cannot be made, so the history is empty.
   table.add<quotas::ListRequestedServiceQuotaChangeHistory>(
       [](const Context&, const quotas::ListRequestedServiceQuotaChangeHistoryRequest&)
           -> Outcome<quotas::ListRequestedServiceQuotaChangeHistoryResponse> {
@@ -167,7 +167,7 @@ void add_operations(OperationTable& table, const Settings& settings, const Servi
   table.add<quotas::GetRequestedServiceQuotaChange>(
       [](const Context&, const quotas::GetRequestedServiceQuotaChangeRequest& request)
           -> Outcome<quotas::GetRequestedServiceQuotaChangeResponse> {
-        return no_such_resource("The request failed because there is no request " +
+        return no_such_resource("The request failed because the quota change request was not found: " +
                                 shorten(*request.request_id, 128));
       });
 }

@@ -1,4 +1,4 @@
-// Our own operations: jobs as people ask for them, and what they cost.
+// Reports: jobs of every kind in one list, with pending reasons, usage and cost.
 #include "shapes/trainyard.hpp"
 
 #include <algorithm>
@@ -40,7 +40,7 @@ void set_unless_empty(std::optional<std::string>& member, const std::string& tex
   if (!text.empty()) member = text;
 }
 
-// How long it trained and what of that is billed: the face's own figures, for one answer must not differ from another.
+// Training and billable time: the figures of SageMaker's API, so that two responses never differ.
 struct Seconds {
   int64_t training = 0, billable = 0;
 };
@@ -371,7 +371,7 @@ Outcome<own::GetCostReportResponse> cost_report(const Settings& settings, const 
     query.token = page.next_token;
   } while (!query.token.empty() && looked_at < kReportJobsMax);
   if (!query.token.empty() || looked_at >= kReportJobsMax)
-    return Error(exhausted("more than " + std::to_string(kReportJobsMax) + " jobs: ask for a shorter time"));
+    return Error(exhausted("more than " + std::to_string(kReportJobsMax) + " jobs: choose a shorter period"));
 
   own::GetCostReportResponse out;
   out.currency = settings.prices.currency;

@@ -70,9 +70,9 @@ struct Config {
   // Containers that cannot have a user namespace run without one; otherwise their jobs fail.
   bool best_effort_isolation = false;
   std::map<std::string, uint64_t> limits_max =
-      domain::kContainerLimitsMax;  // hard limits that containers may ask for
+      domain::kContainerLimitsMax;  // hard limits that containers may set
   Duration stop_grace = 120s;       // between SIGTERM and SIGKILL, as on SageMaker
-  Duration spot_notice = 120s;      // the same, when spot capacity is taken back
+  Duration spot_notice = 120s;      // the same, when spot capacity is reclaimed
   double spot_interruptions_per_host_hour = 0;
   int64_t spot_seed = 0;                  // of when they come
   std::string spot_trace_file;            // CSV, reconcile/spot.hpp; "" = none
@@ -87,7 +87,7 @@ struct Config {
   domain::PriceTable prices = domain::list_prices_of_2023();
   std::string network_pool = "10.201.0.0/16";
   networks::Egress
-      egress;  // what jobs reach of the outside; its services are those of `outward` and `objects`
+      egress;  // rules for connections of jobs to other machines; services are derived from the rest of the file
   std::map<std::string, std::vector<networks::EgressRule>> egress_of_roles;  // by name or ARN
 };
 

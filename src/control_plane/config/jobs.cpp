@@ -18,7 +18,7 @@ Result<void> read_isolation(Table& root, bool& best_effort) {
   return {};
 }
 
-// [ulimits]: the highest hard limit that a Batch container may ask for; -1 is any.
+// [ulimits]: the highest hard limit that a Batch container may set; -1: no limit.
 Result<void> read_limits(Table table, std::map<std::string, uint64_t>& limits_max) {
   for (auto& [name, most] : limits_max) {
     int64_t value = int64_t(most);
@@ -94,10 +94,9 @@ Result<void> check_devices(const Config& config) {
     const bool is_card = device.starts_with(kNvidiaCard) && !card.empty() &&
                          card.find_first_not_of("0123456789") == std::string_view::npos;
     if (of_machine || is_card)
-      return invalid(
-          "jobs.devices: \"" + device +
-          "\" is a GPU, which is handed out whole to one job: jobs ask for it by their instance type "
-          "or the resource requirement GPU");
+      return invalid("jobs.devices: \"" + device +
+                     "\" is a GPU, which belongs to one job at a time: jobs get it by their instance type "
+                     "or the resource requirement GPU");
   }
   return {};
 }

@@ -9,7 +9,7 @@ constexpr int64_t kQuotaGibMax = 1 << 20;    // a pebibyte: more is a typing err
 constexpr int64_t kLogDaysMax = 36'525;      // a century, likewise
 constexpr int64_t kReserveMibMax = 1 << 30;  // a pebibyte, likewise
 constexpr int64_t kUploadDaysMax = 3'650;    // ten years, likewise
-constexpr int64_t kAuditDaysMax = 36'500;    // a century: not for ever, so that sums stay small
+constexpr int64_t kAuditDaysMax = 36'500;    // a century: a limit, so that sums stay small
 constexpr int64_t kAuditGibMax = 1 << 20;    // a pebibyte
 
 Result<void> read_storage_quota(Table table, objects::StorageQuotas& quotas) {
@@ -70,7 +70,7 @@ Result<void> read_volume(const std::string& path, Table table, domain::FileSyste
                    " must be an absolute path, and not /: what jobs see of this machine");
   if (volume.directory.empty() && volume.read_only)
     return invalid(table.name("read_only") +
-                   " makes no sense without a directory: each host's own would be empty for ever");
+                   " makes no sense without a directory: each host's own would always be empty");
   volumes[path] = volume;
   return {};
 }
@@ -125,7 +125,7 @@ Result<void> read_logs(Table table, std::optional<Duration>& retention) {
   int64_t retention_days = 0;
   TRY(table.read("retention_days", retention_days));
   if (retention_days < 0 || retention_days > kLogDaysMax)
-    return invalid(table.name("retention_days") + " must be between 0 (for ever) and " +
+    return invalid(table.name("retention_days") + " must be between 0 (forever) and " +
                    std::to_string(kLogDaysMax));
   if (retention_days > 0) retention = retention_days * 24h;
   return table.nothing_else();
