@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
-from horovod.common import launch
+from horovod.common import basics, launch
 from horovod.runner import elastic, hosts, settings
 
 OMPI = {
@@ -105,6 +105,27 @@ def test_ranks_of_one_machine_meet_at_a_port_of_their_run() -> None:
 def test_what_is_unclear_is_said(environ: dict[str, str], resourceconfig: str, words: str) -> None:
     with pytest.raises(launch.Unclear, match=words):
         launch.read(environ, resourceconfig)
+
+
+@pytest.mark.parametrize("value", ["", "0", "false", "False", "NO", "off", "1", "yes", "ture"])
+def test_a_switch_is_read_as_by_the_backend_of_torch(
+    monkeypatch: pytest.MonkeyPatch, value: str
+) -> None:
+    import trainyard.torch
+
+    wanted = value in ("1", "yes", "ture")  # what is not understood leaves no run open
+    alone = launch.Launch("nobody")
+    monkeypatch.setenv("TRAINYARD_ENCRYPT", value)
+    monkeypatch.setenv("TRAINYARD_SECRET", "between us")
+    assert (
+        basics._options(alone, "").encrypt == trainyard.torch._flag("TRAINYARD_ENCRYPT") == wanted
+    )
+    monkeypatch.delenv("TRAINYARD_SECRET")
+    if wanted:
+        with pytest.raises(ValueError, match="TRAINYARD_ENCRYPT needs TRAINYARD_SECRET"):
+            basics._options(alone, "")
+    else:
+        assert basics._options(alone, "").encrypt == 0
 
 
 def test_hosts_in_both_notations() -> None:

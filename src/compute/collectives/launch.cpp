@@ -18,6 +18,14 @@ Result<int> number(const Variables& variables, std::string_view name) {
   return int(value);
 }
 
+// As in trainyard/torch and horovod/common/basics.py of sdk/python.
+bool is_on(const Variables& variables, std::string_view name) {
+  const auto value = variables(name);
+  if (!value) return false;
+  const std::string text = to_lower(*value);
+  return text != "" && text != "0" && text != "false" && text != "no" && text != "off";
+}
+
 Result<Endpoint> endpoint_from(std::string_view text) {
   const size_t colon = text.rfind(':');
   if (colon == std::string_view::npos) return invalid("'" + std::string(text) + "' is not HOST:PORT");
@@ -67,8 +75,7 @@ Result<Launch> read_launch(const Variables& variables, std::string_view resource
     if (const auto value = variables(name); value && launch.secret.empty()) launch.secret = *value;
   }
   launch.secret = launch.secret.substr(0, TcpOptions::shared_value_bytes_max);
-  const auto encrypt = variables("TRAINYARD_ENCRYPT");
-  launch.encrypt = encrypt && *encrypt != "" && *encrypt != "0";
+  launch.encrypt = is_on(variables, "TRAINYARD_ENCRYPT");
   if (launch.encrypt && variables("TRAINYARD_SECRET").value_or("").empty())
     return invalid(
         "TRAINYARD_ENCRYPT needs TRAINYARD_SECRET: what else tells this run apart is known to others");

@@ -4,7 +4,8 @@
 //   TRAINYARD_RANK, TRAINYARD_RANKS     who we are; come before all others
 //   TRAINYARD_MEETING                   HOST:PORT where rank 0 listens, or a folder that all ranks see
 //   TRAINYARD_SECRET                    the group's secret; else the job's or run's name
-//   TRAINYARD_ENCRYPT                   1: TLS between hosts; takes a TRAINYARD_SECRET, since names are no secrets
+//   TRAINYARD_ENCRYPT                   1: TLS between hosts; takes a TRAINYARD_SECRET, since names are no secrets.
+//                                       Off when it is 0, false, no, off or empty, in any case; else on
 //   TRAINYARD_SOCKETS                   how many sockets carry large messages between two ranks
 //
 // What launchers give:

@@ -35,10 +35,16 @@ TEST(ReadLaunch, encryption_takes_a_secret) {
   const std::map<std::string, std::string> torchrun = {
       {"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "a"}, {"TORCHELASTIC_RUN_ID", "known"}};
   auto variables = torchrun;
-  variables["TRAINYARD_ENCRYPT"] = "0";
-  EXPECT_FALSE(read_launch(from(variables))->encrypt);
-  variables["TRAINYARD_ENCRYPT"] = "1";
-  EXPECT_EQ(read_launch(from(variables)).error().kind, Kind::invalid);
+  for (const char* off : {"", "0", "false", "False", "NO", "off"}) {
+    variables["TRAINYARD_ENCRYPT"] = off;
+    const auto launch = read_launch(from(variables));
+    ASSERT_TRUE(launch) << off;
+    EXPECT_FALSE(launch->encrypt) << off;
+  }
+  for (const char* on : {"ture", "yes", "2", "1"}) {
+    variables["TRAINYARD_ENCRYPT"] = on;
+    EXPECT_EQ(read_launch(from(variables)).error().kind, Kind::invalid) << on;
+  }
   variables["TRAINYARD_SECRET"] = "s";
   variables["TRAINYARD_SOCKETS"] = "4";
   const auto launch = read_launch(from(variables));

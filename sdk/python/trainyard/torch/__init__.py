@@ -23,6 +23,8 @@ What the environment may say, the same on all ranks but the address:
                              memory, where it lies
     TRAINYARD_SOCKETS        how many sockets carry large messages between two hosts (1):
                              more where one flow is slower than the link
+
+A switch is off when it is 0, false, no, off or empty, in any case, and on with any other value.
 """
 
 from __future__ import annotations
@@ -66,8 +68,9 @@ except ImportError as failure:
     ) from failure
 
 
-def _flag(name: str) -> bool:
-    return os.environ.get(name, "0") not in ("", "0")
+def _flag(name: str, otherwise: str = "0") -> bool:
+    """As in collectives/launch.cpp and horovod/common/basics.py."""
+    return os.environ.get(name, otherwise).lower() not in ("", "0", "false", "no", "off")
 
 
 def _create(
@@ -90,7 +93,7 @@ def _create(
         os.environ.get("TRAINYARD_SECRET", ""),
         _flag("TRAINYARD_ENCRYPT"),
         int(os.environ.get("TRAINYARD_SOCKETS") or 1),
-        os.environ.get("TRAINYARD_ADOPT", "1") != "0",
+        _flag("TRAINYARD_ADOPT", "1"),
         list(options.global_ranks_in_group) if options.group_size < world else [],
     )
 

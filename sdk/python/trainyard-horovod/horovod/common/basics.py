@@ -60,7 +60,8 @@ def _number(name: str, otherwise: float) -> float:
 
 
 def _flag(name: str) -> bool:
-    return os.environ.get(name, "0").lower() not in ("", "0", "false", "no")
+    """As in collectives/launch.cpp and trainyard/torch."""
+    return os.environ.get(name, "0").lower() not in ("", "0", "false", "no", "off")
 
 
 def _options(launch: launches.Launch, said: str) -> engines.Options:
